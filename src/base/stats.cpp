@@ -1,0 +1,71 @@
+// Order statistics and their intervals.
+#include "base/stats.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace shardmark {
+
+double quantile(std::vector<double> values, double q) {
+  ENSURE(!values.empty(), "quantile of nothing");
+  const double position = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<size_t>(position);
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(below), values.end());
+  const double low = values[below];
+  if (below + 1 == values.size()) return low;
+  const double high = *std::min_element(values.begin() + static_cast<std::ptrdiff_t>(below) + 1, values.end());
+  return low + (position - static_cast<double>(below)) * (high - low);
+}
+
+double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }
+
+double mean(const std::vector<double>& values) {
+  ENSURE(!values.empty(), "mean of nothing");
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double coefficient_of_variation(const std::vector<double>& values) {
+  if (values.size() < 2) return 0;
+  const double center = mean(values);
+  double squares = 0;
+  for (double value : values) squares += (value - center) * (value - center);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1)) / center;
+}
+
+Interval median_interval(std::vector<double> values) {
+  ENSURE(!values.empty(), "interval of nothing");
+  std::sort(values.begin(), values.end());
+  const size_t n = values.size();
+  // Largest k with P(Binomial(n, 1/2) < k) <= 2.5 %: then [x_k, x_(n+1-k)] covers the median with 95 % or more.
+  double log_probability = -static_cast<double>(n) * std::log(2.0);  // of 0 successes
+  double cumulative = 0;
+  size_t k = 0;
+  while (k < n) {
+    cumulative += std::exp(log_probability);
+    if (cumulative > 0.025) break;
+    log_probability += std::log(static_cast<double>(n - k) / static_cast<double>(k + 1));
+    ++k;
+  }
+  if (k == 0) return {values.front(), values.back()};
+  return {values[k - 1], values[n - k]};
+}
+
+double drift(const std::vector<double>& values) {
+  const size_t n = values.size();
+  if (n < 3) return 0;
+  std::vector<size_t> order(n);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
+  double squares = 0;
+  for (size_t rank = 0; rank < n; ++rank) {
+    const double difference = static_cast<double>(rank) - static_cast<double>(order[rank]);
+    squares += difference * difference;
+  }
+  const auto count = static_cast<double>(n);
+  return 1 - 6 * squares / (count * (count * count - 1));
+}
+
+}  // namespace shardmark

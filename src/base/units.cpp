@@ -1,0 +1,75 @@
+// Parsing and printing of numbers with units.
+#include "base/units.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+
+namespace shardmark {
+namespace {
+
+const std::map<std::string, double> kByteUnits = {
+    {"", 1},          {"B", 1},         {"K", 0x1p10},  {"KiB", 0x1p10}, {"KB", 1e3},     {"M", 0x1p20}, {"MiB", 0x1p20},
+    {"MB", 1e6},      {"G", 0x1p30},    {"GiB", 0x1p30}, {"GB", 1e9},    {"TiB", 0x1p40}, {"TB", 1e12}};
+
+std::string scaled(double value, const std::array<std::pair<double, const char*>, 5>& scale) {
+  for (const auto& [factor, name] : scale)
+    if (std::abs(value) >= factor) return fmt::format("{:.3g} {}", value / factor, name);
+  return fmt::format("{:.3g} {}", value / scale.back().first, scale.back().second);
+}
+
+std::string grouped(std::string digits) {
+  const size_t start = digits.starts_with('-') ? 1 : 0;
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > static_cast<std::ptrdiff_t>(start); at -= 3)
+    digits.insert(static_cast<size_t>(at), ",");
+  return digits;
+}
+
+}  // namespace
+
+int64_t parse_bytes(const std::string& text) {
+  size_t used = 0;
+  double number = -1;
+  try {
+    number = std::stod(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  auto unit = kByteUnits.find(text.substr(used));
+  const double bytes = unit == kByteUnits.end() ? -1 : number * unit->second;
+  if (used == 0 || !(bytes >= 0) || bytes > 0x1p62 || bytes != std::floor(bytes))
+    throw UsageError("'" + text + "' is no size in bytes; accepted: 8, 4KiB, 25MB, 128MiB, 1GiB (K, M, G: powers of 1024)");
+  return static_cast<int64_t>(bytes);
+}
+
+std::string format_bytes(double bytes) {
+  if (std::abs(bytes) < 1024) return fmt::format("{:.0f} B", bytes);
+  return scaled(bytes, {{{0x1p40, "TiB"}, {0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}, {1, "B"}}});
+}
+
+std::string format_seconds(double seconds) {
+  if (std::abs(seconds) >= 120) return fmt::format("{:.3g} min", seconds / 60);
+  if (seconds == 0) return "0 s";
+  return scaled(seconds, {{{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}, {1e-12, "ps"}}});
+}
+
+std::string format_count(double count) {
+  if (count != std::floor(count) || std::abs(count) > 1e15) return fmt::format("{:.6g}", count);
+  return grouped(fmt::format("{:.0f}", count));
+}
+
+std::string format_number(double value, int significant_digits) {
+  if (!std::isfinite(value)) return "-";
+  if (value == 0) return "0";
+  const int magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));
+  if (magnitude >= significant_digits - 1) return grouped(fmt::format("{:.0f}", value));
+  if (magnitude < -6) return fmt::format("{:.{}e}", value, significant_digits - 1);
+  return fmt::format("{:.{}f}", value, significant_digits - 1 - magnitude);
+}
+
+}  // namespace shardmark

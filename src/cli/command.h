@@ -1,0 +1,21 @@
+// A command of the program: one self-registering file each. Files in cli/ are in every build; those in cli/run/ need torch
+// and MPI.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "base/registry.h"
+
+namespace shardmark {
+
+struct CommandEntry {
+  std::string description;
+  // Adds options to the subcommand and returns what to run after parsing; that returns the exit status.
+  std::function<int()> (*define)(CLI::App& app);
+};
+
+// Exit statuses: 0 done, 1 something measured is wrong or failed, 2 usage, 3 the system failed.
+enum ExitStatus : int { kDone = 0, kWrong = 1, kUsage = 2, kSystem = 3 };
+
+}  // namespace shardmark

@@ -1,0 +1,115 @@
+// How ranks exchange tensors. A Communicator is pure virtual below its public face; every transport implements all of it,
+// and one rank is a valid world. Not thread-safe: one thread calls, in the same order on every rank.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "comm/host_group.h"
+
+namespace shardmark {
+
+enum class ReduceOp { sum, average, min, max };
+
+// An operation in flight. Owns its tensors until waited for.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  virtual bool poll() = 0;  // makes progress; true when complete (in device order on a GPU: when enqueued)
+  virtual void wait() = 0;  // orders the CURRENT stream after the operation; on the CPU waits for it
+};
+
+class Communicator;
+
+// Move-only. wait() must be called; the destructor waits if it was not. An empty Work is complete.
+class Work {
+ public:
+  Work() = default;
+  Work(Communicator* comm, std::unique_ptr<Operation> operation) : comm_(comm), operation_(std::move(operation)) {}
+  Work(Work&&) = default;
+  Work& operator=(Work&& other) noexcept;
+  ~Work();
+  bool poll();
+  void wait();
+
+ private:
+  Communicator* comm_ = nullptr;
+  std::unique_ptr<Operation> operation_;
+};
+
+// Payload as nccl-tests counts it (the larger of a rank's two sides) and law bytes = payload x ring factor.
+struct Traffic {
+  int64_t num_operations = 0;
+  double payload_bytes = 0;
+  double law_bytes = 0;
+  std::map<std::string, int64_t> operations;  // by name
+};
+
+// The public functions count traffic and time, then call the transport's do_*. Tensors are contiguous.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual at::Device device() const = 0;
+  virtual std::string transport() const = 0;
+
+  // [numel], zeroed; memory that the transport reaches without a copy. Counted by the meter under its current use.
+  virtual at::Tensor allocate(int64_t numel, at::ScalarType dtype) = 0;
+
+  Work all_reduce(const at::Tensor& tensor, ReduceOp op);                              // in place
+  Work reduce_scatter(const at::Tensor& out, const at::Tensor& in, ReduceOp op);       // in: [size * out]; out may be in's own slice
+  Work all_gather(const at::Tensor& out, const at::Tensor& in);                        // out: [size * in]; in may be out's own slice
+  Work broadcast(const at::Tensor& tensor, int root);                                  // in place
+  Work reduce(const at::Tensor& tensor, int root, ReduceOp op);                        // in place; other ranks' tensors stay as they are
+  Work all_to_all(const at::Tensor& out, const at::Tensor& in);                        // both [size * chunk]; out != in
+  Work gather(const at::Tensor& out, const at::Tensor& in, int root);                  // out used on root only, may be undefined elsewhere
+  Work scatter(const at::Tensor& out, const at::Tensor& in, int root);                 // in used on root only
+  Work send_recv(const at::Tensor& out, int from, const at::Tensor& in, int to);       // sends `in` to `to`, receives `out` from `from`
+
+  // Several operations of one block in one launch (ncclGroupStart/End); order them the same on every rank.
+  virtual void group_begin() {}
+  virtual void group_end() {}
+
+  void progress();  // moves what is in flight; call after each block
+
+  virtual std::unique_ptr<Communicator> split(int color, int key) = 0;  // color < 0: takes no part, gets nullptr
+  virtual void abort() noexcept = 0;
+
+  const Traffic& traffic() const { return traffic_; }
+  void reset_traffic() { traffic_ = {}; }
+
+  // Exposed communication. On the CPU: the time this thread has spent in start, poll and wait since the last call. On a
+  // GPU: 0 (the compute stream's waits are marked on the timeline; see training.cpp).
+  double take_exposed_s();
+
+ protected:
+  virtual std::unique_ptr<Operation> do_all_reduce(const at::Tensor& tensor, ReduceOp op) = 0;
+  virtual std::unique_ptr<Operation> do_reduce_scatter(const at::Tensor& out, const at::Tensor& in, ReduceOp op) = 0;
+  virtual std::unique_ptr<Operation> do_all_gather(const at::Tensor& out, const at::Tensor& in) = 0;
+  virtual std::unique_ptr<Operation> do_broadcast(const at::Tensor& tensor, int root) = 0;
+  virtual std::unique_ptr<Operation> do_reduce(const at::Tensor& tensor, int root, ReduceOp op) = 0;
+  virtual std::unique_ptr<Operation> do_all_to_all(const at::Tensor& out, const at::Tensor& in) = 0;
+  virtual std::unique_ptr<Operation> do_gather(const at::Tensor& out, const at::Tensor& in, int root) = 0;
+  virtual std::unique_ptr<Operation> do_scatter(const at::Tensor& out, const at::Tensor& in, int root) = 0;
+  virtual std::unique_ptr<Operation> do_send_recv(const at::Tensor& out, int from, const at::Tensor& in, int to) = 0;
+  virtual void do_progress() = 0;
+
+ private:
+  friend class Work;
+  template <class Start>
+  Work start(const char* name, double payload_bytes, Start&& start);
+  Traffic traffic_;
+  double exposed_s_ = 0;
+};
+
+// "mpi" or "nccl" over the ranks of `group`; collective over them. UsageError: unknown transport, NCCL without a GPU,
+// more ranks than GPUs on a node.
+std::unique_ptr<Communicator> make_communicator(const std::string& transport, const HostGroup& group, at::Device device);
+
+}  // namespace shardmark

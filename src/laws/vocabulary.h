@@ -1,0 +1,33 @@
+// The words a suite may use for data sources, optimizers, precisions and collectives, with their options. Models and
+// strategies have tables of their own (model_table.h, strategy_law.h).
+#pragma once
+
+#include "base/registry.h"
+#include "schema/choice.h"
+
+namespace shardmark::laws {
+
+struct DataLaw {
+  std::string description;
+  OptionTable options;
+};
+struct OptimizerLaw {
+  std::string description;
+  OptionTable options;
+  int64_t (*state_elements)(const Options& options);  // per parameter
+};
+struct CollectiveLaw {
+  std::string name;
+  bool reduces;               // takes sum, average, min, max
+  bool rooted;                // has a root (rank 0)
+  std::string description;
+};
+
+const std::map<std::string, DataLaw>& data_laws();            // synthetic, cifar10, tokens, text
+const std::map<std::string, OptimizerLaw>& optimizer_laws();  // sgd, adamw
+const std::vector<CollectiveLaw>& collective_laws();          // the nine rows, in the order reports use
+const std::vector<std::string>& dtype_names();                // float32, float16, bfloat16, float64, int32
+int64_t dtype_bytes(const std::string& dtype);                // also fp32, fp64
+const std::vector<std::string>& precision_names();            // fp32, fp64
+
+}  // namespace shardmark::laws

@@ -1,0 +1,80 @@
+// A model is a list of blocks over named parameters: single-device code that knows nothing of ranks. Its parameters are
+// declared by its table in laws/ and start on the meta device; a strategy puts memory behind them.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/registry.h"
+#include "laws/model_table.h"
+
+namespace shardmark {
+
+// What one micro-batch holds. tokens: inputs and targets int64 [B, T]; images: inputs [B, C, H, W], targets int64 [B];
+// rows: inputs [B, features], targets int64 [B].
+struct Batch {
+  at::Tensor inputs;
+  at::Tensor targets;
+  int64_t num_samples() const { return inputs.size(0); }
+};
+
+// One tensor in, one tensor out. The first block is given batch.inputs; the last returns the loss, a mean over the
+// micro-batch (scalar).
+struct Block {
+  std::string name;
+  std::function<at::Tensor(const at::Tensor& input, const Batch& batch)> forward;
+};
+
+// Sums a tensor over all ranks, in place; for synchronised batch norm. The default is one rank: nothing to do.
+using SumOverRanks = std::function<void(const at::Tensor&)>;
+
+class Model {
+ public:
+  Model(laws::ModelTable table, at::ScalarType dtype, at::Device device);
+  Model(const Model&) = delete;  // blocks hold pointers to its parameters
+  Model& operator=(const Model&) = delete;
+
+  const laws::ModelTable& table() const { return table_; }
+  at::ScalarType dtype() const { return dtype_; }
+  at::Device device() const { return device_; }
+  const std::vector<Block>& blocks() const { return blocks_; }
+  void add_block(Block block) { blocks_.push_back(std::move(block)); }
+
+  // The slot of a parameter: a leaf that requires gradients once a strategy has assigned it, a meta tensor before. Its
+  // address is stable, so that blocks may keep it.
+  at::Tensor& parameter(const std::string& name);
+  at::Tensor& parameter(size_t group, size_t index) { return parameters_[group][index]; }
+  at::Tensor& buffer(const std::string& name);
+  const std::map<std::string, at::Tensor>& buffers() const { return buffers_; }
+
+  SumOverRanks sum_over_ranks = [](const at::Tensor&) {};
+  int64_t num_ranks = 1;  // that sum_over_ranks spans
+
+ private:
+  laws::ModelTable table_;
+  at::ScalarType dtype_;
+  at::Device device_;
+  std::vector<Block> blocks_;
+  std::vector<std::vector<at::Tensor>> parameters_;  // [group][parameter]; never resized
+  std::map<std::string, at::Tensor*> by_name_;
+  std::map<std::string, at::Tensor> buffers_;
+};
+
+// Registered by src/models/<name>.cpp: adds the blocks to a model made from the table of the same name.
+struct ModelEntry {
+  std::string description;
+  void (*add_blocks)(Model& model, const Options& options);
+};
+
+// From a resolved choice.
+std::unique_ptr<Model> make_model(const Choice& choice, at::ScalarType dtype, at::Device device);
+
+// Every parameter in its own memory, with initial values: for single-device tests and references.
+void materialize(Model& model, int64_t seed);
+
+}  // namespace shardmark

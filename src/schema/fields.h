@@ -1,0 +1,116 @@
+// The one field table: every stored column with its name, unit and meaning. It writes, reads and documents a study.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "schema/record.h"
+
+namespace shardmark {
+
+// Major.minor: a reader refuses a newer major, and fills what an older file lacks with the member's default.
+inline constexpr int kSchemaMajor = 1;
+inline constexpr int kSchemaMinor = 0;
+
+struct SeriesInfo {
+  std::string_view name;
+  std::string_view unit;
+  std::string_view description;  // with the meaning of rows and columns
+};
+
+inline constexpr std::array<SeriesInfo, 8> kSeries = {{
+    {"step", "s", "time of each timed step (operation), [rank, step]"},
+    {"data", "s", "part of the step spent waiting for the batch, [rank, step]"},
+    {"forward", "s", "part of the step in forward, communication excluded, [rank, step]"},
+    {"backward", "s", "part of the step in backward, communication excluded, [rank, step]"},
+    {"exposed", "s", "part of the step in which computing waited for communication, [rank, step]"},
+    {"optimizer", "s", "part of the step in the optimizer, [rank, step]"},
+    {"window", "s", "wall time of each window between two barriers, [rank, window]"},
+    {"peak", "bytes", "peak memory of the point, [rank, 1]"},
+}};
+
+// Calls visit(name, unit, description, member) for every column of a record, in file order. Member types:
+// std::string, int64_t, double, bool, Choice, Outcome. R: Record or const Record.
+template <class R, class Visit>
+void visit_fields(R& r, Visit&& visit) {
+  auto& p = r.point;
+  auto& t = p.training;
+  auto& c = p.collective;
+  auto& s = p.sampling;
+  auto& m = r.measures;
+  visit("id", "", "hash of everything that defines the point", r.id);
+  visit("outcome", "", "ok, skipped, out_of_memory, wrong, failed or timed_out", r.outcome);
+  visit("reason", "", "why the outcome is not ok", r.reason);
+  visit("started", "UTC", "when the point began", r.started);
+  visit("duration", "s", "whole point, set-up and verification included", r.duration_s);
+  visit("workload", "", "training or collective", p.workload);
+  visit("ranks", "", "ranks that took part", p.ranks);
+  visit("transport", "", "how bytes moved between ranks", p.transport);
+  visit("seed", "", "of initial values, data and order", p.seed);
+  visit("repeat", "", "number of the repetition, from 0", p.repeat);
+  visit("model", "", "model with its options", t.model);
+  visit("data", "", "data source with its options", t.data);
+  visit("strategy", "", "strategy with its options", t.strategy);
+  visit("optimizer", "", "optimizer with its options", t.optimizer);
+  visit("precision", "", "type of parameters and arithmetic", t.precision);
+  visit("batch_size", "samples", "per rank and micro-batch", t.batch_size);
+  visit("accumulation", "micro-batches", "per step", t.accumulation);
+  visit("scaling", "", "weak: batch per rank was given; strong: global batch was given", t.scaling);
+  visit("operation", "", "collective", c.operation);
+  visit("dtype", "", "element type of the collective", c.dtype);
+  visit("reduction", "", "sum, average, min, max or none", c.reduction);
+  visit("bytes", "bytes", "message, the larger of a rank's send and receive side", c.bytes);
+  visit("in_place", "", "send and receive buffer are one", c.in_place);
+  visit("warmup_steps", "steps", "least warm-up asked for", s.warmup_steps);
+  visit("min_steps", "steps", "least timed steps asked for", s.min_steps);
+  visit("max_steps", "steps", "most timed steps asked for", s.max_steps);
+  visit("time_limit", "s", "of sampling", s.time_limit_s);
+  visit("wanted_precision", "", "relative half-width of the median's interval at which sampling stops", s.precision);
+  visit("step", "s", "median over steps of the maximum over ranks", m.step_s);
+  visit("step_low", "s", "low end of the median's 95 % interval", m.step_low_s);
+  visit("step_high", "s", "high end of the median's 95 % interval", m.step_high_s);
+  visit("step_p10", "s", "10th percentile of the steps", m.step_p10_s);
+  visit("step_p90", "s", "90th percentile of the steps", m.step_p90_s);
+  visit("step_p99", "s", "99th percentile of the steps", m.step_p99_s);
+  visit("variation", "", "coefficient of variation of the steps", m.variation);
+  visit("drift", "", "Spearman correlation of step time with step number", m.drift);
+  visit("slowest_rank", "", "rank that was the maximum most often", m.slowest_rank);
+  visit("slowest_share", "", "its share of the steps", m.slowest_share);
+  visit("num_steps", "steps", "timed", m.num_steps);
+  visit("num_warmup", "steps", "run before timing", m.num_warmup);
+  visit("oversubscribed", "", "more ranks than cores, or several ranks on one GPU", m.oversubscribed);
+  visit("unaccounted", "", "a rank's durations did not add up to its wall time within 1 %", m.unaccounted);
+  visit("samples_per_s", "samples/s", "samples / wall time of the windows on the slowest rank", m.samples_per_s);
+  visit("tokens_per_s", "tokens/s", "tokens / wall time of the windows on the slowest rank", m.tokens_per_s);
+  visit("data_time", "s", "waiting for the batch", m.data_s);
+  visit("forward_time", "s", "forward, communication excluded", m.forward_s);
+  visit("backward_time", "s", "backward, communication excluded", m.backward_s);
+  visit("exposed_time", "s", "exposed communication", m.exposed_s);
+  visit("optimizer_time", "s", "optimizer", m.optimizer_s);
+  visit("flops_per_step", "FLOP", "model FLOPs per rank and step by formula", m.flops_per_step);
+  visit("peak_flops", "FLOP/s", "peak of a rank's device, measured by a matrix product", m.peak_flops);
+  visit("datasheet_flops", "FLOP/s", "peak of a rank's device by its data sheet", m.datasheet_flops);
+  visit("mfu", "", "flops_per_step / step / peak_flops", m.mfu);
+  visit("loss_first", "", "loss of the first step", m.loss_first);
+  visit("loss_last", "", "loss of the last step", m.loss_last);
+  visit("gradient_norm", "", "global norm of the gradient in the last step", m.gradient_norm);
+  visit("verified", "", "what the strategy was compared with, and the result", m.verified);
+  visit("verify_error", "", "largest relative difference of losses and gradient norms", m.verify_error);
+  visit("parameter_bytes", "bytes", "persistent parameters, largest rank", m.parameter_bytes);
+  visit("gradient_bytes", "bytes", "persistent gradients, largest rank", m.gradient_bytes);
+  visit("optimizer_bytes", "bytes", "optimizer state, largest rank", m.optimizer_bytes);
+  visit("transient_bytes", "bytes", "slots and buckets of the strategy, largest rank", m.transient_bytes);
+  visit("peak_bytes", "bytes", "everything at the worst moment, largest rank", m.peak_bytes);
+  visit("law_parameter_bytes", "bytes", "persistent parameters by formula", m.law_parameter_bytes);
+  visit("law_gradient_bytes", "bytes", "persistent gradients by formula", m.law_gradient_bytes);
+  visit("law_optimizer_bytes", "bytes", "optimizer state by formula", m.law_optimizer_bytes);
+  visit("law_transient_bytes", "bytes", "slots and buckets by formula", m.law_transient_bytes);
+  visit("traffic_bytes", "bytes", "counted payload x ring factor, per rank and step", m.traffic_bytes);
+  visit("law_traffic_bytes", "bytes", "the same by formula", m.law_traffic_bytes);
+  visit("num_operations", "", "collective operations per step", m.num_operations);
+  visit("algbw", "GB/s", "bytes / time", m.algbw_gb_s);
+  visit("busbw", "GB/s", "algbw x the operation's factor", m.busbw_gb_s);
+  visit("num_wrong", "elements", "that differed from the expected value; -1: not verified", m.num_wrong);
+}
+
+}  // namespace shardmark
