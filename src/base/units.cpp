@@ -18,9 +18,11 @@ const std::map<std::string, double> kByteUnits = {
     {"MB", 1e6},      {"G", 0x1p30},    {"GiB", 0x1p30}, {"GB", 1e9},    {"TiB", 0x1p40}, {"TB", 1e12}};
 
 std::string scaled(double value, const std::array<std::pair<double, const char*>, 5>& scale) {
-  for (const auto& [factor, name] : scale)
-    if (std::abs(value) >= factor) return fmt::format("{:.3g} {}", value / factor, name);
-  return fmt::format("{:.3g} {}", value / scale.back().first, scale.back().second);
+  auto unit = scale.begin();
+  while (unit + 1 != scale.end() && std::abs(value) < unit->first) ++unit;
+  const double number = value / unit->first;
+  const int decimals = std::abs(number) >= 99.95 ? 0 : std::abs(number) >= 9.995 ? 1 : 2;  // three digits
+  return fmt::format("{:.{}f} {}", number, decimals, unit->second);
 }
 
 std::string grouped(std::string digits) {
