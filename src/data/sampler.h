@@ -6,25 +6,27 @@
 
 namespace shardmark {
 
+// A sample as it is seen in one epoch: augmentation is a function of both (and of the seed).
 struct Draw {
-  int64_t epoch;
-  std::vector<int64_t> indices;
+  int64_t index;
+  int64_t epoch = 0;
+  bool operator==(const Draw&) const = default;
 };
 
-// Step s takes the next global batch (ranks x accumulation x batch) of the epoch's order. Inside it, rank r holds the
-// contiguous part r, cut into `accumulation` micro-batches; so any number of ranks sees the same global batches. The last,
-// partial global batch of an epoch is filled up with the first samples of the next epoch's order: none is lost, none doubled.
+// The orders of epochs 0, 1, 2 ... laid end to end make one endless sequence. Step s takes its next global batch (ranks x
+// accumulation x batch) from it; inside that, rank r holds the contiguous part r, cut into `accumulation` micro-batches.
+// So none is lost, none doubled, a global batch that reaches past the end of an epoch goes on with the start of the next
+// (a set smaller than one global batch included), and the global batch is the same however it is divided.
+// A pure function of its arguments: no state, no stored order, the same cost for any number of samples.
 class DistributedSampler {
  public:
   DistributedSampler(int64_t num_samples, int64_t ranks, int64_t rank, int64_t batch_size, int64_t accumulation,
                      int64_t seed);
-  Draw draw(int64_t step, int64_t micro_batch);
+  // The batch_size samples of this rank's micro-batch.
+  std::vector<Draw> draw(int64_t step, int64_t micro_batch) const;
 
  private:
-  const std::vector<int64_t>& order(int64_t epoch);
   int64_t num_samples_, ranks_, rank_, batch_size_, accumulation_, seed_;
-  int64_t cached_epoch_ = -1;
-  std::vector<int64_t> cached_;
 };
 
 }  // namespace shardmark

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/registry.h"
+#include "data/sampler.h"
 #include "models/model.h"
 
 namespace shardmark {
@@ -13,8 +15,9 @@ class DataSource {
  public:
   virtual ~DataSource() = default;
   virtual int64_t size() const = 0;  // samples
-  // The samples of these indices, stacked, on the CPU. epoch: for augmentation, a function of (seed, epoch, index) alone.
-  virtual Batch fetch(const std::vector<int64_t>& indices, int64_t epoch) const = 0;
+  // The drawn samples, stacked, on the CPU. pinned: in page-locked memory, from which a GPU copies without the host.
+  // Called from several threads at once.
+  virtual Batch fetch(const std::vector<Draw>& draws, bool pinned = false) const = 0;
 };
 
 struct DataContext {
@@ -29,7 +32,14 @@ struct DataEntry {
   std::unique_ptr<DataSource> (*make)(const Options& options, const DataContext& context);
 };
 
-// From a resolved choice. UsageError: a missing or damaged file, with its name and where to get the set.
+// From a resolved choice. UsageError: a missing or damaged file, with its name and where to get the set; samples that the
+// model cannot take.
 std::unique_ptr<DataSource> make_source(const Choice& choice, const DataContext& context);
+
+// For the sources. UsageError unless the model takes this kind of sample, with targets up to num_classes.
+void require_sample(const std::string& source, const DataContext& context, laws::SampleShape::Kind kind,
+                    int64_t num_classes);
+// An uninitialised tensor on the CPU, page-locked if pinned.
+at::Tensor empty_on_host(at::IntArrayRef shape, at::ScalarType dtype, bool pinned);
 
 }  // namespace shardmark
