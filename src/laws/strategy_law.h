@@ -23,6 +23,7 @@ struct Cost {
   double gradient_bytes = 0;
   double optimizer_bytes = 0;
   double transient_bytes = 0;   // slots for gathered parameters and for gradients on their way
+  double ideal_bytes = 0;       // the three persistent ones together if every tensor could be cut evenly
   double traffic_bytes = 0;     // law bytes: payload x ring factor
   int64_t num_operations = 0;   // collectives started per step, on each rank
 };
@@ -37,8 +38,9 @@ inline const StrategyLaw& strategy_law(const std::string& name) {
   return Registry<StrategyLaw>::instance().get(name, "strategy");
 }
 
-// Ring factors: bytes a rank sends for a payload of 1 byte (the larger of its two sides), n ranks. Source: nccl-tests,
-// doc/PERFORMANCE.md; Patarasuk and Yuan 2009.
+// Ring factors: bytes that a rank sends, as the mean over n ranks, for a payload of 1 byte (a payload is the larger of a
+// rank's two sides). A broadcast passes the payload on n-1 times: (n-1)/n a rank. nccl-tests' busbw factor differs for
+// broadcast and reduce (1), because it asks for the busiest link instead. Source: Patarasuk and Yuan 2009.
 double ring_factor(const std::string& operation, int64_t ranks);
 
 }  // namespace shardmark::laws

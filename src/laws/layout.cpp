@@ -1,0 +1,137 @@
+// Offsets, owners and buckets: arithmetic only.
+#include "laws/layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace shardmark::laws {
+namespace {
+
+int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+struct TensorPlace {
+  size_t group;
+  size_t parameter;
+  int64_t numel;
+};
+
+// owners[group][parameter]
+std::vector<std::vector<size_t>> deal_tensors(const ModelTable& table, int64_t ranks) {
+  std::vector<TensorPlace> tensors;
+  std::vector<std::vector<size_t>> owners;
+  for (size_t g = 0; g < table.groups.size(); ++g) {
+    const auto& parameters = table.groups[g].parameters;
+    owners.emplace_back(parameters.size());
+    for (size_t p = 0; p < parameters.size(); ++p)
+      tensors.push_back({g, p, round_up(parameters[p].numel(), kAlignment)});
+  }
+  std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.numel > b.numel; });
+  std::vector<int64_t> load(static_cast<size_t>(ranks));
+  for (const auto& tensor : tensors) {
+    const auto least = std::min_element(load.begin(), load.end());
+    *least += tensor.numel;
+    owners[tensor.group][tensor.parameter] = static_cast<size_t>(least - load.begin());
+  }
+  return owners;
+}
+
+}  // namespace
+
+std::vector<GroupLayout> even_layout(const ModelTable& table, int64_t ranks) {
+  std::vector<GroupLayout> layout;
+  for (const auto& group : table.groups) {
+    GroupLayout place;
+    for (const auto& parameter : group.parameters) {
+      place.offsets.push_back(place.numel);
+      place.numel += round_up(parameter.numel(), kAlignment);
+    }
+    place.numel = round_up(place.numel, ranks * kAlignment);
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      place.owned.push_back({rank * (place.numel / ranks), place.numel / ranks});
+    layout.push_back(std::move(place));
+  }
+  return layout;
+}
+
+std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, int64_t ranks) {
+  const auto owners = deal_tensors(table, ranks);
+  std::vector<GroupLayout> layout;
+  for (size_t g = 0; g < table.groups.size(); ++g) {
+    const auto& parameters = table.groups[g].parameters;
+    GroupLayout place;
+    place.offsets.resize(parameters.size());
+    place.even = ranks == 1;
+    for (size_t rank = 0; rank < static_cast<size_t>(ranks); ++rank) {
+      const int64_t begin = place.numel;
+      for (size_t p = 0; p < parameters.size(); ++p) {
+        if (owners[g][p] != rank) continue;
+        place.offsets[p] = place.numel;
+        place.numel += round_up(parameters[p].numel(), kAlignment);
+      }
+      place.owned.push_back({begin, place.numel - begin});
+    }
+    layout.push_back(std::move(place));
+  }
+  return layout;
+}
+
+std::vector<size_t> backward_order(const ModelTable& table) {
+  std::vector<size_t> order(table.groups.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const auto& x = table.groups[a];
+    const auto& y = table.groups[b];
+    return std::pair(-x.first_block, x.last_block) < std::pair(-y.first_block, y.last_block);
+  });
+  return order;
+}
+
+std::vector<Bucket> buckets(const ModelTable& table, const std::vector<GroupLayout>& layout, int64_t first_elements,
+                            int64_t elements) {
+  std::vector<Bucket> result;
+  int64_t wanted = 0;  // of the open bucket
+  for (size_t group : backward_order(table)) {
+    if (result.empty() || result.back().numel >= wanted) {
+      wanted = result.empty() ? first_elements : elements;
+      result.emplace_back();
+    }
+    result.back().groups.push_back(group);
+    result.back().numel += layout[group].numel;
+  }
+  return result;
+}
+
+int64_t total_numel(const std::vector<GroupLayout>& layout) {
+  int64_t total = 0;
+  for (const auto& place : layout) total += place.numel;
+  return total;
+}
+
+int64_t owned_numel(const std::vector<GroupLayout>& layout, size_t rank) {
+  int64_t total = 0;
+  for (const auto& place : layout) total += place.owned[rank].numel;
+  return total;
+}
+
+int64_t largest_share(const std::vector<GroupLayout>& layout) {
+  int64_t largest = 0;
+  for (size_t rank = 0; rank < layout.front().owned.size(); ++rank)
+    largest = std::max(largest, owned_numel(layout, rank));
+  return largest;
+}
+
+int64_t largest_group(const ModelTable& table, const std::vector<GroupLayout>& layout) {
+  int64_t largest = 0;
+  for (size_t g = 0; g < layout.size(); ++g)
+    if (!is_root(table.groups[g])) largest = std::max(largest, layout[g].numel);
+  return largest;
+}
+
+int64_t root_numel(const ModelTable& table, const std::vector<GroupLayout>& layout) {
+  int64_t total = 0;
+  for (size_t g = 0; g < layout.size(); ++g)
+    if (is_root(table.groups[g])) total += layout[g].numel;
+  return total;
+}
+
+}  // namespace shardmark::laws
