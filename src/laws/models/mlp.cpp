@@ -1,0 +1,42 @@
+// mlp: linear layers with GELU between them, cross entropy at the end. The smallest model: for tests and for
+// traffic without much arithmetic.
+#include <cmath>
+
+#include "laws/models/parameters.h"
+
+namespace shardmark::laws {
+namespace {
+
+// Weights [out, in] and biases as PyTorch's Linear draws them: uniform within 1 / sqrt(in), biases zero.
+ModelTable mlp_table(const Options& options) {
+  const int64_t layers = integer(options, "layers");
+  ModelTable table;
+  for (int64_t i = 0; i < layers; ++i) {
+    const int64_t in = integer(options, i == 0 ? "features" : "width");
+    const int64_t out = integer(options, i == layers - 1 ? "classes" : "width");
+    const std::string name = "layers." + std::to_string(i);
+    table.groups.push_back({name,
+                            {uniform(name + ".weight", {out, in}, 1 / std::sqrt(static_cast<double>(in))),
+                             zeros(name + ".bias", out)},
+                            i,
+                            i});
+    // Kept: the input (the output of the block before) and what GELU or the loss was given.
+    table.blocks.push_back({name, 2.0 * static_cast<double>(in * out), static_cast<double>(in + out)});
+  }
+  table.sample = {SampleShape::Kind::rows, {integer(options, "features")}, integer(options, "classes")};
+  table.flops_formula = "forward: 2 x in x out per layer; step: 3 x forward";
+  return table;
+}
+
+const Registration<ModelLaw> registered{
+    "mlp",
+    {"perceptron: linear layers with GELU, cross entropy",
+     {{"features", OptionType::integer, 64, "values per sample", {}, 1},
+      {"width", OptionType::integer, 256, "of the hidden layers", {}, 1},
+      {"layers", OptionType::integer, 4, "linear layers, the last one included", {}, 1},
+      {"classes", OptionType::integer, 10, "of the target", {}, 2}},
+     mlp_table,
+     {"synthetic"}}};
+
+}  // namespace
+}  // namespace shardmark::laws

@@ -1,0 +1,65 @@
+// gpt2 and its sizes: embedding, transformer blocks, head. Between blocks the residual stream is [B T, C].
+// B batch, T tokens, H heads, D channels per head, C = H D width, V vocabulary.
+#include "models/layers.h"
+
+namespace shardmark {
+namespace {
+
+Block embedding(Model& model) {
+  const at::Tensor& tokens = model.parameter("wte.weight");     // [V, C]
+  const at::Tensor& positions = model.parameter("wpe.weight");  // [T, C]
+  return {"embedding", [&tokens, &positions](const at::Tensor& ids, const Batch&) {
+            const at::Tensor position = positions.narrow(0, 0, ids.size(1));
+            return at::add(at::embedding(tokens, ids), position).flatten(0, 1);
+          }};
+}
+
+struct Attention {
+  Projection qkv, out;
+  int64_t heads;
+
+  at::Tensor operator()(const at::Tensor& x, const Batch& batch) const {
+    const auto split = qkv(x).view({batch.inputs.size(0), batch.inputs.size(1), 3, heads, -1}).unbind(2);
+    const auto by_head = [&](int i) { return split[i].transpose(1, 2); };  // [B, H, T, D]
+    const at::Tensor y =
+        at::scaled_dot_product_attention(by_head(0), by_head(1), by_head(2), /*attn_mask=*/{},
+                                         /*dropout_p=*/0.0, /*is_causal=*/true);
+    return out(y.transpose(1, 2).reshape(x.sizes()));
+  }
+};
+
+Block transformer(Model& model, const std::string& name, int64_t heads) {
+  const auto ln_1 = layer<LayerNorm>(model, name + ".ln_1"), ln_2 = layer<LayerNorm>(model, name + ".ln_2");
+  const Attention attention{layer<Projection>(model, name + ".attn.c_attn"),
+                            layer<Projection>(model, name + ".attn.c_proj"), heads};
+  const auto up = layer<Projection>(model, name + ".mlp.c_fc"),
+             down = layer<Projection>(model, name + ".mlp.c_proj");
+  return {name, [=](const at::Tensor& x, const Batch& batch) {
+            const at::Tensor h = x + attention(ln_1(x), batch);
+            return h + down(at::gelu(up(ln_2(h)), "tanh"));
+          }};
+}
+
+Block head(Model& model) {
+  const auto ln_f = layer<LayerNorm>(model, "ln_f");
+  const at::Tensor& tokens = model.parameter("wte.weight");
+  return {"head", [ln_f, &tokens](const at::Tensor& x, const Batch& batch) {
+            return at::cross_entropy_loss(at::linear(ln_f(x), tokens), batch.targets.flatten());
+          }};
+}
+
+void add_gpt2_blocks(Model& model, const Options& options) {
+  model.add_block(embedding(model));
+  for (int64_t i = 0; i < options.at("layers").get<int64_t>(); ++i)
+    model.add_block(transformer(model, "h." + std::to_string(i), options.at("heads").get<int64_t>()));
+  model.add_block(head(model));
+}
+
+const ModelEntry kEntry{"transformer blocks between a tied embedding and its logits", add_gpt2_blocks};
+const Registration<ModelEntry> gpt2{"gpt2", kEntry};
+const Registration<ModelEntry> gpt2_medium{"gpt2_medium", kEntry};
+const Registration<ModelEntry> gpt2_large{"gpt2_large", kEntry};
+const Registration<ModelEntry> gpt2_xl{"gpt2_xl", kEntry};
+
+}  // namespace
+}  // namespace shardmark

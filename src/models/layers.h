@@ -1,0 +1,34 @@
+// Layers as functions over parameter slots. They hold references: the slots' addresses are stable, what
+// stands behind them changes as the strategy moves memory.
+#pragma once
+
+#include <string>
+
+#include "models/model.h"
+
+namespace shardmark {
+
+struct Linear {  // weight [out, in]
+  const at::Tensor &weight, &bias;
+  at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+};
+
+struct Projection {  // weight [in, out], x [N, in]
+  const at::Tensor &weight, &bias;
+  at::Tensor operator()(const at::Tensor& x) const { return at::addmm(bias, x, weight); }
+};
+
+struct LayerNorm {  // over the last dimension; eps as GPT-2's
+  const at::Tensor &weight, &bias;
+  at::Tensor operator()(const at::Tensor& x) const {
+    return at::layer_norm(x, weight.sizes(), weight, bias, 1e-5);
+  }
+};
+
+// The layer `name` of a model: Linear or any other with a weight and a bias.
+template <class Layer>
+Layer layer(Model& model, const std::string& name) {
+  return {model.parameter(name + ".weight"), model.parameter(name + ".bias")};
+}
+
+}  // namespace shardmark

@@ -1,0 +1,51 @@
+// A model from its table: parameters on the meta device, buffers in memory, blocks from the registry.
+#include "models/model.h"
+
+#include "models/initial.h"
+
+namespace shardmark {
+
+Model::Model(laws::ModelTable table, at::ScalarType dtype, at::Device device)
+    : table_(std::move(table)), dtype_(dtype), device_(device) {
+  const auto meta = at::TensorOptions().dtype(dtype).device(at::kMeta);
+  parameters_.resize(table_.groups.size());
+  for (size_t g = 0; g < table_.groups.size(); ++g) {
+    const auto& specs = table_.groups[g].parameters;
+    for (const auto& spec : specs) parameters_[g].push_back(at::empty(spec.shape, meta));
+    for (size_t i = 0; i < specs.size(); ++i)
+      ENSURE(by_name_.emplace(specs[i].name, &parameters_[g][i]).second, "two parameters " + specs[i].name);
+  }
+  for (const auto& spec : table_.buffers)
+    buffers_[spec.name] = at::full(spec.shape, spec.value, at::TensorOptions().dtype(dtype).device(device));
+}
+
+at::Tensor& Model::parameter(const std::string& name) {
+  const auto found = by_name_.find(name);
+  ENSURE(found != by_name_.end(), "the table has no parameter " + name);
+  return *found->second;
+}
+
+at::Tensor& Model::buffer(const std::string& name) {
+  const auto found = buffers_.find(name);
+  ENSURE(found != buffers_.end(), "the table has no buffer " + name);
+  return found->second;
+}
+
+std::unique_ptr<Model> make_model(const Choice& choice, at::ScalarType dtype, at::Device device) {
+  auto model = std::make_unique<Model>(laws::model_law(choice.name).table(choice.options), dtype, device);
+  Registry<ModelEntry>::instance().get(choice.name, "model").add_blocks(*model, choice.options);
+  const auto& declared = model->table().blocks;
+  ENSURE(model->blocks().size() == declared.size(), choice.name + ": blocks differ from the table");
+  for (size_t b = 0; b < declared.size(); ++b)
+    ENSURE(model->blocks()[b].name == declared[b].name, "the table has no block " + model->blocks()[b].name);
+  return model;
+}
+
+void materialize(Model& model, int64_t seed) {
+  for (const auto& group : model.table().groups)
+    for (const auto& spec : group.parameters)
+      model.parameter(spec.name) =
+          initial_value(spec, seed, model.dtype()).to(model.device()).set_requires_grad(true);
+}
+
+}  // namespace shardmark
