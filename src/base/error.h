@@ -17,9 +17,14 @@ struct ContractError : std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// A failing call of a library (MPI, NCCL, HDF5, the system), or memory that ran out by the meter's limit.
+// A failing call of a library (MPI, NCCL, HDF5, the system).
 struct SystemError : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+
+// Memory ran out, by the meter's limit or by the allocator.
+struct OutOfMemory : SystemError {
+  using SystemError::SystemError;
 };
 
 [[noreturn]] void contract_failure(const char* expression, const std::string& message,

@@ -15,7 +15,7 @@ void use_device(at::Device device);               // makes a GPU current; nothin
 void synchronize(at::Device device);              // waits for a GPU; nothing on the CPU
 void empty_caches(at::Device device);
 
-// FLOP/s of a large square matrix product in this dtype: median of several, about 0.3 s.
+// FLOP/s of a large square matrix product in this dtype: the fast end of several, about 0.3 s.
 double measure_peak_flops(at::Device device, at::ScalarType dtype);
 // Dense data-sheet peak by exact device name; NaN for an unknown device.
 double datasheet_peak_flops(const std::string& device_name, at::ScalarType dtype);

@@ -1,5 +1,5 @@
-// The one memory meter: every byte that torch's CPU allocator or Communicator::allocate hands out on the CPU, and the CUDA
-// caching allocator's own counters on a GPU, split by what it is for.
+// The one memory meter. On the CPU it counts every byte that torch's allocator and Communicator::allocate hand out; on a GPU
+// it reads the CUDA caching allocator. Split by what the memory is for.
 #pragma once
 
 #include <array>
@@ -8,9 +8,9 @@
 
 namespace shardmark {
 
-// persistent: parameters, gradients, optimizer. transient: slots and buckets of a strategy. other: activations and the rest.
+// persistent: parameters, gradients, optimizer. transient: slots of a strategy. other: activations and the rest.
 enum class MemoryUse { parameters, gradients, optimizer, transient, other };
-inline constexpr int kNumMemoryUses = 5;
+inline constexpr size_t kNumMemoryUses = 5;
 
 struct MemoryReading {
   std::array<int64_t, kNumMemoryUses> bytes{};  // now, by use
@@ -21,15 +21,18 @@ struct MemoryReading {
 
 namespace meter {
 
-void install();                      // once, before the first tensor: counts torch's CPU allocations
+// Once, before the first tensor. gpu: the index of the device whose allocator is read; -1 on the CPU.
+void install(int gpu = -1);
 MemoryReading read();
 void reset_peak();
-void set_limit(int64_t bytes);       // 0: none. Beyond it an allocation throws OutOfMemory
-void add(int64_t bytes, MemoryUse use);     // for memory that no allocator of torch sees (shared windows, ncclMemAlloc)
+void set_limit(int64_t bytes);  // of the CPU's total; 0: none. An allocation beyond it throws OutOfMemory
+
+// For memory that no allocator of torch sees (MPI windows, ncclMemAlloc).
+void add(int64_t bytes, MemoryUse use);
 void remove(int64_t bytes, MemoryUse use);
 MemoryUse current_use();
 
-// Allocations of this thread inside the scope count as `use`.
+// Allocations of this thread inside the scope count as `use`. On a GPU: what is still held when the scope ends does.
 class Scope {
  public:
   explicit Scope(MemoryUse use);
@@ -39,6 +42,7 @@ class Scope {
 
  private:
   MemoryUse previous_;
+  int64_t gpu_bytes_before_;
 };
 
 }  // namespace meter

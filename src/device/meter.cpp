@@ -1,0 +1,119 @@
+// A counting CPU allocator: size and use are kept in a header in front of each block, so that counting costs no look-up.
+#include "device/meter.h"
+
+#include <c10/core/CPUAllocator.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/units.h"
+
+namespace shardmark::meter {
+namespace {
+
+std::array<std::atomic<int64_t>, kNumMemoryUses> bytes_by_use;
+std::atomic<int64_t> total_bytes;
+std::atomic<int64_t> peak_bytes;
+std::atomic<int64_t> limit_bytes;
+int gpu_index = -1;
+thread_local MemoryUse use_now = MemoryUse::other;
+
+constexpr size_t kHeaderBytes = 64;  // keeps the data aligned to a cache line, as torch's own allocator does
+struct Header {
+  int64_t bytes;
+  MemoryUse use;
+};
+static_assert(sizeof(Header) <= kHeaderBytes);
+
+void release(void* data) {
+  if (data == nullptr) return;
+  char* block = static_cast<char*>(data) - kHeaderBytes;
+  Header header;
+  std::memcpy(&header, block, sizeof header);
+  remove(header.bytes, header.use);
+  std::free(block);
+}
+
+struct CountingAllocator final : c10::Allocator {
+  c10::DataPtr allocate(size_t bytes) override {
+    if (bytes == 0) return {nullptr, nullptr, &release, at::kCPU};
+    const Header header{static_cast<int64_t>(bytes), use_now};
+    add(header.bytes, header.use);
+    void* block = nullptr;
+    if (posix_memalign(&block, kHeaderBytes, bytes + kHeaderBytes) != 0) {
+      remove(header.bytes, header.use);
+      throw OutOfMemory("the system gave no " + format_bytes(static_cast<double>(bytes)));
+    }
+    std::memcpy(block, &header, sizeof header);
+    void* data = static_cast<char*>(block) + kHeaderBytes;
+    return {data, data, &release, at::kCPU};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+};
+
+int64_t gpu_allocated(bool peak) {
+  if (gpu_index < 0) return 0;
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(gpu_index));
+  const auto& all = stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+  return peak ? all.peak : all.current;
+}
+
+}  // namespace
+
+void install(int gpu) {
+  static CountingAllocator allocator;
+  if (gpu < 0) c10::SetCPUAllocator(&allocator, /*priority=*/100);
+  gpu_index = gpu;
+}
+
+MemoryReading read() {
+  MemoryReading reading;
+  for (size_t use = 0; use < kNumMemoryUses; ++use) reading.bytes[use] = bytes_by_use[use];
+  // On a GPU the counters here hold only what transports allocated; the caching allocator knows the rest. Its peak and theirs
+  // need not fall together, so the sum is an upper bound there.
+  reading.total = total_bytes + gpu_allocated(false);
+  reading.peak = peak_bytes + gpu_allocated(true);
+  return reading;
+}
+
+void reset_peak() {
+  peak_bytes = total_bytes.load();
+  if (gpu_index >= 0) c10::cuda::CUDACachingAllocator::resetPeakStats(static_cast<c10::DeviceIndex>(gpu_index));
+}
+
+void set_limit(int64_t bytes) { limit_bytes = bytes; }
+
+void add(int64_t bytes, MemoryUse use) {
+  const int64_t total = total_bytes += bytes;
+  const int64_t limit = limit_bytes;
+  if (limit > 0 && total > limit) {
+    total_bytes -= bytes;
+    throw OutOfMemory("out of memory: " + format_bytes(static_cast<double>(total)) + " wanted, the limit of a rank is " +
+                      format_bytes(static_cast<double>(limit)));
+  }
+  bytes_by_use[static_cast<size_t>(use)] += bytes;
+  int64_t peak = peak_bytes;
+  while (total > peak && !peak_bytes.compare_exchange_weak(peak, total)) {
+  }
+}
+
+void remove(int64_t bytes, MemoryUse use) {
+  total_bytes -= bytes;
+  bytes_by_use[static_cast<size_t>(use)] -= bytes;
+}
+
+MemoryUse current_use() { return use_now; }
+
+Scope::Scope(MemoryUse use) : previous_(use_now), gpu_bytes_before_(gpu_allocated(false)) { use_now = use; }
+
+Scope::~Scope() {
+  if (gpu_index >= 0)
+    bytes_by_use[static_cast<size_t>(use_now)] += gpu_allocated(false) - gpu_bytes_before_;
+  use_now = previous_;
+}
+
+}  // namespace shardmark::meter
