@@ -1,0 +1,18 @@
+// What an optimizer's file registers, and what optimizers share.
+#pragma once
+
+#include "device/meter.h"
+#include "optim/optimizer.h"
+
+namespace shardmark {
+
+// Registered by src/optim/<name>.cpp; its options stand in laws/vocabulary.cpp.
+struct OptimizerEntry {
+  std::string description;
+  std::unique_ptr<Optimizer> (*make)(const Options& options, std::vector<FlatPiece> pieces);
+};
+
+// One zeroed state tensor per piece, counted as optimizer state.
+std::vector<at::Tensor> zeros_like_pieces(const std::vector<FlatPiece>& pieces);
+
+}  // namespace shardmark

@@ -1,0 +1,20 @@
+// Looks up an optimizer by name; each lives in a file of its own.
+#include "optim/optimizer.h"
+
+#include "base/registry.h"
+#include "optim/entry.h"
+
+namespace shardmark {
+
+std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<FlatPiece> pieces) {
+  return Registry<OptimizerEntry>::instance().get(choice.name, "optimizer").make(choice.options, std::move(pieces));
+}
+
+std::vector<at::Tensor> zeros_like_pieces(const std::vector<FlatPiece>& pieces) {
+  const meter::Scope scope(MemoryUse::optimizer);
+  std::vector<at::Tensor> state;
+  for (const auto& piece : pieces) state.push_back(at::zeros_like(piece.parameters));
+  return state;
+}
+
+}  // namespace shardmark

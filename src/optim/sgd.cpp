@@ -1,0 +1,44 @@
+// SGD with momentum and weight decay by torch's fused kernel. The first step's momentum is the gradient itself.
+#include <ATen/ops/_fused_sgd.h>
+
+#include "base/registry.h"
+#include "optim/entry.h"
+
+namespace shardmark {
+namespace {
+
+class Sgd final : public Optimizer {
+ public:
+  Sgd(const Options& options, const std::vector<FlatPiece>& pieces)
+      : lr_(options.at("lr")), momentum_(options.at("momentum")), weight_decay_(options.at("weight_decay")) {
+    if (momentum_ != 0) momenta_ = zeros_like_pieces(pieces);
+    for (const auto& piece : pieces) {
+      parameters_.push_back(piece.parameters);
+      gradients_.push_back(piece.gradients);
+    }
+  }
+
+  void step() override {
+    at::_fused_sgd_(parameters_, gradients_, momenta_, weight_decay_, momentum_, lr_, /*dampening=*/0,
+                    /*nesterov=*/false, /*maximize=*/false, is_first_step_);
+    is_first_step_ = false;
+  }
+
+  void visit_state(const std::function<void(const std::string&, size_t, at::Tensor&)>& visit) override {
+    for (size_t piece = 0; piece < momenta_.size(); ++piece) visit("momentum", piece, momenta_[piece]);
+  }
+
+ private:
+  double lr_, momentum_, weight_decay_;
+  bool is_first_step_ = true;
+  std::vector<at::Tensor> parameters_, gradients_, momenta_;
+};
+
+std::unique_ptr<Optimizer> make(const Options& options, std::vector<FlatPiece> pieces) {
+  return std::make_unique<Sgd>(options, pieces);
+}
+
+const Registration<OptimizerEntry> registered{"sgd", {"SGD with momentum, fused", make}};
+
+}  // namespace
+}  // namespace shardmark
