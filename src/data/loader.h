@@ -8,17 +8,19 @@
 
 namespace shardmark {
 
-// Batches to prepare ahead: 2 where the node has a core to spare, 0 where every core computes (a thread would then take
-// its time from the model). num_cores: of the node.
+// Batches to prepare ahead: 2 where the node has a core to spare, 0 where every core computes (a thread would
+// then take its time from the model). num_cores: of the node.
 int prefetch_depth(int num_cores, int local_ranks, int threads_per_rank);
 
 class Loader {
  public:
   // depth: batches prepared ahead; 0: no thread. The source must outlive the loader.
-  Loader(const DataSource& source, DistributedSampler sampler, int64_t accumulation, at::Device device, int depth);
+  Loader(const DataSource& source, DistributedSampler sampler, int64_t accumulation, at::Device device,
+         int depth);
   ~Loader();  // at any time; waits for the batch in the making at most
-  // The next micro-batch, on the device: step 0's micro-batches, then step 1's ... On a GPU the copy is ordered before what
-  // the current stream does next; the host does not wait for it. An error of the background thread is thrown here, in turn.
+  // The next micro-batch, on the device: step 0's micro-batches, then step 1's ... On a GPU the copy is
+  // ordered before what the current stream does next; the host does not wait for it. An error of the
+  // background thread is thrown here, in turn.
   Batch next();
 
  private:

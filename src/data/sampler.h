@@ -1,4 +1,5 @@
-// Which samples a rank sees: every epoch is a shuffle by (seed, epoch) that all ranks agree on without talking.
+// Which samples a rank sees: every epoch is a shuffle by (seed, epoch) that all ranks agree on without
+// talking.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +14,16 @@ struct Draw {
   bool operator==(const Draw&) const = default;
 };
 
-// The orders of epochs 0, 1, 2 ... laid end to end make one endless sequence. Step s takes its next global batch (ranks x
-// accumulation x batch) from it; inside that, rank r holds the contiguous part r, cut into `accumulation` micro-batches.
-// So none is lost, none doubled, a global batch that reaches past the end of an epoch goes on with the start of the next
-// (a set smaller than one global batch included), and the global batch is the same however it is divided.
-// A pure function of its arguments: no state, no stored order, the same cost for any number of samples.
+// The orders of epochs 0, 1, 2 ... laid end to end make one endless sequence. Step s takes its next global
+// batch (ranks x accumulation x batch) from it; inside that, rank r holds the contiguous part r, cut into
+// `accumulation` micro-batches. So none is lost, none doubled, a global batch that reaches past the end of an
+// epoch goes on with the start of the next (a set smaller than one global batch included), and the global
+// batch is the same however it is divided. A pure function of its arguments: no state, no stored order, the
+// same cost for any number of samples.
 class DistributedSampler {
  public:
-  DistributedSampler(int64_t num_samples, int64_t ranks, int64_t rank, int64_t batch_size, int64_t accumulation,
-                     int64_t seed);
+  DistributedSampler(int64_t num_samples, int64_t ranks, int64_t rank, int64_t batch_size,
+                     int64_t accumulation, int64_t seed);
   // The batch_size samples of this rank's micro-batch.
   std::vector<Draw> draw(int64_t step, int64_t micro_batch) const;
 

@@ -15,8 +15,8 @@ class DataSource {
  public:
   virtual ~DataSource() = default;
   virtual int64_t size() const = 0;  // samples
-  // The drawn samples, stacked, on the CPU. pinned: in page-locked memory, from which a GPU copies without the host.
-  // Called from several threads at once.
+  // The drawn samples, stacked, on the CPU. pinned: in page-locked memory, from which a GPU copies without
+  // the host. Called from several threads at once.
   virtual Batch fetch(const std::vector<Draw>& draws, bool pinned = false) const = 0;
 };
 
@@ -32,8 +32,8 @@ struct DataEntry {
   std::unique_ptr<DataSource> (*make)(const Options& options, const DataContext& context);
 };
 
-// From a resolved choice. UsageError: a missing or damaged file, with its name and where to get the set; samples that the
-// model cannot take.
+// From a resolved choice. UsageError: a missing or damaged file, with its name and where to get the set;
+// samples that the model cannot take.
 std::unique_ptr<DataSource> make_source(const Choice& choice, const DataContext& context);
 
 // For the sources. UsageError unless the model takes this kind of sample, with targets up to num_classes.

@@ -1,0 +1,122 @@
+// CIFAR-10's training set in its binary form: five files of 10,000 records, each a label and 3 x 32 x 32
+// bytes. Source: A. Krizhevsky, https://www.cs.toronto.edu/~kriz/cifar.html.
+#include <array>
+
+#include "data/hash.h"
+#include "data/mapped_file.h"
+#include "data/source.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int64_t kFiles = 5, kRecords = 10000, kClasses = 10, kChannels = 3, kSide = 32, kPadding = 4;
+constexpr int64_t kRecordBytes = 1 + kChannels * kSide * kSide;
+// Of the training set's pixels, as fractions of 255.
+constexpr double kMean[kChannels] = {0.4914, 0.4822, 0.4465};
+constexpr double kDeviation[kChannels] = {0.2470, 0.2435, 0.2616};
+constexpr const char* kAdvice =
+    "option 'dir' of data 'cifar10' must hold data_batch_1.bin to data_batch_5.bin, from "
+    "cifar-10-binary.tar.gz at "
+    "https://www.cs.toronto.edu/~kriz/cifar.html";
+
+// The usual augmentation: a random crop of the image with 4 black pixels around it, mirrored half of the
+// time.
+struct Placement {
+  int64_t top = 0, left = 0;  // where the crop starts in the image; negative: in the padding
+  bool mirrored = false;
+};
+
+Placement random_placement(int64_t seed, const Draw& draw) {
+  const uint64_t random = hash_of(seed, draw.epoch, draw.index);
+  return {below(random, 2 * kPadding + 1) - kPadding, below(mix(random), 2 * kPadding + 1) - kPadding,
+          (random & 1) != 0};
+}
+
+class Cifar10 : public DataSource {
+ public:
+  Cifar10(const Options& options, const DataContext& context)
+      : augment_(options.at("augment").get<bool>()), dtype_(context.dtype), seed_(context.seed) {
+    for (int64_t i = 1; i <= kFiles; ++i) {
+      files_.emplace_back(options.at("dir").get<std::string>() + "/data_batch_" + std::to_string(i) + ".bin",
+                          kAdvice);
+      check(files_.back());
+    }
+    for (size_t c = 0; c < kChannels; ++c)
+      for (size_t byte = 0; byte < 256; ++byte)
+        normalized_[c][byte] = (static_cast<double>(byte) / 255 - kMean[c]) / kDeviation[c];
+  }
+
+  int64_t size() const override { return kFiles * kRecords; }
+
+  Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
+    Batch batch{empty_on_host({std::ssize(draws), kChannels, kSide, kSide}, dtype_, pinned),
+                empty_on_host({std::ssize(draws)}, at::kLong, pinned)};
+    int64_t* targets = batch.targets.data_ptr<int64_t>();
+    AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, dtype_, "cifar10", [&] {
+      auto* inputs = batch.inputs.data_ptr<scalar_t>();
+      for (const Draw& draw : draws) {
+        const uint8_t* record = record_of(draw.index);
+        *targets++ = record[0];
+        inputs = write_image(record + 1, augment_ ? random_placement(seed_, draw) : Placement{}, inputs);
+      }
+    });
+    return batch;
+  }
+
+ private:
+  static void check(const MappedFile& file) {
+    const auto fail = [&](const std::string& what) {
+      throw UsageError("'" + file.path() + "' " + what + "; " + kAdvice);
+    };
+    if (std::ssize(file.bytes()) != kRecords * kRecordBytes)
+      fail("is " + std::to_string(file.bytes().size()) + " bytes instead of " +
+           std::to_string(kRecords * kRecordBytes) + ": damaged");
+    for (int64_t record = 0; record < kRecords; ++record) {
+      const int label = file.bytes()[static_cast<size_t>(record * kRecordBytes)];
+      if (label >= kClasses)
+        fail("has label " + std::to_string(label) + " in record " + std::to_string(record) +
+             ", above 9: damaged");
+    }
+  }
+
+  const uint8_t* record_of(int64_t index) const {
+    return files_.at(static_cast<size_t>(index / kRecords)).bytes().data() + index % kRecords * kRecordBytes;
+  }
+
+  // Returns where the next image goes.
+  template <class T>
+  T* write_image(const uint8_t* pixels, const Placement& at, T* out) const {
+    const auto inside = [](int64_t i) { return i >= 0 && i < kSide; };
+    for (size_t channel = 0; channel < kChannels; ++channel, pixels += kSide * kSide) {
+      const auto& normalized = normalized_[channel];
+      for (int64_t y = at.top; y < at.top + kSide; ++y) {
+        const uint8_t* row = inside(y) ? pixels + y * kSide : nullptr;
+        for (int64_t i = 0; i < kSide; ++i) {
+          const int64_t x = at.left + (at.mirrored ? kSide - 1 - i : i);
+          *out++ = static_cast<T>(normalized[row != nullptr && inside(x) ? row[x] : 0]);
+        }
+      }
+    }
+    return out;
+  }
+
+  bool augment_;
+  at::ScalarType dtype_;
+  int64_t seed_;
+  std::vector<MappedFile> files_;
+  std::array<std::array<double, 256>, kChannels> normalized_;  // of a channel's byte
+};
+
+std::unique_ptr<DataSource> make_cifar10(const Options& options, const DataContext& context) {
+  require_sample("cifar10", context, laws::SampleShape::Kind::image, kClasses);
+  if (context.sample.input != std::vector<int64_t>{kChannels, kSide, kSide})
+    throw UsageError(
+        "data 'cifar10' gives images of 3 x 32 x 32, the model takes another size; choose its CIFAR form");
+  return std::make_unique<Cifar10>(options, context);
+}
+
+const Registration<DataEntry> registered{"cifar10",
+                                         {"CIFAR-10's training set, its binary files", make_cifar10}};
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,46 @@
+// A walk down the pattern's parts: glob(3) knows no `**`.
+#include "data/glob.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace shardmark {
+namespace {
+
+namespace fs = std::filesystem;
+using Part = fs::path::const_iterator;
+
+void expand(const fs::path& folder, Part part, Part end, std::vector<std::string>& found) {
+  std::error_code error;
+  if (part == end) {
+    if (fs::is_regular_file(folder, error)) found.push_back(folder.string());
+    return;
+  }
+  const Part next = std::next(part);
+  const std::string name = part->string();
+  const bool any_depth = name == "**";
+  if (!any_depth && name.find_first_of("*?[") == std::string::npos)
+    return expand(folder / name, next, end, found);
+  if (any_depth) expand(folder, next, end, found);
+  for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, error)) {
+    const std::string child = entry.path().filename().string();
+    if (::fnmatch(any_depth ? "*" : name.c_str(), child.c_str(), FNM_PERIOD) != 0) continue;
+    const bool folder_in_depth = any_depth && entry.is_directory(error) && !entry.is_symlink(error);
+    if (folder_in_depth || !any_depth) expand(folder / child, any_depth ? part : next, end, found);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> glob(const std::string& pattern) {
+  const fs::path path = fs::path(pattern).lexically_normal();
+  std::vector<std::string> found;
+  expand({}, path.begin(), path.end(), found);
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());  // `**/**` finds a file twice
+  return found;
+}
+
+}  // namespace shardmark

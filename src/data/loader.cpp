@@ -1,0 +1,88 @@
+// A queue of batches and the thread that fills it.
+#include "data/loader.h"
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "device/device.h"
+
+namespace shardmark {
+
+int prefetch_depth(int num_cores, int local_ranks, int threads_per_rank) {
+  return num_cores > local_ranks * threads_per_rank ? 2 : 0;
+}
+
+struct Loader::State {
+  State(const DataSource& from, const DistributedSampler& by, int64_t count, at::Device to, int ahead)
+      : source(from), sampler(by), accumulation(count), device(to), depth(static_cast<size_t>(ahead)) {
+    if (depth > 0) worker = std::jthread([this](std::stop_token stop) { fill(stop); });
+  }
+
+  // The next batch in order, on the host. Called by one thread only: the worker, or without one the caller of
+  // next().
+  Batch prepare() {
+    const auto draws = sampler.draw(position / accumulation, position % accumulation);
+    ++position;
+    return source.fetch(draws, device.is_cuda());
+  }
+
+  void fill(std::stop_token stop) {
+    try {
+      use_device(device);  // page-locked memory belongs to a device's context
+      std::unique_lock lock(mutex);
+      while (changed.wait(lock, stop, [this] { return queue.size() < depth; })) {
+        lock.unlock();
+        Batch batch = prepare();
+        lock.lock();
+        queue.push_back(std::move(batch));
+        changed.notify_all();
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      error = std::current_exception();
+      changed.notify_all();
+    }
+  }
+
+  Batch take() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return !queue.empty() || error; });
+    if (queue.empty()) std::rethrow_exception(error);
+    Batch batch = std::move(queue.front());
+    queue.pop_front();
+    changed.notify_all();
+    return batch;
+  }
+
+  const DataSource& source;
+  const DistributedSampler sampler;
+  const int64_t accumulation;
+  const at::Device device;
+  const size_t depth;
+  int64_t position = 0;  // micro-batches prepared
+
+  std::mutex mutex;  // guards queue and error
+  std::condition_variable_any changed;
+  std::deque<Batch> queue;
+  std::exception_ptr error;
+  std::jthread worker;  // last: stops and joins before the rest goes
+};
+
+Loader::Loader(const DataSource& source, DistributedSampler sampler, int64_t accumulation, at::Device device,
+               int depth)
+    : state_(std::make_unique<State>(source, sampler, accumulation, device, depth)) {}
+
+Loader::~Loader() = default;
+
+Batch Loader::next() {
+  Batch batch = state_->depth > 0 ? state_->take() : state_->prepare();
+  const auto to_device = [this](const at::Tensor& tensor) {
+    return tensor.to(state_->device, /*non_blocking=*/true);
+  };
+  return {to_device(batch.inputs), to_device(batch.targets)};
+}
+
+}  // namespace shardmark

@@ -1,0 +1,41 @@
+// The distributed sampler: a position in the endless sequence of epochs, and the epoch's permutation there.
+#include "data/sampler.h"
+
+#include "base/error.h"
+#include "data/hash.h"
+#include "data/permutation.h"
+
+namespace shardmark {
+
+DistributedSampler::DistributedSampler(int64_t num_samples, int64_t ranks, int64_t rank, int64_t batch_size,
+                                       int64_t accumulation, int64_t seed)
+    : num_samples_(num_samples),
+      ranks_(ranks),
+      rank_(rank),
+      batch_size_(batch_size),
+      accumulation_(accumulation),
+      seed_(seed) {
+  ENSURE(num_samples >= 1, "a sampler needs samples");
+  ENSURE(ranks >= 1 && rank >= 0 && rank < ranks, "no such rank");
+  ENSURE(batch_size >= 1 && accumulation >= 1, "an empty batch");
+}
+
+std::vector<Draw> DistributedSampler::draw(int64_t step, int64_t micro_batch) const {
+  ENSURE(step >= 0 && micro_batch >= 0 && micro_batch < accumulation_, "no such micro-batch");
+  const int64_t first = ((step * ranks_ + rank_) * accumulation_ + micro_batch) * batch_size_;
+  int64_t epoch = first / num_samples_, position = first % num_samples_;
+  const auto order = [&] { return Permutation(num_samples_, hash_of(seed_, epoch)); };
+  std::vector<Draw> draws;
+  draws.reserve(static_cast<size_t>(batch_size_));
+  for (Permutation shuffle = order(); std::ssize(draws) < batch_size_; ++position) {
+    if (position == num_samples_) {
+      position = 0;
+      ++epoch;
+      shuffle = order();
+    }
+    draws.push_back({shuffle(position), epoch});
+  }
+  return draws;
+}
+
+}  // namespace shardmark

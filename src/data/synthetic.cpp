@@ -1,0 +1,103 @@
+// Made-up samples for any model: nothing on disk, nearly free to fetch, and learnable, so that a loss can
+// fall.
+#include <cmath>
+
+#include "data/hash.h"
+#include "data/permutation.h"
+#include "data/token_batch.h"
+
+namespace shardmark {
+namespace {
+
+// Every sample is a window of a fixed pool of this many random values: as good as fresh ones, at the cost of
+// a copy.
+constexpr int64_t kPoolValues = 1 << 18;
+
+enum Purpose { kTarget, kPattern, kNoise, kPool, kSuccessor };  // of a random number
+
+// Images and rows: a class's pattern plus a sample's noise, of unit variance together.
+class SyntheticValues : public DataSource {
+ public:
+  SyntheticValues(int64_t size, const DataContext& context)
+      : size_(size), context_(context), numel_(c10::multiply_integers(context.sample.input)) {
+    pool_.resize(static_cast<size_t>(kPoolValues + numel_));
+    const float scale = std::sqrt(1.5f) / (uint64_t{1} << 63);  // of 64 random bits: uniform, variance 1/2
+    for (size_t i = 0; i < pool_.size(); ++i)
+      pool_[i] = scale * static_cast<float>(static_cast<int64_t>(hash_of(context.seed, kPool, i)));
+  }
+
+  int64_t size() const override { return size_; }
+
+  Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
+    std::vector<int64_t> shape = {std::ssize(draws)};
+    shape.insert(shape.end(), context_.sample.input.begin(), context_.sample.input.end());
+    Batch batch{empty_on_host(shape, context_.dtype, pinned),
+                empty_on_host({std::ssize(draws)}, at::kLong, pinned)};
+    int64_t* targets = batch.targets.data_ptr<int64_t>();
+    AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, context_.dtype, "synthetic", [&] {
+      auto* inputs = batch.inputs.data_ptr<scalar_t>();
+      for (const Draw& draw : draws) {
+        const int64_t target =
+            below(hash_of(context_.seed, kTarget, draw.index), context_.sample.num_classes);
+        const float* pattern = window(kPattern, target);
+        const float* noise = window(kNoise, draw.index);
+        for (int64_t i = 0; i < numel_; ++i) inputs[i] = static_cast<scalar_t>(pattern[i] + noise[i]);
+        inputs += numel_;
+        *targets++ = target;
+      }
+    });
+    return batch;
+  }
+
+ private:
+  const float* window(Purpose purpose, int64_t key) const {
+    return pool_.data() + below(hash_of(context_.seed, purpose, key), kPoolValues);
+  }
+
+  int64_t size_;
+  DataContext context_;
+  int64_t numel_;  // of one sample
+  std::vector<float> pool_;
+};
+
+// Tokens: seven times in eight the next token is the successor of this one, by a fixed permutation of the
+// vocabulary.
+class SyntheticTokens : public DataSource {
+ public:
+  SyntheticTokens(int64_t size, const DataContext& context)
+      : size_(size), seed_(context.seed), length_(context.sample.input.at(0)) {
+    const int64_t vocabulary = context.sample.num_classes;
+    const Permutation successor(vocabulary, hash_of(seed_, kSuccessor));
+    pool_.resize(static_cast<size_t>(kPoolValues + length_));
+    for (size_t i = 0; i < pool_.size(); ++i) {
+      const uint64_t random = hash_of(seed_, kPool, i);
+      const bool jump = i == 0 || random % 8 == 0;
+      pool_[i] = jump ? below(mix(random), vocabulary) : successor(pool_[i - 1]);
+    }
+  }
+
+  int64_t size() const override { return size_; }
+
+  Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
+    return token_batch(std::span<const int64_t>(pool_), draws, length_, pinned, [this](const Draw& draw) {
+      return below(hash_of(seed_, kNoise, draw.index), kPoolValues);
+    });
+  }
+
+ private:
+  int64_t size_, seed_, length_;
+  std::vector<int64_t> pool_;
+};
+
+std::unique_ptr<DataSource> make_synthetic(const Options& options, const DataContext& context) {
+  const int64_t size = options.at("size").get<int64_t>();
+  if (context.sample.kind == laws::SampleShape::Kind::tokens)
+    return std::make_unique<SyntheticTokens>(size, context);
+  return std::make_unique<SyntheticValues>(size, context);
+}
+
+const Registration<DataEntry> registered{"synthetic",
+                                         {"made-up samples for any model, learnable", make_synthetic}};
+
+}  // namespace
+}  // namespace shardmark

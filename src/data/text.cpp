@@ -1,0 +1,66 @@
+// The bytes of text files, laid end to end in the order of their sorted paths; a byte is a token.
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+#include "data/glob.h"
+#include "data/mapped_file.h"
+#include "data/token_batch.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int64_t kVocabulary = 256;
+
+// Sorted, each once, whatever the order of the patterns: all ranks must agree.
+std::set<std::string> matching_files(const std::string& patterns) {
+  std::set<std::string> files;
+  std::istringstream words(patterns);
+  for (std::string pattern; words >> pattern;) {
+    const auto found = glob(pattern);
+    if (found.empty())
+      throw UsageError("data 'text': no file matches '" + pattern + "' from " +
+                       std::filesystem::current_path().string() +
+                       "; give 'files' patterns relative to it, such as 'README.md src/**/*.cpp'");
+    files.insert(found.begin(), found.end());
+  }
+  return files;
+}
+
+class Text : public DataSource {
+ public:
+  Text(const Options& options, const DataContext& context) : length_(context.sample.input.at(0)) {
+    const std::string patterns = options.at("files").get<std::string>();
+    const auto paths = matching_files(patterns);
+    for (const std::string& path : paths) {
+      const MappedFile file(path, "check its permissions or narrow 'files' of data 'text'");
+      bytes_.insert(bytes_.end(), file.bytes().begin(), file.bytes().end());
+    }
+    size_ = num_windows(std::ssize(bytes_), length_);
+    if (size_ < 1)
+      throw UsageError("data 'text': the " + std::to_string(paths.size()) + " files of '" + patterns +
+                       "' hold " + std::to_string(bytes_.size()) + " bytes, one sample needs " +
+                       std::to_string(length_ + 1) + "; name more files or shorten the model's sequence");
+  }
+
+  int64_t size() const override { return size_; }
+
+  Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
+    return token_batch(std::span<const uint8_t>(bytes_), draws, length_, pinned,
+                       [this](const Draw& draw) { return draw.index * length_; });
+  }
+
+ private:
+  std::vector<uint8_t> bytes_;
+  int64_t length_, size_ = 0;
+};
+
+std::unique_ptr<DataSource> make_text(const Options& options, const DataContext& context) {
+  require_sample("text", context, laws::SampleShape::Kind::tokens, kVocabulary);
+  return std::make_unique<Text>(options, context);
+}
+
+const Registration<DataEntry> registered{"text", {"the bytes of text files, a byte a token", make_text}};
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,78 @@
+// Token files in llm.c's .bin format: 256 little-endian int32 (magic, version, number of tokens, zeros), then
+// the tokens as uint16. Source: llm.c, dev/data/data_common.py.
+#include <bit>
+#include <cstring>
+
+#include "data/mapped_file.h"
+#include "data/token_batch.h"
+
+namespace shardmark {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "token files are read as they lie in memory");
+
+constexpr size_t kHeaderBytes = 256 * sizeof(int32_t);
+constexpr int32_t kMagic = 20240520, kVersion = 1;
+constexpr const char* kAdvice =
+    "data 'tokens' reads llm.c's .bin files (uint16 tokens), which its dev/data/*.py scripts write";
+
+class Tokens : public DataSource {
+ public:
+  Tokens(const Options& options, const DataContext& context)
+      : file_(options.at("file").get<std::string>(), kAdvice), length_(context.sample.input.at(0)) {
+    const size_t count = check_header();
+    tokens_ = {reinterpret_cast<const uint16_t*>(file_.bytes().data() + kHeaderBytes), count};
+    size_ = num_windows(std::ssize(tokens_), length_);
+    if (size_ < 1)
+      fail("holds " + std::to_string(count) + " tokens, one sample needs " + std::to_string(length_ + 1));
+    // Reads the file once, so that a wrong vocabulary is known before the first step and not by a fault in a
+    // kernel.
+    require_sample("tokens", context, laws::SampleShape::Kind::tokens,
+                   1 + *std::max_element(tokens_.begin(), tokens_.end()));
+  }
+
+  int64_t size() const override { return size_; }
+
+  Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
+    return token_batch(tokens_, draws, length_, pinned,
+                       [this](const Draw& draw) { return draw.index * length_; });
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw UsageError("'" + file_.path() + "' " + what + "; " + kAdvice);
+  }
+
+  size_t check_header() const {
+    int32_t header[3];
+    const size_t bytes = file_.bytes().size();
+    if (bytes < kHeaderBytes) fail("is " + std::to_string(bytes) + " bytes, shorter than its header of 1024");
+    std::memcpy(header, file_.bytes().data(), sizeof header);
+    if (header[0] != kMagic)
+      fail("starts with " + std::to_string(header[0]) + " instead of the magic number " +
+           std::to_string(kMagic));
+    if (header[1] != kVersion)
+      fail("is of version " + std::to_string(header[1]) + ", only version " + std::to_string(kVersion) +
+           " is read");
+    const size_t expected = kHeaderBytes + sizeof(uint16_t) * static_cast<size_t>(std::max(header[2], 0));
+    if (header[2] < 0 || bytes != expected)
+      fail("is " + std::to_string(bytes) + " bytes, but its header says " + std::to_string(header[2]) +
+           " tokens: " + std::to_string(expected) + " bytes");
+    return static_cast<size_t>(header[2]);
+  }
+
+  MappedFile file_;
+  int64_t length_, size_ = 0;
+  std::span<const uint16_t> tokens_;
+};
+
+std::unique_ptr<DataSource> make_tokens(const Options& options, const DataContext& context) {
+  require_sample("tokens", context, laws::SampleShape::Kind::tokens, 0);
+  return std::make_unique<Tokens>(options, context);
+}
+
+const Registration<DataEntry> registered{"tokens",
+                                         {"a token file in llm.c's .bin format (uint16)", make_tokens}};
+
+}  // namespace
+}  // namespace shardmark
