@@ -10,6 +10,7 @@
 #include <string>
 
 #include "comm/host_group.h"
+#include "device/phases.h"
 
 namespace shardmark {
 
@@ -49,7 +50,7 @@ struct Traffic {
   std::map<std::string, int64_t> operations;  // by name
 };
 
-// The public functions count traffic and time, then call the transport's do_*. Tensors are contiguous.
+// The public functions count traffic and time (PhaseClock::Exposed), then call the transport's do_*. Tensors are contiguous.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -84,9 +85,10 @@ class Communicator {
   const Traffic& traffic() const { return traffic_; }
   void reset_traffic() { traffic_ = {}; }
 
-  // Exposed communication. On the CPU: the time this thread has spent in start, poll and wait since the last call. On a
-  // GPU: 0 (the compute stream's waits are marked on the timeline; see training.cpp).
-  double take_exposed_s();
+  // Exposed communication goes to Phase::exposed of this clock (device/phases.h): on the CPU all time that start, poll and
+  // wait take; on a GPU the time that the compute stream waits in Work::wait(). nullptr: not timed. The clock must outlive
+  // its use here.
+  void set_phase_clock(PhaseClock* clock) { clock_ = clock; }
 
  protected:
   virtual std::unique_ptr<Operation> do_all_reduce(const at::Tensor& tensor, ReduceOp op) = 0;
@@ -105,7 +107,7 @@ class Communicator {
   template <class Start>
   Work start(const char* name, double payload_bytes, Start&& start);
   Traffic traffic_;
-  double exposed_s_ = 0;
+  PhaseClock* clock_ = nullptr;
 };
 
 // "mpi" or "nccl" over the ranks of `group`; collective over them. UsageError: unknown transport, NCCL without a GPU,
