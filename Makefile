@@ -1,0 +1,75 @@
+# shardmark: `make run` on a fresh machine installs what is needed, builds, measures and prints tables. `make help` lists more.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+SUITE  ?= suites/quick.yaml
+RANKS  ?=
+STEPS  ?=
+ARGS   ?=
+TESTS  ?=
+FILES  ?=
+JOBS   ?= 2
+PREFIX ?= /usr/local
+ANALYSIS ?=
+
+BUILD   := build
+STUDY    = results/$(notdir $(basename $(SUITE))).h5
+SOURCES  = $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp')
+
+##@ Two commands that are enough on a fresh machine
+run: build  ## Build, run SUITE on all GPUs (without any: on the CPU's cores), print the tables of the new study
+	@status=0; jobs/sweep.sh $(SUITE) $(if $(RANKS),-n $(RANKS)) -- $(if $(STEPS),--steps $(STEPS)) $(ARGS) || status=$$?; \
+	if [[ $$status -le 1 ]]; then $(BUILD)/shardmark report $(STUDY); fi; exit $$status
+
+test: build  ## Build and run every test that needs no GPU (TESTS=regex: only those)
+	@cd $(BUILD) && ctest --output-on-failure $(if $(TESTS),-R '$(TESTS)')
+
+##@ Building
+build: configure  ## Build the program (build/shardmark) and the tests; quiet when nothing is to do
+	@if ! ninja -C $(BUILD) -n | grep -q 'no work to do'; then ninja -C $(BUILD); fi
+
+bootstrap:  ## Install what is missing: Debian packages and .venv (see jobs/bootstrap.sh --help)
+	@jobs/bootstrap.sh $(if $(ANALYSIS),--analysis)
+
+configure: bootstrap
+	@want=SHARDMARK_ANALYSIS_ONLY:BOOL=$(if $(ANALYSIS),ON,OFF); \
+	if [[ ! -e $(BUILD)/build.ninja ]] || ! grep -qx $$want $(BUILD)/CMakeCache.txt; then \
+	  cmake -S . -B $(BUILD) -G Ninja -D$$want; fi
+
+install: build  ## Install the program and the suites under PREFIX
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean:  ## Remove build/ (studies in results/ and .venv stay)
+	@rm -rf $(BUILD)
+
+##@ Looking after the code
+kernels: build  ## Run the micro-benchmarks of our own hot paths
+	@for program in $(BUILD)/kernels/*; do if [[ -x $$program && -f $$program ]]; then $$program $(ARGS); fi; done
+
+format:  ## Format the sources as .clang-format says
+	@jobs/bootstrap.sh --lint && clang-format -i $(SOURCES)
+
+format-check:  ## Fail where `make format` would change something
+	@jobs/bootstrap.sh --lint && clang-format --dry-run -Werror $(SOURCES)
+
+lint: build  ## clang-tidy over the sources that differ from the last commit (FILES="a.cpp b.cpp", FILES=all)
+	@jobs/bootstrap.sh --lint
+	@case "$(FILES)" in \
+	  all) files=$$(git ls-files '*.cpp') ;; \
+	  '') files=$$(git diff --name-only --diff-filter=d HEAD -- '*.cpp'; git ls-files --others --exclude-standard '*.cpp') ;; \
+	  *) files="$(FILES)" ;; \
+	esac; \
+	xargs -r -n 1 -P $(JOBS) clang-tidy -p $(BUILD) --quiet --extra-arg=-Wno-unknown-warning-option <<<"$$files"
+
+help:  ## Print this
+	@awk 'BEGIN {FS = ":.*## "} \
+	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@printf '%s\n' '' 'Variables' \
+	  '  SUITE=suites/quick.yaml  RANKS=4  STEPS=20  ARGS="flags of shardmark run"   for make run' \
+	  '  TESTS=regex   for make test     PREFIX=/usr/local   for make install     FILES, JOBS=2   for make lint' \
+	  '  ANALYSIS=1    build only plan, report and list: no torch, MPI or CUDA'
+
+.PHONY: run test build bootstrap configure install clean kernels format format-check lint help

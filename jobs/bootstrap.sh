@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# Installs what building and running shardmark needs: Debian packages, and pinned PyPI packages in .venv.
+# Safe to call again: it does only what is missing, and an interrupted installation is repaired.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+  cat <<'TEXT'
+usage: jobs/bootstrap.sh [--analysis] [--lint] [--cluster]
+
+Installs the Debian packages that shardmark needs (as root or with sudo; without either it only checks that they are
+there) and makes .venv with the PyPI packages pinned in jobs/requirements.txt (4.6 GB; mostly LibTorch with CUDA).
+
+  --analysis   only what an analysis-only build needs: no MPI, no LibTorch
+  --lint       also clang-format and clang-tidy, for `make format` and `make lint`
+  --cluster    also Slurm, munge and iproute2, for the test that runs jobs/sweep.sbatch on two nodes
+
+PYTHON=/path/to/python3 chooses the Python (3.11 or newer) that makes .venv.
+TEXT
+}
+
+say() { echo "bootstrap: $*"; }
+fail() { printf 'bootstrap: %s\n' "$@" >&2; exit 1; }
+
+analysis=no lint=no cluster=no
+for argument in "$@"; do
+  case $argument in
+    --analysis) analysis=yes ;;
+    --lint) lint=yes ;;
+    --cluster) cluster=yes ;;
+    -h | --help) usage; exit 0 ;;
+    *) usage >&2; fail "unknown argument '$argument'" ;;
+  esac
+done
+
+# --- Debian packages ------------------------------------------------------------------------------------------------
+
+packages=(build-essential cmake ninja-build git libhdf5-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev
+          libfmt-dev libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv)
+commands=(make g++ cmake ninja git)    # how packages from elsewhere (modules, Spack) show themselves
+handy=(ccache mold)                    # faster builds; nothing fails without them
+if [[ $analysis == no ]]; then packages+=(libopenmpi-dev openmpi-bin); commands+=(mpicc mpirun); fi
+if [[ $lint == yes ]]; then packages+=(clang-format clang-tidy); commands+=(clang-format clang-tidy); fi
+if [[ $cluster == yes ]]; then
+  packages+=(slurm-wlm munge iproute2); commands+=(slurmctld slurmd munged ip)
+fi
+
+# Prints those of its arguments that are not installed.
+not_installed() {
+  local installed
+  installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null | sed -n 's/ installed$//p' || true)
+  comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$installed")
+}
+
+# Prints how to become root: nothing to add, "sudo", or fails.
+as_root() {
+  if [[ $(id -u) == 0 ]]; then return 0; fi
+  command -v sudo >/dev/null || return 1
+  if sudo -n true 2>/dev/null || [[ -t 0 && -t 2 ]]; then echo sudo; else return 1; fi
+}
+
+apt_install() {
+  local become
+  become=$(as_root) || return 1
+  say "installing the Debian packages: $*"
+  # Downloads are tried again: a mirror that drops one connection is no reason to give up.
+  $become apt-get update -qq || say "warning: apt-get update failed; trying with the package lists that are here"
+  $become env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 "$@" >"$log" 2>&1 && return 0
+  tail -n 20 "$log" >&2
+  fail "apt-get could not install them (its last lines are above)." \
+    "If a package cannot be located, enable its component ('universe' on Ubuntu). If nothing could be fetched, there is" \
+    "no network: install them elsewhere, or from a local mirror, then call this again."
+}
+
+install_packages() {
+  local missing optional absent=()
+  if ! command -v dpkg-query >/dev/null; then
+    for name in "${commands[@]}"; do command -v "$name" >/dev/null || absent+=("$name"); done
+    if [[ ${#absent[@]} -gt 0 ]]; then
+      fail "this is neither Debian nor Ubuntu, and these commands are missing: ${absent[*]}." \
+        "Install the equivalents of the Debian packages: ${packages[*]}" \
+        "(optional: ${handy[*]}), or load them as modules, then call this again."
+    fi
+    say "neither Debian nor Ubuntu: nothing installed. CMake will name what it does not find of: ${packages[*]}"
+    return 0
+  fi
+  mapfile -t missing < <(not_installed "${packages[@]}")
+  mapfile -t optional < <(not_installed "${handy[@]}")
+  if [[ ${#missing[@]} == 0 && ${#optional[@]} == 0 ]]; then return 0; fi
+  if as_root >/dev/null; then
+    apt_install "${missing[@]}" "${optional[@]}"
+  elif [[ ${#missing[@]} -gt 0 ]]; then
+    fail "these Debian packages are missing, and this is neither root nor may it use sudo: ${missing[*]}" \
+      "Ask an administrator for: apt-get install ${missing[*]} ${optional[*]}"
+  fi
+}
+
+# --- .venv ----------------------------------------------------------------------------------------------------------
+
+venv=.venv
+requirements=jobs/requirements.txt
+if [[ $analysis == yes ]]; then requirements=jobs/requirements-analysis.txt; fi
+stamp=$venv/shardmark-installed     # holds the hash of each list of requirements that is fully installed
+unfinished=$venv/shardmark-unfinished
+
+fingerprint() { cat jobs/requirements-analysis.txt "$requirements" | sha256sum | cut -d ' ' -f 1; }
+
+# Whether every pinned version is there already: a .venv made by hand is taken as it is.
+all_pinned() {
+  [[ -x $venv/bin/python && ! -e $unfinished ]] || return 1
+  comm -23 <(cat jobs/requirements-analysis.txt "$requirements" | grep '==' | sort -u) \
+    <("$venv/bin/python" -m pip freeze 2>/dev/null | sort -u) | (! grep -q .)
+}
+
+make_venv() {
+  local python=${PYTHON:-python3} free_gb
+  command -v "$python" >/dev/null || fail "no '$python': install python3 (3.11 or newer), or set PYTHON=/path/to/python3"
+  "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    fail "$("$python" --version 2>&1) is too old: the pinned packages need Python 3.11 or newer; set PYTHON=/path/to/python3"
+  "$python" -c 'import ensurepip, venv' 2>/dev/null ||
+    fail "$python cannot make virtual environments: install python3-venv, or set PYTHON to a complete Python"
+  free_gb=$(df -Pk . | awk 'NR == 2 {print int($4 / 1e6)}')
+  if [[ $analysis == no && $free_gb -lt 6 ]]; then
+    fail "only $free_gb GB are free here, and .venv needs about 5: make room, or link .venv to another disk"
+  fi
+  "$python" -m venv "$venv"
+}
+
+install_python() {
+  if [[ -e $stamp ]] && grep -qx "$(fingerprint)" "$stamp"; then return 0; fi
+  if [[ -e $unfinished ]]; then
+    say "an earlier installation into $venv was interrupted: starting afresh"
+    rm -rf "${venv:?}"/*
+  fi
+  if all_pinned; then fingerprint >>"$stamp"; return 0; fi
+  if [[ $analysis == yes ]]; then
+    say "making $venv with the packages of $requirements"
+  else
+    say "making $venv with the packages of $requirements: downloads 2.5 GB, some minutes"
+  fi
+  mkdir -p "$venv" && touch "$unfinished"
+  if [[ ! -x $venv/bin/python ]]; then make_venv; fi
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --retries 3 --timeout 30 -r "$requirements" ||
+    fail "pip could not install $requirements (its message is above)." \
+      "Without network or behind a proxy: set https_proxy or PIP_INDEX_URL, or copy a .venv made on the same system."
+  fingerprint >>"$stamp"
+  rm "$unfinished"
+}
+
+# CUDA 13.0 needs a driver of the series 580; with an older one only CPU ranks work.
+check_driver() {
+  local driver
+  driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1) || return 0
+  if [[ $driver =~ ^([0-9]+)\. && ${BASH_REMATCH[1]} -lt 580 ]]; then
+    say "warning: the NVIDIA driver is $driver; CUDA 13.0 needs 580 or newer, until then shardmark cannot use the GPUs"
+  fi
+}
+
+exec 9<"$requirements"    # one bootstrap at a time in this checkout
+flock 9
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+install_packages
+install_python
+if [[ $analysis == no ]] && command -v nvidia-smi >/dev/null; then check_driver; fi
+if [[ -z ${MAKELEVEL:-} ]]; then say "all that is needed is there"; fi
