@@ -1,0 +1,22 @@
+// Batch norm over [B, C, H, W] with statistics of the local micro-batch, of all ranks, or constant.
+#pragma once
+
+#include "models/model.h"
+
+namespace shardmark {
+
+enum class BatchStatistics { local, sync, frozen };
+
+BatchStatistics batch_statistics(const Options& options);  // of the option batch_norm
+
+struct BatchNorm {
+  BatchStatistics statistics;
+  const Model& model;  // sums over ranks
+  const at::Tensor &weight, &bias;
+  at::Tensor &mean, &variance;  // running, updated in place but for frozen
+
+  BatchNorm(Model& owner, const std::string& name, BatchStatistics kind);
+  at::Tensor operator()(const at::Tensor& x) const;
+};
+
+}  // namespace shardmark

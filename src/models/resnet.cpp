@@ -1,0 +1,59 @@
+// resnet: a stem, residual blocks, a classifier with the loss. Activations are [B, C, H, W].
+#include "laws/models/resnet.h"
+
+#include "models/batch_norm.h"
+#include "models/layers.h"
+
+namespace shardmark {
+namespace {
+
+struct ConvNorm {
+  const at::Tensor& weight;  // [out, in, kernel, kernel]
+  int64_t stride, padding;
+  BatchNorm norm;
+
+  ConvNorm(Model& model, const laws::ConvNormSpec& spec, BatchStatistics statistics)
+      : weight(model.parameter(spec.conv + ".weight")),
+        stride(spec.stride),
+        padding((spec.kernel - 1) / 2),
+        norm(model, spec.norm, statistics) {}
+  at::Tensor operator()(const at::Tensor& x) const {
+    return norm(at::conv2d(x, weight, {}, stride, padding));
+  }
+};
+
+Block stem(Model& model, const laws::ResNetShape& shape, BatchStatistics statistics) {
+  const ConvNorm conv(model, shape.stem, statistics);
+  return {"stem", [conv, pooled = shape.pooled](const at::Tensor& x, const Batch&) {
+            const at::Tensor y = conv(x).relu_();
+            return pooled ? at::max_pool2d(y, 3, 2, 1) : y;
+          }};
+}
+
+Block residual(Model& model, const laws::ResidualSpec& spec, BatchStatistics statistics) {
+  std::vector<ConvNorm> branch;
+  for (const auto& conv : spec.branch) branch.emplace_back(model, conv, statistics);
+  std::optional<ConvNorm> shortcut;
+  if (spec.shortcut) shortcut.emplace(model, *spec.shortcut, statistics);
+  return {spec.name, [branch, shortcut](const at::Tensor& x, const Batch&) {
+            at::Tensor y = branch[0](x);
+            for (size_t i = 1; i < branch.size(); ++i) y = branch[i](y.relu_());
+            return y.add_(shortcut ? (*shortcut)(x) : x).relu_();
+          }};
+}
+
+void add_resnet_blocks(Model& model, const Options& options) {
+  const laws::ResNetShape shape = laws::resnet_shape(options);
+  const BatchStatistics statistics = batch_statistics(options);
+  model.add_block(stem(model, shape, statistics));
+  for (const auto& block : shape.blocks) model.add_block(residual(model, block, statistics));
+  const auto classifier = layer<Linear>(model, "fc");
+  model.add_block({"head", [classifier](const at::Tensor& x, const Batch& batch) {
+                     return at::cross_entropy_loss(classifier(x.mean({2, 3})), batch.targets);
+                   }});
+}
+
+const Registration<ModelEntry> registered{"resnet", {"stem, residual blocks, classifier", add_resnet_blocks}};
+
+}  // namespace
+}  // namespace shardmark
