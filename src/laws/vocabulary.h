@@ -1,8 +1,10 @@
-// The words a suite may use for data sources, optimizers, precisions and collectives, with their options. Models and
-// strategies have tables of their own (model_table.h, strategy_law.h).
+// The words a suite may use for data sources, optimizers, precisions and collectives, with their options.
+// Models and strategies have tables of their own (model_table.h, strategy_law.h).
 #pragma once
 
-#include "base/registry.h"
+#include <map>
+
+#include "laws/model_table.h"
 #include "schema/choice.h"
 
 namespace shardmark::laws {
@@ -10,6 +12,9 @@ namespace shardmark::laws {
 struct DataLaw {
   std::string description;
   OptionTable options;
+  // Why a model that takes such samples cannot train on it; empty when it can. File contents are data/'s
+  // business.
+  std::string (*mismatch)(const SampleShape& sample);
 };
 struct OptimizerLaw {
   std::string description;
@@ -18,14 +23,22 @@ struct OptimizerLaw {
 };
 struct CollectiveLaw {
   std::string name;
-  bool reduces;               // takes sum, average, min, max
-  bool rooted;                // has a root (rank 0)
+  bool reduces;   // takes sum, average, min, max
+  bool rooted;    // has a root (rank 0)
+  bool cut;       // the larger side is cut into one piece per rank, so it holds at least one element for each
+  bool in_place;  // has an in-place form
+  std::string description;
+};
+struct TransportLaw {
+  std::string name;
   std::string description;
 };
 
 const std::map<std::string, DataLaw>& data_laws();            // synthetic, cifar10, tokens, text
 const std::map<std::string, OptimizerLaw>& optimizer_laws();  // sgd, adamw
 const std::vector<CollectiveLaw>& collective_laws();          // the nine rows, in the order reports use
+const std::vector<TransportLaw>& transport_laws();            // mpi, nccl
+const std::vector<std::string>& reduction_names();            // sum, average, min, max
 const std::vector<std::string>& dtype_names();                // float32, float16, bfloat16, float64, int32
 int64_t dtype_bytes(const std::string& dtype);                // also fp32, fp64
 const std::vector<std::string>& precision_names();            // fp32, fp64

@@ -1,0 +1,121 @@
+// The tables of words: data sources, optimizers, collectives, transports, element types.
+#include "laws/vocabulary.h"
+
+namespace shardmark::laws {
+namespace {
+
+std::string fits_all(const SampleShape&) { return {}; }
+
+std::string takes_tokens(const SampleShape& sample) {
+  return sample.kind == SampleShape::Kind::tokens ? "" : "the model takes no tokens";
+}
+
+std::string takes_bytes(const SampleShape& sample) {
+  if (sample.kind == SampleShape::Kind::tokens && sample.num_classes < 256)
+    return "a byte needs a vocabulary of 256, the model's is " + std::to_string(sample.num_classes);
+  return takes_tokens(sample);
+}
+
+std::string takes_cifar10(const SampleShape& sample) {
+  if (sample.kind != SampleShape::Kind::image || sample.input != std::vector<int64_t>{3, 32, 32})
+    return "the model takes no images of 3 x 32 x 32";
+  if (sample.num_classes < 10)
+    return "CIFAR-10 has 10 classes, the model knows " + std::to_string(sample.num_classes);
+  return {};
+}
+
+int64_t sgd_state(const Options& options) { return options.at("momentum").get<double>() == 0 ? 0 : 1; }
+int64_t adamw_state(const Options&) { return 2; }
+
+}  // namespace
+
+const std::map<std::string, DataLaw>& data_laws() {
+  static const std::map<std::string, DataLaw> laws = {
+      {"synthetic",
+       {"made-up samples for any model, learnable",
+        {{"size", OptionType::integer, 4096, "samples in an epoch", {}, 1}},
+        fits_all}},
+      {"cifar10",
+       {"CIFAR-10's training set, its binary files",
+        {{"dir", OptionType::text, "data/cifar-10-batches-bin",
+          "folder of data_batch_1.bin to data_batch_5.bin"},
+         {"augment", OptionType::boolean, true, "random crop and flip"}},
+        takes_cifar10}},
+      {"tokens",
+       {"a token file in llm.c's .bin format (uint16)",
+        {{"file", OptionType::text, nullptr, "path of the file"}},
+        takes_tokens}},
+      {"text",
+       {"the bytes of text files, a byte a token",
+        {{"files", OptionType::text, nullptr,
+          "patterns relative to the working directory: \"README.md src/**/*.cpp\""}},
+        takes_bytes}},
+  };
+  return laws;
+}
+
+const std::map<std::string, OptimizerLaw>& optimizer_laws() {
+  static const std::map<std::string, OptimizerLaw> laws = {
+      {"sgd",
+       {"stochastic gradient descent with momentum",
+        {{"lr", OptionType::number, 0.1, "learning rate", {}, 0},
+         {"momentum", OptionType::number, 0.9, "of the velocity; 0 keeps no state", {}, 0, 1},
+         {"weight_decay", OptionType::number, 5e-4, "added to the gradient, times the parameter", {}, 0}},
+        sgd_state}},
+      {"adamw",
+       {"Adam with decoupled weight decay",
+        {{"lr", OptionType::number, 3e-4, "learning rate", {}, 0},
+         {"beta1", OptionType::number, 0.9, "decay of the first moment", {}, 0, 1},
+         {"beta2", OptionType::number, 0.95, "decay of the second moment", {}, 0, 1},
+         {"eps", OptionType::number, 1e-8, "added to the denominator", {}, 0},
+         {"weight_decay", OptionType::number, 0.1, "of the parameter per step, times lr", {}, 0}},
+        adamw_state}},
+  };
+  return laws;
+}
+
+const std::vector<CollectiveLaw>& collective_laws() {
+  //                        reduces rooted   cut  in place
+  static const std::vector<CollectiveLaw> laws = {
+      {"all_reduce", true, false, false, true, "every rank gets the sum of all"},
+      {"reduce_scatter", true, false, true, true, "every rank gets its part of the sum"},
+      {"all_gather", false, false, true, true, "every rank gets the parts of all"},
+      {"broadcast", false, true, false, true, "every rank gets what the root has"},
+      {"reduce", true, true, false, true, "the root gets the sum of all"},
+      {"all_to_all", false, false, true, false, "every rank gets a part from every rank"},
+      {"gather", false, true, true, true, "the root gets the parts of all"},
+      {"scatter", false, true, true, true, "every rank gets its part from the root"},
+      {"send_recv", false, false, false, false, "every rank sends to the next, in a ring"},
+  };
+  return laws;
+}
+
+const std::vector<TransportLaw>& transport_laws() {
+  static const std::vector<TransportLaw> laws = {{"mpi", "MPI on host memory; the default without GPUs"},
+                                                 {"nccl", "NCCL between GPUs; the default with GPUs"}};
+  return laws;
+}
+
+const std::vector<std::string>& reduction_names() {
+  static const std::vector<std::string> names = {"sum", "average", "min", "max"};
+  return names;
+}
+
+const std::vector<std::string>& dtype_names() {
+  static const std::vector<std::string> names = {"float32", "float16", "bfloat16", "float64", "int32"};
+  return names;
+}
+
+int64_t dtype_bytes(const std::string& dtype) {
+  static const std::map<std::string, int64_t> bytes = {{"float32", 4}, {"float16", 2}, {"bfloat16", 2},
+                                                       {"float64", 8}, {"int32", 4},   {"fp32", 4},
+                                                       {"fp64", 8}};
+  return bytes.at(dtype);
+}
+
+const std::vector<std::string>& precision_names() {
+  static const std::vector<std::string> names = {"fp32", "fp64"};
+  return names;
+}
+
+}  // namespace shardmark::laws
