@@ -20,6 +20,7 @@ if(NOT SHARDMARK_ANALYSIS_ONLY)
     add_executable(${name} ${source} tests/mpi/main.cpp)
     target_link_libraries(${name} PRIVATE shardmark_all GTest::gtest GTest::gmock)
     target_precompile_headers(${name} REUSE_FROM shardmark_pch)
+    target_compile_options(${name} PRIVATE -fPIC)  # as the precompiled header; programs get -fPIE otherwise
     target_compile_definitions(${name} PRIVATE SHARDMARK_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
                                SHARDMARK_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     set_target_properties(${name} PROPERTIES JOB_POOL_COMPILE torch)
