@@ -22,6 +22,8 @@ struct StrategyContext {
   int64_t seed = 1;
 };
 
+using ParameterVisitor = std::function<void(const std::string& name, const at::Tensor& value)>;
+
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -45,7 +47,7 @@ class Strategy {
   virtual double gradient_squares() = 0;
 
   // Whole parameters by name, one after the other, on the CPU of every rank. Collective. The tensor is the visitor's to keep.
-  virtual void visit_parameters(const std::function<void(const std::string& name, const at::Tensor& value)>& visit) = 0;
+  virtual void visit_parameters(const ParameterVisitor& visit) = 0;
 };
 
 // Registered by src/strategies/<name>.cpp; its options and costs by src/laws/strategies/<name>.cpp. `make` materialises the

@@ -1,0 +1,107 @@
+// Allocation, binding and re-aiming of flat memory.
+#include "strategies/flat.h"
+
+#include <ATen/ops/linalg_vector_norm.h>
+
+#include <algorithm>
+
+#include "device/meter.h"
+#include "models/initial.h"
+
+namespace shardmark {
+namespace {
+
+at::Tensor view_of(const at::Tensor& whole, const laws::GroupLayout& layout, size_t index,
+                   const laws::ParameterSpec& spec) {
+  // variable_data(): an own version counter, so that refilling the memory between forward and backward is no "modification".
+  return whole.narrow(0, layout.offsets[index], spec.numel()).view(spec.shape).variable_data();
+}
+
+}  // namespace
+
+FlatModel allocate_flat(Model& model, Communicator& comm, const std::vector<laws::GroupLayout>& layout,
+                        MemoryUse use) {
+  const meter::Scope scope(use);
+  FlatModel flat{comm.allocate(laws::total_numel(layout), model.dtype()), std::vector<at::Tensor>(layout.size())};
+  int64_t begin = 0;
+  for (size_t group : laws::backward_order(model.table())) {
+    flat.groups[group] = flat.buffer.narrow(0, begin, layout[group].numel);
+    begin += layout[group].numel;
+  }
+  return flat;
+}
+
+FlatModel allocate_owned(Model& model, Communicator& comm, const std::vector<laws::GroupLayout>& layout,
+                         MemoryUse use) {
+  const meter::Scope scope(use);
+  const auto rank = static_cast<size_t>(comm.rank());
+  FlatModel flat{comm.allocate(laws::owned_numel(layout, rank), model.dtype()), {}};
+  int64_t begin = 0;
+  for (const auto& place : layout) {
+    flat.groups.push_back(flat.buffer.narrow(0, begin, place.owned[rank].numel));
+    begin += place.owned[rank].numel;
+  }
+  return flat;
+}
+
+void bind_parameters(Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole) {
+  const auto& specs = model.table().groups[group].parameters;
+  for (size_t i = 0; i < specs.size(); ++i)
+    model.parameter(group, i) = view_of(whole, layout, i, specs[i]).requires_grad_(true);
+}
+
+void bind_gradients(Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole) {
+  const auto& specs = model.table().groups[group].parameters;
+  for (size_t i = 0; i < specs.size(); ++i)
+    model.parameter(group, i).mutable_grad() = view_of(whole, layout, i, specs[i]);
+}
+
+void fill_initial(const Model& model, size_t group, const laws::GroupLayout& layout, laws::Range range, int64_t seed,
+                  const at::Tensor& part) {
+  const auto& specs = model.table().groups[group].parameters;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const int64_t begin = std::max(layout.offsets[i], range.begin);
+    const int64_t end = std::min(layout.offsets[i] + specs[i].numel(), range.begin + range.numel);
+    if (begin >= end) continue;
+    const at::Tensor value = initial_value(specs[i], seed, model.dtype()).view(-1);
+    part.narrow(0, begin - range.begin, end - begin).copy_(value.narrow(0, begin - layout.offsets[i], end - begin));
+  }
+}
+
+void visit_group(const Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole,
+                 const ParameterVisitor& visit) {
+  const auto& specs = model.table().groups[group].parameters;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const at::Tensor value = whole.narrow(0, layout.offsets[i], specs[i].numel()).view(specs[i].shape);
+    visit(specs[i].name, value.to(at::kCPU, value.scalar_type(), /*non_blocking=*/false, /*copy=*/true));
+  }
+}
+
+double squares(const std::vector<at::Tensor>& tensors) {
+  double sum = 0;
+  for (const auto& tensor : tensors) {
+    if (tensor.numel() == 0) continue;
+    const double norm = at::linalg_vector_norm(tensor, 2, std::nullopt, false, at::kDouble).item<double>();
+    sum += norm * norm;
+  }
+  return sum;
+}
+
+double sum_over_ranks(Communicator& comm, double value) {
+  const at::Tensor sum = at::full({1}, value, at::TensorOptions(comm.device()).dtype(at::kDouble));
+  comm.all_reduce(sum, ReduceOp::sum).wait();
+  return sum.item<double>();
+}
+
+AimedGroup::AimedGroup(int64_t numel, at::ScalarType dtype, at::Device device) {
+  const size_t bytes = static_cast<size_t>(numel) * at::elementSize(dtype);
+  const c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, c10::DataPtr(nullptr, device), /*allocator=*/nullptr,
+                             /*resizable=*/false);
+  whole_ = at::empty({0}, at::TensorOptions(device).dtype(dtype)).set_(storage, 0, {numel}, {1});
+}
+
+void AimedGroup::aim(const at::Tensor& slot) {
+  whole_.storage().unsafeGetStorageImpl()->set_data_ptr_noswap(c10::DataPtr(slot.data_ptr(), slot.device()));
+}
+
+}  // namespace shardmark

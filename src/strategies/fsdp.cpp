@@ -1,0 +1,19 @@
+// fsdp: every group cut inside its tensors into equal parts. What a rank holds in parts is `shard`: everything (ZeRO-3),
+// gradients and optimizer state (ZeRO-2), or optimizer state alone (ZeRO-1).
+#include "strategies/sharded.h"
+
+namespace shardmark {
+namespace {
+
+std::unique_ptr<Strategy> make(const StrategyContext& context) {
+  const auto shard = context.options.at("shard").get<std::string>();
+  return make_sharded(context, {.layout = laws::even_layout(context.model.table(), context.comm.size()),
+                                .parameters = shard == "full" ? Hold::part : Hold::whole,
+                                .gradients = shard == "optimizer" ? Hold::whole : Hold::part,
+                                .prefetch = context.options.at("prefetch").get<int64_t>()});
+}
+
+const Registration<StrategyEntry> registered{"fsdp", {"cut inside tensors, gathered block by block", make}};
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,67 @@
+// Walks the moments of a step through the two sides.
+#include "strategies/sharded.h"
+
+namespace shardmark {
+namespace {
+
+class Sharded final : public Strategy {
+ public:
+  Sharded(const StrategyContext& context, ShardedOptions options)
+      : s_{context.model, context.comm, std::move(options.layout), make_schedule(context.model.table()), context.seed},
+        parameters_(options.parameters == Hold::part ? make_slotted_parameters(s_, options.prefetch)
+                                                     : make_resident_parameters(s_)),
+        gradients_(options.gradients == Hold::part ? make_slotted_gradients(s_) : make_resident_gradients(s_)),
+        optimizer_(make_optimizer(context.optimizer, pieces())),
+        scale_(1.0 / static_cast<double>(s_.comm.size() * context.accumulation)) {}
+
+  void begin_micro_batch(int64_t index, bool last) override {
+    gradients_->begin_micro_batch(index, last);
+    parameters_->begin_micro_batch();
+  }
+  void before_forward(int64_t block) override { parameters_->before_forward(block); }
+  void after_forward(int64_t) override { s_.comm.progress(); }
+  void before_backward(int64_t block) override {
+    parameters_->before_backward(block);
+    gradients_->before_backward(block);
+  }
+  void after_backward(int64_t block) override {
+    gradients_->after_backward(block);
+    s_.comm.progress();
+  }
+  void reduce() override { gradients_->finish(); }
+  void update() override {
+    optimizer_->step();
+    gradients_->clear();
+    parameters_->after_update();
+  }
+  double gradient_scale() const override { return scale_; }
+  double gradient_squares() override { return sum_over_ranks(s_.comm, squares(gradients_->owned())); }
+  void visit_parameters(const ParameterVisitor& visit) override {
+    for (size_t g = 0; g < s_.layout.size(); ++g)
+      visit_group(s_.model, g, s_.layout[g], parameters_->gathered(g), visit);
+  }
+
+ private:
+  std::vector<FlatPiece> pieces() {
+    std::vector<FlatPiece> pieces;
+    const auto parameters = parameters_->owned();
+    const auto gradients = gradients_->owned();
+    for (size_t g = 0; g < parameters.size(); ++g)
+      if (parameters[g].numel() > 0) pieces.push_back({parameters[g], gradients[g]});
+    return pieces;
+  }
+
+  ShardedModel s_;
+  std::unique_ptr<ParameterSide> parameters_;
+  std::unique_ptr<GradientSide> gradients_;
+  std::unique_ptr<Optimizer> optimizer_;
+  double scale_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_sharded(const StrategyContext& context, ShardedOptions options) {
+  return std::make_unique<Sharded>(context, std::move(options));
+}
+
+}  // namespace shardmark

@@ -1,0 +1,20 @@
+// A sharded strategy: a parameter side, a gradient side and an optimizer over the parts that this rank owns.
+#pragma once
+
+#include "strategies/sides.h"
+#include "strategies/strategy.h"
+
+namespace shardmark {
+
+enum class Hold { whole, part };  // what a rank keeps of each group between uses
+
+struct ShardedOptions {
+  std::vector<laws::GroupLayout> layout;
+  Hold parameters;
+  Hold gradients;
+  int64_t prefetch = 0;  // blocks gathered ahead; of parameters held in parts
+};
+
+std::unique_ptr<Strategy> make_sharded(const StrategyContext& context, ShardedOptions options);
+
+}  // namespace shardmark

@@ -1,0 +1,47 @@
+// The two sides of a sharded strategy, put together in sharded.h: who holds parameters between uses, and who holds gradients.
+// fsdp and zero3 are choices of sides and of a layout (laws/layout.h); see README.md for the table.
+#pragma once
+
+#include "strategies/flat.h"
+#include "strategies/moves.h"
+#include "strategies/schedule.h"
+
+namespace shardmark {
+
+// What both sides work on. Values live as long as the strategy.
+struct ShardedModel {
+  Model& model;
+  Communicator& comm;
+  std::vector<laws::GroupLayout> layout;
+  Schedule schedule;
+  int64_t seed;
+};
+
+class ParameterSide {
+ public:
+  virtual ~ParameterSide() = default;
+  virtual void begin_micro_batch() {}
+  virtual void before_forward(int64_t block) = 0;
+  virtual void before_backward(int64_t block) = 0;
+  virtual void after_update() {}
+  virtual std::vector<at::Tensor> owned() = 0;         // [group]: this rank's part, which the optimizer updates
+  virtual at::Tensor gathered(size_t group) = 0;       // the whole group, on every rank. Collective
+};
+
+class GradientSide {
+ public:
+  virtual ~GradientSide() = default;
+  virtual void begin_micro_batch(int64_t index, bool last) = 0;
+  virtual void before_backward(int64_t block) = 0;
+  virtual void after_backward(int64_t block) = 0;
+  virtual void finish() = 0;                           // after it, owned() holds the reduced gradient
+  virtual void clear() = 0;                            // after the update
+  virtual std::vector<at::Tensor> owned() = 0;         // [group]: gradient of this rank's part
+};
+
+std::unique_ptr<ParameterSide> make_resident_parameters(ShardedModel& sharded);
+std::unique_ptr<ParameterSide> make_slotted_parameters(ShardedModel& sharded, int64_t prefetch);
+std::unique_ptr<GradientSide> make_resident_gradients(ShardedModel& sharded);
+std::unique_ptr<GradientSide> make_slotted_gradients(ShardedModel& sharded);
+
+}  // namespace shardmark

@@ -1,0 +1,98 @@
+// Gradients that a rank keeps only its part of: backward of a block fills a slot, which is reduced to the owners while the next
+// block computes into the other slot. Every micro-batch reduces, and the owner adds up.
+#include "device/meter.h"
+#include "laws/sharded_cost.h"
+#include "strategies/sides.h"
+
+namespace shardmark {
+namespace {
+
+class SlottedGradients final : public GradientSide {
+ public:
+  explicit SlottedGradients(ShardedModel& sharded)
+      : s_(sharded), own_(allocate_owned(s_.model, s_.comm, s_.layout, MemoryUse::gradients)) {
+    const meter::Scope scope(MemoryUse::transient);
+    for (int64_t i = 0; i < laws::kGradientSlots; ++i)
+      slots_.push_back({s_.comm.allocate(laws::largest_group(s_.model.table(), s_.layout), s_.model.dtype()), {}, {}, 0});
+    for (size_t g = 0; g < s_.layout.size(); ++g) {
+      aimed_.emplace_back(s_.layout[g].numel, s_.model.dtype(), s_.model.device());
+      bind_gradients(s_.model, g, s_.layout[g], aimed_[g].whole());
+    }
+    for (size_t g : s_.schedule.roots) {
+      roots_.push_back({s_.comm.allocate(s_.layout[g].numel, s_.model.dtype()), {}, {}, g});
+      aimed_[g].aim(roots_.back().memory);
+    }
+  }
+
+  void begin_micro_batch(int64_t index, bool) override {
+    finish();  // of the micro-batch before
+    first_ = index == 0;
+    position_ = 0;
+    for (auto& root : roots_) root.memory.zero_();
+  }
+
+  void before_backward(int64_t block) override {
+    const int64_t group = s_.schedule.own_group[static_cast<size_t>(block)];
+    if (group == kNoGroup) return;
+    Slot& slot = slots_[position_ % slots_.size()];
+    finish(slot);
+    slot.group = static_cast<size_t>(group);
+    slot.gradients = slot.memory.narrow(0, 0, s_.layout[slot.group].numel);
+    slot.gradients.zero_();
+    aimed_[slot.group].aim(slot.gradients);
+  }
+
+  void after_backward(int64_t block) override {
+    for (size_t group : s_.schedule.complete_at[static_cast<size_t>(block)]) {
+      Slot* slot = nullptr;
+      for (auto& root : roots_)
+        if (root.group == group) slot = &root;
+      if (slot == nullptr) slot = &slots_[position_++ % slots_.size()];
+      slot->gradients = aimed_[group].whole();
+      slot->works = start_reduce(s_.comm, s_.layout[group], slot->gradients);
+    }
+  }
+
+  void finish() override {
+    for (auto& slot : slots_) finish(slot);
+    for (auto& root : roots_) finish(root);
+  }
+
+  void clear() override {}  // the first micro-batch of the next step overwrites
+
+  std::vector<at::Tensor> owned() override { return own_.groups; }
+
+ private:
+  struct Slot {
+    at::Tensor memory;     // as long as the largest group
+    at::Tensor gradients;  // of the group that is in it
+    Works works;           // its reduction
+    size_t group;
+  };
+
+  void finish(Slot& slot) {
+    if (slot.works.empty()) return;
+    wait_all(slot.works);
+    const at::Tensor part = owned_part(s_.comm, s_.layout[slot.group], slot.gradients);
+    if (first_)
+      own_.groups[slot.group].copy_(part);
+    else
+      own_.groups[slot.group].add_(part);
+  }
+
+  ShardedModel& s_;
+  FlatModel own_;
+  std::vector<AimedGroup> aimed_;  // [group]
+  std::vector<Slot> slots_;
+  std::vector<Slot> roots_;
+  size_t position_ = 0;  // units whose backward is over in this micro-batch
+  bool first_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<GradientSide> make_slotted_gradients(ShardedModel& sharded) {
+  return std::make_unique<SlottedGradients>(sharded);
+}
+
+}  // namespace shardmark
