@@ -1,0 +1,132 @@
+// HostGroup: MPI collectives on plain values, and the one translation of MPI's error codes.
+#include "comm/host_group.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+
+namespace shardmark {
+namespace {
+
+bool mpi_is_usable() {
+  int initialized = 0;
+  int finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  return initialized != 0 && finalized == 0;
+}
+
+template <class T>
+T all_reduced(T value, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &value, 1, type, op, comm));
+  return value;
+}
+
+}  // namespace
+
+void mpi_failure(int code, const char* call, const char* file, int line) {
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw SystemError(std::string(call) + " failed: " + text + " (" + file + ":" + std::to_string(line) + ")");
+}
+
+HostGroup::HostGroup(MPI_Comm comm, bool owned) : comm_(comm), owned_(owned) {
+  if (comm_ == MPI_COMM_NULL) return;
+  MPI_CHECK(MPI_Comm_rank(comm_, &rank_));
+  MPI_CHECK(MPI_Comm_size(comm_, &size_));
+}
+
+HostGroup::HostGroup(HostGroup&& other) noexcept
+    : comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
+      owned_(other.owned_),
+      rank_(other.rank_),
+      size_(std::exchange(other.size_, 0)) {}
+
+HostGroup& HostGroup::operator=(HostGroup&& other) noexcept {
+  std::swap(comm_, other.comm_);
+  std::swap(owned_, other.owned_);
+  std::swap(rank_, other.rank_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+HostGroup::~HostGroup() {
+  // After MPI_Finalize the communicator is gone already; a failing free must not end an unwinding process.
+  if (owned_ && comm_ != MPI_COMM_NULL && mpi_is_usable()) MPI_Comm_free(&comm_);
+}
+
+HostGroup HostGroup::world() {
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+  MPI_CHECK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+  return {comm, true};
+}
+
+HostGroup HostGroup::split(int color, int key) const {
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_CHECK(MPI_Comm_split(comm_, color < 0 ? MPI_UNDEFINED : color, key, &comm));
+  return {comm, true};
+}
+
+void HostGroup::barrier() const { MPI_CHECK(MPI_Barrier(comm_)); }
+
+void HostGroup::sleep_barrier() const {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_CHECK(MPI_Ibarrier(comm_, &request));
+  auto pause = std::chrono::microseconds(50);
+  for (int done = 0;;) {
+    MPI_CHECK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    if (done != 0) return;
+    std::this_thread::sleep_for(pause);
+    pause = std::min<std::chrono::microseconds>(pause * 2, std::chrono::milliseconds(10));
+  }
+}
+
+int64_t HostGroup::max(int64_t value) const { return all_reduced(value, MPI_INT64_T, MPI_MAX, comm_); }
+double HostGroup::max(double value) const { return all_reduced(value, MPI_DOUBLE, MPI_MAX, comm_); }
+double HostGroup::sum(double value) const { return all_reduced(value, MPI_DOUBLE, MPI_SUM, comm_); }
+
+int64_t HostGroup::broadcast(int64_t value, int root) const {
+  MPI_CHECK(MPI_Bcast(&value, 1, MPI_INT64_T, root, comm_));
+  return value;
+}
+
+std::string HostGroup::broadcast(const std::string& text, int root) const {
+  const int64_t length = broadcast(static_cast<int64_t>(text.size()), root);
+  std::string received = rank_ == root ? text : std::string(static_cast<size_t>(length), '\0');
+  MPI_CHECK(MPI_Bcast(received.data(), static_cast<int>(length), MPI_CHAR, root, comm_));
+  return received;
+}
+
+std::vector<double> HostGroup::gather(const std::vector<double>& values) const {
+  const int count = static_cast<int>(values.size());
+  std::vector<double> all(rank_ == 0 ? values.size() * static_cast<size_t>(size_) : 0);
+  MPI_CHECK(MPI_Gather(values.data(), count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, 0, comm_));
+  return all;
+}
+
+std::vector<std::string> HostGroup::gather(const std::string& text) const {
+  const int length = static_cast<int>(text.size());
+  std::vector<int> lengths(rank_ == 0 ? size_ : 0);
+  MPI_CHECK(MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, comm_));
+  std::vector<int> offsets;
+  int total = 0;
+  for (int part : lengths) {
+    offsets.push_back(total);
+    total += part;
+  }
+  std::string all(static_cast<size_t>(total), '\0');
+  MPI_CHECK(MPI_Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR,
+                        0, comm_));
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    parts.push_back(all.substr(static_cast<size_t>(offsets[i]), static_cast<size_t>(lengths[i])));
+  }
+  return parts;
+}
+
+}  // namespace shardmark

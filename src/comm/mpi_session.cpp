@@ -1,0 +1,70 @@
+// MpiSession: starts and ends MPI, and notices a launcher that started N worlds of one rank instead of one of
+// N.
+#include <cstdlib>
+#include <string>
+
+#include "base/error.h"
+#include "comm/host_group.h"
+
+namespace shardmark {
+namespace {
+
+struct Launcher {
+  const char* variable;  // holds the number of ranks that the launcher started
+  const char* name;
+  const char* mend;
+};
+
+// In order of precedence: mpirun inside a Slurm step sees Slurm's variables too.
+constexpr Launcher kLaunchers[] = {
+    {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun", "use the mpirun of the MPI that shardmark is linked with"},
+    {"PMI_SIZE", "a PMI launcher (MPICH's mpiexec, or srun --mpi=pmi2)",
+     "use the mpirun of the MPI that shardmark is linked with, or srun --mpi=pmix"},
+    {"SLURM_STEP_NUM_TASKS", "srun",
+     "use srun --mpi=pmix where `srun --mpi=list` shows it, else mpirun inside the job"},
+};
+
+void check_launcher() {
+  for (const Launcher& launcher : kLaunchers) {
+    const char* text = std::getenv(launcher.variable);
+    if (text == nullptr) continue;
+    const int promised = std::atoi(text);
+    if (promised <= 1) return;
+    throw UsageError(std::string(launcher.name) + " started " + text + " ranks (" + launcher.variable +
+                     "), but MPI sees a world of 1 rank each; " + launcher.mend);
+  }
+}
+
+}  // namespace
+
+MpiSession::MpiSession() {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_CHECK(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));
+  MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  int size = 0;
+  MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  try {
+    if (size == 1) check_launcher();
+    if (provided < MPI_THREAD_MULTIPLE) {
+      throw UsageError(
+          "this MPI was built without MPI_THREAD_MULTIPLE; use one with it (Debian's libopenmpi-dev has it)");
+    }
+  } catch (...) {
+    MPI_Finalize();  // the destructor of an object that was never made does not run
+    throw;
+  }
+  MPI_Comm node = MPI_COMM_NULL;
+  MPI_CHECK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+  MPI_CHECK(MPI_Comm_rank(node, &local_rank_));
+  MPI_CHECK(MPI_Comm_size(node, &local_size_));
+  MPI_CHECK(MPI_Comm_free(&node));
+}
+
+MpiSession::~MpiSession() { MPI_Finalize(); }
+
+void MpiSession::abort_world(int status) {
+  MPI_Abort(MPI_COMM_WORLD, status);
+  std::_Exit(status);
+}
+
+}  // namespace shardmark

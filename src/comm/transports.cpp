@@ -1,0 +1,17 @@
+// The transports by name.
+#include "base/error.h"
+#include "comm/communicator.h"
+#include "comm/mpi.h"
+
+namespace shardmark {
+
+std::unique_ptr<Communicator> make_communicator(const std::string& transport, const HostGroup& group,
+                                                at::Device device) {
+  if (transport == "mpi") {
+    if (!device.is_cpu()) throw UsageError("transport mpi moves host memory: use nccl on a GPU");
+    return make_mpi_communicator(group);
+  }
+  throw UsageError("unknown transport '" + transport + "'; known: mpi, nccl");
+}
+
+}  // namespace shardmark
