@@ -1,0 +1,171 @@
+// Every data source but CIFAR-10: samples are functions of (seed, epoch, index) alone; damage is refused.
+// RANKS 1
+#include "data/glob.h"
+#include "tests/mpi/data_testing.h"
+
+namespace shardmark {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const laws::SampleShape kBytes = {Kind::tokens, {8}, 256};
+
+TEST(Sources, UnknownNameListsTheKnown) {
+  EXPECT_THAT(refusal("imagenet", Options::object(), kCifarImage),
+              HasSubstr("cifar10, synthetic, text, tokens"));
+}
+
+TEST(Sources, MustFitTheModel) {
+  EXPECT_THAT(refusal("tokens", {{"file", "x"}}, kCifarImage),
+              HasSubstr("gives tokens, the model takes images"));
+  EXPECT_THAT(refusal("text", {{"files", "x"}}, {Kind::tokens, {8}, 255}), HasSubstr("at least 256 tokens"));
+  EXPECT_THAT(refusal("cifar10", {{"dir", "x"}, {"augment", true}}, kBytes), HasSubstr("gives images"));
+  EXPECT_THAT(refusal("cifar10", {{"dir", "x"}, {"augment", true}}, {Kind::image, {3, 224, 224}, 10}),
+              HasSubstr("3 x 32 x 32"));
+  EXPECT_THAT(refusal("cifar10", {{"dir", "x"}, {"augment", true}}, {Kind::image, {3, 32, 32}, 9}),
+              HasSubstr("10 classes"));
+}
+
+TEST(Synthetic, MakesAnySampleByItsIndex) {
+  for (const auto& sample :
+       {kCifarImage, laws::SampleShape{Kind::rows, {17}, 5}, laws::SampleShape{Kind::tokens, {33}, 1000}}) {
+    const auto source = source_of("synthetic", {{"size", 1000}}, sample);
+    EXPECT_EQ(source->size(), 1000);
+    const Batch batch = source->fetch(first(1000));
+    const Batch one = source->fetch({{999, 3}});
+    EXPECT_TRUE(at::equal(batch.inputs[999], one.inputs[0]));
+    EXPECT_TRUE(at::equal(batch.targets[999], one.targets[0]));
+    EXPECT_TRUE(same(batch, source_of("synthetic", {{"size", 1000}}, sample)->fetch(first(1000))));
+    EXPECT_FALSE(
+        same(batch, source_of("synthetic", {{"size", 1000}}, sample, at::kFloat, 2)->fetch(first(1000))));
+    EXPECT_FALSE(at::equal(batch.inputs[0], batch.inputs[1]));
+    EXPECT_GE(batch.targets.min().item<int64_t>(), 0);
+    EXPECT_LT(batch.targets.max().item<int64_t>(), sample.num_classes);
+  }
+}
+
+TEST(Synthetic, GivesValuesOfUnitVarianceInTheAskedDtype) {
+  const auto batch = source_of("synthetic", {{"size", 100}}, kCifarImage, at::kDouble)->fetch(first(100));
+  EXPECT_EQ(batch.inputs.scalar_type(), at::kDouble);
+  EXPECT_EQ(batch.inputs.sizes(), (std::vector<int64_t>{100, 3, 32, 32}));
+  EXPECT_EQ(batch.targets.sizes(), (std::vector<int64_t>{100}));
+  EXPECT_NEAR(batch.inputs.mean().item<double>(), 0, 0.02);
+  EXPECT_NEAR(batch.inputs.var().item<double>(), 1, 0.05);
+}
+
+TEST(Synthetic, CanBeLearned) {
+  const auto images = source_of("synthetic", {{"size", 400}}, kCifarImage)->fetch(first(400));
+  const auto flat = images.inputs.flatten(1);
+  int64_t right = 0;  // the class of the nearest of the first 200 images, for the second 200
+  for (int64_t i = 200; i < 400; ++i) {
+    const auto distances = (flat.narrow(0, 0, 200) - flat[i]).square().sum(1);
+    right += images.targets[distances.argmin().item<int64_t>()].item<int64_t>() ==
+             images.targets[i].item<int64_t>();
+  }
+  EXPECT_GT(right, 190);
+
+  const auto text = source_of("synthetic", {{"size", 500}}, {Kind::tokens, {64}, 50})->fetch(first(500));
+  EXPECT_TRUE(at::equal(text.inputs.slice(1, 1), text.targets.slice(1, 0, 63)));
+  const auto pairs = at::bincount((text.inputs * 50 + text.targets).flatten(), {}, 2500).view({50, 50});
+  const auto best = std::get<0>(pairs.max(1)).sum().item<double>() / pairs.sum().item<double>();
+  EXPECT_GT(best, 0.85);  // how often the commonest successor comes: 7/8 and a little
+}
+
+class TokenFiles : public DataFiles {
+ protected:
+  // Tokens 0, 3, 6 ... modulo 1000.
+  static std::string file(int32_t magic, int32_t version, int32_t claimed, int32_t count) {
+    std::vector<int32_t> header(256, 0);
+    header[0] = magic, header[1] = version, header[2] = claimed;
+    std::vector<uint16_t> tokens(static_cast<size_t>(count));
+    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<uint16_t>(3 * i % 1000);
+    return std::string(reinterpret_cast<const char*>(header.data()), 1024) +
+           std::string(reinterpret_cast<const char*>(tokens.data()), 2 * tokens.size());
+  }
+  std::string refusal_of(const std::string& content, int64_t vocabulary = 1000) {
+    write("t.bin", content);
+    return refusal("tokens", {{"file", path("t.bin")}}, {Kind::tokens, {10}, vocabulary});
+  }
+};
+
+TEST_F(TokenFiles, GiveWindowsAndTheirNextTokens) {
+  write("t.bin", file(20240520, 1, 51, 51));
+  const auto source = source_of("tokens", {{"file", path("t.bin")}}, {Kind::tokens, {10}, 1000});
+  ASSERT_EQ(source->size(), 5);
+  const auto batch = source->fetch({{4, 0}, {0, 7}});
+  EXPECT_TRUE(at::equal(batch.inputs[0], at::arange(40, 50, at::kLong) * 3));
+  EXPECT_TRUE(at::equal(batch.targets[0], at::arange(41, 51, at::kLong) * 3));
+  EXPECT_TRUE(at::equal(batch.inputs[1], at::arange(0, 10, at::kLong) * 3));
+  write("t.bin", file(20240520, 1, 50, 50));  // the fifth window's last target is missing
+  EXPECT_EQ(source_of("tokens", {{"file", path("t.bin")}}, {Kind::tokens, {10}, 1000})->size(), 4);
+}
+
+TEST_F(TokenFiles, RefuseDamage) {
+  EXPECT_EQ(refusal_of(file(20240520, 1, 400, 400)), "accepted");
+  EXPECT_THAT(refusal_of(file(20240520, 1, 400, 399)),
+              AllOf(HasSubstr("1822 bytes"), HasSubstr("400 tokens: 1824")));
+  EXPECT_THAT(refusal_of(file(20240520, 1, 400, 400) + "x"), HasSubstr("1825 bytes"));
+  EXPECT_THAT(refusal_of(file(20240520, 1, -1, 400)), HasSubstr("-1 tokens"));
+  EXPECT_THAT(refusal_of(file(20240521, 1, 400, 400)), HasSubstr("magic number 20240520"));
+  EXPECT_THAT(refusal_of(file(20240520, 2, 400, 400)), HasSubstr("version 2"));
+  EXPECT_THAT(refusal_of(file(20240520, 1, 10, 10)), HasSubstr("holds 10 tokens, one sample needs 11"));
+  EXPECT_THAT(refusal_of(""), HasSubstr("0 bytes, shorter than its header"));
+  EXPECT_THAT(refusal_of(file(20240520, 1, 400, 400), 999),
+              HasSubstr("targets up to 999, the model knows 999"));
+  EXPECT_THAT(refusal("tokens", {{"file", path("none.bin")}}, kBytes), HasSubstr("none.bin': No such file"));
+  EXPECT_THAT(refusal("tokens", {{"file", folder_.string()}}, kBytes), HasSubstr("not a regular file"));
+}
+
+TEST_F(DataFiles, TextIsTheBytesInPathOrder) {
+  write("b.md", "mnopqrstu");
+  write("a/x.md", "abcdef");
+  write("a/deep/y.md", "ghijkl\xff");
+  const std::string patterns = path("b.md") + " " + path("**/*.md");  // b.md counts once, and last
+  const auto source = source_of("text", {{"files", patterns}}, {Kind::tokens, {7}, 256});
+  ASSERT_EQ(source->size(), 3);  // 22 bytes
+  const auto batch = source->fetch({{0, 0}, {2, 0}});
+  const auto bytes = [](const std::string& text) {
+    auto tensor = at::empty({std::ssize(text)}, at::kLong);
+    for (size_t i = 0; i < text.size(); ++i) tensor[static_cast<int64_t>(i)] = static_cast<uint8_t>(text[i]);
+    return tensor;
+  };
+  EXPECT_TRUE(at::equal(batch.inputs[0], bytes("ghijkl\xff")));
+  EXPECT_TRUE(at::equal(batch.targets[0], bytes("hijkl\xff"
+                                                "a")));
+  EXPECT_TRUE(at::equal(batch.inputs[1], bytes("nopqrst")));
+  EXPECT_TRUE(at::equal(batch.targets[1], bytes("opqrstu")));
+}
+
+TEST_F(DataFiles, TextRefusesWhatIsNotThere) {
+  write("a.txt", "12345678");
+  EXPECT_THAT(refusal("text", {{"files", path("*.md")}}, kBytes),
+              AllOf(HasSubstr("no file matches"), HasSubstr("*.md")));
+  EXPECT_THAT(refusal("text", {{"files", path("a.txt") + " " + path("none/**")}}, kBytes),
+              HasSubstr("none/**"));
+  EXPECT_THAT(refusal("text", {{"files", path("a.txt")}}, kBytes),
+              HasSubstr("hold 8 bytes, one sample needs 9"));
+  EXPECT_THAT(refusal("text", {{"files", ""}}, kBytes), HasSubstr("hold 0 bytes"));
+}
+
+TEST_F(DataFiles, PatternsMatchAsInAShell) {
+  for (const char* name : {"a.cpp", "b.h", "sub/c.cpp", "sub/deep/d.cpp", "sub/.hidden.cpp", ".git/e.cpp"})
+    write(name, "");
+  const auto found = [this](const std::string& pattern) {
+    std::string names;
+    for (const auto& file : glob(path(pattern))) names += fs::relative(file, folder_).string() + " ";
+    return names;
+  };
+  EXPECT_EQ(found("*.cpp"), "a.cpp ");
+  EXPECT_EQ(found("**/*.cpp"), "a.cpp sub/c.cpp sub/deep/d.cpp ");
+  EXPECT_EQ(found("sub/**/[cd].cpp"), "sub/c.cpp sub/deep/d.cpp ");
+  EXPECT_EQ(found("**/**/*.cpp"), found("**/*.cpp"));
+  EXPECT_EQ(found("*/c.cpp"), "sub/c.cpp ");
+  EXPECT_EQ(found("sub/*/?.cpp"), "sub/deep/d.cpp ");
+  EXPECT_EQ(found("./b.h"), "b.h ");
+  EXPECT_EQ(found("sub"), "");
+  EXPECT_EQ(found(".git/*"), ".git/e.cpp ");
+}
+
+}  // namespace
+}  // namespace shardmark
