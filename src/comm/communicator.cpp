@@ -65,10 +65,12 @@ Work Communicator::start(const char* name, double payload_bytes, Start&& start) 
   return {this, start()};
 }
 
-Work Communicator::all_reduce(const at::Tensor& tensor, ReduceOp op) {
-  check_contiguous(tensor);
-  check_average(tensor, op);
-  return start("all_reduce", bytes_of(tensor), [&] { return do_all_reduce(tensor, op); });
+Work Communicator::all_reduce(const at::Tensor& out, const at::Tensor& in, ReduceOp op) {
+  check_contiguous(out);
+  check_contiguous(in);
+  check_average(in, op);
+  ENSURE(out.numel() == in.numel(), "all_reduce: out must hold as much as in");
+  return start("all_reduce", bytes_of(in), [&] { return do_all_reduce(out, in, op); });
 }
 
 Work Communicator::reduce_scatter(const at::Tensor& out, const at::Tensor& in, ReduceOp op) {
@@ -86,15 +88,23 @@ Work Communicator::all_gather(const at::Tensor& out, const at::Tensor& in) {
   return start("all_gather", bytes_of(out), [&] { return do_all_gather(out, in); });
 }
 
-Work Communicator::broadcast(const at::Tensor& tensor, int root) {
-  check_contiguous(tensor);
-  return start("broadcast", bytes_of(tensor), [&] { return do_broadcast(tensor, root); });
+Work Communicator::broadcast(const at::Tensor& out, const at::Tensor& in, int root) {
+  check_contiguous(out);
+  if (rank() == root) {
+    check_contiguous(in);
+    ENSURE(out.numel() == in.numel(), "broadcast: out must hold as much as in on the root");
+  }
+  return start("broadcast", bytes_of(out), [&] { return do_broadcast(out, in, root); });
 }
 
-Work Communicator::reduce(const at::Tensor& tensor, int root, ReduceOp op) {
-  check_contiguous(tensor);
-  check_average(tensor, op);
-  return start("reduce", bytes_of(tensor), [&] { return do_reduce(tensor, root, op); });
+Work Communicator::reduce(const at::Tensor& out, const at::Tensor& in, int root, ReduceOp op) {
+  check_contiguous(in);
+  check_average(in, op);
+  if (rank() == root) {
+    check_contiguous(out);
+    ENSURE(out.numel() == in.numel(), "reduce: out must hold as much as in on the root");
+  }
+  return start("reduce", bytes_of(in), [&] { return do_reduce(out, in, root, op); });
 }
 
 Work Communicator::all_to_all(const at::Tensor& out, const at::Tensor& in) {

@@ -63,15 +63,20 @@ class Communicator {
   // [numel], zeroed; memory that the transport reaches without a copy. Counted by the meter under its current use.
   virtual at::Tensor allocate(int64_t numel, at::ScalarType dtype) = 0;
 
-  Work all_reduce(const at::Tensor& tensor, ReduceOp op);                              // in place
-  Work reduce_scatter(const at::Tensor& out, const at::Tensor& in, ReduceOp op);       // in: [size * out]; out may be in's own slice
-  Work all_gather(const at::Tensor& out, const at::Tensor& in);                        // out: [size * in]; in may be out's own slice
-  Work broadcast(const at::Tensor& tensor, int root);                                  // in place
-  Work reduce(const at::Tensor& tensor, int root, ReduceOp op);                        // in place; other ranks' tensors stay as they are
-  Work all_to_all(const at::Tensor& out, const at::Tensor& in);                        // both [size * chunk]; out != in
-  Work gather(const at::Tensor& out, const at::Tensor& in, int root);                  // out used on root only, may be undefined elsewhere
-  Work scatter(const at::Tensor& out, const at::Tensor& in, int root);                 // in used on root only
-  Work send_recv(const at::Tensor& out, int from, const at::Tensor& in, int to);       // sends `in` to `to`, receives `out` from `from`
+  // Where `out` and `in` may be the same tensor, the short form with one tensor does it in place. Roots are ranks; a side
+  // that a rank does not use may be undefined. A reduction of integers has no average.
+  Work all_reduce(const at::Tensor& out, const at::Tensor& in, ReduceOp op);
+  Work all_reduce(const at::Tensor& tensor, ReduceOp op) { return all_reduce(tensor, tensor, op); }
+  Work reduce_scatter(const at::Tensor& out, const at::Tensor& in, ReduceOp op);  // in: [size * out]; out may be in's own slice
+  Work all_gather(const at::Tensor& out, const at::Tensor& in);                   // out: [size * in]; in may be out's own slice
+  Work broadcast(const at::Tensor& out, const at::Tensor& in, int root);          // in used on root only
+  Work broadcast(const at::Tensor& tensor, int root) { return broadcast(tensor, tensor, root); }
+  Work reduce(const at::Tensor& out, const at::Tensor& in, int root, ReduceOp op);  // out used (and changed) on root only
+  Work reduce(const at::Tensor& tensor, int root, ReduceOp op) { return reduce(tensor, tensor, root, op); }
+  Work all_to_all(const at::Tensor& out, const at::Tensor& in);         // both [size * chunk]; out != in
+  Work gather(const at::Tensor& out, const at::Tensor& in, int root);   // out: [size * in], used on root only; in may be its slice
+  Work scatter(const at::Tensor& out, const at::Tensor& in, int root);  // in: [size * out], used on root only; out may be its slice
+  Work send_recv(const at::Tensor& out, int from, const at::Tensor& in, int to);  // sends `in` to `to`, receives `out` from `from`
 
   // Several operations of one block in one launch (ncclGroupStart/End); order them the same on every rank.
   virtual void group_begin() {}
@@ -91,11 +96,11 @@ class Communicator {
   void set_phase_clock(PhaseClock* clock) { clock_ = clock; }
 
  protected:
-  virtual std::unique_ptr<Operation> do_all_reduce(const at::Tensor& tensor, ReduceOp op) = 0;
+  virtual std::unique_ptr<Operation> do_all_reduce(const at::Tensor& out, const at::Tensor& in, ReduceOp op) = 0;
   virtual std::unique_ptr<Operation> do_reduce_scatter(const at::Tensor& out, const at::Tensor& in, ReduceOp op) = 0;
   virtual std::unique_ptr<Operation> do_all_gather(const at::Tensor& out, const at::Tensor& in) = 0;
-  virtual std::unique_ptr<Operation> do_broadcast(const at::Tensor& tensor, int root) = 0;
-  virtual std::unique_ptr<Operation> do_reduce(const at::Tensor& tensor, int root, ReduceOp op) = 0;
+  virtual std::unique_ptr<Operation> do_broadcast(const at::Tensor& out, const at::Tensor& in, int root) = 0;
+  virtual std::unique_ptr<Operation> do_reduce(const at::Tensor& out, const at::Tensor& in, int root, ReduceOp op) = 0;
   virtual std::unique_ptr<Operation> do_all_to_all(const at::Tensor& out, const at::Tensor& in) = 0;
   virtual std::unique_ptr<Operation> do_gather(const at::Tensor& out, const at::Tensor& in, int root) = 0;
   virtual std::unique_ptr<Operation> do_scatter(const at::Tensor& out, const at::Tensor& in, int root) = 0;

@@ -38,8 +38,8 @@ class MpiCommunicator final : public Communicator {
  protected:
   using Started = std::unique_ptr<Operation>;
   using Tensor = const at::Tensor&;
-  Started do_all_reduce(Tensor tensor, ReduceOp op) override {
-    return engine_.start(all_reduce_job(group(), tensor, op));
+  Started do_all_reduce(Tensor out, Tensor in, ReduceOp op) override {
+    return engine_.start(all_reduce_job(group(), out, in, op));
   }
   Started do_reduce_scatter(Tensor out, Tensor in, ReduceOp op) override {
     return engine_.start(reduce_scatter_job(group(), out, in, op));
@@ -47,11 +47,11 @@ class MpiCommunicator final : public Communicator {
   Started do_all_gather(Tensor out, Tensor in) override {
     return engine_.start(all_gather_job(group(), out, in));
   }
-  Started do_broadcast(Tensor tensor, int root) override {
-    return engine_.start(broadcast_job(group(), tensor, root));
+  Started do_broadcast(Tensor out, Tensor in, int root) override {
+    return engine_.start(broadcast_job(group(), out, in, root));
   }
-  Started do_reduce(Tensor tensor, int root, ReduceOp op) override {
-    return engine_.start(reduce_job(group(), tensor, root, op));
+  Started do_reduce(Tensor out, Tensor in, int root, ReduceOp op) override {
+    return engine_.start(reduce_job(group(), out, in, root, op));
   }
   Started do_all_to_all(Tensor out, Tensor in) override {
     return engine_.start(all_to_all_job(group(), out, in));

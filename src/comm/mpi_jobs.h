@@ -6,12 +6,12 @@
 
 namespace shardmark {
 
-Job all_reduce_job(const HostGroup& group, const at::Tensor& tensor, ReduceOp op);
+Job all_reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, ReduceOp op);
 Job reduce_scatter_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, ReduceOp op);
-Job reduce_job(const HostGroup& group, const at::Tensor& tensor, int root, ReduceOp op);
+Job reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root, ReduceOp op);
 
 Job all_gather_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in);
-Job broadcast_job(const HostGroup& group, const at::Tensor& tensor, int root);
+Job broadcast_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root);
 Job all_to_all_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in);
 Job gather_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root);
 Job scatter_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root);

@@ -12,18 +12,20 @@ void copy(char* to, const char* from, int64_t bytes) {
   if (to != from && bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
-Job broadcast_along_tree(const HostGroup& group, const at::Tensor& tensor, int root) {
+Job broadcast_along_tree(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root) {
   const Tree tree(group.rank(), group.size(), root);
-  const auto bytes = static_cast<int64_t>(tensor.nbytes());
+  const auto bytes = static_cast<int64_t>(out.nbytes());
+  const bool is_root = group.rank() == root;
   return {1,
           [=](Chunk& chunk) {
             const int level = tree.depth() - 1 - chunk.round;
+            if (is_root && chunk.round == 0) copy(bytes_at(out, 0), bytes_at(in, 0), bytes);
             if (level < 0) return false;
-            if (tree.parent(level) >= 0) chunk.receive(bytes_at(tensor, 0), bytes, tree.parent(level));
-            if (tree.child(level) >= 0) chunk.send(bytes_at(tensor, 0), bytes, tree.child(level));
+            if (tree.parent(level) >= 0) chunk.receive(bytes_at(out, 0), bytes, tree.parent(level));
+            if (tree.child(level) >= 0) chunk.send(bytes_at(out, 0), bytes, tree.child(level));
             return true;
           },
-          {tensor}};
+          {out, in}};
 }
 
 }  // namespace
@@ -50,16 +52,20 @@ Job all_gather_job(const HostGroup& group, const at::Tensor& out, const at::Tens
 
 // Long messages: the root deals the pieces of a chunk out, then every rank passes its piece on to all others.
 // So no rank sends more than about twice the message, however many ranks there are.
-Job broadcast_job(const HostGroup& group, const at::Tensor& tensor, int root) {
-  const auto bytes = static_cast<int64_t>(tensor.nbytes());
-  if (bytes > 0 && is_short(bytes, group.size())) return broadcast_along_tree(group, tensor, root);
+Job broadcast_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root) {
+  const auto bytes = static_cast<int64_t>(out.nbytes());
+  if (bytes > 0 && is_short(bytes, group.size())) return broadcast_along_tree(group, out, in, root);
   const SharedCut cut(bytes, group.size());
   return {cut.num_chunks(),
           [=, &group](Chunk& chunk) {
-            const auto data = [&](int rank) { return bytes_at(tensor, cut.piece(chunk.index, rank).begin); };
+            const auto data = [&](int rank) { return bytes_at(out, cut.piece(chunk.index, rank).begin); };
             const auto length = [&](int rank) { return cut.piece(chunk.index, rank).bytes; };
             const int me = group.rank();
             if (chunk.round > 1) return false;
+            if (chunk.round == 0 && me == root) {
+              const Piece whole = cut.chunk(chunk.index);
+              copy(bytes_at(out, whole.begin), bytes_at(in, whole.begin), whole.bytes);
+            }
             if (chunk.round == 0 && me != root) chunk.receive(data(me), length(me), root);
             for (int step = 1; step < group.size(); ++step) {
               const int to = sends_to(group, step);
@@ -70,7 +76,7 @@ Job broadcast_job(const HostGroup& group, const at::Tensor& tensor, int root) {
             }
             return true;
           },
-          {tensor}};
+          {out, in}};
 }
 
 Job all_to_all_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in) {
