@@ -113,4 +113,29 @@ void visit_fields(R& r, Visit&& visit) {
   visit("num_wrong", "elements", "that differed from the expected value; -1: not verified", m.num_wrong);
 }
 
+// The same for an environment: its members are std::string, int64_t, std::vector<std::string> or ordered_json. What says
+// how the study came about (attributes of the root) comes first, what it ran on (/environment) second.
+template <class E, class Visit>
+void visit_provenance(E& e, Visit&& visit) {
+  visit("command_line", "", "that made the study", e.command_line);
+  visit("revision", "", "git describe of the program", e.revision);
+  visit("suite", "", "the suite's YAML as read", e.suite_text);
+  visit("suite_path", "", "where the suite was read", e.suite_path);
+  visit("started", "UTC", "when the study began", e.started);
+}
+
+template <class E, class Visit>
+void visit_environment(E& e, Visit&& visit) {
+  visit("transport", "", "default way of bytes between ranks", e.transport);
+  visit("world_ranks", "", "ranks that were started", e.world_ranks);
+  visit("order_seed", "", "of the shuffled order of points", e.order_seed);
+  visit("threads_per_rank", "", "threads of each rank", e.threads_per_rank);
+  visit("nodes", "", "host name of each node", e.nodes);
+  visit("devices", "", "device of each rank", e.devices);
+  visit("rank_nodes", "", "host name of each rank", e.rank_nodes);
+  visit("versions", "", "JSON: library -> version", e.versions);
+  visit("variables", "", "JSON: allow-listed environment variables", e.variables);
+  visit("facts", "", "JSON: cores, memory, processor, peaks; launches that resumed the study", e.facts);
+}
+
 }  // namespace shardmark

@@ -43,8 +43,10 @@ struct StudyData {
   std::vector<Record> records;
 };
 
+enum class Load { everything, without_samples };  // raw samples of thousands of ranks are large
+
 // Reads a published study or a journal (x.h5 whose journal alone exists is found by itself). UsageError: missing,
 // damaged, not a study, or written by a newer schema.
-StudyData read_study(const std::string& path);
+StudyData read_study(const std::string& path, Load load = Load::everything);
 
 }  // namespace shardmark

@@ -1,0 +1,98 @@
+// Checking a choice against its table of options: types, ranges, accepted words, defaults.
+#include "schema/choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace shardmark {
+namespace {
+
+std::string joined(const std::vector<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string range_text(const OptionSpec& spec) {
+  const bool from = spec.minimum > -1e300, to = spec.maximum < 1e300;
+  if (from && to) return fmt::format(" from {} to {}", spec.minimum, spec.maximum);
+  if (from) return fmt::format(", at least {}", spec.minimum);
+  if (to) return fmt::format(", at most {}", spec.maximum);
+  return "";
+}
+
+std::string accepted_text(const OptionSpec& spec) {
+  switch (spec.type) {
+    case OptionType::integer:
+      return "an integer" + range_text(spec);
+    case OptionType::number:
+      return "a number" + range_text(spec);
+    case OptionType::boolean:
+      return "true, false";
+    case OptionType::text:
+      return spec.accepted.empty() ? "a text (quote it if it looks like a number)" : joined(spec.accepted);
+    case OptionType::integers:
+      return "a list of integers" + range_text(spec) + ", such as [1, 2]";
+  }
+  return "";
+}
+
+bool in_range(const nlohmann::json& value, const OptionSpec& spec) {
+  const auto number = value.get<double>();
+  return number >= spec.minimum && number <= spec.maximum;  // false for a NaN
+}
+
+bool accepts(const OptionSpec& spec, const nlohmann::json& value) {
+  switch (spec.type) {
+    case OptionType::integer:
+      return value.is_number_integer() && in_range(value, spec);
+    case OptionType::number:
+      return value.is_number() && in_range(value, spec);
+    case OptionType::boolean:
+      return value.is_boolean();
+    case OptionType::text:
+      return value.is_string() &&
+             (spec.accepted.empty() ||
+              std::count(spec.accepted.begin(), spec.accepted.end(), value.get<std::string>()) > 0);
+    case OptionType::integers:
+      return value.is_array() && std::all_of(value.begin(), value.end(), [&](const nlohmann::json& item) {
+               return item.is_number_integer() && in_range(item, spec);
+             });
+  }
+  return false;
+}
+
+}  // namespace
+
+Choice resolve(const Choice& choice, const OptionTable& table, const std::string& noun, const Where& where) {
+  const auto fail = [&](const std::string& key, const std::string& what) {
+    throw UsageError((where ? where(key) : "") + what);
+  };
+  const std::string owner = noun + " " + choice.name;
+  for (const auto& [key, value] : choice.options.items()) {
+    if (std::any_of(table.begin(), table.end(),
+                    [&, &name = key](const OptionSpec& spec) { return spec.key == name; }))
+      continue;
+    std::vector<std::string> known;
+    for (const OptionSpec& spec : table) known.push_back(spec.key);
+    fail(key, fmt::format("unknown option '{}' of {}; accepted: {}", key, owner,
+                          known.empty() ? "none" : joined(known)));
+  }
+  Choice resolved{choice.name};
+  for (const OptionSpec& spec : table) {
+    const auto given = choice.options.find(spec.key);
+    const nlohmann::json value = given == choice.options.end() ? spec.default_value : nlohmann::json(*given);
+    if (given == choice.options.end() && value.is_null())
+      fail(spec.key, fmt::format("{} needs option '{}': {}", owner, spec.key, spec.description));
+    if (given != choice.options.end() && !accepts(spec, value))
+      fail(spec.key, fmt::format("option '{}' of {} is {}; accepted: {}", spec.key, owner, value.dump(),
+                                 accepted_text(spec)));
+    // A number keeps one type however it was written, so that `1` and `1.0` are the same point.
+    resolved.options[spec.key] =
+        spec.type == OptionType::number ? nlohmann::json(value.get<double>()) : value;
+  }
+  return resolved;
+}
+
+}  // namespace shardmark

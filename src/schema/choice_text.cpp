@@ -1,0 +1,137 @@
+// Choices as text, "fsdp(shard=full, prefetch=1)", and back. What to_text prints, choice_from_text reads back
+// exactly.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/error.h"
+#include "schema/choice.h"
+
+namespace shardmark {
+namespace {
+
+bool is_word_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80 ||
+         std::string_view("_./+-:*~@%").find(c) != std::string_view::npos;
+}
+
+// Whether a bare word would be read back as a number or boolean instead of a text.
+bool reads_as_value(const std::string& word) {
+  const auto value = nlohmann::json::parse(word, nullptr, false);
+  return value.is_number() || value.is_boolean();
+}
+
+std::string value_text(const nlohmann::ordered_json& value) {
+  if (!value.is_string()) return value.dump();
+  const auto& text = value.get_ref<const std::string&>();
+  const bool bare =
+      !text.empty() && std::all_of(text.begin(), text.end(), is_word_char) && !reads_as_value(text);
+  return bare ? text : value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+// Reads one choice; every error says what was expected, where, and how a choice is written.
+class Parser {
+ public:
+  explicit Parser(const std::string& text) : text_(text) {}
+
+  Choice parse() {
+    Choice choice{word("a name", [](char c) { return is_word_char(c) && c != ':'; })};
+    if (take(':')) {
+      options(choice.options);
+    } else if (take('(')) {
+      options(choice.options);
+      if (!take(')')) fail("',' or ')'");
+    }
+    skip_space();
+    if (at_ != text_.size()) fail("the end");
+    return choice;
+  }
+
+ private:
+  void options(Options& options) {
+    do {
+      const std::string key = word("an option", [](char c) { return is_word_char(c); });
+      if (options.contains(key))
+        throw UsageError(fmt::format("'{}': option '{}' is given twice", text_, key));
+      if (!take('=')) fail("'=' after '" + key + "'");
+      options[key] = value(key);
+    } while (take(','));
+  }
+
+  nlohmann::ordered_json value(const std::string& key) {
+    skip_space();
+    if (at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '[')) return quoted_or_list(key);
+    const std::string bare = word("a value of '" + key + "'", is_word_char);
+    if (!reads_as_value(bare)) return bare;
+    return nlohmann::ordered_json::parse(bare);
+  }
+
+  // The shortest piece from here that is whole JSON: its end is the first closing sign outside a string.
+  nlohmann::ordered_json quoted_or_list(const std::string& key) {
+    const char close = text_[at_] == '[' ? ']' : '"';
+    bool in_string = false;
+    for (size_t end = at_ + 1; end < text_.size(); ++end) {
+      if (text_[end] == '\\') {
+        ++end;
+      } else if (text_[end] == close && !in_string) {
+        auto parsed = nlohmann::ordered_json::parse(text_.substr(at_, end + 1 - at_), nullptr, false);
+        if (parsed.is_discarded()) fail("a text or list of numbers for '" + key + "'");
+        at_ = end + 1;
+        return parsed;
+      } else if (text_[end] == '"') {
+        in_string = !in_string;
+      }
+    }
+    fail(fmt::format("'{}' that ends the value of '{}'", close, key), text_.size());
+  }
+
+  template <class Accepts>
+  std::string word(const std::string& what, Accepts accepts) {
+    skip_space();
+    const size_t start = at_;
+    while (at_ < text_.size() && accepts(text_[at_])) ++at_;
+    if (at_ == start) fail(what);
+    return text_.substr(start, at_ - start);
+  }
+
+  bool take(char c) {
+    skip_space();
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+
+  void skip_space() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
+  }
+
+  [[noreturn]] void fail(const std::string& expected) { fail(expected, at_); }
+  [[noreturn]] void fail(const std::string& expected, size_t at) {
+    throw UsageError(
+        fmt::format("'{}': expected {} at character {}; accepted: name, name(option=value, ...), "
+                    "name:option=value,...",
+                    text_, expected, at + 1));
+  }
+
+  const std::string& text_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+std::string to_text(const Choice& choice, const OptionTable* table) {
+  const auto is_default = [&](const std::string& key, const nlohmann::json& value) {
+    return table && std::any_of(table->begin(), table->end(), [&](const OptionSpec& spec) {
+             return spec.key == key && spec.default_value == value;
+           });
+  };
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : choice.options.items())
+    if (!is_default(key, value)) parts.push_back(key + "=" + value_text(value));
+  return parts.empty() ? choice.name : fmt::format("{}({})", choice.name, fmt::join(parts, ", "));
+}
+
+Choice choice_from_text(const std::string& text) { return Parser(text).parse(); }
+
+}  // namespace shardmark

@@ -1,0 +1,129 @@
+// Thin covers of the system's calls.
+#include "schema/file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace shardmark {
+namespace {
+
+[[noreturn]] void fail(const std::string& what, const std::string& path, int error) {
+  std::string advice;
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  if (error == ENOENT && !directory.empty() && !file_exists(directory))
+    advice = "; make the directory first: mkdir -p " + directory;
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG)
+    advice = "; what was recorded before is kept: make room and go on with --resume";
+  throw UsageError("cannot " + what + " " + path + ": " + std::strerror(error) + advice);
+}
+
+void check(bool ok, const std::string& what, const std::string& path) {
+  if (!ok) fail(what, path, errno);
+}
+
+std::string directory_of(const std::string& path) {
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  return directory.empty() ? "." : directory;
+}
+
+}  // namespace
+
+bool file_exists(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0;
+}
+
+std::string follow_links(std::string path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  for (int hops = 0; hops < 40 && fs::is_symlink(path, ignored); ++hops)
+    path = (fs::path(path).parent_path() / fs::read_symlink(path, ignored)).string();
+  return path;
+}
+
+File open_if_exists(const std::string& path, int flags) {
+  File file(::open(path.c_str(), flags | O_CLOEXEC));
+  check(file || errno == ENOENT, "open", path);
+  return file;
+}
+
+File open_or_create(const std::string& path, int flags) {
+  File file(::open(path.c_str(), flags | O_CREAT | O_CLOEXEC, 0666));
+  check(static_cast<bool>(file), "write", path);
+  return file;
+}
+
+Lock lock_file(const File& file, const std::string& path) {
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return Lock::held_by_another;
+    log_warning(path + " lies on a file system without locks: make sure that no other process writes it");
+  }
+  struct stat opened, named;
+  check(::fstat(file.get(), &opened) == 0, "inspect", path);
+  const bool same =
+      ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+  return same ? Lock::taken : Lock::replaced;
+}
+
+bool read_at(const File& file, const std::string& path, int64_t offset, void* bytes, size_t count) {
+  auto* next = static_cast<char*>(bytes);
+  while (count > 0) {
+    const ssize_t got = ::pread(file.get(), next, count, offset);
+    if (got < 0 && errno == EINTR) continue;
+    check(got >= 0, "read", path);
+    if (got == 0) return false;
+    next += got;
+    offset += got;
+    count -= static_cast<size_t>(got);
+  }
+  return true;
+}
+
+void rename_file(const std::string& from, const std::string& to) {
+  check(::rename(from.c_str(), to.c_str()) == 0, "write", to);
+  sync_path(directory_of(to));
+}
+
+void remove_file(const std::string& path) {
+  check(::unlink(path.c_str()) == 0 || errno == ENOENT, "remove", path);
+  sync_path(directory_of(path));
+}
+
+void sync_path(const std::string& path) {
+  const File file = open_if_exists(path, O_RDONLY);
+  check(::fsync(file.get()) == 0 || errno == EINVAL, "write", path);  // EINVAL: nothing to sync there
+}
+
+AppendFile::AppendFile(File file, std::string path) : file_(std::move(file)), path_(std::move(path)) {
+  size_ = ::lseek(file_.get(), 0, SEEK_END);
+  check(size_ >= 0, "open", path_);
+}
+
+void AppendFile::write(std::string_view bytes) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t put =
+        ::pwrite(file_.get(), bytes.data() + done, bytes.size() - done, size_ + static_cast<int64_t>(done));
+    if (put < 0 && errno == EINTR) continue;
+    check(put >= 0, "write", path_);
+    done += static_cast<size_t>(put);
+  }
+  size_ += static_cast<int64_t>(bytes.size());
+}
+
+void AppendFile::sync() { check(::fdatasync(file_.get()) == 0, "write", path_); }
+
+void AppendFile::cut(int64_t size) {
+  check(::ftruncate(file_.get(), size) == 0, "shorten", path_);
+  size_ = size;
+}
+
+}  // namespace shardmark

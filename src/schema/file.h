@@ -1,0 +1,62 @@
+// Files that must survive a crash: owners of descriptors, locks, durable appends, renames. Errors are
+// UsageErrors of one line with the path and the system's reason, because a full or unwritable disk is the
+// user's to mend.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/handle.h"
+
+namespace shardmark {
+
+struct CloseFile {
+  void operator()(int descriptor) const noexcept { ::close(descriptor); }
+};
+
+class File : public Handle<int, CloseFile> {
+ public:
+  explicit File(int descriptor = -1) : Handle(descriptor, -1) {}
+};
+
+bool file_exists(const std::string& path);
+// The file a link leads to, also when it does not exist yet (results/quick.h5 -> quick-003.h5).
+std::string follow_links(std::string path);
+// Empty when there is no such file; throws on any other failure. flags: open(2)'s, closed on exec.
+File open_if_exists(const std::string& path, int flags);
+File open_or_create(const std::string& path, int flags);
+
+enum class Lock { taken, held_by_another, replaced };
+// Locks the open file until it is closed (flock: gone with the process). replaced: `path` names another file
+// by now.
+Lock lock_file(const File& file, const std::string& path);
+
+// False when the file ends before.
+bool read_at(const File& file, const std::string& path, int64_t offset, void* bytes, size_t count);
+void rename_file(const std::string& from, const std::string& to);  // durable when it returns
+void remove_file(const std::string& path);                         // durable when it returns; may be absent
+void sync_path(const std::string& path);                           // of a file or directory
+
+// Grows at its end. What was written before an error stays as it was.
+class AppendFile {
+ public:
+  AppendFile() = default;
+  AppendFile(File file, std::string path);  // at the file's end
+  void write(std::string_view bytes);       // not durable before sync()
+  void sync();
+  void cut(int64_t size);  // drops what lies behind
+  int64_t size() const { return size_; }
+  const File& file() const { return file_; }
+  const std::string& path() const { return path_; }
+  void renamed(std::string path) { path_ = std::move(path); }
+
+ private:
+  File file_;
+  std::string path_;
+  int64_t size_ = 0;
+};
+
+}  // namespace shardmark

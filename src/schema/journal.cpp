@@ -1,0 +1,140 @@
+// Writing a journal; see Note [Journal].
+#include "schema/journal.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "schema/fields.h"
+#include "schema/hash.h"
+#include "schema/journal_line.h"
+
+namespace shardmark {
+namespace {
+
+std::string temporary_path(const std::string& study) { return journal_path(study) + ".tmp"; }
+
+[[noreturn]] void refuse_busy(const std::string& study) {
+  throw UsageError(study + " is being written by another process; wait for it, or choose another output");
+}
+
+void require_valid(const std::vector<Series>& samples) {
+  for (auto s = samples.begin(); s != samples.end(); ++s) {
+    const auto same_name = [&](const auto& other) { return other.name == s->name; };
+    ENSURE(std::any_of(kSeries.begin(), kSeries.end(), same_name), "no series '" + s->name + "' in fields.h");
+    ENSURE(std::none_of(samples.begin(), s, same_name), "two series '" + s->name + "'");
+    ENSURE(s->rows > 0 && s->columns >= 0 && s->rows * s->columns == static_cast<int64_t>(s->values.size()),
+           "shape of series '" + s->name + "'");
+  }
+}
+
+}  // namespace
+
+Journal Journal::claim(const std::string& study) {
+  const std::string path = temporary_path(study);
+  for (;;) {
+    File file = open_or_create(path, O_RDWR);
+    const Lock lock = lock_file(file, path);
+    if (lock == Lock::held_by_another) refuse_busy(study);
+    if (lock == Lock::replaced) continue;
+    if (file_exists(journal_path(study))) {  // another process was quicker
+      remove_file(path);
+      refuse_busy(study);
+    }
+    Journal journal(study);
+    journal.lines_ = AppendFile(std::move(file), path);
+    return journal;
+  }
+}
+
+std::optional<Journal> Journal::open(const std::string& study) {
+  const std::string path = journal_path(study);
+  for (;;) {
+    File file = open_if_exists(path, O_RDWR);
+    if (!file) return {};
+    const Lock lock = lock_file(file, path);
+    if (lock == Lock::held_by_another) refuse_busy(study);
+    if (lock == Lock::replaced) continue;
+    Journal journal(study);
+    auto scan = scan_journal(study, Load::everything,
+                             [&](Record&& record) { journal.ids_.insert(std::move(record.id)); });
+    if (!scan)
+      throw UsageError(samples_path(study) + ", which belongs to " + path + ", is missing; put it back");
+    journal.found_ = std::move(*scan);
+    journal.lines_ = AppendFile(std::move(file), path);
+    journal.lines_.cut(journal.found_.whole_bytes);
+    journal.samples_ = AppendFile(open_or_create(samples_path(study), O_RDWR), samples_path(study));
+    journal.samples_.cut(journal.found_.samples_bytes);
+    return journal;
+  }
+}
+
+void Journal::start(const Environment& environment, const RecordSource& existing) {
+  try {
+    lines_.cut(0);
+    samples_ = AppendFile(open_or_create(samples_path(study_), O_RDWR | O_TRUNC), samples_path(study_));
+    lines_.write(to_line(environment));
+    existing([&](Record&& record) {
+      lines_.write(to_line(record, write_samples(record.samples)));
+      ids_.insert(std::move(record.id));
+    });
+    samples_.sync();
+    lines_.sync();
+  } catch (...) {
+    remove_file(samples_path(study_));
+    remove_file(lines_.path());
+    throw;
+  }
+  rename_file(lines_.path(), journal_path(study_));
+  lines_.renamed(journal_path(study_));
+}
+
+SamplesPlace Journal::write_samples(const std::vector<Series>& samples) {
+  require_valid(samples);
+  SamplesPlace place{samples_.size(), {}, {}};
+  uint64_t hash = kHashStart;
+  for (const Series& s : samples) {
+    samples_.write(bytes_of(s.values));
+    hash = hash_bytes(bytes_of(s.values), hash);
+    place.series.push_back({s.name, s.rows, s.columns, {}});
+  }
+  place.checksum = hash_text(hash);
+  return place;
+}
+
+void Journal::append(const Record& record) {
+  ENSURE(!ids_.contains(record.id), "recorded already: " + record.id);
+  const int64_t num_lines_bytes = lines_.size(), num_samples_bytes = samples_.size();
+  try {
+    const SamplesPlace place = write_samples(record.samples);
+    if (samples_.size() > num_samples_bytes) samples_.sync();
+    lines_.write(to_line(record, place));
+    lines_.sync();
+  } catch (...) {
+    lines_.cut(num_lines_bytes);
+    samples_.cut(num_samples_bytes);
+    throw;
+  }
+  ids_.insert(record.id);
+}
+
+void Journal::append(const Environment& environment) {
+  const int64_t before = lines_.size();
+  try {
+    lines_.write(to_line(environment));
+    lines_.sync();
+  } catch (...) {
+    lines_.cut(before);
+    throw;
+  }
+}
+
+// The lock stays reachable under the name that claim() takes until the samples are gone.
+void Journal::remove() {
+  rename_file(journal_path(study_), temporary_path(study_));
+  remove_file(samples_path(study_));
+  remove_file(temporary_path(study_));
+}
+
+}  // namespace shardmark

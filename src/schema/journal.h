@@ -1,0 +1,69 @@
+// The journal of a running study. Note [Journal]
+//   x.h5.journal   {"checksum":"<16 hex>","schema":"1.0","environment":{...}}                     first line
+//                  {"checksum":"<16
+//                  hex>","record":{...},"samples":{"offset":...,"checksum":...,"series":[...]}}
+//   x.h5.samples   the series' values back to back: float64 of this machine's byte order
+// The checksum is of everything behind it up to the line's end. Samples are synced before the line that
+// points at them, so a line that is whole has its samples: after a crash only the last line can be torn, and
+// it is cut off. Where a journal and a published file lie side by side, the journal holds all of the file and
+// is the truth.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "schema/file.h"
+#include "schema/journal_line.h"
+#include "schema/study.h"
+
+namespace shardmark {
+
+inline std::string journal_path(const std::string& study) { return study + ".journal"; }
+inline std::string samples_path(const std::string& study) { return study + ".samples"; }
+
+using RecordSink = std::function<void(Record&&)>;
+using RecordSource = std::function<void(const RecordSink&)>;
+
+struct JournalScan {
+  Environment environment;    // of the latest launch
+  int64_t whole_bytes = 0;    // of the journal: its end without a torn line
+  int64_t samples_bytes = 0;  // that whole lines point at
+  int64_t num_damaged = 0;    // broken lines before the last whole one: not torn, but damaged later
+  bool torn = false;
+};
+
+// Reads every whole line of a journal, also while it is written; nothing when there is no journal.
+// UsageError: its first line is none of ours, or of a newer schema.
+std::optional<JournalScan> scan_journal(const std::string& study, Load load, const RecordSink& sink);
+
+// The writer; holds the study's lock while it lives.
+class Journal {
+ public:
+  // Takes the right to start the study, or throws UsageError when another process has it.
+  static Journal claim(const std::string& study);
+  // Goes on with an existing journal, cut to its whole lines. Nothing when there is none.
+  static std::optional<Journal> open(const std::string& study);
+
+  // After claim(): the journal appears under its name at once, with all of `existing` in it.
+  void start(const Environment& environment, const RecordSource& existing);
+  void append(const Record& record);  // durable when it returns; unchanged when it throws
+  void append(const Environment& environment);
+  void remove();  // after publishing; the lock goes last
+
+  const JournalScan& found() const { return found_; }  // what open() saw
+  const std::set<std::string>& ids() const { return ids_; }
+
+ private:
+  explicit Journal(std::string study) : study_(std::move(study)) {}
+  SamplesPlace write_samples(const std::vector<Series>& samples);
+
+  std::string study_;
+  AppendFile lines_;
+  AppendFile samples_;
+  JournalScan found_;
+  std::set<std::string> ids_;
+};
+
+}  // namespace shardmark

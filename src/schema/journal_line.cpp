@@ -1,0 +1,77 @@
+// A line is one JSON object whose first key is a checksum of everything behind it.
+#include "schema/journal_line.h"
+
+#include "schema/hash.h"
+#include "schema/json.h"
+#include "schema/version.h"
+
+namespace shardmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kHead = "{\"checksum\":\"";
+constexpr size_t kHashDigits = 16;
+constexpr size_t kBody = kHead.size() + kHashDigits + 1;  // behind the closing quote
+
+std::string seal(const Json& object) {
+  std::string body = dump_line(object);
+  body.front() = ',';  // was '{'
+  return std::string(kHead) + hash_text(hash_bytes(body)) + '"' + body + '\n';
+}
+
+bool is_whole(const std::string& line) {
+  return line.size() > kBody && line.starts_with(kHead) &&
+         line.compare(kHead.size(), kHashDigits,
+                      hash_text(hash_bytes(std::string_view(line).substr(kBody)))) == 0;
+}
+
+Json to_json(const SamplesPlace& place) {
+  Json series = Json::array();
+  for (const Series& s : place.series)
+    series.push_back({{"name", s.name}, {"rows", s.rows}, {"columns", s.columns}});
+  return {{"offset", place.offset}, {"checksum", place.checksum}, {"series", series}};
+}
+
+SamplesPlace place_from_json(const Json& json) {
+  SamplesPlace place{json.at("offset"), json.at("checksum"), {}};
+  for (const Json& s : json.at("series"))
+    place.series.push_back({s.at("name"), s.at("rows"), s.at("columns"), {}});
+  return place;
+}
+
+}  // namespace
+
+int64_t SamplesPlace::end() const {
+  int64_t end = offset;
+  for (const Series& s : series) end += s.rows * s.columns * static_cast<int64_t>(sizeof(double));
+  return end;
+}
+
+std::string to_line(const Environment& environment) {
+  return seal({{"schema", schema_version()}, {"environment", to_json(environment)}});
+}
+
+std::string to_line(const Record& record, const SamplesPlace& samples) {
+  return seal({{"record", to_json(record)}, {"samples", to_json(samples)}});
+}
+
+std::optional<JournalLine> read_line(const std::string& line, const std::string& where) {
+  if (!is_whole(line)) return {};
+  JournalLine content;
+  try {
+    const Json json = Json::parse(line);
+    if (json.contains("environment")) {
+      require_readable(json.at("schema"), where);
+      content.environment = environment_from_json(json.at("environment"));
+    } else {
+      content.record = record_from_json(json.at("record"));
+      content.samples = place_from_json(json.at("samples"));
+    }
+  } catch (const Json::exception& error) {
+    throw UsageError(where + " is no line of a journal: " + error.what());
+  }
+  return content;
+}
+
+}  // namespace shardmark

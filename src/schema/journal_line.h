@@ -1,0 +1,39 @@
+// The text of a journal's lines; see Note [Journal] in journal.h.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schema/record.h"
+
+namespace shardmark {
+
+// Where a record's samples lie in the sidecar.
+struct SamplesPlace {
+  int64_t offset = 0;          // bytes
+  std::string checksum;        // over the values of all series
+  std::vector<Series> series;  // names and shapes, without values
+
+  int64_t end() const;  // bytes
+};
+
+// A line's content: an environment (of a launch) or a record with the place of its samples.
+struct JournalLine {
+  std::optional<Environment> environment;
+  Record record;
+  SamplesPlace samples;
+};
+
+std::string to_line(const Environment& environment);
+std::string to_line(const Record& record, const SamplesPlace& samples);
+// Nothing when the line is not what was written. `where` names file and line in errors: UsageError for a
+// newer schema.
+std::optional<JournalLine> read_line(const std::string& line, const std::string& where);
+
+// Bytes of a series' values as they lie in the sidecar.
+inline std::string_view bytes_of(const std::vector<double>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)};
+}
+
+}  // namespace shardmark

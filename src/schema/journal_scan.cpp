@@ -1,0 +1,91 @@
+// One pass over a journal; see Note [Journal].
+#include <fcntl.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/error.h"
+#include "schema/hash.h"
+#include "schema/journal.h"
+#include "schema/journal_line.h"
+
+namespace shardmark {
+namespace {
+
+// The samples of a place, or nothing when they are not what was written.
+std::optional<std::vector<Series>> read_samples(const File& file, const std::string& path,
+                                                SamplesPlace place) {
+  uint64_t hash = kHashStart;
+  int64_t offset = place.offset;
+  for (Series& s : place.series) {
+    s.values.resize(static_cast<size_t>(s.rows * s.columns));
+    const size_t count = s.values.size() * sizeof(double);
+    if (!read_at(file, path, offset, s.values.data(), count)) return {};
+    hash = hash_bytes(bytes_of(s.values), hash);
+    offset += static_cast<int64_t>(count);
+  }
+  if (hash_text(hash) != place.checksum) return {};
+  return std::move(place.series);
+}
+
+class Scanner {
+ public:
+  Scanner(const std::string& study, Load load, const RecordSink& sink)
+      : path_(journal_path(study)), samples_path_(samples_path(study)), load_(load), sink_(sink) {}
+
+  std::optional<JournalScan> run() {
+    std::ifstream lines(path_, std::ios::binary);
+    samples_ = open_if_exists(samples_path_, O_RDONLY);
+    if (!lines || !samples_) return {};
+    std::string line;
+    int64_t end = 0, num_broken = 0;
+    for (int64_t number = 1; std::getline(lines, line); ++number) {
+      end += static_cast<int64_t>(line.size()) + 1;
+      const bool whole = !lines.eof() && take(line, number);  // at the end without a newline: torn
+      if (number == 1 && !whole)
+        throw UsageError(path_ + " is no journal of a study, or its first line is damaged");
+      if (!whole) {
+        ++num_broken;
+        continue;
+      }
+      scan_.num_damaged += std::exchange(num_broken, 0);
+      scan_.whole_bytes = end;
+    }
+    if (end == 0) throw UsageError(path_ + " is empty");
+    scan_.torn = num_broken > 0;
+    return std::move(scan_);
+  }
+
+ private:
+  bool take(const std::string& line, int64_t number) {
+    auto content = read_line(line, path_ + ":" + std::to_string(number));
+    if (!content || (number == 1 && !content->environment)) return false;
+    if (content->environment) {
+      scan_.environment = std::move(*content->environment);
+      return true;
+    }
+    const int64_t end = content->samples.end();
+    if (load_ == Load::everything) {
+      auto samples = read_samples(samples_, samples_path_, std::move(content->samples));
+      if (!samples) return false;
+      content->record.samples = std::move(*samples);
+    }
+    scan_.samples_bytes = std::max(scan_.samples_bytes, end);
+    sink_(std::move(content->record));
+    return true;
+  }
+
+  std::string path_, samples_path_;
+  Load load_;
+  const RecordSink& sink_;
+  File samples_;
+  JournalScan scan_;
+};
+
+}  // namespace
+
+std::optional<JournalScan> scan_journal(const std::string& study, Load load, const RecordSink& sink) {
+  return Scanner(study, load, sink).run();
+}
+
+}  // namespace shardmark

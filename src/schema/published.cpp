@@ -1,0 +1,163 @@
+// Writing and reading of a study's HDF5 file; see Note [Study file].
+#include "schema/published.h"
+
+#include "base/error.h"
+#include "schema/columns.h"
+#include "schema/json.h"
+#include "schema/samples.h"
+#include "schema/version.h"
+
+namespace shardmark {
+namespace {
+
+using Text = std::vector<std::string>;
+
+// How members of an Environment lie in the file.
+h5::Id write_fact(const h5::Id& group, const char* name, const std::string& text) {
+  return h5::write_scalar(group, name, text);
+}
+h5::Id write_fact(const h5::Id& group, const char* name, int64_t number) {
+  return h5::write_scalar(group, name, number);
+}
+h5::Id write_fact(const h5::Id& group, const char* name, const Text& list) {
+  return h5::write_column(group, name, list);
+}
+h5::Id write_fact(const h5::Id& group, const char* name, const nlohmann::ordered_json& json) {
+  return h5::write_scalar(group, name, dump_line(json));
+}
+
+void read_fact(const h5::Id& group, const char* name, std::string& text) {
+  text = h5::read_column<std::string>(group, name).at(0);
+}
+void read_fact(const h5::Id& group, const char* name, int64_t& number) {
+  number = h5::read_column<int64_t>(group, name).at(0);
+}
+void read_fact(const h5::Id& group, const char* name, Text& list) {
+  list = h5::read_column<std::string>(group, name);
+}
+void read_fact(const h5::Id& group, const char* name, nlohmann::ordered_json& json) {
+  json = nlohmann::ordered_json::parse(h5::read_column<std::string>(group, name).at(0));
+}
+
+void write_environment(const h5::Id& file, const Environment& environment) {
+  h5::write_attribute(file, "creator", "shardmark");
+  h5::write_attribute(file, "schema_version", schema_version());
+  visit_provenance(environment, [&](const char* name, const char*, const char*, const std::string& text) {
+    h5::write_attribute(file, name, text);
+  });
+  const h5::Id group = h5::create_group(file, "environment");
+  visit_environment(environment,
+                    [&](const char* name, const char* unit, const char* description, const auto& member) {
+                      h5::describe(write_fact(group, name, member), unit, description);
+                    });
+}
+
+Environment read_environment(const h5::Id& file) {
+  Environment environment;
+  visit_provenance(environment, [&](const char* name, const char*, const char*, std::string& text) {
+    text = h5::read_attribute(file, name);
+  });
+  const h5::Id group = h5::open_group(file, "environment");
+  visit_environment(environment, [&](const char* name, const char*, const char*, auto& member) {
+    if (h5::has_member(group, name)) read_fact(group, name, member);
+  });
+  return environment;
+}
+
+void write_points(const h5::Id& file, const std::vector<RecordColumn>& columns) {
+  const h5::Id points = h5::create_group(file, "points");
+  for (const RecordColumn& column : columns)
+    std::visit(
+        [&](const auto& values) {
+          h5::describe(h5::write_column(points, column.name, values), column.unit, column.description);
+        },
+        column.values);
+}
+
+// Columns that an older file lacks stay empty.
+std::vector<RecordColumn> read_points(const h5::Id& file) {
+  const h5::Id points = h5::open_group(file, "points");
+  const auto num_points = static_cast<size_t>(h5::length(h5::open_dataset(points, "id")));
+  std::vector<RecordColumn> columns = make_columns();
+  for (RecordColumn& column : columns)
+    std::visit(
+        [&](auto& values) {
+          if (!h5::has_member(points, column.name)) return;
+          values = h5::read_column<typename std::decay_t<decltype(values)>::value_type>(points, column.name);
+          if (values.size() != num_points)
+            throw UsageError("column '" + column.name + "' has another length than 'id'");
+        },
+        column.values);
+  return columns;
+}
+
+void write_file(const std::string& path, const std::function<Environment(const RecordSink&)>& records) {
+  const h5::Id file = h5::create_file(path);
+  std::vector<RecordColumn> columns = make_columns();
+  std::vector<SeriesWriter> series;
+  const h5::Id samples = h5::create_group(file, "samples");
+  for (const SeriesInfo& info : kSeries) series.emplace_back(samples, info);
+  const Environment environment = records([&](Record&& record) {
+    append_row(columns, record);
+    for (size_t i = 0; i < kSeries.size(); ++i) series[i].append(record.series(kSeries[i].name));
+  });
+  for (SeriesWriter& s : series) s.finish();
+  write_points(file, columns);
+  write_environment(file, environment);
+  h5::flush(file);
+}
+
+// Runs read on the open file and turns whatever goes wrong into one line for the user.
+template <class Read>
+auto with_file(const std::string& path, Read read) {
+  try {
+    const h5::Id file = h5::open_file(path);
+    if (h5::read_attribute(file, "creator") != "shardmark")
+      throw UsageError(path + " is an HDF5 file, but no study");
+    require_readable(h5::read_attribute(file, "schema_version"), path);
+    return read(file);
+  } catch (const UsageError& error) {
+    const std::string what = error.what();
+    throw UsageError(what.starts_with(path) ? what : path + " is damaged: " + what);
+  } catch (const std::exception& error) {
+    throw UsageError(path + " is damaged, or no study: " + error.what());
+  }
+}
+
+}  // namespace
+
+void write_published(const std::string& study, const std::function<Environment(const RecordSink&)>& records) {
+  const std::string temporary = study + ".tmp";
+  try {
+    write_file(temporary, records);
+    sync_path(temporary);
+  } catch (const SystemError& error) {
+    remove_file(temporary);
+    throw UsageError("cannot write " + study + ": " + error.what() +
+                     "; what was recorded is kept in its journal: make room and go on with --resume");
+  }
+  rename_file(temporary, study);
+}
+
+Environment read_published_environment(const std::string& study) {
+  return with_file(study, read_environment);
+}
+
+Environment read_published(const std::string& study, Load load, const RecordSink& sink) {
+  return with_file(study, [&](const h5::Id& file) {
+    const std::vector<RecordColumn> columns = read_points(file);
+    const h5::Id samples = h5::open_group(file, "samples");
+    std::vector<SeriesReader> series;
+    if (load == Load::everything)
+      for (const SeriesInfo& info : kSeries) series.emplace_back(samples, info);
+    const size_t num_points = std::visit([](const auto& ids) { return ids.size(); }, columns.front().values);
+    for (size_t i = 0; i < num_points; ++i) {
+      Record record = row(columns, i);
+      for (SeriesReader& s : series) s.read(i, record.samples);
+      sink(std::move(record));
+    }
+    return read_environment(file);
+  });
+}
+
+}  // namespace shardmark

@@ -1,0 +1,171 @@
+// The life of a study: created or resumed as a journal, appended to, published; and reading either form.
+#include "schema/study.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "schema/journal.h"
+#include "schema/published.h"
+
+namespace shardmark {
+
+struct Study::State {
+  std::string path;
+  std::optional<Journal> journal;  // empty once published
+};
+
+namespace {
+
+void refuse_existing(const std::string& path) {
+  if (file_exists(journal_path(path)))
+    throw UsageError(journal_path(path) +
+                     " exists: an unfinished study; go on with --resume, or choose another output");
+  if (file_exists(path)) throw UsageError(path + " exists; go on with --resume, or choose another output");
+}
+
+// Which node each rank sits on, by order of appearance: the same topology on other hosts is the same.
+std::vector<std::string> topology(const Environment& environment) {
+  std::map<std::string, size_t> nodes;
+  std::vector<std::string> places;
+  for (const std::string& node : environment.rank_nodes)
+    places.push_back("node " + std::to_string(nodes.emplace(node, nodes.size()).first->second));
+  return places;
+}
+
+// Collects what differs between the study and the launch that wants to go on with it.
+class Differences {
+ public:
+  template <class T>
+  void compare(const std::string& what, const T& before, const T& now) {
+    if (before != now) found_.push_back(fmt::format("{} ({}, now {})", what, before, now));
+  }
+  void compare_ranks(const std::string& what, const std::vector<std::string>& before,
+                     const std::vector<std::string>& now) {
+    for (size_t rank = 0; rank < std::min(before.size(), now.size()); ++rank)
+      if (before[rank] != now[rank])
+        return compare(fmt::format("{} of rank {}", what, rank), before[rank], now[rank]);
+  }
+  void compare_versions(const nlohmann::ordered_json& before, const nlohmann::ordered_json& now) {
+    nlohmann::ordered_json names = before;
+    names.update(now);
+    for (const auto& [name, ignored] : names.items())
+      compare(name, before.value(name, nlohmann::ordered_json("none")).dump(),
+              now.value(name, nlohmann::ordered_json("none")).dump());
+  }
+  std::string text() const { return fmt::format("{}", fmt::join(found_, ", ")); }
+
+ private:
+  std::vector<std::string> found_;
+};
+
+void require_same(const std::string& path, const Environment& before, const Environment& now) {
+  Differences differences;
+  differences.compare("ranks", before.world_ranks, now.world_ranks);
+  differences.compare("threads per rank", before.threads_per_rank, now.threads_per_rank);
+  differences.compare("transport", before.transport, now.transport);
+  differences.compare_ranks("device", before.devices, now.devices);
+  differences.compare_ranks("node", topology(before), topology(now));
+  differences.compare_versions(before.versions, now.versions);
+  differences.compare("revision", before.revision, now.revision);
+  if (const std::string text = differences.text(); !text.empty())
+    throw UsageError(path + " cannot be resumed, its points would not be comparable: " + text +
+                     "; restore that, or choose another output");
+}
+
+// The study's environment with the suite and command line of the latest launch; facts keep the launches that
+// resumed it.
+Environment resumed(Environment before, const Environment& now) {
+  before.command_line = now.command_line;
+  before.suite_text = now.suite_text;
+  before.suite_path = now.suite_path;
+  before.facts["resumed"].push_back({{"started", now.started}, {"nodes", now.nodes}});
+  return before;
+}
+
+void warn_of_damage(const std::string& path, int64_t num_damaged) {
+  if (num_damaged > 0)
+    log_warning(
+        fmt::format("{}: {} damaged records are left out; their points can be run again", path, num_damaged));
+}
+
+}  // namespace
+
+Study Study::create(const std::string& given, const Environment& environment) {
+  const std::string path = follow_links(given);
+  refuse_existing(path);
+  Journal journal = Journal::claim(path);
+  journal.start(environment, [](const RecordSink&) {});
+  return Study(std::make_unique<State>(State{path, std::move(journal)}));
+}
+
+Study Study::resume(const std::string& given, const Environment& environment) {
+  const std::string path = follow_links(given);
+  if (auto journal = Journal::open(path)) {
+    const JournalScan& found = journal->found();
+    require_same(path, found.environment, environment);
+    if (found.torn)
+      log_warning(journal_path(path) +
+                  ": the record that was being written when the last run ended is dropped");
+    warn_of_damage(journal_path(path), found.num_damaged);
+    journal->append(resumed(found.environment, environment));
+    return Study(std::make_unique<State>(State{path, std::move(journal)}));
+  }
+  if (!file_exists(path)) return create(path, environment);
+  const Environment before = read_published_environment(path);
+  require_same(path, before, environment);
+  Journal journal = Journal::claim(path);
+  journal.start(resumed(before, environment),
+                [&](const RecordSink& sink) { read_published(path, Load::everything, sink); });
+  return Study(std::make_unique<State>(State{path, std::move(journal)}));
+}
+
+Study::Study(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Study::Study(Study&&) noexcept = default;
+Study& Study::operator=(Study&&) noexcept = default;
+Study::~Study() = default;
+
+void Study::append(const Record& record) {
+  ENSURE(state_->journal, "the study is published already");
+  state_->journal->append(record);
+}
+
+void Study::publish() {
+  ENSURE(state_->journal, "the study is published already");
+  write_published(state_->path, [&](const RecordSink& sink) {
+    auto scan = scan_journal(state_->path, Load::everything, sink);
+    ENSURE(scan && !scan->torn, "the journal of a study that is being written is whole");
+    return std::move(scan->environment);
+  });
+  state_->journal->remove();
+  state_->journal.reset();
+}
+
+const std::set<std::string>& Study::finished_ids() const {
+  ENSURE(state_->journal, "the study is published already");
+  return state_->journal->ids();
+}
+
+StudyData read_study(const std::string& given, Load load) {
+  std::string path = follow_links(given);
+  if (path.ends_with(journal_path(""))) path.resize(path.size() - journal_path("").size());
+  StudyData data{path, {}, {}};
+  const RecordSink keep = [&](Record&& record) { data.records.push_back(std::move(record)); };
+  if (auto scan = scan_journal(path, load, keep)) {
+    warn_of_damage(journal_path(path), scan->num_damaged);
+    data.environment = std::move(scan->environment);
+    return data;
+  }
+  if (file_exists(path)) {
+    data.environment = read_published(path, load, keep);
+    return data;
+  }
+  if (file_exists(journal_path(path)))
+    throw UsageError(samples_path(path) + ", which belongs to " + journal_path(path) +
+                     ", is missing; put it back");
+  throw UsageError(given + ": no such study");
+}
+
+}  // namespace shardmark
