@@ -8,6 +8,7 @@
 
 namespace shardmark {
 
+// Tables without rows are left out; the first one describes the studies. The studies are merged: see merged.h.
 std::vector<Table> make_report(const std::vector<StudyData>& studies);
 
 }  // namespace shardmark

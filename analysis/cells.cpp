@@ -1,0 +1,43 @@
+// Digits are chosen here, once: 4 significant ones for what varies over decades, fixed decimals for percentages.
+#include "analysis/cells.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/units.h"
+
+namespace shardmark::cells {
+namespace {
+const Cell kMissing{"-", nullptr};
+}
+
+Cell words(const std::string& text) { return text.empty() ? kMissing : Cell{text, text}; }
+
+Cell count(int64_t value) { return {format_count(static_cast<double>(value)), value}; }
+
+Cell number(double value, int digits) {
+  if (!std::isfinite(value)) return kMissing;
+  return {format_number(value, digits), value};
+}
+
+Cell milliseconds(double seconds) { return number(seconds * 1e3); }
+
+Cell mebibytes(double bytes) { return number(bytes / kMebi); }
+
+Cell percent(double ratio, int decimals) {
+  if (!std::isfinite(ratio)) return kMissing;
+  return {fmt::format("{:.{}f}", ratio * 100 + 0.0, decimals), ratio * 100};
+}
+
+Cell difference(double measured, double by_law) {
+  if (!std::isfinite(measured) || !std::isfinite(by_law)) return kMissing;
+  if (measured == by_law) return {"0", 0.0};
+  if (by_law == 0) return {"not 0", "not 0"};  // no percentage exists, and the difference must not hide
+  const double percent = (measured / by_law - 1) * 100;
+  return {fmt::format("{:+.{}f}", percent, std::abs(percent) < 10 ? 2 : 0), percent};
+}
+
+Cell yes_no(bool value) { return {value ? "yes" : "no", value}; }
+
+}  // namespace shardmark::cells

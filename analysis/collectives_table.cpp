@@ -1,0 +1,108 @@
+// Collectives in the columns of nccl-tests: one table per operation and rank count.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "analysis/cells.h"
+#include "analysis/tables.h"
+#include "laws/vocabulary.h"
+
+namespace shardmark {
+namespace {
+
+// One message size, measured with two buffers, with one, or both.
+struct Pair {
+  const MergedPoint* any = nullptr;
+  std::array<const MergedPoint*, 2> by_place = {};  // out-of-place, in-place
+};
+
+// Place of an operation in the reports' order; unknown ones come last.
+size_t order_of(const std::string& operation) {
+  const auto& all = laws::collective_laws();
+  return static_cast<size_t>(
+      std::find_if(all.begin(), all.end(), [&](const auto& law) { return law.name == operation; }) - all.begin());
+}
+
+bool is_rooted(const std::string& operation) {
+  const size_t place = order_of(operation);
+  return place < laws::collective_laws().size() && laws::collective_laws()[place].rooted;
+}
+
+int64_t num_elements(const CollectivePoint& c) {
+  const auto& known = laws::dtype_names();
+  const bool is_known = std::find(known.begin(), known.end(), c.dtype) != known.end();
+  return is_known ? c.bytes / laws::dtype_bytes(c.dtype) : 0;
+}
+
+std::vector<Cell> place_cells(const MergedPoint* merged) {
+  if (merged == nullptr) return std::vector<Cell>(4, cells::words(""));
+  const Measures& m = merged->measures;
+  return {cells::number(m.step_s * 1e6), cells::number(m.algbw_gb_s, 3), cells::number(m.busbw_gb_s, 3),
+          m.num_wrong < 0 ? cells::words("") : cells::count(m.num_wrong)};
+}
+
+std::vector<Cell> row(const Pair& pair) {
+  const CollectivePoint& c = pair.any->point->collective;
+  std::string marks;
+  for (const MergedPoint* merged : pair.by_place)
+    if (merged != nullptr && merged->measures.oversubscribed) marks = "oversubscribed";
+  return concat<Cell>({{cells::words(pair.any->machine), cells::words(pair.any->transport), cells::count(c.bytes),
+                        cells::count(num_elements(c)), cells::words(c.dtype), cells::words(c.reduction),
+                        cells::count(is_rooted(c.operation) ? 0 : -1)},
+                       place_cells(pair.by_place[0]),
+                       place_cells(pair.by_place[1]),
+                       {cells::words(marks)}});
+}
+
+std::vector<Column> columns() {
+  std::vector<Column> columns = {{"machine", "", false, true}, {"transport", "", false, true}, {"size", "B"},
+                                 {"count", "elements"},        {"type", "", false},            {"redop", "", false},
+                                 {"root", ""}};
+  for (const char* place : {"out-of-place", "in-place"}) {
+    columns.push_back({"time", "us", true, true, place});
+    columns.push_back({"algbw", "GB/s", true, true, place});
+    columns.push_back({"busbw", "GB/s", true, true, place});
+    columns.push_back({"#wrong", "", true, true, place});
+  }
+  columns.push_back({"marks", "", false, true});
+  return columns;
+}
+
+Table empty_table(const std::string& operation, int64_t ranks) {
+  return {fmt::format("collective_{}_{}", operation, ranks),
+          fmt::format("Collective {} on {} rank{}", operation, ranks, ranks == 1 ? "" : "s"),
+          {"algbw = size / time; busbw = algbw x the operation's factor (all_reduce 2(n-1)/n; all_gather, reduce_scatter, "
+           "all_to_all (n-1)/n; others 1), as nccl-tests defines them. GB = 10^9 bytes.",
+           "size: the larger of a rank's send and receive side. time: median of the slowest rank's time. #wrong: elements that "
+           "differed from the expected value. root -1: the operation has none."},
+          columns(),
+          {},
+          2};
+}
+
+}  // namespace
+
+std::vector<Table> collective_tables(const MergedPoints& points) {
+  using TableKey = std::tuple<size_t, std::string, int64_t>;                                         // operation, ranks
+  using RowKey = std::tuple<std::string, std::string, std::string, std::string, int64_t, int64_t>;  // size last but seed
+  std::map<TableKey, std::map<RowKey, Pair>> found;
+  for (const MergedPoint& merged : points) {
+    if (is_training(merged)) continue;
+    const Point& p = *merged.point;
+    const CollectivePoint& c = p.collective;
+    Pair& pair = found[{order_of(c.operation), c.operation, p.ranks}]
+                      [{merged.machine, merged.transport, c.dtype, c.reduction, c.bytes, p.seed}];
+    pair.any = pair.by_place[c.in_place ? 1 : 0] = &merged;
+  }
+  std::vector<Table> tables;
+  for (const auto& [key, pairs] : found) {
+    tables.push_back(empty_table(std::get<1>(key), std::get<2>(key)));
+    for (const auto& [row_key, pair] : pairs) tables.back().rows.push_back(row(pair));
+  }
+  return tables;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,150 @@
+// Finds records that measured the same thing and takes the medians of their measures.
+#include "analysis/merged.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "base/stats.h"
+#include "schema/fields.h"
+
+namespace shardmark {
+namespace {
+
+using Records = std::vector<const Record*>;
+
+// What stays of a point when repeat, transport, sampling (how long it was measured) and, for training, strategy, ranks, batch size
+// and the suite's way of writing the batch are taken away.
+std::string family_of(const Point& point) {
+  Point rest = point;
+  rest.repeat = 0;
+  rest.sampling = {};
+  rest.transport.clear();
+  if (point.workload == "training") {
+    rest.ranks = 0;
+    rest.training.strategy = {};
+    rest.training.batch_size = 0;
+    rest.training.scaling.clear();
+  }
+  return point_id(rest);
+}
+
+double merged_value(std::vector<double> values, bool rate) {
+  std::erase_if(values, [](double value) { return !std::isfinite(value); });
+  if (values.empty()) return Measures::kNone;
+  if (!rate) return median(std::move(values));
+  for (double& value : values) value = 1 / value;
+  return 1 / median(std::move(values));
+}
+
+// The medians of all floating-point measures, found through the field table so that a new field is merged as well.
+Measures medians(const Records& records) {
+  std::vector<std::vector<double>> values;
+  Record merged = {};
+  merged.measures = records.front()->measures;
+  for (const Record* record : records) {
+    size_t field = 0;
+    visit_fields(*record, [&]<class T>(auto, auto, auto, const T& member) {
+      if constexpr (std::is_same_v<T, double>) {
+        if (field == values.size()) values.emplace_back();
+        values[field++].push_back(member);
+      }
+    });
+  }
+  size_t field = 0;
+  visit_fields(merged, [&]<class T>(auto, std::string_view unit, auto, T& member) {
+    if constexpr (std::is_same_v<T, double>) member = merged_value(std::move(values[field++]), unit.ends_with("/s"));
+  });
+  return merged.measures;
+}
+
+Interval step_interval(const Records& records) {
+  std::vector<double> steps;
+  Interval hull{Measures::kNone, Measures::kNone};
+  for (const Record* record : records) {
+    const Measures& m = record->measures;
+    if (!std::isfinite(m.step_s)) continue;
+    steps.push_back(m.step_s);
+    hull = {std::fmin(hull.low, m.step_low_s), std::fmax(hull.high, m.step_high_s)};  // a NaN loses
+  }
+  return steps.size() < 6 ? hull : median_interval(steps);
+}
+
+Measures merged_measures(const Records& records) {
+  if (records.size() == 1) return records.front()->measures;
+  Measures merged = medians(records);
+  const Interval interval = step_interval(records);
+  merged.step_low_s = interval.low;
+  merged.step_high_s = interval.high;
+  for (const Record* record : records) {
+    const Measures& m = record->measures;
+    merged.oversubscribed |= m.oversubscribed;
+    merged.unaccounted |= m.unaccounted;
+    merged.num_wrong = std::max(merged.num_wrong, m.num_wrong);
+    if (!m.verified.starts_with("equal")) merged.verified = m.verified;  // one repeat in doubt: the point is
+  }
+  return merged;
+}
+
+auto order_of(const MergedPoint& merged) {
+  const Point& p = *merged.point;
+  const TrainingPoint& t = p.training;
+  const CollectivePoint& c = p.collective;
+  return std::make_tuple(p.workload, merged.machine, merged.transport, c.operation, to_text(t.model), to_text(t.data),
+                         to_text(t.optimizer), t.precision, t.accumulation, p.seed, t.batch_size, p.ranks, c.dtype,
+                         c.reduction, c.bytes, c.in_place, t.strategy.name != "single", merged.strategy);
+}
+
+void sort(std::vector<MergedPoint>& points) {
+  std::vector<std::pair<decltype(order_of(points.front())), MergedPoint>> keyed;
+  keyed.reserve(points.size());
+  for (MergedPoint& merged : points) keyed.emplace_back(order_of(merged), std::move(merged));
+  std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  points.clear();
+  for (auto& [key, merged] : keyed) points.push_back(std::move(merged));
+}
+
+}  // namespace
+
+std::string machine_text(const Environment& environment) {
+  const std::set<std::string> devices(environment.devices.begin(), environment.devices.end());
+  const std::string names = devices.empty() ? "unknown device" : fmt::format("{}", fmt::join(devices, " + "));
+  const int64_t threads = environment.threads_per_rank;
+  return fmt::format("{}, {} thread{} per rank", names, threads, threads == 1 ? "" : "s");
+}
+
+std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
+  std::vector<MergedPoint> points;
+  std::vector<Records> repeats;
+  std::unordered_map<std::string, size_t> known;
+  for (const StudyData& study : studies) {
+    const std::string machine = machine_text(study.environment);
+    for (const Record& record : study.records) {
+      if (record.outcome != Outcome::ok) continue;
+      const Point& p = record.point;
+      const std::string transport = p.transport.empty() ? study.environment.transport : p.transport;
+      const std::string strategy = p.workload == "training" ? to_text(p.training.strategy) : "";
+      MergedPoint merged{&p, machine, transport, strategy, "", 0, {}};
+      merged.family = fmt::format("{}\n{}\n{}", family_of(p), machine, transport);
+      const auto key = fmt::format("{}\n{}\n{} {}", merged.family, strategy, p.ranks, p.training.batch_size);
+      const auto [found, is_new] = known.try_emplace(key, points.size());
+      if (is_new) {
+        points.push_back(std::move(merged));
+        repeats.emplace_back();
+      }
+      repeats[found->second].push_back(&record);
+    }
+  }
+  for (size_t i = 0; i < points.size(); ++i) {
+    points[i].repeats = static_cast<int64_t>(repeats[i].size());
+    points[i].measures = merged_measures(repeats[i]);
+  }
+  sort(points);
+  return points;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,51 @@
+// Where the time of a step goes.
+#include <cmath>
+
+#include "analysis/cells.h"
+#include "analysis/tables.h"
+#include "analysis/training_columns.h"
+
+namespace shardmark {
+namespace {
+
+std::vector<Cell> phases(const Measures& m) {
+  std::vector<Cell> row;
+  double sum = 0;
+  for (double phase : {m.data_s, m.forward_s, m.backward_s, m.exposed_s, m.optimizer_s}) {
+    row.push_back(cells::milliseconds(phase));
+    sum += phase;
+  }
+  row.push_back(cells::milliseconds(m.step_s));
+  row.push_back(cells::percent(sum / m.step_s));
+  return row;
+}
+
+std::vector<Column> columns() {
+  return concat<Column>({TrainingColumns::columns(),
+                         {{"data", "ms", true, false, "phase"},
+                          {"forward", "ms", true, false, "phase"},
+                          {"backward", "ms", true, false, "phase"},
+                          {"exposed", "ms", true, false, "phase"},
+                          {"optimizer", "ms", true, false, "phase"},
+                          {"step", "ms"},
+                          {"sum", "% of step"}}});
+}
+
+}  // namespace
+
+Table phases_table(const MergedPoints& points) {
+  Table table{"phases", "Phases: where the time of a step goes", {}, columns(), {}, TrainingColumns::kNumGroupColumns};
+  const TrainingColumns labels(points);
+  for (const MergedPoint& merged : points) {
+    if (!is_training(merged) || std::isnan(merged.measures.forward_s)) continue;
+    table.rows.push_back(concat<Cell>({labels.cells(merged), phases(merged.measures)}));
+  }
+  table.notes = {
+      "data: waiting for the batch. forward, backward: without communication. exposed: waiting for communication.",
+      "Each phase is the median over the steps, on the rank that was slowest in that step.",
+      "sum: the five phases together; medians of parts need not add up to the median of the whole exactly.",
+  };
+  return table;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,147 @@
+// How fast each strategy trains, what a step costs, and what it needs.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "analysis/cells.h"
+#include "analysis/tables.h"
+#include "analysis/training_columns.h"
+#include "base/units.h"
+#include "laws/model_table.h"
+
+namespace shardmark {
+namespace {
+
+// Step times of `single`, to divide by.
+class Replicas {
+ public:
+  explicit Replicas(const MergedPoints& points) {
+    for (const MergedPoint& merged : points)
+      if (is_training(merged) && is_replicas(merged)) step_s_[key(merged)] = merged.measures.step_s;
+  }
+  double step_s(const MergedPoint& merged) const {
+    const auto found = step_s_.find(key(merged));
+    return found == step_s_.end() ? Measures::kNone : found->second;
+  }
+
+ private:
+  static std::string key(const MergedPoint& merged) {
+    return fmt::format("{} {} {}", merged.family, merged.point->ranks, merged.point->training.batch_size);
+  }
+  std::unordered_map<std::string, double> step_s_;
+};
+
+Cell verified(const MergedPoint& merged) {
+  if (is_replicas(merged)) return cells::words("base");
+  return cells::yes_no(merged.measures.verified.starts_with("equal"));
+}
+
+std::vector<Cell> measured(const MergedPoint& merged, const Replicas& replicas) {
+  const Measures& m = merged.measures;
+  const double flops = m.flops_per_step / m.step_s;
+  return {cells::number(m.samples_per_s),
+          cells::number(m.tokens_per_s),
+          cells::milliseconds(m.step_s),
+          cells::milliseconds(m.step_low_s),
+          cells::milliseconds(m.step_high_s),
+          cells::number(m.step_s / replicas.step_s(merged), 3),
+          cells::mebibytes(m.peak_bytes),
+          cells::milliseconds(m.exposed_s),
+          cells::percent(m.exposed_s / m.step_s),
+          cells::percent(flops / m.peak_flops),
+          cells::percent(flops / m.datasheet_flops),
+          verified(merged)};
+}
+
+std::string peak_text(double flops) { return format_number(flops / 1e9, 4) + " GFLOP/s"; }
+
+// "NVIDIA H200, 1 thread per rank: 652,000 GFLOP/s measured, 989,000 by its data sheet".
+std::string peaks_note(const MergedPoints& points) {
+  std::map<std::string, std::string> peaks;  // machine and precision -> text; the first point speaks for all
+  for (const MergedPoint& merged : points) {
+    const Measures& m = merged.measures;
+    if (!is_training(merged) || std::isnan(m.peak_flops)) continue;
+    const std::string sheet = std::isnan(m.datasheet_flops)
+                                  ? "its data sheet is not known, so there is no MFU against it"
+                                  : peak_text(m.datasheet_flops) + " by its data sheet";
+    peaks.try_emplace(merged.machine + ", " + merged.point->training.precision,
+                      peak_text(m.peak_flops) + " measured by a matrix product; " + sheet);
+  }
+  std::string note;
+  for (const auto& [machine, text] : peaks) note += (note.empty() ? "Peak of a rank: " : ". ") + machine + ": " + text;
+  return note.empty() ? "" : note + ".";
+}
+
+std::string flops_note(const MergedPoints& points) {
+  std::set<std::string> names;
+  std::string note;
+  for (const MergedPoint& merged : points) {
+    if (!is_training(merged) || !names.insert(merged.point->training.model.name).second) continue;
+    const auto& [name, options] = merged.point->training.model;
+    if (!Registry<laws::ModelLaw>::instance().contains(name)) continue;
+    note += (note.empty() ? "Model FLOPs: " : "; ") + name + ": " + laws::model_law(name).table(options).flops_formula;
+  }
+  return note;
+}
+
+std::string unverified_note(const MergedPoints& points) {
+  std::map<std::string, int> reasons;
+  for (const MergedPoint& merged : points)
+    if (is_training(merged) && !is_replicas(merged) && !merged.measures.verified.starts_with("equal"))
+      ++reasons[merged.measures.verified.empty() ? "not recorded" : merged.measures.verified];
+  std::string note;
+  for (const auto& [reason, count] : reasons)
+    note += fmt::format("{}{} ({} row{})", note.empty() ? "Not verified: " : "; ", reason, count, count == 1 ? "" : "s");
+  return note.empty() ? "" : note + ".";
+}
+
+std::vector<Column> columns() {
+  return concat<Column>({TrainingColumns::columns(),
+                         {{"samples", "1/s"},
+                          {"tokens", "1/s", true, true},
+                          {"median", "ms", true, false, "step time"},
+                          {"low", "ms", true, false, "step time"},
+                          {"high", "ms", true, false, "step time"},
+                          {"x single", "", true, true},
+                          {"peak memory", "MiB"},
+                          {"time", "ms", true, false, "exposed"},
+                          {"of step", "%", true, false, "exposed"},
+                          {"MFU", "%", true, true},
+                          {"sheet MFU", "%", true, true},
+                          {"verified", "", false}},
+                         TrainingColumns::mark_columns()});
+}
+
+std::vector<std::string> definitions() {
+  return {
+      "samples, tokens: a second, by all ranks together: samples / wall time on the slowest rank.",
+      "step time: median over the steps of the slowest rank's time; low, high: its 95 % interval.",
+      "x single: step time / step time of `single`, which trains an independent copy on each rank and never communicates.",
+      "peak memory: everything at the worst moment of a step, on the rank that needs most.",
+      "exposed: the part of a step in which computing waited for communication.",
+      "MFU = model FLOPs per rank and step / step time / peak of a rank's device.",
+      "verified: two steps gave the losses and gradient norms of `single` on the same batch.",
+  };
+}
+
+}  // namespace
+
+Table strategies_table(const MergedPoints& points) {
+  Table table{"strategies", "Strategies: how fast they train, and what they need", definitions(), columns(), {},
+              TrainingColumns::kNumGroupColumns};
+  const TrainingColumns labels(points);
+  const Replicas replicas(points);
+  for (const MergedPoint& merged : points) {
+    if (!is_training(merged)) continue;
+    table.rows.push_back(concat<Cell>({labels.cells(merged), measured(merged, replicas), TrainingColumns::mark_cells(merged)}));
+  }
+  for (const std::string& note : {peaks_note(points), flops_note(points), unverified_note(points)})
+    if (!note.empty()) table.notes.push_back(note);
+  for (const std::string& note : labels.notes()) table.notes.push_back(note);
+  return table;
+}
+
+}  // namespace shardmark

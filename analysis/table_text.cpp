@@ -1,0 +1,175 @@
+// A table as aligned text: headings over the columns with units below them, numbers to the right, long words wrapped.
+#include <algorithm>
+#include <sstream>
+
+#include "analysis/table.h"
+#include "base/error.h"
+
+namespace shardmark {
+namespace {
+
+constexpr size_t kWidestColumn = 60;  // longer words wrap inside their cell
+constexpr size_t kWidestLine = 118;   // of captions and notes
+
+using Lines = std::vector<std::string>;
+
+// Breaks at spaces; a word that is too long for a line stays whole.
+Lines wrapped(const std::string& text, size_t width) {
+  Lines lines(1);
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+  }
+  return lines;
+}
+
+std::string paragraph(const std::string& text, const std::string& first, const std::string& indent) {
+  std::string out;
+  for (const std::string& line : wrapped(text, kWidestLine - indent.size()))
+    out += (out.empty() ? first : indent) + line + "\n";
+  return out;
+}
+
+std::string without_trailing_spaces(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+class Layout {
+ public:
+  explicit Layout(const Table& table) : table_(table), folded_(fold(table)) {
+    for (size_t c : folded_.columns) {
+      const Column& column = table.columns[c];
+      size_t width = std::max(column.name.size(), column.unit.size());
+      for (const auto& row : table.rows) width = std::max(width, lines_of(row[c], column).width);
+      widths_.push_back(width);
+    }
+    widen_for_groups();
+  }
+
+  const std::string& caption() const { return folded_.caption; }
+
+  std::string header() const {
+    Lines names, units, rules;
+    for (size_t i = 0; i < widths_.size(); ++i) {
+      names.push_back(column(i).name);
+      units.push_back(column(i).unit);
+      rules.emplace_back(widths_[i], '-');
+    }
+    const bool has_units = std::any_of(units.begin(), units.end(), [](const auto& unit) { return !unit.empty(); });
+    return group_line() + line(names) + (has_units ? line(units) : "") + line(rules);
+  }
+
+  std::string body() const {
+    std::string out;
+    for (size_t r = 0; r < table_.rows.size(); ++r) {
+      if (r > 0 && starts_group(r)) out += "\n";
+      out += row_lines(table_.rows[r]);
+    }
+    return out;
+  }
+
+ private:
+  struct CellLines {
+    Lines lines;
+    size_t width;
+  };
+
+  const Column& column(size_t i) const { return table_.columns[folded_.columns[i]]; }
+
+  static CellLines lines_of(const Cell& cell, const Column& column) {
+    if (column.numeric || cell.text.size() <= kWidestColumn) return {{cell.text}, cell.text.size()};
+    CellLines cell_lines{wrapped(cell.text, kWidestColumn), 0};
+    for (const std::string& line : cell_lines.lines) cell_lines.width = std::max(cell_lines.width, line.size());
+    return cell_lines;
+  }
+
+  // One past the last column of the group that starts at i.
+  size_t group_end(size_t i) const {
+    size_t end = i + 1;
+    while (end < widths_.size() && column(end).group == column(i).group) ++end;
+    return end;
+  }
+  size_t span(size_t begin, size_t end) const {
+    size_t width = 2 * (end - begin - 1);
+    for (size_t i = begin; i < end; ++i) width += widths_[i];
+    return width;
+  }
+
+  void widen_for_groups() {
+    for (size_t i = 0; i < widths_.size(); i = group_end(i))
+      while (!column(i).group.empty() && span(i, group_end(i)) < column(i).group.size()) ++widths_[i];
+  }
+
+  // "  -- out-of-place --" over the columns of each group; nothing without groups.
+  std::string group_line() const {
+    std::string out;
+    bool any = false;
+    for (size_t i = 0; i < widths_.size(); i = group_end(i)) {
+      const std::string& group = column(i).group;
+      const size_t width = group.empty() ? span(i, group_end(i)) : span(i, group_end(i)) - group.size();
+      if (i > 0) out += "  ";
+      if (group.empty()) {
+        out += std::string(width, ' ');
+        continue;
+      }
+      any = true;
+      const size_t left = width / 2;
+      const auto dashes = [](size_t n) { return n < 2 ? std::string(n, ' ') : std::string(n - 1, '-'); };
+      out += dashes(left) + (left < 2 ? "" : " ") + group + (width - left < 2 ? "" : " ") + dashes(width - left);
+    }
+    return any ? without_trailing_spaces(out) + "\n" : "";
+  }
+
+  std::string line(const Lines& fields) const {
+    std::string out;
+    for (size_t i = 0; i < widths_.size(); ++i) {
+      if (i > 0) out += "  ";
+      const std::string padding(widths_[i] - std::min(widths_[i], fields[i].size()), ' ');
+      out += column(i).numeric ? padding + fields[i] : fields[i] + padding;
+    }
+    return without_trailing_spaces(out) + "\n";
+  }
+
+  std::string row_lines(const std::vector<Cell>& row) const {
+    ENSURE(row.size() == table_.columns.size(), "row and columns differ in " + table_.key);
+    std::vector<Lines> cells;
+    size_t height = 1;
+    for (size_t i = 0; i < widths_.size(); ++i) {
+      cells.push_back(lines_of(row[folded_.columns[i]], column(i)).lines);
+      height = std::max(height, cells.back().size());
+    }
+    std::string out;
+    for (size_t k = 0; k < height; ++k) {
+      Lines fields;
+      for (const Lines& cell : cells) fields.push_back(k < cell.size() ? cell[k] : "");
+      out += line(fields);
+    }
+    return out;
+  }
+
+  bool starts_group(size_t r) const {
+    for (size_t c = 0; c < table_.num_group_columns; ++c)
+      if (table_.rows[r][c].text != table_.rows[r - 1][c].text) return true;
+    return false;
+  }
+
+  const Table& table_;
+  Folded folded_;
+  std::vector<size_t> widths_;
+};
+
+}  // namespace
+
+std::string to_text(const Table& table) {
+  const Layout layout(table);
+  std::string out = table.title + "\n" + std::string(table.title.size(), '=') + "\n";
+  if (!layout.caption().empty()) out += paragraph(layout.caption(), "", "");
+  if (!table.rows.empty()) out += "\n" + layout.header() + layout.body();
+  if (!table.notes.empty()) out += "\n";
+  for (const std::string& note : table.notes) out += paragraph(note, "* ", "  ");
+  return out;
+}
+
+}  // namespace shardmark

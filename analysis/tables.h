@@ -1,0 +1,25 @@
+// One function per table of the report, each in a file of its own. A table without rows is left out of the report.
+#pragma once
+
+#include <vector>
+
+#include "analysis/merged.h"
+#include "analysis/table.h"
+
+namespace shardmark {
+
+using MergedPoints = std::vector<MergedPoint>;
+
+Table studies_table(const std::vector<StudyData>& studies);
+Table strategies_table(const MergedPoints& points);
+Table phases_table(const MergedPoints& points);
+Table weak_scaling_table(const MergedPoints& points);
+Table strong_scaling_table(const MergedPoints& points);
+Table amdahl_table(const MergedPoints& points);
+Table memory_table(const MergedPoints& points);
+Table shares_table(const MergedPoints& points);
+Table traffic_table(const MergedPoints& points);
+std::vector<Table> collective_tables(const MergedPoints& points);  // one per operation and rank count
+Table not_ok_table(const std::vector<StudyData>& studies);
+
+}  // namespace shardmark

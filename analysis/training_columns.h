@@ -1,0 +1,37 @@
+// The columns that say which training point a row is about, the same in every table: machine, transport, model, data,
+// optimizer, precision, accumulation and seed (folded where all rows agree), and marks that warn of a point.
+#pragma once
+
+#include <vector>
+
+#include "analysis/labels.h"
+#include "analysis/merged.h"
+#include "analysis/table.h"
+
+namespace shardmark {
+
+class TrainingColumns {
+ public:
+  explicit TrainingColumns(const std::vector<MergedPoint>& points);  // those of the other workload are passed over
+
+  static std::vector<Column> family_columns();
+  std::vector<Cell> family_cells(const MergedPoint& merged) const;
+  Cell strategy(const MergedPoint& merged) const;
+
+  // The family, batch size, ranks, and strategy: for tables that compare strategies with each other.
+  static std::vector<Column> columns();
+  std::vector<Cell> cells(const MergedPoint& merged) const;
+  static constexpr size_t kNumGroupColumns = 10;  // of columns(): all but the strategy
+
+  static std::vector<Column> mark_columns();  // repeats, marks: last in a table
+  static std::vector<Cell> mark_cells(const MergedPoint& merged);
+
+  // The legend of the labels, and what the marks say where one is there.
+  std::vector<std::string> notes() const;
+
+ private:
+  Labels models_, data_, optimizers_, strategies_;
+  bool any_repeats_ = false, any_oversubscribed_ = false, any_unaccounted_ = false;
+};
+
+}  // namespace shardmark
