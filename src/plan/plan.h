@@ -14,19 +14,20 @@ struct World {
   int64_t memory_per_rank_bytes = 0;
 };
 
-// Every point of the suite for this world; points that cannot run carry the reason in `impossible` (more ranks than the
-// world, a global batch that the ranks do not divide, a model and a data source that do not match, a law that wants more
-// memory than a rank has). Repeats are interleaved.
+// Every point of the suite for this world; points that cannot run carry the reason in `impossible` (more
+// ranks than the world, a global batch that the ranks do not divide, a model and a data source that do not
+// match, a law that wants more memory than a rank has). Repeats are interleaved.
 std::vector<Point> make_plan(const Suite& suite, const World& world);
 
-// The order in which a run takes them: shuffled by the suite's seed within each repetition. Indices into the plan.
+// The order in which a run takes them: shuffled by the suite's seed within each repetition. Indices into the
+// plan.
 std::vector<size_t> run_order(const Suite& suite, const std::vector<Point>& plan);
 
 // What a point is expected to cost.
 struct Expectation {
-  laws::Cost cost;                 // per rank; zeros for a collective but for traffic
-  double activation_bytes = 0;     // estimate
-  double flops_per_step = 0;       // per rank
+  laws::Cost cost;              // per rank; zeros for a collective but for traffic
+  double activation_bytes = 0;  // estimate
+  double flops_per_step = 0;    // per rank
   int64_t num_parameters = 0;
 };
 Expectation expect(const Point& point);

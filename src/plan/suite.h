@@ -1,4 +1,5 @@
-// A suite as written in YAML, strictly checked: unknown, duplicate and mistyped keys are errors with file, line and column.
+// A suite as written in YAML, strictly checked: unknown, duplicate and mistyped keys are errors with file,
+// line and column.
 #pragma once
 
 #include <optional>
@@ -12,26 +13,32 @@ namespace shardmark {
 // What the command line changes in a suite; empty lists change nothing. Text as a user types it.
 struct Overrides {
   std::vector<int64_t> ranks;
-  std::vector<std::string> strategies;   // "ddp", "fsdp(shard=gradients)"
+  std::vector<std::string> strategies;  // "ddp", "fsdp(shard=gradients)"
   std::vector<std::string> models;
   std::vector<int64_t> batch_sizes;
   std::vector<std::string> optimizers;
   std::vector<std::string> precisions;
-  std::optional<int64_t> steps;          // timed steps: sets min_steps and max_steps
+  std::optional<int64_t> steps;  // timed steps: sets min_steps and max_steps
   std::optional<int64_t> repeats;
   std::optional<int64_t> seed;
-  std::optional<double> time_limit_s;    // per point
+  std::optional<double> time_limit_s;  // per point
 };
 
+// Ranks of a point whose suite lists none: the whole world, whatever its size.
+inline constexpr int64_t kWorldSize = 0;
+
 // The points of a suite, before they are matched with a world: every axis expanded, every choice resolved.
+// Here `ranks` may be kWorldSize, and the batch_size of a strong-scaling point is its global batch: make_plan
+// gives both their values.
 struct Suite {
   std::string name;
   std::string path;
-  std::string text;                 // as read
+  std::string text;  // as read
   std::string description;
   int64_t seed = 1;
-  std::vector<Point> points;        // in the suite's order, excluded ones left out
-  bool shuffle = true;              // run in an order shuffled by the seed
+  int64_t repeats = 1;
+  std::vector<Point> points;  // in the suite's order, excluded ones left out
+  bool shuffle = true;        // run in an order shuffled by the seed
 };
 
 // UsageError: "suites/x.yaml:7:12: unknown key 'stratgy' in training; accepted: ...".

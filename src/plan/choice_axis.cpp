@@ -1,0 +1,146 @@
+// Reading choices: names, option values by their type, and the product of option lists.
+#include "plan/choice_axis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+
+namespace shardmark {
+namespace {
+
+constexpr size_t kMostChoices = 10000;  // of one axis: a bound against slips, far above any sweep
+
+const OptionSpec* find_spec(const OptionTable& table, const std::string& key) {
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const OptionSpec& spec) { return spec.key == key; });
+  return found == table.end() ? nullptr : &*found;
+}
+
+// A plain scalar by what it looks like; text where the option takes text, or where it is quoted.
+nlohmann::ordered_json scalar_value(const YamlNode& node, const OptionSpec* spec) {
+  if (node.is_map() || node.is_list() || node.is_null())
+    node.fail("expected one value, got " + node.describe());
+  const std::string text = node.text();
+  if (node.is_quoted() || (spec != nullptr && spec->type == OptionType::text)) return text;
+  const auto reads = [&](auto& number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  if (int64_t whole = 0; reads(whole)) return whole;
+  if (double number = 0; reads(number)) return number;
+  if (text == "true" || text == "false") return text == "true";
+  return text;
+}
+
+// What one option may be: the items of a list, unless the option itself is a list.
+std::vector<nlohmann::ordered_json> option_values(const YamlNode& node, const OptionSpec* spec) {
+  std::vector<nlohmann::ordered_json> values;
+  for (const auto& item : node.items()) values.push_back(scalar_value(item, spec));
+  if (spec != nullptr && spec->type == OptionType::integers && node.is_list())
+    return {nlohmann::ordered_json(std::move(values))};
+  return values;
+}
+
+void check_name(const std::string& name, const std::string& place, const ChoiceKind& kind) {
+  if (std::find(kind.names.begin(), kind.names.end(), name) == kind.names.end())
+    throw UsageError(place + "unknown " + kind.noun + " " + quoted_line(name) + "; " +
+                     accepted_words(name, kind.names));
+}
+
+// Calls visit(choice, where) for every choice that one item of the axis stands for.
+using Visit = std::function<void(const Choice&, const Where&)>;
+
+void visit_choices(const YamlNode& item, const ChoiceKind& kind, const Visit& visit) {
+  if (!item.is_map()) {
+    if (item.is_null())
+      item.fail("no value; expected a " + kind.noun + ", " + accepted_words("", kind.names));
+    check_name(item.text(), item.place(), kind);
+    visit({item.text()}, [&](const std::string&) { return item.place(); });
+    return;
+  }
+  const auto entries = item.entries();
+  if (entries.size() != 1)
+    item.fail(fmt::format(
+        "a {} is one name with its options, {{name: {{option: value}}}}, got {} names; several are a list",
+        kind.noun, entries.size()));
+  const YamlNode& entry = entries.front();
+  check_name(entry.key(), entry.key_place(), kind);
+  const OptionTable& table = kind.options(entry.key());
+  const auto options = entry.is_null() ? std::vector<YamlNode>{} : entry.entries();
+
+  std::vector<Choice> choices = {{entry.key()}};
+  for (const auto& option : options) {
+    const auto values = option_values(option, find_spec(table, option.key()));
+    if (choices.size() * values.size() > kMostChoices)
+      option.fail(fmt::format("the lists make more than {} choices", kMostChoices));
+    std::vector<Choice> product;
+    for (const auto& choice : choices)
+      for (const auto& value : values) {
+        product.push_back(choice);
+        product.back().options[option.key()] = value;
+      }
+    choices = std::move(product);
+  }
+  const Where where = [&](const std::string& key) {
+    for (const auto& option : options)
+      if (option.key() == key) return option.place();
+    return entry.key_place();
+  };
+  for (const auto& choice : choices) visit(choice, where);
+}
+
+Choice resolve_and_check(const Choice& choice, const ChoiceKind& kind, const Where& where) {
+  Choice resolved = resolve(choice, kind.options(choice.name), kind.noun, where);
+  try {
+    kind.check(resolved);
+  } catch (const UsageError& error) {
+    throw UsageError(where("") + error.what());
+  }
+  return resolved;
+}
+
+}  // namespace
+
+std::vector<Choice> read_choices(const YamlNode& axis, const ChoiceKind& kind) {
+  std::vector<Choice> choices;
+  for (const auto& item : axis.items())
+    visit_choices(item, kind, [&](const Choice& choice, const Where& where) {
+      choices.push_back(resolve_and_check(choice, kind, where));
+    });
+  return choices;
+}
+
+std::vector<Choice> read_partial_choices(const YamlNode& axis, const ChoiceKind& kind) {
+  std::vector<Choice> choices;
+  for (const auto& item : axis.items())
+    visit_choices(item, kind, [&](const Choice& choice, const Where& where) {
+      OptionTable table = kind.options(choice.name);
+      std::erase_if(table, [&](const OptionSpec& spec) {  // nothing is required of a part
+        return spec.default_value.is_null() && !choice.options.contains(spec.key);
+      });
+      resolve(choice, table, kind.noun, where);
+      choices.push_back(choice);
+    });
+  return choices;
+}
+
+std::vector<Choice> choices_from_flag(const std::vector<std::string>& texts, const std::string& flag,
+                                      const ChoiceKind& kind) {
+  const Where where = [&](const std::string&) { return flag + ": "; };
+  std::vector<Choice> choices;
+  for (const auto& text : texts) {
+    Choice choice;
+    try {
+      choice = choice_from_text(text);
+    } catch (const UsageError& error) {
+      throw UsageError(flag + ": " + error.what());
+    }
+    check_name(choice.name, flag + ": ", kind);
+    choices.push_back(resolve_and_check(choice, kind, where));
+  }
+  return choices;
+}
+
+}  // namespace shardmark

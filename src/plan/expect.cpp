@@ -1,0 +1,38 @@
+// What a point is expected to cost, by the laws.
+#include "laws/vocabulary.h"
+#include "plan/plan.h"
+
+namespace shardmark {
+namespace {
+
+Expectation expect_training(const Point& point) {
+  const TrainingPoint& t = point.training;
+  const auto table = laws::model_law(t.model.name).table(t.model.options);
+  const int64_t element_bytes = laws::dtype_bytes(t.precision);
+  const auto batch = static_cast<double>(t.batch_size);
+
+  Expectation expectation;
+  expectation.num_parameters = table.num_parameters();
+  expectation.cost =
+      laws::strategy_law(t.strategy.name)
+          .cost({table, point.ranks, t.accumulation, element_bytes,
+                 laws::optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options),
+                 t.strategy.options});
+  for (const auto& block : table.blocks)
+    expectation.activation_bytes += block.activation_elements * batch * static_cast<double>(element_bytes);
+  expectation.flops_per_step = table.step_flops() * batch * static_cast<double>(t.accumulation);
+  return expectation;
+}
+
+}  // namespace
+
+Expectation expect(const Point& point) {
+  if (point.workload == "training") return expect_training(point);
+  Expectation expectation;
+  expectation.cost.traffic_bytes = static_cast<double>(point.collective.bytes) *
+                                   laws::ring_factor(point.collective.operation, point.ranks);
+  expectation.cost.num_operations = 1;
+  return expectation;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,93 @@
+// Matches every point with the world, and says why those that cannot run cannot.
+#include "plan/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/units.h"
+#include "laws/vocabulary.h"
+
+namespace shardmark {
+namespace {
+
+// Gives a strong-scaling point its batch per rank; the reason why not where the ranks do not divide it.
+std::string divide_batch(Point& point) {
+  TrainingPoint& t = point.training;
+  if (t.scaling != "strong") return {};
+  const int64_t global = t.batch_size, parts = point.ranks * t.accumulation;
+  t.batch_size = global % parts == 0 ? global / parts : 0;
+  if (t.batch_size > 0) return {};
+  return fmt::format("global batch {} is not divisible by {} rank{}{}", global, point.ranks,
+                     point.ranks == 1 ? "" : "s",
+                     t.accumulation > 1 ? fmt::format(" x {} micro-batches", t.accumulation) : "");
+}
+
+std::string data_mismatch(const TrainingPoint& t) {
+  const auto& law = laws::model_law(t.model.name);
+  if (std::find(law.data.begin(), law.data.end(), t.data.name) == law.data.end())
+    return fmt::format("model {} trains on {}, not on {}", t.model.name, fmt::join(law.data, ", "),
+                       t.data.name);
+  const std::string reason = laws::data_laws().at(t.data.name).mismatch(law.table(t.model.options).sample);
+  return reason.empty() ? "" : fmt::format("data {}: {}", t.data.name, reason);
+}
+
+// By the laws alone, without activations, which are an estimate: only what certainly does not fit is ruled
+// out.
+std::string memory_shortage(const Point& point, const World& world) {
+  if (world.memory_per_rank_bytes == 0) return {};
+  const auto cost = expect(point).cost;
+  const double needed =
+      cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes + cost.transient_bytes;
+  if (needed <= static_cast<double>(world.memory_per_rank_bytes)) return {};
+  return fmt::format("needs {} per rank without activations, a rank has {}", format_bytes(needed),
+                     format_bytes(static_cast<double>(world.memory_per_rank_bytes)));
+}
+
+std::string collective_reason(const Point& point) {
+  const CollectivePoint& c = point.collective;
+  const auto& laws = laws::collective_laws();
+  const auto law =
+      std::find_if(laws.begin(), laws.end(), [&](const auto& row) { return row.name == c.operation; });
+  const int64_t elements = c.bytes / laws::dtype_bytes(c.dtype), least = law->cut ? point.ranks : 1;
+  if (elements < least)
+    return fmt::format("{} hold {} {}, {} on {} ranks needs {}", format_bytes(static_cast<double>(c.bytes)),
+                       elements, c.dtype, c.operation, point.ranks, least);
+  if (c.dtype == "int32" && c.reduction == "average") return "the average of int32 is no int32";
+  return {};
+}
+
+// Completes the point for this world; returns why it cannot run.
+std::string settle(Point& point, const World& world) {
+  if (point.ranks == kWorldSize) point.ranks = world.ranks;
+  const bool training = point.workload == "training";
+  const std::string undivided = training ? divide_batch(point) : "";
+  if (point.ranks > world.ranks)
+    return fmt::format("needs {} ranks, the world has {}", point.ranks, world.ranks);
+  if (!undivided.empty()) return undivided;
+  if (!training) return collective_reason(point);
+  const std::string mismatch = data_mismatch(point.training);
+  return mismatch.empty() ? memory_shortage(point, world) : mismatch;
+}
+
+}  // namespace
+
+std::vector<Point> make_plan(const Suite& suite, const World& world) {
+  std::vector<Point> once;
+  std::set<std::string> seen;  // blocks may overlap: what is asked for twice is measured once
+  for (Point point : suite.points) {
+    point.impossible = settle(point, world);
+    if (seen.insert(point_id(point) + point.impossible).second) once.push_back(std::move(point));
+  }
+  std::vector<Point> plan;
+  plan.reserve(once.size() * static_cast<size_t>(suite.repeats));
+  for (int64_t repeat = 0; repeat < suite.repeats; ++repeat)
+    for (const auto& point : once) {
+      plan.push_back(point);
+      plan.back().repeat = repeat;
+    }
+  return plan;
+}
+
+}  // namespace shardmark

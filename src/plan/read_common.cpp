@@ -1,0 +1,36 @@
+// What every block may say: ranks, transport, sampling.
+#include "laws/vocabulary.h"
+#include "plan/axes.h"
+#include "plan/read_axis.h"
+
+namespace shardmark {
+namespace {
+
+Sampling read_sampling(const YamlNode& node, Sampling sampling) {
+  const YamlMap map(node, "sampling", {"warmup_steps", "min_steps", "max_steps", "time_limit", "precision"});
+  const auto count = [&](const char* key, int64_t minimum, int64_t& value) {
+    if (const auto* found = map.find(key)) value = found->integer(minimum, 1000000000);
+  };
+  count("warmup_steps", 0, sampling.warmup_steps);
+  count("min_steps", 1, sampling.min_steps);
+  count("max_steps", 1, sampling.max_steps);
+  if (const auto* found = map.find("time_limit")) sampling.time_limit_s = found->positive_number();
+  if (const auto* found = map.find("precision")) sampling.precision = found->positive_number();
+  if (sampling.min_steps > sampling.max_steps)
+    node.fail("min_steps " + std::to_string(sampling.min_steps) + " is above max_steps " +
+              std::to_string(sampling.max_steps));
+  return sampling;
+}
+
+}  // namespace
+
+CommonAxes read_common(const YamlMap& map, CommonAxes axes) {
+  axes.place = map.node().place();
+  if (const auto* found = map.find("ranks")) axes.ranks = read_counts(*found, kMostRanks);
+  if (const auto* found = map.find("transport"))
+    axes.transports = read_words(*found, names_of(laws::transport_laws()));
+  if (const auto* found = map.find("sampling")) axes.sampling = read_sampling(*found, axes.sampling);
+  return axes;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,45 @@
+// Training blocks: models, data, strategies, optimizers, batches.
+#include "laws/vocabulary.h"
+#include "plan/axes.h"
+#include "plan/choice_axis.h"
+#include "plan/read_axis.h"
+
+namespace shardmark {
+namespace {
+
+void read_batch(const YamlMap& map, TrainingAxes& axes) {
+  const auto* weak = map.find("batch_size");
+  const auto* strong = map.find("global_batch");
+  if (weak != nullptr && strong != nullptr) strong->fail("there is a batch_size too; write one of them");
+  if (weak == nullptr && strong == nullptr)
+    map.node().fail("needs batch_size (per rank: weak scaling) or global_batch (of all ranks: strong scaling)");
+  axes.batches = read_counts(weak != nullptr ? *weak : *strong, kMostBatch);
+  axes.scaling = weak != nullptr ? "weak" : "strong";
+}
+
+std::vector<Choice> read_choices_or(const YamlNode* node, const std::string& default_name,
+                                    const ChoiceKind& kind) {
+  return node != nullptr ? read_choices(*node, kind) : choices_from_flag({default_name}, kind.noun, kind);
+}
+
+}  // namespace
+
+TrainingAxes read_training(const YamlNode& block, const CommonAxes& defaults) {
+  const YamlMap map(block, "training",
+                    {"model", "data", "strategy", "optimizer", "precision", "batch_size", "global_batch",
+                     "accumulation", "ranks", "transport", "sampling"});
+  TrainingAxes axes;
+  static_cast<CommonAxes&>(axes) = read_common(map, defaults);
+  axes.models = read_choices(map.need("model"), model_kind());
+  axes.strategies = read_choices(map.need("strategy"), strategy_kind());
+  axes.data = read_choices_or(map.find("data"), "synthetic", data_kind());
+  axes.optimizers = read_choices_or(map.find("optimizer"), "sgd", optimizer_kind());
+  if (const auto* found = map.find("precision"))
+    axes.precisions = read_words(*found, laws::precision_names());
+  if (const auto* found = map.find("accumulation"))
+    axes.accumulations = read_counts(*found, kMostAccumulation);
+  read_batch(map, axes);
+  return axes;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,111 @@
+// The top level of a suite: reads the blocks, applies the command line, expands, leaves out what `exclude`
+// names.
+#include "plan/suite.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "plan/axes.h"
+#include "plan/exclude.h"
+
+namespace shardmark {
+namespace {
+
+constexpr size_t kMostPoints = 100000;  // of a suite, repeats included: a bound against slips
+
+const std::vector<std::string> kTopKeys = {"name",     "description", "seed",      "repeats",
+                                           "shuffle",  "ranks",       "transport", "sampling",
+                                           "training", "collectives", "exclude"};
+
+void read_head(const YamlMap& top, const Overrides& overrides, Suite& suite) {
+  constexpr int64_t kMostRepeats = 1000;
+  suite.name = std::filesystem::path(suite.path).stem().string();
+  if (const auto* found = top.find("name")) suite.name = found->text();
+  if (const auto* found = top.find("description")) suite.description = found->text();
+  if (const auto* found = top.find("seed")) suite.seed = found->integer(0);
+  if (const auto* found = top.find("repeats")) suite.repeats = found->integer(1, kMostRepeats);
+  if (const auto* found = top.find("shuffle")) suite.shuffle = found->boolean();
+  if (overrides.seed) suite.seed = *overrides.seed;
+  if (overrides.repeats) suite.repeats = *overrides.repeats;
+  if (suite.seed < 0)
+    throw UsageError("--seed: expected a whole number of at least 0, got " + std::to_string(suite.seed));
+  if (suite.repeats < 1 || suite.repeats > kMostRepeats)
+    throw UsageError("--repeats: expected 1 to 1000, got " + std::to_string(suite.repeats));
+}
+
+template <class Axes>
+std::vector<Axes> read_blocks(const YamlNode* node, const CommonAxes& defaults,
+                              Axes (*read)(const YamlNode&, const CommonAxes&)) {
+  std::vector<Axes> blocks;
+  if (node != nullptr)
+    for (const auto& block : node->items()) blocks.push_back(read(block, defaults));
+  return blocks;
+}
+
+std::vector<Rule> read_rules(const YamlNode* node) {
+  std::vector<Rule> rules;
+  if (node == nullptr || (node->is_list() && node->is_empty())) return rules;
+  for (const auto& rule : node->items()) rules.push_back(read_rule(rule));
+  return rules;
+}
+
+std::vector<Point> expand_all(const std::vector<TrainingAxes>& training,
+                              const std::vector<CollectiveAxes>& collectives) {
+  std::vector<Point> points;
+  const auto append = [&](const auto& blocks) {
+    for (const auto& axes : blocks) {
+      auto expanded = expand(axes);
+      std::move(expanded.begin(), expanded.end(), std::back_inserter(points));
+    }
+  };
+  append(training);
+  append(collectives);
+  return points;
+}
+
+}  // namespace
+
+Suite parse_suite(const std::string& text, const std::string& path, const Overrides& overrides) {
+  Suite suite;
+  suite.path = path;
+  suite.text = text;
+  const YamlMap top(YamlNode::parse(text, path), "the suite", kTopKeys);
+  read_head(top, overrides, suite);
+
+  const CommonAxes defaults = read_common(top, {});
+  auto training = read_blocks(top.find("training"), defaults, read_training);
+  auto collectives = read_blocks(top.find("collectives"), defaults, read_collective);
+  if (training.empty() && collectives.empty())
+    top.node().fail("nothing to measure; a suite has 'training' or 'collectives' (see suites/README.md)");
+  const auto rules = read_rules(top.find("exclude"));
+  apply(overrides, training, collectives, path);
+
+  suite.points = expand_all(training, collectives);
+  std::erase_if(suite.points, [&](const Point& point) {
+    return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) { return rule(point); });
+  });
+  for (auto& point : suite.points) point.seed = suite.seed;
+  if (suite.points.empty())
+    throw UsageError(path + ": exclude leaves no point; shorten its rules or widen the axes");
+  if (suite.points.size() * static_cast<size_t>(suite.repeats) > kMostPoints)
+    throw UsageError(path + ": more than " + std::to_string(kMostPoints) +
+                     " points; shorten the lists or the repeats");
+  return suite;
+}
+
+Suite read_suite(const std::string& path, const Overrides& overrides) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  errno = 0;
+  if (!file || std::filesystem::is_directory(path) || !(text << file.rdbuf()))
+    throw UsageError(path +
+                     ": cannot be read: " + (errno != 0 ? std::strerror(errno) : "it is empty or no file") +
+                     "; shardmark list shows the suites at hand");
+  return parse_suite(text.str(), path, overrides);
+}
+
+}  // namespace shardmark

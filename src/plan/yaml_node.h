@@ -1,0 +1,80 @@
+// A strict view of YAML: every value knows its place in the file and the key it belongs to, so that every
+// mistake is one line "suites/x.yaml:7:12: batch_size: expected a whole number, got 'four'".
+#pragma once
+
+#include <yaml-cpp/yaml.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace shardmark {
+
+// Anchors and aliases work (an alias reports the place of its anchor). Merge keys (<<), tags and several
+// documents in one file are errors. `true` and `false` are the only booleans; a quoted number is text.
+class YamlNode {
+ public:
+  // The whole file. UsageError where it is no YAML, empty, or more than one document.
+  static YamlNode parse(const std::string& text, const std::string& path);
+
+  std::string place() const { return place_of(node_); }      // "suites/x.yaml:7:12: "
+  [[noreturn]] void fail(const std::string& message) const;  // UsageError: place, key, message
+  const std::string& key() const { return key_; }
+
+  bool is_map() const { return node_.IsMap(); }
+  bool is_list() const { return node_.IsSequence(); }
+  bool is_null() const { return node_.IsNull(); }
+  bool is_empty() const { return node_.size() == 0; }  // of a list or map
+  bool is_quoted() const { return node_.IsScalar() && node_.Tag() == "!"; }
+
+  std::string text() const;  // of a scalar, as written, without quotes
+  int64_t integer(int64_t minimum, int64_t maximum = std::numeric_limits<int64_t>::max()) const;
+  double positive_number() const;
+  bool boolean() const;
+  std::string word(const std::vector<std::string>& accepted) const;
+
+  // An axis: the items of a list, or the value alone. Never empty, never a list in a list.
+  std::vector<YamlNode> items() const;
+  // Of a map, in the order of the file; each value carries its key. A key that comes twice is an error.
+  std::vector<YamlNode> entries() const;
+  // The place of the key itself, for values from entries().
+  std::string key_place() const { return place_of(key_node_); }
+
+  std::string describe() const;  // "'four'", "a list", "a map", "nothing": what was found, for messages
+
+ private:
+  YamlNode(YAML::Node node, std::string path, std::string key);
+  std::string place_of(const YAML::Node& node) const;
+
+  YAML::Node node_;
+  YAML::Node key_node_;
+  std::string path_;
+  std::string key_;
+};
+
+// A map whose keys are known beforehand; any other is an error that lists them.
+class YamlMap {
+ public:
+  // noun: what the map describes, "training": "unknown key 'stratgy' in training; did you mean 'strategy'?
+  // accepted: ..."
+  YamlMap(const YamlNode& node, const std::string& noun, const std::vector<std::string>& accepted);
+  const YamlNode* find(const std::string& key) const;  // nullptr where it is absent
+  const YamlNode& need(const std::string& key) const;
+  const YamlNode& node() const { return node_; }
+
+ private:
+  YamlNode node_;
+  std::string noun_;
+  std::vector<YamlNode> entries_;
+};
+
+// The text in quotes, shortened and without line breaks: messages are one line, whatever a file holds.
+std::string quoted_line(const std::string& text);
+
+// "accepted: a, b", with "did you mean 'a'? " before it where the word is close to one of them.
+std::string accepted_words(const std::string& word, const std::vector<std::string>& accepted);
+
+}  // namespace shardmark
