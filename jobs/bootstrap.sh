@@ -66,7 +66,8 @@ apt_install() {
   # Downloads are tried again: a mirror that drops one connection is no reason to give up.
   $become apt-get update -qq || say "warning: apt-get update failed; trying with the package lists that are here"
   $become env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 "$@" >"$log" 2>&1 && return 0
+    apt-get install -y -qq --no-install-recommends -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 "$@" >"$log" 2>&1 &&
+    return 0
   tail -n 20 "$log" >&2
   fail "apt-get could not install them (its last lines are above)." \
     "If a package cannot be located, enable its component ('universe' on Ubuntu). If nothing could be fetched, there is" \
@@ -158,7 +159,7 @@ check_driver() {
 }
 
 exec 9<"$requirements"    # one bootstrap at a time in this checkout
-flock 9
+if ! flock -n 9; then say "another installation is at work here: waiting for it"; flock 9; fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 install_packages

@@ -121,7 +121,7 @@ launch_with_mpirun() {
 launch_with_srun() {
   command -v srun >/dev/null || fail "LAUNCHER=srun, but there is no srun here: use LAUNCHER=mpirun outside Slurm"
   launcher=(srun --mpi=pmix --nodes="$nodes" --ntasks="$ranks" --ntasks-per-node="$on_node"
-            --cpus-per-task="$share" --kill-on-bad-exit=1)
+            --cpus-per-task="$share" --distribution=block --kill-on-bad-exit=1)
   if [[ $on_node -gt $num_cores ]]; then launcher+=(--overcommit); fi
   launcher+=("${SRUN_FLAGS[@]}")
 }

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# What jobs/bootstrap.sh says where something is missing: other systems, no rights, no venv, no network. Installs nothing:
+# the commands that would are replaced by ones that only answer.
+set -euo pipefail
+
+home=$(cd "$(dirname "$0")/../.." && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/bin" "$dir/jobs"
+cp "$home"/jobs/bootstrap.sh "$home"/jobs/requirements*.txt "$dir/jobs"
+cd "$dir"
+
+# answers NAME 'SHELL CODE': a command of that name for the next case.
+answers() { printf '#!/bin/bash\n%s\n' "$2" >"bin/$1"; chmod +x "bin/$1"; }
+# A PATH without the directory entries of those commands that a case takes away.
+without() {
+  rm -rf bin && mkdir bin
+  for file in /usr/bin/*; do ln -s "$file" bin/ 2>/dev/null || true; done
+  for name in "$@"; do rm -f "bin/$name"; done
+}
+
+# expect WHAT STATUS TEXT...: bootstrap ends with that status, and each text is in what it says.
+expect() {
+  local what=$1 want=$2 said status=0
+  shift 2
+  said=$(PATH=$dir/bin PYTHON=python3 bash jobs/bootstrap.sh --analysis 2>&1) || status=$?
+  [[ $status == "$want" ]] || { echo "FAILED: $what: exit status $status instead of $want: $said"; exit 1; }
+  for text in "$@"; do
+    [[ $said == *"$text"* ]] || { echo "FAILED: $what: '$text' is not in: $said"; exit 1; }
+  done
+  echo "$what: ok"
+}
+
+all_installed='shift 3; for name in "$@"; do echo "$name installed"; done'
+none_installed='exit 1'
+fake_python='case "$*" in
+  *version_info*) exit ${OLD:-0} ;; --version) echo Python 3.9.2 ;; *ensurepip*) exit ${NO_VENV:-0} ;;
+  "-m venv .venv") mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+  *freeze*) ;; *"pip install"*) exit ${NO_NETWORK:-0} ;;
+esac'
+
+without dpkg-query cmake
+expect "not Debian, cmake missing" 1 "neither Debian nor Ubuntu" "are missing: cmake" "libhdf5-dev"
+
+without id sudo
+answers dpkg-query "$none_installed"
+answers id 'echo 1000'
+expect "no rights" 1 "neither root nor may it use sudo" "apt-get install" "libyaml-cpp-dev"
+
+without apt-get id
+answers id 'echo 0'
+answers dpkg-query "$none_installed"
+answers apt-get 'echo "E: Unable to locate package libcli11-dev"; exit 100'
+expect "no package found" 1 "E: Unable to locate package libcli11-dev" "universe" "no network"
+
+without python3
+answers dpkg-query "$all_installed"
+expect "no Python" 1 "no 'python3'"
+answers python3 "$fake_python"
+OLD=1 expect "old Python" 1 "Python 3.9.2 is too old" "3.11"
+NO_VENV=1 expect "Python without venv" 1 "install python3-venv"
+NO_NETWORK=1 expect "no network" 1 "pip could not install" "https_proxy"
+[[ -e .venv/shardmark-unfinished ]] || { echo "FAILED: an unfinished .venv is not marked"; exit 1; }
+expect "after an interruption" 0 "was interrupted: starting afresh" "making .venv"
+
+# Nothing is left to do: no line but the last, and not one call of pip.
+answers python3 'echo "python was called"; exit 1'
+cp bin/python3 .venv/bin/python
+expect "second call" 0 "all that is needed is there"
+said=$(PATH=$dir/bin bash jobs/bootstrap.sh --analysis)
+[[ $(wc -l <<<"$said") == 1 && $said != *called* ]] || { echo "FAILED: a second call does work: $said"; exit 1; }
+
+# Other versions are asked for: the installation is brought up to date.
+answers python3 "$fake_python"
+cp bin/python3 .venv/bin/python
+echo 'numpy==2.4.5' >>jobs/requirements-analysis.txt
+expect "new requirements" 0 "making .venv"

@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# NEEDS torch
+# jobs/sweep.sbatch on a real Slurm of two nodes: namespaces of this machine, each with its own network, host name,
+# processes and shared memory, joined by a bridge. Needs root and `jobs/bootstrap.sh --cluster`; skipped (77) without.
+set -euo pipefail
+
+program=${1:?usage: tests/cluster/slurm.sh path/to/shardmark}
+home=$(cd "$(dirname "$0")/../.." && pwd)
+skip() { echo "skipped: $*"; exit 77; }
+fail() { echo "FAILED: $*"; exit 1; }
+
+[[ $(id -u) == 0 ]] || skip "needs root, for network namespaces"
+for name in slurmctld slurmd munged ip nsenter unshare; do
+  command -v $name >/dev/null || skip "no $name: run jobs/bootstrap.sh --cluster"
+done
+
+tag=sm$$                       # names of ours in the kernel are short and end with our process id
+net=10.$((100 + $$ / 250 % 100)).$(($$ % 250))
+dir=$(mktemp -d)
+pids=()
+
+finish() {
+  local status=$?
+  trap - EXIT
+  if [[ $status != 0 && $status != 77 ]]; then tail -n 15 "$dir"/*.log 2>/dev/null || true; fi
+  exec 2>/dev/null    # bash would announce every process that is killed
+  # Each slurmd is the first process of its own process namespace: what it started ends with it.
+  for pid in "${pids[@]}"; do kill -KILL "$pid" || true; done
+  wait || true
+  for node in 1 2; do
+    ip link del "$tag-v$node" || true
+    ip netns del "$tag-$node" || true
+  done
+  ip link del "$tag" || true
+  rm -rf "$dir"
+  exit "$status"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+# wait_for SECONDS WHAT COMMAND...: until the command succeeds.
+wait_for() {
+  local limit=$((SECONDS + $1)) what=$2
+  shift 2
+  until "$@" >/dev/null 2>&1; do
+    [[ $SECONDS -lt $limit ]] || fail "waited too long for $what"
+    sleep 0.2
+  done
+}
+
+# --- two nodes on one machine ---------------------------------------------------------------------------------------
+
+make_network() {
+  ip link add "$tag" type bridge 2>/dev/null || skip "the kernel or container allows no network bridge"
+  ip addr add "$net.254/24" dev "$tag"
+  ip link set "$tag" up
+  for node in 1 2; do
+    ip netns add "$tag-$node" 2>/dev/null || skip "the kernel or container allows no network namespace"
+    ip link add "$tag-v$node" type veth peer name e0 netns "$tag-$node"
+    ip link set "$tag-v$node" master "$tag" up
+    ip -n "$tag-$node" addr add "$net.$node/24" dev e0
+    ip -n "$tag-$node" link set e0 up
+    ip -n "$tag-$node" link set lo up
+  done
+}
+
+start_munge() {
+  mkdir -m 700 "$dir/munge"
+  head -c 128 /dev/urandom >"$dir/munge/key"
+  chmod 400 "$dir/munge/key"
+  chmod 711 "$dir" "$dir/munge"
+  munged --force --foreground --key-file="$dir/munge/key" --socket="$dir/munge/socket" --pid-file="$dir/munge/pid" \
+    --seed-file="$dir/munge/seed" --log-file="$dir/munge.log" 2>/dev/null &
+  pids+=($!)
+  wait_for 10 munged test -S "$dir/munge/socket"
+}
+
+start_slurm() {
+  mkdir "$dir/state"
+  sed -e "s|DIR|$dir|; s|NET|$net|; s|=CPUS|=$(nproc)|" "$home/tests/cluster/slurm.conf.in" >"$dir/slurm.conf"
+  export SLURM_CONF=$dir/slurm.conf
+  unshare --uts --fork --kill-child sh -c "hostname controller; exec slurmctld -D -f $SLURM_CONF" >/dev/null 2>&1 &
+  pids+=($!)
+  for node in 1 2; do
+    mkdir "$dir/spool-node$node" "$dir/tmp-node$node"
+    nsenter --net="/run/netns/$tag-$node" unshare --uts --ipc --pid --fork --kill-child --mount --mount-proc \
+      sh -c "mount -t tmpfs tmpfs /dev/shm; hostname node$node; exec slurmd -D -N node$node -f $SLURM_CONF" >/dev/null 2>&1 &
+    pids+=($!)
+  done
+  wait_for 30 "two idle nodes" sh -c 'sinfo -h -N -t idle -o %N | grep -c node | grep -qx 2'
+}
+
+make_network
+start_munge
+start_slurm
+srun -N 2 hostname | sort | xargs | grep -qx 'node1 node2' || fail "srun does not reach both nodes"
+echo "a Slurm of two nodes is up after $SECONDS s"
+
+# --- a small copy of the repository, with a study of its own ---------------------------------------------------------
+
+mkdir -p "$dir/work/build" "$dir/work/results" "$dir/work/suites"
+cd "$dir/work"
+ln -s "$home/jobs" jobs
+ln -s "$(realpath "$program")" build/shardmark
+cat >suites/tiny.yaml <<'TEXT'
+name: tiny
+ranks: [1, 2]
+training:
+  - model: mlp
+    strategy: [ddp, fsdp]
+    batch_size: [2, 4, 8]
+collectives:
+  - operation: [all_reduce, broadcast]
+    bytes: [1KiB, 1MiB]
+TEXT
+# Open MPI has to be told which network joins the nodes; so do real clusters, in the same file.
+export SHARDMARK_ENV=$dir/env.sh
+
+use_launcher() {
+  cat >"$SHARDMARK_ENV" <<TEXT
+LAUNCHER=$1
+RANKS_PER_NODE=1
+MPIRUN_FLAGS=(--mca oob_tcp_if_include e0)
+export OMPI_MCA_btl_tcp_if_include=e0
+TEXT
+}
+
+submit() { sbatch --parsable --output="$dir/job-%j.log" jobs/sweep.sbatch suites/tiny.yaml -- --steps 5; }
+job_ended() { [[ -z $(squeue -h -j "$1" 2>/dev/null) ]]; }
+points_kept() { [[ $(wc -l <"results/tiny-job$1.h5.journal") -ge $2 ]]; }
+
+# The study of a job has every point once, and all of them good; it names both nodes.
+check_study() {
+  wait_for 120 "job $1 to end" job_ended "$1"
+  [[ -e results/tiny-job$1.h5 ]] || fail "job $1 left no study"
+  build/shardmark plan suites/tiny.yaml -n 2 >/dev/null || fail "the suite of this test is not accepted"
+  "$home/.venv/bin/python" "$home/tests/cluster/check_study.py" "results/tiny-job$1.h5" || fail "the study of job $1 is wrong"
+}
+
+for launcher in srun mpirun; do
+  use_launcher "$launcher"
+  check_study "$(submit)"
+  echo "$launcher: a sweep on two nodes, after $SECONDS s"
+done
+
+job=$(submit)
+wait_for 60 "two finished points" points_kept "$job" 3
+scontrol requeue "$job"
+check_study "$job"
+grep -q -- --resume "$dir/job-$job.log" || fail "the requeued job did not resume"
+echo "requeued in the middle: every point measured once, after $SECONDS s"
