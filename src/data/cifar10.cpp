@@ -108,10 +108,6 @@ class Cifar10 : public DataSource {
 };
 
 std::unique_ptr<DataSource> make_cifar10(const Options& options, const DataContext& context) {
-  require_sample("cifar10", context, laws::SampleShape::Kind::image, kClasses);
-  if (context.sample.input != std::vector<int64_t>{kChannels, kSide, kSide})
-    throw UsageError(
-        "data 'cifar10' gives images of 3 x 32 x 32, the model takes another size; choose its CIFAR form");
   return std::make_unique<Cifar10>(options, context);
 }
 

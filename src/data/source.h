@@ -36,10 +36,7 @@ struct DataEntry {
 // samples that the model cannot take.
 std::unique_ptr<DataSource> make_source(const Choice& choice, const DataContext& context);
 
-// For the sources. UsageError unless the model takes this kind of sample, with targets up to num_classes.
-void require_sample(const std::string& source, const DataContext& context, laws::SampleShape::Kind kind,
-                    int64_t num_classes);
-// An uninitialised tensor on the CPU, page-locked if pinned.
+// For the sources: an uninitialised tensor on the CPU, page-locked if pinned.
 at::Tensor empty_on_host(at::IntArrayRef shape, at::ScalarType dtype, bool pinned);
 
 }  // namespace shardmark

@@ -10,8 +10,6 @@
 namespace shardmark {
 namespace {
 
-constexpr int64_t kVocabulary = 256;
-
 // Sorted, each once, whatever the order of the patterns: all ranks must agree.
 std::set<std::string> matching_files(const std::string& patterns) {
   std::set<std::string> files;
@@ -56,7 +54,6 @@ class Text : public DataSource {
 };
 
 std::unique_ptr<DataSource> make_text(const Options& options, const DataContext& context) {
-  require_sample("text", context, laws::SampleShape::Kind::tokens, kVocabulary);
   return std::make_unique<Text>(options, context);
 }
 

@@ -27,8 +27,10 @@ class Tokens : public DataSource {
       fail("holds " + std::to_string(count) + " tokens, one sample needs " + std::to_string(length_ + 1));
     // Reads the file once, so that a wrong vocabulary is known before the first step and not by a fault in a
     // kernel.
-    require_sample("tokens", context, laws::SampleShape::Kind::tokens,
-                   1 + *std::max_element(tokens_.begin(), tokens_.end()));
+    const int64_t largest = *std::max_element(tokens_.begin(), tokens_.end());
+    if (largest >= context.sample.num_classes)
+      fail("holds token " + std::to_string(largest) + ", above the model's vocabulary of " +
+           std::to_string(context.sample.num_classes));
   }
 
   int64_t size() const override { return size_; }
@@ -67,7 +69,6 @@ class Tokens : public DataSource {
 };
 
 std::unique_ptr<DataSource> make_tokens(const Options& options, const DataContext& context) {
-  require_sample("tokens", context, laws::SampleShape::Kind::tokens, 0);
   return std::make_unique<Tokens>(options, context);
 }
 

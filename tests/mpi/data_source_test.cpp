@@ -18,13 +18,13 @@ TEST(Sources, UnknownNameListsTheKnown) {
 
 TEST(Sources, MustFitTheModel) {
   EXPECT_THAT(refusal("tokens", {{"file", "x"}}, kCifarImage),
-              HasSubstr("gives tokens, the model takes images"));
-  EXPECT_THAT(refusal("text", {{"files", "x"}}, {Kind::tokens, {8}, 255}), HasSubstr("at least 256 tokens"));
-  EXPECT_THAT(refusal("cifar10", {{"dir", "x"}, {"augment", true}}, kBytes), HasSubstr("gives images"));
-  EXPECT_THAT(refusal("cifar10", {{"dir", "x"}, {"augment", true}}, {Kind::image, {3, 224, 224}, 10}),
-              HasSubstr("3 x 32 x 32"));
-  EXPECT_THAT(refusal("cifar10", {{"dir", "x"}, {"augment", true}}, {Kind::image, {3, 32, 32}, 9}),
-              HasSubstr("10 classes"));
+              HasSubstr("data 'tokens': the model takes no tokens"));
+  EXPECT_THAT(refusal("text", {{"files", "x"}}, {Kind::tokens, {8}, 255}), HasSubstr("a vocabulary of 256"));
+  const Options cifar10 = {{"dir", "x"}, {"augment", true}};
+  EXPECT_THAT(refusal("cifar10", cifar10, kBytes), HasSubstr("no images of 3 x 32 x 32"));
+  EXPECT_THAT(refusal("cifar10", cifar10, {Kind::image, {3, 224, 224}, 10}),
+              HasSubstr("no images of 3 x 32 x 32"));
+  EXPECT_THAT(refusal("cifar10", cifar10, {Kind::image, {3, 32, 32}, 9}), HasSubstr("10 classes"));
 }
 
 TEST(Synthetic, MakesAnySampleByItsIndex) {
@@ -112,7 +112,7 @@ TEST_F(TokenFiles, RefuseDamage) {
   EXPECT_THAT(refusal_of(file(20240520, 1, 10, 10)), HasSubstr("holds 10 tokens, one sample needs 11"));
   EXPECT_THAT(refusal_of(""), HasSubstr("0 bytes, shorter than its header"));
   EXPECT_THAT(refusal_of(file(20240520, 1, 400, 400), 999),
-              HasSubstr("targets up to 999, the model knows 999"));
+              HasSubstr("token 999, above the model's vocabulary of 999"));
   EXPECT_THAT(refusal("tokens", {{"file", path("none.bin")}}, kBytes), HasSubstr("none.bin': No such file"));
   EXPECT_THAT(refusal("tokens", {{"file", folder_.string()}}, kBytes), HasSubstr("not a regular file"));
 }
