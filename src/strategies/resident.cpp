@@ -35,6 +35,11 @@ class ResidentParameters final : public ParameterSide {
     return parts;
   }
 
+  std::vector<at::Tensor> replicated() override {
+    for (auto& works : gathers_) wait_all(works);
+    return {flat_.buffer};
+  }
+
   at::Tensor gathered(size_t group) override {
     wait_all(gathers_[group]);
     return flat_.groups[group];

@@ -36,6 +36,7 @@ class Sharded final : public Strategy {
   }
   double gradient_scale() const override { return scale_; }
   double gradient_squares() override { return sum_over_ranks(s_.comm, squares(gradients_->owned())); }
+  std::vector<at::Tensor> replicated() override { return parameters_->replicated(); }
   void visit_parameters(const ParameterVisitor& visit) override {
     for (size_t g = 0; g < s_.layout.size(); ++g)
       visit_group(s_.model, g, s_.layout[g], parameters_->gathered(g), visit);

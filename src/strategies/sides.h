@@ -26,6 +26,7 @@ class ParameterSide {
   virtual void after_update() {}
   virtual std::vector<at::Tensor> owned() = 0;         // [group]: this rank's part, which the optimizer updates
   virtual at::Tensor gathered(size_t group) = 0;       // the whole group, on every rank. Collective
+  virtual std::vector<at::Tensor> replicated() { return {}; }  // what every rank holds alike between steps
 };
 
 class GradientSide {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/registry.h"
 #include "comm/communicator.h"
@@ -45,6 +46,9 @@ class Strategy {
 
   // Between reduce() and update(): sum of squares of the reduced gradient, over all ranks. Collective; for norms and checks.
   virtual double gradient_squares() = 0;
+
+  // State that must be bit-equal on all ranks between steps; for checks.
+  virtual std::vector<at::Tensor> replicated() { return {}; }
 
   // Whole parameters by name, one after the other, on the CPU of every rank. Collective. The tensor is the visitor's to keep.
   virtual void visit_parameters(const ParameterVisitor& visit) = 0;

@@ -1,0 +1,100 @@
+// Plain training on one device.
+#include "workloads/reference.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "data/sampler.h"
+#include "optim/optimizer.h"
+
+namespace shardmark {
+namespace {
+
+Batch to_device(const Batch& batch, at::Device device) {
+  return {batch.inputs.to(device), batch.targets.to(device)};
+}
+
+// One after the other, the batches whose mean gradient a step applies.
+std::vector<Batch> batches_of_step(const Point& point, const DataSource& source, int64_t replica, int64_t step) {
+  const auto& t = point.training;
+  const bool merged = replica < 0 && has_synchronised_statistics(point);
+  std::vector<Batch> batches;
+  for (int64_t micro = 0; micro < t.accumulation; ++micro) {
+    std::vector<Draw> draws;
+    for (int64_t rank = 0; rank < point.ranks; ++rank) {
+      if (replica >= 0 && rank != replica) continue;
+      const DistributedSampler sampler(source.size(), point.ranks, rank, t.batch_size, t.accumulation, point.seed);
+      const auto part = sampler.draw(step, micro);
+      draws.insert(draws.end(), part.begin(), part.end());
+      if (!merged) batches.push_back(source.fetch(std::exchange(draws, {})));
+    }
+    if (merged) batches.push_back(source.fetch(draws));
+  }
+  return batches;
+}
+
+ReferenceRun train(const Point& point, const DataSource& source, at::Device device, int64_t replica) {
+  const auto& t = point.training;
+  const auto model = make_model(t.model, scalar_type(t.precision), device);
+  materialize(*model, point.seed);
+  std::vector<FlatPiece> pieces;
+  for (const auto& group : model->table().groups) {
+    for (const auto& spec : group.parameters) {
+      at::Tensor& parameter = model->parameter(spec.name);
+      parameter.mutable_grad() = at::zeros_like(parameter);
+      pieces.push_back({parameter.detach().view(-1), parameter.grad().view(-1)});
+    }
+  }
+  const auto optimizer = make_optimizer(t.optimizer, pieces);
+
+  ReferenceRun run;
+  for (int64_t step = 0; step < kReferenceSteps; ++step) {
+    const auto batches = batches_of_step(point, source, replica, step);
+    double loss = 0;
+    for (const auto& host_batch : batches) {
+      const Batch batch = to_device(host_batch, device);
+      at::Tensor h = batch.inputs;
+      for (const auto& block : model->blocks()) h = block.forward(h, batch);
+      torch::autograd::backward({h / static_cast<double>(batches.size())}, {});
+      loss += h.item<double>() / static_cast<double>(batches.size());
+    }
+    double squares = 0;
+    for (const auto& piece : pieces) squares += piece.gradients.to(at::kDouble).square().sum().item<double>();
+    run.losses.push_back(loss);
+    run.norms.push_back(std::sqrt(squares));
+    optimizer->step();
+    for (auto& piece : pieces) piece.gradients.zero_();
+  }
+  return run;
+}
+
+}  // namespace
+
+ReferenceRun run_reference(const Point& point, const DataSource& source, at::Device device, int64_t replica) {
+  try {
+    return train(point, source, device, replica);
+  } catch (const OutOfMemory& error) {
+    return {{}, {}, "one device has not the memory for it"};
+  } catch (const c10::OutOfMemoryError& error) {
+    return {{}, {}, "one device has not the memory for it"};
+  }
+}
+
+std::string reference_key(const Point& point, int64_t replica) {
+  const auto& t = point.training;
+  return fmt::format("{} {} {} {} ranks={} batch={} accumulation={} seed={} replica={}", to_text(t.model), to_text(t.data),
+                     to_text(t.optimizer), t.precision, point.ranks, t.batch_size, t.accumulation, point.seed, replica);
+}
+
+bool has_synchronised_statistics(const Point& point) {
+  const auto& options = point.training.model.options;
+  return options.contains("batch_norm") && options.at("batch_norm") == "sync";
+}
+
+at::ScalarType scalar_type(const std::string& precision) {
+  ENSURE(precision == "fp32" || precision == "fp64", "no such precision: " + precision);
+  return precision == "fp64" ? at::kDouble : at::kFloat;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,106 @@
+// Set-up, steps and results of a training point. Verification is in training_verify.cpp.
+#include "workloads/training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "device/meter.h"
+#include "workloads/reference.h"
+#include "workloads/training_results.h"
+
+namespace shardmark {
+
+std::unique_ptr<Workload> make_training(const WorkloadContext& context) { return std::make_unique<Training>(context); }
+
+Training::Training(const WorkloadContext& context)
+    : point_(context.point),
+      group_(context.group),
+      comm_(context.comm),
+      placement_(context.placement),
+      references_(context.references),
+      clock_(context.comm.device()),
+      before_(meter::read()) {
+  if (has_synchronised_statistics(point_) && comm_.size() > 1) statistics_comm_ = comm_.split(0, comm_.rank());
+  build();
+}
+
+Training::~Training() { comm_.set_phase_clock(nullptr); }
+
+void Training::build() {
+  const auto& t = point_.training;
+  model_ = make_model(t.model, scalar_type(t.precision), comm_.device());
+  source_ = make_source(t.data, {model_->table().sample, model_->dtype(), point_.seed});
+  if (statistics_comm_) {
+    model_->num_ranks = comm_.size();
+    model_->sum_over_ranks = [this](const at::Tensor& sums) {
+      statistics_comm_->all_reduce(sums, ReduceOp::sum).wait();
+    };
+  }
+  strategy_ = make_strategy(t.strategy.name,
+                            {*model_, comm_, t.strategy.options, t.optimizer, t.accumulation, point_.seed});
+  built_ = meter::read();
+  const DistributedSampler sampler(source_->size(), point_.ranks, comm_.rank(), t.batch_size, t.accumulation, point_.seed);
+  loader_ = std::make_unique<Loader>(
+      *source_, sampler, t.accumulation, comm_.device(),
+      prefetch_depth(placement_.num_cores, placement_.local_ranks, placement_.threads_per_rank));
+  loop_ = std::make_unique<TrainingLoop>(*model_, *strategy_, clock_, t.accumulation);
+  comm_.set_phase_clock(&clock_);
+  meter::reset_peak();
+}
+
+void Training::step() {
+  if (losses_.empty()) comm_.reset_traffic();
+  losses_.push_back(loop_->step([this] { return loader_->next(); }));
+}
+
+std::vector<std::vector<double>> Training::end_window() {
+  clock_.end();
+  const auto steps = clock_.resolve();
+  if (loop_->failure()) std::rethrow_exception(loop_->failure());
+  std::vector<std::vector<double>> rows(1 + kNumPhases);  // the step, then its phases
+  for (const auto& step : steps) {
+    rows[0].push_back(std::accumulate(step.begin(), step.end(), 0.0));
+    for (size_t phase = 0; phase < kNumPhases; ++phase) rows[1 + phase].push_back(step[phase]);
+  }
+  return rows;
+}
+
+std::vector<std::string> Training::phases() const {
+  return {"step", "data", "forward", "backward", "exposed", "optimizer"};  // in the order of Phase
+}
+
+void Training::derive(Record& record) const { derive_training(record, model_->table(), placement_); }
+
+void Training::collect(Record& record) {
+  auto& m = record.measures;
+  const auto mean_over_ranks = [&](const at::Tensor& loss) {
+    return group_.sum(loss.item<double>()) / static_cast<double>(point_.ranks);
+  };
+  if (!losses_.empty()) {
+    m.loss_first = mean_over_ranks(losses_.front());
+    m.loss_last = mean_over_ranks(losses_.back());
+    const Traffic& traffic = comm_.traffic();
+    const auto steps = static_cast<double>(losses_.size());
+    m.traffic_bytes = group_.sum(traffic.law_bytes) / steps / static_cast<double>(point_.ranks);
+    m.num_operations = std::llround(static_cast<double>(traffic.num_operations) / steps);
+  }
+  collect_memory(record);
+}
+
+void Training::collect_memory(Record& record) {
+  auto& m = record.measures;
+  const auto largest = [&](MemoryUse use) {
+    return group_.max(static_cast<double>(built_.of(use) - before_.of(use)));
+  };
+  m.parameter_bytes = largest(MemoryUse::parameters);
+  m.gradient_bytes = largest(MemoryUse::gradients);
+  m.optimizer_bytes = largest(MemoryUse::optimizer);
+  m.transient_bytes = largest(MemoryUse::transient);
+  const double peak = static_cast<double>(meter::read().peak);
+  m.peak_bytes = group_.max(peak);
+  const auto peaks = group_.gather(std::vector<double>{peak});
+  if (group_.rank() == 0) record.samples.push_back({"peak", point_.ranks, 1, peaks});
+}
+
+}  // namespace shardmark

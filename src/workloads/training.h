@@ -1,0 +1,46 @@
+// The training workload: a model, its data and a strategy, stepped and timed.
+#pragma once
+
+#include "data/loader.h"
+#include "device/meter.h"
+#include "workloads/training_loop.h"
+#include "workloads/workload.h"
+
+namespace shardmark {
+
+class Training final : public Workload {
+ public:
+  explicit Training(const WorkloadContext& context);
+  ~Training() override;
+
+  Check verify() override;
+  void begin_window() override {}
+  void step() override;
+  std::vector<std::vector<double>> end_window() override;
+  std::vector<std::string> phases() const override;
+  void derive(Record& record) const override;
+  void collect(Record& record) override;
+
+ private:
+  void build();  // not collective: may throw on one rank alone
+  ReferenceRun shared_reference(int64_t replica);
+  void collect_memory(Record& record);
+
+  const Point& point_;
+  const HostGroup& group_;
+  Communicator& comm_;
+  const Placement& placement_;
+  ReferenceCache& references_;
+
+  std::unique_ptr<Communicator> statistics_comm_;  // of synchronised batch norm
+  std::unique_ptr<DataSource> source_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Strategy> strategy_;
+  std::unique_ptr<Loader> loader_;
+  PhaseClock clock_;
+  std::unique_ptr<TrainingLoop> loop_;
+  MemoryReading before_, built_;
+  std::vector<at::Tensor> losses_;  // of the steps after verification, on the device: one number each
+};
+
+}  // namespace shardmark

@@ -1,0 +1,81 @@
+// Verification of a training point: its first steps against plain training on one device, and replicas against each other.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "workloads/reference.h"
+#include "workloads/training.h"
+
+namespace shardmark {
+namespace {
+
+// fp32 sums in another order differ by rounding, and batch norm makes it grow; a wrong scale or a lost reduction differs by
+// much more than this.
+double tolerance(const std::string& precision) { return precision == "fp64" ? 1e-8 : 1e-3; }
+
+double relative_difference(double value, double expected) {
+  return std::abs(value - expected) / std::max(std::abs(expected), 1e-300);
+}
+
+// Sums the bits of all replicated state: equal on all ranks if and only if (but for luck) the state is.
+int64_t checksum(const std::vector<at::Tensor>& tensors) {
+  int64_t sum = 0;
+  for (const auto& tensor : tensors) sum += tensor.view(at::kInt).sum(at::kLong).item<int64_t>();
+  return sum;
+}
+
+}  // namespace
+
+Check Training::verify() {
+  const bool replicas = strategy_->gradient_scale() * static_cast<double>(point_.training.accumulation) == 1.0;
+  const ReferenceRun reference = shared_reference(replicas ? 0 : -1);
+
+  std::vector<double> losses, norms;
+  for (int64_t step = 0; step < kReferenceSteps; ++step) {
+    double squares = 0;
+    const at::Tensor loss = loop_->step([this] { return loader_->next(); },
+                                        [&] { squares = strategy_->gradient_squares(); });
+    const double own = loss.item<double>();
+    losses.push_back(replicas ? own : group_.sum(own) / static_cast<double>(point_.ranks));
+    norms.push_back(std::sqrt(squares));
+  }
+  clock_.end();
+  clock_.resolve();
+  if (loop_->failure()) std::rethrow_exception(loop_->failure());
+
+  const int64_t sum = checksum(strategy_->replicated());
+  if (group_.max(sum) != -group_.max(-sum)) return {true, "wrong: replicas differ between ranks", Measures::kNone};
+  if (!reference.impossible.empty()) return {false, "unverified: " + reference.impossible, Measures::kNone};
+
+  Check check{false, "equal to one device", 0};
+  for (size_t step = 0; step < losses.size(); ++step) {
+    for (const double difference : {relative_difference(losses[step], reference.losses[step]),
+                                    relative_difference(norms[step], reference.norms[step])})
+      check.error = std::isnan(difference) ? difference : std::max(check.error, difference);
+  }
+  const double own_error = group_.rank() == 0 ? check.error : 0;  // a replica's data are rank 0's alone
+  check.error = group_.max(std::isnan(own_error) ? HUGE_VAL : own_error);
+  if (check.error > tolerance(point_.training.precision)) {
+    check.wrong = true;
+    check.text = fmt::format("wrong: loss or gradient norm differs from one device by {:.2g} (allowed {:.0e})", check.error,
+                             tolerance(point_.training.precision));
+  }
+  return check;
+}
+
+// Rank 0 trains the reference, unless an earlier point needed the same; the others wait for the result.
+ReferenceRun Training::shared_reference(int64_t replica) {
+  const std::string key = reference_key(point_, replica);
+  if (group_.rank() == 0 && !references_.contains(key))
+    references_[key] = run_reference(point_, *source_, comm_.device(), replica);
+  group_.sleep_barrier();
+  nlohmann::json packed;
+  if (group_.rank() == 0) {
+    const ReferenceRun& run = references_[key];
+    packed = {{"losses", run.losses}, {"norms", run.norms}, {"impossible", run.impossible}};
+  }
+  packed = nlohmann::json::parse(group_.broadcast(packed.dump(), 0));
+  return {packed["losses"].get<std::vector<double>>(), packed["norms"].get<std::vector<double>>(), packed["impossible"]};
+}
+
+}  // namespace shardmark
