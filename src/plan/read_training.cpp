@@ -12,7 +12,8 @@ void read_batch(const YamlMap& map, TrainingAxes& axes) {
   const auto* strong = map.find("global_batch");
   if (weak != nullptr && strong != nullptr) strong->fail("there is a batch_size too; write one of them");
   if (weak == nullptr && strong == nullptr)
-    map.node().fail("needs batch_size (per rank: weak scaling) or global_batch (of all ranks: strong scaling)");
+    map.node().fail(
+        "needs batch_size (per rank: weak scaling) or global_batch (of all ranks: strong scaling)");
   axes.batches = read_counts(weak != nullptr ? *weak : *strong, kMostBatch);
   axes.scaling = weak != nullptr ? "weak" : "strong";
 }

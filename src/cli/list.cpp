@@ -1,0 +1,97 @@
+// shardmark list: the words that a suite may use, with their options and defaults, and the suites at hand.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <set>
+
+#include "cli/command.h"
+#include "laws/strategy_law.h"
+#include "laws/vocabulary.h"
+#include "plan/suite.h"
+
+namespace shardmark {
+namespace {
+
+struct Entry {
+  std::string name;
+  std::string description;
+  std::vector<std::string> options = {};  // a line each
+};
+
+std::string option_line(const OptionSpec& spec) {
+  std::string line = spec.key + ": ";
+  line += spec.default_value.is_null()     ? "required"
+          : spec.default_value.is_string() ? spec.default_value.get<std::string>()
+                                           : spec.default_value.dump();
+  line += "  " + spec.description;
+  return spec.accepted.empty() ? line : line + fmt::format(" ({})", fmt::join(spec.accepted, ", "));
+}
+
+template <class Laws>
+std::vector<Entry> entries_of(const Laws& laws) {
+  std::vector<Entry> entries;
+  for (const auto& [name, law] : laws) {
+    entries.push_back({name, law.description});
+    for (const auto& spec : law.options) entries.back().options.push_back(option_line(spec));
+  }
+  return entries;
+}
+
+template <class Rows>
+std::vector<Entry> rows_of(const Rows& rows) {
+  std::vector<Entry> entries;
+  for (const auto& row : rows) entries.push_back({row.name, row.description});
+  return entries;
+}
+
+std::vector<Entry> suites_in(const std::filesystem::path& folder) {
+  std::set<std::filesystem::path> paths;
+  std::error_code none;  // a folder that is not there holds no suites
+  for (const auto& file : std::filesystem::directory_iterator(folder, none))
+    if (file.path().extension() == ".yaml") paths.insert(file.path());
+  std::vector<Entry> entries;
+  for (const auto& path : paths) {
+    try {
+      const Suite suite = read_suite(path.string());
+      entries.push_back({path.string(), suite.description});
+    } catch (const UsageError& error) {
+      entries.push_back({path.string(), std::string("damaged: ") + error.what()});
+    }
+  }
+  return entries;
+}
+
+void print(const std::string& title, const std::vector<Entry>& entries) {
+  if (entries.empty()) return;
+  size_t width = 0;
+  for (const auto& entry : entries) width = std::max(width, entry.name.size());
+  fmt::print("{}\n", title);
+  for (const auto& entry : entries) {
+    fmt::print("  {:<{}}  {}\n", entry.name, width, entry.description);
+    for (const auto& option : entry.options) fmt::print("  {:<{}}    {}\n", "", width, option);
+  }
+  fmt::print("\n");
+}
+
+int list() {
+  print("Models", entries_of(Registry<laws::ModelLaw>::instance().entries()));
+  print("Strategies", entries_of(Registry<laws::StrategyLaw>::instance().entries()));
+  print("Data", entries_of(laws::data_laws()));
+  print("Optimizers", entries_of(laws::optimizer_laws()));
+  print("Collectives", rows_of(laws::collective_laws()));
+  print("Transports", rows_of(laws::transport_laws()));
+  fmt::print("Precisions: {}\nElement types of collectives: {}\nReductions: {}\n\n",
+             fmt::join(laws::precision_names(), ", "), fmt::join(laws::dtype_names(), ", "),
+             fmt::join(laws::reduction_names(), ", "));
+  print("Suites", suites_in("suites"));
+  return kDone;
+}
+
+std::function<int()> define(CLI::App&) { return list; }
+
+const Registration<CommandEntry> registered{
+    "list", {"models, strategies, data, optimizers, collectives, suites", define}};
+
+}  // namespace
+}  // namespace shardmark

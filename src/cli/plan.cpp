@@ -1,0 +1,89 @@
+// shardmark plan: the points of a suite with what they are expected to cost. Needs no MPI, torch or GPU.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/overrides.h"
+#include "cli/plan_tables.h"
+
+namespace shardmark {
+namespace {
+
+struct PlanOptions {
+  std::string suite;
+  int64_t ranks = 0;
+  std::string memory;
+  bool json = false;
+  Overrides overrides;
+};
+
+// Without -n the world is as large as the suite's largest point, so that its size rules nothing out.
+World world_for(const PlanOptions& options, const Suite& suite) {
+  World world{options.ranks, options.memory.empty() ? 0 : parse_bytes(options.memory)};
+  if (world.ranks == 0)
+    for (const auto& point : suite.points) world.ranks = std::max({world.ranks, point.ranks, int64_t{1}});
+  return world;
+}
+
+std::string totals_text(const Suite& suite, const World& world, const PlanTotals& totals) {
+  std::string text =
+      fmt::format("{} on {} rank{}: {} point{}{}", suite.name, world.ranks, world.ranks == 1 ? "" : "s",
+                  totals.num_points, totals.num_points == 1 ? "" : "s",
+                  suite.repeats > 1 ? fmt::format(" ({} repeats included)", suite.repeats) : "");
+  if (totals.num_impossible > 0) text += fmt::format(", {} of them impossible", totals.num_impossible);
+  text += fmt::format("; at most {} of timed steps, set-up and warm-up aside",
+                      format_seconds(totals.time_limit_s));
+  if (totals.most_bytes > 0) text += fmt::format("; at most {} per rank", format_bytes(totals.most_bytes));
+  return text + "\n";
+}
+
+std::string json_text(const Suite& suite, const World& world, const std::vector<Table>& tables,
+                      const PlanTotals& totals) {
+  nlohmann::ordered_json document = {{"suite", suite.name},
+                                     {"world_ranks", world.ranks},
+                                     {"num_points", totals.num_points},
+                                     {"num_impossible", totals.num_impossible},
+                                     {"time_limit_s", totals.time_limit_s},
+                                     {"most_bytes", totals.most_bytes},
+                                     {"tables", nlohmann::ordered_json::array()}};
+  for (const auto& table : tables) document["tables"].push_back(to_json(table));
+  return document.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+int print_plan(const PlanOptions& options) {
+  const Suite suite = read_suite(options.suite, options.overrides);
+  const World world = world_for(options, suite);
+  const auto plan = make_plan(suite, world);
+  const auto tables = plan_tables(plan);
+  const auto totals = plan_totals(plan);
+  std::string text;
+  if (options.json) {
+    text = json_text(suite, world, tables, totals);
+  } else {
+    for (const auto& table : tables) text += to_text(table) + "\n";
+    text += totals_text(suite, world, totals);
+  }
+  std::fputs(text.c_str(), stdout);
+  return kDone;
+}
+
+std::function<int()> define(CLI::App& app) {
+  auto options = std::make_shared<PlanOptions>();
+  app.add_option("suite", options->suite, "the suite: suites/x.yaml")->required();
+  app.add_option("-n", options->ranks, "ranks of the world; default: as many as the suite's largest point")
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--memory", options->memory,
+                 "memory of a rank, 80GiB: points whose state needs more are impossible");
+  app.add_flag("--json", options->json, "one JSON document");
+  add_override_flags(app, options->overrides);
+  return [options] { return print_plan(*options); };
+}
+
+const Registration<CommandEntry> registered{
+    "plan", {"points of a suite, with the memory and traffic they need", define}};
+
+}  // namespace
+}  // namespace shardmark

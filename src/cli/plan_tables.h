@@ -1,0 +1,22 @@
+// What shardmark plan prints: the points with their expected cost, the impossible ones, the totals.
+#pragma once
+
+#include <vector>
+
+#include "analysis/table.h"
+#include "plan/plan.h"
+
+namespace shardmark {
+
+// Tables "training", "collectives" and "impossible", those with rows alone; repetitions are one row.
+std::vector<Table> plan_tables(const std::vector<Point>& plan);
+
+struct PlanTotals {
+  int64_t num_points = 0;  // repeats included
+  int64_t num_impossible = 0;
+  double most_bytes = 0;    // memory by the laws with activations, of the point that needs most
+  double time_limit_s = 0;  // sum over the points that can run
+};
+PlanTotals plan_totals(const std::vector<Point>& plan);
+
+}  // namespace shardmark
