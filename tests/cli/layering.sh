@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# The house rules a machine can check: a folder includes only what stands above it, the analysis side needs no torch, MPI or
+# CUDA, no file is longer than 300 lines, and each opens with what it is.
+set -euo pipefail
+
+readonly LAYERS=(base schema laws plan device comm models data optim strategies workloads runner cli)
+readonly PLAIN=(base schema laws plan)
+readonly HEAVY='#include [<"](ATen|c10|torch|mpi\.h|cuda|nccl|nvml)'
+
+# Lines of `file` that include a folder of the house which is not in the list that follows.
+bad_includes() {
+  local file=$1 allowed
+  shift
+  allowed=$(IFS='|'; echo "$*")
+  # A path in quotes that names a folder of the house; files of the own folder are written with it too.
+  grep -nE '^#include "(src/)?[a-z_]+/' "$file" | grep -vE "\"($allowed)/" | sed "s|^|$file:|" || true
+}
+
+# Prints every broken rule under a root that has src/ and analysis/.
+broken_rules() {
+  local root=$1 layer above=() file lines
+  for layer in "${LAYERS[@]}"; do
+    above+=("$layer")
+    while read -r file; do
+      if [[ $layer == cli ]]; then bad_includes "$file" "${above[@]}" analysis; else bad_includes "$file" "${above[@]}"; fi
+    done < <(sources "$root/src/$layer")
+  done
+  while read -r file; do bad_includes "$file" base schema laws analysis; done < <(sources "$root/analysis")
+  # Commands outside cli/run/ are in every build; between #ifdef SHARDMARK_WITH_TORCH and #endif they may do as they like.
+  while read -r file; do
+    sed '/#ifdef SHARDMARK_WITH_TORCH/,/#endif/d' "$file" >"$scratch/plain"
+    bad_includes "$scratch/plain" "${PLAIN[@]}" analysis cli | sed "s|^$scratch/plain|$file|"
+  done < <(find "$root/src/cli" -maxdepth 1 '(' -name '*.cpp' -o -name '*.h' ')')
+  for layer in "${PLAIN[@]/#/src/}" analysis; do
+    while read -r file; do grep -nE "$HEAVY" "$file" | sed "s|^|$file:|" || true; done < <(sources "$root/$layer")
+  done
+  while read -r file; do
+    lines=$(wc -l <"$file")
+    ((lines <= 300)) || echo "$file: $lines lines, at most 300 are allowed"
+    [[ $(head -c 2 "$file") == // ]] || echo "$file: must open with a comment that says what it is"
+  done < <(sources "$root/src" "$root/analysis" "$root/suites" "$root/tests")
+}
+
+sources() {
+  local dirs=() dir
+  for dir in "$@"; do [[ ! -d $dir ]] || dirs+=("$dir"); done
+  ((${#dirs[@]} == 0)) || find "${dirs[@]}" -name '*.cpp' -o -name '*.h' | sort
+}
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# First the check itself: each of these files breaks one rule, and the good one none.
+house=$scratch/house
+mkdir -p "$house"/src/{base,schema,comm,strategies,cli/run} "$house"/analysis
+expect() {  # path, content, what the complaint must hold (empty: none)
+  printf '%b\n' "$2" >"$house/$1"
+  local said
+  said=$(broken_rules "$house")
+  if [[ -z $3 && -n $said || -n $3 && $said != *"$1"*"$3"* ]]; then
+    printf 'the check is broken: %s with "%s" gives "%s"\n' "$1" "$2" "$said"
+    exit 1
+  fi
+  rm "$house/$1"
+}
+expect src/comm/good.cpp '// Good.\n#include <mpi.h>\n#include "base/error.h"\n#include "comm/good.h"' ''
+expect src/base/a.cpp '// Up.\n#include "schema/point.h"' 'schema/point.h'
+expect src/comm/a.cpp '// Up.\n#include "strategies/strategy.h"' 'strategies/strategy.h'
+expect src/strategies/a.h '// Aside.\n#include "analysis/table.h"' 'analysis/table.h'
+expect analysis/a.cpp '// Plan is not analysis.\n#include "plan/plan.h"' 'plan/plan.h'
+expect src/schema/a.cpp '// Heavy.\n#include <mpi.h>' 'mpi.h'
+expect analysis/a.h '// Heavy.\n#include <ATen/ATen.h>' 'ATen'
+expect src/cli/a.cpp '// In every build.\n#include "comm/communicator.h"' 'comm/communicator.h'
+expect src/cli/run/a.cpp '// Good.\n#include "comm/communicator.h"' ''
+expect src/cli/b.cpp '// Guarded.\n#ifdef SHARDMARK_WITH_TORCH\n#include "comm/communicator.h"\n#endif' ''
+expect src/base/b.cpp 'int nameless;' 'must open with a comment'
+expect src/base/c.cpp "// Long.$(printf '\\n%.0s' {1..300})" '301 lines'
+
+said=$(broken_rules "$(cd "$(dirname "$0")/../.." && pwd)")
+[[ -z $said ]] || { printf 'broken house rules:\n%s\n' "$said"; exit 1; }

@@ -1,0 +1,93 @@
+// The names in a suite (laws/), in the registries and of the files: the same everywhere.
+// RANKS 1
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "data/source.h"
+#include "laws/strategy_law.h"
+#include "laws/vocabulary.h"
+#include "models/model.h"
+#include "optim/entry.h"
+#include "strategies/strategy.h"
+
+namespace shardmark {
+namespace {
+
+using Names = std::set<std::string>;
+
+template <class Table>
+Names keys(const Table& table) {
+  Names names;
+  for (const auto& [name, entry] : table) {
+    EXPECT_FALSE(entry.description.empty()) << name;
+    names.insert(name);
+  }
+  return names;
+}
+
+template <class Entry>
+Names registered() {
+  return keys(Registry<Entry>::instance().entries());
+}
+
+// Files of a folder that register an entry of this type, without their ending.
+Names registering_files(const std::string& folder, const std::string& entry_type) {
+  Names stems;
+  for (const auto& file :
+       std::filesystem::directory_iterator(std::string(SHARDMARK_SOURCE_DIR) + "/src/" + folder)) {
+    if (file.path().extension() != ".cpp") continue;
+    std::ostringstream content;
+    content << std::ifstream(file.path()).rdbuf();
+    if (content.str().find("Registration<" + entry_type + ">") != std::string::npos)
+      stems.insert(file.path().stem().string());
+  }
+  return stems;
+}
+
+// A file is named as what it registers; one file may register a family (gpt2.cpp: gpt2, gpt2_medium ...).
+void expect_files_hold(const std::string& folder, const std::string& entry_type, const Names& names) {
+  const Names stems = registering_files(folder, entry_type);
+  for (const std::string& stem : stems) EXPECT_TRUE(names.contains(stem)) << folder << "/" << stem << ".cpp";
+  for (const std::string& name : names) {
+    const bool found = std::any_of(stems.begin(), stems.end(), [&](const std::string& stem) {
+      return name == stem || name.starts_with(stem + "_");
+    });
+    EXPECT_TRUE(found) << name << " has no file in src/" << folder;
+  }
+}
+
+TEST(Registry, ModelsHaveATableAndBlocks) {
+  EXPECT_EQ(registered<ModelEntry>(), registered<laws::ModelLaw>());
+  expect_files_hold("models", "ModelEntry", registered<ModelEntry>());
+  expect_files_hold("laws/models", "ModelLaw", registered<laws::ModelLaw>());
+}
+
+TEST(Registry, StrategiesHaveALawAndAFile) {
+  EXPECT_EQ(registered<StrategyEntry>(), registered<laws::StrategyLaw>());
+  expect_files_hold("strategies", "StrategyEntry", registered<StrategyEntry>());
+  expect_files_hold("laws/strategies", "StrategyLaw", registered<laws::StrategyLaw>());
+}
+
+TEST(Registry, DataSourcesHaveALawAndAFile) {
+  EXPECT_EQ(registered<DataEntry>(), keys(laws::data_laws()));
+  expect_files_hold("data", "DataEntry", registered<DataEntry>());
+}
+
+TEST(Registry, OptimizersHaveALawAndAFile) {
+  EXPECT_EQ(registered<OptimizerEntry>(), keys(laws::optimizer_laws()));
+  expect_files_hold("optim", "OptimizerEntry", registered<OptimizerEntry>());
+}
+
+TEST(Registry, ModelsTrainOnDataThatExists) {
+  for (const auto& [name, law] : Registry<laws::ModelLaw>::instance().entries())
+    for (const std::string& source : law.data)
+      EXPECT_TRUE(laws::data_laws().contains(source)) << name << ": " << source;
+}
+
+}  // namespace
+}  // namespace shardmark
