@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "comm/communicator.h"
 #include "comm/mpi.h"
+#include "comm/nccl.h"
 
 namespace shardmark {
 
@@ -11,6 +12,7 @@ std::unique_ptr<Communicator> make_communicator(const std::string& transport, co
     if (!device.is_cpu()) throw UsageError("transport mpi moves host memory: use nccl on a GPU");
     return make_mpi_communicator(group);
   }
+  if (transport == "nccl") return make_nccl_communicator(group, device);
   throw UsageError("unknown transport '" + transport + "'; known: mpi, nccl");
 }
 

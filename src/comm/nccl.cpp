@@ -1,0 +1,221 @@
+// The nccl transport. Every operation runs on the communicator's stream: after the work that the current
+// stream holds when it starts, and before the work that the then current stream gets after Work::wait(). The
+// host never blocks.
+#include "comm/nccl.h"
+
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDAGuard.h>
+
+#include <cstdlib>
+
+#include "base/error.h"
+#include "comm/nccl_check.h"
+#include "comm/nccl_memory.h"
+#include "device/device.h"
+
+namespace shardmark {
+namespace {
+
+using at::cuda::CUDAEvent;
+using at::cuda::CUDAStream;
+
+class NcclOperation final : public Operation {
+ public:
+  NcclOperation(std::shared_ptr<CUDAEvent> done, std::vector<at::Tensor> tensors)
+      : done_(std::move(done)), tensors_(std::move(tensors)) {}
+  bool poll() override { return true; }
+  void wait() override { done_->block(at::cuda::getCurrentCUDAStream()); }
+
+ private:
+  std::shared_ptr<CUDAEvent> done_;  // of the operation, or of the group that it is part of
+  std::vector<at::Tensor> tensors_;
+};
+
+ncclDataType_t nccl_type(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kFloat:
+      return ncclFloat32;
+    case at::kDouble:
+      return ncclFloat64;
+    case at::kHalf:
+      return ncclFloat16;
+    case at::kBFloat16:
+      return ncclBfloat16;
+    case at::kInt:
+      return ncclInt32;
+    case at::kLong:
+      return ncclInt64;
+    default:
+      ENSURE(false, std::string("NCCL does not move ") + at::toString(tensor.scalar_type()));
+  }
+  return ncclNumTypes;
+}
+
+ncclRedOp_t nccl_op(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return ncclSum;
+    case ReduceOp::average:
+      return ncclAvg;
+    case ReduceOp::min:
+      return ncclMin;
+    case ReduceOp::max:
+      return ncclMax;
+  }
+  return ncclNumOps;
+}
+
+void* data_of(const at::Tensor& tensor) { return tensor.defined() ? tensor.data_ptr() : nullptr; }
+size_t count_of(const at::Tensor& tensor) { return static_cast<size_t>(tensor.numel()); }
+
+class NcclCommunicator final : public Communicator {
+ public:
+  NcclCommunicator(HostGroup group, at::Device device)
+      : group_(std::move(group)),
+        device_(device),
+        stream_(at::cuda::getStreamFromPool(/*isHighPriority=*/true, device.index())),
+        comm_(std::make_shared<NcclComm>(group_, device)) {}
+
+  int rank() const override { return group_.rank(); }
+  int size() const override { return group_.size(); }
+  at::Device device() const override { return device_; }
+  std::string transport() const override { return "nccl"; }
+
+  at::Tensor allocate(int64_t numel, at::ScalarType dtype) override {
+    return nccl_tensor(comm_, numel, dtype, device_);
+  }
+
+  void group_begin() override {
+    ENSURE(!grouped_, "groups do not nest");
+    grouped_ = std::make_shared<CUDAEvent>();
+    GPU_CHECK(ncclGroupStart());
+  }
+  void group_end() override {
+    const auto done = std::move(grouped_);
+    GPU_CHECK(ncclGroupEnd());  // the operations are on the stream only now
+    done->record(stream_);
+  }
+
+  std::unique_ptr<Communicator> split(int color, int key) override {
+    HostGroup part = group_.split(color, key);
+    return part.size() == 0 ? nullptr : std::make_unique<NcclCommunicator>(std::move(part), device_);
+  }
+  void abort() noexcept override { comm_->abort(); }
+
+ protected:
+  using Started = std::unique_ptr<Operation>;
+  using Tensor = const at::Tensor&;
+
+  Started do_all_reduce(Tensor out, Tensor in, ReduceOp op) override {
+    return enqueue({out, in}, [&](ncclComm_t comm) {
+      return ncclAllReduce(data_of(in), data_of(out), count_of(in), nccl_type(in), nccl_op(op), comm,
+                           stream_);
+    });
+  }
+  Started do_reduce_scatter(Tensor out, Tensor in, ReduceOp op) override {
+    return enqueue({out, in}, [&](ncclComm_t comm) {
+      return ncclReduceScatter(data_of(in), data_of(out), count_of(out), nccl_type(in), nccl_op(op), comm,
+                               stream_);
+    });
+  }
+  Started do_all_gather(Tensor out, Tensor in) override {
+    return enqueue({out, in}, [&](ncclComm_t comm) {
+      return ncclAllGather(data_of(in), data_of(out), count_of(in), nccl_type(in), comm, stream_);
+    });
+  }
+  Started do_broadcast(Tensor out, Tensor in, int root) override {
+    return enqueue({out, in}, [&](ncclComm_t comm) {
+      return ncclBroadcast(data_of(in), data_of(out), count_of(out), nccl_type(out), root, comm, stream_);
+    });
+  }
+  Started do_reduce(Tensor out, Tensor in, int root, ReduceOp op) override {
+    return enqueue({out, in}, [&](ncclComm_t comm) {
+      return ncclReduce(data_of(in), data_of(out), count_of(in), nccl_type(in), nccl_op(op), root, comm,
+                        stream_);
+    });
+  }
+  Started do_all_to_all(Tensor out, Tensor in) override {
+    return enqueue({out, in}, [&](ncclComm_t comm) {
+      return ncclAlltoAll(data_of(in), data_of(out), count_of(in) / static_cast<size_t>(size()),
+                          nccl_type(in), comm, stream_);
+    });
+  }
+  Started do_gather(Tensor out, Tensor in, int root) override {
+    return enqueue({out, in}, [&](ncclComm_t comm) {
+      return ncclGather(data_of(in), data_of(out), count_of(in), nccl_type(in), root, comm, stream_);
+    });
+  }
+  Started do_scatter(Tensor out, Tensor in, int root) override {
+    return enqueue({out, in}, [&](ncclComm_t comm) {
+      return ncclScatter(data_of(in), data_of(out), count_of(out), nccl_type(out), root, comm, stream_);
+    });
+  }
+  Started do_send_recv(Tensor out, int from, Tensor in, int to) override {
+    return enqueue({out, in}, [&](ncclComm_t comm) {
+      GPU_CHECK(ncclGroupStart());
+      const ncclResult_t sent = ncclSend(data_of(in), count_of(in), nccl_type(in), to, comm, stream_);
+      const ncclResult_t received =
+          ncclRecv(data_of(out), count_of(out), nccl_type(out), from, comm, stream_);
+      const ncclResult_t ended = ncclGroupEnd();
+      return sent != ncclSuccess ? sent : received != ncclSuccess ? received : ended;
+    });
+  }
+  // NCCL moves by itself; this is where a peer's failure is noticed.
+  void do_progress() override {
+    ncclResult_t state = ncclSuccess;
+    GPU_CHECK(ncclCommGetAsyncError(comm_->get(), &state));
+    GPU_CHECK(state);
+  }
+
+ private:
+  template <class Enqueue>
+  Started enqueue(std::vector<at::Tensor> tensors, Enqueue&& enqueue_on) {
+    const c10::cuda::CUDAGuard guard(device_);
+    ready_.record(at::cuda::getCurrentCUDAStream());
+    ready_.block(stream_);
+    GPU_CHECK(enqueue_on(comm_->get()));
+    auto done = grouped_;
+    if (!done) {
+      done = std::make_shared<CUDAEvent>();
+      done->record(stream_);
+    }
+    return std::make_unique<NcclOperation>(std::move(done), std::move(tensors));
+  }
+
+  HostGroup group_;
+  at::Device device_;
+  CUDAStream stream_;
+  std::shared_ptr<NcclComm> comm_;
+  CUDAEvent ready_;  // a wait for an event keeps the record that it saw, so one event serves all operations
+  std::shared_ptr<CUDAEvent> grouped_;
+};
+
+// Ranks of the group on this node.
+int num_local_ranks(const HostGroup& group) {
+  MPI_Comm node = MPI_COMM_NULL;
+  int size = 0;
+  MPI_CHECK(MPI_Comm_split_type(group.mpi(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+  MPI_CHECK(MPI_Comm_size(node, &size));
+  MPI_CHECK(MPI_Comm_free(&node));
+  return size;
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_nccl_communicator(const HostGroup& group, at::Device device) {
+  const int64_t without_gpu = group.max(int64_t{device.is_cuda() ? 0 : 1});
+  if (without_gpu != 0)
+    throw UsageError("transport nccl needs a GPU for every rank; use transport mpi on CPUs");
+  // With NCCL_HOSTID set per process ranks may share a GPU over sockets: a test of function, not of speed.
+  const bool emulated = std::getenv("NCCL_HOSTID") != nullptr;
+  const int num_ranks = num_local_ranks(group);
+  const int64_t missing = group.max(int64_t{emulated ? 0 : num_ranks - num_gpus()});
+  if (missing > 0) {
+    throw UsageError("transport nccl: a node has " + std::to_string(missing) +
+                     " more ranks than GPUs; start at most one rank per GPU");
+  }
+  return std::make_unique<NcclCommunicator>(group.split(0, group.rank()), device);
+}
+
+}  // namespace shardmark

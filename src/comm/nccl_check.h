@@ -1,0 +1,14 @@
+// GPU_CHECK(call): throws SystemError when a call of CUDA or NCCL fails.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+namespace shardmark {
+
+void check_gpu(cudaError_t code, const char* call, const char* file, int line);
+void check_gpu(ncclResult_t code, const char* call, const char* file, int line);
+
+}  // namespace shardmark
+
+#define GPU_CHECK(call) ::shardmark::check_gpu((call), #call, __FILE__, __LINE__)

@@ -1,0 +1,136 @@
+// The collective workload: one row of comm's table, one message size, timed operation by operation.
+#include <ATen/cuda/CUDAContext.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "comm/collectives.h"
+#include "device/meter.h"
+#include "device/timeline.h"
+#include "laws/strategy_law.h"
+#include "workloads/statistics.h"
+#include "workloads/workload.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int64_t kMostSets =
+    16;  // messages below 1/16 of the cache stay cached, as in any benchmark of small messages
+constexpr int64_t kVerifyRounds = 3;
+
+int64_t last_level_cache_bytes(at::Device device) {
+  if (device.is_cuda()) return at::cuda::getDeviceProperties(device.index())->l2CacheSize;
+  return std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 1 << 20);  // 0 where the system does not know
+}
+
+class Collective final : public Workload {
+ public:
+  explicit Collective(const WorkloadContext& context)
+      : point_(context.point),
+        group_(context.group),
+        comm_(context.comm),
+        row_(collective_row(point_.collective.operation)),
+        dtype_(element_type(point_.collective.dtype)),
+        timeline_(comm_.device()) {
+    meter::reset_peak();
+    const int64_t numel = point_.collective.bytes / static_cast<int64_t>(at::elementSize(dtype_));
+    const int64_t cache = last_level_cache_bytes(comm_.device());
+    // One set more than the cache holds: by the time that a set is used again it has been evicted.
+    const int64_t num_sets =
+        std::clamp(cache / std::max<int64_t>(point_.collective.bytes, 1) + 2, int64_t{2}, kMostSets);
+    const ReduceOp op = reduce_op(point_.collective.reduction);
+    for (int64_t i = 0; i < num_sets; ++i) {
+      sets_.push_back(row_.prepare(comm_, numel, dtype_, op, point_.collective.in_place));
+    }
+  }
+
+  // Every element, several patterns, each on another set of buffers.
+  Check verify() override {
+    int64_t wrong = 0;
+    for (int64_t round = 0; round < kVerifyRounds; ++round) {
+      const CollectiveCase& buffers = sets_[static_cast<size_t>(round) % sets_.size()];
+      fill(comm_, buffers, round);
+      row_.run(comm_, buffers).wait();
+      wrong += ::shardmark::num_wrong(row_, comm_, buffers, round);
+      // Sums in place would grow from step to step; zeros stay zeros.
+      for (const at::Tensor& side : {buffers.in, buffers.out}) {
+        if (side.defined()) side.zero_();
+      }
+    }
+    num_wrong_ = static_cast<int64_t>(group_.sum(static_cast<double>(wrong)));
+    comm_.reset_traffic();
+    Check check;
+    check.wrong = num_wrong_ > 0;
+    check.text = check.wrong
+                     ? "wrong: " + std::to_string(num_wrong_) + " elements differ from the expected value"
+                     : "every element as expected";
+    return check;
+  }
+
+  void begin_window() override {
+    timeline_ = Timeline(comm_.device());
+    timeline_.mark();
+  }
+
+  void step() override {
+    row_.run(comm_, sets_[static_cast<size_t>(num_steps_++) % sets_.size()]).wait();
+    timeline_.mark();
+  }
+
+  std::vector<std::vector<double>> end_window() override {
+    const std::vector<double> times = timeline_.resolve();
+    std::vector<double> steps;
+    for (size_t i = 1; i < times.size(); ++i) steps.push_back(times[i] - times[i - 1]);
+    return {steps};
+  }
+
+  std::vector<std::string> phases() const override { return {"step"}; }
+
+  void derive(Record& record) const override {
+    summarize(record);
+    Measures& m = record.measures;
+    m.algbw_gb_s = static_cast<double>(moved_bytes()) / m.step_s / 1e9;
+    m.busbw_gb_s = m.algbw_gb_s * row_.busbw_factor(comm_.size());
+    m.law_traffic_bytes = static_cast<double>(moved_bytes()) * laws::ring_factor(row_.name, comm_.size());
+  }
+
+  void collect(Record& record) override {
+    Measures& m = record.measures;
+    m.num_wrong = num_wrong_;
+    const auto peak = static_cast<double>(meter::read().peak);
+    m.peak_bytes = group_.max(peak);
+    const std::vector<double> peaks = group_.gather(std::vector<double>{peak});
+    record.samples.push_back({"peak", static_cast<int64_t>(peaks.size()), 1, peaks});
+    const Traffic& traffic = comm_.traffic();
+    const auto operations = static_cast<double>(std::max<int64_t>(traffic.num_operations, 1));
+    m.traffic_bytes = group_.sum(traffic.law_bytes / operations) / group_.size();
+    m.num_operations = 1;
+  }
+
+ private:
+  // The larger side of any rank: what the suite asked for, in whole elements of whole parts.
+  int64_t moved_bytes() const {
+    const auto bytes = [](const at::Tensor& side) {
+      return side.defined() ? static_cast<int64_t>(side.nbytes()) : 0;
+    };
+    return std::max(bytes(sets_[0].in), bytes(sets_[0].out));
+  }
+
+  const Point& point_;
+  const HostGroup& group_;
+  Communicator& comm_;
+  const CollectiveRow& row_;
+  at::ScalarType dtype_;
+  Timeline timeline_;
+  std::vector<CollectiveCase> sets_;
+  int64_t num_steps_ = 0;
+  int64_t num_wrong_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_collective(const WorkloadContext& context) {
+  return std::make_unique<Collective>(context);
+}
+
+}  // namespace shardmark
