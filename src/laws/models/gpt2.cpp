@@ -49,12 +49,12 @@ ModelTable gpt2_table(const Options& options) {
   table.blocks.push_back({"embedding", 0, t * c});
   for (int64_t i = 0; i < s.layers; ++i) {
     table.groups.push_back(layer_group(s, i));
-    // Kept, in widths: two norms' inputs and outputs 4, q k v 3, attention's output 1, GELU's input and
-    // output 8.
+    // Kept, in widths: the norms' inputs (the block's output among them) and outputs 4, q k v 3, attention's
+    // output 1, GELU's input and output 8.
     table.blocks.push_back({table.groups.back().name, t * (24 * c * c + 4 * t * c), t * (16 * c + heads)});
   }
   table.groups.push_back({"head", {ones("ln_f.weight", s.width), zeros("ln_f.bias", s.width)}, head, head});
-  table.blocks.push_back({"head", t * 2 * c * v, t * (2 * c + v)});
+  table.blocks.push_back({"head", t * 2 * c * v, t * (c + v)});  // the norm's output, log-probabilities
   table.sample = {SampleShape::Kind::tokens, {s.sequence}, s.vocabulary};
   table.flops_formula =
       "forward per token: 2 x matrix parameters (24 width^2 per layer, 2 width x vocabulary for the logits) "

@@ -20,8 +20,9 @@ ModelTable mlp_table(const Options& options) {
                              zeros(name + ".bias", out)},
                             i,
                             i});
-    // Kept: the input (the output of the block before) and what GELU or the loss was given.
-    table.blocks.push_back({name, 2.0 * static_cast<double>(in * out), static_cast<double>(in + out)});
+    // Kept: what GELU was given and what it gave; the last layer's log-probabilities.
+    const double kept = static_cast<double>(i == layers - 1 ? out : 2 * out);
+    table.blocks.push_back({name, 2.0 * static_cast<double>(in * out), kept});
   }
   table.sample = {SampleShape::Kind::rows, {integer(options, "features")}, integer(options, "classes")};
   table.flops_formula = "forward: 2 x in x out per layer; step: 3 x forward";

@@ -11,12 +11,13 @@
 namespace shardmark::laws {
 namespace {
 
+// As published: residual blocks per stage, channels of the first stage, pixels per side. Each stage doubles
+// the channels and, but for the first, halves the image.
 struct Depth {
-  std::vector<int64_t>
-      blocks;     // per stage; each stage doubles the width and, but for the first, halves the image
-  int64_t width;  // of the first stage
+  std::vector<int64_t> blocks;
+  int64_t width;
   bool bottleneck;
-  int64_t image, classes;  // as published
+  int64_t image, classes;
 };
 
 const std::map<int64_t, Depth>& depths() {
