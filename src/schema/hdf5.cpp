@@ -68,7 +68,12 @@ Id write_dataset(const Id& parent, const std::string& name, const Id& space, con
   return dataset;
 }
 
+// Comes before any other call of the library.
 Id file_access() {
+  // HDF5 1.10 crashes when it closes, at exit, a file that a full disk did not let it flush. We flush
+  // ourselves, and a file whose flush failed is given up; this fails when it was called before, and then has
+  // done its work.
+  static_cast<void>(H5dont_atexit());
   H5_CHECK(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr));
   Id access(H5_CHECK(H5Pcreate(H5P_FILE_ACCESS)));
   // Files appear by renaming and never change: HDF5's own locks only fail on file systems without them.
@@ -88,13 +93,23 @@ herr_t keep_innermost(unsigned, const H5E_error2_t* error, void* reason) {
   return 0;
 }
 
+// "file write failed: time = ..., error message = 'No space left on device', buf = ..." -> "No space left on
+// device"
+std::string without_details(const std::string& reason) {
+  static constexpr std::string_view kMessage = "error message = '";
+  if (const size_t start = reason.find(kMessage); start != std::string::npos)
+    return reason.substr(start + kMessage.size(),
+                         reason.find('\'', start + kMessage.size()) - start - kMessage.size());
+  return reason.substr(0, reason.find('\n'));
+}
+
 }  // namespace
 
 void failure(const char* call) {
   std::string reason = "no reason given";
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep_innermost, &reason);
   const std::string whole(call);
-  throw SystemError(whole.substr(0, whole.find('(')) + ": " + reason);
+  throw SystemError(whole.substr(0, whole.find('(')) + ": " + without_details(reason));
 }
 
 Id create_file(const std::string& path) {
@@ -138,6 +153,7 @@ std::vector<T> read_column(const Id& parent, const std::string& name) {
   const Id dataset = open_dataset(parent, name);
   const Id type = type_of<T>();
   std::vector<typename Memory<T>::type> values(static_cast<size_t>(length(dataset)));
+  if (values.empty()) return {};
   H5_CHECK(H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()));
   if constexpr (std::is_same_v<T, std::string>) {
     std::vector<std::string> texts;

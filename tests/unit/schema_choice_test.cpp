@@ -1,0 +1,148 @@
+// Choices: resolving against a table, and text that reads back exactly.
+#include <gmock/gmock.h>
+
+#include "schema_fixture.h"
+
+namespace shardmark {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const OptionTable kTable = {
+    {"shard", OptionType::text, "full", "what is sharded", {"full", "gradients"}},
+    {"prefetch", OptionType::integer, 1, "blocks gathered ahead", {}, 0, 8},
+    {"lr", OptionType::number, 1e-3, "learning rate", {}, 0},
+    {"tied", OptionType::boolean, true, "weights are shared"},
+    {"widths", OptionType::integers, {1, 2}, "layers", {}, 1},
+    {"file", OptionType::text, nullptr, "where the data lies"},
+};
+
+Choice resolve_with(const std::string& key, const Options& value) {
+  Choice choice{"fsdp", {{"file", "x"}}};
+  choice.options[key] = value;
+  return resolve(choice, kTable, "strategy");
+}
+
+TEST(ChoiceResolve, FillsDefaultsInTheOrderOfTheTable) {
+  const Choice resolved = resolve({"fsdp", {{"file", "x"}, {"shard", "gradients"}}}, kTable, "strategy");
+  EXPECT_EQ(to_text(resolved),
+            "fsdp(shard=gradients, prefetch=1, lr=0.001, tied=true, widths=[1,2], file=x)");
+  EXPECT_EQ(to_text(resolved, &kTable), "fsdp(shard=gradients, file=x)");
+  EXPECT_EQ(resolve(resolved, kTable, "strategy"), resolved);
+}
+
+TEST(ChoiceResolve, WritesANumberOneWay) {
+  EXPECT_EQ(to_text(resolve_with("lr", 1)), to_text(resolve_with("lr", 1.0)));
+}
+
+TEST(ChoiceResolve, NamesUnknownOptionsWithTheKnownOnes) {
+  const auto where = [](const std::string& key) {
+    return "suites/x.yaml:7:" + std::to_string(key.size()) + ": ";
+  };
+  const Choice wrong{"fsdp", {{"shrad", "full"}}};
+  EXPECT_EQ(usage_error([&] { resolve(wrong, kTable, "strategy", where); }),
+            "suites/x.yaml:7:5: unknown option 'shrad' of strategy fsdp; accepted: shard, prefetch, lr, "
+            "tied, widths, "
+            "file");
+  EXPECT_THAT(usage_error([&] {
+                resolve({"ddp", {{"a", 1}}}, {}, "strategy");
+              }),
+              HasSubstr("accepted: none"));
+}
+
+TEST(ChoiceResolve, NamesARequiredOption) {
+  EXPECT_EQ(usage_error([] { resolve({"fsdp"}, kTable, "strategy"); }),
+            "strategy fsdp needs option 'file': where the data lies");
+}
+
+TEST(ChoiceResolve, RefusesWrongTypesAndValues) {
+  const auto message = [](const std::string& key, const Options& value) {
+    return usage_error([&] { resolve_with(key, value); });
+  };
+  EXPECT_EQ(message("shard", "half"),
+            "option 'shard' of strategy fsdp is \"half\"; accepted: full, gradients");
+  EXPECT_THAT(message("shard", 3), HasSubstr("is 3; accepted: full, gradients"));
+  EXPECT_THAT(message("prefetch", 9), HasSubstr("is 9; accepted: an integer from 0 to 8"));
+  EXPECT_THAT(message("prefetch", 1.5), HasSubstr("is 1.5; accepted: an integer"));
+  EXPECT_THAT(message("prefetch", true), HasSubstr("is true; accepted: an integer"));
+  EXPECT_THAT(message("prefetch", "1"), HasSubstr("is \"1\"; accepted: an integer"));
+  EXPECT_THAT(message("lr", -0.1), HasSubstr("accepted: a number, at least 0"));
+  EXPECT_THAT(message("lr", "fast"), HasSubstr("accepted: a number"));
+  EXPECT_THAT(message("lr", std::nan("")), HasSubstr("accepted: a number"));
+  EXPECT_THAT(message("tied", 1), HasSubstr("accepted: true, false"));
+  EXPECT_THAT(message("widths", 4), HasSubstr("accepted: a list of integers, at least 1"));
+  EXPECT_THAT(message("widths", {1, 0}), HasSubstr("accepted: a list of integers, at least 1"));
+  EXPECT_THAT(message("widths", {1, "2"}), HasSubstr("accepted: a list of integers"));
+  EXPECT_THAT(message("file", 7), HasSubstr("accepted: a text (quote it"));
+  EXPECT_THAT(message("file", nullptr), HasSubstr("is null; accepted: a text"));
+}
+
+TEST(ChoiceText, ReadsBackWhatItPrints) {
+  for (const Options& value : std::vector<Options>{1,
+                                                   -3,
+                                                   0.1,
+                                                   1e-300,
+                                                   1.0,
+                                                   true,
+                                                   false,
+                                                   "full",
+                                                   "",
+                                                   " ",
+                                                   "a b",
+                                                   "12",
+                                                   "1e5",
+                                                   "true",
+                                                   "null",
+                                                   "-",
+                                                   "[1]",
+                                                   "a=b",
+                                                   "a,b",
+                                                   "(a)",
+                                                   "\"",
+                                                   "\\",
+                                                   "\\\"",
+                                                   "a\nb",
+                                                   "naïve",
+                                                   "../data/x.bin",
+                                                   "gpt2:small",
+                                                   Options::array(),
+                                                   Options::parse("[1,2,3]"),
+                                                   Options::parse("[\"]\", \"a\\\"]\"]")}) {
+    Choice choice{"name", {{"first", value}, {"second", 2}}};
+    const Choice back = choice_from_text(to_text(choice));
+    EXPECT_EQ(back, choice) << to_text(choice);
+    EXPECT_EQ(back.options["first"].type() == Options::value_t::string, value.is_string()) << to_text(choice);
+    EXPECT_EQ(back.options["first"].is_number_float(), value.is_number_float()) << to_text(choice);
+  }
+  EXPECT_EQ(choice_from_text("ddp"), Choice{"ddp"});
+}
+
+TEST(ChoiceText, ReadsTheShortForm) {
+  const Choice expected{"fsdp", {{"shard", "full"}, {"prefetch", 2}}};
+  EXPECT_EQ(choice_from_text("fsdp:shard=full,prefetch=2"), expected);
+  EXPECT_EQ(choice_from_text("  fsdp ( shard = full , prefetch = 2 ) "), expected);
+}
+
+TEST(ChoiceText, SaysWhatItExpected) {
+  const auto message = [](const std::string& text) { return usage_error([&] { choice_from_text(text); }); };
+  EXPECT_EQ(message(""),
+            "'': expected a name at character 1; accepted: name, name(option=value, ...), "
+            "name:option=value,...");
+  EXPECT_THAT(message("(a=1)"), HasSubstr("expected a name at character 1"));
+  EXPECT_THAT(message("fsdp()"), HasSubstr("expected an option at character 6"));
+  EXPECT_THAT(message("fsdp(shard)"), HasSubstr("expected '=' after 'shard' at character 11"));
+  EXPECT_THAT(message("fsdp(shard=)"), HasSubstr("expected a value of 'shard' at character 12"));
+  EXPECT_THAT(message("fsdp(shard=full"), HasSubstr("expected ',' or ')' at character 16"));
+  EXPECT_THAT(message("fsdp(shard=full,)"), HasSubstr("expected an option at character 17"));
+  EXPECT_THAT(message("fsdp(shard=full) x"), HasSubstr("expected the end at character 18"));
+  EXPECT_THAT(message("fsdp shard=full"), HasSubstr("expected the end at character 6"));
+  EXPECT_THAT(message("fsdp:"), HasSubstr("expected an option at character 6"));
+  EXPECT_THAT(message("fsdp(a=1, a=2)"), StartsWith("'fsdp(a=1, a=2)': option 'a' is given twice"));
+  EXPECT_THAT(message("fsdp(a=[1,2)"), HasSubstr("expected ']' that ends the value of 'a'"));
+  EXPECT_THAT(message("fsdp(a=[1,x])"), HasSubstr("expected a text or list of numbers for 'a'"));
+  EXPECT_THAT(message("fsdp(a=\"x)"), HasSubstr("expected '\"' that ends the value of 'a'"));
+}
+
+}  // namespace
+}  // namespace shardmark

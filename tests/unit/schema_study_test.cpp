@@ -1,0 +1,280 @@
+// A study from creation over publishing to resuming: what goes in comes out, and what must be refused is.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <limits>
+
+#include "schema/hdf5.h"
+#include "schema/journal.h"
+#include "schema/json.h"
+#include "schema/version.h"
+#include "schema_fixture.h"
+
+namespace shardmark {
+namespace {
+
+using ::testing::HasSubstr;
+
+void expect_same(const Environment& a, const Environment& b) { EXPECT_EQ(to_json(a), to_json(b)); }
+
+std::vector<Record> mixed_records() {
+  std::vector<Record> records = {filled_record(1), Record{}, filled_record(2)};
+  records[1].id = "all defaults";
+  records[2].measures.loss_last = std::numeric_limits<double>::infinity();
+  records[2].measures.loss_first = -std::numeric_limits<double>::infinity();
+  records[2].measures.step_s = 0.1 + 0.2;  // needs all 17 digits
+  records[2].measures.mfu = std::numeric_limits<double>::denorm_min();
+  records[2].samples.resize(1);
+  return records;
+}
+
+void expect_records(const StudyData& data, const std::vector<Record>& records) {
+  ASSERT_EQ(data.records.size(), records.size());
+  for (size_t i = 0; i < records.size(); ++i) expect_same(records[i], data.records[i]);
+}
+
+TEST(Study, EveryFieldSurvivesJournalAndFile) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  {
+    Study study = Study::create(path, sample_environment());
+    for (const Record& record : mixed_records()) study.append(record);
+    expect_records(read_study(path), mixed_records());  // while it is written
+    expect_records(read_study(path + ".journal"), mixed_records());
+    EXPECT_FALSE(std::filesystem::exists(path));
+    study.publish();
+    EXPECT_THROW(study.append(filled_record(9)), ContractError);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path + ".journal"));
+  EXPECT_FALSE(std::filesystem::exists(path + ".samples"));
+  expect_records(read_study(path), mixed_records());
+  expect_same(read_study(path).environment, sample_environment());
+  for (const Record& record : read_study(path, Load::without_samples).records)
+    EXPECT_TRUE(record.samples.empty());
+}
+
+TEST(Study, AnEmptyStudyIsAStudy) {
+  const ScratchDirectory scratch;
+  Study study = Study::create(scratch / "x.h5", sample_environment());
+  EXPECT_TRUE(read_study(scratch / "x.h5").records.empty());
+  study.publish();
+  EXPECT_TRUE(read_study(scratch / "x.h5").records.empty());
+}
+
+TEST(Study, KeepsLongSeries) {  // several chunks, and points that straddle them
+  const ScratchDirectory scratch;
+  Study study = Study::create(scratch / "x.h5", sample_environment());
+  std::vector<Record> records;
+  for (int64_t i = 0; i < 5; ++i) {
+    Record record;
+    record.id = std::to_string(i);
+    record.samples = {{"step", 2, 20000 + i, {}}};
+    for (int64_t k = 0; k < 2 * (20000 + i); ++k)
+      record.samples[0].values.push_back(std::sin(static_cast<double>(k + i)));
+    study.append(record);
+    records.push_back(record);
+  }
+  study.publish();
+  expect_records(read_study(scratch / "x.h5"), records);
+}
+
+TEST(Study, ResumesAJournalAndAFile) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  { Study::create(path, sample_environment()).append(filled_record(1)); }
+  {
+    Study study = Study::resume(path, sample_environment());
+    EXPECT_EQ(study.finished_ids(), (std::set<std::string>{"record-1"}));
+    study.append(filled_record(2));
+    study.publish();
+  }
+  Environment later = sample_environment();
+  later.command_line = "shardmark run --resume";
+  later.nodes = later.rank_nodes = {"other", "other", "others"};  // the same topology on other hosts
+  {
+    Study study = Study::resume(path, later);
+    EXPECT_EQ(study.finished_ids().size(), 2u);
+    EXPECT_THROW(study.append(filled_record(2)), ContractError);
+    study.append(filled_record(3));
+    EXPECT_EQ(read_study(path).records.size(), 3u);  // the journal is ahead of the published file
+    study.publish();
+  }
+  const StudyData data = read_study(path);
+  expect_records(data, {filled_record(1), filled_record(2), filled_record(3)});
+  EXPECT_EQ(data.environment.command_line, later.command_line);
+  EXPECT_EQ(data.environment.started, sample_environment().started);
+  EXPECT_EQ(data.environment.nodes, sample_environment().nodes);
+  EXPECT_EQ(data.environment.facts["resumed"].size(), 2u);
+  EXPECT_EQ(data.environment.facts["resumed"][1]["nodes"][1], "other");
+}
+
+TEST(Study, ResumeOfNothingCreates) {
+  const ScratchDirectory scratch;
+  Study::resume(scratch / "x.h5", sample_environment()).publish();
+  EXPECT_TRUE(read_study(scratch / "x.h5").records.empty());
+}
+
+TEST(Study, ResumeNamesWhatDiffers) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  Study::create(path, sample_environment()).append(filled_record(1));
+  const auto message = [&](auto change) {
+    Environment now = sample_environment();
+    change(now);
+    return usage_error([&] { Study::resume(path, now); });
+  };
+  for (int round = 0; round < 2; ++round) {  // a journal, then a published file
+    EXPECT_THAT(message([](Environment& e) { e.world_ranks = 4; }), HasSubstr(": ranks (3, now 4);"));
+    EXPECT_THAT(message([](Environment& e) { e.threads_per_rank = 1; }),
+                HasSubstr(": threads per rank (2, now 1);"));
+    EXPECT_THAT(message([](Environment& e) { e.transport = "nccl"; }),
+                HasSubstr(": transport (mpi, now nccl);"));
+    EXPECT_THAT(message([](Environment& e) { e.devices[2] = "H100"; }),
+                HasSubstr(": device of rank 2 (cpu, now H100);"));
+    EXPECT_THAT(message([](Environment& e) { e.rank_nodes[1] = "n2"; }),
+                HasSubstr(": node of rank 1 (node 0, now node 1);"));
+    EXPECT_THAT(message([](Environment& e) { e.versions["torch"] = "2.12"; }),
+                HasSubstr(": torch (\"2.11.0\", now \"2.12\");"));
+    EXPECT_THAT(message([](Environment& e) { e.versions["nccl"] = "2.28"; }),
+                HasSubstr(": nccl (\"none\", now \"2.28\");"));
+    EXPECT_THAT(message([](Environment& e) { e.revision = "def"; }),
+                HasSubstr(": revision (abc123, now def);"));
+    EXPECT_THAT(message([](Environment& e) { e.revision = "def", e.world_ranks = 1; }),
+                HasSubstr("now 1), revision"));
+    if (round == 0) Study::resume(path, sample_environment()).publish();
+  }
+  expect_records(read_study(path), {filled_record(1)});  // no refusal harmed it
+  EXPECT_FALSE(std::filesystem::exists(path + ".journal"));
+}
+
+TEST(Study, RefusesWhatExists) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  const auto create = [&] { Study::create(path, sample_environment()); };
+  Study::create(path, sample_environment()).append(filled_record(1));
+  EXPECT_THAT(usage_error(create),
+              HasSubstr("x.h5.journal exists: an unfinished study; go on with --resume"));
+  Study::resume(path, sample_environment()).publish();
+  EXPECT_THAT(usage_error(create), HasSubstr("x.h5 exists; go on with --resume, or choose another output"));
+  EXPECT_EQ(read_study(path).records.size(), 1u);
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(path).parent_path()))
+    EXPECT_EQ(entry.path(), path) << "litter";
+}
+
+TEST(Study, RefusesASecondWriter) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  Study first = Study::create(path, sample_environment());
+  EXPECT_THAT(usage_error([&] { Study::resume(path, sample_environment()); }),
+              HasSubstr("written by another process"));
+  EXPECT_THAT(usage_error([&] { Study::create(path, sample_environment()); }), HasSubstr("exists"));
+  first.append(filled_record(1));
+  first.publish();
+  Study second = Study::resume(path, sample_environment());
+  EXPECT_THAT(usage_error([&] { Study::resume(path, sample_environment()); }),
+              HasSubstr("written by another process"));
+  EXPECT_EQ(read_study(path).records.size(), 1u);
+}
+
+TEST(Study, FollowsALinkToWhatIsNotPublishedYet) {
+  const ScratchDirectory scratch;
+  std::filesystem::create_symlink("x-001.h5", scratch / "x.h5");
+  Study study = Study::create(scratch / "x-001.h5", sample_environment());
+  study.append(filled_record(1));
+  EXPECT_EQ(read_study(scratch / "x.h5").records.size(), 1u);
+  study.publish();
+  EXPECT_EQ(read_study(scratch / "x.h5").records.size(), 1u);
+}
+
+TEST(Study, SaysWhatIsWrongWithThePath) {
+  const ScratchDirectory scratch;
+  const Environment environment = sample_environment();
+  write_text(scratch / "file", "x");
+  EXPECT_THAT(usage_error([&] { Study::create(scratch / "none/x.h5", environment); }),
+              HasSubstr("No such file or directory; make the directory first: mkdir -p "));
+  EXPECT_THAT(usage_error([&] { Study::create(scratch / "file/x.h5", environment); }),
+              HasSubstr("Not a directory"));
+  EXPECT_THAT(usage_error([&] { read_study(scratch / "none.h5"); }), HasSubstr("none.h5: no such study"));
+  EXPECT_THAT(usage_error([&] { read_study(scratch / "file"); }),
+              HasSubstr("file is damaged, or no study: H5Fopen"));
+  EXPECT_THAT(usage_error([&] { read_study(scratch / "."); }), HasSubstr("is damaged, or no study"));
+}
+
+TEST(Study, RefusesOtherHdf5FilesAndNewerSchemas) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  { h5::create_file(path); }
+  EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5 is an HDF5 file, but no study"));
+  {
+    const h5::Id file = h5::create_file(path);
+    h5::write_attribute(file, "creator", "shardmark");
+    h5::write_attribute(file, "schema_version", "2.0");
+  }
+  EXPECT_THAT(usage_error([&] { read_study(path); }),
+              HasSubstr("x.h5 has schema version 2.0, this program reads up to " + schema_version()));
+  EXPECT_THAT(usage_error([&] { Study::resume(path, sample_environment()); }),
+              HasSubstr("schema version 2.0"));
+  EXPECT_THAT(usage_error([] { require_readable("x", "y.h5"); }),
+              HasSubstr("y.h5: 'x' is no schema version"));
+  require_readable("1.99", "y.h5");
+}
+
+TEST(Study, FillsWhatAnOlderFileLacks) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  {
+    const h5::Id file = h5::create_file(path);
+    h5::write_attribute(file, "creator", "shardmark");
+    h5::write_attribute(file, "schema_version", "1.0");
+    const h5::Id points = h5::create_group(file, "points");
+    h5::write_column<std::string>(points, "id", {"a", "b"});
+    h5::write_column<int64_t>(points, "ranks", {2, 4});
+    h5::create_group(file, "samples");
+    h5::create_group(file, "environment");
+  }
+  const StudyData data = read_study(path);
+  ASSERT_EQ(data.records.size(), 2u);
+  Record expected;
+  expected.id = "b";
+  expected.point.ranks = 4;
+  expect_same(expected, data.records[1]);
+}
+
+TEST(Study, JsonIgnoresUnknownKeysAndNamesWrongTypes) {
+  nlohmann::ordered_json json = to_json(filled_record(1));
+  json["of a newer minor version"] = 1;
+  expect_same(record_from_json(to_json(filled_record(1))), record_from_json(json));
+  json["ranks"] = "two";
+  EXPECT_EQ(usage_error([&] { record_from_json(json); }), "'ranks' has the wrong type: string");
+  EXPECT_EQ(usage_error([&] { record_from_json(3); }), "expected a JSON object, found number");
+}
+
+TEST(Study, KeepsAReasonThatIsNoUtf8) {
+  const ScratchDirectory scratch;
+  Study study = Study::create(scratch / "x.h5", sample_environment());
+  Record record;
+  record.id = "a";
+  record.reason = "cannot open \xff\xfe.bin";
+  study.append(record);
+  study.publish();
+  EXPECT_THAT(read_study(scratch / "x.h5").records.at(0).reason, HasSubstr("cannot open"));
+}
+
+TEST(Study, RefusesSamplesThatDoNotFit) {
+  const ScratchDirectory scratch;
+  Study study = Study::create(scratch / "x.h5", sample_environment());
+  Record record;
+  record.samples = {{"step", 2, 3, {1, 2}}};
+  EXPECT_THROW(study.append(record), ContractError);
+  record.samples = {{"stride", 1, 1, {1}}};
+  EXPECT_THROW(study.append(record), ContractError);
+  record.samples = {{"step", 1, 1, {1}}, {"step", 1, 1, {1}}};
+  EXPECT_THROW(study.append(record), ContractError);
+  EXPECT_TRUE(read_study(scratch / "x.h5").records.empty());
+}
+
+}  // namespace
+}  // namespace shardmark
