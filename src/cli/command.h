@@ -18,4 +18,9 @@ struct CommandEntry {
 // Exit statuses: 0 done, 1 something measured is wrong or failed, 2 usage, 3 the system failed.
 enum ExitStatus : int { kDone = 0, kWrong = 1, kUsage = 2, kSystem = 3 };
 
+// Thrown after an error has been told, once for all ranks: this one has nothing to add but its exit status.
+struct Silent {
+  int status;
+};
+
 }  // namespace shardmark

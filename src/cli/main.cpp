@@ -36,6 +36,8 @@ int run_command(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return shardmark::run_command(argc, argv);
+  } catch (const shardmark::Silent& told) {
+    return told.status;
   } catch (const shardmark::UsageError& error) {
     shardmark::log_line(error.what());
     return shardmark::kUsage;

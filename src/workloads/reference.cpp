@@ -74,10 +74,12 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
 ReferenceRun run_reference(const Point& point, const DataSource& source, at::Device device, int64_t replica) {
   try {
     return train(point, source, device, replica);
-  } catch (const OutOfMemory& error) {
+  } catch (const OutOfMemory&) {
     return {{}, {}, "one device has not the memory for it"};
-  } catch (const c10::OutOfMemoryError& error) {
+  } catch (const c10::OutOfMemoryError&) {
     return {{}, {}, "one device has not the memory for it"};
+  } catch (const std::exception& error) {
+    return {{}, {}, std::string("training on one device failed: ") + error.what()};
   }
 }
 

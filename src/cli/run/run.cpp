@@ -1,0 +1,126 @@
+// shardmark run: the sweep. Started on every rank by mpirun or srun.
+#include <fmt/format.h>
+
+#include <ATen/Parallel.h>
+
+#include <filesystem>
+
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/overrides.h"
+#include "cli/run/world.h"
+#include "data/source.h"
+#include "device/device.h"
+#include "device/meter.h"
+#include "runner/environment.h"
+#include "runner/runner.h"
+#include "workloads/reference.h"
+
+namespace shardmark {
+namespace {
+
+struct RunFlags {
+  std::string suite;
+  std::string output;
+  bool resume = false;
+  bool quiet = false;
+  WorldFlags world;
+  double timeout_s = 600;
+  std::string memory_limit;
+  Overrides overrides;
+};
+
+std::vector<Point> points_in_order(const Suite& suite, const World& machine) {
+  const auto plan = make_plan(suite, machine);
+  std::vector<Point> points;
+  for (size_t index : run_order(suite, plan)) points.push_back(plan[index]);
+  return points;
+}
+
+// A missing data file or an unknown precision ends the run before anything is measured, on every node that lacks it.
+void check_data(const std::vector<Point>& points) {
+  std::set<std::string> seen;
+  for (const auto& point : points) {
+    if (point.workload != "training" || !point.impossible.empty()) continue;
+    const auto& t = point.training;
+    if (!seen.insert(to_text(t.data) + to_text(t.model)).second) continue;
+    make_source(t.data, {laws::model_law(t.model.name).table(t.model.options).sample, scalar_type(t.precision), point.seed});
+  }
+}
+
+std::vector<std::string> precisions_of(const std::vector<Point>& points) {
+  std::set<std::string> seen;
+  for (const auto& point : points)
+    if (point.workload == "training" && point.impossible.empty()) seen.insert(point.training.precision);
+  return {seen.begin(), seen.end()};
+}
+
+int64_t memory_per_rank(const RunFlags& flags, at::Device device, int local_ranks) {
+  if (!flags.memory_limit.empty()) return parse_bytes(flags.memory_limit);
+  const auto share = static_cast<double>(device_memory_bytes(device)) / (device.is_cuda() ? 1 : local_ranks);
+  return static_cast<int64_t>(0.8 * share);  // the rest is for the system, libraries and page cache
+}
+
+Study open_study(const RunFlags& flags, const Environment& environment) {
+  return flags.resume ? Study::resume(flags.output, environment) : Study::create(flags.output, environment);
+}
+
+int run(const RunFlags& flags) {
+  const MpiSession session;
+  const HostGroup world = HostGroup::world();
+  const at::Device device = choose_device(flags.world, session, world);
+  at::set_num_threads(flags.world.threads > 0 ? flags.world.threads : default_threads(session.local_size()));
+  const int64_t memory = memory_per_rank(flags, device, session.local_size());
+  if (!device.is_cuda()) meter::set_limit(memory);
+
+  Suite suite;
+  std::vector<Point> points;
+  together(world, [&] {
+    suite = read_suite(flags.suite, flags.overrides);
+    points = points_in_order(suite, {world.size(), memory});
+    check_data(points);
+  });
+  const Placement placement = describe_placement(world, session.local_size(), device, precisions_of(points));
+  Environment environment = describe_environment(world, device, placement);
+  const RunOptions options{transport_for(flags.world, device), device, flags.quiet};
+  std::optional<Study> study;
+  together(world, [&] {
+    if (world.rank() != 0) return;
+    environment.command_line = flags.world.command_line;
+    environment.suite_text = suite.text;
+    environment.suite_path = suite.path;
+    environment.transport = options.transport;
+    environment.order_seed = suite.seed;
+    study.emplace(open_study(flags, environment));
+  });
+
+  Watchdog watchdog(fmt::format("rank {} on {}", world.rank(), host_name()), flags.timeout_s);
+  const RunSummary summary = run_points(world, points, study, placement, options, watchdog);
+  together(world, [&] {
+    if (world.rank() == 0) study->publish();
+  });
+  if (world.rank() == 0 && !flags.quiet)
+    log_line(fmt::format("{} points measured, {} not as they should be; study: {}", summary.num_points, summary.num_bad,
+                         flags.output));
+  return summary.num_bad == 0 ? kDone : kWrong;
+}
+
+std::function<int()> define(CLI::App& app) {
+  auto flags = std::make_shared<RunFlags>();
+  app.add_option("suite", flags->suite, "the suite, a YAML file")->required();
+  app.add_option("-o,--output", flags->output, "the study to write, such as results/x.h5")->required();
+  app.add_flag("--resume", flags->resume, "go on with this study: finished points are not run again");
+  app.add_flag("-q,--quiet", flags->quiet, "no progress");
+  app.add_option("--timeout", flags->timeout_s, "end the job when nothing moves for so many seconds; 0: never")
+      ->capture_default_str();
+  app.add_option("--memory-limit", flags->memory_limit,
+                 "of a rank, such as 8GiB (default: 0.8 of the node's memory / its ranks, or of the GPU)");
+  add_world_flags(app, flags->world);
+  add_overrides(app, flags->overrides);
+  return [flags] { return run(*flags); };
+}
+
+const Registration<CommandEntry> registered{"run", {"run a suite on all ranks: mpirun -n 8 shardmark run suites/x.yaml -o x.h5", define}};
+
+}  // namespace
+}  // namespace shardmark

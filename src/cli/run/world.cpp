@@ -1,0 +1,84 @@
+// Devices, threads, and one voice for errors.
+#include "cli/run/world.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "device/device.h"
+#include "device/meter.h"
+#include "runner/environment.h"
+
+namespace shardmark {
+namespace {
+
+std::string read_command_line() {
+  std::ifstream file("/proc/self/cmdline");
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
+}  // namespace
+
+void add_world_flags(CLI::App& app, WorldFlags& flags) {
+  app.add_option("--device", flags.device, "auto: a GPU for each rank where there are any")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_option("--transport", flags.transport, "auto: nccl on GPUs, else mpi")
+      ->check(CLI::IsMember({"auto", "mpi", "nccl"}))
+      ->capture_default_str();
+  app.add_option("--threads", flags.threads, "computing threads of a rank (default: the node's cores / its ranks)");
+  flags.command_line = read_command_line();
+}
+
+at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world) {
+  at::Device device{at::kCPU};
+  together(world, [&] {
+    const int gpus = flags.device == "cpu" ? 0 : num_gpus();
+    if (flags.device == "cuda" && gpus == 0)
+      throw UsageError("--device cuda: " + host_name() + " shows no GPU to this process; use --device cpu, or see nvidia-smi");
+    if (gpus > 0 && session.local_size() > gpus)
+      throw UsageError(host_name() + " has " + std::to_string(gpus) + " GPUs for " + std::to_string(session.local_size()) +
+                       " ranks; start at most one rank per GPU, or use --device cpu");
+    if (gpus > 0) device = at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(session.local_rank()));
+  });
+  use_device(device);
+  meter::install(device.is_cuda() ? device.index() : -1);
+  return device;
+}
+
+int default_threads(int local_ranks) {
+  const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const int mine = num_cores();  // fewer than online: this rank is bound to them
+  return mine < online ? mine : std::max(1, online / local_ranks);
+}
+
+std::string transport_for(const WorldFlags& flags, at::Device device) {
+  if (flags.transport != "auto") return flags.transport;
+  return device.is_cuda() ? "nccl" : "mpi";
+}
+
+void together(const HostGroup& world, const std::function<void()>& body) {
+  std::string trouble;
+  int64_t status = kDone;
+  try {
+    body();
+  } catch (const UsageError& error) {
+    trouble = error.what();
+    status = kUsage;
+  } catch (const std::exception& error) {
+    trouble = std::string("failed: ") + error.what();
+    status = kSystem;
+  }
+  const int64_t size = world.size();
+  const int64_t worst = world.max(status * size + (status == kDone ? 0 : size - 1 - world.rank()));
+  if (worst / size == kDone) return;
+  if (worst % size == size - 1 - world.rank() && status != kDone) log_line(trouble);
+  throw Silent{static_cast<int>(worst / size)};
+}
+
+}  // namespace shardmark

@@ -1,0 +1,32 @@
+// What commands that run on every rank share: the device of a rank, its threads, and errors told once.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <functional>
+#include <string>
+
+#include "cli/command.h"
+#include "comm/host_group.h"
+
+namespace shardmark {
+
+struct WorldFlags {
+  std::string device = "auto";     // auto, cpu, cuda
+  std::string transport = "auto";  // auto, mpi, nccl
+  int threads = 0;                 // per rank; 0: the node's cores / its ranks
+  std::string command_line;
+};
+
+void add_world_flags(CLI::App& app, WorldFlags& flags);
+
+// This rank's device, made current, with the meter installed. UsageError: more ranks on a node than GPUs. Collective.
+at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world);
+int default_threads(int local_ranks);
+std::string transport_for(const WorldFlags& flags, at::Device device);
+
+// Runs body on every rank; if any throws, the lowest such rank prints its one line and all leave with the same status.
+// Collective; body itself must not communicate.
+void together(const HostGroup& world, const std::function<void()>& body);
+
+}  // namespace shardmark

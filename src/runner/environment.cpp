@@ -1,0 +1,118 @@
+// Host names, devices, versions, and an allow-listed set of variables: never the whole environment.
+#include "runner/environment.h"
+
+#include <ATen/Parallel.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <fmt/format.h>
+#include <nccl.h>
+#include <sys/utsname.h>
+#include <torch/csrc/api/include/torch/version.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <set>
+
+#include "base/stats.h"
+#include "device/device.h"
+#include "workloads/reference.h"
+
+extern char** environ;
+
+namespace shardmark {
+namespace {
+
+constexpr std::string_view kAllowed[] = {"OMP_", "MKL_", "NCCL_", "CUDA_VISIBLE_DEVICES", "OMPI_MCA_", "UCX_",
+                                         "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NNODES", "SLURM_NTASKS",
+                                         "SLURM_RESTART_COUNT", "HDF5_USE_FILE_LOCKING"};
+
+nlohmann::ordered_json allowed_variables() {
+  auto variables = nlohmann::ordered_json::object();
+  std::set<std::string> sorted;
+  for (char** entry = environ; *entry != nullptr; ++entry) sorted.insert(*entry);
+  for (const auto& entry : sorted)
+    for (const auto& prefix : kAllowed)
+      if (entry.starts_with(prefix)) variables[entry.substr(0, entry.find('='))] = entry.substr(entry.find('=') + 1);
+  return variables;
+}
+
+std::string mpi_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_CHECK(MPI_Get_library_version(text, &length));
+  const std::string whole(text, static_cast<size_t>(length));
+  return whole.substr(0, whole.find(','));
+}
+
+nlohmann::ordered_json versions() {
+  int nccl = 0;
+  ncclGetVersion(&nccl);
+  utsname system{};
+  uname(&system);
+  return {{"torch", TORCH_VERSION},
+          {"mpi", mpi_version()},
+          {"nccl", fmt::format("{}.{}.{}", nccl / 10000, nccl / 100 % 100, nccl % 100)},
+          {"compiler", "g++ " __VERSION__},
+          {"kernel", system.release}};
+}
+
+}  // namespace
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+Environment describe_environment(const HostGroup& world, at::Device device, const Placement& placement) {
+  Environment environment;
+  environment.rank_nodes = world.gather(host_name());
+  environment.devices = world.gather(device_name(device));
+  std::set<std::string> seen;
+  for (const auto& node : environment.rank_nodes)
+    if (seen.insert(node).second) environment.nodes.push_back(node);
+  environment.world_ranks = world.size();
+  environment.threads_per_rank = placement.threads_per_rank;
+  environment.started = utc_now();
+  environment.revision = SHARDMARK_REVISION;
+  environment.versions = versions();
+  environment.variables = allowed_variables();
+  environment.facts = {{"cores_per_node", placement.num_cores},
+                       {"ranks_per_node", placement.local_ranks},
+                       {"device_memory_bytes", device_memory_bytes(device)},
+                       {"peak_flops", placement.peak_flops},
+                       {"datasheet_flops", placement.datasheet_flops}};
+  return environment;
+}
+
+Placement describe_placement(const HostGroup& world, int local_ranks, at::Device device,
+                             const std::vector<std::string>& precisions) {
+  Placement placement;
+  placement.local_ranks = local_ranks;
+  placement.threads_per_rank = at::get_num_threads();
+  // A rank bound to some cores has those for itself; otherwise the node's cores are everybody's.
+  const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const int mine = num_cores();
+  placement.num_cores = mine < online ? std::min(online, mine * local_ranks) : online;
+  for (const auto& precision : precisions) {
+    world.barrier();
+    const double own = measure_peak_flops(device, scalar_type(precision));
+    const auto all = world.gather(std::vector<double>{own});
+    const double typical = world.rank() == 0 ? median(all) : 0;
+    placement.peak_flops[precision] = world.max(typical);
+    const double datasheet = datasheet_peak_flops(device_name(device), scalar_type(precision));
+    if (datasheet == datasheet) placement.datasheet_flops[precision] = datasheet;  // a NaN: unknown device
+  }
+  return placement;
+}
+
+}  // namespace shardmark

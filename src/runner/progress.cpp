@@ -1,0 +1,55 @@
+// Progress on stderr, so that stdout stays for tables.
+#include "runner/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/units.h"
+#include "device/timeline.h"
+
+namespace shardmark {
+
+std::string headline(const Record& record) {
+  if (record.outcome != Outcome::ok) return fmt::format("{}: {}", to_text(record.outcome), record.reason);
+  const auto& m = record.measures;
+  const std::string rate = record.point.workload == "training"
+                               ? format_number(m.samples_per_s, 4) + " samples/s"
+                               : format_number(m.busbw_gb_s, 3) + " GB/s busbw";
+  return fmt::format("{}, {} a step", rate, format_seconds(m.step_s));
+}
+
+Progress::Progress(int64_t num_points, bool quiet)
+    : num_points_(num_points), quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1), begin_s_(now_s()) {}
+
+Progress::~Progress() {
+  if (!quiet_ && terminal_) fmt::print(stderr, "\r\033[K");
+}
+
+void Progress::begin(const Point& point) {
+  if (quiet_ || !terminal_) return;
+  fmt::print(stderr, "\r\033[K[{}/{}] {}{}", num_done_ + 1, num_points_, to_text(point), time_left());
+  std::fflush(stderr);
+}
+
+void Progress::end(const Record& record) {
+  ++num_done_;
+  if (quiet_) return;
+  if (terminal_ && record.outcome == Outcome::ok) {
+    fmt::print(stderr, "\r\033[K[{}/{}] {}: {}{}", num_done_, num_points_, to_text(record.point), headline(record),
+               time_left());
+  } else {
+    fmt::print(stderr, "{}[{}/{}] {}: {}\n", terminal_ ? "\r\033[K" : "", num_done_, num_points_,
+               to_text(record.point), headline(record));
+  }
+  std::fflush(stderr);
+}
+
+std::string Progress::time_left() const {
+  if (num_done_ == 0) return "";
+  const double per_point = (now_s() - begin_s_) / static_cast<double>(num_done_);
+  return ", about " + format_seconds(per_point * static_cast<double>(num_points_ - num_done_)) + " left";
+}
+
+}  // namespace shardmark

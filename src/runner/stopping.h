@@ -1,0 +1,44 @@
+// When a point has been measured enough. Pure: rank 0 asks it between windows and tells the others.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schema/point.h"
+
+namespace shardmark {
+
+// Warm-up goes on while windows still get faster: each window's median against the one before.
+class WarmUp {
+ public:
+  explicit WarmUp(const Sampling& sampling) : sampling_(sampling) {}
+  void add(const std::vector<double>& steps_s);  // worst of ranks, one window
+  bool done() const;
+  int64_t num_steps() const { return num_steps_; }
+
+ private:
+  static constexpr int64_t kMaxWindows = 10;
+  static constexpr double kStillFaster = 0.97;
+  Sampling sampling_;
+  std::vector<double> medians_;
+  int64_t num_steps_ = 0;
+  double elapsed_s_ = 0;
+};
+
+// Sampling stops when the 95 % interval of the median is narrow enough, or at a limit of steps or time.
+class StoppingRule {
+ public:
+  explicit StoppingRule(const Sampling& sampling) : sampling_(sampling) {}
+  void add(const std::vector<double>& steps_s);
+  bool done() const;
+  int64_t next_window(double typical_step_s) const;  // steps: about half a second of them
+
+ private:
+  static constexpr double kWindowS = 0.5;
+  static constexpr int64_t kMinWindow = 5;
+  Sampling sampling_;
+  std::vector<double> steps_s_;
+  double elapsed_s_ = 0;
+};
+
+}  // namespace shardmark

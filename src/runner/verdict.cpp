@@ -1,0 +1,45 @@
+// From exceptions to verdicts, from verdicts to one decision.
+#include "runner/verdict.h"
+
+#include <c10/util/Exception.h>
+
+#include "base/error.h"
+
+namespace shardmark {
+namespace {
+
+// The first line: torch's messages go on with a stack trace.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+Verdict attempt(const std::function<void()>& body) {
+  try {
+    body();
+    return {};
+  } catch (const OutOfMemory& error) {
+    return {Outcome::out_of_memory, error.what()};
+  } catch (const c10::OutOfMemoryError& error) {
+    return {Outcome::out_of_memory, first_line(error.what_without_backtrace())};
+  } catch (const std::bad_alloc&) {
+    return {Outcome::out_of_memory, "the system gave no memory"};
+  } catch (const SystemError&) {
+    throw;
+  } catch (const c10::Error& error) {
+    return {Outcome::failed, first_line(error.what_without_backtrace())};
+  } catch (const std::exception& error) {
+    return {Outcome::failed, first_line(error.what())};
+  }
+}
+
+Verdict agree(const HostGroup& group, const Verdict& mine) {
+  const int64_t size = group.size();
+  // Severity first, then the lowest rank: one maximum tells both.
+  const int64_t worst = group.max(static_cast<int64_t>(mine.outcome) * size + (size - 1 - group.rank()));
+  const auto outcome = static_cast<Outcome>(worst / size);
+  if (outcome == Outcome::ok) return {};
+  const auto who = static_cast<int>(size - 1 - worst % size);
+  return {outcome, "rank " + std::to_string(who) + ": " + group.broadcast(mine.reason, who)};
+}
+
+}  // namespace shardmark

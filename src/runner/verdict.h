@@ -1,0 +1,25 @@
+// What a rank thinks of a point so far, and what all ranks agree on: one decision, or they deadlock.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "comm/host_group.h"
+#include "schema/record.h"
+
+namespace shardmark {
+
+struct Verdict {
+  Outcome outcome = Outcome::ok;
+  std::string reason;
+  bool ok() const { return outcome == Outcome::ok; }
+};
+
+// Runs something that may throw on this rank alone. Out of memory is an outcome; the rest is `failed`. A failure of the
+// transport (SystemError that is no OutOfMemory) passes through: no agreement is possible any more.
+Verdict attempt(const std::function<void()>& body);
+
+// The worst verdict of all ranks, with the reason of the lowest rank that has it. Collective.
+Verdict agree(const HostGroup& group, const Verdict& mine);
+
+}  // namespace shardmark
