@@ -1,4 +1,4 @@
-# shardmark: `make run` on a fresh machine installs what is needed, builds, measures and prints tables. `make help` lists more.
+# shardmark: `make run` on a fresh machine installs what is needed, builds, measures and prints tables. See `make help`.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -20,7 +20,8 @@ SOURCES  = $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cp
 
 ##@ Two commands that are enough on a fresh machine
 run: build  ## Build, run SUITE on all GPUs (without any: on the CPU's cores), print the tables of the new study
-	@status=0; jobs/sweep.sh $(SUITE) $(if $(RANKS),-n $(RANKS)) -- $(if $(STEPS),--steps $(STEPS)) $(ARGS) || status=$$?; \
+	@status=0; \
+	jobs/sweep.sh $(SUITE) $(if $(RANKS),-n $(RANKS)) -- $(if $(STEPS),--steps $(STEPS)) $(ARGS) || status=$$?; \
 	if [[ $$status -le 1 ]]; then $(BUILD)/shardmark report $(STUDY); fi; exit $$status
 
 test: build  ## Build and run every test that needs no GPU (TESTS=regex: only those)
@@ -49,19 +50,23 @@ kernels: build  ## Run the micro-benchmarks of our own hot paths
 	@for program in $(BUILD)/kernels/*; do if [[ -x $$program && -f $$program ]]; then $$program $(ARGS); fi; done
 
 format:  ## Format the sources as .clang-format says
-	@jobs/bootstrap.sh --lint && clang-format -i $(SOURCES)
+	@jobs/bootstrap.sh --lint && clang-format-16 -i $(SOURCES)
 
 format-check:  ## Fail where `make format` would change something
-	@jobs/bootstrap.sh --lint && clang-format --dry-run -Werror $(SOURCES)
+	@jobs/bootstrap.sh --lint && clang-format-16 --dry-run -Werror $(SOURCES)
 
-lint: build  ## clang-tidy over the sources that differ from the last commit (FILES="a.cpp b.cpp", FILES=all)
-	@jobs/bootstrap.sh --lint
+# clang cannot read g++'s precompiled header: the lint reads the header itself.
+lint: configure  ## clang-tidy over the sources that differ from the last commit (FILES="a.cpp b.cpp", FILES=all)
+	@jobs/bootstrap.sh --lint && mkdir -p $(BUILD)/lint
+	@sed 's|-include [^ ]*cmake_pch.hxx|-include $(CURDIR)/src/device/torch_pch.h|' $(BUILD)/compile_commands.json \
+	  >$(BUILD)/lint/compile_commands.json
 	@case "$(FILES)" in \
 	  all) files=$$(git ls-files '*.cpp') ;; \
-	  '') files=$$(git diff --name-only --diff-filter=d HEAD -- '*.cpp'; git ls-files --others --exclude-standard '*.cpp') ;; \
+	  '') files=$$(git ls-files --modified --others --exclude-standard '*.cpp' | xargs -r ls -d 2>/dev/null) ;; \
 	  *) files="$(FILES)" ;; \
 	esac; \
-	xargs -r -n 1 -P $(JOBS) clang-tidy -p $(BUILD) --quiet --extra-arg=-Wno-unknown-warning-option <<<"$$files"
+	xargs -r -n 1 -P $(JOBS) clang-tidy-16 -p $(BUILD)/lint --quiet --extra-arg=-Wno-unknown-warning-option \
+	  <<<"$$files" 2> >(grep -v 'warnings generated' >&2)
 
 help:  ## Print this
 	@awk 'BEGIN {FS = ":.*## "} \

@@ -12,7 +12,7 @@ Installs the Debian packages that shardmark needs (as root or with sudo; without
 there) and makes .venv with the PyPI packages pinned in jobs/requirements.txt (4.6 GB; mostly LibTorch with CUDA).
 
   --analysis   only what an analysis-only build needs: no MPI, no LibTorch
-  --lint       also clang-format and clang-tidy, for `make format` and `make lint`
+  --lint       also clang-format-16 and clang-tidy-16, for `make format` and `make lint`
   --cluster    also Slurm, munge and iproute2, for the test that runs jobs/sweep.sbatch on two nodes
 
 PYTHON=/path/to/python3 chooses the Python (3.11 or newer) that makes .venv.
@@ -40,7 +40,8 @@ packages=(build-essential cmake ninja-build git libhdf5-dev libyaml-cpp-dev nloh
 commands=(make g++ cmake ninja git)    # how packages from elsewhere (modules, Spack) show themselves
 handy=(ccache mold)                    # faster builds; nothing fails without them
 if [[ $analysis == no ]]; then packages+=(libopenmpi-dev openmpi-bin); commands+=(mpicc mpirun); fi
-if [[ $lint == yes ]]; then packages+=(clang-format clang-tidy); commands+=(clang-format clang-tidy); fi
+# Version 16: in Debian 12 and Ubuntu 24.04; other versions format differently, and 14 cannot read g++ 12's library.
+if [[ $lint == yes ]]; then packages+=(clang-format-16 clang-tidy-16); commands+=(clang-format-16 clang-tidy-16); fi
 if [[ $cluster == yes ]]; then
   packages+=(slurm-wlm munge iproute2); commands+=(slurmctld slurmd munged ip)
 fi
