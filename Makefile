@@ -62,7 +62,7 @@ lint: configure  ## clang-tidy over the sources that differ from the last commit
 	  >$(BUILD)/lint/compile_commands.json
 	@case "$(FILES)" in \
 	  all) files=$$(git ls-files '*.cpp') ;; \
-	  '') files=$$(git ls-files --modified --others --exclude-standard '*.cpp' | xargs -r ls -d 2>/dev/null) ;; \
+	  '') files=$$(git ls-files --modified --others --exclude-standard '*.cpp' | xargs -r ls -d 2>/dev/null || true) ;; \
 	  *) files="$(FILES)" ;; \
 	esac; \
 	xargs -r -n 1 -P $(JOBS) clang-tidy-16 -p $(BUILD)/lint --quiet --extra-arg=-Wno-unknown-warning-option \
