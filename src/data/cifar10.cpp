@@ -2,7 +2,7 @@
 // bytes. Source: A. Krizhevsky, https://www.cs.toronto.edu/~kriz/cifar.html.
 #include <array>
 
-#include "data/hash.h"
+#include "base/hash.h"
 #include "data/mapped_file.h"
 #include "data/source.h"
 

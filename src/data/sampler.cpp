@@ -2,7 +2,7 @@
 #include "data/sampler.h"
 
 #include "base/error.h"
-#include "data/hash.h"
+#include "base/hash.h"
 #include "data/permutation.h"
 
 namespace shardmark {

@@ -2,7 +2,7 @@
 // fall.
 #include <cmath>
 
-#include "data/hash.h"
+#include "base/hash.h"
 #include "data/permutation.h"
 #include "data/token_batch.h"
 
