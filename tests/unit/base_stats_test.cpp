@@ -1,0 +1,105 @@
+// Statistics: exact values, and the promise of the intervals checked by simulation.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <random>
+
+#include "base/error.h"
+#include "base/stats.h"
+
+namespace shardmark {
+namespace {
+
+TEST(Stats, QuantilesInterpolate) {
+  const std::vector<double> values = {4, 1, 3, 2};
+  EXPECT_DOUBLE_EQ(median(values), 2.5);
+  EXPECT_DOUBLE_EQ(quantile(values, 0), 1);
+  EXPECT_DOUBLE_EQ(quantile(values, 1), 4);
+  EXPECT_DOUBLE_EQ(quantile(values, 0.1), 1.3);  // type 7: 1 + 0.1 * 3
+  EXPECT_DOUBLE_EQ(quantile({5}, 0.9), 5);
+  EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
+}
+
+TEST(Stats, MeanAndVariation) {
+  EXPECT_DOUBLE_EQ(mean({1, 2, 6}), 3);
+  EXPECT_DOUBLE_EQ(coefficient_of_variation({1, 3}), std::sqrt(2.0) / 2);
+  EXPECT_DOUBLE_EQ(coefficient_of_variation({7}), 0);
+  EXPECT_DOUBLE_EQ(coefficient_of_variation({7, 7, 7}), 0);
+}
+
+TEST(Stats, NothingHasNoStatistics) {
+  EXPECT_THROW(median({}), ContractError);
+  EXPECT_THROW(quantile({}, 0.5), ContractError);
+  EXPECT_THROW(mean({}), ContractError);
+  EXPECT_THROW(median_interval({}), ContractError);
+}
+
+// Ranks of the 95 % interval in Le Boudec's table A.1: n -> (j, k).
+TEST(Stats, MedianIntervalHasThePublishedRanks) {
+  const struct {
+    size_t n, low, high;
+  } rows[] = {{6, 1, 6},   {7, 1, 7},   {8, 1, 8},    {9, 2, 8},   {10, 2, 9},
+              {15, 4, 12}, {20, 6, 15}, {30, 10, 21}, {70, 27, 44}};
+  for (const auto& row : rows) {
+    std::vector<double> values(row.n);
+    std::iota(values.rbegin(), values.rend(), 1.0);
+    const Interval interval = median_interval(values);
+    EXPECT_EQ(interval.low, static_cast<double>(row.low)) << row.n;
+    EXPECT_EQ(interval.high, static_cast<double>(row.high)) << row.n;
+  }
+}
+
+TEST(Stats, MedianIntervalOfFewValuesIsTheirRange) {
+  const Interval interval = median_interval({3, 1, 2});
+  EXPECT_EQ(interval.low, 1);
+  EXPECT_EQ(interval.high, 3);
+}
+
+TEST(Stats, MedianIntervalSurvivesManyValues) {
+  std::vector<double> values(100000);
+  std::iota(values.begin(), values.end(), 0.0);
+  const Interval interval = median_interval(values);  // half-width 1.96 sqrt(n) / 2
+  EXPECT_NEAR(interval.low, 50000 - 310, 3);
+  EXPECT_NEAR(interval.high, 50000 + 310, 3);
+}
+
+// The interval holds the true median in at least 95 % of cases, whatever the distribution (4 standard errors
+// of room).
+TEST(Stats, MedianIntervalCoversTheMedian) {
+  std::mt19937 random(1);
+  const struct {
+    double median;
+    std::function<double()> draw;
+  } distributions[] = {
+      {0, [&] { return std::normal_distribution<>(0, 1)(random); }},
+      {1, [&] { return std::lognormal_distribution<>(0, 2)(random); }},
+      {std::log(2.0), [&] { return std::exponential_distribution<>(1)(random); }},
+  };
+  constexpr int kTrials = 4000;
+  for (const auto& distribution : distributions) {
+    for (const size_t n : {6, 11, 40, 200}) {
+      int num_covered = 0;
+      for (int trial = 0; trial < kTrials; ++trial) {
+        std::vector<double> values(n);
+        for (double& value : values) value = distribution.draw();
+        const Interval interval = median_interval(values);
+        num_covered += interval.low <= distribution.median && distribution.median <= interval.high;
+      }
+      const double coverage = static_cast<double>(num_covered) / kTrials;
+      EXPECT_GE(coverage, 0.95 - 4 * std::sqrt(0.95 * 0.05 / kTrials)) << n;
+      EXPECT_LE(coverage, n < 40 ? 1 : 0.98) << n << ": wider than it need be";
+    }
+  }
+}
+
+TEST(Stats, DriftIsARankCorrelationWithPosition) {
+  EXPECT_DOUBLE_EQ(drift({1, 2, 4, 8, 100}), 1);
+  EXPECT_DOUBLE_EQ(drift({5, 4, 3, 1}), -1);
+  EXPECT_DOUBLE_EQ(drift({1, 3, 2}), 0.5);
+  EXPECT_DOUBLE_EQ(drift({1, 2}), 0);
+}
+
+}  // namespace
+}  // namespace shardmark

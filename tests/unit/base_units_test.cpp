@@ -1,0 +1,81 @@
+// Numbers with units, both ways.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "base/units.h"
+
+namespace shardmark {
+namespace {
+
+TEST(Units, ParsesBytes) {
+  EXPECT_EQ(parse_bytes("0"), 0);
+  EXPECT_EQ(parse_bytes("8"), 8);
+  EXPECT_EQ(parse_bytes("8B"), 8);
+  EXPECT_EQ(parse_bytes("4KiB"), 4096);
+  EXPECT_EQ(parse_bytes("128M"), 128 << 20);
+  EXPECT_EQ(parse_bytes("128MiB"), 128 << 20);
+  EXPECT_EQ(parse_bytes("25MB"), 25'000'000);
+  EXPECT_EQ(parse_bytes("1.5KiB"), 1536);
+  EXPECT_EQ(parse_bytes("1e3"), 1000);
+  EXPECT_EQ(parse_bytes("2G"), int64_t{2} << 30);
+  EXPECT_EQ(parse_bytes("1TB"), 1'000'000'000'000);
+}
+
+TEST(Units, RefusesWhatIsNoSize) {
+  for (const char* text :
+       {"", "MiB", "8XB", "-8", "0.3", "8 MiB x", "nan", "inf", "1e30", "0x", "8MiBs", "mb"}) {
+    try {
+      parse_bytes(text);
+      ADD_FAILURE() << text;
+    } catch (const UsageError& error) {
+      EXPECT_EQ(std::string(error.what()),
+                "'" + std::string(text) +
+                    "' is no size in bytes; accepted: 8, 4KiB, 25MB, 128MiB, 1GiB (K, M, G: powers of 1024)");
+    }
+  }
+}
+
+TEST(Units, FormatsBytes) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(1023), "1023 B");
+  EXPECT_EQ(format_bytes(1024), "1.00 KiB");
+  EXPECT_EQ(format_bytes(21.34 * (1 << 20)), "21.3 MiB");
+  EXPECT_EQ(format_bytes(999.7 * (1 << 20)), "1000 MiB");
+  EXPECT_EQ(format_bytes(3.0 * (int64_t{1} << 40)), "3.00 TiB");
+}
+
+TEST(Units, FormatsSeconds) {
+  EXPECT_EQ(format_seconds(0), "0 s");
+  EXPECT_EQ(format_seconds(0.01234), "12.3 ms");
+  EXPECT_EQ(format_seconds(1.5e-6), "1.50 us");
+  EXPECT_EQ(format_seconds(99.96), "100 s");
+  EXPECT_EQ(format_seconds(150), "2.5 min");
+  EXPECT_EQ(format_seconds(2e-15), "0.00 ps");
+}
+
+TEST(Units, FormatsCounts) {
+  EXPECT_EQ(format_count(0), "0");
+  EXPECT_EQ(format_count(999), "999");
+  EXPECT_EQ(format_count(1000), "1,000");
+  EXPECT_EQ(format_count(124439808), "124,439,808");
+  EXPECT_EQ(format_count(-1234567), "-1,234,567");
+  EXPECT_EQ(format_count(-100), "-100");
+  EXPECT_EQ(format_count(0.5), "0.5");
+}
+
+TEST(Units, FormatsNumbers) {
+  EXPECT_EQ(format_number(0.012345, 3), "0.0123");
+  EXPECT_EQ(format_number(1234, 3), "1,234");
+  EXPECT_EQ(format_number(12.345, 3), "12.3");
+  EXPECT_EQ(format_number(-0.5, 2), "-0.50");
+  EXPECT_EQ(format_number(0, 3), "0");
+  EXPECT_EQ(format_number(1.5e-9, 2), "1.5e-09");
+  EXPECT_EQ(format_number(std::nan(""), 3), "-");
+  EXPECT_EQ(format_number(std::numeric_limits<double>::infinity(), 3), "-");
+}
+
+}  // namespace
+}  // namespace shardmark
