@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "comm/collectives.h"
 
@@ -26,12 +27,13 @@ int value_at(int rank, int64_t position) {
   return (rank + position) / spacing % 2 == 0 ? 1 : -1;
 }
 
-// One period as float: sums of at most 256 are exact; float64 gets its average from float64 arithmetic.
-at::Tensor tiled(const std::vector<double>& period, int64_t numel, at::ScalarType dtype) {
-  const at::Tensor one = at::empty({kPeriod}, at::kDouble);
-  std::copy(period.begin(), period.end(), one.data_ptr<double>());
-  const int64_t times = (numel + kPeriod - 1) / kPeriod;
-  return one.to(dtype).repeat({std::max<int64_t>(times, 1)}).narrow(0, 0, numel).contiguous();
+// numel values of value(position), which repeats after a period. In float64 until the last rounding.
+at::Tensor tiled(int64_t numel, at::ScalarType dtype, int64_t round,
+                 const std::function<double(int64_t)>& value) {
+  const int64_t length = std::clamp<int64_t>(numel, 1, kPeriod);
+  const at::Tensor period = at::empty({length}, at::kDouble);
+  for (int64_t i = 0; i < length; ++i) period.data_ptr<double>()[i] = value((i + 911 * round) % kPeriod);
+  return period.to(dtype).repeat({(numel + length - 1) / length}).narrow(0, 0, numel).contiguous();
 }
 
 double combine(double a, double b, ReduceOp op) {
@@ -48,20 +50,15 @@ double combine(double a, double b, ReduceOp op) {
 }  // namespace
 
 at::Tensor pattern(int rank, int64_t numel, at::ScalarType dtype, int64_t round) {
-  std::vector<double> period;
-  for (int64_t i = 0; i < kPeriod; ++i) period.push_back(value_at(rank, (i + 911 * round) % kPeriod));
-  return tiled(period, numel, dtype);
+  return tiled(numel, dtype, round, [rank](int64_t position) { return value_at(rank, position); });
 }
 
 at::Tensor reduced_pattern(int num_ranks, int64_t numel, at::ScalarType dtype, int64_t round, ReduceOp op) {
-  std::vector<double> period;
-  for (int64_t i = 0; i < kPeriod; ++i) {
-    const int64_t position = (i + 911 * round) % kPeriod;
+  return tiled(numel, dtype, round, [num_ranks, op](int64_t position) {
     double value = value_at(0, position);
     for (int rank = 1; rank < num_ranks; ++rank) value = combine(value, value_at(rank, position), op);
-    period.push_back(op == ReduceOp::average ? value / num_ranks : value);
-  }
-  return tiled(period, numel, dtype);
+    return op == ReduceOp::average ? value / num_ranks : value;
+  });
 }
 
 }  // namespace shardmark

@@ -1,0 +1,122 @@
+// RANKS 1 2 3 4
+// Every collective of the table over MPI: exact in every element, whatever is in flight, and counted.
+#include "../gpu/collective_checks.h"
+#include "base/error.h"
+#include "comm/pattern.h"
+#include "device/meter.h"
+
+namespace shardmark {
+namespace {
+
+class Comm : public ::testing::Test {
+ protected:
+  HostGroup world_ = HostGroup::world();
+  std::unique_ptr<Communicator> comm_ = make_communicator("mpi", world_, at::kCPU);
+};
+
+TEST_F(Comm, EveryCaseIsExact) { checks::exact(*comm_, {0, 1, 7, 1000, 300001}); }
+
+TEST_F(Comm, LargeMessagesOfManyChunks) {
+  for (const CollectiveRow& row : collective_rows()) {
+    const CollectiveCase buffers = row.prepare(*comm_, 3000017, at::kFloat, ReduceOp::sum, false);
+    fill(*comm_, buffers, 3);
+    row.run(*comm_, buffers).wait();
+    EXPECT_EQ(num_wrong(row, *comm_, buffers, 3), 0) << row.name;
+  }
+}
+
+TEST_F(Comm, WaitsInAnyOrder) { checks::out_of_order(*comm_); }
+TEST_F(Comm, WorkThatGoesOutOfScopeIsDone) { checks::dropped_work(*comm_); }
+TEST_F(Comm, Groups) { checks::grouped(*comm_); }
+TEST_F(Comm, Split) { checks::split_in_halves(*comm_); }
+TEST_F(Comm, CountsTraffic) { checks::traffic(*comm_); }
+TEST_F(Comm, VerificationDetectsAWrongElement) { checks::detects_corruption(*comm_); }
+TEST_F(Comm, VerificationDetectsAMissingOperation) { checks::detects_missing_operation(*comm_); }
+
+TEST_F(Comm, PollingAloneCompletes) {
+  const at::Tensor tensor = comm_->allocate(3000017, at::kFloat);
+  tensor.fill_(1);
+  Work work = comm_->all_reduce(tensor, ReduceOp::sum);
+  while (!work.poll()) comm_->progress();
+  EXPECT_TRUE(tensor.eq(comm_->size()).all().item<bool>());
+}
+
+TEST_F(Comm, OtherRanksKeepTheirTensorInAReduction) {
+  const at::Tensor tensor = comm_->allocate(300001, at::kFloat);
+  const int root = comm_->size() - 1;
+  tensor.fill_(comm_->rank() + 1);
+  comm_->reduce(tensor, root, ReduceOp::max).wait();
+  EXPECT_TRUE(tensor.eq(comm_->rank() == root ? comm_->size() : comm_->rank() + 1).all().item<bool>());
+}
+
+TEST_F(Comm, EveryRankMayBeTheRoot) {
+  for (int root = 0; root < comm_->size(); ++root) {
+    for (const int64_t numel : {3, 300001}) {
+      const at::Tensor part = comm_->allocate(numel, at::kFloat);
+      const at::Tensor whole =
+          comm_->rank() == root ? comm_->allocate(numel * comm_->size(), at::kFloat) : at::Tensor();
+      part.fill_(comm_->rank());
+      comm_->gather(whole, part, root).wait();
+      if (whole.defined()) whole.add_(10);
+      comm_->scatter(part, whole, root).wait();
+      EXPECT_TRUE(part.eq(comm_->rank() + 10).all().item<bool>());
+      comm_->broadcast(part, root).wait();
+      EXPECT_TRUE(part.eq(root + 10).all().item<bool>());
+    }
+  }
+}
+
+// The same sum wherever a tensor is cut, and on every rank: what strategies are compared bit by bit with.
+TEST_F(Comm, SumsDoNotDependOnTheCut) {
+  at::manual_seed(7 + comm_->rank());
+  const at::Tensor values = at::randn({301 * 1024});
+  const at::Tensor whole = values.clone();
+  comm_->all_reduce(whole, ReduceOp::average).wait();
+  for (int64_t begin = 0; begin < values.numel(); begin += 7 * 1024) {
+    const at::Tensor part = values.narrow(0, begin, 7 * 1024);
+    comm_->all_reduce(part, ReduceOp::average).wait();
+    ASSERT_TRUE(part.equal(whole.narrow(0, begin, 7 * 1024)));
+  }
+  const at::Tensor of_root = whole.clone();
+  comm_->broadcast(of_root, 0).wait();
+  EXPECT_TRUE(of_root.equal(whole));
+}
+
+TEST_F(Comm, AllocatedMemoryIsZeroedAndCounted) {
+  const int64_t before = meter::read().of(MemoryUse::gradients);
+  {
+    const meter::Scope scope(MemoryUse::gradients);
+    const at::Tensor tensor = comm_->allocate(1 << 20, at::kFloat);
+    EXPECT_EQ(meter::read().of(MemoryUse::gradients) - before, 4 << 20);
+    EXPECT_EQ(tensor.count_nonzero().item<int64_t>(), 0);
+  }
+  EXPECT_EQ(meter::read().of(MemoryUse::gradients), before);
+}
+
+TEST_F(Comm, RefusesWhatItCannotDo) {
+  EXPECT_THROW(make_communicator("carrier_pigeon", world_, at::kCPU), UsageError);
+  EXPECT_THROW(make_communicator("nccl", world_, at::kCPU), UsageError);
+  const CollectiveRow& row = collective_row("all_reduce");
+  EXPECT_THROW(row.prepare(*comm_, 8, at::kInt, ReduceOp::average, true), UsageError);
+  EXPECT_THROW(collective_row("all_hands"), UsageError);
+  const at::Tensor strided = at::zeros({8, 8}).t();
+  EXPECT_THROW(comm_->all_reduce(strided, ReduceOp::sum), ContractError);
+}
+
+// Every partial sum over any number of ranks is exact in bfloat16, which holds integers up to 256.
+TEST(Pattern, SumsOfAHundredThousandRanksAreExact) {
+  for (const int num_ranks : {2, 31, 33, 1000, 1 << 17}) {
+    EXPECT_LE(reduced_pattern(num_ranks, 499, at::kDouble, 1, ReduceOp::sum).abs().max().item<double>(), 256);
+    EXPECT_GT(pattern(num_ranks - 1, 1 << 20, at::kDouble, 1).abs().max().item<double>(), 0);
+  }
+}
+
+TEST(Table, HasTheRowsOfTheLaws) {
+  ASSERT_EQ(collective_rows().size(), laws::collective_laws().size());
+  for (size_t i = 0; i < collective_rows().size(); ++i) {
+    EXPECT_EQ(collective_rows()[i].name, laws::collective_laws()[i].name);
+  }
+}
+
+}  // namespace
+}  // namespace shardmark

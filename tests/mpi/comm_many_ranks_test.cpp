@@ -1,0 +1,29 @@
+// RANKS 10
+// More ranks than exchange short messages directly: trees for short messages, direct exchange for long ones.
+#include "../gpu/collective_checks.h"
+
+namespace shardmark {
+namespace {
+
+TEST(ManyRanks, EveryCaseIsExact) {
+  const HostGroup world = HostGroup::world();
+  const std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
+  checks::exact(*comm, {1, 700, 40001});
+}
+
+TEST(ManyRanks, TreesHaveAnyRoot) {
+  const HostGroup world = HostGroup::world();
+  const std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
+  for (int root = 0; root < comm->size(); ++root) {
+    const at::Tensor tensor = comm->allocate(5, at::kFloat);
+    tensor.fill_(comm->rank() + 1);
+    comm->reduce(tensor, root, ReduceOp::sum).wait();
+    const int sum = comm->size() * (comm->size() + 1) / 2;
+    EXPECT_TRUE(tensor.eq(comm->rank() == root ? sum : comm->rank() + 1).all().item<bool>());
+    comm->broadcast(tensor, root).wait();
+    EXPECT_TRUE(tensor.eq(sum).all().item<bool>());
+  }
+}
+
+}  // namespace
+}  // namespace shardmark
