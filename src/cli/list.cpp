@@ -19,22 +19,30 @@ struct Entry {
   std::vector<std::string> options = {};  // a line each
 };
 
-std::string option_line(const OptionSpec& spec) {
-  std::string line = spec.key + ": ";
-  line += spec.default_value.is_null()     ? "required"
-          : spec.default_value.is_string() ? spec.default_value.get<std::string>()
-                                           : spec.default_value.dump();
-  line += "  " + spec.description;
-  return spec.accepted.empty() ? line : line + fmt::format(" ({})", fmt::join(spec.accepted, ", "));
+std::string default_text(const OptionSpec& spec) {
+  if (spec.default_value.is_null()) return "required";
+  return spec.default_value.is_string() ? spec.default_value.get<std::string>() : spec.default_value.dump();
+}
+
+// "layers = 12  transformer blocks", one line per option, aligned.
+std::vector<std::string> option_lines(const OptionTable& table) {
+  size_t key_width = 0, default_width = 0;
+  for (const auto& spec : table) {
+    key_width = std::max(key_width, spec.key.size());
+    default_width = std::max(default_width, default_text(spec).size());
+  }
+  std::vector<std::string> lines;
+  for (const auto& spec : table)
+    lines.push_back(fmt::format(
+        "{:<{}} = {:<{}}  {}{}", spec.key, key_width, default_text(spec), default_width, spec.description,
+        spec.accepted.empty() ? "" : fmt::format(" ({})", fmt::join(spec.accepted, ", "))));
+  return lines;
 }
 
 template <class Laws>
 std::vector<Entry> entries_of(const Laws& laws) {
   std::vector<Entry> entries;
-  for (const auto& [name, law] : laws) {
-    entries.push_back({name, law.description});
-    for (const auto& spec : law.options) entries.back().options.push_back(option_line(spec));
-  }
+  for (const auto& [name, law] : laws) entries.push_back({name, law.description, option_lines(law.options)});
   return entries;
 }
 

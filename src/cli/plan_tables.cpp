@@ -1,11 +1,12 @@
 // A row per training point, and per collective and rank count (its sizes are one range).
 #include "cli/plan_tables.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
 #include "analysis/cells.h"
-#include "analysis/labels.h"
 #include "base/units.h"
 #include "laws/vocabulary.h"
 
@@ -30,35 +31,35 @@ std::vector<Cell> sampling_cells(const Sampling& s) {
   return {cells::count(s.min_steps), cells::count(s.max_steps), cells::number(s.time_limit_s)};
 }
 
-// Names of the choices, short where all points agree.
-struct ChoiceLabels {
-  Labels models, data, optimizers, strategies;
+// Names of the choices; options at their defaults are left out.
+std::string model_name(const Point& p) {
+  return to_text(p.training.model, &laws::model_law(p.training.model.name).options);
+}
+std::string strategy_name(const Point& p) {
+  return to_text(p.training.strategy, &laws::strategy_law(p.training.strategy.name).options);
+}
+std::string data_name(const Point& p) {
+  return to_text(p.training.data, &laws::data_laws().at(p.training.data.name).options);
+}
+std::string optimizer_name(const Point& p) {
+  return to_text(p.training.optimizer, &laws::optimizer_laws().at(p.training.optimizer.name).options);
+}
 
-  explicit ChoiceLabels(const std::vector<Point>& plan) {
-    for (const auto& point : plan) {
-      if (point.workload != "training") continue;
-      const TrainingPoint& t = point.training;
-      models.add(t.model, laws::model_law(t.model.name).options);
-      data.add(t.data, laws::data_laws().at(t.data.name).options);
-      optimizers.add(t.optimizer, laws::optimizer_laws().at(t.optimizer.name).options);
-      strategies.add(t.strategy, laws::strategy_law(t.strategy.name).options);
-    }
-  }
-};
+constexpr size_t kNumGroupColumns = 9;  // of a training row, before the strategy
 
 std::vector<Column> training_columns() {
-  return concat<Column>({{{"transport", "", false, true},
+  return concat<Column>({{{"model", "", false, true},
+                          {"transport", "", false, true},
                           {"data", "", false, true},
                           {"optimizer", "", false, true},
                           {"precision", "", false, true},
                           {"accumulation", "", true, true}},
                          sampling_columns(),
-                         {{"model", "", false, true},
-                          {"scaling", "", false, true},
+                         {{"scaling", "", false, true},
                           {"strategy", "", false},
                           {"batch", "per rank"},
                           {"ranks", ""},
-                          {"parameters", "million"},
+                          {"parameters", "million", true, true},
                           {"parameters", "MiB", true, false, "memory per rank"},
                           {"gradients", "MiB", true, false, "memory per rank"},
                           {"optimizer", "MiB", true, false, "memory per rank"},
@@ -70,38 +71,48 @@ std::vector<Column> training_columns() {
                           {"operations", "", true, false, "per rank and step"}}});
 }
 
-std::vector<Cell> training_row(const Point& point, const ChoiceLabels& labels) {
+std::vector<Cell> training_row(const Point& point) {
   const TrainingPoint& t = point.training;
   const Expectation e = expect(point);
-  return concat<Cell>({{transport_cell(point), cells::words(labels.data.label(t.data)),
-                        cells::words(labels.optimizers.label(t.optimizer)), cells::words(t.precision),
-                        cells::count(t.accumulation)},
-                       sampling_cells(point.sampling),
-                       {cells::words(labels.models.label(t.model)), cells::words(t.scaling),
-                        cells::words(labels.strategies.label(t.strategy)), cells::count(t.batch_size),
-                        cells::count(point.ranks), cells::number(static_cast<double>(e.num_parameters) / 1e6),
-                        cells::mebibytes(e.cost.parameter_bytes), cells::mebibytes(e.cost.gradient_bytes),
-                        cells::mebibytes(e.cost.optimizer_bytes), cells::mebibytes(e.cost.transient_bytes),
-                        cells::mebibytes(e.activation_bytes), cells::mebibytes(memory_bytes(e)),
-                        cells::number(e.flops_per_step / 1e9), cells::mebibytes(e.cost.traffic_bytes),
-                        cells::count(e.cost.num_operations)}});
+  return concat<Cell>(
+      {{cells::words(model_name(point)), transport_cell(point), cells::words(data_name(point)),
+        cells::words(optimizer_name(point)), cells::words(t.precision), cells::count(t.accumulation)},
+       sampling_cells(point.sampling),
+       {cells::words(t.scaling), cells::words(strategy_name(point)), cells::count(t.batch_size),
+        cells::count(point.ranks), cells::number(static_cast<double>(e.num_parameters) / 1e6),
+        cells::mebibytes(e.cost.parameter_bytes), cells::mebibytes(e.cost.gradient_bytes),
+        cells::mebibytes(e.cost.optimizer_bytes), cells::mebibytes(e.cost.transient_bytes),
+        cells::mebibytes(e.activation_bytes), cells::mebibytes(memory_bytes(e)),
+        cells::number(e.flops_per_step / 1e9), cells::mebibytes(e.cost.traffic_bytes),
+        cells::count(e.cost.num_operations)}});
 }
 
-Table training_table(const std::vector<const Point*>& points, const ChoiceLabels& labels) {
-  Table table{"training", "Training points", {}, training_columns(), {}};
-  for (const Point* point : points) table.rows.push_back(training_row(*point, labels));
-  std::string legend;
-  for (const Labels* kind : {&labels.models, &labels.data, &labels.optimizers, &labels.strategies})
-    if (const auto text = kind->legend(); !text.empty()) legend += (legend.empty() ? "" : "; ") + text;
-  if (!legend.empty())
-    table.notes.push_back("Options that the names leave out, because all points share them: " + legend + ".");
-  table.notes.push_back(
-      "Memory is that of the rank that has most, by the laws that tests hold the strategies to; activations "
-      "are an estimate "
-      "of what forward keeps for backward. Traffic is what a ring sends: payload x ring factor, mean over "
-      "ranks.");
-  table.num_group_columns = 10;  // a blank line between models and kinds of scaling
-  return table;
+// One table for each model, data source and kind of scaling: what its points share then stands above it.
+std::vector<Table> training_tables(const std::vector<const Point*>& points) {
+  std::vector<std::pair<std::string, std::vector<const Point*>>> families;  // in the order of the plan
+  for (const Point* point : points) {
+    const TrainingPoint& t = point->training;
+    const std::string title = t.model.name + " on " + t.data.name + ", " + t.scaling + " scaling";
+    auto family =
+        std::find_if(families.begin(), families.end(), [&](const auto& f) { return f.first == title; });
+    if (family == families.end()) family = families.insert(families.end(), {title, {}});
+    family->second.push_back(point);
+  }
+  std::vector<Table> tables;
+  for (const auto& [title, members] : families) {
+    Table table{"training", "Training " + title, {}, training_columns(), {}};
+    for (const Point* point : members) table.rows.push_back(training_row(*point));
+    table.num_group_columns = kNumGroupColumns;
+    tables.push_back(std::move(table));
+  }
+  if (!tables.empty())
+    tables.back().notes = {
+        "Memory is that of the rank that has most, by the laws that tests hold the strategies to; "
+        "activations are an "
+        "estimate of what forward keeps for backward. Traffic is what a ring sends: payload x ring factor, "
+        "mean over ranks.",
+        "Options at their defaults (see shardmark list) are left out of the names."};
+  return tables;
 }
 
 Table collectives_table(const std::vector<const Point*>& points) {
@@ -150,10 +161,35 @@ Table collectives_table(const std::vector<const Point*>& points) {
   return table;
 }
 
+// Without the size of a collective: its sizes are one row where they share the reason.
+std::string impossible_name(const Point& point) {
+  const std::string ranks = fmt::format("{} rank{}", point.ranks, point.ranks == 1 ? "" : "s");
+  const CollectivePoint& c = point.collective;
+  if (point.workload == "collective")
+    return fmt::format("{} {}{}, {}", c.operation, c.dtype, c.reduction == "none" ? "" : " " + c.reduction,
+                       ranks);
+  const int64_t batch =
+      point.training.batch_size;  // 0: the ranks do not divide the global batch, as the reason says
+  return fmt::format("{} {}{}, {}", model_name(point), strategy_name(point),
+                     batch > 0 ? fmt::format(" batch {}", batch) : "", ranks);
+}
+
 Table impossible_table(const std::vector<const Point*>& points) {
-  Table table{"impossible", "Points that cannot run", {}, {{"point", "", false}, {"why", "", false}}, {}};
-  for (const Point* point : points)
-    table.rows.push_back({cells::words(to_text(*point)), cells::words(point->impossible)});
+  Table table{"impossible",
+              "Points that cannot run",
+              {},
+              {{"what", "", false}, {"why", "", false}, {"points", ""}},
+              {}};
+  std::vector<std::pair<std::pair<std::string, std::string>, int64_t>>
+      rows;  // (what, why), in the order of the plan
+  for (const Point* point : points) {
+    const std::pair key(impossible_name(*point), point->impossible);
+    auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.first == key; });
+    if (row == rows.end()) row = rows.insert(row, {key, 0});
+    ++row->second;
+  }
+  for (const auto& [key, count] : rows)
+    table.rows.push_back({cells::words(key.first), cells::words(key.second), cells::count(count)});
   return table;
 }
 
@@ -167,8 +203,7 @@ std::vector<Table> plan_tables(const std::vector<Point>& plan) {
        : point.workload == "training" ? training
                                       : collectives)
           .push_back(&point);
-  std::vector<Table> tables;
-  if (!training.empty()) tables.push_back(training_table(training, ChoiceLabels(plan)));
+  std::vector<Table> tables = training_tables(training);
   if (!collectives.empty()) tables.push_back(collectives_table(collectives));
   if (!impossible.empty()) tables.push_back(impossible_table(impossible));
   return tables;

@@ -8,7 +8,7 @@
 
 namespace shardmark {
 
-// Tables "training", "collectives" and "impossible", those with rows alone; repetitions are one row.
+// Tables "training" (several), "collectives" and "impossible", those with rows alone; repetitions are one row.
 std::vector<Table> plan_tables(const std::vector<Point>& plan);
 
 struct PlanTotals {

@@ -77,11 +77,11 @@ const std::map<std::string, OptimizerLaw>& optimizer_laws() {
 const std::vector<CollectiveLaw>& collective_laws() {
   //                        reduces rooted   cut  in place
   static const std::vector<CollectiveLaw> laws = {
-      {"all_reduce", true, false, false, true, "every rank gets the sum of all"},
-      {"reduce_scatter", true, false, true, true, "every rank gets its part of the sum"},
+      {"all_reduce", true, false, false, true, "every rank gets the reduction over all ranks"},
+      {"reduce_scatter", true, false, true, true, "every rank gets its part of the reduction"},
       {"all_gather", false, false, true, true, "every rank gets the parts of all"},
       {"broadcast", false, true, false, true, "every rank gets what the root has"},
-      {"reduce", true, true, false, true, "the root gets the sum of all"},
+      {"reduce", true, true, false, true, "the root gets the reduction over all ranks"},
       {"all_to_all", false, false, true, false, "every rank gets a part from every rank"},
       {"gather", false, true, true, true, "the root gets the parts of all"},
       {"scatter", false, true, true, true, "every rank gets its part from the root"},
