@@ -29,7 +29,7 @@ test: build  ## Build and run every test that needs no GPU (TESTS=regex: only th
 
 ##@ Building
 build: configure  ## Build the program (build/shardmark) and the tests; quiet when nothing is to do
-	@if ! ninja -C $(BUILD) -n | grep -q 'no work to do'; then ninja -C $(BUILD); fi
+	@ninja -C $(BUILD) | sed -u '/Entering directory/d; /Re-checking globbed/d; /no work to do/d'
 
 bootstrap:  ## Install what is missing: Debian packages and .venv (see jobs/bootstrap.sh --help)
 	@jobs/bootstrap.sh $(if $(ANALYSIS),--analysis)
@@ -46,8 +46,8 @@ clean:  ## Remove build/ (studies in results/ and .venv stay)
 	@rm -rf $(BUILD)
 
 ##@ Looking after the code
-kernels: build  ## Run the micro-benchmarks of our own hot paths
-	@for program in $(BUILD)/kernels/*; do if [[ -x $$program && -f $$program ]]; then $$program $(ARGS); fi; done
+kernels: configure  ## Run the micro-benchmarks of our own hot paths (ARGS: Google Benchmark's flags)
+	@ninja -C $(BUILD) --quiet shardmark_kernels && $(BUILD)/shardmark_kernels $(ARGS)
 
 format:  ## Format the sources as .clang-format says
 	@jobs/bootstrap.sh --lint && clang-format-16 -i $(SOURCES)
