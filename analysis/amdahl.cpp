@@ -31,8 +31,8 @@ double squares(const std::vector<SpeedUp>& measured, double s) {
   return sum;
 }
 
-// Every point's own fraction explains it exactly and S falls as s grows, so the best s lies between the smallest and the
-// largest of them: a scan finds the valley, thirds its floor.
+// Every point's own fraction explains it exactly and S falls as s grows, so the best s lies between the
+// smallest and the largest of them: a scan finds the valley, thirds its floor.
 double best_fraction(const std::vector<SpeedUp>& measured) {
   double low = 1, high = 0;
   for (const auto& [ranks, value] : measured) {
@@ -48,7 +48,8 @@ double best_fraction(const std::vector<SpeedUp>& measured) {
   double left = std::max(low, low + (best - 1) * cell), right = std::min(high, low + (best + 1) * cell);
   for (int i = 0; i < 100 && right - left > 1e-12; ++i) {
     const double a = left + (right - left) / 3, b = right - (right - left) / 3;
-    (squares(measured, a) < squares(measured, b) ? right : left) = squares(measured, a) < squares(measured, b) ? b : a;
+    (squares(measured, a) < squares(measured, b) ? right : left) =
+        squares(measured, a) < squares(measured, b) ? b : a;
   }
   return (left + right) / 2;
 }
@@ -86,10 +87,13 @@ std::optional<SerialFraction> serial_fraction(const std::vector<StepTime>& times
     return SerialFraction{karp_flatt(most.value, most.ranks), false};
   }
   SerialFraction fit{best_fraction(measured), true};
-  // All speed-ups share T(1), so its error does not show in the residuals: the fits at both ends of its interval do.
+  // All speed-ups share T(1), so its error does not show in the residuals: the fits at both ends of its
+  // interval do.
   double shared = 0;
   if (std::isfinite(base.low_s) && std::isfinite(base.high_s))
-    shared = std::abs(best_fraction(speedups(times, base.high_s)) - best_fraction(speedups(times, base.low_s))) / 2;
+    shared =
+        std::abs(best_fraction(speedups(times, base.high_s)) - best_fraction(speedups(times, base.low_s))) /
+        2;
   const double half = half_width(measured, fit.value) + shared;
   fit.low = std::max(0.0, fit.value - half);
   fit.high = std::min(1.0, fit.value + half);

@@ -20,14 +20,15 @@ struct StepTime {
 
 struct SerialFraction {
   double value;
-  bool fitted;                    // false: an estimate, the Karp-Flatt value of the most ranks; it has no interval
-  double low = Measures::kNone;   // 95 % interval
+  bool fitted;  // false: an estimate, the Karp-Flatt value of the most ranks; it has no interval
+  double low = Measures::kNone;  // 95 % interval
   double high = Measures::kNone;
 };
 
 inline constexpr size_t kLeastFittedRankCounts = 4;  // the one rank included
 
-// times: one per rank count, ordered, one rank first. Nothing when they do not start with one rank or hold nothing else.
+// times: one per rank count, ordered, one rank first. Nothing when they do not start with one rank or hold
+// nothing else.
 std::optional<SerialFraction> serial_fraction(const std::vector<StepTime>& times);
 
 }  // namespace shardmark

@@ -1,8 +1,10 @@
-// Digits are chosen here, once: 4 significant ones for what varies over decades, fixed decimals for percentages.
+// Digits are chosen here, once: 4 significant ones for what varies over decades, fixed decimals for
+// percentages.
 #include "analysis/cells.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/units.h"
@@ -12,7 +14,13 @@ namespace {
 const Cell kMissing{"-", nullptr};
 }
 
-Cell words(const std::string& text) { return text.empty() ? kMissing : Cell{text, text}; }
+Cell words(const std::string& text) {
+  if (text.empty()) return kMissing;
+  std::string line = text;
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  return {line, text};
+}
 
 Cell count(int64_t value) { return {format_count(static_cast<double>(value)), value}; }
 

@@ -10,8 +10,8 @@ namespace shardmark::cells {
 inline constexpr double kMebi = 0x1p20;
 
 Cell words(const std::string& text);
-Cell count(int64_t value);                        // "1,234"
-Cell number(double value, int digits = 4);        // significant digits
+Cell count(int64_t value);                  // "1,234"
+Cell number(double value, int digits = 4);  // significant digits
 Cell milliseconds(double seconds);
 Cell mebibytes(double bytes);
 Cell percent(double ratio, int decimals = 1);     // 0.971 -> 97.1

@@ -23,7 +23,8 @@ struct Pair {
 size_t order_of(const std::string& operation) {
   const auto& all = laws::collective_laws();
   return static_cast<size_t>(
-      std::find_if(all.begin(), all.end(), [&](const auto& law) { return law.name == operation; }) - all.begin());
+      std::find_if(all.begin(), all.end(), [&](const auto& law) { return law.name == operation; }) -
+      all.begin());
 }
 
 bool is_rooted(const std::string& operation) {
@@ -45,22 +46,22 @@ std::vector<Cell> place_cells(const MergedPoint* merged) {
 }
 
 std::vector<Cell> row(const Pair& pair) {
-  const CollectivePoint& c = pair.any->point->collective;
+  const CollectivePoint& c = pair.any->point.collective;
   std::string marks;
   for (const MergedPoint* merged : pair.by_place)
     if (merged != nullptr && merged->measures.oversubscribed) marks = "oversubscribed";
-  return concat<Cell>({{cells::words(pair.any->machine), cells::words(pair.any->transport), cells::count(c.bytes),
-                        cells::count(num_elements(c)), cells::words(c.dtype), cells::words(c.reduction),
-                        cells::count(is_rooted(c.operation) ? 0 : -1)},
+  return concat<Cell>({{cells::words(pair.any->machine), cells::words(pair.any->transport),
+                        cells::count(c.bytes), cells::count(num_elements(c)), cells::words(c.dtype),
+                        cells::words(c.reduction), cells::count(is_rooted(c.operation) ? 0 : -1)},
                        place_cells(pair.by_place[0]),
                        place_cells(pair.by_place[1]),
                        {cells::words(marks)}});
 }
 
 std::vector<Column> columns() {
-  std::vector<Column> columns = {{"machine", "", false, true}, {"transport", "", false, true}, {"size", "B"},
-                                 {"count", "elements"},        {"type", "", false},            {"redop", "", false},
-                                 {"root", ""}};
+  std::vector<Column> columns = {
+      {"machine", "", false, true}, {"transport", "", false, true}, {"size", "B"}, {"count", "elements"},
+      {"type", "", false},          {"redop", "", false},           {"root", ""}};
   for (const char* place : {"out-of-place", "in-place"}) {
     columns.push_back({"time", "us", true, true, place});
     columns.push_back({"algbw", "GB/s", true, true, place});
@@ -74,9 +75,11 @@ std::vector<Column> columns() {
 Table empty_table(const std::string& operation, int64_t ranks) {
   return {fmt::format("collective_{}_{}", operation, ranks),
           fmt::format("Collective {} on {} rank{}", operation, ranks, ranks == 1 ? "" : "s"),
-          {"algbw = size / time; busbw = algbw x the operation's factor (all_reduce 2(n-1)/n; all_gather, reduce_scatter, "
+          {"algbw = size / time; busbw = algbw x the operation's factor (all_reduce 2(n-1)/n; all_gather, "
+           "reduce_scatter, "
            "all_to_all (n-1)/n; others 1), as nccl-tests defines them. GB = 10^9 bytes.",
-           "size: the larger of a rank's send and receive side. time: median of the slowest rank's time. #wrong: elements that "
+           "size: the larger of a rank's send and receive side. time: median of the slowest rank's time. "
+           "#wrong: elements that "
            "differed from the expected value. root -1: the operation has none."},
           columns(),
           {},
@@ -86,12 +89,13 @@ Table empty_table(const std::string& operation, int64_t ranks) {
 }  // namespace
 
 std::vector<Table> collective_tables(const MergedPoints& points) {
-  using TableKey = std::tuple<size_t, std::string, int64_t>;                                         // operation, ranks
-  using RowKey = std::tuple<std::string, std::string, std::string, std::string, int64_t, int64_t>;  // size last but seed
+  using TableKey = std::tuple<size_t, std::string, int64_t>;  // operation, ranks
+  using RowKey =
+      std::tuple<std::string, std::string, std::string, std::string, int64_t, int64_t>;  // size last but seed
   std::map<TableKey, std::map<RowKey, Pair>> found;
   for (const MergedPoint& merged : points) {
     if (is_training(merged)) continue;
-    const Point& p = *merged.point;
+    const Point& p = merged.point;
     const CollectivePoint& c = p.collective;
     Pair& pair = found[{order_of(c.operation), c.operation, p.ranks}]
                       [{merged.machine, merged.transport, c.dtype, c.reduction, c.bytes, p.seed}];

@@ -35,15 +35,18 @@ std::vector<Column> columns() {
 }  // namespace
 
 Table memory_table(const MergedPoints& points) {
-  Table table{"memory", "Memory: measured against the law", {}, columns(), {}, TrainingColumns::kNumGroupColumns};
+  Table table{"memory", "Memory: measured against the law", {}, columns(),
+              {},       TrainingColumns::kNumGroupColumns};
   const TrainingColumns labels(points);
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || std::isnan(merged.measures.parameter_bytes)) continue;
     table.rows.push_back(concat<Cell>({labels.cells(merged), compared(merged.measures)}));
   }
   table.notes = {
-      "is: measured on the rank that has most, MiB = 2^20 bytes. law: what the strategy's formula says, padding included.",
-      "parameters, gradients, optimizer state: what a rank holds all the time. transient: the strategy's slots for gathered "
+      "is: measured on the rank that has most, MiB = 2^20 bytes. law: what the strategy's formula says, "
+      "padding included.",
+      "parameters, gradients, optimizer state: what a rank holds all the time. transient: the strategy's "
+      "slots for gathered "
       "parameters and for gradients on their way.",
   };
   return table;

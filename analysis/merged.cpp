@@ -17,8 +17,8 @@ namespace {
 
 using Records = std::vector<const Record*>;
 
-// What stays of a point when repeat, transport, sampling (how long it was measured) and, for training, strategy, ranks, batch size
-// and the suite's way of writing the batch are taken away.
+// What stays of a point when repeat, transport, sampling (how long it was measured) and, for training,
+// strategy, ranks, batch size and the suite's way of writing the batch are taken away.
 std::string family_of(const Point& point) {
   Point rest = point;
   rest.repeat = 0;
@@ -41,7 +41,8 @@ double merged_value(std::vector<double> values, bool rate) {
   return 1 / median(std::move(values));
 }
 
-// The medians of all floating-point measures, found through the field table so that a new field is merged as well.
+// The medians of all floating-point measures, found through the field table so that a new field is merged as
+// well.
 Measures medians(const Records& records) {
   std::vector<std::vector<double>> values;
   Record merged = {};
@@ -57,7 +58,8 @@ Measures medians(const Records& records) {
   }
   size_t field = 0;
   visit_fields(merged, [&]<class T>(auto, std::string_view unit, auto, T& member) {
-    if constexpr (std::is_same_v<T, double>) member = merged_value(std::move(values[field++]), unit.ends_with("/s"));
+    if constexpr (std::is_same_v<T, double>)
+      member = merged_value(std::move(values[field++]), unit.ends_with("/s"));
   });
   return merged.measures;
 }
@@ -91,12 +93,13 @@ Measures merged_measures(const Records& records) {
 }
 
 auto order_of(const MergedPoint& merged) {
-  const Point& p = *merged.point;
+  const Point& p = merged.point;
   const TrainingPoint& t = p.training;
   const CollectivePoint& c = p.collective;
-  return std::make_tuple(p.workload, merged.machine, merged.transport, c.operation, to_text(t.model), to_text(t.data),
-                         to_text(t.optimizer), t.precision, t.accumulation, p.seed, t.batch_size, p.ranks, c.dtype,
-                         c.reduction, c.bytes, c.in_place, t.strategy.name != "single", merged.strategy);
+  return std::make_tuple(p.workload, merged.machine, merged.transport, c.operation, to_text(t.model),
+                         to_text(t.data), to_text(t.optimizer), t.precision, t.accumulation, p.seed,
+                         t.batch_size, p.ranks, c.dtype, c.reduction, c.bytes, c.in_place,
+                         t.strategy.name != "single", merged.strategy);
 }
 
 void sort(std::vector<MergedPoint>& points) {
@@ -128,7 +131,7 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
       const Point& p = record.point;
       const std::string transport = p.transport.empty() ? study.environment.transport : p.transport;
       const std::string strategy = p.workload == "training" ? to_text(p.training.strategy) : "";
-      MergedPoint merged{&p, machine, transport, strategy, "", 0, {}};
+      MergedPoint merged{p, machine, transport, strategy, "", 0, {}};
       merged.family = fmt::format("{}\n{}\n{}", family_of(p), machine, transport);
       const auto key = fmt::format("{}\n{}\n{} {}", merged.family, strategy, p.ranks, p.training.batch_size);
       const auto [found, is_new] = known.try_emplace(key, points.size());

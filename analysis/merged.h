@@ -8,27 +8,27 @@
 
 namespace shardmark {
 
-// One configuration that was measured `repeats` times with outcome ok. Points into the studies that it was made from.
+// One configuration that was measured `repeats` times with outcome ok.
 struct MergedPoint {
-  const Point* point;      // of the first repeat
-  std::string machine;     // devices and threads per rank: points of different machines are never merged
+  Point point;          // of the first repeat
+  std::string machine;  // devices and threads per rank: points of different machines are never merged
   std::string transport;
-  std::string strategy;    // with every option; "" for a collective
-  std::string family;      // equal for points that differ in nothing but strategy, ranks and batch size
+  std::string strategy;  // with every option; "" for a collective
+  std::string family;    // equal for points that differ in nothing but strategy, ranks and batch size
   int64_t repeats = 0;
-  // Medians over the repeats (of rates: the reciprocal of the median of reciprocals, for costs are what may be averaged).
-  // step_low_s and step_high_s: of one repeat, its own interval; of 2 to 5, the hull of their intervals; from 6, the
-  // interval of the repeats' medians.
+  // Medians over the repeats (of rates: the reciprocal of the median of reciprocals, for costs are what may
+  // be averaged). step_low_s and step_high_s: of one repeat, its own interval; of 2 to 5, the hull of their
+  // intervals; from 6, the interval of the repeats' medians.
   Measures measures;
 };
 
-// Ordered by machine, transport, model, data, optimizer, precision, batch size, ranks, strategy; collectives by operation,
-// ranks, type, reduction, bytes.
+// Ordered by machine, transport, model, data, optimizer, precision, batch size, ranks, strategy; collectives
+// by operation, ranks, type, reduction, bytes.
 std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies);
 
 std::string machine_text(const Environment& environment);  // "NVIDIA H200, 4 threads per rank"
 
-inline bool is_training(const MergedPoint& merged) { return merged.point->workload == "training"; }
-inline bool is_replicas(const MergedPoint& merged) { return merged.point->training.strategy.name == "single"; }
+inline bool is_training(const MergedPoint& merged) { return merged.point.workload == "training"; }
+inline bool is_replicas(const MergedPoint& merged) { return merged.point.training.strategy.name == "single"; }
 
 }  // namespace shardmark

@@ -34,14 +34,16 @@ std::vector<Column> columns() {
 }  // namespace
 
 Table phases_table(const MergedPoints& points) {
-  Table table{"phases", "Phases: where the time of a step goes", {}, columns(), {}, TrainingColumns::kNumGroupColumns};
+  Table table{"phases", "Phases: where the time of a step goes", {}, columns(),
+              {},       TrainingColumns::kNumGroupColumns};
   const TrainingColumns labels(points);
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || std::isnan(merged.measures.forward_s)) continue;
     table.rows.push_back(concat<Cell>({labels.cells(merged), phases(merged.measures)}));
   }
   table.notes = {
-      "data: waiting for the batch. forward, backward: without communication. exposed: waiting for communication.",
+      "data: waiting for the batch. forward, backward: without communication. exposed: waiting for "
+      "communication.",
       "Each phase is the median over the steps, on the rank that was slowest in that step.",
       "sum: the five phases together; medians of parts need not add up to the median of the whole exactly.",
   };

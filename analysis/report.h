@@ -8,7 +8,8 @@
 
 namespace shardmark {
 
-// Tables without rows are left out; the first one describes the studies. The studies are merged: see merged.h.
+// Tables without rows are left out; the first one describes the studies. The studies are merged: see
+// merged.h.
 std::vector<Table> make_report(const std::vector<StudyData>& studies);
 
 }  // namespace shardmark

@@ -13,7 +13,7 @@ std::vector<ScalingSeries> scaling_series(const std::vector<MergedPoint>& points
   std::vector<ScalingSeries> all;  // in the order of their first points
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || is_replicas(merged)) continue;
-    const Point& p = *merged.point;
+    const Point& p = merged.point;
     const int64_t fixed = scaling == Scaling::weak ? p.training.batch_size : p.global_batch();
     const auto [found, is_new] = known.try_emplace({merged.family, merged.strategy, fixed}, all.size());
     if (is_new) all.emplace_back();
@@ -21,7 +21,7 @@ std::vector<ScalingSeries> scaling_series(const std::vector<MergedPoint>& points
   }
   std::erase_if(all, [](const ScalingSeries& series) { return series.size() < 2; });
   for (ScalingSeries& series : all)
-    std::sort(series.begin(), series.end(), [](auto* a, auto* b) { return a->point->ranks < b->point->ranks; });
+    std::sort(series.begin(), series.end(), [](auto* a, auto* b) { return a->point.ranks < b->point.ranks; });
   return all;
 }
 

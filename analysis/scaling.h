@@ -1,4 +1,5 @@
-// Scaling: series of points that differ only in ranks, and the numbers that rate them. Definitions: analysis/README.md.
+// Scaling: series of points that differ only in ranks, and the numbers that rate them. Definitions:
+// analysis/README.md.
 #pragma once
 
 #include <vector>
@@ -10,7 +11,8 @@ namespace shardmark {
 // weak: the batch per rank stays the same; strong: the global batch does.
 enum class Scaling { weak, strong };
 
-// Points of one strategy, ordered by ranks; at least two. Never of `single`, whose ranks do not work together.
+// Points of one strategy, ordered by ranks; at least two. Never of `single`, whose ranks do not work
+// together.
 using ScalingSeries = std::vector<const MergedPoint*>;
 
 std::vector<ScalingSeries> scaling_series(const std::vector<MergedPoint>& points, Scaling scaling);

@@ -16,24 +16,26 @@ double efficiency(Scaling scaling, const Point& base, double base_step_s, const 
 std::vector<Cell> efficiency_cells(Scaling scaling, const MergedPoint& base, const MergedPoint& merged) {
   const Measures &b = base.measures, &m = merged.measures;
   const auto of = [&](double base_step_s, double step_s) {
-    return cells::percent(efficiency(scaling, *base.point, base_step_s, *merged.point, step_s));
+    return cells::percent(efficiency(scaling, base.point, base_step_s, merged.point, step_s));
   };
   if (&base == &merged) return {of(b.step_s, m.step_s), cells::words(""), cells::words("")};
   return {of(b.step_s, m.step_s), of(b.step_low_s, m.step_high_s), of(b.step_high_s, m.step_low_s)};
 }
 
-std::vector<Cell> row(Scaling scaling, const TrainingColumns& labels, const MergedPoint& base, const MergedPoint& merged) {
-  const Point& p = *merged.point;
+std::vector<Cell> row(Scaling scaling, const TrainingColumns& labels, const MergedPoint& base,
+                      const MergedPoint& merged) {
+  const Point& p = merged.point;
   const Measures& m = merged.measures;
   const int64_t fixed = scaling == Scaling::weak ? p.training.batch_size : p.global_batch();
   const int64_t other = scaling == Scaling::weak ? p.global_batch() : p.training.batch_size;
-  std::vector<Cell> cells = concat<Cell>({labels.family_cells(merged),
-                                          {labels.strategy(merged), cells::count(fixed), cells::count(p.ranks),
-                                           cells::count(other), cells::number(m.samples_per_s), cells::number(m.tokens_per_s),
-                                           cells::milliseconds(m.step_s), cells::count(base.point->ranks)},
-                                          efficiency_cells(scaling, base, merged)});
+  std::vector<Cell> cells =
+      concat<Cell>({labels.family_cells(merged),
+                    {labels.strategy(merged), cells::count(fixed), cells::count(p.ranks), cells::count(other),
+                     cells::number(m.samples_per_s), cells::number(m.tokens_per_s),
+                     cells::milliseconds(m.step_s), cells::count(base.point.ranks)},
+                    efficiency_cells(scaling, base, merged)});
   if (scaling == Scaling::strong) {
-    const bool from_one = base.point->ranks == 1;
+    const bool from_one = base.point.ranks == 1;
     const double speedup = from_one ? base.measures.step_s / m.step_s : Measures::kNone;
     cells.push_back(cells::number(speedup, 3));
     cells.push_back(cells::number(karp_flatt(speedup, p.ranks), 3));
@@ -50,10 +52,10 @@ std::vector<Column> columns(Scaling scaling) {
                           {weak ? "batch per rank" : "global batch", "", true, true},
                           {"ranks", ""},
                           {weak ? "global batch" : "batch per rank", ""},
-                          {"samples", "1/s"},
-                          {"tokens", "1/s", true, true},
+                          {"samples/s", ""},
+                          {"tokens/s", "", true, true},
                           {"step", "ms"},
-                          {"base n0", "ranks", true, true},
+                          {"base n0", "", true, true},
                           {"median", "%", true, false, "efficiency"},
                           {"low", "%", true, false, "efficiency"},
                           {"high", "%", true, false, "efficiency"}},
@@ -66,12 +68,14 @@ Table scaling_table(Scaling scaling, const MergedPoints& points, Table table) {
   table.num_group_columns = TrainingColumns::family_columns().size() + 2;
   const TrainingColumns labels(points);
   for (const ScalingSeries& series : scaling_series(points, scaling))
-    for (const MergedPoint* merged : series) table.rows.push_back(row(scaling, labels, *series.front(), *merged));
+    for (const MergedPoint* merged : series)
+      table.rows.push_back(row(scaling, labels, *series.front(), *merged));
   table.notes.push_back(
-      "The base n0 is the smallest number of ranks measured in the series. low, high: what the 95 % intervals of both step "
+      "The base n0 is the smallest number of ranks measured in the series. low, high: what the 95 % "
+      "intervals of both step "
       "times allow at most.");
   table.notes.push_back("`single` is not here: its ranks train independent copies.");
-  for (const std::string& note : labels.notes()) table.notes.push_back(note);
+  for (const std::string& note : labels.mark_notes()) table.notes.push_back(note);
   return table;
 }
 
@@ -93,8 +97,10 @@ Table strong_scaling_table(const MergedPoints& points) {
       {"strong_scaling",
        "Strong scaling: the global batch stays the same",
        {"efficiency = n0 T(n0) / (n T(n)), T the step time: 100 % when n ranks are n times as fast as one.",
-        "speed-up S = T(1) / T(n). Karp-Flatt = (1/S - 1/n) / (1 - 1/n): the serial fraction that would explain this "
-        "speed-up. If it grows with n, communication and imbalance cost more with every rank; if it stays, serial work does. "
+        "speed-up S = T(1) / T(n). Karp-Flatt = (1/S - 1/n) / (1 - 1/n): the serial fraction that would "
+        "explain this "
+        "speed-up. If it grows with n, communication and imbalance cost more with every rank; if it stays, "
+        "serial work does. "
         "Both need the point on one rank."},
        {},
        {},

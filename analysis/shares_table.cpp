@@ -3,37 +3,39 @@
 #include <map>
 
 #include "analysis/cells.h"
+#include "analysis/known.h"
 #include "analysis/tables.h"
 #include "analysis/training_columns.h"
-#include "laws/model_table.h"
 #include "laws/vocabulary.h"
 
 namespace shardmark {
 namespace {
 
-// Bytes of parameters, gradients and optimizer state if N ranks held exactly 1/N of each; NaN for a model or an optimizer
-// that this program does not know.
+// Bytes of parameters, gradients and optimizer state if N ranks held exactly 1/N of each; NaN for a model or
+// an optimizer that this program does not know.
 class Ideal {
  public:
   double bytes(const Point& point) {
     const TrainingPoint& t = point.training;
+    const auto [found, is_new] =
+        elements_.try_emplace(to_text(t.model) + to_text(t.optimizer), Measures::kNone);
     const auto optimizer = laws::optimizer_laws().find(t.optimizer.name);
-    if (!Registry<laws::ModelLaw>::instance().contains(t.model.name) || optimizer == laws::optimizer_laws().end())
-      return Measures::kNone;
-    const auto [found, is_new] = parameters_.try_emplace(to_text(t.model), 0);
-    if (is_new) found->second = laws::model_law(t.model.name).table(t.model.options).num_parameters();
-    const int64_t copies = 2 + optimizer->second.state_elements(t.optimizer.options);
-    return static_cast<double>(found->second * copies * laws::dtype_bytes(t.precision)) / static_cast<double>(point.ranks);
+    if (is_new && optimizer != laws::optimizer_laws().end())
+      if (const auto table = known_table(t.model))
+        found->second = static_cast<double>(table->num_parameters() *
+                                            (2 + optimizer->second.state_elements(t.optimizer.options)));
+    return found->second * static_cast<double>(laws::dtype_bytes(t.precision)) /
+           static_cast<double>(point.ranks);
   }
 
  private:
-  std::map<std::string, int64_t> parameters_;  // by model: its table is worth making once
+  std::map<std::string, double> elements_;  // by model and optimizer: a model's table is worth making once
 };
 
 std::vector<Cell> shares(const MergedPoint& merged, Ideal& ideal) {
   const Measures& m = merged.measures;
   const double share = m.parameter_bytes + m.gradient_bytes + m.optimizer_bytes;
-  const double even = ideal.bytes(*merged.point);
+  const double even = ideal.bytes(merged.point);
   return {cells::mebibytes(share),
           cells::mebibytes(even),
           cells::number(share / even, 3),
@@ -55,8 +57,9 @@ std::vector<Column> columns() {
 }  // namespace
 
 Table shares_table(const MergedPoints& points) {
-  Table table{"shares",   "Memory: the share of a rank, and its peak", {}, columns(), {},
-              TrainingColumns::kNumGroupColumns};
+  Table table{"shares", "Memory: the share of a rank, and its peak",
+              {},       columns(),
+              {},       TrainingColumns::kNumGroupColumns};
   const TrainingColumns labels(points);
   Ideal ideal;
   for (const MergedPoint& merged : points) {
@@ -64,10 +67,13 @@ Table shares_table(const MergedPoints& points) {
     table.rows.push_back(concat<Cell>({labels.cells(merged), shares(merged, ideal)}));
   }
   table.notes = {
-      "largest share: parameters, gradients and optimizer state of the rank that has most. ideal P/N: the same if each of N "
-      "ranks held exactly 1/N. fsdp cuts inside tensors and comes close; zero3 deals whole tensors, and its largest tensor "
+      "largest share: parameters, gradients and optimizer state of the rank that has most. ideal P/N: the "
+      "same if each of N "
+      "ranks held exactly 1/N. fsdp cuts inside tensors and comes close; zero3 deals whole tensors, and its "
+      "largest tensor "
       "may outweigh 1/N; replicas (single, ddp) hold N times the ideal.",
-      "peak: everything at the worst moment of a step. activations: the peak without share and transient bytes: what forward "
+      "peak: everything at the worst moment of a step. activations: the peak without share and transient "
+      "bytes: what forward "
       "keeps for backward, the batch and working memory.",
   };
   return table;

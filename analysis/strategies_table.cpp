@@ -7,10 +7,10 @@
 #include <unordered_map>
 
 #include "analysis/cells.h"
+#include "analysis/known.h"
 #include "analysis/tables.h"
 #include "analysis/training_columns.h"
 #include "base/units.h"
-#include "laws/model_table.h"
 
 namespace shardmark {
 namespace {
@@ -29,15 +29,10 @@ class Replicas {
 
  private:
   static std::string key(const MergedPoint& merged) {
-    return fmt::format("{} {} {}", merged.family, merged.point->ranks, merged.point->training.batch_size);
+    return fmt::format("{} {} {}", merged.family, merged.point.ranks, merged.point.training.batch_size);
   }
   std::unordered_map<std::string, double> step_s_;
 };
-
-Cell verified(const MergedPoint& merged) {
-  if (is_replicas(merged)) return cells::words("base");
-  return cells::yes_no(merged.measures.verified.starts_with("equal"));
-}
 
 std::vector<Cell> measured(const MergedPoint& merged, const Replicas& replicas) {
   const Measures& m = merged.measures;
@@ -53,7 +48,7 @@ std::vector<Cell> measured(const MergedPoint& merged, const Replicas& replicas) 
           cells::percent(m.exposed_s / m.step_s),
           cells::percent(flops / m.peak_flops),
           cells::percent(flops / m.datasheet_flops),
-          verified(merged)};
+          cells::yes_no(m.verified.starts_with("equal"))};
 }
 
 std::string peak_text(double flops) { return format_number(flops / 1e9, 4) + " GFLOP/s"; }
@@ -67,11 +62,12 @@ std::string peaks_note(const MergedPoints& points) {
     const std::string sheet = std::isnan(m.datasheet_flops)
                                   ? "its data sheet is not known, so there is no MFU against it"
                                   : peak_text(m.datasheet_flops) + " by its data sheet";
-    peaks.try_emplace(merged.machine + ", " + merged.point->training.precision,
+    peaks.try_emplace(merged.machine + ", " + merged.point.training.precision,
                       peak_text(m.peak_flops) + " measured by a matrix product; " + sheet);
   }
   std::string note;
-  for (const auto& [machine, text] : peaks) note += (note.empty() ? "Peak of a rank: " : ". ") + machine + ": " + text;
+  for (const auto& [machine, text] : peaks)
+    note += (note.empty() ? "Peak of a rank: " : ". ") + machine + ": " + text;
   return note.empty() ? "" : note + ".";
 }
 
@@ -79,10 +75,10 @@ std::string flops_note(const MergedPoints& points) {
   std::set<std::string> names;
   std::string note;
   for (const MergedPoint& merged : points) {
-    if (!is_training(merged) || !names.insert(merged.point->training.model.name).second) continue;
-    const auto& [name, options] = merged.point->training.model;
-    if (!Registry<laws::ModelLaw>::instance().contains(name)) continue;
-    note += (note.empty() ? "Model FLOPs: " : "; ") + name + ": " + laws::model_law(name).table(options).flops_formula;
+    if (!is_training(merged) || !names.insert(merged.point.training.model.name).second) continue;
+    const Choice& model = merged.point.training.model;
+    if (const auto table = known_table(model))
+      note += (note.empty() ? "Model FLOPs: " : "; ") + model.name + ": " + table->flops_formula;
   }
   return note;
 }
@@ -90,18 +86,19 @@ std::string flops_note(const MergedPoints& points) {
 std::string unverified_note(const MergedPoints& points) {
   std::map<std::string, int> reasons;
   for (const MergedPoint& merged : points)
-    if (is_training(merged) && !is_replicas(merged) && !merged.measures.verified.starts_with("equal"))
+    if (is_training(merged) && !merged.measures.verified.starts_with("equal"))
       ++reasons[merged.measures.verified.empty() ? "not recorded" : merged.measures.verified];
   std::string note;
   for (const auto& [reason, count] : reasons)
-    note += fmt::format("{}{} ({} row{})", note.empty() ? "Not verified: " : "; ", reason, count, count == 1 ? "" : "s");
+    note += fmt::format("{}{} ({} row{})", note.empty() ? "Not verified: " : "; ", reason, count,
+                        count == 1 ? "" : "s");
   return note.empty() ? "" : note + ".";
 }
 
 std::vector<Column> columns() {
   return concat<Column>({TrainingColumns::columns(),
-                         {{"samples", "1/s"},
-                          {"tokens", "1/s", true, true},
+                         {{"samples/s", ""},
+                          {"tokens/s", "", true, true},
                           {"median", "ms", true, false, "step time"},
                           {"low", "ms", true, false, "step time"},
                           {"high", "ms", true, false, "step time"},
@@ -117,26 +114,33 @@ std::vector<Column> columns() {
 
 std::vector<std::string> definitions() {
   return {
-      "samples, tokens: a second, by all ranks together: samples / wall time on the slowest rank.",
+      "samples/s, tokens/s: of all ranks together, by the wall time of the slowest rank.",
       "step time: median over the steps of the slowest rank's time; low, high: its 95 % interval.",
-      "x single: step time / step time of `single`, which trains an independent copy on each rank and never communicates.",
+      "x single: step time / step time of `single`, which trains an independent copy on each rank and never "
+      "communicates.",
       "peak memory: everything at the worst moment of a step, on the rank that needs most.",
       "exposed: the part of a step in which computing waited for communication.",
       "MFU = model FLOPs per rank and step / step time / peak of a rank's device.",
-      "verified: two steps gave the losses and gradient norms of `single` on the same batch.",
+      "verified: before it was timed, the point gave the losses and gradient norms of one device on the same "
+      "batch.",
   };
 }
 
 }  // namespace
 
 Table strategies_table(const MergedPoints& points) {
-  Table table{"strategies", "Strategies: how fast they train, and what they need", definitions(), columns(), {},
+  Table table{"strategies",
+              "Strategies: how fast they train, and what they need",
+              definitions(),
+              columns(),
+              {},
               TrainingColumns::kNumGroupColumns};
   const TrainingColumns labels(points);
   const Replicas replicas(points);
   for (const MergedPoint& merged : points) {
     if (!is_training(merged)) continue;
-    table.rows.push_back(concat<Cell>({labels.cells(merged), measured(merged, replicas), TrainingColumns::mark_cells(merged)}));
+    table.rows.push_back(concat<Cell>(
+        {labels.cells(merged), measured(merged, replicas), TrainingColumns::mark_cells(merged)}));
   }
   for (const std::string& note : {peaks_note(points), flops_note(points), unverified_note(points)})
     if (!note.empty()) table.notes.push_back(note);

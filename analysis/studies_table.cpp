@@ -26,17 +26,19 @@ std::string devices_text(const std::vector<std::string>& devices) {
   std::map<std::string, size_t> counts;
   for (const std::string& device : devices) ++counts[device];
   std::string text;
-  for (const auto& [device, count] : counts) text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", count, device);
+  for (const auto& [device, count] : counts)
+    text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", count, device);
   return text;
 }
 
 std::vector<Column> columns() {
-  std::vector<Column> columns = {{"study", "", false},          {"suite", "", false, true},
-                                 {"started", "UTC", false, true}, {"revision", "", false, true},
-                                 {"nodes", "", false, true},    {"devices", "", false, true},
-                                 {"ranks", "", true, true},     {"threads per rank", "", true, true},
+  std::vector<Column> columns = {{"study", "", false},           {"suite", "", false, true},
+                                 {"started", "", false, true},   {"revision", "", false, true},
+                                 {"nodes", "", false, true},     {"devices", "", false, true},
+                                 {"ranks", "", true, true},      {"threads per rank", "", true, true},
                                  {"transport", "", false, true}, {"points", ""}};
-  for (Outcome outcome : kOutcomes) columns.push_back({std::string(to_text(outcome)), "", true, outcome != Outcome::ok});
+  for (Outcome outcome : kOutcomes)
+    columns.push_back({std::string(to_text(outcome)), "", true, outcome != Outcome::ok});
   return columns;
 }
 
@@ -71,9 +73,13 @@ Table studies_table(const std::vector<StudyData>& studies) {
   Table table{"studies", studies.size() == 1 ? "Study" : "Studies", {}, columns(), {}, 0};
   for (const StudyData& study : studies) table.rows.push_back(row(study));
   if (num_distinct(studies, [](const Environment& e) { return e.revision; }) > 1)
-    table.notes.push_back("Caution: these studies were made by different revisions of shardmark; the same points are merged all the same.");
+    table.notes.push_back(
+        "Caution: these studies were made by different revisions of shardmark; the same points are merged "
+        "all the same.");
   if (num_distinct(studies, machine_text) > 1)
-    table.notes.push_back("These studies come from different machines (devices or threads per rank): their points are kept apart.");
+    table.notes.push_back(
+        "These studies come from different machines (devices or threads per rank): their points are kept "
+        "apart.");
   return table;
 }
 

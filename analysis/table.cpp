@@ -8,10 +8,13 @@
 namespace shardmark {
 namespace {
 
-bool all_rows(const Table& table, const auto& holds) { return std::all_of(table.rows.begin(), table.rows.end(), holds); }
+bool all_rows(const Table& table, const auto& holds) {
+  return std::all_of(table.rows.begin(), table.rows.end(), holds);
+}
 
 std::string escaped(std::string text, const std::string& special, char escape) {
-  for (size_t at = 0; (at = text.find_first_of(special, at)) != std::string::npos; at += 2) text.insert(at, 1, escape);
+  for (size_t at = 0; (at = text.find_first_of(special, at)) != std::string::npos; at += 2)
+    text.insert(at, 1, escape);
   return text;
 }
 
@@ -39,13 +42,15 @@ Folded fold(const Table& table) {
     const Column& column = table.columns[c];
     const bool foldable = column.fold && !table.rows.empty();
     if (foldable && all_rows(table, [c](const auto& row) { return row[c].value.is_null(); })) continue;
-    const bool same = foldable && all_rows(table, [&](const auto& row) { return row[c].text == table.rows[0][c].text; });
+    const bool same =
+        foldable && all_rows(table, [&](const auto& row) { return row[c].text == table.rows[0][c].text; });
     if (!same) {
       folded.columns.push_back(c);
       continue;
     }
     folded.caption += folded.caption.empty() ? "Every row: " : "; ";
-    folded.caption += column.full_name() + " " + table.rows[0][c].text + (column.unit.empty() ? "" : " " + column.unit);
+    folded.caption +=
+        column.full_name() + " " + table.rows[0][c].text + (column.unit.empty() ? "" : " " + column.unit);
   }
   if (!folded.caption.empty()) folded.caption += ".";
   return folded;
@@ -94,7 +99,11 @@ nlohmann::ordered_json to_json(const Table& table) {
     for (size_t c = 0; c < row.size(); ++c) object[table.columns[c].full_name()] = row[c].value;
     rows.push_back(std::move(object));
   }
-  return {{"key", table.key}, {"title", table.title}, {"notes", table.notes}, {"columns", columns}, {"rows", rows}};
+  return {{"key", table.key},
+          {"title", table.title},
+          {"notes", table.notes},
+          {"columns", columns},
+          {"rows", rows}};
 }
 
 }  // namespace shardmark

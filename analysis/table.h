@@ -8,30 +8,30 @@
 namespace shardmark {
 
 struct Cell {
-  std::string text;            // as people read it
-  nlohmann::json value;        // as programs read it, in the column's unit; null: not measured
+  std::string text;      // as people read it
+  nlohmann::json value;  // as programs read it, in the column's unit; null: not measured
 };
 
 struct Column {
   std::string name;
-  std::string unit;            // "" for none
-  bool numeric = true;         // aligned right
-  // For people only (text, Markdown): when all rows agree, the value moves to a line above the table; when no row has
-  // one, the column is left out.
+  std::string unit;     // "" for none
+  bool numeric = true;  // aligned right
+  // For people only (text, Markdown): when all rows agree, the value moves to a line above the table; when no
+  // row has one, the column is left out.
   bool fold = false;
-  std::string group = {};      // heading over neighbouring columns: "out-of-place"
+  std::string group = {};  // heading over neighbouring columns: "out-of-place"
 
   std::string full_name() const { return group.empty() ? name : group + " " + name; }  // unique in a table
   std::string heading() const { return full_name() + (unit.empty() ? "" : " (" + unit + ")"); }
 };
 
 struct Table {
-  std::string key;             // "strategies": for CSV files and JSON
+  std::string key;  // "strategies": for CSV files and JSON
   std::string title;
   std::vector<std::string> notes;  // definitions and cautions, a line each, below the table
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
-  size_t num_group_columns = 0;    // text: a blank line where one of this many leading columns changes
+  size_t num_group_columns = 0;  // text: a blank line where one of this many leading columns changes
 };
 
 // Columns of a heading, or cells of a row, put together from parts.
@@ -42,16 +42,18 @@ std::vector<T> concat(std::initializer_list<std::vector<T>> parts) {
   return whole;
 }
 
-// What people see of a table: the columns that stay, and the line above it that says what the folded ones held.
+// What people see of a table: the columns that stay, and the line above it that says what the folded ones
+// held.
 struct Folded {
   std::vector<size_t> columns;
-  std::string caption;         // "" when nothing was folded
+  std::string caption;  // "" when nothing was folded
 };
 Folded fold(const Table& table);
 
 std::string to_text(const Table& table);
 std::string to_markdown(const Table& table);
-std::string to_csv(const Table& table);  // RFC 4180: CRLF, a header line with units, empty where nothing was measured
+std::string to_csv(
+    const Table& table);  // RFC 4180: CRLF, a header line with units, empty where nothing was measured
 nlohmann::ordered_json to_json(const Table& table);  // rows are objects: a column's full name -> value
 
 }  // namespace shardmark

@@ -1,4 +1,5 @@
-// A table as aligned text: headings over the columns with units below them, numbers to the right, long words wrapped.
+// A table as aligned text: headings over the columns with units below them, numbers to the right, long words
+// wrapped.
 #include <algorithm>
 #include <sstream>
 
@@ -57,7 +58,8 @@ class Layout {
       units.push_back(column(i).unit);
       rules.emplace_back(widths_[i], '-');
     }
-    const bool has_units = std::any_of(units.begin(), units.end(), [](const auto& unit) { return !unit.empty(); });
+    const bool has_units =
+        std::any_of(units.begin(), units.end(), [](const auto& unit) { return !unit.empty(); });
     return group_line() + line(names) + (has_units ? line(units) : "") + line(rules);
   }
 
@@ -81,7 +83,8 @@ class Layout {
   static CellLines lines_of(const Cell& cell, const Column& column) {
     if (column.numeric || cell.text.size() <= kWidestColumn) return {{cell.text}, cell.text.size()};
     CellLines cell_lines{wrapped(cell.text, kWidestColumn), 0};
-    for (const std::string& line : cell_lines.lines) cell_lines.width = std::max(cell_lines.width, line.size());
+    for (const std::string& line : cell_lines.lines)
+      cell_lines.width = std::max(cell_lines.width, line.size());
     return cell_lines;
   }
 
@@ -117,7 +120,8 @@ class Layout {
       any = true;
       const size_t left = width / 2;
       const auto dashes = [](size_t n) { return n < 2 ? std::string(n, ' ') : std::string(n - 1, '-'); };
-      out += dashes(left) + (left < 2 ? "" : " ") + group + (width - left < 2 ? "" : " ") + dashes(width - left);
+      out +=
+          dashes(left) + (left < 2 ? "" : " ") + group + (width - left < 2 ? "" : " ") + dashes(width - left);
     }
     return any ? without_trailing_spaces(out) + "\n" : "";
   }

@@ -1,4 +1,5 @@
-// One function per table of the report, each in a file of its own. A table without rows is left out of the report.
+// One function per table of the report, each in a file of its own. A table without rows is left out of the
+// report.
 #pragma once
 
 #include <vector>

@@ -11,29 +11,32 @@ namespace {
 std::vector<Column> columns() {
   return concat<Column>({TrainingColumns::columns(),
                          {{"operations", "per step"},
-                          {"counted", "MB", true, false, "traffic per rank and step"},
-                          {"law", "MB", true, false, "traffic per rank and step"},
-                          {"off by", "%", true, false, "traffic per rank and step"},
+                          {"counted", "MB", true, false, "moved"},
+                          {"law", "MB", true, false, "moved"},
+                          {"off by", "%", true, false, "moved"},
                           {"exposed", "ms"}}});
 }
 
 }  // namespace
 
 Table traffic_table(const MergedPoints& points) {
-  Table table{"traffic", "Traffic: counted against the law", {}, columns(), {}, TrainingColumns::kNumGroupColumns};
+  Table table{"traffic", "Traffic: counted against the law", {}, columns(),
+              {},        TrainingColumns::kNumGroupColumns};
   const TrainingColumns labels(points);
   for (const MergedPoint& merged : points) {
     const Measures& m = merged.measures;
     if (!is_training(merged) || std::isnan(m.traffic_bytes)) continue;
-    table.rows.push_back(concat<Cell>({labels.cells(merged),
-                                       {cells::count(m.num_operations), cells::number(m.traffic_bytes / 1e6),
-                                        cells::number(m.law_traffic_bytes / 1e6),
-                                        cells::difference(m.traffic_bytes, m.law_traffic_bytes),
-                                        cells::milliseconds(m.exposed_s)}}));
+    table.rows.push_back(concat<Cell>(
+        {labels.cells(merged),
+         {cells::count(m.num_operations), cells::number(m.traffic_bytes / 1e6),
+          cells::number(m.law_traffic_bytes / 1e6), cells::difference(m.traffic_bytes, m.law_traffic_bytes),
+          cells::milliseconds(m.exposed_s)}}));
   }
   table.notes = {
-      "counted: payload of each collective as it was started, times its ring factor (all-reduce 2(N-1)/N; all-gather, "
-      "reduce-scatter, broadcast, reduce (N-1)/N); mean over ranks, MB = 10^6 bytes. law: the strategy's formula.",
+      "moved, per rank and step: counted: payload of each collective as it was started, times its ring "
+      "factor (all-reduce 2(N-1)/N; all-gather, "
+      "reduce-scatter, broadcast, reduce (N-1)/N); mean over ranks, MB = 10^6 bytes. law: the strategy's "
+      "formula.",
       "What a transport really sends depends on its algorithms and may be more.",
       "operations: collectives that a rank starts in a step. exposed: time that computing waited for them.",
   };

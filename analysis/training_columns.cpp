@@ -2,28 +2,17 @@
 #include "analysis/training_columns.h"
 
 #include "analysis/cells.h"
-#include "laws/strategy_law.h"
+#include "analysis/known.h"
 
 namespace shardmark {
-namespace {
-
-// A study may hold strategies of a program that this one does not know.
-const OptionTable& strategy_options(const std::string& name) {
-  static const OptionTable none;
-  const auto& known = Registry<laws::StrategyLaw>::instance();
-  return known.contains(name) ? known.get(name, "strategy").options : none;
-}
-
-}  // namespace
-
 TrainingColumns::TrainingColumns(const std::vector<MergedPoint>& points) {
   for (const MergedPoint& merged : points) {
     if (!is_training(merged)) continue;
-    const TrainingPoint& t = merged.point->training;
+    const TrainingPoint& t = merged.point.training;
     models_.add(t.model);
     data_.add(t.data);
     optimizers_.add(t.optimizer);
-    strategies_.add(t.strategy, strategy_options(t.strategy.name));
+    strategies_.add(t.strategy, known_options(t.strategy));
     any_repeats_ |= merged.repeats > 1;
     any_oversubscribed_ |= merged.measures.oversubscribed;
     any_unaccounted_ |= merged.measures.unaccounted;
@@ -31,13 +20,13 @@ TrainingColumns::TrainingColumns(const std::vector<MergedPoint>& points) {
 }
 
 std::vector<Column> TrainingColumns::family_columns() {
-  return {{"machine", "", false, true},   {"transport", "", false, true}, {"model", "", false, true},
-          {"data", "", false, true},      {"optimizer", "", false, true}, {"precision", "", false, true},
+  return {{"machine", "", false, true},     {"transport", "", false, true}, {"model", "", false, true},
+          {"data", "", false, true},        {"optimizer", "", false, true}, {"precision", "", false, true},
           {"accumulation", "", true, true}, {"seed", "", true, true}};
 }
 
 std::vector<Cell> TrainingColumns::family_cells(const MergedPoint& merged) const {
-  const TrainingPoint& t = merged.point->training;
+  const TrainingPoint& t = merged.point.training;
   return {cells::words(merged.machine),
           cells::words(merged.transport),
           cells::words(models_.label(t.model)),
@@ -45,23 +34,29 @@ std::vector<Cell> TrainingColumns::family_cells(const MergedPoint& merged) const
           cells::words(optimizers_.label(t.optimizer)),
           cells::words(t.precision),
           cells::count(t.accumulation),
-          cells::count(merged.point->seed)};
+          cells::count(merged.point.seed)};
 }
 
 Cell TrainingColumns::strategy(const MergedPoint& merged) const {
-  return cells::words(strategies_.label(merged.point->training.strategy));
+  return cells::words(strategies_.label(merged.point.training.strategy));
 }
 
 std::vector<Column> TrainingColumns::columns() {
-  return concat<Column>({family_columns(), {{"batch", "per rank", true, true}, {"ranks", "", true, true}, {"strategy", "", false}}});
+  return concat<Column>(
+      {family_columns(),
+       {{"batch", "per rank", true, true}, {"ranks", "", true, true}, {"strategy", "", false}}});
 }
 
 std::vector<Cell> TrainingColumns::cells(const MergedPoint& merged) const {
-  const Point& p = *merged.point;
-  return concat<Cell>({family_cells(merged), {shardmark::cells::count(p.training.batch_size), cells::count(p.ranks), strategy(merged)}});
+  const Point& p = merged.point;
+  return concat<Cell>(
+      {family_cells(merged),
+       {shardmark::cells::count(p.training.batch_size), cells::count(p.ranks), strategy(merged)}});
 }
 
-std::vector<Column> TrainingColumns::mark_columns() { return {{"repeats", "", true, true}, {"marks", "", false, true}}; }
+std::vector<Column> TrainingColumns::mark_columns() {
+  return {{"repeats", "", true, true}, {"marks", "", false, true}};
+}
 
 std::vector<Cell> TrainingColumns::mark_cells(const MergedPoint& merged) {
   std::string marks = merged.measures.oversubscribed ? "oversubscribed" : "";
@@ -69,20 +64,30 @@ std::vector<Cell> TrainingColumns::mark_cells(const MergedPoint& merged) {
   return {cells::count(merged.repeats), cells::words(marks)};
 }
 
-std::vector<std::string> TrainingColumns::notes() const {
+std::vector<std::string> TrainingColumns::mark_notes() const {
   std::vector<std::string> notes;
-  std::string legend;
-  for (const Labels* labels : {&models_, &data_, &optimizers_, &strategies_})
-    if (const std::string text = labels->legend(); !text.empty()) legend += (legend.empty() ? "" : "; ") + text;
-  if (!legend.empty()) notes.push_back("Options that the names leave out, because all rows share them: " + legend + ".");
-  if (any_repeats_)
-    notes.push_back(
-        "A point measured several times (repeats, or several studies) is one row of medians over its repeats. Its interval "
-        "then spans the repeats' intervals (2 to 5 repeats) or is that of the repeats' medians (from 6).");
   if (any_oversubscribed_)
-    notes.push_back("oversubscribed: more ranks than cores, or several ranks on one GPU. Such a time says little, and no fit uses it.");
+    notes.push_back(
+        "oversubscribed: more ranks than cores, or several ranks on one GPU. Such a time says little, and no "
+        "fit uses it.");
   if (any_unaccounted_)
     notes.push_back("unaccounted: the durations of a rank did not add up to its wall time within 1 %.");
+  return notes;
+}
+
+std::vector<std::string> TrainingColumns::notes() const {
+  std::vector<std::string> notes = mark_notes();
+  std::string legend;
+  for (const Labels* labels : {&models_, &data_, &optimizers_, &strategies_})
+    if (const std::string text = labels->legend(); !text.empty())
+      legend += (legend.empty() ? "" : "; ") + text;
+  if (!legend.empty())
+    notes.push_back("Options that the names leave out, because all rows share them: " + legend + ".");
+  if (any_repeats_)
+    notes.push_back(
+        "A point measured several times (repeats, or several studies) is one row of medians over its "
+        "repeats. Its interval "
+        "then spans the repeats' intervals (2 to 5 repeats) or is that of the repeats' medians (from 6).");
   return notes;
 }
 

@@ -1,5 +1,6 @@
-// The columns that say which training point a row is about, the same in every table: machine, transport, model, data,
-// optimizer, precision, accumulation and seed (folded where all rows agree), and marks that warn of a point.
+// The columns that say which training point a row is about, the same in every table: machine, transport,
+// model, data, optimizer, precision, accumulation and seed (folded where all rows agree), and marks that warn
+// of a point.
 #pragma once
 
 #include <vector>
@@ -12,7 +13,8 @@ namespace shardmark {
 
 class TrainingColumns {
  public:
-  explicit TrainingColumns(const std::vector<MergedPoint>& points);  // those of the other workload are passed over
+  explicit TrainingColumns(
+      const std::vector<MergedPoint>& points);  // those of the other workload are passed over
 
   static std::vector<Column> family_columns();
   std::vector<Cell> family_cells(const MergedPoint& merged) const;
@@ -26,7 +28,8 @@ class TrainingColumns {
   static std::vector<Column> mark_columns();  // repeats, marks: last in a table
   static std::vector<Cell> mark_cells(const MergedPoint& merged);
 
-  // The legend of the labels, and what the marks say where one is there.
+  std::vector<std::string> mark_notes() const;  // what the marks mean, of those that are there
+  // Those, the legend of the labels, and how repeats were merged: for the first table of a report.
   std::vector<std::string> notes() const;
 
  private:

@@ -37,8 +37,10 @@ void keep_only(std::vector<Table>& tables, const std::vector<std::string>& keys)
   for (const Table& table : tables) known += (known.empty() ? "" : ", ") + table.key;
   std::vector<Table> kept;
   for (const std::string& key : keys) {
-    const auto found = std::find_if(tables.begin(), tables.end(), [&](const Table& table) { return table.key == key; });
-    if (found == tables.end()) throw UsageError("--table " + key + ": this report has no such table; it has: " + known);
+    const auto found =
+        std::find_if(tables.begin(), tables.end(), [&](const Table& table) { return table.key == key; });
+    if (found == tables.end())
+      throw UsageError("--table " + key + ": this report has no such table; it has: " + known);
     kept.push_back(*found);
   }
   tables = std::move(kept);
@@ -57,7 +59,9 @@ void write_csv(const std::vector<Table>& tables, const std::filesystem::path& di
     std::ofstream file(path, std::ios::binary);
     file << to_csv(table);
     file.close();
-    if (!file) throw UsageError(path.string() + ": cannot be written; name a directory that can: --csv DIR, or --csv -");
+    if (!file)
+      throw UsageError(path.string() +
+                       ": cannot be written; name a directory that can: --csv DIR, or --csv -");
     print(path.string() + "\n");
   }
 }
@@ -84,8 +88,10 @@ int report(const ReportOptions& options) {
 std::function<int()> define(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   app.add_option("studies", options->studies, "studies (x.h5); several make one report")->required();
-  app.add_option("--table", options->only, "only the tables with these keys, such as strategies, weak_scaling");
-  auto* csv = app.add_option("--csv", options->csv, "write each table to DIR/<key>.csv, or all to the standard output: -");
+  app.add_option("--table", options->only,
+                 "only the tables with these keys, such as strategies, weak_scaling");
+  auto* csv = app.add_option("--csv", options->csv,
+                             "write each table to DIR/<key>.csv, or all to the standard output: -");
   auto* json = app.add_flag("--json", options->json, "one JSON document")->excludes(csv);
   app.add_flag("--markdown", options->markdown, "tables in Markdown")->excludes(csv)->excludes(json);
   return [options] { return report(*options); };

@@ -1,0 +1,124 @@
+// The whole report as people read it, against tests/data/report.txt; its time on 10,000 points.
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "analysis/report.h"
+#include "analysis_fixture.h"
+
+namespace shardmark {
+namespace {
+
+std::string text_of(const std::vector<Table>& tables) {
+  std::string text;
+  for (const Table& table : tables) text += (text.empty() ? "" : "\n") + to_text(table);
+  return text;
+}
+
+StudyData small_study() {
+  std::vector<Record> records;
+  for (int64_t ranks : {1, 2, 4}) {
+    const auto n = static_cast<double>(ranks);
+    records.push_back(training_record("single", ranks, 4, 0.100));
+    records.push_back(training_record("ddp", ranks, 4, 0.100 + 0.004 * (n - 1), 0.003 * (n - 1)));
+    records.push_back(training_record("fsdp", ranks, 4, 0.100 + 0.006 * (n - 1), 0.005 * (n - 1)));
+  }
+  records.push_back(training_record("zero3", 4, 4, 0.120, 0.018));
+  for (int64_t ranks : {1, 2, 4, 8}) {  // global batch 16: serial fraction 5 %
+    const auto n = static_cast<double>(ranks);
+    records.push_back(training_record("ddp", ranks, 16 / ranks, 0.4 * (0.05 + 0.95 / n), 0.01));
+    records.back().point.training.scaling = "strong";
+  }
+  records.back().measures.verified = "unverified: the model does not fit one device";
+  for (int64_t bytes : {8, 1024, 1 << 20})
+    for (bool in_place : {false, true})
+      records.push_back(
+          collective_record("all_reduce", 4, bytes, in_place, 5e-6 + static_cast<double>(bytes) / 4e9));
+  for (int64_t batch : {4, 8}) {
+    records.push_back(training_record("ddp", 16, batch, 1));
+    records.back().outcome = Outcome::skipped;
+    records.back().reason = "needs 16 ranks, the world has 8";
+  }
+  return study_of(std::move(records));
+}
+
+TEST(Report, ReadsAsTheGoldenText) {
+  const std::string path = std::string(SHARDMARK_TEST_DATA) + "/report.txt";
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream golden;
+  golden << file.rdbuf();
+  const std::string text = text_of(make_report({small_study()}));
+  if (text == golden.str()) return;
+  const auto actual = std::filesystem::temp_directory_path() / "shardmark-report.txt";
+  std::ofstream(actual, std::ios::binary) << text;
+  FAIL() << "the report changed; if it reads well: cp " << actual << " " << path;
+}
+
+TEST(Report, KnowsNothingOfAnotherProgramsChoices) {
+  Record record = training_record("ddp", 2, 4, 0.1);
+  record.point.training.model = {"future_model", {{"depth", 7}}};
+  record.point.training.strategy = {"future_strategy"};
+  record.point.training.optimizer = {"future_optimizer"};
+  const std::string text = text_of(make_report({study_of({record})}));
+  EXPECT_NE(text.find("future_model(depth=7)"), std::string::npos) << text;
+  EXPECT_NE(text.find("future_strategy"), std::string::npos) << text;
+}
+
+TEST(Report, SaysWhatWasNotMeasured) {
+  Record record = training_record("ddp", 2, 4, 0.1);
+  record.measures = {};
+  record.measures.step_s = 0.1;
+  const Table table = strategies_table(merge_repeats({study_of({record})}));
+  EXPECT_EQ(cell(table, 0, "peak memory").text, "-");
+  EXPECT_TRUE(cell(table, 0, "peak memory").value.is_null());
+  EXPECT_EQ(cell(table, 0, "MFU").text, "-");
+  EXPECT_EQ(cell(table, 0, "verified").text, "no");
+}
+
+TEST(Report, CollectivesHaveATablePerOperationAndRankCount) {
+  Record apart = collective_record("all_reduce", 2, 1 << 20, false, 1e-3);
+  apart.measures.num_wrong = 3;
+  const auto tables =
+      collective_tables(merge_repeats({study_of({collective_record("all_reduce", 4, 8, true, 5e-6), apart,
+                                                 collective_record("all_reduce", 2, 1 << 20, true, 0.5e-3),
+                                                 collective_record("broadcast", 2, 1 << 20, true, 1e-3)})}));
+  ASSERT_EQ(tables.size(), 3u);
+  EXPECT_EQ(tables[0].key, "collective_all_reduce_2");
+  EXPECT_EQ(tables[1].key, "collective_all_reduce_4");
+  EXPECT_EQ(tables[2].key, "collective_broadcast_2");
+  ASSERT_EQ(tables[0].rows.size(), 1u);  // both places of a size share a row
+  EXPECT_EQ(cell(tables[0], 0, "count").text, "262,144");
+  EXPECT_EQ(cell(tables[0], 0, "out-of-place algbw").text, "1.05");
+  EXPECT_EQ(cell(tables[0], 0, "out-of-place #wrong").text, "3");
+  EXPECT_EQ(cell(tables[0], 0, "in-place busbw").text, "2.10");  // factor 2(n-1)/n = 1
+  EXPECT_EQ(cell(tables[0], 0, "root").text, "-1");
+  EXPECT_EQ(cell(tables[2], 0, "root").text, "0");
+  EXPECT_EQ(cell(tables[2], 0, "out-of-place time").text, "-");
+}
+
+// Processor time of a report over points of every kind.
+double report_seconds(int64_t num_points) {
+  std::vector<Record> records;
+  for (int64_t i = 0; i < num_points; ++i) {
+    Record record = training_record(i % 2 == 0 ? "ddp" : "fsdp", int64_t{1} << (i / 2 % 8), 1 + i / 16, 0.1);
+    record.point.repeat = i % 3;
+    if (i % 10 == 0) record.outcome = Outcome::skipped;
+    records.push_back(std::move(record));
+  }
+  const std::vector<StudyData> studies = {study_of(std::move(records))};
+  const std::clock_t begin = std::clock();
+  EXPECT_FALSE(text_of(make_report(studies)).empty());
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+TEST(Report, GrowsAboutLinearly) {
+  const double small = report_seconds(2'500), large = report_seconds(10'000);
+  RecordProperty("seconds_10000_points", std::to_string(large));
+  EXPECT_LT(large, 8 * small);  // 16 if it were quadratic
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,142 @@
+// A table in its four forms: folding, wrapping, RFC 4180, Markdown, JSON; cells and labels.
+#include <gtest/gtest.h>
+
+#include "analysis/cells.h"
+#include "analysis/labels.h"
+#include "analysis/table.h"
+
+namespace shardmark {
+namespace {
+
+Table small_table() {
+  Table table{"small",
+              "Small",
+              {"A note."},
+              {{"model", "", false, true},
+               {"name", "", false},
+               {"time", "ms", true, false, "step"},
+               {"tokens/s", "", true, true}},
+              {},
+              0};
+  table.rows.push_back(
+      {cells::words("gpt2"), cells::words("a, \"b\""), cells::number(1.5), cells::number(NAN)});
+  table.rows.push_back({cells::words("gpt2"), cells::words("c | d"), cells::number(NAN), cells::number(NAN)});
+  return table;
+}
+
+// The reading side of RFC 4180, written apart from the writer.
+std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
+  std::vector<std::vector<std::string>> rows(1, {""});
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    std::string& field = rows.back().back();
+    if (quoted && c == '"' && text[i + 1] == '"')
+      field += text[++i];
+    else if (c == '"')
+      quoted = !quoted;
+    else if (!quoted && c == ',')
+      rows.back().emplace_back();
+    else if (!quoted && c == '\r' && text[i + 1] == '\n')
+      rows.push_back({""}), ++i;
+    else
+      field += c;
+  }
+  rows.pop_back();  // after the last CRLF
+  return rows;
+}
+
+TEST(Table, TextFoldsConstantAndEmptyColumns) {
+  EXPECT_EQ(to_text(small_table()),
+            "Small\n=====\nEvery row: model gpt2.\n\n"
+            "        step\n"
+            "name     time\n"
+            "           ms\n"
+            "------  -----\n"
+            "a, \"b\"  1.500\n"
+            "c | d       -\n"
+            "\n* A note.\n");
+}
+
+TEST(Table, TextWrapsLongWordsAndSeparatesGroups) {
+  Table table{"t", "T", {}, {{"id", ""}, {"why", "", false}}, {}, 1};
+  const std::string sentence =
+      "a reason that goes on and on until it is much too long for one line of a table";
+  table.rows = {{cells::count(1), cells::words(sentence)}, {cells::count(2), cells::words("short")}};
+  EXPECT_EQ(to_text(table),
+            "T\n=\n\n"
+            "id  why\n"
+            "--  ----------------------------------------------------------\n"
+            " 1  a reason that goes on and on until it is much too long for\n"
+            "    one line of a table\n"
+            "\n"
+            " 2  short\n");
+}
+
+TEST(Table, CsvParsesBack) {
+  const auto rows = parse_csv(to_csv(small_table()));
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0],
+            (std::vector<std::string>{"model", "name", "step time (ms)", "tokens/s"}));  // nothing is folded
+  EXPECT_EQ(rows[1], (std::vector<std::string>{"gpt2", "a, \"b\"", "1.5", ""}));
+  EXPECT_EQ(rows[2], (std::vector<std::string>{"gpt2", "c | d", "", ""}));
+}
+
+TEST(Table, CsvKeepsLineBreaksAndEveryDigit) {
+  Table table{
+      "t", "T", {}, {{"why", "", false}, {"x", ""}}, {{cells::words("two\nlines"), cells::number(0.1 + 0.2)}},
+      0};
+  const auto rows = parse_csv(to_csv(table));
+  EXPECT_EQ(rows[1][0], "two\nlines");
+  EXPECT_EQ(std::stod(rows[1][1]), 0.1 + 0.2);
+  EXPECT_EQ(table.rows[0][0].text, "two lines");  // a line break must not tear the aligned text
+}
+
+TEST(Table, JsonParsesBack) {
+  const auto json = nlohmann::json::parse(to_json(small_table()).dump());
+  EXPECT_EQ(json["key"], "small");
+  EXPECT_EQ(json["columns"][2], (nlohmann::json{{"name", "step time"}, {"unit", "ms"}}));
+  EXPECT_EQ(json["rows"][0]["step time"], 1.5);
+  EXPECT_TRUE(json["rows"][1]["step time"].is_null());
+}
+
+TEST(Table, MarkdownEscapesBars) {
+  const std::string text = to_markdown(small_table());
+  EXPECT_NE(text.find("| name | step time (ms) |\n| :--- | ---: |\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("| c \\| d | - |\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("Every row: model gpt2.\n"), std::string::npos) << text;
+}
+
+TEST(Cells, DifferenceFromALawOfZeroDoesNotHide) {
+  EXPECT_EQ(cells::difference(110, 100).text, "+10");
+  EXPECT_EQ(cells::difference(99.9, 100).text, "-0.10");
+  EXPECT_EQ(cells::difference(0, 0).text, "0");
+  EXPECT_EQ(cells::difference(8, 0).text, "not 0");
+  EXPECT_EQ(cells::difference(NAN, 100).text, "-");
+}
+
+TEST(Labels, KeepOnlyWhatTellsChoicesApart) {
+  Labels labels;
+  const Choice small{"gpt2", {{"layers", 4}, {"width", 256}}}, large{"gpt2", {{"layers", 8}, {"width", 256}}};
+  labels.add(small);
+  EXPECT_EQ(labels.label(small), "gpt2(layers=4, width=256)");  // alone: its whole name
+  EXPECT_EQ(labels.legend(), "");
+  labels.add(large);
+  EXPECT_EQ(labels.label(small), "gpt2(layers=4)");
+  EXPECT_EQ(labels.label(large), "gpt2(layers=8)");
+  EXPECT_EQ(labels.legend(), "gpt2(width=256)");
+}
+
+TEST(Labels, NeverHideWhatIsOffItsDefault) {
+  const OptionTable table = {{"shard", OptionType::text, "full", ""},
+                             {"prefetch", OptionType::integer, 1, ""}};
+  Labels labels;
+  const Choice fsdp{"fsdp", {{"shard", "gradients"}, {"prefetch", 1}}};
+  labels.add({"ddp"});
+  labels.add(fsdp, table);
+  EXPECT_EQ(labels.label(fsdp), "fsdp(shard=gradients)");
+  EXPECT_EQ(labels.legend(), "fsdp(prefetch=1)");
+}
+
+}  // namespace
+}  // namespace shardmark
