@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "schema/fields.h"
-#include "schema/hash.h"
+#include "schema/content_hash.h"
 #include "schema/journal_line.h"
 
 namespace shardmark {

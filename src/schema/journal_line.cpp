@@ -1,7 +1,7 @@
 // A line is one JSON object whose first key is a checksum of everything behind it.
 #include "schema/journal_line.h"
 
-#include "schema/hash.h"
+#include "schema/content_hash.h"
 #include "schema/json.h"
 #include "schema/version.h"
 

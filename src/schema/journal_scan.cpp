@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "schema/hash.h"
+#include "schema/content_hash.h"
 #include "schema/journal.h"
 #include "schema/journal_line.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
-#include "schema/hash.h"
+#include "schema/content_hash.h"
 
 namespace shardmark {
 namespace {
