@@ -45,7 +45,7 @@ class HostGroup {
 class MpiSession {
  public:
   MpiSession();  // UsageError when the launcher's environment promises more ranks than MPI sees (N worlds of one rank)
-  ~MpiSession();
+  ~MpiSession();  // while an exception unwinds: finalizes only if all ranks leave too, so that a lone failure cannot hang
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
 

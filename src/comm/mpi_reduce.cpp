@@ -2,7 +2,7 @@
 // accumulators in L1.
 #include "comm/mpi_reduce.h"
 
-#include <algorithm>
+#include <type_traits>
 
 #include "base/error.h"
 
@@ -27,7 +27,13 @@ struct Accumulator<at::BFloat16> {
 struct Sum {
   template <class T>
   static T apply(T a, T b) {
-    return a + b;
+    if constexpr (std::is_integral_v<T>) {  // wraps around: repeated sums in place may overflow, which must
+                                            // stay defined
+      using Unsigned = std::make_unsigned_t<T>;
+      return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
+    } else {
+      return a + b;
+    }
   }
 };
 struct Min {

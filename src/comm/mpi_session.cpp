@@ -1,7 +1,10 @@
 // MpiSession: starts and ends MPI, and notices a launcher that started N worlds of one rank instead of one of
 // N.
+#include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <string>
+#include <thread>
 
 #include "base/error.h"
 #include "comm/host_group.h"
@@ -35,6 +38,19 @@ void check_launcher() {
   }
 }
 
+// Whether every rank gets here within two seconds.
+bool all_ranks_leave() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
+  for (int i = 0; i < 2000; ++i) {
+    int done = 0;
+    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    if (done != 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
 }  // namespace
 
 MpiSession::MpiSession() {
@@ -60,7 +76,12 @@ MpiSession::MpiSession() {
   MPI_CHECK(MPI_Comm_free(&node));
 }
 
-MpiSession::~MpiSession() { MPI_Finalize(); }
+MpiSession::~MpiSession() {
+  // A rank that fails alone must not wait in MPI_Finalize for ranks that wait for it: it leaves without, its caller says
+  // why, and the launcher ends the others.
+  if (std::uncaught_exceptions() > 0 && !all_ranks_leave()) return;
+  MPI_Finalize();
+}
 
 void MpiSession::abort_world(int status) {
   MPI_Abort(MPI_COMM_WORLD, status);

@@ -1,0 +1,238 @@
+// shardmark collective: one collective over a range of sizes, with nccl-tests' flags and columns, on any
+// transport.
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <map>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/run/world.h"
+#include "laws/vocabulary.h"
+#include "workloads/workload.h"
+
+namespace shardmark {
+namespace {
+
+struct CollectiveFlags {
+  std::string operation;
+  std::string least = "32M";
+  std::string most = "32M";
+  std::string increment = "1M";
+  int64_t factor = 0;
+  std::string dtype = "float";
+  std::string reduction = "sum";
+  int64_t iterations = 20;
+  int64_t warmup = 1;
+  bool check = true;
+  WorldFlags world;
+};
+
+// nccl-tests' words beside our own.
+std::vector<std::string> translate(const std::string& word, std::vector<std::string> known,
+                                   const std::map<std::string, std::string>& synonyms,
+                                   const std::string& flag) {
+  if (word == "all") return known;
+  const auto synonym = synonyms.find(word);
+  const std::string name = synonym == synonyms.end() ? word : synonym->second;
+  std::string accepted = "all";
+  for (const std::string& one : known) {
+    if (one == name) return {name};
+    accepted += ", " + one;
+  }
+  throw UsageError(flag + " " + word + ": accepted are " + accepted);
+}
+
+const laws::CollectiveLaw& find_law(const std::string& operation) {
+  std::string known;
+  for (const laws::CollectiveLaw& law : laws::collective_laws()) {
+    if (law.name == operation) return law;
+    known += (known.empty() ? "" : ", ") + law.name;
+  }
+  throw UsageError("unknown collective '" + operation + "'; known: " + known);
+}
+
+std::vector<int64_t> sizes_of(const CollectiveFlags& flags) {
+  const int64_t least = parse_bytes(flags.least);
+  const int64_t most = parse_bytes(flags.most);
+  const int64_t increment = parse_bytes(flags.increment);
+  if (least < 1 || most < least)
+    throw UsageError("-b " + flags.least + " -e " + flags.most + ": need 1 <= -b <= -e");
+  if (flags.factor == 1 || flags.factor < 0) throw UsageError("-f: the factor must be 2 or more");
+  if (flags.factor == 0 && increment < 1) throw UsageError("-i: the increment must be 1 byte or more");
+  std::vector<int64_t> sizes;
+  for (int64_t size = least; size <= most; size = flags.factor > 1 ? size * flags.factor : size + increment) {
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+// What the flags ask for, told apart from how it is run.
+struct Sweep {
+  laws::CollectiveLaw law;
+  std::vector<int64_t> sizes;
+  std::vector<std::string> dtypes;
+  std::vector<std::string> reductions;
+};
+
+Sweep read_sweep(const CollectiveFlags& flags) {
+  Sweep sweep{find_law(flags.operation), sizes_of(flags), {}, {"none"}};
+  sweep.dtypes =
+      translate(flags.dtype, laws::dtype_names(),
+                {{"float", "float32"}, {"half", "float16"}, {"double", "float64"}, {"int", "int32"}}, "-d");
+  if (sweep.law.reduces) {
+    sweep.reductions = translate(flags.reduction, laws::reduction_names(), {{"avg", "average"}}, "-o");
+  }
+  if (flags.iterations < 1 || flags.warmup < 0) throw UsageError("-n must be 1 or more, -w 0 or more");
+  return sweep;
+}
+
+// Measures points of one world, on all ranks; rank 0 holds what comes out.
+class Bench {
+ public:
+  Bench(const CollectiveFlags& flags, const HostGroup& world, Communicator& comm)
+      : flags_(flags), world_(world), comm_(comm) {}
+
+  Measures measure(const Point& point) {
+    const auto workload = make_collective({point, world_, comm_, placement_, references_});
+    if (flags_.check) workload->verify();
+    run_window(*workload, flags_.warmup);
+    const std::vector<double> steps = world_.gather(run_window(*workload, flags_.iterations));
+    Record record;
+    record.samples.push_back({"step", world_.size(), flags_.iterations, steps});
+    workload->collect(record);
+    if (world_.rank() == 0) workload->derive(record);
+    return record.measures;
+  }
+
+ private:
+  std::vector<double> run_window(Workload& workload, int64_t num_steps) {
+    world_.barrier();
+    workload.begin_window();
+    for (int64_t i = 0; i < num_steps; ++i) workload.step();
+    return workload.end_window().front();
+  }
+
+  const CollectiveFlags& flags_;
+  const HostGroup& world_;
+  Communicator& comm_;
+  Placement placement_;
+  ReferenceCache references_;
+};
+
+constexpr const char* kNothing = "         -       -       -      -";
+
+std::string columns(const Measures& m) {
+  const std::string wrong = m.num_wrong < 0 ? "N/A" : std::to_string(m.num_wrong);
+  return fmt::format("{:>10.4g} {:>7.2f} {:>7.2f} {:>6}", m.step_s * 1e6, m.algbw_gb_s, m.busbw_gb_s, wrong);
+}
+
+void print_head(const Communicator& comm, const CollectiveFlags& flags) {
+  fmt::print("# shardmark collective {}, transport {}, {} ranks, {} operations a size, {} before\n",
+             flags.operation, comm.transport(), comm.size(), flags.iterations, flags.warmup);
+  fmt::print("# time: median over operations of the slowest rank; GB = 1e9 bytes\n#\n");
+  fmt::print("#{:>51} {:>33}   {:>33}\n", "", "out-of-place          ", "in-place            ");
+  fmt::print("# {:>12} {:>12} {:>9} {:>8} {:>5}  {:>10} {:>7} {:>7} {:>6}   {:>10} {:>7} {:>7} {:>6}\n",
+             "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw",
+             "busbw", "#wrong");
+  fmt::print("# {:>12} {:>12} {:>9} {:>8} {:>5}  {:>10} {:>7} {:>7} {:>6}   {:>10} {:>7} {:>7} {:>6}\n",
+             "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
+}
+
+// Over all lines: what the footer says.
+struct Totals {
+  double busbw_gb_s = 0;
+  int64_t num_values = 0;
+  int64_t num_wrong = 0;
+  void add(const Measures& m) {
+    busbw_gb_s += m.busbw_gb_s;
+    ++num_values;
+    num_wrong += std::max<int64_t>(m.num_wrong, 0);
+  }
+};
+
+void measure_line(const Sweep& sweep, Bench& bench, Point point, int num_ranks, bool prints, Totals& totals) {
+  const int64_t element = laws::dtype_bytes(point.collective.dtype);
+  const int64_t parts = sweep.law.cut ? num_ranks : 1;
+  const int64_t count = point.collective.bytes / element / parts;
+  std::string sides[2] = {kNothing, kNothing};
+  for (const bool in_place : {false, true}) {
+    if (in_place && !sweep.law.in_place) continue;
+    point.collective.in_place = in_place;
+    const Measures measures = bench.measure(point);
+    if (!prints) continue;
+    totals.add(measures);
+    sides[in_place ? 1 : 0] = columns(measures);
+  }
+  if (!prints) return;
+  fmt::print("  {:>12} {:>12} {:>9} {:>8} {:>5}  {}   {}\n", count * parts * element, count,
+             point.collective.dtype, point.collective.reduction, sweep.law.rooted ? 0 : -1, sides[0],
+             sides[1]);
+  std::fflush(stdout);
+}
+
+void print_foot(const CollectiveFlags& flags, const Totals& totals) {
+  if (flags.check) {
+    fmt::print("# Out of bounds values : {} {}\n", totals.num_wrong, totals.num_wrong == 0 ? "OK" : "FAILED");
+  }
+  fmt::print("# Avg bus bandwidth    : {:.4g} (of all lines above: it depends on the range of sizes)\n",
+             totals.busbw_gb_s / static_cast<double>(std::max<int64_t>(totals.num_values, 1)));
+}
+
+int run(const CollectiveFlags& flags) {
+  const MpiSession session;
+  const HostGroup world = HostGroup::world();
+  Sweep sweep;
+  together(world, [&] { sweep = read_sweep(flags); });
+  const at::Device device = choose_device(flags.world, session, world);
+  at::set_num_threads(flags.world.threads > 0 ? flags.world.threads : default_threads(session.local_size()));
+  const auto comm = make_communicator(transport_for(flags.world, device), world, device);
+
+  const bool prints = world.rank() == 0;
+  if (prints) print_head(*comm, flags);
+  Totals totals;
+  Bench bench(flags, world, *comm);
+  for (const std::string& dtype : sweep.dtypes) {
+    for (const std::string& reduction : sweep.reductions) {
+      if (reduction == "average" && dtype == "int32" && sweep.reductions.size() > 1) continue;
+      for (const int64_t bytes : sweep.sizes) {
+        Point point;
+        point.workload = "collective";
+        point.ranks = world.size();
+        point.collective = {flags.operation, dtype, reduction, bytes, false};
+        measure_line(sweep, bench, point, world.size(), prints, totals);
+      }
+    }
+  }
+  if (prints) print_foot(flags, totals);
+  return world.broadcast(totals.num_wrong, 0) == 0 ? kDone : kWrong;
+}
+
+std::function<int()> define(CLI::App& app) {
+  auto flags = std::make_shared<CollectiveFlags>();
+  app.add_option("operation", flags->operation, "such as all_reduce; shardmark list names all")->required();
+  app.add_option("-b,--minbytes", flags->least, "least size")->capture_default_str();
+  app.add_option("-e,--maxbytes", flags->most, "largest size")->capture_default_str();
+  app.add_option("-i,--stepbytes", flags->increment, "increment between sizes, without -f")
+      ->capture_default_str();
+  app.add_option("-f,--stepfactor", flags->factor, "factor between sizes");
+  app.add_option("-d,--datatype", flags->dtype, "float, half, bfloat16, double, int32 or all")
+      ->capture_default_str();
+  app.add_option("-o,--op", flags->reduction, "sum, avg, min, max or all")->capture_default_str();
+  app.add_option("-n,--iters", flags->iterations, "timed operations of each size")->capture_default_str();
+  app.add_option("-w,--warmup_iters", flags->warmup, "operations before those")->capture_default_str();
+  app.add_option("-c,--check", flags->check, "1: check every element, before timing; 0: do not")
+      ->capture_default_str();
+  add_world_flags(app, flags->world);
+  return [flags] { return run(*flags); };
+}
+
+const Registration<CommandEntry> registered{"collective",
+                                            {"one collective over sizes, as nccl-tests: mpirun -n 2 "
+                                             "shardmark collective all_reduce -b 8 -e 128M -f 2",
+                                             define}};
+
+}  // namespace
+}  // namespace shardmark

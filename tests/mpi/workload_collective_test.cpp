@@ -1,0 +1,101 @@
+// RANKS 1 2 3
+// The collective workload: verified, timed operation by operation, with bandwidths by nccl-tests'
+// definitions; and the statistics that both workloads share.
+#include <gtest/gtest.h>
+
+#include "comm/collectives.h"
+#include "laws/vocabulary.h"
+#include "workloads/statistics.h"
+#include "workloads/workload.h"
+
+namespace shardmark {
+namespace {
+
+class CollectiveWorkload : public ::testing::Test {
+ protected:
+  Record measure(const CollectivePoint& collective, int num_steps) {
+    Record record;
+    record.point.workload = "collective";
+    record.point.collective = collective;
+    const auto workload = make_collective({record.point, world_, *comm_, placement_, references_});
+    check_ = workload->verify();
+    EXPECT_EQ(workload->phases(), std::vector<std::string>{"step"});
+    workload->begin_window();
+    for (int i = 0; i < num_steps; ++i) workload->step();
+    const auto rows = workload->end_window();
+    EXPECT_EQ(rows.size(), 1);
+    EXPECT_EQ(rows[0].size(), static_cast<size_t>(num_steps));
+    for (const double step_s : rows[0]) EXPECT_GT(step_s, 0);
+    record.samples.push_back({"step", world_.size(), num_steps, world_.gather(rows[0])});
+    workload->collect(record);
+    if (world_.rank() == 0) workload->derive(record);
+    return record;
+  }
+
+  HostGroup world_ = HostGroup::world();
+  std::unique_ptr<Communicator> comm_ = make_communicator("mpi", world_, at::kCPU);
+  Placement placement_;
+  ReferenceCache references_;
+  Check check_;
+};
+
+TEST_F(CollectiveWorkload, EveryRowIsVerifiedAndTimed) {
+  for (const laws::CollectiveLaw& law : laws::collective_laws()) {
+    const Record record =
+        measure({law.name, "float32", law.reduces ? "sum" : "none", 120000, law.in_place}, 7);
+    EXPECT_FALSE(check_.wrong) << law.name << ": " << check_.text;
+    EXPECT_EQ(record.measures.num_wrong, 0);
+    EXPECT_EQ(record.measures.num_operations, 1);
+    if (world_.rank() != 0) continue;
+    const Measures& m = record.measures;
+    EXPECT_EQ(m.num_steps, 7);
+    EXPECT_DOUBLE_EQ(m.algbw_gb_s, 120000 / m.step_s / 1e9);
+    EXPECT_DOUBLE_EQ(m.busbw_gb_s, m.algbw_gb_s * collective_row(law.name).busbw_factor(world_.size()));
+    EXPECT_DOUBLE_EQ(m.traffic_bytes, m.law_traffic_bytes) << law.name;
+    EXPECT_GE(m.peak_bytes, 120000);
+  }
+}
+
+TEST_F(CollectiveWorkload, CountsWhatIsMovedInWholeParts) {
+  const Record record = measure({"all_gather", "float64", "none", 1000, false}, 3);
+  if (world_.rank() != 0) return;
+  const int64_t moved = 1000 / 8 / world_.size() * world_.size() * 8;
+  EXPECT_DOUBLE_EQ(record.measures.algbw_gb_s, static_cast<double>(moved) / record.measures.step_s / 1e9);
+}
+
+TEST(BusbwFactor, IsThatOfNcclTests) {
+  const std::map<std::string, double> on_four_ranks = {
+      {"all_reduce", 1.5}, {"reduce_scatter", 0.75}, {"all_gather", 0.75}, {"all_to_all", 0.75},
+      {"gather", 0.75},    {"scatter", 0.75},        {"broadcast", 1},     {"reduce", 1},
+      {"send_recv", 1}};
+  for (const auto& [name, factor] : on_four_ranks)
+    EXPECT_DOUBLE_EQ(collective_row(name).busbw_factor(4), factor) << name;
+}
+
+TEST(Statistics, StepTimeIsTheMedianOfTheSlowestRank) {
+  Record record;
+  record.samples.push_back({"step",
+                            2,
+                            5,
+                            {1, 2, 3, 4, 5,     // rank 0
+                             2, 1, 9, 1, 1}});  // rank 1
+  summarize(record);
+  const Measures& m = record.measures;
+  EXPECT_EQ(worst_of_ranks(record.samples[0]), (std::vector<double>{2, 2, 9, 4, 5}));
+  EXPECT_DOUBLE_EQ(m.step_s, 4);
+  EXPECT_DOUBLE_EQ(m.step_low_s, 2);  // fewer than 6 steps: the whole range
+  EXPECT_DOUBLE_EQ(m.step_high_s, 9);
+  EXPECT_EQ(m.slowest_rank, 0);
+  EXPECT_DOUBLE_EQ(m.slowest_share, 0.6);
+  EXPECT_EQ(m.num_steps, 5);
+}
+
+TEST(Statistics, NothingMeasuredSaysNothing) {
+  Record record;
+  summarize(record);
+  EXPECT_TRUE(std::isnan(record.measures.step_s));
+  EXPECT_EQ(record.measures.slowest_rank, -1);
+}
+
+}  // namespace
+}  // namespace shardmark
