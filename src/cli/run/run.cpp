@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/overrides.h"
 #include "cli/run/world.h"
@@ -116,7 +117,7 @@ std::function<int()> define(CLI::App& app) {
   app.add_option("--memory-limit", flags->memory_limit,
                  "of a rank, such as 8GiB (default: 0.8 of the node's memory / its ranks, or of the GPU)");
   add_world_flags(app, flags->world);
-  add_overrides(app, flags->overrides);
+  add_override_flags(app, flags->overrides);
   return [flags] { return run(*flags); };
 }
 

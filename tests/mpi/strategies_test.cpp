@@ -1,0 +1,155 @@
+// Every registered strategy equals `single` on the same global batch, whatever the ranks; broken ones do not.
+// RANKS 1 2 3 4
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "tests/mpi/training_fixture.h"
+
+namespace shardmark {
+namespace {
+
+// Every strategy of the registry by its defaults, and these variants of options.
+std::vector<std::string> strategies() {
+  std::vector<std::string> all = {"fsdp(shard=gradients)", "fsdp(shard=optimizer)",       "fsdp(prefetch=0)",
+                                  "fsdp(prefetch=3)",      "zero3(prefetch=0)",           "zero3(prefetch=2)",
+                                  "ddp(bucket_mb=0.01, first_bucket_mb=0.001)"};
+  for (const auto& [name, entry] : Registry<StrategyEntry>::instance().entries())
+    if (name != "single") all.push_back(name);
+  return all;
+}
+
+// Shapes that no rank count divides. AdamW's eps is large enough not to blow up rounding in tiny gradients.
+const std::vector<std::string> kModels = {
+    "mlp(features=13, width=19, layers=3, classes=5)",
+    "gpt2(layers=2, width=24, heads=3, sequence=11, vocabulary=37)",
+    "resnet(layers=20, width=3, batch_norm=sync)",
+    "resnet(layers=20, width=3, batch_norm=frozen)",
+};
+const std::vector<std::string> kOptimizers = {"sgd(lr=0.05, momentum=0.9, weight_decay=0.01)",
+                                              "adamw(lr=0.001, eps=1e-5, weight_decay=0.1)"};
+
+class Strategies : public ::testing::Test {
+ protected:
+  Strategies() {
+    comm = make_communicator("mpi", world, at::kCPU);
+    statistics = comm->split(0, comm->rank());
+    alone = comm->split(comm->rank(), 0);
+    at::set_num_threads(1);
+  }
+
+  void expect_equal(const Case& c, const std::string& strategy, const Outcomes& single, double tolerance) {
+    SCOPED_TRACE(c.model + " " + strategy + " " + c.optimizer + " accumulation " + std::to_string(c.accumulation));
+    const Outcomes run = train(c, strategy, *comm, c.model.find("sync") == std::string::npos ? nullptr : statistics.get());
+    EXPECT_LE(largest_relative(run.losses, single.losses), tolerance);
+    EXPECT_LE(largest_relative(run.norms, single.norms), tolerance);
+    EXPECT_LE(parameter_error(run, single), tolerance);
+  }
+
+  HostGroup world = HostGroup::world();
+  std::unique_ptr<Communicator> comm, statistics, alone;
+};
+
+TEST_F(Strategies, EqualSingleInFp64) {
+  for (const auto& model : kModels) {
+    for (const auto& optimizer : kOptimizers) {
+      const Case c{model, optimizer};
+      const Outcomes single = train_single(c, *alone, comm->size());
+      for (const auto& strategy : strategies()) expect_equal(c, strategy, single, 1e-10);
+    }
+  }
+}
+
+TEST_F(Strategies, EqualSingleInFp32) {
+  for (const auto& model : kModels) {
+    for (const auto& optimizer : kOptimizers) {
+      const Case c{model, optimizer, at::kFloat};
+      const Outcomes single = train_single(c, *alone, comm->size());
+      for (const auto& strategy : {"ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)", "zero3"})
+        expect_equal(c, strategy, single, 1e-5);
+    }
+  }
+}
+
+TEST_F(Strategies, AccumulationEqualsALargeBatch) {
+  for (const auto& optimizer : kOptimizers) {
+    Case c{kModels[1], optimizer};
+    c.accumulation = 3;
+    const Outcomes single = train_single(c, *alone, comm->size());
+    for (const auto& strategy : strategies()) expect_equal(c, strategy, single, 1e-10);
+    expect_equal(c, comm->size() == 1 ? "single" : "ddp", single, 1e-10);
+  }
+}
+
+// Passes everything on; the broken ones below leave something out.
+class Wrapper : public Strategy {
+ public:
+  explicit Wrapper(std::unique_ptr<Strategy> inner) : inner_(std::move(inner)) {}
+  void begin_micro_batch(int64_t i, bool last) override { inner_->begin_micro_batch(i, last); }
+  void before_forward(int64_t b) override { inner_->before_forward(b); }
+  void after_forward(int64_t b) override { inner_->after_forward(b); }
+  void before_backward(int64_t b) override { inner_->before_backward(b); }
+  void after_backward(int64_t b) override { inner_->after_backward(b); }
+  void reduce() override { inner_->reduce(); }
+  void update() override { inner_->update(); }
+  double gradient_scale() const override { return inner_->gradient_scale(); }
+  double gradient_squares() override { return inner_->gradient_squares(); }
+  void visit_parameters(const ParameterVisitor& visit) override { inner_->visit_parameters(visit); }
+
+ protected:
+  std::unique_ptr<Strategy> inner_;
+};
+
+class WithoutReduction final : public Wrapper {
+ public:
+  using Wrapper::Wrapper;
+  void after_backward(int64_t) override {}
+};
+
+class WithoutMean final : public Wrapper {
+ public:
+  using Wrapper::Wrapper;
+  double gradient_scale() const override { return 1; }
+};
+
+// Uses what an earlier gather left in the slot.
+class StaleSlot final : public Wrapper {
+ public:
+  using Wrapper::Wrapper;
+  void before_forward(int64_t block) override {
+    if (step_ == 0 || block != 1) inner_->before_forward(block);
+  }
+  void update() override {
+    inner_->update();
+    ++step_;
+  }
+
+ private:
+  int64_t step_ = 0;
+};
+
+template <class Broken>
+Wrap breaking() {
+  return [](std::unique_ptr<Strategy> inner) { return std::make_unique<Broken>(std::move(inner)); };
+}
+
+double error_of(const Case& c, const std::string& strategy, Communicator& comm, Communicator& alone, const Wrap& wrap) {
+  const Outcomes single = train_single(c, alone, comm.size());
+  const Outcomes run = train(c, strategy, comm, nullptr, wrap);
+  return std::max(parameter_error(run, single), largest_relative(run.norms, single.norms));
+}
+
+TEST_F(Strategies, BrokenOnesAreFound) {
+  for (const auto& optimizer : kOptimizers) {
+    const Case c{kModels[1], optimizer};
+    if (comm->size() > 1) {
+      EXPECT_GT(error_of(c, "ddp", *comm, *alone, breaking<WithoutReduction>()), 1e-3) << "no reduction";
+      EXPECT_GT(error_of(c, "ddp", *comm, *alone, breaking<WithoutMean>()), 1e-3) << "no 1/N";
+      EXPECT_GT(error_of(c, "fsdp", *comm, *alone, breaking<WithoutMean>()), 1e-3) << "no 1/N";
+    }
+    EXPECT_GT(error_of(c, "fsdp", *comm, *alone, breaking<StaleSlot>()), 1e-6) << "a stale slot";
+    EXPECT_GT(error_of(c, "zero3", *comm, *alone, breaking<StaleSlot>()), 1e-6) << "a stale slot";
+  }
+}
+
+}  // namespace
+}  // namespace shardmark

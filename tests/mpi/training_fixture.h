@@ -1,0 +1,104 @@
+// A small training run of any strategy on any communicator, for tests: losses, gradient norms, parameters.
+#pragma once
+
+#include <cmath>
+
+#include "comm/communicator.h"
+#include "data/loader.h"
+#include "laws/strategy_law.h"
+#include "laws/vocabulary.h"
+#include "strategies/strategy.h"
+#include "workloads/training_loop.h"
+
+namespace shardmark {
+
+struct Case {
+  std::string model;      // as text: "mlp(width=20)"
+  std::string optimizer;
+  at::ScalarType dtype = at::kDouble;
+  int64_t batch_size = 2;  // per rank and micro-batch
+  int64_t accumulation = 1;
+  int64_t num_steps = 5;
+};
+
+struct Outcomes {
+  std::vector<double> losses, norms;
+  std::map<std::string, at::Tensor> initial, parameters;
+};
+
+inline Choice resolved_model(const std::string& text) {
+  const Choice choice = choice_from_text(text);
+  return resolve(choice, laws::model_law(choice.name).options, "model");
+}
+inline Choice resolved_optimizer(const std::string& text) {
+  const Choice choice = choice_from_text(text);
+  return resolve(choice, laws::optimizer_laws().at(choice.name).options, "optimizer");
+}
+inline Choice resolved_strategy(const std::string& text) {
+  const Choice choice = choice_from_text(text);
+  return resolve(choice, laws::strategy_law(choice.name).options, "strategy");
+}
+
+// Puts something between the loop and the strategy; for deliberately broken strategies.
+using Wrap = std::function<std::unique_ptr<Strategy>(std::unique_ptr<Strategy>)>;
+
+// ranks, batch and accumulation of the sampler follow the communicator; statistics: for synchronised batch norm, or nullptr.
+inline Outcomes train(const Case& c, const std::string& strategy_text, Communicator& comm, Communicator* statistics,
+                      const Wrap& wrap = {}) {
+  const auto model = make_model(resolved_model(c.model), c.dtype, comm.device());
+  if (statistics != nullptr && statistics->size() > 1) {
+    model->num_ranks = statistics->size();
+    model->sum_over_ranks = [statistics](const at::Tensor& t) { statistics->all_reduce(t, ReduceOp::sum).wait(); };
+  }
+  const Choice choice = resolved_strategy(strategy_text);
+  auto strategy = make_strategy(
+      choice.name, {*model, comm, choice.options, resolved_optimizer(c.optimizer), c.accumulation, /*seed=*/7});
+  if (wrap) strategy = wrap(std::move(strategy));
+  Outcomes outcomes;
+  const auto keep = [](std::map<std::string, at::Tensor>& into) {
+    return [&into](const std::string& name, const at::Tensor& value) { into[name] = value; };
+  };
+  strategy->visit_parameters(keep(outcomes.initial));
+
+  const auto source = make_source({"synthetic", {{"size", 64}}}, {model->table().sample, c.dtype, 7});
+  Loader loader(*source, DistributedSampler(source->size(), comm.size(), comm.rank(), c.batch_size, c.accumulation, 7),
+                c.accumulation, comm.device(), /*depth=*/0);
+  PhaseClock clock(comm.device());
+  TrainingLoop loop(*model, *strategy, clock, c.accumulation);
+  for (int64_t step = 0; step < c.num_steps; ++step) {
+    const at::Tensor loss = loop.step([&] { return loader.next(); },
+                                      [&] { outcomes.norms.push_back(std::sqrt(strategy->gradient_squares())); });
+    if (loop.failure()) std::rethrow_exception(loop.failure());
+    const at::Tensor sum = loss.to(at::kDouble).view({1});
+    comm.all_reduce(sum, ReduceOp::sum).wait();
+    outcomes.losses.push_back(sum.item<double>() / comm.size());
+  }
+  strategy->visit_parameters(keep(outcomes.parameters));
+  return outcomes;
+}
+
+// The yardstick: `single` on one rank with the whole global batch in one piece.
+inline Outcomes train_single(Case c, Communicator& alone, int64_t ranks) {
+  c.batch_size *= ranks * c.accumulation;
+  c.accumulation = 1;
+  return train(c, "single", alone, nullptr);
+}
+
+// || p - p_single || / || p_single - p_0 ||
+inline double parameter_error(const Outcomes& run, const Outcomes& single) {
+  double error = 0, moved = 0;
+  for (const auto& [name, value] : single.parameters) {
+    error += (run.parameters.at(name) - value).to(at::kDouble).square().sum().item<double>();
+    moved += (value - single.initial.at(name)).to(at::kDouble).square().sum().item<double>();
+  }
+  return std::sqrt(error / moved);
+}
+
+inline double largest_relative(const std::vector<double>& values, const std::vector<double>& expected) {
+  double largest = 0;
+  for (size_t i = 0; i < expected.size(); ++i)
+    largest = std::max(largest, std::abs(values[i] - expected[i]) / std::abs(expected[i]));
+  return largest;
+}
+
+}  // namespace shardmark
