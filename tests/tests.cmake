@@ -1,4 +1,4 @@
-# Tests: tests/unit (no torch, no MPI), tests/mpi (torch + MPI, run on several rank counts), and scripts.
+# Tests: tests/unit (no torch, no MPI), tests/mpi and tests/gpu (torch + MPI, run on several rank counts), and scripts.
 # A file tests/mpi/x.cpp names its rank counts in its first lines: "// RANKS 1 2 4".
 find_package(GTest REQUIRED)
 include(GoogleTest)
@@ -14,9 +14,11 @@ endif()
 
 if(NOT SHARDMARK_ANALYSIS_ONLY)
   set(_mpirun ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
-  file(GLOB _mpi CONFIGURE_DEPENDS tests/mpi/*_test.cpp)
+  file(GLOB _mpi CONFIGURE_DEPENDS tests/mpi/*_test.cpp tests/gpu/*_test.cpp)
   foreach(source ${_mpi})
     get_filename_component(name ${source} NAME_WE)
+    get_filename_component(_folder ${source} DIRECTORY)
+    get_filename_component(_folder ${_folder} NAME)
     add_executable(${name} ${source} tests/mpi/main.cpp)
     target_link_libraries(${name} PRIVATE shardmark_all GTest::gtest GTest::gmock)
     target_precompile_headers(${name} REUSE_FROM shardmark_pch)
@@ -30,8 +32,8 @@ if(NOT SHARDMARK_ANALYSIS_ONLY)
       set(_ranks 1)
     endif()
     foreach(n ${_ranks})
-      add_test(NAME mpi/${name}_${n} COMMAND ${_mpirun} -n ${n} $<TARGET_FILE:${name}>)
-      set_tests_properties(mpi/${name}_${n} PROPERTIES LABELS mpi TIMEOUT 600 PROCESSORS 2
+      add_test(NAME ${_folder}/${name}_${n} COMMAND ${_mpirun} -n ${n} $<TARGET_FILE:${name}>)
+      set_tests_properties(${_folder}/${name}_${n} PROPERTIES LABELS ${_folder} TIMEOUT 600 PROCESSORS 2
                            ENVIRONMENT "OMP_NUM_THREADS=1")
     endforeach()
   endforeach()
