@@ -1,14 +1,13 @@
 // shardmark report: the tables of one or several studies, for people or for programs.
 #include "analysis/report.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <set>
 
-#include "base/log.h"
 #include "cli/command.h"
 
 namespace shardmark {
@@ -66,6 +65,11 @@ void write_csv(const std::vector<Table>& tables, const std::filesystem::path& di
   }
 }
 
+std::string rendered(const Table& table, const ReportOptions& options, bool one_of_several) {
+  if (options.csv == "-") return (one_of_several ? "# " + table.key + "\r\n" : "") + to_csv(table);
+  return options.markdown ? to_markdown(table) : to_text(table);
+}
+
 int report(const ReportOptions& options) {
   const std::vector<StudyData> studies = read_studies(options.studies);
   std::vector<Table> tables = make_report(studies);
@@ -77,9 +81,9 @@ int report(const ReportOptions& options) {
   } else if (!options.csv.empty() && options.csv != "-") {
     write_csv(tables, options.csv);
   } else {
-    const auto form = options.csv == "-" ? to_csv : options.markdown ? to_markdown : to_text;
     std::string text;
-    for (const Table& table : tables) text += (text.empty() ? "" : "\n") + form(table);
+    for (const Table& table : tables)
+      text += (text.empty() ? "" : "\n") + rendered(table, options, tables.size() > 1);
     print(text);
   }
   return kDone;
