@@ -25,29 +25,29 @@ std::vector<Cell> row(const TrainingColumns& labels, const MergedPoint& base, co
   const double speedup = base.measures.step_s / merged.measures.step_s;
   const double modelled = amdahl_speedup(serial.value, ranks);
   return concat<Cell>(
-      labels.family_cells(merged),
-      {labels.strategy(merged), cells::count(merged.point.global_batch()), cells::percent(serial.value, 2),
-       cells::percent(serial.low, 2), cells::percent(serial.high, 2),
-       cells::words(serial.fitted ? "fit" : "estimate"), cells::count(merged.point.ranks),
-       cells::number(speedup, 3), cells::number(modelled, 3), cells::difference(speedup, modelled),
-       cells::number(serial.value > 0 ? 1 / serial.value : Measures::kNone, 3)},
-      TrainingColumns::mark_cells(merged));
+      {labels.family_cells(merged),
+       {labels.strategy(merged), cells::count(merged.point.global_batch()), cells::percent(serial.value, 2),
+        cells::percent(serial.low, 2), cells::percent(serial.high, 2),
+        cells::words(serial.fitted ? "fit" : "estimate"), cells::count(merged.point.ranks),
+        cells::number(speedup, 3), cells::number(modelled, 3), cells::difference(speedup, modelled),
+        cells::number(serial.value > 0 ? 1 / serial.value : Measures::kNone, 3)},
+       TrainingColumns::mark_cells(merged)});
 }
 
 std::vector<Column> columns() {
-  return concat<Column>(TrainingColumns::family_columns(),
-                        {{"strategy", "", false},
-                         {"global batch", "", true, true},
-                         {"value", "%", true, false, "serial fraction s"},
-                         {"low", "%", true, false, "serial fraction s"},
-                         {"high", "%", true, false, "serial fraction s"},
-                         {"from", "", false, false, "serial fraction s"},
-                         {"ranks", ""},
-                         {"measured", "", true, false, "speed-up"},
-                         {"modelled", "", true, false, "speed-up"},
-                         {"difference", "%", true, false, "speed-up"},
-                         {"limit", "", true, false, "speed-up"}},
-                        TrainingColumns::mark_columns());
+  return concat<Column>({TrainingColumns::family_columns(),
+                         {{"strategy", "", false},
+                          {"global batch", "", true, true},
+                          {"value", "%", true, false, "serial fraction s"},
+                          {"low", "%", true, false, "serial fraction s"},
+                          {"high", "%", true, false, "serial fraction s"},
+                          {"from", "", false, false, "serial fraction s"},
+                          {"ranks", ""},
+                          {"measured", "", true, false, "speed-up"},
+                          {"modelled", "", true, false, "speed-up"},
+                          {"difference", "%", true, false, "speed-up"},
+                          {"limit", "", true, false, "speed-up"}},
+                         TrainingColumns::mark_columns()});
 }
 
 std::vector<std::string> notes(bool any_estimate, size_t left_out) {

@@ -50,10 +50,12 @@ std::vector<Cell> row(const Pair& pair) {
   std::string marks;
   for (const MergedPoint* merged : pair.by_place)
     if (merged != nullptr && merged->measures.oversubscribed) marks = "oversubscribed";
-  return concat<Cell>({cells::words(pair.any->machine), cells::words(pair.any->transport),
-                       cells::count(c.bytes), cells::count(num_elements(c)), cells::words(c.dtype),
-                       cells::words(c.reduction), cells::count(is_rooted(c.operation) ? 0 : -1)},
-                      place_cells(pair.by_place[0]), place_cells(pair.by_place[1]), {cells::words(marks)});
+  return concat<Cell>({{cells::words(pair.any->machine), cells::words(pair.any->transport),
+                        cells::count(c.bytes), cells::count(num_elements(c)), cells::words(c.dtype),
+                        cells::words(c.reduction), cells::count(is_rooted(c.operation) ? 0 : -1)},
+                       place_cells(pair.by_place[0]),
+                       place_cells(pair.by_place[1]),
+                       {cells::words(marks)}});
 }
 
 std::vector<Column> columns() {

@@ -40,7 +40,7 @@ Table memory_table(const MergedPoints& points) {
   const TrainingColumns labels(points);
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || std::isnan(merged.measures.parameter_bytes)) continue;
-    table.rows.push_back(concat<Cell>(labels.cells(merged), compared(merged.measures)));
+    table.rows.push_back(concat<Cell>({labels.cells(merged), compared(merged.measures)}));
   }
   table.notes = {
       "is: measured on the rank that has most, MiB = 2^20 bytes. law: what the strategy's formula says, "

@@ -21,13 +21,14 @@ std::vector<Cell> phases(const Measures& m) {
 }
 
 std::vector<Column> columns() {
-  return concat<Column>(TrainingColumns::columns(), {{"data", "ms", true, false, "phase"},
-                                                     {"forward", "ms", true, false, "phase"},
-                                                     {"backward", "ms", true, false, "phase"},
-                                                     {"exposed", "ms", true, false, "phase"},
-                                                     {"optimizer", "ms", true, false, "phase"},
-                                                     {"step", "ms"},
-                                                     {"sum", "% of step"}});
+  return concat<Column>({TrainingColumns::columns(),
+                         {{"data", "ms", true, false, "phase"},
+                          {"forward", "ms", true, false, "phase"},
+                          {"backward", "ms", true, false, "phase"},
+                          {"exposed", "ms", true, false, "phase"},
+                          {"optimizer", "ms", true, false, "phase"},
+                          {"step", "ms"},
+                          {"sum", "% of step"}}});
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ Table phases_table(const MergedPoints& points) {
   const TrainingColumns labels(points);
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || std::isnan(merged.measures.forward_s)) continue;
-    table.rows.push_back(concat<Cell>(labels.cells(merged), phases(merged.measures)));
+    table.rows.push_back(concat<Cell>({labels.cells(merged), phases(merged.measures)}));
   }
   table.notes = {
       "data: waiting for the batch. forward, backward: without communication. exposed: waiting for "

@@ -29,37 +29,38 @@ std::vector<Cell> row(Scaling scaling, const TrainingColumns& labels, const Merg
   const int64_t fixed = scaling == Scaling::weak ? p.training.batch_size : p.global_batch();
   const int64_t other = scaling == Scaling::weak ? p.global_batch() : p.training.batch_size;
   std::vector<Cell> cells =
-      concat<Cell>(labels.family_cells(merged),
-                   {labels.strategy(merged), cells::count(fixed), cells::count(p.ranks), cells::count(other),
-                    cells::number(m.samples_per_s), cells::number(m.tokens_per_s),
-                    cells::milliseconds(m.step_s), cells::count(base.point.ranks)},
-                   efficiency_cells(scaling, base, merged));
+      concat<Cell>({labels.family_cells(merged),
+                    {labels.strategy(merged), cells::count(fixed), cells::count(p.ranks), cells::count(other),
+                     cells::number(m.samples_per_s), cells::number(m.tokens_per_s),
+                     cells::milliseconds(m.step_s), cells::count(base.point.ranks)},
+                    efficiency_cells(scaling, base, merged)});
   if (scaling == Scaling::strong) {
     const bool from_one = base.point.ranks == 1;
     const double speedup = from_one ? base.measures.step_s / m.step_s : Measures::kNone;
     cells.push_back(cells::number(speedup, 3));
     cells.push_back(cells::number(karp_flatt(speedup, p.ranks), 3));
   }
-  return concat<Cell>(cells, TrainingColumns::mark_cells(merged));
+  return concat<Cell>({cells, TrainingColumns::mark_cells(merged)});
 }
 
 std::vector<Column> columns(Scaling scaling) {
   const bool weak = scaling == Scaling::weak;
   std::vector<Column> strong_only = {{"speed-up", ""}, {"Karp-Flatt", ""}};
   if (weak) strong_only.clear();
-  return concat<Column>(TrainingColumns::family_columns(),
-                        {{"strategy", "", false},
-                         {weak ? "batch per rank" : "global batch", "", true, true},
-                         {"ranks", ""},
-                         {weak ? "global batch" : "batch per rank", ""},
-                         {"samples/s", ""},
-                         {"tokens/s", "", true, true},
-                         {"step", "ms"},
-                         {"base n0", "", true, true},
-                         {"median", "%", true, false, "efficiency"},
-                         {"low", "%", true, false, "efficiency"},
-                         {"high", "%", true, false, "efficiency"}},
-                        strong_only, TrainingColumns::mark_columns());
+  return concat<Column>({TrainingColumns::family_columns(),
+                         {{"strategy", "", false},
+                          {weak ? "batch per rank" : "global batch", "", true, true},
+                          {"ranks", ""},
+                          {weak ? "global batch" : "batch per rank", ""},
+                          {"samples/s", ""},
+                          {"tokens/s", "", true, true},
+                          {"step", "ms"},
+                          {"base n0", "", true, true},
+                          {"median", "%", true, false, "efficiency"},
+                          {"low", "%", true, false, "efficiency"},
+                          {"high", "%", true, false, "efficiency"}},
+                         strong_only,
+                         TrainingColumns::mark_columns()});
 }
 
 Table scaling_table(Scaling scaling, const MergedPoints& points, Table table) {

@@ -45,12 +45,13 @@ std::vector<Cell> shares(const MergedPoint& merged, Ideal& ideal) {
 }
 
 std::vector<Column> columns() {
-  return concat<Column>(TrainingColumns::columns(), {{"largest share", "MiB"},
-                                                     {"ideal P/N", "MiB"},
-                                                     {"x ideal", ""},
-                                                     {"transient", "MiB"},
-                                                     {"activations", "MiB"},
-                                                     {"peak", "MiB"}});
+  return concat<Column>({TrainingColumns::columns(),
+                         {{"largest share", "MiB"},
+                          {"ideal P/N", "MiB"},
+                          {"x ideal", ""},
+                          {"transient", "MiB"},
+                          {"activations", "MiB"},
+                          {"peak", "MiB"}}});
 }
 
 }  // namespace
@@ -63,7 +64,7 @@ Table shares_table(const MergedPoints& points) {
   Ideal ideal;
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || std::isnan(merged.measures.parameter_bytes)) continue;
-    table.rows.push_back(concat<Cell>(labels.cells(merged), shares(merged, ideal)));
+    table.rows.push_back(concat<Cell>({labels.cells(merged), shares(merged, ideal)}));
   }
   table.notes = {
       "largest share: parameters, gradients and optimizer state of the rank that has most. ideal P/N: the "

@@ -96,20 +96,20 @@ std::string unverified_note(const MergedPoints& points) {
 }
 
 std::vector<Column> columns() {
-  return concat<Column>(TrainingColumns::columns(),
-                        {{"samples/s", ""},
-                         {"tokens/s", "", true, true},
-                         {"median", "ms", true, false, "step time"},
-                         {"low", "ms", true, false, "step time"},
-                         {"high", "ms", true, false, "step time"},
-                         {"x single", "", true, true},
-                         {"peak memory", "MiB"},
-                         {"time", "ms", true, false, "exposed"},
-                         {"of step", "%", true, false, "exposed"},
-                         {"MFU", "%", true, true},
-                         {"sheet MFU", "%", true, true},
-                         {"verified", "", false}},
-                        TrainingColumns::mark_columns());
+  return concat<Column>({TrainingColumns::columns(),
+                         {{"samples/s", ""},
+                          {"tokens/s", "", true, true},
+                          {"median", "ms", true, false, "step time"},
+                          {"low", "ms", true, false, "step time"},
+                          {"high", "ms", true, false, "step time"},
+                          {"x single", "", true, true},
+                          {"peak memory", "MiB"},
+                          {"time", "ms", true, false, "exposed"},
+                          {"of step", "%", true, false, "exposed"},
+                          {"MFU", "%", true, true},
+                          {"sheet MFU", "%", true, true},
+                          {"verified", "", false}},
+                         TrainingColumns::mark_columns()});
 }
 
 std::vector<std::string> definitions() {
@@ -139,8 +139,8 @@ Table strategies_table(const MergedPoints& points) {
   const Replicas replicas(points);
   for (const MergedPoint& merged : points) {
     if (!is_training(merged)) continue;
-    table.rows.push_back(
-        concat<Cell>(labels.cells(merged), measured(merged, replicas), TrainingColumns::mark_cells(merged)));
+    table.rows.push_back(concat<Cell>(
+        {labels.cells(merged), measured(merged, replicas), TrainingColumns::mark_cells(merged)}));
   }
   for (const std::string& note : {peaks_note(points), flops_note(points), unverified_note(points)})
     if (!note.empty()) table.notes.push_back(note);

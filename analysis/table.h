@@ -1,7 +1,6 @@
 // A Table value: made by every report, rendered as aligned text, Markdown, CSV or JSON.
 #pragma once
 
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -35,12 +34,11 @@ struct Table {
   size_t num_group_columns = 0;  // text: a blank line where one of this many leading columns changes
 };
 
-// Columns of a heading, or cells of a row, put together from parts: concat<Cell>(left, {one, two}, right).
+// Columns of a heading, or cells of a row, put together from parts: concat<Cell>({left, {one, two}, right}).
 template <class T>
-std::vector<T> concat(std::vector<T> whole, std::vector<T> second, std::vector<T> third = {},
-                      std::vector<T> fourth = {}) {
-  for (std::vector<T>* part : {&second, &third, &fourth})
-    whole.insert(whole.end(), std::make_move_iterator(part->begin()), std::make_move_iterator(part->end()));
+std::vector<T> concat(std::initializer_list<std::vector<T>> parts) {
+  std::vector<T> whole;
+  for (const std::vector<T>& part : parts) whole.insert(whole.end(), part.begin(), part.end());
   return whole;
 }
 

@@ -9,11 +9,12 @@ namespace shardmark {
 namespace {
 
 std::vector<Column> columns() {
-  return concat<Column>(TrainingColumns::columns(), {{"operations", "per step"},
-                                                     {"counted", "MB", true, false, "moved"},
-                                                     {"law", "MB", true, false, "moved"},
-                                                     {"off by", "%", true, false, "moved"},
-                                                     {"exposed", "ms"}});
+  return concat<Column>({TrainingColumns::columns(),
+                         {{"operations", "per step"},
+                          {"counted", "MB", true, false, "moved"},
+                          {"law", "MB", true, false, "moved"},
+                          {"off by", "%", true, false, "moved"},
+                          {"exposed", "ms"}}});
 }
 
 }  // namespace
@@ -26,10 +27,10 @@ Table traffic_table(const MergedPoints& points) {
     const Measures& m = merged.measures;
     if (!is_training(merged) || std::isnan(m.traffic_bytes)) continue;
     table.rows.push_back(concat<Cell>(
-        labels.cells(merged),
-        {cells::count(m.num_operations), cells::number(m.traffic_bytes / 1e6),
-         cells::number(m.law_traffic_bytes / 1e6), cells::difference(m.traffic_bytes, m.law_traffic_bytes),
-         cells::milliseconds(m.exposed_s)}));
+        {labels.cells(merged),
+         {cells::count(m.num_operations), cells::number(m.traffic_bytes / 1e6),
+          cells::number(m.law_traffic_bytes / 1e6), cells::difference(m.traffic_bytes, m.law_traffic_bytes),
+          cells::milliseconds(m.exposed_s)}}));
   }
   table.notes = {
       "moved, per rank and step: counted: payload of each collective as it was started, times its ring "

@@ -43,14 +43,15 @@ Cell TrainingColumns::strategy(const MergedPoint& merged) const {
 
 std::vector<Column> TrainingColumns::columns() {
   return concat<Column>(
-      family_columns(),
-      {{"batch", "per rank", true, true}, {"ranks", "", true, true}, {"strategy", "", false}});
+      {family_columns(),
+       {{"batch", "per rank", true, true}, {"ranks", "", true, true}, {"strategy", "", false}}});
 }
 
 std::vector<Cell> TrainingColumns::cells(const MergedPoint& merged) const {
   const Point& p = merged.point;
-  return concat<Cell>(family_cells(merged), {shardmark::cells::count(p.training.batch_size),
-                                             cells::count(p.ranks), strategy(merged)});
+  return concat<Cell>(
+      {family_cells(merged),
+       {shardmark::cells::count(p.training.batch_size), cells::count(p.ranks), strategy(merged)}});
 }
 
 std::vector<Column> TrainingColumns::mark_columns() {
