@@ -32,6 +32,7 @@ inline constexpr std::array<SeriesInfo, 8> kSeries = {{
 // Calls visit(name, unit, description, member) for every column of a record, in file order. Member types:
 // std::string, int64_t, double, bool, Choice, Outcome. R: Record or const Record.
 template <class R, class Visit>
+// NOLINTNEXTLINE(readability-function-size): a table
 void visit_fields(R& r, Visit&& visit) {
   auto& p = r.point;
   auto& t = p.training;
