@@ -26,7 +26,8 @@ std::vector<StudyData> read_studies(const std::vector<std::string>& paths) {
   std::vector<StudyData> studies;
   std::set<std::filesystem::path> known;
   for (const std::string& path : paths)
-    if (known.insert(std::filesystem::weakly_canonical(path)).second) studies.push_back(read_study(path));
+    if (known.insert(std::filesystem::weakly_canonical(std::filesystem::absolute(path))).second)
+      studies.push_back(read_study(path));
   return studies;
 }
 

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# shardmark report on the journals in tests/data/studies (schema 1.0, and one of a newer schema): each form, several studies
+# at once, and bad input: one line and exit status 2.
+set -euo pipefail
+
+shardmark=$1
+data=$(cd "$(dirname "$0")/../data/studies" && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+cp "$data"/* .
+
+fail() { echo "FAILED: $*"; exit 1; }
+
+# has FILE TEXT...: each text is in it.
+has() {
+  local file=$1 text
+  shift
+  for text in "$@"; do grep -qF -- "$text" "$file" || fail "'$text' is not in: $(cat "$file")"; done
+}
+
+# refuses TEXT ARGUMENT...: one line on stderr that holds the text, nothing on stdout, exit status 2.
+refuses() {
+  local text=$1 status=0
+  shift
+  "$shardmark" report "$@" >out 2>err || status=$?
+  [[ $status == 2 ]] || fail "report $*: exit status $status instead of 2: $(cat err)"
+  [[ $(wc -l <err) == 1 ]] || fail "report $*: not one line: $(cat err)"
+  [[ ! -s out ]] || fail "report $*: wrote to stdout: $(cat out)"
+  has err "$text"
+}
+
+"$shardmark" report small.h5 >text
+has text 'Study' 'Strategies' 'Strong scaling' 'Amdahl' 'Memory' 'Traffic' 'Collective all_reduce on 2 ranks' \
+  'needs 16 ranks, the world has 8'
+if awk 'length > 135' text | grep -q .; then fail "lines of more than 135 columns: $(awk 'length > 135' text)"; fi
+
+"$shardmark" report small.h5 --markdown --table amdahl >markdown
+has markdown '## Amdahl' '| ddp | 10.00 |'
+
+"$shardmark" report small.h5 --csv tables >files
+[[ $(sort files) == $(ls tables/*.csv | sort) ]] || fail "--csv named other files than it wrote: $(cat files)"
+has tables/amdahl.csv 'serial fraction s value (%)'
+[[ $(wc -l <tables/amdahl.csv) == 5 ]] || fail "amdahl.csv is not a header and four rows"
+"$shardmark" report small.h5 --csv - --table amdahl | cmp - tables/amdahl.csv || fail "--csv - differs from --csv DIR"
+
+"$shardmark" report small.h5 --json >json
+if command -v python3 >/dev/null; then
+  python3 - <<'PYTHON' || fail "the JSON document, or the CSV files, do not say what they should"
+import csv, json
+tables = {table["key"]: table for table in json.load(open("json"))["tables"]}
+fit = tables["amdahl"]["rows"][0]
+assert abs(fit["serial fraction s value"] - 10) < 1e-6 and fit["serial fraction s from"] == "fit", fit
+for key, table in tables.items():
+    with open(f"tables/{key}.csv", newline="") as file:
+        rows = list(csv.reader(file))
+    assert len(rows) == len(table["rows"]) + 1 and all(len(row) == len(rows[0]) for row in rows), key
+PYTHON
+fi
+
+# The same study twice counts once; a copy of it is a further study, whose points are further repeats.
+"$shardmark" report small.h5 ./small.h5 >twice && cmp text twice || fail "a study named twice counts twice"
+cp small.h5.journal copy.h5.journal && cp small.h5.samples copy.h5.samples
+"$shardmark" report small.h5 copy.h5 >both
+has both 'small.h5' 'copy.h5' 'repeats 2'
+
+refuses 'nothing.h5' nothing.h5
+echo 'not a study' >other.h5
+refuses 'other.h5' other.h5
+refuses 'newer shardmark' newer.h5
+refuses '--table nonsense' small.h5 --table nonsense
+refuses 'has no such table' small.h5 --table nonsense
+refuses 'other.h5' small.h5 --csv other.h5/tables
+refuses '--csv' small.h5 --csv tables --json
+refuses 'studies' --json
+echo 'report: every form and every refusal is as it should be'
