@@ -46,6 +46,8 @@ Check Training::verify() {
     return {};  // another rank throws, and the runner makes all agree
   }
 
+  meter::reset_peak();  // the reference is not the point's
+
   const int64_t sum = checksum(strategy_->replicated());
   if (group_.max(sum) != -group_.max(-sum)) return {true, "wrong: replicas differ between ranks", Measures::kNone};
   if (!reference.impossible.empty()) return {false, "unverified: " + reference.impossible, Measures::kNone};
