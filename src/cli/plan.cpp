@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/error.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/overrides.h"
@@ -20,9 +21,17 @@ struct PlanOptions {
   Overrides overrides;
 };
 
+int64_t memory_bytes(const std::string& text) {
+  try {
+    return text.empty() ? 0 : parse_bytes(text);
+  } catch (const UsageError& error) {
+    throw UsageError(std::string("--memory: ") + error.what());
+  }
+}
+
 // Without -n the world is as large as the suite's largest point, so that its size rules nothing out.
 World world_for(const PlanOptions& options, const Suite& suite) {
-  World world{options.ranks, options.memory.empty() ? 0 : parse_bytes(options.memory)};
+  World world{options.ranks, memory_bytes(options.memory)};
   if (world.ranks == 0)
     for (const auto& point : suite.points) world.ranks = std::max({world.ranks, point.ranks, int64_t{1}});
   return world;

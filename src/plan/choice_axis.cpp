@@ -54,8 +54,7 @@ using Visit = std::function<void(const Choice&, const Where&)>;
 
 void visit_choices(const YamlNode& item, const ChoiceKind& kind, const Visit& visit) {
   if (!item.is_map()) {
-    if (item.is_null())
-      item.fail("no value; expected a " + kind.noun + ", " + accepted_words("", kind.names));
+    if (item.is_null()) item.fail("no value; " + accepted_words("", kind.names));
     check_name(item.text(), item.place(), kind);
     visit({item.text()}, [&](const std::string&) { return item.place(); });
     return;
@@ -63,8 +62,8 @@ void visit_choices(const YamlNode& item, const ChoiceKind& kind, const Visit& vi
   const auto entries = item.entries();
   if (entries.size() != 1)
     item.fail(fmt::format(
-        "a {} is one name with its options, {{name: {{option: value}}}}, got {} names; several are a list",
-        kind.noun, entries.size()));
+        "expected one name with its options, {{name: {{option: value}}}}, got {} names; several are a list",
+        entries.size()));
   const YamlNode& entry = entries.front();
   check_name(entry.key(), entry.key_place(), kind);
   const OptionTable& table = kind.options(entry.key());

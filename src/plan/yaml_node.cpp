@@ -2,11 +2,13 @@
 #include "plan/yaml_node.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <set>
+#include <sstream>
 
 namespace shardmark {
 namespace {
@@ -18,15 +20,81 @@ bool read_all(const std::string& text, Number& number) {
 }
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
+std::string one_line(std::string text) {
+  std::replace_if(text.begin(), text.end(), is_control, ' ');
+  return text;
+}
 bool has_control(const std::string& text) { return std::any_of(text.begin(), text.end(), is_control); }
+
+// Bytes of the UTF-8 character that starts at `at`; 0 where there is none. The second byte's range keeps out
+// overlong forms and surrogates. Source: Unicode 15, table 3-7.
+size_t utf8_length(const std::string& text, size_t at) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
+  const unsigned first = byte(0);
+  const size_t length = first < 0x80   ? 1
+                        : first < 0xc2 ? 0
+                        : first < 0xe0 ? 2
+                        : first < 0xf0 ? 3
+                        : first < 0xf5 ? 4
+                                       : 0;
+  if (length < 2) return length;
+  if (at + length > text.size()) return 0;
+  const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  if (byte(1) < low || byte(1) > high) return 0;
+  for (size_t i = 2; i < length; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  return length;
+}
+
+void require_utf8(const std::string& text, const std::string& path) {
+  size_t line = 1, start = 0;
+  for (size_t at = 0, length = 0; at < text.size(); at += length) {
+    length = utf8_length(text, at);
+    if (length == 0)
+      throw UsageError(
+          fmt::format("{}:{}:{}: not UTF-8; save the file as UTF-8 text", path, line, at - start + 1));
+    if (text[at] == '\n') {
+      ++line;
+      start = at + 1;
+    }
+  }
+}
+
+std::string place_in(const std::string& path, const YAML::Mark& mark) {
+  return fmt::format("{}:{}:{}: ", path, mark.line + 1, mark.column + 1);
+}
+
+// Remembers where the document started, and nothing else.
+struct DocumentStart : YAML::EventHandler {
+  YAML::Mark mark;
+  void OnDocumentStart(const YAML::Mark& start) override { mark = start; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+  }
+  void OnMapEnd() override {}
+};
+
+// YAML::Load reads the first document and passes over what follows; YAML::LoadAll (0.7) never ends on a stray
+// ','.
+void require_one_document(const std::string& text, const std::string& path) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStart document;
+  if (parser.HandleNextDocument(document) && parser.HandleNextDocument(document))
+    throw UsageError(place_in(path, document.mark) +
+                     "a second document, or a stray sign before it; a suite is one document");
+}
 
 }  // namespace
 
-std::string quoted_line(const std::string& text) {
-  std::string line = text.substr(0, 60);
-  std::replace_if(line.begin(), line.end(), is_control, ' ');
-  return "'" + line + "'";
-}
+std::string quoted_line(const std::string& text) { return "'" + one_line(text.substr(0, 60)) + "'"; }
 
 YamlNode::YamlNode(YAML::Node node, std::string path, std::string key)
     : node_(std::move(node)), path_(std::move(path)), key_(std::move(key)) {
@@ -36,25 +104,20 @@ YamlNode::YamlNode(YAML::Node node, std::string path, std::string key)
 }
 
 YamlNode YamlNode::parse(const std::string& text, const std::string& path) {
-  std::vector<YAML::Node> documents;
+  require_utf8(text, path);
   try {
-    documents = YAML::LoadAll(text);
+    const YAML::Node root = YAML::Load(text);
+    require_one_document(text, path);
+    if (root.IsNull())
+      throw UsageError(
+          path + ":1:1: empty; a suite is a map with 'training' or 'collectives' (see suites/README.md)");
+    return {root, path, ""};
   } catch (const YAML::Exception& error) {
-    throw UsageError(fmt::format("{}:{}:{}: not valid YAML: {}", path, error.mark.line + 1,
-                                 error.mark.column + 1, error.msg));
+    throw UsageError(place_in(path, error.mark) + "not valid YAML: " + one_line(error.msg));
   }
-  if (documents.empty() || documents.front().IsNull())
-    throw UsageError(path +
-                     ":1:1: empty; a suite is a map with 'training' or 'collectives' (see suites/README.md)");
-  if (documents.size() > 1)
-    YamlNode(documents[1], path, "").fail("a second document; a suite is one document, without '---' inside");
-  return {documents.front(), path, ""};
 }
 
-std::string YamlNode::place_of(const YAML::Node& node) const {
-  const YAML::Mark mark = node.Mark();
-  return fmt::format("{}:{}:{}: ", path_, mark.line + 1, mark.column + 1);
-}
+std::string YamlNode::place_of(const YAML::Node& node) const { return place_in(path_, node.Mark()); }
 
 void YamlNode::fail(const std::string& message) const {
   throw UsageError(place() + (key_.empty() ? "" : key_ + ": ") + message);

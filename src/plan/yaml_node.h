@@ -20,7 +20,8 @@ class YamlNode {
   // The whole file. UsageError where it is no YAML, empty, or more than one document.
   static YamlNode parse(const std::string& text, const std::string& path);
 
-  std::string place() const { return place_of(node_); }      // "suites/x.yaml:7:12: "
+  // "suites/x.yaml:7:12: "; of the key where there is no value.
+  std::string place() const { return place_of(is_null() && key_node_.IsScalar() ? key_node_ : node_); }
   [[noreturn]] void fail(const std::string& message) const;  // UsageError: place, key, message
   const std::string& key() const { return key_; }
 

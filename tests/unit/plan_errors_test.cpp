@@ -1,0 +1,169 @@
+// Suites that are wrong: each gives one line with the exact place, what was found and what is accepted.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "plan/suite.h"
+
+namespace shardmark {
+namespace {
+
+std::string error_of(const std::string& text) {
+  try {
+    parse_suite(text, "s.yaml");
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// A training block with one more line, which is line 6 and starts at column 5.
+std::string with_line(const std::string& line) {
+  return "training:\n  - model: mlp\n    strategy: ddp\n    batch_size: 4\n    data: synthetic\n    " + line +
+         "\n";
+}
+
+struct Wrong {
+  const char* text;
+  const char* error;  // the whole line
+};
+
+TEST(SuiteErrors, NameFileLineAndColumn) {
+  const Wrong cases[] = {
+      {"", "s.yaml:1:1: empty; a suite is a map with 'training' or 'collectives' (see suites/README.md)"},
+      {"# only a comment\n",
+       "s.yaml:1:1: empty; a suite is a map with 'training' or 'collectives' (see suites/README.md)"},
+      {"- a\n- b\n", "s.yaml:1:1: expected a map (key: value), got a list"},
+      {"name: x\n",
+       "s.yaml:1:1: nothing to measure; a suite has 'training' or 'collectives' (see suites/README.md)"},
+      {"name: x\nseed: -1\n", "s.yaml:2:7: seed: expected a whole number of at least 0, got '-1'"},
+      {"seed: '1'\n", "s.yaml:1:7: seed: expected a whole number of at least 0, got the text '1'"},
+      {"seed: 1.5\n", "s.yaml:1:7: seed: expected a whole number of at least 0, got '1.5'"},
+      {"seed: 99999999999999999999\n",
+       "s.yaml:1:7: seed: expected a whole number of at least 0, got '99999999999999999999'"},
+      {"repeats: 0\n",
+       "s.yaml:1:10: repeats: expected a whole number of at least 1 and at most 1000, got '0'"},
+      {"shuffle: yes\n", "s.yaml:1:10: shuffle: expected true or false, got 'yes'"},
+      {"name: [a]\n", "s.yaml:1:7: name: expected a text, got a list"},
+      {"ranks: []\n", "s.yaml:1:8: ranks: an empty list; write at least one value"},
+      {"ranks: [1, [2]]\n", "s.yaml:1:12: ranks: a list in a list; an axis is one flat list"},
+      {"ranks: [1, four]\n",
+       "s.yaml:1:12: ranks: expected a whole number of at least 1 and at most 1048576, got 'four'"},
+      {"ranks: !!int 4\n",
+       "s.yaml:1:8: ranks: tags such as 'tag:yaml.org,2002:int' have no meaning here; leave it out"},
+      {"transport: tcp\n", "s.yaml:1:12: transport: unknown value 'tcp'; accepted: mpi, nccl"},
+      {"sampling: {min_step: 4}\n",
+       "s.yaml:1:12: unknown key 'min_step' in sampling; did you mean 'min_steps'? accepted: warmup_steps, "
+       "min_steps, "
+       "max_steps, time_limit, precision"},
+      {"sampling: {min_steps: 10, max_steps: 5}\n",
+       "s.yaml:1:11: sampling: min_steps 10 is above max_steps 5"},
+      {"sampling: {time_limit: 0}\n", "s.yaml:1:24: time_limit: expected a number above 0, got '0'"},
+      {"sampling: {time_limit: inf}\n", "s.yaml:1:24: time_limit: expected a number above 0, got 'inf'"},
+      {"seed: 1\nseed: 2\n", "s.yaml:2:1: key 'seed' comes twice; keep one"},
+      {"name: a\n---\nname: b\n",
+       "s.yaml:2:1: a second document, or a stray sign before it; a suite is one document"},
+      {", name: a\n", "s.yaml:1:1: a second document, or a stray sign before it; a suite is one document"},
+      {"name: [a\n", "s.yaml:2:1: not valid YAML: end of sequence flow not found"},
+      {"training: 4\n", "s.yaml:1:11: training: expected a map (key: value), got '4'"},
+      {"name: a\nseed: \xff\n", "s.yaml:2:7: not UTF-8; save the file as UTF-8 text"},
+      {"? [a]\n: b\n", "s.yaml:1:3: expected a word as key, got a list"},
+  };
+  for (const auto& wrong : cases) EXPECT_EQ(error_of(wrong.text), wrong.error) << wrong.text;
+}
+
+TEST(SuiteErrors, InTrainingBlocks) {
+  const Wrong cases[] = {
+      {"stratgy: ddp",
+       "s.yaml:6:5: unknown key 'stratgy' in training; did you mean 'strategy'? accepted: model, data, "
+       "strategy, optimizer, "
+       "precision, batch_size, global_batch, accumulation, ranks, transport, sampling"},
+      {"<<: {a: 1}",
+       "s.yaml:6:5: unknown key '<<' in training; merge keys are not read, an anchor on a value is; "
+       "accepted: model, data, "
+       "strategy, optimizer, precision, batch_size, global_batch, accumulation, ranks, transport, sampling"},
+      {"optimizer: adam",
+       "s.yaml:6:16: unknown optimizer 'adam'; did you mean 'adamw'? accepted: adamw, sgd"},
+      {"optimizer: {sgd: {lr: fast}}",
+       "s.yaml:6:27: option 'lr' of optimizer sgd is \"fast\"; accepted: a number, at least 0"},
+      {"optimizer: {sgd: {learn: 1}}",
+       "s.yaml:6:30: unknown option 'learn' of optimizer sgd; accepted: lr, momentum, weight_decay"},
+      {"optimizer: {sgd: 4}", "s.yaml:6:22: sgd: expected a map (key: value), got '4'"},
+      {"optimizer: {sgd: {}, adamw: {}}",
+       "s.yaml:6:16: optimizer: expected one name with its options, {name: {option: value}}, got 2 names; "
+       "several are "
+       "a list"},
+      {"optimizer:", "s.yaml:6:5: optimizer: no value; accepted: adamw, sgd"},
+      {"optimizer: {sgd: {lr: }}", "s.yaml:6:23: lr: expected one value, got nothing"},
+      {"precision: bf16", "s.yaml:6:16: precision: unknown value 'bf16'; accepted: fp32, fp64"},
+      {"global_batch: 8", "s.yaml:6:19: global_batch: there is a batch_size too; write one of them"},
+      {"accumulation: 0",
+       "s.yaml:6:19: accumulation: expected a whole number of at least 1 and at most 65536, got '0'"},
+  };
+  for (const auto& wrong : cases) EXPECT_EQ(error_of(with_line(wrong.text)), wrong.error) << wrong.text;
+}
+
+TEST(SuiteErrors, MissingAndContradictingKeys) {
+  const Wrong cases[] = {
+      {"training:\n  - {model: mlp, batch_size: 4}\n", "s.yaml:2:5: training needs the key 'strategy'"},
+      {"training:\n  - {model: mlp, strategy: ddp}\n",
+       "s.yaml:2:5: training: needs batch_size (per rank: weak scaling) or global_batch (of all ranks: "
+       "strong scaling)"},
+      {"training: {model: {gpt2: {width: 10, heads: 3}}, strategy: ddp, batch_size: 1}\n",
+       "s.yaml:1:20: gpt2: width 10 is not a multiple of heads 3; a head takes width / heads channels"},
+      {"training: {model: mlp, data: text, strategy: ddp, batch_size: 1}\n",
+       "s.yaml:1:30: data text needs option 'files': patterns relative to the working directory: \"README.md "
+       "src/**/*.cpp\""},
+      {"collectives: {operation: all_reduce}\n", "s.yaml:1:14: collectives needs the key 'bytes'"},
+      {"collectives: {operation: allreduce, bytes: 8}\n",
+       "s.yaml:1:26: operation: unknown value 'allreduce'; did you mean 'all_reduce'? accepted: all_reduce, "
+       "reduce_scatter, "
+       "all_gather, broadcast, reduce, all_to_all, gather, scatter, send_recv, all"},
+      {"collectives: {operation: [all, reduce], bytes: 8}\n",
+       "s.yaml:1:26: operation: 'all' stands for every operation; write it alone"},
+      {"collectives: {operation: all, bytes: 4QB}\n",
+       "s.yaml:1:38: bytes: '4QB' is no size; accepted: 8, 4KiB, 25MB, 128MiB, 1GiB (K, M, G: powers of "
+       "1024)"},
+      {"collectives: {operation: all, bytes: 0}\n", "s.yaml:1:38: bytes: expected 1 byte to 1 TiB, got '0'"},
+      {"collectives: {operation: all, bytes: {from: 16, to: 8}}\n",
+       "s.yaml:1:38: bytes: from 16 is above to 8"},
+      {"collectives: {operation: all, bytes: {from: 8, to: 16, factor: 1}}\n",
+       "s.yaml:1:64: factor: expected a whole number of at least 2 and at most 1099511627776, got '1'"},
+      {"collectives: {operation: all, bytes: {from: 8}}\n",
+       "s.yaml:1:38: a range of bytes needs the key 'to'"},
+  };
+  for (const auto& wrong : cases) EXPECT_EQ(error_of(wrong.text), wrong.error) << wrong.text;
+}
+
+TEST(SuiteErrors, SlipsThatExplode) {
+  std::string list = "[1";
+  for (int i = 2; i <= 400; ++i) list += ", " + std::to_string(i);
+  list += "]";
+  EXPECT_THAT(
+      error_of("{ranks: " + list + ", training: {model: mlp, strategy: ddp, batch_size: " + list + "}}"),
+      testing::HasSubstr("this block makes more than 100000 points"));
+  EXPECT_THAT(
+      error_of("{repeats: 1000, ranks: " + list + ", training: {model: mlp, strategy: ddp, batch_size: 1}}"),
+      testing::HasSubstr("more than 100000 points"));
+  EXPECT_THAT(error_of("training: {model: {mlp: {width: " + list + ", features: " + list +
+                       "}}, strategy: ddp, batch_size: 1}"),
+              testing::HasSubstr("the lists make more than 10000 choices"));
+}
+
+TEST(SuiteErrors, AliasesThatRecurAreNoLoop) {
+  EXPECT_EQ(error_of("ranks: &a [1, *a]\n"), "s.yaml:1:8: ranks: a list in a list; an axis is one flat list");
+}
+
+TEST(SuiteErrors, MissingFilesAndFolders) {
+  for (const std::string path : {"/nowhere/x.yaml", "/tmp"}) {
+    try {
+      read_suite(path);
+      FAIL() << path;
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), testing::StartsWith(path + ": cannot be read: "));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,159 @@
+// Suites that are right: defaults, axes, choices, ranges, anchors; and the suites of the repository.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "plan/plan.h"
+
+namespace shardmark {
+namespace {
+
+std::vector<Point> points_of(const std::string& text) { return parse_suite(text, "s.yaml").points; }
+
+TEST(Suite, FillsInDefaults) {
+  const Suite suite = parse_suite("training: {model: mlp, strategy: ddp, batch_size: 4}", "dir/one.yaml");
+  EXPECT_EQ(suite.name, "one");
+  EXPECT_EQ(suite.seed, 1);
+  EXPECT_EQ(suite.repeats, 1);
+  EXPECT_TRUE(suite.shuffle);
+  ASSERT_EQ(suite.points.size(), 1u);
+  const Point& point = suite.points.front();
+  EXPECT_EQ(point.workload, "training");
+  EXPECT_EQ(point.ranks, kWorldSize);
+  EXPECT_EQ(point.transport, "");
+  EXPECT_EQ(point.training.data.name, "synthetic");
+  EXPECT_EQ(point.training.data.options.at("size"), 4096);
+  EXPECT_EQ(point.training.optimizer.name, "sgd");
+  EXPECT_EQ(point.training.model.options.at("width"), 256);
+  EXPECT_EQ(point.training.precision, "fp32");
+  EXPECT_EQ(point.training.accumulation, 1);
+  EXPECT_EQ(point.training.scaling, "weak");
+  EXPECT_EQ(point.sampling.max_steps, Sampling{}.max_steps);
+}
+
+TEST(Suite, EveryAxisMultiplies) {
+  const auto points = points_of(R"(
+ranks: [1, 2, 4]
+transport: [mpi, nccl]
+training:
+  model: [mlp, {gpt2: {layers: [1, 2], width: 8, heads: [1, 2]}}]
+  data: {synthetic: {size: [10, 20]}}
+  strategy: [single, {fsdp: {shard: [full, optimizer]}}]
+  optimizer: [sgd, adamw]
+  precision: [fp32, fp64]
+  accumulation: [1, 2]
+  batch_size: [1, 2]
+)");
+  EXPECT_EQ(points.size(), 3u * 2 * (1 + 4) * 2 * 3 * 2 * 2 * 2 * 2);
+  std::set<std::string> ids;
+  for (const auto& point : points) ids.insert(point_id(point));
+  EXPECT_EQ(ids.size(), points.size());
+}
+
+TEST(Suite, OrderFollowsTheColumns) {
+  const auto points =
+      points_of("{ranks: [1, 2], training: {model: mlp, strategy: [ddp, zero3], batch_size: [4, 8]}}");
+  std::vector<std::string> order;
+  for (const auto& p : points)
+    order.push_back(p.training.strategy.name + " " + std::to_string(p.training.batch_size) + " " +
+                    std::to_string(p.ranks));
+  EXPECT_EQ(order, (std::vector<std::string>{"ddp 4 1", "ddp 4 2", "ddp 8 1", "ddp 8 2", "zero3 4 1",
+                                             "zero3 4 2", "zero3 8 1", "zero3 8 2"}));
+}
+
+TEST(Suite, BlocksInheritAndReplace) {
+  const auto points = points_of(R"(
+ranks: [1, 2]
+sampling: {min_steps: 7, time_limit: 3}
+training:
+  - {model: mlp, strategy: ddp, batch_size: 1}
+  - {model: mlp, strategy: ddp, batch_size: 1, ranks: 4, sampling: {time_limit: 0.5}}
+)");
+  ASSERT_EQ(points.size(), 3u);
+  EXPECT_EQ(points[1].ranks, 2);
+  EXPECT_EQ(points[2].ranks, 4);
+  EXPECT_EQ(points[2].sampling.min_steps, 7);
+  EXPECT_DOUBLE_EQ(points[1].sampling.time_limit_s, 3);
+  EXPECT_DOUBLE_EQ(points[2].sampling.time_limit_s, 0.5);
+}
+
+TEST(Suite, SizesAreNumbersTextsAndRanges) {
+  const auto sizes = [](const std::string& bytes) {
+    std::vector<int64_t> found;
+    for (const auto& p : points_of("collectives: {operation: broadcast, bytes: " + bytes + "}"))
+      found.push_back(p.collective.bytes);
+    return found;
+  };
+  EXPECT_EQ(sizes("64"), (std::vector<int64_t>{64}));
+  EXPECT_EQ(sizes("[8, 4KiB, 25MB]"), (std::vector<int64_t>{8, 4096, 25000000}));
+  EXPECT_EQ(sizes("{from: 8, to: 64}"), (std::vector<int64_t>{8, 16, 32, 64}));
+  EXPECT_EQ(sizes("{from: 8, to: 1000, factor: 10}"), (std::vector<int64_t>{8, 80, 800}));
+  EXPECT_EQ(sizes("[4, {from: 8, to: 16}]"), (std::vector<int64_t>{4, 8, 16}));
+  EXPECT_EQ(sizes("{from: 1TiB, to: 1TiB}"), (std::vector<int64_t>{int64_t{1} << 40}));
+}
+
+TEST(Suite, AllOperationsTakeOnlyTheAxesThatApply) {
+  const auto points =
+      points_of("collectives: {operation: all, bytes: 64, reduction: [sum, max], in_place: [true, false]}");
+  size_t reducing = 0, out_of_place_only = 0;
+  for (const auto& point : points) {
+    const auto& c = point.collective;
+    const bool reduces =
+        c.operation == "all_reduce" || c.operation == "reduce_scatter" || c.operation == "reduce";
+    EXPECT_EQ(c.reduction == "none", !reduces) << c.operation;
+    reducing += reduces;
+    if (c.operation == "all_to_all" || c.operation == "send_recv") {
+      EXPECT_FALSE(c.in_place);
+      ++out_of_place_only;
+    }
+  }
+  EXPECT_EQ(reducing, 3u * 2 * 2);
+  EXPECT_EQ(out_of_place_only, 2u);
+  EXPECT_EQ(points.size(), 12u + 2 + 4 * 2);
+}
+
+TEST(Suite, ChoicesReadByType) {
+  const auto points = points_of(R"(
+training:
+  model: {mlp: }
+  data: {cifar10: {dir: 2024, augment: false}}
+  strategy: ddp
+  optimizer: {adamw: {lr: 1e-5, eps: 1}}
+  batch_size: 1
+)");
+  const auto& t = points.front().training;
+  EXPECT_EQ(t.data.options.at("dir"), "2024");
+  EXPECT_EQ(t.data.options.at("augment"), false);
+  EXPECT_DOUBLE_EQ(t.optimizer.options.at("lr").get<double>(), 1e-5);
+  EXPECT_EQ(t.optimizer.options.at("eps"), 1);
+}
+
+TEST(Suite, AnchorsShareValues) {
+  const auto points = points_of(R"(
+training:
+  - {model: &small {gpt2: {layers: 1, width: 8, heads: 1}}, strategy: ddp, batch_size: 1}
+  - {model: *small, strategy: zero3, batch_size: 1}
+)");
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[0].training.model, points[1].training.model);
+}
+
+TEST(Suite, EverySuiteOfTheRepositoryIsValid) {
+  size_t count = 0;
+  for (const auto& file : std::filesystem::directory_iterator(SHARDMARK_SOURCE_DIR "/suites")) {
+    if (file.path().extension() != ".yaml") continue;
+    const Suite suite = read_suite(file.path().string());
+    EXPECT_FALSE(suite.description.empty()) << file.path();
+    EXPECT_EQ(suite.name, file.path().stem().string());
+    for (const auto& point : make_plan(suite, {1 << 20, 0}))
+      if (point.ranks <= 8) {
+        EXPECT_EQ(point.impossible, "") << file.path() << ": " << to_text(point);
+      }
+    ++count;
+  }
+  EXPECT_GE(count, 5u);
+}
+
+}  // namespace
+}  // namespace shardmark

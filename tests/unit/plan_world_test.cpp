@@ -1,0 +1,144 @@
+// A suite in a world: impossible points with their reason, batches of strong scaling, repeats, order,
+// expected costs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "laws/vocabulary.h"
+#include "plan/plan.h"
+
+namespace shardmark {
+namespace {
+
+std::vector<Point> plan_of(const std::string& text, const World& world) {
+  return make_plan(parse_suite(text, "s.yaml"), world);
+}
+
+std::string reason(const std::string& text, const World& world) {
+  return plan_of(text, world).at(0).impossible;
+}
+
+TEST(Plan, NoRanksMeansTheWorld) {
+  EXPECT_EQ(plan_of("training: {model: mlp, strategy: ddp, batch_size: 1}", {6, 0}).at(0).ranks, 6);
+}
+
+TEST(Plan, SaysWhyAPointCannotRun) {
+  EXPECT_EQ(reason("{ranks: 8, training: {model: mlp, strategy: ddp, batch_size: 1}}", {4, 0}),
+            "needs 8 ranks, the world has 4");
+  EXPECT_EQ(reason("{ranks: 4, training: {model: mlp, strategy: ddp, global_batch: 6}}", {4, 0}),
+            "global batch 6 is not divisible by 4 ranks");
+  EXPECT_EQ(
+      reason("{ranks: 1, training: {model: mlp, strategy: ddp, global_batch: 6, accumulation: 4}}", {4, 0}),
+      "global batch 6 is not divisible by 1 rank x 4 micro-batches");
+  EXPECT_EQ(reason("training: {model: mlp, data: cifar10, strategy: ddp, batch_size: 1}", {1, 0}),
+            "model mlp trains on synthetic, not on cifar10");
+  EXPECT_EQ(reason("training: {model: {gpt2: {vocabulary: 100}}, data: {text: {files: x}}, strategy: ddp, "
+                   "batch_size: 1}",
+                   {1, 0}),
+            "data text: a byte needs a vocabulary of 256, the model's is 100");
+  EXPECT_EQ(reason("training: {model: gpt2, strategy: ddp, batch_size: 1}", {1, 1 << 30}),
+            "needs 1.39 GiB per rank without activations, a rank has 1.00 GiB");
+  EXPECT_EQ(reason("collectives: {operation: all_gather, bytes: 8}", {4, 0}),
+            "8 B hold 2 float32, all_gather on 4 ranks needs 4");
+  EXPECT_EQ(reason("collectives: {operation: broadcast, bytes: 4, dtype: float64}", {4, 0}),
+            "4 B hold 0 float64, broadcast on 4 ranks needs 1");
+  EXPECT_EQ(
+      reason("collectives: {operation: all_reduce, bytes: 8, dtype: int32, reduction: average}", {4, 0}),
+      "the average of int32 is no int32");
+  EXPECT_EQ(reason("collectives: {operation: all_gather, bytes: 16}", {4, 0}), "");
+}
+
+TEST(Plan, StrongScalingDividesTheGlobalBatch) {
+  const auto plan = plan_of(
+      "{ranks: [1, 2, 4], training: {model: mlp, strategy: ddp, global_batch: 16, accumulation: [1, 2]}}",
+      {4, 0});
+  std::vector<int64_t> batches;
+  for (const auto& point : plan) {
+    batches.push_back(point.training.batch_size);
+    EXPECT_EQ(point.global_batch(), 16);
+  }
+  EXPECT_EQ(batches, (std::vector<int64_t>{16, 8, 4, 8, 4, 2}));
+}
+
+TEST(Plan, WhatIsAskedTwiceIsMeasuredOnce) {
+  const std::string block = "{model: mlp, strategy: ddp, batch_size: [1, 1]}";
+  EXPECT_EQ(plan_of("training: [" + block + ", " + block +
+                        ", {model: mlp, strategy: ddp, batch_size: 1, ranks: 2}]",
+                    {2, 0})
+                .size(),
+            1u);
+}
+
+TEST(Plan, RepeatsAreInterleavedAndDiffer) {
+  const auto plan =
+      plan_of("{repeats: 3, training: {model: mlp, strategy: [ddp, zero3], batch_size: 1}}", {1, 0});
+  ASSERT_EQ(plan.size(), 6u);
+  std::set<std::string> ids;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    EXPECT_EQ(plan[i].repeat, static_cast<int64_t>(i / 2));
+    ids.insert(point_id(plan[i]));
+  }
+  EXPECT_EQ(ids.size(), 6u);
+}
+
+TEST(RunOrder, ShufflesWithinEachRepetition) {
+  Suite suite = parse_suite(
+      "{repeats: 2, seed: 5, ranks: [1, 2, 3, 4, 5, 6, 7, 8], training: {model: mlp, strategy: ddp, "
+      "batch_size: 1}}",
+      "s.yaml");
+  const auto plan = make_plan(suite, {8, 0});
+  const auto order = run_order(suite, plan);
+  ASSERT_EQ(order.size(), 16u);
+  for (size_t i = 0; i < order.size(); ++i) EXPECT_EQ(plan[order[i]].repeat, static_cast<int64_t>(i / 8));
+  EXPECT_EQ(std::set<size_t>(order.begin(), order.end()).size(), 16u);
+  EXPECT_EQ(order, run_order(suite, plan));
+  // Fixed for good: a resumed or repeated study takes the same order on every machine.
+  const std::vector<size_t> first(order.begin(), order.begin() + 8);
+  EXPECT_EQ(first, (std::vector<size_t>{4, 1, 7, 0, 3, 2, 5, 6}));
+
+  suite.seed = 6;
+  EXPECT_NE(order, run_order(suite, plan));
+  suite.shuffle = false;
+  const auto plain = run_order(suite, plan);
+  EXPECT_TRUE(std::is_sorted(plain.begin(), plain.end()));
+}
+
+TEST(RunOrder, EveryPositionIsEquallyLikely) {
+  Suite suite =
+      parse_suite("{ranks: [1, 2, 3], training: {model: mlp, strategy: ddp, batch_size: 1}}", "s.yaml");
+  const auto plan = make_plan(suite, {3, 0});
+  std::map<std::vector<size_t>, int> counts;
+  for (suite.seed = 0; suite.seed < 6000; ++suite.seed) ++counts[run_order(suite, plan)];
+  ASSERT_EQ(counts.size(), 6u);
+  for (const auto& [order, count] : counts) EXPECT_NEAR(count, 1000, 150);  // 5 standard deviations
+}
+
+TEST(RunOrder, OfNothingIsNothing) { EXPECT_TRUE(run_order({}, {}).empty()); }
+
+TEST(Expect, FollowsTheLaws) {
+  const auto points = plan_of(
+      "{ranks: 2, training: {model: mlp, strategy: [single, ddp], optimizer: adamw, batch_size: 3, "
+      "accumulation: 2}}",
+      {2, 0});
+  const Expectation single = expect(points[0]), ddp = expect(points[1]);
+  const auto table = laws::model_law("mlp").table(points[0].training.model.options);
+  EXPECT_EQ(ddp.num_parameters, table.num_parameters());
+  EXPECT_EQ(ddp.cost.optimizer_bytes, 2 * ddp.cost.parameter_bytes);
+  EXPECT_EQ(single.cost.traffic_bytes, 0);
+  EXPECT_EQ(ddp.cost.traffic_bytes, ddp.cost.gradient_bytes);  // 2 (N-1)/N M with N = 2
+  EXPECT_EQ(ddp.flops_per_step, 6 * table.step_flops());
+  EXPECT_GT(ddp.activation_bytes, 0);
+}
+
+TEST(Expect, CollectivesHaveTheirRingFactor) {
+  const auto points = plan_of(
+      "{ranks: 4, collectives: {operation: [all_reduce, all_gather, send_recv], bytes: 1000}}", {4, 0});
+  EXPECT_EQ(expect(points[0]).cost.traffic_bytes, 1500);
+  EXPECT_EQ(expect(points[1]).cost.traffic_bytes, 750);
+  EXPECT_EQ(expect(points[2]).cost.traffic_bytes, 1000);
+}
+
+}  // namespace
+}  // namespace shardmark
