@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# NEEDS torch
+# The sweep as a user meets it: a study, its tables, resuming, and every mistake in one line with an exit status.
+set -u
+program=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export OMP_NUM_THREADS=1
+failures=0
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+
+as_root=()
+[ "$(id -u)" = 0 ] && as_root=(--allow-run-as-root)
+ranks() { local n=$1; shift; timeout 300 mpirun "${as_root[@]}" -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$n" "$program" "$@"; }
+shardmark_lines() { grep -c '^shardmark:' "$1"; }
+
+cat >"$dir/tiny.yaml" <<'Y'
+name: tiny
+ranks: [1, 2, 3]
+sampling: {warmup_steps: 1, min_steps: 3, max_steps: 3, time_limit: 5}
+training:
+  - model: {mlp: {features: 8, width: 16, layers: 2}}
+    data: synthetic
+    strategy: [single, ddp, fsdp, zero3]
+    optimizer: adamw
+    batch_size: 2
+collectives:
+  - operation: [all_reduce, broadcast]
+    bytes: [8, 4KiB]
+    ranks: 2
+Y
+
+ranks 2 run "$dir/tiny.yaml" -o "$dir/x.h5" 2>"$dir/err" || fail "a plain run: $(cat "$dir/err")"
+[ -f "$dir/x.h5" ] || fail "no study"
+[ -e "$dir/x.h5.journal" ] && fail "a published study leaves no journal"
+"$program" report "$dir/x.h5" >"$dir/report" || fail "report"
+grep -q 'fsdp' "$dir/report" || fail "the report names no strategy"
+grep -q 'more ranks than' "$dir/report" || grep -qi 'rank' "$dir/report" || fail "skipped points have no reason"
+points=$("$program" report "$dir/x.h5" --json | python3 -c 'import json,sys; print(len(json.load(sys.stdin)["tables"]))')
+[ "$points" -ge 5 ] || fail "only $points tables"
+
+before=$(stat -c %i "$dir/x.h5")
+ranks 2 run "$dir/tiny.yaml" -o "$dir/x.h5" 2>"$dir/err"
+[ $? = 2 ] || fail "an existing output was not refused with status 2"
+[ "$(shardmark_lines "$dir/err")" = 1 ] || fail "not one line: $(cat "$dir/err")"
+[ "$(stat -c %i "$dir/x.h5")" = "$before" ] || fail "a refused run touched the study"
+
+ranks 2 run "$dir/tiny.yaml" -o "$dir/x.h5" --resume 2>"$dir/err" || fail "resume of a finished study: $(cat "$dir/err")"
+grep -q '0 points measured' "$dir/err" || fail "a finished point was run again: $(cat "$dir/err")"
+
+refused() {  # what, wanted status, words in the one line, command
+  local what=$1 status=$2 words=$3; shift 3
+  "$@" >"$dir/out" 2>"$dir/err"
+  local got=$?
+  [ $got = "$status" ] || fail "$what: status $got, not $status: $(cat "$dir/err")"
+  [ "$(shardmark_lines "$dir/err")" = 1 ] || fail "$what: not one line: $(cat "$dir/err")"
+  grep -q -- "$words" "$dir/err" || fail "$what: does not say '$words': $(cat "$dir/err")"
+  grep -q -i 'terminate called\|stack\|backtrace' "$dir/err" && fail "$what: a stack trace"
+}
+sed 's/strategy:/stratgy:/' "$dir/tiny.yaml" >"$dir/key.yaml"
+refused "unknown key" 2 "key.yaml:6:" ranks 2 run "$dir/key.yaml" -o "$dir/y.h5"
+sed 's/mlp:/mpl:/' "$dir/tiny.yaml" >"$dir/model.yaml"
+refused "unknown model" 2 "mlp" ranks 2 run "$dir/model.yaml" -o "$dir/y.h5"
+refused "missing suite" 2 "nowhere.yaml" ranks 2 run "$dir/nowhere.yaml" -o "$dir/y.h5"
+refused "unwritable output" 2 "$dir/no/such" ranks 2 run "$dir/tiny.yaml" -o "$dir/no/such/y.h5"
+sed 's/data: synthetic/data: {text: {files: "'"${dir//\//\\/}"'\/nothing*"}}/; s/{mlp:.*/{gpt2: {layers: 1, width: 8, heads: 1, sequence: 8, vocabulary: 256}}/' "$dir/tiny.yaml" >"$dir/data.yaml"
+refused "missing data" 2 "nothing" ranks 2 run "$dir/data.yaml" -o "$dir/y.h5"
+if ! nvidia-smi >/dev/null 2>&1; then
+  refused "no GPU" 2 "GPU" ranks 2 run "$dir/tiny.yaml" -o "$dir/y.h5" --device cuda
+  refused "NCCL without a GPU" 2 "GPU" ranks 2 run "$dir/tiny.yaml" -o "$dir/y.h5" --transport nccl
+fi
+refused "separate worlds" 2 "world" env OMPI_COMM_WORLD_SIZE= SLURM_NTASKS=4 SLURM_STEP_ID=0 SLURM_PROCID=0 "$program" run "$dir/tiny.yaml" -o "$dir/y.h5"
+ls "$dir"/y.h5* 2>/dev/null && fail "a refused run left files"
+
+# Out of memory is an outcome, agreed by all ranks, and the sweep goes on.
+sed 's/width: 16/width: [16, 6000]/' "$dir/tiny.yaml" >"$dir/memory.yaml"
+ranks 2 run "$dir/memory.yaml" -o "$dir/m.h5" --memory-limit 2GiB --strategies ddp 2>"$dir/err" || fail "out of memory ended the sweep: $(cat "$dir/err")"
+ranks 2 run "$dir/memory.yaml" -o "$dir/m2.h5" --memory-limit 300MiB --strategies ddp 2>"$dir/err" || fail "out of memory ended the sweep: $(cat "$dir/err")"
+"$program" report "$dir/m2.h5" | grep -qi 'memory' || fail "out of memory is not reported"
+
+exit $((failures > 0))
