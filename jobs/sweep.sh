@@ -109,7 +109,7 @@ launch_with_mpirun() {
     if [[ $on_node -gt $num_cores ]]; then
       launcher+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
     elif [[ $nodes -gt 1 ]]; then
-      launcher+=(--bind-to none --mca mpi_yield_when_idle 0)
+      launcher+=(--bind-to none --mca mpi_yield_when_idle "${OMPI_MCA_mpi_yield_when_idle:-0}")
     else
       launcher+=(--map-by "slot:PE=$share" --bind-to core)
     fi
@@ -152,7 +152,7 @@ command_line=("$program" run "$suite" -o "$study")
 if [[ $resume == yes ]]; then command_line+=(--resume); fi
 
 device=$([[ $num_gpus -gt 0 ]] && echo "GPU" || echo "CPU, $OMP_NUM_THREADS thread(s) a rank")
-say "$ranks rank(s) on $nodes node(s) ($device): $suite -> $study"
+say "$ranks rank(s) on $nodes node(s) ($device): $suite -> $study$([[ $resume == no ]] || echo ', resuming')"
 status=0
 "${launcher[@]}" "${command_line[@]}" "$@" || status=$?
 

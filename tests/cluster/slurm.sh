@@ -105,12 +105,14 @@ ln -s "$(realpath "$program")" build/shardmark
 cat >suites/tiny.yaml <<'TEXT'
 name: tiny
 ranks: [1, 2]
+sampling: {warmup_steps: 1}
 training:
   - model: mlp
     strategy: [ddp, fsdp]
     batch_size: [2, 4, 8]
 collectives:
   - operation: [all_reduce, broadcast]
+    ranks: 2
     bytes: [1KiB, 1MiB]
 TEXT
 # Open MPI has to be told which network joins the nodes; so do real clusters, in the same file.
@@ -121,31 +123,33 @@ use_launcher() {
 LAUNCHER=$1
 RANKS_PER_NODE=1
 MPIRUN_FLAGS=(--mca oob_tcp_if_include e0)
-export OMPI_MCA_btl_tcp_if_include=e0
+export OMPI_MCA_btl_tcp_if_include=e0 OMPI_MCA_mpi_yield_when_idle=1    # both nodes have the same cores
 TEXT
 }
 
-submit() { sbatch --parsable --output="$dir/job-%j.log" jobs/sweep.sbatch suites/tiny.yaml -- --steps 5; }
+submit() { sbatch --parsable --output="$dir/job-%j.log" jobs/sweep.sbatch suites/tiny.yaml -- "$@"; }
 job_ended() { [[ -z $(squeue -h -j "$1" 2>/dev/null) ]]; }
-points_kept() { [[ $(wc -l <"results/tiny-job$1.h5.journal") -ge $2 ]]; }
+points_kept() { [[ $(wc -l <"results/tiny-job$1.h5.journal") -gt $2 ]]; }    # one line more: the environment
 
-# The study of a job has every point once, and all of them good; it names both nodes.
+# check_study JOB POINTS: when the job is over, its study has every point once, all of them good, and names both nodes.
 check_study() {
-  wait_for 120 "job $1 to end" job_ended "$1"
+  wait_for 300 "job $1 to end" job_ended "$1"
   [[ -e results/tiny-job$1.h5 ]] || fail "job $1 left no study"
-  build/shardmark plan suites/tiny.yaml -n 2 >/dev/null || fail "the suite of this test is not accepted"
-  "$home/.venv/bin/python" "$home/tests/cluster/check_study.py" "results/tiny-job$1.h5" || fail "the study of job $1 is wrong"
+  "$home/.venv/bin/python" "$home/tests/cluster/check_study.py" "results/tiny-job$1.h5" "$2" ||
+    fail "the study of job $1 is wrong"
 }
 
 for launcher in srun mpirun; do
   use_launcher "$launcher"
-  check_study "$(submit)"
+  check_study "$(submit --batch-sizes 4 --steps 3)" 8
   echo "$launcher: a sweep on two nodes, after $SECONDS s"
 done
 
-job=$(submit)
-wait_for 60 "two finished points" points_kept "$job" 3
-scontrol requeue "$job"
-check_study "$job"
-grep -q -- --resume "$dir/job-$job.log" || fail "the requeued job did not resume"
-echo "requeued in the middle: every point measured once, after $SECONDS s"
+# The signal that Slurm sends before the time limit, in the middle of a sweep: the job requeues itself and goes on.
+job=$(submit --steps 6)
+wait_for 120 "two finished points" points_kept "$job" 2
+scancel --batch --signal=USR1 "$job"
+check_study "$job" 16
+grep -q 'out of time, requeued' "$dir/job-$job.log" || fail "the job was not requeued by itself"
+grep -q 'resuming' "$dir/job-$job.log" || fail "the requeued job did not resume"
+echo "out of time in the middle: every point measured once, after $SECONDS s"
