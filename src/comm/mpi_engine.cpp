@@ -108,9 +108,17 @@ bool MpiEngine::tag_is_free() const {
   });
 }
 
+bool MpiEngine::may_start(const Job& job) const {
+  const int64_t before = job.num_started - job.lag;
+  if (job.lag == 0 || before < 0) return tag_is_free();
+  return tag_is_free() && std::none_of(slots_.begin(), slots_.end(), [&](const Chunk& slot) {
+           return slot.job_.get() == &job && slot.index == before;
+         });
+}
+
 void MpiEngine::fill_slots() {
   for (Chunk& slot : slots_) {
-    while (!slot.job_ && !waiting_.empty() && tag_is_free()) {
+    while (!slot.job_ && !waiting_.empty() && may_start(*waiting_.front())) {
       const std::shared_ptr<Job> job = waiting_.front();
       slot.job_ = job;
       slot.index = job->num_started++;

@@ -47,6 +47,7 @@ struct Job {
   int64_t num_chunks = 0;
   std::function<bool(Chunk&)> advance;
   std::vector<at::Tensor> tensors;  // kept alive until the job is done
+  int64_t lag = 0;                  // where not 0: chunk i starts only after chunk i - lag is done on this rank
   int64_t num_started = 0;
   int64_t num_done = 0;
   bool done() const { return num_done == num_chunks; }
@@ -68,6 +69,7 @@ class MpiEngine {
  private:
   void fill_slots();
   bool tag_is_free() const;
+  bool may_start(const Job& job) const;
   bool advance(Chunk& slot);
   void finish(Chunk& slot);
 

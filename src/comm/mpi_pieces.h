@@ -11,7 +11,7 @@
 namespace shardmark {
 
 // Measured on 2 ranks, see README.md. A piece is never so small that many ranks exchange only headers.
-inline constexpr int64_t kChunkBytes = 1 << 20;
+inline constexpr int64_t kChunkBytes = 2 << 20;
 inline constexpr int64_t kLeastPieceBytes = 16 << 10;
 inline constexpr int64_t kCacheLine = 64;
 

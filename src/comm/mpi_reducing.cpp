@@ -23,10 +23,10 @@ struct Reduction {
   // Contributions of the others go to scratch, in rank order; piece_for(rank): mine to what `rank` reduces.
   template <class PieceFor>
   void exchange(Chunk& chunk, int64_t bytes, PieceFor&& piece_for) const {
-    char* scratch = chunk.scratch(bytes * group.size());
+    char* scratch = chunk.scratch(bytes * (group.size() - 1));
     for (int step = 1; step < group.size(); ++step) {
       const int from = receives_from(group, step);
-      chunk.receive(scratch + bytes * from, bytes, from);
+      chunk.receive(scratch + bytes * slot_of(from), bytes, from);
     }
     for (int step = 1; step < group.size(); ++step) {
       const int to = sends_to(group, step);
@@ -35,11 +35,14 @@ struct Reduction {
     }
   }
 
+  int slot_of(int rank) const { return rank < group.rank() ? rank : rank - 1; }
+
+  // out may be `mine` or the first of the contributions.
   void reduce(Chunk& chunk, void* out, const void* mine, int64_t bytes) const {
     const char* scratch = chunk.scratch(0);
     std::vector<const void*> sources;
     for (int rank = 0; rank < group.size(); ++rank) {
-      sources.push_back(rank == group.rank() ? mine : scratch + bytes * rank);
+      sources.push_back(rank == group.rank() ? mine : scratch + bytes * slot_of(rank));
     }
     reduce_sources(out, sources, bytes / static_cast<int64_t>(at::elementSize(dtype)), dtype, op,
                    group.size());
@@ -107,29 +110,42 @@ Job all_reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tens
     return group.size() <= kFewRanks ? all_reduce_in_one_round(reduction, out, in)
                                      : reduce_along_tree(reduction, out, in, 0, true);
   }
+  // Note: two passes. All pieces are reduced before the first is handed out. A rank receives results where
+  // its peers have just read its contribution; between cores without a common cache that is three times
+  // slower while the lines are still in the peer's cache, and a pass over the whole tensor gives them time to
+  // leave it.
   const SharedCut cut(bytes, group.size());
-  return {cut.num_chunks(),
-          [=, &group](Chunk& chunk) {
-            const auto piece_of = [&](int rank) { return cut.piece(chunk.index, rank); };
-            const Piece mine = piece_of(group.rank());
-            char* result = bytes_at(out, mine.begin);
-            if (chunk.round == 0) {
-              reduction.exchange(chunk, mine.bytes, [&](int rank) {
-                return Bytes{bytes_at(in, piece_of(rank).begin), piece_of(rank).bytes};
-              });
-              return true;
-            }
-            if (chunk.round > 1) return false;
-            reduction.reduce(chunk, result, bytes_at(in, mine.begin), mine.bytes);
-            for (int step = 1; step < group.size(); ++step) {
-              const int from = receives_from(group, step);
-              chunk.receive(bytes_at(out, piece_of(from).begin), piece_of(from).bytes, from);
-            }
-            for (int step = 1; step < group.size(); ++step)
-              chunk.send(result, mine.bytes, sends_to(group, step));
-            return true;
-          },
-          {out, in}};
+  const auto reduce_piece = [=](Chunk& chunk) {
+    const Piece mine = cut.piece(chunk.index, reduction.group.rank());
+    if (chunk.round == 0) {
+      reduction.exchange(chunk, mine.bytes, [&](int rank) {
+        const Piece piece = cut.piece(chunk.index, rank);
+        return Bytes{bytes_at(in, piece.begin), piece.bytes};
+      });
+      return true;
+    }
+    reduction.reduce(chunk, bytes_at(out, mine.begin), bytes_at(in, mine.begin), mine.bytes);
+    return false;
+  };
+  const auto hand_out = [=, &group](Chunk& chunk) {
+    if (chunk.round > 0) return false;
+    const auto piece_of = [&](int rank) { return cut.piece(chunk.index - cut.num_chunks(), rank); };
+    for (int step = 1; step < group.size(); ++step) {
+      const int from = receives_from(group, step);
+      chunk.receive(bytes_at(out, piece_of(from).begin), piece_of(from).bytes, from);
+    }
+    const Piece mine = piece_of(group.rank());
+    for (int step = 1; step < group.size(); ++step) {
+      chunk.send(bytes_at(out, mine.begin), mine.bytes, sends_to(group, step));
+    }
+    return true;
+  };
+  Job job{
+      2 * cut.num_chunks(),
+      [=](Chunk& chunk) { return chunk.index < cut.num_chunks() ? reduce_piece(chunk) : hand_out(chunk); },
+      {out, in}};
+  job.lag = cut.num_chunks();
+  return job;
 }
 
 Job reduce_scatter_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, ReduceOp op) {
@@ -168,8 +184,8 @@ Job reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& 
               return true;
             }
             if (chunk.round > 1) return false;
-            // Where this rank is not the root, its own slot of the scratch takes the result.
-            char* result = is_root ? bytes_at(out, mine.begin) : chunk.scratch(0) + mine.bytes * group.rank();
+            // Where this rank is not the root, the scratch takes the result.
+            char* result = is_root ? bytes_at(out, mine.begin) : chunk.scratch(0);
             reduction.reduce(chunk, result, bytes_at(in, mine.begin), mine.bytes);
             if (!is_root) chunk.send(result, mine.bytes, root);
             for (int step = 1; is_root && step < group.size(); ++step) {

@@ -85,6 +85,10 @@ Sweep read_sweep(const CollectiveFlags& flags) {
   if (sweep.law.reduces) {
     sweep.reductions = translate(flags.reduction, laws::reduction_names(), {{"avg", "average"}}, "-o");
   }
+  if (sweep.dtypes == std::vector<std::string>{"int32"} &&
+      sweep.reductions == std::vector<std::string>{"average"}) {
+    throw UsageError("-d int32 -o avg: an average of integers is not exact; use sum, min or max");
+  }
   if (flags.iterations < 1 || flags.warmup < 0) throw UsageError("-n must be 1 or more, -w 0 or more");
   return sweep;
 }
@@ -188,7 +192,8 @@ int run(const CollectiveFlags& flags) {
   together(world, [&] { sweep = read_sweep(flags); });
   const at::Device device = choose_device(flags.world, session, world);
   at::set_num_threads(flags.world.threads > 0 ? flags.world.threads : default_threads(session.local_size()));
-  const auto comm = make_communicator(transport_for(flags.world, device), world, device);
+  std::unique_ptr<Communicator> comm;  // what cannot be is refused on all ranks alike
+  together(world, [&] { comm = make_communicator(transport_for(flags.world, device), world, device); });
 
   const bool prints = world.rank() == 0;
   if (prints) print_head(*comm, flags);
@@ -196,7 +201,7 @@ int run(const CollectiveFlags& flags) {
   Bench bench(flags, world, *comm);
   for (const std::string& dtype : sweep.dtypes) {
     for (const std::string& reduction : sweep.reductions) {
-      if (reduction == "average" && dtype == "int32" && sweep.reductions.size() > 1) continue;
+      if (reduction == "average" && dtype == "int32") continue;
       for (const int64_t bytes : sweep.sizes) {
         Point point;
         point.workload = "collective";
