@@ -1,5 +1,6 @@
-// A Choice is a name with options, as a suite writes it: `ddp`, or `{fsdp: {shard: full}}`. Models, data sources,
-// strategies and optimizers are choices. An OptionSpec says what an option accepts and what it is by default.
+// A Choice is a name with options, as a suite writes it: `ddp`, or `{fsdp: {shard: full}}`. Models, data
+// sources, strategies and optimizers are choices. An OptionSpec says what an option accepts and what it is by
+// default.
 #pragma once
 
 #include <functional>
@@ -9,7 +10,8 @@
 
 namespace shardmark {
 
-using Options = nlohmann::ordered_json;  // an object: option -> integer, number, boolean, text or list of integers
+using Options =
+    nlohmann::ordered_json;  // an object: option -> integer, number, boolean, text or list of integers
 
 struct Choice {
   std::string name;
@@ -23,23 +25,24 @@ enum class OptionType { integer, number, boolean, text, integers };
 struct OptionSpec {
   std::string key;
   OptionType type;
-  nlohmann::json default_value;           // null: the option is required
-  std::string description;                // with its unit
+  nlohmann::json default_value;            // null: the option is required
+  std::string description;                 // with its unit
   std::vector<std::string> accepted = {};  // of a text; empty: any
-  double minimum = -1e300;                // of a number or integer
+  double minimum = -1e300;                 // of a number or integer
   double maximum = 1e300;
 };
 
 using OptionTable = std::vector<OptionSpec>;
 
 // The choice with every default filled in, options in the table's order (so that equal choices print alike).
-// where(key) prefixes an error with its place: "suites/x.yaml:7:12: ". Throws UsageError: unknown option (known ones
-// listed), wrong type, value not accepted, required option missing.
+// where(key) prefixes an error with its place: "suites/x.yaml:7:12: ". Throws UsageError: unknown option
+// (known ones listed), wrong type, value not accepted, required option missing.
 using Where = std::function<std::string(const std::string& key)>;
-Choice resolve(const Choice& choice, const OptionTable& table, const std::string& noun, const Where& where = {});
+Choice resolve(const Choice& choice, const OptionTable& table, const std::string& noun,
+               const Where& where = {});
 
-// "fsdp(shard=full, prefetch=1)"; just the name without options. Options at their defaults are left out when a table
-// is given.
+// "fsdp(shard=full, prefetch=1)"; just the name without options. Options at their defaults are left out when
+// a table is given.
 std::string to_text(const Choice& choice, const OptionTable* table = nullptr);
 // The inverse of to_text; also reads "fsdp:shard=full". Throws UsageError.
 Choice choice_from_text(const std::string& text);

@@ -1,4 +1,5 @@
-// The one field table: every stored column with its name, unit and meaning. It writes, reads and documents a study.
+// The one field table: every stored column with its name, unit and meaning. It writes, reads and documents a
+// study.
 #pragma once
 
 #include <array>
@@ -66,7 +67,8 @@ void visit_fields(R& r, Visit&& visit) {
   visit("min_steps", "steps", "least timed steps asked for", s.min_steps);
   visit("max_steps", "steps", "most timed steps asked for", s.max_steps);
   visit("time_limit", "s", "of sampling", s.time_limit_s);
-  visit("wanted_precision", "", "relative half-width of the median's interval at which sampling stops", s.precision);
+  visit("wanted_precision", "", "relative half-width of the median's interval at which sampling stops",
+        s.precision);
   visit("step", "s", "median over steps of the maximum over ranks", m.step_s);
   visit("step_low", "s", "low end of the median's 95 % interval", m.step_low_s);
   visit("step_high", "s", "high end of the median's 95 % interval", m.step_high_s);
@@ -81,7 +83,8 @@ void visit_fields(R& r, Visit&& visit) {
   visit("num_warmup", "steps", "run before timing", m.num_warmup);
   visit("oversubscribed", "", "more ranks than cores, or several ranks on one GPU", m.oversubscribed);
   visit("unaccounted", "", "a rank's durations did not add up to its wall time within 1 %", m.unaccounted);
-  visit("samples_per_s", "samples/s", "samples / wall time of the windows on the slowest rank", m.samples_per_s);
+  visit("samples_per_s", "samples/s", "samples / wall time of the windows on the slowest rank",
+        m.samples_per_s);
   visit("tokens_per_s", "tokens/s", "tokens / wall time of the windows on the slowest rank", m.tokens_per_s);
   visit("data_time", "s", "waiting for the batch", m.data_s);
   visit("forward_time", "s", "forward, communication excluded", m.forward_s);
@@ -114,8 +117,9 @@ void visit_fields(R& r, Visit&& visit) {
   visit("num_wrong", "elements", "that differed from the expected value; -1: not verified", m.num_wrong);
 }
 
-// The same for an environment: its members are std::string, int64_t, std::vector<std::string> or ordered_json. What says
-// how the study came about (attributes of the root) comes first, what it ran on (/environment) second.
+// The same for an environment: its members are std::string, int64_t, std::vector<std::string> or
+// ordered_json. What says how the study came about (attributes of the root) comes first, what it ran on
+// (/environment) second.
 template <class E, class Visit>
 void visit_provenance(E& e, Visit&& visit) {
   visit("command_line", "", "that made the study", e.command_line);

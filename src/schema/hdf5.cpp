@@ -53,6 +53,7 @@ void write_values(const Id& dataset, const std::vector<T>& values) {
   const Id type = type_of<T>();
   if constexpr (std::is_same_v<T, std::string>) {
     std::vector<const char*> texts;
+    texts.reserve(values.size());
     for (const std::string& value : values) texts.push_back(value.c_str());
     H5_CHECK(H5Dwrite(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, texts.data()));
   } else {
@@ -78,7 +79,8 @@ Id file_access() {
   Id access(H5_CHECK(H5Pcreate(H5P_FILE_ACCESS)));
   // Files appear by renaming and never change: HDF5's own locks only fail on file systems without them.
   H5_CHECK(H5Pset_file_locking(access.get(), false, true));
-  // The file format of HDF5 1.10 (2016) has checksums over its own structures: damage is an error instead of a crash.
+  // The file format of HDF5 1.10 (2016) has checksums over its own structures: damage is an error instead of
+  // a crash.
   H5_CHECK(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110));
   return access;
 }
@@ -159,6 +161,7 @@ std::vector<T> read_column(const Id& parent, const std::string& name) {
   H5_CHECK(H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()));
   if constexpr (std::is_same_v<T, std::string>) {
     std::vector<std::string> texts;
+    texts.reserve(values.size());
     for (const char* text : values) texts.emplace_back(text ? text : "");
     const Id space(H5_CHECK(H5Dget_space(dataset.get())));
     H5_CHECK(H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, values.data()));

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "schema/fields.h"
 #include "schema/content_hash.h"
+#include "schema/fields.h"
 #include "schema/journal_line.h"
 
 namespace shardmark {

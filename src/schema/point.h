@@ -9,7 +9,7 @@
 namespace shardmark {
 
 struct TrainingPoint {
-  Choice model;      // resolved: every option present
+  Choice model;  // resolved: every option present
   Choice data;
   Choice strategy;
   Choice optimizer;
@@ -20,20 +20,20 @@ struct TrainingPoint {
 };
 
 struct CollectivePoint {
-  std::string operation;         // a row of comm's table: all_reduce ...
+  std::string operation;          // a row of comm's table: all_reduce ...
   std::string dtype = "float32";  // float32, float16, bfloat16, float64, int32
   std::string reduction = "sum";  // sum, average, min, max; "none" where the operation does not reduce
-  int64_t bytes = 0;              // as nccl-tests counts them: the larger of the send and receive side of a rank
+  int64_t bytes = 0;  // as nccl-tests counts them: the larger of the send and receive side of a rank
   bool in_place = true;
 };
 
 // When a point has been measured enough; see runner/README.md.
 struct Sampling {
-  int64_t warmup_steps = 3;   // at least; goes on until the samples no longer drift, at most 10 times as many
+  int64_t warmup_steps = 3;  // at least; goes on until the samples no longer drift, at most 10 times as many
   int64_t min_steps = 10;
   int64_t max_steps = 200;
-  double time_limit_s = 20;   // of sampling, warm-up excluded
-  double precision = 0.02;    // wanted half-width of the 95 % interval of the median, relative
+  double time_limit_s = 20;  // of sampling, warm-up excluded
+  double precision = 0.02;   // wanted half-width of the 95 % interval of the median, relative
 };
 
 struct Point {
@@ -41,7 +41,7 @@ struct Point {
   int64_t ranks = 1;
   std::string transport;  // mpi, nccl; empty: nccl on GPUs, else mpi
   int64_t seed = 1;
-  int64_t repeat = 0;     // 0 .. repeats-1
+  int64_t repeat = 0;  // 0 .. repeats-1
   TrainingPoint training;
   CollectivePoint collective;
   Sampling sampling;
@@ -50,11 +50,12 @@ struct Point {
   int64_t global_batch() const { return ranks * training.batch_size * training.accumulation; }
 };
 
-// 16 hexadecimal digits of a hash over everything that defines the measurement: two suites that ask for the same thing
-// ask for the same point. Independent of the order in which options were written.
+// 16 hexadecimal digits of a hash over everything that defines the measurement: two suites that ask for the
+// same thing ask for the same point. Independent of the order in which options were written.
 std::string point_id(const Point& point);
 
-// "training gpt2(layers=4) fsdp 2 ranks batch 4" or "all_reduce float32 sum 1 MiB 2 ranks": for progress and messages.
+// "training gpt2(layers=4) fsdp 2 ranks batch 4" or "all_reduce float32 sum 1 MiB 2 ranks": for progress and
+// messages.
 std::string to_text(const Point& point);
 
 }  // namespace shardmark

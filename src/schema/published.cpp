@@ -95,6 +95,7 @@ void write_file(const std::string& path, const std::function<Environment(const R
   const h5::Id file = h5::create_file(path);
   std::vector<RecordColumn> columns = make_columns();
   std::vector<SeriesWriter> series;
+  series.reserve(kSeries.size());
   const h5::Id samples = h5::create_group(file, "samples");
   for (const SeriesInfo& info : kSeries) series.emplace_back(samples, info);
   const Environment environment = records([&](Record&& record) {
@@ -135,6 +136,9 @@ void write_published(const std::string& study, const std::function<Environment(c
     remove_file(temporary);
     throw UsageError("cannot write " + study + ": " + error.what() +
                      "; what was recorded is kept in its journal: make room and go on with --resume");
+  } catch (...) {
+    remove_file(temporary);
+    throw;
   }
   rename_file(temporary, study);
 }

@@ -29,37 +29,38 @@ struct Series {
 struct Measures {
   static constexpr double kNone = __builtin_nan("");
   // both workloads
-  double step_s = kNone;         // median over steps (operations) of the maximum over ranks
-  double step_low_s = kNone;     // 95 % interval of that median
+  double step_s = kNone;      // median over steps (operations) of the maximum over ranks
+  double step_low_s = kNone;  // 95 % interval of that median
   double step_high_s = kNone;
   double step_p10_s = kNone;
   double step_p90_s = kNone;
   double step_p99_s = kNone;
-  double variation = kNone;      // coefficient of variation of the steps
-  double drift = kNone;          // Spearman correlation of step time with step number
-  int64_t slowest_rank = -1;     // the rank that was the maximum most often, and its share of the steps
+  double variation = kNone;   // coefficient of variation of the steps
+  double drift = kNone;       // Spearman correlation of step time with step number
+  int64_t slowest_rank = -1;  // the rank that was the maximum most often, and its share of the steps
   double slowest_share = kNone;
-  int64_t num_steps = 0;         // timed
+  int64_t num_steps = 0;  // timed
   int64_t num_warmup = 0;
-  bool oversubscribed = false;   // more ranks than cores, or several ranks on a GPU: never fitted
-  bool unaccounted = false;      // durations of a rank did not add up to its window's wall time within 1 %
+  bool oversubscribed = false;  // more ranks than cores, or several ranks on a GPU: never fitted
+  bool unaccounted = false;     // durations of a rank did not add up to its window's wall time within 1 %
   // training
-  double samples_per_s = kNone;  // samples (images or sequences) / wall time of the windows on the slowest rank
+  double samples_per_s =
+      kNone;  // samples (images or sequences) / wall time of the windows on the slowest rank
   double tokens_per_s = kNone;
-  double data_s = kNone;         // phases: median over steps, of the slowest rank of each step; they sum to the step
+  double data_s = kNone;  // phases: median over steps, of the slowest rank of each step; they sum to the step
   double forward_s = kNone;
   double backward_s = kNone;
-  double exposed_s = kNone;      // exposed communication
+  double exposed_s = kNone;  // exposed communication
   double optimizer_s = kNone;
-  double flops_per_step = kNone;  // per rank, by laws' formula
-  double peak_flops = kNone;      // per rank, measured by a matrix product before the study
-  double datasheet_flops = kNone; // by exact device name; absent for an unknown device
-  double mfu = kNone;             // flops_per_step / step_s / peak_flops
+  double flops_per_step = kNone;   // per rank, by laws' formula
+  double peak_flops = kNone;       // per rank, measured by a matrix product before the study
+  double datasheet_flops = kNone;  // by exact device name; absent for an unknown device
+  double mfu = kNone;              // flops_per_step / step_s / peak_flops
   double loss_first = kNone;
   double loss_last = kNone;
   double gradient_norm = kNone;
-  std::string verified;           // "equal to single", "unverified: why", "wrong: why"
-  double verify_error = kNone;    // largest relative difference of losses and gradient norms
+  std::string verified;         // "equal to single", "unverified: why", "wrong: why"
+  double verify_error = kNone;  // largest relative difference of losses and gradient norms
   // memory, bytes per rank: the largest over ranks
   double parameter_bytes = kNone;
   double gradient_bytes = kNone;
@@ -77,16 +78,16 @@ struct Measures {
   // collectives
   double algbw_gb_s = kNone;
   double busbw_gb_s = kNone;
-  int64_t num_wrong = -1;            // elements that differed; -1: not verified
+  int64_t num_wrong = -1;  // elements that differed; -1: not verified
 };
 
 struct Record {
   Point point;
-  std::string id;           // point_id(point)
+  std::string id;  // point_id(point)
   Outcome outcome = Outcome::ok;
-  std::string reason;       // why not ok, or what to know about it
-  std::string started;      // ISO 8601, UTC
-  double duration_s = 0;    // of the whole point, set-up and verification included
+  std::string reason;     // why not ok, or what to know about it
+  std::string started;    // ISO 8601, UTC
+  double duration_s = 0;  // of the whole point, set-up and verification included
   Measures measures;
   std::vector<Series> samples;
 
@@ -96,20 +97,21 @@ struct Record {
 // Where and how a study was made. Lists hold one entry per node or rank.
 struct Environment {
   std::string command_line;
-  std::string revision;       // git describe
-  std::string suite_text;     // the YAML as read
+  std::string revision;    // git describe
+  std::string suite_text;  // the YAML as read
   std::string suite_path;
-  std::string started;        // ISO 8601, UTC
+  std::string started;  // ISO 8601, UTC
   std::string transport;
   int64_t world_ranks = 0;
-  int64_t order_seed = 0;     // of the shuffled order of points
+  int64_t order_seed = 0;  // of the shuffled order of points
   int64_t threads_per_rank = 1;
-  std::vector<std::string> nodes;    // host name of each node
-  std::vector<std::string> devices;  // name of each rank's device
-  std::vector<std::string> rank_nodes;  // host name of each rank
+  std::vector<std::string> nodes;                                       // host name of each node
+  std::vector<std::string> devices;                                     // name of each rank's device
+  std::vector<std::string> rank_nodes;                                  // host name of each rank
   nlohmann::ordered_json versions = nlohmann::ordered_json::object();   // library -> version
   nlohmann::ordered_json variables = nlohmann::ordered_json::object();  // allow-listed environment variables
-  nlohmann::ordered_json facts = nlohmann::ordered_json::object();      // cores, memory, processor, peak FLOP/s ...
+  nlohmann::ordered_json facts =
+      nlohmann::ordered_json::object();  // cores, memory, processor, peak FLOP/s ...
 };
 
 }  // namespace shardmark

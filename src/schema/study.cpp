@@ -14,7 +14,8 @@ namespace shardmark {
 
 struct Study::State {
   std::string path;
-  std::optional<Journal> journal;  // empty once published
+  Journal journal;
+  bool published = false;
 };
 
 namespace {
@@ -30,6 +31,7 @@ void refuse_existing(const std::string& path) {
 std::vector<std::string> topology(const Environment& environment) {
   std::map<std::string, size_t> nodes;
   std::vector<std::string> places;
+  places.reserve(environment.rank_nodes.size());
   for (const std::string& node : environment.rank_nodes)
     places.push_back("node " + std::to_string(nodes.emplace(node, nodes.size()).first->second));
   return places;
@@ -111,7 +113,7 @@ Study Study::resume(const std::string& given, const Environment& environment) {
                   ": the record that was being written when the last run ended is dropped");
     warn_of_damage(journal_path(path), found.num_damaged);
     journal->append(resumed(found.environment, environment));
-    return Study(std::make_unique<State>(State{path, std::move(journal)}));
+    return Study(std::make_unique<State>(State{path, std::move(*journal)}));
   }
   if (!file_exists(path)) return create(path, environment);
   const Environment before = read_published_environment(path);
@@ -128,25 +130,30 @@ Study& Study::operator=(Study&&) noexcept = default;
 Study::~Study() = default;
 
 void Study::append(const Record& record) {
-  ENSURE(state_->journal, "the study is published already");
-  state_->journal->append(record);
+  ENSURE(!state_->published, "the study is published already");
+  state_->journal.append(record);
 }
 
 void Study::publish() {
-  ENSURE(state_->journal, "the study is published already");
+  ENSURE(!state_->published, "the study is published already");
   write_published(state_->path, [&](const RecordSink& sink) {
-    auto scan = scan_journal(state_->path, Load::everything, sink);
-    ENSURE(scan && !scan->torn, "the journal of a study that is being written is whole");
+    size_t num_read = 0;
+    auto scan = scan_journal(state_->path, Load::everything, [&](Record&& record) {
+      ++num_read;
+      sink(std::move(record));
+    });
+    const size_t num_written = finished_ids().size();
+    if (!scan || num_read != num_written)
+      throw UsageError(
+          fmt::format("{}: {} of {} records can be read back; the journal is kept, nothing is published",
+                      journal_path(state_->path), num_read, num_written));
     return std::move(scan->environment);
   });
-  state_->journal->remove();
-  state_->journal.reset();
+  state_->journal.remove();
+  state_->published = true;
 }
 
-const std::set<std::string>& Study::finished_ids() const {
-  ENSURE(state_->journal, "the study is published already");
-  return state_->journal->ids();
-}
+const std::set<std::string>& Study::finished_ids() const { return state_->journal.ids(); }
 
 StudyData read_study(const std::string& given, Load load) {
   std::string path = follow_links(given);
