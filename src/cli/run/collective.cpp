@@ -10,6 +10,8 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/run/world.h"
+#include "device/device.h"
+#include "device/meter.h"
 #include "laws/vocabulary.h"
 #include "workloads/workload.h"
 
@@ -100,7 +102,8 @@ class Bench {
       : flags_(flags), world_(world), comm_(comm) {}
 
   Measures measure(const Point& point) {
-    const auto workload = make_collective({point, world_, comm_, placement_, references_});
+    std::unique_ptr<Workload> workload;  // too large for one rank is too large for all
+    together(world_, [&] { workload = make_collective({point, world_, comm_, placement_, references_}); });
     if (flags_.check) workload->verify();
     run_window(*workload, flags_.warmup);
     const std::vector<double> steps = world_.gather(run_window(*workload, flags_.iterations));
@@ -192,6 +195,7 @@ int run(const CollectiveFlags& flags) {
   together(world, [&] { sweep = read_sweep(flags); });
   const at::Device device = choose_device(flags.world, session, world);
   at::set_num_threads(flags.world.threads > 0 ? flags.world.threads : default_threads(session.local_size()));
+  if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / session.local_size());
   std::unique_ptr<Communicator> comm;  // what cannot be is refused on all ranks alike
   together(world, [&] { comm = make_communicator(transport_for(flags.world, device), world, device); });
 

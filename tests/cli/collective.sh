@@ -1,0 +1,54 @@
+# NEEDS torch
+# shardmark collective: nccl-tests' columns, every element verified, one line for each mistake, no hang.
+set -eu
+shardmark=$1
+mpirun=(timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 2)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export OMP_NUM_THREADS=1
+
+fail() {
+  echo "wrong: $*"
+  cat "$scratch/out" "$scratch/err"
+  exit 1
+}
+run() { "${mpirun[@]}" "$shardmark" collective "$@" --device cpu >"$scratch/out" 2>"$scratch/err"; }
+
+run all_reduce -b 8 -e 1M -f 8 -n 5 || fail "all_reduce failed"
+[ "$(grep -vc '^#' "$scratch/out")" = 6 ] || fail "one line for each size from 8 B to 1 MiB"
+awk '!/^#/ && (NF != 13 || $9 != 0 || $13 != 0 || $6 <= 0 || $10 <= 0) {exit 1}' "$scratch/out" || fail "13 columns, none wrong"
+# busbw is algbw x 2(n-1)/n = algbw on 2 ranks; both are bytes / time
+awk '$1 == 262144 {a = $1 / $6 / 1000; exit !($7 == $8 && $7 > 0.98 * a - 0.01 && $7 < 1.02 * a + 0.01)}' "$scratch/out" ||
+  fail "bandwidth by nccl-tests' definition"
+grep -q '^# Out of bounds values : 0 OK' "$scratch/out" || fail "footer"
+
+run all_to_all -b 1000 -e 3000 -i 1000 -d all -n 2 || fail "all_to_all of all types failed"
+[ "$(grep -vc '^#' "$scratch/out")" = 15 ] || fail "3 sizes of 5 types"
+run reduce -b 4K -e 4K -o all -n 2 -w 0 -c 0 || fail "reduce with all operations failed"
+[ "$(grep -c 'N/A' "$scratch/out")" = 4 ] || fail "unverified where -c 0"
+
+refused() { # words of the one line, then arguments
+  local words=$1
+  shift
+  run "$@" && fail "$* was accepted"
+  [ "$(grep -c '^shardmark:' "$scratch/err")" = 1 ] || fail "$*: not one line"
+  grep '^shardmark:' "$scratch/err" | grep -q -- "$words" || fail "$*: the line does not say '$words'"
+}
+refused "unknown collective 'all_hands'; known: all_reduce" all_hands
+refused "-d int7: accepted are" all_reduce -d int7
+refused "-o mean: accepted are" all_reduce -o mean
+refused "average of integers" all_reduce -d int32 -o avg
+refused "8X" all_reduce -b 8X
+refused "need 1 <= -b <= -e" all_reduce -b 8 -e 4
+refused "the factor must be 2 or more" all_reduce -f 1
+refused "out of memory" all_reduce -b 100000G -e 100000G
+refused "transport nccl needs a GPU" all_reduce --transport nccl
+
+# A launcher that started several worlds of one rank.
+for variable in OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS; do
+  env -u OMPI_COMM_WORLD_SIZE "$variable=4" timeout 60 "$shardmark" collective all_reduce >"$scratch/out" 2>"$scratch/err" &&
+    fail "$variable=4 with one rank was accepted"
+  grep -q "^shardmark: .*started 4 ranks ($variable), but MPI sees a world of 1 rank each; use" "$scratch/err" ||
+    fail "$variable: launcher and mend are not named"
+done
+echo "collective: columns, verification and refusals as they should be"
