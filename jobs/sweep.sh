@@ -62,13 +62,11 @@ gpus() { nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true; }
 
 # Cores for us on this node: physical ones, inside the affinity mask, the container's quota, Slurm's allocation.
 cores() {
-  local physical quota=max period=1 allowed
+  local quota=max period=1 allowed
   allowed=$(nproc)
-  physical=$(lscpu -p=core,socket 2>/dev/null | grep -v '^#' | sort -u | wc -l)
-  if [[ $physical == 0 ]]; then physical=$allowed; fi
   if [[ -r /sys/fs/cgroup/cpu.max ]]; then read -r quota period </sys/fs/cgroup/cpu.max; fi
   if [[ $quota == max ]]; then quota=$allowed; else quota=$((quota / period)); fi
-  quota=$(smallest "$allowed" "$physical" "$quota" "${SLURM_CPUS_ON_NODE:-$allowed}")
+  quota=$(smallest "$allowed" "$num_physical" "$quota" "${SLURM_CPUS_ON_NODE:-$allowed}")
   echo $((quota > 0 ? quota : 1))
 }
 
@@ -83,6 +81,8 @@ memory_ranks() {
 
 nodes=${SLURM_NNODES:-1}
 num_gpus=$(gpus)
+num_physical=$(lscpu -p=core,socket 2>/dev/null | grep -v '^#' | sort -u | wc -l || true)
+if [[ $num_physical == 0 ]]; then num_physical=$(nproc); fi
 num_cores=$(cores)
 if [[ -z $RANKS_PER_NODE ]]; then
   if [[ $num_gpus -gt 0 ]]; then RANKS_PER_NODE=$num_gpus; else RANKS_PER_NODE=$(smallest "$num_cores" "$(memory_ranks)"); fi
@@ -110,8 +110,10 @@ launch_with_mpirun() {
       launcher+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
     elif [[ $nodes -gt 1 ]]; then
       launcher+=(--bind-to none --mca mpi_yield_when_idle "${OMPI_MCA_mpi_yield_when_idle:-0}")
-    else
+    elif [[ $num_cores == "$num_physical" ]]; then    # the whole machine is ours: each rank gets cores of its own
       launcher+=(--map-by "slot:PE=$share" --bind-to core)
+    else    # a part of it: which cores are ours is the scheduler's business
+      launcher+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 0)
     fi
   fi
   launcher+=("${MPIRUN_FLAGS[@]}" -n "$ranks")
@@ -140,7 +142,9 @@ number_study() {
   local last=0 file
   mkdir -p results
   for file in results/"$name"-[0-9][0-9][0-9][0-9].h5*; do
-    if [[ $file =~ -([0-9]{4})\.h5(\.journal)?$ && 10#${BASH_REMATCH[1]} -gt last ]]; then last=$((10#${BASH_REMATCH[1]})); fi
+    if [[ $file =~ -([0-9]{4})\.h5(\.journal)?$ ]] && ((10#${BASH_REMATCH[1]} > last)); then
+      last=$((10#${BASH_REMATCH[1]}))
+    fi
   done
   if [[ $resume == yes && $last == 0 ]]; then fail "nothing to resume: no study of $name in results/"; fi
   if [[ $resume == no ]]; then last=$((last + 1)); fi

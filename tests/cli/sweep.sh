@@ -38,6 +38,13 @@ sweep -n 5 -- --steps 3
 ends 0; has "--oversubscribe" "mpi_yield_when_idle 1" "-o results/tiny-0002.h5 --steps 3"; link_is tiny-0002.h5
 if [[ $(id -u) == 0 ]]; then has --allow-run-as-root; else lacks --allow-run-as-root; fi
 
+answers bin/nproc 'echo 2'    # two of the four cores are ours
+sweep -n 2
+ends 0; has "--bind-to none"; lacks slot:PE mpi_yield_when_idle\ 1
+sweep -n 3
+ends 0; has "mpi_yield_when_idle 1"
+answers bin/nproc 'echo 4'
+
 answers bin/nvidia-smi 'printf "GPU 0: H200 (UUID: a)\nGPU 1: H200 (UUID: b)\n"'
 sweep
 ends 0; has "2 rank(s) on 1 node(s) (GPU" "-n 2 "
@@ -46,13 +53,13 @@ answers bin/nvidia-smi 'exit 9'
 # A killed run keeps its journal, its number and the old link, and says how to go on.
 before=$(readlink results/tiny.h5)
 KILLED=1 STATUS=137 sweep -n 2
-ends 137; has "to go on: jobs/sweep.sh suites/tiny.yaml -n 2 -o results/tiny-0004.h5 --resume"; link_is "$before"
+ends 137; has "to go on: jobs/sweep.sh suites/tiny.yaml -n 2 -o results/tiny-0006.h5 --resume"; link_is "$before"
 sweep -n 2 --resume
-ends 0; has "-o results/tiny-0004.h5 --resume"; link_is tiny-0004.h5
+ends 0; has "-o results/tiny-0006.h5 --resume"; link_is tiny-0006.h5
 STATUS=1 sweep -n 2    # some points were wrong: still a study
-ends 1; link_is tiny-0005.h5
+ends 1; link_is tiny-0007.h5
 sweep -n 2 -o results/own.h5
-ends 0; has "-o results/own.h5"; link_is tiny-0005.h5
+ends 0; has "-o results/own.h5"; link_is tiny-0007.h5
 
 # jobs/env.sh and Slurm.
 echo 'LAUNCHER=srun RANKS_PER_NODE=2 SRUN_FLAGS=(--gpu-bind=none)' >jobs/env.sh
