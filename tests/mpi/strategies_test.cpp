@@ -111,12 +111,12 @@ class WithoutMean final : public Wrapper {
   double gradient_scale() const override { return 1; }
 };
 
-// Uses what an earlier gather left in the slot.
+// From the second step on, forward uses what earlier gathers left in the slots.
 class StaleSlot final : public Wrapper {
  public:
   using Wrapper::Wrapper;
   void before_forward(int64_t block) override {
-    if (step_ == 0 || block != 1) inner_->before_forward(block);
+    if (step_ == 0) inner_->before_forward(block);
   }
   void update() override {
     inner_->update();
