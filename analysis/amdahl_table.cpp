@@ -77,7 +77,8 @@ std::vector<std::string> notes(bool any_estimate, size_t left_out) {
 
 Table amdahl_table(const MergedPoints& points) {
   Table table{"amdahl", "Amdahl: the serial part of a step, from strong scaling", {}, columns(), {}, 0};
-  table.num_group_columns = TrainingColumns::family_columns().size() + 2;
+  table.num_group_columns = TrainingColumns::kNumFamilyColumns + 2;
+  table.num_section_columns = TrainingColumns::kNumFamilyColumns;
   const TrainingColumns labels(points);
   bool any_estimate = false;
   size_t left_out = 0;

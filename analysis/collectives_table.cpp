@@ -83,6 +83,7 @@ Table empty_table(const std::string& operation, int64_t ranks) {
            "differed from the expected value. root -1: the operation has none."},
           columns(),
           {},
+          2,
           2};
 }
 

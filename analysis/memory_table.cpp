@@ -35,8 +35,13 @@ std::vector<Column> columns() {
 }  // namespace
 
 Table memory_table(const MergedPoints& points) {
-  Table table{"memory", "Memory: measured against the law", {}, columns(),
-              {},       TrainingColumns::kNumGroupColumns};
+  Table table{"memory",
+              "Memory: measured against the law",
+              {},
+              columns(),
+              {},
+              TrainingColumns::kNumGroupColumns,
+              TrainingColumns::kNumFamilyColumns};
   const TrainingColumns labels(points);
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || std::isnan(merged.measures.parameter_bytes)) continue;

@@ -34,8 +34,13 @@ std::vector<Column> columns() {
 }  // namespace
 
 Table phases_table(const MergedPoints& points) {
-  Table table{"phases", "Phases: where the time of a step goes", {}, columns(),
-              {},       TrainingColumns::kNumGroupColumns};
+  Table table{"phases",
+              "Phases: where the time of a step goes",
+              {},
+              columns(),
+              {},
+              TrainingColumns::kNumGroupColumns,
+              TrainingColumns::kNumFamilyColumns};
   const TrainingColumns labels(points);
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || std::isnan(merged.measures.forward_s)) continue;

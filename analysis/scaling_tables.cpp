@@ -65,7 +65,8 @@ std::vector<Column> columns(Scaling scaling) {
 
 Table scaling_table(Scaling scaling, const MergedPoints& points, Table table) {
   table.columns = columns(scaling);
-  table.num_group_columns = TrainingColumns::family_columns().size() + 2;
+  table.num_group_columns = TrainingColumns::kNumFamilyColumns + 2;
+  table.num_section_columns = TrainingColumns::kNumFamilyColumns;
   const TrainingColumns labels(points);
   for (const ScalingSeries& series : scaling_series(points, scaling))
     for (const MergedPoint* merged : series)

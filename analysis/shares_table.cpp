@@ -57,9 +57,13 @@ std::vector<Column> columns() {
 }  // namespace
 
 Table shares_table(const MergedPoints& points) {
-  Table table{"shares", "Memory: the share of a rank, and its peak",
-              {},       columns(),
-              {},       TrainingColumns::kNumGroupColumns};
+  Table table{"shares",
+              "Memory: the share of a rank, and its peak",
+              {},
+              columns(),
+              {},
+              TrainingColumns::kNumGroupColumns,
+              TrainingColumns::kNumFamilyColumns};
   const TrainingColumns labels(points);
   Ideal ideal;
   for (const MergedPoint& merged : points) {

@@ -134,7 +134,8 @@ Table strategies_table(const MergedPoints& points) {
               definitions(),
               columns(),
               {},
-              TrainingColumns::kNumGroupColumns};
+              TrainingColumns::kNumGroupColumns,
+              TrainingColumns::kNumFamilyColumns};
   const TrainingColumns labels(points);
   const Replicas replicas(points);
   for (const MergedPoint& merged : points) {

@@ -13,8 +13,6 @@ namespace {
 constexpr std::array kOutcomes = {Outcome::ok,    Outcome::skipped, Outcome::out_of_memory,
                                   Outcome::wrong, Outcome::failed,  Outcome::timed_out};
 
-std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
 // "2 (node1, node2)"; of many only the first and the last.
 std::string nodes_text(const std::vector<std::string>& nodes) {
   if (nodes.size() <= 4) return fmt::format("{} ({})", nodes.size(), fmt::join(nodes, ", "));
@@ -44,7 +42,7 @@ std::vector<Column> columns() {
 
 std::vector<Cell> row(const StudyData& study) {
   const Environment& e = study.environment;
-  std::vector<Cell> cells = {cells::words(file_name(study.path)),
+  std::vector<Cell> cells = {cells::words(study.path),
                              cells::words(e.suite_path),
                              cells::words(e.started),
                              cells::words(e.revision),

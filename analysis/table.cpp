@@ -1,16 +1,11 @@
-// Folding of columns, and the forms of a table that need no layout: Markdown, CSV, JSON.
+// The forms of a table that need no layout: Markdown, CSV, JSON.
 #include "analysis/table.h"
 
-#include <algorithm>
-
+#include "analysis/table_view.h"
 #include "base/error.h"
 
 namespace shardmark {
 namespace {
-
-bool all_rows(const Table& table, const auto& holds) {
-  return std::all_of(table.rows.begin(), table.rows.end(), holds);
-}
 
 std::string escaped(std::string text, const std::string& special, char escape) {
   for (size_t at = 0; (at = text.find_first_of(special, at)) != std::string::npos; at += 2)
@@ -34,42 +29,30 @@ std::string markdown_row(const std::vector<std::string>& fields) {
   return line + "\n";
 }
 
-}  // namespace
-
-Folded fold(const Table& table) {
-  Folded folded;
-  for (size_t c = 0; c < table.columns.size(); ++c) {
-    const Column& column = table.columns[c];
-    const bool foldable = column.fold && !table.rows.empty();
-    if (foldable && all_rows(table, [c](const auto& row) { return row[c].value.is_null(); })) continue;
-    const bool same =
-        foldable && all_rows(table, [&](const auto& row) { return row[c].text == table.rows[0][c].text; });
-    if (!same) {
-      folded.columns.push_back(c);
-      continue;
-    }
-    folded.caption += folded.caption.empty() ? "Every row: " : "; ";
-    folded.caption +=
-        column.full_name() + " " + table.rows[0][c].text + (column.unit.empty() ? "" : " " + column.unit);
+std::string markdown_rows(const Section& section) {
+  std::vector<std::string> headings, rules;
+  for (const Column& column : section.columns) {
+    headings.push_back(escaped(column.heading(), "|", '\\'));
+    rules.push_back(column.numeric ? "---:" : ":---");
   }
-  if (!folded.caption.empty()) folded.caption += ".";
-  return folded;
+  std::string out = markdown_row(headings) + markdown_row(rules);
+  for (const auto& row : section.rows) {
+    std::vector<std::string> fields;
+    for (const Cell& cell : row) fields.push_back(escaped(cell.text, "|", '\\'));
+    out += markdown_row(fields);
+  }
+  return out;
 }
 
+}  // namespace
+
 std::string to_markdown(const Table& table) {
-  const Folded folded = fold(table);
-  std::string out = "## " + table.title + "\n\n";
-  if (!folded.caption.empty()) out += folded.caption + "\n\n";
-  std::vector<std::string> headings, rules;
-  for (size_t c : folded.columns) {
-    headings.push_back(escaped(table.columns[c].heading(), "|", '\\'));
-    rules.push_back(table.columns[c].numeric ? "---:" : ":---");
-  }
-  out += markdown_row(headings) + markdown_row(rules);
-  for (const auto& row : table.rows) {
-    std::vector<std::string> fields;
-    for (size_t c : folded.columns) fields.push_back(escaped(row[c].text, "|", '\\'));
-    out += markdown_row(fields);
+  const View view = view_of(table);
+  std::string out = "## " + table.title + "\n";
+  if (!view.caption.empty()) out += "\n" + view.caption + "\n";
+  for (const Section& section : view.sections) {
+    if (!section.caption.empty()) out += "\n### " + section.caption + "\n";
+    out += "\n" + markdown_rows(section);
   }
   if (!table.notes.empty()) out += "\n";
   for (const std::string& note : table.notes) out += "- " + note + "\n";

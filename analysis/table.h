@@ -16,8 +16,8 @@ struct Column {
   std::string name;
   std::string unit;     // "" for none
   bool numeric = true;  // aligned right
-  // For people only (text, Markdown): when all rows agree, the value moves to a line above the table; when no
-  // row has one, the column is left out.
+  // For people only (text, Markdown): when all rows agree, the value moves to a line above them; when no row
+  // has one, the column is left out.
   bool fold = false;
   std::string group = {};  // heading over neighbouring columns: "out-of-place"
 
@@ -31,7 +31,10 @@ struct Table {
   std::vector<std::string> notes;  // definitions and cautions, a line each, below the table
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
-  size_t num_group_columns = 0;  // text: a blank line where one of this many leading columns changes
+  // For people: a blank line (in text), and a heading of its own, where one of this many leading columns
+  // changes.
+  size_t num_group_columns = 0;
+  size_t num_section_columns = 0;
 };
 
 // Columns of a heading, or cells of a row, put together from parts: concat<Cell>({left, {one, two}, right}).
@@ -42,18 +45,12 @@ std::vector<T> concat(std::initializer_list<std::vector<T>> parts) {
   return whole;
 }
 
-// What people see of a table: the columns that stay, and the line above it that says what the folded ones
-// held.
-struct Folded {
-  std::vector<size_t> columns;
-  std::string caption;  // "" when nothing was folded
-};
-Folded fold(const Table& table);
-
 std::string to_text(const Table& table);
 std::string to_markdown(const Table& table);
-std::string to_csv(
-    const Table& table);  // RFC 4180: CRLF, a header line with units, empty where nothing was measured
-nlohmann::ordered_json to_json(const Table& table);  // rows are objects: a column's full name -> value
+// RFC 4180: lines end in CRLF, the first names the columns with their units; empty where nothing was
+// measured.
+std::string to_csv(const Table& table);
+// An object; its rows are objects too: a column's full name -> value.
+nlohmann::ordered_json to_json(const Table& table);
 
 }  // namespace shardmark

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "analysis/table.h"
-#include "base/error.h"
+#include "analysis/table_view.h"
 
 namespace shardmark {
 namespace {
@@ -39,17 +38,16 @@ std::string without_trailing_spaces(std::string line) {
 
 class Layout {
  public:
-  explicit Layout(const Table& table) : table_(table), folded_(fold(table)) {
-    for (size_t c : folded_.columns) {
-      const Column& column = table.columns[c];
+  explicit Layout(const Section& section) : section_(section) {
+    for (size_t c = 0; c < section.columns.size(); ++c) {
+      const Column& column = section.columns[c];
       size_t width = std::max(column.name.size(), column.unit.size());
-      for (const auto& row : table.rows) width = std::max(width, lines_of(row[c], column).width);
+      for (const auto& row : section.rows)
+        for (const std::string& line : lines_of(row[c], column)) width = std::max(width, line.size());
       widths_.push_back(width);
     }
     widen_for_groups();
   }
-
-  const std::string& caption() const { return folded_.caption; }
 
   std::string header() const {
     Lines names, units, rules;
@@ -65,27 +63,19 @@ class Layout {
 
   std::string body() const {
     std::string out;
-    for (size_t r = 0; r < table_.rows.size(); ++r) {
-      if (r > 0 && starts_group(r)) out += "\n";
-      out += row_lines(table_.rows[r]);
+    for (size_t r = 0; r < section_.rows.size(); ++r) {
+      if (section_.starts_group[r]) out += "\n";
+      out += row_lines(section_.rows[r]);
     }
     return out;
   }
 
  private:
-  struct CellLines {
-    Lines lines;
-    size_t width;
-  };
+  const Column& column(size_t i) const { return section_.columns[i]; }
 
-  const Column& column(size_t i) const { return table_.columns[folded_.columns[i]]; }
-
-  static CellLines lines_of(const Cell& cell, const Column& column) {
-    if (column.numeric || cell.text.size() <= kWidestColumn) return {{cell.text}, cell.text.size()};
-    CellLines cell_lines{wrapped(cell.text, kWidestColumn), 0};
-    for (const std::string& line : cell_lines.lines)
-      cell_lines.width = std::max(cell_lines.width, line.size());
-    return cell_lines;
+  static Lines lines_of(const Cell& cell, const Column& column) {
+    return column.numeric || cell.text.size() <= kWidestColumn ? Lines{cell.text}
+                                                               : wrapped(cell.text, kWidestColumn);
   }
 
   // One past the last column of the group that starts at i.
@@ -137,11 +127,10 @@ class Layout {
   }
 
   std::string row_lines(const std::vector<Cell>& row) const {
-    ENSURE(row.size() == table_.columns.size(), "row and columns differ in " + table_.key);
     std::vector<Lines> cells;
     size_t height = 1;
     for (size_t i = 0; i < widths_.size(); ++i) {
-      cells.push_back(lines_of(row[folded_.columns[i]], column(i)).lines);
+      cells.push_back(lines_of(row[i], column(i)));
       height = std::max(height, cells.back().size());
     }
     std::string out;
@@ -153,24 +142,21 @@ class Layout {
     return out;
   }
 
-  bool starts_group(size_t r) const {
-    for (size_t c = 0; c < table_.num_group_columns; ++c)
-      if (table_.rows[r][c].text != table_.rows[r - 1][c].text) return true;
-    return false;
-  }
-
-  const Table& table_;
-  Folded folded_;
+  const Section& section_;
   std::vector<size_t> widths_;
 };
 
 }  // namespace
 
 std::string to_text(const Table& table) {
-  const Layout layout(table);
+  const View view = view_of(table);
   std::string out = table.title + "\n" + std::string(table.title.size(), '=') + "\n";
-  if (!layout.caption().empty()) out += paragraph(layout.caption(), "", "");
-  if (!table.rows.empty()) out += "\n" + layout.header() + layout.body();
+  if (!view.caption.empty()) out += paragraph(view.caption, "", "");
+  for (const Section& section : view.sections) {
+    if (!section.caption.empty()) out += "\n" + paragraph("-> " + section.caption, "", "   ");
+    const Layout layout(section);
+    out += "\n" + layout.header() + layout.body();
+  }
   if (!table.notes.empty()) out += "\n";
   for (const std::string& note : table.notes) out += paragraph(note, "* ", "  ");
   return out;

@@ -20,8 +20,13 @@ std::vector<Column> columns() {
 }  // namespace
 
 Table traffic_table(const MergedPoints& points) {
-  Table table{"traffic", "Traffic: counted against the law", {}, columns(),
-              {},        TrainingColumns::kNumGroupColumns};
+  Table table{"traffic",
+              "Traffic: counted against the law",
+              {},
+              columns(),
+              {},
+              TrainingColumns::kNumGroupColumns,
+              TrainingColumns::kNumFamilyColumns};
   const TrainingColumns labels(points);
   for (const MergedPoint& merged : points) {
     const Measures& m = merged.measures;

@@ -23,7 +23,8 @@ class TrainingColumns {
   // The family, batch size, ranks, and strategy: for tables that compare strategies with each other.
   static std::vector<Column> columns();
   std::vector<Cell> cells(const MergedPoint& merged) const;
-  static constexpr size_t kNumGroupColumns = 10;  // of columns(): all but the strategy
+  static constexpr size_t kNumFamilyColumns = 8;
+  static constexpr size_t kNumGroupColumns = kNumFamilyColumns + 2;  // of columns(): all but the strategy
 
   static std::vector<Column> mark_columns();  // repeats, marks: last in a table
   static std::vector<Cell> mark_cells(const MergedPoint& merged);

@@ -62,15 +62,35 @@ TEST(Table, TextWrapsLongWordsAndSeparatesGroups) {
   Table table{"t", "T", {}, {{"id", ""}, {"why", "", false}}, {}, 1};
   const std::string sentence =
       "a reason that goes on and on until it is much too long for one line of a table";
-  table.rows = {{cells::count(1), cells::words(sentence)}, {cells::count(2), cells::words("short")}};
+  table.rows = {{cells::count(1), cells::words(sentence)},
+                {cells::count(1), cells::words("x")},
+                {cells::count(2), cells::words("short")}};
   EXPECT_EQ(to_text(table),
             "T\n=\n\n"
             "id  why\n"
             "--  ----------------------------------------------------------\n"
             " 1  a reason that goes on and on until it is much too long for\n"
             "    one line of a table\n"
+            " 1  x\n"
             "\n"
             " 2  short\n");
+}
+
+TEST(Table, RowsAboutDifferentThingsBecomeSections) {
+  Table table{
+      "t", "T",
+      {},  {{"data", "", false, true}, {"model", "", false, true}, {"tokens/s", "", true, true}, {"ms", ""}},
+      {},  2,
+      2};
+  for (int i = 0; i < 2; ++i)
+    table.rows.push_back(
+        {cells::words("text"), cells::words("gpt2"), cells::count(7 + i), cells::count(1 + i)});
+  table.rows.push_back({cells::words("text"), cells::words("mlp"), cells::number(NAN), cells::count(3)});
+  EXPECT_EQ(to_text(table),
+            "T\n=\nEvery row: data text.\n"
+            "\n-> model gpt2\n\ntokens/s  ms\n--------  --\n       7   1\n       8   2\n"
+            "\n-> model mlp\n\nms\n--\n 3\n");
+  EXPECT_NE(to_markdown(table).find("\n### model mlp\n\n| ms |\n| ---: |\n| 3 |\n"), std::string::npos);
 }
 
 TEST(Table, CsvParsesBack) {
