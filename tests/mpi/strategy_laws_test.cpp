@@ -3,6 +3,8 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include "device/meter.h"
+#include "laws/layout.h"
 #include "tests/mpi/training_fixture.h"
 
 namespace shardmark {
