@@ -78,6 +78,7 @@ int previous(const Communicator& comm) { return (comm.rank() + comm.size() - 1) 
 // Parts of all ranks, one after the other.
 at::Tensor all_parts(const Communicator& comm, int64_t part, at::ScalarType dtype, int64_t round) {
   std::vector<at::Tensor> parts;
+  parts.reserve(static_cast<size_t>(comm.size()));
   for (int rank = 0; rank < comm.size(); ++rank) parts.push_back(pattern(rank, part, dtype, round));
   return at::cat(parts);
 }
@@ -112,6 +113,7 @@ at::Tensor expect_part_from_root(const Communicator& comm, const CollectiveCase&
 
 at::Tensor expect_part_of_each(const Communicator& comm, const CollectiveCase& b, int64_t round) {
   std::vector<at::Tensor> parts;
+  parts.reserve(static_cast<size_t>(comm.size()));
   for (int rank = 0; rank < comm.size(); ++rank) {
     parts.push_back(own_part(comm, pattern(rank, b.in.numel(), b.in.scalar_type(), round)));
   }

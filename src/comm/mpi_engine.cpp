@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <new>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -80,7 +81,7 @@ MpiEngine::MpiEngine(HostGroup group) : group_(std::move(group)), slots_(kNumSlo
 
 MpiEngine::~MpiEngine() {
   // After an abort messages may still be on their way into buffers: those are left to the end of the process.
-  if (num_busy_ > 0) static_cast<void>(new std::vector<Chunk>(std::move(slots_)));
+  if (num_busy_ > 0) static_cast<void>(new (std::nothrow) std::vector<Chunk>(std::move(slots_)));
 }
 
 std::unique_ptr<Operation> MpiEngine::start(Job job) {

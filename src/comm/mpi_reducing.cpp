@@ -41,6 +41,7 @@ struct Reduction {
   void reduce(Chunk& chunk, void* out, const void* mine, int64_t bytes) const {
     const char* scratch = chunk.scratch(0);
     std::vector<const void*> sources;
+    sources.reserve(static_cast<size_t>(group.size()));
     for (int rank = 0; rank < group.size(); ++rank) {
       sources.push_back(rank == group.rank() ? mine : scratch + bytes * slot_of(rank));
     }

@@ -77,8 +77,8 @@ MpiSession::MpiSession() {
 }
 
 MpiSession::~MpiSession() {
-  // A rank that fails alone must not wait in MPI_Finalize for ranks that wait for it: it leaves without, its caller says
-  // why, and the launcher ends the others.
+  // A rank that fails alone must not wait in MPI_Finalize for ranks that wait for it: it leaves without, its
+  // caller says why, and the launcher ends the others.
   if (std::uncaught_exceptions() > 0 && !all_ranks_leave()) return;
   MPI_Finalize();
 }

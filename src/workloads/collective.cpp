@@ -8,7 +8,6 @@
 #include "device/meter.h"
 #include "device/timeline.h"
 #include "laws/strategy_law.h"
-#include "workloads/statistics.h"
 #include "workloads/workload.h"
 
 namespace shardmark {
@@ -87,7 +86,6 @@ class Collective final : public Workload {
   std::vector<std::string> phases() const override { return {"step"}; }
 
   void derive(Record& record) const override {
-    summarize(record);
     Measures& m = record.measures;
     m.algbw_gb_s = static_cast<double>(moved_bytes()) / m.step_s / 1e9;
     m.busbw_gb_s = m.algbw_gb_s * row_.busbw_factor(comm_.size());

@@ -28,6 +28,7 @@ class CollectiveWorkload : public ::testing::Test {
     for (const double step_s : rows[0]) EXPECT_GT(step_s, 0);
     record.samples.push_back({"step", world_.size(), num_steps, world_.gather(rows[0])});
     workload->collect(record);
+    summarize(record);
     if (world_.rank() == 0) workload->derive(record);
     return record;
   }

@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "device/meter.h"
 #include "laws/vocabulary.h"
+#include "workloads/statistics.h"
 #include "workloads/workload.h"
 
 namespace shardmark {
@@ -110,7 +111,10 @@ class Bench {
     Record record;
     record.samples.push_back({"step", world_.size(), flags_.iterations, steps});
     workload->collect(record);
-    if (world_.rank() == 0) workload->derive(record);
+    if (world_.rank() == 0) {
+      summarize(record);
+      workload->derive(record);
+    }
     return record.measures;
   }
 
