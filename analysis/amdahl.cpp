@@ -94,7 +94,7 @@ std::optional<SerialFraction> serial_fraction(const std::vector<StepTime>& times
     shared =
         std::abs(best_fraction(speedups(times, base.high_s)) - best_fraction(speedups(times, base.low_s))) /
         2;
-  const double half = half_width(measured, fit.value) + shared;
+  const double half = std::hypot(half_width(measured, fit.value), shared);
   fit.low = std::max(0.0, fit.value - half);
   fit.high = std::min(1.0, fit.value + half);
   return fit;

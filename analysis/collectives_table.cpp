@@ -55,7 +55,7 @@ std::vector<Cell> row(const Pair& pair) {
                         cells::words(c.reduction), cells::count(is_rooted(c.operation) ? 0 : -1)},
                        place_cells(pair.by_place[0]),
                        place_cells(pair.by_place[1]),
-                       {cells::words(marks)}});
+                       {marks.empty() ? Cell{"", nullptr} : cells::words(marks)}});
 }
 
 std::vector<Column> columns() {

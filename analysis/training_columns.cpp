@@ -61,7 +61,7 @@ std::vector<Column> TrainingColumns::mark_columns() {
 std::vector<Cell> TrainingColumns::mark_cells(const MergedPoint& merged) {
   std::string marks = merged.measures.oversubscribed ? "oversubscribed" : "";
   if (merged.measures.unaccounted) marks += marks.empty() ? "unaccounted" : ", unaccounted";
-  return {cells::count(merged.repeats), cells::words(marks)};
+  return {cells::count(merged.repeats), marks.empty() ? Cell{"", nullptr} : cells::words(marks)};
 }
 
 std::vector<std::string> TrainingColumns::mark_notes() const {
