@@ -58,7 +58,7 @@ refused() {  # what, wanted status, words in the one line, command
   grep -q -i 'terminate called\|stack\|backtrace' "$dir/err" && fail "$what: a stack trace"
 }
 sed 's/strategy:/stratgy:/' "$dir/tiny.yaml" >"$dir/key.yaml"
-refused "unknown key" 2 "key.yaml:6:" ranks 2 run "$dir/key.yaml" -o "$dir/y.h5"
+refused "unknown key" 2 "key.yaml:7:" ranks 2 run "$dir/key.yaml" -o "$dir/y.h5"
 sed 's/mlp:/mpl:/' "$dir/tiny.yaml" >"$dir/model.yaml"
 refused "unknown model" 2 "mlp" ranks 2 run "$dir/model.yaml" -o "$dir/y.h5"
 refused "missing suite" 2 "nowhere.yaml" ranks 2 run "$dir/nowhere.yaml" -o "$dir/y.h5"
@@ -69,7 +69,7 @@ if ! nvidia-smi >/dev/null 2>&1; then
   refused "no GPU" 2 "GPU" ranks 2 run "$dir/tiny.yaml" -o "$dir/y.h5" --device cuda
   refused "NCCL without a GPU" 2 "GPU" ranks 2 run "$dir/tiny.yaml" -o "$dir/y.h5" --transport nccl
 fi
-refused "separate worlds" 2 "world" env OMPI_COMM_WORLD_SIZE= SLURM_NTASKS=4 SLURM_STEP_ID=0 SLURM_PROCID=0 "$program" run "$dir/tiny.yaml" -o "$dir/y.h5"
+refused "separate worlds" 2 "world of 1 rank" env SLURM_STEP_NUM_TASKS=4 "$program" run "$dir/tiny.yaml" -o "$dir/y.h5"
 ls "$dir"/y.h5* 2>/dev/null && fail "a refused run left files"
 
 # Out of memory is an outcome, agreed by all ranks, and the sweep goes on.

@@ -14,15 +14,15 @@ as_root=()
 cat >"$dir/sweep.yaml" <<'Y'
 name: sweep
 ranks: [1, 2]
-repeats: 3
-sampling: {warmup_steps: 1, min_steps: 5, max_steps: 5, time_limit: 5}
+repeats: 12
+sampling: {warmup_steps: 1, min_steps: 20, max_steps: 20, time_limit: 5}
 training:
-  - model: {mlp: {features: 8, width: 16, layers: 2}}
+  - model: {mlp: {features: 8, width: 512, layers: 4}}
     data: synthetic
     strategy: [single, ddp, fsdp, zero3]
     batch_size: [2, 4]
 Y
-total=48
+total=192
 run() { mpirun "${as_root[@]}" -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 2 "$program" run "$dir/sweep.yaml" -o "$dir/x.h5" --resume; }
 count() { "$program" report "$dir/x.h5" --json 2>/dev/null | python3 -c '
 import json, sys
@@ -33,13 +33,14 @@ journal_lines() { [ -f "$dir/x.h5.journal" ] && wc -l <"$dir/x.h5.journal" || ec
 seed=$RANDOM
 echo "seed $seed"
 RANDOM=$seed
+landed=0
 for ((i = 0; i < kills; ++i)); do
   run >"$dir/out" 2>&1 &
   launcher=$!
   before=$(journal_lines)
-  sleep "$(awk -v r=$RANDOM 'BEGIN { printf "%.2f", 1.5 + 4 * r / 32768 }')"
+  sleep "$(awk -v r=$RANDOM 'BEGIN { printf "%.2f", 1.0 + 2.5 * r / 32768 }')"
   ranks=$(pgrep -f "^$program run $dir/sweep.yaml")
-  [ -n "$ranks" ] && kill -9 $ranks 2>/dev/null
+  [ -n "$ranks" ] && kill -9 $ranks 2>/dev/null && landed=$((landed + 1))
   wait $launcher
   after=$(journal_lines)
   if [ -f "$dir/x.h5.journal" ] && [ "$after" -lt "$before" ]; then
@@ -54,4 +55,5 @@ run >"$dir/out" 2>&1 || { echo "FAILED: resume: $(cat "$dir/out")"; exit 1; }
 "$program" report "$dir/x.h5" --csv "$dir/csv" >/dev/null || { echo "FAILED: report"; exit 1; }
 points=$(count)
 [ "$points" = "$total" ] || { echo "FAILED: $points points instead of $total"; exit 1; }
-echo "$kills kills, $points points, each once"
+[ "$landed" -ge 3 ] || { echo "FAILED: only $landed kills hit a running sweep"; exit 1; }
+echo "$landed kills, $points points, each once"

@@ -198,7 +198,7 @@ int run(const CollectiveFlags& flags) {
   Sweep sweep;
   together(world, [&] { sweep = read_sweep(flags); });
   const at::Device device = choose_device(flags.world, session, world);
-  at::set_num_threads(flags.world.threads > 0 ? flags.world.threads : default_threads(session.local_size()));
+  set_threads(flags.world, session.local_size());
   if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / session.local_size());
   std::unique_ptr<Communicator> comm;  // what cannot be is refused on all ranks alike
   together(world, [&] { comm = make_communicator(transport_for(flags.world, device), world, device); });

@@ -1,10 +1,6 @@
 // shardmark run: the sweep. Started on every rank by mpirun or srun.
 #include <fmt/format.h>
 
-#include <ATen/Parallel.h>
-
-#include <filesystem>
-
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/command.h"
@@ -49,6 +45,13 @@ void check_data(const std::vector<Point>& points) {
   }
 }
 
+// Told once and before anything is written; points may name a transport of their own.
+void check_transports(const std::vector<Point>& points, const std::string& transport, at::Device device) {
+  for (const auto& point : points)
+    if ((point.transport.empty() ? transport : point.transport) == "nccl" && !device.is_cuda())
+      throw UsageError("transport nccl needs a GPU for every rank; use transport mpi on CPUs");
+}
+
 std::vector<std::string> precisions_of(const std::vector<Point>& points) {
   std::set<std::string> seen;
   for (const auto& point : points)
@@ -70,7 +73,7 @@ int run(const RunFlags& flags) {
   const MpiSession session;
   const HostGroup world = HostGroup::world();
   const at::Device device = choose_device(flags.world, session, world);
-  at::set_num_threads(flags.world.threads > 0 ? flags.world.threads : default_threads(session.local_size()));
+  set_threads(flags.world, session.local_size());
   const int64_t memory = memory_per_rank(flags, device, session.local_size());
   if (!device.is_cuda()) meter::set_limit(memory);
 
@@ -79,6 +82,7 @@ int run(const RunFlags& flags) {
   together(world, [&] {
     suite = read_suite(flags.suite, flags.overrides);
     points = points_in_order(suite, {world.size(), memory});
+    check_transports(points, transport_for(flags.world, device), device);
     check_data(points);
   });
   const Placement placement = describe_placement(world, session.local_size(), device, precisions_of(points));

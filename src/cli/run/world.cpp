@@ -1,9 +1,11 @@
 // Devices, threads, and one voice for errors.
 #include "cli/run/world.h"
 
+#include <ATen/Parallel.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 #include "base/error.h"
@@ -31,7 +33,7 @@ void add_world_flags(CLI::App& app, WorldFlags& flags) {
   app.add_option("--transport", flags.transport, "auto: nccl on GPUs, else mpi")
       ->check(CLI::IsMember({"auto", "mpi", "nccl"}))
       ->capture_default_str();
-  app.add_option("--threads", flags.threads, "computing threads of a rank (default: the node's cores / its ranks)");
+  app.add_option("--threads", flags.threads, "computing threads of a rank (default: OMP_NUM_THREADS, else the node's cores / its ranks)");
   flags.command_line = read_command_line();
 }
 
@@ -51,10 +53,13 @@ at::Device choose_device(const WorldFlags& flags, const MpiSession& session, con
   return device;
 }
 
-int default_threads(int local_ranks) {
+void set_threads(const WorldFlags& flags, int local_ranks) {
   const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   const int mine = num_cores();  // fewer than online: this rank is bound to them
-  return mine < online ? mine : std::max(1, online / local_ranks);
+  if (flags.threads > 0)
+    at::set_num_threads(flags.threads);
+  else if (std::getenv("OMP_NUM_THREADS") == nullptr)
+    at::set_num_threads(mine < online ? mine : std::max(1, online / local_ranks));
 }
 
 std::string transport_for(const WorldFlags& flags, at::Device device) {

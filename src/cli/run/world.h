@@ -14,7 +14,7 @@ namespace shardmark {
 struct WorldFlags {
   std::string device = "auto";     // auto, cpu, cuda
   std::string transport = "auto";  // auto, mpi, nccl
-  int threads = 0;                 // per rank; 0: the node's cores / its ranks
+  int threads = 0;                 // per rank; 0: see set_threads
   std::string command_line;
 };
 
@@ -22,7 +22,8 @@ void add_world_flags(CLI::App& app, WorldFlags& flags);
 
 // This rank's device, made current, with the meter installed. UsageError: more ranks on a node than GPUs. Collective.
 at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world);
-int default_threads(int local_ranks);
+// --threads, else OMP_NUM_THREADS, else this rank's share of the node's cores.
+void set_threads(const WorldFlags& flags, int local_ranks);
 std::string transport_for(const WorldFlags& flags, at::Device device);
 
 // Runs body on every rank; if any throws, the lowest such rank prints its one line and all leave with the same status.
