@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const OptionTable kTable = {
+const OptionTable table = {
     {"shard", OptionType::text, "full", "what is sharded", {"full", "gradients"}},
     {"prefetch", OptionType::integer, 1, "blocks gathered ahead", {}, 0, 8},
     {"lr", OptionType::number, 1e-3, "learning rate", {}, 0},
@@ -21,15 +21,15 @@ const OptionTable kTable = {
 Choice resolve_with(const std::string& key, const Options& value) {
   Choice choice{"fsdp", {{"file", "x"}}};
   choice.options[key] = value;
-  return resolve(choice, kTable, "strategy");
+  return resolve(choice, table, "strategy");
 }
 
 TEST(ChoiceResolve, FillsDefaultsInTheOrderOfTheTable) {
-  const Choice resolved = resolve({"fsdp", {{"file", "x"}, {"shard", "gradients"}}}, kTable, "strategy");
+  const Choice resolved = resolve({"fsdp", {{"file", "x"}, {"shard", "gradients"}}}, table, "strategy");
   EXPECT_EQ(to_text(resolved),
             "fsdp(shard=gradients, prefetch=1, lr=0.001, tied=true, widths=[1,2], file=x)");
-  EXPECT_EQ(to_text(resolved, &kTable), "fsdp(shard=gradients, file=x)");
-  EXPECT_EQ(resolve(resolved, kTable, "strategy"), resolved);
+  EXPECT_EQ(to_text(resolved, &table), "fsdp(shard=gradients, file=x)");
+  EXPECT_EQ(resolve(resolved, table, "strategy"), resolved);
 }
 
 TEST(ChoiceResolve, WritesANumberOneWay) {
@@ -41,7 +41,7 @@ TEST(ChoiceResolve, NamesUnknownOptionsWithTheKnownOnes) {
     return "suites/x.yaml:7:" + std::to_string(key.size()) + ": ";
   };
   const Choice wrong{"fsdp", {{"shrad", "full"}}};
-  EXPECT_EQ(usage_error([&] { resolve(wrong, kTable, "strategy", where); }),
+  EXPECT_EQ(usage_error([&] { resolve(wrong, table, "strategy", where); }),
             "suites/x.yaml:7:5: unknown option 'shrad' of strategy fsdp; accepted: shard, prefetch, lr, "
             "tied, widths, "
             "file");
@@ -52,7 +52,7 @@ TEST(ChoiceResolve, NamesUnknownOptionsWithTheKnownOnes) {
 }
 
 TEST(ChoiceResolve, NamesARequiredOption) {
-  EXPECT_EQ(usage_error([] { resolve({"fsdp"}, kTable, "strategy"); }),
+  EXPECT_EQ(usage_error([] { resolve({"fsdp"}, table, "strategy"); }),
             "strategy fsdp needs option 'file': where the data lies");
 }
 

@@ -131,7 +131,7 @@ std::string usage_error(Action action) {
   try {
     action();
   } catch (const UsageError& error) {
-    const std::string message = error.what();
+    std::string message = error.what();
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
     return message;
   }
