@@ -16,7 +16,8 @@ double quantile(std::vector<double> values, double q) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(below), values.end());
   const double low = values[below];
   if (below + 1 == values.size()) return low;
-  const double high = *std::min_element(values.begin() + static_cast<std::ptrdiff_t>(below) + 1, values.end());
+  const double high =
+      *std::min_element(values.begin() + static_cast<std::ptrdiff_t>(below) + 1, values.end());
   return low + (position - static_cast<double>(below)) * (high - low);
 }
 
@@ -39,7 +40,8 @@ Interval median_interval(std::vector<double> values) {
   ENSURE(!values.empty(), "interval of nothing");
   std::sort(values.begin(), values.end());
   const size_t n = values.size();
-  // Largest k with P(Binomial(n, 1/2) < k) <= 2.5 %: then [x_k, x_(n+1-k)] covers the median with 95 % or more.
+  // Largest k with P(Binomial(n, 1/2) < k) <= 2.5 %: then [x_k, x_(n+1-k)] covers the median with 95 % or
+  // more.
   double log_probability = -static_cast<double>(n) * std::log(2.0);  // of 0 successes
   double cumulative = 0;
   size_t k = 0;
@@ -58,14 +60,22 @@ double drift(const std::vector<double>& values) {
   if (n < 3) return 0;
   std::vector<size_t> order(n);
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
-  double squares = 0;
-  for (size_t rank = 0; rank < n; ++rank) {
-    const double difference = static_cast<double>(rank) - static_cast<double>(order[rank]);
-    squares += difference * difference;
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
+  // Pearson's correlation of position with rank; equal values share their mean rank, or a constant would
+  // drift.
+  const double center = static_cast<double>(n - 1) / 2;
+  double products = 0, rank_squares = 0, position_squares = 0;
+  for (size_t first = 0, last; first < n; first = last + 1) {
+    for (last = first; last + 1 < n && values[order[last + 1]] == values[order[first]];) ++last;
+    const double rank = static_cast<double>(first + last) / 2 - center;
+    for (size_t i = first; i <= last; ++i) {
+      const double position = static_cast<double>(order[i]) - center;
+      products += position * rank;
+      position_squares += position * position;
+      rank_squares += rank * rank;
+    }
   }
-  const auto count = static_cast<double>(n);
-  return 1 - 6 * squares / (count * (count * count - 1));
+  return rank_squares == 0 ? 0 : products / std::sqrt(rank_squares * position_squares);
 }
 
 }  // namespace shardmark

@@ -14,12 +14,15 @@ namespace shardmark {
 namespace {
 
 const std::map<std::string, double> kByteUnits = {
-    {"", 1},          {"B", 1},         {"K", 0x1p10},  {"KiB", 0x1p10}, {"KB", 1e3},     {"M", 0x1p20}, {"MiB", 0x1p20},
-    {"MB", 1e6},      {"G", 0x1p30},    {"GiB", 0x1p30}, {"GB", 1e9},    {"TiB", 0x1p40}, {"TB", 1e12}};
+    {"", 1},       {"B", 1},        {"K", 0x1p10}, {"KiB", 0x1p10}, {"KB", 1e3},
+    {"M", 0x1p20}, {"MiB", 0x1p20}, {"MB", 1e6},   {"G", 0x1p30},   {"GiB", 0x1p30},
+    {"GB", 1e9},   {"TiB", 0x1p40}, {"TB", 1e12}};
 
 std::string scaled(double value, const std::array<std::pair<double, const char*>, 5>& scale) {
   auto unit = scale.begin();
-  while (unit + 1 != scale.end() && std::abs(value) < unit->first) ++unit;
+  // A value that rounds up to the next unit takes it: 1.00 MiB, not 1024 KiB.
+  const auto rounds_below = [](double x, double limit) { return std::abs(x) < limit * (1 - 0.5e-3); };
+  while (unit + 1 != scale.end() && rounds_below(value, unit->first)) ++unit;
   const double number = value / unit->first;
   const int decimals = std::abs(number) >= 99.95 ? 0 : std::abs(number) >= 9.995 ? 1 : 2;  // three digits
   return fmt::format("{:.{}f} {}", number, decimals, unit->second);
@@ -27,7 +30,8 @@ std::string scaled(double value, const std::array<std::pair<double, const char*>
 
 std::string grouped(std::string digits) {
   const size_t start = digits.starts_with('-') ? 1 : 0;
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > static_cast<std::ptrdiff_t>(start); at -= 3)
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > static_cast<std::ptrdiff_t>(start);
+       at -= 3)
     digits.insert(static_cast<size_t>(at), ",");
   return digits;
 }
@@ -45,7 +49,9 @@ int64_t parse_bytes(const std::string& text) {
   auto unit = kByteUnits.find(text.substr(used));
   const double bytes = unit == kByteUnits.end() ? -1 : number * unit->second;
   if (used == 0 || !(bytes >= 0) || bytes > 0x1p62 || bytes != std::floor(bytes))
-    throw UsageError("'" + text + "' is no size in bytes; accepted: 8, 4KiB, 25MB, 128MiB, 1GiB (K, M, G: powers of 1024)");
+    throw UsageError(
+        "'" + text +
+        "' is no size in bytes; accepted: 8, 4KiB, 25MB, 128MiB, 1GiB (K, M, G: powers of 1024)");
   return static_cast<int64_t>(bytes);
 }
 
@@ -68,7 +74,10 @@ std::string format_count(double count) {
 std::string format_number(double value, int significant_digits) {
   if (!std::isfinite(value)) return "-";
   if (value == 0) return "0";
-  const int magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));
+  int magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));
+  // Rounding may add a digit: 9.996 to three digits is 10.0.
+  if (std::abs(value) >= std::pow(10, magnitude + 1) * (1 - 0.5 * std::pow(10, -significant_digits)))
+    ++magnitude;
   if (magnitude >= significant_digits - 1) return grouped(fmt::format("{:.0f}", value));
   if (magnitude < -6) return fmt::format("{:.{}e}", value, significant_digits - 1);
   return fmt::format("{:.{}f}", value, significant_digits - 1 - magnitude);

@@ -101,5 +101,10 @@ TEST(Stats, DriftIsARankCorrelationWithPosition) {
   EXPECT_DOUBLE_EQ(drift({1, 2}), 0);
 }
 
+TEST(Stats, DriftOfEqualValuesIsNone) {
+  EXPECT_DOUBLE_EQ(drift({2, 2, 2, 2}), 0);
+  EXPECT_NEAR(drift({1, 1, 1, 2, 2, 2, 1, 1, 1}), 0, 1e-12);
+}
+
 }  // namespace
 }  // namespace shardmark

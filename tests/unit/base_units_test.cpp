@@ -77,5 +77,14 @@ TEST(Units, FormatsNumbers) {
   EXPECT_EQ(format_number(std::numeric_limits<double>::infinity(), 3), "-");
 }
 
+// Rounding must not leave a digit too many: 9.996 is 10.0, not 10.00.
+TEST(Units, KeepsSignificantDigitsWhenRoundingUp) {
+  EXPECT_EQ(format_number(9.996, 3), "10.0");
+  EXPECT_EQ(format_number(0.9996, 3), "1.00");
+  EXPECT_EQ(format_number(99.96, 3), "100");
+  EXPECT_EQ(format_seconds(0.9999), "1.00 s");
+  EXPECT_EQ(format_bytes(1023.99 * 1024), "1.00 MiB");
+}
+
 }  // namespace
 }  // namespace shardmark
