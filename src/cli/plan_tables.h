@@ -8,15 +8,24 @@
 
 namespace shardmark {
 
-// Tables "training" (several), "collectives" and "impossible", those with rows alone; repetitions are one row.
+// Tables "training", "collectives" and "impossible", those with rows alone; repetitions are one row.
 std::vector<Table> plan_tables(const std::vector<Point>& plan);
 
 struct PlanTotals {
   int64_t num_points = 0;  // repeats included
   int64_t num_impossible = 0;
-  double most_bytes = 0;    // memory by the laws with activations, of the point that needs most
+  double most_bytes = 0;    // memory of a rank by the laws, with activations, of the point that needs most
   double time_limit_s = 0;  // sum over the points that can run
 };
 PlanTotals plan_totals(const std::vector<Point>& plan);
+
+// The parts.
+Table training_table(const std::vector<const Point*>& points);
+std::vector<Column> sampling_columns();
+std::vector<Cell> sampling_cells(const Sampling& sampling);
+double total_bytes(const Expectation& expectation);  // memory of a rank, activations included
+// Names without the options that are at their defaults.
+std::string model_name(const Point& point);
+std::string strategy_name(const Point& point);
 
 }  // namespace shardmark

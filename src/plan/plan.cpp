@@ -41,7 +41,7 @@ std::string memory_shortage(const Point& point, const World& world) {
   const double needed =
       cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes + cost.transient_bytes;
   if (needed <= static_cast<double>(world.memory_per_rank_bytes)) return {};
-  return fmt::format("needs {} per rank without activations, a rank has {}", format_bytes(needed),
+  return fmt::format("the state of a rank needs {}, a rank has {}", format_bytes(needed),
                      format_bytes(static_cast<double>(world.memory_per_rank_bytes)));
 }
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 
 #include "plan/axes.h"
 #include "plan/exclude.h"
@@ -99,13 +99,12 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
 
 Suite read_suite(const std::string& path, const Overrides& overrides) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  errno = 0;
-  if (!file || std::filesystem::is_directory(path) || !(text << file.rdbuf()))
-    throw UsageError(path +
-                     ": cannot be read: " + (errno != 0 ? std::strerror(errno) : "it is empty or no file") +
-                     "; shardmark list shows the suites at hand");
-  return parse_suite(text.str(), path, overrides);
+  const std::string problem = !file                                 ? std::strerror(errno)
+                              : std::filesystem::is_directory(path) ? "it is a folder"
+                                                                    : "";
+  if (!problem.empty())
+    throw UsageError(path + ": cannot be read: " + problem + "; shardmark list shows the suites at hand");
+  return parse_suite({std::istreambuf_iterator<char>(file), {}}, path, overrides);
 }
 
 }  // namespace shardmark

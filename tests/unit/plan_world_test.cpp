@@ -39,7 +39,7 @@ TEST(Plan, SaysWhyAPointCannotRun) {
                    {1, 0}),
             "data text: a byte needs a vocabulary of 256, the model's is 100");
   EXPECT_EQ(reason("training: {model: gpt2, strategy: ddp, batch_size: 1}", {1, 1 << 30}),
-            "needs 1.39 GiB per rank without activations, a rank has 1.00 GiB");
+            "the state of a rank needs 1.39 GiB, a rank has 1.00 GiB");
   EXPECT_EQ(reason("collectives: {operation: all_gather, bytes: 8}", {4, 0}),
             "8 B hold 2 float32, all_gather on 4 ranks needs 4");
   EXPECT_EQ(reason("collectives: {operation: broadcast, bytes: 4, dtype: float64}", {4, 0}),

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# shardmark plan and shardmark list: the text of a plan (golden), JSON, overrides, exit statuses, and errors that are one line.
+# To renew the golden text after a change that is meant: build/shardmark plan tests/data/plan.yaml -n 2 >tests/data/plan.txt
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+shardmark=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+fail() { echo "FAILED: $*"; exit 1; }
+
+# refused WHAT TEXT ARGUMENTS...: exit status 2, nothing on stdout, one line on stderr that holds the text.
+refused() {
+  local what=$1 text=$2 status=0
+  shift 2
+  "$shardmark" "$@" >"$dir/out" 2>"$dir/err" || status=$?
+  [[ $status == 2 ]] || fail "$what: exit status $status instead of 2"
+  [[ ! -s $dir/out ]] || fail "$what: wrote to the standard output"
+  [[ $(wc -l <"$dir/err") == 1 ]] || fail "$what: not one line: $(cat "$dir/err")"
+  grep -qF -- "$text" "$dir/err" || fail "$what: '$text' is not in: $(cat "$dir/err")"
+}
+
+# says TEXT ARGUMENTS...: exit status 0 and the text in what it prints.
+says() {
+  local text=$1
+  shift
+  "$shardmark" "$@" >"$dir/out" || fail "$*: exit status $?"
+  grep -qF -- "$text" "$dir/out" || fail "$*: '$text' is not in: $(cat "$dir/out")"
+}
+
+"$shardmark" plan tests/data/plan.yaml -n 2 >"$dir/plan.txt"
+diff tests/data/plan.txt "$dir/plan.txt" || fail "the text of the plan changed"
+
+"$shardmark" plan tests/data/plan.yaml -n 2 --json >"$dir/plan.json"
+python3 - "$dir/plan.json" <<'PYTHON' || fail "the JSON of the plan"
+import json, sys
+plan = json.load(open(sys.argv[1]))
+rows = {}
+for table in plan["tables"]:
+    rows.setdefault(table["key"], []).extend(table["rows"])
+assert plan["suite"] == "golden" and plan["world_ranks"] == 2, plan
+assert sum(1 for row in rows["training"]) == 15, len(rows["training"])
+assert plan["num_impossible"] == 2 * sum(row["points"] for row in rows["impossible"]), plan
+assert plan["num_points"] == 2 * (15 + sum(row["sizes"] for row in rows["collectives"])) + plan["num_impossible"], plan
+PYTHON
+
+says "golden on 8 ranks" plan tests/data/plan.yaml                      # no -n: as large as the largest point
+says "golden on 3 ranks: 29 points, 1 of them impossible" plan tests/data/plan.yaml --ranks 3 --repeats 1 --strategies ddp --models mlp --batch-sizes 2
+says "the state of a rank needs 1.85 GiB, a rank has 1.00 GiB" plan suites/gpt2.yaml -n 1 --memory 1GiB
+says "suites/quick.yaml" list
+says "fsdp" list
+
+refused "no suite" "suite is required" plan
+refused "missing file" "nowhere.yaml: cannot be read: No such file or directory" plan nowhere.yaml
+printf 'training:\n  - model: mlp\n    stratgy: ddp\n    batch_size: 4\n' >"$dir/typo.yaml"
+refused "unknown key" "typo.yaml:3:5: unknown key 'stratgy' in training; did you mean 'strategy'?" plan "$dir/typo.yaml"
+printf 'training: [\n' >"$dir/broken.yaml"
+refused "no YAML" "broken.yaml:2:1: not valid YAML" plan "$dir/broken.yaml"
+refused "a study as suite" "not UTF-8" plan <(printf '\x89HDF\r\n')
+refused "wrong override" "--strategies: unknown strategy 'dpp'; did you mean 'ddp'?" plan tests/data/plan.yaml --strategies dpp
+refused "override without use" "has no training block" plan suites/collectives.yaml --models mlp
+refused "wrong memory" "--memory: 'lots' is no size in bytes" plan tests/data/plan.yaml --memory lots
+refused "no rank" "-n: " plan tests/data/plan.yaml -n 0
+refused "unknown flag" "--rank " plan tests/data/plan.yaml --rank 2
+
+mkdir "$dir/suites" && cp "$dir/typo.yaml" "$dir/suites"
+(cd "$dir" && "$shardmark" list) | grep -q 'typo.yaml *damaged: .*unknown key' || fail "list hides a damaged suite"
+echo "plan: ok"
