@@ -42,7 +42,9 @@ class Registry {
 
 template <class Entry>
 struct Registration {
-  Registration(const std::string& name, Entry entry) { Registry<Entry>::instance().add(name, std::move(entry)); }
+  Registration(const std::string& name, Entry entry) {
+    Registry<Entry>::instance().add(name, std::move(entry));
+  }
 };
 
 }  // namespace shardmark

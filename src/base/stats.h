@@ -19,11 +19,13 @@ double mean(const std::vector<double>& values);
 // Sample standard deviation / mean; 0 for fewer than 2 values.
 double coefficient_of_variation(const std::vector<double>& values);
 
-// 95 % interval of the median from order statistics, distribution-free: exact binomial ranks. With fewer than 6 values
-// no such interval exists; then the whole range is returned. Source: Le Boudec, Performance Evaluation, section 2.2.
+// 95 % interval of the median from order statistics, distribution-free: exact binomial ranks. With fewer than
+// 6 values no such interval exists; then the whole range is returned. Source: Le Boudec, Performance
+// Evaluation, section 2.2.
 Interval median_interval(std::vector<double> values);
 
-// Spearman rank correlation of values with their position: +-1 is a monotone drift. 0 for fewer than 3 values.
+// Spearman rank correlation of values with their position: +-1 is a monotone drift. 0 for fewer than 3
+// values.
 double drift(const std::vector<double>& values);
 
 }  // namespace shardmark

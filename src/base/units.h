@@ -6,7 +6,8 @@
 
 namespace shardmark {
 
-// "8", "4KiB", "128MiB", "128M" (as nccl-tests: 2^20), "1GiB", "25MB" (1e6). Throws UsageError with what is accepted.
+// "8", "4KiB", "128MiB", "128M" (as nccl-tests: 2^20), "1GiB", "25MB" (1e6). Throws UsageError with what is
+// accepted.
 int64_t parse_bytes(const std::string& text);
 
 std::string format_bytes(double bytes);      // "21.3 MiB"

@@ -1,5 +1,5 @@
-// A command of the program: one self-registering file each. Files in cli/ are in every build; those in cli/run/ need torch
-// and MPI.
+// A command of the program: one self-registering file each. Files in cli/ are in every build; those in
+// cli/run/ need torch and MPI.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,6 @@
-// How ranks exchange tensors. A Communicator is pure virtual below its public face; every transport implements all of it,
-// and one rank is a valid world. Not thread-safe: one thread calls, in the same order on every rank.
+// How ranks exchange tensors. A Communicator is pure virtual below its public face; every transport
+// implements all of it, and one rank is a valid world. Not thread-safe: one thread calls, in the same order
+// on every rank.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -30,7 +31,8 @@ class Communicator;
 class Work {
  public:
   Work() = default;
-  Work(Communicator* comm, std::unique_ptr<Operation> operation) : comm_(comm), operation_(std::move(operation)) {}
+  Work(Communicator* comm, std::unique_ptr<Operation> operation)
+      : comm_(comm), operation_(std::move(operation)) {}
   Work(Work&&) = default;
   Work& operator=(Work&& other) noexcept;
   ~Work();
@@ -50,7 +52,8 @@ struct Traffic {
   std::map<std::string, int64_t> operations;  // by name
 };
 
-// The public functions count traffic and time (PhaseClock::Exposed), then call the transport's do_*. Tensors are contiguous.
+// The public functions count traffic and time (PhaseClock::Exposed), then call the transport's do_*. Tensors
+// are contiguous.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -60,23 +63,30 @@ class Communicator {
   virtual at::Device device() const = 0;
   virtual std::string transport() const = 0;
 
-  // [numel], zeroed; memory that the transport reaches without a copy. Counted by the meter under its current use.
+  // [numel], zeroed; memory that the transport reaches without a copy. Counted by the meter under its current
+  // use.
   virtual at::Tensor allocate(int64_t numel, at::ScalarType dtype) = 0;
 
-  // Where `out` and `in` may be the same tensor, the short form with one tensor does it in place. Roots are ranks; a side
-  // that a rank does not use may be undefined. A reduction of integers has no average.
+  // Where `out` and `in` may be the same tensor, the short form with one tensor does it in place. Roots are
+  // ranks; a side that a rank does not use may be undefined. A reduction of integers has no average.
   Work all_reduce(const at::Tensor& out, const at::Tensor& in, ReduceOp op);
   Work all_reduce(const at::Tensor& tensor, ReduceOp op) { return all_reduce(tensor, tensor, op); }
-  Work reduce_scatter(const at::Tensor& out, const at::Tensor& in, ReduceOp op);  // in: [size * out]; out may be in's own slice
-  Work all_gather(const at::Tensor& out, const at::Tensor& in);                   // out: [size * in]; in may be out's own slice
-  Work broadcast(const at::Tensor& out, const at::Tensor& in, int root);          // in used on root only
+  Work reduce_scatter(const at::Tensor& out, const at::Tensor& in,
+                      ReduceOp op);  // in: [size * out]; out may be in's own slice
+  Work all_gather(const at::Tensor& out,
+                  const at::Tensor& in);  // out: [size * in]; in may be out's own slice
+  Work broadcast(const at::Tensor& out, const at::Tensor& in, int root);  // in used on root only
   Work broadcast(const at::Tensor& tensor, int root) { return broadcast(tensor, tensor, root); }
-  Work reduce(const at::Tensor& out, const at::Tensor& in, int root, ReduceOp op);  // out used (and changed) on root only
+  Work reduce(const at::Tensor& out, const at::Tensor& in, int root,
+              ReduceOp op);  // out used (and changed) on root only
   Work reduce(const at::Tensor& tensor, int root, ReduceOp op) { return reduce(tensor, tensor, root, op); }
-  Work all_to_all(const at::Tensor& out, const at::Tensor& in);         // both [size * chunk]; out != in
-  Work gather(const at::Tensor& out, const at::Tensor& in, int root);   // out: [size * in], used on root only; in may be its slice
-  Work scatter(const at::Tensor& out, const at::Tensor& in, int root);  // in: [size * out], used on root only; out may be its slice
-  Work send_recv(const at::Tensor& out, int from, const at::Tensor& in, int to);  // sends `in` to `to`, receives `out` from `from`
+  Work all_to_all(const at::Tensor& out, const at::Tensor& in);  // both [size * chunk]; out != in
+  Work gather(const at::Tensor& out, const at::Tensor& in,
+              int root);  // out: [size * in], used on root only; in may be its slice
+  Work scatter(const at::Tensor& out, const at::Tensor& in,
+               int root);  // in: [size * out], used on root only; out may be its slice
+  Work send_recv(const at::Tensor& out, int from, const at::Tensor& in,
+                 int to);  // sends `in` to `to`, receives `out` from `from`
 
   // Several operations of one block in one launch (ncclGroupStart/End); order them the same on every rank.
   virtual void group_begin() {}
@@ -84,27 +94,32 @@ class Communicator {
 
   void progress();  // moves what is in flight; call after each block
 
-  virtual std::unique_ptr<Communicator> split(int color, int key) = 0;  // color < 0: takes no part, gets nullptr
+  virtual std::unique_ptr<Communicator> split(int color,
+                                              int key) = 0;  // color < 0: takes no part, gets nullptr
   virtual void abort() noexcept = 0;
 
   const Traffic& traffic() const { return traffic_; }
   void reset_traffic() { traffic_ = {}; }
 
-  // Exposed communication goes to Phase::exposed of this clock (device/phases.h): on the CPU all time that start, poll and
-  // wait take; on a GPU the time that the compute stream waits in Work::wait(). nullptr: not timed. The clock must outlive
-  // its use here.
+  // Exposed communication goes to Phase::exposed of this clock (device/phases.h): on the CPU all time that
+  // start, poll and wait take; on a GPU the time that the compute stream waits in Work::wait(). nullptr: not
+  // timed. The clock must outlive its use here.
   void set_phase_clock(PhaseClock* clock) { clock_ = clock; }
 
  protected:
-  virtual std::unique_ptr<Operation> do_all_reduce(const at::Tensor& out, const at::Tensor& in, ReduceOp op) = 0;
-  virtual std::unique_ptr<Operation> do_reduce_scatter(const at::Tensor& out, const at::Tensor& in, ReduceOp op) = 0;
+  virtual std::unique_ptr<Operation> do_all_reduce(const at::Tensor& out, const at::Tensor& in,
+                                                   ReduceOp op) = 0;
+  virtual std::unique_ptr<Operation> do_reduce_scatter(const at::Tensor& out, const at::Tensor& in,
+                                                       ReduceOp op) = 0;
   virtual std::unique_ptr<Operation> do_all_gather(const at::Tensor& out, const at::Tensor& in) = 0;
   virtual std::unique_ptr<Operation> do_broadcast(const at::Tensor& out, const at::Tensor& in, int root) = 0;
-  virtual std::unique_ptr<Operation> do_reduce(const at::Tensor& out, const at::Tensor& in, int root, ReduceOp op) = 0;
+  virtual std::unique_ptr<Operation> do_reduce(const at::Tensor& out, const at::Tensor& in, int root,
+                                               ReduceOp op) = 0;
   virtual std::unique_ptr<Operation> do_all_to_all(const at::Tensor& out, const at::Tensor& in) = 0;
   virtual std::unique_ptr<Operation> do_gather(const at::Tensor& out, const at::Tensor& in, int root) = 0;
   virtual std::unique_ptr<Operation> do_scatter(const at::Tensor& out, const at::Tensor& in, int root) = 0;
-  virtual std::unique_ptr<Operation> do_send_recv(const at::Tensor& out, int from, const at::Tensor& in, int to) = 0;
+  virtual std::unique_ptr<Operation> do_send_recv(const at::Tensor& out, int from, const at::Tensor& in,
+                                                  int to) = 0;
   virtual void do_progress() = 0;
 
  private:
@@ -115,8 +130,9 @@ class Communicator {
   PhaseClock* clock_ = nullptr;
 };
 
-// "mpi" or "nccl" over the ranks of `group`; collective over them. UsageError: unknown transport, NCCL without a GPU,
-// more ranks than GPUs on a node.
-std::unique_ptr<Communicator> make_communicator(const std::string& transport, const HostGroup& group, at::Device device);
+// "mpi" or "nccl" over the ranks of `group`; collective over them. UsageError: unknown transport, NCCL
+// without a GPU, more ranks than GPUs on a node.
+std::unique_ptr<Communicator> make_communicator(const std::string& transport, const HostGroup& group,
+                                                at::Device device);
 
 }  // namespace shardmark

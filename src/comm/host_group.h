@@ -1,4 +1,5 @@
-// Values that the hosts of ranks exchange beside the tensors: agreement, barriers, gathers of samples. Over MPI.
+// Values that the hosts of ranks exchange beside the tensors: agreement, barriers, gathers of samples. Over
+// MPI.
 #pragma once
 
 #include <mpi.h>
@@ -12,7 +13,7 @@ namespace shardmark {
 
 class HostGroup {
  public:
-  static HostGroup world();                         // a duplicate of MPI_COMM_WORLD; not collective to destroy after finalize
+  static HostGroup world();  // a duplicate of MPI_COMM_WORLD; not collective to destroy after finalize
   HostGroup(HostGroup&&) noexcept;
   HostGroup& operator=(HostGroup&&) noexcept;
   ~HostGroup();
@@ -21,10 +22,10 @@ class HostGroup {
   int size() const { return size_; }
   MPI_Comm mpi() const { return comm_; }
 
-  HostGroup split(int color, int key) const;        // color < 0: takes no part; then size() is 0
-  void barrier() const;                             // spins: for the start of a window
-  void sleep_barrier() const;                       // sleeps between polls: for ranks that are left out of a point
-  int64_t max(int64_t value) const;                 // of all ranks: the worst verdict, one decision of all
+  HostGroup split(int color, int key) const;  // color < 0: takes no part; then size() is 0
+  void barrier() const;                       // spins: for the start of a window
+  void sleep_barrier() const;                 // sleeps between polls: for ranks that are left out of a point
+  int64_t max(int64_t value) const;           // of all ranks: the worst verdict, one decision of all
   double max(double value) const;
   double sum(double value) const;
   int64_t broadcast(int64_t value, int root) const;
@@ -44,8 +45,10 @@ class HostGroup {
 // MPI_Init_thread .. MPI_Finalize. The first object in main, so that it dies last.
 class MpiSession {
  public:
-  MpiSession();  // UsageError when the launcher's environment promises more ranks than MPI sees (N worlds of one rank)
-  ~MpiSession();  // while an exception unwinds: finalizes only if all ranks leave too, so that a lone failure cannot hang
+  MpiSession();   // UsageError when the launcher's environment promises more ranks than MPI sees (N worlds of
+                  // one rank)
+  ~MpiSession();  // while an exception unwinds: finalizes only if all ranks leave too, so that a lone failure
+                  // cannot hang
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
 
@@ -64,8 +67,8 @@ class MpiSession {
 
 }  // namespace shardmark
 
-#define MPI_CHECK(call)                                                                          \
-  do {                                                                                           \
-    const int mpi_code_ = (call);                                                                \
+#define MPI_CHECK(call)                                                                           \
+  do {                                                                                            \
+    const int mpi_code_ = (call);                                                                 \
     if (mpi_code_ != MPI_SUCCESS) ::shardmark::mpi_failure(mpi_code_, #call, __FILE__, __LINE__); \
   } while (false)

@@ -47,7 +47,7 @@ struct Job {
   int64_t num_chunks = 0;
   std::function<bool(Chunk&)> advance;
   std::vector<at::Tensor> tensors;  // kept alive until the job is done
-  int64_t lag = 0;                  // where not 0: chunk i starts only after chunk i - lag is done on this rank
+  int64_t lag = 0;  // where not 0: chunk i starts only after chunk i - lag is done on this rank
   int64_t num_started = 0;
   int64_t num_done = 0;
   bool done() const { return num_done == num_chunks; }

@@ -31,7 +31,8 @@ int num_cores() {
 }
 
 int64_t device_memory_bytes(at::Device device) {
-  if (device.is_cuda()) return static_cast<int64_t>(at::cuda::getDeviceProperties(device.index())->totalGlobalMem);
+  if (device.is_cuda())
+    return static_cast<int64_t>(at::cuda::getDeviceProperties(device.index())->totalGlobalMem);
   return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
 }
 
@@ -62,17 +63,21 @@ double measure_peak_flops(at::Device device, at::ScalarType dtype) {
     times.push_back(now_s() - start);
   }
   const auto side = static_cast<double>(n);
-  return 2 * side * side * side / quantile(times, 0.1);  // a peak: the fast end, slow samples are disturbances
+  return 2 * side * side * side /
+         quantile(times, 0.1);  // a peak: the fast end, slow samples are disturbances
 }
 
 double datasheet_peak_flops(const std::string& device_name, at::ScalarType dtype) {
   struct Row {
     const char* name;
-    double fp32, fp64, half;  // TFLOP/s, dense, fp32 without tensor cores; source: NVIDIA's data sheets of each device
+    double fp32, fp64,
+        half;  // TFLOP/s, dense, fp32 without tensor cores; source: NVIDIA's data sheets of each device
   };
   static constexpr Row kRows[] = {
-      {"NVIDIA A100-SXM4-40GB", 19.5, 9.7, 312},  {"NVIDIA A100-SXM4-80GB", 19.5, 9.7, 312},
-      {"NVIDIA H100 80GB HBM3", 67, 34, 989},     {"NVIDIA H200", 67, 34, 989},
+      {"NVIDIA A100-SXM4-40GB", 19.5, 9.7, 312},
+      {"NVIDIA A100-SXM4-80GB", 19.5, 9.7, 312},
+      {"NVIDIA H100 80GB HBM3", 67, 34, 989},
+      {"NVIDIA H200", 67, 34, 989},
   };
   for (const Row& row : kRows) {
     if (device_name != row.name) continue;

@@ -7,12 +7,12 @@
 
 namespace shardmark {
 
-int num_gpus();                                   // visible to this process; 0 without a driver
-std::string device_name(at::Device device);       // "NVIDIA H200" or the processor's model name
-int num_cores();                                  // that this process may run on
-int64_t device_memory_bytes(at::Device device);   // of the GPU, or of the node
-void use_device(at::Device device);               // makes a GPU current; nothing on the CPU
-void synchronize(at::Device device);              // waits for a GPU; nothing on the CPU
+int num_gpus();                                  // visible to this process; 0 without a driver
+std::string device_name(at::Device device);      // "NVIDIA H200" or the processor's model name
+int num_cores();                                 // that this process may run on
+int64_t device_memory_bytes(at::Device device);  // of the GPU, or of the node
+void use_device(at::Device device);              // makes a GPU current; nothing on the CPU
+void synchronize(at::Device device);             // waits for a GPU; nothing on the CPU
 void empty_caches(at::Device device);
 
 // FLOP/s of a large square matrix product in this dtype: the fast end of several, about 0.3 s.

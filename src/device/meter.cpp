@@ -1,4 +1,5 @@
-// A counting CPU allocator: size and use are kept in a header in front of each block, so that counting costs no look-up.
+// A counting CPU allocator: size and use are kept in a header in front of each block, so that counting costs
+// no look-up.
 #include "device/meter.h"
 
 #include <c10/core/CPUAllocator.h>
@@ -57,7 +58,8 @@ struct CountingAllocator final : c10::Allocator {
 
 int64_t gpu_allocated(bool peak) {
   if (gpu_index < 0) return 0;
-  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(gpu_index));
+  const auto stats =
+      c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(gpu_index));
   const auto& all = stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
   return peak ? all.peak : all.current;
 }
@@ -73,8 +75,8 @@ void install(int gpu) {
 MemoryReading read() {
   MemoryReading reading;
   for (size_t use = 0; use < kNumMemoryUses; ++use) reading.bytes[use] = bytes_by_use[use];
-  // On a GPU the counters here hold only what transports allocated; the caching allocator knows the rest. Its peak and theirs
-  // need not fall together, so the sum is an upper bound there.
+  // On a GPU the counters here hold only what transports allocated; the caching allocator knows the rest. Its
+  // peak and theirs need not fall together, so the sum is an upper bound there.
   reading.total = total_bytes + gpu_allocated(false);
   reading.peak = peak_bytes + gpu_allocated(true);
   return reading;
@@ -82,7 +84,8 @@ MemoryReading read() {
 
 void reset_peak() {
   peak_bytes = total_bytes.load();
-  if (gpu_index >= 0) c10::cuda::CUDACachingAllocator::resetPeakStats(static_cast<c10::DeviceIndex>(gpu_index));
+  if (gpu_index >= 0)
+    c10::cuda::CUDACachingAllocator::resetPeakStats(static_cast<c10::DeviceIndex>(gpu_index));
 }
 
 void set_limit(int64_t bytes) { limit_bytes = bytes; }
@@ -92,8 +95,8 @@ void add(int64_t bytes, MemoryUse use) {
   const int64_t limit = limit_bytes;
   if (limit > 0 && total > limit) {
     total_bytes -= bytes;
-    throw OutOfMemory("out of memory: " + format_bytes(static_cast<double>(total)) + " wanted, the limit of a rank is " +
-                      format_bytes(static_cast<double>(limit)));
+    throw OutOfMemory("out of memory: " + format_bytes(static_cast<double>(total)) +
+                      " wanted, the limit of a rank is " + format_bytes(static_cast<double>(limit)));
   }
   bytes_by_use[static_cast<size_t>(use)] += bytes;
   int64_t peak = peak_bytes;
@@ -111,8 +114,7 @@ MemoryUse current_use() { return use_now; }
 Scope::Scope(MemoryUse use) : previous_(use_now), gpu_bytes_before_(gpu_allocated(false)) { use_now = use; }
 
 Scope::~Scope() {
-  if (gpu_index >= 0)
-    bytes_by_use[static_cast<size_t>(use_now)] += gpu_allocated(false) - gpu_bytes_before_;
+  if (gpu_index >= 0) bytes_by_use[static_cast<size_t>(use_now)] += gpu_allocated(false) - gpu_bytes_before_;
   use_now = previous_;
 }
 

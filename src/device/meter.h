@@ -1,5 +1,5 @@
-// The one memory meter. On the CPU it counts every byte that torch's allocator and Communicator::allocate hand out; on a GPU
-// it reads the CUDA caching allocator. Split by what the memory is for.
+// The one memory meter. On the CPU it counts every byte that torch's allocator and Communicator::allocate
+// hand out; on a GPU it reads the CUDA caching allocator. Split by what the memory is for.
 #pragma once
 
 #include <array>
@@ -8,7 +8,8 @@
 
 namespace shardmark {
 
-// persistent: parameters, gradients, optimizer. transient: slots of a strategy. other: activations and the rest.
+// persistent: parameters, gradients, optimizer. transient: slots of a strategy. other: activations and the
+// rest.
 enum class MemoryUse { parameters, gradients, optimizer, transient, other };
 inline constexpr size_t kNumMemoryUses = 5;
 
@@ -32,7 +33,8 @@ void add(int64_t bytes, MemoryUse use);
 void remove(int64_t bytes, MemoryUse use);
 MemoryUse current_use();
 
-// Allocations of this thread inside the scope count as `use`. On a GPU: what is still held when the scope ends does.
+// Allocations of this thread inside the scope count as `use`. On a GPU: what is still held when the scope
+// ends does.
 class Scope {
  public:
   explicit Scope(MemoryUse use);

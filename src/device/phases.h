@@ -1,5 +1,5 @@
-// Where the time of a step goes: the computing thread (or stream) is in exactly one phase at any moment, so the phases of a
-// step add up to the step by construction.
+// Where the time of a step goes: the computing thread (or stream) is in exactly one phase at any moment, so
+// the phases of a step add up to the step by construction.
 #pragma once
 
 #include <array>

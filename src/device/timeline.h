@@ -18,8 +18,8 @@ class Timeline {
   Timeline(Timeline&&) noexcept;
   Timeline& operator=(Timeline&&) noexcept;
 
-  size_t mark();                        // index of the new mark
-  std::vector<double> resolve();        // waits for the last mark on a GPU; then clears
+  size_t mark();                  // index of the new mark
+  std::vector<double> resolve();  // waits for the last mark on a GPU; then clears
   at::Device device() const;
 
  private:

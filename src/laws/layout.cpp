@@ -25,7 +25,8 @@ std::vector<std::vector<size_t>> deal_tensors(const ModelTable& table, int64_t r
     for (size_t p = 0; p < parameters.size(); ++p)
       tensors.push_back({g, p, round_up(parameters[p].numel(), kAlignment)});
   }
-  std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.numel > b.numel; });
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [](const auto& a, const auto& b) { return a.numel > b.numel; });
   std::vector<int64_t> load(static_cast<size_t>(ranks));
   for (const auto& tensor : tensors) {
     const auto least = std::min_element(load.begin(), load.end());
@@ -86,8 +87,8 @@ std::vector<size_t> backward_order(const ModelTable& table) {
   return order;
 }
 
-std::vector<Bucket> buckets(const ModelTable& table, const std::vector<GroupLayout>& layout, int64_t first_elements,
-                            int64_t elements) {
+std::vector<Bucket> buckets(const ModelTable& table, const std::vector<GroupLayout>& layout,
+                            int64_t first_elements, int64_t elements) {
   std::vector<Bucket> result;
   int64_t wanted = 0;  // of the open bucket
   for (size_t group : backward_order(table)) {

@@ -1,5 +1,5 @@
-// What a model is made of, by table: parameters, buffers, blocks, groups and FLOPs. No torch: plan uses it on a laptop, and
-// models/ builds its blocks from the very same table.
+// What a model is made of, by table: parameters, buffers, blocks, groups and FLOPs. No torch: plan uses it on
+// a laptop, and models/ builds its blocks from the very same table.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,12 @@ namespace shardmark::laws {
 enum class Initial { zeros, ones, normal, uniform };
 
 struct ParameterSpec {
-  std::string name;             // "h.0.attn.c_attn.weight": the field's usual names (Hugging Face for GPT-2, torchvision for ResNet)
+  std::string name;  // "h.0.attn.c_attn.weight": the field's usual names (Hugging Face for GPT-2, torchvision
+                     // for ResNet)
   std::vector<int64_t> shape;
   Initial initial = Initial::normal;
-  double scale = 0.02;          // standard deviation, or half-width of the uniform range
-  bool decay = true;            // weight decay applies (stored; all parameters decay alike today)
+  double scale = 0.02;  // standard deviation, or half-width of the uniform range
+  bool decay = true;    // weight decay applies (stored; all parameters decay alike today)
   int64_t numel() const;
 };
 
@@ -30,7 +31,8 @@ struct BufferSpec {
   double value;
 };
 
-// A group: parameters that move together. Usually one block's; the root group holds what several blocks share.
+// A group: parameters that move together. Usually one block's; the root group holds what several blocks
+// share.
 struct GroupSpec {
   std::string name;
   std::vector<ParameterSpec> parameters;
@@ -41,7 +43,7 @@ struct GroupSpec {
 
 struct BlockSpec {
   std::string name;
-  double forward_flops = 0;      // per sample; a multiply-add counts 2
+  double forward_flops = 0;        // per sample; a multiply-add counts 2
   double activation_elements = 0;  // kept from forward to backward, per sample: an estimate for plan
 };
 
@@ -54,17 +56,18 @@ struct SampleShape {
 };
 
 struct ModelTable {
-  std::vector<BlockSpec> blocks;   // in execution order; the last returns the loss
-  std::vector<GroupSpec> groups;   // ordered by first_block; a group with first_block < last_block is a root group
+  std::vector<BlockSpec> blocks;  // in execution order; the last returns the loss
+  std::vector<GroupSpec>
+      groups;  // ordered by first_block; a group with first_block < last_block is a root group
   std::vector<BufferSpec> buffers;
   SampleShape sample;
-  std::string flops_formula;       // in words, with its source
+  std::string flops_formula;  // in words, with its source
   int64_t num_parameters() const;
-  double step_flops() const;       // per sample: 3 x forward (forward + twice that for backward)
+  double step_flops() const;  // per sample: 3 x forward (forward + twice that for backward)
 };
 
-// A model's law: registered by src/laws/models/<name>.cpp. table() takes resolved options and throws UsageError where
-// they contradict each other ("width 100 is not a multiple of heads 3").
+// A model's law: registered by src/laws/models/<name>.cpp. table() takes resolved options and throws
+// UsageError where they contradict each other ("width 100 is not a multiple of heads 3").
 struct ModelLaw {
   std::string description;
   OptionTable options;

@@ -6,17 +6,19 @@
 namespace shardmark::laws {
 namespace {
 
-// An even group moves in one operation; whole tensors move in one operation per rank that owns some of the group.
+// An even group moves in one operation; whole tensors move in one operation per rank that owns some of the
+// group.
 int64_t num_moves(const GroupLayout& place) {
   if (place.even) return 1;
-  return std::count_if(place.owned.begin(), place.owned.end(), [](const Range& range) { return range.numel > 0; });
+  return std::count_if(place.owned.begin(), place.owned.end(),
+                       [](const Range& range) { return range.numel > 0; });
 }
 
 }  // namespace
 
 double gradient_slot_bytes(const CostInput& input, const std::vector<GroupLayout>& layout) {
-  return static_cast<double>(input.element_bytes *
-                             (kGradientSlots * largest_group(input.model, layout) + root_numel(input.model, layout)));
+  return static_cast<double>(input.element_bytes * (kGradientSlots * largest_group(input.model, layout) +
+                                                    root_numel(input.model, layout)));
 }
 
 Cost sharded_cost(const CostInput& input, const std::vector<GroupLayout>& layout) {

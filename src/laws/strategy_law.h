@@ -1,5 +1,6 @@
-// What a strategy costs by formula: memory and traffic per rank. Registered by src/laws/strategies/<name>.cpp; tests
-// compare every number with what the strategy really allocates and sends.
+// What a strategy costs by formula: memory and traffic per rank. Registered by
+// src/laws/strategies/<name>.cpp; tests compare every number with what the strategy really allocates and
+// sends.
 #pragma once
 
 #include "base/registry.h"
@@ -11,21 +12,21 @@ struct CostInput {
   const ModelTable& model;
   int64_t ranks;
   int64_t accumulation;
-  int64_t element_bytes;          // of parameters and gradients: fp32 4, fp64 8
-  int64_t optimizer_elements;     // state elements per parameter: sgd 0, sgd with momentum 1, adamw 2
-  Options options;                // of the strategy, resolved
+  int64_t element_bytes;       // of parameters and gradients: fp32 4, fp64 8
+  int64_t optimizer_elements;  // state elements per parameter: sgd 0, sgd with momentum 1, adamw 2
+  Options options;             // of the strategy, resolved
 };
 
-// Bytes on the rank that has most; traffic is the mean over ranks, of one step. Padding (layout.h) is included, so that
-// the numbers equal what is allocated.
+// Bytes on the rank that has most; traffic is the mean over ranks, of one step. Padding (layout.h) is
+// included, so that the numbers equal what is allocated.
 struct Cost {
-  double parameter_bytes = 0;   // persistent
+  double parameter_bytes = 0;  // persistent
   double gradient_bytes = 0;
   double optimizer_bytes = 0;
-  double transient_bytes = 0;   // slots for gathered parameters and for gradients on their way
-  double ideal_bytes = 0;       // the three persistent ones together if every tensor could be cut evenly
-  double traffic_bytes = 0;     // law bytes: payload x ring factor
-  int64_t num_operations = 0;   // collectives started per step, on each rank
+  double transient_bytes = 0;  // slots for gathered parameters and for gradients on their way
+  double ideal_bytes = 0;      // the three persistent ones together if every tensor could be cut evenly
+  double traffic_bytes = 0;    // law bytes: payload x ring factor
+  int64_t num_operations = 0;  // collectives started per step, on each rank
 };
 
 struct StrategyLaw {
@@ -38,9 +39,10 @@ inline const StrategyLaw& strategy_law(const std::string& name) {
   return Registry<StrategyLaw>::instance().get(name, "strategy");
 }
 
-// Ring factors: bytes that a rank sends, as the mean over n ranks, for a payload of 1 byte (a payload is the larger of a
-// rank's two sides). A broadcast passes the payload on n-1 times: (n-1)/n a rank. nccl-tests' busbw factor differs for
-// broadcast and reduce (1), because it asks for the busiest link instead. Source: Patarasuk and Yuan 2009.
+// Ring factors: bytes that a rank sends, as the mean over n ranks, for a payload of 1 byte (a payload is the
+// larger of a rank's two sides). A broadcast passes the payload on n-1 times: (n-1)/n a rank. nccl-tests'
+// busbw factor differs for broadcast and reduce (1), because it asks for the busiest link instead. Source:
+// Patarasuk and Yuan 2009.
 double ring_factor(const std::string& operation, int64_t ranks);
 
 }  // namespace shardmark::laws

@@ -1,4 +1,5 @@
-// Initial values that depend on (seed, parameter name) alone: any number of ranks, any sharding starts from the same model.
+// Initial values that depend on (seed, parameter name) alone: any number of ranks, any sharding starts from
+// the same model.
 #pragma once
 
 #include <ATen/ATen.h>

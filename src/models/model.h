@@ -1,5 +1,6 @@
-// A model is a list of blocks over named parameters: single-device code that knows nothing of ranks. Its parameters are
-// declared by its table in laws/ and start on the meta device; a strategy puts memory behind them.
+// A model is a list of blocks over named parameters: single-device code that knows nothing of ranks. Its
+// parameters are declared by its table in laws/ and start on the meta device; a strategy puts memory behind
+// them.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,22 +16,23 @@
 
 namespace shardmark {
 
-// What one micro-batch holds. tokens: inputs and targets int64 [B, T]; images: inputs [B, C, H, W], targets int64 [B];
-// rows: inputs [B, features], targets int64 [B].
+// What one micro-batch holds. tokens: inputs and targets int64 [B, T]; images: inputs [B, C, H, W], targets
+// int64 [B]; rows: inputs [B, features], targets int64 [B].
 struct Batch {
   at::Tensor inputs;
   at::Tensor targets;
   int64_t num_samples() const { return inputs.size(0); }
 };
 
-// One tensor in, one tensor out. The first block is given batch.inputs; the last returns the loss, a mean over the
-// micro-batch (scalar).
+// One tensor in, one tensor out. The first block is given batch.inputs; the last returns the loss, a mean
+// over the micro-batch (scalar).
 struct Block {
   std::string name;
   std::function<at::Tensor(const at::Tensor& input, const Batch& batch)> forward;
 };
 
-// Sums a tensor over all ranks, in place; for synchronised batch norm. The default is one rank: nothing to do.
+// Sums a tensor over all ranks, in place; for synchronised batch norm. The default is one rank: nothing to
+// do.
 using SumOverRanks = std::function<void(const at::Tensor&)>;
 
 class Model {
@@ -45,8 +47,8 @@ class Model {
   const std::vector<Block>& blocks() const { return blocks_; }
   void add_block(Block block) { blocks_.push_back(std::move(block)); }
 
-  // The slot of a parameter: a leaf that requires gradients once a strategy has assigned it, a meta tensor before. Its
-  // address is stable, so that blocks may keep it.
+  // The slot of a parameter: a leaf that requires gradients once a strategy has assigned it, a meta tensor
+  // before. Its address is stable, so that blocks may keep it.
   at::Tensor& parameter(const std::string& name);
   at::Tensor& parameter(size_t group, size_t index) { return parameters_[group][index]; }
   at::Tensor& buffer(const std::string& name);

@@ -26,8 +26,9 @@ class AdamW final : public Optimizer {
 
   void step() override {
     for (auto& step : steps_) step.add_(1);  // the kernel does not count
-    at::_fused_adamw_(parameters_, gradients_, first_moments_, second_moments_, /*max_exp_avg_sqs=*/{}, steps_, lr_,
-                      beta1_, beta2_, weight_decay_, eps_, /*amsgrad=*/false, /*maximize=*/false);
+    at::_fused_adamw_(parameters_, gradients_, first_moments_, second_moments_, /*max_exp_avg_sqs=*/{},
+                      steps_, lr_, beta1_, beta2_, weight_decay_, eps_, /*amsgrad=*/false,
+                      /*maximize=*/false);
   }
 
   void visit_state(const std::function<void(const std::string&, size_t, at::Tensor&)>& visit) override {

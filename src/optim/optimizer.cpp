@@ -7,7 +7,9 @@
 namespace shardmark {
 
 std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<FlatPiece> pieces) {
-  return Registry<OptimizerEntry>::instance().get(choice.name, "optimizer").make(choice.options, std::move(pieces));
+  return Registry<OptimizerEntry>::instance()
+      .get(choice.name, "optimizer")
+      .make(choice.options, std::move(pieces));
 }
 
 std::vector<at::Tensor> zeros_like_pieces(const std::vector<FlatPiece>& pieces) {

@@ -22,12 +22,14 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
   virtual void step() = 0;
-  // State tensors in a fixed order: [kind][piece], each as long as its piece ("exp_avg" ...). For checkpoints and tests.
-  virtual void visit_state(const std::function<void(const std::string& kind, size_t piece, at::Tensor&)>& visit) = 0;
+  // State tensors in a fixed order: [kind][piece], each as long as its piece ("exp_avg" ...). For checkpoints
+  // and tests.
+  virtual void visit_state(
+      const std::function<void(const std::string& kind, size_t piece, at::Tensor&)>& visit) = 0;
 };
 
-// sgd {lr, momentum, weight_decay} or adamw {lr, beta1, beta2, eps, weight_decay}; a resolved choice. State is allocated
-// at once, zeroed, and counted as MemoryUse::optimizer.
+// sgd {lr, momentum, weight_decay} or adamw {lr, beta1, beta2, eps, weight_decay}; a resolved choice. State
+// is allocated at once, zeroed, and counted as MemoryUse::optimizer.
 std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<FlatPiece> pieces);
 
 }  // namespace shardmark

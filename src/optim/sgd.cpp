@@ -1,4 +1,5 @@
-// SGD with momentum and weight decay by torch's fused kernel. The first step's momentum is the gradient itself.
+// SGD with momentum and weight decay by torch's fused kernel. The first step's momentum is the gradient
+// itself.
 #include <ATen/ops/_fused_sgd.h>
 
 #include "base/registry.h"

@@ -22,9 +22,18 @@ extern char** environ;
 namespace shardmark {
 namespace {
 
-constexpr std::string_view kAllowed[] = {"OMP_", "MKL_", "NCCL_", "CUDA_VISIBLE_DEVICES", "OMPI_MCA_", "UCX_",
-                                         "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NNODES", "SLURM_NTASKS",
-                                         "SLURM_RESTART_COUNT", "HDF5_USE_FILE_LOCKING"};
+constexpr std::string_view kAllowed[] = {"OMP_",
+                                         "MKL_",
+                                         "NCCL_",
+                                         "CUDA_VISIBLE_DEVICES",
+                                         "OMPI_MCA_",
+                                         "UCX_",
+                                         "SLURM_JOB_ID",
+                                         "SLURM_JOB_NODELIST",
+                                         "SLURM_NNODES",
+                                         "SLURM_NTASKS",
+                                         "SLURM_RESTART_COUNT",
+                                         "HDF5_USE_FILE_LOCKING"};
 
 nlohmann::ordered_json allowed_variables() {
   auto variables = nlohmann::ordered_json::object();
@@ -32,7 +41,8 @@ nlohmann::ordered_json allowed_variables() {
   for (char** entry = environ; *entry != nullptr; ++entry) sorted.insert(*entry);
   for (const auto& entry : sorted)
     for (const auto& prefix : kAllowed)
-      if (entry.starts_with(prefix)) variables[entry.substr(0, entry.find('='))] = entry.substr(entry.find('=') + 1);
+      if (entry.starts_with(prefix))
+        variables[entry.substr(0, entry.find('='))] = entry.substr(entry.find('=') + 1);
   return variables;
 }
 

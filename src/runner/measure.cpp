@@ -15,7 +15,8 @@
 namespace shardmark {
 namespace {
 
-// One window as rank 0 sees it: [rank] -> phases one after the other, each with num_steps values; then the wall time.
+// One window as rank 0 sees it: [rank] -> phases one after the other, each with num_steps values; then the
+// wall time.
 struct Window {
   int64_t num_steps = 0;
   std::vector<std::vector<double>> ranks;
@@ -161,8 +162,10 @@ Record measure_point(const WorkloadContext& context, Watchdog& watchdog) {
   record.outcome = verdict.outcome;
   record.reason = verdict.reason;
   record.duration_s = now_s() - begin;
-  const int local_ranks = static_cast<int>(std::min<int64_t>(context.placement.local_ranks, context.point.ranks));
-  record.measures.oversubscribed = local_ranks * context.placement.threads_per_rank > context.placement.num_cores;
+  const int local_ranks =
+      static_cast<int>(std::min<int64_t>(context.placement.local_ranks, context.point.ranks));
+  record.measures.oversubscribed =
+      local_ranks * context.placement.threads_per_rank > context.placement.num_cores;
   empty_caches(context.comm.device());
   return record;
 }

@@ -37,8 +37,8 @@ void Progress::end(const Record& record) {
   ++num_done_;
   if (quiet_) return;
   if (terminal_ && record.outcome == Outcome::ok) {
-    fmt::print(stderr, "\r\033[K[{}/{}] {}: {}{}", num_done_, num_points_, to_text(record.point), headline(record),
-               time_left());
+    fmt::print(stderr, "\r\033[K[{}/{}] {}: {}{}", num_done_, num_points_, to_text(record.point),
+               headline(record), time_left());
   } else {
     fmt::print(stderr, "{}[{}/{}] {}: {}\n", terminal_ ? "\r\033[K" : "", num_done_, num_points_,
                to_text(record.point), headline(record));

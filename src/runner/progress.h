@@ -1,4 +1,5 @@
-// What a user sees while a study runs: on a terminal one line that is rewritten, elsewhere one line per finished point.
+// What a user sees while a study runs: on a terminal one line that is rewritten, elsewhere one line per
+// finished point.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,8 @@
 namespace shardmark {
 namespace {
 
-// The first n ranks of the world with their transport; made once and kept, because making one is slow on a big machine.
+// The first n ranks of the world with their transport; made once and kept, because making one is slow on a
+// big machine.
 struct Party {
   HostGroup group;
   std::unique_ptr<Communicator> comm;  // nullptr on ranks that are left out
@@ -46,7 +47,8 @@ Record skipped(const Point& point) {
 }
 
 // What rank 0 knows of finished points, as one bit per point, told to all.
-std::vector<bool> to_run(const HostGroup& world, const std::vector<Point>& points, const std::optional<Study>& study) {
+std::vector<bool> to_run(const HostGroup& world, const std::vector<Point>& points,
+                         const std::optional<Study>& study) {
   std::string wanted;
   if (world.rank() == 0)
     for (const auto& point : points) wanted += study->finished_ids().contains(point_id(point)) ? '0' : '1';
@@ -76,7 +78,8 @@ RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, 
       progress.begin(point);
       watchdog.watch(to_text(point));
       Party& party = parties.get(point.ranks, point.transport.empty() ? options.transport : point.transport);
-      if (party.comm) record = measure_point({point, party.group, *party.comm, placement, references}, watchdog);
+      if (party.comm)
+        record = measure_point({point, party.group, *party.comm, placement, references}, watchdog);
       watchdog.rest();
       world.sleep_barrier();  // ranks that are left out sleep here
     }

@@ -18,12 +18,12 @@ struct RunOptions {
 };
 
 struct RunSummary {
-  int64_t num_points = 0;    // of this run
-  int64_t num_bad = 0;       // wrong, failed or timed out
+  int64_t num_points = 0;  // of this run
+  int64_t num_bad = 0;     // wrong, failed or timed out
 };
 
-// Collective over the world. study: on rank 0 only. Points whose id the study holds already are passed over. A study that
-// cannot be written any more ends the run on all ranks (SystemError).
+// Collective over the world. study: on rank 0 only. Points whose id the study holds already are passed over.
+// A study that cannot be written any more ends the run on all ranks (SystemError).
 RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
                       const Placement& placement, const RunOptions& options, Watchdog& watchdog);
 

@@ -37,7 +37,8 @@ bool StoppingRule::done() const {
 
 int64_t StoppingRule::next_window(double typical_step_s) const {
   const int64_t left = sampling_.max_steps - static_cast<int64_t>(steps_s_.size());
-  const double in_time = std::min(kWindowS, sampling_.time_limit_s - elapsed_s_) / std::max(typical_step_s, 1e-9);
+  const double in_time =
+      std::min(kWindowS, sampling_.time_limit_s - elapsed_s_) / std::max(typical_step_s, 1e-9);
   const int64_t wanted = std::max(static_cast<int64_t>(std::min(in_time, 1e9)), kMinWindow);
   return std::clamp<int64_t>(wanted, 1, std::max<int64_t>(left, 1));
 }

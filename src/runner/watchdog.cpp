@@ -44,9 +44,10 @@ void Watchdog::run() {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, std::chrono::seconds(1), [this] { return ending_; })) {
     if (point_.empty() || now_s() - last_beat_s_ < timeout_s_) continue;
-    log_line(fmt::format("{}: nothing moved for {:.0f} s in {} of {}; ending the job. Finished points are kept: go on with "
-                         "--resume, or allow more with --timeout",
-                         who_, timeout_s_, stage_.load(), point_));
+    log_line(fmt::format(
+        "{}: nothing moved for {:.0f} s in {} of {}; ending the job. Finished points are kept: go on with "
+        "--resume, or allow more with --timeout",
+        who_, timeout_s_, stage_.load(), point_));
     MpiSession::abort_world(EXIT_FAILURE);
   }
 }

@@ -1,5 +1,6 @@
-// Ends the job when nothing moves: a rank that sees no progress for the timeout says where it stands and aborts the world, so
-// that a hang costs minutes, not the job's time limit. What was measured before is in the journal.
+// Ends the job when nothing moves: a rank that sees no progress for the timeout says where it stands and
+// aborts the world, so that a hang costs minutes, not the job's time limit. What was measured before is in
+// the journal.
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,7 @@ class Watchdog {
   double timeout_s_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::string point_;                   // empty: resting
+  std::string point_;  // empty: resting
   std::atomic<const char*> stage_{""};
   std::atomic<double> last_beat_s_{0};
   bool ending_ = false;

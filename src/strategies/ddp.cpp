@@ -1,4 +1,5 @@
-// ddp: replicas whose gradients are all-reduced bucket by bucket while backward still computes. Source: Li et al., VLDB 2020.
+// ddp: replicas whose gradients are all-reduced bucket by bucket while backward still computes. Source: Li et
+// al., VLDB 2020.
 #include "strategies/flat.h"
 #include "strategies/moves.h"
 #include "strategies/schedule.h"
@@ -32,7 +33,8 @@ class Ddp final : public Strategy {
     next_bucket_ = 0;
   }
 
-  // Gradients complete in the order in which they lie in memory, so a count of elements says which buckets are ready.
+  // Gradients complete in the order in which they lie in memory, so a count of elements says which buckets
+  // are ready.
   void after_backward(int64_t block) override {
     if (!reducing_) return;
     for (size_t group : schedule_.complete_at[static_cast<size_t>(block)]) num_ready_ += layout_[group].numel;
@@ -50,7 +52,8 @@ class Ddp final : public Strategy {
   double gradient_squares() override { return squares({gradients_.buffer}); }
   std::vector<at::Tensor> replicated() override { return {parameters_.buffer}; }
   void visit_parameters(const ParameterVisitor& visit) override {
-    for (size_t g = 0; g < layout_.size(); ++g) visit_group(model_, g, layout_[g], parameters_.groups[g], visit);
+    for (size_t g = 0; g < layout_.size(); ++g)
+      visit_group(model_, g, layout_[g], parameters_.groups[g], visit);
   }
 
  private:

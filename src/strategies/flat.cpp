@@ -13,7 +13,8 @@ namespace {
 
 at::Tensor view_of(const at::Tensor& whole, const laws::GroupLayout& layout, size_t index,
                    const laws::ParameterSpec& spec) {
-  // variable_data(): an own version counter, so that refilling the memory between forward and backward is no "modification".
+  // variable_data(): an own version counter, so that refilling the memory between forward and backward is no
+  // "modification".
   return whole.narrow(0, layout.offsets[index], spec.numel()).view(spec.shape).variable_data();
 }
 
@@ -22,7 +23,8 @@ at::Tensor view_of(const at::Tensor& whole, const laws::GroupLayout& layout, siz
 FlatModel allocate_flat(Model& model, Communicator& comm, const std::vector<laws::GroupLayout>& layout,
                         MemoryUse use) {
   const meter::Scope scope(use);
-  FlatModel flat{comm.allocate(laws::total_numel(layout), model.dtype()), std::vector<at::Tensor>(layout.size())};
+  FlatModel flat{comm.allocate(laws::total_numel(layout), model.dtype()),
+                 std::vector<at::Tensor>(layout.size())};
   int64_t begin = 0;
   for (size_t group : laws::backward_order(model.table())) {
     flat.groups[group] = flat.buffer.narrow(0, begin, layout[group].numel);
@@ -56,15 +58,16 @@ void bind_gradients(Model& model, size_t group, const laws::GroupLayout& layout,
     model.parameter(group, i).mutable_grad() = view_of(whole, layout, i, specs[i]);
 }
 
-void fill_initial(const Model& model, size_t group, const laws::GroupLayout& layout, laws::Range range, int64_t seed,
-                  const at::Tensor& part) {
+void fill_initial(const Model& model, size_t group, const laws::GroupLayout& layout, laws::Range range,
+                  int64_t seed, const at::Tensor& part) {
   const auto& specs = model.table().groups[group].parameters;
   for (size_t i = 0; i < specs.size(); ++i) {
     const int64_t begin = std::max(layout.offsets[i], range.begin);
     const int64_t end = std::min(layout.offsets[i] + specs[i].numel(), range.begin + range.numel);
     if (begin >= end) continue;
     const at::Tensor value = initial_value(specs[i], seed, model.dtype()).view(-1);
-    part.narrow(0, begin - range.begin, end - begin).copy_(value.narrow(0, begin - layout.offsets[i], end - begin));
+    part.narrow(0, begin - range.begin, end - begin)
+        .copy_(value.narrow(0, begin - layout.offsets[i], end - begin));
   }
 }
 
@@ -95,7 +98,8 @@ double sum_over_ranks(Communicator& comm, double value) {
 
 AimedGroup::AimedGroup(int64_t numel, at::ScalarType dtype, at::Device device) {
   const size_t bytes = static_cast<size_t>(numel) * at::elementSize(dtype);
-  const c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, c10::DataPtr(nullptr, device), /*allocator=*/nullptr,
+  const c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, c10::DataPtr(nullptr, device),
+                             /*allocator=*/nullptr,
                              /*resizable=*/false);
   whole_ = at::empty({0}, at::TensorOptions(device).dtype(dtype)).set_(storage, 0, {numel}, {1});
 }

@@ -1,5 +1,5 @@
-// Flat memory of groups: all parameters of a group are views into one stretch of memory, and so are their gradients, so that
-// communication, optimizer and zeroing each are one operation on one tensor.
+// Flat memory of groups: all parameters of a group are views into one stretch of memory, and so are their
+// gradients, so that communication, optimizer and zeroing each are one operation on one tensor.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -14,15 +14,18 @@
 
 namespace shardmark {
 
-// Memory of every group behind each other in backward order, so that gradients which are ready together lie together.
+// Memory of every group behind each other in backward order, so that gradients which are ready together lie
+// together.
 struct FlatModel {
   at::Tensor buffer;               // [total_numel]
   std::vector<at::Tensor> groups;  // [group]: [layout.numel], views of the buffer
 };
-FlatModel allocate_flat(Model& model, Communicator& comm, const std::vector<laws::GroupLayout>& layout, MemoryUse use);
+FlatModel allocate_flat(Model& model, Communicator& comm, const std::vector<laws::GroupLayout>& layout,
+                        MemoryUse use);
 
 // A stretch of memory for one rank's part of every group: groups[g] is [owned numel].
-FlatModel allocate_owned(Model& model, Communicator& comm, const std::vector<laws::GroupLayout>& layout, MemoryUse use);
+FlatModel allocate_owned(Model& model, Communicator& comm, const std::vector<laws::GroupLayout>& layout,
+                         MemoryUse use);
 
 // Makes the model's parameters of a group leaves that view `whole` ([layout.numel]).
 void bind_parameters(Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole);
@@ -30,8 +33,8 @@ void bind_parameters(Model& model, size_t group, const laws::GroupLayout& layout
 void bind_gradients(Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole);
 
 // Writes the initial values of the part `range` of a group into `part` ([range.numel]).
-void fill_initial(const Model& model, size_t group, const laws::GroupLayout& layout, laws::Range range, int64_t seed,
-                  const at::Tensor& part);
+void fill_initial(const Model& model, size_t group, const laws::GroupLayout& layout, laws::Range range,
+                  int64_t seed, const at::Tensor& part);
 
 // Calls visit for each parameter of a group with a copy on the CPU.
 void visit_group(const Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole,
@@ -42,9 +45,9 @@ double squares(const std::vector<at::Tensor>& tensors);
 // The sum of a number over ranks. Collective.
 double sum_over_ranks(Communicator& comm, double value);
 
-// A group without a fixed place. Note [Re-aiming]: its tensors share one StorageImpl whose pointer is set to another slot;
-// views, gradients and what autograd saved follow it, and no version counter moves. So forward and backward may use different
-// slots, as long as the pointer is right whenever a kernel is launched.
+// A group without a fixed place. Note [Re-aiming]: its tensors share one StorageImpl whose pointer is set to
+// another slot; views, gradients and what autograd saved follow it, and no version counter moves. So forward
+// and backward may use different slots, as long as the pointer is right whenever a kernel is launched.
 class AimedGroup {
  public:
   AimedGroup(int64_t numel, at::ScalarType dtype, at::Device device);

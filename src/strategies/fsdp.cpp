@@ -1,5 +1,5 @@
-// fsdp: every group cut inside its tensors into equal parts. What a rank holds in parts is `shard`: everything (ZeRO-3),
-// gradients and optimizer state (ZeRO-2), or optimizer state alone (ZeRO-1).
+// fsdp: every group cut inside its tensors into equal parts. What a rank holds in parts is `shard`:
+// everything (ZeRO-3), gradients and optimizer state (ZeRO-2), or optimizer state alone (ZeRO-1).
 #include "strategies/sharded.h"
 
 namespace shardmark {

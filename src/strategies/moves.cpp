@@ -6,12 +6,14 @@ namespace {
 
 // One operation per rank that owns some of the group, in one launch.
 template <class Start>
-Works for_each_owner(Communicator& comm, const laws::GroupLayout& layout, const at::Tensor& whole, Start&& start) {
+Works for_each_owner(Communicator& comm, const laws::GroupLayout& layout, const at::Tensor& whole,
+                     Start&& start) {
   Works works;
   comm.group_begin();
   for (size_t owner = 0; owner < layout.owned.size(); ++owner) {
     const laws::Range range = layout.owned[owner];
-    if (range.numel > 0) works.push_back(start(whole.narrow(0, range.begin, range.numel), static_cast<int>(owner)));
+    if (range.numel > 0)
+      works.push_back(start(whole.narrow(0, range.begin, range.numel), static_cast<int>(owner)));
   }
   comm.group_end();
   return works;

@@ -1,5 +1,5 @@
-// Sides that keep whole groups on every rank. Parameters: each rank updates its part, and the parts are gathered in place while
-// the next forward already begins. Gradients: kept whole, reduced once per step.
+// Sides that keep whole groups on every rank. Parameters: each rank updates its part, and the parts are
+// gathered in place while the next forward already begins. Gradients: kept whole, reduced once per step.
 #include "device/meter.h"
 #include "strategies/sides.h"
 
@@ -26,12 +26,14 @@ class ResidentParameters final : public ParameterSide {
 
   void after_update() override {
     for (size_t g = 0; g < s_.layout.size(); ++g)
-      gathers_[g] = start_gather(s_.comm, s_.layout[g], flat_.groups[g], owned_part(s_.comm, s_.layout[g], flat_.groups[g]));
+      gathers_[g] = start_gather(s_.comm, s_.layout[g], flat_.groups[g],
+                                 owned_part(s_.comm, s_.layout[g], flat_.groups[g]));
   }
 
   std::vector<at::Tensor> owned() override {
     std::vector<at::Tensor> parts;
-    for (size_t g = 0; g < s_.layout.size(); ++g) parts.push_back(owned_part(s_.comm, s_.layout[g], flat_.groups[g]));
+    for (size_t g = 0; g < s_.layout.size(); ++g)
+      parts.push_back(owned_part(s_.comm, s_.layout[g], flat_.groups[g]));
     return parts;
   }
 
@@ -63,14 +65,16 @@ class ResidentGradients final : public GradientSide {
   void after_backward(int64_t block) override {
     if (!reducing_) return;
     for (size_t g : s_.schedule.complete_at[static_cast<size_t>(block)])
-      for (auto& work : start_reduce(s_.comm, s_.layout[g], flat_.groups[g])) works_.push_back(std::move(work));
+      for (auto& work : start_reduce(s_.comm, s_.layout[g], flat_.groups[g]))
+        works_.push_back(std::move(work));
   }
   void finish() override { wait_all(works_); }
   void clear() override { flat_.buffer.zero_(); }
 
   std::vector<at::Tensor> owned() override {
     std::vector<at::Tensor> parts;
-    for (size_t g = 0; g < s_.layout.size(); ++g) parts.push_back(owned_part(s_.comm, s_.layout[g], flat_.groups[g]));
+    for (size_t g = 0; g < s_.layout.size(); ++g)
+      parts.push_back(owned_part(s_.comm, s_.layout[g], flat_.groups[g]));
     return parts;
   }
 

@@ -10,11 +10,12 @@ namespace shardmark {
 inline constexpr int64_t kNoGroup = -1;
 
 struct Schedule {
-  std::vector<int64_t> own_group;                // [block]: its own group, or kNoGroup
-  std::vector<int64_t> units;                    // own groups in forward order
-  std::vector<int64_t> unit_of_block;            // [block]: index into units, or -1
-  std::vector<size_t> roots;                     // root groups
-  std::vector<std::vector<size_t>> complete_at;  // [block]: groups whose gradients are complete after its backward
+  std::vector<int64_t> own_group;      // [block]: its own group, or kNoGroup
+  std::vector<int64_t> units;          // own groups in forward order
+  std::vector<int64_t> unit_of_block;  // [block]: index into units, or -1
+  std::vector<size_t> roots;           // root groups
+  std::vector<std::vector<size_t>>
+      complete_at;  // [block]: groups whose gradients are complete after its backward
 };
 
 inline Schedule make_schedule(const laws::ModelTable& table) {

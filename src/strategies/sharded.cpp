@@ -7,10 +7,12 @@ namespace {
 class Sharded final : public Strategy {
  public:
   Sharded(const StrategyContext& context, ShardedOptions options)
-      : s_{context.model, context.comm, std::move(options.layout), make_schedule(context.model.table()), context.seed},
+      : s_{context.model, context.comm, std::move(options.layout), make_schedule(context.model.table()),
+           context.seed},
         parameters_(options.parameters == Hold::part ? make_slotted_parameters(s_, options.prefetch)
                                                      : make_resident_parameters(s_)),
-        gradients_(options.gradients == Hold::part ? make_slotted_gradients(s_) : make_resident_gradients(s_)),
+        gradients_(options.gradients == Hold::part ? make_slotted_gradients(s_)
+                                                   : make_resident_gradients(s_)),
         optimizer_(make_optimizer(context.optimizer, pieces())),
         scale_(1.0 / static_cast<double>(s_.comm.size() * context.accumulation)) {}
 

@@ -1,5 +1,6 @@
-// The two sides of a sharded strategy, put together in sharded.h: who holds parameters between uses, and who holds gradients.
-// fsdp and zero3 are choices of sides and of a layout (laws/layout.h); see README.md for the table.
+// The two sides of a sharded strategy, put together in sharded.h: who holds parameters between uses, and who
+// holds gradients. fsdp and zero3 are choices of sides and of a layout (laws/layout.h); see README.md for the
+// table.
 #pragma once
 
 #include "strategies/flat.h"
@@ -24,8 +25,8 @@ class ParameterSide {
   virtual void before_forward(int64_t block) = 0;
   virtual void before_backward(int64_t block) = 0;
   virtual void after_update() {}
-  virtual std::vector<at::Tensor> owned() = 0;         // [group]: this rank's part, which the optimizer updates
-  virtual at::Tensor gathered(size_t group) = 0;       // the whole group, on every rank. Collective
+  virtual std::vector<at::Tensor> owned() = 0;    // [group]: this rank's part, which the optimizer updates
+  virtual at::Tensor gathered(size_t group) = 0;  // the whole group, on every rank. Collective
   virtual std::vector<at::Tensor> replicated() { return {}; }  // what every rank holds alike between steps
 };
 
@@ -35,9 +36,9 @@ class GradientSide {
   virtual void begin_micro_batch(int64_t index, bool last) = 0;
   virtual void before_backward(int64_t block) = 0;
   virtual void after_backward(int64_t block) = 0;
-  virtual void finish() = 0;                           // after it, owned() holds the reduced gradient
-  virtual void clear() = 0;                            // after the update
-  virtual std::vector<at::Tensor> owned() = 0;         // [group]: gradient of this rank's part
+  virtual void finish() = 0;                    // after it, owned() holds the reduced gradient
+  virtual void clear() = 0;                     // after the update
+  virtual std::vector<at::Tensor> owned() = 0;  // [group]: gradient of this rank's part
 };
 
 std::unique_ptr<ParameterSide> make_resident_parameters(ShardedModel& sharded);

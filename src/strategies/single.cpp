@@ -30,7 +30,8 @@ class Single final : public Strategy {
   double gradient_scale() const override { return scale_; }
   double gradient_squares() override { return squares({gradients_.buffer}); }
   void visit_parameters(const ParameterVisitor& visit) override {
-    for (size_t g = 0; g < layout_.size(); ++g) visit_group(model_, g, layout_[g], parameters_.groups[g], visit);
+    for (size_t g = 0; g < layout_.size(); ++g)
+      visit_group(model_, g, layout_[g], parameters_.groups[g], visit);
   }
 
  private:

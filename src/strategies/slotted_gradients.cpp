@@ -1,5 +1,5 @@
-// Gradients that a rank keeps only its part of: backward of a block fills a slot, which is reduced to the owners while the next
-// block computes into the other slot. Every micro-batch reduces, and the owner adds up.
+// Gradients that a rank keeps only its part of: backward of a block fills a slot, which is reduced to the
+// owners while the next block computes into the other slot. Every micro-batch reduces, and the owner adds up.
 #include "device/meter.h"
 #include "laws/sharded_cost.h"
 #include "strategies/sides.h"
@@ -13,7 +13,8 @@ class SlottedGradients final : public GradientSide {
       : s_(sharded), own_(allocate_owned(s_.model, s_.comm, s_.layout, MemoryUse::gradients)) {
     const meter::Scope scope(MemoryUse::transient);
     for (int64_t i = 0; i < laws::kGradientSlots; ++i)
-      slots_.push_back({s_.comm.allocate(laws::largest_group(s_.model.table(), s_.layout), s_.model.dtype()), {}, {}, 0});
+      slots_.push_back(
+          {s_.comm.allocate(laws::largest_group(s_.model.table(), s_.layout), s_.model.dtype()), {}, {}, 0});
     for (size_t g = 0; g < s_.layout.size(); ++g) {
       aimed_.emplace_back(s_.layout[g].numel, s_.model.dtype(), s_.model.device());
       bind_gradients(s_.model, g, s_.layout[g], aimed_[g].whole());

@@ -1,8 +1,10 @@
-// Parameters that a rank holds only its part of: a group is gathered into a slot of a small pool before its block computes.
+// Parameters that a rank holds only its part of: a group is gathered into a slot of a small pool before its
+// block computes.
 //
-// Note [Slots]: the uses of a micro-batch are a fixed sequence: every unit forward, then every unit but the last backward (the
-// last stays gathered in between). Use i lives in slot i mod (prefetch + 1). When use i begins, use i - 1 is over, and its slot
-// is the one of use i + prefetch: so that gather starts then. Root groups have slots of their own and stay for a micro-batch.
+// Note [Slots]: the uses of a micro-batch are a fixed sequence: every unit forward, then every unit but the
+// last backward (the last stays gathered in between). Use i lives in slot i mod (prefetch + 1). When use i
+// begins, use i - 1 is over, and its slot is the one of use i + prefetch: so that gather starts then. Root
+// groups have slots of their own and stay for a micro-batch.
 #include "device/meter.h"
 #include "strategies/sides.h"
 
@@ -96,7 +98,7 @@ class SlottedParameters final : public ParameterSide {
   std::vector<at::Tensor> root_slots_;  // one per root group
   std::vector<Works> works_;            // [slot]: the gather into it
   Works root_works_;
-  int64_t num_started_ = 0;             // uses of this micro-batch whose gather has started
+  int64_t num_started_ = 0;  // uses of this micro-batch whose gather has started
 };
 
 }  // namespace

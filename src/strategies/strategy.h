@@ -1,5 +1,5 @@
-// A strategy says what happens around a block: who holds its parameters, gradients and optimizer state, and when they move.
-// It never runs a block. See README.md in this folder for the picture.
+// A strategy says what happens around a block: who holds its parameters, gradients and optimizer state, and
+// when they move. It never runs a block. See README.md in this folder for the picture.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@ namespace shardmark {
 struct StrategyContext {
   Model& model;
   Communicator& comm;
-  Options options;       // resolved
-  Choice optimizer;      // resolved
+  Options options;   // resolved
+  Choice optimizer;  // resolved
   int64_t accumulation = 1;
   int64_t seed = 1;
 };
@@ -36,26 +36,28 @@ class Strategy {
   virtual void before_backward(int64_t block) { static_cast<void>(block); }
   virtual void after_backward(int64_t block) { static_cast<void>(block); }
 
-  // After the last micro-batch, in two moments so that they can be timed apart: reduce() waits for what is in flight, then
-  // update() runs the optimizer on what this rank owns and clears its gradients.
+  // After the last micro-batch, in two moments so that they can be timed apart: reduce() waits for what is in
+  // flight, then update() runs the optimizer on what this rank owns and clears its gradients.
   virtual void reduce() = 0;
   virtual void update() = 0;
 
   // What the backward of the loss is seeded with: 1 / (accumulation x ranks that reduce together).
   virtual double gradient_scale() const = 0;
 
-  // Between reduce() and update(): sum of squares of the reduced gradient, over all ranks. Collective; for norms and checks.
+  // Between reduce() and update(): sum of squares of the reduced gradient, over all ranks. Collective; for
+  // norms and checks.
   virtual double gradient_squares() = 0;
 
   // State that must be bit-equal on all ranks between steps; for checks.
   virtual std::vector<at::Tensor> replicated() { return {}; }
 
-  // Whole parameters by name, one after the other, on the CPU of every rank. Collective. The tensor is the visitor's to keep.
+  // Whole parameters by name, one after the other, on the CPU of every rank. Collective. The tensor is the
+  // visitor's to keep.
   virtual void visit_parameters(const ParameterVisitor& visit) = 0;
 };
 
-// Registered by src/strategies/<name>.cpp; its options and costs by src/laws/strategies/<name>.cpp. `make` materialises the
-// model: memory, initial values, optimizer. Collective.
+// Registered by src/strategies/<name>.cpp; its options and costs by src/laws/strategies/<name>.cpp. `make`
+// materialises the model: memory, initial values, optimizer. Collective.
 struct StrategyEntry {
   std::string description;
   std::unique_ptr<Strategy> (*make)(const StrategyContext& context);

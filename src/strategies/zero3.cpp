@@ -1,14 +1,16 @@
-// zero3: whole tensors dealt to ranks by bytes; owners broadcast them before use and get their gradients reduced to them.
+// zero3: whole tensors dealt to ranks by bytes; owners broadcast them before use and get their gradients
+// reduced to them.
 #include "strategies/sharded.h"
 
 namespace shardmark {
 namespace {
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  return make_sharded(context, {.layout = laws::whole_tensor_layout(context.model.table(), context.comm.size()),
-                                .parameters = Hold::part,
-                                .gradients = Hold::part,
-                                .prefetch = context.options.at("prefetch").get<int64_t>()});
+  return make_sharded(context,
+                      {.layout = laws::whole_tensor_layout(context.model.table(), context.comm.size()),
+                       .parameters = Hold::part,
+                       .gradients = Hold::part,
+                       .prefetch = context.options.at("prefetch").get<int64_t>()});
 }
 
 const Registration<StrategyEntry> registered{"zero3", {"whole tensors dealt to ranks", make}};

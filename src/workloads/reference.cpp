@@ -16,7 +16,8 @@ Batch to_device(const Batch& batch, at::Device device) {
 }
 
 // One after the other, the batches whose mean gradient a step applies.
-std::vector<Batch> batches_of_step(const Point& point, const DataSource& source, int64_t replica, int64_t step) {
+std::vector<Batch> batches_of_step(const Point& point, const DataSource& source, int64_t replica,
+                                   int64_t step) {
   const auto& t = point.training;
   const bool merged = replica < 0 && has_synchronised_statistics(point);
   std::vector<Batch> batches;
@@ -24,7 +25,8 @@ std::vector<Batch> batches_of_step(const Point& point, const DataSource& source,
     std::vector<Draw> draws;
     for (int64_t rank = 0; rank < point.ranks; ++rank) {
       if (replica >= 0 && rank != replica) continue;
-      const DistributedSampler sampler(source.size(), point.ranks, rank, t.batch_size, t.accumulation, point.seed);
+      const DistributedSampler sampler(source.size(), point.ranks, rank, t.batch_size, t.accumulation,
+                                       point.seed);
       const auto part = sampler.draw(step, micro);
       draws.insert(draws.end(), part.begin(), part.end());
       if (!merged) batches.push_back(source.fetch(std::exchange(draws, {})));
@@ -85,8 +87,9 @@ ReferenceRun run_reference(const Point& point, const DataSource& source, at::Dev
 
 std::string reference_key(const Point& point, int64_t replica) {
   const auto& t = point.training;
-  return fmt::format("{} {} {} {} ranks={} batch={} accumulation={} seed={} replica={}", to_text(t.model), to_text(t.data),
-                     to_text(t.optimizer), t.precision, point.ranks, t.batch_size, t.accumulation, point.seed, replica);
+  return fmt::format("{} {} {} {} ranks={} batch={} accumulation={} seed={} replica={}", to_text(t.model),
+                     to_text(t.data), to_text(t.optimizer), t.precision, point.ranks, t.batch_size,
+                     t.accumulation, point.seed, replica);
 }
 
 bool has_synchronised_statistics(const Point& point) {

@@ -1,5 +1,5 @@
-// The yardstick of verification: the same global batches trained on one device by plain autograd: no blocks, no flat memory,
-// no strategy.
+// The yardstick of verification: the same global batches trained on one device by plain autograd: no blocks,
+// no flat memory, no strategy.
 #pragma once
 
 #include "data/source.h"
@@ -9,8 +9,9 @@ namespace shardmark {
 
 inline constexpr int64_t kReferenceSteps = 2;
 
-// Losses and gradient norms of the first steps of a point, on one device. `replica`: the rank whose data alone counts (for
-// strategy single), or -1 for the whole global batch. OutOfMemory is a result (ReferenceRun::impossible).
+// Losses and gradient norms of the first steps of a point, on one device. `replica`: the rank whose data
+// alone counts (for strategy single), or -1 for the whole global batch. OutOfMemory is a result
+// (ReferenceRun::impossible).
 ReferenceRun run_reference(const Point& point, const DataSource& source, at::Device device, int64_t replica);
 
 // What a reference depends on, as text: the key of the cache.

@@ -1,4 +1,5 @@
-// What the samples of any workload say: the step time with its interval, its spread, its drift, and the slowest rank.
+// What the samples of any workload say: the step time with its interval, its spread, its drift, and the
+// slowest rank.
 #pragma once
 
 #include <vector>
@@ -10,8 +11,8 @@ namespace shardmark {
 // The slowest rank's time of each step: [steps], from a series [rank, step].
 std::vector<double> worst_of_ranks(const Series& series);
 
-// Fills the measures of both workloads (step_s .. slowest_share, num_steps) from the record's series "step". A record
-// without that series, or with an empty one, stays as it is.
+// Fills the measures of both workloads (step_s .. slowest_share, num_steps) from the record's series "step".
+// A record without that series, or with an empty one, stays as it is.
 void summarize(Record& record);
 
 }  // namespace shardmark

@@ -11,7 +11,9 @@
 
 namespace shardmark {
 
-std::unique_ptr<Workload> make_training(const WorkloadContext& context) { return std::make_unique<Training>(context); }
+std::unique_ptr<Workload> make_training(const WorkloadContext& context) {
+  return std::make_unique<Training>(context);
+}
 
 Training::Training(const WorkloadContext& context)
     : point_(context.point),
@@ -21,7 +23,8 @@ Training::Training(const WorkloadContext& context)
       references_(context.references),
       clock_(context.comm.device()),
       before_(meter::read()) {
-  if (has_synchronised_statistics(point_) && comm_.size() > 1) statistics_comm_ = comm_.split(0, comm_.rank());
+  if (has_synchronised_statistics(point_) && comm_.size() > 1)
+    statistics_comm_ = comm_.split(0, comm_.rank());
   build();
 }
 
@@ -40,7 +43,8 @@ void Training::build() {
   strategy_ = make_strategy(t.strategy.name,
                             {*model_, comm_, t.strategy.options, t.optimizer, t.accumulation, point_.seed});
   built_ = meter::read();
-  const DistributedSampler sampler(source_->size(), point_.ranks, comm_.rank(), t.batch_size, t.accumulation, point_.seed);
+  const DistributedSampler sampler(source_->size(), point_.ranks, comm_.rank(), t.batch_size, t.accumulation,
+                                   point_.seed);
   loader_ = std::make_unique<Loader>(
       *source_, sampler, t.accumulation, comm_.device(),
       prefetch_depth(placement_.num_cores, placement_.local_ranks, placement_.threads_per_rank));

@@ -5,7 +5,8 @@
 
 namespace shardmark {
 
-at::Tensor TrainingLoop::step(const std::function<Batch()>& next_batch, const std::function<void()>& before_update) {
+at::Tensor TrainingLoop::step(const std::function<Batch()>& next_batch,
+                              const std::function<void()>& before_update) {
   clock_.begin_step();
   at::Tensor sum;  // of the losses of the micro-batches
   for (int64_t i = 0; i < accumulation_; ++i) {

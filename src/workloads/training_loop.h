@@ -15,11 +15,13 @@ class TrainingLoop {
   TrainingLoop(Model& model, Strategy& strategy, PhaseClock& clock, int64_t accumulation)
       : model_(model), strategy_(strategy), clock_(clock), accumulation_(accumulation) {}
 
-  // One step: forward and backward of `accumulation` micro-batches, reduction, update. Returns this rank's loss, the mean over
-  // its micro-batches (scalar, on the device). before_update, if given, runs between reduction and update.
+  // One step: forward and backward of `accumulation` micro-batches, reduction, update. Returns this rank's
+  // loss, the mean over its micro-batches (scalar, on the device). before_update, if given, runs between
+  // reduction and update.
   //
-  // Note [Draining]: a rank whose computing fails (out of memory, a bad batch) goes through the rest of the step, and through
-  // all steps after it, without computing: every collective still happens, so no rank hangs. failure() then says what it was.
+  // Note [Draining]: a rank whose computing fails (out of memory, a bad batch) goes through the rest of the
+  // step, and through all steps after it, without computing: every collective still happens, so no rank
+  // hangs. failure() then says what it was.
   at::Tensor step(const std::function<Batch()>& next_batch, const std::function<void()>& before_update = {});
 
   std::exception_ptr failure() const { return failure_; }

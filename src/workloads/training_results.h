@@ -6,7 +6,8 @@
 
 namespace shardmark {
 
-// Fills throughput, phases, FLOPs, MFU and the laws' numbers of a record whose samples and step statistics are there.
+// Fills throughput, phases, FLOPs, MFU and the laws' numbers of a record whose samples and step statistics
+// are there.
 void derive_training(Record& record, const laws::ModelTable& table, const Placement& placement);
 
 }  // namespace shardmark

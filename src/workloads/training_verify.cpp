@@ -1,4 +1,5 @@
-// Verification of a training point: its first steps against plain training on one device, and replicas against each other.
+// Verification of a training point: its first steps against plain training on one device, and replicas
+// against each other.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -9,8 +10,8 @@
 namespace shardmark {
 namespace {
 
-// fp32 sums in another order differ by rounding, and batch norm makes it grow; a wrong scale or a lost reduction differs by
-// much more than this.
+// fp32 sums in another order differ by rounding, and batch norm makes it grow; a wrong scale or a lost
+// reduction differs by much more than this.
 double tolerance(const std::string& precision) { return precision == "fp64" ? 1e-8 : 1e-3; }
 
 double relative_difference(double value, double expected) {
@@ -27,14 +28,15 @@ int64_t checksum(const std::vector<at::Tensor>& tensors) {
 }  // namespace
 
 Check Training::verify() {
-  const bool replicas = strategy_->gradient_scale() * static_cast<double>(point_.training.accumulation) == 1.0;
+  const bool replicas =
+      strategy_->gradient_scale() * static_cast<double>(point_.training.accumulation) == 1.0;
   const ReferenceRun reference = shared_reference(replicas ? 0 : -1);
 
   std::vector<double> losses, norms;
   for (int64_t step = 0; step < kReferenceSteps; ++step) {
     double squares = 0;
-    const at::Tensor loss = loop_->step([this] { return loader_->next(); },
-                                        [&] { squares = strategy_->gradient_squares(); });
+    const at::Tensor loss =
+        loop_->step([this] { return loader_->next(); }, [&] { squares = strategy_->gradient_squares(); });
     const double own = loss.item<double>();
     losses.push_back(replicas ? own : group_.sum(own) / static_cast<double>(point_.ranks));
     norms.push_back(std::sqrt(squares));
@@ -49,7 +51,8 @@ Check Training::verify() {
   meter::reset_peak();  // the reference is not the point's
 
   const int64_t sum = checksum(strategy_->replicated());
-  if (group_.max(sum) != -group_.max(-sum)) return {true, "wrong: replicas differ between ranks", Measures::kNone};
+  if (group_.max(sum) != -group_.max(-sum))
+    return {true, "wrong: replicas differ between ranks", Measures::kNone};
   if (!reference.impossible.empty()) return {false, "unverified: " + reference.impossible, Measures::kNone};
 
   Check check{false, "equal to one device", 0};
@@ -62,8 +65,9 @@ Check Training::verify() {
   check.error = group_.max(std::isnan(own_error) ? HUGE_VAL : own_error);
   if (check.error > tolerance(point_.training.precision)) {
     check.wrong = true;
-    check.text = fmt::format("wrong: loss or gradient norm differs from one device by {:.2g} (allowed {:.0e})", check.error,
-                             tolerance(point_.training.precision));
+    check.text =
+        fmt::format("wrong: loss or gradient norm differs from one device by {:.2g} (allowed {:.0e})",
+                    check.error, tolerance(point_.training.precision));
   }
   return check;
 }
@@ -80,7 +84,8 @@ ReferenceRun Training::shared_reference(int64_t replica) {
     packed = {{"losses", run.losses}, {"norms", run.norms}, {"impossible", run.impossible}};
   }
   packed = nlohmann::json::parse(group_.broadcast(packed.dump(), 0));
-  return {packed["losses"].get<std::vector<double>>(), packed["norms"].get<std::vector<double>>(), packed["impossible"]};
+  return {packed["losses"].get<std::vector<double>>(), packed["norms"].get<std::vector<double>>(),
+          packed["impossible"]};
 }
 
 }  // namespace shardmark

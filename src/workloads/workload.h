@@ -14,20 +14,21 @@ namespace shardmark {
 
 struct Check {
   bool wrong = false;
-  std::string text;       // "equal to single", "unverified: why", or what differs
+  std::string text;  // "equal to single", "unverified: why", or what differs
   double error = Measures::kNone;
 };
 
 // Where the ranks of a run are, and how fast a device is; the same for all points of a study.
 struct Placement {
-  int local_ranks = 1;       // on this node
-  int num_cores = 1;         // of this node, for its ranks together
+  int local_ranks = 1;  // on this node
+  int num_cores = 1;    // of this node, for its ranks together
   int threads_per_rank = 1;
   std::map<std::string, double> peak_flops;       // by precision, of one rank; measured
   std::map<std::string, double> datasheet_flops;  // by precision
 };
 
-// What training on one device gave, by everything that determines it; filled as points are verified (reference.h).
+// What training on one device gave, by everything that determines it; filled as points are verified
+// (reference.h).
 struct ReferenceRun {
   std::vector<double> losses;
   std::vector<double> norms;
@@ -46,16 +47,16 @@ struct WorkloadContext {
 class Workload {
  public:
   virtual ~Workload() = default;
-  virtual Check verify() = 0;             // collective; before the first window
-  virtual void begin_window() = 0;        // clears marks; the runner holds a barrier after it
-  // Enqueues one step or operation; no host sync on a GPU. A rank that fails goes on with the step's sequence of operations,
-  // so that no other rank hangs, and end_window() throws what went wrong.
+  virtual Check verify() = 0;       // collective; before the first window
+  virtual void begin_window() = 0;  // clears marks; the runner holds a barrier after it
+  // Enqueues one step or operation; no host sync on a GPU. A rank that fails goes on with the step's sequence
+  // of operations, so that no other rank hangs, and end_window() throws what went wrong.
   virtual void step() = 0;
   // After a window: this rank's durations, one row per phase of `phases()`, one column per step.
   virtual std::vector<std::vector<double>> end_window() = 0;
   virtual std::vector<std::string> phases() const = 0;  // names of kSeries; the first is "step"
   virtual void derive(Record& record) const = 0;        // on rank 0, from record.samples: arithmetic only
-  virtual void collect(Record& record) = 0;             // collective: what only ranks know (memory, traffic, losses)
+  virtual void collect(Record& record) = 0;  // collective: what only ranks know (memory, traffic, losses)
 };
 
 // From a point's workload name. What is collective in it happens first; then a rank may throw alone.

@@ -1,6 +1,8 @@
-// The harness against plain LibTorch: the same GPT-2 stepped by the training loop with `single`, and by a whole-graph forward
-// and backward with the same fused optimizer. Their ratio is what blocks, strategy and clock cost:
-//   shardmark_kernels --benchmark_filter=_step/real --benchmark_repetitions=15 --benchmark_enable_random_interleaving=true
+// The harness against plain LibTorch: the same GPT-2 stepped by the training loop with `single`, and by a
+// whole-graph forward and backward with the same fused optimizer. Their ratio is what blocks, strategy and
+// clock cost:
+//   shardmark_kernels --benchmark_filter=_step/real --benchmark_repetitions=15
+//   --benchmark_enable_random_interleaving=true
 #include <benchmark/benchmark.h>
 
 #include "comm/communicator.h"
@@ -11,10 +13,12 @@
 namespace shardmark {
 namespace {
 
-const Choice kAdamW{"adamw", {{"lr", 3e-4}, {"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}}};
+const Choice kAdamW{"adamw",
+                    {{"lr", 3e-4}, {"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}}};
 
 Choice small_gpt2() {
-  const Choice choice{"gpt2", {{"layers", 4}, {"width", 256}, {"heads", 4}, {"sequence", 128}, {"vocabulary", 8192}}};
+  const Choice choice{"gpt2",
+                      {{"layers", 4}, {"width", 256}, {"heads", 4}, {"sequence", 128}, {"vocabulary", 8192}}};
   return resolve(choice, laws::model_law("gpt2").options, "model");
 }
 

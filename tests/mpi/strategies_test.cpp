@@ -10,8 +10,12 @@ namespace {
 
 // Every strategy of the registry by its defaults, and these variants of options.
 std::vector<std::string> strategies() {
-  std::vector<std::string> all = {"fsdp(shard=gradients)", "fsdp(shard=optimizer)",       "fsdp(prefetch=0)",
-                                  "fsdp(prefetch=3)",      "zero3(prefetch=0)",           "zero3(prefetch=2)",
+  std::vector<std::string> all = {"fsdp(shard=gradients)",
+                                  "fsdp(shard=optimizer)",
+                                  "fsdp(prefetch=0)",
+                                  "fsdp(prefetch=3)",
+                                  "zero3(prefetch=0)",
+                                  "zero3(prefetch=2)",
                                   "ddp(bucket_mb=0.01, first_bucket_mb=0.001)"};
   for (const auto& [name, entry] : Registry<StrategyEntry>::instance().entries())
     if (name != "single") all.push_back(name);
@@ -38,8 +42,10 @@ class Strategies : public ::testing::Test {
   }
 
   void expect_equal(const Case& c, const std::string& strategy, const Outcomes& single, double tolerance) {
-    SCOPED_TRACE(c.model + " " + strategy + " " + c.optimizer + " accumulation " + std::to_string(c.accumulation));
-    const Outcomes run = train(c, strategy, *comm, c.model.find("sync") == std::string::npos ? nullptr : statistics.get());
+    SCOPED_TRACE(c.model + " " + strategy + " " + c.optimizer + " accumulation " +
+                 std::to_string(c.accumulation));
+    const Outcomes run =
+        train(c, strategy, *comm, c.model.find("sync") == std::string::npos ? nullptr : statistics.get());
     EXPECT_LE(largest_relative(run.losses, single.losses), tolerance);
     EXPECT_LE(largest_relative(run.norms, single.norms), tolerance);
     EXPECT_LE(parameter_error(run, single), tolerance);
@@ -132,7 +138,8 @@ Wrap breaking() {
   return [](std::unique_ptr<Strategy> inner) { return std::make_unique<Broken>(std::move(inner)); };
 }
 
-double error_of(const Case& c, const std::string& strategy, Communicator& comm, Communicator& alone, const Wrap& wrap) {
+double error_of(const Case& c, const std::string& strategy, Communicator& comm, Communicator& alone,
+                const Wrap& wrap) {
   const Outcomes single = train_single(c, alone, comm.size());
   const Outcomes run = train(c, strategy, comm, nullptr, wrap);
   return std::max(parameter_error(run, single), largest_relative(run.norms, single.norms));

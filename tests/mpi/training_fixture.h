@@ -13,7 +13,7 @@
 namespace shardmark {
 
 struct Case {
-  std::string model;      // as text: "mlp(width=20)"
+  std::string model;  // as text: "mlp(width=20)"
   std::string optimizer;
   at::ScalarType dtype = at::kDouble;
   int64_t batch_size = 2;  // per rank and micro-batch
@@ -42,17 +42,20 @@ inline Choice resolved_strategy(const std::string& text) {
 // Puts something between the loop and the strategy; for deliberately broken strategies.
 using Wrap = std::function<std::unique_ptr<Strategy>(std::unique_ptr<Strategy>)>;
 
-// ranks, batch and accumulation of the sampler follow the communicator; statistics: for synchronised batch norm, or nullptr.
-inline Outcomes train(const Case& c, const std::string& strategy_text, Communicator& comm, Communicator* statistics,
-                      const Wrap& wrap = {}) {
+// ranks, batch and accumulation of the sampler follow the communicator; statistics: for synchronised batch
+// norm, or nullptr.
+inline Outcomes train(const Case& c, const std::string& strategy_text, Communicator& comm,
+                      Communicator* statistics, const Wrap& wrap = {}) {
   const auto model = make_model(resolved_model(c.model), c.dtype, comm.device());
   if (statistics != nullptr && statistics->size() > 1) {
     model->num_ranks = statistics->size();
-    model->sum_over_ranks = [statistics](const at::Tensor& t) { statistics->all_reduce(t, ReduceOp::sum).wait(); };
+    model->sum_over_ranks = [statistics](const at::Tensor& t) {
+      statistics->all_reduce(t, ReduceOp::sum).wait();
+    };
   }
   const Choice choice = resolved_strategy(strategy_text);
-  auto strategy = make_strategy(
-      choice.name, {*model, comm, choice.options, resolved_optimizer(c.optimizer), c.accumulation, /*seed=*/7});
+  auto strategy = make_strategy(choice.name, {*model, comm, choice.options, resolved_optimizer(c.optimizer),
+                                              c.accumulation, /*seed=*/7});
   if (wrap) strategy = wrap(std::move(strategy));
   Outcomes outcomes;
   const auto keep = [](std::map<std::string, at::Tensor>& into) {
@@ -61,13 +64,15 @@ inline Outcomes train(const Case& c, const std::string& strategy_text, Communica
   strategy->visit_parameters(keep(outcomes.initial));
 
   const auto source = make_source({"synthetic", {{"size", 64}}}, {model->table().sample, c.dtype, 7});
-  Loader loader(*source, DistributedSampler(source->size(), comm.size(), comm.rank(), c.batch_size, c.accumulation, 7),
+  Loader loader(*source,
+                DistributedSampler(source->size(), comm.size(), comm.rank(), c.batch_size, c.accumulation, 7),
                 c.accumulation, comm.device(), /*depth=*/0);
   PhaseClock clock(comm.device());
   TrainingLoop loop(*model, *strategy, clock, c.accumulation);
   for (int64_t step = 0; step < c.num_steps; ++step) {
-    const at::Tensor loss = loop.step([&] { return loader.next(); },
-                                      [&] { outcomes.norms.push_back(std::sqrt(strategy->gradient_squares())); });
+    const at::Tensor loss =
+        loop.step([&] { return loader.next(); },
+                  [&] { outcomes.norms.push_back(std::sqrt(strategy->gradient_squares())); });
     if (loop.failure()) std::rethrow_exception(loop.failure());
     const at::Tensor sum = loss.to(at::kDouble).view({1});
     comm.all_reduce(sum, ReduceOp::sum).wait();

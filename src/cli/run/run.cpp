@@ -34,14 +34,16 @@ std::vector<Point> points_in_order(const Suite& suite, const World& machine) {
   return points;
 }
 
-// A missing data file or an unknown precision ends the run before anything is measured, on every node that lacks it.
+// A missing data file or an unknown precision ends the run before anything is measured, on every node that
+// lacks it.
 void check_data(const std::vector<Point>& points) {
   std::set<std::string> seen;
   for (const auto& point : points) {
     if (point.workload != "training" || !point.impossible.empty()) continue;
     const auto& t = point.training;
     if (!seen.insert(to_text(t.data) + to_text(t.model)).second) continue;
-    make_source(t.data, {laws::model_law(t.model.name).table(t.model.options).sample, scalar_type(t.precision), point.seed});
+    make_source(t.data, {laws::model_law(t.model.name).table(t.model.options).sample,
+                         scalar_type(t.precision), point.seed});
   }
 }
 
@@ -105,8 +107,8 @@ int run(const RunFlags& flags) {
     if (world.rank() == 0) study->publish();
   });
   if (world.rank() == 0 && !flags.quiet)
-    log_line(fmt::format("{} points measured, {} not as they should be; study: {}", summary.num_points, summary.num_bad,
-                         flags.output));
+    log_line(fmt::format("{} points measured, {} not as they should be; study: {}", summary.num_points,
+                         summary.num_bad, flags.output));
   return summary.num_bad == 0 ? kDone : kWrong;
 }
 
@@ -116,7 +118,8 @@ std::function<int()> define(CLI::App& app) {
   app.add_option("-o,--output", flags->output, "the study to write, such as results/x.h5")->required();
   app.add_flag("--resume", flags->resume, "go on with this study: finished points are not run again");
   app.add_flag("-q,--quiet", flags->quiet, "no progress");
-  app.add_option("--timeout", flags->timeout_s, "end the job when nothing moves for so many seconds; 0: never")
+  app.add_option("--timeout", flags->timeout_s,
+                 "end the job when nothing moves for so many seconds; 0: never")
       ->capture_default_str();
   app.add_option("--memory-limit", flags->memory_limit,
                  "of a rank, such as 8GiB (default: 0.8 of the node's memory / its ranks, or of the GPU)");
@@ -125,7 +128,8 @@ std::function<int()> define(CLI::App& app) {
   return [flags] { return run(*flags); };
 }
 
-const Registration<CommandEntry> registered{"run", {"run a suite on all ranks: mpirun -n 8 shardmark run suites/x.yaml -o x.h5", define}};
+const Registration<CommandEntry> registered{
+    "run", {"run a suite on all ranks: mpirun -n 8 shardmark run suites/x.yaml -o x.h5", define}};
 
 }  // namespace
 }  // namespace shardmark

@@ -33,7 +33,8 @@ void add_world_flags(CLI::App& app, WorldFlags& flags) {
   app.add_option("--transport", flags.transport, "auto: nccl on GPUs, else mpi")
       ->check(CLI::IsMember({"auto", "mpi", "nccl"}))
       ->capture_default_str();
-  app.add_option("--threads", flags.threads, "computing threads of a rank (default: OMP_NUM_THREADS, else the node's cores / its ranks)");
+  app.add_option("--threads", flags.threads,
+                 "computing threads of a rank (default: OMP_NUM_THREADS, else the node's cores / its ranks)");
   flags.command_line = read_command_line();
 }
 
@@ -42,9 +43,11 @@ at::Device choose_device(const WorldFlags& flags, const MpiSession& session, con
   together(world, [&] {
     const int gpus = flags.device == "cpu" ? 0 : num_gpus();
     if (flags.device == "cuda" && gpus == 0)
-      throw UsageError("--device cuda: " + host_name() + " shows no GPU to this process; use --device cpu, or see nvidia-smi");
+      throw UsageError("--device cuda: " + host_name() +
+                       " shows no GPU to this process; use --device cpu, or see nvidia-smi");
     if (gpus > 0 && session.local_size() > gpus)
-      throw UsageError(host_name() + " has " + std::to_string(gpus) + " GPUs for " + std::to_string(session.local_size()) +
+      throw UsageError(host_name() + " has " + std::to_string(gpus) + " GPUs for " +
+                       std::to_string(session.local_size()) +
                        " ranks; start at most one rank per GPU, or use --device cpu");
     if (gpus > 0) device = at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(session.local_rank()));
   });

@@ -20,14 +20,15 @@ struct WorldFlags {
 
 void add_world_flags(CLI::App& app, WorldFlags& flags);
 
-// This rank's device, made current, with the meter installed. UsageError: more ranks on a node than GPUs. Collective.
+// This rank's device, made current, with the meter installed. UsageError: more ranks on a node than GPUs.
+// Collective.
 at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world);
 // --threads, else OMP_NUM_THREADS, else this rank's share of the node's cores.
 void set_threads(const WorldFlags& flags, int local_ranks);
 std::string transport_for(const WorldFlags& flags, at::Device device);
 
-// Runs body on every rank; if any throws, the lowest such rank prints its one line and all leave with the same status.
-// Collective; body itself must not communicate.
+// Runs body on every rank; if any throws, the lowest such rank prints its one line and all leave with the
+// same status. Collective; body itself must not communicate.
 void together(const HostGroup& world, const std::function<void()>& body);
 
 }  // namespace shardmark

@@ -15,15 +15,21 @@ Cost cost(const CostInput& input) {
   cost.parameter_bytes = cost.gradient_bytes = bytes;
   cost.optimizer_bytes = bytes * static_cast<double>(input.optimizer_elements);
   cost.traffic_bytes = bytes * ring_factor("all_reduce", input.ranks);
-  cost.num_operations =
-      static_cast<int64_t>(buckets(input.model, layout, elements("first_bucket_mb"), elements("bucket_mb")).size());
+  cost.num_operations = static_cast<int64_t>(
+      buckets(input.model, layout, elements("first_bucket_mb"), elements("bucket_mb")).size());
   cost.ideal_bytes = cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes;
   return cost;
 }
 
 const OptionTable kOptions = {
     {"bucket_mb", OptionType::number, 25, "bucket size in MB (1e6 bytes)", {}, 1e-3, 1e6},
-    {"first_bucket_mb", OptionType::number, 1, "size of the first bucket in MB: communication starts early", {}, 1e-3, 1e6},
+    {"first_bucket_mb",
+     OptionType::number,
+     1,
+     "size of the first bucket in MB: communication starts early",
+     {},
+     1e-3,
+     1e6},
 };
 
 const Registration<StrategyLaw> registered{

@@ -1,6 +1,6 @@
-// fsdp: parameters, gradients and optimizer state cut inside tensors, 1/N of every group on each rank (ZeRO-3); or only
-// gradients and optimizer state (ZeRO-2), or only optimizer state (ZeRO-1). Sources: Rajbhandari et al., SC 2020, sections 5
-// and 7; Zhao et al., VLDB 2023.
+// fsdp: parameters, gradients and optimizer state cut inside tensors, 1/N of every group on each rank
+// (ZeRO-3); or only gradients and optimizer state (ZeRO-2), or only optimizer state (ZeRO-1). Sources:
+// Rajbhandari et al., SC 2020, sections 5 and 7; Zhao et al., VLDB 2023.
 #include "laws/layout.h"
 #include "laws/sharded_cost.h"
 
@@ -15,7 +15,8 @@ Cost cost(const CostInput& input) {
   const double bytes = static_cast<double>(total_numel(layout) * input.element_bytes);
   const double cut = bytes / static_cast<double>(input.ranks);
   const bool gradients_cut = shard == "gradients";
-  const int64_t reductions = gradients_cut ? input.accumulation : 1;  // cut gradients cannot wait: each micro-batch reduces
+  const int64_t reductions =
+      gradients_cut ? input.accumulation : 1;  // cut gradients cannot wait: each micro-batch reduces
   Cost cost;
   cost.parameter_bytes = bytes;
   cost.gradient_bytes = gradients_cut ? cut : bytes;
@@ -29,7 +30,10 @@ Cost cost(const CostInput& input) {
 }
 
 const OptionTable kOptions = {
-    {"shard", OptionType::text, "full", "what is cut: everything, gradients and optimizer state, or optimizer state",
+    {"shard",
+     OptionType::text,
+     "full",
+     "what is cut: everything, gradients and optimizer state, or optimizer state",
      {"full", "gradients", "optimizer"}},
     {"prefetch", OptionType::integer, 1, "blocks gathered ahead (shard: full)", {}, 0, 64},
 };

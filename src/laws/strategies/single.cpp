@@ -14,7 +14,8 @@ Cost cost(const CostInput& input) {
   return cost;
 }
 
-const Registration<StrategyLaw> registered{"single", {"independent replicas, one per rank; the base of ratios", {}, cost}};
+const Registration<StrategyLaw> registered{
+    "single", {"independent replicas, one per rank; the base of ratios", {}, cost}};
 
 }  // namespace
 }  // namespace shardmark::laws

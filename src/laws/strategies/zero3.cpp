@@ -1,11 +1,14 @@
-// zero3: whole tensors belong to ranks; their owner broadcasts them before use and gets their gradients reduced to it.
+// zero3: whole tensors belong to ranks; their owner broadcasts them before use and gets their gradients
+// reduced to it.
 #include "laws/layout.h"
 #include "laws/sharded_cost.h"
 
 namespace shardmark::laws {
 namespace {
 
-Cost cost(const CostInput& input) { return sharded_cost(input, whole_tensor_layout(input.model, input.ranks)); }
+Cost cost(const CostInput& input) {
+  return sharded_cost(input, whole_tensor_layout(input.model, input.ranks));
+}
 
 const OptionTable kOptions = {
     {"prefetch", OptionType::integer, 1, "blocks gathered ahead", {}, 0, 64},
