@@ -1,4 +1,4 @@
-// Memory and traffic of every registered strategy equal their law: bytes as the meter counts them, traffic as it happened.
+// Memory and traffic of every registered strategy equal their law, as the meter and the transport count them.
 // RANKS 1 2 4
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,9 @@
 namespace shardmark {
 namespace {
 
-const std::vector<std::string> kVariants = {"fsdp(shard=gradients)", "fsdp(shard=optimizer)", "fsdp(prefetch=3)",
-                                            "zero3(prefetch=0)", "ddp(bucket_mb=0.02, first_bucket_mb=0.004)"};
+const std::vector<std::string> kVariants = {"fsdp(shard=gradients)", "fsdp(shard=optimizer)",
+                                            "fsdp(prefetch=3)", "zero3(prefetch=0)",
+                                            "ddp(bucket_mb=0.02, first_bucket_mb=0.004)"};
 const std::vector<std::string> kModels = {"mlp(features=13, width=19, layers=3, classes=5)",
                                           "gpt2(layers=3, width=24, heads=3, sequence=11, vocabulary=37)",
                                           "resnet(layers=20, width=3, batch_norm=local)"};
@@ -47,7 +48,9 @@ class StrategyLaws : public ::testing::Test {
       held = meter::read();
       return inner;
     });
-    const auto bytes = [&](MemoryUse use) { return largest(static_cast<double>(held.of(use) - before.of(use))); };
+    const auto bytes = [&](MemoryUse use) {
+      return largest(static_cast<double>(held.of(use) - before.of(use)));
+    };
     EXPECT_EQ(bytes(MemoryUse::parameters), expected.parameter_bytes);
     EXPECT_EQ(bytes(MemoryUse::gradients), expected.gradient_bytes);
     EXPECT_EQ(bytes(MemoryUse::transient), expected.transient_bytes);
@@ -55,10 +58,12 @@ class StrategyLaws : public ::testing::Test {
     EXPECT_GE(bytes(MemoryUse::optimizer), expected.optimizer_bytes);
     EXPECT_LE(bytes(MemoryUse::optimizer), expected.optimizer_bytes + 64 * 100);
 
-    EXPECT_NEAR(traffic_of_steps(c, strategy).law_bytes, expected.traffic_bytes, 1e-6 * expected.traffic_bytes + 1e-9);
+    EXPECT_NEAR(traffic_of_steps(c, strategy).law_bytes, expected.traffic_bytes,
+                1e-6 * expected.traffic_bytes + 1e-9);
   }
 
-  // Of one step, mean over ranks: a run of three steps against one of one step, so that set-up and visits cancel out.
+  // Of one step, mean over ranks: a run of three steps against one of one step, so that set-up and visits
+  // cancel out.
   Traffic traffic_of_steps(Case c, const std::string& strategy) {
     Traffic result;
     double one = 0;
