@@ -38,7 +38,7 @@ std::string markdown_rows(const Section& section) {
   std::string out = markdown_row(headings) + markdown_row(rules);
   for (const auto& row : section.rows) {
     std::vector<std::string> fields;
-    for (const Cell& cell : row) fields.push_back(escaped(cell.text, "|", '\\'));
+    for (const Cell* cell : row) fields.push_back(escaped(cell->text, "|", '\\'));
     out += markdown_row(fields);
   }
   return out;

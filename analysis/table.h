@@ -1,8 +1,10 @@
 // A Table value: made by every report, rendered as aligned text, Markdown, CSV or JSON.
 #pragma once
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace shardmark {
@@ -39,9 +41,14 @@ struct Table {
 
 // Columns of a heading, or cells of a row, put together from parts: concat<Cell>({left, {one, two}, right}).
 template <class T>
-std::vector<T> concat(std::initializer_list<std::vector<T>> parts) {
-  std::vector<T> whole;
-  for (const std::vector<T>& part : parts) whole.insert(whole.end(), part.begin(), part.end());
+struct Parts {
+  std::vector<T> first = {}, second = {}, third = {}, fourth = {};
+};
+template <class T>
+std::vector<T> concat(Parts<T> parts) {
+  std::vector<T> whole = std::move(parts.first);
+  for (auto* part : {&parts.second, &parts.third, &parts.fourth})
+    whole.insert(whole.end(), std::make_move_iterator(part->begin()), std::make_move_iterator(part->end()));
   return whole;
 }
 

@@ -43,7 +43,7 @@ class Layout {
       const Column& column = section.columns[c];
       size_t width = std::max(column.name.size(), column.unit.size());
       for (const auto& row : section.rows)
-        for (const std::string& line : lines_of(row[c], column)) width = std::max(width, line.size());
+        for (const std::string& line : lines_of(*row[c], column)) width = std::max(width, line.size());
       widths_.push_back(width);
     }
     widen_for_groups();
@@ -126,11 +126,11 @@ class Layout {
     return without_trailing_spaces(out) + "\n";
   }
 
-  std::string row_lines(const std::vector<Cell>& row) const {
+  std::string row_lines(const std::vector<const Cell*>& row) const {
     std::vector<Lines> cells;
     size_t height = 1;
     for (size_t i = 0; i < widths_.size(); ++i) {
-      cells.push_back(lines_of(row[i], column(i)));
+      cells.push_back(lines_of(*row[i], column(i)));
       height = std::max(height, cells.back().size());
     }
     std::string out;

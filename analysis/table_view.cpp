@@ -56,7 +56,7 @@ Section make_section(const Table& table, const Folded& folded, const Rows& rows)
   for (size_t c : folded.columns) section.columns.push_back(table.columns[c]);
   for (const auto* row : rows) {
     section.rows.emplace_back();
-    for (size_t c : folded.columns) section.rows.back().push_back((*row)[c]);
+    for (size_t c : folded.columns) section.rows.back().push_back(&(*row)[c]);
   }
   return section;
 }

@@ -12,8 +12,8 @@ namespace shardmark {
 struct Section {
   std::string caption;  // what this section's rows share and others' do not; "" for the only section
   std::vector<Column> columns;
-  std::vector<std::vector<Cell>> rows;
-  std::vector<bool> starts_group;  // by row: a blank line goes before it
+  std::vector<std::vector<const Cell*>> rows;  // the table's
+  std::vector<bool> starts_group;              // by row: a blank line goes before it
 };
 
 struct View {
@@ -21,6 +21,6 @@ struct View {
   std::vector<Section> sections;
 };
 
-View view_of(const Table& table);
+View view_of(const Table& table);  // points into the table
 
 }  // namespace shardmark

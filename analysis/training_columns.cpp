@@ -5,18 +5,29 @@
 #include "analysis/known.h"
 
 namespace shardmark {
+
 TrainingColumns::TrainingColumns(const std::vector<MergedPoint>& points) {
+  std::vector<const MergedPoint*> families, strategies;  // the first point of each
   for (const MergedPoint& merged : points) {
     if (!is_training(merged)) continue;
     const TrainingPoint& t = merged.point.training;
-    models_.add(t.model);
-    data_.add(t.data);
-    optimizers_.add(t.optimizer);
-    strategies_.add(t.strategy, known_options(t.strategy));
+    if (family_cells_.try_emplace(merged.family).second) {
+      families.push_back(&merged);
+      models_.add(t.model);
+      data_.add(t.data);
+      optimizers_.add(t.optimizer);
+    }
+    if (strategy_cells_.try_emplace(merged.strategy).second) {
+      strategies.push_back(&merged);
+      strategies_.add(t.strategy, known_options(t.strategy));
+    }
     any_repeats_ |= merged.repeats > 1;
     any_oversubscribed_ |= merged.measures.oversubscribed;
     any_unaccounted_ |= merged.measures.unaccounted;
   }
+  for (const MergedPoint* merged : families) family_cells_[merged->family] = make_family_cells(*merged);
+  for (const MergedPoint* merged : strategies)
+    strategy_cells_[merged->strategy] = cells::words(strategies_.label(merged->point.training.strategy));
 }
 
 std::vector<Column> TrainingColumns::family_columns() {
@@ -25,7 +36,7 @@ std::vector<Column> TrainingColumns::family_columns() {
           {"accumulation", "", true, true}, {"seed", "", true, true}};
 }
 
-std::vector<Cell> TrainingColumns::family_cells(const MergedPoint& merged) const {
+std::vector<Cell> TrainingColumns::make_family_cells(const MergedPoint& merged) const {
   const TrainingPoint& t = merged.point.training;
   return {cells::words(merged.machine),
           cells::words(merged.transport),
@@ -37,10 +48,6 @@ std::vector<Cell> TrainingColumns::family_cells(const MergedPoint& merged) const
           cells::count(merged.point.seed)};
 }
 
-Cell TrainingColumns::strategy(const MergedPoint& merged) const {
-  return cells::words(strategies_.label(merged.point.training.strategy));
-}
-
 std::vector<Column> TrainingColumns::columns() {
   return concat<Column>(
       {family_columns(),
@@ -50,8 +57,7 @@ std::vector<Column> TrainingColumns::columns() {
 std::vector<Cell> TrainingColumns::cells(const MergedPoint& merged) const {
   const Point& p = merged.point;
   return concat<Cell>(
-      {family_cells(merged),
-       {shardmark::cells::count(p.training.batch_size), cells::count(p.ranks), strategy(merged)}});
+      {family_cells(merged), {cells::count(p.training.batch_size), cells::count(p.ranks), strategy(merged)}});
 }
 
 std::vector<Column> TrainingColumns::mark_columns() {

@@ -3,6 +3,8 @@
 // of a point.
 #pragma once
 
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/labels.h"
@@ -13,12 +15,14 @@ namespace shardmark {
 
 class TrainingColumns {
  public:
-  explicit TrainingColumns(
-      const std::vector<MergedPoint>& points);  // those of the other workload are passed over
+  // Collectives among the points are passed over.
+  explicit TrainingColumns(const std::vector<MergedPoint>& points);
 
   static std::vector<Column> family_columns();
-  std::vector<Cell> family_cells(const MergedPoint& merged) const;
-  Cell strategy(const MergedPoint& merged) const;
+  const std::vector<Cell>& family_cells(const MergedPoint& merged) const {
+    return family_cells_.at(merged.family);
+  }
+  const Cell& strategy(const MergedPoint& merged) const { return strategy_cells_.at(merged.strategy); }
 
   // The family, batch size, ranks, and strategy: for tables that compare strategies with each other.
   static std::vector<Column> columns();
@@ -34,7 +38,11 @@ class TrainingColumns {
   std::vector<std::string> notes() const;
 
  private:
+  std::vector<Cell> make_family_cells(const MergedPoint& merged) const;
+
   Labels models_, data_, optimizers_, strategies_;
+  std::unordered_map<std::string, std::vector<Cell>> family_cells_;  // by MergedPoint::family
+  std::unordered_map<std::string, Cell> strategy_cells_;             // by MergedPoint::strategy
   bool any_repeats_ = false, any_oversubscribed_ = false, any_unaccounted_ = false;
 };
 
