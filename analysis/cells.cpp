@@ -11,11 +11,13 @@
 
 namespace shardmark::cells {
 namespace {
-const Cell kMissing{"-", nullptr};
-}
+
+Cell missing() { return {"-", nullptr}; }
+
+}  // namespace
 
 Cell words(const std::string& text) {
-  if (text.empty()) return kMissing;
+  if (text.empty()) return missing();
   std::string line = text;
   std::replace_if(
       line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, ' ');
@@ -25,7 +27,7 @@ Cell words(const std::string& text) {
 Cell count(int64_t value) { return {format_count(static_cast<double>(value)), value}; }
 
 Cell number(double value, int digits) {
-  if (!std::isfinite(value)) return kMissing;
+  if (!std::isfinite(value)) return missing();
   return {format_number(value, digits), value};
 }
 
@@ -34,12 +36,12 @@ Cell milliseconds(double seconds) { return number(seconds * 1e3); }
 Cell mebibytes(double bytes) { return number(bytes / kMebi); }
 
 Cell percent(double ratio, int decimals) {
-  if (!std::isfinite(ratio)) return kMissing;
+  if (!std::isfinite(ratio)) return missing();
   return {fmt::format("{:.{}f}", ratio * 100 + 0.0, decimals), ratio * 100};
 }
 
 Cell difference(double measured, double by_law) {
-  if (!std::isfinite(measured) || !std::isfinite(by_law)) return kMissing;
+  if (!std::isfinite(measured) || !std::isfinite(by_law)) return missing();
   if (measured == by_law) return {"0", 0.0};
   if (by_law == 0) return {"not 0", "not 0"};  // no percentage exists, and the difference must not hide
   const double percent = (measured / by_law - 1) * 100;

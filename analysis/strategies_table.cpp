@@ -67,7 +67,7 @@ std::string peaks_note(const MergedPoints& points) {
   }
   std::string note;
   for (const auto& [machine, text] : peaks)
-    note += (note.empty() ? "Peak of a rank: " : ". ") + machine + ": " + text;
+    note += fmt::format("{}{}: {}", note.empty() ? "Peak of a rank: " : ". ", machine, text);
   return note.empty() ? "" : note + ".";
 }
 
@@ -116,13 +116,11 @@ std::vector<std::string> definitions() {
   return {
       "samples/s, tokens/s: of all ranks together, by the wall time of the slowest rank.",
       "step time: median over the steps of the slowest rank's time; low, high: its 95 % interval.",
-      "x single: step time / step time of `single`, which trains an independent copy on each rank and never "
-      "communicates.",
+      "x single: step time / that of `single`, whose ranks train independent copies and never communicate.",
       "peak memory: everything at the worst moment of a step, on the rank that needs most.",
       "exposed: the part of a step in which computing waited for communication.",
       "MFU = model FLOPs per rank and step / step time / peak of a rank's device.",
-      "verified: before it was timed, the point gave the losses and gradient norms of one device on the same "
-      "batch.",
+      "verified: the point gave the losses and gradient norms of one device on the same batch.",
   };
 }
 

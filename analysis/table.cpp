@@ -38,6 +38,7 @@ std::string markdown_rows(const Section& section) {
   std::string out = markdown_row(headings) + markdown_row(rules);
   for (const auto& row : section.rows) {
     std::vector<std::string> fields;
+    fields.reserve(row.size());
     for (const Cell* cell : row) fields.push_back(escaped(cell->text, "|", '\\'));
     out += markdown_row(fields);
   }

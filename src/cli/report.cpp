@@ -1,6 +1,8 @@
 // shardmark report: the tables of one or several studies, for people or for programs.
 #include "analysis/report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -40,7 +42,7 @@ void keep_only(std::vector<Table>& tables, const std::vector<std::string>& keys)
     const auto found =
         std::find_if(tables.begin(), tables.end(), [&](const Table& table) { return table.key == key; });
     if (found == tables.end())
-      throw UsageError("--table " + key + ": this report has no such table; it has: " + known);
+      throw UsageError(fmt::format("--table {}: this report has no such table; it has: {}", key, known));
     kept.push_back(*found);
   }
   tables = std::move(kept);
