@@ -42,6 +42,7 @@ std::vector<std::string> option_lines(const OptionTable& table) {
 template <class Laws>
 std::vector<Entry> entries_of(const Laws& laws) {
   std::vector<Entry> entries;
+  entries.reserve(laws.size());
   for (const auto& [name, law] : laws) entries.push_back({name, law.description, option_lines(law.options)});
   return entries;
 }
@@ -49,6 +50,7 @@ std::vector<Entry> entries_of(const Laws& laws) {
 template <class Rows>
 std::vector<Entry> rows_of(const Rows& rows) {
   std::vector<Entry> entries;
+  entries.reserve(rows.size());
   for (const auto& row : rows) entries.push_back({row.name, row.description});
   return entries;
 }

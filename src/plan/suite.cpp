@@ -17,10 +17,6 @@ namespace {
 
 constexpr size_t kMostPoints = 100000;  // of a suite, repeats included: a bound against slips
 
-const std::vector<std::string> kTopKeys = {"name",     "description", "seed",      "repeats",
-                                           "shuffle",  "ranks",       "transport", "sampling",
-                                           "training", "collectives", "exclude"};
-
 void read_head(const YamlMap& top, const Overrides& overrides, Suite& suite) {
   constexpr int64_t kMostRepeats = 1000;
   suite.name = std::filesystem::path(suite.path).stem().string();
@@ -73,7 +69,9 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
   Suite suite;
   suite.path = path;
   suite.text = text;
-  const YamlMap top(YamlNode::parse(text, path), "the suite", kTopKeys);
+  const YamlMap top(YamlNode::parse(text, path), "the suite",
+                    {"name", "description", "seed", "repeats", "shuffle", "ranks", "transport", "sampling",
+                     "training", "collectives", "exclude"});
   read_head(top, overrides, suite);
 
   const CommonAxes defaults = read_common(top, {});

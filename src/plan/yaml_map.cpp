@@ -28,7 +28,7 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string accepted_words(const std::string& word, const std::vector<std::string>& accepted) {
-  const std::string list = fmt::format("accepted: {}", fmt::join(accepted, ", "));
+  std::string list = fmt::format("accepted: {}", fmt::join(accepted, ", "));
   if (word.size() < 3 || word.size() > 40 || accepted.empty()) return list;
   const auto distance = [&](const std::string& known) { return edit_distance(word, known); };
   const auto nearest = *std::min_element(accepted.begin(), accepted.end(), [&](const auto& a, const auto& b) {

@@ -96,8 +96,8 @@ void require_one_document(const std::string& text, const std::string& path) {
 
 std::string quoted_line(const std::string& text) { return "'" + one_line(text.substr(0, 60)) + "'"; }
 
-YamlNode::YamlNode(YAML::Node node, std::string path, std::string key)
-    : node_(std::move(node)), path_(std::move(path)), key_(std::move(key)) {
+YamlNode::YamlNode(const YAML::Node& node, std::string path, std::string key)
+    : node_(node), path_(std::move(path)), key_(std::move(key)) {
   const std::string& tag = node_.Tag();  // "?" a plain scalar, "!" a quoted one
   if (!tag.empty() && tag != "?" && tag != "!")
     fail("tags such as '" + tag + "' have no meaning here; leave it out");
@@ -170,7 +170,8 @@ std::string YamlNode::word(const std::vector<std::string>& accepted) const {
 std::vector<YamlNode> YamlNode::items() const {
   if (!is_list()) return {*this};
   std::vector<YamlNode> items;
-  for (const auto& item : node_) items.push_back({item, path_, key_});
+  items.reserve(node_.size());
+  for (size_t i = 0; i < node_.size(); ++i) items.push_back({node_[i], path_, key_});
   if (items.empty()) fail("an empty list; write at least one value");
   for (const auto& item : items)
     if (item.is_list()) item.fail("a list in a list; an axis is one flat list");

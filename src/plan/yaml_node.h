@@ -47,7 +47,7 @@ class YamlNode {
   std::string describe() const;  // "'four'", "a list", "a map", "nothing": what was found, for messages
 
  private:
-  YamlNode(YAML::Node node, std::string path, std::string key);
+  YamlNode(const YAML::Node& node, std::string path, std::string key);
   std::string place_of(const YAML::Node& node) const;
 
   YAML::Node node_;
