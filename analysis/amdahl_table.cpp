@@ -30,7 +30,7 @@ std::vector<Cell> row(const TrainingColumns& labels, const MergedPoint& base, co
         cells::percent(serial.low, 2), cells::percent(serial.high, 2),
         cells::words(serial.fitted ? "fit" : "estimate"), cells::count(merged.point.ranks),
         cells::number(speedup, 3), cells::number(modelled, 3), cells::difference(speedup, modelled),
-        cells::number(serial.value > 0 ? 1 / serial.value : Measures::kNone, 3)},
+        cells::number(serial.value > 0 && serial.value <= 1 ? 1 / serial.value : Measures::kNone, 3)},
        TrainingColumns::mark_cells(merged)});
 }
 
@@ -50,7 +50,7 @@ std::vector<Column> columns() {
                          TrainingColumns::mark_columns()});
 }
 
-std::vector<std::string> notes(bool any_estimate, size_t left_out) {
+std::vector<std::string> notes(bool any_estimate, bool any_outside, size_t left_out) {
   std::vector<std::string> notes = {
       "Amdahl: S(n) = 1 / (s + (1-s)/n) with the serial fraction s; the limit 1/s is what no number of ranks "
       "exceeds. "
@@ -65,6 +65,10 @@ std::vector<std::string> notes(bool any_estimate, size_t left_out) {
         "estimate: fewer than {} rank counts allow no fit. s is then the Karp-Flatt value of the most "
         "ranks; it has no interval, and the model meets that point by construction.",
         kLeastFittedRankCounts));
+  if (any_outside)
+    notes.push_back(
+        "s above 100 %: more ranks were slower than one. s below 0: they were faster than linear. The law "
+        "knows neither.");
   if (left_out > 0)
     notes.push_back(fmt::format(
         "Left out: {} series without a point on one rank, or with fewer than 2 rank counts that are "
@@ -80,7 +84,7 @@ Table amdahl_table(const MergedPoints& points) {
   table.num_group_columns = TrainingColumns::kNumFamilyColumns + 2;
   table.num_section_columns = TrainingColumns::kNumFamilyColumns;
   const TrainingColumns labels(points);
-  bool any_estimate = false;
+  bool any_estimate = false, any_outside = false;
   size_t left_out = 0;
   for (const ScalingSeries& series : scaling_series(points, Scaling::strong)) {
     const auto serial = serial_fraction(fitted_times(series));
@@ -89,10 +93,11 @@ Table amdahl_table(const MergedPoints& points) {
       continue;
     }
     any_estimate |= !serial->fitted;
+    any_outside |= serial->value < 0 || serial->value > 1;
     for (const MergedPoint* merged : series)
       table.rows.push_back(row(labels, *series.front(), *merged, *serial));
   }
-  table.notes = notes(any_estimate, left_out);
+  table.notes = notes(any_estimate, any_outside, left_out);
   for (const std::string& note : labels.mark_notes()) table.notes.push_back(note);
   return table;
 }

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "analysis/cells.h"
+#include "analysis/known.h"
 #include "analysis/tables.h"
 #include "laws/vocabulary.h"
 
@@ -27,15 +28,18 @@ size_t order_of(const std::string& operation) {
       all.begin());
 }
 
-bool is_rooted(const std::string& operation) {
+// Without a name for an operation that this program does not know.
+laws::CollectiveLaw law_of(const std::string& operation) {
   const size_t place = order_of(operation);
-  return place < laws::collective_laws().size() && laws::collective_laws()[place].rooted;
+  return place < laws::collective_laws().size() ? laws::collective_laws()[place] : laws::CollectiveLaw{};
 }
 
-int64_t num_elements(const CollectivePoint& c) {
-  const auto& known = laws::dtype_names();
-  const bool is_known = std::find(known.begin(), known.end(), c.dtype) != known.end();
-  return is_known ? c.bytes / laws::dtype_bytes(c.dtype) : 0;
+// As nccl-tests counts: of the parts of an operation that cuts its message, one.
+Cell count_cell(const Point& point) {
+  const CollectivePoint& c = point.collective;
+  const auto element_bytes = known_bytes(c.dtype);
+  if (!element_bytes) return cells::words("");
+  return cells::count(c.bytes / *element_bytes / (law_of(c.operation).cut ? point.ranks : 1));
 }
 
 std::vector<Cell> place_cells(const MergedPoint* merged) {
@@ -51,8 +55,8 @@ std::vector<Cell> row(const Pair& pair) {
   for (const MergedPoint* merged : pair.by_place)
     if (merged != nullptr && merged->measures.oversubscribed) marks = "oversubscribed";
   return concat<Cell>({{cells::words(pair.any->machine), cells::words(pair.any->transport),
-                        cells::count(c.bytes), cells::count(num_elements(c)), cells::words(c.dtype),
-                        cells::words(c.reduction), cells::count(is_rooted(c.operation) ? 0 : -1)},
+                        cells::count(c.bytes), count_cell(pair.any->point), cells::words(c.dtype),
+                        cells::words(c.reduction), cells::count(law_of(c.operation).rooted ? 0 : -1)},
                        place_cells(pair.by_place[0]),
                        place_cells(pair.by_place[1]),
                        {marks.empty() ? Cell{"", nullptr} : cells::words(marks)}});
@@ -72,15 +76,22 @@ std::vector<Column> columns() {
   return columns;
 }
 
+std::vector<std::string> notes(const laws::CollectiveLaw& law) {
+  const char* factor = law.name.empty()           ? "the operation's factor"
+                       : law.name == "all_reduce" ? "2(n-1)/n"
+                       : law.cut                  ? "(n-1)/n"
+                                                  : "1";
+  return {fmt::format(
+      "Columns as in nccl-tests. size: the larger of a rank's send and receive side; count: its elements{}. "
+      "time: median of the slowest rank's. algbw = size / time; busbw = algbw x {}; GB = 10^9 bytes. #wrong: "
+      "elements that differed from the expected value.",
+      law.cut ? ", of one rank's part" : "", factor)};
+}
+
 Table empty_table(const std::string& operation, int64_t ranks) {
   return {fmt::format("collective_{}_{}", operation, ranks),
           fmt::format("Collective {} on {} rank{}", operation, ranks, ranks == 1 ? "" : "s"),
-          {"algbw = size / time; busbw = algbw x the operation's factor (all_reduce 2(n-1)/n; all_gather, "
-           "reduce_scatter, "
-           "all_to_all (n-1)/n; others 1), as nccl-tests defines them. GB = 10^9 bytes.",
-           "size: the larger of a rank's send and receive side. time: median of the slowest rank's time. "
-           "#wrong: elements that "
-           "differed from the expected value. root -1: the operation has none."},
+          notes(law_of(operation)),
           columns(),
           {},
           2,

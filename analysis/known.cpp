@@ -1,7 +1,10 @@
 // See known.h.
 #include "analysis/known.h"
 
+#include <algorithm>
+
 #include "laws/strategy_law.h"
+#include "laws/vocabulary.h"
 
 namespace shardmark {
 
@@ -14,6 +17,12 @@ std::optional<laws::ModelTable> known_table(const Choice& model) {
   } catch (const UsageError&) {
     return std::nullopt;
   }
+}
+
+std::optional<int64_t> known_bytes(const std::string& dtype) {
+  for (const auto* names : {&laws::dtype_names(), &laws::precision_names()})
+    if (std::find(names->begin(), names->end(), dtype) != names->end()) return laws::dtype_bytes(dtype);
+  return std::nullopt;
 }
 
 const OptionTable& known_options(const Choice& strategy) {

@@ -9,6 +9,7 @@
 namespace shardmark {
 
 std::optional<laws::ModelTable> known_table(const Choice& model);
-const OptionTable& known_options(const Choice& strategy);  // empty when it is not known
+std::optional<int64_t> known_bytes(const std::string& dtype);  // of an element
+const OptionTable& known_options(const Choice& strategy);      // empty when it is not known
 
 }  // namespace shardmark

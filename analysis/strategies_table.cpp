@@ -1,6 +1,7 @@
 // How fast each strategy trains, what a step costs, and what it needs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -69,6 +70,19 @@ std::string peaks_note(const MergedPoints& points) {
   for (const auto& [machine, text] : peaks)
     note += fmt::format("{}{}: {}", note.empty() ? "Peak of a rank: " : ". ", machine, text);
   return note.empty() ? "" : note + ".";
+}
+
+std::string impossible_mfu_note(const MergedPoints& points) {
+  const auto count = std::count_if(points.begin(), points.end(), [](const MergedPoint& merged) {
+    const Measures& m = merged.measures;
+    return is_training(merged) && m.flops_per_step / m.step_s > m.peak_flops;
+  });
+  if (count == 0) return "";
+  return fmt::format(
+      "Caution: an MFU above 100 % ({} row{}) cannot be. The peak was measured too low, perhaps because "
+      "other "
+      "programs ran on the machine; do not trust the MFU of this report.",
+      count, count == 1 ? "" : "s");
 }
 
 std::string flops_note(const MergedPoints& points) {
@@ -141,7 +155,8 @@ Table strategies_table(const MergedPoints& points) {
     table.rows.push_back(concat<Cell>(
         {labels.cells(merged), measured(merged, replicas), TrainingColumns::mark_cells(merged)}));
   }
-  for (const std::string& note : {peaks_note(points), flops_note(points), unverified_note(points)})
+  for (const std::string& note :
+       {peaks_note(points), impossible_mfu_note(points), flops_note(points), unverified_note(points)})
     if (!note.empty()) table.notes.push_back(note);
   for (const std::string& note : labels.notes()) table.notes.push_back(note);
   return table;

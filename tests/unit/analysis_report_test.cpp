@@ -95,8 +95,23 @@ TEST(Report, CollectivesHaveATablePerOperationAndRankCount) {
   EXPECT_EQ(cell(tables[0], 0, "out-of-place #wrong").text, "3");
   EXPECT_EQ(cell(tables[0], 0, "in-place busbw").text, "2.10");  // factor 2(n-1)/n = 1
   EXPECT_EQ(cell(tables[0], 0, "root").text, "-1");
+  EXPECT_EQ(cell(tables[2], 0, "count").text, "262,144");
   EXPECT_EQ(cell(tables[2], 0, "root").text, "0");
   EXPECT_EQ(cell(tables[2], 0, "out-of-place time").text, "-");
+}
+
+TEST(Report, CountsOnePartOfACutMessageAsNcclTestsDoes) {
+  const auto tables =
+      collective_tables(merge_repeats({study_of({collective_record("all_gather", 4, 1024, true, 1e-5)})}));
+  EXPECT_EQ(cell(tables[0], 0, "size").text, "1,024");
+  EXPECT_EQ(cell(tables[0], 0, "count").text, "64");  // 1024 / 4 bytes / 4 ranks
+}
+
+TEST(Report, DoubtsWhatCannotBe) {
+  Record record = training_record("ddp", 2, 4, 0.1);
+  record.measures.peak_flops = 1e9;  // 8e10 FLOP in 0.1 s are 800 times that
+  const std::string text = to_text(strategies_table(merge_repeats({study_of({record})})));
+  EXPECT_NE(text.find("Caution: an MFU above 100 % (1 row) cannot be."), std::string::npos) << text;
 }
 
 // Processor time of a report over points of every kind.

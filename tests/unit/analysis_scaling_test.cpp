@@ -34,16 +34,17 @@ TEST(Amdahl, ByHand) {
 
 std::vector<StepTime> amdahl_times(double serial, const std::vector<int64_t>& ranks) {
   std::vector<StepTime> times;
+  times.reserve(ranks.size());
   for (int64_t n : ranks) times.push_back({n, 2 / amdahl_speedup(serial, static_cast<double>(n))});
   return times;
 }
 
 TEST(Amdahl, FitRecoversTheSerialFraction) {
   for (double serial : {0.0, 1e-4, 0.05, 0.5, 1.0}) {
-    const auto fit = serial_fraction(amdahl_times(serial, {1, 2, 4, 8, 64}));
-    ASSERT_TRUE(fit && fit->fitted) << serial;
-    EXPECT_NEAR(fit->value, serial, 1e-9);
-    EXPECT_NEAR(fit->high - fit->low, 0, 1e-6) << serial;  // exact data leave no residuals
+    const SerialFraction fit = serial_fraction(amdahl_times(serial, {1, 2, 4, 8, 64})).value();
+    EXPECT_TRUE(fit.fitted) << serial;
+    EXPECT_NEAR(fit.value, serial, 1e-9);
+    EXPECT_NEAR(fit.high - fit.low, 0, 1e-6) << serial;  // exact data leave no residuals
   }
 }
 
@@ -59,20 +60,19 @@ TEST(Amdahl, IntervalCoversTheTruth) {
       time.low_s = time.step_s * (1 - 1.96 * 0.02);
       time.high_s = time.step_s * (1 + 1.96 * 0.02);
     }
-    const auto fit = serial_fraction(times);
-    ASSERT_TRUE(fit && fit->fitted);
-    covered += fit->low <= 0.08 && 0.08 <= fit->high ? 1 : 0;
+    const SerialFraction fit = serial_fraction(times).value();
+    EXPECT_TRUE(fit.fitted);
+    covered += fit.low <= 0.08 && 0.08 <= fit.high ? 1 : 0;
   }
   EXPECT_NEAR(covered / 4000.0, 0.95, 0.02);
 }
 
 TEST(Amdahl, TwoOrThreeRankCountsGiveAnEstimateWithoutInterval) {
   for (const auto& ranks : {std::vector<int64_t>{1, 4}, std::vector<int64_t>{1, 2, 4}}) {
-    const auto estimate = serial_fraction(amdahl_times(0.2, ranks));
-    ASSERT_TRUE(estimate);
-    EXPECT_FALSE(estimate->fitted);
-    EXPECT_NEAR(estimate->value, 0.2, 1e-12);
-    EXPECT_TRUE(std::isnan(estimate->low));
+    const SerialFraction estimate = serial_fraction(amdahl_times(0.2, ranks)).value();
+    EXPECT_FALSE(estimate.fitted);
+    EXPECT_NEAR(estimate.value, 0.2, 1e-12);
+    EXPECT_TRUE(std::isnan(estimate.low));
   }
   EXPECT_FALSE(serial_fraction(amdahl_times(0.2, {1})));
   EXPECT_FALSE(serial_fraction(amdahl_times(0.2, {2, 4, 8, 16})));  // no base of one rank
@@ -104,6 +104,14 @@ TEST(ScalingTables, NameABaseAboveOneRank) {
   EXPECT_EQ(cell(strong, 1, "efficiency median").text, "80.0");
   EXPECT_EQ(cell(strong, 1, "speed-up").text, "-");
   EXPECT_TRUE(amdahl_table(points).rows.empty());
+}
+
+TEST(ScalingTables, SlowdownHasNoLimit) {
+  const Table table = amdahl_table(
+      merge_repeats({study_of({training_record("ddp", 1, 8, 0.1), training_record("ddp", 2, 4, 0.4)})}));
+  EXPECT_EQ(cell(table, 1, "serial fraction s value").text, "700.00");  // (4 - 1/2) / (1/2)
+  EXPECT_EQ(cell(table, 1, "speed-up limit").text, "-");
+  EXPECT_NE(to_text(table).find("more ranks were slower than one"), std::string::npos);
 }
 
 TEST(ScalingTables, OversubscribedPointsAreMarkedAndNotFitted) {
