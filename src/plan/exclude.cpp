@@ -36,7 +36,7 @@ Rule choice_rule(const YamlNode& node, const ChoiceKind& kind) {
   };
 }
 
-Rule only(const std::string& workload, Rule rule) {
+Rule only(const std::string& workload, const Rule& rule) {
   return [workload, rule](const Point& point) { return point.workload == workload && rule(point); };
 }
 

@@ -62,12 +62,12 @@ std::string collective_reason(const Point& point) {
 std::string settle(Point& point, const World& world) {
   if (point.ranks == kWorldSize) point.ranks = world.ranks;
   const bool training = point.workload == "training";
-  const std::string undivided = training ? divide_batch(point) : "";
+  std::string undivided = training ? divide_batch(point) : "";
   if (point.ranks > world.ranks)
     return fmt::format("needs {} ranks, the world has {}", point.ranks, world.ranks);
   if (!undivided.empty()) return undivided;
   if (!training) return collective_reason(point);
-  const std::string mismatch = data_mismatch(point.training);
+  std::string mismatch = data_mismatch(point.training);
   return mismatch.empty() ? memory_shortage(point, world) : mismatch;
 }
 

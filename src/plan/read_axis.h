@@ -35,6 +35,7 @@ int64_t read_size(const YamlNode& node);  // bytes: 8, 4KiB
 template <class Rows>
 std::vector<std::string> names_of(const Rows& rows) {
   std::vector<std::string> names;
+  names.reserve(rows.size());
   for (const auto& row : rows) names.push_back(row.name);
   return names;
 }

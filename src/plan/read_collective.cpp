@@ -34,10 +34,10 @@ std::vector<int64_t> read_sizes(const YamlNode& node) {
 }
 
 std::vector<std::string> read_operations(const YamlNode& node) {
-  const auto known = names_of(laws::collective_laws());
+  auto known = names_of(laws::collective_laws());
   auto accepted = known;
   accepted.push_back("all");
-  const auto operations = read_words(node, accepted);
+  auto operations = read_words(node, accepted);
   if (operations == std::vector<std::string>{"all"}) return known;
   if (std::find(operations.begin(), operations.end(), "all") != operations.end())
     node.fail("'all' stands for every operation; write it alone");
