@@ -1,5 +1,6 @@
 // The names in a suite (laws/), in the registries and of the files: the same everywhere.
 // RANKS 1
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +44,7 @@ Names registering_files(const std::string& folder, const std::string& entry_type
     if (file.path().extension() != ".cpp") continue;
     std::ostringstream content;
     content << std::ifstream(file.path()).rdbuf();
-    if (content.str().find("Registration<" + entry_type + ">") != std::string::npos)
+    if (content.str().find(fmt::format("Registration<{}>", entry_type)) != std::string::npos)
       stems.insert(file.path().stem().string());
   }
   return stems;
