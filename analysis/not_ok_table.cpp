@@ -25,7 +25,7 @@ struct Group {
     ranks.insert(point.ranks);
     if (point.workload == "training") {
       work.insert(t.model.name);
-      strategies.insert(to_text(t.strategy, &known_options(t.strategy)));
+      strategies.insert(to_text(without_defaults(t.strategy, known_options(t.strategy))));
       batch_sizes.insert(t.batch_size);
     } else {
       work.insert(point.collective.operation);

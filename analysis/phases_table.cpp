@@ -17,6 +17,9 @@ std::vector<Cell> phases(const Measures& m) {
   }
   row.push_back(cells::milliseconds(m.step_s));
   row.push_back(cells::percent(sum / m.step_s));
+  row.push_back(cells::milliseconds(m.compute_only_s));
+  row.push_back(cells::milliseconds(m.communication_only_s));
+  row.push_back(cells::percent(m.overlap));
   return row;
 }
 
@@ -28,7 +31,10 @@ std::vector<Column> columns() {
                           {"exposed", "ms", true, false, "phase"},
                           {"optimizer", "ms", true, false, "phase"},
                           {"step", "ms"},
-                          {"sum", "% of step"}}});
+                          {"sum", "% of step"},
+                          {"compute", "ms", true, false, "alone"},
+                          {"comm.", "ms", true, false, "alone"},
+                          {"overlap", "%", true, false, "alone"}}});
 }
 
 }  // namespace
@@ -51,6 +57,9 @@ Table phases_table(const MergedPoints& points) {
       "communication.",
       "Each phase is the median over the steps, on the rank that was slowest in that step.",
       "sum: the five phases together; medians of parts need not add up to the median of the whole exactly.",
+      "alone: the step without its communication, and its communication without the step, measured after the "
+      "steps.",
+      "overlap: 1 - (step - compute alone) / communication alone; below 0 where they hinder each other.",
   };
   return table;
 }

@@ -47,6 +47,7 @@ std::vector<Cell> measured(const MergedPoint& merged, const Replicas& replicas) 
           cells::mebibytes(m.peak_bytes),
           cells::milliseconds(m.exposed_s),
           cells::percent(m.exposed_s / m.step_s),
+          cells::number(m.energy_j),
           cells::percent(flops / m.peak_flops),
           cells::percent(flops / m.datasheet_flops),
           cells::yes_no(m.verified.starts_with("equal"))};
@@ -120,6 +121,7 @@ std::vector<Column> columns() {
                           {"peak memory", "MiB"},
                           {"time", "ms", true, false, "exposed"},
                           {"of step", "%", true, false, "exposed"},
+                          {"energy", "J/step", true, true},
                           {"MFU", "%", true, true},
                           {"sheet MFU", "%", true, true},
                           {"verified", "", false}},

@@ -8,10 +8,11 @@ namespace shardmark {
 namespace {
 
 std::string data_name(const Point& p) {
-  return to_text(p.training.data, &laws::data_laws().at(p.training.data.name).options);
+  return to_text(without_defaults(p.training.data, laws::data_laws().at(p.training.data.name).options));
 }
 std::string optimizer_name(const Point& p) {
-  return to_text(p.training.optimizer, &laws::optimizer_laws().at(p.training.optimizer.name).options);
+  return to_text(
+      without_defaults(p.training.optimizer, laws::optimizer_laws().at(p.training.optimizer.name).options));
 }
 
 std::vector<Column> family_columns() {
@@ -83,11 +84,11 @@ std::vector<Cell> sampling_cells(const Sampling& s) {
 }
 
 std::string model_name(const Point& p) {
-  return to_text(p.training.model, &laws::model_law(p.training.model.name).options);
+  return to_text(without_defaults(p.training.model, laws::model_law(p.training.model.name).options));
 }
 
 std::string strategy_name(const Point& p) {
-  return to_text(p.training.strategy, &laws::strategy_law(p.training.strategy.name).options);
+  return to_text(without_defaults(p.training.strategy, laws::strategy_law(p.training.strategy.name).options));
 }
 
 Table training_table(const std::vector<const Point*>& points) {

@@ -130,9 +130,13 @@ class Communicator {
   PhaseClock* clock_ = nullptr;
 };
 
+// Who moves what is in flight over host memory: the computing thread, whenever it starts, polls or waits; or
+// a thread of the transport's own, which costs a core. NCCL moves by itself.
+enum class MovedBy { caller, thread };
+
 // "mpi" or "nccl" over the ranks of `group`; collective over them. UsageError: unknown transport, NCCL
 // without a GPU, more ranks than GPUs on a node.
 std::unique_ptr<Communicator> make_communicator(const std::string& transport, const HostGroup& group,
-                                                at::Device device);
+                                                at::Device device, MovedBy moved_by = MovedBy::caller);
 
 }  // namespace shardmark

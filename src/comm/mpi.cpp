@@ -13,7 +13,7 @@ namespace {
 
 class MpiCommunicator final : public Communicator {
  public:
-  explicit MpiCommunicator(HostGroup group) : engine_(std::move(group)) {}
+  MpiCommunicator(HostGroup group, MovedBy moved_by) : engine_(std::move(group), moved_by) {}
 
   int rank() const override { return group().rank(); }
   int size() const override { return group().size(); }
@@ -31,7 +31,8 @@ class MpiCommunicator final : public Communicator {
 
   std::unique_ptr<Communicator> split(int color, int key) override {
     HostGroup part = group().split(color, key);
-    return part.size() == 0 ? nullptr : std::make_unique<MpiCommunicator>(std::move(part));
+    return part.size() == 0 ? nullptr
+                            : std::make_unique<MpiCommunicator>(std::move(part), engine_.moved_by());
   }
   void abort() noexcept override { engine_.abort(); }
 
@@ -74,8 +75,8 @@ class MpiCommunicator final : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_mpi_communicator(const HostGroup& group) {
-  return std::make_unique<MpiCommunicator>(group.split(0, group.rank()));  // messages of its own
+std::unique_ptr<Communicator> make_mpi_communicator(const HostGroup& group, MovedBy moved_by) {
+  return std::make_unique<MpiCommunicator>(group.split(0, group.rank()), moved_by);  // messages of its own
 }
 
 }  // namespace shardmark

@@ -72,7 +72,6 @@ struct ModelLaw {
   std::string description;
   OptionTable options;
   ModelTable (*table)(const Options& options);
-  std::vector<std::string> data;  // data sources it can train on
 };
 
 inline const ModelLaw& model_law(const std::string& name) {

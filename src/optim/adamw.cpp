@@ -31,6 +31,8 @@ class AdamW final : public Optimizer {
                       /*maximize=*/false);
   }
 
+  void set_learning_rate(double lr) override { lr_ = lr; }
+
   void visit_state(const std::function<void(const std::string&, size_t, at::Tensor&)>& visit) override {
     for (size_t piece = 0; piece < parameters_.size(); ++piece) {
       visit("exp_avg", piece, first_moments_[piece]);

@@ -22,6 +22,7 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
   virtual void step() = 0;
+  virtual void set_learning_rate(double lr) = 0;  // of the steps after this
   // State tensors in a fixed order: [kind][piece], each as long as its piece ("exp_avg" ...). For checkpoints
   // and tests.
   virtual void visit_state(

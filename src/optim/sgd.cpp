@@ -25,6 +25,8 @@ class Sgd final : public Optimizer {
     is_first_step_ = false;
   }
 
+  void set_learning_rate(double lr) override { lr_ = lr; }
+
   void visit_state(const std::function<void(const std::string&, size_t, at::Tensor&)>& visit) override {
     for (size_t piece = 0; piece < momenta_.size(); ++piece) visit("momentum", piece, momenta_[piece]);
   }

@@ -25,11 +25,8 @@ std::string divide_batch(Point& point) {
 }
 
 std::string data_mismatch(const TrainingPoint& t) {
-  const auto& law = laws::model_law(t.model.name);
-  if (std::find(law.data.begin(), law.data.end(), t.data.name) == law.data.end())
-    return fmt::format("model {} trains on {}, not on {}", t.model.name, fmt::join(law.data, ", "),
-                       t.data.name);
-  const std::string reason = laws::data_laws().at(t.data.name).mismatch(law.table(t.model.options).sample);
+  const auto sample = laws::model_law(t.model.name).table(t.model.options).sample;
+  const std::string reason = laws::data_laws().at(t.data.name).mismatch(sample);
   return reason.empty() ? "" : fmt::format("data {}: {}", t.data.name, reason);
 }
 

@@ -98,6 +98,7 @@ Environment describe_environment(const HostGroup& world, at::Device device, cons
   environment.variables = allowed_variables();
   environment.facts = {{"cores_per_node", placement.num_cores},
                        {"ranks_per_node", placement.local_ranks},
+                       {"communication_thread", placement.communication() == MovedBy::thread},
                        {"device_memory_bytes", device_memory_bytes(device)},
                        {"peak_flops", placement.peak_flops},
                        {"datasheet_flops", placement.datasheet_flops}};

@@ -7,6 +7,7 @@
 
 #include "base/stats.h"
 #include "device/device.h"
+#include "device/energy.h"
 #include "device/timeline.h"
 #include "runner/stopping.h"
 #include "runner/verdict.h"
@@ -16,7 +17,7 @@ namespace shardmark {
 namespace {
 
 // One window as rank 0 sees it: [rank] -> phases one after the other, each with num_steps values; then the
-// wall time.
+// energy and the wall time.
 struct Window {
   int64_t num_steps = 0;
   std::vector<std::vector<double>> ranks;
@@ -25,7 +26,11 @@ struct Window {
 class Sampler {
  public:
   Sampler(const WorkloadContext& context, Workload& workload, Watchdog& watchdog)
-      : context_(context), group_(context.group), workload_(workload), watchdog_(watchdog) {}
+      : context_(context),
+        group_(context.group),
+        workload_(workload),
+        watchdog_(watchdog),
+        energy_(context.comm.device()) {}
 
   // Warms up and samples; fills the record's series on rank 0.
   Verdict run(Record& record) {
@@ -58,6 +63,7 @@ class Sampler {
   Verdict run_window(int64_t steps) {
     std::vector<double> values;
     workload_.begin_window();
+    const double energy_before_j = energy_.read_j();
     group_.barrier();
     const double begin = now_s();
     const Verdict mine = attempt([&] {
@@ -67,7 +73,9 @@ class Sampler {
       }
       for (const auto& row : workload_.end_window()) values.insert(values.end(), row.begin(), row.end());
     });
-    values.push_back(now_s() - begin);
+    const double wall_s = now_s() - begin;
+    values.push_back(energy_.read_j() - energy_before_j);
+    values.push_back(wall_s);
     const Verdict verdict = agree(group_, mine);
     if (!verdict.ok()) return verdict;
     gather(steps, values);
@@ -93,7 +101,10 @@ class Sampler {
     const auto phases = workload_.phases();
     for (size_t phase = 0; phase < phases.size(); ++phase)
       append(record, phases[phase], static_cast<int64_t>(phase) * window_.num_steps, window_.num_steps);
-    append(record, "window", static_cast<int64_t>(phases.size()) * window_.num_steps, 1);
+    const auto after_phases = static_cast<int64_t>(phases.size()) * window_.num_steps;
+    if (!std::isnan(window_.ranks.front()[static_cast<size_t>(after_phases)]))
+      append(record, "energy", after_phases, 1);
+    append(record, "window", after_phases + 1, 1);
     for (const auto& rank : window_.ranks) {
       const double timed = std::accumulate(rank.begin(), rank.begin() + window_.num_steps, 0.0);
       // 1 %, and what a clock and a barrier's exit may add to a very short window.
@@ -123,6 +134,7 @@ class Sampler {
   const HostGroup& group_;
   Workload& workload_;
   Watchdog& watchdog_;
+  EnergyMeter energy_;
   Window window_;
 };
 
@@ -144,6 +156,9 @@ Verdict measure(const WorkloadContext& context, Watchdog& watchdog, Record& reco
   if (!verdict.ok()) return verdict;
   watchdog.beat("collecting");
   workload->collect(record);
+  watchdog.beat("twins");
+  verdict = agree(context.group, attempt([&] { workload->measure_twins(record); }));
+  if (!verdict.ok()) return verdict;
   if (context.group.rank() == 0) {
     summarize(record);
     workload->derive(record);

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "device/timeline.h"
+#include "laws/short_text.h"
 
 namespace shardmark {
 
@@ -29,7 +30,8 @@ Progress::~Progress() {
 
 void Progress::begin(const Point& point) {
   if (quiet_ || !terminal_) return;
-  fmt::print(stderr, "\r\033[K[{}/{}] {}{}", num_done_ + 1, num_points_, to_text(point), time_left());
+  fmt::print(stderr, "\r\033[K[{}/{}] {}{}", num_done_ + 1, num_points_, laws::short_text(point),
+             time_left());
   std::fflush(stderr);
 }
 
@@ -37,11 +39,11 @@ void Progress::end(const Record& record) {
   ++num_done_;
   if (quiet_) return;
   if (terminal_ && record.outcome == Outcome::ok) {
-    fmt::print(stderr, "\r\033[K[{}/{}] {}: {}{}", num_done_, num_points_, to_text(record.point),
+    fmt::print(stderr, "\r\033[K[{}/{}] {}: {}{}", num_done_, num_points_, laws::short_text(record.point),
                headline(record), time_left());
   } else {
     fmt::print(stderr, "{}[{}/{}] {}: {}\n", terminal_ ? "\r\033[K" : "", num_done_, num_points_,
-               to_text(record.point), headline(record));
+               laws::short_text(record.point), headline(record));
   }
   std::fflush(stderr);
 }

@@ -2,6 +2,7 @@
 #include "runner/runner.h"
 
 #include "base/error.h"
+#include "laws/short_text.h"
 #include "runner/environment.h"
 #include "runner/measure.h"
 #include "runner/progress.h"
@@ -18,7 +19,8 @@ struct Party {
 
 class Parties {
  public:
-  Parties(const HostGroup& world, at::Device device) : world_(world), device_(device) {}
+  Parties(const HostGroup& world, at::Device device, MovedBy moved_by)
+      : world_(world), device_(device), moved_by_(moved_by) {}
 
   // Collective over the world.
   Party& get(int64_t ranks, const std::string& transport) {
@@ -27,13 +29,14 @@ class Parties {
     if (found != parties_.end()) return found->second;
     const bool in = world_.rank() < ranks;
     Party party{world_.split(in ? 0 : -1, world_.rank()), nullptr};
-    if (in) party.comm = make_communicator(transport, party.group, device_);
+    if (in) party.comm = make_communicator(transport, party.group, device_, moved_by_);
     return parties_.emplace(key, std::move(party)).first->second;
   }
 
  private:
   const HostGroup& world_;
   at::Device device_;
+  MovedBy moved_by_;
   std::map<std::pair<int64_t, std::string>, Party> parties_;
 };
 
@@ -62,7 +65,7 @@ std::vector<bool> to_run(const HostGroup& world, const std::vector<Point>& point
 
 RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
                       const Placement& placement, const RunOptions& options, Watchdog& watchdog) {
-  Parties parties(world, options.device);
+  Parties parties(world, options.device, placement.communication());
   ReferenceCache references;
   const std::vector<bool> wanted = to_run(world, points, study);
   RunSummary summary;
@@ -76,7 +79,7 @@ RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, 
     const std::string started = utc_now();
     if (point.impossible.empty()) {
       progress.begin(point);
-      watchdog.watch(to_text(point));
+      watchdog.watch(laws::short_text(point));
       Party& party = parties.get(point.ranks, point.transport.empty() ? options.transport : point.transport);
       if (party.comm)
         record = measure_point({point, party.group, *party.comm, placement, references}, watchdog);

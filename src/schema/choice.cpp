@@ -95,4 +95,15 @@ Choice resolve(const Choice& choice, const OptionTable& table, const std::string
   return resolved;
 }
 
+Choice without_defaults(const Choice& choice, const OptionTable& table) {
+  Choice shorter{choice.name, Options::object()};
+  for (const auto& [key, value] : choice.options.items()) {
+    const bool is_default = std::any_of(table.begin(), table.end(), [&](const OptionSpec& spec) {
+      return spec.key == key && spec.default_value == value;
+    });
+    if (!is_default) shorter.options[key] = value;
+  }
+  return shorter;
+}
+
 }  // namespace shardmark

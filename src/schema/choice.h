@@ -41,9 +41,11 @@ using Where = std::function<std::string(const std::string& key)>;
 Choice resolve(const Choice& choice, const OptionTable& table, const std::string& noun,
                const Where& where = {});
 
-// "fsdp(shard=full, prefetch=1)"; just the name without options. Options at their defaults are left out when
-// a table is given.
-std::string to_text(const Choice& choice, const OptionTable* table = nullptr);
+// Without the options that are at their defaults: for people.
+Choice without_defaults(const Choice& choice, const OptionTable& table);
+
+// "fsdp(shard=full, prefetch=1)"; just the name without options.
+std::string to_text(const Choice& choice);
 // The inverse of to_text; also reads "fsdp:shard=full". Throws UsageError.
 Choice choice_from_text(const std::string& text);
 

@@ -120,15 +120,9 @@ class Parser {
 
 }  // namespace
 
-std::string to_text(const Choice& choice, const OptionTable* table) {
-  const auto is_default = [&](const std::string& key, const nlohmann::json& value) {
-    return table && std::any_of(table->begin(), table->end(), [&](const OptionSpec& spec) {
-             return spec.key == key && spec.default_value == value;
-           });
-  };
+std::string to_text(const Choice& choice) {
   std::vector<std::string> parts;
-  for (const auto& [key, value] : choice.options.items())
-    if (!is_default(key, value)) parts.push_back(key + "=" + value_text(value));
+  for (const auto& [key, value] : choice.options.items()) parts.push_back(key + "=" + value_text(value));
   return parts.empty() ? choice.name : fmt::format("{}({})", choice.name, fmt::join(parts, ", "));
 }
 

@@ -19,14 +19,17 @@ struct SeriesInfo {
   std::string_view description;  // with the meaning of rows and columns
 };
 
-inline constexpr std::array<SeriesInfo, 8> kSeries = {{
+inline constexpr std::array<SeriesInfo, 11> kSeries = {{
     {"step", "s", "time of each timed step (operation), [rank, step]"},
     {"data", "s", "part of the step spent waiting for the batch, [rank, step]"},
     {"forward", "s", "part of the step in forward, communication excluded, [rank, step]"},
     {"backward", "s", "part of the step in backward, communication excluded, [rank, step]"},
     {"exposed", "s", "part of the step in which computing waited for communication, [rank, step]"},
     {"optimizer", "s", "part of the step in the optimizer, [rank, step]"},
+    {"compute_only", "s", "time of a step in which nothing moves between ranks, [rank, step]"},
+    {"communication_only", "s", "time of a step's operations without its computing, [rank, step]"},
     {"window", "s", "wall time of each window between two barriers, [rank, window]"},
+    {"energy", "J", "energy of each rank's device in each window, [rank, window]"},
     {"peak", "bytes", "peak memory of the point, [rank, 1]"},
 }};
 
@@ -81,6 +84,7 @@ void visit_fields(R& r, Visit&& visit) {
   visit("slowest_share", "", "its share of the steps", m.slowest_share);
   visit("num_steps", "steps", "timed", m.num_steps);
   visit("num_warmup", "steps", "run before timing", m.num_warmup);
+  visit("energy", "J", "of all ranks' devices together, per step", m.energy_j);
   visit("oversubscribed", "", "more ranks than cores, or several ranks on one GPU", m.oversubscribed);
   visit("unaccounted", "", "a rank's durations did not add up to its wall time within 1 %", m.unaccounted);
   visit("samples_per_s", "samples/s", "samples / wall time of the windows on the slowest rank",
@@ -91,6 +95,11 @@ void visit_fields(R& r, Visit&& visit) {
   visit("backward_time", "s", "backward, communication excluded", m.backward_s);
   visit("exposed_time", "s", "exposed communication", m.exposed_s);
   visit("optimizer_time", "s", "optimizer", m.optimizer_s);
+  visit("compute_only_time", "s", "a step in which nothing moves between ranks: median of the slowest rank",
+        m.compute_only_s);
+  visit("communication_only_time", "s",
+        "a step's operations without its computing: median of the slowest rank", m.communication_only_s);
+  visit("overlap", "", "1 - (step - compute_only_time) / communication_only_time", m.overlap);
   visit("flops_per_step", "FLOP", "model FLOPs per rank and step by formula", m.flops_per_step);
   visit("peak_flops", "FLOP/s", "peak of a rank's device, measured by a matrix product", m.peak_flops);
   visit("datasheet_flops", "FLOP/s", "peak of a rank's device by its data sheet", m.datasheet_flops);

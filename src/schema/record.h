@@ -41,6 +41,7 @@ struct Measures {
   double slowest_share = kNone;
   int64_t num_steps = 0;  // timed
   int64_t num_warmup = 0;
+  double energy_j = kNone;      // of all ranks' devices, per step (operation)
   bool oversubscribed = false;  // more ranks than cores, or several ranks on a GPU: never fitted
   bool unaccounted = false;     // durations of a rank did not add up to its window's wall time within 1 %
   // training
@@ -52,6 +53,9 @@ struct Measures {
   double backward_s = kNone;
   double exposed_s = kNone;  // exposed communication
   double optimizer_s = kNone;
+  double compute_only_s = kNone;        // a step without its communication: like step_s
+  double communication_only_s = kNone;  // the communication of a step, without the step: like step_s
+  double overlap = kNone;          // 1 - (step_s - compute_only_s) / communication_only_s; may be negative
   double flops_per_step = kNone;   // per rank, by laws' formula
   double peak_flops = kNone;       // per rank, measured by a matrix product before the study
   double datasheet_flops = kNone;  // by exact device name; absent for an unknown device

@@ -48,6 +48,7 @@ class Ddp final : public Strategy {
     optimizer_->step();
     gradients_.buffer.zero_();
   }
+  void set_learning_rate(double lr) override { optimizer_->set_learning_rate(lr); }
   double gradient_scale() const override { return scale_; }
   double gradient_squares() override { return squares({gradients_.buffer}); }
   std::vector<at::Tensor> replicated() override { return {parameters_.buffer}; }

@@ -36,6 +36,7 @@ class Sharded final : public Strategy {
     gradients_->clear();
     parameters_->after_update();
   }
+  void set_learning_rate(double lr) override { optimizer_->set_learning_rate(lr); }
   double gradient_scale() const override { return scale_; }
   double gradient_squares() override { return sum_over_ranks(s_.comm, squares(gradients_->owned())); }
   std::vector<at::Tensor> replicated() override { return parameters_->replicated(); }

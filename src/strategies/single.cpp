@@ -27,6 +27,7 @@ class Single final : public Strategy {
     optimizer_->step();
     gradients_.buffer.zero_();
   }
+  void set_learning_rate(double lr) override { optimizer_->set_learning_rate(lr); }
   double gradient_scale() const override { return scale_; }
   double gradient_squares() override { return squares({gradients_.buffer}); }
   void visit_parameters(const ParameterVisitor& visit) override {

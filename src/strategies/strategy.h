@@ -41,6 +41,8 @@ class Strategy {
   virtual void reduce() = 0;
   virtual void update() = 0;
 
+  virtual void set_learning_rate(double lr) = 0;  // of the updates after this
+
   // What the backward of the loss is seeded with: 1 / (accumulation x ranks that reduce together).
   virtual double gradient_scale() const = 0;
 

@@ -2,6 +2,7 @@
 #include "workloads/statistics.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/stats.h"
 
@@ -52,6 +53,9 @@ void summarize(Record& record) {
   m.drift = drift(steps);
   m.num_steps = series->columns;
   find_slowest(*series, m);
+  if (const Series* energy = record.series("energy"))
+    m.energy_j =
+        std::accumulate(energy->values.begin(), energy->values.end(), 0.0) / static_cast<double>(m.num_steps);
 }
 
 }  // namespace shardmark

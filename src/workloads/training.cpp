@@ -28,7 +28,7 @@ Training::Training(const WorkloadContext& context)
   build();
 }
 
-Training::~Training() { comm_.set_phase_clock(nullptr); }
+Training::~Training() = default;
 
 void Training::build() {
   const auto& t = point_.training;

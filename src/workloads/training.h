@@ -1,6 +1,7 @@
 // The training workload: a model, its data and a strategy, stepped and timed.
 #pragma once
 
+#include "comm/tap.h"
 #include "data/loader.h"
 #include "device/meter.h"
 #include "workloads/training_loop.h"
@@ -20,15 +21,17 @@ class Training final : public Workload {
   std::vector<std::string> phases() const override;
   void derive(Record& record) const override;
   void collect(Record& record) override;
+  void measure_twins(Record& record) override;
 
  private:
   void build();  // not collective: may throw on one rank alone
   ReferenceRun shared_reference(int64_t replica);
   void collect_memory(Record& record);
+  std::vector<double> timed(int64_t times, const std::function<void()>& step);
 
   const Point& point_;
   const HostGroup& group_;
-  Communicator& comm_;
+  Tap comm_;
   const Placement& placement_;
   ReferenceCache& references_;
 

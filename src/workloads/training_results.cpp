@@ -7,6 +7,7 @@
 #include "base/stats.h"
 #include "laws/strategy_law.h"
 #include "laws/vocabulary.h"
+#include "workloads/statistics.h"
 
 namespace shardmark {
 namespace {
@@ -72,6 +73,12 @@ void derive_training(Record& record, const laws::ModelTable& table, const Placem
   m.backward_s = phase_s(*step, *record.series("backward"));
   m.exposed_s = phase_s(*step, *record.series("exposed"));
   m.optimizer_s = phase_s(*step, *record.series("optimizer"));
+
+  if (const Series* twin = record.series("compute_only")) {
+    m.compute_only_s = median(worst_of_ranks(*twin));
+    m.communication_only_s = median(worst_of_ranks(*record.series("communication_only")));
+    m.overlap = 1 - (m.step_s - m.compute_only_s) / m.communication_only_s;
+  }
 
   m.flops_per_step = table.step_flops() * static_cast<double>(t.batch_size * t.accumulation);
   m.peak_flops = value_or_none(placement.peak_flops, t.precision);

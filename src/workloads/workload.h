@@ -23,6 +23,11 @@ struct Placement {
   int local_ranks = 1;  // on this node
   int num_cores = 1;    // of this node, for its ranks together
   int threads_per_rank = 1;
+  // A thread of the transport's own takes a whole core of every rank: only where all of them have one to
+  // spare.
+  MovedBy communication() const {
+    return num_cores >= local_ranks * (threads_per_rank + 1) ? MovedBy::thread : MovedBy::caller;
+  }
   std::map<std::string, double> peak_flops;       // by precision, of one rank; measured
   std::map<std::string, double> datasheet_flops;  // by precision
 };
@@ -57,6 +62,8 @@ class Workload {
   virtual std::vector<std::string> phases() const = 0;  // names of kSeries; the first is "step"
   virtual void derive(Record& record) const = 0;        // on rank 0, from record.samples: arithmetic only
   virtual void collect(Record& record) = 0;  // collective: what only ranks know (memory, traffic, losses)
+  // Collective; the last thing that a workload does. Series of its twins (schema/fields.h), where it has any.
+  virtual void measure_twins(Record& record) { static_cast<void>(record); }
 };
 
 // From a point's workload name. What is collective in it happens first; then a rank may throw alone.

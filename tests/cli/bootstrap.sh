@@ -2,6 +2,7 @@
 # What jobs/bootstrap.sh says where something is missing: other systems, no rights, no venv, no network. Installs nothing:
 # the commands that would are replaced by ones that only answer.
 set -euo pipefail
+unset MAKELEVEL  # bootstrap says less when make calls it
 
 home=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$(mktemp -d)

@@ -1,5 +1,7 @@
 // RANKS 1 2 3 4
 // Every collective of the table over MPI: exact in every element, whatever is in flight, and counted.
+#include <sched.h>
+
 #include "../gpu/collective_checks.h"
 #include "base/error.h"
 #include "comm/pattern.h"
@@ -8,15 +10,15 @@
 namespace shardmark {
 namespace {
 
-class Comm : public ::testing::Test {
+class Comm : public ::testing::TestWithParam<MovedBy> {
  protected:
   HostGroup world_ = HostGroup::world();
-  std::unique_ptr<Communicator> comm_ = make_communicator("mpi", world_, at::kCPU);
+  std::unique_ptr<Communicator> comm_ = make_communicator("mpi", world_, at::kCPU, GetParam());
 };
 
-TEST_F(Comm, EveryCaseIsExact) { checks::exact(*comm_, {0, 1, 7, 1000, 300001}); }
+TEST_P(Comm, EveryCaseIsExact) { checks::exact(*comm_, {0, 1, 7, 1000, 300001}); }
 
-TEST_F(Comm, LargeMessagesOfManyChunks) {
+TEST_P(Comm, LargeMessagesOfManyChunks) {
   for (const CollectiveRow& row : collective_rows()) {
     const CollectiveCase buffers = row.prepare(*comm_, 3000017, at::kFloat, ReduceOp::sum, false);
     fill(*comm_, buffers, 3);
@@ -25,15 +27,15 @@ TEST_F(Comm, LargeMessagesOfManyChunks) {
   }
 }
 
-TEST_F(Comm, WaitsInAnyOrder) { checks::out_of_order(*comm_); }
-TEST_F(Comm, WorkThatGoesOutOfScopeIsDone) { checks::dropped_work(*comm_); }
-TEST_F(Comm, Groups) { checks::grouped(*comm_); }
-TEST_F(Comm, Split) { checks::split_in_halves(*comm_); }
-TEST_F(Comm, CountsTraffic) { checks::traffic(*comm_); }
-TEST_F(Comm, VerificationDetectsAWrongElement) { checks::detects_corruption(*comm_); }
-TEST_F(Comm, VerificationDetectsAMissingOperation) { checks::detects_missing_operation(*comm_); }
+TEST_P(Comm, WaitsInAnyOrder) { checks::out_of_order(*comm_); }
+TEST_P(Comm, WorkThatGoesOutOfScopeIsDone) { checks::dropped_work(*comm_); }
+TEST_P(Comm, Groups) { checks::grouped(*comm_); }
+TEST_P(Comm, Split) { checks::split_in_halves(*comm_); }
+TEST_P(Comm, CountsTraffic) { checks::traffic(*comm_); }
+TEST_P(Comm, VerificationDetectsAWrongElement) { checks::detects_corruption(*comm_); }
+TEST_P(Comm, VerificationDetectsAMissingOperation) { checks::detects_missing_operation(*comm_); }
 
-TEST_F(Comm, PollingAloneCompletes) {
+TEST_P(Comm, PollingAloneCompletes) {
   const at::Tensor tensor = comm_->allocate(3000017, at::kFloat);
   tensor.fill_(1);
   Work work = comm_->all_reduce(tensor, ReduceOp::sum);
@@ -41,7 +43,19 @@ TEST_F(Comm, PollingAloneCompletes) {
   EXPECT_TRUE(tensor.eq(comm_->size()).all().item<bool>());
 }
 
-TEST_F(Comm, OtherRanksKeepTheirTensorInAReduction) {
+// What is in flight moves while this rank computes, if somebody else moves it.
+TEST_P(Comm, AThreadMovesByItself) {
+  if (GetParam() == MovedBy::caller) GTEST_SKIP() << "nothing moves by itself without a thread";
+  const at::Tensor tensor = comm_->allocate(3000017, at::kFloat);
+  tensor.fill_(1);
+  volatile const float* last = tensor.data_ptr<float>() + tensor.numel() - 1;
+  Work work = comm_->all_reduce(tensor, ReduceOp::sum);
+  while (*last != static_cast<float>(comm_->size())) sched_yield();
+  work.wait();
+  EXPECT_TRUE(tensor.eq(comm_->size()).all().item<bool>());
+}
+
+TEST_P(Comm, OtherRanksKeepTheirTensorInAReduction) {
   const at::Tensor tensor = comm_->allocate(300001, at::kFloat);
   const int root = comm_->size() - 1;
   tensor.fill_(comm_->rank() + 1);
@@ -49,7 +63,7 @@ TEST_F(Comm, OtherRanksKeepTheirTensorInAReduction) {
   EXPECT_TRUE(tensor.eq(comm_->rank() == root ? comm_->size() : comm_->rank() + 1).all().item<bool>());
 }
 
-TEST_F(Comm, EveryRankMayBeTheRoot) {
+TEST_P(Comm, EveryRankMayBeTheRoot) {
   for (int root = 0; root < comm_->size(); ++root) {
     for (const int64_t numel : {3, 300001}) {
       const at::Tensor part = comm_->allocate(numel, at::kFloat);
@@ -67,7 +81,7 @@ TEST_F(Comm, EveryRankMayBeTheRoot) {
 }
 
 // The same sum wherever a tensor is cut, and on every rank: what strategies are compared bit by bit with.
-TEST_F(Comm, SumsDoNotDependOnTheCut) {
+TEST_P(Comm, SumsDoNotDependOnTheCut) {
   at::manual_seed(7 + comm_->rank());
   const at::Tensor values = at::randn({301 * 1024});
   const at::Tensor whole = values.clone();
@@ -82,7 +96,7 @@ TEST_F(Comm, SumsDoNotDependOnTheCut) {
   EXPECT_TRUE(of_root.equal(whole));
 }
 
-TEST_F(Comm, AllocatedMemoryIsZeroedAndCounted) {
+TEST_P(Comm, AllocatedMemoryIsZeroedAndCounted) {
   const int64_t before = meter::read().of(MemoryUse::gradients);
   {
     const meter::Scope scope(MemoryUse::gradients);
@@ -93,7 +107,7 @@ TEST_F(Comm, AllocatedMemoryIsZeroedAndCounted) {
   EXPECT_EQ(meter::read().of(MemoryUse::gradients), before);
 }
 
-TEST_F(Comm, RefusesWhatItCannotDo) {
+TEST_P(Comm, RefusesWhatItCannotDo) {
   EXPECT_THROW(make_communicator("carrier_pigeon", world_, at::kCPU), UsageError);
   EXPECT_THROW(make_communicator("nccl", world_, at::kCPU), UsageError);
   const CollectiveRow& row = collective_row("all_reduce");
@@ -102,6 +116,11 @@ TEST_F(Comm, RefusesWhatItCannotDo) {
   const at::Tensor strided = at::zeros({8, 8}).t();
   EXPECT_THROW(comm_->all_reduce(strided, ReduceOp::sum), ContractError);
 }
+
+INSTANTIATE_TEST_SUITE_P(MovedBy, Comm, ::testing::Values(MovedBy::caller, MovedBy::thread),
+                         [](const auto& moved_by) {
+                           return moved_by.param == MovedBy::caller ? "Caller" : "Thread";
+                         });
 
 // Every partial sum over any number of ranks is exact in bfloat16, which holds integers up to 256.
 TEST(Pattern, SumsOfAHundredThousandRanksAreExact) {

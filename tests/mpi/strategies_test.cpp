@@ -97,6 +97,7 @@ class Wrapper : public Strategy {
   void after_backward(int64_t b) override { inner_->after_backward(b); }
   void reduce() override { inner_->reduce(); }
   void update() override { inner_->update(); }
+  void set_learning_rate(double lr) override { inner_->set_learning_rate(lr); }
   double gradient_scale() const override { return inner_->gradient_scale(); }
   double gradient_squares() override { return inner_->gradient_squares(); }
   void visit_parameters(const ParameterVisitor& visit) override { inner_->visit_parameters(visit); }

@@ -33,7 +33,7 @@ TEST(Plan, SaysWhyAPointCannotRun) {
       reason("{ranks: 1, training: {model: mlp, strategy: ddp, global_batch: 6, accumulation: 4}}", {4, 0}),
       "global batch 6 is not divisible by 1 rank x 4 micro-batches");
   EXPECT_EQ(reason("training: {model: mlp, data: cifar10, strategy: ddp, batch_size: 1}", {1, 0}),
-            "model mlp trains on synthetic, not on cifar10");
+            "data cifar10: the model takes no images of 3 x 32 x 32");
   EXPECT_EQ(reason("training: {model: {gpt2: {vocabulary: 100}}, data: {text: {files: x}}, strategy: ddp, "
                    "batch_size: 1}",
                    {1, 0}),

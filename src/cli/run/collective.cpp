@@ -12,6 +12,7 @@
 #include "cli/run/world.h"
 #include "device/device.h"
 #include "device/meter.h"
+#include "runner/environment.h"
 #include "laws/vocabulary.h"
 #include "workloads/statistics.h"
 #include "workloads/workload.h"
@@ -201,7 +202,10 @@ int run(const CollectiveFlags& flags) {
   set_threads(flags.world, session.local_size());
   if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / session.local_size());
   std::unique_ptr<Communicator> comm;  // what cannot be is refused on all ranks alike
-  together(world, [&] { comm = make_communicator(transport_for(flags.world, device), world, device); });
+  const Placement placement = describe_placement(world, session.local_size(), device, {});
+  together(world, [&] {
+    comm = make_communicator(transport_for(flags.world, device), world, device, placement.communication());
+  });
 
   const bool prints = world.rank() == 0;
   if (prints) print_head(*comm, flags);

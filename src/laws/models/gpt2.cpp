@@ -71,8 +71,7 @@ ModelLaw gpt2_law(const std::string& size, int64_t layers, int64_t width, int64_
            {"heads", OptionType::integer, heads, "attention heads; they divide the width", {}, 1},
            {"sequence", OptionType::integer, 1024, "tokens per sample", {}, 1},
            {"vocabulary", OptionType::integer, 50257, "different tokens", {}, 2}},
-          gpt2_table,
-          {"synthetic", "tokens", "text"}};
+          gpt2_table};
 }
 
 const Registration<ModelLaw> gpt2{"gpt2", gpt2_law("small, 124 M parameters", 12, 768, 12)};

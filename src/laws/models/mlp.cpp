@@ -36,8 +36,7 @@ const Registration<ModelLaw> registered{
       {"width", OptionType::integer, 256, "of the hidden layers", {}, 1},
       {"layers", OptionType::integer, 4, "linear layers, the last one included", {}, 1},
       {"classes", OptionType::integer, 10, "of the target", {}, 2}},
-     mlp_table,
-     {"synthetic"}}};
+     mlp_table}};
 
 }  // namespace
 }  // namespace shardmark::laws

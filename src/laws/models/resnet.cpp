@@ -175,8 +175,7 @@ const Registration<ModelLaw> registered{
        "local",
        "statistics of a rank's micro-batch, of all ranks', or constant",
        {"local", "sync", "frozen"}}},
-     resnet_table,
-     {"synthetic", "cifar10"}}};
+     resnet_table}};
 
 }  // namespace
 }  // namespace shardmark::laws

@@ -1,0 +1,102 @@
+// Hands operations on, records them, or mutes them.
+#include "comm/tap.h"
+
+namespace shardmark {
+namespace {
+
+// The same memory for as long as it lives, wherever the tensor's storage is aimed later.
+at::Tensor pinned(const at::Tensor& tensor) {
+  if (!tensor.defined()) return tensor;
+  return at::from_blob(
+      tensor.data_ptr(), tensor.sizes(), [keep = tensor](void*) {}, tensor.options());
+}
+
+}  // namespace
+
+void Recording::play() const {
+  std::vector<Work> works;
+  for (const Event& event : events_) event(works);
+}
+
+class Tap::TappedOperation final : public Operation {
+ public:
+  TappedOperation(std::shared_ptr<State> state, Work work)
+      : state_(std::move(state)), number_(state_->recording.num_operations_), work_(std::move(work)) {}
+  bool poll() override { return work_.poll(); }
+  void wait() override {
+    if (state_->mode == Mode::record && number_ > 0)
+      state_->recording.events_.emplace_back(
+          [n = number_ - 1](std::vector<Work>& works) { works[n].wait(); });
+    work_.wait();
+  }
+
+ private:
+  std::shared_ptr<State> state_;
+  size_t number_;  // 1 + its place among the recorded operations; 0: started unrecorded
+  Work work_;
+};
+
+// start(out, in) runs the operation on the inner communicator.
+template <class Start>
+std::unique_ptr<Operation> Tap::tapped(const at::Tensor& out, const at::Tensor& in, Start&& start) {
+  if (state_->mode == Mode::mute) return nullptr;
+  if (state_->mode == Mode::record) {
+    ++state_->recording.num_operations_;
+    state_->recording.events_.emplace_back(
+        [start, o = pinned(out), i = pinned(in)](std::vector<Work>& works) { works.push_back(start(o, i)); });
+  }
+  return std::make_unique<TappedOperation>(state_, start(out, in));
+}
+
+void Tap::group_begin() {
+  if (state_->mode == Mode::mute) return;
+  if (state_->mode == Mode::record)
+    state_->recording.events_.emplace_back([c = inner_](std::vector<Work>&) { c->group_begin(); });
+  inner_->group_begin();
+}
+
+void Tap::group_end() {
+  if (state_->mode == Mode::mute) return;
+  if (state_->mode == Mode::record)
+    state_->recording.events_.emplace_back([c = inner_](std::vector<Work>&) { c->group_end(); });
+  inner_->group_end();
+}
+
+std::unique_ptr<Communicator> Tap::split(int color, int key) {
+  auto part = inner_->split(color, key);
+  return part ? std::unique_ptr<Communicator>(new Tap(std::move(part), state_)) : nullptr;
+}
+
+std::unique_ptr<Operation> Tap::do_all_reduce(Tensor out, Tensor in, ReduceOp op) {
+  return tapped(out, in, [c = inner_, op](Tensor o, Tensor i) { return c->all_reduce(o, i, op); });
+}
+std::unique_ptr<Operation> Tap::do_reduce_scatter(Tensor out, Tensor in, ReduceOp op) {
+  return tapped(out, in, [c = inner_, op](Tensor o, Tensor i) { return c->reduce_scatter(o, i, op); });
+}
+std::unique_ptr<Operation> Tap::do_all_gather(Tensor out, Tensor in) {
+  return tapped(out, in, [c = inner_](Tensor o, Tensor i) { return c->all_gather(o, i); });
+}
+std::unique_ptr<Operation> Tap::do_broadcast(Tensor out, Tensor in, int root) {
+  return tapped(out, in, [c = inner_, root](Tensor o, Tensor i) { return c->broadcast(o, i, root); });
+}
+std::unique_ptr<Operation> Tap::do_reduce(Tensor out, Tensor in, int root, ReduceOp op) {
+  return tapped(out, in, [c = inner_, root, op](Tensor o, Tensor i) { return c->reduce(o, i, root, op); });
+}
+std::unique_ptr<Operation> Tap::do_all_to_all(Tensor out, Tensor in) {
+  return tapped(out, in, [c = inner_](Tensor o, Tensor i) { return c->all_to_all(o, i); });
+}
+std::unique_ptr<Operation> Tap::do_gather(Tensor out, Tensor in, int root) {
+  return tapped(out, in, [c = inner_, root](Tensor o, Tensor i) { return c->gather(o, i, root); });
+}
+std::unique_ptr<Operation> Tap::do_scatter(Tensor out, Tensor in, int root) {
+  return tapped(out, in, [c = inner_, root](Tensor o, Tensor i) { return c->scatter(o, i, root); });
+}
+std::unique_ptr<Operation> Tap::do_send_recv(Tensor out, int from, Tensor in, int to) {
+  return tapped(out, in, [c = inner_, from, to](Tensor o, Tensor i) { return c->send_recv(o, from, i, to); });
+}
+
+void Tap::do_progress() {
+  if (state_->mode != Mode::mute) inner_->progress();
+}
+
+}  // namespace shardmark

@@ -1,0 +1,52 @@
+// The twins of a point: its steps without communication, and its communication without steps. They tell how
+// much of the communication hides behind computing, whatever the phases say.
+#include <algorithm>
+#include <numeric>
+
+#include "workloads/training.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int64_t kMostSteps =
+    10;  // of each twin: a point must not take longer for its twins than for itself
+
+}  // namespace
+
+// Seconds of each of so many steps on this rank, after one that is not counted.
+std::vector<double> Training::timed(int64_t times, const std::function<void()>& step) {
+  group_.barrier();
+  for (int64_t i = 0; i <= times; ++i) step();
+  clock_.end();
+  std::vector<double> seconds;
+  for (const auto& phases : clock_.resolve())
+    seconds.push_back(std::accumulate(phases.begin(), phases.end(), 0.0));
+  seconds.erase(seconds.begin());
+  return seconds;
+}
+
+// The parameters stay as they are (learning rate 0), so the muted steps compute on values of the usual size:
+// groups that would have been gathered hold what was gathered last. Nothing trains afterwards.
+void Training::measure_twins(Record& record) {
+  strategy_->set_learning_rate(0);
+  const auto train = [this] { loop_->step([this] { return loader_->next(); }); };
+  comm_.set_mode(Tap::Mode::record);
+  static_cast<void>(timed(0, train));
+  const Recording recording = comm_.take_recording();
+  if (recording.empty()) return;  // the same on all ranks: a strategy's operations are collective
+
+  const int64_t times = std::clamp<int64_t>(point_.sampling.min_steps, 1, kMostSteps);
+  comm_.set_mode(Tap::Mode::mute);
+  const auto compute = group_.gather(timed(times, train));
+  comm_.set_mode(Tap::Mode::pass);
+  const auto communication = group_.gather(timed(times, [&] {
+    clock_.begin_step();
+    recording.play();
+  }));
+  if (loop_->failure()) std::rethrow_exception(loop_->failure());
+  if (group_.rank() != 0) return;
+  record.samples.push_back({"compute_only", point_.ranks, times, compute});
+  record.samples.push_back({"communication_only", point_.ranks, times, communication});
+}
+
+}  // namespace shardmark
