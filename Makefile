@@ -11,6 +11,7 @@ ARGS   ?=
 TESTS  ?=
 FILES  ?=
 JOBS   ?= 2
+LAUNCHES ?= 5
 PREFIX ?= /usr/local
 ANALYSIS ?=
 
@@ -49,6 +50,11 @@ clean:  ## Remove build/ (studies in results/ and .venv stay)
 kernels: configure  ## Run the micro-benchmarks of our own hot paths (ARGS: Google Benchmark's flags)
 	@ninja -C $(BUILD) --quiet shardmark_kernels && $(BUILD)/shardmark_kernels $(ARGS)
 
+overhead: configure  ## Measure what harness and strategies cost on RANKS=2 cores: paired turns, LAUNCHES=5
+	@ninja -C $(BUILD) --quiet shardmark_overhead
+	@for launch in $$(seq $(LAUNCHES)); do OMP_NUM_THREADS=1 mpirun --allow-run-as-root --bind-to core \
+	  -n $(or $(RANKS),2) $(BUILD)/shardmark_overhead; done | suites/overhead/summarize.awk
+
 format:  ## Format the sources as .clang-format says
 	@jobs/bootstrap.sh --lint && clang-format-16 -i $(SOURCES)
 
@@ -77,4 +83,4 @@ help:  ## Print this
 	  '  TESTS=regex   for make test     PREFIX=/usr/local   for make install     FILES, JOBS=2   for make lint' \
 	  '  ANALYSIS=1    build only plan, report and list: no torch, MPI or CUDA'
 
-.PHONY: run test build bootstrap configure install clean kernels format format-check lint help
+.PHONY: run test build bootstrap configure install clean kernels overhead format format-check lint help

@@ -19,7 +19,9 @@ std::vector<Cell> phases(const Measures& m) {
   row.push_back(cells::percent(sum / m.step_s));
   row.push_back(cells::milliseconds(m.compute_only_s));
   row.push_back(cells::milliseconds(m.communication_only_s));
-  row.push_back(cells::percent(m.overlap));
+  // A difference of two steps says nothing about a communication shorter than their own spread.
+  const bool resolved = m.step_high_s - m.step_low_s < m.communication_only_s;
+  row.push_back(cells::percent(resolved ? m.overlap : Measures::kNone));
   return row;
 }
 
@@ -32,9 +34,9 @@ std::vector<Column> columns() {
                           {"optimizer", "ms", true, false, "phase"},
                           {"step", "ms"},
                           {"sum", "% of step"},
-                          {"compute", "ms", true, false, "alone"},
-                          {"comm.", "ms", true, false, "alone"},
-                          {"overlap", "%", true, false, "alone"}}});
+                          {"compute", "ms", true, true, "alone"},
+                          {"comm.", "ms", true, true, "alone"},
+                          {"overlap", "%", true, true, "alone"}}});
 }
 
 }  // namespace
@@ -59,7 +61,8 @@ Table phases_table(const MergedPoints& points) {
       "sum: the five phases together; medians of parts need not add up to the median of the whole exactly.",
       "alone: the step without its communication, and its communication without the step, measured after the "
       "steps.",
-      "overlap: 1 - (step - compute alone) / communication alone; below 0 where they hinder each other.",
+      "overlap: 1 - (step - compute alone) / communication alone; below 0 where they hinder each other; left "
+      "out where the step's interval is wider than that communication.",
   };
   return table;
 }

@@ -84,11 +84,5 @@ TEST(Registry, OptimizersHaveALawAndAFile) {
   expect_files_hold("optim", "OptimizerEntry", registered<OptimizerEntry>());
 }
 
-TEST(Registry, ModelsTrainOnDataThatExists) {
-  for (const auto& [name, law] : Registry<laws::ModelLaw>::instance().entries())
-    for (const std::string& source : law.data)
-      EXPECT_TRUE(laws::data_laws().contains(source)) << name << ": " << source;
-}
-
 }  // namespace
 }  // namespace shardmark

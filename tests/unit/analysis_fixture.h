@@ -45,6 +45,11 @@ inline Record training_record(const std::string& strategy, int64_t ranks, int64_
   m.optimizer_s = 0.1 * step_s;
   m.forward_s = 0.3 * step_s;
   m.backward_s = step_s - m.data_s - m.optimizer_s - m.forward_s - exposed_s;
+  if (exposed_s > 0) {  // two thirds of the communication are hidden, but for what the clocks of twins add
+    m.compute_only_s = step_s - 1.1 * exposed_s;
+    m.communication_only_s = 3 * exposed_s;
+    m.overlap = 1 - (m.step_s - m.compute_only_s) / m.communication_only_s;
+  }
   m.flops_per_step = 2e10 * static_cast<double>(batch_size);
   m.peak_flops = 1e12;
   m.verified = "equal to one device";

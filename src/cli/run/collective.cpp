@@ -12,8 +12,8 @@
 #include "cli/run/world.h"
 #include "device/device.h"
 #include "device/meter.h"
-#include "runner/environment.h"
 #include "laws/vocabulary.h"
+#include "runner/environment.h"
 #include "workloads/statistics.h"
 #include "workloads/workload.h"
 

@@ -1,0 +1,142 @@
+// What the harness and the strategies cost on top of computing: a plain LibTorch loop, `single`, and every
+// other strategy take turns of two steps in one process per rank, so that a machine that slows down slows all
+// of them. Prints, for each, the median over the rounds of its turn divided by the turn of its base in the
+// same round.
+//   make overhead [RANKS=2] [LAUNCHES=5]
+#include <fmt/format.h>
+
+#include <map>
+
+#include "base/stats.h"
+#include "comm/communicator.h"
+#include "data/loader.h"
+#include "device/timeline.h"
+#include "laws/strategy_law.h"
+#include "workloads/training_loop.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int kRounds = 12;
+constexpr int kStepsPerTurn = 2;
+constexpr int64_t kBatchSize = 4;
+
+const Choice kAdamW{"adamw",
+                    {{"lr", 3e-4}, {"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}}};
+
+std::unique_ptr<Model> make_gpt2() {
+  const Choice small{"gpt2",
+                     {{"layers", 4}, {"width", 256}, {"heads", 4}, {"sequence", 128}, {"vocabulary", 8192}}};
+  return make_model(resolve(small, laws::model_law("gpt2").options, "model"), at::kFloat, at::kCPU);
+}
+
+Batch make_batch(const Model& model, const HostGroup& world) {
+  const auto source = make_source({"synthetic", {{"size", 64}}}, {model.table().sample, model.dtype(), 1});
+  return source->fetch(DistributedSampler(64, world.size(), world.rank(), kBatchSize, 1, 1).draw(0, 0));
+}
+
+class Contender {
+ public:
+  virtual ~Contender() = default;
+  virtual void step() = 0;
+};
+
+// What somebody would write by hand: one graph, parameters of their own, the fused optimizer.
+class Plain final : public Contender {
+ public:
+  explicit Plain(const HostGroup& world) : model_(make_gpt2()), batch_(make_batch(*model_, world)) {
+    materialize(*model_, 1);
+    for (const auto& group : model_->table().groups) {
+      for (const auto& spec : group.parameters) {
+        at::Tensor& parameter = model_->parameter(spec.name);
+        parameter.mutable_grad() = at::zeros_like(parameter);
+        pieces_.push_back({parameter.detach().view(-1), parameter.grad().view(-1)});
+      }
+    }
+    optimizer_ = make_optimizer(kAdamW, pieces_);
+  }
+  void step() override {
+    at::Tensor h = batch_.inputs;
+    for (const auto& block : model_->blocks()) h = block.forward(h, batch_);
+    torch::autograd::backward({h}, {});
+    optimizer_->step();
+    for (auto& piece : pieces_) piece.gradients.zero_();
+  }
+
+ private:
+  std::unique_ptr<Model> model_;
+  Batch batch_;
+  std::vector<FlatPiece> pieces_;
+  std::unique_ptr<Optimizer> optimizer_;
+};
+
+class Harnessed final : public Contender {
+ public:
+  Harnessed(const std::string& text, const HostGroup& world)
+      : comm_(make_communicator("mpi", world, at::kCPU)),
+        model_(make_gpt2()),
+        batch_(make_batch(*model_, world)),
+        clock_(at::kCPU),
+        strategy_(make(choice_from_text(text))),
+        loop_(*model_, *strategy_, clock_, 1) {
+    comm_->set_phase_clock(&clock_);
+  }
+  void step() override {
+    loop_.step([this] { return batch_; });
+    clock_.end();
+    clock_.resolve();
+    if (loop_.failure()) std::rethrow_exception(loop_.failure());
+  }
+
+ private:
+  std::unique_ptr<Strategy> make(const Choice& choice) {
+    const Options options = resolve(choice, laws::strategy_law(choice.name).options, "strategy").options;
+    return make_strategy(choice.name, {*model_, *comm_, options, kAdamW, 1, 1});
+  }
+  std::unique_ptr<Communicator> comm_;
+  std::unique_ptr<Model> model_;
+  Batch batch_;
+  PhaseClock clock_;
+  std::unique_ptr<Strategy> strategy_;
+  TrainingLoop loop_;
+};
+
+// Seconds of a turn on the slowest rank.
+double turn_s(Contender& contender, const HostGroup& world) {
+  world.barrier();
+  const double begin = now_s();
+  for (int i = 0; i < kStepsPerTurn; ++i) contender.step();
+  return world.max(now_s() - begin);
+}
+
+int run() {
+  const MpiSession session;
+  const HostGroup world = HostGroup::world();
+  std::vector<std::pair<std::string, std::unique_ptr<Contender>>> contenders;
+  contenders.emplace_back("plain", std::make_unique<Plain>(world));
+  for (const char* strategy :
+       {"single", "ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)", "zero3"})
+    contenders.emplace_back(strategy, std::make_unique<Harnessed>(strategy, world));
+
+  std::map<std::string, std::vector<double>> ratios;
+  for (int round = -1; round < kRounds; ++round) {  // the first warms up
+    std::map<std::string, double> turns;
+    for (size_t i = 0; i < contenders.size(); ++i) {
+      auto& [name, contender] = contenders[(i + static_cast<size_t>(round + 1)) % contenders.size()];
+      turns[name] = turn_s(*contender, world);
+    }
+    if (round < 0) continue;
+    for (const auto& [name, seconds] : turns)
+      ratios[name].push_back(seconds / turns.at(name == "single" ? "plain" : "single"));
+  }
+  ratios.erase("plain");
+  if (world.rank() == 0)
+    for (const auto& [name, values] : ratios)
+      fmt::print("{} / {}\t{:.4f}\n", name, name == "single" ? "plain LibTorch" : "single", median(values));
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+}  // namespace shardmark
+
+int main() { return shardmark::run(); }
