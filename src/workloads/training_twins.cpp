@@ -28,6 +28,7 @@ std::vector<double> Training::timed(int64_t times, const std::function<void()>& 
 // The parameters stay as they are (learning rate 0), so the muted steps compute on values of the usual size:
 // groups that would have been gathered hold what was gathered last. Nothing trains afterwards.
 void Training::measure_twins(Record& record) {
+  if (comm_.size() == 1) return;
   strategy_->set_learning_rate(0);
   const auto train = [this] { loop_->step([this] { return loader_->next(); }); };
   comm_.set_mode(Tap::Mode::record);

