@@ -20,8 +20,14 @@ std::optional<laws::ModelTable> known_table(const Choice& model) {
 }
 
 std::optional<int64_t> known_bytes(const std::string& dtype) {
-  for (const auto* names : {&laws::dtype_names(), &laws::precision_names()})
-    if (std::find(names->begin(), names->end(), dtype) != names->end()) return laws::dtype_bytes(dtype);
+  const auto& names = laws::dtype_names();
+  if (std::find(names.begin(), names.end(), dtype) == names.end()) return std::nullopt;
+  return laws::dtype_bytes(dtype);
+}
+
+std::optional<int64_t> known_master_bytes(const std::string& precision) {
+  for (const auto& law : laws::precision_laws())
+    if (law.name == precision) return law.master_bytes;
   return std::nullopt;
 }
 

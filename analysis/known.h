@@ -9,7 +9,8 @@
 namespace shardmark {
 
 std::optional<laws::ModelTable> known_table(const Choice& model);
-std::optional<int64_t> known_bytes(const std::string& dtype);  // of an element
-const OptionTable& known_options(const Choice& strategy);      // empty when it is not known
+std::optional<int64_t> known_bytes(const std::string& dtype);             // of an element of a collective
+std::optional<int64_t> known_master_bytes(const std::string& precision);  // of a weight
+const OptionTable& known_options(const Choice& strategy);                 // empty when it is not known
 
 }  // namespace shardmark

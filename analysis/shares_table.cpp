@@ -24,7 +24,7 @@ class Ideal {
       if (const auto table = known_table(t.model))
         found->second = static_cast<double>(table->num_parameters() *
                                             (2 + optimizer->second.state_elements(t.optimizer.options)));
-    const auto element_bytes = known_bytes(t.precision);
+    const auto element_bytes = known_master_bytes(t.precision);
     if (!element_bytes) return Measures::kNone;
     return found->second * static_cast<double>(*element_bytes) / static_cast<double>(point.ranks);
   }

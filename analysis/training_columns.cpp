@@ -5,6 +5,16 @@
 #include "analysis/known.h"
 
 namespace shardmark {
+namespace {
+
+const Cell kNothing{"", nullptr};  // what is at its default stays out of a table for people
+
+Cell checkpointing(int64_t every) {
+  if (every == 0) return kNothing;
+  return cells::words(every == 1 ? "full" : "every " + std::to_string(every) + "th block");
+}
+
+}  // namespace
 
 TrainingColumns::TrainingColumns(const std::vector<MergedPoint>& points) {
   std::vector<const MergedPoint*> families, strategies;  // the first point of each
@@ -31,9 +41,11 @@ TrainingColumns::TrainingColumns(const std::vector<MergedPoint>& points) {
 }
 
 std::vector<Column> TrainingColumns::family_columns() {
-  return {{"machine", "", false, true},     {"transport", "", false, true}, {"model", "", false, true},
-          {"data", "", false, true},        {"optimizer", "", false, true}, {"precision", "", false, true},
-          {"accumulation", "", true, true}, {"seed", "", true, true}};
+  return {
+      {"machine", "", false, true},     {"transport", "", false, true}, {"model", "", false, true},
+      {"data", "", false, true},        {"optimizer", "", false, true}, {"precision", "", false, true},
+      {"reduced as", "", false, true},  {"clip norm", "", true, true},  {"checkpointing", "", false, true},
+      {"accumulation", "", true, true}, {"seed", "", true, true}};
 }
 
 std::vector<Cell> TrainingColumns::make_family_cells(const MergedPoint& merged) const {
@@ -44,6 +56,9 @@ std::vector<Cell> TrainingColumns::make_family_cells(const MergedPoint& merged) 
           cells::words(data_.label(t.data)),
           cells::words(optimizers_.label(t.optimizer)),
           cells::words(t.precision),
+          t.reduce_dtype == "same" ? kNothing : cells::words(t.reduce_dtype),
+          t.clip_norm == 0 ? kNothing : cells::number(t.clip_norm),
+          checkpointing(t.checkpointing),
           cells::count(t.accumulation),
           cells::count(merged.point.seed)};
 }

@@ -1,6 +1,6 @@
 // The columns that say which training point a row is about, the same in every table: machine, transport,
-// model, data, optimizer, precision, accumulation and seed (folded where all rows agree), and marks that warn
-// of a point.
+// model, data, optimizer, precision and what goes with it, accumulation and seed (folded where all rows
+// agree), and marks that warn of a point.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ class TrainingColumns {
   // The family, batch size, ranks, and strategy: for tables that compare strategies with each other.
   static std::vector<Column> columns();
   std::vector<Cell> cells(const MergedPoint& merged) const;
-  static constexpr size_t kNumFamilyColumns = 8;
+  static constexpr size_t kNumFamilyColumns = 11;
   static constexpr size_t kNumGroupColumns = kNumFamilyColumns + 2;  // of columns(): all but the strategy
 
   static std::vector<Column> mark_columns();  // repeats, marks: last in a table

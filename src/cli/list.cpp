@@ -91,8 +91,8 @@ int list() {
   print("Optimizers", entries_of(laws::optimizer_laws()));
   print("Collectives", rows_of(laws::collective_laws()));
   print("Transports", rows_of(laws::transport_laws()));
-  fmt::print("Precisions: {}\nElement types of collectives: {}\nReductions: {}\n\n",
-             fmt::join(laws::precision_names(), ", "), fmt::join(laws::dtype_names(), ", "),
+  print("Precisions", rows_of(laws::precision_laws()));
+  fmt::print("Element types of collectives: {}\nReductions: {}\n\n", fmt::join(laws::dtype_names(), ", "),
              fmt::join(laws::reduction_names(), ", "));
   print("Suites", suites_in("suites"));
   return kDone;

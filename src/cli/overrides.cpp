@@ -12,7 +12,7 @@ void add_override_flags(CLI::App& command, Overrides& overrides) {
   command.add_option("--batch-sizes", overrides.batch_sizes, "per rank, of weak-scaling blocks: 32 64 128")
       ->group(group);
   command.add_option("--optimizers", overrides.optimizers, "such as sgd \"adamw(lr=1e-5)\"")->group(group);
-  command.add_option("--precisions", overrides.precisions, "fp32, fp64")->group(group);
+  command.add_option("--precisions", overrides.precisions, "such as fp32 bf16")->group(group);
   command.add_option("--steps", overrides.steps, "timed steps of every point")->group(group);
   command.add_option("--repeats", overrides.repeats, "how often every point is measured")->group(group);
   command.add_option("--seed", overrides.seed, "of initial values, data and order")->group(group);

@@ -21,6 +21,9 @@ std::vector<Column> family_columns() {
                           {"scaling", "", false, true},
                           {"optimizer", "", false, true},
                           {"precision", "", false, true},
+                          {"reduced as", "", false, true},
+                          {"clip norm", "", true, true},
+                          {"checkpointing", "", true, true},
                           {"accumulation", "", true, true},
                           {"data", "", false, true},
                           {"transport", "", false, true}},
@@ -32,6 +35,7 @@ std::vector<Cell> family_cells(const Point& point, const Expectation& e) {
   return concat<Cell>(
       {{cells::words(model_name(point)), cells::number(static_cast<double>(e.num_parameters) / 1e6),
         cells::words(t.scaling), cells::words(optimizer_name(point)), cells::words(t.precision),
+        cells::words(t.reduce_dtype), cells::number(t.clip_norm), cells::count(t.checkpointing),
         cells::count(t.accumulation), cells::words(data_name(point)), cells::words(point.transport)},
        sampling_cells(point.sampling)});
 }

@@ -8,20 +8,30 @@
 
 #include <cmath>
 #include <fstream>
+#include <mutex>
 
 #include "base/stats.h"
 #include "device/timeline.h"
 
 namespace shardmark {
+namespace {
+
+// What /proc/cpuinfo says of the first core; empty where it says nothing.
+std::string cpuinfo(const std::string& key) {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(key)) return line.substr(line.find(':') + 2);
+  return "";
+}
+
+}  // namespace
 
 int num_gpus() { return static_cast<int>(c10::cuda::device_count()); }
 
 std::string device_name(at::Device device) {
   if (device.is_cuda()) return at::cuda::getDeviceProperties(device.index())->name;
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  for (std::string line; std::getline(cpuinfo, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "unknown processor";
+  const std::string name = cpuinfo("model name");
+  return name.empty() ? "unknown processor" : name;
 }
 
 int num_cores() {
@@ -36,8 +46,34 @@ int64_t device_memory_bytes(at::Device device) {
   return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
 }
 
+std::vector<std::string> native_precisions(at::Device device) {
+  std::vector<std::string> names = {"fp32", "fp64"};
+  if (device.is_cuda()) {
+    const int major = at::cuda::getDeviceProperties(device.index())->major;
+    names.emplace_back("fp16");
+    if (major >= 8) names.insert(names.end(), {"tf32", "bf16"});
+  } else {
+    const std::string flags = cpuinfo("flags") + " ";
+    const auto has = [&](const char* flag) { return flags.find(flag) != std::string::npos; };
+    if (has(" avx512_bf16 ") || has(" amx_bf16 ")) names.emplace_back("bf16");
+    if (has(" avx512_fp16 ") || has(" amx_fp16 ")) names.emplace_back("fp16");
+  }
+  return names;
+}
+
+void use_tf32(bool use) {
+  at::globalContext().setAllowTF32CuBLAS(use);
+  at::globalContext().setAllowTF32CuDNN(use);
+}
+
 void use_device(at::Device device) {
   if (device.is_cuda()) c10::cuda::set_device(device.index());
+}
+
+void seed_generator(at::Device device, uint64_t seed) {
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  const std::lock_guard lock(generator.mutex());
+  generator.set_current_seed(seed);
 }
 
 void synchronize(at::Device device) {
@@ -48,8 +84,13 @@ void empty_caches(at::Device device) {
   if (device.is_cuda()) c10::cuda::CUDACachingAllocator::emptyCache();
 }
 
-double measure_peak_flops(at::Device device, at::ScalarType dtype) {
+double measure_peak_flops(at::Device device, const std::string& precision) {
   const int64_t n = device.is_cuda() ? 8192 : 768;
+  const at::ScalarType dtype = precision == "fp64"   ? at::kDouble
+                               : precision == "bf16" ? at::kBFloat16
+                               : precision == "fp16" ? at::kHalf
+                                                     : at::kFloat;
+  use_tf32(precision == "tf32");
   const auto options = at::TensorOptions().device(device).dtype(dtype);
   const at::Tensor a = at::ones({n, n}, options);
   const at::Tensor b = at::ones({n, n}, options);
@@ -67,21 +108,24 @@ double measure_peak_flops(at::Device device, at::ScalarType dtype) {
          quantile(times, 0.1);  // a peak: the fast end, slow samples are disturbances
 }
 
-double datasheet_peak_flops(const std::string& device_name, at::ScalarType dtype) {
+double datasheet_peak_flops(const std::string& device_name, const std::string& precision) {
+  // TFLOP/s, dense; fp32 and fp64 without tensor cores. Source: NVIDIA's data sheets of each device.
   struct Row {
     const char* name;
-    double fp32, fp64,
-        half;  // TFLOP/s, dense, fp32 without tensor cores; source: NVIDIA's data sheets of each device
+    double fp32, fp64, tf32, half;
   };
   static constexpr Row kRows[] = {
-      {"NVIDIA A100-SXM4-40GB", 19.5, 9.7, 312},
-      {"NVIDIA A100-SXM4-80GB", 19.5, 9.7, 312},
-      {"NVIDIA H100 80GB HBM3", 67, 34, 989},
-      {"NVIDIA H200", 67, 34, 989},
+      {"NVIDIA A100-SXM4-40GB", 19.5, 9.7, 156, 312},
+      {"NVIDIA A100-SXM4-80GB", 19.5, 9.7, 156, 312},
+      {"NVIDIA H100 80GB HBM3", 67, 34, 494.5, 989},
+      {"NVIDIA H200", 67, 34, 494.5, 989},
   };
   for (const Row& row : kRows) {
     if (device_name != row.name) continue;
-    const double tera = dtype == at::kFloat ? row.fp32 : dtype == at::kDouble ? row.fp64 : row.half;
+    const double tera = precision == "fp32"   ? row.fp32
+                        : precision == "fp64" ? row.fp64
+                        : precision == "tf32" ? row.tf32
+                                              : row.half;
     return tera * 1e12;
   }
   return std::nan("");

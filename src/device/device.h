@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <string>
+#include <vector>
 
 namespace shardmark {
 
@@ -11,13 +12,17 @@ int num_gpus();                                  // visible to this process; 0 w
 std::string device_name(at::Device device);      // "NVIDIA H200" or the processor's model name
 int num_cores();                                 // that this process may run on
 int64_t device_memory_bytes(at::Device device);  // of the GPU, or of the node
-void use_device(at::Device device);              // makes a GPU current; nothing on the CPU
-void synchronize(at::Device device);             // waits for a GPU; nothing on the CPU
+// The words of laws/vocabulary.h for what the device computes in by itself, without emulation.
+std::vector<std::string> native_precisions(at::Device device);
+void use_tf32(bool use);             // for fp32 matrix products and convolutions on a GPU, from now on
+void use_device(at::Device device);  // makes a GPU current; nothing on the CPU
+void seed_generator(at::Device device, uint64_t seed);  // of what draws without a generator of its own
+void synchronize(at::Device device);                    // waits for a GPU; nothing on the CPU
 void empty_caches(at::Device device);
 
 // FLOP/s of a large square matrix product in this dtype: the fast end of several, about 0.3 s.
-double measure_peak_flops(at::Device device, at::ScalarType dtype);
+double measure_peak_flops(at::Device device, const std::string& precision);
 // Dense data-sheet peak by exact device name; NaN for an unknown device.
-double datasheet_peak_flops(const std::string& device_name, at::ScalarType dtype);
+double datasheet_peak_flops(const std::string& device_name, const std::string& precision);
 
 }  // namespace shardmark

@@ -8,11 +8,21 @@
 
 namespace shardmark::laws {
 
+// Bytes of an element. compute: of weights and gradients as blocks see them; master: as the optimizer sees
+// them; reduce: of gradients on their way between ranks, one of the two.
+struct ElementBytes {
+  int64_t compute;
+  int64_t master;
+  int64_t reduce;
+  bool mixed() const { return compute != master; }
+  bool converts() const { return reduce != compute; }
+};
+
 struct CostInput {
   const ModelTable& model;
   int64_t ranks;
   int64_t accumulation;
-  int64_t element_bytes;       // of parameters and gradients: fp32 4, fp64 8
+  ElementBytes bytes;
   int64_t optimizer_elements;  // state elements per parameter: sgd 0, sgd with momentum 1, adamw 2
   Options options;             // of the strategy, resolved
 };

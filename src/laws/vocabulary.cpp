@@ -1,6 +1,10 @@
 // The tables of words: data sources, optimizers, collectives, transports, element types.
 #include "laws/vocabulary.h"
 
+#include <algorithm>
+
+#include "base/error.h"
+
 namespace shardmark::laws {
 namespace {
 
@@ -107,15 +111,37 @@ const std::vector<std::string>& dtype_names() {
 }
 
 int64_t dtype_bytes(const std::string& dtype) {
-  static const std::map<std::string, int64_t> bytes = {{"float32", 4}, {"float16", 2}, {"bfloat16", 2},
-                                                       {"float64", 8}, {"int32", 4},   {"fp32", 4},
-                                                       {"fp64", 8}};
+  static const std::map<std::string, int64_t> bytes = {
+      {"float32", 4}, {"float16", 2}, {"bfloat16", 2}, {"float64", 8}, {"int32", 4}};
   return bytes.at(dtype);
 }
 
-const std::vector<std::string>& precision_names() {
-  static const std::vector<std::string> names = {"fp32", "fp64"};
+const std::vector<PrecisionLaw>& precision_laws() {
+  static const std::vector<PrecisionLaw> laws = {
+      {"fp32", 4, 4, "32-bit everywhere"},
+      {"tf32", 4, 4, "32-bit; matrix products round their inputs to 10 bits (NVIDIA, Ampere and later)"},
+      {"bf16", 2, 4, "blocks compute in bfloat16 on a copy of 32-bit weights"},
+      {"fp16", 2, 4, "blocks compute in float16 on a copy of 32-bit weights; the loss is scaled"},
+      {"fp64", 8, 8, "64-bit everywhere"}};
+  return laws;
+}
+
+const PrecisionLaw& precision_law(const std::string& name) {
+  const auto& laws = precision_laws();
+  const auto found =
+      std::find_if(laws.begin(), laws.end(), [&](const auto& law) { return law.name == name; });
+  ENSURE(found != laws.end(), "no such precision: " + name);
+  return *found;
+}
+
+const std::vector<std::string>& reduce_dtype_names() {
+  static const std::vector<std::string> names = {"same", "fp32"};
   return names;
+}
+
+ElementBytes element_bytes(const std::string& precision, const std::string& reduce_dtype) {
+  const PrecisionLaw& law = precision_law(precision);
+  return {law.compute_bytes, law.master_bytes, reduce_dtype == "same" ? law.compute_bytes : law.master_bytes};
 }
 
 }  // namespace shardmark::laws

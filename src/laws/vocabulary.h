@@ -5,6 +5,7 @@
 #include <map>
 
 #include "laws/model_table.h"
+#include "laws/strategy_law.h"
 #include "schema/choice.h"
 
 namespace shardmark::laws {
@@ -29,6 +30,13 @@ struct CollectiveLaw {
   bool in_place;  // has an in-place form
   std::string description;
 };
+// Bytes of an element by what it is for; master and compute differ in mixed precision.
+struct PrecisionLaw {
+  std::string name;
+  int64_t compute_bytes;  // of weights and gradients as blocks see them, and of activations
+  int64_t master_bytes;   // of what the optimizer updates, its gradients and its state
+  std::string description;
+};
 struct TransportLaw {
   std::string name;
   std::string description;
@@ -40,7 +48,11 @@ const std::vector<CollectiveLaw>& collective_laws();          // the nine rows, 
 const std::vector<TransportLaw>& transport_laws();            // mpi, nccl
 const std::vector<std::string>& reduction_names();            // sum, average, min, max
 const std::vector<std::string>& dtype_names();                // float32, float16, bfloat16, float64, int32
-int64_t dtype_bytes(const std::string& dtype);                // also fp32, fp64
-const std::vector<std::string>& precision_names();            // fp32, fp64
+int64_t dtype_bytes(const std::string& dtype);
+const PrecisionLaw& precision_law(const std::string& name);
+// Of a training point: what CostInput asks for.
+ElementBytes element_bytes(const std::string& precision, const std::string& reduce_dtype);
+const std::vector<PrecisionLaw>& precision_laws();     // fp32, tf32, bf16, fp16, fp64
+const std::vector<std::string>& reduce_dtype_names();  // same, fp32
 
 }  // namespace shardmark::laws

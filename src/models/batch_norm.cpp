@@ -39,8 +39,8 @@ struct SyncBatchNorm : torch::autograd::Function<SyncBatchNorm> {
     const at::Tensor total = packed.narrow(0, 2 * channels, 1);
     const at::Tensor mean = packed.narrow(0, 0, channels) / total;
     const at::Tensor variance = packed.narrow(0, channels, channels) / total - mean * mean;
-    norm.mean.lerp_(mean.to(x.dtype()), kMomentum);
-    norm.variance.lerp_((variance * total / (total - 1)).to(x.dtype()), kMomentum);
+    norm.mean.lerp_(mean.to(x.dtype()), norm.momentum());
+    norm.variance.lerp_((variance * total / (total - 1)).to(x.dtype()), norm.momentum());
 
     const at::Tensor mean_x = mean.to(x.dtype());
     ctx->save_for_backward({x, weight, mean_x, (variance + kEpsilon).rsqrt().to(x.dtype()), total});
@@ -85,10 +85,12 @@ BatchNorm::BatchNorm(Model& owner, const std::string& name, BatchStatistics kind
       mean(owner.buffer(name + ".running_mean")),
       variance(owner.buffer(name + ".running_var")) {}
 
+double BatchNorm::momentum() const { return model.recomputing ? 0 : kMomentum; }
+
 at::Tensor BatchNorm::operator()(const at::Tensor& x) const {
   if (statistics == BatchStatistics::sync) return SyncBatchNorm::apply(x, weight, bias, *this);
   const bool training = statistics == BatchStatistics::local;
-  return at::batch_norm(x, weight, bias, mean, variance, training, kMomentum, kEpsilon,
+  return at::batch_norm(x, weight, bias, mean, variance, training, momentum(), kEpsilon,
                         /*cudnn_enabled=*/true);
 }
 

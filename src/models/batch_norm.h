@@ -17,6 +17,7 @@ struct BatchNorm {
 
   BatchNorm(Model& owner, const std::string& name, BatchStatistics kind);
   at::Tensor operator()(const at::Tensor& x) const;
+  double momentum() const;  // of the running statistics, now
 };
 
 }  // namespace shardmark

@@ -25,6 +25,13 @@ struct LayerNorm {  // over the last dimension; eps as GPT-2's
   }
 };
 
+// Mean over the rows of logits [N, classes]; 16-bit logits become float first, because a sum over many
+// classes needs it.
+inline at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+  const bool short_type = logits.element_size() < 4;
+  return at::cross_entropy_loss(short_type ? logits.to(at::kFloat) : logits, targets);
+}
+
 // The layer `name` of a model: Linear or any other with a weight and a bias.
 template <class Layer>
 Layer layer(Model& model, const std::string& name) {

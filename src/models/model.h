@@ -54,6 +54,8 @@ class Model {
   at::Tensor& buffer(const std::string& name);
   const std::map<std::string, at::Tensor>& buffers() const { return buffers_; }
 
+  bool draws = false;        // dropout happens; set where a model has any
+  bool recomputing = false;  // a block runs again for its backward: running statistics stay as they are
   SumOverRanks sum_over_ranks = [](const at::Tensor&) {};
   int64_t num_ranks = 1;  // that sum_over_ranks spans
 

@@ -24,11 +24,16 @@ class AdamW final : public Optimizer {
     }
   }
 
-  void step() override {
-    for (auto& step : steps_) step.add_(1);  // the kernel does not count
+  void step(const UpdateControl& control) override {
+    for (auto& step : steps_) {  // the kernel does not count
+      if (control.found_inf.defined())
+        step.add_(1 - control.found_inf);
+      else
+        step.add_(1);
+    }
     at::_fused_adamw_(parameters_, gradients_, first_moments_, second_moments_, /*max_exp_avg_sqs=*/{},
                       steps_, lr_, beta1_, beta2_, weight_decay_, eps_, /*amsgrad=*/false,
-                      /*maximize=*/false);
+                      /*maximize=*/false, optional(control.divisor), optional(control.found_inf));
   }
 
   void set_learning_rate(double lr) override { lr_ = lr; }

@@ -6,6 +6,11 @@
 
 namespace shardmark {
 
+// As torch's fused kernels take what may be absent.
+inline std::optional<at::Tensor> optional(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor) : std::nullopt;
+}
+
 // Registered by src/optim/<name>.cpp; its options stand in laws/vocabulary.cpp.
 struct OptimizerEntry {
   std::string description;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "optim/gradient_guard.h"
 #include "schema/choice.h"
 
 namespace shardmark {
@@ -21,7 +22,7 @@ struct FlatPiece {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  virtual void step() = 0;
+  virtual void step(const UpdateControl& control) = 0;
   virtual void set_learning_rate(double lr) = 0;  // of the steps after this
   // State tensors in a fixed order: [kind][piece], each as long as its piece ("exp_avg" ...). For checkpoints
   // and tests.

@@ -19,9 +19,10 @@ class Sgd final : public Optimizer {
     }
   }
 
-  void step() override {
+  void step(const UpdateControl& control) override {
     at::_fused_sgd_(parameters_, gradients_, momenta_, weight_decay_, momentum_, lr_, /*dampening=*/0,
-                    /*nesterov=*/false, /*maximize=*/false, is_first_step_);
+                    /*nesterov=*/false, /*maximize=*/false, is_first_step_, optional(control.divisor),
+                    optional(control.found_inf));
     is_first_step_ = false;
   }
 

@@ -23,6 +23,9 @@ struct TrainingAxes : CommonAxes {
   std::vector<Choice> strategies;
   std::vector<Choice> optimizers;
   std::vector<std::string> precisions = {"fp32"};
+  std::vector<std::string> reduce_dtypes = {"same"};
+  std::vector<double> clip_norms = {0};
+  std::vector<int64_t> checkpointings = {0};
   std::vector<int64_t> accumulations = {1};
   std::vector<int64_t> batches;  // per rank (weak), or of all ranks (strong)
   std::string scaling = "weak";

@@ -83,7 +83,7 @@ const std::map<std::string, ReadRule>& rule_readers() {
       {"optimizer", [](Node n) { return choice_rule<&TrainingPoint::optimizer>(n, optimizer_kind()); }},
       {"precision",
        [](Node n) {
-         return only("training", word_rule(n, laws::precision_names(),
+         return only("training", word_rule(n, names_of(laws::precision_laws()),
                                            [](const Point& p) { return p.training.precision; }));
        }},
       {"batch_size", [](Node n) { return batch_rule(n, "weak"); }},

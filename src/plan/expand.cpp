@@ -52,6 +52,11 @@ std::vector<Point> expand(const TrainingAxes& axes) {
   cross(points, axes.optimizers, place, [](Point& p, const Choice& value) { p.training.optimizer = value; });
   cross(points, axes.precisions, place,
         [](Point& p, const std::string& value) { p.training.precision = value; });
+  cross(points, axes.reduce_dtypes, place,
+        [](Point& p, const std::string& value) { p.training.reduce_dtype = value; });
+  cross(points, axes.clip_norms, place, [](Point& p, double value) { p.training.clip_norm = value; });
+  cross(points, axes.checkpointings, place,
+        [](Point& p, int64_t value) { p.training.checkpointing = value; });
   cross(points, axes.strategies, place, [](Point& p, const Choice& value) { p.training.strategy = value; });
   cross(points, axes.accumulations, place, [](Point& p, int64_t value) { p.training.accumulation = value; });
   cross(points, axes.batches, place, [](Point& p, int64_t value) { p.training.batch_size = value; });

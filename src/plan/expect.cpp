@@ -8,18 +8,18 @@ namespace {
 Expectation expect_training(const Point& point) {
   const TrainingPoint& t = point.training;
   const auto table = laws::model_law(t.model.name).table(t.model.options);
-  const int64_t element_bytes = laws::dtype_bytes(t.precision);
+  const auto bytes = laws::element_bytes(t.precision, t.reduce_dtype);
   const auto batch = static_cast<double>(t.batch_size);
 
   Expectation expectation;
   expectation.num_parameters = table.num_parameters();
   expectation.cost =
       laws::strategy_law(t.strategy.name)
-          .cost({table, point.ranks, t.accumulation, element_bytes,
+          .cost({table, point.ranks, t.accumulation, bytes,
                  laws::optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options),
                  t.strategy.options});
   for (const auto& block : table.blocks)
-    expectation.activation_bytes += block.activation_elements * batch * static_cast<double>(element_bytes);
+    expectation.activation_bytes += block.activation_elements * batch * static_cast<double>(bytes.compute);
   expectation.flops_per_step = table.step_flops() * batch * static_cast<double>(t.accumulation);
   return expectation;
 }

@@ -22,7 +22,7 @@ void require_counts(const std::vector<int64_t>& values, const std::string& flag,
 }
 
 std::vector<std::string> checked_precisions(const std::vector<std::string>& words) {
-  const auto& known = laws::precision_names();
+  const auto known = names_of(laws::precision_laws());
   for (const auto& word : words)
     if (std::find(known.begin(), known.end(), word) == known.end())
       throw UsageError("--precisions: unknown precision " + quoted_line(word) + "; " +

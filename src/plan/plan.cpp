@@ -64,6 +64,9 @@ std::string settle(Point& point, const World& world) {
     return fmt::format("needs {} ranks, the world has {}", point.ranks, world.ranks);
   if (!undivided.empty()) return undivided;
   if (!training) return collective_reason(point);
+  const auto& native = world.precisions;
+  if (!native.empty() && std::find(native.begin(), native.end(), point.training.precision) == native.end())
+    return "no native support of " + point.training.precision + " here: its time would say nothing";
   std::string mismatch = data_mismatch(point.training);
   return mismatch.empty() ? memory_shortage(point, world) : mismatch;
 }

@@ -12,11 +12,13 @@ namespace shardmark {
 struct World {
   int64_t ranks = 1;
   int64_t memory_per_rank_bytes = 0;
+  std::vector<std::string> precisions = {};  // that the devices compute in; empty: unknown
 };
 
 // Every point of the suite for this world; points that cannot run carry the reason in `impossible` (more
-// ranks than the world, a global batch that the ranks do not divide, a model and a data source that do not
-// match, a law that wants more memory than a rank has). Repeats are interleaved.
+// ranks than the world, a precision that the devices only emulate, a global batch that the ranks do not
+// divide, a model and a data source that do not match, a law that wants more memory than a rank has). Repeats
+// are interleaved.
 std::vector<Point> make_plan(const Suite& suite, const World& world);
 
 // The order in which a run takes them: shuffled by the suite's seed within each repetition. Indices into the

@@ -23,12 +23,27 @@ std::vector<Choice> read_choices_or(const YamlNode* node, const std::string& def
   return node != nullptr ? read_choices(*node, kind) : choices_from_flag({default_name}, kind.noun, kind);
 }
 
+double read_clip_norm(const YamlNode& node) { return node.text() == "none" ? 0 : node.positive_number(); }
+
+// none, full, or n: every n-th block.
+int64_t read_checkpointing(const YamlNode& node) {
+  if (node.text() == "none") return 0;
+  if (node.text() == "full") return 1;
+  constexpr int64_t kMostBlocks = 10000;
+  try {
+    return node.integer(1, kMostBlocks);
+  } catch (const UsageError&) {
+    node.fail("expected none, full, or n to recompute every n-th block, got " + node.describe());
+  }
+}
+
 }  // namespace
 
 TrainingAxes read_training(const YamlNode& block, const CommonAxes& defaults) {
-  const YamlMap map(block, "training",
-                    {"model", "data", "strategy", "optimizer", "precision", "batch_size", "global_batch",
-                     "accumulation", "ranks", "transport", "sampling"});
+  const YamlMap map(
+      block, "training",
+      {"model", "data", "strategy", "optimizer", "precision", "reduce_dtype", "clip_norm", "checkpointing",
+       "batch_size", "global_batch", "accumulation", "ranks", "transport", "sampling"});
   TrainingAxes axes;
   static_cast<CommonAxes&>(axes) = read_common(map, defaults);
   axes.models = read_choices(map.need("model"), model_kind());
@@ -36,7 +51,12 @@ TrainingAxes read_training(const YamlNode& block, const CommonAxes& defaults) {
   axes.data = read_choices_or(map.find("data"), "synthetic", data_kind());
   axes.optimizers = read_choices_or(map.find("optimizer"), "sgd", optimizer_kind());
   if (const auto* found = map.find("precision"))
-    axes.precisions = read_words(*found, laws::precision_names());
+    axes.precisions = read_words(*found, names_of(laws::precision_laws()));
+  if (const auto* found = map.find("reduce_dtype"))
+    axes.reduce_dtypes = read_words(*found, laws::reduce_dtype_names());
+  if (const auto* found = map.find("clip_norm")) axes.clip_norms = read_axis(*found, read_clip_norm);
+  if (const auto* found = map.find("checkpointing"))
+    axes.checkpointings = read_axis(*found, read_checkpointing);
   if (const auto* found = map.find("accumulation"))
     axes.accumulations = read_counts(*found, kMostAccumulation);
   read_batch(map, axes);

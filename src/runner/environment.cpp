@@ -116,11 +116,11 @@ Placement describe_placement(const HostGroup& world, int local_ranks, at::Device
   placement.num_cores = mine < online ? std::min(online, mine * local_ranks) : online;
   for (const auto& precision : precisions) {
     world.barrier();
-    const double own = measure_peak_flops(device, scalar_type(precision));
+    const double own = measure_peak_flops(device, precision);
     const auto all = world.gather(std::vector<double>{own});
     const double typical = world.rank() == 0 ? median(all) : 0;
     placement.peak_flops[precision] = world.max(typical);
-    const double datasheet = datasheet_peak_flops(device_name(device), scalar_type(precision));
+    const double datasheet = datasheet_peak_flops(device_name(device), precision);
     if (datasheet == datasheet) placement.datasheet_flops[precision] = datasheet;  // a NaN: unknown device
   }
   return placement;

@@ -57,7 +57,11 @@ void visit_fields(R& r, Visit&& visit) {
   visit("data", "", "data source with its options", t.data);
   visit("strategy", "", "strategy with its options", t.strategy);
   visit("optimizer", "", "optimizer with its options", t.optimizer);
-  visit("precision", "", "type of parameters and arithmetic", t.precision);
+  visit("precision", "", "type of arithmetic; master weights of bf16 and fp16 are fp32", t.precision);
+  visit("reduce_dtype", "", "type of gradients on their way: same as the arithmetic, or fp32",
+        t.reduce_dtype);
+  visit("clip_norm", "", "largest norm of the gradient; 0: not clipped", t.clip_norm);
+  visit("checkpointing", "", "every n-th block is recomputed in backward; 0: none", t.checkpointing);
   visit("batch_size", "samples", "per rank and micro-batch", t.batch_size);
   visit("accumulation", "micro-batches", "per step", t.accumulation);
   visit("scaling", "", "weak: batch per rank was given; strong: global batch was given", t.scaling);
@@ -106,6 +110,7 @@ void visit_fields(R& r, Visit&& visit) {
   visit("mfu", "", "flops_per_step / step / peak_flops", m.mfu);
   visit("loss_first", "", "loss of the first step", m.loss_first);
   visit("loss_last", "", "loss of the last step", m.loss_last);
+  visit("skipped_updates", "", "left out because fp16 gradients were not finite", m.num_skipped);
   visit("gradient_norm", "", "global norm of the gradient in the last step", m.gradient_norm);
   visit("verified", "", "what the strategy was compared with, and the result", m.verified);
   visit("verify_error", "", "largest relative difference of losses and gradient norms", m.verify_error);

@@ -18,10 +18,11 @@ Canonical canonical(const Choice& choice) {
 }
 
 Canonical canonical(const TrainingPoint& t) {
-  return {{"model", canonical(t.model)},       {"data", canonical(t.data)},
-          {"strategy", canonical(t.strategy)}, {"optimizer", canonical(t.optimizer)},
-          {"precision", t.precision},          {"batch_size", t.batch_size},
-          {"accumulation", t.accumulation},    {"scaling", t.scaling}};
+  return {
+      {"model", canonical(t.model)},         {"data", canonical(t.data)}, {"strategy", canonical(t.strategy)},
+      {"optimizer", canonical(t.optimizer)}, {"precision", t.precision},  {"batch_size", t.batch_size},
+      {"reduce_dtype", t.reduce_dtype},      {"clip_norm", t.clip_norm},  {"checkpointing", t.checkpointing},
+      {"accumulation", t.accumulation},      {"scaling", t.scaling}};
 }
 
 Canonical canonical(const CollectivePoint& c) {

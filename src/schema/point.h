@@ -13,10 +13,13 @@ struct TrainingPoint {
   Choice data;
   Choice strategy;
   Choice optimizer;
-  std::string precision = "fp32";  // fp32, fp64
-  int64_t batch_size = 0;          // samples per rank and micro-batch
-  int64_t accumulation = 1;        // micro-batches per step
-  std::string scaling = "weak";    // "weak": the suite fixed batch_size; "strong": it fixed the global batch
+  std::string precision = "fp32";     // fp32, tf32, bf16, fp16, fp64
+  std::string reduce_dtype = "same";  // of gradients on their way: same (as blocks compute), fp32
+  double clip_norm = 0;               // gradients of a larger norm are scaled down to it; 0: never
+  int64_t checkpointing = 0;          // every n-th block is recomputed in backward; 1: all, 0: none
+  int64_t batch_size = 0;             // samples per rank and micro-batch
+  int64_t accumulation = 1;           // micro-batches per step
+  std::string scaling = "weak";  // "weak": the suite fixed batch_size; "strong": it fixed the global batch
 };
 
 struct CollectivePoint {

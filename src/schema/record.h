@@ -62,6 +62,7 @@ struct Measures {
   double mfu = kNone;              // flops_per_step / step_s / peak_flops
   double loss_first = kNone;
   double loss_last = kNone;
+  int64_t num_skipped = 0;  // updates left out: fp16's gradients were not finite
   double gradient_norm = kNone;
   std::string verified;         // "equal to single", "unverified: why", "wrong: why"
   double verify_error = kNone;  // largest relative difference of losses and gradient norms

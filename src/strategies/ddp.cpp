@@ -1,9 +1,8 @@
 // ddp: replicas whose gradients are all-reduced bucket by bucket while backward still computes. Source: Li et
 // al., VLDB 2020.
-#include "strategies/flat.h"
 #include "strategies/moves.h"
+#include "strategies/replica.h"
 #include "strategies/schedule.h"
-#include "strategies/strategy.h"
 
 namespace shardmark {
 namespace {
@@ -11,19 +10,11 @@ namespace {
 class Ddp final : public Strategy {
  public:
   explicit Ddp(const StrategyContext& context)
-      : model_(context.model),
-        comm_(context.comm),
-        layout_(laws::even_layout(context.model.table(), 1)),
+      : comm_(context.comm),
+        model_(context.model),
         schedule_(make_schedule(context.model.table())),
-        parameters_(allocate_flat(model_, comm_, layout_, MemoryUse::parameters)),
-        gradients_(allocate_flat(model_, comm_, layout_, MemoryUse::gradients)),
-        optimizer_(make_optimizer(context.optimizer, {{parameters_.buffer, gradients_.buffer}})),
+        replica_(context, context.types().reduce),
         scale_(1.0 / static_cast<double>(comm_.size() * context.accumulation)) {
-    for (size_t g = 0; g < layout_.size(); ++g) {
-      fill_initial(model_, g, layout_[g], {0, layout_[g].numel}, context.seed, parameters_.groups[g]);
-      bind_parameters(model_, g, layout_[g], parameters_.groups[g]);
-      bind_gradients(model_, g, layout_[g], gradients_.groups[g]);
-    }
     cut_buckets(context.options);
   }
 
@@ -36,26 +27,26 @@ class Ddp final : public Strategy {
   // Gradients complete in the order in which they lie in memory, so a count of elements says which buckets
   // are ready.
   void after_backward(int64_t block) override {
+    for (size_t group : schedule_.complete_at[static_cast<size_t>(block)]) {
+      replica_.collect(group);
+      num_ready_ += replica_.layout()[group].numel;
+    }
     if (!reducing_) return;
-    for (size_t group : schedule_.complete_at[static_cast<size_t>(block)]) num_ready_ += layout_[group].numel;
     for (; next_bucket_ < buckets_.size() && buckets_[next_bucket_].end <= num_ready_; ++next_bucket_)
       works_.push_back(comm_.all_reduce(buckets_[next_bucket_].gradients, ReduceOp::sum));
     comm_.progress();
   }
 
-  void reduce() override { wait_all(works_); }
-  void update() override {
-    optimizer_->step();
-    gradients_.buffer.zero_();
+  void reduce() override {
+    wait_all(works_);
+    replica_.finish();
   }
-  void set_learning_rate(double lr) override { optimizer_->set_learning_rate(lr); }
+  void update(const UpdateControl& control) override { replica_.update(control); }
+  void set_learning_rate(double lr) override { replica_.set_learning_rate(lr); }
   double gradient_scale() const override { return scale_; }
-  double gradient_squares() override { return squares({gradients_.buffer}); }
-  std::vector<at::Tensor> replicated() override { return {parameters_.buffer}; }
-  void visit_parameters(const ParameterVisitor& visit) override {
-    for (size_t g = 0; g < layout_.size(); ++g)
-      visit_group(model_, g, layout_[g], parameters_.groups[g], visit);
-  }
+  at::Tensor gradient_squares() override { return replica_.gradient_squares(); }
+  std::vector<at::Tensor> replicated() override { return {replica_.parameters()}; }
+  void visit_parameters(const ParameterVisitor& visit) override { replica_.visit_parameters(visit); }
 
  private:
   struct Bucket {
@@ -66,23 +57,20 @@ class Ddp final : public Strategy {
   void cut_buckets(const Options& options) {
     const auto elements = [&](const char* option) {
       return static_cast<int64_t>(options.at(option).get<double>() * 1e6) /
-             static_cast<int64_t>(at::elementSize(model_.dtype()));
+             static_cast<int64_t>(replica_.reduced().element_size());
     };
     int64_t begin = 0;
-    for (const auto& bucket :
-         laws::buckets(model_.table(), layout_, elements("first_bucket_mb"), elements("bucket_mb"))) {
-      buckets_.push_back({gradients_.buffer.narrow(0, begin, bucket.numel), begin + bucket.numel});
+    for (const auto& bucket : laws::buckets(model_.table(), replica_.layout(), elements("first_bucket_mb"),
+                                            elements("bucket_mb"))) {
+      buckets_.push_back({replica_.reduced().narrow(0, begin, bucket.numel), begin + bucket.numel});
       begin += bucket.numel;
     }
   }
 
-  Model& model_;
   Communicator& comm_;
-  std::vector<laws::GroupLayout> layout_;
+  Model& model_;
   Schedule schedule_;
-  FlatModel parameters_;
-  FlatModel gradients_;
-  std::unique_ptr<Optimizer> optimizer_;
+  Replica replica_;
   double scale_;
   std::vector<Bucket> buckets_;
   bool reducing_ = false;

@@ -21,10 +21,9 @@ at::Tensor view_of(const at::Tensor& whole, const laws::GroupLayout& layout, siz
 }  // namespace
 
 FlatModel allocate_flat(Model& model, Communicator& comm, const std::vector<laws::GroupLayout>& layout,
-                        MemoryUse use) {
+                        MemoryUse use, at::ScalarType dtype) {
   const meter::Scope scope(use);
-  FlatModel flat{comm.allocate(laws::total_numel(layout), model.dtype()),
-                 std::vector<at::Tensor>(layout.size())};
+  FlatModel flat{comm.allocate(laws::total_numel(layout), dtype), std::vector<at::Tensor>(layout.size())};
   int64_t begin = 0;
   for (size_t group : laws::backward_order(model.table())) {
     flat.groups[group] = flat.buffer.narrow(0, begin, layout[group].numel);
@@ -33,11 +32,11 @@ FlatModel allocate_flat(Model& model, Communicator& comm, const std::vector<laws
   return flat;
 }
 
-FlatModel allocate_owned(Model& model, Communicator& comm, const std::vector<laws::GroupLayout>& layout,
-                         MemoryUse use) {
+FlatModel allocate_owned(Communicator& comm, const std::vector<laws::GroupLayout>& layout, MemoryUse use,
+                         at::ScalarType dtype) {
   const meter::Scope scope(use);
   const auto rank = static_cast<size_t>(comm.rank());
-  FlatModel flat{comm.allocate(laws::owned_numel(layout, rank), model.dtype()), {}};
+  FlatModel flat{comm.allocate(laws::owned_numel(layout, rank), dtype), {}};
   int64_t begin = 0;
   for (const auto& place : layout) {
     flat.groups.push_back(flat.buffer.narrow(0, begin, place.owned[rank].numel));
@@ -65,7 +64,7 @@ void fill_initial(const Model& model, size_t group, const laws::GroupLayout& lay
     const int64_t begin = std::max(layout.offsets[i], range.begin);
     const int64_t end = std::min(layout.offsets[i] + specs[i].numel(), range.begin + range.numel);
     if (begin >= end) continue;
-    const at::Tensor value = initial_value(specs[i], seed, model.dtype()).view(-1);
+    const at::Tensor value = initial_value(specs[i], seed, part.scalar_type()).view(-1);
     part.narrow(0, begin - range.begin, end - begin)
         .copy_(value.narrow(0, begin - layout.offsets[i], end - begin));
   }
@@ -80,20 +79,12 @@ void visit_group(const Model& model, size_t group, const laws::GroupLayout& layo
   }
 }
 
-double squares(const std::vector<at::Tensor>& tensors) {
-  double sum = 0;
-  for (const auto& tensor : tensors) {
-    if (tensor.numel() == 0) continue;
-    const double norm = at::linalg_vector_norm(tensor, 2, std::nullopt, false, at::kDouble).item<double>();
-    sum += norm * norm;
-  }
+at::Tensor squares(const std::vector<at::Tensor>& tensors) {
+  at::Tensor sum = at::zeros({}, tensors.front().options().dtype(at::kDouble));
+  for (const auto& tensor : tensors)
+    if (tensor.numel() > 0)
+      sum += at::linalg_vector_norm(tensor, 2, std::nullopt, false, at::kDouble).square();
   return sum;
-}
-
-double sum_over_ranks(Communicator& comm, double value) {
-  const at::Tensor sum = at::full({1}, value, at::TensorOptions(comm.device()).dtype(at::kDouble));
-  comm.all_reduce(sum, ReduceOp::sum).wait();
-  return sum.item<double>();
 }
 
 AimedGroup::AimedGroup(int64_t numel, at::ScalarType dtype, at::Device device) {

@@ -21,11 +21,11 @@ struct FlatModel {
   std::vector<at::Tensor> groups;  // [group]: [layout.numel], views of the buffer
 };
 FlatModel allocate_flat(Model& model, Communicator& comm, const std::vector<laws::GroupLayout>& layout,
-                        MemoryUse use);
+                        MemoryUse use, at::ScalarType dtype);
 
 // A stretch of memory for one rank's part of every group: groups[g] is [owned numel].
-FlatModel allocate_owned(Model& model, Communicator& comm, const std::vector<laws::GroupLayout>& layout,
-                         MemoryUse use);
+FlatModel allocate_owned(Communicator& comm, const std::vector<laws::GroupLayout>& layout, MemoryUse use,
+                         at::ScalarType dtype);
 
 // Makes the model's parameters of a group leaves that view `whole` ([layout.numel]).
 void bind_parameters(Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole);
@@ -40,10 +40,9 @@ void fill_initial(const Model& model, size_t group, const laws::GroupLayout& lay
 void visit_group(const Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole,
                  const ParameterVisitor& visit);
 
-// Sum of squares of all elements, in double.
-double squares(const std::vector<at::Tensor>& tensors);
-// The sum of a number over ranks. Collective.
-double sum_over_ranks(Communicator& comm, double value);
+// Sum of squares of all elements: a double scalar on their device. There must be a tensor, maybe an empty
+// one.
+at::Tensor squares(const std::vector<at::Tensor>& tensors);
 
 // A group without a fixed place. Note [Re-aiming]: its tensors share one StorageImpl whose pointer is set to
 // another slot; views, gradients and what autograd saved follow it, and no version counter moves. So forward

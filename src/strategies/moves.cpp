@@ -28,13 +28,14 @@ at::Tensor owned_part(const Communicator& comm, const laws::GroupLayout& layout,
 
 Works start_gather(Communicator& comm, const laws::GroupLayout& layout, const at::Tensor& whole,
                    const at::Tensor& own) {
-  Works works;
+  const at::Tensor part = owned_part(comm, layout, whole);
+  const bool as_is = layout.even && own.scalar_type() == whole.scalar_type();
+  if (!as_is && part.data_ptr() != own.data_ptr()) part.copy_(own);
   if (layout.even) {
-    works.push_back(comm.all_gather(whole, own));
+    Works works;
+    works.push_back(comm.all_gather(whole, as_is ? own : part));
     return works;
   }
-  const at::Tensor part = owned_part(comm, layout, whole);
-  if (part.data_ptr() != own.data_ptr()) part.copy_(own);
   return for_each_owner(comm, layout, whole,
                         [&](const at::Tensor& range, int owner) { return comm.broadcast(range, owner); });
 }

@@ -14,7 +14,8 @@ using Works = std::vector<Work>;
 // The part of `whole` ([layout.numel]) that this rank owns.
 at::Tensor owned_part(const Communicator& comm, const laws::GroupLayout& layout, const at::Tensor& whole);
 
-// Fills `whole` on every rank from the owners' parts; `own` may be owned_part(whole) itself.
+// Fills `whole` on every rank from the owners' parts; `own` may be owned_part(whole) itself, or of another
+// type.
 Works start_gather(Communicator& comm, const laws::GroupLayout& layout, const at::Tensor& whole,
                    const at::Tensor& own);
 

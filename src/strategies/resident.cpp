@@ -1,19 +1,33 @@
 // Sides that keep whole groups on every rank. Parameters: each rank updates its part, and the parts are
-// gathered in place while the next forward already begins. Gradients: kept whole, reduced once per step.
+// gathered in place while the next forward already begins. Gradients: kept whole, reduced once per step. In
+// mixed precision a rank holds master weights and main gradients of its part only.
 #include "device/meter.h"
 #include "strategies/sides.h"
 
 namespace shardmark {
 namespace {
 
+// This rank's part of every group: inside `flat`, or in memory of the master's type.
+std::vector<at::Tensor> own_parts(const ShardedModel& s, const FlatModel& flat, MemoryUse use) {
+  if (s.types.mixed()) return allocate_owned(s.comm, s.layout, use, s.types.master).groups;
+  std::vector<at::Tensor> parts;
+  for (size_t g = 0; g < s.layout.size(); ++g)
+    parts.push_back(owned_part(s.comm, s.layout[g], flat.groups[g]));
+  return parts;
+}
+
 class ResidentParameters final : public ParameterSide {
  public:
   explicit ResidentParameters(ShardedModel& sharded)
       : s_(sharded),
-        flat_(allocate_flat(s_.model, s_.comm, s_.layout, MemoryUse::parameters)),
+        flat_(allocate_flat(s_.model, s_.comm, s_.layout, MemoryUse::parameters, s_.types.compute)),
+        own_(own_parts(s_, flat_, MemoryUse::parameters)),
         gathers_(s_.layout.size()) {
+    const auto rank = static_cast<size_t>(s_.comm.rank());
     for (size_t g = 0; g < s_.layout.size(); ++g) {
       fill_initial(s_.model, g, s_.layout[g], {0, s_.layout[g].numel}, s_.seed, flat_.groups[g]);
+      if (s_.types.mixed())
+        fill_initial(s_.model, g, s_.layout[g], s_.layout[g].owned[rank], s_.seed, own_[g]);
       bind_parameters(s_.model, g, s_.layout[g], flat_.groups[g]);
     }
   }
@@ -26,16 +40,10 @@ class ResidentParameters final : public ParameterSide {
 
   void after_update() override {
     for (size_t g = 0; g < s_.layout.size(); ++g)
-      gathers_[g] = start_gather(s_.comm, s_.layout[g], flat_.groups[g],
-                                 owned_part(s_.comm, s_.layout[g], flat_.groups[g]));
+      gathers_[g] = start_gather(s_.comm, s_.layout[g], flat_.groups[g], own_[g]);
   }
 
-  std::vector<at::Tensor> owned() override {
-    std::vector<at::Tensor> parts;
-    for (size_t g = 0; g < s_.layout.size(); ++g)
-      parts.push_back(owned_part(s_.comm, s_.layout[g], flat_.groups[g]));
-    return parts;
-  }
+  std::vector<at::Tensor> owned() override { return own_; }
 
   std::vector<at::Tensor> replicated() override {
     for (auto& works : gathers_) wait_all(works);
@@ -44,43 +52,57 @@ class ResidentParameters final : public ParameterSide {
 
   at::Tensor gathered(size_t group) override {
     wait_all(gathers_[group]);
-    return flat_.groups[group];
+    return s_.types.mixed() ? gathered_group(s_, group, own_[group]) : flat_.groups[group];
   }
 
  private:
   ShardedModel& s_;
   FlatModel flat_;
-  std::vector<Works> gathers_;  // [group]: in flight since the last update
+  std::vector<at::Tensor> own_;  // [group]: this rank's part: of flat_, or memory of its own if mixed
+  std::vector<Works> gathers_;   // [group]: in flight since the last update
 };
 
+// Micro-batches add up in the type that is reduced.
 class ResidentGradients final : public GradientSide {
  public:
   explicit ResidentGradients(ShardedModel& sharded)
-      : s_(sharded), flat_(allocate_flat(s_.model, s_.comm, s_.layout, MemoryUse::gradients)) {
+      : s_(sharded),
+        flat_(allocate_flat(s_.model, s_.comm, s_.layout, MemoryUse::gradients, s_.types.compute)),
+        reduced_(s_.types.converts()
+                     ? allocate_flat(s_.model, s_.comm, s_.layout, MemoryUse::transient, s_.types.reduce)
+                     : flat_),
+        own_(own_parts(s_, flat_, MemoryUse::gradients)) {
     for (size_t g = 0; g < s_.layout.size(); ++g) bind_gradients(s_.model, g, s_.layout[g], flat_.groups[g]);
   }
 
   void begin_micro_batch(int64_t, bool last) override { reducing_ = last; }
   void before_backward(int64_t) override {}
   void after_backward(int64_t block) override {
-    if (!reducing_) return;
-    for (size_t g : s_.schedule.complete_at[static_cast<size_t>(block)])
-      for (auto& work : start_reduce(s_.comm, s_.layout[g], flat_.groups[g]))
+    for (size_t g : s_.schedule.complete_at[static_cast<size_t>(block)]) {
+      if (s_.types.converts()) {
+        reduced_.groups[g].add_(flat_.groups[g]);
+        flat_.groups[g].zero_();
+      }
+      if (!reducing_) continue;
+      for (auto& work : start_reduce(s_.comm, s_.layout[g], reduced_.groups[g]))
         works_.push_back(std::move(work));
+    }
   }
-  void finish() override { wait_all(works_); }
-  void clear() override { flat_.buffer.zero_(); }
-
-  std::vector<at::Tensor> owned() override {
-    std::vector<at::Tensor> parts;
+  void finish() override {
+    wait_all(works_);
+    if (!s_.types.mixed()) return;
     for (size_t g = 0; g < s_.layout.size(); ++g)
-      parts.push_back(owned_part(s_.comm, s_.layout[g], flat_.groups[g]));
-    return parts;
+      own_[g].copy_(owned_part(s_.comm, s_.layout[g], reduced_.groups[g]));
   }
+  void clear() override { reduced_.buffer.zero_(); }
+
+  std::vector<at::Tensor> owned() override { return own_; }
 
  private:
   ShardedModel& s_;
   FlatModel flat_;
+  FlatModel reduced_;            // flat_ itself unless types.converts()
+  std::vector<at::Tensor> own_;  // [group]: this rank's part: of flat_, or memory of its own if mixed
   bool reducing_ = false;
   Works works_;
 };

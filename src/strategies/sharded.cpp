@@ -7,8 +7,8 @@ namespace {
 class Sharded final : public Strategy {
  public:
   Sharded(const StrategyContext& context, ShardedOptions options)
-      : s_{context.model, context.comm, std::move(options.layout), make_schedule(context.model.table()),
-           context.seed},
+      : s_{context.model, context.comm,   std::move(options.layout), make_schedule(context.model.table()),
+           context.seed,  context.types()},
         parameters_(options.parameters == Hold::part ? make_slotted_parameters(s_, options.prefetch)
                                                      : make_resident_parameters(s_)),
         gradients_(options.gradients == Hold::part ? make_slotted_gradients(s_)
@@ -31,14 +31,18 @@ class Sharded final : public Strategy {
     s_.comm.progress();
   }
   void reduce() override { gradients_->finish(); }
-  void update() override {
-    optimizer_->step();
+  void update(const UpdateControl& control) override {
+    optimizer_->step(control);
     gradients_->clear();
     parameters_->after_update();
   }
   void set_learning_rate(double lr) override { optimizer_->set_learning_rate(lr); }
   double gradient_scale() const override { return scale_; }
-  double gradient_squares() override { return sum_over_ranks(s_.comm, squares(gradients_->owned())); }
+  at::Tensor gradient_squares() override {
+    const at::Tensor sum = squares(gradients_->owned());
+    s_.comm.all_reduce(sum.view({1}), ReduceOp::sum).wait();
+    return sum;
+  }
   std::vector<at::Tensor> replicated() override { return parameters_->replicated(); }
   void visit_parameters(const ParameterVisitor& visit) override {
     for (size_t g = 0; g < s_.layout.size(); ++g)
@@ -63,6 +67,14 @@ class Sharded final : public Strategy {
 };
 
 }  // namespace
+
+at::Tensor gathered_group(const ShardedModel& sharded, size_t group, const at::Tensor& own) {
+  const laws::GroupLayout& layout = sharded.layout[group];
+  const at::Tensor whole = at::empty({layout.numel}, own.options());
+  Works works = start_gather(sharded.comm, layout, whole, own);
+  wait_all(works);
+  return whole;
+}
 
 std::unique_ptr<Strategy> make_sharded(const StrategyContext& context, ShardedOptions options) {
   return std::make_unique<Sharded>(context, std::move(options));

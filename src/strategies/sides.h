@@ -16,6 +16,7 @@ struct ShardedModel {
   std::vector<laws::GroupLayout> layout;
   Schedule schedule;
   int64_t seed;
+  Precision types;
 };
 
 class ParameterSide {
@@ -40,6 +41,9 @@ class GradientSide {
   virtual void clear() = 0;                     // after the update
   virtual std::vector<at::Tensor> owned() = 0;  // [group]: gradient of this rank's part
 };
+
+// A whole group in the master's type on every rank, from everybody's part. Collective.
+at::Tensor gathered_group(const ShardedModel& sharded, size_t group, const at::Tensor& own);
 
 std::unique_ptr<ParameterSide> make_resident_parameters(ShardedModel& sharded);
 std::unique_ptr<ParameterSide> make_slotted_parameters(ShardedModel& sharded, int64_t prefetch);

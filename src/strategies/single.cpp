@@ -1,6 +1,6 @@
 // single: independent replicas, nothing moves.
-#include "strategies/flat.h"
-#include "strategies/strategy.h"
+#include "strategies/replica.h"
+#include "strategies/schedule.h"
 
 namespace shardmark {
 namespace {
@@ -8,39 +8,24 @@ namespace {
 class Single final : public Strategy {
  public:
   explicit Single(const StrategyContext& context)
-      : model_(context.model),
-        layout_(laws::even_layout(context.model.table(), 1)),
-        parameters_(allocate_flat(context.model, context.comm, layout_, MemoryUse::parameters)),
-        gradients_(allocate_flat(context.model, context.comm, layout_, MemoryUse::gradients)),
-        optimizer_(make_optimizer(context.optimizer, {{parameters_.buffer, gradients_.buffer}})),
-        scale_(1.0 / static_cast<double>(context.accumulation)) {
-    for (size_t g = 0; g < layout_.size(); ++g) {
-      fill_initial(model_, g, layout_[g], {0, layout_[g].numel}, context.seed, parameters_.groups[g]);
-      bind_parameters(model_, g, layout_[g], parameters_.groups[g]);
-      bind_gradients(model_, g, layout_[g], gradients_.groups[g]);
-    }
-  }
+      : schedule_(make_schedule(context.model.table())),
+        replica_(context, context.types().master),
+        scale_(1.0 / static_cast<double>(context.accumulation)) {}
 
   void begin_micro_batch(int64_t, bool) override {}
-  void reduce() override {}
-  void update() override {
-    optimizer_->step();
-    gradients_.buffer.zero_();
+  void after_backward(int64_t block) override {
+    for (size_t group : schedule_.complete_at[static_cast<size_t>(block)]) replica_.collect(group);
   }
-  void set_learning_rate(double lr) override { optimizer_->set_learning_rate(lr); }
+  void reduce() override { replica_.finish(); }
+  void update(const UpdateControl& control) override { replica_.update(control); }
+  void set_learning_rate(double lr) override { replica_.set_learning_rate(lr); }
   double gradient_scale() const override { return scale_; }
-  double gradient_squares() override { return squares({gradients_.buffer}); }
-  void visit_parameters(const ParameterVisitor& visit) override {
-    for (size_t g = 0; g < layout_.size(); ++g)
-      visit_group(model_, g, layout_[g], parameters_.groups[g], visit);
-  }
+  at::Tensor gradient_squares() override { return replica_.gradient_squares(); }
+  void visit_parameters(const ParameterVisitor& visit) override { replica_.visit_parameters(visit); }
 
  private:
-  Model& model_;
-  std::vector<laws::GroupLayout> layout_;
-  FlatModel parameters_;
-  FlatModel gradients_;
-  std::unique_ptr<Optimizer> optimizer_;
+  Schedule schedule_;
+  Replica replica_;
   double scale_;
 };
 

@@ -10,17 +10,16 @@ namespace {
 class SlottedGradients final : public GradientSide {
  public:
   explicit SlottedGradients(ShardedModel& sharded)
-      : s_(sharded), own_(allocate_owned(s_.model, s_.comm, s_.layout, MemoryUse::gradients)) {
+      : s_(sharded), own_(allocate_owned(s_.comm, s_.layout, MemoryUse::gradients, s_.types.master)) {
     const meter::Scope scope(MemoryUse::transient);
     for (int64_t i = 0; i < laws::kGradientSlots; ++i)
-      slots_.push_back(
-          {s_.comm.allocate(laws::largest_group(s_.model.table(), s_.layout), s_.model.dtype()), {}, {}, 0});
+      slots_.push_back(make_slot(laws::largest_group(s_.model.table(), s_.layout), 0));
     for (size_t g = 0; g < s_.layout.size(); ++g) {
       aimed_.emplace_back(s_.layout[g].numel, s_.model.dtype(), s_.model.device());
       bind_gradients(s_.model, g, s_.layout[g], aimed_[g].whole());
     }
     for (size_t g : s_.schedule.roots) {
-      roots_.push_back({s_.comm.allocate(s_.layout[g].numel, s_.model.dtype()), {}, {}, g});
+      roots_.push_back(make_slot(s_.layout[g].numel, g));
       aimed_[g].aim(roots_.back().memory);
     }
   }
@@ -38,9 +37,8 @@ class SlottedGradients final : public GradientSide {
     Slot& slot = slots_[position_ % slots_.size()];
     finish(slot);
     slot.group = static_cast<size_t>(group);
-    slot.gradients = slot.memory.narrow(0, 0, s_.layout[slot.group].numel);
-    slot.gradients.zero_();
-    aimed_[slot.group].aim(slot.gradients);
+    aimed_[slot.group].aim(slot.memory);
+    aimed_[slot.group].whole().zero_();
   }
 
   void after_backward(int64_t block) override {
@@ -49,8 +47,8 @@ class SlottedGradients final : public GradientSide {
       for (auto& root : roots_)
         if (root.group == group) slot = &root;
       if (slot == nullptr) slot = &slots_[position_++ % slots_.size()];
-      slot->gradients = aimed_[group].whole();
-      slot->works = start_reduce(s_.comm, s_.layout[group], slot->gradients);
+      slot->reduced = reduced(*slot, aimed_[group].whole());
+      slot->works = start_reduce(s_.comm, s_.layout[group], slot->reduced);
     }
   }
 
@@ -66,15 +64,30 @@ class SlottedGradients final : public GradientSide {
  private:
   struct Slot {
     at::Tensor memory;     // as long as the largest group
-    at::Tensor gradients;  // of the group that is in it
-    Works works;           // its reduction
-    size_t group;
+    at::Tensor converted;  // the same in the type that is reduced, where that is another
+    size_t group;          // that is in it
+    at::Tensor reduced;    // its gradients on their way
+    Works works;
   };
+
+  Slot make_slot(int64_t numel, size_t group) {
+    const auto& types = s_.types;
+    return {s_.comm.allocate(numel, types.compute),
+            types.converts() ? s_.comm.allocate(numel, types.reduce) : at::Tensor(),
+            group,
+            {},
+            {}};
+  }
+
+  at::Tensor reduced(const Slot& slot, const at::Tensor& gradients) const {
+    if (!slot.converted.defined()) return gradients;
+    return slot.converted.narrow(0, 0, gradients.numel()).copy_(gradients);
+  }
 
   void finish(Slot& slot) {
     if (slot.works.empty()) return;
     wait_all(slot.works);
-    const at::Tensor part = owned_part(s_.comm, s_.layout[slot.group], slot.gradients);
+    const at::Tensor part = owned_part(s_.comm, s_.layout[slot.group], slot.reduced);
     if (first_)
       own_.groups[slot.group].copy_(part);
     else

@@ -15,7 +15,7 @@ class SlottedParameters final : public ParameterSide {
  public:
   SlottedParameters(ShardedModel& sharded, int64_t prefetch)
       : s_(sharded),
-        own_(allocate_owned(s_.model, s_.comm, s_.layout, MemoryUse::parameters)),
+        own_(allocate_owned(s_.comm, s_.layout, MemoryUse::parameters, s_.types.master)),
         num_units_(static_cast<int64_t>(s_.schedule.units.size())),
         prefetch_(prefetch),
         works_(static_cast<size_t>(prefetch + 1)) {
@@ -53,12 +53,7 @@ class SlottedParameters final : public ParameterSide {
 
   std::vector<at::Tensor> owned() override { return own_.groups; }
 
-  at::Tensor gathered(size_t group) override {
-    const at::Tensor whole = at::empty({s_.layout[group].numel}, own_.buffer.options());
-    Works works = start_gather(s_.comm, s_.layout[group], whole, own_.groups[group]);
-    wait_all(works);
-    return whole;
-  }
+  at::Tensor gathered(size_t group) override { return gathered_group(s_, group, own_.groups[group]); }
 
  private:
   // Which unit the use at this position of the sequence is of.

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "comm/communicator.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
+#include "strategies/precision.h"
 
 namespace shardmark {
 
@@ -21,6 +23,8 @@ struct StrategyContext {
   Choice optimizer;  // resolved
   int64_t accumulation = 1;
   int64_t seed = 1;
+  std::optional<Precision> precision = {};  // none: everything in the model's type
+  Precision types() const { return precision.value_or(uniform(model.dtype())); }
 };
 
 using ParameterVisitor = std::function<void(const std::string& name, const at::Tensor& value)>;
@@ -39,16 +43,16 @@ class Strategy {
   // After the last micro-batch, in two moments so that they can be timed apart: reduce() waits for what is in
   // flight, then update() runs the optimizer on what this rank owns and clears its gradients.
   virtual void reduce() = 0;
-  virtual void update() = 0;
+  virtual void update(const UpdateControl& control) = 0;
 
   virtual void set_learning_rate(double lr) = 0;  // of the updates after this
 
   // What the backward of the loss is seeded with: 1 / (accumulation x ranks that reduce together).
   virtual double gradient_scale() const = 0;
 
-  // Between reduce() and update(): sum of squares of the reduced gradient, over all ranks. Collective; for
-  // norms and checks.
-  virtual double gradient_squares() = 0;
+  // Between reduce() and update(): sum of squares of the reduced gradient, over all ranks. Collective; a
+  // double scalar on the device.
+  virtual at::Tensor gradient_squares() = 0;
 
   // State that must be bit-equal on all ranks between steps; for checks.
   virtual std::vector<at::Tensor> replicated() { return {}; }

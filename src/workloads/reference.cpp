@@ -7,12 +7,15 @@
 
 #include "data/sampler.h"
 #include "optim/optimizer.h"
+#include "strategies/precision.h"
 
 namespace shardmark {
 namespace {
 
-Batch to_device(const Batch& batch, at::Device device) {
-  return {batch.inputs.to(device), batch.targets.to(device)};
+// Images and rows come in the point's compute type.
+Batch on(const Model& model, const Batch& batch) {
+  const at::Tensor inputs = batch.inputs.to(model.device());
+  return {inputs.is_floating_point() ? inputs.to(model.dtype()) : inputs, batch.targets.to(model.device())};
 }
 
 // One after the other, the batches whose mean gradient a step applies.
@@ -38,8 +41,9 @@ std::vector<Batch> batches_of_step(const Point& point, const DataSource& source,
 
 ReferenceRun train(const Point& point, const DataSource& source, at::Device device, int64_t replica) {
   const auto& t = point.training;
-  const auto model = make_model(t.model, scalar_type(t.precision), device);
+  const auto model = make_model(t.model, precision_from(t.precision, "same").master, device);
   materialize(*model, point.seed);
+  model->draws = false;
   std::vector<FlatPiece> pieces;
   for (const auto& group : model->table().groups) {
     for (const auto& spec : group.parameters) {
@@ -49,13 +53,14 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
     }
   }
   const auto optimizer = make_optimizer(t.optimizer, pieces);
+  GradientGuard guard(t.clip_norm, /*scales_loss=*/false, device);
 
   ReferenceRun run;
   for (int64_t step = 0; step < kReferenceSteps; ++step) {
     const auto batches = batches_of_step(point, source, replica, step);
     double loss = 0;
     for (const auto& host_batch : batches) {
-      const Batch batch = to_device(host_batch, device);
+      const Batch batch = on(*model, host_batch);
       at::Tensor h = batch.inputs;
       for (const auto& block : model->blocks()) h = block.forward(h, batch);
       torch::autograd::backward({h / static_cast<double>(batches.size())}, {});
@@ -63,9 +68,11 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
     }
     double squares = 0;
     for (const auto& piece : pieces) squares += piece.gradients.to(at::kDouble).square().sum().item<double>();
+    if (guard.needs_norm())
+      guard.inspect(at::full({}, squares, at::TensorOptions(device).dtype(at::kDouble)));
     run.losses.push_back(loss);
     run.norms.push_back(std::sqrt(squares));
-    optimizer->step();
+    optimizer->step(guard.control());
     for (auto& piece : pieces) piece.gradients.zero_();
   }
   return run;
@@ -87,19 +94,14 @@ ReferenceRun run_reference(const Point& point, const DataSource& source, at::Dev
 
 std::string reference_key(const Point& point, int64_t replica) {
   const auto& t = point.training;
-  return fmt::format("{} {} {} {} ranks={} batch={} accumulation={} seed={} replica={}", to_text(t.model),
-                     to_text(t.data), to_text(t.optimizer), t.precision, point.ranks, t.batch_size,
-                     t.accumulation, point.seed, replica);
+  return fmt::format("{} {} {} {} ranks={} batch={} accumulation={} seed={} replica={} clip={}",
+                     to_text(t.model), to_text(t.data), to_text(t.optimizer), t.precision, point.ranks,
+                     t.batch_size, t.accumulation, point.seed, replica, t.clip_norm);
 }
 
 bool has_synchronised_statistics(const Point& point) {
   const auto& options = point.training.model.options;
   return options.contains("batch_norm") && options.at("batch_norm") == "sync";
-}
-
-at::ScalarType scalar_type(const std::string& precision) {
-  ENSURE(precision == "fp32" || precision == "fp64", "no such precision: " + precision);
-  return precision == "fp64" ? at::kDouble : at::kFloat;
 }
 
 }  // namespace shardmark

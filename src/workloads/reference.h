@@ -20,6 +20,4 @@ std::string reference_key(const Point& point, int64_t replica);
 // bn.sync over ranks: the ranks' micro-batches form one batch.
 bool has_synchronised_statistics(const Point& point);
 
-at::ScalarType scalar_type(const std::string& precision);  // fp32, fp64
-
 }  // namespace shardmark

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/hash.h"
+#include "device/device.h"
 #include "device/meter.h"
 #include "workloads/reference.h"
 #include "workloads/training_results.h"
@@ -32,7 +34,9 @@ Training::~Training() = default;
 
 void Training::build() {
   const auto& t = point_.training;
-  model_ = make_model(t.model, scalar_type(t.precision), comm_.device());
+  const Precision types = precision_from(t.precision, t.reduce_dtype);
+  use_tf32(t.precision == "tf32");
+  model_ = make_model(t.model, types.compute, comm_.device());
   source_ = make_source(t.data, {model_->table().sample, model_->dtype(), point_.seed});
   if (statistics_comm_) {
     model_->num_ranks = comm_.size();
@@ -40,22 +44,25 @@ void Training::build() {
       statistics_comm_->all_reduce(sums, ReduceOp::sum).wait();
     };
   }
-  strategy_ = make_strategy(t.strategy.name,
-                            {*model_, comm_, t.strategy.options, t.optimizer, t.accumulation, point_.seed});
+  strategy_ = make_strategy(
+      t.strategy.name, {*model_, comm_, t.strategy.options, t.optimizer, t.accumulation, point_.seed, types});
+  guard_ = std::make_unique<GradientGuard>(t.clip_norm, t.precision == "fp16", comm_.device());
   built_ = meter::read();
   const DistributedSampler sampler(source_->size(), point_.ranks, comm_.rank(), t.batch_size, t.accumulation,
                                    point_.seed);
   loader_ = std::make_unique<Loader>(
       *source_, sampler, t.accumulation, comm_.device(),
       prefetch_depth(placement_.num_cores, placement_.local_ranks, placement_.threads_per_rank));
-  loop_ = std::make_unique<TrainingLoop>(*model_, *strategy_, clock_, t.accumulation);
+  loop_ = std::make_unique<TrainingLoop>(
+      *model_, *strategy_, clock_, *guard_,
+      LoopOptions{t.accumulation, t.checkpointing, hash_of(point_.seed, comm_.rank())});
   comm_.set_phase_clock(&clock_);
   meter::reset_peak();
 }
 
 void Training::step() {
   if (losses_.empty()) comm_.reset_traffic();
-  losses_.push_back(loop_->step([this] { return loader_->next(); }));
+  losses_.push_back(loop_->step([this] { return loader_->next(); }).loss);
 }
 
 std::vector<std::vector<double>> Training::end_window() {
@@ -84,6 +91,7 @@ void Training::collect(Record& record) {
   if (!losses_.empty()) {
     m.loss_first = mean_over_ranks(losses_.front());
     m.loss_last = mean_over_ranks(losses_.back());
+    m.num_skipped = guard_->num_skipped();
     const Traffic& traffic = comm_.traffic();
     const auto steps = static_cast<double>(losses_.size());
     m.traffic_bytes = group_.sum(traffic.law_bytes) / steps / static_cast<double>(point_.ranks);

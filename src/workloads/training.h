@@ -39,6 +39,7 @@ class Training final : public Workload {
   std::unique_ptr<DataSource> source_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Strategy> strategy_;
+  std::unique_ptr<GradientGuard> guard_;
   std::unique_ptr<Loader> loader_;
   PhaseClock clock_;
   std::unique_ptr<TrainingLoop> loop_;

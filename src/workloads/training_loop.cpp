@@ -1,33 +1,40 @@
 // Blocks forward, blocks backward, step.
 #include "workloads/training_loop.h"
 
+#include "base/hash.h"
 #include "base/log.h"
+#include "device/device.h"
 
 namespace shardmark {
 
-at::Tensor TrainingLoop::step(const std::function<Batch()>& next_batch,
-                              const std::function<void()>& before_update) {
+StepResult TrainingLoop::step(const std::function<Batch()>& next_batch, bool wants_norm) {
   clock_.begin_step();
-  at::Tensor sum;  // of the losses of the micro-batches
-  for (int64_t i = 0; i < accumulation_; ++i) {
+  StepResult result;
+  for (micro_batch_ = 0; micro_batch_ < options_.accumulation; ++micro_batch_) {
     clock_.enter(Phase::data);
     Batch batch;
     attempt([&] { batch = next_batch(); });
 
     clock_.enter(Phase::forward);
-    strategy_.begin_micro_batch(i, /*last=*/i + 1 == accumulation_);
+    strategy_.begin_micro_batch(micro_batch_, /*last=*/micro_batch_ + 1 == options_.accumulation);
     const at::Tensor loss = forward(batch);
 
     clock_.enter(Phase::backward);
-    backward(loss);
-    attempt([&] { sum = sum.defined() ? sum + loss.detach() : loss.detach(); });
+    backward(loss, batch);
+    attempt([&] {
+      const at::Tensor part = loss.detach() / static_cast<double>(options_.accumulation);
+      result.loss = result.loss.defined() ? result.loss + part : part;
+    });
   }
   strategy_.reduce();
-  if (before_update) before_update();
 
   clock_.enter(Phase::optimizer);
-  strategy_.update();
-  return sum.defined() ? sum / static_cast<double>(accumulation_) : at::full({}, std::nan(""));
+  if (wants_norm || guard_.needs_norm()) result.gradient_norm = guard_.inspect(strategy_.gradient_squares());
+  strategy_.update(guard_.control());
+  guard_.after_update();
+  ++step_;
+  if (!result.loss.defined()) result.loss = at::full({}, std::nan(""));
+  return result;
 }
 
 at::Tensor TrainingLoop::forward(const Batch& batch) {
@@ -40,19 +47,39 @@ at::Tensor TrainingLoop::forward(const Batch& batch) {
     attempt([&] {
       inputs_[b] = h.detach();
       if (b > 0) inputs_[b].requires_grad_(true);
-      h = outputs_[b] = blocks[b].forward(inputs_[b], batch);
+      const c10::AutoGradMode graph(!is_checkpointed(b));
+      h = outputs_[b] = run_block(b, batch);
     });
     strategy_.after_forward(static_cast<int64_t>(b));
   }
   return h;
 }
 
-void TrainingLoop::backward(const at::Tensor& loss) {
+at::Tensor TrainingLoop::run_block(size_t block, const Batch& batch) {
+  if (model_.draws) seed_generator(model_.device(), hash_of(options_.random_key, step_, micro_batch_, block));
+  return model_.blocks()[block].forward(inputs_[block], batch);
+}
+
+// The last block's backward follows its forward at once: nothing is saved by running it again.
+bool TrainingLoop::is_checkpointed(size_t block) const {
+  const auto every = static_cast<size_t>(options_.checkpointing);
+  return every > 0 && (block + 1) % every == 0 && block + 1 < model_.blocks().size();
+}
+
+void TrainingLoop::backward(const at::Tensor& loss, const Batch& batch) {
   at::Tensor gradient;
-  attempt([&] { gradient = at::full_like(loss, strategy_.gradient_scale()); });
+  attempt([&] {
+    gradient = at::full_like(loss, strategy_.gradient_scale());
+    if (guard_.loss_scale().defined()) gradient.mul_(guard_.loss_scale());
+  });
   for (size_t b = model_.blocks().size(); b-- > 0;) {
     strategy_.before_backward(static_cast<int64_t>(b));
     attempt([&] {
+      if (is_checkpointed(b)) {
+        model_.recomputing = true;
+        outputs_[b] = run_block(b, batch);
+        model_.recomputing = false;
+      }
       torch::autograd::backward({outputs_[b]}, {gradient});
       gradient = inputs_[b].grad();
       outputs_[b].reset();  // frees the block's activations

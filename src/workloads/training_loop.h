@@ -6,36 +6,58 @@
 
 #include "device/phases.h"
 #include "models/model.h"
+#include "optim/gradient_guard.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
 
+struct StepResult {
+  at::Tensor loss;  // this rank's, the mean over its micro-batches: scalar, on the device
+  at::Tensor
+      gradient_norm;  // of all ranks that train together, before clipping; undefined if nobody needs it
+};
+
+struct LoopOptions {
+  int64_t accumulation = 1;   // micro-batches per step
+  int64_t checkpointing = 0;  // every n-th block is recomputed in backward; 1: all, 0: none
+  uint64_t random_key = 0;    // of dropout: another one on every rank
+};
+
 class TrainingLoop {
  public:
-  TrainingLoop(Model& model, Strategy& strategy, PhaseClock& clock, int64_t accumulation)
-      : model_(model), strategy_(strategy), clock_(clock), accumulation_(accumulation) {}
+  // guard: outlives the loop.
+  TrainingLoop(Model& model, Strategy& strategy, PhaseClock& clock, GradientGuard& guard,
+               const LoopOptions& options)
+      : model_(model), strategy_(strategy), clock_(clock), guard_(guard), options_(options) {}
 
-  // One step: forward and backward of `accumulation` micro-batches, reduction, update. Returns this rank's
-  // loss, the mean over its micro-batches (scalar, on the device). before_update, if given, runs between
-  // reduction and update.
+  // One step: forward and backward of `accumulation` micro-batches, reduction, update.
+  //
+  // Note [Recomputation]: a checkpointed block keeps its input alone (Chen et al. 2016); backward runs it
+  // again first. Dropout draws from a generator that every run of a block seeds by (key, step, micro-batch,
+  // block), so that the second run draws the same without any saved state, and a resumed run the same as the
+  // first.
   //
   // Note [Draining]: a rank whose computing fails (out of memory, a bad batch) goes through the rest of the
   // step, and through all steps after it, without computing: every collective still happens, so no rank
   // hangs. failure() then says what it was.
-  at::Tensor step(const std::function<Batch()>& next_batch, const std::function<void()>& before_update = {});
+  StepResult step(const std::function<Batch()>& next_batch, bool wants_norm = false);
 
   std::exception_ptr failure() const { return failure_; }
 
  private:
   at::Tensor forward(const Batch& batch);
-  void backward(const at::Tensor& loss);
+  void backward(const at::Tensor& loss, const Batch& batch);
+  at::Tensor run_block(size_t block, const Batch& batch);
+  bool is_checkpointed(size_t block) const;
   // Runs compute unless this rank drains, and makes it drain if that throws.
   void attempt(const std::function<void()>& compute);
 
   Model& model_;
   Strategy& strategy_;
   PhaseClock& clock_;
-  int64_t accumulation_;
+  GradientGuard& guard_;
+  LoopOptions options_;
+  int64_t step_ = 0, micro_batch_ = 0;
   std::vector<at::Tensor> inputs_;   // [block]: what it was given, cut off from the graph before it
   std::vector<at::Tensor> outputs_;  // [block]
   std::exception_ptr failure_;

@@ -10,9 +10,11 @@
 namespace shardmark {
 namespace {
 
-// fp32 sums in another order differ by rounding, and batch norm makes it grow; a wrong scale or a lost
-// reduction differs by much more than this.
-double tolerance(const std::string& precision) { return precision == "fp64" ? 1e-8 : 1e-3; }
+// fp32 sums in another order differ by rounding, and batch norm makes it grow; low precision is compared with
+// fp32. A wrong scale or a lost reduction differs by much more than this.
+double tolerance(const std::string& precision) {
+  return precision == "fp64" ? 1e-8 : precision == "fp32" ? 1e-3 : 3e-2;
+}
 
 double relative_difference(double value, double expected) {
   return std::abs(value - expected) / std::max(std::abs(expected), 1e-300);
@@ -32,15 +34,15 @@ Check Training::verify() {
       strategy_->gradient_scale() * static_cast<double>(point_.training.accumulation) == 1.0;
   const ReferenceRun reference = shared_reference(replicas ? 0 : -1);
 
+  const bool draws = std::exchange(model_->draws, false);  // ranks drop other elements than one device would
   std::vector<double> losses, norms;
   for (int64_t step = 0; step < kReferenceSteps; ++step) {
-    double squares = 0;
-    const at::Tensor loss =
-        loop_->step([this] { return loader_->next(); }, [&] { squares = strategy_->gradient_squares(); });
-    const double own = loss.item<double>();
+    const StepResult result = loop_->step([this] { return loader_->next(); }, /*wants_norm=*/true);
+    const double own = result.loss.item<double>();
     losses.push_back(replicas ? own : group_.sum(own) / static_cast<double>(point_.ranks));
-    norms.push_back(std::sqrt(squares));
+    norms.push_back(result.gradient_norm.item<double>());
   }
+  model_->draws = draws;
   clock_.end();
   clock_.resolve();
   if (group_.max(static_cast<int64_t>(loop_->failure() != nullptr)) != 0) {

@@ -59,7 +59,7 @@ class Plain final : public Contender {
     at::Tensor h = batch_.inputs;
     for (const auto& block : model_->blocks()) h = block.forward(h, batch_);
     torch::autograd::backward({h}, {});
-    optimizer_->step();
+    optimizer_->step({});
     for (auto& piece : pieces_) piece.gradients.zero_();
   }
 
@@ -78,7 +78,7 @@ class Harnessed final : public Contender {
         batch_(make_batch(*model_, world)),
         clock_(at::kCPU),
         strategy_(make(choice_from_text(text))),
-        loop_(*model_, *strategy_, clock_, 1) {
+        loop_(*model_, *strategy_, clock_, guard_, {}) {
     comm_->set_phase_clock(&clock_);
   }
   void step() override {
@@ -98,6 +98,7 @@ class Harnessed final : public Contender {
   Batch batch_;
   PhaseClock clock_;
   std::unique_ptr<Strategy> strategy_;
+  GradientGuard guard_{0, false, at::kCPU};
   TrainingLoop loop_;
 };
 

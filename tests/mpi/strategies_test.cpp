@@ -100,10 +100,10 @@ class Wrapper : public Strategy {
   void before_backward(int64_t b) override { inner_->before_backward(b); }
   void after_backward(int64_t b) override { inner_->after_backward(b); }
   void reduce() override { inner_->reduce(); }
-  void update() override { inner_->update(); }
+  void update(const UpdateControl& control) override { inner_->update(control); }
   void set_learning_rate(double lr) override { inner_->set_learning_rate(lr); }
   double gradient_scale() const override { return inner_->gradient_scale(); }
-  double gradient_squares() override { return inner_->gradient_squares(); }
+  at::Tensor gradient_squares() override { return inner_->gradient_squares(); }
   void visit_parameters(const ParameterVisitor& visit) override { inner_->visit_parameters(visit); }
 
  protected:
@@ -129,8 +129,8 @@ class StaleSlot final : public Wrapper {
   void before_forward(int64_t block) override {
     if (step_ == 0) inner_->before_forward(block);
   }
-  void update() override {
-    inner_->update();
+  void update(const UpdateControl& control) override {
+    inner_->update(control);
     ++step_;
   }
 

@@ -32,8 +32,14 @@ class StrategyLaws : public ::testing::Test {
     const Choice optimizer = resolved_optimizer(c.optimizer);
     const laws::ModelTable table = laws::model_law(model.name).table(model.options);
     return laws::strategy_law(choice.name)
-        .cost({table, comm->size(), c.accumulation, static_cast<int64_t>(at::elementSize(c.dtype)),
+        .cost({table, comm->size(), c.accumulation, bytes_of(c),
                laws::optimizer_laws().at(optimizer.name).state_elements(optimizer.options), choice.options});
+  }
+
+  static laws::ElementBytes bytes_of(const Case& c) {
+    const Precision types = c.precision.value_or(uniform(c.dtype));
+    const auto bytes = [](at::ScalarType type) { return static_cast<int64_t>(at::elementSize(type)); };
+    return {bytes(types.compute), bytes(types.master), bytes(types.reduce)};
   }
 
   double largest(double mine) { return world.max(mine); }

@@ -19,6 +19,9 @@ struct Case {
   int64_t batch_size = 2;  // per rank and micro-batch
   int64_t accumulation = 1;
   int64_t num_steps = 5;
+  std::optional<Precision> precision = {};  // none: everything in dtype
+  double clip_norm = 0;
+  int64_t checkpointing = 0;
 };
 
 struct Outcomes {
@@ -46,7 +49,8 @@ using Wrap = std::function<std::unique_ptr<Strategy>(std::unique_ptr<Strategy>)>
 // norm, or nullptr.
 inline Outcomes train(const Case& c, const std::string& strategy_text, Communicator& comm,
                       Communicator* statistics, const Wrap& wrap = {}) {
-  const auto model = make_model(resolved_model(c.model), c.dtype, comm.device());
+  const auto model =
+      make_model(resolved_model(c.model), c.precision ? c.precision->compute : c.dtype, comm.device());
   if (statistics != nullptr && statistics->size() > 1) {
     model->num_ranks = statistics->size();
     model->sum_over_ranks = [statistics](const at::Tensor& t) {
@@ -55,7 +59,7 @@ inline Outcomes train(const Case& c, const std::string& strategy_text, Communica
   }
   const Choice choice = resolved_strategy(strategy_text);
   auto strategy = make_strategy(choice.name, {*model, comm, choice.options, resolved_optimizer(c.optimizer),
-                                              c.accumulation, /*seed=*/7});
+                                              c.accumulation, /*seed=*/7, c.precision});
   if (wrap) strategy = wrap(std::move(strategy));
   Outcomes outcomes;
   const auto keep = [](std::map<std::string, at::Tensor>& into) {
@@ -63,17 +67,17 @@ inline Outcomes train(const Case& c, const std::string& strategy_text, Communica
   };
   strategy->visit_parameters(keep(outcomes.initial));
 
-  const auto source = make_source({"synthetic", {{"size", 64}}}, {model->table().sample, c.dtype, 7});
+  const auto source = make_source({"synthetic", {{"size", 64}}}, {model->table().sample, model->dtype(), 7});
   Loader loader(*source,
                 DistributedSampler(source->size(), comm.size(), comm.rank(), c.batch_size, c.accumulation, 7),
                 c.accumulation, comm.device(), /*depth=*/0);
   PhaseClock clock(comm.device());
-  TrainingLoop loop(*model, *strategy, clock, c.accumulation);
+  GradientGuard guard(c.clip_norm, c.precision && c.precision->compute == at::kHalf, comm.device());
+  TrainingLoop loop(*model, *strategy, clock, guard, {c.accumulation, c.checkpointing});
   for (int64_t step = 0; step < c.num_steps; ++step) {
-    const at::Tensor loss =
-        loop.step([&] { return loader.next(); },
-                  [&] { outcomes.norms.push_back(std::sqrt(strategy->gradient_squares())); });
+    const auto [loss, norm] = loop.step([&] { return loader.next(); }, /*wants_norm=*/true);
     if (loop.failure()) std::rethrow_exception(loop.failure());
+    outcomes.norms.push_back(norm.item<double>());
     const at::Tensor sum = loss.to(at::kDouble).view({1});
     comm.all_reduce(sum, ReduceOp::sum).wait();
     outcomes.losses.push_back(sum.item<double>() / comm.size());

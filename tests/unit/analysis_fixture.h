@@ -26,14 +26,12 @@ inline Record training_record(const std::string& strategy, int64_t ranks, int64_
   Point& p = record.point;
   p.workload = "training";
   p.ranks = ranks;
-  p.training = {small_gpt2(),
-                {"synthetic", {{"size", 4096}}},
-                resolved_strategy(strategy),
-                {"adamw", {{"lr", 3e-4}}},
-                "fp32",
-                batch_size,
-                1,
-                "weak"};
+  TrainingPoint& t = p.training;
+  t.model = small_gpt2();
+  t.data = {"synthetic", {{"size", 4096}}};
+  t.strategy = resolved_strategy(strategy);
+  t.optimizer = {"adamw", {{"lr", 3e-4}}};
+  t.batch_size = batch_size;
   Measures& m = record.measures;
   m.step_s = step_s;
   m.step_low_s = step_s * 0.99;
@@ -55,8 +53,8 @@ inline Record training_record(const std::string& strategy, int64_t ranks, int64_
   m.verified = "equal to one device";
 
   const laws::ModelTable table = laws::model_law("gpt2").table(p.training.model.options);
-  const laws::Cost law =
-      laws::strategy_law(p.training.strategy.name).cost({table, ranks, 1, 4, 2, p.training.strategy.options});
+  const laws::Cost law = laws::strategy_law(p.training.strategy.name)
+                             .cost({table, ranks, 1, {4, 4, 4}, 2, p.training.strategy.options});
   m.parameter_bytes = m.law_parameter_bytes = law.parameter_bytes;
   m.gradient_bytes = m.law_gradient_bytes = law.gradient_bytes;
   m.optimizer_bytes = m.law_optimizer_bytes = law.optimizer_bytes;

@@ -11,6 +11,7 @@
 #include "device/meter.h"
 #include "runner/environment.h"
 #include "runner/runner.h"
+#include "strategies/precision.h"
 #include "workloads/reference.h"
 
 namespace shardmark {
@@ -43,7 +44,7 @@ void check_data(const std::vector<Point>& points) {
     const auto& t = point.training;
     if (!seen.insert(to_text(t.data) + to_text(t.model)).second) continue;
     make_source(t.data, {laws::model_law(t.model.name).table(t.model.options).sample,
-                         scalar_type(t.precision), point.seed});
+                         precision_from(t.precision, t.reduce_dtype).compute, point.seed});
   }
 }
 
@@ -83,7 +84,7 @@ int run(const RunFlags& flags) {
   std::vector<Point> points;
   together(world, [&] {
     suite = read_suite(flags.suite, flags.overrides);
-    points = points_in_order(suite, {world.size(), memory});
+    points = points_in_order(suite, {world.size(), memory, native_precisions(device)});
     check_transports(points, transport_for(flags.world, device), device);
     check_data(points);
   });

@@ -70,7 +70,8 @@ ModelLaw gpt2_law(const std::string& size, int64_t layers, int64_t width, int64_
            {"width", OptionType::integer, width, "channels of the residual stream", {}, 1},
            {"heads", OptionType::integer, heads, "attention heads; they divide the width", {}, 1},
            {"sequence", OptionType::integer, 1024, "tokens per sample", {}, 1},
-           {"vocabulary", OptionType::integer, 50257, "different tokens", {}, 2}},
+           {"vocabulary", OptionType::integer, 50257, "different tokens", {}, 2},
+           {"dropout", OptionType::number, 0.0, "share of activations zeroed in training", {}, 0, 0.99}},
           gpt2_table};
 }
 

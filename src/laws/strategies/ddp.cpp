@@ -1,5 +1,6 @@
 // ddp: replicas that average their gradients with one all-reduce per bucket, 2(N-1)/N M bytes a rank.
 #include "laws/layout.h"
+#include "laws/replica_cost.h"
 #include "laws/strategy_law.h"
 
 namespace shardmark::laws {
@@ -7,17 +8,14 @@ namespace {
 
 Cost cost(const CostInput& input) {
   const auto layout = even_layout(input.model, 1);
-  const double bytes = static_cast<double>(total_numel(layout) * input.element_bytes);
   const auto elements = [&](const char* option) {
-    return static_cast<int64_t>(input.options.at(option).get<double>() * 1e6) / input.element_bytes;
+    return static_cast<int64_t>(input.options.at(option).get<double>() * 1e6) / input.bytes.reduce;
   };
-  Cost cost;
-  cost.parameter_bytes = cost.gradient_bytes = bytes;
-  cost.optimizer_bytes = bytes * static_cast<double>(input.optimizer_elements);
-  cost.traffic_bytes = bytes * ring_factor("all_reduce", input.ranks);
+  Cost cost = replica_cost(input, layout);
+  cost.traffic_bytes =
+      static_cast<double>(total_numel(layout) * input.bytes.reduce) * ring_factor("all_reduce", input.ranks);
   cost.num_operations = static_cast<int64_t>(
       buckets(input.model, layout, elements("first_bucket_mb"), elements("bucket_mb")).size());
-  cost.ideal_bytes = cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes;
   return cost;
 }
 

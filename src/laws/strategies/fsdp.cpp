@@ -12,19 +12,26 @@ Cost cost(const CostInput& input) {
   const auto shard = input.options.at("shard").get<std::string>();
   if (shard == "full") return sharded_cost(input, layout);
 
-  const double bytes = static_cast<double>(total_numel(layout) * input.element_bytes);
-  const double cut = bytes / static_cast<double>(input.ranks);
+  const ElementBytes& bytes = input.bytes;
+  const auto numel = static_cast<double>(total_numel(layout));
+  const double cut = numel / static_cast<double>(input.ranks);
+  const auto of = [](double elements, int64_t each) { return elements * static_cast<double>(each); };
   const bool gradients_cut = shard == "gradients";
   const int64_t reductions =
       gradients_cut ? input.accumulation : 1;  // cut gradients cannot wait: each micro-batch reduces
   Cost cost;
-  cost.parameter_bytes = bytes;
-  cost.gradient_bytes = gradients_cut ? cut : bytes;
-  cost.optimizer_bytes = cut * static_cast<double>(input.optimizer_elements);
-  cost.transient_bytes = gradients_cut ? gradient_slot_bytes(input, layout) : 0;
+  cost.parameter_bytes = of(numel, bytes.compute) + (bytes.mixed() ? of(cut, bytes.master) : 0);
+  cost.gradient_bytes = gradients_cut
+                            ? of(cut, bytes.master)
+                            : of(numel, bytes.compute) + (bytes.mixed() ? of(cut, bytes.master) : 0);
+  cost.optimizer_bytes = of(cut, bytes.master * input.optimizer_elements);
+  cost.transient_bytes = gradients_cut      ? gradient_slot_bytes(input, layout)
+                         : bytes.converts() ? of(numel, bytes.reduce)
+                                            : 0;
   cost.ideal_bytes = cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes;
-  cost.traffic_bytes = bytes * (static_cast<double>(reductions) * ring_factor("reduce_scatter", input.ranks) +
-                                ring_factor("all_gather", input.ranks));
+  cost.traffic_bytes =
+      of(numel, bytes.reduce) * static_cast<double>(reductions) * ring_factor("reduce_scatter", input.ranks) +
+      of(numel, bytes.compute) * ring_factor("all_gather", input.ranks);
   cost.num_operations = (reductions + 1) * static_cast<int64_t>(layout.size());
   return cost;
 }
