@@ -3,7 +3,7 @@
 #include "strategies/flat.h"
 #include "strategies/moves.h"
 #include "strategies/schedule.h"
-#include "strategies/strategy.h"
+#include "strategies/state.h"
 
 namespace shardmark {
 namespace {
@@ -52,12 +52,14 @@ class Ddp final : public Strategy {
   double gradient_scale() const override { return scale_; }
   double gradient_squares() override { return squares({gradients_.buffer}); }
   std::vector<at::Tensor> replicated() override { return {parameters_.buffer}; }
-  void visit_parameters(const ParameterVisitor& visit) override {
-    for (size_t g = 0; g < layout_.size(); ++g)
-      visit_group(model_, g, layout_[g], parameters_.groups[g], visit);
-  }
+  void visit_state(State what, const StateVisitor& visit) override { held(what).visit(visit); }
+  void load_state(State what, const StateReader& read) override { held(what).load(read); }
 
  private:
+  HeldState held(State what) {
+    return {model_, comm_, layout_, parameters_.groups, what == State::all ? optimizer_.get() : nullptr};
+  }
+
   struct Bucket {
     at::Tensor gradients;  // a stretch of the flat gradients
     int64_t end;           // in elements from their begin

@@ -42,11 +42,6 @@ class ResidentParameters final : public ParameterSide {
     return {flat_.buffer};
   }
 
-  at::Tensor gathered(size_t group) override {
-    wait_all(gathers_[group]);
-    return flat_.groups[group];
-  }
-
  private:
   ShardedModel& s_;
   FlatModel flat_;

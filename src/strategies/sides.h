@@ -25,8 +25,7 @@ class ParameterSide {
   virtual void before_forward(int64_t block) = 0;
   virtual void before_backward(int64_t block) = 0;
   virtual void after_update() {}
-  virtual std::vector<at::Tensor> owned() = 0;    // [group]: this rank's part, which the optimizer updates
-  virtual at::Tensor gathered(size_t group) = 0;  // the whole group, on every rank. Collective
+  virtual std::vector<at::Tensor> owned() = 0;  // [group]: this rank's part, which the optimizer updates
   virtual std::vector<at::Tensor> replicated() { return {}; }  // what every rank holds alike between steps
 };
 

@@ -1,6 +1,6 @@
 // single: independent replicas, nothing moves.
 #include "strategies/flat.h"
-#include "strategies/strategy.h"
+#include "strategies/state.h"
 
 namespace shardmark {
 namespace {
@@ -9,6 +9,7 @@ class Single final : public Strategy {
  public:
   explicit Single(const StrategyContext& context)
       : model_(context.model),
+        comm_(context.comm),
         layout_(laws::even_layout(context.model.table(), 1)),
         parameters_(allocate_flat(context.model, context.comm, layout_, MemoryUse::parameters)),
         gradients_(allocate_flat(context.model, context.comm, layout_, MemoryUse::gradients)),
@@ -30,13 +31,16 @@ class Single final : public Strategy {
   void set_learning_rate(double lr) override { optimizer_->set_learning_rate(lr); }
   double gradient_scale() const override { return scale_; }
   double gradient_squares() override { return squares({gradients_.buffer}); }
-  void visit_parameters(const ParameterVisitor& visit) override {
-    for (size_t g = 0; g < layout_.size(); ++g)
-      visit_group(model_, g, layout_[g], parameters_.groups[g], visit);
-  }
+  void visit_state(State what, const StateVisitor& visit) override { held(what).visit(visit); }
+  void load_state(State what, const StateReader& read) override { held(what).load(read); }
 
  private:
+  HeldState held(State what) {
+    return {model_, comm_, layout_, parameters_.groups, what == State::all ? optimizer_.get() : nullptr};
+  }
+
   Model& model_;
+  Communicator& comm_;
   std::vector<laws::GroupLayout> layout_;
   FlatModel parameters_;
   FlatModel gradients_;

@@ -53,13 +53,6 @@ class SlottedParameters final : public ParameterSide {
 
   std::vector<at::Tensor> owned() override { return own_.groups; }
 
-  at::Tensor gathered(size_t group) override {
-    const at::Tensor whole = at::empty({s_.layout[group].numel}, own_.buffer.options());
-    Works works = start_gather(s_.comm, s_.layout[group], whole, own_.groups[group]);
-    wait_all(works);
-    return whole;
-  }
-
  private:
   // Which unit the use at this position of the sequence is of.
   int64_t unit_at(int64_t position) const {

@@ -104,7 +104,8 @@ class Wrapper : public Strategy {
   void set_learning_rate(double lr) override { inner_->set_learning_rate(lr); }
   double gradient_scale() const override { return inner_->gradient_scale(); }
   double gradient_squares() override { return inner_->gradient_squares(); }
-  void visit_parameters(const ParameterVisitor& visit) override { inner_->visit_parameters(visit); }
+  void visit_state(State what, const StateVisitor& visit) override { inner_->visit_state(what, visit); }
+  void load_state(State what, const StateReader& read) override { inner_->load_state(what, read); }
 
  protected:
   std::unique_ptr<Strategy> inner_;

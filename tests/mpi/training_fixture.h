@@ -58,10 +58,12 @@ inline Outcomes train(const Case& c, const std::string& strategy_text, Communica
                                               c.accumulation, /*seed=*/7});
   if (wrap) strategy = wrap(std::move(strategy));
   Outcomes outcomes;
-  const auto keep = [](std::map<std::string, at::Tensor>& into) {
-    return [&into](const std::string& name, const at::Tensor& value) { into[name] = value; };
+  const auto keep = [&](std::map<std::string, at::Tensor>& into) {
+    return [&](const std::string& name, const at::Tensor& value) {
+      if (!model->buffers().contains(name)) into[name] = value;
+    };
   };
-  strategy->visit_parameters(keep(outcomes.initial));
+  strategy->visit_state(State::weights, keep(outcomes.initial));
 
   const auto source = make_source({"synthetic", {{"size", 64}}}, {model->table().sample, c.dtype, 7});
   Loader loader(*source,
@@ -78,7 +80,7 @@ inline Outcomes train(const Case& c, const std::string& strategy_text, Communica
     comm.all_reduce(sum, ReduceOp::sum).wait();
     outcomes.losses.push_back(sum.item<double>() / comm.size());
   }
-  strategy->visit_parameters(keep(outcomes.parameters));
+  strategy->visit_state(State::weights, keep(outcomes.parameters));
   return outcomes;
 }
 
