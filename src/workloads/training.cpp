@@ -22,46 +22,31 @@ Training::Training(const WorkloadContext& context)
       placement_(context.placement),
       references_(context.references),
       clock_(context.comm.device()),
-      before_(meter::read()) {
-  if (has_synchronised_statistics(point_) && comm_.size() > 1)
-    statistics_comm_ = comm_.split(0, comm_.rank());
-  build();
-}
-
-Training::~Training() = default;
-
-void Training::build() {
+      before_(meter::read()),
+      trainee_(point_, comm_, clock_),
+      built_(meter::read()) {
   const auto& t = point_.training;
-  model_ = make_model(t.model, scalar_type(t.precision), comm_.device());
-  source_ = make_source(t.data, {model_->table().sample, model_->dtype(), point_.seed});
-  if (statistics_comm_) {
-    model_->num_ranks = comm_.size();
-    model_->sum_over_ranks = [this](const at::Tensor& sums) {
-      statistics_comm_->all_reduce(sums, ReduceOp::sum).wait();
-    };
-  }
-  strategy_ = make_strategy(t.strategy.name,
-                            {*model_, comm_, t.strategy.options, t.optimizer, t.accumulation, point_.seed});
-  built_ = meter::read();
+  source_ = make_source(t.data, {trainee_.model->table().sample, trainee_.model->dtype(), point_.seed});
   const DistributedSampler sampler(source_->size(), point_.ranks, comm_.rank(), t.batch_size, t.accumulation,
                                    point_.seed);
   loader_ = std::make_unique<Loader>(
       *source_, sampler, t.accumulation, comm_.device(),
       prefetch_depth(placement_.num_cores, placement_.local_ranks, placement_.threads_per_rank));
-  loop_ = std::make_unique<TrainingLoop>(*model_, *strategy_, clock_, t.accumulation);
   comm_.set_phase_clock(&clock_);
   meter::reset_peak();
 }
 
+Training::~Training() = default;
+
 void Training::step() {
   if (losses_.empty()) comm_.reset_traffic();
-  losses_.push_back(loop_->step([this] { return loader_->next(); }));
+  losses_.push_back(trainee_.loop->step([this] { return loader_->next(); }));
 }
 
 std::vector<std::vector<double>> Training::end_window() {
   clock_.end();
   const auto steps = clock_.resolve();
-  if (loop_->failure()) std::rethrow_exception(loop_->failure());
+  if (trainee_.loop->failure()) std::rethrow_exception(trainee_.loop->failure());
   std::vector<std::vector<double>> rows(1 + kNumPhases);  // the step, then its phases
   for (const auto& step : steps) {
     rows[0].push_back(std::accumulate(step.begin(), step.end(), 0.0));
@@ -74,7 +59,7 @@ std::vector<std::string> Training::phases() const {
   return {"step", "data", "forward", "backward", "exposed", "optimizer"};  // in the order of Phase
 }
 
-void Training::derive(Record& record) const { derive_training(record, model_->table(), placement_); }
+void Training::derive(Record& record) const { derive_training(record, trainee_.model->table(), placement_); }
 
 void Training::collect(Record& record) {
   auto& m = record.measures;
