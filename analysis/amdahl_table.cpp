@@ -82,7 +82,7 @@ std::vector<std::string> notes(bool any_estimate, bool any_outside, size_t left_
 Table amdahl_table(const MergedPoints& points) {
   Table table{"amdahl", "Amdahl: the serial part of a step, from strong scaling", {}, columns(), {}, 0};
   table.num_group_columns = TrainingColumns::kNumFamilyColumns + 2;
-  table.num_section_columns = TrainingColumns::kNumFamilyColumns;
+  table.num_section_columns = TrainingColumns::kNumSectionColumns;
   const TrainingColumns labels(points);
   bool any_estimate = false, any_outside = false;
   size_t left_out = 0;

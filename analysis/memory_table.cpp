@@ -41,7 +41,7 @@ Table memory_table(const MergedPoints& points) {
               columns(),
               {},
               TrainingColumns::kNumGroupColumns,
-              TrainingColumns::kNumFamilyColumns};
+              TrainingColumns::kNumSectionColumns};
   const TrainingColumns labels(points);
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || std::isnan(merged.measures.parameter_bytes)) continue;

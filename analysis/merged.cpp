@@ -97,9 +97,9 @@ auto order_of(const MergedPoint& merged) {
   const TrainingPoint& t = p.training;
   const CollectivePoint& c = p.collective;
   return std::make_tuple(p.workload, merged.machine, merged.transport, c.operation, to_text(t.model),
-                         to_text(t.data), to_text(t.optimizer), t.precision, t.accumulation, p.seed,
-                         t.batch_size, p.ranks, c.dtype, c.reduction, c.bytes, c.in_place,
-                         t.strategy.name != "single", merged.strategy);
+                         to_text(t.data), to_text(t.optimizer), t.accumulation, p.seed, t.precision,
+                         t.reduce_dtype, t.clip_norm, t.checkpointing, t.batch_size, p.ranks, c.dtype,
+                         c.reduction, c.bytes, c.in_place, t.strategy.name != "single", merged.strategy);
 }
 
 void sort(std::vector<MergedPoint>& points) {

@@ -48,7 +48,7 @@ Table phases_table(const MergedPoints& points) {
               columns(),
               {},
               TrainingColumns::kNumGroupColumns,
-              TrainingColumns::kNumFamilyColumns};
+              TrainingColumns::kNumSectionColumns};
   const TrainingColumns labels(points);
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || std::isnan(merged.measures.forward_s)) continue;

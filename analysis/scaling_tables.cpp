@@ -66,7 +66,7 @@ std::vector<Column> columns(Scaling scaling) {
 Table scaling_table(Scaling scaling, const MergedPoints& points, Table table) {
   table.columns = columns(scaling);
   table.num_group_columns = TrainingColumns::kNumFamilyColumns + 2;
-  table.num_section_columns = TrainingColumns::kNumFamilyColumns;
+  table.num_section_columns = TrainingColumns::kNumSectionColumns;
   const TrainingColumns labels(points);
   for (const ScalingSeries& series : scaling_series(points, scaling))
     for (const MergedPoint* merged : series)

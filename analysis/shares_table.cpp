@@ -64,7 +64,7 @@ Table shares_table(const MergedPoints& points) {
               columns(),
               {},
               TrainingColumns::kNumGroupColumns,
-              TrainingColumns::kNumFamilyColumns};
+              TrainingColumns::kNumSectionColumns};
   const TrainingColumns labels(points);
   Ideal ideal;
   for (const MergedPoint& merged : points) {

@@ -149,7 +149,7 @@ Table strategies_table(const MergedPoints& points) {
               columns(),
               {},
               TrainingColumns::kNumGroupColumns,
-              TrainingColumns::kNumFamilyColumns};
+              TrainingColumns::kNumSectionColumns};
   const TrainingColumns labels(points);
   const Replicas replicas(points);
   for (const MergedPoint& merged : points) {

@@ -26,7 +26,7 @@ Table traffic_table(const MergedPoints& points) {
               columns(),
               {},
               TrainingColumns::kNumGroupColumns,
-              TrainingColumns::kNumFamilyColumns};
+              TrainingColumns::kNumSectionColumns};
   const TrainingColumns labels(points);
   for (const MergedPoint& merged : points) {
     const Measures& m = merged.measures;

@@ -11,7 +11,7 @@ const Cell kNothing{"", nullptr};  // what is at its default stays out of a tabl
 
 Cell checkpointing(int64_t every) {
   if (every == 0) return kNothing;
-  return cells::words(every == 1 ? "full" : "every " + std::to_string(every) + "th block");
+  return cells::words(every == 1 ? "full" : "every " + std::to_string(every) + ". block");
 }
 
 }  // namespace
@@ -41,11 +41,10 @@ TrainingColumns::TrainingColumns(const std::vector<MergedPoint>& points) {
 }
 
 std::vector<Column> TrainingColumns::family_columns() {
-  return {
-      {"machine", "", false, true},     {"transport", "", false, true}, {"model", "", false, true},
-      {"data", "", false, true},        {"optimizer", "", false, true}, {"precision", "", false, true},
-      {"reduced as", "", false, true},  {"clip norm", "", true, true},  {"checkpointing", "", false, true},
-      {"accumulation", "", true, true}, {"seed", "", true, true}};
+  return {{"machine", "", false, true},  {"transport", "", false, true},    {"model", "", false, true},
+          {"data", "", false, true},     {"optimizer", "", false, true},    {"accumulation", "", true, true},
+          {"seed", "", true, true},      {"precision", "", false, true},    {"reduced as", "", false, true},
+          {"clip norm", "", true, true}, {"checkpointing", "", false, true}};
 }
 
 std::vector<Cell> TrainingColumns::make_family_cells(const MergedPoint& merged) const {
@@ -55,12 +54,12 @@ std::vector<Cell> TrainingColumns::make_family_cells(const MergedPoint& merged) 
           cells::words(models_.label(t.model)),
           cells::words(data_.label(t.data)),
           cells::words(optimizers_.label(t.optimizer)),
+          cells::count(t.accumulation),
+          cells::count(merged.point.seed),
           cells::words(t.precision),
           t.reduce_dtype == "same" ? kNothing : cells::words(t.reduce_dtype),
           t.clip_norm == 0 ? kNothing : cells::number(t.clip_norm),
-          checkpointing(t.checkpointing),
-          cells::count(t.accumulation),
-          cells::count(merged.point.seed)};
+          checkpointing(t.checkpointing)};
 }
 
 std::vector<Column> TrainingColumns::columns() {

@@ -28,6 +28,7 @@ class TrainingColumns {
   static std::vector<Column> columns();
   std::vector<Cell> cells(const MergedPoint& merged) const;
   static constexpr size_t kNumFamilyColumns = 11;
+  static constexpr size_t kNumSectionColumns = 7;  // of these: rows that differ in the others stand together
   static constexpr size_t kNumGroupColumns = kNumFamilyColumns + 2;  // of columns(): all but the strategy
 
   static std::vector<Column> mark_columns();  // repeats, marks: last in a table

@@ -20,17 +20,17 @@ class AdamW final : public Optimizer {
     for (const auto& piece : pieces) {
       parameters_.push_back(piece.parameters);
       gradients_.push_back(piece.gradients);
-      steps_.push_back(at::zeros({}, piece.parameters.options().dtype(at::kFloat)));
+      num_updates_ = num_updates_.to(piece.parameters.device());
     }
+    steps_.assign(pieces.size(), num_updates_);
   }
 
   void step(const UpdateControl& control) override {
-    for (auto& step : steps_) {  // the kernel does not count
-      if (control.found_inf.defined())
-        step.add_(1 - control.found_inf);
-      else
-        step.add_(1);
-    }
+    if (control.found_inf.defined())  // the kernel does not count
+      num_updates_.add_(1 - control.found_inf);
+    else
+      num_updates_.add_(1);
+    if (parameters_.empty()) return;
     at::_fused_adamw_(parameters_, gradients_, first_moments_, second_moments_, /*max_exp_avg_sqs=*/{},
                       steps_, lr_, beta1_, beta2_, weight_decay_, eps_, /*amsgrad=*/false,
                       /*maximize=*/false, optional(control.divisor), optional(control.found_inf));
@@ -38,17 +38,16 @@ class AdamW final : public Optimizer {
 
   void set_learning_rate(double lr) override { lr_ = lr; }
 
-  void visit_state(const std::function<void(const std::string&, size_t, at::Tensor&)>& visit) override {
-    for (size_t piece = 0; piece < parameters_.size(); ++piece) {
-      visit("exp_avg", piece, first_moments_[piece]);
-      visit("exp_avg_sq", piece, second_moments_[piece]);
-      visit("step", piece, steps_[piece]);
-    }
+  std::vector<OptimizerState> state() const override {
+    return {{"exp_avg", first_moments_}, {"exp_avg_sq", second_moments_}};
   }
+  at::Tensor num_updates() const override { return num_updates_; }
 
  private:
   double lr_, beta1_, beta2_, eps_, weight_decay_;
-  std::vector<at::Tensor> parameters_, gradients_, first_moments_, second_moments_, steps_;
+  std::vector<at::Tensor> parameters_, gradients_, first_moments_, second_moments_;
+  at::Tensor num_updates_ = at::zeros({}, at::kFloat);
+  std::vector<at::Tensor> steps_;  // [piece]: num_updates_
 };
 
 std::unique_ptr<Optimizer> make(const Options& options, std::vector<FlatPiece> pieces) {

@@ -3,7 +3,6 @@
 
 #include <ATen/ATen.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,15 +18,21 @@ struct FlatPiece {
   at::Tensor gradients;
 };
 
+// A kind of state, "exp_avg" for one: [piece], each as long as its piece.
+struct OptimizerState {
+  std::string kind;
+  std::vector<at::Tensor> pieces;
+};
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
   virtual void step(const UpdateControl& control) = 0;
   virtual void set_learning_rate(double lr) = 0;  // of the steps after this
-  // State tensors in a fixed order: [kind][piece], each as long as its piece ("exp_avg" ...). For checkpoints
-  // and tests.
-  virtual void visit_state(
-      const std::function<void(const std::string& kind, size_t piece, at::Tensor&)>& visit) = 0;
+  // What checkpoints keep, as views: the same kinds on every rank, also where it owns no piece.
+  virtual std::vector<OptimizerState> state() const = 0;
+  // The updates so far (a scalar, as a view), where they matter to the next one; else undefined.
+  virtual at::Tensor num_updates() const { return {}; }
 };
 
 // sgd {lr, momentum, weight_decay} or adamw {lr, beta1, beta2, eps, weight_decay}; a resolved choice. State

@@ -1,5 +1,5 @@
-// SGD with momentum and weight decay by torch's fused kernel. The first step's momentum is the gradient
-// itself.
+// SGD with momentum and weight decay by torch's fused kernel. Momentum starts at zero, which makes the first
+// step's the gradient itself, as torch.optim's is.
 #include <ATen/ops/_fused_sgd.h>
 
 #include "base/registry.h"
@@ -20,21 +20,21 @@ class Sgd final : public Optimizer {
   }
 
   void step(const UpdateControl& control) override {
+    if (parameters_.empty()) return;
     at::_fused_sgd_(parameters_, gradients_, momenta_, weight_decay_, momentum_, lr_, /*dampening=*/0,
-                    /*nesterov=*/false, /*maximize=*/false, is_first_step_, optional(control.divisor),
-                    optional(control.found_inf));
-    is_first_step_ = false;
+                    /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false,
+                    optional(control.divisor), optional(control.found_inf));
   }
 
   void set_learning_rate(double lr) override { lr_ = lr; }
 
-  void visit_state(const std::function<void(const std::string&, size_t, at::Tensor&)>& visit) override {
-    for (size_t piece = 0; piece < momenta_.size(); ++piece) visit("momentum", piece, momenta_[piece]);
+  std::vector<OptimizerState> state() const override {
+    if (momentum_ == 0) return {};
+    return {{"momentum", momenta_}};
   }
 
  private:
   double lr_, momentum_, weight_decay_;
-  bool is_first_step_ = true;
   std::vector<at::Tensor> parameters_, gradients_, momenta_;
 };
 

@@ -86,6 +86,11 @@ const std::map<std::string, ReadRule>& rule_readers() {
          return only("training", word_rule(n, names_of(laws::precision_laws()),
                                            [](const Point& p) { return p.training.precision; }));
        }},
+      {"reduce_dtype",
+       [](Node n) {
+         return only("training", word_rule(n, laws::reduce_dtype_names(),
+                                           [](const Point& p) { return p.training.reduce_dtype; }));
+       }},
       {"batch_size", [](Node n) { return batch_rule(n, "weak"); }},
       {"global_batch", [](Node n) { return batch_rule(n, "strong"); }},
       {"accumulation",

@@ -49,6 +49,15 @@ bool is_training(const Point& point) {
 
 std::string ranks_text(int64_t ranks) { return fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s"); }
 
+// What is not at its default.
+std::string extras_text(const TrainingPoint& t) {
+  std::string text = t.precision == "fp32" ? "" : " " + t.precision;
+  if (t.reduce_dtype != "same") text += " reduced in " + t.reduce_dtype;
+  if (t.clip_norm > 0) text += fmt::format(" clipped at {}", t.clip_norm);
+  if (t.checkpointing > 0) text += fmt::format(" checkpointing every {}", t.checkpointing);
+  return text;
+}
+
 }  // namespace
 
 std::string point_id(const Point& point) {
@@ -67,9 +76,9 @@ std::string to_text(const Point& point) {
   const TrainingPoint& t = point.training;
   const CollectivePoint& c = point.collective;
   if (is_training(point))
-    return fmt::format("training {} {} {} batch {}{}", to_text(t.model), to_text(t.strategy),
+    return fmt::format("training {} {} {} batch {}{}{}", to_text(t.model), to_text(t.strategy),
                        ranks_text(point.ranks), t.batch_size,
-                       t.accumulation > 1 ? fmt::format(" x {}", t.accumulation) : "");
+                       t.accumulation > 1 ? fmt::format(" x {}", t.accumulation) : "", extras_text(t));
   return fmt::format("{} {}{} {} {}", c.operation, c.dtype, c.reduction == "none" ? "" : " " + c.reduction,
                      format_bytes(static_cast<double>(c.bytes)), ranks_text(point.ranks));
 }

@@ -46,7 +46,11 @@ class Ddp final : public Strategy {
   double gradient_scale() const override { return scale_; }
   at::Tensor gradient_squares() override { return replica_.gradient_squares(); }
   std::vector<at::Tensor> replicated() override { return {replica_.parameters()}; }
-  void visit_parameters(const ParameterVisitor& visit) override { replica_.visit_parameters(visit); }
+  void visit_state(State what, const StateVisitor& visit) override { replica_.held(what).visit(visit); }
+  void load_state(State what, const StateReader& read) override {
+    replica_.held(what).load(read);
+    replica_.refresh_copy();
+  }
 
  private:
   struct Bucket {

@@ -23,13 +23,19 @@ at::Tensor view_of(const at::Tensor& whole, const laws::GroupLayout& layout, siz
 FlatModel allocate_flat(Model& model, Communicator& comm, const std::vector<laws::GroupLayout>& layout,
                         MemoryUse use, at::ScalarType dtype) {
   const meter::Scope scope(use);
-  FlatModel flat{comm.allocate(laws::total_numel(layout), dtype), std::vector<at::Tensor>(layout.size())};
+  const at::Tensor buffer = comm.allocate(laws::total_numel(layout), dtype);
+  return {buffer, flat_groups(model, layout, buffer)};
+}
+
+std::vector<at::Tensor> flat_groups(const Model& model, const std::vector<laws::GroupLayout>& layout,
+                                    const at::Tensor& buffer) {
+  std::vector<at::Tensor> groups(layout.size());
   int64_t begin = 0;
   for (size_t group : laws::backward_order(model.table())) {
-    flat.groups[group] = flat.buffer.narrow(0, begin, layout[group].numel);
+    groups[group] = buffer.narrow(0, begin, layout[group].numel);
     begin += layout[group].numel;
   }
-  return flat;
+  return groups;
 }
 
 FlatModel allocate_owned(Communicator& comm, const std::vector<laws::GroupLayout>& layout, MemoryUse use,
@@ -67,15 +73,6 @@ void fill_initial(const Model& model, size_t group, const laws::GroupLayout& lay
     const at::Tensor value = initial_value(specs[i], seed, part.scalar_type()).view(-1);
     part.narrow(0, begin - range.begin, end - begin)
         .copy_(value.narrow(0, begin - layout.offsets[i], end - begin));
-  }
-}
-
-void visit_group(const Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole,
-                 const ParameterVisitor& visit) {
-  const auto& specs = model.table().groups[group].parameters;
-  for (size_t i = 0; i < specs.size(); ++i) {
-    const at::Tensor value = whole.narrow(0, layout.offsets[i], specs[i].numel()).view(specs[i].shape);
-    visit(specs[i].name, value.to(at::kCPU, value.scalar_type(), /*non_blocking=*/false, /*copy=*/true));
   }
 }
 

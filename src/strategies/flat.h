@@ -22,6 +22,9 @@ struct FlatModel {
 };
 FlatModel allocate_flat(Model& model, Communicator& comm, const std::vector<laws::GroupLayout>& layout,
                         MemoryUse use, at::ScalarType dtype);
+// The groups of a buffer [total_numel] that is laid out so: parameters, gradients, moments.
+std::vector<at::Tensor> flat_groups(const Model& model, const std::vector<laws::GroupLayout>& layout,
+                                    const at::Tensor& buffer);
 
 // A stretch of memory for one rank's part of every group: groups[g] is [owned numel].
 FlatModel allocate_owned(Communicator& comm, const std::vector<laws::GroupLayout>& layout, MemoryUse use,
@@ -35,10 +38,6 @@ void bind_gradients(Model& model, size_t group, const laws::GroupLayout& layout,
 // Writes the initial values of the part `range` of a group into `part` ([range.numel]).
 void fill_initial(const Model& model, size_t group, const laws::GroupLayout& layout, laws::Range range,
                   int64_t seed, const at::Tensor& part);
-
-// Calls visit for each parameter of a group with a copy on the CPU.
-void visit_group(const Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole,
-                 const ParameterVisitor& visit);
 
 // Sum of squares of all elements: a double scalar on their device. There must be a tensor, maybe an empty
 // one.

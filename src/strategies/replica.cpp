@@ -4,7 +4,7 @@
 namespace shardmark {
 
 Replica::Replica(const StrategyContext& context, at::ScalarType reduce)
-    : model_(context.model), layout_(laws::even_layout(context.model.table(), 1)) {
+    : model_(context.model), comm_(context.comm), layout_(laws::even_layout(context.model.table(), 1)) {
   const Precision types = context.types();
   mixed_ = types.mixed();
   promotes_ = mixed_ && reduce == types.master;
@@ -21,7 +21,7 @@ Replica::Replica(const StrategyContext& context, at::ScalarType reduce)
     bind_parameters(model_, g, layout_[g], copy_.groups[g]);
     bind_gradients(model_, g, layout_[g], gradients_.groups[g]);
   }
-  if (mixed_) copy_.buffer.copy_(master_.buffer);
+  refresh_copy();
 }
 
 void Replica::collect(size_t group) {
@@ -38,12 +38,16 @@ at::Tensor Replica::gradient_squares() const { return squares({main_gradients_.b
 
 void Replica::update(const UpdateControl& control) {
   optimizer_->step(control);
-  if (mixed_) copy_.buffer.copy_(master_.buffer);
+  refresh_copy();
   reduced().zero_();
 }
 
-void Replica::visit_parameters(const ParameterVisitor& visit) const {
-  for (size_t g = 0; g < layout_.size(); ++g) visit_group(model_, g, layout_[g], master_.groups[g], visit);
+HeldState Replica::held(State what) {
+  return {model_, comm_, layout_, master_.groups, what == State::all ? optimizer_.get() : nullptr};
+}
+
+void Replica::refresh_copy() {
+  if (mixed_) copy_.buffer.copy_(master_.buffer);
 }
 
 }  // namespace shardmark

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "strategies/flat.h"
+#include "strategies/state.h"
 
 namespace shardmark {
 
@@ -24,10 +25,12 @@ class Replica {
   void update(const UpdateControl& control);
   void set_learning_rate(double lr) { optimizer_->set_learning_rate(lr); }
   const at::Tensor& parameters() const { return master_.buffer; }
-  void visit_parameters(const ParameterVisitor& visit) const;
+  HeldState held(State what);
+  void refresh_copy();  // after the master weights have changed
 
  private:
   Model& model_;
+  Communicator& comm_;
   std::vector<laws::GroupLayout> layout_;
   bool mixed_, promotes_;
   FlatModel master_;

@@ -50,11 +50,6 @@ class ResidentParameters final : public ParameterSide {
     return {flat_.buffer};
   }
 
-  at::Tensor gathered(size_t group) override {
-    wait_all(gathers_[group]);
-    return s_.types.mixed() ? gathered_group(s_, group, own_[group]) : flat_.groups[group];
-  }
-
  private:
   ShardedModel& s_;
   FlatModel flat_;

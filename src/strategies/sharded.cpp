@@ -1,6 +1,8 @@
 // Walks the moments of a step through the two sides.
 #include "strategies/sharded.h"
 
+#include "strategies/state.h"
+
 namespace shardmark {
 namespace {
 
@@ -44,12 +46,17 @@ class Sharded final : public Strategy {
     return sum;
   }
   std::vector<at::Tensor> replicated() override { return parameters_->replicated(); }
-  void visit_parameters(const ParameterVisitor& visit) override {
-    for (size_t g = 0; g < s_.layout.size(); ++g)
-      visit_group(s_.model, g, s_.layout[g], parameters_->gathered(g), visit);
+  void visit_state(State what, const StateVisitor& visit) override { held(what).visit(visit); }
+  void load_state(State what, const StateReader& read) override {
+    held(what).load(read);
+    parameters_->after_update();
   }
 
  private:
+  HeldState held(State what) {
+    return {s_.model, s_.comm, s_.layout, parameters_->owned(),
+            what == State::all ? optimizer_.get() : nullptr};
+  }
   std::vector<FlatPiece> pieces() {
     std::vector<FlatPiece> pieces;
     const auto parameters = parameters_->owned();
@@ -67,14 +74,6 @@ class Sharded final : public Strategy {
 };
 
 }  // namespace
-
-at::Tensor gathered_group(const ShardedModel& sharded, size_t group, const at::Tensor& own) {
-  const laws::GroupLayout& layout = sharded.layout[group];
-  const at::Tensor whole = at::empty({layout.numel}, own.options());
-  Works works = start_gather(sharded.comm, layout, whole, own);
-  wait_all(works);
-  return whole;
-}
 
 std::unique_ptr<Strategy> make_sharded(const StrategyContext& context, ShardedOptions options) {
   return std::make_unique<Sharded>(context, std::move(options));

@@ -26,8 +26,7 @@ class ParameterSide {
   virtual void before_forward(int64_t block) = 0;
   virtual void before_backward(int64_t block) = 0;
   virtual void after_update() {}
-  virtual std::vector<at::Tensor> owned() = 0;    // [group]: this rank's part, which the optimizer updates
-  virtual at::Tensor gathered(size_t group) = 0;  // the whole group, on every rank. Collective
+  virtual std::vector<at::Tensor> owned() = 0;  // [group]: this rank's part, which the optimizer updates
   virtual std::vector<at::Tensor> replicated() { return {}; }  // what every rank holds alike between steps
 };
 
@@ -41,9 +40,6 @@ class GradientSide {
   virtual void clear() = 0;                     // after the update
   virtual std::vector<at::Tensor> owned() = 0;  // [group]: gradient of this rank's part
 };
-
-// A whole group in the master's type on every rank, from everybody's part. Collective.
-at::Tensor gathered_group(const ShardedModel& sharded, size_t group, const at::Tensor& own);
 
 std::unique_ptr<ParameterSide> make_resident_parameters(ShardedModel& sharded);
 std::unique_ptr<ParameterSide> make_slotted_parameters(ShardedModel& sharded, int64_t prefetch);

@@ -21,7 +21,11 @@ class Single final : public Strategy {
   void set_learning_rate(double lr) override { replica_.set_learning_rate(lr); }
   double gradient_scale() const override { return scale_; }
   at::Tensor gradient_squares() override { return replica_.gradient_squares(); }
-  void visit_parameters(const ParameterVisitor& visit) override { replica_.visit_parameters(visit); }
+  void visit_state(State what, const StateVisitor& visit) override { replica_.held(what).visit(visit); }
+  void load_state(State what, const StateReader& read) override {
+    replica_.held(what).load(read);
+    replica_.refresh_copy();
+  }
 
  private:
   Schedule schedule_;

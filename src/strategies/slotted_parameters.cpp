@@ -53,8 +53,6 @@ class SlottedParameters final : public ParameterSide {
 
   std::vector<at::Tensor> owned() override { return own_.groups; }
 
-  at::Tensor gathered(size_t group) override { return gathered_group(s_, group, own_.groups[group]); }
-
  private:
   // Which unit the use at this position of the sequence is of.
   int64_t unit_at(int64_t position) const {

@@ -27,7 +27,16 @@ struct StrategyContext {
   Precision types() const { return precision.value_or(uniform(model.dtype())); }
 };
 
-using ParameterVisitor = std::function<void(const std::string& name, const at::Tensor& value)>;
+// Note [State]
+// What training goes on from: parameters and buffers by their own names, and the optimizer's state as
+// "optimizer.exp_avg.<parameter>" and "optimizer.num_updates". Tensors travel whole, one group at a time, so
+// that what one strategy wrote any other can read, on any number of ranks. Neither function may throw: the
+// other ranks would wait. Ranks that have nothing to do with the tensors give an empty function.
+enum class State { weights, all };  // all: the optimizer's too
+// The tensor is on the CPU, and the visitor's to keep.
+using StateVisitor = std::function<void(const std::string& name, const at::Tensor& value)>;
+// The whole tensor of this name, of any floating type; asked for on rank 0 alone.
+using StateReader = std::function<at::Tensor(const std::string& name)>;
 
 class Strategy {
  public:
@@ -57,9 +66,10 @@ class Strategy {
   // State that must be bit-equal on all ranks between steps; for checks.
   virtual std::vector<at::Tensor> replicated() { return {}; }
 
-  // Whole parameters by name, one after the other, on the CPU of every rank. Collective. The tensor is the
-  // visitor's to keep.
-  virtual void visit_parameters(const ParameterVisitor& visit) = 0;
+  // Between steps; Note [State]. Collective. visit: called on each rank that gives one, with rank 0's buffers
+  // on rank 0.
+  virtual void visit_state(State what, const StateVisitor& visit) = 0;
+  virtual void load_state(State what, const StateReader& read) = 0;
 };
 
 // Registered by src/strategies/<name>.cpp; its options and costs by src/laws/strategies/<name>.cpp. `make`

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/hash.h"
-#include "device/device.h"
 #include "device/meter.h"
 #include "workloads/reference.h"
 #include "workloads/training_results.h"
@@ -24,51 +22,31 @@ Training::Training(const WorkloadContext& context)
       placement_(context.placement),
       references_(context.references),
       clock_(context.comm.device()),
-      before_(meter::read()) {
-  if (has_synchronised_statistics(point_) && comm_.size() > 1)
-    statistics_comm_ = comm_.split(0, comm_.rank());
-  build();
-}
-
-Training::~Training() = default;
-
-void Training::build() {
+      before_(meter::read()),
+      trainee_(point_, comm_, clock_),
+      built_(meter::read()) {
   const auto& t = point_.training;
-  const Precision types = precision_from(t.precision, t.reduce_dtype);
-  use_tf32(t.precision == "tf32");
-  model_ = make_model(t.model, types.compute, comm_.device());
-  source_ = make_source(t.data, {model_->table().sample, model_->dtype(), point_.seed});
-  if (statistics_comm_) {
-    model_->num_ranks = comm_.size();
-    model_->sum_over_ranks = [this](const at::Tensor& sums) {
-      statistics_comm_->all_reduce(sums, ReduceOp::sum).wait();
-    };
-  }
-  strategy_ = make_strategy(
-      t.strategy.name, {*model_, comm_, t.strategy.options, t.optimizer, t.accumulation, point_.seed, types});
-  guard_ = std::make_unique<GradientGuard>(t.clip_norm, t.precision == "fp16", comm_.device());
-  built_ = meter::read();
+  source_ = make_source(t.data, {trainee_.model->table().sample, trainee_.model->dtype(), point_.seed});
   const DistributedSampler sampler(source_->size(), point_.ranks, comm_.rank(), t.batch_size, t.accumulation,
                                    point_.seed);
   loader_ = std::make_unique<Loader>(
       *source_, sampler, t.accumulation, comm_.device(),
       prefetch_depth(placement_.num_cores, placement_.local_ranks, placement_.threads_per_rank));
-  loop_ = std::make_unique<TrainingLoop>(
-      *model_, *strategy_, clock_, *guard_,
-      LoopOptions{t.accumulation, t.checkpointing, hash_of(point_.seed, comm_.rank())});
   comm_.set_phase_clock(&clock_);
   meter::reset_peak();
 }
 
+Training::~Training() = default;
+
 void Training::step() {
   if (losses_.empty()) comm_.reset_traffic();
-  losses_.push_back(loop_->step([this] { return loader_->next(); }).loss);
+  losses_.push_back(trainee_.loop->step([this] { return loader_->next(); }).loss);
 }
 
 std::vector<std::vector<double>> Training::end_window() {
   clock_.end();
   const auto steps = clock_.resolve();
-  if (loop_->failure()) std::rethrow_exception(loop_->failure());
+  if (trainee_.loop->failure()) std::rethrow_exception(trainee_.loop->failure());
   std::vector<std::vector<double>> rows(1 + kNumPhases);  // the step, then its phases
   for (const auto& step : steps) {
     rows[0].push_back(std::accumulate(step.begin(), step.end(), 0.0));
@@ -81,7 +59,7 @@ std::vector<std::string> Training::phases() const {
   return {"step", "data", "forward", "backward", "exposed", "optimizer"};  // in the order of Phase
 }
 
-void Training::derive(Record& record) const { derive_training(record, model_->table(), placement_); }
+void Training::derive(Record& record) const { derive_training(record, trainee_.model->table(), placement_); }
 
 void Training::collect(Record& record) {
   auto& m = record.measures;
@@ -91,7 +69,7 @@ void Training::collect(Record& record) {
   if (!losses_.empty()) {
     m.loss_first = mean_over_ranks(losses_.front());
     m.loss_last = mean_over_ranks(losses_.back());
-    m.num_skipped = guard_->num_skipped();
+    m.num_skipped = trainee_.guard->num_skipped();
     const Traffic& traffic = comm_.traffic();
     const auto steps = static_cast<double>(losses_.size());
     m.traffic_bytes = group_.sum(traffic.law_bytes) / steps / static_cast<double>(point_.ranks);

@@ -4,7 +4,7 @@
 #include "comm/tap.h"
 #include "data/loader.h"
 #include "device/meter.h"
-#include "workloads/training_loop.h"
+#include "workloads/trainee.h"
 #include "workloads/workload.h"
 
 namespace shardmark {
@@ -24,7 +24,6 @@ class Training final : public Workload {
   void measure_twins(Record& record) override;
 
  private:
-  void build();  // not collective: may throw on one rank alone
   ReferenceRun shared_reference(int64_t replica);
   void collect_memory(Record& record);
   std::vector<double> timed(int64_t times, const std::function<void()>& step);
@@ -35,15 +34,12 @@ class Training final : public Workload {
   const Placement& placement_;
   ReferenceCache& references_;
 
-  std::unique_ptr<Communicator> statistics_comm_;  // of synchronised batch norm
-  std::unique_ptr<DataSource> source_;
-  std::unique_ptr<Model> model_;
-  std::unique_ptr<Strategy> strategy_;
-  std::unique_ptr<GradientGuard> guard_;
-  std::unique_ptr<Loader> loader_;
   PhaseClock clock_;
-  std::unique_ptr<TrainingLoop> loop_;
-  MemoryReading before_, built_;
+  MemoryReading before_;
+  Trainee trainee_;
+  MemoryReading built_;
+  std::unique_ptr<DataSource> source_;
+  std::unique_ptr<Loader> loader_;
   std::vector<at::Tensor> losses_;  // of the steps after verification, on the device: one number each
 };
 

@@ -1,6 +1,8 @@
 // Blocks forward, blocks backward, step.
 #include "workloads/training_loop.h"
 
+#include <c10/core/GradMode.h>
+
 #include "base/hash.h"
 #include "base/log.h"
 #include "device/device.h"

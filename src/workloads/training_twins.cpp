@@ -29,8 +29,8 @@ std::vector<double> Training::timed(int64_t times, const std::function<void()>& 
 // groups that would have been gathered hold what was gathered last. Nothing trains afterwards.
 void Training::measure_twins(Record& record) {
   if (comm_.size() == 1) return;
-  strategy_->set_learning_rate(0);
-  const auto train = [this] { loop_->step([this] { return loader_->next(); }); };
+  trainee_.strategy->set_learning_rate(0);
+  const auto train = [this] { trainee_.loop->step([this] { return loader_->next(); }); };
   comm_.set_mode(Tap::Mode::record);
   static_cast<void>(timed(0, train));
   const Recording recording = comm_.take_recording();
@@ -44,7 +44,7 @@ void Training::measure_twins(Record& record) {
     clock_.begin_step();
     recording.play();
   }));
-  if (loop_->failure()) std::rethrow_exception(loop_->failure());
+  if (trainee_.loop->failure()) std::rethrow_exception(trainee_.loop->failure());
   if (group_.rank() != 0) return;
   record.samples.push_back({"compute_only", point_.ranks, times, compute});
   record.samples.push_back({"communication_only", point_.ranks, times, communication});

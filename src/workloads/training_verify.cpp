@@ -31,28 +31,29 @@ int64_t checksum(const std::vector<at::Tensor>& tensors) {
 
 Check Training::verify() {
   const bool replicas =
-      strategy_->gradient_scale() * static_cast<double>(point_.training.accumulation) == 1.0;
+      trainee_.strategy->gradient_scale() * static_cast<double>(point_.training.accumulation) == 1.0;
   const ReferenceRun reference = shared_reference(replicas ? 0 : -1);
 
-  const bool draws = std::exchange(model_->draws, false);  // ranks drop other elements than one device would
+  const bool draws =
+      std::exchange(trainee_.model->draws, false);  // ranks drop other elements than one device would
   std::vector<double> losses, norms;
   for (int64_t step = 0; step < kReferenceSteps; ++step) {
-    const StepResult result = loop_->step([this] { return loader_->next(); }, /*wants_norm=*/true);
+    const StepResult result = trainee_.loop->step([this] { return loader_->next(); }, /*wants_norm=*/true);
     const double own = result.loss.item<double>();
     losses.push_back(replicas ? own : group_.sum(own) / static_cast<double>(point_.ranks));
     norms.push_back(result.gradient_norm.item<double>());
   }
-  model_->draws = draws;
+  trainee_.model->draws = draws;
   clock_.end();
   clock_.resolve();
-  if (group_.max(static_cast<int64_t>(loop_->failure() != nullptr)) != 0) {
-    if (loop_->failure()) std::rethrow_exception(loop_->failure());
+  if (group_.max(static_cast<int64_t>(trainee_.loop->failure() != nullptr)) != 0) {
+    if (trainee_.loop->failure()) std::rethrow_exception(trainee_.loop->failure());
     return {};  // another rank throws, and the runner makes all agree
   }
 
   meter::reset_peak();  // the reference is not the point's
 
-  const int64_t sum = checksum(strategy_->replicated());
+  const int64_t sum = checksum(trainee_.strategy->replicated());
   if (group_.max(sum) != -group_.max(-sum))
     return {true, "wrong: replicas differ between ranks", Measures::kNone};
   if (!reference.impossible.empty()) return {false, "unverified: " + reference.impossible, Measures::kNone};

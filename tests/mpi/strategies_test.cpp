@@ -90,6 +90,58 @@ TEST_F(Strategies, AccumulationEqualsALargeBatch) {
   }
 }
 
+// Low precision against fp32 on one rank: 10 steps, gradients reduced in either type, micro-batches added up.
+TEST_F(Strategies, LowPrecisionFollowsFp32) {
+  for (const auto& model : {kModels[1], kModels[3]}) {
+    Case c{model, kOptimizers[1], at::kFloat};
+    c.num_steps = 10;
+    c.accumulation = 2;
+    const Outcomes single = train_single(c, *alone, comm->size());
+    for (const auto compute : {at::kBFloat16, at::kHalf}) {
+      for (const auto reduce : {compute, at::kFloat}) {
+        c.precision = Precision{compute, at::kFloat, reduce};
+        for (const auto& strategy : model == kModels[1] ? strategies() : std::vector<std::string>{"fsdp"}) {
+          SCOPED_TRACE(c.model + " " + strategy + " " + at::toString(compute) + " " + at::toString(reduce));
+          EXPECT_LE(largest_relative(train(c, strategy, *comm, nullptr).losses, single.losses), 1e-2);
+        }
+      }
+    }
+  }
+}
+
+// One divisor for all ranks, whoever holds which part of the gradient.
+TEST_F(Strategies, ClippedStepsEqualSingle) {
+  for (const auto& optimizer : kOptimizers) {
+    Case c{kModels[1], optimizer};
+    c.clip_norm = 0.1;
+    const Outcomes single = train_single(c, *alone, comm->size());
+    EXPECT_GT(single.norms.front(), c.clip_norm);  // the norm before clipping is reported
+    for (const auto& strategy : strategies()) expect_equal(c, strategy, single, 1e-7);
+    c.clip_norm = 1e9;
+    const Outcomes unclipped = train_single(c, *alone, comm->size());
+    EXPECT_GT(parameter_error(single, unclipped), 1e-3);
+  }
+}
+
+// Recomputed blocks give the same bits, dropout included, and running statistics move once.
+TEST_F(Strategies, CheckpointedStepsAreBitEqual) {
+  for (const std::string model :
+       {"gpt2(layers=3, width=24, heads=3, sequence=11, vocabulary=37, dropout=0.2)",
+        "resnet(layers=20, width=3, image=9, batch_norm=local)"}) {
+    for (const auto& strategy : strategies()) {
+      Case c{model, kOptimizers[0], at::kFloat};
+      const Outcomes kept = train(c, strategy, *comm, nullptr);
+      for (c.checkpointing = 1; c.checkpointing <= 2; ++c.checkpointing) {
+        SCOPED_TRACE(model + " " + strategy + " every " + std::to_string(c.checkpointing));
+        const Outcomes again = train(c, strategy, *comm, nullptr);
+        EXPECT_EQ(kept.losses, again.losses);
+        for (const auto& [name, value] : kept.parameters) EXPECT_TRUE(value.equal(again.parameters.at(name)));
+        for (const auto& [name, value] : kept.buffers) EXPECT_TRUE(value.equal(again.buffers.at(name)));
+      }
+    }
+  }
+}
+
 // Passes everything on; the broken ones below leave something out.
 class Wrapper : public Strategy {
  public:
@@ -104,7 +156,8 @@ class Wrapper : public Strategy {
   void set_learning_rate(double lr) override { inner_->set_learning_rate(lr); }
   double gradient_scale() const override { return inner_->gradient_scale(); }
   at::Tensor gradient_squares() override { return inner_->gradient_squares(); }
-  void visit_parameters(const ParameterVisitor& visit) override { inner_->visit_parameters(visit); }
+  void visit_state(State what, const StateVisitor& visit) override { inner_->visit_state(what, visit); }
+  void load_state(State what, const StateReader& read) override { inner_->load_state(what, read); }
 
  protected:
   std::unique_ptr<Strategy> inner_;

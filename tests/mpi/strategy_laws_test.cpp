@@ -110,6 +110,19 @@ TEST_F(StrategyLaws, OptimizerStateFollowsTheOptimizer) {
     check({kModels[0], optimizer, at::kDouble, 2, 1, 1}, "fsdp");
 }
 
+// Master weights, copies, gradients in either type on their way.
+TEST_F(StrategyLaws, MixedPrecision) {
+  for (const auto reduce : {at::kBFloat16, at::kFloat}) {
+    for (const auto& [strategy, entry] : Registry<StrategyEntry>::instance().entries()) {
+      Case c{kModels[1], "adamw(lr=0.001)", at::kFloat, 2, 2, 1};
+      c.precision = Precision{at::kBFloat16, at::kFloat, reduce};
+      check(c, strategy);
+      for (const std::string shard : {"gradients", "optimizer"})
+        if (strategy == "fsdp") check(c, "fsdp(shard=" + shard + ")");
+    }
+  }
+}
+
 TEST_F(StrategyLaws, MemoryShrinksWithRanks) {
   const Case c{kModels[1], "adamw(lr=0.001)", at::kFloat};
   const auto table = laws::model_law("gpt2").table(resolved_model(c.model).options);

@@ -26,7 +26,7 @@ struct Case {
 
 struct Outcomes {
   std::vector<double> losses, norms;
-  std::map<std::string, at::Tensor> initial, parameters;
+  std::map<std::string, at::Tensor> initial, parameters, buffers;
 };
 
 inline Choice resolved_model(const std::string& text) {
@@ -62,10 +62,12 @@ inline Outcomes train(const Case& c, const std::string& strategy_text, Communica
                                               c.accumulation, /*seed=*/7, c.precision});
   if (wrap) strategy = wrap(std::move(strategy));
   Outcomes outcomes;
-  const auto keep = [](std::map<std::string, at::Tensor>& into) {
-    return [&into](const std::string& name, const at::Tensor& value) { into[name] = value; };
+  const auto keep = [&](std::map<std::string, at::Tensor>& into) {
+    return [&](const std::string& name, const at::Tensor& value) {
+      if (!model->buffers().contains(name)) into[name] = value;
+    };
   };
-  strategy->visit_parameters(keep(outcomes.initial));
+  strategy->visit_state(State::weights, keep(outcomes.initial));
 
   const auto source = make_source({"synthetic", {{"size", 64}}}, {model->table().sample, model->dtype(), 7});
   Loader loader(*source,
@@ -73,7 +75,8 @@ inline Outcomes train(const Case& c, const std::string& strategy_text, Communica
                 c.accumulation, comm.device(), /*depth=*/0);
   PhaseClock clock(comm.device());
   GradientGuard guard(c.clip_norm, c.precision && c.precision->compute == at::kHalf, comm.device());
-  TrainingLoop loop(*model, *strategy, clock, guard, {c.accumulation, c.checkpointing});
+  TrainingLoop loop(*model, *strategy, clock, guard,
+                    {c.accumulation, c.checkpointing, /*random_key=*/static_cast<uint64_t>(comm.rank())});
   for (int64_t step = 0; step < c.num_steps; ++step) {
     const auto [loss, norm] = loop.step([&] { return loader.next(); }, /*wants_norm=*/true);
     if (loop.failure()) std::rethrow_exception(loop.failure());
@@ -82,7 +85,8 @@ inline Outcomes train(const Case& c, const std::string& strategy_text, Communica
     comm.all_reduce(sum, ReduceOp::sum).wait();
     outcomes.losses.push_back(sum.item<double>() / comm.size());
   }
-  strategy->visit_parameters(keep(outcomes.parameters));
+  strategy->visit_state(State::weights, keep(outcomes.parameters));
+  outcomes.buffers = model->buffers();
   return outcomes;
 }
 

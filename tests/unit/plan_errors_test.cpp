@@ -76,12 +76,13 @@ TEST(SuiteErrors, InTrainingBlocks) {
   const Wrong cases[] = {
       {"stratgy: ddp",
        "s.yaml:6:5: unknown key 'stratgy' in training; did you mean 'strategy'? accepted: model, data, "
-       "strategy, optimizer, "
-       "precision, batch_size, global_batch, accumulation, ranks, transport, sampling"},
+       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, batch_size, global_batch, "
+       "accumulation, ranks, transport, sampling"},
       {"<<: {a: 1}",
        "s.yaml:6:5: unknown key '<<' in training; merge keys are not read, an anchor on a value is; "
        "accepted: model, data, "
-       "strategy, optimizer, precision, batch_size, global_batch, accumulation, ranks, transport, sampling"},
+       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, batch_size, global_batch, "
+       "accumulation, ranks, transport, sampling"},
       {"optimizer: adam",
        "s.yaml:6:16: unknown optimizer 'adam'; did you mean 'adamw'? accepted: adamw, sgd"},
       {"optimizer: {sgd: {lr: fast}}",
@@ -95,7 +96,8 @@ TEST(SuiteErrors, InTrainingBlocks) {
        "a list"},
       {"optimizer:", "s.yaml:6:5: optimizer: no value; accepted: adamw, sgd"},
       {"optimizer: {sgd: {lr: }}", "s.yaml:6:23: lr: expected one value, got nothing"},
-      {"precision: bf16", "s.yaml:6:16: precision: unknown value 'bf16'; accepted: fp32, fp64"},
+      {"precision: fp8",
+       "s.yaml:6:16: precision: unknown value 'fp8'; accepted: fp32, tf32, bf16, fp16, fp64"},
       {"global_batch: 8", "s.yaml:6:19: global_batch: there is a batch_size too; write one of them"},
       {"accumulation: 0",
        "s.yaml:6:19: accumulation: expected a whole number of at least 1 and at most 65536, got '0'"},

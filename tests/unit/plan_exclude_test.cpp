@@ -61,8 +61,7 @@ TEST(Exclude, WrongRulesAreErrors) {
             "s.yaml:11:6: unknown key 'strategie' in a rule of exclude; did you mean 'strategy'? accepted: "
             "accumulation, "
             "batch_size, bytes, data, dtype, global_batch, in_place, model, operation, optimizer, precision, "
-            "ranks, "
-            "reduction, strategy, transport");
+            "ranks, reduce_dtype, reduction, strategy, transport");
   EXPECT_EQ(error_of("  - {strategy: {fsdp: {shards: full}}}"),
             "s.yaml:11:32: unknown option 'shards' of strategy fsdp; accepted: shard, prefetch");
   EXPECT_THAT(error_of("  - {strategy: fdsp}"),

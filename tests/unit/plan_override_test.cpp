@@ -124,7 +124,7 @@ TEST(Overrides, WrongValuesAreErrors) {
   EXPECT_EQ(with([](Overrides& o) { o.repeats = 0; }), "--repeats: expected 1 to 1000, got 0");
   EXPECT_EQ(with([](Overrides& o) { o.time_limit_s = 0; }), "--time-limit: expected seconds above 0");
   EXPECT_EQ(with([](Overrides& o) { o.precisions = {"fp8"}; }),
-            "--precisions: unknown precision 'fp8'; accepted: fp32, fp64");
+            "--precisions: unknown precision 'fp8'; accepted: fp32, tf32, bf16, fp16, fp64");
   EXPECT_THAT(
       with([](Overrides& o) { o.strategies = {"dpp"}; }),
       testing::StartsWith("--strategies: unknown strategy 'dpp'; did you mean 'ddp'? accepted: ddp, fsdp"));

@@ -1,0 +1,98 @@
+// Gathers and deals one group at a time.
+#include "strategies/state.h"
+
+#include "strategies/flat.h"
+#include "strategies/moves.h"
+
+namespace shardmark {
+namespace {
+
+constexpr const char* kOptimizer = "optimizer.";
+constexpr const char* kNumUpdates = "optimizer.num_updates";
+
+// The optimizer's pieces by group: a rank that owns nothing of a group has no piece for it.
+std::vector<at::Tensor> by_group(const HeldState& held, const std::vector<at::Tensor>& pieces) {
+  if (pieces.size() == 1 && pieces.front().numel() == laws::total_numel(held.layout))
+    return flat_groups(held.model, held.layout, pieces.front());
+  std::vector<at::Tensor> groups;
+  size_t next = 0;
+  for (const auto& part : held.parameters) groups.push_back(part.numel() > 0 ? pieces.at(next++) : part);
+  ENSURE(next == pieces.size(), "pieces of the optimizer that are not parameters' parts");
+  return groups;
+}
+
+at::Tensor on_cpu(const at::Tensor& value) {
+  return value.to(at::kCPU, value.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+}
+
+// Rank 0's value for all.
+void broadcast_into(Communicator& comm, const at::Tensor& tensor) {
+  const at::Tensor value = tensor.to(comm.device()).view(-1);
+  comm.broadcast(value, 0).wait();
+  tensor.copy_(value.view(tensor.sizes()));
+}
+
+}  // namespace
+
+std::vector<HeldState::Kind> HeldState::kinds() const {
+  std::vector<Kind> kinds = {{"", parameters}};
+  if (optimizer != nullptr)
+    for (const auto& [kind, pieces] : optimizer->state())
+      kinds.push_back({kOptimizer + kind + ".", by_group(*this, pieces)});
+  return kinds;
+}
+
+at::Tensor HeldState::gathered(size_t group, const at::Tensor& part) const {
+  if (layout[group].owned.size() == 1) return part;
+  const at::Tensor own = part.to(comm.device());
+  const at::Tensor whole = at::empty({layout[group].numel}, own.options());
+  Works works = start_gather(comm, layout[group], whole, own);
+  wait_all(works);
+  return whole;
+}
+
+void HeldState::visit(const StateVisitor& visit) const {
+  for (const auto& [prefix, parts] : kinds()) {
+    for (size_t g = 0; g < layout.size(); ++g) {
+      const at::Tensor whole = gathered(g, parts[g]);
+      const auto& specs = model.table().groups[g].parameters;
+      for (size_t i = 0; visit && i < specs.size(); ++i)
+        visit(prefix + specs[i].name,
+              on_cpu(whole.narrow(0, layout[g].offsets[i], specs[i].numel()).view(specs[i].shape)));
+    }
+  }
+  if (!visit) return;
+  for (const auto& [name, value] : model.buffers()) visit(name, on_cpu(value));
+  if (optimizer != nullptr && optimizer->num_updates().defined())
+    visit(kNumUpdates, on_cpu(optimizer->num_updates()));
+}
+
+void HeldState::load(const StateReader& read) const {
+  const bool reads = comm.rank() == 0;
+  const auto rank = static_cast<size_t>(comm.rank());
+  for (const auto& [prefix, parts] : kinds()) {
+    for (size_t g = 0; g < layout.size(); ++g) {
+      const at::Tensor whole = at::zeros({layout[g].numel}, parts[g].options().device(comm.device()));
+      const auto& specs = model.table().groups[g].parameters;
+      for (size_t i = 0; reads && i < specs.size(); ++i)
+        whole.narrow(0, layout[g].offsets[i], specs[i].numel())
+            .view(specs[i].shape)
+            .copy_(read(prefix + specs[i].name));
+      comm.broadcast(whole, 0).wait();
+      const laws::Range own = layout[g].owned[layout[g].owned.size() == 1 ? 0 : rank];
+      parts[g].copy_(whole.narrow(0, own.begin, own.numel));
+    }
+  }
+  if (reads)
+    for (const auto& [name, value] : model.buffers()) value.copy_(read(name));
+  broadcast_buffers(model, comm);
+  if (optimizer == nullptr || !optimizer->num_updates().defined()) return;
+  if (reads) optimizer->num_updates().copy_(read(kNumUpdates));
+  broadcast_into(comm, optimizer->num_updates());
+}
+
+void broadcast_buffers(Model& model, Communicator& comm) {
+  for (const auto& [name, value] : model.buffers()) broadcast_into(comm, value);
+}
+
+}  // namespace shardmark

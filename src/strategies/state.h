@@ -1,0 +1,32 @@
+// Whole tensors out of the parts that ranks hold, and back: strategy.h, Note [State].
+#pragma once
+
+#include "laws/layout.h"
+#include "strategies/strategy.h"
+
+namespace shardmark {
+
+// This rank's share of a training state. A layout with one owner: every rank holds everything.
+struct HeldState {
+  Model& model;
+  Communicator& comm;
+  const std::vector<laws::GroupLayout>& layout;
+  std::vector<at::Tensor> parameters;  // [group]: [owned numel]
+  Optimizer* optimizer;  // over pieces like `parameters`, or one like the flat model; nullptr: weights only
+
+  void visit(const StateVisitor& visit) const;
+  void load(const StateReader& read) const;
+
+ private:
+  struct Kind {
+    std::string prefix;
+    std::vector<at::Tensor> parts;  // [group]
+  };
+  std::vector<Kind> kinds() const;
+  at::Tensor gathered(size_t group, const at::Tensor& part) const;
+};
+
+// What forward changes on each rank by itself: rank 0's for all. Before evaluation. Collective.
+void broadcast_buffers(Model& model, Communicator& comm);
+
+}  // namespace shardmark

@@ -1,0 +1,132 @@
+// Training state written under one strategy goes on under any other, on fewer ranks too.
+// RANKS 1 2 3 4
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "strategies/state.h"
+#include "tests/mpi/training_fixture.h"
+
+namespace shardmark {
+namespace {
+
+using Tensors = std::map<std::string, at::Tensor>;
+
+constexpr int64_t kSamples = 12;  // of a global batch: for 1, 2, 3 and 4 ranks
+constexpr int64_t kSeed = 7;
+
+// A run that can stop and go on.
+class Job {
+ public:
+  Job(const std::string& model, const std::string& strategy, const std::string& optimizer, Communicator& comm,
+      int64_t seed)
+      : comm_(comm),
+        model_(make_model(resolved_model(model), at::kDouble, comm.device())),
+        strategy_(make_strategy(
+            resolved_strategy(strategy).name,
+            {*model_, comm, resolved_strategy(strategy).options, resolved_optimizer(optimizer), 1, seed})),
+        source_(make_source({"synthetic", {{"size", 64}}}, {model_->table().sample, at::kDouble, kSeed})),
+        sampler_(source_->size(), comm.size(), comm.rank(), kSamples / comm.size(), 1, kSeed),
+        clock_(comm.device()),
+        loop_(*model_, *strategy_, clock_, 1) {}
+
+  double step() {  // its loss
+    const at::Tensor loss = loop_.step([&] { return source_->fetch(sampler_.draw(num_steps_, 0)); });
+    ++num_steps_;
+    if (loop_.failure()) std::rethrow_exception(loop_.failure());
+    comm_.all_reduce(loss.view({1}), ReduceOp::sum).wait();
+    return loss.item<double>() / comm_.size();
+  }
+
+  Tensors state() {  // on rank 0
+    Tensors tensors;
+    const StateVisitor keep = [&](const std::string& name, const at::Tensor& value) {
+      EXPECT_TRUE(tensors.emplace(name, value).second) << name;
+    };
+    strategy_->visit_state(State::all, comm_.rank() == 0 ? keep : StateVisitor{});
+    return tensors;
+  }
+
+  void load(const Tensors& tensors, int64_t num_steps) {
+    const StateReader read = [&](const std::string& name) { return tensors.at(name); };
+    strategy_->load_state(State::all, comm_.rank() == 0 ? read : StateReader{});
+    num_steps_ = num_steps;
+  }
+
+ private:
+  Communicator& comm_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Strategy> strategy_;
+  std::unique_ptr<DataSource> source_;
+  DistributedSampler sampler_;
+  PhaseClock clock_;
+  TrainingLoop loop_;
+  int64_t num_steps_ = 0;
+};
+
+// Shapes that no rank count divides; more ranks than tensors for zero3; running statistics.
+const std::vector<std::string> kModels = {"gpt2(layers=1, width=24, heads=3, sequence=11, vocabulary=37)",
+                                          "mlp(features=13, layers=1, classes=5)",
+                                          "resnet(layers=20, width=3, batch_norm=frozen)"};
+const std::vector<std::string> kOptimizers = {"sgd(lr=0.05, momentum=0.9)", "sgd(lr=0.05, momentum=0)",
+                                              "adamw(lr=0.001)"};
+const std::vector<std::string> kStrategies = {"ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)",
+                                              "zero3"};
+
+class StrategiesState : public ::testing::Test {
+ protected:
+  StrategiesState() { at::set_num_threads(1); }
+  HostGroup world = HostGroup::world();
+  std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
+};
+
+void expect_equal(const Tensors& actual, const Tensors& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (const auto& [name, value] : expected) EXPECT_TRUE(at::equal(actual.at(name), value)) << name;
+}
+
+TEST_F(StrategiesState, GoesOnUnderAnyOther) {
+  for (size_t i = 0; i < kStrategies.size() * kModels.size(); ++i) {
+    const std::string& model = kModels[i % kModels.size()];
+    const std::string& optimizer = kOptimizers[i / kModels.size() % kOptimizers.size()];
+    const std::string& strategy = kStrategies[i % kStrategies.size()];
+    Job run(model, strategy, optimizer, *comm, kSeed);
+    for (int step = 0; step < 3; ++step) run.step();
+    const Tensors state = run.state();
+    const std::vector<double> losses = {run.step(), run.step()};
+
+    const std::string& other = kStrategies[(i + 1 + i / kStrategies.size()) % kStrategies.size()];
+    SCOPED_TRACE(model + " " + optimizer + " " + strategy + " then " + other);
+    Job resumed(model, other, optimizer, *comm, kSeed + 1);  // other initial values
+    resumed.load(state, 3);
+    expect_equal(resumed.state(), state);
+    for (const double loss : losses) EXPECT_NEAR(resumed.step(), loss, 1e-10);
+  }
+}
+
+TEST_F(StrategiesState, GoesOnWithFewerRanks) {
+  if (comm->size() == 1) GTEST_SKIP() << "needs two ranks";
+  const auto fewer = comm->split(comm->rank() < comm->size() - 1 ? 0 : -1, comm->rank());
+  for (const auto& strategy : kStrategies) {
+    SCOPED_TRACE(strategy);
+    Job run(kModels[0], strategy, kOptimizers[2], *comm, kSeed);
+    for (int step = 0; step < 3; ++step) run.step();
+    const Tensors state = run.state();
+    const double loss = run.step();
+    if (!fewer) continue;
+    Job resumed(kModels[0], fewer->size() == 1 ? "single" : "fsdp", kOptimizers[2], *fewer, kSeed + 1);
+    resumed.load(state, 3);
+    expect_equal(resumed.state(), state);
+    EXPECT_NEAR(resumed.step(), loss, 1e-10);
+  }
+}
+
+TEST_F(StrategiesState, BuffersFollowRankZero) {
+  const auto model =
+      make_model(resolved_model("resnet(layers=20, width=3, batch_norm=local)"), at::kFloat, at::kCPU);
+  for (const auto& [name, value] : model->buffers()) value.fill_(comm->rank() + 5);
+  broadcast_buffers(*model, *comm);
+  for (const auto& [name, value] : model->buffers()) EXPECT_TRUE(value.eq(5).all().item<bool>()) << name;
+}
+
+}  // namespace
+}  // namespace shardmark
