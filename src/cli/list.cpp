@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cli/command.h"
+#include "laws/reduction_law.h"
 #include "laws/strategy_law.h"
 #include "laws/vocabulary.h"
 #include "plan/suite.h"
@@ -87,6 +88,7 @@ void print(const std::string& title, const std::vector<Entry>& entries) {
 int list() {
   print("Models", entries_of(Registry<laws::ModelLaw>::instance().entries()));
   print("Strategies", entries_of(Registry<laws::StrategyLaw>::instance().entries()));
+  print("Reductions of ddp's buckets", entries_of(Registry<laws::ReductionLaw>::instance().entries()));
   print("Data", entries_of(laws::data_laws()));
   print("Optimizers", entries_of(laws::optimizer_laws()));
   print("Collectives", rows_of(laws::collective_laws()));

@@ -9,13 +9,6 @@
 
 namespace shardmark {
 
-struct ChoiceKind {
-  std::string noun;                // "strategy"
-  std::vector<std::string> names;  // all that are known
-  const OptionTable& (*options)(const std::string& name);
-  void (*check)(const Choice& resolved);  // UsageError where options contradict each other
-};
-
 const ChoiceKind& model_kind();
 const ChoiceKind& data_kind();
 const ChoiceKind& strategy_kind();

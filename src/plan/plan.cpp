@@ -30,6 +30,12 @@ std::string data_mismatch(const TrainingPoint& t) {
   return reason.empty() ? "" : fmt::format("data {}: {}", t.data.name, reason);
 }
 
+std::string strategy_reason(const Point& point) {
+  const TrainingPoint& t = point.training;
+  const auto table = laws::model_law(t.model.name).table(t.model.options);
+  return laws::strategy_law(t.strategy.name).impossible(cost_input(point, table));
+}
+
 // By the laws alone, without activations, which are an estimate: only what certainly does not fit is ruled
 // out.
 std::string memory_shortage(const Point& point, const World& world) {
@@ -64,8 +70,9 @@ std::string settle(Point& point, const World& world) {
     return fmt::format("needs {} ranks, the world has {}", point.ranks, world.ranks);
   if (!undivided.empty()) return undivided;
   if (!training) return collective_reason(point);
-  std::string mismatch = data_mismatch(point.training);
-  return mismatch.empty() ? memory_shortage(point, world) : mismatch;
+  for (std::string reason : {data_mismatch(point.training), strategy_reason(point)})
+    if (!reason.empty()) return reason;
+  return memory_shortage(point, world);
 }
 
 }  // namespace

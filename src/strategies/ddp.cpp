@@ -1,7 +1,8 @@
-// ddp: replicas whose gradients are all-reduced bucket by bucket while backward still computes. Source: Li et
-// al., VLDB 2020.
+// ddp: replicas whose gradients are reduced bucket by bucket (reductions/) while backward still computes.
+// Source: Li et al., VLDB 2020.
+#include "laws/reduction_law.h"
 #include "strategies/flat.h"
-#include "strategies/moves.h"
+#include "strategies/reductions/reduction.h"
 #include "strategies/schedule.h"
 #include "strategies/strategy.h"
 
@@ -24,7 +25,7 @@ class Ddp final : public Strategy {
       bind_parameters(model_, g, layout_[g], parameters_.groups[g]);
       bind_gradients(model_, g, layout_[g], gradients_.groups[g]);
     }
-    cut_buckets(context.options);
+    cut_buckets(context);
   }
 
   void begin_micro_batch(int64_t, bool last) override {
@@ -38,12 +39,12 @@ class Ddp final : public Strategy {
   void after_backward(int64_t block) override {
     if (!reducing_) return;
     for (size_t group : schedule_.complete_at[static_cast<size_t>(block)]) num_ready_ += layout_[group].numel;
-    for (; next_bucket_ < buckets_.size() && buckets_[next_bucket_].end <= num_ready_; ++next_bucket_)
-      works_.push_back(comm_.all_reduce(buckets_[next_bucket_].gradients, ReduceOp::sum));
+    for (; next_bucket_ < ends_.size() && ends_[next_bucket_] <= num_ready_; ++next_bucket_)
+      reduction_->start(next_bucket_);
     comm_.progress();
   }
 
-  void reduce() override { wait_all(works_); }
+  void reduce() override { reduction_->finish(); }
   void update() override {
     optimizer_->step();
     gradients_.buffer.zero_();
@@ -52,28 +53,32 @@ class Ddp final : public Strategy {
   double gradient_scale() const override { return scale_; }
   double gradient_squares() override { return squares({gradients_.buffer}); }
   std::vector<at::Tensor> replicated() override { return {parameters_.buffer}; }
+  bool lossy() const override { return reduction_->lossy(); }
   void visit_parameters(const ParameterVisitor& visit) override {
     for (size_t g = 0; g < layout_.size(); ++g)
       visit_group(model_, g, layout_[g], parameters_.groups[g], visit);
   }
 
  private:
-  struct Bucket {
-    at::Tensor gradients;  // a stretch of the flat gradients
-    int64_t end;           // in elements from their begin
-  };
-
-  void cut_buckets(const Options& options) {
+  void cut_buckets(const StrategyContext& context) {
     const auto elements = [&](const char* option) {
-      return static_cast<int64_t>(options.at(option).get<double>() * 1e6) /
+      return static_cast<int64_t>(context.options.at(option).get<double>() * 1e6) /
              static_cast<int64_t>(at::elementSize(model_.dtype()));
     };
+    const Choice choice = laws::reduction_of(context.options);
+    const auto& table = model_.table();
+    ReductionContext cut{
+        comm_,       table,
+        layout_,     laws::buckets(table, layout_, elements("first_bucket_mb"), elements("bucket_mb")),
+        {},          choice.options,
+        context.seed};
     int64_t begin = 0;
-    for (const auto& bucket :
-         laws::buckets(model_.table(), layout_, elements("first_bucket_mb"), elements("bucket_mb"))) {
-      buckets_.push_back({gradients_.buffer.narrow(0, begin, bucket.numel), begin + bucket.numel});
+    for (const auto& bucket : cut.buckets) {
+      cut.gradients.push_back(gradients_.buffer.narrow(0, begin, bucket.numel));
       begin += bucket.numel;
+      ends_.push_back(begin);
     }
+    reduction_ = make_reduction(choice.name, cut);
   }
 
   Model& model_;
@@ -84,11 +89,11 @@ class Ddp final : public Strategy {
   FlatModel gradients_;
   std::unique_ptr<Optimizer> optimizer_;
   double scale_;
-  std::vector<Bucket> buckets_;
+  std::vector<int64_t> ends_;  // [bucket]: in elements from the begin of the gradients
+  std::unique_ptr<Reduction> reduction_;
   bool reducing_ = false;
   int64_t num_ready_ = 0;
   size_t next_bucket_ = 0;
-  Works works_;
 };
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) { return std::make_unique<Ddp>(context); }

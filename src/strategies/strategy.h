@@ -50,6 +50,10 @@ class Strategy {
   // norms and checks.
   virtual double gradient_squares() = 0;
 
+  // Whether the reduced gradient is less than the sum over ranks, by choice: then no comparison with one
+  // device is strict.
+  virtual bool lossy() const { return false; }
+
   // State that must be bit-equal on all ranks between steps; for checks.
   virtual std::vector<at::Tensor> replicated() { return {}; }
 

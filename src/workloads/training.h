@@ -26,6 +26,7 @@ class Training final : public Workload {
  private:
   void build();  // not collective: may throw on one rank alone
   ReferenceRun shared_reference(int64_t replica);
+  Check lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const;
   void collect_memory(Record& record);
   std::vector<double> timed(int64_t times, const std::function<void()>& step);
 

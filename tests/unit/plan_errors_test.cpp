@@ -135,6 +135,21 @@ TEST(SuiteErrors, MissingAndContradictingKeys) {
   for (const auto& wrong : cases) EXPECT_EQ(error_of(wrong.text), wrong.error) << wrong.text;
 }
 
+TEST(SuiteErrors, OptionsOfAReduction) {
+  const auto error = [](const std::string& reduction) {
+    return error_of("training:\n  model: mlp\n  batch_size: 4\n  strategy: {ddp: {reduction: " + reduction +
+                    "}}\n");
+  };
+  EXPECT_THAT(error("tpk"),
+              testing::StartsWith("s.yaml:4:31: unknown reduction 'tpk'; did you mean 'topk'?"));
+  EXPECT_EQ(error("{topk: {ratio: 0}}"),
+            "s.yaml:4:46: option 'ratio' of reduction topk is 0; accepted: a number from 1e-06 to 1");
+  EXPECT_EQ(error("{topk: {ratio: [0.1, 1.5]}}"),
+            "s.yaml:4:46: option 'ratio' of reduction topk is 1.5; accepted: a number from 1e-06 to 1");
+  EXPECT_EQ(error("{plain: {ratio: 0.1}}"),
+            "s.yaml:4:47: unknown option 'ratio' of reduction plain; accepted: none");
+}
+
 TEST(SuiteErrors, SlipsThatExplode) {
   std::string list = "[1";
   for (int i = 2; i <= 400; ++i) list += ", " + std::to_string(i);
