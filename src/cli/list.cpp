@@ -92,7 +92,7 @@ int list() {
   print("Data", entries_of(laws::data_laws()));
   print("Optimizers", entries_of(laws::optimizer_laws()));
   print("Collectives", rows_of(laws::collective_laws()));
-  print("Transports", rows_of(laws::transport_laws()));
+  print("Transports", entries_of(laws::transport_laws()));
   fmt::print("Precisions: {}\nElement types of collectives: {}\nReductions: {}\n\n",
              fmt::join(laws::precision_names(), ", "), fmt::join(laws::dtype_names(), ", "),
              fmt::join(laws::reduction_names(), ", "));

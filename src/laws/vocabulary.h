@@ -30,17 +30,18 @@ struct CollectiveLaw {
   std::string description;
 };
 struct TransportLaw {
-  std::string name;
   std::string description;
+  OptionTable options = {};
 };
 
-const std::map<std::string, DataLaw>& data_laws();            // synthetic, cifar10, tokens, text
-const std::map<std::string, OptimizerLaw>& optimizer_laws();  // sgd, adamw
-const std::vector<CollectiveLaw>& collective_laws();          // the nine rows, in the order reports use
-const std::vector<TransportLaw>& transport_laws();            // mpi, nccl
-const std::vector<std::string>& reduction_names();            // sum, average, min, max
-const std::vector<std::string>& dtype_names();                // float32, float16, bfloat16, float64, int32
-int64_t dtype_bytes(const std::string& dtype);                // also fp32, fp64
-const std::vector<std::string>& precision_names();            // fp32, fp64
+const std::map<std::string, DataLaw>& data_laws();              // synthetic, cifar10, tokens, text
+const std::map<std::string, OptimizerLaw>& optimizer_laws();    // sgd, adamw
+const std::vector<CollectiveLaw>& collective_laws();            // the nine rows, in the order reports use
+const std::map<std::string, TransportLaw>& transport_laws();    // mpi, nccl, hierarchical
+const OptionTable& transport_options(const std::string& name);  // UsageError lists the known ones
+const std::vector<std::string>& reduction_names();              // sum, average, min, max
+const std::vector<std::string>& dtype_names();                  // float32, float16, bfloat16, float64, int32
+int64_t dtype_bytes(const std::string& dtype);                  // also fp32, fp64
+const std::vector<std::string>& precision_names();              // fp32, fp64
 
 }  // namespace shardmark::laws

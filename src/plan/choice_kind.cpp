@@ -48,4 +48,9 @@ const ChoiceKind& optimizer_kind() {
   return kind;
 }
 
+const ChoiceKind& transport_kind() {
+  static const ChoiceKind kind = {"transport", names_of(laws::transport_laws()), laws::transport_options};
+  return kind;
+}
+
 }  // namespace shardmark

@@ -61,6 +61,17 @@ std::string collective_reason(const Point& point) {
   return {};
 }
 
+std::string transport_reason(const Point& point, const World& world) {
+  if (point.transport.empty()) return {};
+  const Choice transport = choice_from_text(point.transport);
+  if (transport.name != "hierarchical" || transport.options.at("form") != "sharded") return {};
+  const auto given = transport.options.at("ranks_per_node").get<int64_t>();
+  const int64_t ranks_per_node = given > 0 ? given : world.ranks_per_node;
+  if (ranks_per_node == 0 || point.ranks <= ranks_per_node || point.ranks % ranks_per_node == 0) return {};
+  return fmt::format("form sharded of a hierarchical all-reduce needs full nodes: {} ranks, {} per node",
+                     point.ranks, ranks_per_node);
+}
+
 // Completes the point for this world; returns why it cannot run.
 std::string settle(Point& point, const World& world) {
   if (point.ranks == kWorldSize) point.ranks = world.ranks;
@@ -69,6 +80,7 @@ std::string settle(Point& point, const World& world) {
   if (point.ranks > world.ranks)
     return fmt::format("needs {} ranks, the world has {}", point.ranks, world.ranks);
   if (!undivided.empty()) return undivided;
+  if (std::string reason = transport_reason(point, world); !reason.empty()) return reason;
   if (!training) return collective_reason(point);
   for (std::string reason : {data_mismatch(point.training), strategy_reason(point)})
     if (!reason.empty()) return reason;

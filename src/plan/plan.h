@@ -12,6 +12,7 @@ namespace shardmark {
 struct World {
   int64_t ranks = 1;
   int64_t memory_per_rank_bytes = 0;
+  int64_t ranks_per_node = 0;
 };
 
 // Every point of the suite for this world; points that cannot run carry the reason in `impossible` (more

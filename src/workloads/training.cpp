@@ -54,7 +54,10 @@ void Training::build() {
 }
 
 void Training::step() {
-  if (losses_.empty()) comm_.reset_traffic();
+  if (losses_.empty()) {
+    comm_.reset_traffic();
+    between_nodes_before_ = comm_.bytes_between_nodes();
+  }
   losses_.push_back(loop_->step([this] { return loader_->next(); }));
 }
 
@@ -87,6 +90,7 @@ void Training::collect(Record& record) {
     const Traffic& traffic = comm_.traffic();
     const auto steps = static_cast<double>(losses_.size());
     m.traffic_bytes = group_.sum(traffic.law_bytes) / steps / static_cast<double>(point_.ranks);
+    m.between_nodes_bytes = group_.max(comm_.bytes_between_nodes() - between_nodes_before_) / steps;
     m.num_operations = std::llround(static_cast<double>(traffic.num_operations) / steps);
   }
   collect_memory(record);

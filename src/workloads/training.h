@@ -44,6 +44,7 @@ class Training final : public Workload {
   PhaseClock clock_;
   std::unique_ptr<TrainingLoop> loop_;
   MemoryReading before_, built_;
+  double between_nodes_before_ = 0;
   std::vector<at::Tensor> losses_;  // of the steps after verification, on the device: one number each
 };
 

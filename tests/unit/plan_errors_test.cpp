@@ -51,7 +51,7 @@ TEST(SuiteErrors, NameFileLineAndColumn) {
        "s.yaml:1:12: ranks: expected a whole number of at least 1 and at most 1048576, got 'four'"},
       {"ranks: !!int 4\n",
        "s.yaml:1:8: ranks: tags such as 'tag:yaml.org,2002:int' have no meaning here; leave it out"},
-      {"transport: tcp\n", "s.yaml:1:12: transport: unknown value 'tcp'; accepted: mpi, nccl"},
+      {"transport: tcp\n", "s.yaml:1:12: unknown transport 'tcp'; accepted: hierarchical, mpi, nccl"},
       {"sampling: {min_step: 4}\n",
        "s.yaml:1:12: unknown key 'min_step' in sampling; did you mean 'min_steps'? accepted: warmup_steps, "
        "min_steps, "

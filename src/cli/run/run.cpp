@@ -83,7 +83,7 @@ int run(const RunFlags& flags) {
   std::vector<Point> points;
   together(world, [&] {
     suite = read_suite(flags.suite, flags.overrides);
-    points = points_in_order(suite, {world.size(), memory});
+    points = points_in_order(suite, {world.size(), memory, session.local_size()});
     check_transports(points, transport_for(flags.world, device), device);
     check_data(points);
   });
