@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cli/command.h"
+#include "laws/reduction_law.h"
 #include "laws/strategy_law.h"
 #include "laws/vocabulary.h"
 #include "plan/suite.h"
@@ -87,10 +88,11 @@ void print(const std::string& title, const std::vector<Entry>& entries) {
 int list() {
   print("Models", entries_of(Registry<laws::ModelLaw>::instance().entries()));
   print("Strategies", entries_of(Registry<laws::StrategyLaw>::instance().entries()));
+  print("Reductions of ddp's buckets", entries_of(Registry<laws::ReductionLaw>::instance().entries()));
   print("Data", entries_of(laws::data_laws()));
   print("Optimizers", entries_of(laws::optimizer_laws()));
   print("Collectives", rows_of(laws::collective_laws()));
-  print("Transports", rows_of(laws::transport_laws()));
+  print("Transports", entries_of(laws::transport_laws()));
   print("Precisions", rows_of(laws::precision_laws()));
   fmt::print("Element types of collectives: {}\nReductions: {}\n\n", fmt::join(laws::dtype_names(), ", "),
              fmt::join(laws::reduction_names(), ", "));

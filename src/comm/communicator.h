@@ -100,6 +100,9 @@ class Communicator {
 
   const Traffic& traffic() const { return traffic_; }
   void reset_traffic() { traffic_ = {}; }
+  // Law bytes that this rank has sent to other nodes in stages of their own, from the start; a NaN where the
+  // transport has no such stages.
+  virtual double bytes_between_nodes() const { return __builtin_nan(""); }
 
   // Exposed communication goes to Phase::exposed of this clock (device/phases.h): on the CPU all time that
   // start, poll and wait take; on a GPU the time that the compute stream waits in Work::wait(). nullptr: not
@@ -134,8 +137,9 @@ class Communicator {
 // a thread of the transport's own, which costs a core. NCCL moves by itself.
 enum class MovedBy { caller, thread };
 
-// "mpi" or "nccl" over the ranks of `group`; collective over them. UsageError: unknown transport, NCCL
-// without a GPU, more ranks than GPUs on a node.
+// A transport of laws' table, "mpi", "nccl" or "hierarchical(form=leader)", over the ranks of `group`;
+// collective over them. UsageError: unknown transport, NCCL without a GPU, more ranks than GPUs on a node,
+// nodes that a form of hierarchical cannot take.
 std::unique_ptr<Communicator> make_communicator(const std::string& transport, const HostGroup& group,
                                                 at::Device device, MovedBy moved_by = MovedBy::caller);
 

@@ -72,6 +72,14 @@ HostGroup HostGroup::split(int color, int key) const {
   return {comm, true};
 }
 
+int HostGroup::first_rank_on_node() const {
+  MPI_Comm node = MPI_COMM_NULL;
+  MPI_CHECK(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node));
+  const int first = all_reduced(rank_, MPI_INT, MPI_MIN, node);
+  MPI_CHECK(MPI_Comm_free(&node));
+  return first;
+}
+
 void HostGroup::barrier() const { MPI_CHECK(MPI_Barrier(comm_)); }
 
 void HostGroup::sleep_barrier() const {

@@ -23,9 +23,11 @@ class HostGroup {
   MPI_Comm mpi() const { return comm_; }
 
   HostGroup split(int color, int key) const;  // color < 0: takes no part; then size() is 0
-  void barrier() const;                       // spins: for the start of a window
-  void sleep_barrier() const;                 // sleeps between polls: for ranks that are left out of a point
-  int64_t max(int64_t value) const;           // of all ranks: the worst verdict, one decision of all
+  int first_rank_on_node()
+      const;                   // the lowest rank of this group that shares memory with this one. Collective
+  void barrier() const;        // spins: for the start of a window
+  void sleep_barrier() const;  // sleeps between polls: for ranks that are left out of a point
+  int64_t max(int64_t value) const;  // of all ranks: the worst verdict, one decision of all
   double max(double value) const;
   double sum(double value) const;
   int64_t broadcast(int64_t value, int root) const;

@@ -43,6 +43,7 @@ class Tap final : public Communicator {
   void group_begin() override;
   void group_end() override;
   std::unique_ptr<Communicator> split(int color, int key) override;
+  double bytes_between_nodes() const override { return inner_->bytes_between_nodes(); }
   void abort() noexcept override { inner_->abort(); }
 
  protected:

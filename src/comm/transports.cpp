@@ -1,19 +1,22 @@
 // The transports by name.
 #include "base/error.h"
 #include "comm/communicator.h"
+#include "comm/hierarchical.h"
 #include "comm/mpi.h"
 #include "comm/nccl.h"
+#include "laws/vocabulary.h"
 
 namespace shardmark {
 
 std::unique_ptr<Communicator> make_communicator(const std::string& transport, const HostGroup& group,
                                                 at::Device device, MovedBy moved_by) {
-  if (transport == "mpi") {
-    if (!device.is_cpu()) throw UsageError("transport mpi moves host memory: use nccl on a GPU");
-    return make_mpi_communicator(group, moved_by);
-  }
-  if (transport == "nccl") return make_nccl_communicator(group, device);
-  throw UsageError("unknown transport '" + transport + "'; known: mpi, nccl");
+  const Choice named = choice_from_text(transport);
+  const Choice choice = resolve(named, laws::transport_options(named.name), "transport");
+  if (choice.name == "hierarchical")
+    return make_hierarchical_communicator(choice.options, group, device, moved_by);
+  if (choice.name == "nccl") return make_nccl_communicator(group, device);
+  if (!device.is_cpu()) throw UsageError("transport mpi moves host memory: use nccl on a GPU");
+  return make_mpi_communicator(group, moved_by);
 }
 
 }  // namespace shardmark

@@ -43,6 +43,9 @@ struct StrategyLaw {
   std::string description;
   OptionTable options;
   Cost (*cost)(const CostInput& input);
+  // Why these options cannot work together with this precision, model or number of ranks; empty when they
+  // can.
+  std::string (*impossible)(const CostInput& input) = [](const CostInput&) { return std::string(); };
 };
 
 inline const StrategyLaw& strategy_law(const std::string& name) {

@@ -94,10 +94,27 @@ const std::vector<CollectiveLaw>& collective_laws() {
   return laws;
 }
 
-const std::vector<TransportLaw>& transport_laws() {
-  static const std::vector<TransportLaw> laws = {{"mpi", "MPI on host memory; the default without GPUs"},
-                                                 {"nccl", "NCCL between GPUs; the default with GPUs"}};
+const std::map<std::string, TransportLaw>& transport_laws() {
+  static const std::map<std::string, TransportLaw> laws = {
+      {"mpi", {"MPI on host memory; the default without GPUs"}},
+      {"nccl", {"NCCL between GPUs; the default with GPUs"}},
+      {"hierarchical",
+       {"the default with all-reduce in stages: in the node, between nodes, in the node",
+        {{"form",
+          OptionType::text,
+          "sharded",
+          "reduce-scatter, all-reduce, all-gather; or reduce to a leader, all-reduce, broadcast",
+          {"sharded", "leader"}},
+         {"ranks_per_node", OptionType::integer, 0, "0: those that share memory", {}, 0, 1 << 20}}}},
+  };
   return laws;
+}
+
+const OptionTable& transport_options(const std::string& name) {
+  const auto found = transport_laws().find(name);
+  if (found == transport_laws().end())
+    throw UsageError("unknown transport '" + name + "'; known: hierarchical, mpi, nccl");
+  return found->second.options;
 }
 
 const std::vector<std::string>& reduction_names() {

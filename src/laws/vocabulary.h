@@ -38,21 +38,22 @@ struct PrecisionLaw {
   std::string description;
 };
 struct TransportLaw {
-  std::string name;
   std::string description;
+  OptionTable options = {};
 };
 
-const std::map<std::string, DataLaw>& data_laws();            // synthetic, cifar10, tokens, text
-const std::map<std::string, OptimizerLaw>& optimizer_laws();  // sgd, adamw
-const std::vector<CollectiveLaw>& collective_laws();          // the nine rows, in the order reports use
-const std::vector<TransportLaw>& transport_laws();            // mpi, nccl
-const std::vector<std::string>& reduction_names();            // sum, average, min, max
-const std::vector<std::string>& dtype_names();                // float32, float16, bfloat16, float64, int32
+const std::map<std::string, DataLaw>& data_laws();              // synthetic, cifar10, tokens, text
+const std::map<std::string, OptimizerLaw>& optimizer_laws();    // sgd, adamw
+const std::vector<CollectiveLaw>& collective_laws();            // the nine rows, in the order reports use
+const std::map<std::string, TransportLaw>& transport_laws();    // mpi, nccl, hierarchical
+const OptionTable& transport_options(const std::string& name);  // UsageError lists the known ones
+const std::vector<std::string>& reduction_names();              // sum, average, min, max
+const std::vector<std::string>& dtype_names();                  // float32, float16, bfloat16, float64, int32
 int64_t dtype_bytes(const std::string& dtype);
+const std::vector<PrecisionLaw>& precision_laws();     // fp32, tf32, bf16, fp16, fp64
+const std::vector<std::string>& reduce_dtype_names();  // same, fp32
 const PrecisionLaw& precision_law(const std::string& name);
 // Of a training point: what CostInput asks for.
 ElementBytes element_bytes(const std::string& precision, const std::string& reduce_dtype);
-const std::vector<PrecisionLaw>& precision_laws();     // fp32, tf32, bf16, fp16, fp64
-const std::vector<std::string>& reduce_dtype_names();  // same, fp32
 
 }  // namespace shardmark::laws

@@ -37,6 +37,10 @@ nlohmann::ordered_json scalar_value(const YamlNode& node, const OptionSpec* spec
 // What one option may be: the items of a list, unless the option itself is a list.
 std::vector<nlohmann::ordered_json> option_values(const YamlNode& node, const OptionSpec* spec) {
   std::vector<nlohmann::ordered_json> values;
+  if (spec != nullptr && spec->type == OptionType::choice) {
+    for (const auto& choice : read_choices(node, spec->kind())) values.emplace_back(to_text(choice));
+    return values;
+  }
   for (const auto& item : node.items()) values.push_back(scalar_value(item, spec));
   if (spec != nullptr && spec->type == OptionType::integers && node.is_list())
     return {nlohmann::ordered_json(std::move(values))};

@@ -9,17 +9,11 @@
 
 namespace shardmark {
 
-struct ChoiceKind {
-  std::string noun;                // "strategy"
-  std::vector<std::string> names;  // all that are known
-  const OptionTable& (*options)(const std::string& name);
-  void (*check)(const Choice& resolved);  // UsageError where options contradict each other
-};
-
 const ChoiceKind& model_kind();
 const ChoiceKind& data_kind();
 const ChoiceKind& strategy_kind();
 const ChoiceKind& optimizer_kind();
+const ChoiceKind& transport_kind();
 
 // Every default filled in, every list expanded.
 std::vector<Choice> read_choices(const YamlNode& axis, const ChoiceKind& kind);

@@ -15,7 +15,6 @@ std::vector<std::string> names_of(const Entries& entries) {
   return names;
 }
 
-void accept_all(const Choice&) {}
 void build_table(const Choice& model) { laws::model_law(model.name).table(model.options); }
 
 }  // namespace
@@ -31,24 +30,26 @@ const ChoiceKind& model_kind() {
 const ChoiceKind& strategy_kind() {
   static const ChoiceKind kind = {
       "strategy", names_of(Registry<laws::StrategyLaw>::instance().entries()),
-      [](const std::string& name) -> const OptionTable& { return laws::strategy_law(name).options; },
-      accept_all};
+      [](const std::string& name) -> const OptionTable& { return laws::strategy_law(name).options; }};
   return kind;
 }
 
 const ChoiceKind& data_kind() {
   static const ChoiceKind kind = {
       "data", names_of(laws::data_laws()),
-      [](const std::string& name) -> const OptionTable& { return laws::data_laws().at(name).options; },
-      accept_all};
+      [](const std::string& name) -> const OptionTable& { return laws::data_laws().at(name).options; }};
   return kind;
 }
 
 const ChoiceKind& optimizer_kind() {
   static const ChoiceKind kind = {
       "optimizer", names_of(laws::optimizer_laws()),
-      [](const std::string& name) -> const OptionTable& { return laws::optimizer_laws().at(name).options; },
-      accept_all};
+      [](const std::string& name) -> const OptionTable& { return laws::optimizer_laws().at(name).options; }};
+  return kind;
+}
+
+const ChoiceKind& transport_kind() {
+  static const ChoiceKind kind = {"transport", names_of(laws::transport_laws()), laws::transport_options};
   return kind;
 }
 

@@ -74,6 +74,14 @@ Rule bytes_rule(const YamlNode& node) {
   return only("collective", one_of(node, read_size, [](const Point& p) { return p.collective.bytes; }));
 }
 
+Rule transport_rule(const YamlNode& node) {
+  return [parts = read_partial_choices(node, transport_kind())](const Point& point) {
+    return !point.transport.empty() && std::any_of(parts.begin(), parts.end(), [&](const Choice& part) {
+      return matches(choice_from_text(point.transport), part);
+    });
+  };
+}
+
 const std::map<std::string, ReadRule>& rule_readers() {
   using Node = const YamlNode&;
   static const std::map<std::string, ReadRule> readers = {
@@ -120,10 +128,7 @@ const std::map<std::string, ReadRule>& rule_readers() {
                                        [](const Point& p) { return p.collective.in_place; }));
        }},
       {"ranks", ranks_rule},
-      {"transport",
-       [](Node n) {
-         return word_rule(n, names_of(laws::transport_laws()), [](const Point& p) { return p.transport; });
-       }},
+      {"transport", transport_rule},
   };
   return readers;
 }

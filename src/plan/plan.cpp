@@ -30,6 +30,12 @@ std::string data_mismatch(const TrainingPoint& t) {
   return reason.empty() ? "" : fmt::format("data {}: {}", t.data.name, reason);
 }
 
+std::string strategy_reason(const Point& point) {
+  const TrainingPoint& t = point.training;
+  const auto table = laws::model_law(t.model.name).table(t.model.options);
+  return laws::strategy_law(t.strategy.name).impossible(cost_input(point, table));
+}
+
 // By the laws alone, without activations, which are an estimate: only what certainly does not fit is ruled
 // out.
 std::string memory_shortage(const Point& point, const World& world) {
@@ -55,6 +61,17 @@ std::string collective_reason(const Point& point) {
   return {};
 }
 
+std::string transport_reason(const Point& point, const World& world) {
+  if (point.transport.empty()) return {};
+  const Choice transport = choice_from_text(point.transport);
+  if (transport.name != "hierarchical" || transport.options.at("form") != "sharded") return {};
+  const auto given = transport.options.at("ranks_per_node").get<int64_t>();
+  const int64_t ranks_per_node = given > 0 ? given : world.ranks_per_node;
+  if (ranks_per_node == 0 || point.ranks <= ranks_per_node || point.ranks % ranks_per_node == 0) return {};
+  return fmt::format("form sharded of a hierarchical all-reduce needs full nodes: {} ranks, {} per node",
+                     point.ranks, ranks_per_node);
+}
+
 // Completes the point for this world; returns why it cannot run.
 std::string settle(Point& point, const World& world) {
   if (point.ranks == kWorldSize) point.ranks = world.ranks;
@@ -63,12 +80,14 @@ std::string settle(Point& point, const World& world) {
   if (point.ranks > world.ranks)
     return fmt::format("needs {} ranks, the world has {}", point.ranks, world.ranks);
   if (!undivided.empty()) return undivided;
+  if (std::string reason = transport_reason(point, world); !reason.empty()) return reason;
   if (!training) return collective_reason(point);
   const auto& native = world.precisions;
   if (!native.empty() && std::find(native.begin(), native.end(), point.training.precision) == native.end())
     return "no native support of " + point.training.precision + " here: its time would say nothing";
-  std::string mismatch = data_mismatch(point.training);
-  return mismatch.empty() ? memory_shortage(point, world) : mismatch;
+  for (std::string reason : {data_mismatch(point.training), strategy_reason(point)})
+    if (!reason.empty()) return reason;
+  return memory_shortage(point, world);
 }
 
 }  // namespace

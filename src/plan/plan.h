@@ -12,6 +12,7 @@ namespace shardmark {
 struct World {
   int64_t ranks = 1;
   int64_t memory_per_rank_bytes = 0;
+  int64_t ranks_per_node = 0;
   std::vector<std::string> precisions = {};  // that the devices compute in; empty: unknown
 };
 
@@ -33,5 +34,6 @@ struct Expectation {
   int64_t num_parameters = 0;
 };
 Expectation expect(const Point& point);
+laws::CostInput cost_input(const Point& point, const laws::ModelTable& table);
 
 }  // namespace shardmark

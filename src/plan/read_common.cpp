@@ -1,6 +1,6 @@
 // What every block may say: ranks, transport, sampling.
-#include "laws/vocabulary.h"
 #include "plan/axes.h"
+#include "plan/choice_axis.h"
 #include "plan/read_axis.h"
 
 namespace shardmark {
@@ -27,8 +27,11 @@ Sampling read_sampling(const YamlNode& node, Sampling sampling) {
 CommonAxes read_common(const YamlMap& map, CommonAxes axes) {
   axes.place = map.node().place();
   if (const auto* found = map.find("ranks")) axes.ranks = read_counts(*found, kMostRanks);
-  if (const auto* found = map.find("transport"))
-    axes.transports = read_words(*found, names_of(laws::transport_laws()));
+  if (const auto* found = map.find("transport")) {
+    axes.transports.clear();
+    for (const auto& choice : read_choices(*found, transport_kind()))
+      axes.transports.push_back(to_text(choice));
+  }
   if (const auto* found = map.find("sampling")) axes.sampling = read_sampling(*found, axes.sampling);
   return axes;
 }

@@ -34,6 +34,8 @@ std::string accepted_text(const OptionSpec& spec) {
       return spec.accepted.empty() ? "a text (quote it if it looks like a number)" : joined(spec.accepted);
     case OptionType::integers:
       return "a list of integers" + range_text(spec) + ", such as [1, 2]";
+    case OptionType::choice:
+      return joined(spec.kind().names);
   }
   return "";
 }
@@ -41,6 +43,17 @@ std::string accepted_text(const OptionSpec& spec) {
 bool in_range(const nlohmann::json& value, const OptionSpec& spec) {
   const auto number = value.get<double>();
   return number >= spec.minimum && number <= spec.maximum;  // false for a NaN
+}
+
+// A choice as text whose name is known; its options are resolve's business.
+bool names_one_of(const ChoiceKind& kind, const nlohmann::json& value) {
+  if (!value.is_string()) return false;
+  try {
+    const std::string name = choice_from_text(value.get<std::string>()).name;
+    return std::count(kind.names.begin(), kind.names.end(), name) > 0;
+  } catch (const UsageError&) {
+    return false;
+  }
 }
 
 bool accepts(const OptionSpec& spec, const nlohmann::json& value) {
@@ -59,8 +72,23 @@ bool accepts(const OptionSpec& spec, const nlohmann::json& value) {
       return value.is_array() && std::all_of(value.begin(), value.end(), [&](const nlohmann::json& item) {
                return item.is_number_integer() && in_range(item, spec);
              });
+    case OptionType::choice:
+      return names_one_of(spec.kind(), value);
   }
   return false;
+}
+
+std::string resolved_text(const std::string& text, const ChoiceKind& kind, const Where& where) {
+  const Choice choice = choice_from_text(text);
+  return to_text(resolve(choice, kind.options(choice.name), kind.noun, where));
+}
+
+// One text for equal values however they were written, so that `1` and `1.0` are the same point.
+nlohmann::json normal_form(const nlohmann::json& value, const OptionSpec& spec, const Where& where) {
+  if (spec.type == OptionType::number) return value.get<double>();
+  if (spec.type != OptionType::choice) return value;
+  const Where of_option = [&](const std::string&) { return where ? where(spec.key) : ""; };
+  return resolved_text(value.get<std::string>(), spec.kind(), of_option);
 }
 
 }  // namespace
@@ -88,9 +116,7 @@ Choice resolve(const Choice& choice, const OptionTable& table, const std::string
     if (given != choice.options.end() && !accepts(spec, value))
       fail(spec.key, fmt::format("option '{}' of {} is {}; accepted: {}", spec.key, owner, value.dump(),
                                  accepted_text(spec)));
-    // A number keeps one type however it was written, so that `1` and `1.0` are the same point.
-    resolved.options[spec.key] =
-        spec.type == OptionType::number ? nlohmann::json(value.get<double>()) : value;
+    resolved.options[spec.key] = normal_form(value, spec, where);
   }
   return resolved;
 }
@@ -98,10 +124,13 @@ Choice resolve(const Choice& choice, const OptionTable& table, const std::string
 Choice without_defaults(const Choice& choice, const OptionTable& table) {
   Choice shorter{choice.name, Options::object()};
   for (const auto& [key, value] : choice.options.items()) {
-    const bool is_default = std::any_of(table.begin(), table.end(), [&](const OptionSpec& spec) {
-      return spec.key == key && spec.default_value == value;
-    });
-    if (!is_default) shorter.options[key] = value;
+    const auto spec = std::find_if(table.begin(), table.end(),
+                                   [&, &name = key](const OptionSpec& known) { return known.key == name; });
+    if (spec != table.end() && spec->default_value == value) continue;
+    shorter.options[key] = value;
+    if (spec == table.end() || spec->type != OptionType::choice || !accepts(*spec, value)) continue;
+    const Choice inside = choice_from_text(value.get<std::string>());
+    shorter.options[key] = to_text(without_defaults(inside, spec->kind().options(inside.name)));
   }
   return shorter;
 }

@@ -20,7 +20,10 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-enum class OptionType { integer, number, boolean, text, integers };
+// choice: a choice among the options, `ddp: {reduction: {topk: {ratio: 0.1}}}`; stored as its text.
+enum class OptionType { integer, number, boolean, text, integers, choice };
+
+struct ChoiceKind;
 
 struct OptionSpec {
   std::string key;
@@ -30,9 +33,18 @@ struct OptionSpec {
   std::vector<std::string> accepted = {};  // of a text; empty: any
   double minimum = -1e300;                 // of a number or integer
   double maximum = 1e300;
+  const ChoiceKind& (*kind)() = nullptr;  // of a choice
 };
 
 using OptionTable = std::vector<OptionSpec>;
+
+// What there is to choose from: strategies, models ...
+struct ChoiceKind {
+  std::string noun;                // "strategy"
+  std::vector<std::string> names;  // all that are known
+  const OptionTable& (*options)(const std::string& name);
+  void (*check)(const Choice& resolved) = [](const Choice&) {};  // UsageError where options contradict
+};
 
 // The choice with every default filled in, options in the table's order (so that equal choices print alike).
 // where(key) prefixes an error with its place: "suites/x.yaml:7:12: ". Throws UsageError: unknown option
@@ -44,7 +56,7 @@ Choice resolve(const Choice& choice, const OptionTable& table, const std::string
 // Without the options that are at their defaults: for people.
 Choice without_defaults(const Choice& choice, const OptionTable& table);
 
-// "fsdp(shard=full, prefetch=1)"; just the name without options.
+// "fsdp(shard=full, prefetch=1)", "ddp(reduction=topk(ratio=0.1))"; just the name without options.
 std::string to_text(const Choice& choice);
 // The inverse of to_text; also reads "fsdp:shard=full". Throws UsageError.
 Choice choice_from_text(const std::string& text);

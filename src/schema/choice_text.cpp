@@ -22,27 +22,18 @@ bool reads_as_value(const std::string& word) {
   return value.is_number() || value.is_boolean();
 }
 
-std::string value_text(const nlohmann::ordered_json& value) {
-  if (!value.is_string()) return value.dump();
-  const auto& text = value.get_ref<const std::string&>();
-  const bool bare =
-      !text.empty() && std::all_of(text.begin(), text.end(), is_word_char) && !reads_as_value(text);
-  return bare ? text : value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
-// Reads one choice; every error says what was expected, where, and how a choice is written.
+// Reads one choice; every error says what was expected, where, and how a choice is written. A value may be a
+// choice itself, whose values may not.
 class Parser {
  public:
-  explicit Parser(const std::string& text) : text_(text) {}
+  Parser(const std::string& text, bool takes_choices) : text_(text), takes_choices_(takes_choices) {}
 
   Choice parse() {
     Choice choice{word("a name", [](char c) { return is_word_char(c) && c != ':'; })};
-    if (take(':')) {
+    if (take(':'))
       options(choice.options);
-    } else if (take('(')) {
-      options(choice.options);
-      if (!take(')')) fail("',' or ')'");
-    }
+    else
+      options_in_brackets(choice.options);
     skip_space();
     if (at_ != text_.size()) fail("the end");
     return choice;
@@ -59,10 +50,24 @@ class Parser {
     } while (take(','));
   }
 
+  bool options_in_brackets(Options& options_inside) {
+    if (!take('(')) return false;
+    options(options_inside);
+    if (!take(')')) fail("',' or ')'");
+    return true;
+  }
+
   nlohmann::ordered_json value(const std::string& key) {
     skip_space();
     if (at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '[')) return quoted_or_list(key);
     const std::string bare = word("a value of '" + key + "'", is_word_char);
+    if (takes_choices_) {
+      takes_choices_ = false;
+      Choice inside{bare};
+      const bool is_choice = options_in_brackets(inside.options);
+      takes_choices_ = true;
+      if (is_choice) return to_text(inside);
+    }
     if (!reads_as_value(bare)) return bare;
     return nlohmann::ordered_json::parse(bare);
   }
@@ -115,8 +120,28 @@ class Parser {
   }
 
   const std::string& text_;
+  bool takes_choices_;
   size_t at_ = 0;
 };
+
+// Whether a text, unquoted, is read back as itself: a choice with options.
+bool is_choice_text(const std::string& text) {
+  if (!text.ends_with(')')) return false;
+  try {
+    return to_text(Parser(text, /*takes_choices=*/false).parse()) == text;
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
+std::string value_text(const nlohmann::ordered_json& value) {
+  if (!value.is_string()) return value.dump();
+  const auto& text = value.get_ref<const std::string&>();
+  const bool bare =
+      !text.empty() && std::all_of(text.begin(), text.end(), is_word_char) && !reads_as_value(text);
+  if (bare || is_choice_text(text)) return text;
+  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
 
 }  // namespace
 
@@ -126,6 +151,6 @@ std::string to_text(const Choice& choice) {
   return parts.empty() ? choice.name : fmt::format("{}({})", choice.name, fmt::join(parts, ", "));
 }
 
-Choice choice_from_text(const std::string& text) { return Parser(text).parse(); }
+Choice choice_from_text(const std::string& text) { return Parser(text, /*takes_choices=*/true).parse(); }
 
 }  // namespace shardmark

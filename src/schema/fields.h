@@ -125,6 +125,9 @@ void visit_fields(R& r, Visit&& visit) {
   visit("law_transient_bytes", "bytes", "slots and buckets by formula", m.law_transient_bytes);
   visit("traffic_bytes", "bytes", "counted payload x ring factor, per rank and step", m.traffic_bytes);
   visit("law_traffic_bytes", "bytes", "the same by formula", m.law_traffic_bytes);
+  visit("between_nodes_bytes", "bytes",
+        "counted between nodes, per step, on the rank that sends most; of a hierarchical all-reduce",
+        m.between_nodes_bytes);
   visit("num_operations", "", "collective operations per step", m.num_operations);
   visit("algbw", "GB/s", "bytes / time", m.algbw_gb_s);
   visit("busbw", "GB/s", "algbw x the operation's factor", m.busbw_gb_s);

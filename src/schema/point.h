@@ -42,7 +42,7 @@ struct Sampling {
 struct Point {
   std::string workload;  // "training" or "collective"
   int64_t ranks = 1;
-  std::string transport;  // mpi, nccl; empty: nccl on GPUs, else mpi
+  std::string transport;  // a choice as text: mpi, nccl, hierarchical(...); empty: nccl on GPUs, else mpi
   int64_t seed = 1;
   int64_t repeat = 0;  // 0 .. repeats-1
   TrainingPoint training;

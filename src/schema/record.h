@@ -79,7 +79,9 @@ struct Measures {
   // traffic, bytes per rank and step (mean over ranks)
   double traffic_bytes = kNone;      // payload of each operation x its ring factor, counted as it happened
   double law_traffic_bytes = kNone;  // by laws' formula
-  int64_t num_operations = 0;        // collectives per step
+  double between_nodes_bytes =
+      kNone;                   // of those, to other nodes, on the rank that sends most: hierarchical alone
+  int64_t num_operations = 0;  // collectives per step
   // collectives
   double algbw_gb_s = kNone;
   double busbw_gb_s = kNone;

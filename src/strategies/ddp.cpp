@@ -1,6 +1,7 @@
-// ddp: replicas whose gradients are all-reduced bucket by bucket while backward still computes. Source: Li et
-// al., VLDB 2020.
-#include "strategies/moves.h"
+// ddp: replicas whose gradients are reduced bucket by bucket (reductions/) while backward still computes.
+// Source: Li et al., VLDB 2020.
+#include "laws/reduction_law.h"
+#include "strategies/reductions/reduction.h"
 #include "strategies/replica.h"
 #include "strategies/schedule.h"
 
@@ -15,7 +16,7 @@ class Ddp final : public Strategy {
         schedule_(make_schedule(context.model.table())),
         replica_(context, context.types().reduce),
         scale_(1.0 / static_cast<double>(comm_.size() * context.accumulation)) {
-    cut_buckets(context.options);
+    cut_buckets(context);
   }
 
   void begin_micro_batch(int64_t, bool last) override {
@@ -32,13 +33,13 @@ class Ddp final : public Strategy {
       num_ready_ += replica_.layout()[group].numel;
     }
     if (!reducing_) return;
-    for (; next_bucket_ < buckets_.size() && buckets_[next_bucket_].end <= num_ready_; ++next_bucket_)
-      works_.push_back(comm_.all_reduce(buckets_[next_bucket_].gradients, ReduceOp::sum));
+    for (; next_bucket_ < ends_.size() && ends_[next_bucket_] <= num_ready_; ++next_bucket_)
+      reduction_->start(next_bucket_);
     comm_.progress();
   }
 
   void reduce() override {
-    wait_all(works_);
+    reduction_->finish();
     replica_.finish();
   }
   void update(const UpdateControl& control) override { replica_.update(control); }
@@ -46,6 +47,7 @@ class Ddp final : public Strategy {
   double gradient_scale() const override { return scale_; }
   at::Tensor gradient_squares() override { return replica_.gradient_squares(); }
   std::vector<at::Tensor> replicated() override { return {replica_.parameters()}; }
+  bool lossy() const override { return reduction_->lossy(); }
   void visit_state(State what, const StateVisitor& visit) override { replica_.held(what).visit(visit); }
   void load_state(State what, const StateReader& read) override {
     replica_.held(what).load(read);
@@ -53,22 +55,28 @@ class Ddp final : public Strategy {
   }
 
  private:
-  struct Bucket {
-    at::Tensor gradients;  // a stretch of the flat gradients
-    int64_t end;           // in elements from their begin
-  };
-
-  void cut_buckets(const Options& options) {
+  void cut_buckets(const StrategyContext& context) {
     const auto elements = [&](const char* option) {
-      return static_cast<int64_t>(options.at(option).get<double>() * 1e6) /
+      return static_cast<int64_t>(context.options.at(option).get<double>() * 1e6) /
              static_cast<int64_t>(replica_.reduced().element_size());
     };
+    const Choice choice = laws::reduction_of(context.options);
+    const auto& table = model_.table();
+    ReductionContext cut{
+        comm_,
+        table,
+        replica_.layout(),
+        laws::buckets(table, replica_.layout(), elements("first_bucket_mb"), elements("bucket_mb")),
+        {},
+        choice.options,
+        context.seed};
     int64_t begin = 0;
-    for (const auto& bucket : laws::buckets(model_.table(), replica_.layout(), elements("first_bucket_mb"),
-                                            elements("bucket_mb"))) {
-      buckets_.push_back({replica_.reduced().narrow(0, begin, bucket.numel), begin + bucket.numel});
+    for (const auto& bucket : cut.buckets) {
+      cut.gradients.push_back(replica_.reduced().narrow(0, begin, bucket.numel));
       begin += bucket.numel;
+      ends_.push_back(begin);
     }
+    reduction_ = make_reduction(choice.name, cut);
   }
 
   Communicator& comm_;
@@ -76,11 +84,11 @@ class Ddp final : public Strategy {
   Schedule schedule_;
   Replica replica_;
   double scale_;
-  std::vector<Bucket> buckets_;
+  std::vector<int64_t> ends_;  // [bucket]: in elements from the begin of the gradients
+  std::unique_ptr<Reduction> reduction_;
   bool reducing_ = false;
   int64_t num_ready_ = 0;
   size_t next_bucket_ = 0;
-  Works works_;
 };
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) { return std::make_unique<Ddp>(context); }

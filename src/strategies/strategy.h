@@ -63,6 +63,10 @@ class Strategy {
   // double scalar on the device.
   virtual at::Tensor gradient_squares() = 0;
 
+  // Whether the reduced gradient is less than the sum over ranks, by choice: then no comparison with one
+  // device is strict.
+  virtual bool lossy() const { return false; }
+
   // State that must be bit-equal on all ranks between steps; for checks.
   virtual std::vector<at::Tensor> replicated() { return {}; }
 

@@ -39,7 +39,10 @@ Training::Training(const WorkloadContext& context)
 Training::~Training() = default;
 
 void Training::step() {
-  if (losses_.empty()) comm_.reset_traffic();
+  if (losses_.empty()) {
+    comm_.reset_traffic();
+    between_nodes_before_ = comm_.bytes_between_nodes();
+  }
   losses_.push_back(trainee_.loop->step([this] { return loader_->next(); }).loss);
 }
 
@@ -73,6 +76,7 @@ void Training::collect(Record& record) {
     const Traffic& traffic = comm_.traffic();
     const auto steps = static_cast<double>(losses_.size());
     m.traffic_bytes = group_.sum(traffic.law_bytes) / steps / static_cast<double>(point_.ranks);
+    m.between_nodes_bytes = group_.max(comm_.bytes_between_nodes() - between_nodes_before_) / steps;
     m.num_operations = std::llround(static_cast<double>(traffic.num_operations) / steps);
   }
   collect_memory(record);

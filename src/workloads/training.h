@@ -25,6 +25,7 @@ class Training final : public Workload {
 
  private:
   ReferenceRun shared_reference(int64_t replica);
+  Check lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const;
   void collect_memory(Record& record);
   std::vector<double> timed(int64_t times, const std::function<void()>& step);
 
@@ -40,6 +41,7 @@ class Training final : public Workload {
   MemoryReading built_;
   std::unique_ptr<DataSource> source_;
   std::unique_ptr<Loader> loader_;
+  double between_nodes_before_ = 0;
   std::vector<at::Tensor> losses_;  // of the steps after verification, on the device: one number each
 };
 

@@ -10,10 +10,12 @@
 #include <sstream>
 
 #include "data/source.h"
+#include "laws/reduction_law.h"
 #include "laws/strategy_law.h"
 #include "laws/vocabulary.h"
 #include "models/model.h"
 #include "optim/entry.h"
+#include "strategies/reductions/reduction.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
@@ -72,6 +74,12 @@ TEST(Registry, StrategiesHaveALawAndAFile) {
   EXPECT_EQ(registered<StrategyEntry>(), registered<laws::StrategyLaw>());
   expect_files_hold("strategies", "StrategyEntry", registered<StrategyEntry>());
   expect_files_hold("laws/strategies", "StrategyLaw", registered<laws::StrategyLaw>());
+}
+
+TEST(Registry, ReductionsHaveALawAndAFile) {
+  EXPECT_EQ(registered<ReductionEntry>(), registered<laws::ReductionLaw>());
+  expect_files_hold("strategies/reductions", "ReductionEntry", registered<ReductionEntry>());
+  expect_files_hold("laws/reductions", "ReductionLaw", registered<laws::ReductionLaw>());
 }
 
 TEST(Registry, DataSourcesHaveALawAndAFile) {

@@ -51,7 +51,7 @@ TEST(SuiteErrors, NameFileLineAndColumn) {
        "s.yaml:1:12: ranks: expected a whole number of at least 1 and at most 1048576, got 'four'"},
       {"ranks: !!int 4\n",
        "s.yaml:1:8: ranks: tags such as 'tag:yaml.org,2002:int' have no meaning here; leave it out"},
-      {"transport: tcp\n", "s.yaml:1:12: transport: unknown value 'tcp'; accepted: mpi, nccl"},
+      {"transport: tcp\n", "s.yaml:1:12: unknown transport 'tcp'; accepted: hierarchical, mpi, nccl"},
       {"sampling: {min_step: 4}\n",
        "s.yaml:1:12: unknown key 'min_step' in sampling; did you mean 'min_steps'? accepted: warmup_steps, "
        "min_steps, "
@@ -135,6 +135,21 @@ TEST(SuiteErrors, MissingAndContradictingKeys) {
        "s.yaml:1:38: a range of bytes needs the key 'to'"},
   };
   for (const auto& wrong : cases) EXPECT_EQ(error_of(wrong.text), wrong.error) << wrong.text;
+}
+
+TEST(SuiteErrors, OptionsOfAReduction) {
+  const auto error = [](const std::string& reduction) {
+    return error_of("training:\n  model: mlp\n  batch_size: 4\n  strategy: {ddp: {reduction: " + reduction +
+                    "}}\n");
+  };
+  EXPECT_THAT(error("tpk"),
+              testing::StartsWith("s.yaml:4:31: unknown reduction 'tpk'; did you mean 'topk'?"));
+  EXPECT_EQ(error("{topk: {ratio: 0}}"),
+            "s.yaml:4:46: option 'ratio' of reduction topk is 0; accepted: a number from 1e-06 to 1");
+  EXPECT_EQ(error("{topk: {ratio: [0.1, 1.5]}}"),
+            "s.yaml:4:46: option 'ratio' of reduction topk is 1.5; accepted: a number from 1e-06 to 1");
+  EXPECT_EQ(error("{plain: {ratio: 0.1}}"),
+            "s.yaml:4:47: unknown option 'ratio' of reduction plain; accepted: none");
 }
 
 TEST(SuiteErrors, SlipsThatExplode) {

@@ -32,6 +32,16 @@ TEST(Suite, FillsInDefaults) {
   EXPECT_EQ(point.sampling.max_steps, Sampling{}.max_steps);
 }
 
+TEST(Suite, TransportsAreChoices) {
+  std::vector<std::string> texts;
+  for (const auto& point :
+       points_of("{transport: [mpi, {hierarchical: {form: [leader, sharded], ranks_per_node: 2}}], "
+                 "training: {model: mlp, strategy: ddp, batch_size: 1}, "
+                 "exclude: {transport: {hierarchical: {form: leader}}}}"))
+    texts.push_back(point.transport);
+  EXPECT_EQ(texts, (std::vector<std::string>{"mpi", "hierarchical(form=sharded, ranks_per_node=2)"}));
+}
+
 TEST(Suite, EveryAxisMultiplies) {
   const auto points = points_of(R"(
 ranks: [1, 2, 4]

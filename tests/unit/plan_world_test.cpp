@@ -40,6 +40,17 @@ TEST(Plan, SaysWhyAPointCannotRun) {
             "data text: a byte needs a vocabulary of 256, the model's is 100");
   EXPECT_EQ(reason("training: {model: gpt2, strategy: ddp, batch_size: 1}", {1, 1 << 30}),
             "the state of a rank needs 1.39 GiB, a rank has 1.00 GiB");
+  const std::string in_nodes_of_two =
+      "transport: {hierarchical: {ranks_per_node: 2, form: [sharded, leader]}}, "
+      "training: {model: mlp, strategy: ddp, batch_size: 1}}";
+  EXPECT_EQ(reason("{ranks: [3], " + in_nodes_of_two, {4, 0}),
+            "form sharded of a hierarchical all-reduce needs full nodes: 3 ranks, 2 per node");
+  EXPECT_EQ(plan_of("{ranks: [3], " + in_nodes_of_two, {4, 0}).at(1).impossible, "");
+  EXPECT_EQ(reason("{ranks: [4], " + in_nodes_of_two, {4, 0}), "");
+  EXPECT_EQ(
+      reason("{ranks: 6, transport: hierarchical, training: {model: mlp, strategy: ddp, batch_size: 1}}",
+             {8, 0, 4}),
+      "form sharded of a hierarchical all-reduce needs full nodes: 6 ranks, 4 per node");
   EXPECT_EQ(reason("collectives: {operation: all_gather, bytes: 8}", {4, 0}),
             "8 B hold 2 float32, all_gather on 4 ranks needs 4");
   EXPECT_EQ(reason("collectives: {operation: broadcast, bytes: 4, dtype: float64}", {4, 0}),

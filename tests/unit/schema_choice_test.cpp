@@ -78,6 +78,52 @@ TEST(ChoiceResolve, RefusesWrongTypesAndValues) {
   EXPECT_THAT(message("file", nullptr), HasSubstr("is null; accepted: a text"));
 }
 
+const ChoiceKind& inner_kind() {
+  static const ChoiceKind kind = {
+      "reduction", {"plain", "topk"}, [](const std::string& name) -> const OptionTable& {
+        static const OptionTable none,
+            ratio = {{"ratio", OptionType::number, 0.01, "part that is sent", {}, 0, 1}};
+        return name == "topk" ? ratio : none;
+      }};
+  return kind;
+}
+
+const OptionTable with_choice = {{.key = "reduction",
+                                  .type = OptionType::choice,
+                                  .default_value = "plain",
+                                  .description = "",
+                                  .kind = inner_kind}};
+
+std::string resolved(const std::string& text) {
+  return to_text(resolve(choice_from_text(text), with_choice, "strategy"));
+}
+
+TEST(ChoiceInAChoice, IsResolvedToo) {
+  EXPECT_EQ(resolved("ddp"), "ddp(reduction=plain)");
+  EXPECT_EQ(resolved("ddp(reduction=topk)"), "ddp(reduction=topk(ratio=0.01))");
+  EXPECT_EQ(resolved("ddp:reduction=topk(ratio=1)"), "ddp(reduction=topk(ratio=1.0))");
+  EXPECT_EQ(resolved(resolved("ddp(reduction=topk)")), resolved("ddp(reduction=topk)"));
+  const auto brief = [](const std::string& text) {
+    return to_text(without_defaults(choice_from_text(resolved(text)), with_choice));
+  };
+  EXPECT_EQ(brief("ddp"), "ddp");
+  EXPECT_EQ(brief("ddp(reduction=topk)"), "ddp(reduction=topk)");
+  EXPECT_EQ(brief("ddp(reduction=topk(ratio=0.1))"), "ddp(reduction=topk(ratio=0.1))");
+}
+
+TEST(ChoiceInAChoice, IsCheckedToo) {
+  const auto message = [](const std::string& text) { return usage_error([&] { resolved(text); }); };
+  EXPECT_EQ(message("ddp(reduction=plain(ratio=1))"),
+            "unknown option 'ratio' of reduction plain; accepted: none");
+  EXPECT_EQ(message("ddp(reduction=topk(ratio=2))"),
+            "option 'ratio' of reduction topk is 2; accepted: a number from 0 to 1");
+  EXPECT_EQ(message("ddp(reduction=top)"),
+            "option 'reduction' of strategy ddp is \"top\"; accepted: plain, topk");
+  EXPECT_THAT(message("ddp(reduction=3)"), HasSubstr("is 3; accepted: plain, topk"));
+  EXPECT_THAT(message("ddp(reduction=topk(ratio=1)"), HasSubstr("expected ',' or ')' at character 28"));
+  EXPECT_THAT(message("ddp(reduction=topk(ratio=a(b=1)))"), HasSubstr("expected ',' or ')' at character 27"));
+}
+
 TEST(ChoiceText, ReadsBackWhatItPrints) {
   for (const Options& value : std::vector<Options>{1,
                                                    -3,
@@ -99,6 +145,11 @@ TEST(ChoiceText, ReadsBackWhatItPrints) {
                                                    "a=b",
                                                    "a,b",
                                                    "(a)",
+                                                   "a(b=1)",
+                                                   "a(b=1, c=\"x y\")",
+                                                   "a(b=c(d=1))",
+                                                   "a(b=1) ",
+                                                   "a()",
                                                    "\"",
                                                    "\\",
                                                    "\\\"",

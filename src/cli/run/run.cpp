@@ -84,7 +84,7 @@ int run(const RunFlags& flags) {
   std::vector<Point> points;
   together(world, [&] {
     suite = read_suite(flags.suite, flags.overrides);
-    points = points_in_order(suite, {world.size(), memory, native_precisions(device)});
+    points = points_in_order(suite, {world.size(), memory, session.local_size(), native_precisions(device)});
     check_transports(points, transport_for(flags.world, device), device);
     check_data(points);
   });

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "device/device.h"
 #include "device/meter.h"
+#include "plan/choice_axis.h"
 #include "runner/environment.h"
 
 namespace shardmark {
@@ -30,8 +31,8 @@ void add_world_flags(CLI::App& app, WorldFlags& flags) {
   app.add_option("--device", flags.device, "auto: a GPU for each rank where there are any")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
-  app.add_option("--transport", flags.transport, "auto: nccl on GPUs, else mpi")
-      ->check(CLI::IsMember({"auto", "mpi", "nccl"}))
+  app.add_option("--transport", flags.transport,
+                 "auto: nccl on GPUs, else mpi; or one that `shardmark list` names, with its options")
       ->capture_default_str();
   app.add_option("--threads", flags.threads,
                  "computing threads of a rank (default: OMP_NUM_THREADS, else the node's cores / its ranks)");
@@ -66,7 +67,8 @@ void set_threads(const WorldFlags& flags, int local_ranks) {
 }
 
 std::string transport_for(const WorldFlags& flags, at::Device device) {
-  if (flags.transport != "auto") return flags.transport;
+  if (flags.transport != "auto")
+    return to_text(choices_from_flag({flags.transport}, "--transport", transport_kind()).front());
   return device.is_cuda() ? "nccl" : "mpi";
 }
 

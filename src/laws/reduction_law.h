@@ -1,0 +1,40 @@
+// What a way to reduce ddp's buckets costs by formula, beside the gradients themselves. Registered by
+// src/laws/reductions/<name>.cpp; done by src/strategies/reductions/<name>.cpp.
+#pragma once
+
+#include "laws/layout.h"
+#include "laws/strategy_law.h"
+
+namespace shardmark::laws {
+
+struct ReductionInput {
+  const ModelTable& model;
+  const std::vector<GroupLayout>& layout;
+  const std::vector<Bucket>& buckets;
+  int64_t ranks;
+  int64_t element_bytes;  // of gradients
+  Options options;        // of the reduction, resolved
+};
+
+// Per rank and step, of all buckets together.
+struct ReductionCost {
+  double residual_bytes = 0;   // persistent: what error feedback keeps for the next step
+  double transient_bytes = 0;  // messages and working memory
+  double traffic_bytes = 0;    // law bytes
+  int64_t num_operations = 0;
+  double value_bytes = 0;  // what the gradient itself shrinks to: its values, without indices, scales, ranks
+};
+
+struct ReductionLaw {
+  std::string description;
+  OptionTable options;
+  ReductionCost (*cost)(const ReductionInput& input);
+  int64_t most_element_bytes = 8;  // of gradients that it can reduce
+};
+
+const ChoiceKind& reduction_kind();
+
+// The option `reduction` of a strategy, which is a text after resolve().
+Choice reduction_of(const Options& strategy_options);
+
+}  // namespace shardmark::laws
