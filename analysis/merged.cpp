@@ -127,8 +127,8 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
   for (const StudyData& study : studies) {
     const std::string machine = machine_text(study.environment);
     for (const Record& record : study.records) {
-      if (record.outcome != Outcome::ok) continue;
       const Point& p = record.point;
+      if (record.outcome != Outcome::ok || p.workload == "train") continue;
       const std::string transport = p.transport.empty() ? study.environment.transport : p.transport;
       const std::string strategy = p.workload == "training" ? to_text(p.training.strategy) : "";
       MergedPoint merged{p, machine, transport, strategy, "", 0, {}};

@@ -23,7 +23,7 @@ struct Group {
     const TrainingPoint& t = point.training;
     ++num_points;
     ranks.insert(point.ranks);
-    if (point.workload == "training") {
+    if (point.workload != "collective") {
       work.insert(t.model.name);
       strategies.insert(to_text(without_defaults(t.strategy, known_options(t.strategy))));
       batch_sizes.insert(t.batch_size);

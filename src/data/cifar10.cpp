@@ -1,5 +1,5 @@
-// CIFAR-10's training set in its binary form: five files of 10,000 records, each a label and 3 x 32 x 32
-// bytes. Source: A. Krizhevsky, https://www.cs.toronto.edu/~kriz/cifar.html.
+// CIFAR-10 in its binary form: five files of 10,000 records to train on, each a label and 3 x 32 x 32 bytes,
+// and a sixth to evaluate on. Source: A. Krizhevsky, https://www.cs.toronto.edu/~kriz/cifar.html.
 #include <array>
 
 #include "base/hash.h"
@@ -15,7 +15,7 @@ constexpr int64_t kRecordBytes = 1 + kChannels * kSide * kSide;
 constexpr double kMean[kChannels] = {0.4914, 0.4822, 0.4465};
 constexpr double kDeviation[kChannels] = {0.2470, 0.2435, 0.2616};
 constexpr const char* kAdvice =
-    "option 'dir' of data 'cifar10' must hold data_batch_1.bin to data_batch_5.bin, from "
+    "option 'dir' of data 'cifar10' must hold data_batch_1.bin to data_batch_5.bin and test_batch.bin, from "
     "cifar-10-binary.tar.gz at "
     "https://www.cs.toronto.edu/~kriz/cifar.html";
 
@@ -36,9 +36,11 @@ class Cifar10 : public DataSource {
  public:
   Cifar10(const Options& options, const DataContext& context)
       : augment_(options.at("augment").get<bool>()), dtype_(context.dtype), seed_(context.seed) {
-    for (int64_t i = 1; i <= kFiles; ++i) {
-      files_.emplace_back(options.at("dir").get<std::string>() + "/data_batch_" + std::to_string(i) + ".bin",
-                          kAdvice);
+    std::vector<std::string> names;
+    for (int64_t i = 1; i <= kFiles; ++i) names.push_back("data_batch_" + std::to_string(i) + ".bin");
+    if (context.holds_out) names.emplace_back("test_batch.bin");
+    for (const auto& name : names) {
+      files_.emplace_back(options.at("dir").get<std::string>() + "/" + name, kAdvice);
       check(files_.back());
     }
     for (size_t c = 0; c < kChannels; ++c)
@@ -47,6 +49,7 @@ class Cifar10 : public DataSource {
   }
 
   int64_t size() const override { return kFiles * kRecords; }
+  int64_t num_held_out() const override { return std::ssize(files_) * kRecords - size(); }
 
   Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
     Batch batch{empty_on_host({std::ssize(draws), kChannels, kSide, kSide}, dtype_, pinned),
@@ -57,7 +60,8 @@ class Cifar10 : public DataSource {
       for (const Draw& draw : draws) {
         const uint8_t* record = record_of(draw.index);
         *targets++ = record[0];
-        inputs = write_image(record + 1, augment_ ? random_placement(seed_, draw) : Placement{}, inputs);
+        const bool augments = augment_ && draw.index < size();  // what is evaluated on stays as it is
+        inputs = write_image(record + 1, augments ? random_placement(seed_, draw) : Placement{}, inputs);
       }
     });
     return batch;

@@ -16,8 +16,14 @@ int prefetch_depth(int num_cores, int local_ranks, int threads_per_rank) {
 }
 
 struct Loader::State {
-  State(const DataSource& from, const DistributedSampler& by, int64_t count, at::Device to, int ahead)
-      : source(from), sampler(by), accumulation(count), device(to), depth(static_cast<size_t>(ahead)) {
+  State(const DataSource& from, const DistributedSampler& by, int64_t count, at::Device to, int ahead,
+        int64_t first_step)
+      : source(from),
+        sampler(by),
+        accumulation(count),
+        device(to),
+        depth(static_cast<size_t>(ahead)),
+        position(first_step * count) {
     if (depth > 0) worker = std::jthread([this](std::stop_token stop) { fill(stop); });
   }
 
@@ -62,7 +68,7 @@ struct Loader::State {
   const int64_t accumulation;
   const at::Device device;
   const size_t depth;
-  int64_t position = 0;  // micro-batches prepared
+  int64_t position;  // micro-batches prepared, from step 0
 
   std::mutex mutex;  // guards queue and error
   std::condition_variable_any changed;
@@ -72,8 +78,8 @@ struct Loader::State {
 };
 
 Loader::Loader(const DataSource& source, DistributedSampler sampler, int64_t accumulation, at::Device device,
-               int depth)
-    : state_(std::make_unique<State>(source, sampler, accumulation, device, depth)) {}
+               int depth, int64_t first_step)
+    : state_(std::make_unique<State>(source, sampler, accumulation, device, depth, first_step)) {}
 
 Loader::~Loader() = default;
 

@@ -1,6 +1,8 @@
 // The one way from a choice to a source.
 #include "data/source.h"
 
+#include <algorithm>
+
 #include "laws/vocabulary.h"
 
 namespace shardmark {
@@ -12,6 +14,13 @@ std::unique_ptr<DataSource> make_source(const Choice& choice, const DataContext&
     throw UsageError("data '" + choice.name + "': " + mismatch +
                      "; choose data that fits the model (synthetic fits all)");
   return entry.make(choice.options, context);
+}
+
+int64_t held_out_of(int64_t num_samples, const DataContext& context) {
+  if (!context.holds_out) return 0;
+  if (num_samples < 2)
+    throw UsageError("one sample cannot be trained on and held out; give more data, or shorten the sequence");
+  return std::max<int64_t>(1, num_samples / 20);
 }
 
 at::Tensor empty_on_host(at::IntArrayRef shape, at::ScalarType dtype, bool pinned) {

@@ -14,7 +14,9 @@ namespace shardmark {
 class DataSource {
  public:
   virtual ~DataSource() = default;
-  virtual int64_t size() const = 0;  // samples
+  virtual int64_t size() const = 0;  // samples to train on: indices [0, size)
+  // Samples to evaluate on: indices [size, size + num_held_out). None unless the context asked for them.
+  virtual int64_t num_held_out() const { return 0; }
   // The drawn samples, stacked, on the CPU. pinned: in page-locked memory, from which a GPU copies without
   // the host. Called from several threads at once.
   virtual Batch fetch(const std::vector<Draw>& draws, bool pinned = false) const = 0;
@@ -24,6 +26,7 @@ struct DataContext {
   laws::SampleShape sample;
   at::ScalarType dtype;  // of images and rows
   int64_t seed;
+  bool holds_out = false;  // keeps samples back for evaluation
 };
 
 // Registered by src/data/<name>.cpp.
@@ -35,6 +38,10 @@ struct DataEntry {
 // From a resolved choice. UsageError: a missing or damaged file, with its name and where to get the set;
 // samples that the model cannot take.
 std::unique_ptr<DataSource> make_source(const Choice& choice, const DataContext& context);
+
+// For sources without an evaluation set of their own: the last twentieth of their samples. UsageError with
+// fewer than two.
+int64_t held_out_of(int64_t num_samples, const DataContext& context);
 
 // For the sources: an uninitialised tensor on the CPU, page-locked if pinned.
 at::Tensor empty_on_host(at::IntArrayRef shape, at::ScalarType dtype, bool pinned);

@@ -19,7 +19,7 @@ enum Purpose { kTarget, kPattern, kNoise, kPool, kSuccessor };  // of a random n
 class SyntheticValues : public DataSource {
  public:
   SyntheticValues(int64_t size, const DataContext& context)
-      : size_(size), context_(context), numel_(c10::multiply_integers(context.sample.input)) {
+      : num_held_out_(held_out_of(size, context)), size_(size - num_held_out_), context_(context), numel_(c10::multiply_integers(context.sample.input)) {
     pool_.resize(static_cast<size_t>(kPoolValues + numel_));
     const float scale = std::sqrt(1.5f) / (uint64_t{1} << 63);  // of 64 random bits: uniform, variance 1/2
     for (size_t i = 0; i < pool_.size(); ++i)
@@ -27,6 +27,7 @@ class SyntheticValues : public DataSource {
   }
 
   int64_t size() const override { return size_; }
+  int64_t num_held_out() const override { return num_held_out_; }
 
   Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
     std::vector<int64_t> shape = {std::ssize(draws)};
@@ -54,7 +55,7 @@ class SyntheticValues : public DataSource {
     return pool_.data() + below(hash_of(context_.seed, purpose, key), kPoolValues);
   }
 
-  int64_t size_;
+  int64_t num_held_out_, size_;
   DataContext context_;
   int64_t numel_;  // of one sample
   std::vector<float> pool_;
@@ -65,7 +66,7 @@ class SyntheticValues : public DataSource {
 class SyntheticTokens : public DataSource {
  public:
   SyntheticTokens(int64_t size, const DataContext& context)
-      : size_(size), seed_(context.seed), length_(context.sample.input.at(0)) {
+      : num_held_out_(held_out_of(size, context)), size_(size - num_held_out_), seed_(context.seed), length_(context.sample.input.at(0)) {
     const int64_t vocabulary = context.sample.num_classes;
     const Permutation successor(vocabulary, hash_of(seed_, kSuccessor));
     pool_.resize(static_cast<size_t>(kPoolValues + length_));
@@ -77,6 +78,7 @@ class SyntheticTokens : public DataSource {
   }
 
   int64_t size() const override { return size_; }
+  int64_t num_held_out() const override { return num_held_out_; }
 
   Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
     return token_batch(std::span<const int64_t>(pool_), draws, length_, pinned, [this](const Draw& draw) {
@@ -85,7 +87,7 @@ class SyntheticTokens : public DataSource {
   }
 
  private:
-  int64_t size_, seed_, length_;
+  int64_t num_held_out_, size_, seed_, length_;
   std::vector<int64_t> pool_;
 };
 

@@ -39,9 +39,12 @@ class Text : public DataSource {
       throw UsageError("data 'text': the " + std::to_string(paths.size()) + " files of '" + patterns +
                        "' hold " + std::to_string(bytes_.size()) + " bytes, one sample needs " +
                        std::to_string(length_ + 1) + "; name more files or shorten the model's sequence");
+    num_held_out_ = held_out_of(size_, context);
+    size_ -= num_held_out_;
   }
 
   int64_t size() const override { return size_; }
+  int64_t num_held_out() const override { return num_held_out_; }
 
   Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
     return token_batch(std::span<const uint8_t>(bytes_), draws, length_, pinned,
@@ -50,7 +53,7 @@ class Text : public DataSource {
 
  private:
   std::vector<uint8_t> bytes_;
-  int64_t length_, size_ = 0;
+  int64_t length_, size_ = 0, num_held_out_ = 0;
 };
 
 std::unique_ptr<DataSource> make_text(const Options& options, const DataContext& context) {

@@ -31,9 +31,12 @@ class Tokens : public DataSource {
     if (largest >= context.sample.num_classes)
       fail("holds token " + std::to_string(largest) + ", above the model's vocabulary of " +
            std::to_string(context.sample.num_classes));
+    num_held_out_ = held_out_of(size_, context);
+    size_ -= num_held_out_;
   }
 
   int64_t size() const override { return size_; }
+  int64_t num_held_out() const override { return num_held_out_; }
 
   Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
     return token_batch(tokens_, draws, length_, pinned,
@@ -64,7 +67,7 @@ class Tokens : public DataSource {
   }
 
   MappedFile file_;
-  int64_t length_, size_ = 0;
+  int64_t length_, size_ = 0, num_held_out_ = 0;
   std::span<const uint16_t> tokens_;
 };
 

@@ -7,7 +7,7 @@
 namespace shardmark::laws {
 std::string short_text(const Point& point) {
   Point shorter = point;
-  if (point.workload == "training") {
+  if (point.workload != "collective") {
     TrainingPoint& t = shorter.training;
     t.model = without_defaults(t.model, model_law(t.model.name).options);
     t.strategy = without_defaults(t.strategy, strategy_law(t.strategy.name).options);

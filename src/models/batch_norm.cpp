@@ -88,8 +88,9 @@ BatchNorm::BatchNorm(Model& owner, const std::string& name, BatchStatistics kind
 double BatchNorm::momentum() const { return model.recomputing ? 0 : kMomentum; }
 
 at::Tensor BatchNorm::operator()(const at::Tensor& x) const {
-  if (statistics == BatchStatistics::sync) return SyncBatchNorm::apply(x, weight, bias, *this);
-  const bool training = statistics == BatchStatistics::local;
+  if (statistics == BatchStatistics::sync && model.training)
+    return SyncBatchNorm::apply(x, weight, bias, *this);
+  const bool training = statistics == BatchStatistics::local && model.training;
   return at::batch_norm(x, weight, bias, mean, variance, training, momentum(), kEpsilon,
                         /*cudnn_enabled=*/true);
 }

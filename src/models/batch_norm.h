@@ -11,7 +11,7 @@ BatchStatistics batch_statistics(const Options& options);  // of the option batc
 
 struct BatchNorm {
   BatchStatistics statistics;
-  const Model& model;  // sums over ranks
+  const Model& model;  // sums over ranks; says whether it trains
   const at::Tensor &weight, &bias;
   at::Tensor &mean, &variance;  // running, updated in place but for frozen
 

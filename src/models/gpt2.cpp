@@ -55,7 +55,7 @@ Block head(Model& model) {
   const auto ln_f = layer<LayerNorm>(model, "ln_f");
   const at::Tensor& tokens = model.parameter("wte.weight");
   return {"head", [ln_f, &tokens](const at::Tensor& x, const Batch& batch) {
-            return cross_entropy(at::linear(ln_f(x), tokens), batch.targets.flatten());
+            return loss_or_logits(at::linear(ln_f(x), tokens), batch);
           }};
 }
 

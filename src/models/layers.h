@@ -25,11 +25,11 @@ struct LayerNorm {  // over the last dimension; eps as GPT-2's
   }
 };
 
-// Mean over the rows of logits [N, classes]; 16-bit logits become float first, because a sum over many
-// classes needs it.
-inline at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
-  const bool short_type = logits.element_size() < 4;
-  return at::cross_entropy_loss(short_type ? logits.to(at::kFloat) : logits, targets);
+// What the last block returns: the loss, a mean over targets; the logits [N, classes] where the batch has no
+// targets. 16-bit logits become float first, because a sum over many classes needs it.
+inline at::Tensor loss_or_logits(const at::Tensor& logits, const Batch& batch) {
+  const at::Tensor precise = logits.element_size() < 4 ? logits.to(at::kFloat) : logits;
+  return batch.targets.defined() ? at::cross_entropy_loss(precise, batch.targets.flatten()) : precise;
 }
 
 // The layer `name` of a model: Linear or any other with a weight and a bias.

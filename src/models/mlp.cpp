@@ -12,9 +12,8 @@ void add_mlp_blocks(Model& model, const Options& options) {
     if (i < layers - 1)
       model.add_block({name, [=](const at::Tensor& x, const Batch&) { return at::gelu(linear(x), "tanh"); }});
     else
-      model.add_block({name, [=](const at::Tensor& x, const Batch& batch) {
-                         return at::cross_entropy_loss(linear(x), batch.targets);
-                       }});
+      model.add_block(
+          {name, [=](const at::Tensor& x, const Batch& batch) { return loss_or_logits(linear(x), batch); }});
   }
 }
 

@@ -20,7 +20,7 @@ namespace shardmark {
 // int64 [B]; rows: inputs [B, features], targets int64 [B].
 struct Batch {
   at::Tensor inputs;
-  at::Tensor targets;
+  at::Tensor targets;  // undefined: the last block returns its logits instead of the loss
   int64_t num_samples() const { return inputs.size(0); }
 };
 
@@ -54,6 +54,7 @@ class Model {
   at::Tensor& buffer(const std::string& name);
   const std::map<std::string, at::Tensor>& buffers() const { return buffers_; }
 
+  bool training = true;      // false: batch norm goes by its running statistics, and leaves them alone
   bool draws = false;        // dropout happens; set where a model has any
   bool recomputing = false;  // a block runs again for its backward: running statistics stay as they are
   SumOverRanks sum_over_ranks = [](const at::Tensor&) {};

@@ -49,7 +49,7 @@ void add_resnet_blocks(Model& model, const Options& options) {
   for (const auto& block : shape.blocks) model.add_block(residual(model, block, statistics));
   const auto classifier = layer<Linear>(model, "fc");
   model.add_block({"head", [classifier](const at::Tensor& x, const Batch& batch) {
-                     return cross_entropy(classifier(x.mean({2, 3})), batch.targets);
+                     return loss_or_logits(classifier(x.mean({2, 3})), batch);
                    }});
 }
 

@@ -40,6 +40,11 @@ void GradientGuard::after_update() {
   at::_amp_update_scale_(scale_, growth_tracker_, control_.found_inf, kGrowth, kBackoff, kGrowthInterval);
 }
 
+std::map<std::string, at::Tensor> GradientGuard::state() const {
+  if (!scale_.defined()) return {};
+  return {{"loss_scale", scale_}, {"loss_scale_growth", growth_tracker_}, {"num_skipped", num_skipped_}};
+}
+
 int64_t GradientGuard::num_skipped() const {
   return num_skipped_.defined() ? static_cast<int64_t>(num_skipped_.item<float>()) : 0;
 }

@@ -4,6 +4,9 @@
 
 #include <ATen/ATen.h>
 
+#include <map>
+#include <string>
+
 namespace shardmark {
 
 // What an update does to its gradients before it uses them: float scalars on the device; undefined: nothing.
@@ -30,6 +33,8 @@ class GradientGuard {
   const UpdateControl& control() const { return control_; }
   void after_update();
 
+  // What checkpoints keep, as views; nothing without a loss scale.
+  std::map<std::string, at::Tensor> state() const;
   int64_t num_skipped() const;  // updates left out so far. Waits for the device
 
  private:

@@ -60,13 +60,17 @@ class Parser {
   nlohmann::ordered_json value(const std::string& key) {
     skip_space();
     if (at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '[')) return quoted_or_list(key);
-    const std::string bare = word("a value of '" + key + "'", is_word_char);
+    std::string bare = word("a value of '" + key + "'", is_word_char);
     if (takes_choices_) {
       takes_choices_ = false;
       Choice inside{bare};
       const bool is_choice = options_in_brackets(inside.options);
       takes_choices_ = true;
       if (is_choice) return to_text(inside);
+    }
+    for (size_t end = at_; skip_space(), at_ < text_.size() && is_word_char(text_[at_]); end = at_) {
+      bare += text_.substr(end, at_ - end);  // several words are one text: files=README.md src/**/*.h
+      bare += word("a word", is_word_char);
     }
     if (!reads_as_value(bare)) return bare;
     return nlohmann::ordered_json::parse(bare);

@@ -19,7 +19,7 @@ struct SeriesInfo {
   std::string_view description;  // with the meaning of rows and columns
 };
 
-inline constexpr std::array<SeriesInfo, 11> kSeries = {{
+inline constexpr std::array<SeriesInfo, 17> kSeries = {{
     {"step", "s", "time of each timed step (operation), [rank, step]"},
     {"data", "s", "part of the step spent waiting for the batch, [rank, step]"},
     {"forward", "s", "part of the step in forward, communication excluded, [rank, step]"},
@@ -31,6 +31,12 @@ inline constexpr std::array<SeriesInfo, 11> kSeries = {{
     {"window", "s", "wall time of each window between two barriers, [rank, window]"},
     {"energy", "J", "energy of each rank's device in each window, [rank, window]"},
     {"peak", "bytes", "peak memory of the point, [rank, 1]"},
+    {"loss", "", "mean over ranks of each step of a training run, [1, step]"},
+    {"learning_rate", "", "of each step, [1, step]"},
+    {"gradient_norm", "", "global norm of the gradient; NaN where it was not asked for, [1, step]"},
+    {"held_out_at", "steps", "steps done at each evaluation, [1, evaluation]"},
+    {"held_out_loss", "", "loss on the samples held out, [1, evaluation]"},
+    {"accuracy", "", "share of held-out targets that had the largest logit, [1, evaluation]"},
 }};
 
 // Calls visit(name, unit, description, member) for every column of a record, in file order. Member types:
@@ -48,7 +54,7 @@ void visit_fields(R& r, Visit&& visit) {
   visit("reason", "", "why the outcome is not ok", r.reason);
   visit("started", "UTC", "when the point began", r.started);
   visit("duration", "s", "whole point, set-up and verification included", r.duration_s);
-  visit("workload", "", "training or collective", p.workload);
+  visit("workload", "", "training, collective, or train: a run of shardmark train", p.workload);
   visit("ranks", "", "ranks that took part", p.ranks);
   visit("transport", "", "how bytes moved between ranks", p.transport);
   visit("seed", "", "of initial values, data and order", p.seed);
@@ -112,6 +118,9 @@ void visit_fields(R& r, Visit&& visit) {
   visit("loss_last", "", "loss of the last step", m.loss_last);
   visit("skipped_updates", "", "left out because fp16 gradients were not finite", m.num_skipped);
   visit("gradient_norm", "", "global norm of the gradient in the last step", m.gradient_norm);
+  visit("first_step", "steps", "steps that a training run had done before this launch", m.first_step);
+  visit("held_out_loss", "", "loss on the samples held out, at the end", m.held_out_loss);
+  visit("accuracy", "", "share of held-out targets that had the largest logit, at the end", m.accuracy);
   visit("verified", "", "what the strategy was compared with, and the result", m.verified);
   visit("verify_error", "", "largest relative difference of losses and gradient norms", m.verify_error);
   visit("parameter_bytes", "bytes", "persistent parameters, largest rank", m.parameter_bytes);

@@ -87,6 +87,16 @@ bool read_at(const File& file, const std::string& path, int64_t offset, void* by
   return true;
 }
 
+void write_at(const File& file, const std::string& path, int64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::pwrite(file.get(), bytes.data(), bytes.size(), offset);
+    if (put < 0 && errno == EINTR) continue;
+    check(put >= 0, "write", path);
+    bytes.remove_prefix(static_cast<size_t>(put));
+    offset += put;
+  }
+}
+
 void rename_file(const std::string& from, const std::string& to) {
   check(::rename(from.c_str(), to.c_str()) == 0, "write", to);
   sync_path(directory_of(to));
@@ -108,14 +118,7 @@ AppendFile::AppendFile(File file, std::string path) : file_(std::move(file)), pa
 }
 
 void AppendFile::write(std::string_view bytes) {
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t put =
-        ::pwrite(file_.get(), bytes.data() + done, bytes.size() - done, size_ + static_cast<int64_t>(done));
-    if (put < 0 && errno == EINTR) continue;
-    check(put >= 0, "write", path_);
-    done += static_cast<size_t>(put);
-  }
+  write_at(file_, path_, size_, bytes);
   size_ += static_cast<int64_t>(bytes.size());
 }
 

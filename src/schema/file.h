@@ -36,6 +36,7 @@ Lock lock_file(const File& file, const std::string& path);
 
 // False when the file ends before.
 bool read_at(const File& file, const std::string& path, int64_t offset, void* bytes, size_t count);
+void write_at(const File& file, const std::string& path, int64_t offset, std::string_view bytes);
 void rename_file(const std::string& from, const std::string& to);  // durable when it returns
 void remove_file(const std::string& path);                         // durable when it returns; may be absent
 void sync_path(const std::string& path);                           // of a file or directory

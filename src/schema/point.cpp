@@ -42,9 +42,9 @@ Canonical canonical(const Sampling& s) {
 }
 
 bool is_training(const Point& point) {
-  ENSURE(point.workload == "training" || point.workload == "collective",
+  ENSURE(point.workload == "training" || point.workload == "train" || point.workload == "collective",
          "no workload '" + point.workload + "'");
-  return point.workload == "training";
+  return point.workload != "collective";
 }
 
 std::string ranks_text(int64_t ranks) { return fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s"); }

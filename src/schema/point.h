@@ -40,7 +40,7 @@ struct Sampling {
 };
 
 struct Point {
-  std::string workload;  // "training" or "collective"
+  std::string workload;  // "training", "collective", or "train": a run of shardmark train
   int64_t ranks = 1;
   std::string transport;  // a choice as text: mpi, nccl, hierarchical(...); empty: nccl on GPUs, else mpi
   int64_t seed = 1;

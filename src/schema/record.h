@@ -64,6 +64,9 @@ struct Measures {
   double loss_last = kNone;
   int64_t num_skipped = 0;  // updates left out: fp16's gradients were not finite
   double gradient_norm = kNone;
+  int64_t first_step = 0;  // a training run: steps done before this launch, and its last evaluation
+  double held_out_loss = kNone;
+  double accuracy = kNone;
   std::string verified;         // "equal to single", "unverified: why", "wrong: why"
   double verify_error = kNone;  // largest relative difference of losses and gradient norms
   // memory, bytes per rank: the largest over ranks

@@ -36,6 +36,7 @@ class SlottedParameters final : public ParameterSide {
   }
 
   void begin_micro_batch() override {
+    for (auto& works : works_) wait_all(works);  // an evaluation leaves gathers ahead of its end
     num_started_ = 0;
     for (size_t g : s_.schedule.roots)
       for (auto& work : start_gather(s_.comm, s_.layout[g], aimed_[g].whole(), own_.groups[g]))

@@ -25,13 +25,6 @@ at::Tensor on_cpu(const at::Tensor& value) {
   return value.to(at::kCPU, value.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
 }
 
-// Rank 0's value for all.
-void broadcast_into(Communicator& comm, const at::Tensor& tensor) {
-  const at::Tensor value = tensor.to(comm.device()).view(-1);
-  comm.broadcast(value, 0).wait();
-  tensor.copy_(value.view(tensor.sizes()));
-}
-
 }  // namespace
 
 std::vector<HeldState::Kind> HeldState::kinds() const {
@@ -88,11 +81,17 @@ void HeldState::load(const StateReader& read) const {
   broadcast_buffers(model, comm);
   if (optimizer == nullptr || !optimizer->num_updates().defined()) return;
   if (reads) optimizer->num_updates().copy_(read(kNumUpdates));
-  broadcast_into(comm, optimizer->num_updates());
+  broadcast_value(comm, optimizer->num_updates());
+}
+
+void broadcast_value(Communicator& comm, const at::Tensor& value) {
+  const at::Tensor on_device = value.to(comm.device()).view(-1);
+  comm.broadcast(on_device, 0).wait();
+  value.copy_(on_device.view(value.sizes()));
 }
 
 void broadcast_buffers(Model& model, Communicator& comm) {
-  for (const auto& [name, value] : model.buffers()) broadcast_into(comm, value);
+  for (const auto& [name, value] : model.buffers()) broadcast_value(comm, value);
 }
 
 }  // namespace shardmark

@@ -26,6 +26,9 @@ struct HeldState {
   at::Tensor gathered(size_t group, const at::Tensor& part) const;
 };
 
+// Rank 0's value for all. Collective.
+void broadcast_value(Communicator& comm, const at::Tensor& value);
+
 // What forward changes on each rank by itself: rank 0's for all. Before evaluation. Collective.
 void broadcast_buffers(Model& model, Communicator& comm);
 

@@ -7,7 +7,7 @@
 
 namespace shardmark {
 
-Trainee::Trainee(const Point& point, Communicator& comm, PhaseClock& clock) {
+Trainee::Trainee(const Point& point, Communicator& comm, PhaseClock& clock, int64_t first_step) {
   const auto& t = point.training;
   if (has_synchronised_statistics(point) && comm.size() > 1) statistics_comm = comm.split(0, comm.rank());
   const Precision types = precision_from(t.precision, t.reduce_dtype);
@@ -24,7 +24,7 @@ Trainee::Trainee(const Point& point, Communicator& comm, PhaseClock& clock) {
   guard = std::make_unique<GradientGuard>(t.clip_norm, t.precision == "fp16", comm.device());
   loop = std::make_unique<TrainingLoop>(
       *model, *strategy, clock, *guard,
-      LoopOptions{t.accumulation, t.checkpointing, hash_of(point.seed, comm.rank())});
+      LoopOptions{t.accumulation, t.checkpointing, hash_of(point.seed, comm.rank()), first_step});
 }
 
 }  // namespace shardmark

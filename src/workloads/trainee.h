@@ -9,7 +9,7 @@ namespace shardmark {
 
 struct Trainee {
   // Collective; then a rank may throw alone. All arguments must outlive it.
-  Trainee(const Point& point, Communicator& comm, PhaseClock& clock);
+  Trainee(const Point& point, Communicator& comm, PhaseClock& clock, int64_t first_step = 0);
 
   std::unique_ptr<Communicator> statistics_comm;  // of synchronised batch norm
   std::unique_ptr<Model> model;

@@ -21,6 +21,7 @@ struct LoopOptions {
   int64_t accumulation = 1;   // micro-batches per step
   int64_t checkpointing = 0;  // every n-th block is recomputed in backward; 1: all, 0: none
   uint64_t random_key = 0;    // of dropout: another one on every rank
+  int64_t first_step = 0;     // of a run that goes on
 };
 
 class TrainingLoop {
@@ -28,7 +29,12 @@ class TrainingLoop {
   // guard: outlives the loop.
   TrainingLoop(Model& model, Strategy& strategy, PhaseClock& clock, GradientGuard& guard,
                const LoopOptions& options)
-      : model_(model), strategy_(strategy), clock_(clock), guard_(guard), options_(options) {}
+      : model_(model),
+        strategy_(strategy),
+        clock_(clock),
+        guard_(guard),
+        options_(options),
+        step_(options.first_step) {}
 
   // One step: forward and backward of `accumulation` micro-batches, reduction, update.
   //
@@ -57,7 +63,7 @@ class TrainingLoop {
   PhaseClock& clock_;
   GradientGuard& guard_;
   LoopOptions options_;
-  int64_t step_ = 0, micro_batch_ = 0;
+  int64_t step_, micro_batch_ = 0;
   std::vector<at::Tensor> inputs_;   // [block]: what it was given, cut off from the graph before it
   std::vector<at::Tensor> outputs_;  // [block]
   std::exception_ptr failure_;

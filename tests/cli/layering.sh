@@ -3,7 +3,7 @@
 # CUDA, no file is longer than 300 lines, and each opens with what it is.
 set -euo pipefail
 
-readonly LAYERS=(base schema laws plan device comm models data optim strategies workloads runner cli)
+readonly LAYERS=(base schema laws plan device comm models data optim strategies workloads runner training cli)
 readonly PLAIN=(base schema laws plan)
 readonly HEAVY='#include [<"](ATen|c10|torch|mpi\.h|cuda|nccl|nvml)'
 

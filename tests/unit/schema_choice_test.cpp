@@ -173,6 +173,7 @@ TEST(ChoiceText, ReadsTheShortForm) {
   const Choice expected{"fsdp", {{"shard", "full"}, {"prefetch", 2}}};
   EXPECT_EQ(choice_from_text("fsdp:shard=full,prefetch=2"), expected);
   EXPECT_EQ(choice_from_text("  fsdp ( shard = full , prefetch = 2 ) "), expected);
+  EXPECT_EQ(choice_from_text("text(files=README.md src/**/*.h )").options["files"], "README.md src/**/*.h");
 }
 
 TEST(ChoiceText, SaysWhatItExpected) {

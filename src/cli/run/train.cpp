@@ -1,0 +1,164 @@
+// shardmark train: one training run, started on every rank by mpirun or srun.
+#include <ATen/Context.h>
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "cli/run/train_flags.h"
+#include "device/device.h"
+#include "device/meter.h"
+#include "laws/short_text.h"
+#include "runner/environment.h"
+#include "schema/study.h"
+#include "strategies/precision.h"
+#include "training/stop.h"
+
+namespace shardmark {
+namespace {
+
+// The same bits in every run, or an error from an operation that cannot.
+void make_deterministic() {
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // what cuBLAS needs for it
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+  at::globalContext().setDeterministicCuDNN(true);
+  at::globalContext().setBenchmarkCuDNN(false);
+}
+
+// What rank 0 reads before anything computes.
+Start find_start(const TrainFlags& flags, const HostGroup& world) {
+  Start start;
+  together(world, [&] {
+    if (world.rank() != 0) return;
+    const Checkpoints checkpoints(flags.checkpoint);
+    if (!flags.checkpoint.empty() && !flags.resume) checkpoints.start();
+    if (flags.resume) start.file = checkpoints.newest();
+    if (start.file) {
+      start.step = step_of(*start.file);
+      start.what = State::all;
+    } else if (!flags.weights.empty()) {
+      start.file.emplace(flags.weights);
+      start.file->verify();
+    }
+  });
+  start.loads = world.broadcast(static_cast<int64_t>(start.file.has_value()), 0) != 0;
+  start.what =
+      world.broadcast(static_cast<int64_t>(start.what == State::all), 0) != 0 ? State::all : State::weights;
+  start.step = world.broadcast(start.step, 0);
+  return start;
+}
+
+// Of the run that goes on; the same on all ranks.
+std::optional<int64_t> global_batch_of(const Start& start, const HostGroup& world) {
+  if (start.what != State::all) return {};
+  return world.broadcast(start.file ? global_batch_of(*start.file) : 0, 0);
+}
+
+void check_start(const Start& start, const RunOptions& options) {
+  if (!start.file) return;
+  if (start.what == State::all) check_identity(*start.file, options.identity);
+  const Choice& model = options.point.training.model;
+  check_model(*start.file, laws::model_law(model.name).table(model.options), to_text(model));
+}
+
+void print_head(const TrainFlags& flags, const RunOptions& options, const Start& start,
+                const DataSource& source) {
+  const Point& point = options.point;
+  const auto& t = point.training;
+  fmt::print("{}: {} samples a step, {} to train on, {} held out; peak learning rate {:g}{}\n",
+             laws::short_text(point), point.global_batch(), source.size(), source.num_held_out(),
+             t.optimizer.options.at("lr").get<double>(),
+             flags.scale_lr ? fmt::format(" (x {} ranks)", point.ranks) : "");
+  if (start.file)
+    fmt::print("{} {}\n",
+               start.what == State::all ? fmt::format("going on after step {} from", start.step)
+                                        : std::string("weights from"),
+               start.file->path());
+  std::fflush(stdout);
+}
+
+// One record: the run. A study that cannot be written ends the run before it begins.
+class Results {
+ public:
+  Results(const TrainFlags& flags, const HostGroup& world, Environment environment) {
+    together(world, [&] {
+      if (world.rank() != 0 || flags.output.empty()) return;
+      environment.command_line = flags.world.command_line;
+      study_.emplace(Study::create(flags.output, environment));
+    });
+  }
+  void keep(const HostGroup& world, Record record) {
+    together(world, [&] {
+      if (!study_) return;
+      study_->append(record);
+      study_->publish();
+    });
+  }
+
+ private:
+  std::optional<Study> study_;
+};
+
+int train(const TrainFlags& flags) {
+  if (flags.deterministic) make_deterministic();
+  const MpiSession session;
+  const HostGroup world = HostGroup::world();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too long is an error of its write
+  const at::Device device = choose_device(flags.world, session, world);
+  set_threads(flags.world, session.local_size());
+  if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / session.local_size());
+
+  const std::string transport = transport_for(flags.world, device);
+  const Start start = find_start(flags, world);
+  const auto global_batch = global_batch_of(start, world);
+  std::unique_ptr<DataSource> source;
+  std::optional<RunOptions> options;
+  together(world, [&] {
+    const Point point = train_point(flags, world.size(), transport, global_batch);
+    const auto& t = point.training;
+    source = make_source(t.data, {laws::model_law(t.model.name).table(t.model.options).sample,
+                                  precision_from(t.precision, t.reduce_dtype).compute, point.seed,
+                                  /*holds_out=*/true});
+    options.emplace(run_options(flags, point, *source));
+    check_start(start, *options);
+  });
+  const Placement placement = describe_placement(world, session.local_size(), device, {});
+  Results results(flags, world, describe_environment(world, device, placement));
+  std::unique_ptr<Communicator> comm;
+  together(world, [&] { comm = make_communicator(transport, world, device, placement.communication()); });
+
+  if (world.rank() == 0) print_head(flags, *options, start, *source);
+  Watchdog watchdog(fmt::format("rank {} on {}", world.rank(), host_name()), flags.timeout_s);
+  watchdog.watch("the training run");
+  std::unique_ptr<Run> run;
+  const Verdict ready =
+      agree(world, attempt([&] {
+              run = std::make_unique<Run>(*options, start, world, *comm, placement, *source, watchdog);
+            }));
+  if (!ready.ok()) {
+    if (world.rank() == 0) log_line(ready.reason);
+    return kWrong;
+  }
+  catch_stop_signals();
+  const Record record = run->train();
+  watchdog.rest();
+  if (world.rank() == 0 && !record.reason.empty()) log_line(record.reason);
+  results.keep(world, record);
+  return record.reason.empty() ? kDone : kWrong;
+}
+
+std::function<int()> define(CLI::App& app) {
+  auto flags = std::make_shared<TrainFlags>();
+  add_train_flags(app, *flags);
+  return [flags] { return train(*flags); };
+}
+
+const Registration<CommandEntry> registered{
+    "train",
+    {"one training run: mpirun -n 2 shardmark train --model gpt2 --strategy zero3 --steps 100", define}};
+
+}  // namespace
+}  // namespace shardmark

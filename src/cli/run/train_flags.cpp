@@ -1,0 +1,198 @@
+// From flags to a point and its run.
+#include "cli/run/train_flags.h"
+
+#include "laws/vocabulary.h"
+#include "plan/choice_axis.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int64_t kBatchSize = 4;  // where nothing else says
+
+Choice only_choice(const std::string& text, const std::string& flag, const ChoiceKind& kind) {
+  const auto choices = choices_from_flag({text}, flag, kind);
+  if (choices.size() != 1)
+    throw UsageError(flag + " " + text + ": a training run has one " + kind.noun + ", not a list");
+  return choices.front();
+}
+
+Choice optimizer_of(const TrainFlags& flags, int ranks) {
+  Choice choice = choice_from_text(flags.optimizer);
+  const auto set = [&](const char* key, const std::optional<double>& value) {
+    if (value) choice.options[key] = *value;
+  };
+  set("lr", flags.lr);
+  set("momentum", flags.momentum);
+  set("weight_decay", flags.weight_decay);
+  set("beta1", flags.beta1);
+  set("beta2", flags.beta2);
+  set("eps", flags.eps);
+  choice = only_choice(to_text(choice), "--optimizer", optimizer_kind());
+  // The linear scaling rule. Source: Goyal et al. 2017, Accurate, Large Minibatch SGD.
+  if (flags.scale_lr) choice.options["lr"] = choice.options["lr"].get<double>() * ranks;
+  return choice;
+}
+
+int64_t batch_size_of(const TrainFlags& flags, int ranks, std::optional<int64_t> global_batch) {
+  const int64_t parts = ranks * flags.accumulation;
+  if (!global_batch) return flags.batch_size.value_or(kBatchSize);
+  if (flags.batch_size) return *flags.batch_size;  // compared with the checkpoint's later
+  if (*global_batch % parts != 0)
+    throw UsageError("the checkpoint's run took " + std::to_string(*global_batch) +
+                     " samples a step, which " + std::to_string(ranks) + " ranks with --accumulation " +
+                     std::to_string(flags.accumulation) +
+                     " cannot share evenly; choose ranks and accumulation that divide it");
+  return *global_batch / parts;
+}
+
+std::vector<std::string> names_of(const std::vector<laws::PrecisionLaw>& laws) {
+  std::vector<std::string> names;
+  for (const auto& law : laws) names.push_back(law.name);
+  return names;
+}
+
+void check(const TrainFlags& flags) {
+  const auto at_least = [](const char* flag, int64_t value, int64_t least) {
+    if (value < least)
+      throw UsageError(std::string(flag) + " " + std::to_string(value) + ": at least " +
+                       std::to_string(least));
+  };
+  at_least("--steps", flags.steps, 1);
+  at_least("--batch-size", flags.batch_size.value_or(1), 1);
+  at_least("--accumulation", flags.accumulation, 1);
+  at_least("--log-every", flags.log_every, 1);
+  at_least("--eval-every", flags.eval_every, 0);
+  at_least("--checkpoint-every", flags.checkpoint_every, 0);
+  if (flags.checkpoint.empty() && (flags.resume || flags.checkpoint_every > 0))
+    throw UsageError("--resume and --checkpoint-every need --checkpoint DIR");
+  at_least("--recompute", flags.recompute, 0);
+  if (!(flags.clip >= 0)) throw UsageError("--clip: a norm of 0 (never) or more");
+}
+
+}  // namespace
+
+void add_train_flags(CLI::App& app, TrainFlags& flags) {
+  const std::string what = "What trains";
+  app.add_option("--model", flags.model, "such as gpt2 or \"gpt2(layers=4, width=256)\"")
+      ->required()
+      ->group(what);
+  app.add_option("--data", flags.data, "such as \"text(files=README.md src/**/*.h)\"")
+      ->capture_default_str()
+      ->group(what);
+  app.add_option("--strategy", flags.strategy, "such as zero3 or \"fsdp(shard=gradients)\"")
+      ->capture_default_str()
+      ->group(what);
+  app.add_option("--precision", flags.precision, "of arithmetic; master weights stay fp32")
+      ->check(CLI::IsMember(names_of(laws::precision_laws())))
+      ->capture_default_str()
+      ->group(what);
+  app.add_option("--reduce-dtype", flags.reduce_dtype, "of gradients on their way between ranks")
+      ->check(CLI::IsMember(laws::reduce_dtype_names()))
+      ->capture_default_str()
+      ->group(what);
+  app.add_option("--recompute", flags.recompute,
+                 "activation checkpointing: every n-th block is computed again in backward; 0: none")
+      ->capture_default_str()
+      ->group(what);
+  app.add_option("--batch-size", flags.batch_size,
+                 "samples per rank and micro-batch (default: 4, or what keeps the checkpoint's global batch)")
+      ->group(what);
+  app.add_option("--accumulation", flags.accumulation, "micro-batches of a step")
+      ->capture_default_str()
+      ->group(what);
+  app.add_option("--steps", flags.steps, "of the whole run, those before --resume included")
+      ->capture_default_str()
+      ->group(what);
+  app.add_option("--seed", flags.seed, "of initial values and data")->capture_default_str()->group(what);
+  app.add_flag("--deterministic", flags.deterministic, "only algorithms that give the same bits in every run")
+      ->group(what);
+
+  const std::string rate = "Optimizer and learning rate";
+  app.add_option("--optimizer", flags.optimizer, "such as sgd or \"adamw(beta2=0.99)\"")
+      ->capture_default_str()
+      ->group(rate);
+  app.add_option("--lr", flags.lr, "peak learning rate (default: the optimizer's)")->group(rate);
+  app.add_option("--momentum", flags.momentum, "of sgd")->group(rate);
+  app.add_option("--weight-decay,--weight_decay", flags.weight_decay, "of either")->group(rate);
+  app.add_option("--beta1", flags.beta1, "of adamw")->group(rate);
+  app.add_option("--beta2", flags.beta2, "of adamw")->group(rate);
+  app.add_option("--eps", flags.eps, "of adamw")->group(rate);
+  app.add_option("--schedule", flags.schedule,
+                 "constant, \"cosine(end=0.1)\", \"step(every=30, factor=0.1)\"")
+      ->capture_default_str()
+      ->group(rate);
+  app.add_option("--warmup", flags.warmup, "steps of linear warm-up")->capture_default_str()->group(rate);
+  app.add_option("--clip", flags.clip, "largest norm of the gradient; 0: any")
+      ->capture_default_str()
+      ->group(rate);
+  app.add_flag("--scale-lr", flags.scale_lr, "the linear scaling rule: rate x ranks")->group(rate);
+
+  const std::string results = "Results";
+  app.add_option("--log-every", flags.log_every, "steps between two lines")
+      ->capture_default_str()
+      ->group(results);
+  app.add_option("--eval-every", flags.eval_every, "steps between two evaluations; 0: at the end only")
+      ->capture_default_str()
+      ->group(results);
+  app.add_option("-o,--output", flags.output, "study to write, such as results/run.h5")->group(results);
+  app.add_option("--checkpoint", flags.checkpoint, "directory of checkpoints; the last two are kept")
+      ->group(results);
+  app.add_option("--checkpoint-every", flags.checkpoint_every,
+                 "steps between two checkpoints; 0: at the end only")
+      ->capture_default_str()
+      ->group(results);
+  app.add_flag("--resume", flags.resume,
+               "go on from the newest checkpoint, under any strategy and on any number of ranks")
+      ->group(results);
+  app.add_option("--weights", flags.weights,
+                 "start from the weights in this safetensors file; GPT-2's have Hugging Face's names")
+      ->group(results);
+  app.add_option("--save-weights", flags.save_weights, "safetensors file to write at the end")
+      ->group(results);
+  app.add_option("--timeout", flags.timeout_s, "end the job when nothing moves for so many seconds; 0: never")
+      ->capture_default_str();
+  add_world_flags(app, flags.world);
+}
+
+Point train_point(const TrainFlags& flags, int ranks, const std::string& transport,
+                  std::optional<int64_t> global_batch) {
+  check(flags);
+  Point point;
+  point.workload = "train";
+  point.ranks = ranks;
+  point.transport = transport;
+  point.seed = flags.seed;
+  auto& t = point.training;
+  t.model = only_choice(flags.model, "--model", model_kind());
+  t.data = only_choice(flags.data, "--data", data_kind());
+  t.strategy = only_choice(flags.strategy, "--strategy", strategy_kind());
+  t.optimizer = optimizer_of(flags, ranks);
+  t.precision = flags.precision;
+  t.reduce_dtype = flags.reduce_dtype;
+  t.clip_norm = flags.clip;
+  t.checkpointing = flags.recompute;
+  t.accumulation = flags.accumulation;
+  t.batch_size = batch_size_of(flags, ranks, global_batch);
+  if (t.strategy.name == "single" && ranks > 1)
+    throw UsageError("--strategy single on " + std::to_string(ranks) +
+                     " ranks would train as many models; start one rank, or choose ddp, fsdp or zero3");
+  return point;
+}
+
+RunOptions run_options(const TrainFlags& flags, const Point& point, const DataSource& source) {
+  const auto& t = point.training;
+  return {.point = point,
+          .schedule = Schedule(choice_from_text(flags.schedule), t.optimizer.options.at("lr").get<double>(),
+                               flags.warmup, flags.steps),
+          .num_steps = flags.steps,
+          .log_every = flags.log_every,
+          .evaluate_every = flags.eval_every,
+          .checkpoint_directory = flags.checkpoint,
+          .checkpoint_every = flags.checkpoint_every,
+          .save_weights = flags.save_weights,
+          .identity = {to_text(t.model), to_text(t.data), t.optimizer.name,
+                       laws::optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options),
+                       point.seed, point.global_batch(), source.size()}};
+}
+
+}  // namespace shardmark

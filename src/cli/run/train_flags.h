@@ -1,0 +1,48 @@
+// The flags of shardmark train, and the run they describe.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+#include "cli/run/world.h"
+#include "schema/point.h"
+#include "training/run.h"
+
+namespace shardmark {
+
+struct TrainFlags {
+  std::string model, data = "synthetic", strategy = "ddp", optimizer = "adamw", precision = "fp32";
+  std::optional<double> lr, momentum, weight_decay, beta1, beta2, eps;  // of the optimizer
+  bool scale_lr = false;
+  std::string schedule = "constant";
+  int64_t warmup = 0;
+  int64_t steps = 100;
+  std::optional<int64_t> batch_size;
+  int64_t accumulation = 1;
+  std::string reduce_dtype = "same";
+  double clip = 0;
+  int64_t recompute = 0;
+  int64_t seed = 1;
+  int64_t log_every = 1;
+  int64_t eval_every = 0;
+  std::string checkpoint;
+  int64_t checkpoint_every = 0;
+  bool resume = false;
+  std::string weights, save_weights;
+  std::string output;
+  bool deterministic = false;
+  double timeout_s = 600;
+  WorldFlags world;
+};
+
+void add_train_flags(CLI::App& app, TrainFlags& flags);
+
+// The point that they describe on so many ranks. global_batch: of the checkpoint that the run goes on from,
+// which sets the batch size where no flag does. UsageError names the flag.
+Point train_point(const TrainFlags& flags, int ranks, const std::string& transport,
+                  std::optional<int64_t> global_batch);
+// For a point from train_point.
+RunOptions run_options(const TrainFlags& flags, const Point& point, const DataSource& source);
+
+}  // namespace shardmark

@@ -1,0 +1,49 @@
+// The checkpoints of a run: a directory of files step-000000100.safetensors, of which the last two are kept.
+// Each holds the whole training state, so that it can go on under another strategy and on other ranks.
+#pragma once
+
+#include <optional>
+
+#include "training/state_file.h"
+
+namespace shardmark {
+
+// What must agree for a run to go on with the same losses; stored in the file's metadata as JSON.
+struct RunIdentity {
+  std::string model, data, optimizer;
+  int64_t optimizer_state = 0;  // tensors per parameter
+  int64_t seed = 0;
+  int64_t global_batch = 0;
+  int64_t num_samples = 0;  // to train on
+};
+
+class Checkpoints {
+ public:
+  explicit Checkpoints(std::string directory) : directory_(std::move(directory)) {}
+
+  // Of a new run. UsageError: there are checkpoints already.
+  void start() const;
+  // The newest checkpoint that is whole, all of its bytes checked; damaged ones are named and passed over.
+  // UsageError: there are some, but none is whole.
+  std::optional<SafetensorsFile> newest() const;
+
+  // Collective. Returns what kept it from being written, on rank 0; the earlier ones then stay.
+  std::string write(int64_t step, const RunIdentity& identity, const Trainee& trainee, bool writes) const;
+
+ private:
+  struct Found {
+    int64_t step;
+    std::string path;
+  };
+  std::vector<Found> found() const;  // newest first
+  void remove_old() const;
+
+  std::string directory_;
+};
+
+int64_t step_of(const SafetensorsFile& checkpoint);          // UsageError: no checkpoint of a run
+int64_t global_batch_of(const SafetensorsFile& checkpoint);  // the same
+// UsageError names what differs.
+void check_identity(const SafetensorsFile& checkpoint, const RunIdentity& identity);
+
+}  // namespace shardmark

@@ -1,0 +1,217 @@
+// The steps of a run and what happens between them.
+#include "training/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "device/meter.h"
+#include "device/timeline.h"
+#include "training/stop.h"
+#include "workloads/statistics.h"
+
+namespace shardmark {
+namespace {
+
+int64_t tokens_per_sample(const laws::ModelTable& table) {
+  return table.sample.kind == laws::SampleShape::Kind::tokens ? table.sample.input.front() : 0;
+}
+
+DistributedSampler sampler_of(const Point& point, const DataSource& source, int rank) {
+  return {source.size(), point.ranks, rank, point.training.batch_size, point.training.accumulation,
+          point.seed};
+}
+
+bool every(int64_t steps, int64_t done) { return steps > 0 && done % steps == 0; }
+
+}  // namespace
+
+Run::Run(const RunOptions& options, const Start& start, const HostGroup& group, Communicator& comm,
+         const Placement& placement, const DataSource& source, Watchdog& watchdog)
+    : options_(options),
+      group_(group),
+      comm_(comm),
+      source_(source),
+      watchdog_(watchdog),
+      clock_(comm.device()),
+      trainee_(options.point, comm, clock_, start.step),
+      loader_(source, sampler_of(options.point, source, comm.rank()), options.point.training.accumulation,
+              comm.device(),
+              prefetch_depth(placement.num_cores, placement.local_ranks, placement.threads_per_rank),
+              start.step),
+      lines_(group.rank() == 0, options.point.global_batch(), tokens_per_sample(trainee_.model->table())),
+      first_step_(start.step),
+      num_done_(start.step) {
+  if (start.loads) {
+    const StateReader read = [&](const std::string& name) { return read_tensor(*start.file, name); };
+    load_state(trainee_, comm, start.what, start.file ? read : StateReader{});
+  }
+  curves_.step_s.resize(static_cast<size_t>(group.size()));
+  meter::reset_peak();
+}
+
+Record Run::train() {
+  Record record;
+  record.point = options_.point;
+  record.id = point_id(options_.point);
+  const double begin_s = now_s();
+  lines_.head();
+  Verdict verdict;
+  bool stopped = false;
+  while (verdict.ok() && num_done_ < options_.num_steps) {
+    stopped = group_.max(static_cast<int64_t>(stop_requested())) != 0;  // one decision of all ranks
+    if (stopped) break;
+    const int64_t done = num_done_ + 1;
+    const bool last = done == options_.num_steps;
+    const bool evaluates = last || every(options_.evaluate_every, done);
+    const bool saves = last || every(options_.checkpoint_every, done);
+    const bool settles = evaluates || saves || every(options_.log_every, done);
+    step(settles);
+    if (!settles) continue;
+    verdict = settle();
+    if (verdict.ok() && evaluates) evaluate();
+    if (verdict.ok() && saves) write_checkpoint();
+  }
+  if (stopped && !pending_.losses.empty()) verdict = settle();
+  if (stopped && verdict.ok()) {
+    write_checkpoint();
+    verdict.reason = fmt::format("stopped by a signal after step {} of {}", num_done_, options_.num_steps);
+  } else if (verdict.ok()) {
+    write_weights();
+  }
+  record.duration_s = now_s() - begin_s;
+  finish(record, verdict);
+  return record;
+}
+
+void Run::step(bool wants_norm) {
+  watchdog_.beat("step");
+  comm_.set_phase_clock(&clock_);
+  const double rate = options_.schedule.at(num_done_);
+  trainee_.strategy->set_learning_rate(rate);
+  const StepResult result = trainee_.loop->step([this] { return loader_.next(); }, wants_norm);
+  pending_.losses.push_back(result.loss);
+  pending_.norms.push_back(result.gradient_norm);
+  pending_.rates.push_back(rate);
+  ++num_done_;
+}
+
+Verdict Run::settle() {
+  clock_.end();
+  const auto steps = clock_.resolve();
+  comm_.set_phase_clock(nullptr);  // what follows is no part of a step
+  const Verdict computed = agree(group_, attempt([this] {
+                                   if (trainee_.loop->failure())
+                                     std::rethrow_exception(trainee_.loop->failure());
+                                 }));
+  if (!computed.ok()) return computed;
+
+  const auto count = std::ssize(pending_.losses);
+  const at::Tensor on_host = at::stack(pending_.losses).to(at::kCPU, at::kDouble);
+  std::vector<double> values(on_host.data_ptr<double>(), on_host.data_ptr<double>() + count);
+  const Verdict verdict = check_losses(values, count);
+  for (const auto& phases : steps) values.push_back(std::accumulate(phases.begin(), phases.end(), 0.0));
+  const auto all = group_.gather(values);
+  const double peak_bytes = group_.max(static_cast<double>(meter::read().peak));
+  if (group_.rank() == 0) {
+    keep(all, count);
+    lines_.step(num_done_, curves_, static_cast<size_t>(count), peak_bytes);
+  }
+  pending_ = {};
+  return verdict;
+}
+
+// The first step that went wrong and the lowest rank on which it did: the next step is wrong on all of them.
+Verdict Run::check_losses(const std::vector<double>& losses, int64_t count) const {
+  const int64_t before = num_done_ - count;
+  int64_t first = num_done_;
+  for (int64_t i = count - 1; i >= 0; --i)
+    if (!std::isfinite(losses[static_cast<size_t>(i)])) first = before + i;
+  const int64_t size = group_.size();
+  const int64_t worst = -group_.max(-(first * size + group_.rank()));
+  const int64_t step = worst / size;
+  if (step < num_done_)
+    return {Outcome::failed,
+            fmt::format("the loss is not finite: step {}, first on rank {}", step + 1, worst % size)};
+  const at::Tensor& norm = pending_.norms.back();
+  const bool recovers = trainee_.guard->loss_scale().defined();  // fp16 leaves such a step out
+  if (norm.defined() && !recovers && !std::isfinite(norm.item<double>()))
+    return {Outcome::failed, fmt::format("the gradient norm is not finite: step {}", num_done_)};
+  return {};
+}
+
+void Run::keep(const std::vector<double>& all, int64_t count) {
+  const auto ranks = static_cast<size_t>(group_.size());
+  const auto steps = static_cast<size_t>(count);
+  for (size_t i = 0; i < steps; ++i) {
+    double sum = 0;
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      sum += all[rank * 2 * steps + i];
+      curves_.step_s[rank].push_back(all[rank * 2 * steps + steps + i]);
+    }
+    curves_.loss.push_back(sum / static_cast<double>(ranks));
+    const at::Tensor& norm = pending_.norms[i];
+    curves_.gradient_norm.push_back(norm.defined() ? norm.item<double>() : Measures::kNone);
+  }
+  curves_.learning_rate.insert(curves_.learning_rate.end(), pending_.rates.begin(), pending_.rates.end());
+}
+
+void Run::evaluate() {
+  watchdog_.beat("evaluation");
+  const Evaluation result = shardmark::evaluate(*trainee_.model, *trainee_.strategy, comm_, group_, source_,
+                                                options_.point.training.batch_size);
+  curves_.held_out_at.push_back(static_cast<double>(num_done_));
+  curves_.held_out_loss.push_back(result.loss);
+  curves_.accuracy.push_back(result.accuracy);
+  lines_.evaluation(num_done_, curves_);
+}
+
+void Run::write_checkpoint() {
+  if (options_.checkpoint_directory.empty() || checkpoint_at_ == num_done_ || num_done_ == first_step_)
+    return;
+  watchdog_.beat("checkpoint");
+  const double begin_s = now_s();
+  const std::string trouble = Checkpoints(options_.checkpoint_directory)
+                                  .write(num_done_, options_.identity, trainee_, group_.rank() == 0);
+  if (!trouble.empty())
+    return log_warning(
+        fmt::format("the checkpoint of step {} was not written, earlier ones stay: {}", num_done_, trouble));
+  lines_.note(fmt::format("step {}: checkpoint written in {}", num_done_, format_seconds(now_s() - begin_s)));
+}
+
+void Run::write_weights() {
+  if (options_.save_weights.empty()) return;
+  const std::string trouble =
+      write_state(options_.save_weights, trainee_, State::weights, {{"format", "pt"}}, group_.rank() == 0);
+  if (!trouble.empty()) log_warning("the weights were not written: " + trouble);
+}
+
+void Run::finish(Record& record, const Verdict& verdict) {
+  record.outcome = verdict.outcome;
+  record.reason = verdict.reason;
+  auto& m = record.measures;
+  m.peak_bytes = group_.max(static_cast<double>(meter::read().peak));
+  m.first_step = first_step_;
+  m.num_skipped = trainee_.guard->num_skipped();
+  if (group_.rank() != 0 || curves_.loss.empty()) return;
+  m.loss_first = curves_.loss.front();
+  m.loss_last = curves_.loss.back();
+  m.gradient_norm = curves_.gradient_norm.back();
+  if (!curves_.accuracy.empty()) {
+    m.held_out_loss = curves_.held_out_loss.back();
+    m.accuracy = curves_.accuracy.back();
+  }
+  const size_t num_steps = curves_.loss.size();
+  m.samples_per_s = static_cast<double>(options_.point.global_batch()) * static_cast<double>(num_steps) /
+                    curves_.slowest_s(num_steps);
+  if (const int64_t tokens = tokens_per_sample(trainee_.model->table()); tokens > 0)
+    m.tokens_per_s = m.samples_per_s * static_cast<double>(tokens);
+  curves_.move_into(record);
+  summarize(record);
+}
+
+}  // namespace shardmark

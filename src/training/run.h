@@ -1,0 +1,78 @@
+// A training run: steps at a scheduled learning rate, lines for whoever watches, evaluations, checkpoints,
+// and a clean end.
+#pragma once
+
+#include "comm/communicator.h"
+#include "data/loader.h"
+#include "optim/schedule.h"
+#include "runner/verdict.h"
+#include "runner/watchdog.h"
+#include "training/checkpoints.h"
+#include "training/evaluation.h"
+#include "training/lines.h"
+#include "workloads/trainee.h"
+#include "workloads/workload.h"
+
+namespace shardmark {
+
+struct RunOptions {
+  Point point;  // workload "train"
+  Schedule schedule;
+  int64_t num_steps = 0;
+  int64_t log_every = 1;
+  int64_t evaluate_every = 0;        // 0: after the last step only
+  std::string checkpoint_directory;  // empty: none
+  int64_t checkpoint_every = 0;      // 0: at the end only
+  std::string save_weights;          // empty: nowhere
+  RunIdentity identity;
+};
+
+// Where a run begins: the file is read by rank 0 alone.
+struct Start {
+  std::optional<SafetensorsFile> file;
+  State what = State::weights;
+  bool loads = false;  // on every rank: whether rank 0 has a file
+  int64_t step = 0;
+};
+
+class Run {
+ public:
+  // Collective. Everything must outlive it.
+  Run(const RunOptions& options, const Start& start, const HostGroup& group, Communicator& comm,
+      const Placement& placement, const DataSource& source, Watchdog& watchdog);
+
+  // Trains to the end, or until a signal or a failure ends it, on all ranks after the same step. The record
+  // is whole on rank 0; its outcome is the same on all.
+  Record train();
+
+ private:
+  // What happened since the last settlement, on this rank; a GPU is not waited for before.
+  struct Pending {
+    std::vector<at::Tensor> losses, norms;  // a norm that nobody asked for is undefined
+    std::vector<double> rates;
+  };
+  void step(bool wants_norm);
+  Verdict settle();  // collects the pending steps; not ok: what ends the run
+  Verdict check_losses(const std::vector<double>& losses, int64_t count) const;
+  void keep(const std::vector<double>& all, int64_t count);
+  void evaluate();
+  void write_checkpoint();
+  void write_weights();
+  void finish(Record& record, const Verdict& verdict);
+
+  const RunOptions& options_;
+  const HostGroup& group_;
+  Communicator& comm_;
+  const DataSource& source_;
+  Watchdog& watchdog_;
+  PhaseClock clock_;
+  Trainee trainee_;
+  Loader loader_;
+  Lines lines_;
+  int64_t first_step_, num_done_;  // steps
+  int64_t checkpoint_at_ = -1;     // steps done at the last attempt; the same on all ranks
+  Pending pending_;
+  Curves curves_;  // on rank 0
+};
+
+}  // namespace shardmark

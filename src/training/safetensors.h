@@ -1,0 +1,71 @@
+// safetensors files: written tensor by tensor, read by name. The one format of checkpoints and of weights.
+// Source: https://huggingface.co/docs/safetensors, "Format": 8 bytes of header size, a JSON header, the data.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "schema/file.h"
+
+namespace shardmark {
+
+using TextMap = std::map<std::string, std::string>;
+
+// The file appears under its name, whole and durable, when finish() returns; before that it is `path`.tmp.
+// UsageErrors say what the disk did not take.
+class SafetensorsWriter {
+ public:
+  // header_room: bytes kept in front for the header, padded with blanks; see header_bytes().
+  SafetensorsWriter(std::string path, int64_t header_room);
+  SafetensorsWriter(SafetensorsWriter&&) = delete;
+  ~SafetensorsWriter();  // leaves no temporary behind
+
+  // More than what the entry of a tensor of such a name takes in the header.
+  static int64_t header_bytes(const std::string& name) { return static_cast<int64_t>(name.size()) + 256; }
+
+  void add(const std::string& name, const at::Tensor& value);  // of a floating type, on the CPU
+  void finish(TextMap metadata);                               // adds "checksum" of data and metadata
+
+ private:
+  std::string path_;
+  int64_t header_room_;
+  AppendFile file_;
+  nlohmann::ordered_json header_;
+  uint64_t hash_;
+  bool finished_ = false;
+};
+
+class SafetensorsFile {
+ public:
+  struct Entry {
+    std::string dtype;  // the format's word: F32, BF16 ...
+    std::vector<int64_t> shape;
+    int64_t begin;  // in the file
+    int64_t num_bytes;
+  };
+
+  // UsageError: missing, truncated, or not such a file.
+  explicit SafetensorsFile(const std::string& path);
+  const std::string& path() const { return path_; }
+  const std::map<std::string, Entry>& entries() const { return entries_; }
+  const TextMap& metadata() const { return metadata_; }
+  at::Tensor read(const std::string& name) const;  // on the CPU. UsageError: no such tensor, not floating
+  void verify() const;  // UsageError: the data are not what was written; nothing without "checksum"
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const;
+  void read_header();
+  void check_places(int64_t data_begin) const;
+
+  std::string path_;
+  File file_;
+  int64_t size_ = 0;
+  std::map<std::string, Entry> entries_;
+  TextMap metadata_;
+};
+
+}  // namespace shardmark
