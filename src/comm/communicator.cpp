@@ -44,24 +44,25 @@ Work::~Work() {
 
 bool Work::poll() {
   if (!operation_) return true;
-  const PhaseClock::Exposed exposed(cpu_only(comm_->clock_));
+  const PhaseClock::Exposed exposed(cpu_only(comm_->accounts_->clock));
   return operation_->poll();
 }
 
 void Work::wait() {
   if (!operation_) return;
   const auto operation = std::move(operation_);  // released whether it fails or not
-  const PhaseClock::Exposed exposed(comm_->clock_);
+  const PhaseClock::Exposed exposed(comm_->accounts_->clock);
   operation->wait();
 }
 
 template <class Start>
 Work Communicator::start(const char* name, double payload_bytes, Start&& start) {
-  const PhaseClock::Exposed exposed(cpu_only(clock_));
-  ++traffic_.num_operations;
-  ++traffic_.operations[name];
-  traffic_.payload_bytes += payload_bytes;
-  traffic_.law_bytes += payload_bytes * laws::ring_factor(name, size());
+  const PhaseClock::Exposed exposed(cpu_only(accounts_->clock));
+  Traffic& traffic = accounts_->traffic;
+  ++traffic.num_operations;
+  ++traffic.operations[name];
+  traffic.payload_bytes += payload_bytes;
+  traffic.law_bytes += payload_bytes * laws::ring_factor(name, size());
   return {this, start()};
 }
 
@@ -143,7 +144,7 @@ Work Communicator::send_recv(const at::Tensor& out, int from, const at::Tensor& 
 }
 
 void Communicator::progress() {
-  const PhaseClock::Exposed exposed(cpu_only(clock_));
+  const PhaseClock::Exposed exposed(cpu_only(accounts_->clock));
   do_progress();
 }
 

@@ -98,8 +98,11 @@ class Communicator {
                                               int key) = 0;  // color < 0: takes no part, gets nullptr
   virtual void abort() noexcept = 0;
 
-  const Traffic& traffic() const { return traffic_; }
-  void reset_traffic() { traffic_ = {}; }
+  const Traffic& traffic() const { return accounts_->traffic; }
+  void reset_traffic() { accounts_->traffic = {}; }
+  // From now on traffic and exposed time of this communicator count as the other's: for parts of one
+  // operation that run on several communicators.
+  void count_in(const Communicator& other) { accounts_ = other.accounts_; }
   // Law bytes that this rank has sent to other nodes in stages of their own, from the start; a NaN where the
   // transport has no such stages.
   virtual double bytes_between_nodes() const { return __builtin_nan(""); }
@@ -107,7 +110,7 @@ class Communicator {
   // Exposed communication goes to Phase::exposed of this clock (device/phases.h): on the CPU all time that
   // start, poll and wait take; on a GPU the time that the compute stream waits in Work::wait(). nullptr: not
   // timed. The clock must outlive its use here.
-  void set_phase_clock(PhaseClock* clock) { clock_ = clock; }
+  void set_phase_clock(PhaseClock* clock) { accounts_->clock = clock; }
 
  protected:
   virtual std::unique_ptr<Operation> do_all_reduce(const at::Tensor& out, const at::Tensor& in,
@@ -129,8 +132,11 @@ class Communicator {
   friend class Work;
   template <class Start>
   Work start(const char* name, double payload_bytes, Start&& start);
-  Traffic traffic_;
-  PhaseClock* clock_ = nullptr;
+  struct Accounts {
+    Traffic traffic;
+    PhaseClock* clock = nullptr;
+  };
+  std::shared_ptr<Accounts> accounts_ = std::make_shared<Accounts>();
 };
 
 // Who moves what is in flight over host memory: the computing thread, whenever it starts, polls or waits; or

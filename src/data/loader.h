@@ -19,8 +19,8 @@ class Loader {
   Loader(const DataSource& source, DistributedSampler sampler, int64_t accumulation, at::Device device,
          int depth, int64_t first_step = 0);
   ~Loader();  // at any time; waits for the batch in the making at most
-  // The next micro-batch, on the device: the first step's micro-batches, then the next one's ... On a GPU the copy is
-  // ordered before what the current stream does next; the host does not wait for it. An error of the
+  // The next micro-batch, on the device: the first step's micro-batches, then the next one's ... On a GPU the
+  // copy is ordered before what the current stream does next; the host does not wait for it. An error of the
   // background thread is thrown here, in turn.
   Batch next();
 

@@ -19,7 +19,10 @@ enum Purpose { kTarget, kPattern, kNoise, kPool, kSuccessor };  // of a random n
 class SyntheticValues : public DataSource {
  public:
   SyntheticValues(int64_t size, const DataContext& context)
-      : num_held_out_(held_out_of(size, context)), size_(size - num_held_out_), context_(context), numel_(c10::multiply_integers(context.sample.input)) {
+      : num_held_out_(held_out_of(size, context)),
+        size_(size - num_held_out_),
+        context_(context),
+        numel_(c10::multiply_integers(context.sample.input)) {
     pool_.resize(static_cast<size_t>(kPoolValues + numel_));
     const float scale = std::sqrt(1.5f) / (uint64_t{1} << 63);  // of 64 random bits: uniform, variance 1/2
     for (size_t i = 0; i < pool_.size(); ++i)
@@ -66,7 +69,10 @@ class SyntheticValues : public DataSource {
 class SyntheticTokens : public DataSource {
  public:
   SyntheticTokens(int64_t size, const DataContext& context)
-      : num_held_out_(held_out_of(size, context)), size_(size - num_held_out_), seed_(context.seed), length_(context.sample.input.at(0)) {
+      : num_held_out_(held_out_of(size, context)),
+        size_(size - num_held_out_),
+        seed_(context.seed),
+        length_(context.sample.input.at(0)) {
     const int64_t vocabulary = context.sample.num_classes;
     const Permutation successor(vocabulary, hash_of(seed_, kSuccessor));
     pool_.resize(static_cast<size_t>(kPoolValues + length_));

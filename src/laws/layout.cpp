@@ -16,7 +16,7 @@ struct TensorPlace {
 };
 
 // owners[group][parameter]
-std::vector<std::vector<size_t>> deal_tensors(const ModelTable& table, int64_t ranks) {
+std::vector<std::vector<size_t>> deal_tensors(const ModelTable& table, int64_t ranks, Evenness evenness) {
   std::vector<TensorPlace> tensors;
   std::vector<std::vector<size_t>> owners;
   for (size_t g = 0; g < table.groups.size(); ++g) {
@@ -30,7 +30,7 @@ std::vector<std::vector<size_t>> deal_tensors(const ModelTable& table, int64_t r
   std::vector<int64_t> load(static_cast<size_t>(ranks));
   for (const auto& tensor : tensors) {
     const auto least = std::min_element(load.begin(), load.end());
-    *least += tensor.numel;
+    *least += evenness == Evenness::bytes ? tensor.numel : 1;
     owners[tensor.group][tensor.parameter] = static_cast<size_t>(least - load.begin());
   }
   return owners;
@@ -54,8 +54,8 @@ std::vector<GroupLayout> even_layout(const ModelTable& table, int64_t ranks) {
   return layout;
 }
 
-std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, int64_t ranks) {
-  const auto owners = deal_tensors(table, ranks);
+std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, int64_t ranks, Evenness evenness) {
+  const auto owners = deal_tensors(table, ranks, evenness);
   std::vector<GroupLayout> layout;
   for (size_t g = 0; g < table.groups.size(); ++g) {
     const auto& parameters = table.groups[g].parameters;

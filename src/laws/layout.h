@@ -33,9 +33,17 @@ struct Bucket {
 // fsdp: cuts inside tensors; every rank owns 1/ranks of each group.
 std::vector<GroupLayout> even_layout(const ModelTable& table, int64_t ranks);
 
+enum class Evenness { bytes, count };  // what ranks own equally much of, as far as whole tensors allow
+
 // zero3: whole tensors, dealt largest first to the rank that owns least so far (ties: the lowest rank).
 // Inside a group, tensors are ordered by owner, so that a rank's part is one range.
-std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, int64_t ranks);
+std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, int64_t ranks,
+                                             Evenness evenness = Evenness::bytes);
+
+// The option of that name.
+inline Evenness evenness(const Options& options) {
+  return options.at("evenness") == "count" ? Evenness::count : Evenness::bytes;
+}
 
 // Groups in the order in which backward completes their gradients: last block first, root groups behind the
 // block that uses them first.

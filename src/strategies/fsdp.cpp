@@ -7,7 +7,10 @@ namespace {
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) {
   const auto shard = context.options.at("shard").get<std::string>();
-  return make_sharded(context, {.layout = laws::even_layout(context.model.table(), context.comm.size()),
+  const auto group = context.options.at("group").get<int64_t>();
+  const int64_t ranks = group == 0 ? context.comm.size() : group;
+  return make_sharded(context, {.layout = laws::even_layout(context.model.table(), ranks),
+                                .group = ranks,
                                 .parameters = shard == "full" ? Hold::part : Hold::whole,
                                 .gradients = shard == "optimizer" ? Hold::whole : Hold::part,
                                 .prefetch = context.options.at("prefetch").get<int64_t>()});

@@ -85,9 +85,11 @@ class ResidentGradients final : public GradientSide {
   }
   void finish() override {
     wait_all(works_);
-    if (!s_.types.mixed()) return;
-    for (size_t g = 0; g < s_.layout.size(); ++g)
-      own_[g].copy_(owned_part(s_.comm, s_.layout[g], reduced_.groups[g]));
+    for (size_t g = 0; g < s_.layout.size(); ++g) {
+      if (s_.types.mixed()) own_[g].copy_(owned_part(s_.comm, s_.layout[g], reduced_.groups[g]));
+      if (s_.replicas) works_.push_back(s_.replicas->all_reduce(own_[g], ReduceOp::sum));
+    }
+    wait_all(works_);
   }
   void clear() override { reduced_.buffer.zero_(); }
 

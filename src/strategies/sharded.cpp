@@ -9,14 +9,13 @@ namespace {
 class Sharded final : public Strategy {
  public:
   Sharded(const StrategyContext& context, ShardedOptions options)
-      : s_{context.model, context.comm,   std::move(options.layout), make_schedule(context.model.table()),
-           context.seed,  context.types()},
+      : s_(sharded_model(context, options)),
         parameters_(options.parameters == Hold::part ? make_slotted_parameters(s_, options.prefetch)
                                                      : make_resident_parameters(s_)),
         gradients_(options.gradients == Hold::part ? make_slotted_gradients(s_)
                                                    : make_resident_gradients(s_)),
         optimizer_(make_optimizer(context.optimizer, pieces())),
-        scale_(1.0 / static_cast<double>(s_.comm.size() * context.accumulation)) {}
+        scale_(1.0 / static_cast<double>(s_.all.size() * context.accumulation)) {}
 
   void begin_micro_batch(int64_t index, bool last) override {
     gradients_->begin_micro_batch(index, last);
@@ -53,8 +52,34 @@ class Sharded final : public Strategy {
   }
 
  private:
+  static ShardedModel sharded_model(const StrategyContext& context, ShardedOptions& options) {
+    Communicator& all = context.comm;
+    std::unique_ptr<Communicator> own_group, replicas;
+    if (options.group < all.size()) {
+      const int group = static_cast<int>(options.group);
+      own_group = all.split(all.rank() / group, all.rank());
+      replicas = all.split(all.rank() % group, all.rank());
+      own_group->count_in(all);
+      replicas->count_in(all);
+    }
+    Communicator& comm = own_group ? *own_group : all;
+    return {context.model,
+            all,
+            std::move(own_group),
+            std::move(replicas),
+            comm,
+            std::move(options.layout),
+            make_schedule(context.model.table()),
+            context.seed,
+            context.types()};
+  }
+
   HeldState held(State what) {
-    return {s_.model, s_.comm, s_.layout, parameters_->owned(),
+    return {s_.model,
+            s_.all,
+            s_.comm,
+            s_.layout,
+            parameters_->owned(),
             what == State::all ? optimizer_.get() : nullptr};
   }
   std::vector<FlatPiece> pieces() {

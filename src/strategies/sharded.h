@@ -9,7 +9,8 @@ namespace shardmark {
 enum class Hold { whole, part };  // what a rank keeps of each group between uses
 
 struct ShardedOptions {
-  std::vector<laws::GroupLayout> layout;
+  std::vector<laws::GroupLayout> layout;  // over the ranks of a group
+  int64_t group;  // consecutive ranks that share one copy of the model; it divides the ranks
   Hold parameters;
   Hold gradients;
   int64_t prefetch = 0;  // blocks gathered ahead; of parameters held in parts

@@ -10,8 +10,14 @@
 namespace shardmark {
 
 // What both sides work on. Values live as long as the strategy.
+//
+// Note [Groups]: with fewer ranks in a group than there are, `comm` spans the group and `replicas` the ranks
+// that own the same part in other groups. A part of the gradients is summed in its group first, and on the
+// last micro-batch among the replicas.
 struct ShardedModel {
   Model& model;
+  Communicator& all;
+  std::unique_ptr<Communicator> own_group, replicas;  // nullptr where one group is all there is
   Communicator& comm;
   std::vector<laws::GroupLayout> layout;
   Schedule schedule;

@@ -24,9 +24,10 @@ class SlottedGradients final : public GradientSide {
     }
   }
 
-  void begin_micro_batch(int64_t index, bool) override {
+  void begin_micro_batch(int64_t index, bool last) override {
     finish();  // of the micro-batch before
     first_ = index == 0;
+    last_ = last;
     position_ = 0;
     for (auto& root : roots_) root.memory.zero_();
   }
@@ -55,6 +56,7 @@ class SlottedGradients final : public GradientSide {
   void finish() override {
     for (auto& slot : slots_) finish(slot);
     for (auto& root : roots_) finish(root);
+    wait_all(works_);
   }
 
   void clear() override {}  // the first micro-batch of the next step overwrites
@@ -88,10 +90,12 @@ class SlottedGradients final : public GradientSide {
     if (slot.works.empty()) return;
     wait_all(slot.works);
     const at::Tensor part = owned_part(s_.comm, s_.layout[slot.group], slot.reduced);
+    const at::Tensor& own = own_.groups[slot.group];
     if (first_)
-      own_.groups[slot.group].copy_(part);
+      own.copy_(part);
     else
-      own_.groups[slot.group].add_(part);
+      own.add_(part);
+    if (last_ && s_.replicas) works_.push_back(s_.replicas->all_reduce(own, ReduceOp::sum));
   }
 
   ShardedModel& s_;
@@ -99,8 +103,9 @@ class SlottedGradients final : public GradientSide {
   std::vector<AimedGroup> aimed_;  // [group]
   std::vector<Slot> slots_;
   std::vector<Slot> roots_;
-  size_t position_ = 0;  // units whose backward is over in this micro-batch
-  bool first_ = true;
+  size_t position_ = 0;              // units whose backward is over in this micro-batch
+  bool first_ = true, last_ = true;  // micro-batch of the step
+  Works works_;                      // among replicas
 };
 
 }  // namespace

@@ -61,7 +61,7 @@ void HeldState::visit(const StateVisitor& visit) const {
 }
 
 void HeldState::load(const StateReader& read) const {
-  const bool reads = comm.rank() == 0;
+  const bool reads = all.rank() == 0;
   const auto rank = static_cast<size_t>(comm.rank());
   for (const auto& [prefix, parts] : kinds()) {
     for (size_t g = 0; g < layout.size(); ++g) {
@@ -71,17 +71,17 @@ void HeldState::load(const StateReader& read) const {
         whole.narrow(0, layout[g].offsets[i], specs[i].numel())
             .view(specs[i].shape)
             .copy_(read(prefix + specs[i].name));
-      comm.broadcast(whole, 0).wait();
+      all.broadcast(whole, 0).wait();
       const laws::Range own = layout[g].owned[layout[g].owned.size() == 1 ? 0 : rank];
       parts[g].copy_(whole.narrow(0, own.begin, own.numel));
     }
   }
   if (reads)
     for (const auto& [name, value] : model.buffers()) value.copy_(read(name));
-  broadcast_buffers(model, comm);
+  broadcast_buffers(model, all);
   if (optimizer == nullptr || !optimizer->num_updates().defined()) return;
   if (reads) optimizer->num_updates().copy_(read(kNumUpdates));
-  broadcast_value(comm, optimizer->num_updates());
+  broadcast_value(all, optimizer->num_updates());
 }
 
 void broadcast_value(Communicator& comm, const at::Tensor& value) {

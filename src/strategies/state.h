@@ -9,7 +9,8 @@ namespace shardmark {
 // This rank's share of a training state. A layout with one owner: every rank holds everything.
 struct HeldState {
   Model& model;
-  Communicator& comm;
+  Communicator& all;
+  Communicator& comm;  // the ranks over which the layout is cut
   const std::vector<laws::GroupLayout>& layout;
   std::vector<at::Tensor> parameters;  // [group]: [owned numel]
   Optimizer* optimizer;  // over pieces like `parameters`, or one like the flat model; nullptr: weights only

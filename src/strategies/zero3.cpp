@@ -7,7 +7,9 @@ namespace {
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) {
   return make_sharded(context,
-                      {.layout = laws::whole_tensor_layout(context.model.table(), context.comm.size()),
+                      {.layout = laws::whole_tensor_layout(context.model.table(), context.comm.size(),
+                                                           laws::evenness(context.options)),
+                       .group = context.comm.size(),
                        .parameters = Hold::part,
                        .gradients = Hold::part,
                        .prefetch = context.options.at("prefetch").get<int64_t>()});

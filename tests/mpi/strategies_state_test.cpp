@@ -27,10 +27,11 @@ class Job {
         source_(make_source({"synthetic", {{"size", 64}}}, {model_->table().sample, at::kDouble, kSeed})),
         sampler_(source_->size(), comm.size(), comm.rank(), kSamples / comm.size(), 1, kSeed),
         clock_(comm.device()),
-        loop_(*model_, *strategy_, clock_, 1) {}
+        guard_(0, false, comm.device()),
+        loop_(*model_, *strategy_, clock_, guard_, {}) {}
 
   double step() {  // its loss
-    const at::Tensor loss = loop_.step([&] { return source_->fetch(sampler_.draw(num_steps_, 0)); });
+    const at::Tensor loss = loop_.step([&] { return source_->fetch(sampler_.draw(num_steps_, 0)); }).loss;
     ++num_steps_;
     if (loop_.failure()) std::rethrow_exception(loop_.failure());
     comm_.all_reduce(loss.view({1}), ReduceOp::sum).wait();
@@ -59,6 +60,7 @@ class Job {
   std::unique_ptr<DataSource> source_;
   DistributedSampler sampler_;
   PhaseClock clock_;
+  GradientGuard guard_;
   TrainingLoop loop_;
   int64_t num_steps_ = 0;
 };

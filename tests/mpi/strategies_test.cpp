@@ -17,6 +17,9 @@ std::vector<std::string> strategies() {
                                   "zero3(prefetch=0)",
                                   "zero3(prefetch=2)",
                                   "ddp(bucket_mb=0.01, first_bucket_mb=0.001)"};
+  all.emplace_back("zero3(evenness=count)");
+  if (HostGroup::world().size() % 2 == 0)
+    all.insert(all.end(), {"fsdp(group=2)", "fsdp(group=1)", "fsdp(group=2, shard=optimizer)"});
   for (const auto& [name, entry] : Registry<StrategyEntry>::instance().entries())
     if (name != "single") all.push_back(name);
   return all;

@@ -109,6 +109,15 @@ TEST_F(StrategyLaws, EqualWhatIsAllocatedAndSent) {
         check({model, "adamw(lr=0.001)", at::kFloat, 2, accumulation, 1}, strategy);
 }
 
+// Sharded in groups of two, replicated across them; tensors dealt by their number.
+TEST_F(StrategyLaws, GroupsAndEvenness) {
+  const Case c{kModels[1], "adamw(lr=0.001)", at::kFloat, 2, 3, 1};
+  check(c, "zero3(evenness=count)");
+  if (comm->size() % 2 != 0) return;
+  for (const std::string shard : {"full", "gradients", "optimizer"})
+    check(c, "fsdp(group=2, shard=" + shard + ")");
+}
+
 TEST_F(StrategyLaws, OptimizerStateFollowsTheOptimizer) {
   for (const auto* optimizer : {"sgd(lr=0.1, momentum=0)", "sgd(lr=0.1, momentum=0.9)", "adamw(lr=0.1)"})
     check({kModels[0], optimizer, at::kDouble, 2, 1, 1}, "fsdp");

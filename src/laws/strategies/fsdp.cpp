@@ -7,7 +7,8 @@
 namespace shardmark::laws {
 namespace {
 
-Cost cost(const CostInput& input) {
+// As if a group were all there is.
+Cost cost_in_group(const CostInput& input) {
   const auto layout = even_layout(input.model, input.ranks);
   const auto shard = input.options.at("shard").get<std::string>();
   if (shard == "full") return sharded_cost(input, layout);
@@ -36,6 +37,33 @@ Cost cost(const CostInput& input) {
   return cost;
 }
 
+int64_t group_size(const CostInput& input) {
+  const auto group = input.options.at("group").get<int64_t>();
+  return group == 0 ? input.ranks : group;
+}
+
+// Sharded in groups of G ranks, replicated across R = N/G: after its group's reductions a rank sums its part
+// of the gradients with its R peers. Source: Zhao et al., VLDB 2023, section 3.2.2; Zhang et al., MiCS, VLDB
+// 2022.
+Cost cost(const CostInput& input) {
+  CostInput in_group = input;
+  in_group.ranks = group_size(input);
+  const int64_t replicas = input.ranks / in_group.ranks;
+  Cost cost = cost_in_group(in_group);
+  if (replicas == 1) return cost;
+  const auto layout = even_layout(input.model, in_group.ranks);
+  cost.traffic_bytes +=
+      static_cast<double>(owned_numel(layout, 0) * input.bytes.master) * ring_factor("all_reduce", replicas);
+  cost.num_operations += static_cast<int64_t>(layout.size());
+  return cost;
+}
+
+std::string impossible(const CostInput& input) {
+  if (input.ranks % group_size(input) == 0) return {};
+  return "fsdp: groups of " + std::to_string(group_size(input)) + " do not divide " +
+         std::to_string(input.ranks) + " ranks";
+}
+
 const OptionTable kOptions = {
     {"shard",
      OptionType::text,
@@ -43,10 +71,17 @@ const OptionTable kOptions = {
      "what is cut: everything, gradients and optimizer state, or optimizer state",
      {"full", "gradients", "optimizer"}},
     {"prefetch", OptionType::integer, 1, "blocks gathered ahead (shard: full)", {}, 0, 64},
+    {"group",
+     OptionType::integer,
+     0,
+     "ranks that share a copy; the copies are replicas; 0: all ranks",
+     {},
+     0},
 };
 
 const Registration<StrategyLaw> registered{
-    "fsdp", {"cut inside tensors: 1/N of every block on each rank, gathered when used", kOptions, cost}};
+    "fsdp",
+    {"cut inside tensors: 1/N of every block on each rank, gathered when used", kOptions, cost, impossible}};
 
 }  // namespace
 }  // namespace shardmark::laws

@@ -7,11 +7,12 @@ namespace shardmark::laws {
 namespace {
 
 Cost cost(const CostInput& input) {
-  return sharded_cost(input, whole_tensor_layout(input.model, input.ranks));
+  return sharded_cost(input, whole_tensor_layout(input.model, input.ranks, evenness(input.options)));
 }
 
 const OptionTable kOptions = {
     {"prefetch", OptionType::integer, 1, "blocks gathered ahead", {}, 0, 64},
+    {"evenness", OptionType::text, "bytes", "what ranks own equally much of", {"bytes", "count"}},
 };
 
 const Registration<StrategyLaw> registered{
