@@ -31,6 +31,19 @@ std::optional<int64_t> known_master_bytes(const std::string& precision) {
   return std::nullopt;
 }
 
+std::optional<laws::ReductionCost> known_reduction(const Point& point) {
+  const TrainingPoint& t = point.training;
+  const auto table = known_table(t.model);
+  if (!table || t.strategy.name != "ddp") return std::nullopt;
+  try {
+    const Options options = resolve(t.strategy, known_options(t.strategy), "strategy").options;
+    const laws::ElementBytes bytes = laws::element_bytes(t.precision, t.reduce_dtype);
+    return laws::reduction_cost({*table, point.ranks, t.accumulation, bytes, 0, options});
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
+}
+
 const OptionTable& known_options(const Choice& strategy) {
   static const OptionTable none;
   const auto& known = Registry<laws::StrategyLaw>::instance();

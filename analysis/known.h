@@ -5,12 +5,16 @@
 #include <optional>
 
 #include "laws/model_table.h"
+#include "laws/reduction_law.h"
+#include "schema/point.h"
 
 namespace shardmark {
 
 std::optional<laws::ModelTable> known_table(const Choice& model);
 std::optional<int64_t> known_bytes(const std::string& dtype);             // of an element of a collective
 std::optional<int64_t> known_master_bytes(const std::string& precision);  // of a weight
-const OptionTable& known_options(const Choice& strategy);                 // empty when it is not known
+// How a point of ddp reduces its gradients.
+std::optional<laws::ReductionCost> known_reduction(const Point& point);
+const OptionTable& known_options(const Choice& strategy);  // empty when it is not known
 
 }  // namespace shardmark

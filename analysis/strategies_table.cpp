@@ -50,7 +50,8 @@ std::vector<Cell> measured(const MergedPoint& merged, const Replicas& replicas) 
           cells::number(m.energy_j),
           cells::percent(flops / m.peak_flops),
           cells::percent(flops / m.datasheet_flops),
-          cells::yes_no(m.verified.starts_with("equal"))};
+          m.verified.starts_with("lossy") ? cells::words("lossy")
+                                          : cells::yes_no(m.verified.starts_with("equal"))};
 }
 
 std::string peak_text(double flops) { return format_number(flops / 1e9, 4) + " GFLOP/s"; }
@@ -136,7 +137,8 @@ std::vector<std::string> definitions() {
       "peak memory: everything at the worst moment of a step, on the rank that needs most.",
       "exposed: the part of a step in which computing waited for communication.",
       "MFU = model FLOPs per rank and step / step time / peak of a rank's device.",
-      "verified: the point gave the losses and gradient norms of one device on the same batch.",
+      "verified: the point gave the losses and gradient norms of one device on the same batch; lossy: its "
+      "reduction leaves something out by choice, and it did not.",
   };
 }
 

@@ -14,6 +14,7 @@ using MergedPoints = std::vector<MergedPoint>;
 Table studies_table(const std::vector<StudyData>& studies);
 Table strategies_table(const MergedPoints& points);
 Table phases_table(const MergedPoints& points);
+Table optimizations_table(const MergedPoints& points);
 Table weak_scaling_table(const MergedPoints& points);
 Table strong_scaling_table(const MergedPoints& points);
 Table amdahl_table(const MergedPoints& points);

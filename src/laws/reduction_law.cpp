@@ -14,8 +14,20 @@ const ChoiceKind& reduction_kind() {
   return kind;
 }
 
-Choice reduction_of(const Options& strategy_options) {
-  return choice_from_text(strategy_options.at("reduction").get<std::string>());
+Choice reduction_of(const Options& ddp_options) {
+  return choice_from_text(ddp_options.at("reduction").get<std::string>());
+}
+
+ReductionCost reduction_cost(const CostInput& ddp) {
+  const auto layout = even_layout(ddp.model, 1);
+  const auto elements = [&](const char* option) {
+    return static_cast<int64_t>(ddp.options.at(option).get<double>() * 1e6) / ddp.bytes.reduce;
+  };
+  const auto cut = buckets(ddp.model, layout, elements("first_bucket_mb"), elements("bucket_mb"));
+  const Choice reduction = reduction_of(ddp.options);
+  return Registry<ReductionLaw>::instance()
+      .get(reduction.name, "reduction")
+      .cost({ddp.model, layout, cut, ddp.ranks, ddp.bytes.reduce, reduction.options});
 }
 
 }  // namespace shardmark::laws

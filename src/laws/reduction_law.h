@@ -34,7 +34,9 @@ struct ReductionLaw {
 
 const ChoiceKind& reduction_kind();
 
-// The option `reduction` of a strategy, which is a text after resolve().
-Choice reduction_of(const Options& strategy_options);
+// The option `reduction` of ddp, which is a text after resolve().
+Choice reduction_of(const Options& ddp_options);
+// Of ddp with these options; UsageError where the reduction is not known.
+ReductionCost reduction_cost(const CostInput& ddp);
 
 }  // namespace shardmark::laws

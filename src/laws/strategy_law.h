@@ -14,6 +14,7 @@ struct ElementBytes {
   int64_t compute;
   int64_t master;
   int64_t reduce;
+  bool scaled = false;  // gradients carry a loss scale, which changes from step to step
   bool mixed() const { return compute != master; }
   bool converts() const { return reduce != compute; }
 };

@@ -158,7 +158,8 @@ const std::vector<std::string>& reduce_dtype_names() {
 
 ElementBytes element_bytes(const std::string& precision, const std::string& reduce_dtype) {
   const PrecisionLaw& law = precision_law(precision);
-  return {law.compute_bytes, law.master_bytes, reduce_dtype == "same" ? law.compute_bytes : law.master_bytes};
+  return {law.compute_bytes, law.master_bytes, reduce_dtype == "same" ? law.compute_bytes : law.master_bytes,
+          /*scaled=*/precision == "fp16"};
 }
 
 }  // namespace shardmark::laws

@@ -61,15 +61,8 @@ class Ddp final : public Strategy {
              static_cast<int64_t>(replica_.reduced().element_size());
     };
     const Choice choice = laws::reduction_of(context.options);
-    const auto& table = model_.table();
-    ReductionContext cut{
-        comm_,
-        table,
-        replica_.layout(),
-        laws::buckets(table, replica_.layout(), elements("first_bucket_mb"), elements("bucket_mb")),
-        {},
-        choice.options,
-        context.seed};
+    ReductionContext cut{comm_, model_.table(), replica_.layout(), {}, {}, choice.options, context.seed};
+    cut.buckets = laws::buckets(cut.model, cut.layout, elements("first_bucket_mb"), elements("bucket_mb"));
     int64_t begin = 0;
     for (const auto& bucket : cut.buckets) {
       cut.gradients.push_back(replica_.reduced().narrow(0, begin, bucket.numel));
@@ -93,7 +86,7 @@ class Ddp final : public Strategy {
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) { return std::make_unique<Ddp>(context); }
 
-const Registration<StrategyEntry> registered{"ddp", {"replicas; gradients all-reduced in buckets", make}};
+const Registration<StrategyEntry> registered{"ddp", {"replicas; gradients reduced in buckets", make}};
 
 }  // namespace
 }  // namespace shardmark

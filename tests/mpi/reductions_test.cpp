@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include "laws/compressed.h"
 #include "laws/reduction_law.h"
 #include "strategies/reductions/reduction.h"
 #include "tests/mpi/training_fixture.h"
@@ -12,8 +13,8 @@ namespace shardmark {
 namespace {
 
 constexpr const char* kModel = "mlp(features=13, width=19, layers=3, classes=5)";
-const std::vector<std::string> kLossy = {"cast(to=bf16)", "cast(to=fp16)", "topk(ratio=0.01)",
-                                         "topk(ratio=0.3)"};
+const std::vector<std::string> kLossy = {"cast(to=bf16)",   "cast(to=fp16)", "topk(ratio=0.01)",
+                                         "topk(ratio=0.3)", "int8",          "powersgd(rank=2)"};
 
 std::string ddp_with(const std::string& reduction) {
   return "ddp(bucket_mb=0.002, first_bucket_mb=0.001, reduction=" + reduction + ")";
@@ -51,6 +52,16 @@ struct Bench {
   void reduce() {
     for (size_t b = 0; b < buckets.size(); ++b) under_test->start(b);
     under_test->finish();
+  }
+  // [numel]: true in these ranges of each bucket
+  at::Tensor mask(const std::function<std::vector<laws::Range>(const laws::Bucket&)>& ranges) const {
+    at::Tensor mask = at::zeros_like(flat).to(at::kBool);
+    int64_t begin = 0;
+    for (const auto& bucket : buckets) {
+      for (const auto& range : ranges(bucket)) mask.narrow(0, begin + range.begin, range.numel).fill_(true);
+      begin += bucket.numel;
+    }
+    return mask;
   }
   at::Tensor residual() const { return at::cat(under_test->residuals()).clone(); }
 
@@ -116,6 +127,54 @@ TEST_F(Reductions, TopKSendsTheLargest) {
   }
 }
 
+// What this rank's share of the sum does not hold is kept, to the last bit; vectors are sent whole.
+TEST_F(Reductions, PowerSgdLosesNothing) {
+  Bench bench(*comm, "powersgd(rank=2)", at::kFloat);
+  const at::Tensor is_matrix = bench.mask([&](const laws::Bucket& bucket) {
+    std::vector<laws::Range> ranges;
+    for (const auto& m : laws::low_rank(bench.table, bench.layout, bucket, 2).matrices)
+      ranges.push_back({m.begin, m.rows * m.columns});
+    return ranges;
+  });
+  const at::Tensor is_other = bench.mask([&](const laws::Bucket& bucket) {
+    return laws::low_rank(bench.table, bench.layout, bucket, 2).others;
+  });
+  ASSERT_TRUE(is_matrix.any().item<bool>() && is_other.any().item<bool>());
+  at::Tensor kept = at::zeros_like(bench.flat);
+  for (int64_t step = 0; step < 4; ++step) {
+    const at::Tensor gradients = whole_numbers(bench.flat.numel(), 100 * step + comm->rank());
+    const at::Tensor to_send = kept + gradients;
+    at::Tensor sum = to_send.clone();
+    comm->all_reduce(sum, ReduceOp::sum).wait();
+    bench.flat.copy_(gradients);
+    bench.reduce();
+    kept = bench.residual();
+    const at::Tensor not_sent = at::sub(to_send, bench.flat, 1.0 / comm->size());
+    EXPECT_TRUE(kept.masked_select(is_matrix).equal(not_sent.masked_select(is_matrix))) << "step " << step;
+    EXPECT_TRUE(bench.flat.masked_select(is_other).equal(sum.masked_select(is_other))) << "step " << step;
+    EXPECT_EQ(kept.masked_select(is_other).count_nonzero().item<int64_t>(), 0);
+  }
+}
+
+// Each element is off by half a step of its block's scale at most, on every sending rank and once for the
+// sum.
+TEST_F(Reductions, Int8RoundsToItsScale) {
+  Bench bench(*comm, "int8", at::kFloat);
+  bench.flat.copy_(whole_numbers(bench.flat.numel(), comm->rank()));
+  at::Tensor exact = bench.flat.clone();
+  comm->all_reduce(exact, ReduceOp::sum).wait();
+  bench.reduce();
+  const double sent = 1000.0 * comm->size(), step = 1.001 / 127;
+  EXPECT_LE((bench.flat - exact).abs().max().item<double>(), (sent + sent * (1 + step)) * step / 2);
+  EXPECT_FALSE(bench.flat.equal(exact));
+  bench.flat.fill_(std::nan(""));
+  bench.reduce();
+  EXPECT_TRUE(bench.flat.isnan().all().item<bool>()) << "what is no number must not pass as one";
+  bench.flat.zero_();
+  bench.reduce();
+  EXPECT_EQ(bench.flat.count_nonzero().item<int64_t>(), 0);
+}
+
 TEST_F(Reductions, KeepReplicasBitEqual) {
   std::vector<std::string> all = kLossy;
   all.emplace_back("plain");
@@ -141,9 +200,10 @@ TEST_F(Reductions, LossFalls) {
 
 TEST_F(Reductions, WithoutLossEqualPlain) {
   for (const auto& optimizer : {"sgd(lr=0.05)", "adamw(lr=0.001, eps=1e-5)"}) {
-    const Case c{kModel, optimizer};
+    // At most four samples in all, so gradients of matrices have at most rank 4.
+    const Case c{kModel, optimizer, at::kDouble, 1};
     const Outcomes plain = train(c, ddp_with("plain"), *comm, nullptr);
-    for (const auto* reduction : {"topk(ratio=1)"}) {
+    for (const auto* reduction : {"topk(ratio=1)", "powersgd(rank=4)"}) {
       const Outcomes run = train(c, ddp_with(reduction), *comm, nullptr);
       EXPECT_LE(parameter_error(run, plain), 1e-10) << reduction << " " << optimizer;
     }
@@ -183,6 +243,7 @@ TEST_F(Reductions, SaveTheBytesThatTheyPromise) {
   };
   const double plain = bytes("plain");
   EXPECT_NEAR(plain / bytes("topk(ratio=0.01)") * 0.01 * comm->size(), 1, 0.001);
+  EXPECT_NEAR(plain / bytes("int8"), 4.0 * 256 / 260, 0.02);
   EXPECT_EQ(plain / bytes("cast(to=bf16)"), 2);
   EXPECT_EQ(plain / bytes("cast(to=fp16)"), 2);
 }

@@ -14,7 +14,8 @@ const std::vector<std::string> kVariants = {"fsdp(shard=gradients)", "fsdp(shard
                                             "fsdp(prefetch=3)", "zero3(prefetch=0)",
                                             "ddp(bucket_mb=0.02, first_bucket_mb=0.004)"};
 // Of ddp, over several buckets.
-const std::vector<std::string> kReductions = {"cast(to=bf16)", "topk(ratio=0.01)", "topk(ratio=1)"};
+const std::vector<std::string> kReductions = {"cast(to=bf16)", "topk(ratio=0.01)", "topk(ratio=1)",
+                                              "int8",          "powersgd(rank=2)", "powersgd(rank=64)"};
 const std::vector<std::string> kModels = {"mlp(features=13, width=19, layers=3, classes=5)",
                                           "gpt2(layers=3, width=24, heads=3, sequence=11, vocabulary=37)",
                                           "resnet(layers=20, width=3, batch_norm=local)"};

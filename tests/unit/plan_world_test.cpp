@@ -40,6 +40,18 @@ TEST(Plan, SaysWhyAPointCannotRun) {
             "data text: a byte needs a vocabulary of 256, the model's is 100");
   EXPECT_EQ(reason("training: {model: gpt2, strategy: ddp, batch_size: 1}", {1, 1 << 30}),
             "the state of a rank needs 1.39 GiB, a rank has 1.00 GiB");
+  EXPECT_EQ(
+      reason("training: {model: mlp, strategy: {ddp: {reduction: int8}}, precision: fp64, batch_size: 1}",
+             {2, 0}),
+      "reduction int8 takes gradients of at most 4 bytes an element, the precision has 8; take fp32 or "
+      "another "
+      "reduction");
+  EXPECT_EQ(
+      reason("training: {model: mlp, strategy: {ddp: {reduction: topk}}, precision: fp16, batch_size: 1}",
+             {2, 0}),
+      "reduction topk keeps a part of the gradient, which the changing loss scale of fp16 would make wrong; "
+      "take "
+      "bf16 or another reduction");
   const std::string in_nodes_of_two =
       "transport: {hierarchical: {ranks_per_node: 2, form: [sharded, leader]}}, "
       "training: {model: mlp, strategy: ddp, batch_size: 1}}";

@@ -1,24 +1,10 @@
 // ddp: replicas that sum their gradients bucket by bucket: with one all-reduce each, 2(N-1)/N M bytes a rank,
 // or by another of laws/reductions/.
-#include "laws/layout.h"
 #include "laws/reduction_law.h"
 #include "laws/replica_cost.h"
-#include "laws/strategy_law.h"
 
 namespace shardmark::laws {
 namespace {
-
-ReductionCost reduction_cost(const CostInput& input) {
-  const auto layout = even_layout(input.model, 1);
-  const auto elements = [&](const char* option) {
-    return static_cast<int64_t>(input.options.at(option).get<double>() * 1e6) / input.bytes.reduce;
-  };
-  const auto cut = buckets(input.model, layout, elements("first_bucket_mb"), elements("bucket_mb"));
-  const Choice reduction = reduction_of(input.options);
-  return Registry<ReductionLaw>::instance()
-      .get(reduction.name, "reduction")
-      .cost({input.model, layout, cut, input.ranks, input.bytes.reduce, reduction.options});
-}
 
 Cost cost(const CostInput& input) {
   const ReductionCost reduction = reduction_cost(input);
@@ -34,6 +20,10 @@ Cost cost(const CostInput& input) {
 std::string impossible(const CostInput& input) {
   const Choice reduction = reduction_of(input.options);
   const auto& law = Registry<ReductionLaw>::instance().get(reduction.name, "reduction");
+  if (input.bytes.scaled && reduction_cost(input).residual_bytes > 0)
+    return "reduction " + reduction.name +
+           " keeps a part of the gradient, which the changing loss scale of fp16 would make wrong; take bf16 "
+           "or another reduction";
   if (input.bytes.reduce <= law.most_element_bytes) return {};
   return "reduction " + reduction.name + " takes gradients of at most " +
          std::to_string(law.most_element_bytes) + " bytes an element, the precision has " +
