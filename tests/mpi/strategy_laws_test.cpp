@@ -91,8 +91,10 @@ class StrategyLaws : public ::testing::Test {
   }
 
   double fixture_bytes(const std::string& strategy) const {
-    const bool norms_summed = !strategy.starts_with("ddp") && !strategy.starts_with("single");
-    return (norms_summed ? 2 : 1) * 8 * laws::ring_factor("all_reduce", comm->size());
+    const double loss = 8 * laws::ring_factor("all_reduce", comm->size());
+    if (strategy.starts_with("ddp") || strategy.starts_with("single")) return loss;
+    const bool in_twos = strategy.find("group=2") != std::string::npos;
+    return loss + 8 * laws::ring_factor("all_reduce", in_twos ? 2 : comm->size());
   }
 
   HostGroup world = HostGroup::world();
