@@ -35,6 +35,7 @@ class MpiCommunicator final : public Communicator {
                             : std::make_unique<MpiCommunicator>(std::move(part), engine_.moved_by());
   }
   void abort() noexcept override { engine_.abort(); }
+  void trim() override { engine_.trim(); }
 
  protected:
   using Started = std::unique_ptr<Operation>;

@@ -122,6 +122,13 @@ void MpiEngine::serve(const std::stop_token& stop) {
   }
 }
 
+void MpiEngine::trim() {
+  for (Chunk& slot : slots_) {
+    slot.scratch_.reset();
+    slot.scratch_bytes_ = 0;
+  }
+}
+
 void MpiEngine::throw_failure() {
   if (failed_) std::rethrow_exception(failure_);
 }

@@ -80,6 +80,7 @@ class MpiEngine {
   std::unique_ptr<Operation> start(Job job);
   void progress();
   void wait(const Flight& flight);
+  void trim();                                // frees the scratch memory of all slots
   void abort() noexcept { aborted_ = true; }  // nothing moves any more; waiting throws
 
  private:

@@ -182,6 +182,7 @@ Record measure_point(const WorkloadContext& context, Watchdog& watchdog) {
   record.measures.oversubscribed =
       local_ranks * context.placement.threads_per_rank > context.placement.num_cores;
   empty_caches(context.comm.device());
+  if (record.outcome != Outcome::failed) context.comm.trim();
   return record;
 }
 

@@ -59,7 +59,7 @@ std::vector<std::string> strategies() {
           "fsdp(shard=gradients)",
           "fsdp(shard=optimizer)",
           "zero3",
-          "ddp(first_bucket_mb=0.0001)"};
+          "ddp(first_bucket_mb=0.001)"};
 }
 
 class UnusedParameters : public ::testing::Test {

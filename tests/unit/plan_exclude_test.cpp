@@ -63,7 +63,7 @@ TEST(Exclude, WrongRulesAreErrors) {
             "batch_size, bytes, data, dtype, global_batch, in_place, model, operation, optimizer, precision, "
             "ranks, reduce_dtype, reduction, strategy, transport");
   EXPECT_EQ(error_of("  - {strategy: {fsdp: {shards: full}}}"),
-            "s.yaml:11:32: unknown option 'shards' of strategy fsdp; accepted: shard, prefetch");
+            "s.yaml:11:32: unknown option 'shards' of strategy fsdp; accepted: shard, prefetch, group");
   EXPECT_THAT(error_of("  - {strategy: fdsp}"),
               testing::StartsWith("s.yaml:11:16: unknown strategy 'fdsp'; did you mean "));
   EXPECT_THAT(error_of("  - {}"),
