@@ -68,7 +68,8 @@ std::vector<Cell> gains(const MergedPoint& merged, const MergedPoint& baseline) 
           cells::number(base.traffic_bytes / m.traffic_bytes, 3),
           cells::number(own ? gradient_bytes / own->value_bytes : Measures::kNone, 3),
           cells::number(m.between_nodes_bytes / 1e6),
-          cells::words(m.verified)};
+          cells::words(m.verified.substr(0, m.verified.find_first_of(" :"))),
+          cells::number(m.verify_error, 2)};
 }
 
 std::vector<Column> columns() {
@@ -85,7 +86,8 @@ std::vector<Column> columns() {
                           {"fewer", "x", true, false, "moved"},
                           {"gradient itself", "x smaller"},
                           {"between nodes", "MB", true, true},
-                          {"verified", "", false}},
+                          {"verified", "", false},
+                          {"off by", ""}},
                          TrainingColumns::mark_columns()});
 }
 
@@ -126,6 +128,9 @@ Table optimizations_table(const MergedPoints& points) {
       "how "
       "much smaller a rank's gradient becomes, before indices, scales and the exchange with all ranks are "
       "added: the \"100x\" of top-k at ratio 0.01 is this number, not the bytes on the wire.",
+      "verified: against one device; lossy: the reduction leaves something out by choice. off by: relative "
+      "difference of the loss after the first update, or of losses and gradient norms where they must be "
+      "equal.",
       "between nodes: of those bytes, on the rank that sends most, as a hierarchical all-reduce counts them.",
   };
   return table;

@@ -30,12 +30,6 @@ std::string data_mismatch(const TrainingPoint& t) {
   return reason.empty() ? "" : fmt::format("data {}: {}", t.data.name, reason);
 }
 
-std::string strategy_reason(const Point& point) {
-  const TrainingPoint& t = point.training;
-  const auto table = laws::model_law(t.model.name).table(t.model.options);
-  return laws::strategy_law(t.strategy.name).impossible(cost_input(point, table));
-}
-
 // By the laws alone, without activations, which are an estimate: only what certainly does not fit is ruled
 // out.
 std::string memory_shortage(const Point& point, const World& world) {
@@ -91,6 +85,12 @@ std::string settle(Point& point, const World& world) {
 }
 
 }  // namespace
+
+std::string strategy_reason(const Point& point) {
+  const TrainingPoint& t = point.training;
+  const auto table = laws::model_law(t.model.name).table(t.model.options);
+  return laws::strategy_law(t.strategy.name).impossible(cost_input(point, table));
+}
 
 std::vector<Point> make_plan(const Suite& suite, const World& world) {
   std::vector<Point> once;

@@ -22,6 +22,9 @@ struct World {
 // are interleaved.
 std::vector<Point> make_plan(const Suite& suite, const World& world);
 
+// Why this strategy cannot do with these options, precision or ranks; empty when it can.
+std::string strategy_reason(const Point& point);
+
 // The order in which a run takes them: shuffled by the suite's seed within each repetition. Indices into the
 // plan.
 std::vector<size_t> run_order(const Suite& suite, const std::vector<Point>& plan);

@@ -50,23 +50,22 @@ class Parser {
     } while (take(','));
   }
 
-  bool options_in_brackets(Options& options_inside) {
-    if (!take('(')) return false;
+  void options_in_brackets(Options& options_inside) {
+    if (!take('(')) return;
     options(options_inside);
     if (!take(')')) fail("',' or ')'");
-    return true;
   }
 
   nlohmann::ordered_json value(const std::string& key) {
     skip_space();
     if (at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '[')) return quoted_or_list(key);
     std::string bare = word("a value of '" + key + "'", is_word_char);
-    if (takes_choices_) {
+    if (takes_choices_ && at_ < text_.size() && text_[at_] == '(') {
       takes_choices_ = false;
       Choice inside{bare};
-      const bool is_choice = options_in_brackets(inside.options);
+      options_in_brackets(inside.options);
       takes_choices_ = true;
-      if (is_choice) return to_text(inside);
+      return to_text(inside);
     }
     for (size_t end = at_; skip_space(), at_ < text_.size() && is_word_char(text_[at_]); end = at_) {
       bare += text_.substr(end, at_ - end);  // several words are one text: files=README.md src/**/*.h

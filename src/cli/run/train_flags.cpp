@@ -3,6 +3,7 @@
 
 #include "laws/vocabulary.h"
 #include "plan/choice_axis.h"
+#include "plan/plan.h"
 
 namespace shardmark {
 namespace {
@@ -176,6 +177,8 @@ Point train_point(const TrainFlags& flags, int ranks, const std::string& transpo
   if (t.strategy.name == "single" && ranks > 1)
     throw UsageError("--strategy single on " + std::to_string(ranks) +
                      " ranks would train as many models; start one rank, or choose ddp, fsdp or zero3");
+  if (const std::string reason = strategy_reason(point); !reason.empty())
+    throw UsageError("--strategy: " + reason);
   return point;
 }
 
