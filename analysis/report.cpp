@@ -12,6 +12,7 @@ std::vector<Table> make_report(const std::vector<StudyData>& studies) {
                            strong_scaling_table, amdahl_table, memory_table, shares_table, traffic_table})
     tables.push_back(make(points));
   for (Table& table : collective_tables(points)) tables.push_back(std::move(table));
+  tables.push_back(runs_table(studies));
   tables.push_back(not_ok_table(studies));
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
   return tables;

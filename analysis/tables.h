@@ -22,6 +22,7 @@ Table memory_table(const MergedPoints& points);
 Table shares_table(const MergedPoints& points);
 Table traffic_table(const MergedPoints& points);
 std::vector<Table> collective_tables(const MergedPoints& points);  // one per operation and rank count
+Table runs_table(const std::vector<StudyData>& studies);           // of shardmark train
 Table not_ok_table(const std::vector<StudyData>& studies);
 
 }  // namespace shardmark

@@ -97,8 +97,8 @@ class Communicator {
   virtual std::unique_ptr<Communicator> split(int color,
                                               int key) = 0;  // color < 0: takes no part, gets nullptr
   virtual void abort() noexcept = 0;
-  // Gives back memory that is kept for later operations; nothing may be in flight. Between points, so that the peak
-  // of one does not hold what another needed.
+  // Gives back memory that is kept for later operations; nothing may be in flight. Between points, so that
+  // the peak of one does not hold what another needed.
   virtual void trim() {}
 
   const Traffic& traffic() const { return accounts_->traffic; }

@@ -32,6 +32,10 @@ class Hierarchical final : public Communicator {
   double bytes_between_nodes() const override {
     return levels_.across ? levels_.across->traffic().law_bytes : 0;
   }
+  void trim() override {
+    for (Communicator* comm : {flat_.get(), levels_.first.get(), levels_.across.get(), levels_.last.get()})
+      if (comm != nullptr) comm->trim();
+  }
   void abort() noexcept override {
     for (Communicator* comm : {flat_.get(), levels_.first.get(), levels_.across.get(), levels_.last.get()})
       if (comm != nullptr) comm->abort();

@@ -60,6 +60,7 @@ class Parser {
     skip_space();
     if (at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '[')) return quoted_or_list(key);
     std::string bare = word("a value of '" + key + "'", is_word_char);
+    const size_t word_end = at_;
     if (takes_choices_ && at_ < text_.size() && text_[at_] == '(') {
       takes_choices_ = false;
       Choice inside{bare};
@@ -67,7 +68,7 @@ class Parser {
       takes_choices_ = true;
       return to_text(inside);
     }
-    for (size_t end = at_; skip_space(), at_ < text_.size() && is_word_char(text_[at_]); end = at_) {
+    for (size_t end = word_end; skip_space(), at_ < text_.size() && is_word_char(text_[at_]); end = at_) {
       bare += text_.substr(end, at_ - end);  // several words are one text: files=README.md src/**/*.h
       bare += word("a word", is_word_char);
     }

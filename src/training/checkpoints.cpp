@@ -67,6 +67,7 @@ std::optional<SafetensorsFile> Checkpoints::newest() const {
   for (const auto& [step, path] : files) {
     try {
       SafetensorsFile file(path);
+      if (!file.has_checksum()) throw UsageError("'" + path + "' is damaged: it has lost its checksum");
       file.verify();
       if (!trouble.empty()) log_warning(fmt::format("{}; going on from step {}", trouble, step));
       return file;

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "device/meter.h"
 #include "device/timeline.h"
+#include "runner/environment.h"
 #include "training/stop.h"
 #include "workloads/statistics.h"
 
@@ -58,6 +59,7 @@ Record Run::train() {
   Record record;
   record.point = options_.point;
   record.id = point_id(options_.point);
+  record.started = utc_now();
   const double begin_s = now_s();
   lines_.head();
   Verdict verdict;

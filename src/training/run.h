@@ -20,11 +20,11 @@ struct RunOptions {
   Schedule schedule;
   int64_t num_steps = 0;
   int64_t log_every = 1;
-  int64_t evaluate_every = 0;        // 0: after the last step only
-  std::string checkpoint_directory;  // empty: none
-  int64_t checkpoint_every = 0;      // 0: at the end only
-  std::string save_weights;          // empty: nowhere
-  RunIdentity identity;
+  int64_t evaluate_every = 0;             // 0: after the last step only
+  std::string checkpoint_directory = {};  // empty: none
+  int64_t checkpoint_every = 0;           // 0: at the end only
+  std::string save_weights = {};          // empty: nowhere
+  RunIdentity identity = {};
 };
 
 // Where a run begins: the file is read by rank 0 alone.

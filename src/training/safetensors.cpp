@@ -32,12 +32,6 @@ std::string dtype_name(at::ScalarType type) {
   ENSURE(false, "a tensor that is not floating");
 }
 
-uint64_t hash_of_metadata(const TextMap& metadata, uint64_t hash) {
-  for (const auto& [key, value] : metadata)
-    if (key != kChecksum) hash = hash_bytes(value, hash_bytes(key, hash));
-  return hash;
-}
-
 std::string_view bytes_of(const at::Tensor& tensor) {
   return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
 }
@@ -66,9 +60,9 @@ void SafetensorsWriter::add(const std::string& name, const at::Tensor& value) {
   hash_ = hash_bytes(bytes, hash_);
 }
 
-void SafetensorsWriter::finish(TextMap metadata) {
-  metadata[kChecksum] = hash_text(hash_of_metadata(metadata, hash_));
+void SafetensorsWriter::finish(const TextMap& metadata) {
   header_[kMetadata] = metadata;
+  header_[kMetadata][kChecksum] = hash_text(hash_bytes(header_.dump(), hash_));
   std::string header = header_.dump();
   ENSURE(std::ssize(header) <= header_room_, "no room for the header");
   header.resize(static_cast<size_t>(header_room_), ' ');
@@ -108,7 +102,7 @@ void SafetensorsFile::read_header() {
   std::string text(length, '\0');
   if (!read_at(file_, path_, kSizeBytes, text.data(), text.size()))
     fail("is truncated: it ends in its header");
-  const auto header = nlohmann::json::parse(text);
+  auto header = nlohmann::ordered_json::parse(text);
   for (const auto& [name, value] : header.items()) {
     if (name == kMetadata) {
       metadata_ = value.get<TextMap>();
@@ -119,7 +113,11 @@ void SafetensorsFile::read_header() {
     entries_[name] = {value.at("dtype"), value.at("shape"), data_begin + offsets[0], offsets[1] - offsets[0]};
   }
   check_places(data_begin);
+  if (has_checksum()) header[kMetadata].erase(kChecksum);
+  checked_header_ = header.dump();
 }
+
+bool SafetensorsFile::has_checksum() const { return metadata_.contains(kChecksum); }
 
 // The format allows no holes: the tensors fill the file to its end.
 void SafetensorsFile::check_places(int64_t data_begin) const {
@@ -157,8 +155,7 @@ at::Tensor SafetensorsFile::read(const std::string& name) const {
 }
 
 void SafetensorsFile::verify() const {
-  const auto expected = metadata_.find(kChecksum);
-  if (expected == metadata_.end()) return;
+  if (!has_checksum()) return;
   int64_t data_bytes = 0;
   for (const auto& [name, entry] : entries_) data_bytes += entry.num_bytes;
   std::string piece(1 << 22, '\0');
@@ -169,8 +166,8 @@ void SafetensorsFile::verify() const {
     hash = hash_bytes(std::string_view(piece).substr(0, static_cast<size_t>(count)), hash);
     at += count;
   }
-  if (hash_text(hash_of_metadata(metadata_, hash)) != expected->second)
-    fail("is damaged: its data do not have its checksum");
+  if (hash_text(hash_bytes(checked_header_, hash)) != metadata_.at(kChecksum))
+    fail("is damaged: it does not have its checksum");
 }
 
 }  // namespace shardmark

@@ -28,7 +28,7 @@ class SafetensorsWriter {
   static int64_t header_bytes(const std::string& name) { return static_cast<int64_t>(name.size()) + 256; }
 
   void add(const std::string& name, const at::Tensor& value);  // of a floating type, on the CPU
-  void finish(TextMap metadata);                               // adds "checksum" of data and metadata
+  void finish(const TextMap& metadata);                        // adds "checksum", of data and header
 
  private:
   std::string path_;
@@ -54,7 +54,8 @@ class SafetensorsFile {
   const std::map<std::string, Entry>& entries() const { return entries_; }
   const TextMap& metadata() const { return metadata_; }
   at::Tensor read(const std::string& name) const;  // on the CPU. UsageError: no such tensor, not floating
-  void verify() const;  // UsageError: the data are not what was written; nothing without "checksum"
+  bool has_checksum() const;
+  void verify() const;  // UsageError: this is not what was written, as far as a checksum tells
 
  private:
   [[noreturn]] void fail(const std::string& what) const;
@@ -66,6 +67,7 @@ class SafetensorsFile {
   int64_t size_ = 0;
   std::map<std::string, Entry> entries_;
   TextMap metadata_;
+  std::string checked_header_;  // without the checksum
 };
 
 }  // namespace shardmark

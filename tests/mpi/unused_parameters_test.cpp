@@ -54,12 +54,8 @@ const Registration<laws::ModelLaw> law{"forked", {"two ways", kOptions, forked_t
 const Registration<ModelEntry> blocks{"forked", {"two ways", add_forked_blocks}};
 
 std::vector<std::string> strategies() {
-  return {"ddp",
-          "fsdp",
-          "fsdp(shard=gradients)",
-          "fsdp(shard=optimizer)",
-          "zero3",
-          "ddp(first_bucket_mb=0.001)"};
+  return {
+      "ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)", "zero3", "ddp(first_bucket_mb=0.001)"};
 }
 
 class UnusedParameters : public ::testing::Test {

@@ -32,6 +32,7 @@ void make_deterministic() {
 Start find_start(const TrainFlags& flags, const HostGroup& world) {
   Start start;
   together(world, [&] {
+    check_train_flags(flags);
     if (world.rank() != 0) return;
     const Checkpoints checkpoints(flags.checkpoint);
     if (!flags.checkpoint.empty() && !flags.resume) checkpoints.start();

@@ -52,27 +52,10 @@ std::vector<std::string> names_of(const std::vector<laws::PrecisionLaw>& laws) {
   return names;
 }
 
-void check(const TrainFlags& flags) {
-  const auto at_least = [](const char* flag, int64_t value, int64_t least) {
-    if (value < least)
-      throw UsageError(std::string(flag) + " " + std::to_string(value) + ": at least " +
-                       std::to_string(least));
-  };
-  at_least("--steps", flags.steps, 1);
-  at_least("--batch-size", flags.batch_size.value_or(1), 1);
-  at_least("--accumulation", flags.accumulation, 1);
-  at_least("--log-every", flags.log_every, 1);
-  at_least("--eval-every", flags.eval_every, 0);
-  at_least("--checkpoint-every", flags.checkpoint_every, 0);
-  if (flags.checkpoint.empty() && (flags.resume || flags.checkpoint_every > 0))
-    throw UsageError("--resume and --checkpoint-every need --checkpoint DIR");
-  at_least("--recompute", flags.recompute, 0);
-  if (!(flags.clip >= 0)) throw UsageError("--clip: a norm of 0 (never) or more");
-}
-
 }  // namespace
 
 void add_train_flags(CLI::App& app, TrainFlags& flags) {
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts add to a command
   const std::string what = "What trains";
   app.add_option("--model", flags.model, "such as gpt2 or \"gpt2(layers=4, width=256)\"")
       ->required()
@@ -155,9 +138,26 @@ void add_train_flags(CLI::App& app, TrainFlags& flags) {
   add_world_flags(app, flags.world);
 }
 
+void check_train_flags(const TrainFlags& flags) {
+  const auto at_least = [](const char* flag, int64_t value, int64_t least) {
+    if (value < least)
+      throw UsageError(std::string(flag) + " " + std::to_string(value) + ": at least " +
+                       std::to_string(least));
+  };
+  at_least("--steps", flags.steps, 1);
+  at_least("--batch-size", flags.batch_size.value_or(1), 1);
+  at_least("--accumulation", flags.accumulation, 1);
+  at_least("--log-every", flags.log_every, 1);
+  at_least("--eval-every", flags.eval_every, 0);
+  at_least("--checkpoint-every", flags.checkpoint_every, 0);
+  if (flags.checkpoint.empty() && (flags.resume || flags.checkpoint_every > 0))
+    throw UsageError("--resume and --checkpoint-every need --checkpoint DIR");
+  at_least("--recompute", flags.recompute, 0);
+  if (!(flags.clip >= 0)) throw UsageError("--clip: a norm of 0 (never) or more");
+}
+
 Point train_point(const TrainFlags& flags, int ranks, const std::string& transport,
                   std::optional<int64_t> global_batch) {
-  check(flags);
   Point point;
   point.workload = "train";
   point.ranks = ranks;

@@ -38,6 +38,8 @@ struct TrainFlags {
 
 void add_train_flags(CLI::App& app, TrainFlags& flags);
 
+// What is wrong with a flag whatever the others say. UsageError.
+void check_train_flags(const TrainFlags& flags);
 // The point that they describe on so many ranks. global_batch: of the checkpoint that the run goes on from,
 // which sets the batch size where no flag does. UsageError names the flag.
 Point train_point(const TrainFlags& flags, int ranks, const std::string& transport,

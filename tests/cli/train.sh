@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# NEEDS torch
+# shardmark train as a user meets it: lines, study, resuming under another strategy, weights, bad input, a full disk,
+# SIGTERM, and kill -9 while checkpoints are written.
+set -euo pipefail
+program=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export OMP_NUM_THREADS=1
+mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
+model='gpt2(layers=2, width=32, heads=2, sequence=32, vocabulary=256)'
+data='text(files=README.md tests/cli/*.sh)'
+
+fail() { echo "FAILED: $1"; tail -n 30 "$scratch/out"; exit 1; }
+train() { local n=$1; shift; "${mpirun[@]}" -n "$n" "$program" train --model "$model" --data "$data" --lr 1e-3 "$@" >"$scratch/out" 2>&1; }
+says() { grep -qF -- "$1" "$scratch/out" || fail "it does not say: $1"; }
+# The losses of the steps given, one a line.
+losses() { awk -v from="$1" -v to="$2" '$1 ~ /^[0-9]+$/ && $1 >= from && $1 <= to {print $1, $2}' "$scratch/out"; }
+refuses() { # words, then arguments
+  local words=$1; shift
+  if train 2 --steps 3 "$@"; then fail "it accepts $*"; fi
+  says "$words"
+  if grep -q '^ *1 ' "$scratch/out"; then fail "it trained before it refused $*"; fi
+}
+
+# A run with everything; its losses are the yardstick of what follows.
+train 2 --strategy fsdp --steps 8 --batch-size 6 --schedule cosine --warmup 2 --eval-every 4 --weight_decay 0.1 --deterministic \
+  --checkpoint "$scratch/whole" --checkpoint-every 4 --save-weights "$scratch/a.safetensors" -o "$scratch/run.h5" || fail "train"
+says 'held-out loss'
+losses 1 8 >"$scratch/losses"
+[[ $(wc -l <"$scratch/losses") == 8 ]] || fail "not one line a step"
+awk 'NR == 1 {first = $2} END {exit !($2 < first)}' "$scratch/losses" || fail "the loss does not fall"
+"$program" report "$scratch/run.h5" >"$scratch/report"
+grep -q 'Training runs' "$scratch/report" || fail "no table of the run"
+
+# Two deterministic runs write the same weights, byte by byte; an existing study or directory is not overwritten.
+train 2 --strategy fsdp --steps 8 --batch-size 6 --schedule cosine --warmup 2 --eval-every 4 --weight_decay 0.1 --deterministic \
+  --save-weights "$scratch/b.safetensors" || fail "train again"
+cmp "$scratch/a.safetensors" "$scratch/b.safetensors" || fail "two runs differ"
+refuses 'exists' -o "$scratch/run.h5"
+refuses 'go on with --resume' --checkpoint "$scratch/whole"
+
+# From step 4, written by fsdp on 2 ranks: zero3 on 3 ranks and ddp on 4 see the same losses.
+for other in '3 zero3' '4 fsdp(shard=optimizer)' '1 single'; do
+  read -r ranks strategy <<<"$other"
+  mkdir -p "$scratch/$ranks"
+  cp "$scratch/whole/step-000000004.safetensors" "$scratch/$ranks"
+  train "$ranks" --strategy "$strategy" --steps 8 --schedule cosine --warmup 2 --weight_decay 0.1 \
+    --checkpoint "$scratch/$ranks" --resume || fail "resume with $other"
+  says 'going on after step 4'
+  losses 5 8 >"$scratch/resumed"
+  paste "$scratch/resumed" <(tail -n 4 "$scratch/losses") | awk '{d = $2 - $4; if (d < 0) d = -d; if ($1 != $3 || d > 2e-5) exit 1}' ||
+    fail "$other has other losses than the run it goes on from"
+done
+
+# Weights go from one run to another; only a model that they fit takes them.
+train 1 --strategy single --steps 1 --batch-size 4 --weights "$scratch/a.safetensors" || fail "weights"
+awk 'NR == FNR {last = $2; next} $1 == 1 && $2 > last + 0.5 {exit 1}' "$scratch/losses" <(losses 1 1) || fail "weights were not taken"
+
+# Bad input ends it before anything computes, on every rank, in one line.
+head -c 20000 "$scratch/a.safetensors" >"$scratch/cut.safetensors"
+refuses 'truncated' --weights "$scratch/cut.safetensors"
+refuses 'no such file' --weights "$scratch/none.safetensors"
+refuses 'is of another model' --weights "$scratch/a.safetensors" --model 'gpt2(layers=1, width=32, heads=2, sequence=32, vocabulary=256)'
+refuses 'optimizer' --momentum 0.9
+refuses 'one rank' --strategy single
+refuses 'known: constant, cosine, step' --schedule linear
+refuses 'need --checkpoint' --resume
+mkdir "$scratch/other" && cp "$scratch/whole/step-000000008.safetensors" "$scratch/other"
+refuses 'seed was 1, and is 2 now' --checkpoint "$scratch/other" --resume --seed 2
+refuses 'global_batch was 12, and is 8 now' --checkpoint "$scratch/other" --resume --batch-size 4
+
+# A damaged newest checkpoint is named, and the one before is taken.
+cp -r "$scratch/whole" "$scratch/damaged"
+printf 'x' | dd of="$scratch/damaged/step-000000008.safetensors" bs=1 seek=150000 conv=notrunc status=none
+train 2 --strategy ddp --steps 6 --checkpoint "$scratch/damaged" --resume || fail "resume past a damaged checkpoint"
+says 'step-000000008.safetensors'
+says 'going on after step 4'
+
+# A full disk: the run goes on and says so; the checkpoint from before stays.
+size=$(stat -c %s "$scratch/whole/step-000000008.safetensors")
+mkdir "$scratch/full" && cp "$scratch/whole/step-000000004.safetensors" "$scratch/full"
+# The ranks' files may be half as long as a checkpoint; over TCP, because Open MPI's shared memory is files as well.
+"${mpirun[@]}" --mca btl self,tcp -n 2 bash -c 'ulimit -f "$1"; shift; exec "$@"' - $((size / 2048)) "$program" train --model "$model" \
+  --data "$data" --lr 1e-3 --strategy ddp --steps 6 --checkpoint "$scratch/full" --checkpoint-every 1 --resume >"$scratch/out" 2>&1 ||
+  fail "a full disk ended the run"
+says 'the checkpoint of step 5 was not written'
+[[ $(ls "$scratch/full") == step-000000004.safetensors ]] || fail "what a full disk left: $(ls "$scratch/full")"
+
+# SIGTERM to one rank ends all ranks at the same step, with a checkpoint.
+train 2 --strategy zero3 --steps 100000 --checkpoint "$scratch/term" &
+job=$!
+for _ in $(seq 300); do grep -q '^ *5 ' "$scratch/out" && break; sleep 0.1; done
+kill -TERM "$(pgrep -f "$scratch/term" | while read -r pid; do [[ $(readlink "/proc/$pid/exe") == "$(readlink -f "$program")" ]] && echo "$pid"; done | head -n 1)"
+if wait "$job"; then fail "a stopped run is no finished one"; fi
+says 'stopped by a signal after step'
+step=$(sed -n 's/.*stopped by a signal after step \([0-9]*\) of.*/\1/p' "$scratch/out" | head -n 1)
+[[ -e $scratch/term/step-$(printf '%09d' "$step").safetensors ]] || fail "no checkpoint of step $step: $(ls "$scratch/term")"
+
+# A loss that is not finite ends it with its step.
+if train 2 --strategy ddp --optimizer sgd --lr 1e30 --steps 9; then fail "an infinite loss"; fi
+says 'not finite: step'
+
+# kill -9 of all ranks while checkpoints are written all the time: what is left can be gone on from.
+for delay in 0.7 1.1 1.6; do
+  rm -rf "$scratch/kill"
+  train 2 --strategy zero3 --steps 100000 --checkpoint "$scratch/kill" --checkpoint-every 1 &
+  job=$!
+  for _ in $(seq 300); do compgen -G "$scratch/kill/step-*.safetensors" >/dev/null && break; sleep 0.1; done
+  sleep "$delay"
+  for pid in $(pgrep -f "$scratch/kill"); do
+    if [[ $(readlink "/proc/$pid/exe") == "$(readlink -f "$program")" ]]; then kill -9 "$pid" 2>/dev/null || true; fi
+  done
+  wait "$job" || true
+  newest=$(ls "$scratch/kill"/step-*.safetensors | tail -n 1 | sed 's/.*step-0*\([0-9]*\).*/\1/')
+  train 1 --strategy single --steps $((newest + 1)) --checkpoint "$scratch/kill" --resume || fail "resume after kill -9"
+  says "going on after step $newest"
+done
+echo "ok"

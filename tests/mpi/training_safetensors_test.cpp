@@ -1,0 +1,136 @@
+// safetensors files: what is written is read back; every truncation and every flipped byte is found.
+// RANKS 1
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "tests/mpi/training_fixture.h"
+#include "training/state_file.h"
+
+namespace shardmark {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class Safetensors : public ::testing::Test {
+ protected:
+  Safetensors() {
+    fs::create_directories(folder_);
+    tensors_ = {{"a.weight", at::arange(6, at::kFloat).view({2, 3})},
+                {"half", at::arange(5, at::kDouble).to(at::kHalf)},
+                {"empty", at::empty({0, 4}, at::kDouble)},
+                {"scalar", at::full({}, 3.5, at::kBFloat16)}};
+    SafetensorsWriter writer(path_, 2000);
+    for (const auto& [name, value] : tensors_) writer.add(name, value);
+    EXPECT_FALSE(fs::exists(path_)) << "before it is whole";
+    writer.finish({{"format", "pt"}});
+  }
+  ~Safetensors() override { fs::remove_all(folder_); }
+
+  static std::string refusal(const std::function<void()>& body) {
+    try {
+      body();
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  }
+  std::string content() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  // What is said of a file with such bytes when it is opened, verified and read.
+  std::string refusal_of(const std::string& bytes) const {
+    const std::string path = folder_ / "changed.safetensors";
+    std::ofstream(path, std::ios::binary) << bytes;
+    return refusal([&] {
+      const SafetensorsFile file(path);
+      if (!file.has_checksum()) throw UsageError("no checksum");
+      file.verify();
+      for (const auto& [name, value] : tensors_) file.read(name);
+    });
+  }
+
+  const fs::path folder_ = fs::temp_directory_path() / ("safetensors-" + std::to_string(::getpid()));
+  const std::string path_ = folder_ / "x.safetensors";
+  std::map<std::string, at::Tensor> tensors_;
+};
+
+TEST_F(Safetensors, ReadsBackWhatWasWritten) {
+  const SafetensorsFile file(path_);
+  EXPECT_NO_THROW(file.verify());
+  EXPECT_EQ(file.metadata().at("format"), "pt");
+  ASSERT_EQ(file.entries().size(), tensors_.size());
+  for (const auto& [name, value] : tensors_) {
+    const at::Tensor read = file.read(name);
+    EXPECT_EQ(read.scalar_type(), value.scalar_type()) << name;
+    EXPECT_TRUE(at::equal(read, value)) << name;
+  }
+  EXPECT_THAT(refusal([&] { file.read("b"); }), HasSubstr("has no tensor b"));
+  EXPECT_FALSE(fs::exists(path_ + ".tmp"));
+}
+
+TEST_F(Safetensors, LeavesNothingBehindUnfinished) {
+  const std::string other = folder_ / "y.safetensors";
+  {
+    SafetensorsWriter writer(other, 1000);
+    writer.add("a", tensors_.at("a.weight"));
+  }
+  EXPECT_FALSE(fs::exists(other));
+  EXPECT_FALSE(fs::exists(other + ".tmp"));
+}
+
+TEST_F(Safetensors, NamesEveryTruncation) {
+  const std::string whole = content();
+  for (size_t length = 0; length < whole.size(); length += length < 100 ? 1 : 13)
+    EXPECT_THAT(refusal_of(whole.substr(0, length)), HasSubstr("changed.safetensors")) << length;
+  EXPECT_THAT(refusal_of(whole.substr(0, whole.size() - 1)), HasSubstr("truncated"));
+  EXPECT_THAT(refusal_of(whole + "x"), HasSubstr("damaged"));
+}
+
+TEST_F(Safetensors, NamesEveryFlippedByte) {
+  const std::string whole = content();
+  const size_t header_end = whole.find_last_of('}');  // blanks up to the data mean nothing
+  const size_t data_begin = whole.find_first_not_of(' ', header_end + 1);
+  for (size_t at = 0; at < whole.size(); ++at) {
+    if (at > header_end && at < data_begin) continue;
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 4);
+    EXPECT_NE(refusal_of(changed), "") << "byte " << at << " of " << whole.size();
+  }
+}
+
+TEST_F(Safetensors, OfAnotherModelAreNamed) {
+  const auto table = [](const std::string& text) {
+    const Choice choice = resolved_model(text);
+    return laws::model_law(choice.name).table(choice.options);
+  };
+  const auto small = table("gpt2(layers=1, width=8, heads=2, sequence=4, vocabulary=7)");
+  const std::string path = folder_ / "gpt2.safetensors";
+  {
+    SafetensorsWriter writer(path, 100000);
+    for (const auto& group : small.groups)
+      for (const auto& spec : group.parameters) writer.add("transformer." + spec.name, at::zeros(spec.shape));
+    writer.add("transformer.h.0.attn.bias", at::zeros({1, 1, 4, 4}));  // a mask, which old files hold
+    writer.add("lm_head.weight", at::zeros({7, 8}));
+    writer.finish({});
+  }
+  const SafetensorsFile file(path);
+  EXPECT_EQ(refusal([&] { check_model(file, small, "small"); }), "");
+  EXPECT_EQ(read_tensor(file, "wpe.weight").sizes(), (std::vector<int64_t>{4, 8}));
+  const auto refused = [&](const std::string& model) {
+    return refusal([&] { check_model(file, table(model), model); });
+  };
+  EXPECT_THAT(refused("gpt2(layers=2, width=8, heads=2, sequence=4, vocabulary=7)"),
+              HasSubstr("it has no h.1.ln_1.weight"));
+  EXPECT_THAT(refused("gpt2(layers=1, width=8, heads=2, sequence=4, vocabulary=9)"),
+              HasSubstr("wte.weight is [7, 8] in it, and [9, 8] in the model"));
+  EXPECT_THAT(refused("mlp"), HasSubstr("it has no layers.0.weight"));
+}
+
+}  // namespace
+}  // namespace shardmark
