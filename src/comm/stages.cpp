@@ -14,7 +14,8 @@ c10::Stream current_stream() { return at::cuda::getCurrentCUDAStream().unwrap();
 
 // Starts what may start: at most so many stages as the operation before has started.
 void advance(Staged& staged, size_t allowed) {
-  const c10::OptionalStreamGuard guard(staged.stream);
+  c10::OptionalStreamGuard guard;
+  if (staged.own) guard.reset_stream(staged.own->stream);
   const size_t num_stages = staged.stages.size();
   while (!staged.done && (staged.num_started == num_stages || staged.num_started < allowed) &&
          staged.current.poll()) {
@@ -23,7 +24,7 @@ void advance(Staged& staged, size_t allowed) {
       staged.current = staged.stages[staged.num_started++]();
       continue;
     }
-    if (staged.end) staged.end->record(*staged.stream);
+    if (staged.own) staged.own->end.record(staged.own->stream);
     staged.done = true;
   }
 }
@@ -38,7 +39,7 @@ class StagedOperation final : public Operation {
   }
   void wait() override {
     queue_.wait_until([this] { return complete(); });
-    if (staged_->end) staged_->end->block(current_stream());
+    if (staged_->own) staged_->own->end.block(current_stream());
     staged_->beside.wait();
   }
 
@@ -70,11 +71,11 @@ class PassedOperation final : public Operation {
 
 std::unique_ptr<Operation> StageQueue::start(Staged staged) {
   if (flat_.device().is_cuda()) {
-    staged.stream = at::cuda::getStreamFromPool(/*isHighPriority=*/true, flat_.device().index()).unwrap();
+    const auto stream = at::cuda::getStreamFromPool(/*isHighPriority=*/true, flat_.device().index());
     c10::Event start(c10::DeviceType::CUDA);
     start.record(current_stream());
-    start.block(*staged.stream);
-    staged.end.emplace(c10::DeviceType::CUDA);
+    start.block(stream.unwrap());
+    staged.own.reset(new Staged::OwnStream{stream.unwrap(), c10::Event(c10::DeviceType::CUDA)});
   }
   under_way_.push_back(std::make_shared<Staged>(std::move(staged)));
   auto operation = std::make_unique<StagedOperation>(*this, under_way_.back());

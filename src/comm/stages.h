@@ -10,7 +10,7 @@
 
 #include <deque>
 #include <functional>
-#include <optional>
+#include <memory>
 
 #include "comm/communicator.h"
 
@@ -27,8 +27,11 @@ struct Staged {
   size_t num_started = 0;
   Work current = {};
   bool done = false;
-  std::optional<c10::Stream> stream = {};  // on a GPU
-  std::optional<c10::Event> end = {};
+  struct OwnStream {
+    c10::Stream stream;
+    c10::Event end;
+  };
+  std::unique_ptr<OwnStream> own = nullptr;  // on a GPU
 };
 
 class StageQueue {

@@ -76,6 +76,7 @@ class TopK final : public Reduction {
 
   std::vector<at::Tensor> residuals() const override {
     std::vector<at::Tensor> all;
+    all.reserve(buckets_.size());
     for (const Bucket& bucket : buckets_) all.push_back(bucket.residual);
     return all;
   }
