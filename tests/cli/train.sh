@@ -5,7 +5,8 @@
 set -euo pipefail
 program=$1
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+job=
+trap 'if [[ -n $job ]]; then kill "$job" 2>/dev/null || true; fi; rm -rf "$scratch"' EXIT
 export OMP_NUM_THREADS=1
 mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 model='gpt2(layers=2, width=32, heads=2, sequence=32, vocabulary=256)'
@@ -88,9 +89,11 @@ says 'the checkpoint of step 5 was not written'
 [[ $(ls "$scratch/full") == step-000000004.safetensors ]] || fail "what a full disk left: $(ls "$scratch/full")"
 
 # SIGTERM to one rank ends all ranks at the same step, with a checkpoint.
+: >"$scratch/out"    # the lines of the run before are none of this one
 train 2 --strategy zero3 --steps 100000 --checkpoint "$scratch/term" &
 job=$!
 for _ in $(seq 300); do grep -q '^ *5 ' "$scratch/out" && break; sleep 0.1; done
+says 'held out'    # it has begun
 kill -TERM "$(pgrep -f "$scratch/term" | while read -r pid; do [[ $(readlink "/proc/$pid/exe") == "$(readlink -f "$program")" ]] && echo "$pid"; done | head -n 1)"
 if wait "$job"; then fail "a stopped run is no finished one"; fi
 says 'stopped by a signal after step'
