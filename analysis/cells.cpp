@@ -50,4 +50,6 @@ Cell difference(double measured, double by_law) {
 
 Cell yes_no(bool value) { return {value ? "yes" : "no", value}; }
 
+Cell unless_default(bool is_default, Cell cell) { return is_default ? Cell{"", nullptr} : cell; }
+
 }  // namespace shardmark::cells

@@ -17,5 +17,7 @@ Cell mebibytes(double bytes);
 Cell percent(double ratio, int decimals = 1);     // 0.971 -> 97.1
 Cell difference(double measured, double by_law);  // (measured - law) / law in percent, with its sign
 Cell yes_no(bool value);
+Cell unless_default(bool is_default,
+                    Cell cell);  // nothing where it is: a column of defaults stays out of the way
 
 }  // namespace shardmark::cells

@@ -7,11 +7,8 @@
 namespace shardmark {
 namespace {
 
-const Cell kNothing{"", nullptr};  // what is at its default stays out of a table for people
-
-Cell checkpointing(int64_t every) {
-  if (every == 0) return kNothing;
-  return cells::words(every == 1 ? "full" : "every " + std::to_string(every) + ". block");
+std::string checkpointing(int64_t every) {
+  return every == 1 ? "full" : "every " + std::to_string(every) + ". block";
 }
 
 }  // namespace
@@ -57,9 +54,9 @@ std::vector<Cell> TrainingColumns::make_family_cells(const MergedPoint& merged) 
           cells::count(t.accumulation),
           cells::count(merged.point.seed),
           cells::words(t.precision),
-          t.reduce_dtype == "same" ? kNothing : cells::words(t.reduce_dtype),
-          t.clip_norm == 0 ? kNothing : cells::number(t.clip_norm),
-          checkpointing(t.checkpointing)};
+          cells::unless_default(t.reduce_dtype == "same", cells::words(t.reduce_dtype)),
+          cells::unless_default(t.clip_norm == 0, cells::number(t.clip_norm)),
+          cells::unless_default(t.checkpointing == 0, cells::words(checkpointing(t.checkpointing)))};
 }
 
 std::vector<Column> TrainingColumns::columns() {

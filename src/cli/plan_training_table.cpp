@@ -35,7 +35,9 @@ std::vector<Cell> family_cells(const Point& point, const Expectation& e) {
   return concat<Cell>(
       {{cells::words(model_name(point)), cells::number(static_cast<double>(e.num_parameters) / 1e6),
         cells::words(t.scaling), cells::words(optimizer_name(point)), cells::words(t.precision),
-        cells::words(t.reduce_dtype), cells::number(t.clip_norm), cells::count(t.checkpointing),
+        cells::unless_default(t.reduce_dtype == "same", cells::words(t.reduce_dtype)),
+        cells::unless_default(t.clip_norm == 0, cells::number(t.clip_norm)),
+        cells::unless_default(t.checkpointing == 0, cells::count(t.checkpointing)),
         cells::count(t.accumulation), cells::words(data_name(point)), cells::words(point.transport)},
        sampling_cells(point.sampling)});
 }

@@ -61,8 +61,8 @@ TEST(Overrides, ChoicesAreResolved) {
   std::set<std::string> strategies;
   for (const auto& point : suite.points)
     if (point.workload == "training") strategies.insert(to_text(point.training.strategy));
-  EXPECT_EQ(strategies, (std::set<std::string>{"single", "fsdp(shard=gradients, prefetch=1)",
-                                               "fsdp(shard=full, prefetch=2)"}));
+  EXPECT_EQ(strategies, (std::set<std::string>{"single", "fsdp(shard=gradients, prefetch=1, group=0)",
+                                               "fsdp(shard=full, prefetch=2, group=0)"}));
 }
 
 TEST(Overrides, BatchSizesLeaveStrongScalingAlone) {
