@@ -99,6 +99,16 @@ const std::map<std::string, ReadRule>& rule_readers() {
          return only("training", word_rule(n, laws::reduce_dtype_names(),
                                            [](const Point& p) { return p.training.reduce_dtype; }));
        }},
+      {"clip_norm",
+       [](Node n) {
+         return only("training",
+                     one_of(n, read_clip_norm, [](const Point& p) { return p.training.clip_norm; }));
+       }},
+      {"checkpointing",
+       [](Node n) {
+         return only("training",
+                     one_of(n, read_checkpointing, [](const Point& p) { return p.training.checkpointing; }));
+       }},
       {"batch_size", [](Node n) { return batch_rule(n, "weak"); }},
       {"global_batch", [](Node n) { return batch_rule(n, "strong"); }},
       {"accumulation",

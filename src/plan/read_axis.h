@@ -29,7 +29,9 @@ inline std::vector<std::string> read_words(const YamlNode& node, const std::vect
   return read_axis(node, [&](const YamlNode& item) { return item.word(accepted); });
 }
 
-int64_t read_size(const YamlNode& node);  // bytes: 8, 4KiB
+int64_t read_size(const YamlNode& node);           // bytes: 8, 4KiB
+double read_clip_norm(const YamlNode& node);       // none (0), or a norm
+int64_t read_checkpointing(const YamlNode& node);  // none (0), full (1), or n: every n-th block
 
 // The names of a table's rows.
 template <class Rows>

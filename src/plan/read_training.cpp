@@ -23,9 +23,10 @@ std::vector<Choice> read_choices_or(const YamlNode* node, const std::string& def
   return node != nullptr ? read_choices(*node, kind) : choices_from_flag({default_name}, kind.noun, kind);
 }
 
+}  // namespace
+
 double read_clip_norm(const YamlNode& node) { return node.text() == "none" ? 0 : node.positive_number(); }
 
-// none, full, or n: every n-th block.
 int64_t read_checkpointing(const YamlNode& node) {
   if (node.text() == "none") return 0;
   if (node.text() == "full") return 1;
@@ -36,8 +37,6 @@ int64_t read_checkpointing(const YamlNode& node) {
     node.fail("expected none, full, or n to recompute every n-th block, got " + node.describe());
   }
 }
-
-}  // namespace
 
 TrainingAxes read_training(const YamlNode& block, const CommonAxes& defaults) {
   const YamlMap map(

@@ -35,6 +35,8 @@ TEST(Exclude, LeavesOutWhatMatchesEveryKey) {
   EXPECT_EQ(count_with("  - {dtype: float32}"), 34u - 8);
   EXPECT_EQ(count_with("  - {in_place: false}"), 34u);
   EXPECT_EQ(count_with("  - {precision: fp32}"), 8u);
+  EXPECT_EQ(count_with("  - {clip_norm: none, checkpointing: [none, full]}"), 8u);
+  EXPECT_EQ(count_with("  - {clip_norm: 1.0}"), 34u);
   EXPECT_EQ(count_with("  - {optimizer: {sgd: {momentum: 0.9}}}"), 8u);
   EXPECT_EQ(count_with("  {ranks: 1}"), 17u);
 }
@@ -60,7 +62,8 @@ TEST(Exclude, WrongRulesAreErrors) {
   EXPECT_EQ(error_of("  - {strategie: ddp}"),
             "s.yaml:11:6: unknown key 'strategie' in a rule of exclude; did you mean 'strategy'? accepted: "
             "accumulation, "
-            "batch_size, bytes, data, dtype, global_batch, in_place, model, operation, optimizer, precision, "
+            "batch_size, bytes, checkpointing, clip_norm, data, dtype, global_batch, in_place, model, "
+            "operation, optimizer, precision, "
             "ranks, reduce_dtype, reduction, strategy, transport");
   EXPECT_EQ(error_of("  - {strategy: {fsdp: {shards: full}}}"),
             "s.yaml:11:32: unknown option 'shards' of strategy fsdp; accepted: shard, prefetch, group");
