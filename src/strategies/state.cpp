@@ -15,6 +15,7 @@ std::vector<at::Tensor> by_group(const HeldState& held, const std::vector<at::Te
   if (pieces.size() == 1 && pieces.front().numel() == laws::total_numel(held.layout))
     return flat_groups(held.model, held.layout, pieces.front());
   std::vector<at::Tensor> groups;
+  groups.reserve(held.parameters.size());
   size_t next = 0;
   for (const auto& part : held.parameters) groups.push_back(part.numel() > 0 ? pieces.at(next++) : part);
   ENSURE(next == pieces.size(), "pieces of the optimizer that are not parameters' parts");
@@ -38,7 +39,7 @@ std::vector<HeldState::Kind> HeldState::kinds() const {
 at::Tensor HeldState::gathered(size_t group, const at::Tensor& part) const {
   if (layout[group].owned.size() == 1) return part;
   const at::Tensor own = part.to(comm.device());
-  const at::Tensor whole = at::empty({layout[group].numel}, own.options());
+  at::Tensor whole = at::empty({layout[group].numel}, own.options());
   Works works = start_gather(comm, layout[group], whole, own);
   wait_all(works);
   return whole;

@@ -85,7 +85,7 @@ std::string Checkpoints::write(int64_t step, const RunIdentity& identity, const 
   nlohmann::ordered_json run = to_json(identity);
   run["step"] = step;
   const std::string path = fmt::format("{}/{}{:09}{}", directory_, kFirst, step, kLast);
-  const std::string trouble =
+  std::string trouble =
       write_state(path, trainee, State::all, {{"format", "pt"}, {kRun, run.dump()}}, writes);
   if (writes && trouble.empty()) remove_old();
   return trouble;

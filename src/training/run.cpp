@@ -106,16 +106,15 @@ Verdict Run::settle() {
   clock_.end();
   const auto steps = clock_.resolve();
   comm_.set_phase_clock(nullptr);  // what follows is no part of a step
-  const Verdict computed = agree(group_, attempt([this] {
-                                   if (trainee_.loop->failure())
-                                     std::rethrow_exception(trainee_.loop->failure());
-                                 }));
+  Verdict computed = agree(group_, attempt([this] {
+                             if (trainee_.loop->failure()) std::rethrow_exception(trainee_.loop->failure());
+                           }));
   if (!computed.ok()) return computed;
 
   const auto count = std::ssize(pending_.losses);
   const at::Tensor on_host = at::stack(pending_.losses).to(at::kCPU, at::kDouble);
   std::vector<double> values(on_host.data_ptr<double>(), on_host.data_ptr<double>() + count);
-  const Verdict verdict = check_losses(values, count);
+  Verdict verdict = check_losses(values, count);
   for (const auto& phases : steps) values.push_back(std::accumulate(phases.begin(), phases.end(), 0.0));
   const auto all = group_.gather(values);
   const double peak_bytes = group_.max(static_cast<double>(meter::read().peak));

@@ -50,7 +50,7 @@ SafetensorsWriter::~SafetensorsWriter() {
 }
 
 void SafetensorsWriter::add(const std::string& name, const at::Tensor& value) {
-  const at::Tensor tensor = value.contiguous();
+  at::Tensor tensor = value.contiguous();
   const std::string_view bytes = bytes_of(tensor);
   const int64_t begin = file_.size() - kSizeBytes - header_room_;
   header_[name] = {{"dtype", dtype_name(tensor.scalar_type())},
