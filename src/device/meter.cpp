@@ -91,6 +91,10 @@ void reset_peak() {
 void set_limit(int64_t bytes) { limit_bytes = bytes; }
 
 void add(int64_t bytes, MemoryUse use) {
+  if (use == MemoryUse::offloaded) {
+    bytes_by_use[static_cast<size_t>(use)] += bytes;
+    return;
+  }
   const int64_t total = total_bytes += bytes;
   const int64_t limit = limit_bytes;
   if (limit > 0 && total > limit) {
@@ -105,7 +109,7 @@ void add(int64_t bytes, MemoryUse use) {
 }
 
 void remove(int64_t bytes, MemoryUse use) {
-  total_bytes -= bytes;
+  if (use != MemoryUse::offloaded) total_bytes -= bytes;
   bytes_by_use[static_cast<size_t>(use)] -= bytes;
 }
 
@@ -114,7 +118,8 @@ MemoryUse current_use() { return use_now; }
 Scope::Scope(MemoryUse use) : previous_(use_now), gpu_bytes_before_(gpu_allocated(false)) { use_now = use; }
 
 Scope::~Scope() {
-  if (gpu_index >= 0) bytes_by_use[static_cast<size_t>(use_now)] += gpu_allocated(false) - gpu_bytes_before_;
+  if (gpu_index >= 0 && use_now != MemoryUse::offloaded)
+    bytes_by_use[static_cast<size_t>(use_now)] += gpu_allocated(false) - gpu_bytes_before_;
   use_now = previous_;
 }
 

@@ -9,9 +9,10 @@
 namespace shardmark {
 
 // persistent: parameters, gradients, optimizer. transient: slots of a strategy. other: activations and the
-// rest.
-enum class MemoryUse { parameters, gradients, optimizer, transient, other };
-inline constexpr size_t kNumMemoryUses = 5;
+// rest. offloaded: what a strategy keeps in host memory beside the device's; no part of totals, peaks or
+// limit, also where the device is the CPU.
+enum class MemoryUse { parameters, gradients, optimizer, transient, other, offloaded };
+inline constexpr size_t kNumMemoryUses = 6;
 
 struct MemoryReading {
   std::array<int64_t, kNumMemoryUses> bytes{};  // now, by use

@@ -38,6 +38,12 @@ std::vector<std::vector<size_t>> deal_tensors(const ModelTable& table, int64_t r
 
 }  // namespace
 
+Range GroupLayout::owned(size_t piece, int64_t rank) const {
+  const auto& [range, owner] = pieces[piece];
+  if (owner == Piece::kCut) return {range.begin + rank * (range.numel / ranks), range.numel / ranks};
+  return {range.begin, owner == rank ? range.numel : 0};
+}
+
 std::vector<GroupLayout> even_layout(const ModelTable& table, int64_t ranks) {
   std::vector<GroupLayout> layout;
   for (const auto& group : table.groups) {
@@ -47,8 +53,25 @@ std::vector<GroupLayout> even_layout(const ModelTable& table, int64_t ranks) {
       place.numel += round_up(parameter.numel(), kAlignment);
     }
     place.numel = round_up(place.numel, ranks * kAlignment);
-    for (int64_t rank = 0; rank < ranks; ++rank)
-      place.owned.push_back({rank * (place.numel / ranks), place.numel / ranks});
+    place.ranks = ranks;
+    place.pieces = {{{0, place.numel}}};
+    layout.push_back(std::move(place));
+  }
+  return layout;
+}
+
+std::vector<GroupLayout> dim0_layout(const ModelTable& table, int64_t ranks) {
+  std::vector<GroupLayout> layout;
+  for (const auto& group : table.groups) {
+    GroupLayout place;
+    place.ranks = ranks;
+    for (const auto& parameter : group.parameters) {
+      const int64_t rows = parameter.shape.empty() ? 1 : parameter.shape.front();
+      const int64_t numel = round_up(rows, ranks) * (parameter.numel() / rows);
+      place.offsets.push_back(place.numel);
+      place.pieces.push_back({{place.numel, numel}});
+      place.numel += round_up(numel, kAlignment);
+    }
     layout.push_back(std::move(place));
   }
   return layout;
@@ -61,7 +84,7 @@ std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, int64_t ra
     const auto& parameters = table.groups[g].parameters;
     GroupLayout place;
     place.offsets.resize(parameters.size());
-    place.even = ranks == 1;
+    place.ranks = ranks;
     for (size_t rank = 0; rank < static_cast<size_t>(ranks); ++rank) {
       const int64_t begin = place.numel;
       for (size_t p = 0; p < parameters.size(); ++p) {
@@ -69,11 +92,29 @@ std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, int64_t ra
         place.offsets[p] = place.numel;
         place.numel += round_up(parameters[p].numel(), kAlignment);
       }
-      place.owned.push_back({begin, place.numel - begin});
+      if (place.numel > begin)
+        place.pieces.push_back({{begin, place.numel - begin}, static_cast<int64_t>(rank)});
     }
     layout.push_back(std::move(place));
   }
   return layout;
+}
+
+ModelTable with_persistent(ModelTable table, int64_t threshold) {
+  GroupSpec persistent{.name = "persistent",
+                       .parameters = {},
+                       .first_block = 0,
+                       .last_block = static_cast<int64_t>(table.blocks.size()) - 1};
+  if (!is_root(persistent)) return table;
+  for (auto& group : table.groups) {
+    const auto small = std::stable_partition(group.parameters.begin(), group.parameters.end(),
+                                             [&](const auto& p) { return p.numel() >= threshold; });
+    std::move(small, group.parameters.end(), std::back_inserter(persistent.parameters));
+    group.parameters.erase(small, group.parameters.end());
+  }
+  std::erase_if(table.groups, [](const auto& group) { return group.parameters.empty(); });
+  if (!persistent.parameters.empty()) table.groups.insert(table.groups.begin(), std::move(persistent));
+  return table;
 }
 
 std::vector<size_t> backward_order(const ModelTable& table) {
@@ -108,15 +149,27 @@ int64_t total_numel(const std::vector<GroupLayout>& layout) {
   return total;
 }
 
-int64_t owned_numel(const std::vector<GroupLayout>& layout, size_t rank) {
+int64_t moved_numel(const GroupLayout& place) {
   int64_t total = 0;
-  for (const auto& place : layout) total += place.owned[rank].numel;
+  for (const auto& piece : place.pieces) total += piece.range.numel;
+  return total;
+}
+
+int64_t owned_numel(const GroupLayout& place, int64_t rank) {
+  int64_t total = 0;
+  for (size_t piece = 0; piece < place.pieces.size(); ++piece) total += place.owned(piece, rank).numel;
+  return total;
+}
+
+int64_t owned_numel(const std::vector<GroupLayout>& layout, int64_t rank) {
+  int64_t total = 0;
+  for (const auto& place : layout) total += owned_numel(place, rank);
   return total;
 }
 
 int64_t largest_share(const std::vector<GroupLayout>& layout) {
   int64_t largest = 0;
-  for (size_t rank = 0; rank < layout.front().owned.size(); ++rank)
+  for (int64_t rank = 0; rank < layout.front().ranks; ++rank)
     largest = std::max(largest, owned_numel(layout, rank));
   return largest;
 }

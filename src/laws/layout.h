@@ -1,7 +1,6 @@
 // How a group lies in flat memory and which part of it each rank owns; used by the formulas here and by the
 // strategies. Units are elements, so that the layout is the same for every dtype (master, copy, gradient and
-// moments line up). Tensors start at multiples of 128 elements; a group cut evenly ends at a multiple of
-// ranks x 128.
+// moments line up). Tensors start at multiples of 128 elements.
 #pragma once
 
 #include "laws/model_table.h"
@@ -15,12 +14,21 @@ struct Range {
   int64_t numel = 0;
 };
 
-// One group in flat memory. Every rank owns one contiguous range; the ranges follow each other in rank order.
+// A stretch of a group that moves by one operation: cut into equal parts, one a rank in rank order; or whole,
+// of one rank.
+struct Piece {
+  static constexpr int64_t kCut = -1;
+  Range range;
+  int64_t owner = kCut;
+};
+
+// One group in flat memory.
 struct GroupLayout {
   std::vector<int64_t> offsets;  // of each parameter of the group
   int64_t numel = 0;
-  std::vector<Range> owned;  // of each rank
-  bool even = true;          // all ranges equally long: all-gather and reduce-scatter apply
+  int64_t ranks = 1;
+  std::vector<Piece> pieces;  // in the order of memory; between them may be gaps for alignment
+  Range owned(size_t piece, int64_t rank) const;  // what a rank owns of a piece, maybe nothing
 };
 
 // A part of the model's flat memory that ddp reduces in one operation: whole groups, in the order of
@@ -30,13 +38,23 @@ struct Bucket {
   int64_t numel = 0;
 };
 
-// fsdp: cuts inside tensors; every rank owns 1/ranks of each group.
+// fsdp(layout=flat): a group is one piece, cut wherever 1/ranks of it ends; it is as long as a multiple of
+// ranks x 128.
 std::vector<GroupLayout> even_layout(const ModelTable& table, int64_t ranks);
+
+// fsdp(layout=dim0): every tensor is a piece, cut into as many of its rows as fit: ceil(rows / ranks) a rank.
+// The last ranks may own less than others, or only padding.
+std::vector<GroupLayout> dim0_layout(const ModelTable& table, int64_t ranks);
+
+// The one that fsdp's options ask for.
+inline std::vector<GroupLayout> fsdp_layout(const ModelTable& table, int64_t ranks, const Options& options) {
+  return options.at("layout") == "dim0" ? dim0_layout(table, ranks) : even_layout(table, ranks);
+}
 
 enum class Evenness { bytes, count };  // what ranks own equally much of, as far as whole tensors allow
 
 // zero3: whole tensors, dealt largest first to the rank that owns least so far (ties: the lowest rank).
-// Inside a group, tensors are ordered by owner, so that a rank's part is one range.
+// Inside a group, tensors are ordered by owner, so that a rank's part is one piece.
 std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, int64_t ranks,
                                              Evenness evenness = Evenness::bytes);
 
@@ -55,11 +73,17 @@ std::vector<size_t> backward_order(const ModelTable& table);
 std::vector<Bucket> buckets(const ModelTable& table, const std::vector<GroupLayout>& layout,
                             int64_t first_elements, int64_t elements);
 
-// A group that several blocks share: it stays gathered through a micro-batch.
+// Tensors of fewer than `threshold` elements taken out of their groups into one root group "persistent": they
+// stay gathered through a step. As it was where nothing is small, or where the model is of one block.
+ModelTable with_persistent(ModelTable table, int64_t threshold);
+
+// A group that several blocks share: it stays gathered through a step.
 inline bool is_root(const GroupSpec& group) { return group.first_block != group.last_block; }
 
 int64_t total_numel(const std::vector<GroupLayout>& layout);
-int64_t owned_numel(const std::vector<GroupLayout>& layout, size_t rank);
+int64_t moved_numel(const GroupLayout& place);  // without the gaps
+int64_t owned_numel(const GroupLayout& place, int64_t rank);
+int64_t owned_numel(const std::vector<GroupLayout>& layout, int64_t rank);
 int64_t largest_share(const std::vector<GroupLayout>& layout);  // of any rank, over all groups
 int64_t largest_group(const ModelTable& table, const std::vector<GroupLayout>& layout);  // root groups aside
 int64_t root_numel(const ModelTable& table, const std::vector<GroupLayout>& layout);

@@ -1,20 +1,7 @@
 // See sharded_cost.h for the sums.
 #include "laws/sharded_cost.h"
 
-#include <algorithm>
-
 namespace shardmark::laws {
-namespace {
-
-// An even group moves in one operation; whole tensors move in one operation per rank that owns some of the
-// group.
-int64_t num_moves(const GroupLayout& place) {
-  if (place.even) return 1;
-  return std::count_if(place.owned.begin(), place.owned.end(),
-                       [](const Range& range) { return range.numel > 0; });
-}
-
-}  // namespace
 
 double gradient_slot_bytes(const CostInput& input, const std::vector<GroupLayout>& layout) {
   const int64_t each = input.bytes.compute + (input.bytes.converts() ? input.bytes.reduce : 0);
@@ -22,16 +9,31 @@ double gradient_slot_bytes(const CostInput& input, const std::vector<GroupLayout
       each * (kGradientSlots * largest_group(input.model, layout) + root_numel(input.model, layout)));
 }
 
+OptionSpec offload_option() {
+  return {"offload",
+          OptionType::text,
+          "none",
+          "what lives in host memory instead of the device's",
+          {"none", "optimizer"}};
+}
+
+void add_optimizer(Cost& cost, const CostInput& input, double parameters) {
+  const double each = parameters * static_cast<double>(input.bytes.master);
+  if (offloads(input.options))
+    cost.offloaded_bytes = each * static_cast<double>(2 + input.optimizer_elements);
+  else
+    cost.optimizer_bytes = each * static_cast<double>(input.optimizer_elements);
+}
+
 Cost sharded_cost(const CostInput& input, const std::vector<GroupLayout>& layout) {
-  const double share = static_cast<double>(largest_share(layout) * input.bytes.master);
+  const auto share = static_cast<double>(largest_share(layout));
   const auto slots = input.options.at("prefetch").get<int64_t>() + 1;
-  const auto state = static_cast<double>(input.optimizer_elements);
 
   Cost cost;
-  cost.parameter_bytes = cost.gradient_bytes = share;
-  cost.optimizer_bytes = share * state;
-  cost.ideal_bytes = static_cast<double>(total_numel(layout) * input.bytes.master) /
-                     static_cast<double>(input.ranks) * (2 + state);
+  cost.parameter_bytes = cost.gradient_bytes = share * static_cast<double>(input.bytes.master);
+  add_optimizer(cost, input, share);
+  cost.ideal_bytes = (cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes) *
+                     static_cast<double>(total_numel(layout)) / static_cast<double>(input.ranks) / share;
   cost.transient_bytes =
       gradient_slot_bytes(input, layout) +
       static_cast<double>(input.bytes.compute *
@@ -41,17 +43,14 @@ Cost sharded_cost(const CostInput& input, const std::vector<GroupLayout>& layout
   for (size_t g = 0; g < layout.size(); ++g)
     if (!is_root(input.model.groups[g])) last_unit = static_cast<int64_t>(g);
   double moved_bytes = 0;
-  int64_t operations = 0;
   for (size_t g = 0; g < layout.size(); ++g) {
-    const bool kept = is_root(input.model.groups[g]) || static_cast<int64_t>(g) == last_unit;
-    const int64_t gathers = kept ? 1 : 2;
-    moved_bytes +=
-        static_cast<double>((gathers * input.bytes.compute + input.bytes.reduce) * layout[g].numel);
-    operations += (gathers + 1) * num_moves(layout[g]);
+    const bool root = is_root(input.model.groups[g]);
+    const int64_t gathers = root ? 1 : input.accumulation * (static_cast<int64_t>(g) == last_unit ? 1 : 2);
+    moved_bytes += static_cast<double>(
+        (gathers * input.bytes.compute + input.accumulation * input.bytes.reduce) * moved_numel(layout[g]));
+    cost.num_operations += (gathers + input.accumulation) * static_cast<int64_t>(layout[g].pieces.size());
   }
-  cost.traffic_bytes = static_cast<double>(input.accumulation) * moved_bytes *
-                       ring_factor(layout.front().even ? "all_gather" : "broadcast", input.ranks);
-  cost.num_operations = input.accumulation * operations;
+  cost.traffic_bytes = moved_bytes * ring_factor("all_gather", input.ranks);
   return cost;
 }
 

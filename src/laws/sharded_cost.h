@@ -12,8 +12,18 @@ inline constexpr int64_t kGradientSlots = 2;  // one is reduced while the other 
 // Two slots of the largest group, and the root groups' gradients.
 double gradient_slot_bytes(const CostInput& input, const std::vector<GroupLayout>& layout);
 
-// Everything cut. Per micro-batch: a gather of every group for forward, one for backward but for those kept
-// from forward (root groups, the last group), and a reduction of every group: (3M - M_kept)(N-1)/N.
+// What of a sharded strategy lives in host memory: nothing, or the optimizer's state, beside which the host
+// then keeps copies of the parameters and gradients that a rank owns. Source: Ren et al., ZeRO-Offload, ATC
+// 2021.
+OptionSpec offload_option();
+inline bool offloads(const Options& options) { return options.at("offload") == "optimizer"; }
+
+// Writes optimizer_bytes, or offloaded_bytes, of a rank that updates so many parameters.
+void add_optimizer(Cost& cost, const CostInput& input, double parameters);
+
+// Everything cut. Per micro-batch: a gather of every group for forward, one for backward but for the last
+// group, which stays, and a reduction of every group; root groups are gathered once per step. With one
+// micro-batch (3M - M_kept)(N-1)/N, M_kept: root groups and the last one.
 Cost sharded_cost(const CostInput& input, const std::vector<GroupLayout>& layout);
 
 }  // namespace shardmark::laws

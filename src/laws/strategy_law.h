@@ -35,6 +35,7 @@ struct Cost {
   double gradient_bytes = 0;
   double optimizer_bytes = 0;
   double transient_bytes = 0;  // slots for gathered parameters and for gradients on their way
+  double offloaded_bytes = 0;  // in host memory, beside the device's
   double ideal_bytes = 0;      // the three persistent ones together if every tensor could be cut evenly
   double traffic_bytes = 0;    // law bytes: payload x ring factor
   int64_t num_operations = 0;  // collectives started per step, on each rank

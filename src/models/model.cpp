@@ -6,23 +6,30 @@
 namespace shardmark {
 
 Model::Model(laws::ModelTable table, at::ScalarType dtype, at::Device device)
-    : table_(std::move(table)), dtype_(dtype), device_(device) {
+    : dtype_(dtype), device_(device) {
   const auto meta = at::TensorOptions().dtype(dtype).device(at::kMeta);
-  parameters_.resize(table_.groups.size());
-  for (size_t g = 0; g < table_.groups.size(); ++g) {
-    const auto& specs = table_.groups[g].parameters;
-    for (const auto& spec : specs) parameters_[g].push_back(at::empty(spec.shape, meta));
-    for (size_t i = 0; i < specs.size(); ++i)
-      ENSURE(by_name_.emplace(specs[i].name, &parameters_[g][i]).second, "two parameters " + specs[i].name);
-  }
+  for (const auto& group : table.groups)
+    for (const auto& spec : group.parameters)
+      ENSURE(parameters_.emplace(spec.name, at::empty(spec.shape, meta)).second,
+             "two parameters " + spec.name);
+  regroup(std::move(table));
   for (const auto& spec : table_.buffers)
     buffers_[spec.name] = at::full(spec.shape, spec.value, at::TensorOptions().dtype(dtype).device(device));
 }
 
+void Model::regroup(laws::ModelTable table) {
+  table_ = std::move(table);
+  by_group_.clear();
+  for (const auto& group : table_.groups) {
+    by_group_.emplace_back();
+    for (const auto& spec : group.parameters) by_group_.back().push_back(&parameter(spec.name));
+  }
+}
+
 at::Tensor& Model::parameter(const std::string& name) {
-  const auto found = by_name_.find(name);
-  ENSURE(found != by_name_.end(), "the table has no parameter " + name);
-  return *found->second;
+  const auto found = parameters_.find(name);
+  ENSURE(found != parameters_.end(), "the table has no parameter " + name);
+  return found->second;
 }
 
 at::Tensor& Model::buffer(const std::string& name) {

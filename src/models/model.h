@@ -50,7 +50,9 @@ class Model {
   // The slot of a parameter: a leaf that requires gradients once a strategy has assigned it, a meta tensor
   // before. Its address is stable, so that blocks may keep it.
   at::Tensor& parameter(const std::string& name);
-  at::Tensor& parameter(size_t group, size_t index) { return parameters_[group][index]; }
+  at::Tensor& parameter(size_t group, size_t index) { return *by_group_[group][index]; }
+  // Deals the same parameters into the groups of another table; blocks do not notice.
+  void regroup(laws::ModelTable table);
   at::Tensor& buffer(const std::string& name);
   const std::map<std::string, at::Tensor>& buffers() const { return buffers_; }
 
@@ -65,8 +67,8 @@ class Model {
   at::ScalarType dtype_;
   at::Device device_;
   std::vector<Block> blocks_;
-  std::vector<std::vector<at::Tensor>> parameters_;  // [group][parameter]; never resized
-  std::map<std::string, at::Tensor*> by_name_;
+  std::map<std::string, at::Tensor> parameters_;
+  std::vector<std::vector<at::Tensor*>> by_group_;  // [group][parameter]
   std::map<std::string, at::Tensor> buffers_;
 };
 

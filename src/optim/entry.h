@@ -17,7 +17,10 @@ struct OptimizerEntry {
   std::unique_ptr<Optimizer> (*make)(const Options& options, std::vector<FlatPiece> pieces);
 };
 
-// One zeroed state tensor per piece, counted as optimizer state.
+// Its state counts as the meter's current use.
+std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, std::vector<FlatPiece> pieces);
+
+// One zeroed state tensor per piece.
 std::vector<at::Tensor> zeros_like_pieces(const std::vector<FlatPiece>& pieces);
 
 }  // namespace shardmark

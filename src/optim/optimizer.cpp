@@ -7,13 +7,17 @@
 namespace shardmark {
 
 std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<FlatPiece> pieces) {
+  const meter::Scope scope(MemoryUse::optimizer);
+  return make_in_scope(choice, std::move(pieces));
+}
+
+std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, std::vector<FlatPiece> pieces) {
   return Registry<OptimizerEntry>::instance()
       .get(choice.name, "optimizer")
       .make(choice.options, std::move(pieces));
 }
 
 std::vector<at::Tensor> zeros_like_pieces(const std::vector<FlatPiece>& pieces) {
-  const meter::Scope scope(MemoryUse::optimizer);
   std::vector<at::Tensor> state;
   for (const auto& piece : pieces) state.push_back(at::zeros_like(piece.parameters));
   return state;

@@ -33,10 +33,15 @@ class Optimizer {
   virtual std::vector<OptimizerState> state() const = 0;
   // The updates so far (a scalar, as a view), where they matter to the next one; else undefined.
   virtual at::Tensor num_updates() const { return {}; }
+  virtual void parameters_changed() {}  // by others than step()
 };
 
 // sgd {lr, momentum, weight_decay} or adamw {lr, beta1, beta2, eps, weight_decay}; a resolved choice. State
 // is allocated at once, zeroed, and counted as MemoryUse::optimizer.
 std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<FlatPiece> pieces);
+
+// The same with its state in host memory, counted as MemoryUse::offloaded: a step copies the gradients to the
+// host, updates there, and copies the parameters back.
+std::unique_ptr<Optimizer> make_offloaded_optimizer(const Choice& choice, std::vector<FlatPiece> pieces);
 
 }  // namespace shardmark

@@ -127,11 +127,13 @@ void visit_fields(R& r, Visit&& visit) {
   visit("gradient_bytes", "bytes", "persistent gradients, largest rank", m.gradient_bytes);
   visit("optimizer_bytes", "bytes", "optimizer state, largest rank", m.optimizer_bytes);
   visit("transient_bytes", "bytes", "slots and buckets of the strategy, largest rank", m.transient_bytes);
+  visit("offloaded_bytes", "bytes", "in host memory beside the device's, largest rank", m.offloaded_bytes);
   visit("peak_bytes", "bytes", "everything at the worst moment, largest rank", m.peak_bytes);
   visit("law_parameter_bytes", "bytes", "persistent parameters by formula", m.law_parameter_bytes);
   visit("law_gradient_bytes", "bytes", "persistent gradients by formula", m.law_gradient_bytes);
   visit("law_optimizer_bytes", "bytes", "optimizer state by formula", m.law_optimizer_bytes);
   visit("law_transient_bytes", "bytes", "slots and buckets by formula", m.law_transient_bytes);
+  visit("law_offloaded_bytes", "bytes", "in host memory by formula", m.law_offloaded_bytes);
   visit("traffic_bytes", "bytes", "counted payload x ring factor, per rank and step", m.traffic_bytes);
   visit("law_traffic_bytes", "bytes", "the same by formula", m.law_traffic_bytes);
   visit("between_nodes_bytes", "bytes",

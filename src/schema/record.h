@@ -74,11 +74,13 @@ struct Measures {
   double gradient_bytes = kNone;
   double optimizer_bytes = kNone;
   double transient_bytes = kNone;  // slots and buckets of the strategy
+  double offloaded_bytes = kNone;  // in host memory, no part of the peak
   double peak_bytes = kNone;       // everything, at the worst moment of a step
   double law_parameter_bytes = kNone;
   double law_gradient_bytes = kNone;
   double law_optimizer_bytes = kNone;
   double law_transient_bytes = kNone;
+  double law_offloaded_bytes = kNone;
   // traffic, bytes per rank and step (mean over ranks)
   double traffic_bytes = kNone;      // payload of each operation x its ring factor, counted as it happened
   double law_traffic_bytes = kNone;  // by laws' formula

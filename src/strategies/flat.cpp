@@ -38,17 +38,35 @@ std::vector<at::Tensor> flat_groups(const Model& model, const std::vector<laws::
   return groups;
 }
 
-FlatModel allocate_owned(Communicator& comm, const std::vector<laws::GroupLayout>& layout, MemoryUse use,
-                         at::ScalarType dtype) {
+Parts allocate_owned(Communicator& comm, const std::vector<laws::GroupLayout>& layout, MemoryUse use,
+                     at::ScalarType dtype) {
   const meter::Scope scope(use);
-  const auto rank = static_cast<size_t>(comm.rank());
-  FlatModel flat{comm.allocate(laws::owned_numel(layout, rank), dtype), {}};
+  const at::Tensor buffer = comm.allocate(laws::owned_numel(layout, comm.rank()), dtype);
+  Parts parts;
   int64_t begin = 0;
   for (const auto& place : layout) {
-    flat.groups.push_back(flat.buffer.narrow(0, begin, place.owned[rank].numel));
-    begin += place.owned[rank].numel;
+    parts.emplace_back();
+    for (size_t piece = 0; piece < place.pieces.size(); ++piece) {
+      const int64_t numel = place.owned(piece, comm.rank()).numel;
+      parts.back().push_back(buffer.narrow(0, begin, numel));
+      begin += numel;
+    }
   }
-  return flat;
+  return parts;
+}
+
+Parts one_piece_each(const std::vector<at::Tensor>& groups) {
+  Parts parts;
+  for (const auto& group : groups) parts.push_back({group});
+  return parts;
+}
+
+std::vector<at::Tensor> concatenated(const Parts& parts) {
+  std::vector<at::Tensor> all;
+  for (const auto& group : parts)
+    for (const auto& part : group)
+      if (part.numel() > 0) all.push_back(part);
+  return all;
 }
 
 void bind_parameters(Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole) {
@@ -74,6 +92,12 @@ void fill_initial(const Model& model, size_t group, const laws::GroupLayout& lay
     part.narrow(0, begin - range.begin, end - begin)
         .copy_(value.narrow(0, begin - layout.offsets[i], end - begin));
   }
+}
+
+void fill_initial(const Model& model, size_t group, const laws::GroupLayout& layout, int64_t rank,
+                  int64_t seed, const std::vector<at::Tensor>& parts) {
+  for (size_t piece = 0; piece < parts.size(); ++piece)
+    fill_initial(model, group, layout, layout.owned(piece, rank), seed, parts[piece]);
 }
 
 at::Tensor squares(const std::vector<at::Tensor>& tensors) {

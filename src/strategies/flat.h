@@ -26,9 +26,12 @@ FlatModel allocate_flat(Model& model, Communicator& comm, const std::vector<laws
 std::vector<at::Tensor> flat_groups(const Model& model, const std::vector<laws::GroupLayout>& layout,
                                     const at::Tensor& buffer);
 
-// A stretch of memory for one rank's part of every group: groups[g] is [owned numel].
-FlatModel allocate_owned(Communicator& comm, const std::vector<laws::GroupLayout>& layout, MemoryUse use,
-                         at::ScalarType dtype);
+// What a rank owns: [group][piece], 1-D, empty where the piece is another rank's.
+using Parts = std::vector<std::vector<at::Tensor>>;
+Parts allocate_owned(Communicator& comm, const std::vector<laws::GroupLayout>& layout, MemoryUse use,
+                     at::ScalarType dtype);
+Parts one_piece_each(const std::vector<at::Tensor>& groups);
+std::vector<at::Tensor> concatenated(const Parts& parts);  // without the empty ones
 
 // Makes the model's parameters of a group leaves that view `whole` ([layout.numel]).
 void bind_parameters(Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole);
@@ -38,6 +41,9 @@ void bind_gradients(Model& model, size_t group, const laws::GroupLayout& layout,
 // Writes the initial values of the part `range` of a group into `part` ([range.numel]).
 void fill_initial(const Model& model, size_t group, const laws::GroupLayout& layout, laws::Range range,
                   int64_t seed, const at::Tensor& part);
+// The same for what this rank owns of a group.
+void fill_initial(const Model& model, size_t group, const laws::GroupLayout& layout, int64_t rank,
+                  int64_t seed, const std::vector<at::Tensor>& parts);
 
 // Sum of squares of all elements: a double scalar on their device. There must be a tensor, maybe an empty
 // one.

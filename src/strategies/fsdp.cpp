@@ -1,5 +1,6 @@
 // fsdp: every group cut inside its tensors into equal parts. What a rank holds in parts is `shard`:
 // everything (ZeRO-3), gradients and optimizer state (ZeRO-2), or optimizer state alone (ZeRO-1).
+#include "laws/sharded_cost.h"
 #include "strategies/sharded.h"
 
 namespace shardmark {
@@ -9,11 +10,12 @@ std::unique_ptr<Strategy> make(const StrategyContext& context) {
   const auto shard = context.options.at("shard").get<std::string>();
   const auto group = context.options.at("group").get<int64_t>();
   const int64_t ranks = group == 0 ? context.comm.size() : group;
-  return make_sharded(context, {.layout = laws::even_layout(context.model.table(), ranks),
+  return make_sharded(context, {.layout = laws::fsdp_layout(context.model.table(), ranks, context.options),
                                 .group = ranks,
                                 .parameters = shard == "full" ? Hold::part : Hold::whole,
                                 .gradients = shard == "optimizer" ? Hold::whole : Hold::part,
-                                .prefetch = context.options.at("prefetch").get<int64_t>()});
+                                .prefetch = context.options.at("prefetch").get<int64_t>(),
+                                .offload = laws::offloads(context.options)});
 }
 
 const Registration<StrategyEntry> registered{"fsdp", {"cut inside tensors, gathered block by block", make}};

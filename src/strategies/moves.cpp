@@ -4,16 +4,15 @@
 namespace shardmark {
 namespace {
 
-// One operation per rank that owns some of the group, in one launch.
+// One operation for each piece, in one launch. start(piece of whole, index, owner or Piece::kCut)
 template <class Start>
-Works for_each_owner(Communicator& comm, const laws::GroupLayout& layout, const at::Tensor& whole,
+Works for_each_piece(Communicator& comm, const laws::GroupLayout& layout, const at::Tensor& whole,
                      Start&& start) {
   Works works;
   comm.group_begin();
-  for (size_t owner = 0; owner < layout.owned.size(); ++owner) {
-    const laws::Range range = layout.owned[owner];
-    if (range.numel > 0)
-      works.push_back(start(whole.narrow(0, range.begin, range.numel), static_cast<int>(owner)));
+  for (size_t i = 0; i < layout.pieces.size(); ++i) {
+    const auto& [range, owner] = layout.pieces[i];
+    works.push_back(start(whole.narrow(0, range.begin, range.numel), i, static_cast<int>(owner)));
   }
   comm.group_end();
   return works;
@@ -21,33 +20,36 @@ Works for_each_owner(Communicator& comm, const laws::GroupLayout& layout, const 
 
 }  // namespace
 
-at::Tensor owned_part(const Communicator& comm, const laws::GroupLayout& layout, const at::Tensor& whole) {
-  const laws::Range range = layout.owned[static_cast<size_t>(comm.rank())];
-  return whole.narrow(0, range.begin, range.numel);
+std::vector<at::Tensor> owned_parts(const Communicator& comm, const laws::GroupLayout& layout,
+                                    const at::Tensor& whole) {
+  std::vector<at::Tensor> parts;
+  for (size_t piece = 0; piece < layout.pieces.size(); ++piece) {
+    const laws::Range range = layout.owned(piece, comm.rank());
+    parts.push_back(whole.narrow(0, range.begin, range.numel));
+  }
+  return parts;
 }
 
 Works start_gather(Communicator& comm, const laws::GroupLayout& layout, const at::Tensor& whole,
-                   const at::Tensor& own) {
-  const at::Tensor part = owned_part(comm, layout, whole);
-  const bool as_is = layout.even && own.scalar_type() == whole.scalar_type();
-  if (!as_is && part.data_ptr() != own.data_ptr()) part.copy_(own);
-  if (layout.even) {
-    Works works;
-    works.push_back(comm.all_gather(whole, as_is ? own : part));
-    return works;
+                   const std::vector<at::Tensor>& own) {
+  std::vector<at::Tensor> parts = owned_parts(comm, layout, whole);
+  for (size_t piece = 0; piece < parts.size(); ++piece) {
+    if (own[piece].scalar_type() == whole.scalar_type())
+      parts[piece] = own[piece];
+    else
+      parts[piece].copy_(own[piece]);
   }
-  return for_each_owner(comm, layout, whole,
-                        [&](const at::Tensor& range, int owner) { return comm.broadcast(range, owner); });
+  return for_each_piece(comm, layout, whole, [&](const at::Tensor& piece, size_t index, int owner) {
+    if (owner == laws::Piece::kCut) return comm.all_gather(piece, parts[index]);
+    return comm.broadcast(piece, parts[index], owner);
+  });
 }
 
 Works start_reduce(Communicator& comm, const laws::GroupLayout& layout, const at::Tensor& whole) {
-  Works works;
-  if (layout.even) {
-    works.push_back(comm.reduce_scatter(owned_part(comm, layout, whole), whole, ReduceOp::sum));
-    return works;
-  }
-  return for_each_owner(comm, layout, whole, [&](const at::Tensor& range, int owner) {
-    return comm.reduce(range, owner, ReduceOp::sum);
+  const std::vector<at::Tensor> parts = owned_parts(comm, layout, whole);
+  return for_each_piece(comm, layout, whole, [&](const at::Tensor& piece, size_t index, int owner) {
+    if (owner == laws::Piece::kCut) return comm.reduce_scatter(parts[index], piece, ReduceOp::sum);
+    return comm.reduce(piece, owner, ReduceOp::sum);
   });
 }
 

@@ -1,5 +1,6 @@
-// The two moves of sharded strategies: a group's parts to every rank, and its gradients to their owners. Even
-// parts move by one collective; whole tensors by one broadcast or reduction per owner.
+// The two moves of sharded strategies: a group's parts to every rank, and its gradients to their owners, by
+// one operation for each piece of the group (laws/layout.h): a collective over equal parts, or from or to the
+// owner.
 #pragma once
 
 #include <vector>
@@ -11,15 +12,16 @@ namespace shardmark {
 
 using Works = std::vector<Work>;
 
-// The part of `whole` ([layout.numel]) that this rank owns.
-at::Tensor owned_part(const Communicator& comm, const laws::GroupLayout& layout, const at::Tensor& whole);
+// The parts of `whole` ([layout.numel]) that this rank owns: [piece], maybe empty.
+std::vector<at::Tensor> owned_parts(const Communicator& comm, const laws::GroupLayout& layout,
+                                    const at::Tensor& whole);
 
-// Fills `whole` on every rank from the owners' parts; `own` may be owned_part(whole) itself, or of another
-// type.
+// Fills `whole` on every rank from the owners' parts; `own` may be owned_parts(whole) themselves, or of
+// another type.
 Works start_gather(Communicator& comm, const laws::GroupLayout& layout, const at::Tensor& whole,
-                   const at::Tensor& own);
+                   const std::vector<at::Tensor>& own);
 
-// Sums `whole` over ranks into each owner's part of it.
+// Sums `whole` over ranks into each owner's parts of it.
 Works start_reduce(Communicator& comm, const laws::GroupLayout& layout, const at::Tensor& whole);
 
 void wait_all(Works& works);

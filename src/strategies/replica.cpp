@@ -43,7 +43,12 @@ void Replica::update(const UpdateControl& control) {
 }
 
 HeldState Replica::held(State what) {
-  return {model_, comm_, comm_, layout_, master_.groups, what == State::all ? optimizer_.get() : nullptr};
+  return {model_,
+          comm_,
+          comm_,
+          layout_,
+          one_piece_each(master_.groups),
+          what == State::all ? optimizer_.get() : nullptr};
 }
 
 void Replica::refresh_copy() {

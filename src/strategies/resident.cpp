@@ -7,12 +7,12 @@
 namespace shardmark {
 namespace {
 
-// This rank's part of every group: inside `flat`, or in memory of the master's type.
-std::vector<at::Tensor> own_parts(const ShardedModel& s, const FlatModel& flat, MemoryUse use) {
-  if (s.types.mixed()) return allocate_owned(s.comm, s.layout, use, s.types.master).groups;
-  std::vector<at::Tensor> parts;
+// What this rank owns: inside `flat`, or in memory of the master's type.
+Parts own_parts(const ShardedModel& s, const FlatModel& flat, MemoryUse use) {
+  if (s.types.mixed()) return allocate_owned(s.comm, s.layout, use, s.types.master);
+  Parts parts;
   for (size_t g = 0; g < s.layout.size(); ++g)
-    parts.push_back(owned_part(s.comm, s.layout[g], flat.groups[g]));
+    parts.push_back(owned_parts(s.comm, s.layout[g], flat.groups[g]));
   return parts;
 }
 
@@ -23,11 +23,9 @@ class ResidentParameters final : public ParameterSide {
         flat_(allocate_flat(s_.model, s_.comm, s_.layout, MemoryUse::parameters, s_.types.compute)),
         own_(own_parts(s_, flat_, MemoryUse::parameters)),
         gathers_(s_.layout.size()) {
-    const auto rank = static_cast<size_t>(s_.comm.rank());
     for (size_t g = 0; g < s_.layout.size(); ++g) {
       fill_initial(s_.model, g, s_.layout[g], {0, s_.layout[g].numel}, s_.seed, flat_.groups[g]);
-      if (s_.types.mixed())
-        fill_initial(s_.model, g, s_.layout[g], s_.layout[g].owned[rank], s_.seed, own_[g]);
+      if (s_.types.mixed()) fill_initial(s_.model, g, s_.layout[g], s_.comm.rank(), s_.seed, own_[g]);
       bind_parameters(s_.model, g, s_.layout[g], flat_.groups[g]);
     }
   }
@@ -43,7 +41,7 @@ class ResidentParameters final : public ParameterSide {
       gathers_[g] = start_gather(s_.comm, s_.layout[g], flat_.groups[g], own_[g]);
   }
 
-  std::vector<at::Tensor> owned() override { return own_; }
+  const Parts& owned() override { return own_; }
 
   std::vector<at::Tensor> replicated() override {
     for (auto& works : gathers_) wait_all(works);
@@ -53,8 +51,8 @@ class ResidentParameters final : public ParameterSide {
  private:
   ShardedModel& s_;
   FlatModel flat_;
-  std::vector<at::Tensor> own_;  // [group]: this rank's part: of flat_, or memory of its own if mixed
-  std::vector<Works> gathers_;   // [group]: in flight since the last update
+  Parts own_;                   // of flat_, or memory of its own if mixed
+  std::vector<Works> gathers_;  // [group]: in flight since the last update
 };
 
 // Micro-batches add up in the type that is reduced.
@@ -86,20 +84,23 @@ class ResidentGradients final : public GradientSide {
   void finish() override {
     wait_all(works_);
     for (size_t g = 0; g < s_.layout.size(); ++g) {
-      if (s_.types.mixed()) own_[g].copy_(owned_part(s_.comm, s_.layout[g], reduced_.groups[g]));
-      if (s_.replicas) works_.push_back(s_.replicas->all_reduce(own_[g], ReduceOp::sum));
+      if (s_.types.mixed()) {
+        const auto parts = owned_parts(s_.comm, s_.layout[g], reduced_.groups[g]);
+        for (size_t piece = 0; piece < parts.size(); ++piece) own_[g][piece].copy_(parts[piece]);
+      }
+      start_replica_sum(s_, own_[g], works_);
     }
     wait_all(works_);
   }
   void clear() override { reduced_.buffer.zero_(); }
 
-  std::vector<at::Tensor> owned() override { return own_; }
+  const Parts& owned() override { return own_; }
 
  private:
   ShardedModel& s_;
   FlatModel flat_;
-  FlatModel reduced_;            // flat_ itself unless types.converts()
-  std::vector<at::Tensor> own_;  // [group]: this rank's part: of flat_, or memory of its own if mixed
+  FlatModel reduced_;  // flat_ itself unless types.converts()
+  Parts own_;          // of flat_, or memory of its own if mixed
   bool reducing_ = false;
   Works works_;
 };

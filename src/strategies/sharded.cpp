@@ -14,7 +14,8 @@ class Sharded final : public Strategy {
                                                      : make_resident_parameters(s_)),
         gradients_(options.gradients == Hold::part ? make_slotted_gradients(s_)
                                                    : make_resident_gradients(s_)),
-        optimizer_(make_optimizer(context.optimizer, pieces())),
+        optimizer_(options.offload ? make_offloaded_optimizer(context.optimizer, pieces())
+                                   : make_optimizer(context.optimizer, pieces())),
         scale_(1.0 / static_cast<double>(s_.all.size() * context.accumulation)) {}
 
   void begin_micro_batch(int64_t index, bool last) override {
@@ -40,7 +41,7 @@ class Sharded final : public Strategy {
   void set_learning_rate(double lr) override { optimizer_->set_learning_rate(lr); }
   double gradient_scale() const override { return scale_; }
   at::Tensor gradient_squares() override {
-    at::Tensor sum = squares(gradients_->owned());
+    at::Tensor sum = squares(concatenated(gradients_->owned()));
     s_.comm.all_reduce(sum.view({1}), ReduceOp::sum).wait();
     return sum;
   }
@@ -48,6 +49,7 @@ class Sharded final : public Strategy {
   void visit_state(State what, const StateVisitor& visit) override { held(what).visit(visit); }
   void load_state(State what, const StateReader& read) override {
     held(what).load(read);
+    optimizer_->parameters_changed();
     parameters_->after_update();
   }
 
@@ -83,11 +85,10 @@ class Sharded final : public Strategy {
             what == State::all ? optimizer_.get() : nullptr};
   }
   std::vector<FlatPiece> pieces() {
+    const auto parameters = concatenated(parameters_->owned());
+    const auto gradients = concatenated(gradients_->owned());
     std::vector<FlatPiece> pieces;
-    const auto parameters = parameters_->owned();
-    const auto gradients = gradients_->owned();
-    for (size_t g = 0; g < parameters.size(); ++g)
-      if (parameters[g].numel() > 0) pieces.push_back({parameters[g], gradients[g]});
+    for (size_t i = 0; i < parameters.size(); ++i) pieces.push_back({parameters[i], gradients[i]});
     return pieces;
   }
 
@@ -99,6 +100,14 @@ class Sharded final : public Strategy {
 };
 
 }  // namespace
+
+void start_replica_sum(ShardedModel& sharded, const std::vector<at::Tensor>& parts, Works& works) {
+  if (!sharded.replicas) return;
+  sharded.replicas->group_begin();
+  for (const auto& part : parts)
+    if (part.numel() > 0) works.push_back(sharded.replicas->all_reduce(part, ReduceOp::sum));
+  sharded.replicas->group_end();
+}
 
 std::unique_ptr<Strategy> make_sharded(const StrategyContext& context, ShardedOptions options) {
   return std::make_unique<Sharded>(context, std::move(options));

@@ -14,6 +14,7 @@ struct ShardedOptions {
   Hold parameters;
   Hold gradients;
   int64_t prefetch = 0;  // blocks gathered ahead; of parameters held in parts
+  bool offload = false;  // the optimizer's state to host memory
 };
 
 std::unique_ptr<Strategy> make_sharded(const StrategyContext& context, ShardedOptions options);

@@ -32,7 +32,7 @@ class ParameterSide {
   virtual void before_forward(int64_t block) = 0;
   virtual void before_backward(int64_t block) = 0;
   virtual void after_update() {}
-  virtual std::vector<at::Tensor> owned() = 0;  // [group]: this rank's part, which the optimizer updates
+  virtual const Parts& owned() = 0;                            // which the optimizer updates
   virtual std::vector<at::Tensor> replicated() { return {}; }  // what every rank holds alike between steps
 };
 
@@ -42,10 +42,13 @@ class GradientSide {
   virtual void begin_micro_batch(int64_t index, bool last) = 0;
   virtual void before_backward(int64_t block) = 0;
   virtual void after_backward(int64_t block) = 0;
-  virtual void finish() = 0;                    // after it, owned() holds the reduced gradient
-  virtual void clear() = 0;                     // after the update
-  virtual std::vector<at::Tensor> owned() = 0;  // [group]: gradient of this rank's part
+  virtual void finish() = 0;         // after it, owned() holds the reduced gradient
+  virtual void clear() = 0;          // after the update
+  virtual const Parts& owned() = 0;  // gradients of this rank's parts
 };
+
+// Starts the sum of what this rank owns of a group among replicas; nothing where there are none.
+void start_replica_sum(ShardedModel& sharded, const std::vector<at::Tensor>& parts, Works& works);
 
 std::unique_ptr<ParameterSide> make_resident_parameters(ShardedModel& sharded);
 std::unique_ptr<ParameterSide> make_slotted_parameters(ShardedModel& sharded, int64_t prefetch);

@@ -61,7 +61,7 @@ class SlottedGradients final : public GradientSide {
 
   void clear() override {}  // the first micro-batch of the next step overwrites
 
-  std::vector<at::Tensor> owned() override { return own_.groups; }
+  const Parts& owned() override { return own_; }
 
  private:
   struct Slot {
@@ -89,17 +89,19 @@ class SlottedGradients final : public GradientSide {
   void finish(Slot& slot) {
     if (slot.works.empty()) return;
     wait_all(slot.works);
-    const at::Tensor part = owned_part(s_.comm, s_.layout[slot.group], slot.reduced);
-    const at::Tensor& own = own_.groups[slot.group];
-    if (first_)
-      own.copy_(part);
-    else
-      own.add_(part);
-    if (last_ && s_.replicas) works_.push_back(s_.replicas->all_reduce(own, ReduceOp::sum));
+    const auto parts = owned_parts(s_.comm, s_.layout[slot.group], slot.reduced);
+    const auto& own = own_[slot.group];
+    for (size_t piece = 0; piece < parts.size(); ++piece) {
+      if (first_)
+        own[piece].copy_(parts[piece]);
+      else
+        own[piece].add_(parts[piece]);
+    }
+    if (last_) start_replica_sum(s_, own, works_);
   }
 
   ShardedModel& s_;
-  FlatModel own_;
+  Parts own_;
   std::vector<AimedGroup> aimed_;  // [group]
   std::vector<Slot> slots_;
   std::vector<Slot> roots_;

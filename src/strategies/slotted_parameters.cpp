@@ -4,7 +4,7 @@
 // Note [Slots]: the uses of a micro-batch are a fixed sequence: every unit forward, then every unit but the
 // last backward (the last stays gathered in between). Use i lives in slot i mod (prefetch + 1). When use i
 // begins, use i - 1 is over, and its slot is the one of use i + prefetch: so that gather starts then. Root
-// groups have slots of their own and stay for a micro-batch.
+// groups have slots of their own and stay until the next update.
 #include "device/meter.h"
 #include "strategies/sides.h"
 
@@ -19,9 +19,8 @@ class SlottedParameters final : public ParameterSide {
         num_units_(static_cast<int64_t>(s_.schedule.units.size())),
         prefetch_(prefetch),
         works_(static_cast<size_t>(prefetch + 1)) {
-    const auto rank = static_cast<size_t>(s_.comm.rank());
     for (size_t g = 0; g < s_.layout.size(); ++g) {
-      fill_initial(s_.model, g, s_.layout[g], s_.layout[g].owned[rank], s_.seed, own_.groups[g]);
+      fill_initial(s_.model, g, s_.layout[g], s_.comm.rank(), s_.seed, own_[g]);
       aimed_.emplace_back(s_.layout[g].numel, s_.model.dtype(), s_.model.device());
       bind_parameters(s_.model, g, s_.layout[g], aimed_[g].whole());
     }
@@ -38,9 +37,12 @@ class SlottedParameters final : public ParameterSide {
   void begin_micro_batch() override {
     for (auto& works : works_) wait_all(works);  // an evaluation leaves gathers ahead of its end
     num_started_ = 0;
-    for (size_t g : s_.schedule.roots)
-      for (auto& work : start_gather(s_.comm, s_.layout[g], aimed_[g].whole(), own_.groups[g]))
-        root_works_.push_back(std::move(work));
+    if (!roots_gathered_) {
+      for (size_t g : s_.schedule.roots)
+        for (auto& work : start_gather(s_.comm, s_.layout[g], aimed_[g].whole(), own_[g]))
+          root_works_.push_back(std::move(work));
+      roots_gathered_ = true;
+    }
     start_until(0);
   }
 
@@ -52,7 +54,9 @@ class SlottedParameters final : public ParameterSide {
     use(s_.schedule.unit_of_block[static_cast<size_t>(block)], /*forward=*/false);
   }
 
-  std::vector<at::Tensor> owned() override { return own_.groups; }
+  void after_update() override { roots_gathered_ = false; }
+
+  const Parts& owned() override { return own_; }
 
  private:
   // Which unit the use at this position of the sequence is of.
@@ -71,7 +75,7 @@ class SlottedParameters final : public ParameterSide {
     for (; num_started_ <= position && num_started_ < num_uses(); ++num_started_) {
       const auto group = static_cast<size_t>(s_.schedule.units[static_cast<size_t>(unit_at(num_started_))]);
       works_[slot_index(num_started_)] =
-          start_gather(s_.comm, s_.layout[group], slot_of(num_started_), own_.groups[group]);
+          start_gather(s_.comm, s_.layout[group], slot_of(num_started_), own_[group]);
     }
   }
 
@@ -84,7 +88,7 @@ class SlottedParameters final : public ParameterSide {
   }
 
   ShardedModel& s_;
-  FlatModel own_;
+  Parts own_;
   std::vector<AimedGroup> aimed_;  // [group]
   int64_t num_units_;
   int64_t prefetch_;
@@ -92,7 +96,8 @@ class SlottedParameters final : public ParameterSide {
   std::vector<at::Tensor> root_slots_;  // one per root group
   std::vector<Works> works_;            // [slot]: the gather into it
   Works root_works_;
-  int64_t num_started_ = 0;  // uses of this micro-batch whose gather has started
+  bool roots_gathered_ = false;  // since the last update
+  int64_t num_started_ = 0;      // uses of this micro-batch whose gather has started
 };
 
 }  // namespace

@@ -10,16 +10,17 @@ namespace {
 constexpr const char* kOptimizer = "optimizer.";
 constexpr const char* kNumUpdates = "optimizer.num_updates";
 
-// The optimizer's pieces by group: a rank that owns nothing of a group has no piece for it.
-std::vector<at::Tensor> by_group(const HeldState& held, const std::vector<at::Tensor>& pieces) {
+// The optimizer's pieces as parts: it has none for what is empty.
+Parts as_parts(const HeldState& held, const std::vector<at::Tensor>& pieces) {
   if (pieces.size() == 1 && pieces.front().numel() == laws::total_numel(held.layout))
-    return flat_groups(held.model, held.layout, pieces.front());
-  std::vector<at::Tensor> groups;
-  groups.reserve(held.parameters.size());
+    return one_piece_each(flat_groups(held.model, held.layout, pieces.front()));
+  Parts parts = held.parameters;
   size_t next = 0;
-  for (const auto& part : held.parameters) groups.push_back(part.numel() > 0 ? pieces.at(next++) : part);
+  for (auto& group : parts)
+    for (auto& part : group)
+      if (part.numel() > 0) part = pieces.at(next++);
   ENSURE(next == pieces.size(), "pieces of the optimizer that are not parameters' parts");
-  return groups;
+  return parts;
 }
 
 at::Tensor on_cpu(const at::Tensor& value) {
@@ -32,14 +33,15 @@ std::vector<HeldState::Kind> HeldState::kinds() const {
   std::vector<Kind> kinds = {{"", parameters}};
   if (optimizer != nullptr)
     for (const auto& [kind, pieces] : optimizer->state())
-      kinds.push_back({kOptimizer + kind + ".", by_group(*this, pieces)});
+      kinds.push_back({kOptimizer + kind + ".", as_parts(*this, pieces)});
   return kinds;
 }
 
-at::Tensor HeldState::gathered(size_t group, const at::Tensor& part) const {
-  if (layout[group].owned.size() == 1) return part;
-  const at::Tensor own = part.to(comm.device());
-  at::Tensor whole = at::empty({layout[group].numel}, own.options());
+at::Tensor HeldState::gathered(size_t group, const std::vector<at::Tensor>& parts) const {
+  if (layout[group].ranks == 1 && parts.size() == 1) return parts.front();
+  std::vector<at::Tensor> own;
+  for (const auto& part : parts) own.push_back(part.to(comm.device()));
+  at::Tensor whole = at::empty({layout[group].numel}, own.front().options());
   Works works = start_gather(comm, layout[group], whole, own);
   wait_all(works);
   return whole;
@@ -63,18 +65,20 @@ void HeldState::visit(const StateVisitor& visit) const {
 
 void HeldState::load(const StateReader& read) const {
   const bool reads = all.rank() == 0;
-  const auto rank = static_cast<size_t>(comm.rank());
   for (const auto& [prefix, parts] : kinds()) {
     for (size_t g = 0; g < layout.size(); ++g) {
-      const at::Tensor whole = at::zeros({layout[g].numel}, parts[g].options().device(comm.device()));
+      const at::Tensor whole = at::zeros({layout[g].numel}, parts[g].front().options().device(comm.device()));
       const auto& specs = model.table().groups[g].parameters;
       for (size_t i = 0; reads && i < specs.size(); ++i)
         whole.narrow(0, layout[g].offsets[i], specs[i].numel())
             .view(specs[i].shape)
             .copy_(read(prefix + specs[i].name));
       all.broadcast(whole, 0).wait();
-      const laws::Range own = layout[g].owned[layout[g].owned.size() == 1 ? 0 : rank];
-      parts[g].copy_(whole.narrow(0, own.begin, own.numel));
+      const int64_t rank = layout[g].ranks == 1 ? 0 : comm.rank();
+      for (size_t piece = 0; piece < parts[g].size(); ++piece) {
+        const laws::Range own = layout[g].owned(piece, rank);
+        parts[g][piece].copy_(whole.narrow(0, own.begin, own.numel));
+      }
     }
   }
   if (reads)

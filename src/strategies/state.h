@@ -1,7 +1,7 @@
 // Whole tensors out of the parts that ranks hold, and back: strategy.h, Note [State].
 #pragma once
 
-#include "laws/layout.h"
+#include "strategies/flat.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
@@ -12,8 +12,9 @@ struct HeldState {
   Communicator& all;
   Communicator& comm;  // the ranks over which the layout is cut
   const std::vector<laws::GroupLayout>& layout;
-  std::vector<at::Tensor> parameters;  // [group]: [owned numel]
-  Optimizer* optimizer;  // over pieces like `parameters`, or one like the flat model; nullptr: weights only
+  Parts parameters;
+  Optimizer*
+      optimizer;  // over the parts that are not empty, or one like the flat model; nullptr: weights only
 
   void visit(const StateVisitor& visit) const;
   void load(const StateReader& read) const;
@@ -21,10 +22,10 @@ struct HeldState {
  private:
   struct Kind {
     std::string prefix;
-    std::vector<at::Tensor> parts;  // [group]
+    Parts parts;
   };
   std::vector<Kind> kinds() const;
-  at::Tensor gathered(size_t group, const at::Tensor& part) const;
+  at::Tensor gathered(size_t group, const std::vector<at::Tensor>& parts) const;
 };
 
 // Rank 0's value for all. Collective.

@@ -91,6 +91,7 @@ void Training::collect_memory(Record& record) {
   m.gradient_bytes = largest(MemoryUse::gradients);
   m.optimizer_bytes = largest(MemoryUse::optimizer);
   m.transient_bytes = largest(MemoryUse::transient);
+  m.offloaded_bytes = largest(MemoryUse::offloaded);
   const double peak = static_cast<double>(meter::read().peak);
   m.peak_bytes = group_.max(peak);
   const auto peaks = group_.gather(std::vector<double>{peak});

@@ -47,6 +47,7 @@ void derive_laws(Record& record, const laws::ModelTable& table) {
   m.law_gradient_bytes = cost.gradient_bytes;
   m.law_optimizer_bytes = cost.optimizer_bytes;
   m.law_transient_bytes = cost.transient_bytes;
+  m.law_offloaded_bytes = cost.offloaded_bytes;
   m.law_traffic_bytes = cost.traffic_bytes;
 }
 

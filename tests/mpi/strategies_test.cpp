@@ -17,9 +17,12 @@ std::vector<std::string> strategies() {
                                   "zero3(prefetch=0)",
                                   "zero3(prefetch=2)",
                                   "ddp(bucket_mb=0.01, first_bucket_mb=0.001)"};
-  all.emplace_back("zero3(evenness=count)");
+  all.insert(all.end(), {"fsdp(layout=dim0)", "fsdp(layout=dim0, shard=gradients)",
+                         "fsdp(layout=dim0, shard=optimizer)", "fsdp(offload=optimizer)",
+                         "zero3(evenness=count)", "zero3(persistence=30, offload=optimizer)"});
   if (HostGroup::world().size() % 2 == 0)
-    all.insert(all.end(), {"fsdp(group=2)", "fsdp(group=1)", "fsdp(group=2, shard=optimizer)"});
+    all.insert(all.end(), {"fsdp(group=2)", "fsdp(group=1)", "fsdp(group=2, shard=optimizer)",
+                           "fsdp(group=2, layout=dim0)"});
   for (const auto& [name, entry] : Registry<StrategyEntry>::instance().entries())
     if (name != "single") all.push_back(name);
   return all;
@@ -77,8 +80,7 @@ TEST_F(Strategies, EqualSingleInFp32) {
     for (const auto& optimizer : kOptimizers) {
       const Case c{model, optimizer, at::kFloat};
       const Outcomes single = train_single(c, *alone, comm->size());
-      for (const auto& strategy : {"ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)", "zero3"})
-        expect_equal(c, strategy, single, 1e-5);
+      for (const auto& strategy : strategies()) expect_equal(c, strategy, single, 1e-5);
     }
   }
 }

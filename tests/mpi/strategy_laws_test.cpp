@@ -10,8 +10,15 @@
 namespace shardmark {
 namespace {
 
-const std::vector<std::string> kVariants = {"fsdp(shard=gradients)", "fsdp(shard=optimizer)",
-                                            "fsdp(prefetch=3)", "zero3(prefetch=0)",
+const std::vector<std::string> kVariants = {"fsdp(shard=gradients)",
+                                            "fsdp(shard=optimizer)",
+                                            "fsdp(prefetch=3)",
+                                            "zero3(prefetch=0)",
+                                            "fsdp(layout=dim0)",
+                                            "fsdp(layout=dim0, shard=gradients)",
+                                            "fsdp(layout=dim0, shard=optimizer)",
+                                            "zero3(persistence=30)",
+                                            "fsdp(offload=optimizer)",
                                             "ddp(bucket_mb=0.02, first_bucket_mb=0.004)"};
 // Of ddp, over several buckets.
 const std::vector<std::string> kReductions = {"cast(to=bf16)", "topk(ratio=0.01)", "topk(ratio=1)",
@@ -63,6 +70,9 @@ class StrategyLaws : public ::testing::Test {
     EXPECT_EQ(bytes(MemoryUse::parameters), expected.parameter_bytes);
     EXPECT_EQ(bytes(MemoryUse::gradients), expected.gradient_bytes);
     EXPECT_EQ(bytes(MemoryUse::transient), expected.transient_bytes);
+    EXPECT_GE(bytes(MemoryUse::offloaded), expected.offloaded_bytes);
+    EXPECT_LE(bytes(MemoryUse::offloaded),
+              expected.offloaded_bytes + (expected.offloaded_bytes > 0 ? 6400 : 0));
     // AdamW keeps its step count, a float, beside the moments of each piece.
     EXPECT_GE(bytes(MemoryUse::optimizer), expected.optimizer_bytes);
     EXPECT_LE(bytes(MemoryUse::optimizer), expected.optimizer_bytes + 64 * 100);
@@ -118,7 +128,8 @@ TEST_F(StrategyLaws, GroupsAndEvenness) {
   check(c, "zero3(evenness=count)");
   if (comm->size() % 2 != 0) return;
   for (const std::string shard : {"full", "gradients", "optimizer"})
-    check(c, "fsdp(group=2, shard=" + shard + ")");
+    for (const std::string layout : {"flat", "dim0"})
+      check(c, "fsdp(group=2, shard=" + shard + ", layout=" + layout + ")");
 }
 
 TEST_F(StrategyLaws, OptimizerStateFollowsTheOptimizer) {
@@ -133,8 +144,10 @@ TEST_F(StrategyLaws, MixedPrecision) {
       Case c{kModels[1], "adamw(lr=0.001)", at::kFloat, 2, 2, 1};
       c.precision = Precision{at::kBFloat16, at::kFloat, reduce};
       check(c, strategy);
-      for (const std::string shard : {"gradients", "optimizer"})
-        if (strategy == "fsdp") check(c, "fsdp(shard=" + shard + ")");
+      if (strategy != "fsdp") continue;
+      for (const std::string options : {"shard=gradients", "shard=optimizer", "offload=optimizer",
+                                        "layout=dim0", "layout=dim0, shard=optimizer"})
+        check(c, "fsdp(" + options + ")");
     }
   }
 }

@@ -9,13 +9,19 @@ namespace {
 
 // As if a group were all there is.
 Cost cost_in_group(const CostInput& input) {
-  const auto layout = even_layout(input.model, input.ranks);
+  const auto layout = fsdp_layout(input.model, input.ranks, input.options);
   const auto shard = input.options.at("shard").get<std::string>();
   if (shard == "full") return sharded_cost(input, layout);
 
   const ElementBytes& bytes = input.bytes;
   const auto numel = static_cast<double>(total_numel(layout));
-  const double cut = numel / static_cast<double>(input.ranks);
+  const auto cut = static_cast<double>(owned_numel(layout, 0));
+  double moved = 0;
+  int64_t pieces = 0;
+  for (const auto& place : layout) {
+    moved += static_cast<double>(moved_numel(place));
+    pieces += static_cast<int64_t>(place.pieces.size());
+  }
   const auto of = [](double elements, int64_t each) { return elements * static_cast<double>(each); };
   const bool gradients_cut = shard == "gradients";
   const int64_t reductions =
@@ -25,15 +31,15 @@ Cost cost_in_group(const CostInput& input) {
   cost.gradient_bytes = gradients_cut
                             ? of(cut, bytes.master)
                             : of(numel, bytes.compute) + (bytes.mixed() ? of(cut, bytes.master) : 0);
-  cost.optimizer_bytes = of(cut, bytes.master * input.optimizer_elements);
+  add_optimizer(cost, input, cut);
   cost.transient_bytes = gradients_cut      ? gradient_slot_bytes(input, layout)
                          : bytes.converts() ? of(numel, bytes.reduce)
                                             : 0;
   cost.ideal_bytes = cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes;
   cost.traffic_bytes =
-      of(numel, bytes.reduce) * static_cast<double>(reductions) * ring_factor("reduce_scatter", input.ranks) +
-      of(numel, bytes.compute) * ring_factor("all_gather", input.ranks);
-  cost.num_operations = (reductions + 1) * static_cast<int64_t>(layout.size());
+      of(moved, bytes.reduce) * static_cast<double>(reductions) * ring_factor("reduce_scatter", input.ranks) +
+      of(moved, bytes.compute) * ring_factor("all_gather", input.ranks);
+  cost.num_operations = (reductions + 1) * pieces;
   return cost;
 }
 
@@ -51,10 +57,10 @@ Cost cost(const CostInput& input) {
   const int64_t replicas = input.ranks / in_group.ranks;
   Cost cost = cost_in_group(in_group);
   if (replicas == 1) return cost;
-  const auto layout = even_layout(input.model, in_group.ranks);
+  const auto layout = fsdp_layout(input.model, in_group.ranks, input.options);
   cost.traffic_bytes +=
       static_cast<double>(owned_numel(layout, 0) * input.bytes.master) * ring_factor("all_reduce", replicas);
-  cost.num_operations += static_cast<int64_t>(layout.size());
+  for (const auto& place : layout) cost.num_operations += static_cast<int64_t>(place.pieces.size());
   return cost;
 }
 
@@ -70,6 +76,11 @@ const OptionTable kOptions = {
      "full",
      "what is cut: everything, gradients and optimizer state, or optimizer state",
      {"full", "gradients", "optimizer"}},
+    {"layout",
+     OptionType::text,
+     "flat",
+     "where cuts fall: anywhere in a block, one operation; or between rows of each tensor, one each",
+     {"flat", "dim0"}},
     {"prefetch", OptionType::integer, 1, "blocks gathered ahead (shard: full)", {}, 0, 64},
     {"group",
      OptionType::integer,
@@ -77,6 +88,7 @@ const OptionTable kOptions = {
      "ranks that share a copy; the copies are replicas; 0: all ranks",
      {},
      0},
+    offload_option(),
 };
 
 const Registration<StrategyLaw> registered{
