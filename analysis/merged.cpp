@@ -120,20 +120,27 @@ std::string machine_text(const Environment& environment) {
   return fmt::format("{}, {} thread{} per rank", names, threads, threads == 1 ? "" : "s");
 }
 
+MergedPoint as_merged(const Record& record, const Environment& environment) {
+  const Point& p = record.point;
+  const std::string machine = machine_text(environment);
+  const std::string transport = p.transport.empty() ? environment.transport : p.transport;
+  std::string strategy = p.workload == "training" ? to_text(p.training.strategy) : "";
+  if (!p.training.chosen.empty()) strategy += ": " + p.training.chosen;
+  const std::string family = fmt::format("{}\n{}\n{}", family_of(p), machine, transport);
+  return {p, machine, transport, strategy, family, 1, record.measures};
+}
+
 std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
   std::vector<MergedPoint> points;
   std::vector<Records> repeats;
   std::unordered_map<std::string, size_t> known;
   for (const StudyData& study : studies) {
-    const std::string machine = machine_text(study.environment);
     for (const Record& record : study.records) {
       const Point& p = record.point;
       if (record.outcome != Outcome::ok || p.workload == "train") continue;
-      const std::string transport = p.transport.empty() ? study.environment.transport : p.transport;
-      const std::string strategy = p.workload == "training" ? to_text(p.training.strategy) : "";
-      MergedPoint merged{p, machine, transport, strategy, "", 0, {}};
-      merged.family = fmt::format("{}\n{}\n{}", family_of(p), machine, transport);
-      const auto key = fmt::format("{}\n{}\n{} {}", merged.family, strategy, p.ranks, p.training.batch_size);
+      MergedPoint merged = as_merged(record, study.environment);
+      const auto key =
+          fmt::format("{}\n{}\n{} {}", merged.family, merged.strategy, p.ranks, p.training.batch_size);
       const auto [found, is_new] = known.try_emplace(key, points.size());
       if (is_new) {
         points.push_back(std::move(merged));

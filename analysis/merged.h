@@ -13,7 +13,7 @@ struct MergedPoint {
   Point point;          // of the first repeat
   std::string machine;  // devices and threads per rank: points of different machines are never merged
   std::string transport;
-  std::string strategy;  // with every option; "" for a collective
+  std::string strategy;  // with every option, and what auto chose; "" for a collective
   std::string family;    // equal for points that differ in nothing but strategy, ranks and batch size
   int64_t repeats = 0;
   // Medians over the repeats (of rates: the reciprocal of the median of reciprocals, for costs are what may
@@ -21,6 +21,9 @@ struct MergedPoint {
   // intervals; from 6, the interval of the repeats' medians.
   Measures measures;
 };
+
+// A record by itself, whatever its outcome.
+MergedPoint as_merged(const Record& record, const Environment& environment);
 
 // Ordered by machine, transport, model, data, optimizer, precision, batch size, ranks, strategy; collectives
 // by operation, ranks, type, reduction, bytes.

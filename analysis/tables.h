@@ -15,11 +15,13 @@ Table studies_table(const std::vector<StudyData>& studies);
 Table strategies_table(const MergedPoints& points);
 Table phases_table(const MergedPoints& points);
 Table optimizations_table(const MergedPoints& points);
+Table accumulation_table(const MergedPoints& points);
 Table weak_scaling_table(const MergedPoints& points);
 Table strong_scaling_table(const MergedPoints& points);
 Table amdahl_table(const MergedPoints& points);
 Table memory_table(const MergedPoints& points);
 Table shares_table(const MergedPoints& points);
+Table largest_table(const std::vector<StudyData>& studies, const MergedPoints& points);
 Table traffic_table(const MergedPoints& points);
 std::vector<Table> collective_tables(const MergedPoints& points);  // one per operation and rank count
 Table runs_table(const std::vector<StudyData>& studies);           // of shardmark train

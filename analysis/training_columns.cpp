@@ -34,7 +34,13 @@ TrainingColumns::TrainingColumns(const std::vector<MergedPoint>& points) {
   }
   for (const MergedPoint* merged : families) family_cells_[merged->family] = make_family_cells(*merged);
   for (const MergedPoint* merged : strategies)
-    strategy_cells_[merged->strategy] = cells::words(strategies_.label(merged->point.training.strategy));
+    strategy_cells_[merged->strategy] = cells::words(strategy_text(merged->point.training));
+}
+
+std::string TrainingColumns::strategy_text(const TrainingPoint& t) const {
+  if (t.chosen.empty()) return strategies_.label(t.strategy);
+  const Choice chosen = choice_from_text(t.chosen);
+  return t.strategy.name + ": " + to_text(without_defaults(chosen, known_options(chosen)));
 }
 
 std::vector<Column> TrainingColumns::family_columns() {

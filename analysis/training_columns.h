@@ -39,6 +39,7 @@ class TrainingColumns {
   std::vector<std::string> notes() const;
 
  private:
+  std::string strategy_text(const TrainingPoint& t) const;
   std::vector<Cell> make_family_cells(const MergedPoint& merged) const;
 
   Labels models_, data_, optimizers_, strategies_;

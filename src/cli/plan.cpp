@@ -66,7 +66,7 @@ int print_plan(const PlanOptions& options) {
   const Suite suite = read_suite(options.suite, options.overrides);
   const World world = world_for(options, suite);
   const auto plan = make_plan(suite, world);
-  const auto tables = plan_tables(plan);
+  const auto tables = plan_tables(plan, world);
   const auto totals = plan_totals(plan);
   std::string text;
   if (options.json) {

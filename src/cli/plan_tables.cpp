@@ -98,16 +98,21 @@ Table impossible_table(const std::vector<const Point*>& points) {
 
 }  // namespace
 
-std::vector<Table> plan_tables(const std::vector<Point>& plan) {
-  std::vector<const Point*> training, collectives, impossible;
-  for (const auto& point : plan)
-    if (point.repeat == 0)
+std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& world) {
+  std::vector<const Point*> training, open, collectives, impossible;
+  for (const auto& point : plan) {
+    if (point.repeat != 0) continue;
+    if (can_run(point) && point.workload == "training" && point.training.strategy.name == "auto")
+      open.push_back(&point);
+    else
       (!can_run(point)                ? impossible
        : point.workload == "training" ? training
                                       : collectives)
           .push_back(&point);
+  }
   std::vector<Table> tables;
   if (!training.empty()) tables.push_back(training_table(training));
+  if (!open.empty()) tables.push_back(auto_table(open, world));
   if (!collectives.empty()) tables.push_back(collectives_table(collectives));
   if (!impossible.empty()) tables.push_back(impossible_table(impossible));
   return tables;

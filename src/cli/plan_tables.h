@@ -8,8 +8,8 @@
 
 namespace shardmark {
 
-// Tables "training", "collectives" and "impossible", those with rows alone; repetitions are one row.
-std::vector<Table> plan_tables(const std::vector<Point>& plan);
+// Tables "training", "auto", "collectives" and "impossible", those with rows alone; repetitions are one row.
+std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& world);
 
 struct PlanTotals {
   int64_t num_points = 0;  // repeats included
@@ -20,6 +20,7 @@ struct PlanTotals {
 PlanTotals plan_totals(const std::vector<Point>& plan);
 
 // The parts.
+Table auto_table(const std::vector<const Point*>& points, const World& world);
 Table training_table(const std::vector<const Point*>& points);
 std::vector<Column> sampling_columns();
 std::vector<Cell> sampling_cells(const Sampling& sampling);

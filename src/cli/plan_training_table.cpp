@@ -60,7 +60,8 @@ std::vector<Column> cost_columns() {
 
 std::vector<Cell> cost_cells(const Point& point, const Expectation& e) {
   return {cells::words(strategy_name(point)),
-          cells::count(point.training.batch_size),
+          point.training.batch_size == kLargest ? cells::words("largest")
+                                                : cells::count(point.training.batch_size),
           cells::count(point.ranks),
           cells::mebibytes(e.cost.parameter_bytes),
           cells::mebibytes(e.cost.gradient_bytes),

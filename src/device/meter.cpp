@@ -2,6 +2,7 @@
 // no look-up.
 #include "device/meter.h"
 
+#include <ATen/cuda/CUDAContext.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
@@ -20,6 +21,8 @@ std::atomic<int64_t> total_bytes;
 std::atomic<int64_t> peak_bytes;
 std::atomic<int64_t> limit_bytes;
 int gpu_index = -1;
+std::atomic<int64_t> excess_bytes;  // a total that was allowed to pass the limit; 0: none
+thread_local bool strict_now = false;
 thread_local MemoryUse use_now = MemoryUse::other;
 
 constexpr size_t kHeaderBytes = 64;  // keeps the data aligned to a cache line, as torch's own allocator does
@@ -64,6 +67,11 @@ int64_t gpu_allocated(bool peak) {
   return peak ? all.peak : all.current;
 }
 
+OutOfMemory beyond_limit(int64_t total) {
+  return OutOfMemory("out of memory: " + format_bytes(static_cast<double>(total)) +
+                     " wanted, the limit of a rank is " + format_bytes(static_cast<double>(limit_bytes)));
+}
+
 }  // namespace
 
 void install(int gpu) {
@@ -88,7 +96,24 @@ void reset_peak() {
     c10::cuda::CUDACachingAllocator::resetPeakStats(static_cast<c10::DeviceIndex>(gpu_index));
 }
 
-void set_limit(int64_t bytes) { limit_bytes = bytes; }
+void set_limit(int64_t bytes) {
+  limit_bytes = bytes;
+  if (gpu_index < 0 || bytes <= 0) return;
+  const auto gpu = static_cast<c10::DeviceIndex>(gpu_index);
+  const auto total = static_cast<double>(at::cuda::getDeviceProperties(gpu)->totalGlobalMem);
+  c10::cuda::CUDACachingAllocator::setMemoryFraction(std::min(1.0, static_cast<double>(bytes) / total), gpu);
+}
+
+int64_t limit() { return limit_bytes; }
+
+Strict::Strict(bool strict) : previous_(strict_now) { strict_now = strict; }
+Strict::~Strict() { strict_now = previous_; }
+
+bool take_excess() { return excess_bytes.exchange(0) > 0; }
+
+void throw_on_excess() {
+  if (const int64_t total = excess_bytes.exchange(0); total > 0) throw beyond_limit(total);
+}
 
 void add(int64_t bytes, MemoryUse use) {
   if (use == MemoryUse::offloaded) {
@@ -98,9 +123,11 @@ void add(int64_t bytes, MemoryUse use) {
   const int64_t total = total_bytes += bytes;
   const int64_t limit = limit_bytes;
   if (limit > 0 && total > limit) {
-    total_bytes -= bytes;
-    throw OutOfMemory("out of memory: " + format_bytes(static_cast<double>(total)) +
-                      " wanted, the limit of a rank is " + format_bytes(static_cast<double>(limit)));
+    if (strict_now) {
+      total_bytes -= bytes;
+      throw beyond_limit(total);
+    }
+    excess_bytes = total;
   }
   bytes_by_use[static_cast<size_t>(use)] += bytes;
   int64_t peak = peak_bytes;

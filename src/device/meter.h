@@ -27,7 +27,25 @@ namespace meter {
 void install(int gpu = -1);
 MemoryReading read();
 void reset_peak();
-void set_limit(int64_t bytes);  // of the CPU's total; 0: none. An allocation beyond it throws OutOfMemory
+// Of the total; 0: none. An allocation beyond it throws OutOfMemory; on a GPU torch's allocator does.
+//
+// Note [Where memory may run out]: on the CPU only inside a Strict scope, in which a rank may fail by itself.
+// Elsewhere (in a collective, in an update) the other ranks would wait for a rank that threw: there the
+// allocation succeeds, and take_excess() tells it to whoever may throw next.
+void set_limit(int64_t bytes);
+int64_t limit();
+class Strict {
+ public:
+  explicit Strict(bool strict = true);  // of this thread, as long as it lives
+  ~Strict();
+  Strict(const Strict&) = delete;
+  Strict& operator=(const Strict&) = delete;
+
+ private:
+  bool previous_;
+};
+bool take_excess();      // whether the limit was passed outside Strict since the last call
+void throw_on_excess();  // OutOfMemory if it was
 
 // For memory that no allocator of torch sees (MPI windows, ncclMemAlloc).
 void add(int64_t bytes, MemoryUse use);

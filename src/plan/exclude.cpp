@@ -64,11 +64,12 @@ Rule ranks_rule(const YamlNode& node) {
 }
 
 // A batch is per rank in weak scaling and of all ranks in strong scaling.
-Rule batch_rule(const YamlNode& node, const std::string& scaling) {
-  return only("training", [scaling, rule = integer_rule(node, [](const Point& p) {
-                                      return p.training.batch_size;
-                                    })](const Point& p) { return p.training.scaling == scaling && rule(p); });
+Rule batch_rule(const YamlNode& node, const std::string& scaling, int64_t (*read)(const YamlNode&)) {
+  const Rule batch = one_of(node, read, [](const Point& p) { return p.training.batch_size; });
+  return only("training",
+              [scaling, batch](const Point& p) { return p.training.scaling == scaling && batch(p); });
 }
+int64_t read_global_batch(const YamlNode& node) { return node.integer(1); }
 
 Rule bytes_rule(const YamlNode& node) {
   return only("collective", one_of(node, read_size, [](const Point& p) { return p.collective.bytes; }));
@@ -109,8 +110,8 @@ const std::map<std::string, ReadRule>& rule_readers() {
          return only("training",
                      one_of(n, read_checkpointing, [](const Point& p) { return p.training.checkpointing; }));
        }},
-      {"batch_size", [](Node n) { return batch_rule(n, "weak"); }},
-      {"global_batch", [](Node n) { return batch_rule(n, "strong"); }},
+      {"batch_size", [](Node n) { return batch_rule(n, "weak", read_batch); }},
+      {"global_batch", [](Node n) { return batch_rule(n, "strong", read_global_batch); }},
       {"accumulation",
        [](Node n) {
          return only("training", integer_rule(n, [](const Point& p) { return p.training.accumulation; }));

@@ -9,7 +9,7 @@ Expectation expect_training(const Point& point) {
   const TrainingPoint& t = point.training;
   const auto table = laws::model_law(t.model.name).table(t.model.options);
   const auto bytes = laws::element_bytes(t.precision, t.reduce_dtype);
-  const auto batch = static_cast<double>(t.batch_size);
+  const auto batch = static_cast<double>(t.batch_size == kLargest ? 1 : t.batch_size);
 
   Expectation expectation;
   expectation.num_parameters = table.num_parameters();

@@ -29,7 +29,7 @@ std::string strategy_reason(const Point& point);
 // plan.
 std::vector<size_t> run_order(const Suite& suite, const std::vector<Point>& plan);
 
-// What a point is expected to cost.
+// What a point is expected to cost; of a search for the largest batch, its first try: a batch of 1.
 struct Expectation {
   laws::Cost cost;              // per rank; zeros for a collective but for traffic
   double activation_bytes = 0;  // estimate

@@ -31,6 +31,7 @@ inline std::vector<std::string> read_words(const YamlNode& node, const std::vect
 
 int64_t read_size(const YamlNode& node);           // bytes: 8, 4KiB
 double read_clip_norm(const YamlNode& node);       // none (0), or a norm
+int64_t read_batch(const YamlNode& node);          // samples per rank, or largest (kLargest)
 int64_t read_checkpointing(const YamlNode& node);  // none (0), full (1), or n: every n-th block
 
 // The names of a table's rows.

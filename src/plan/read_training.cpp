@@ -7,14 +7,14 @@
 namespace shardmark {
 namespace {
 
-void read_batch(const YamlMap& map, TrainingAxes& axes) {
+void read_batches(const YamlMap& map, TrainingAxes& axes) {
   const auto* weak = map.find("batch_size");
   const auto* strong = map.find("global_batch");
   if (weak != nullptr && strong != nullptr) strong->fail("there is a batch_size too; write one of them");
   if (weak == nullptr && strong == nullptr)
     map.node().fail(
         "needs batch_size (per rank: weak scaling) or global_batch (of all ranks: strong scaling)");
-  axes.batches = read_counts(weak != nullptr ? *weak : *strong, kMostBatch);
+  axes.batches = weak != nullptr ? read_axis(*weak, read_batch) : read_counts(*strong, kMostBatch);
   axes.scaling = weak != nullptr ? "weak" : "strong";
 }
 
@@ -26,6 +26,16 @@ std::vector<Choice> read_choices_or(const YamlNode* node, const std::string& def
 }  // namespace
 
 double read_clip_norm(const YamlNode& node) { return node.text() == "none" ? 0 : node.positive_number(); }
+
+int64_t read_batch(const YamlNode& node) {
+  if (node.text() == "largest") return kLargest;
+  try {
+    return node.integer(1, kMostBatch);
+  } catch (const UsageError&) {
+    node.fail("expected a whole number from 1 to " + std::to_string(kMostBatch) +
+              ", or largest (the most that fits into memory), got " + node.describe());
+  }
+}
 
 int64_t read_checkpointing(const YamlNode& node) {
   if (node.text() == "none") return 0;
@@ -58,7 +68,7 @@ TrainingAxes read_training(const YamlNode& block, const CommonAxes& defaults) {
     axes.checkpointings = read_axis(*found, read_checkpointing);
   if (const auto* found = map.find("accumulation"))
     axes.accumulations = read_counts(*found, kMostAccumulation);
-  read_batch(map, axes);
+  read_batches(map, axes);
   return axes;
 }
 

@@ -11,6 +11,7 @@
 
 #include "plan/axes.h"
 #include "plan/exclude.h"
+#include "plan/read_axis.h"
 
 namespace shardmark {
 namespace {
@@ -24,6 +25,7 @@ void read_head(const YamlMap& top, const Overrides& overrides, Suite& suite) {
   if (const auto* found = top.find("description")) suite.description = found->text();
   if (const auto* found = top.find("seed")) suite.seed = found->integer(0);
   if (const auto* found = top.find("repeats")) suite.repeats = found->integer(1, kMostRepeats);
+  if (const auto* found = top.find("memory_limit")) suite.memory_limit_bytes = read_size(*found);
   if (const auto* found = top.find("shuffle")) suite.shuffle = found->boolean();
   if (overrides.seed) suite.seed = *overrides.seed;
   if (overrides.repeats) suite.repeats = *overrides.repeats;
@@ -70,8 +72,8 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
   suite.path = path;
   suite.text = text;
   const YamlMap top(YamlNode::parse(text, path), "the suite",
-                    {"name", "description", "seed", "repeats", "shuffle", "ranks", "transport", "sampling",
-                     "training", "collectives", "exclude"});
+                    {"name", "description", "seed", "repeats", "shuffle", "memory_limit", "ranks",
+                     "transport", "sampling", "training", "collectives", "exclude"});
   read_head(top, overrides, suite);
 
   const CommonAxes defaults = read_common(top, {});

@@ -28,8 +28,8 @@ struct Overrides {
 inline constexpr int64_t kWorldSize = 0;
 
 // The points of a suite, before they are matched with a world: every axis expanded, every choice resolved.
-// Here `ranks` may be kWorldSize, and the batch_size of a strong-scaling point is its global batch: make_plan
-// gives both their values.
+// Here `ranks` may be kWorldSize, batch_size kLargest, and the batch_size of a strong-scaling point is its
+// global batch: make_plan gives both their values.
 struct Suite {
   std::string name;
   std::string path;
@@ -37,8 +37,9 @@ struct Suite {
   std::string description;
   int64_t seed = 1;
   int64_t repeats = 1;
-  std::vector<Point> points;  // in the suite's order, excluded ones left out
-  bool shuffle = true;        // run in an order shuffled by the seed
+  std::vector<Point> points;       // in the suite's order, excluded ones left out
+  int64_t memory_limit_bytes = 0;  // of a rank; 0: the device's own
+  bool shuffle = true;             // run in an order shuffled by the seed
 };
 
 // UsageError: "suites/x.yaml:7:12: unknown key 'stratgy' in training; accepted: ...".

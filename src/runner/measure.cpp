@@ -8,6 +8,7 @@
 #include "base/stats.h"
 #include "device/device.h"
 #include "device/energy.h"
+#include "device/meter.h"
 #include "device/timeline.h"
 #include "runner/stopping.h"
 #include "runner/verdict.h"
@@ -173,6 +174,7 @@ Record measure_point(const WorkloadContext& context, Watchdog& watchdog) {
   record.point = context.point;
   record.id = point_id(context.point);
   const double begin = now_s();
+  meter::take_excess();  // of what was before this point
   const Verdict verdict = measure(context, watchdog, record);
   record.outcome = verdict.outcome;
   record.reason = verdict.reason;

@@ -18,7 +18,8 @@ std::string headline(const Record& record) {
   const std::string rate = record.point.workload == "training"
                                ? format_number(m.samples_per_s, 4) + " samples/s"
                                : format_number(m.busbw_gb_s, 3) + " GB/s busbw";
-  return fmt::format("{}, {} a step", rate, format_seconds(m.step_s));
+  return fmt::format("{}, {} a step{}", rate, format_seconds(m.step_s),
+                     record.reason.empty() ? "" : "; " + record.reason);
 }
 
 Progress::Progress(int64_t num_points, bool quiet)
@@ -36,17 +37,18 @@ void Progress::begin(const Point& point) {
 }
 
 void Progress::end(const Record& record) {
-  ++num_done_;
   if (quiet_) return;
-  if (terminal_ && record.outcome == Outcome::ok) {
-    fmt::print(stderr, "\r\033[K[{}/{}] {}: {}{}", num_done_, num_points_, laws::short_text(record.point),
+  if (terminal_ && record.outcome == Outcome::ok && record.reason.empty()) {
+    fmt::print(stderr, "\r\033[K[{}/{}] {}: {}{}", num_done_ + 1, num_points_, laws::short_text(record.point),
                headline(record), time_left());
   } else {
-    fmt::print(stderr, "{}[{}/{}] {}: {}\n", terminal_ ? "\r\033[K" : "", num_done_, num_points_,
+    fmt::print(stderr, "{}[{}/{}] {}: {}\n", terminal_ ? "\r\033[K" : "", num_done_ + 1, num_points_,
                laws::short_text(record.point), headline(record));
   }
   std::fflush(stderr);
 }
+
+void Progress::count() { ++num_done_; }
 
 std::string Progress::time_left() const {
   if (num_done_ == 0) return "";

@@ -15,6 +15,7 @@ class Progress {
   ~Progress();
   void begin(const Point& point);
   void end(const Record& record);
+  void count();  // a point of the plan is over; a search for the largest batch ends several records
 
  private:
   std::string time_left() const;

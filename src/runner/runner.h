@@ -23,6 +23,7 @@ struct RunSummary {
 };
 
 // Collective over the world. study: on rank 0 only. Points whose id the study holds already are passed over.
+// A point of batch size kLargest becomes the batches that a search tries.
 // A study that cannot be written any more ends the run on all ranks (SystemError).
 RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
                       const Placement& placement, const RunOptions& options, Watchdog& watchdog);

@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 
 #include "base/error.h"
+#include "device/meter.h"
 
 namespace shardmark {
 namespace {
@@ -14,8 +15,10 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 }  // namespace
 
 Verdict attempt(const std::function<void()>& body) {
+  const meter::Strict strict;
   try {
     body();
+    meter::throw_on_excess();
     return {};
   } catch (const OutOfMemory& error) {
     return {Outcome::out_of_memory, error.what()};

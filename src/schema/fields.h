@@ -51,7 +51,7 @@ void visit_fields(R& r, Visit&& visit) {
   auto& m = r.measures;
   visit("id", "", "hash of everything that defines the point", r.id);
   visit("outcome", "", "ok, skipped, out_of_memory, wrong, failed or timed_out", r.outcome);
-  visit("reason", "", "why the outcome is not ok", r.reason);
+  visit("reason", "", "why the outcome is not ok, or why auto chose what it chose", r.reason);
   visit("started", "UTC", "when the point began", r.started);
   visit("duration", "s", "whole point, set-up and verification included", r.duration_s);
   visit("workload", "", "training, collective, or train: a run of shardmark train", p.workload);
@@ -62,6 +62,7 @@ void visit_fields(R& r, Visit&& visit) {
   visit("model", "", "model with its options", t.model);
   visit("data", "", "data source with its options", t.data);
   visit("strategy", "", "strategy with its options", t.strategy);
+  visit("chosen", "", "what strategy auto became", t.chosen);
   visit("optimizer", "", "optimizer with its options", t.optimizer);
   visit("precision", "", "type of arithmetic; master weights of bf16 and fp16 are fp32", t.precision);
   visit("reduce_dtype", "", "type of gradients on their way: same as the arithmetic, or fp32",

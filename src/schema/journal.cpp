@@ -58,7 +58,7 @@ std::optional<Journal> Journal::open(const std::string& study) {
     if (lock == Lock::replaced) continue;
     Journal journal(study);
     auto scan = scan_journal(study, Load::everything,
-                             [&](Record&& record) { journal.ids_.insert(std::move(record.id)); });
+                             [&](Record&& record) { journal.finished_[record.id] = record.outcome; });
     if (!scan)
       throw UsageError(samples_path(study) + ", which belongs to " + path + ", is missing; put it back");
     journal.found_ = std::move(*scan);
@@ -77,7 +77,7 @@ void Journal::start(const Environment& environment, const RecordSource& existing
     lines_.write(to_line(environment));
     existing([&](Record&& record) {
       lines_.write(to_line(record, write_samples(record.samples)));
-      ids_.insert(std::move(record.id));
+      finished_[record.id] = record.outcome;
     });
     samples_.sync();
     lines_.sync();
@@ -104,7 +104,7 @@ SamplesPlace Journal::write_samples(const std::vector<Series>& samples) {
 }
 
 void Journal::append(const Record& record) {
-  ENSURE(!ids_.contains(record.id), "recorded already: " + record.id);
+  ENSURE(!finished_.contains(record.id), "recorded already: " + record.id);
   const int64_t num_lines_bytes = lines_.size(), num_samples_bytes = samples_.size();
   try {
     const SamplesPlace place = write_samples(record.samples);
@@ -116,7 +116,7 @@ void Journal::append(const Record& record) {
     samples_.cut(num_samples_bytes);
     throw;
   }
-  ids_.insert(record.id);
+  finished_[record.id] = record.outcome;
 }
 
 void Journal::append(const Environment& environment) {

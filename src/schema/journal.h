@@ -10,8 +10,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "schema/file.h"
@@ -53,7 +53,7 @@ class Journal {
   void remove();  // after publishing; the lock goes last
 
   const JournalScan& found() const { return found_; }  // what open() saw
-  const std::set<std::string>& ids() const { return ids_; }
+  const std::map<std::string, Outcome>& finished() const { return finished_; }
 
  private:
   explicit Journal(std::string study) : study_(std::move(study)) {}
@@ -63,7 +63,7 @@ class Journal {
   AppendFile lines_;
   AppendFile samples_;
   JournalScan found_;
-  std::set<std::string> ids_;
+  std::map<std::string, Outcome> finished_;  // by id
 };
 
 }  // namespace shardmark

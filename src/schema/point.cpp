@@ -77,7 +77,8 @@ std::string to_text(const Point& point) {
   const CollectivePoint& c = point.collective;
   if (is_training(point))
     return fmt::format("training {} {} {} batch {}{}{}", to_text(t.model), to_text(t.strategy),
-                       ranks_text(point.ranks), t.batch_size,
+                       ranks_text(point.ranks),
+                       t.batch_size == kLargest ? "largest" : std::to_string(t.batch_size),
                        t.accumulation > 1 ? fmt::format(" x {}", t.accumulation) : "", extras_text(t));
   return fmt::format("{} {}{} {} {}", c.operation, c.dtype, c.reduction == "none" ? "" : " " + c.reduction,
                      format_bytes(static_cast<double>(c.bytes)), ranks_text(point.ranks));

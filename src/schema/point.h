@@ -8,16 +8,21 @@
 
 namespace shardmark {
 
+// The batch size of a point that stands for a search: the runner tries batches until it has the largest that
+// fits into memory, each a point of its own.
+inline constexpr int64_t kLargest = -1;
+
 struct TrainingPoint {
   Choice model;  // resolved: every option present
   Choice data;
   Choice strategy;
+  std::string chosen;  // what strategy `auto` became where it ran, as text (not part of the identity)
   Choice optimizer;
   std::string precision = "fp32";     // fp32, tf32, bf16, fp16, fp64
   std::string reduce_dtype = "same";  // of gradients on their way: same (as blocks compute), fp32
   double clip_norm = 0;               // gradients of a larger norm are scaled down to it; 0: never
   int64_t checkpointing = 0;          // every n-th block is recomputed in backward; 1: all, 0: none
-  int64_t batch_size = 0;             // samples per rank and micro-batch
+  int64_t batch_size = 0;             // samples per rank and micro-batch; kLargest: the most that fits
   int64_t accumulation = 1;           // micro-batches per step
   std::string scaling = "weak";  // "weak": the suite fixed batch_size; "strong": it fixed the global batch
 };

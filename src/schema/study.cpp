@@ -142,7 +142,7 @@ void Study::publish() {
       ++num_read;
       sink(std::move(record));
     });
-    const size_t num_written = finished_ids().size();
+    const size_t num_written = finished().size();
     if (!scan || num_read != num_written)
       throw UsageError(
           fmt::format("{}: {} of {} records can be read back; the journal is kept, nothing is published",
@@ -153,7 +153,7 @@ void Study::publish() {
   state_->published = true;
 }
 
-const std::set<std::string>& Study::finished_ids() const { return state_->journal.ids(); }
+const std::map<std::string, Outcome>& Study::finished() const { return state_->journal.finished(); }
 
 StudyData read_study(const std::string& given, Load load) {
   std::string path = follow_links(given);

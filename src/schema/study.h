@@ -5,8 +5,8 @@
 //   removed
 #pragma once
 
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -30,7 +30,7 @@ class Study {
 
   void append(const Record& record);  // durable when it returns; cost independent of the study's length
   void publish();                     // writes x.h5 and removes the journal
-  const std::set<std::string>& finished_ids() const;  // of every record already there
+  const std::map<std::string, Outcome>& finished() const;  // by id: every record that is there already
 
  private:
   struct State;

@@ -6,10 +6,12 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "device/device.h"
+#include "device/meter.h"
 
 namespace shardmark {
 
 StepResult TrainingLoop::step(const std::function<Batch()>& next_batch, bool wants_norm) {
+  const meter::Strict strict(false);
   clock_.begin_step();
   StepResult result;
   for (micro_batch_ = 0; micro_batch_ < options_.accumulation; ++micro_batch_) {
@@ -34,6 +36,7 @@ StepResult TrainingLoop::step(const std::function<Batch()>& next_batch, bool wan
   if (wants_norm || guard_.needs_norm()) result.gradient_norm = guard_.inspect(strategy_.gradient_squares());
   strategy_.update(guard_.control());
   guard_.after_update();
+  attempt([] { meter::throw_on_excess(); });
   ++step_;
   if (!result.loss.defined()) result.loss = at::full({}, std::nan(""));
   return result;
@@ -93,6 +96,7 @@ void TrainingLoop::backward(const at::Tensor& loss, const Batch& batch) {
 
 void TrainingLoop::attempt(const std::function<void()>& compute) {
   if (failure_) return;
+  const meter::Strict strict;  // device/meter.h, Note [Where memory may run out]
   try {
     compute();
   } catch (const std::exception& error) {
@@ -102,6 +106,8 @@ void TrainingLoop::attempt(const std::function<void()>& compute) {
       MpiSession::abort_world(EXIT_FAILURE);
     }
     failure_ = std::current_exception();
+    inputs_.assign(inputs_.size(), {});  // room for the rest of the step
+    outputs_.assign(outputs_.size(), {});
   }
 }
 

@@ -62,8 +62,8 @@ std::vector<std::string> precisions_of(const std::vector<Point>& points) {
   return {seen.begin(), seen.end()};
 }
 
-int64_t memory_per_rank(const RunFlags& flags, at::Device device, int local_ranks) {
-  if (!flags.memory_limit.empty()) return parse_bytes(flags.memory_limit);
+int64_t memory_per_rank(int64_t limit, at::Device device, int local_ranks) {
+  if (limit > 0) return limit;
   const auto share = static_cast<double>(device_memory_bytes(device)) / (device.is_cuda() ? 1 : local_ranks);
   return static_cast<int64_t>(0.8 * share);  // the rest is for the system, libraries and page cache
 }
@@ -77,13 +77,15 @@ int run(const RunFlags& flags) {
   const HostGroup world = HostGroup::world();
   const at::Device device = choose_device(flags.world, session, world);
   set_threads(flags.world, session.local_size());
-  const int64_t memory = memory_per_rank(flags, device, session.local_size());
-  if (!device.is_cuda()) meter::set_limit(memory);
-
   Suite suite;
   std::vector<Point> points;
+  int64_t memory = 0;
   together(world, [&] {
     suite = read_suite(flags.suite, flags.overrides);
+    const int64_t limit =
+        flags.memory_limit.empty() ? suite.memory_limit_bytes : parse_bytes(flags.memory_limit);
+    memory = memory_per_rank(limit, device, session.local_size());
+    if (!device.is_cuda() || limit > 0) meter::set_limit(memory);
     points = points_in_order(suite, {world.size(), memory, session.local_size(), native_precisions(device)});
     check_transports(points, transport_for(flags.world, device), device);
     check_data(points);
@@ -99,6 +101,7 @@ int run(const RunFlags& flags) {
     environment.suite_path = suite.path;
     environment.transport = options.transport;
     environment.order_seed = suite.seed;
+    environment.facts["memory_of_a_rank_bytes"] = memory;
     study.emplace(open_study(flags, environment));
   });
 
@@ -122,8 +125,10 @@ std::function<int()> define(CLI::App& app) {
   app.add_option("--timeout", flags->timeout_s,
                  "end the job when nothing moves for so many seconds; 0: never")
       ->capture_default_str();
-  app.add_option("--memory-limit", flags->memory_limit,
-                 "of a rank, such as 8GiB (default: 0.8 of the node's memory / its ranks, or of the GPU)");
+  app.add_option(
+      "--memory-limit", flags->memory_limit,
+      "of a rank, such as 8GiB (default: the suite's, else 0.8 of the node's memory / its ranks, or of "
+      "the GPU)");
   add_world_flags(app, flags->world);
   add_override_flags(app, flags->overrides);
   return [flags] { return run(*flags); };

@@ -16,6 +16,7 @@
 #include "schema/study.h"
 #include "strategies/precision.h"
 #include "training/stop.h"
+#include "workloads/auto_strategy.h"
 
 namespace shardmark {
 namespace {
@@ -131,6 +132,10 @@ int train(const TrainFlags& flags) {
   std::unique_ptr<Communicator> comm;
   together(world, [&] { comm = make_communicator(transport, world, device, placement.communication()); });
 
+  ProbeCache probes;
+  const Settled settled = settle_strategy(options->point, world, *comm, probes);
+  options->point = settled.point;
+  if (world.rank() == 0 && !settled.reason.empty()) log_line(settled.reason);
   if (world.rank() == 0) print_head(flags, *options, start, *source);
   Watchdog watchdog(fmt::format("rank {} on {}", world.rank(), host_name()), flags.timeout_s);
   watchdog.watch("the training run");

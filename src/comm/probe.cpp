@@ -1,0 +1,70 @@
+// Small and large all-reduces, until their time is up.
+#include "comm/probe.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/stats.h"
+#include "device/device.h"
+#include "device/timeline.h"
+#include "laws/strategy_law.h"
+
+namespace shardmark {
+namespace {
+
+constexpr double kLimitS = 0.4;  // of a size: two sizes, at most two levels
+constexpr int64_t kMost = 20;
+
+// Median time of an all-reduce on the slowest rank, the first one left out. All ranks end together: they
+// agree after every operation.
+double all_reduce_s(const HostGroup& group, Communicator& comm, int64_t numel) {
+  const at::Tensor tensor = comm.allocate(numel, at::kFloat);
+  std::vector<double> times;
+  double total = 0;
+  for (int64_t i = 0; i <= kMost && total < kLimitS; ++i) {
+    group.barrier();
+    const double begin = now_s();
+    comm.all_reduce(tensor, ReduceOp::sum).wait();
+    synchronize(comm.device());
+    const double slowest = group.max(now_s() - begin);
+    if (i > 0) times.push_back(slowest);
+    total += slowest;
+  }
+  return times.empty() ? total : median(times);
+}
+
+laws::Link measure(const HostGroup& group, Communicator& comm) {
+  if (comm.size() == 1) return {};
+  constexpr int64_t kSmall = 256, kLarge = 4 << 20;  // elements: 1 KiB, 16 MiB
+  const double small_s = all_reduce_s(group, comm, kSmall), large_s = all_reduce_s(group, comm, kLarge);
+  const double bytes = 4.0 * kLarge * laws::ring_factor("all_reduce", comm.size());
+  return {small_s, bytes / std::max(large_s - small_s, 1e-9)};
+}
+
+// Ranks of a node where all nodes hold equally many and there are several, else 0.
+int64_t even_ranks_per_node(const HostGroup& group) {
+  const int64_t first = group.first_rank_on_node();
+  const HostGroup node = group.split(static_cast<int>(first), group.rank());
+  const int64_t size = node.size();
+  const bool mine_fits = first % size == 0 && group.rank() / size == first / size;
+  const bool even = group.max(size) == -group.max(-size) && group.max(static_cast<int64_t>(!mine_fits)) == 0;
+  return even && size < group.size() ? size : 0;
+}
+
+}  // namespace
+
+Probe probe(const HostGroup& group, Communicator& comm) {
+  Probe result;
+  result.all = measure(group, comm);
+  result.ranks_per_node = even_ranks_per_node(group);
+  if (result.ranks_per_node > 0) {
+    const int node = group.rank() / static_cast<int>(result.ranks_per_node);
+    const HostGroup in_node = group.split(node, group.rank());
+    const laws::Link mine = measure(in_node, *comm.split(node, group.rank()));
+    // The slowest node counts.
+    result.node = {group.max(mine.latency_s), -group.max(-mine.bytes_per_s)};
+  }
+  return result;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,100 @@
+// The candidates, what they need, and the choice among them.
+#include "laws/auto_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace shardmark::laws {
+namespace {
+
+constexpr double kAlike = 1.05;  // times this close are equal: the simpler candidate wins
+
+// From whole replicas to everything cut; groups of a node where there are several.
+std::vector<std::string> candidate_texts(const Surroundings& around) {
+  std::vector<std::string> texts = {"ddp", "fsdp(shard=optimizer)", "fsdp(shard=gradients)"};
+  if (around.ranks_per_node > 0) texts.push_back(fmt::format("fsdp(group={})", around.ranks_per_node));
+  texts.insert(texts.end(), {"fsdp", "fsdp(offload=optimizer)"});
+  return texts;
+}
+
+double seconds(const Cost& cost, const Link& link) {
+  if (link.bytes_per_s == 0) return 0;
+  return static_cast<double>(cost.num_operations) * link.latency_s + cost.traffic_bytes / link.bytes_per_s;
+}
+
+// A group's operations stay in its node; what a candidate moves beyond them goes among all.
+double communication_s(const StrategyLaw& law, const CostInput& input, const Cost& cost,
+                       const Surroundings& around) {
+  if (!input.options.contains("group") || input.options.at("group") == 0) return seconds(cost, around.all);
+  CostInput in_group = input;
+  in_group.ranks = around.ranks_per_node;
+  const Cost inside = law.cost(in_group);
+  Cost across = cost;
+  across.traffic_bytes -= inside.traffic_bytes;
+  across.num_operations -= inside.num_operations;
+  return seconds(inside, around.node) + seconds(across, around.all);
+}
+
+Candidate candidate(const std::string& text, CostInput input, const Surroundings& around) {
+  const Choice written = choice_from_text(text);
+  const StrategyLaw& law = strategy_law(written.name);
+  const Choice strategy = resolve(written, law.options, "strategy");
+  input.options = strategy.options;
+  const Cost cost = law.cost(input);
+  const double needed = cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes +
+                        cost.transient_bytes + around.activation_bytes;
+  return {strategy, cost, needed, communication_s(law, input, cost, around),
+          around.memory_bytes == 0 || needed <= around.memory_bytes};
+}
+
+std::string name_of(const Candidate& candidate) {
+  return to_text(without_defaults(candidate.strategy, strategy_law(candidate.strategy.name).options));
+}
+
+std::string memory_text(const Decision& decision, size_t num_fitting, const Surroundings& around) {
+  const std::string memory = format_bytes(around.memory_bytes);
+  if (num_fitting == 0)
+    return fmt::format("nothing fits into the {} of a rank; it needs least, {}", memory,
+                       format_bytes(decision.choice().needed_bytes));
+  const auto& all = decision.candidates;
+  if (num_fitting == all.size()) return fmt::format("all {} candidates fit into {}", all.size(), memory);
+  const auto first_not = std::find_if(all.begin(), all.end(), [](const auto& c) { return !c.fits; });
+  return fmt::format("{} of {} candidates fit into {} ({} needs {})", num_fitting, all.size(), memory,
+                     name_of(*first_not), format_bytes(first_not->needed_bytes));
+}
+
+std::string reason_of(const Decision& decision, const Surroundings& around) {
+  const auto num_fitting = static_cast<size_t>(std::count_if(
+      decision.candidates.begin(), decision.candidates.end(), [](const auto& c) { return c.fits; }));
+  std::string text = fmt::format("auto chose {}: {}", name_of(decision.choice()),
+                                 memory_text(decision, num_fitting, around));
+  if (num_fitting > 1 && decision.choice().communication_s > 0)
+    text += fmt::format("; of these none communicates less, {} a step at {} GB/s and {} an operation",
+                        format_seconds(decision.choice().communication_s),
+                        format_number(around.all.bytes_per_s / 1e9, 3), format_seconds(around.all.latency_s));
+  return text;
+}
+
+}  // namespace
+
+Decision decide(const CostInput& input, const Surroundings& around) {
+  Decision decision;
+  for (const auto& text : candidate_texts(around))
+    decision.candidates.push_back(candidate(text, input, around));
+  const auto& all = decision.candidates;
+  const bool any_fits = std::any_of(all.begin(), all.end(), [](const auto& c) { return c.fits; });
+  for (size_t i = 1; i < all.size(); ++i) {
+    const Candidate &best = decision.choice(), &next = all[i];
+    const bool better = !any_fits                ? next.needed_bytes < best.needed_bytes
+                        : best.fits != next.fits ? next.fits
+                                                 : next.communication_s * kAlike < best.communication_s;
+    if (better) decision.chosen = i;
+  }
+  decision.reason = reason_of(decision, around);
+  return decision;
+}
+
+}  // namespace shardmark::laws

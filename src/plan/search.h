@@ -1,0 +1,26 @@
+// The largest batch that fits into memory, by doubling and then bisection. Pure: it is told what became of a
+// batch and says which one to try next, so that a run that was interrupted finds its way by what is stored.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace shardmark {
+
+class LargestBatch {
+ public:
+  // The next batch to try; nothing when the answer is known: exactly up to 32, to 3 % above.
+  std::optional<int64_t> next() const;
+  void tell(int64_t batch, bool fits);
+
+  int64_t fits() const { return fits_; }    // the largest known to fit; 0: none
+  int64_t fails() const { return fails_; }  // the smallest known not to; 0: none
+
+ private:
+  static constexpr int64_t kResolution = 32;
+  static constexpr int64_t kMost = 1 << 20;
+  int64_t fits_ = 0;
+  int64_t fails_ = 0;
+};
+
+}  // namespace shardmark

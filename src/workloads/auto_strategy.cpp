@@ -1,0 +1,37 @@
+// Gathers what a decision goes by: memory, activations, the network.
+#include "workloads/auto_strategy.h"
+
+#include "device/device.h"
+#include "device/meter.h"
+#include "plan/plan.h"
+
+namespace shardmark {
+namespace {
+
+constexpr double kUsable = 0.8;  // of a device's memory: the rest is for libraries and working memory
+
+// Of the rank that has least.
+double usable_bytes(const HostGroup& group, at::Device device) {
+  const auto limit = static_cast<double>(meter::limit());
+  const double mine = limit > 0 ? limit : kUsable * static_cast<double>(device_memory_bytes(device));
+  return -group.max(-mine);
+}
+
+}  // namespace
+
+Settled settle_strategy(const Point& point, const HostGroup& group, Communicator& comm, ProbeCache& probes) {
+  if (point.workload == "collective" || point.training.strategy.name != "auto") return {point, {}};
+  const std::string key = comm.transport() + " " + std::to_string(comm.size());
+  if (!probes.contains(key)) probes[key] = probe(group, comm);
+  const Probe& network = probes[key];
+
+  const auto table = laws::model_law(point.training.model.name).table(point.training.model.options);
+  const laws::Decision decision = laws::decide(
+      cost_input(point, table), {usable_bytes(group, comm.device()), expect(point).activation_bytes,
+                                 network.ranks_per_node, network.all, network.node});
+  Settled settled{point, decision.reason};
+  settled.point.training.strategy = decision.choice().strategy;
+  return settled;
+}
+
+}  // namespace shardmark

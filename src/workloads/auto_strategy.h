@@ -1,0 +1,23 @@
+// What strategy `auto` of a point becomes on the ranks and the network at hand.
+#pragma once
+
+#include <map>
+
+#include "comm/probe.h"
+#include "schema/point.h"
+
+namespace shardmark {
+
+using ProbeCache = std::map<std::string, Probe>;  // by transport and ranks
+
+// A point without `auto` in it; why it is as it is, in words: empty where nothing was chosen.
+struct Settled {
+  Point point;
+  std::string reason;
+};
+
+// The same on all ranks; collective over `group`, which holds the ranks of `comm`. The probe is made once for
+// each number of ranks.
+Settled settle_strategy(const Point& point, const HostGroup& group, Communicator& comm, ProbeCache& probes);
+
+}  // namespace shardmark
