@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -31,6 +32,25 @@ std::string family_of(const Point& point) {
     rest.training.scaling.clear();
   }
   return point_id(rest);
+}
+
+struct Placement {
+  int64_t nodes = 0;
+  int64_t ranks_per_node = 0;
+};
+
+// Where the first n ranks lie, by n; the last entry stands for every larger n.
+std::vector<Placement> placements_in(const Environment& environment) {
+  std::vector<Placement> by_ranks(1);
+  std::map<std::string, int64_t> ranks_on;
+  int64_t most = 0, ranks = 0;
+  for (const std::string& node : environment.rank_nodes) {
+    most = std::max(most, ++ranks_on[node]);
+    const auto nodes = static_cast<int64_t>(ranks_on.size());
+    by_ranks.push_back({nodes, most * nodes == ++ranks ? most : 0});
+  }
+  by_ranks.push_back({environment.nodes.size() == 1 ? 1 : 0, 0});
+  return by_ranks;
 }
 
 double merged_value(std::vector<double> values, bool rate) {
@@ -98,8 +118,9 @@ auto order_of(const MergedPoint& merged) {
   const CollectivePoint& c = p.collective;
   return std::make_tuple(p.workload, merged.machine, merged.transport, c.operation, to_text(t.model),
                          to_text(t.data), to_text(t.optimizer), t.accumulation, p.seed, t.precision,
-                         t.reduce_dtype, t.clip_norm, t.checkpointing, t.batch_size, p.ranks, c.dtype,
-                         c.reduction, c.bytes, c.in_place, t.strategy.name != "single", merged.strategy);
+                         t.reduce_dtype, t.clip_norm, t.checkpointing, t.batch_size, p.ranks, merged.nodes,
+                         c.dtype, c.reduction, c.bytes, c.in_place, t.strategy.name != "single",
+                         merged.strategy);
 }
 
 void sort(std::vector<MergedPoint>& points) {
@@ -126,14 +147,18 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
   std::unordered_map<std::string, size_t> known;
   for (const StudyData& study : studies) {
     const std::string machine = machine_text(study.environment);
+    const std::vector<Placement> placements = placements_in(study.environment);
     for (const Record& record : study.records) {
       const Point& p = record.point;
       if (record.outcome != Outcome::ok || p.workload == "train") continue;
       const std::string transport = p.transport.empty() ? study.environment.transport : p.transport;
       const std::string strategy = p.workload == "training" ? to_text(p.training.strategy) : "";
-      MergedPoint merged{p, machine, transport, strategy, "", 0, {}};
+      const Placement& placement = placements[std::min<size_t>(p.ranks, placements.size() - 1)];
+      MergedPoint merged{p, machine, transport, strategy, "", placement.nodes, placement.ranks_per_node,
+                         0, {}};
       merged.family = fmt::format("{}\n{}\n{}", family_of(p), machine, transport);
-      const auto key = fmt::format("{}\n{}\n{} {}", merged.family, strategy, p.ranks, p.training.batch_size);
+      const auto key = fmt::format("{}\n{}\n{} {} {}", merged.family, strategy, p.ranks,
+                                   p.training.batch_size, merged.nodes);
       const auto [found, is_new] = known.try_emplace(key, points.size());
       if (is_new) {
         points.push_back(std::move(merged));

@@ -15,6 +15,10 @@ struct MergedPoint {
   std::string transport;
   std::string strategy;  // with every option; "" for a collective
   std::string family;    // equal for points that differ in nothing but strategy, ranks and batch size
+  // Nodes that its ranks lie on, 0 where the study does not say; ranks on each, 0 where they differ. Points
+  // on other nodes are other points.
+  int64_t nodes = 0;
+  int64_t ranks_per_node = 0;
   int64_t repeats = 0;
   // Medians over the repeats (of rates: the reciprocal of the median of reciprocals, for costs are what may
   // be averaged). step_low_s and step_high_s: of one repeat, its own interval; of 2 to 5, the hull of their

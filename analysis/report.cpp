@@ -8,9 +8,13 @@ namespace shardmark {
 std::vector<Table> make_report(const std::vector<StudyData>& studies) {
   const MergedPoints points = merge_repeats(studies);
   std::vector<Table> tables = {studies_table(studies)};
-  for (const auto& make : {strategies_table, phases_table, optimizations_table, weak_scaling_table,
-                           strong_scaling_table, amdahl_table, memory_table, shares_table, traffic_table})
+  for (const auto& make : {strategies_table, phases_table, optimizations_table})
     tables.push_back(make(points));
+  const std::vector<ScalingSeries> scaling = scaling_series(points);
+  for (const auto& make : {weak_scaling_table, strong_scaling_table, efficiency_limits_table,
+                           scaling_laws_table, refused_fits_table})
+    tables.push_back(make(points, scaling));
+  for (const auto& make : {memory_table, shares_table, traffic_table}) tables.push_back(make(points));
   for (Table& table : collective_tables(points)) tables.push_back(std::move(table));
   tables.push_back(runs_table(studies));
   tables.push_back(not_ok_table(studies));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/merged.h"
+#include "analysis/scaling.h"
 #include "analysis/table.h"
 
 namespace shardmark {
@@ -15,9 +16,11 @@ Table studies_table(const std::vector<StudyData>& studies);
 Table strategies_table(const MergedPoints& points);
 Table phases_table(const MergedPoints& points);
 Table optimizations_table(const MergedPoints& points);
-Table weak_scaling_table(const MergedPoints& points);
-Table strong_scaling_table(const MergedPoints& points);
-Table amdahl_table(const MergedPoints& points);
+Table weak_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
+Table strong_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
+Table efficiency_limits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
+Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
+Table refused_fits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
 Table memory_table(const MergedPoints& points);
 Table shares_table(const MergedPoints& points);
 Table traffic_table(const MergedPoints& points);
