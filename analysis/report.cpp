@@ -1,6 +1,7 @@
 // The order of the tables.
 #include "analysis/report.h"
 
+#include "analysis/interconnects.h"
 #include "analysis/tables.h"
 
 namespace shardmark {
@@ -14,6 +15,7 @@ std::vector<Table> make_report(const std::vector<StudyData>& studies) {
   for (const auto& make : {weak_scaling_table, strong_scaling_table, efficiency_limits_table,
                            scaling_laws_table, refused_fits_table})
     tables.push_back(make(points, scaling));
+  tables.push_back(interconnects_table(points, laws::link_laws()));
   for (const auto& make : {memory_table, shares_table, traffic_table}) tables.push_back(make(points));
   for (Table& table : collective_tables(points)) tables.push_back(std::move(table));
   tables.push_back(runs_table(studies));
