@@ -112,6 +112,53 @@ Measures merged_measures(const Records& records) {
   return merged;
 }
 
+// One for each kind, in the words of the first repeat that has it.
+std::vector<Doubt> merged_doubts(const Records& records) {
+  std::vector<std::pair<Doubt, size_t>> counted;
+  for (const Record* record : records)
+    for (Doubt& doubt : doubts_of(*record)) {
+      const auto known = std::find_if(counted.begin(), counted.end(),
+                                      [&](const auto& one) { return one.first.kind == doubt.kind; });
+      if (known == counted.end())
+        counted.emplace_back(std::move(doubt), 1);
+      else
+        ++known->second;
+    }
+  std::vector<Doubt> doubts;
+  for (auto& [doubt, count] : counted) {
+    if (2 * count < records.size()) continue;
+    if (records.size() > 1) doubt.words += fmt::format(" (in {} of {} repeats)", count, records.size());
+    doubts.push_back(std::move(doubt));
+  }
+  return doubts;
+}
+
+// What all records of a study share.
+struct Origin {
+  std::string machine, transport;
+  std::vector<Placement> placements;
+};
+
+MergedPoint unmeasured(const Point& point, const Origin& origin) {
+  MergedPoint merged;
+  merged.point = point;
+  merged.machine = origin.machine;
+  merged.transport = point.transport.empty() ? origin.transport : point.transport;
+  if (point.workload == "training") merged.strategy = to_text(point.training.strategy);
+  merged.family = fmt::format("{}\n{}\n{}", family_of(point), merged.machine, merged.transport);
+  const auto ranks = static_cast<size_t>(std::max<int64_t>(point.ranks, 0));
+  const Placement& placement = origin.placements[std::min(ranks, origin.placements.size() - 1)];
+  merged.nodes = placement.nodes;
+  merged.ranks_per_node = placement.ranks_per_node;
+  return merged;
+}
+
+std::string key_of(const MergedPoint& merged) {
+  const Point& p = merged.point;
+  return fmt::format("{}\n{}\n{} {} {}", merged.family, merged.strategy, p.ranks, p.training.batch_size,
+                     merged.nodes);
+}
+
 auto order_of(const MergedPoint& merged) {
   const Point& p = merged.point;
   const TrainingPoint& t = p.training;
@@ -146,20 +193,12 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
   std::vector<Records> repeats;
   std::unordered_map<std::string, size_t> known;
   for (const StudyData& study : studies) {
-    const std::string machine = machine_text(study.environment);
-    const std::vector<Placement> placements = placements_in(study.environment);
+    const Origin origin = {machine_text(study.environment), study.environment.transport,
+                           placements_in(study.environment)};
     for (const Record& record : study.records) {
-      const Point& p = record.point;
-      if (record.outcome != Outcome::ok || p.workload == "train") continue;
-      const std::string transport = p.transport.empty() ? study.environment.transport : p.transport;
-      const std::string strategy = p.workload == "training" ? to_text(p.training.strategy) : "";
-      const Placement& placement = placements[std::min<size_t>(p.ranks, placements.size() - 1)];
-      MergedPoint merged{p, machine, transport, strategy, "", placement.nodes, placement.ranks_per_node,
-                         0, {}};
-      merged.family = fmt::format("{}\n{}\n{}", family_of(p), machine, transport);
-      const auto key = fmt::format("{}\n{}\n{} {} {}", merged.family, strategy, p.ranks,
-                                   p.training.batch_size, merged.nodes);
-      const auto [found, is_new] = known.try_emplace(key, points.size());
+      if (record.outcome != Outcome::ok || record.point.workload == "train") continue;
+      MergedPoint merged = unmeasured(record.point, origin);
+      const auto [found, is_new] = known.try_emplace(key_of(merged), points.size());
       if (is_new) {
         points.push_back(std::move(merged));
         repeats.emplace_back();
@@ -170,6 +209,7 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
   for (size_t i = 0; i < points.size(); ++i) {
     points[i].repeats = static_cast<int64_t>(repeats[i].size());
     points[i].measures = merged_measures(repeats[i]);
+    points[i].doubts = merged_doubts(repeats[i]);
   }
   sort(points);
   return points;

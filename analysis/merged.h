@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/doubts.h"
 #include "schema/study.h"
 
 namespace shardmark {
@@ -24,6 +25,7 @@ struct MergedPoint {
   // be averaged). step_low_s and step_high_s: of one repeat, its own interval; of 2 to 5, the hull of their
   // intervals; from 6, the interval of the repeats' medians.
   Measures measures;
+  std::vector<Doubt> doubts;  // of at least half of its repeats
 };
 
 // Ordered by machine, transport, model, data, optimizer, precision, batch size, ranks, strategy; collectives
@@ -34,5 +36,12 @@ std::string machine_text(const Environment& environment);  // "NVIDIA H200, 4 th
 
 inline bool is_training(const MergedPoint& merged) { return merged.point.workload == "training"; }
 inline bool is_replicas(const MergedPoint& merged) { return merged.point.training.strategy.name == "single"; }
+
+// No fit uses such a point; tables show and mark it.
+inline bool is_doubtful(const MergedPoint& merged) {
+  for (const Doubt& doubt : merged.doubts)
+    if (doubt.excludes) return true;
+  return false;
+}
 
 }  // namespace shardmark

@@ -1,6 +1,7 @@
 // The order of the tables.
 #include "analysis/report.h"
 
+#include "analysis/findings.h"
 #include "analysis/interconnects.h"
 #include "analysis/tables.h"
 
@@ -8,7 +9,7 @@ namespace shardmark {
 
 std::vector<Table> make_report(const std::vector<StudyData>& studies) {
   const MergedPoints points = merge_repeats(studies);
-  std::vector<Table> tables = {studies_table(studies)};
+  std::vector<Table> tables = {studies_table(studies), findings_table(points)};
   for (const auto& make : {strategies_table, phases_table, optimizations_table})
     tables.push_back(make(points));
   const std::vector<ScalingSeries> scaling = scaling_series(points);
@@ -19,6 +20,7 @@ std::vector<Table> make_report(const std::vector<StudyData>& studies) {
   for (const auto& make : {memory_table, shares_table, traffic_table}) tables.push_back(make(points));
   for (Table& table : collective_tables(points)) tables.push_back(std::move(table));
   tables.push_back(runs_table(studies));
+  tables.push_back(missing_table(studies, points, scaling));
   tables.push_back(not_ok_table(studies));
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
   return tables;

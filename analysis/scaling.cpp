@@ -72,7 +72,7 @@ std::vector<TimedCount> fitted_counts(const ScalingSeries& series) {
   std::vector<TimedCount> counts;
   for (const ScalingPoint& point : series.points) {
     const Measures& m = point.merged->measures;
-    if (!m.oversubscribed) counts.push_back({point.units, {m.step_s, m.step_low_s, m.step_high_s}});
+    if (!is_doubtful(*point.merged)) counts.push_back({point.units, {m.step_s, m.step_low_s, m.step_high_s}});
   }
   return counts;
 }
@@ -101,7 +101,7 @@ void add_fits(ScalingSeries& series) {
 Crossing measured_crossing(const ScalingSeries& series) {
   const ScalingPoint* above = nullptr;
   for (const ScalingPoint& point : series.points) {
-    if (point.merged->measures.oversubscribed) continue;
+    if (is_doubtful(*point.merged)) continue;
     if (above != nullptr && point.efficiency.value < Crossing::kEfficiency) {
       const double part = (above->efficiency.value - Crossing::kEfficiency) /
                           (above->efficiency.value - point.efficiency.value);

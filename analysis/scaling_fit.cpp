@@ -86,6 +86,37 @@ std::vector<TimedCount> usable(const std::vector<TimedCount>& times) {
   return kept;
 }
 
+std::string too_few(ScalingLaw law, const std::vector<TimedCount>& times) {
+  std::set<double> counts;
+  for (const TimedCount& time : times) counts.insert(time.units);
+  const size_t needed = scaling_curve::num_coefficients(law) + 2;
+  return counts.size() >= needed ? "" : fmt::format("{} counts; a fit needs {}", counts.size(), needed);
+}
+
+// NaN where the curve is not above 0 everywhere.
+double largest_deviation(const ScalingFit& fit, const std::vector<TimedCount>& times) {
+  const Coefficients best = scaling_curve::constrained(fit.curve, fit.curve.best);
+  double largest = 0;
+  for (const TimedCount& time : times) {
+    const double off = std::abs(time.step_s.value / scaling_curve::step_s(fit, best, time.units) - 1);
+    if (std::isnan(off)) return off;
+    largest = std::max(off, largest);
+  }
+  return largest;
+}
+
+void add_parameters(ScalingFit& fit, const std::vector<Coefficients>& draws) {
+  const auto add = [&](const char* symbol, size_t index) {
+    const auto of = [&](const Coefficients& c) { return parameter(fit.law, c, index); };
+    fit.parameters.push_back({symbol, estimate(fit.curve, draws, of)});
+  };
+  add(fit.law == ScalingLaw::usl ? "alpha" : "s", 1);
+  if (fit.law == ScalingLaw::usl) add("beta", 2);
+  const Estimate& s = fit.parameters.front().estimate;
+  if (fit.law == ScalingLaw::amdahl) fit.limit = {1 / s.value, 1 / s.high, 1 / s.low};
+  if (fit.law == ScalingLaw::usl) fit.limit = estimate(fit.curve, draws, largest_throughput_at);
+}
+
 }  // namespace
 
 std::string_view to_text(ScalingLaw law) {
@@ -105,32 +136,15 @@ ScalingFit fit_scaling(ScalingLaw law, Scaling scaling, const std::vector<TimedC
   fit.law = law;
   fit.scaling = scaling;
   const std::vector<TimedCount> times = usable(all);
-  std::set<double> counts;
-  for (const TimedCount& time : times) counts.insert(time.units);
-  const size_t needed = scaling_curve::num_coefficients(law) + 2;
-  if (counts.size() < needed) {
-    fit.refused = fmt::format("{} counts; a fit needs {}", counts.size(), needed);
-    return fit;
-  }
-  fit.curve = scaling_curve::fit(law, scaling, times);
-  const Coefficients best = scaling_curve::constrained(fit.curve, fit.curve.best);
-  for (const TimedCount& time : times) {
-    const double off = std::abs(time.step_s.value / scaling_curve::step_s(fit, best, time.units) - 1);
-    fit.deviation = std::fmax(fit.deviation, off);
-  }
-  const std::vector<Coefficients> draws = scaling_curve::draws(fit.curve);
-  fit.refused = outside_the_law(law, draws);
-  if (fit.refused.empty()) fit.refused = deviation_too_large(fit, times);
+  fit.refused = too_few(law, times);
   if (!fit.refused.empty()) return fit;
-  const auto add = [&](const char* symbol, size_t index) {
-    const auto of = [&](const Coefficients& c) { return parameter(law, c, index); };
-    fit.parameters.push_back({symbol, estimate(fit.curve, draws, of)});
-  };
-  add(law == ScalingLaw::usl ? "alpha" : "s", 1);
-  if (law == ScalingLaw::usl) add("beta", 2);
-  const Estimate& s = fit.parameters.front().estimate;
-  if (law == ScalingLaw::amdahl) fit.limit = {1 / s.value, 1 / s.high, 1 / s.low};
-  if (law == ScalingLaw::usl) fit.limit = estimate(fit.curve, draws, largest_throughput_at);
+  fit.curve = scaling_curve::fit(law, scaling, times);
+  fit.deviation = largest_deviation(fit, times);
+  const std::vector<Coefficients> draws = scaling_curve::draws(fit.curve);
+  if (!std::isfinite(fit.deviation)) fit.refused = "no curve goes through these times";
+  if (fit.refused.empty()) fit.refused = outside_the_law(law, draws);
+  if (fit.refused.empty()) fit.refused = deviation_too_large(fit, times);
+  if (fit.refused.empty()) add_parameters(fit, draws);
   return fit;
 }
 

@@ -26,6 +26,8 @@ Table shares_table(const MergedPoints& points);
 Table traffic_table(const MergedPoints& points);
 std::vector<Table> collective_tables(const MergedPoints& points);  // one per operation and rank count
 Table runs_table(const std::vector<StudyData>& studies);           // of shardmark train
+Table missing_table(const std::vector<StudyData>& studies, const MergedPoints& points,
+                    const std::vector<ScalingSeries>& scaling);
 Table not_ok_table(const std::vector<StudyData>& studies);
 
 }  // namespace shardmark

@@ -93,8 +93,8 @@ std::string format_number(double value, int significant_digits) {
   // Rounding may add a digit: 9.996 to three digits is 10.0.
   if (std::abs(value) >= std::pow(10, magnitude + 1) * (1 - 0.5 * std::pow(10, -significant_digits)))
     ++magnitude;
+  if (magnitude < -6 || magnitude > 15) return fmt::format("{:.{}e}", value, significant_digits - 1);
   if (magnitude >= significant_digits - 1) return grouped(fmt::format("{:.0f}", value));
-  if (magnitude < -6) return fmt::format("{:.{}e}", value, significant_digits - 1);
   return fmt::format("{:.{}f}", value, significant_digits - 1 - magnitude);
 }
 
