@@ -36,7 +36,7 @@ Cell milliseconds(double seconds) { return number(seconds * 1e3); }
 Cell mebibytes(double bytes) { return number(bytes / kMebi); }
 
 Cell percent(double ratio, int decimals) {
-  if (!std::isfinite(ratio)) return missing();
+  if (!std::isfinite(ratio * 100)) return missing();
   return {fmt::format("{:.{}f}", ratio * 100 + 0.0, decimals), ratio * 100};
 }
 
@@ -45,6 +45,7 @@ Cell difference(double measured, double by_law) {
   if (measured == by_law) return {"0", 0.0};
   if (by_law == 0) return {"not 0", "not 0"};  // no percentage exists, and the difference must not hide
   const double percent = (measured / by_law - 1) * 100;
+  if (!std::isfinite(percent)) return missing();
   return {fmt::format("{:+.{}f}", percent, std::abs(percent) < 10 ? 2 : 0), percent};
 }
 

@@ -9,6 +9,7 @@
 #include "analysis/cells.h"
 #include "analysis/known.h"
 #include "analysis/tables.h"
+#include "analysis/training_columns.h"
 #include "laws/vocabulary.h"
 
 namespace shardmark {
@@ -51,15 +52,15 @@ std::vector<Cell> place_cells(const MergedPoint* merged) {
 
 std::vector<Cell> row(const Pair& pair) {
   const CollectivePoint& c = pair.any->point.collective;
-  std::string marks;
-  for (const MergedPoint* merged : pair.by_place)
-    if (merged != nullptr && merged->measures.oversubscribed) marks = "oversubscribed";
+  const auto marks = [&](size_t place) {
+    return pair.by_place[place] == nullptr ? Cell{"", nullptr} : doubt_cell(*pair.by_place[place]);
+  };
   return concat<Cell>({{cells::words(pair.any->machine), cells::words(pair.any->transport),
                         cells::count(c.bytes), count_cell(pair.any->point), cells::words(c.dtype),
                         cells::words(c.reduction), cells::count(law_of(c.operation).rooted ? 0 : -1)},
                        place_cells(pair.by_place[0]),
-                       place_cells(pair.by_place[1]),
-                       {marks.empty() ? Cell{"", nullptr} : cells::words(marks)}});
+                       concat<Cell>({place_cells(pair.by_place[1])}),
+                       {marks(0), marks(1)}});
 }
 
 std::vector<Column> columns() {
@@ -72,7 +73,7 @@ std::vector<Column> columns() {
     columns.push_back({"busbw", "GB/s", true, true, place});
     columns.push_back({"#wrong", "", true, true, place});
   }
-  columns.push_back({"marks", "", false, true});
+  for (const char* place : {"out-of-place", "in-place"}) columns.push_back({"marks", "", false, true, place});
   return columns;
 }
 

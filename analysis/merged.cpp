@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -31,6 +32,25 @@ std::string family_of(const Point& point) {
     rest.training.scaling.clear();
   }
   return point_id(rest);
+}
+
+struct Placement {
+  int64_t nodes = 0;
+  int64_t ranks_per_node = 0;
+};
+
+// Where the first n ranks lie, by n; the last entry stands for every larger n.
+std::vector<Placement> placements_in(const Environment& environment) {
+  std::vector<Placement> by_ranks(1);
+  std::map<std::string, int64_t> ranks_on;
+  int64_t most = 0, ranks = 0;
+  for (const std::string& node : environment.rank_nodes) {
+    most = std::max(most, ++ranks_on[node]);
+    const auto nodes = static_cast<int64_t>(ranks_on.size());
+    by_ranks.push_back({nodes, most * nodes == ++ranks ? most : 0});
+  }
+  by_ranks.push_back({environment.nodes.size() == 1 ? 1 : 0, 0});
+  return by_ranks;
 }
 
 double merged_value(std::vector<double> values, bool rate) {
@@ -92,14 +112,67 @@ Measures merged_measures(const Records& records) {
   return merged;
 }
 
+// One for each kind, in the words of the first repeat that has it.
+std::vector<Doubt> merged_doubts(const Records& records) {
+  std::vector<std::pair<Doubt, size_t>> counted;
+  for (const Record* record : records)
+    for (Doubt& doubt : doubts_of(*record)) {
+      const auto known = std::find_if(counted.begin(), counted.end(),
+                                      [&](const auto& one) { return one.first.kind == doubt.kind; });
+      if (known == counted.end())
+        counted.emplace_back(std::move(doubt), 1);
+      else
+        ++known->second;
+    }
+  std::vector<Doubt> doubts;
+  for (auto& [doubt, count] : counted) {
+    if (2 * count < records.size()) continue;
+    if (records.size() > 1) doubt.words += fmt::format(" (in {} of {} repeats)", count, records.size());
+    doubts.push_back(std::move(doubt));
+  }
+  return doubts;
+}
+
+// What all records of a study share.
+struct Origin {
+  std::string machine, transport;
+  std::vector<Placement> placements;
+};
+
+Origin origin_of(const Environment& environment) {
+  return {machine_text(environment), environment.transport, placements_in(environment)};
+}
+
+MergedPoint unmeasured(const Point& point, const Origin& origin) {
+  MergedPoint merged;
+  merged.point = point;
+  merged.machine = origin.machine;
+  merged.transport = point.transport.empty() ? origin.transport : point.transport;
+  if (point.workload == "training") merged.strategy = to_text(point.training.strategy);
+  if (!point.training.chosen.empty()) merged.strategy += ": " + point.training.chosen;
+  merged.family = fmt::format("{}\n{}\n{}", family_of(point), merged.machine, merged.transport);
+  const auto ranks = static_cast<size_t>(std::max<int64_t>(point.ranks, 0));
+  const Placement& placement = origin.placements[std::min(ranks, origin.placements.size() - 1)];
+  merged.nodes = placement.nodes;
+  merged.ranks_per_node = placement.ranks_per_node;
+  return merged;
+}
+
+std::string key_of(const MergedPoint& merged) {
+  const Point& p = merged.point;
+  return fmt::format("{}\n{}\n{} {} {}", merged.family, merged.strategy, p.ranks, p.training.batch_size,
+                     merged.nodes);
+}
+
 auto order_of(const MergedPoint& merged) {
   const Point& p = merged.point;
   const TrainingPoint& t = p.training;
   const CollectivePoint& c = p.collective;
   return std::make_tuple(p.workload, merged.machine, merged.transport, c.operation, to_text(t.model),
                          to_text(t.data), to_text(t.optimizer), t.accumulation, p.seed, t.precision,
-                         t.reduce_dtype, t.clip_norm, t.checkpointing, t.batch_size, p.ranks, c.dtype,
-                         c.reduction, c.bytes, c.in_place, t.strategy.name != "single", merged.strategy);
+                         t.reduce_dtype, t.clip_norm, t.checkpointing, t.batch_size, p.ranks, merged.nodes,
+                         c.dtype, c.reduction, c.bytes, c.in_place, t.strategy.name != "single",
+                         merged.strategy);
 }
 
 void sort(std::vector<MergedPoint>& points) {
@@ -121,13 +194,10 @@ std::string machine_text(const Environment& environment) {
 }
 
 MergedPoint as_merged(const Record& record, const Environment& environment) {
-  const Point& p = record.point;
-  const std::string machine = machine_text(environment);
-  const std::string transport = p.transport.empty() ? environment.transport : p.transport;
-  std::string strategy = p.workload == "training" ? to_text(p.training.strategy) : "";
-  if (!p.training.chosen.empty()) strategy += ": " + p.training.chosen;
-  const std::string family = fmt::format("{}\n{}\n{}", family_of(p), machine, transport);
-  return {p, machine, transport, strategy, family, 1, record.measures};
+  MergedPoint merged = unmeasured(record.point, origin_of(environment));
+  merged.repeats = 1;
+  merged.measures = record.measures;
+  return merged;
 }
 
 std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
@@ -135,13 +205,11 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
   std::vector<Records> repeats;
   std::unordered_map<std::string, size_t> known;
   for (const StudyData& study : studies) {
+    const Origin origin = origin_of(study.environment);
     for (const Record& record : study.records) {
-      const Point& p = record.point;
-      if (record.outcome != Outcome::ok || p.workload == "train") continue;
-      MergedPoint merged = as_merged(record, study.environment);
-      const auto key =
-          fmt::format("{}\n{}\n{} {}", merged.family, merged.strategy, p.ranks, p.training.batch_size);
-      const auto [found, is_new] = known.try_emplace(key, points.size());
+      if (record.outcome != Outcome::ok || record.point.workload == "train") continue;
+      MergedPoint merged = unmeasured(record.point, origin);
+      const auto [found, is_new] = known.try_emplace(key_of(merged), points.size());
       if (is_new) {
         points.push_back(std::move(merged));
         repeats.emplace_back();
@@ -152,6 +220,7 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
   for (size_t i = 0; i < points.size(); ++i) {
     points[i].repeats = static_cast<int64_t>(repeats[i].size());
     points[i].measures = merged_measures(repeats[i]);
+    points[i].doubts = merged_doubts(repeats[i]);
   }
   sort(points);
   return points;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/doubts.h"
 #include "schema/study.h"
 
 namespace shardmark {
@@ -15,11 +16,16 @@ struct MergedPoint {
   std::string transport;
   std::string strategy;  // with every option, and what auto chose; "" for a collective
   std::string family;    // equal for points that differ in nothing but strategy, ranks and batch size
+  // Nodes that its ranks lie on, 0 where the study does not say; ranks on each, 0 where they differ. Points
+  // on other nodes are other points.
+  int64_t nodes = 0;
+  int64_t ranks_per_node = 0;
   int64_t repeats = 0;
   // Medians over the repeats (of rates: the reciprocal of the median of reciprocals, for costs are what may
   // be averaged). step_low_s and step_high_s: of one repeat, its own interval; of 2 to 5, the hull of their
   // intervals; from 6, the interval of the repeats' medians.
   Measures measures;
+  std::vector<Doubt> doubts;  // of at least half of its repeats
 };
 
 // A record by itself, whatever its outcome.
@@ -33,5 +39,12 @@ std::string machine_text(const Environment& environment);  // "NVIDIA H200, 4 th
 
 inline bool is_training(const MergedPoint& merged) { return merged.point.workload == "training"; }
 inline bool is_replicas(const MergedPoint& merged) { return merged.point.training.strategy.name == "single"; }
+
+// No fit uses such a point; tables show and mark it.
+inline bool is_doubtful(const MergedPoint& merged) {
+  for (const Doubt& doubt : merged.doubts)
+    if (doubt.excludes) return true;
+  return false;
+}
 
 }  // namespace shardmark

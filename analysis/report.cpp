@@ -1,20 +1,27 @@
 // The order of the tables.
 #include "analysis/report.h"
 
+#include "analysis/findings.h"
+#include "analysis/interconnects.h"
 #include "analysis/tables.h"
 
 namespace shardmark {
 
 std::vector<Table> make_report(const std::vector<StudyData>& studies) {
   const MergedPoints points = merge_repeats(studies);
-  std::vector<Table> tables = {studies_table(studies)};
-  for (const auto& make :
-       {strategies_table, phases_table, optimizations_table, accumulation_table, weak_scaling_table,
-        strong_scaling_table, amdahl_table, memory_table, shares_table, traffic_table})
+  std::vector<Table> tables = {studies_table(studies), findings_table(points)};
+  for (const auto& make : {strategies_table, phases_table, optimizations_table, accumulation_table})
     tables.push_back(make(points));
+  const std::vector<ScalingSeries> scaling = scaling_series(points);
+  for (const auto& make : {weak_scaling_table, strong_scaling_table, efficiency_limits_table,
+                           scaling_laws_table, refused_fits_table})
+    tables.push_back(make(points, scaling));
+  tables.push_back(interconnects_table(points, laws::link_laws()));
+  for (const auto& make : {memory_table, shares_table, traffic_table}) tables.push_back(make(points));
   tables.push_back(largest_table(studies, points));
   for (Table& table : collective_tables(points)) tables.push_back(std::move(table));
   tables.push_back(runs_table(studies));
+  tables.push_back(missing_table(studies, points, scaling));
   tables.push_back(not_ok_table(studies));
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
   return tables;

@@ -1,40 +1,201 @@
 // See scaling.h.
 #include "analysis/scaling.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace shardmark {
+namespace {
 
-std::vector<ScalingSeries> scaling_series(const std::vector<MergedPoint>& points, Scaling scaling) {
+using Points = std::vector<const MergedPoint*>;
+
+struct Group {
+  Scaling scaling;
+  int64_t fixed_batch;
+  Points points;  // by ranks, then nodes
+};
+
+bool is_timed(const MergedPoint& merged) {
+  return std::isfinite(merged.measures.step_s) && merged.measures.step_s > 0;
+}
+
+// Points that differ in ranks and nodes alone, in the order of their first points.
+std::vector<Group> groups_of(const std::vector<MergedPoint>& points, Scaling scaling) {
   using Key = std::tuple<std::string, std::string, int64_t>;
   std::map<Key, size_t> known;
-  std::vector<ScalingSeries> all;  // in the order of their first points
+  std::vector<Group> all;
   for (const MergedPoint& merged : points) {
-    if (!is_training(merged) || is_replicas(merged)) continue;
+    if (!is_training(merged) || is_replicas(merged) || !is_timed(merged)) continue;
     const Point& p = merged.point;
     const int64_t fixed = scaling == Scaling::weak ? p.training.batch_size : p.global_batch();
     const auto [found, is_new] = known.try_emplace({merged.family, merged.strategy, fixed}, all.size());
-    if (is_new) all.emplace_back();
-    all[found->second].push_back(&merged);
+    if (is_new) all.push_back({scaling, fixed, {}});
+    all[found->second].points.push_back(&merged);
   }
-  std::erase_if(all, [](const ScalingSeries& series) { return series.size() < 2; });
-  for (ScalingSeries& series : all)
-    std::sort(series.begin(), series.end(), [](auto* a, auto* b) { return a->point.ranks < b->point.ranks; });
+  for (Group& group : all)
+    std::sort(group.points.begin(), group.points.end(), [](auto* a, auto* b) {
+      return std::tie(a->point.ranks, a->nodes) < std::tie(b->point.ranks, b->nodes);
+    });
   return all;
 }
 
-double weak_efficiency(double base_step_s, double step_s) { return base_step_s / step_s; }
-
-double strong_efficiency(int64_t base_ranks, double base_step_s, int64_t ranks, double step_s) {
-  return static_cast<double>(base_ranks) * base_step_s / (static_cast<double>(ranks) * step_s);
+// A quotient of two times with independent intervals: what the far ends allow at most.
+Estimate quotient(double factor, const Measures& over, const Measures& under) {
+  return {factor * over.step_s / under.step_s, factor * over.step_low_s / under.step_high_s,
+          factor * over.step_high_s / under.step_low_s};
 }
 
-double karp_flatt(double speedup, int64_t ranks) {
-  if (ranks == 1) return Measures::kNone;
-  const double share = 1 / static_cast<double>(ranks);
+ScalingPoint scaling_point(Scaling scaling, const ScalingPoint& base, const MergedPoint& merged,
+                           double units) {
+  const Measures &b = base.merged->measures, &m = merged.measures;
+  ScalingPoint point;
+  point.merged = &merged;
+  point.units = units;
+  const double growth = units / base.units;
+  point.efficiency = quotient(scaling == Scaling::weak ? 1 : 1 / growth, b, m);
+  if (base.units == 1) point.speed_up = quotient(scaling == Scaling::weak ? units : 1, b, m);
+  if (base.merged == &merged) {
+    point.efficiency = {1};
+    if (base.units == 1) point.speed_up = {1};
+  }
+  if (scaling == Scaling::strong) point.karp_flatt = karp_flatt(point.speed_up.value, units);
+  return point;
+}
+
+std::vector<TimedCount> fitted_counts(const ScalingSeries& series) {
+  std::vector<TimedCount> counts;
+  for (const ScalingPoint& point : series.points) {
+    const Measures& m = point.merged->measures;
+    if (!is_doubtful(*point.merged)) counts.push_back({point.units, {m.step_s, m.step_low_s, m.step_high_s}});
+  }
+  return counts;
+}
+
+void add_fits(ScalingSeries& series) {
+  const auto lies_on = [&](bool one) {
+    return std::any_of(series.points.begin(), series.points.end(), [&](const ScalingPoint& p) {
+      return one ? p.merged->nodes == 1 : p.merged->nodes > 1;
+    });
+  };
+  const bool mixed = lies_on(true) && lies_on(false);
+  const ScalingLaw first = series.scaling == Scaling::strong ? ScalingLaw::amdahl : ScalingLaw::gustafson;
+  for (const ScalingLaw law : {first, ScalingLaw::usl}) {
+    ScalingFit fit;
+    fit.law = law;
+    fit.scaling = series.scaling;
+    if (series.span == Span::all && mixed)
+      fit.refused = "ranks of one node and of several use different links: they are fitted apart";
+    else
+      fit = fit_scaling(law, series.scaling, fitted_counts(series));
+    series.fits.push_back(std::move(fit));
+  }
+}
+
+// Between the last count at 80 % or more and the first below it, on a line through both.
+Crossing measured_crossing(const ScalingSeries& series) {
+  const ScalingPoint* above = nullptr;
+  for (const ScalingPoint& point : series.points) {
+    if (is_doubtful(*point.merged)) continue;
+    if (above != nullptr && point.efficiency.value < Crossing::kEfficiency) {
+      const double part = (above->efficiency.value - Crossing::kEfficiency) /
+                          (above->efficiency.value - point.efficiency.value);
+      const auto low = static_cast<double>(above->merged->point.ranks);
+      const auto high = static_cast<double>(point.merged->point.ranks);
+      return {{low + part * (high - low), low, high}, "measured"};
+    }
+    above = &point;
+  }
+  return {};
+}
+
+// A fit with fewer unknowns goes first where both describe the points equally well.
+Crossing crossing(const ScalingSeries& series) {
+  if (Crossing measured = measured_crossing(series); !measured.from.empty()) return measured;
+  const ScalingFit* best = nullptr;
+  for (const ScalingFit& fit : series.fits)
+    if (fit.refused.empty() && (best == nullptr || fit.deviation < best->deviation / 2)) best = &fit;
+  if (best == nullptr) return {};
+  Estimate units = fitted_crossing(*best, series.points.front().units, Crossing::kEfficiency);
+  const auto ranks = static_cast<double>(series.ranks_per_unit);
+  return {{units.value * ranks, units.low * ranks, units.high * ranks}, std::string(to_text(best->law))};
+}
+
+ScalingSeries make_series(const Group& group, Span span, int64_t ranks_per_unit, const Points& points) {
+  ScalingSeries series{group.scaling, span, ranks_per_unit, group.fixed_batch, {}, {}, {}};
+  ScalingPoint base;
+  base.merged = points.front();
+  base.units = static_cast<double>(points.front()->point.ranks) / static_cast<double>(ranks_per_unit);
+  for (const MergedPoint* merged : points) {
+    const double units = static_cast<double>(merged->point.ranks) / static_cast<double>(ranks_per_unit);
+    series.points.push_back(scaling_point(group.scaling, base, *merged, units));
+  }
+  add_fits(series);
+  series.below_80 = crossing(series);
+  return series;
+}
+
+template <class Condition>
+Points those(const Points& points, Condition condition) {
+  Points kept;
+  std::copy_if(points.begin(), points.end(), std::back_inserter(kept), condition);
+  return kept;
+}
+
+// On one node; on whole nodes, one series for each number of ranks on them; and all ranks, on the fewest
+// nodes.
+void add_series(const Group& group, std::vector<ScalingSeries>& all) {
+  const Points& points = group.points;
+  const Points within = those(points, [](auto* p) { return p->nodes == 1; });
+  if (within.size() >= 2) all.push_back(make_series(group, Span::node, 1, within));
+  std::set<int64_t> per_node;
+  for (const MergedPoint* p : points)
+    if (p->nodes > 1 && p->ranks_per_node > 0) per_node.insert(p->ranks_per_node);
+  bool covered = within.size() == points.size();
+  for (const int64_t ranks : per_node) {
+    const Points across = those(points, [&](auto* p) { return p->ranks_per_node == ranks; });
+    covered |= across.size() == points.size();
+    if (across.size() >= 2) all.push_back(make_series(group, Span::nodes, ranks, across));
+  }
+  if (covered) return;
+  int64_t last = 0;
+  const Points densest =
+      those(points, [&](auto* p) { return std::exchange(last, p->point.ranks) != p->point.ranks; });
+  if (densest.size() >= 2) all.push_back(make_series(group, Span::all, 1, densest));
+}
+
+}  // namespace
+
+std::vector<ScalingSeries> scaling_series(const std::vector<MergedPoint>& points) {
+  std::vector<ScalingSeries> all;
+  for (const Scaling scaling : {Scaling::weak, Scaling::strong})
+    for (const Group& group : groups_of(points, scaling)) add_series(group, all);
+  return all;
+}
+
+double karp_flatt(double speedup, double units) {
+  if (units <= 1) return Measures::kNone;
+  const double share = 1 / units;
   return (1 / speedup - share) / (1 - share);
 }
+
+std::string unit_text(const ScalingSeries& series) {
+  switch (series.span) {
+    case Span::node:
+      return "ranks of one node";
+    case Span::nodes:
+      return fmt::format("nodes of {} rank{}", series.ranks_per_unit, series.ranks_per_unit == 1 ? "" : "s");
+    case Span::all:
+      return "ranks";
+  }
+  return "";
+}
+
+std::string_view to_text(Scaling scaling) { return scaling == Scaling::weak ? "weak" : "strong"; }
 
 }  // namespace shardmark

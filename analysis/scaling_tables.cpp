@@ -7,38 +7,25 @@
 namespace shardmark {
 namespace {
 
-double efficiency(Scaling scaling, const Point& base, double base_step_s, const Point& point, double step_s) {
-  return scaling == Scaling::weak ? weak_efficiency(base_step_s, step_s)
-                                  : strong_efficiency(base.ranks, base_step_s, point.ranks, step_s);
+std::vector<Cell> estimate_cells(const Estimate& estimate) {
+  return {cells::percent(estimate.value), cells::percent(estimate.low), cells::percent(estimate.high)};
 }
 
-// The median, and the interval that the intervals of both steps allow at most.
-std::vector<Cell> efficiency_cells(Scaling scaling, const MergedPoint& base, const MergedPoint& merged) {
-  const Measures &b = base.measures, &m = merged.measures;
-  const auto of = [&](double base_step_s, double step_s) {
-    return cells::percent(efficiency(scaling, base.point, base_step_s, merged.point, step_s));
-  };
-  if (&base == &merged) return {of(b.step_s, m.step_s), cells::words(""), cells::words("")};
-  return {of(b.step_s, m.step_s), of(b.step_low_s, m.step_high_s), of(b.step_high_s, m.step_low_s)};
-}
-
-std::vector<Cell> row(Scaling scaling, const TrainingColumns& labels, const MergedPoint& base,
-                      const MergedPoint& merged) {
+std::vector<Cell> row(const TrainingColumns& labels, const ScalingSeries& series, const ScalingPoint& point) {
+  const MergedPoint& merged = *point.merged;
   const Point& p = merged.point;
   const Measures& m = merged.measures;
-  const int64_t fixed = scaling == Scaling::weak ? p.training.batch_size : p.global_batch();
-  const int64_t other = scaling == Scaling::weak ? p.global_batch() : p.training.batch_size;
-  std::vector<Cell> cells =
-      concat<Cell>({labels.family_cells(merged),
-                    {labels.strategy(merged), cells::count(fixed), cells::count(p.ranks), cells::count(other),
-                     cells::number(m.samples_per_s), cells::number(m.tokens_per_s),
-                     cells::milliseconds(m.step_s), cells::count(base.point.ranks)},
-                    efficiency_cells(scaling, base, merged)});
-  if (scaling == Scaling::strong) {
-    const bool from_one = base.point.ranks == 1;
-    const double speedup = from_one ? base.measures.step_s / m.step_s : Measures::kNone;
-    cells.push_back(cells::number(speedup, 3));
-    cells.push_back(cells::number(karp_flatt(speedup, p.ranks), 3));
+  const int64_t other = series.scaling == Scaling::weak ? p.global_batch() : p.training.batch_size;
+  std::vector<Cell> cells = concat<Cell>(
+      {labels.family_cells(merged),
+       {labels.strategy(merged), cells::count(series.fixed_batch), cells::words(unit_text(series)),
+        cells::count(p.ranks), merged.nodes > 0 ? cells::count(merged.nodes) : cells::words(""),
+        cells::count(other), cells::number(m.samples_per_s), cells::number(m.tokens_per_s),
+        cells::milliseconds(m.step_s), cells::count(series.points.front().merged->point.ranks)},
+       estimate_cells(point.efficiency)});
+  if (series.scaling == Scaling::strong) {
+    cells.push_back(cells::number(point.speed_up.value, 3));
+    cells.push_back(cells::number(point.karp_flatt, 3));
   }
   return concat<Cell>({cells, TrainingColumns::mark_cells(merged)});
 }
@@ -50,7 +37,9 @@ std::vector<Column> columns(Scaling scaling) {
   return concat<Column>({TrainingColumns::family_columns(),
                          {{"strategy", "", false},
                           {weak ? "batch per rank" : "global batch", "", true, true},
+                          {"over", "", false, true},
                           {"ranks", ""},
+                          {"nodes", "", true, true},
                           {weak ? "global batch" : "batch per rank", ""},
                           {"samples/s", ""},
                           {"tokens/s", "", true, true},
@@ -63,18 +52,19 @@ std::vector<Column> columns(Scaling scaling) {
                          TrainingColumns::mark_columns()});
 }
 
-Table scaling_table(Scaling scaling, const MergedPoints& points, Table table) {
+Table scaling_table(Scaling scaling, const MergedPoints& points, const std::vector<ScalingSeries>& all,
+                    Table table) {
   table.columns = columns(scaling);
-  table.num_group_columns = TrainingColumns::kNumFamilyColumns + 2;
+  table.num_group_columns = TrainingColumns::kNumFamilyColumns + 3;
   table.num_section_columns = TrainingColumns::kNumSectionColumns;
   const TrainingColumns labels(points);
-  for (const ScalingSeries& series : scaling_series(points, scaling))
-    for (const MergedPoint* merged : series)
-      table.rows.push_back(row(scaling, labels, *series.front(), *merged));
+  for (const ScalingSeries& series : all)
+    if (series.scaling == scaling)
+      for (const ScalingPoint& point : series.points) table.rows.push_back(row(labels, series, point));
   table.notes.push_back(
       "The base n0 is the smallest number of ranks measured in the series. low, high: what the 95 % "
-      "intervals of both step "
-      "times allow at most.");
+      "intervals of "
+      "both step times allow at most.");
   table.notes.push_back("`single` is not here: its ranks train independent copies.");
   for (const std::string& note : labels.mark_notes()) table.notes.push_back(note);
   return table;
@@ -82,8 +72,8 @@ Table scaling_table(Scaling scaling, const MergedPoints& points, Table table) {
 
 }  // namespace
 
-Table weak_scaling_table(const MergedPoints& points) {
-  return scaling_table(Scaling::weak, points,
+Table weak_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
+  return scaling_table(Scaling::weak, points, all,
                        {"weak_scaling",
                         "Weak scaling: the batch of each rank stays the same",
                         {"efficiency = T(n0) / T(n), T the step time: 100 % when more ranks cost no time."},
@@ -92,9 +82,9 @@ Table weak_scaling_table(const MergedPoints& points) {
                         0});
 }
 
-Table strong_scaling_table(const MergedPoints& points) {
+Table strong_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
   return scaling_table(
-      Scaling::strong, points,
+      Scaling::strong, points, all,
       {"strong_scaling",
        "Strong scaling: the global batch stays the same",
        {"efficiency = n0 T(n0) / (n T(n)), T the step time: 100 % when n ranks are n times as fast as one.",

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/merged.h"
+#include "analysis/scaling.h"
 #include "analysis/table.h"
 
 namespace shardmark {
@@ -16,15 +17,19 @@ Table strategies_table(const MergedPoints& points);
 Table phases_table(const MergedPoints& points);
 Table optimizations_table(const MergedPoints& points);
 Table accumulation_table(const MergedPoints& points);
-Table weak_scaling_table(const MergedPoints& points);
-Table strong_scaling_table(const MergedPoints& points);
-Table amdahl_table(const MergedPoints& points);
+Table weak_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
+Table strong_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
+Table efficiency_limits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
+Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
+Table refused_fits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
 Table memory_table(const MergedPoints& points);
 Table shares_table(const MergedPoints& points);
 Table largest_table(const std::vector<StudyData>& studies, const MergedPoints& points);
 Table traffic_table(const MergedPoints& points);
 std::vector<Table> collective_tables(const MergedPoints& points);  // one per operation and rank count
 Table runs_table(const std::vector<StudyData>& studies);           // of shardmark train
+Table missing_table(const std::vector<StudyData>& studies, const MergedPoints& points,
+                    const std::vector<ScalingSeries>& scaling);
 Table not_ok_table(const std::vector<StudyData>& studies);
 
 }  // namespace shardmark

@@ -13,6 +13,12 @@ std::string checkpointing(int64_t every) {
 
 }  // namespace
 
+Cell doubt_cell(const MergedPoint& merged) {
+  std::string marks;
+  for (const Doubt& doubt : merged.doubts) marks += (marks.empty() ? "" : ", ") + doubt.kind;
+  return marks.empty() ? Cell{"", nullptr} : cells::words(marks);
+}
+
 TrainingColumns::TrainingColumns(const std::vector<MergedPoint>& points) {
   std::vector<const MergedPoint*> families, strategies;  // the first point of each
   for (const MergedPoint& merged : points) {
@@ -29,8 +35,7 @@ TrainingColumns::TrainingColumns(const std::vector<MergedPoint>& points) {
       strategies_.add(t.strategy, known_options(t.strategy));
     }
     any_repeats_ |= merged.repeats > 1;
-    any_oversubscribed_ |= merged.measures.oversubscribed;
-    any_unaccounted_ |= merged.measures.unaccounted;
+    for (const Doubt& doubt : merged.doubts) marks_.insert(doubt.kind);
   }
   for (const MergedPoint* merged : families) family_cells_[merged->family] = make_family_cells(*merged);
   for (const MergedPoint* merged : strategies)
@@ -82,19 +87,19 @@ std::vector<Column> TrainingColumns::mark_columns() {
 }
 
 std::vector<Cell> TrainingColumns::mark_cells(const MergedPoint& merged) {
-  std::string marks = merged.measures.oversubscribed ? "oversubscribed" : "";
-  if (merged.measures.unaccounted) marks += marks.empty() ? "unaccounted" : ", unaccounted";
-  return {cells::count(merged.repeats), marks.empty() ? Cell{"", nullptr} : cells::words(marks)};
+  return {cells::count(merged.repeats), doubt_cell(merged)};
 }
 
 std::vector<std::string> TrainingColumns::mark_notes() const {
   std::vector<std::string> notes;
-  if (any_oversubscribed_)
+  if (marks_.contains("oversubscribed"))
     notes.push_back(
         "oversubscribed: more ranks than cores, or several ranks on one GPU. Such a time says little, and no "
         "fit uses it.");
-  if (any_unaccounted_)
+  if (marks_.contains("unaccounted"))
     notes.push_back("unaccounted: the durations of a rank did not add up to its wall time within 1 %.");
+  if (marks_.size() > marks_.count("oversubscribed") + marks_.count("unaccounted"))
+    notes.push_back("Other marks: see the table of findings.");
   return notes;
 }
 

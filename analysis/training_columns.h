@@ -3,6 +3,7 @@
 // agree), and marks that warn of a point.
 #pragma once
 
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -12,6 +13,9 @@
 #include "analysis/table.h"
 
 namespace shardmark {
+
+// The kinds of a point's doubts, "uncertain, warming up"; empty where there are none.
+Cell doubt_cell(const MergedPoint& merged);
 
 class TrainingColumns {
  public:
@@ -31,7 +35,7 @@ class TrainingColumns {
   static constexpr size_t kNumSectionColumns = 7;  // of these: rows that differ in the others stand together
   static constexpr size_t kNumGroupColumns = kNumFamilyColumns + 2;  // of columns(): all but the strategy
 
-  static std::vector<Column> mark_columns();  // repeats, marks: last in a table
+  static std::vector<Column> mark_columns();  // repeats, marks (kinds of doubts): last in a table
   static std::vector<Cell> mark_cells(const MergedPoint& merged);
 
   std::vector<std::string> mark_notes() const;  // what the marks mean, of those that are there
@@ -45,7 +49,8 @@ class TrainingColumns {
   Labels models_, data_, optimizers_, strategies_;
   std::unordered_map<std::string, std::vector<Cell>> family_cells_;  // by MergedPoint::family
   std::unordered_map<std::string, Cell> strategy_cells_;             // by MergedPoint::strategy
-  bool any_repeats_ = false, any_oversubscribed_ = false, any_unaccounted_ = false;
+  bool any_repeats_ = false;
+  std::set<std::string> marks_;
 };
 
 }  // namespace shardmark

@@ -55,6 +55,21 @@ int64_t parse_bytes(const std::string& text) {
   return static_cast<int64_t>(bytes);
 }
 
+double parse_seconds(const std::string& text) {
+  static const std::map<std::string, double> units = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+  size_t used = 0;
+  double number = -1;
+  try {
+    number = std::stod(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  const auto unit = units.find(text.substr(used));
+  if (used == 0 || unit == units.end() || !(number >= 0) || std::isinf(number))
+    throw UsageError("'" + text + "' is no time; accepted: 5us, 120ms, 1.5s");
+  return number * unit->second;
+}
+
 std::string format_bytes(double bytes) {
   if (std::abs(bytes) < 1024) return fmt::format("{:.0f} B", bytes);
   return scaled(bytes, {{{0x1p40, "TiB"}, {0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}, {1, "B"}}});
@@ -78,8 +93,8 @@ std::string format_number(double value, int significant_digits) {
   // Rounding may add a digit: 9.996 to three digits is 10.0.
   if (std::abs(value) >= std::pow(10, magnitude + 1) * (1 - 0.5 * std::pow(10, -significant_digits)))
     ++magnitude;
+  if (magnitude < -6 || magnitude > 15) return fmt::format("{:.{}e}", value, significant_digits - 1);
   if (magnitude >= significant_digits - 1) return grouped(fmt::format("{:.0f}", value));
-  if (magnitude < -6) return fmt::format("{:.{}e}", value, significant_digits - 1);
   return fmt::format("{:.{}f}", value, significant_digits - 1 - magnitude);
 }
 

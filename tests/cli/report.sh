@@ -31,26 +31,26 @@ refuses() {
 }
 
 "$shardmark" report small.h5 >text
-has text 'Study' 'Strategies' 'Strong scaling' 'Amdahl' 'Memory' 'Traffic' 'Collective all_reduce on 2 ranks' \
+has text 'Study' 'Strategies' 'Strong scaling' 'Laws of scaling' 'falls below 80 %' 'Memory' 'Traffic' 'Collective all_reduce on 2 ranks' \
   'needs 16 ranks, the world has 8'
 if awk 'length > 135' text | grep -q .; then fail "lines of more than 135 columns: $(awk 'length > 135' text)"; fi
 
-"$shardmark" report small.h5 --markdown --table amdahl >markdown
-has markdown '## Amdahl' '| ddp | 10.00 |'
+"$shardmark" report small.h5 --markdown --table scaling_laws >markdown
+has markdown '## Laws of scaling' '| Amdahl | 10.00 |'
 
 "$shardmark" report small.h5 --csv tables >files
 [[ $(sort files) == $(ls tables/*.csv | sort) ]] || fail "--csv named other files than it wrote: $(cat files)"
-has tables/amdahl.csv 'serial fraction s value (%)'
-[[ $(wc -l <tables/amdahl.csv) == 5 ]] || fail "amdahl.csv is not a header and four rows"
-"$shardmark" report small.h5 --csv - --table amdahl | cmp - tables/amdahl.csv || fail "--csv - differs from --csv DIR"
+has tables/scaling_laws.csv 's or alpha value (%)'
+[[ $(wc -l <tables/strong_scaling.csv) == 5 ]] || fail "strong_scaling.csv is not a header and four rows"
+"$shardmark" report small.h5 --csv - --table scaling_laws | cmp - tables/scaling_laws.csv || fail "--csv - differs from --csv DIR"
 
 "$shardmark" report small.h5 --json >json
 if command -v python3 >/dev/null; then
   python3 - <<'PYTHON' || fail "the JSON document, or the CSV files, do not say what they should"
 import csv, json
 tables = {table["key"]: table for table in json.load(open("json"))["tables"]}
-fit = tables["amdahl"]["rows"][0]
-assert abs(fit["serial fraction s value"] - 10) < 1e-6 and fit["serial fraction s from"] == "fit", fit
+fit = tables["scaling_laws"]["rows"][0]
+assert fit["law"] == "Amdahl" and abs(fit["s or alpha value"] - 10) < 1e-6, fit
 for key, table in tables.items():
     with open(f"tables/{key}.csv", newline="") as file:
         rows = list(csv.reader(file))

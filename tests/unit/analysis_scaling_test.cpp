@@ -1,22 +1,13 @@
-// Efficiency, Karp-Flatt and Amdahl on numbers worked out by hand, and on data whose serial fraction is
-// known.
+// Series, efficiency, Karp-Flatt and their tables on numbers worked out by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
-#include "analysis/amdahl.h"
 #include "analysis/scaling.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {
 namespace {
-
-TEST(Efficiency, ByHand) {
-  EXPECT_DOUBLE_EQ(weak_efficiency(0.100, 0.125), 0.8);
-  EXPECT_DOUBLE_EQ(strong_efficiency(1, 8.0, 4, 2.5), 0.8);   // 1 x 8 s / (4 x 2.5 s)
-  EXPECT_DOUBLE_EQ(strong_efficiency(2, 5.0, 8, 1.25), 1.0);  // base of two ranks
-}
 
 TEST(KarpFlatt, ByHand) {
   EXPECT_DOUBLE_EQ(karp_flatt(4, 8), (0.25 - 0.125) / 0.875);  // 1/7
@@ -26,106 +17,120 @@ TEST(KarpFlatt, ByHand) {
   EXPECT_TRUE(std::isnan(karp_flatt(1, 1)));
 }
 
-TEST(Amdahl, ByHand) {
-  EXPECT_DOUBLE_EQ(amdahl_speedup(0.1, 10), 1 / 0.19);
-  EXPECT_DOUBLE_EQ(amdahl_speedup(0, 64), 64);
-  EXPECT_DOUBLE_EQ(amdahl_speedup(1, 64), 1);
-}
-
-std::vector<StepTime> amdahl_times(double serial, const std::vector<int64_t>& ranks) {
-  std::vector<StepTime> times;
-  times.reserve(ranks.size());
-  for (int64_t n : ranks) times.push_back({n, 2 / amdahl_speedup(serial, static_cast<double>(n))});
-  return times;
-}
-
-TEST(Amdahl, FitRecoversTheSerialFraction) {
-  for (double serial : {0.0, 1e-4, 0.05, 0.5, 1.0}) {
-    const SerialFraction fit = serial_fraction(amdahl_times(serial, {1, 2, 4, 8, 64})).value();
-    EXPECT_TRUE(fit.fitted) << serial;
-    EXPECT_NEAR(fit.value, serial, 1e-9);
-    EXPECT_NEAR(fit.high - fit.low, 0, 1e-6) << serial;  // exact data leave no residuals
-  }
-}
-
-// The interval must hold the true value about as often as it claims: 95 %, of 4,000 noisy series.
-TEST(Amdahl, IntervalCoversTheTruth) {
-  std::mt19937 random(7);
-  std::normal_distribution<double> noise(0, 0.02);
-  int covered = 0;
-  for (int trial = 0; trial < 4000; ++trial) {
-    auto times = amdahl_times(0.08, {1, 2, 4, 8, 16});
-    for (StepTime& time : times) {
-      time.step_s *= 1 + noise(random);
-      time.low_s = time.step_s * (1 - 1.96 * 0.02);
-      time.high_s = time.step_s * (1 + 1.96 * 0.02);
-    }
-    const SerialFraction fit = serial_fraction(times).value();
-    EXPECT_TRUE(fit.fitted);
-    covered += fit.low <= 0.08 && 0.08 <= fit.high ? 1 : 0;
-  }
-  EXPECT_NEAR(covered / 4000.0, 0.95, 0.02);
-}
-
-TEST(Amdahl, TwoOrThreeRankCountsGiveAnEstimateWithoutInterval) {
-  for (const auto& ranks : {std::vector<int64_t>{1, 4}, std::vector<int64_t>{1, 2, 4}}) {
-    const SerialFraction estimate = serial_fraction(amdahl_times(0.2, ranks)).value();
-    EXPECT_FALSE(estimate.fitted);
-    EXPECT_NEAR(estimate.value, 0.2, 1e-12);
-    EXPECT_TRUE(std::isnan(estimate.low));
-  }
-  EXPECT_FALSE(serial_fraction(amdahl_times(0.2, {1})));
-  EXPECT_FALSE(serial_fraction(amdahl_times(0.2, {2, 4, 8, 16})));  // no base of one rank
-}
-
 TEST(ScalingTables, KeepWeakAndStrongApart) {
   const StudyData study =
       study_of({training_record("ddp", 1, 8, 0.8), training_record("ddp", 2, 8, 1.0),
                 training_record("ddp", 2, 4, 0.5), training_record("ddp", 4, 2, 0.3125),
                 training_record("single", 1, 8, 0.7), training_record("single", 2, 8, 0.7)});
   const MergedPoints points = merge_repeats({study});
-  const Table weak = weak_scaling_table(points);
+  const auto series = scaling_series(points);
+  const Table weak = weak_scaling_table(points, series);
   ASSERT_EQ(weak.rows.size(), 2u);  // batch 8 on 1 and 2 ranks; not single
   EXPECT_EQ(cell(weak, 1, "efficiency median").text, "80.0");
   EXPECT_EQ(cell(weak, 1, "base n0").text, "1");
-  const Table strong = strong_scaling_table(points);
+  const Table strong = strong_scaling_table(points, series);
   ASSERT_EQ(strong.rows.size(), 3u);                             // global batch 8 on 1, 2 and 4 ranks
   EXPECT_EQ(cell(strong, 1, "efficiency median").text, "80.0");  // 0.8 / (2 x 0.5)
   EXPECT_EQ(cell(strong, 2, "efficiency median").text, "64.0");  // 0.8 / (4 x 0.3125)
   EXPECT_NEAR(cell(strong, 2, "Karp-Flatt").value.get<double>(), 0.1875, 1e-12);  // (1/2.56 - 1/4) / (3/4)
-  EXPECT_EQ(cell(amdahl_table(points), 2, "serial fraction s from").text, "estimate");
+  EXPECT_EQ(cell(refused_fits_table(points, series), 0, "reason").text, "2 counts; a fit needs 4");
 }
 
 TEST(ScalingTables, NameABaseAboveOneRank) {
   const MergedPoints points =
       merge_repeats({study_of({training_record("ddp", 2, 4, 0.5), training_record("ddp", 4, 2, 0.3125)})});
-  const Table strong = strong_scaling_table(points);
+  const Table strong = strong_scaling_table(points, scaling_series(points));
   EXPECT_EQ(cell(strong, 1, "base n0").text, "2");
   EXPECT_EQ(cell(strong, 1, "efficiency median").text, "80.0");
   EXPECT_EQ(cell(strong, 1, "speed-up").text, "-");
-  EXPECT_TRUE(amdahl_table(points).rows.empty());
+  EXPECT_EQ(cell(strong, 1, "Karp-Flatt").text, "-");
 }
 
-TEST(ScalingTables, SlowdownHasNoLimit) {
-  const Table table = amdahl_table(
-      merge_repeats({study_of({training_record("ddp", 1, 8, 0.1), training_record("ddp", 2, 4, 0.4)})}));
-  EXPECT_EQ(cell(table, 1, "serial fraction s value").text, "700.00");  // (4 - 1/2) / (1/2)
-  EXPECT_EQ(cell(table, 1, "speed-up limit").text, "-");
-  EXPECT_NE(to_text(table).find("more ranks were slower than one"), std::string::npos);
+// ddp on 1, 2 ... 2^(num_counts-1) ranks at a global batch of 64: Amdahl with serial fraction s.
+std::vector<Record> amdahl_records(double s, int num_counts) {
+  std::vector<Record> records;
+  for (int k = 0; k < num_counts; ++k) {
+    const int64_t n = int64_t{1} << k;
+    records.push_back(training_record("ddp", n, 64 / n, s + (1 - s) / static_cast<double>(n)));
+  }
+  return records;
 }
 
 TEST(ScalingTables, OversubscribedPointsAreMarkedAndNotFitted) {
-  std::vector<Record> records;
-  for (int64_t n : {1, 2, 4, 8, 16}) {
-    records.push_back(training_record("ddp", n, 16 / n, 1 / amdahl_speedup(0.1, static_cast<double>(n))));
-    records.back().measures.oversubscribed = n == 16;
-  }
+  std::vector<Record> records = amdahl_records(0.1, 5);
+  records.back().measures.oversubscribed = true;
   records.back().measures.step_s = 5;  // nonsense, as oversubscribed times are
-  const Table table = amdahl_table(merge_repeats({study_of(records)}));
-  ASSERT_EQ(table.rows.size(), 5u);
-  EXPECT_EQ(cell(table, 4, "marks").text, "oversubscribed");
-  EXPECT_EQ(cell(table, 0, "serial fraction s from").text, "fit");
-  EXPECT_NEAR(cell(table, 0, "serial fraction s value").value.get<double>(), 10, 1e-6);
+  const MergedPoints points = merge_repeats({study_of(records)});
+  const auto series = scaling_series(points);
+  EXPECT_EQ(cell(strong_scaling_table(points, series), 4, "marks").text, "oversubscribed");
+  const Table laws = scaling_laws_table(points, series);
+  ASSERT_EQ(laws.rows.size(), 1u);  // Amdahl; USL needs 5 counts
+  EXPECT_EQ(cell(laws, 0, "law").text, "Amdahl");
+  EXPECT_NEAR(cell(laws, 0, "s or alpha value").value.get<double>(), 10, 1e-6);
+  EXPECT_NEAR(cell(laws, 0, "limit value").value.get<double>(), 10, 1e-6);
+}
+
+TEST(EfficiencyLimit, IsMeasuredWhereItCanBe) {
+  const MergedPoints points = merge_repeats({study_of(amdahl_records(0.1, 5))});
+  const Crossing measured = scaling_series(points).front().below_80;
+  EXPECT_EQ(measured.from, "measured");  // E(2) = 1/1.1, E(4) = 1/1.3
+  EXPECT_DOUBLE_EQ(measured.ranks.low, 2);
+  EXPECT_DOUBLE_EQ(measured.ranks.high, 4);
+  EXPECT_NEAR(measured.ranks.value, 2 + 2 * (1 / 1.1 - 0.8) / (1 / 1.1 - 1 / 1.3), 1e-9);
+}
+
+TEST(EfficiencyLimit, IsExtrapolatedByALawAndElseUnknown) {
+  const MergedPoints enough = merge_repeats({study_of(amdahl_records(0.01, 5))});
+  const Crossing fitted = scaling_series(enough).front().below_80;
+  EXPECT_EQ(fitted.from, "Amdahl");
+  EXPECT_NEAR(fitted.ranks.value, 26, 1e-6);  // 1 / (1 + 0.01 (n-1)) = 0.8
+  const MergedPoints few = merge_repeats({study_of(amdahl_records(0.01, 3))});
+  const Crossing unknown = scaling_series(few).front().below_80;
+  EXPECT_EQ(unknown.from, "");
+  EXPECT_TRUE(std::isnan(unknown.ranks.value));
+}
+
+// Ranks 0-3 on node a, 4-7 on b ...
+StudyData study_on_nodes(std::vector<Record> records) {
+  StudyData study = study_of(std::move(records));
+  study.environment.nodes = {"a", "b", "c", "d"};
+  for (const std::string& node : study.environment.nodes)
+    for (int i = 0; i < 4; ++i) study.environment.rank_nodes.push_back(node);
+  return study;
+}
+
+TEST(ScalingSeries, KeepsANodeAndSeveralApart) {
+  const MergedPoints points = merge_repeats({study_on_nodes(amdahl_records(0.1, 5))});
+  const auto series = scaling_series(points);
+  ASSERT_EQ(series.size(), 3u);
+  EXPECT_EQ(unit_text(series[0]), "ranks of one node");
+  EXPECT_EQ(series[0].points.size(), 3u);  // 1, 2, 4 ranks
+  EXPECT_EQ(unit_text(series[1]), "nodes of 4 ranks");
+  ASSERT_EQ(series[1].points.size(), 3u);  // 4, 8, 16 ranks: 1, 2, 4 nodes
+  EXPECT_DOUBLE_EQ(series[1].points[2].units, 4);
+  EXPECT_NEAR(series[1].points[2].efficiency.value, 0.325 / (4 * 0.15625), 1e-12);
+  EXPECT_NEAR(series[1].points[2].speed_up.value, 0.325 / 0.15625, 1e-12);  // over one node
+  EXPECT_EQ(unit_text(series[2]), "ranks");
+  EXPECT_EQ(series[2].points.size(), 5u);
+  EXPECT_NE(series[2].fits[0].refused.find("fitted apart"), std::string::npos);
+}
+
+TEST(ScalingSeries, TheSameRanksOnOtherNodesAreAnotherPoint) {
+  StudyData spread = study_of({training_record("ddp", 2, 4, 0.5)});
+  spread.environment.nodes = spread.environment.rank_nodes = {"a", "b"};
+  const MergedPoints points = merge_repeats({study_of({training_record("ddp", 2, 4, 0.4)}), spread});
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[0].nodes, 1);
+  EXPECT_EQ(points[1].nodes, 2);
+}
+
+TEST(ScalingSeries, PointsWithoutATimeAreLeftOut) {
+  std::vector<Record> records = amdahl_records(0.1, 4);
+  records[1].measures.step_s = 0;
+  records[2].measures.step_s = Measures::kNone;
+  const MergedPoints points = merge_repeats({study_of(records)});
+  ASSERT_EQ(scaling_series(points).size(), 1u);
+  EXPECT_EQ(scaling_series(points)[0].points.size(), 2u);
 }
 
 }  // namespace

@@ -1,0 +1,110 @@
+// See doubts.h.
+#include "analysis/doubts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/stats.h"
+
+namespace shardmark {
+namespace {
+
+// Operations in which no rank can be done before the last has begun.
+constexpr std::array kTogether = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all"};
+
+// What a step took: of all ranks the longest time, and by how much of it the shortest is shorter.
+struct Steps {
+  std::vector<double> longest, apart;
+};
+
+Steps steps_of(const Series& series) {
+  Steps steps;
+  for (int64_t column = 0; column < series.columns; ++column) {
+    double low = series.at(0, column), high = low;
+    for (int64_t rank = 1; rank < series.rows; ++rank) {
+      low = std::min(low, series.at(rank, column));
+      high = std::max(high, series.at(rank, column));
+    }
+    steps.longest.push_back(high);
+    steps.apart.push_back((high - low) / high);
+  }
+  return steps;
+}
+
+// The last third of the steps against the first, where time goes with the number of the step.
+void add_drift(const std::vector<double>& steps, std::vector<Doubt>& doubts) {
+  constexpr size_t kLeastSteps = 12;
+  constexpr double kChange = 0.05, kCorrelation = 0.5;
+  const auto third = static_cast<std::ptrdiff_t>(steps.size() / 3);
+  if (steps.size() < kLeastSteps || std::abs(drift(steps)) < kCorrelation) return;
+  const double first = median({steps.begin(), steps.begin() + third}),
+               last = median({steps.end() - third, steps.end()});
+  const double change = last / first - 1;
+  if (change < -kChange)
+    doubts.push_back(
+        {"warming up",
+         fmt::format("still getting faster: last third of the steps {:.0f} % below the first", -100 * change),
+         true});
+  if (change > kChange)
+    doubts.push_back(
+        {"slowing down",
+         fmt::format("getting slower, as by throttling: last third {:.0f} % above the first", 100 * change),
+         true});
+}
+
+void add_spread(const Measures& m, std::vector<Doubt>& doubts) {
+  constexpr double kHalfWidth = 0.1, kTail = 1.5;
+  const double half = (m.step_high_s - m.step_low_s) / 2 / m.step_s, tail = m.step_p90_s / m.step_s;
+  if (half > kHalfWidth)
+    doubts.push_back({"uncertain", fmt::format("the median is known to +- {:.0f} % only", 100 * half), true});
+  if (tail > kTail && std::isfinite(tail))
+    doubts.push_back(
+        {"uneven steps", fmt::format("one step in ten takes {:.1f} times the median or more", tail), false});
+}
+
+void add_entry_skew(const Record& record, const std::vector<double>& apart, std::vector<Doubt>& doubts) {
+  constexpr double kApart = 0.3;
+  const auto& operation = record.point.collective.operation;
+  if (std::find(kTogether.begin(), kTogether.end(), operation) == kTogether.end() || median(apart) <= kApart)
+    return;
+  doubts.push_back({"uneven entry",
+                    fmt::format("ranks enter the operation apart: its time differs by {:.0f} % between them",
+                                100 * median(apart)),
+                    true});
+}
+
+bool all_timed(const Series& series) {
+  return series.rows > 0 && series.columns > 0 &&
+         series.values.size() == static_cast<size_t>(series.rows * series.columns) &&
+         std::all_of(series.values.begin(), series.values.end(),
+                     [](double t) { return std::isfinite(t) && t > 0; });
+}
+
+}  // namespace
+
+std::vector<Doubt> doubts_of(const Record& record) {
+  const Measures& m = record.measures;
+  std::vector<Doubt> doubts;
+  if (!std::isfinite(m.step_s) || m.step_s <= 0)
+    return {{"no time", "no step time above 0 was recorded", true}};
+  if (m.oversubscribed)
+    doubts.push_back({"oversubscribed", "more ranks than cores, or several ranks on one GPU", true});
+  if (m.unaccounted)
+    doubts.push_back({"unaccounted", "the parts of its steps do not add up to its wall time", true});
+  add_spread(m, doubts);
+  const Series* series = record.series("step");
+  if (series == nullptr) return doubts;
+  if (!all_timed(*series)) {
+    doubts.push_back({"broken samples", "some of its samples are not times above 0", true});
+    return doubts;
+  }
+  const Steps steps = steps_of(*series);
+  add_drift(steps.longest, doubts);
+  add_entry_skew(record, steps.apart, doubts);
+  return doubts;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,25 @@
+// Is this number normal? What a study tells of it without a baseline: doubts about single points, and
+// operations that contradict each other. Rules, thresholds and sources: analysis/README.md.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/merged.h"
+#include "analysis/table.h"
+
+namespace shardmark {
+
+struct Finding {
+  const MergedPoint* about;  // into the points
+  std::string kind;          // "warming up", "order of sizes", "in place", "sum of parts", "link rate" ...
+  std::string words;
+  bool excludes = false;  // no fit uses the point
+};
+
+// In the order of the points; doubts before contradictions. Oversubscribed points are left to their mark.
+std::vector<Finding> find(const std::vector<MergedPoint>& points);
+
+Table findings_table(const std::vector<MergedPoint>& points);
+
+}  // namespace shardmark

@@ -1,0 +1,96 @@
+// shardmark interconnect: what links of different speed make of a model's training step, by formula. Needs no
+// study.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "analysis/interconnects.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "laws/vocabulary.h"
+
+namespace shardmark {
+namespace {
+
+struct InterconnectOptions {
+  std::vector<std::string> models;
+  std::vector<std::string> links;
+  std::string precision = "fp32";
+  std::string step;
+  int64_t ranks = 8;
+  bool json = false;
+  bool markdown = false;
+};
+
+// The option's name before the message of what it holds.
+template <class Parse>
+auto parsed(const std::string& option, Parse parse) {
+  try {
+    return parse();
+  } catch (const UsageError& error) {
+    throw UsageError(option + ": " + error.what());
+  }
+}
+
+double gradient_bytes(const std::string& model, const std::string& precision) {
+  const Choice choice = choice_from_text(model);
+  const laws::ModelLaw& law = laws::model_law(choice.name);
+  const laws::ModelTable table = law.table(resolve(choice, law.options, "model").options);
+  return static_cast<double>(table.num_parameters() * laws::element_bytes(precision, "same").reduce);
+}
+
+// Named models, or sizes from 10 million to 100 billion parameters.
+std::vector<Workload> workloads_of(const InterconnectOptions& options) {
+  const double step_s =
+      options.step.empty() ? Measures::kNone : parsed("--step", [&] { return parse_seconds(options.step); });
+  std::vector<Workload> all;
+  for (const std::string& model : options.models)
+    all.push_back(
+        {model, step_s, parsed("--model", [&] { return gradient_bytes(model, options.precision); })});
+  if (!options.models.empty()) return all;
+  const auto element = static_cast<double>(laws::element_bytes(options.precision, "same").reduce);
+  for (const auto& [label, parameters] :
+       {std::pair{"10 M parameters", 1e7}, {"100 M", 1e8}, {"1 B", 1e9}, {"10 B", 1e10}, {"100 B", 1e11}})
+    all.push_back({label, step_s, parameters * element});
+  return all;
+}
+
+int print_interconnects(const InterconnectOptions& options) {
+  std::vector<laws::Link> links = laws::link_laws();
+  for (const std::string& text : options.links)
+    links.push_back(parsed("--link", [&] { return laws::link_from_text(text); }));
+  const std::vector<Workload> workloads = workloads_of(options);
+  std::vector<Table> tables = {all_reduce_table(workloads, links, options.ranks)};
+  if (!options.step.empty()) tables.push_back(interconnects_table(workloads, links));
+  std::string text;
+  auto document = nlohmann::ordered_json{{"tables", nlohmann::ordered_json::array()}};
+  for (const Table& table : tables) {
+    text += (text.empty() ? "" : "\n") + (options.markdown ? to_markdown(table) : to_text(table));
+    document["tables"].push_back(to_json(table));
+  }
+  if (options.json) text = document.dump(1) + "\n";
+  std::fputs(text.c_str(), stdout);
+  return kDone;
+}
+
+std::function<int()> define(CLI::App& app) {
+  auto options = std::make_shared<InterconnectOptions>();
+  std::vector<std::string> precisions;
+  for (const laws::PrecisionLaw& law : laws::precision_laws()) precisions.push_back(law.name);
+  app.add_option("--model", options->models, "models, such as gpt2_xl; without: a range of sizes");
+  app.add_option("--precision", options->precision, "of the gradients")->check(CLI::IsMember(precisions));
+  app.add_option("--ranks", options->ranks, "ranks of the all-reduce")
+      ->check(CLI::Range(int64_t{2}, int64_t{1} << 20));
+  app.add_option("--step", options->step, "time of a step on one rank, such as 120ms: adds Amdahl's curves");
+  app.add_option("--link", options->links, "one more link: NAME=LATENCY,RATE such as mine=5us,25GB/s");
+  auto* json = app.add_flag("--json", options->json, "one JSON document");
+  app.add_flag("--markdown", options->markdown, "tables in Markdown")->excludes(json);
+  return [options] { return print_interconnects(*options); };
+}
+
+const Registration<CommandEntry> registered{
+    "interconnect", {"links compared: all-reduce overhead and Amdahl's curves, by formula", define}};
+
+}  // namespace
+}  // namespace shardmark

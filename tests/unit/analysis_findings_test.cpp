@@ -1,0 +1,220 @@
+// Is this number normal? Doubts about records and contradictions between collectives, each made on purpose.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/findings.h"
+#include "analysis/report.h"
+#include "analysis_fixture.h"
+#include "schema/fields.h"
+
+namespace shardmark {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// all_reduce and its parts between 4 ranks, at sizes from 1 KiB to 1 MiB, all as they should be: 5 us + size
+// / rate.
+std::vector<Record> healthy_collectives() {
+  std::vector<Record> records;
+  for (const auto& [operation, gb_s] :
+       {std::pair{"all_reduce", 4.0}, {"reduce_scatter", 7.0}, {"all_gather", 7.0}})
+    for (int64_t bytes = 1024; bytes <= 1 << 20; bytes *= 4) {
+      records.push_back(
+          collective_record(operation, 4, bytes, true, 5e-6 + static_cast<double>(bytes) / gb_s / 1e9));
+      if (operation == std::string("all_gather")) records.back().point.collective.reduction = "none";
+    }
+  return records;
+}
+
+std::vector<std::string> kinds(const std::vector<Record>& records) {
+  const MergedPoints points = merge_repeats({study_of(records)});
+  std::vector<std::string> kinds;
+  for (const Finding& finding : find(points)) kinds.push_back(finding.kind);
+  return kinds;
+}
+
+TEST(Findings, AHealthyStudyHasNone) { EXPECT_THAT(kinds(healthy_collectives()), IsEmpty()); }
+
+TEST(Findings, AMessageSlowerThanALargerOne) {
+  auto records = healthy_collectives();
+  records[0].measures.step_s = 100e-6;  // 1 KiB; 64 KiB take 21 us, so 256 KiB and 1 MiB are not concerned
+  const MergedPoints points = merge_repeats({study_of(records)});
+  const auto findings = find(points);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].kind, "order of sizes");
+  EXPECT_EQ(findings[0].about->point.collective.bytes, 1024);
+  EXPECT_EQ(findings[0].words, "takes 100 us; 4.00 KiB take only 6.02 us");
+}
+
+TEST(Findings, AMessageSlowerThanItsPieces) {
+  auto records = healthy_collectives();
+  Record& largest = records[5];  // all_reduce of 1 MiB; 4 x 256 KiB take 4 x 70.5 us
+  ASSERT_EQ(largest.point.collective.bytes, 1 << 20);
+  largest.measures.step_s = 2 * 4 * (5e-6 + 262144 / 4e9);
+  const MergedPoints points = merge_repeats({study_of(records)});
+  const auto findings = find(points);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].kind, "sum of pieces");
+  EXPECT_EQ(findings[0].words, "4 messages of 256 KiB would take 50 % less; also at 1 other size");
+}
+
+TEST(Findings, AnOperationSlowerThanItsParts) {
+  auto records = healthy_collectives();
+  for (Record& record : records)
+    if (record.point.collective.operation == "all_reduce") record.measures.step_s *= 3;
+  const MergedPoints points = merge_repeats({study_of(records)});
+  const auto findings = find(points);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].kind, "sum of parts");
+  EXPECT_THAT(findings[0].words,
+              HasSubstr("times as long as reduce_scatter + all_gather; also at 5 other sizes"));
+}
+
+TEST(Findings, InPlaceAgainstOutOfPlace) {
+  const Record apart = collective_record("all_reduce", 4, 1 << 20, false, 1e-3);
+  EXPECT_THAT(kinds({apart, collective_record("all_reduce", 4, 1 << 20, true, 1.2e-3)}), IsEmpty());
+  const MergedPoints points =
+      merge_repeats({study_of({apart, collective_record("all_reduce", 4, 1 << 20, true, 2e-3)})});
+  const auto findings = find(points);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].words, "in place takes 2.0 times as long as out of place");
+}
+
+TEST(Findings, WhatTheIntervalsAllowIsNone) {
+  Record uncertain = collective_record("all_reduce", 4, 1 << 20, true, 2e-3);
+  uncertain.measures.step_low_s = 1.85e-3;
+  uncertain.measures.step_high_s = 2.1e-3;
+  Record other = collective_record("all_reduce", 4, 1 << 20, false, 1.5e-3);
+  other.measures.step_low_s = 1.4e-3;
+  other.measures.step_high_s = 1.6e-3;
+  EXPECT_THAT(kinds({uncertain, other}), ElementsAre("in place"));
+  other.measures.step_high_s =
+      1.9e-3;  // overlaps, and is still within the 10 % ... 20 % that make a point uncertain
+  other.measures.step_low_s = 1.6e-3;
+  EXPECT_THAT(kinds({uncertain, other}), IsEmpty());
+}
+
+StudyData on_gpus(double busbw_gb_s) {
+  const int64_t bytes = 256 << 20;
+  Record record =
+      collective_record("all_reduce", 4, bytes, true, static_cast<double>(bytes) * 1.5 / busbw_gb_s / 1e9);
+  StudyData study = study_of({record});
+  study.environment.devices.assign(4, "NVIDIA H200");
+  study.environment.rank_nodes.assign(4, "node1");
+  return study;
+}
+
+TEST(Findings, TheLinkRateOfAKnownDevice) {
+  EXPECT_THAT(find(merge_repeats({on_gpus(365)})), IsEmpty());
+  MergedPoints slow = merge_repeats({on_gpus(120)});
+  ASSERT_EQ(find(slow).size(), 1u);
+  EXPECT_EQ(find(slow)[0].words, "reaches 27 % of nvlink4's 450 GB/s; about 80 % is usual");
+  MergedPoints fast = merge_repeats({on_gpus(475)});
+  EXPECT_THAT(find(fast)[0].words, HasSubstr("reduced inside the switch"));
+  StudyData unknown = on_gpus(120);
+  unknown.environment.devices.assign(4, "Some accelerator");
+  EXPECT_THAT(find(merge_repeats({unknown})), IsEmpty());
+}
+
+// A step of each of 2 ranks, by step.
+Record with_steps(Record record, const std::vector<double>& first, const std::vector<double>& second) {
+  Series series{"step", 2, static_cast<int64_t>(first.size()), first};
+  series.values.insert(series.values.end(), second.begin(), second.end());
+  record.samples.push_back(series);
+  return record;
+}
+
+std::vector<double> line(double from, double to, int count = 30) {
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i) values.push_back(from + (to - from) * i / (count - 1));
+  return values;
+}
+
+TEST(Doubts, DriftOfTheSteps) {
+  const Record record = training_record("ddp", 2, 4, 0.1);
+  const auto kind = [&](double from, double to) {
+    const auto doubts = doubts_of(with_steps(record, line(from, to), line(from, to)));
+    return doubts.empty() ? "" : doubts[0].kind;
+  };
+  EXPECT_EQ(kind(0.1, 0.101), "");
+  EXPECT_EQ(kind(0.12, 0.1), "warming up");
+  EXPECT_EQ(kind(0.1, 0.12), "slowing down");
+}
+
+TEST(Doubts, RanksThatEnterApart) {
+  const auto doubts = [](const char* operation) {
+    return doubts_of(
+        with_steps(collective_record(operation, 2, 1024, true, 1e-3), line(1e-3, 1e-3), line(5e-4, 5e-4)));
+  };
+  ASSERT_EQ(doubts("all_reduce").size(), 1u);
+  EXPECT_EQ(doubts("all_reduce")[0].words,
+            "ranks enter the operation apart: its time differs by 50 % between them");
+  EXPECT_THAT(doubts("broadcast"), IsEmpty());  // its root may leave before the others
+}
+
+TEST(Doubts, NumbersThatAreNone) {
+  for (const double step_s : {0.0, -1.0, Measures::kNone, 1 / 0.0}) {
+    Record record = training_record("ddp", 2, 4, 0.1);
+    record.measures.step_s = step_s;
+    ASSERT_EQ(doubts_of(record).size(), 1u);
+    EXPECT_EQ(doubts_of(record)[0].kind, "no time");
+  }
+  const Record record = training_record("ddp", 2, 4, 0.1);
+  EXPECT_EQ(doubts_of(with_steps(record, {0.1, 0.0}, {0.1, 0.1}))[0].kind, "broken samples");
+  EXPECT_EQ(doubts_of(with_steps(record, {0.1, Measures::kNone}, {0.1, 0.1}))[0].kind, "broken samples");
+  EXPECT_EQ(doubts_of(with_steps(record, {}, {}))[0].kind, "broken samples");
+}
+
+TEST(Doubts, OfHalfTheRepeatsAreThePoints) {
+  const Record good = training_record("ddp", 2, 4, 0.1);
+  const Record drifting = with_steps(good, line(0.12, 0.1), line(0.12, 0.1));
+  EXPECT_FALSE(is_doubtful(merge_repeats({study_of({good, good, drifting})})[0]));
+  const MergedPoint point = merge_repeats({study_of({good, drifting})})[0];
+  EXPECT_TRUE(is_doubtful(point));
+  EXPECT_THAT(point.doubts[0].words, HasSubstr("(in 1 of 2 repeats)"));
+}
+
+std::string missing(const std::vector<Record>& records) {
+  for (const Table& table : make_report({study_of(records)}))
+    if (table.key == "missing") return to_text(table);
+  return "";
+}
+
+TEST(Missing, IsSaidWithItsReason) {
+  EXPECT_THAT(missing({}), HasSubstr("no point had finished"));
+  Record failed = training_record("ddp", 2, 4, 0.1);
+  failed.outcome = Outcome::failed;
+  EXPECT_THAT(missing({failed, failed}), HasSubstr("no point has a result: 2 failed"));
+  const std::string one_count =
+      missing({training_record("ddp", 2, 4, 0.1), training_record("fsdp", 2, 4, 0.1)});
+  EXPECT_THAT(one_count, HasSubstr("all points are on 2 ranks; a series needs two rank counts"));
+  EXPECT_THAT(one_count, HasSubstr("no point on one rank"));
+  EXPECT_THAT(missing({training_record("single", 1, 4, 0.1)}), HasSubstr("train independent"));
+  Record untimed = training_record("ddp", 2, 4, 0);
+  EXPECT_THAT(missing({untimed}), HasSubstr("1 of 1 points have none above 0"));
+}
+
+// No number of a record is trusted: whatever it is, the report comes out.
+TEST(Missing, BrokenNumbersNeverBreakTheReport) {
+  for (const double value : {0.0, -1.0, Measures::kNone, 1 / 0.0, 1e-320, 1e308}) {
+    std::vector<Record> records;
+    for (int64_t ranks : {1, 2, 4, 8, 16}) {
+      Record record = training_record("ddp", ranks, 16 / ranks, 0.1);
+      visit_fields(record, [&]<class T>(auto, auto, auto, T& member) {
+        if constexpr (std::is_same_v<T, double>) member = value;
+      });
+      records.push_back(with_steps(record, {value, value}, {value, value}));
+      records.push_back(collective_record("all_reduce", ranks, ranks, true, value));
+    }
+    for (const Table& table : make_report({study_of(records)})) {
+      EXPECT_FALSE(to_text(table).empty());
+      EXPECT_EQ(to_text(table).find("nan"), std::string::npos) << to_text(table);
+      EXPECT_EQ(to_text(table).find("inf "), std::string::npos) << to_text(table);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shardmark

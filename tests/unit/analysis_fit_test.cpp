@@ -1,0 +1,136 @@
+// Laws of scaling fitted to curves whose parameters are known: exact ones are recovered, noisy ones are
+// covered by their intervals as often as those claim, and what no law describes is refused.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "analysis/scaling_fit.h"
+
+namespace shardmark {
+namespace {
+
+struct Truth {
+  ScalingLaw law;
+  Scaling scaling;
+  double alpha, beta;  // alpha: s of Amdahl and Gustafson
+};
+
+double true_step_s(const Truth& truth, double n) {
+  const double cost = truth.law == ScalingLaw::gustafson
+                          ? n / (truth.alpha + (1 - truth.alpha) * n)
+                          : 1 + truth.alpha * (n - 1) + truth.beta * n * (n - 1);
+  return truth.scaling == Scaling::strong ? 2 * cost / n : 2 * cost;
+}
+
+// 1, 2, 4 ...; noise: relative standard deviation of a time, which its interval shows.
+std::vector<TimedCount> times_of(const Truth& truth, int num_counts, double noise, std::mt19937& random) {
+  std::normal_distribution<double> normal;
+  std::vector<TimedCount> times;
+  for (int k = 0; k < num_counts; ++k) {
+    const double n = std::exp2(k), step_s = true_step_s(truth, n) * std::exp(noise * normal(random));
+    times.push_back({n, {step_s, step_s * (1 - 1.96 * noise), step_s * (1 + 1.96 * noise)}});
+  }
+  return times;
+}
+
+std::vector<TimedCount> exact_times(const Truth& truth, int num_counts) {
+  std::mt19937 random(1);
+  return times_of(truth, num_counts, 0, random);
+}
+
+constexpr Truth kTruths[] = {{ScalingLaw::amdahl, Scaling::strong, 0.08, 0},
+                             {ScalingLaw::amdahl, Scaling::strong, 0.005, 0},
+                             {ScalingLaw::gustafson, Scaling::weak, 0.3, 0},
+                             {ScalingLaw::usl, Scaling::strong, 0.03, 0.001},
+                             {ScalingLaw::usl, Scaling::weak, 0.02, 0.0004}};
+
+TEST(ScalingFit, RecoversWhatMadeTheCurve) {
+  for (const Truth& truth : kTruths) {
+    const ScalingFit fit = fit_scaling(truth.law, truth.scaling, exact_times(truth, 6));
+    ASSERT_EQ(fit.refused, "");
+    EXPECT_NEAR(fit.parameters[0].estimate.value, truth.alpha, 1e-9);
+    EXPECT_NEAR(fit.parameters[0].estimate.high - fit.parameters[0].estimate.low, 0, 1e-6);
+    if (truth.law == ScalingLaw::usl) {
+      EXPECT_NEAR(fit.parameters[1].estimate.value, truth.beta, 1e-9);
+      EXPECT_NEAR(fit.limit.value, std::sqrt((1 - truth.alpha) / truth.beta), 1e-3);
+    }
+    if (truth.law == ScalingLaw::amdahl) {
+      EXPECT_NEAR(fit.limit.value, 1 / truth.alpha, 1e-3);
+    }
+    EXPECT_NEAR(fitted_step_s(fit, 48).value, true_step_s(truth, 48), 1e-6);
+    const double crossing = fitted_crossing(fit, 1, 0.8).value;
+    EXPECT_NEAR(fitted_efficiency(fit, 1, crossing).value, 0.8, 1e-6) << to_text(truth.law);
+  }
+}
+
+// Of 1,000 noisy studies of a truth, the 95 % interval of each parameter must hold the true value in 92 to 98
+// %.
+TEST(ScalingFit, IntervalsCoverTheTruth) {
+  std::mt19937 random(7);
+  for (const Truth& truth : kTruths) {
+    for (const int num_counts : {5, 7}) {
+      int covered[2] = {};
+      for (int trial = 0; trial < 1000; ++trial) {
+        const ScalingFit fit =
+            fit_scaling(truth.law, truth.scaling, times_of(truth, num_counts, 0.02, random));
+        const double wanted[2] = {truth.alpha, truth.beta};
+        for (size_t i = 0; i < fit.parameters.size(); ++i) {  // none: refused, and so not covered
+          const Estimate& e = fit.parameters[i].estimate;
+          covered[i] += e.low <= wanted[i] && wanted[i] <= e.high ? 1 : 0;
+        }
+      }
+      for (int i = 0; i < (truth.law == ScalingLaw::usl ? 2 : 1); ++i) {
+        EXPECT_GE(covered[i], 920) << to_text(truth.law) << " " << truth.alpha << " on " << num_counts;
+        EXPECT_LE(covered[i], 980) << to_text(truth.law) << " " << truth.alpha << " on " << num_counts;
+      }
+    }
+  }
+}
+
+TEST(ScalingFit, PointsThatScatterMoreWeighLess) {
+  const Truth truth = {ScalingLaw::amdahl, Scaling::strong, 0.05, 0};
+  std::vector<TimedCount> times = exact_times(truth, 6);
+  times[5].step_s = {times[5].step_s.value * 1.3, times[5].step_s.value * 0.8, times[5].step_s.value * 1.8};
+  const ScalingFit doubted = fit_scaling(truth.law, truth.scaling, times);
+  EXPECT_EQ(doubted.refused, "");
+  EXPECT_NEAR(doubted.parameters[0].estimate.value, 0.05, 0.002);
+}
+
+TEST(ScalingFit, RefusesTooFewCounts) {
+  const Truth truth = {ScalingLaw::amdahl, Scaling::strong, 0.05, 0};
+  EXPECT_EQ(fit_scaling(ScalingLaw::amdahl, Scaling::strong, exact_times(truth, 3)).refused,
+            "3 counts; a fit needs 4");
+  EXPECT_EQ(fit_scaling(ScalingLaw::usl, Scaling::strong, exact_times(truth, 4)).refused,
+            "4 counts; a fit needs 5");
+  std::vector<TimedCount> broken = exact_times(truth, 4);
+  broken[2].step_s.value = 0;
+  EXPECT_EQ(fit_scaling(ScalingLaw::amdahl, Scaling::strong, broken).refused, "3 counts; a fit needs 4");
+  broken[2].step_s.value = Measures::kNone;
+  EXPECT_EQ(fit_scaling(ScalingLaw::amdahl, Scaling::strong, broken).refused, "3 counts; a fit needs 4");
+  EXPECT_EQ(fit_scaling(ScalingLaw::amdahl, Scaling::strong, {}).refused, "0 counts; a fit needs 4");
+}
+
+TEST(ScalingFit, RefusesWhatTheLawDoesNotDescribe) {
+  std::vector<TimedCount> cliff, superlinear, slowdown;
+  for (const double n : {1.0, 2.0, 4.0, 8.0, 16.0}) {
+    cliff.push_back({n, {n < 16 ? 1 / n : 0.5, {}, {}}});
+    superlinear.push_back({n, {1 / std::pow(n, 1.05), {}, {}}});
+    slowdown.push_back({n, {(1 + 1.2 * (n - 1)) / n, {}, {}}});
+  }
+  const auto refused = [](const std::vector<TimedCount>& times) {
+    return fit_scaling(ScalingLaw::amdahl, Scaling::strong, times).refused;
+  };
+  EXPECT_NE(refused(cliff).find("does not describe the points"), std::string::npos) << refused(cliff);
+  EXPECT_NE(refused(superlinear).find("faster than linear"), std::string::npos) << refused(superlinear);
+  EXPECT_NE(refused(slowdown).find("slower than one"), std::string::npos) << refused(slowdown);
+}
+
+TEST(ScalingFit, KnowsWhereTheCurveNeverFalls) {
+  const Truth truth = {ScalingLaw::gustafson, Scaling::weak, 0.1, 0};  // efficiency stays above 90 %
+  const ScalingFit fit = fit_scaling(truth.law, truth.scaling, exact_times(truth, 5));
+  EXPECT_TRUE(std::isinf(fitted_crossing(fit, 1, 0.8).value));
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,66 @@
+// Links compared: formulas by hand, and which points of a study stand for a workload.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analysis/interconnects.h"
+#include "analysis_fixture.h"
+
+namespace shardmark {
+namespace {
+
+TEST(Link, RingAllReduceByHand) {
+  const laws::Link link{"mine", 1e-6, 1e9, ""};
+  // 4 ranks: 6 steps of 1 us and a quarter of 8 MB each
+  EXPECT_DOUBLE_EQ(laws::ring_all_reduce_s(8e6, 4, link), 6 * (1e-6 + 2e-3));
+  EXPECT_DOUBLE_EQ(laws::ring_all_reduce_s(8e6, 1, link), 0);
+}
+
+TEST(Link, IsReadFromText) {
+  const laws::Link mine = laws::link_from_text("mine=5us,12.5GB/s");
+  EXPECT_EQ(mine.name, "mine");
+  EXPECT_DOUBLE_EQ(mine.latency_s, 5e-6);
+  EXPECT_DOUBLE_EQ(mine.bytes_per_s, 12.5e9);
+  EXPECT_DOUBLE_EQ(laws::link_from_text("ndr400").bytes_per_s, 50e9);
+  for (const char* text : {"", "unknown", "=5us,1GB/s", "a=5us", "a=5,1GB/s", "a=5us,1GB", "a=5us,0GB/s", "a=,"})
+    EXPECT_THROW(laws::link_from_text(text), UsageError) << text;
+}
+
+TEST(Link, IsKnownByExactDeviceNameAlone) {
+  EXPECT_EQ(laws::link_of_device("NVIDIA H200").value().name, "nvlink4");
+  EXPECT_FALSE(laws::link_of_device("NVIDIA H200 NVL").has_value());
+}
+
+TEST(Interconnects, NearTheSharesThatTeachersUse) {
+  // A step of 100 ms with gradients of 300 MB: p is about 0.99 over 600 GB/s and about 0.9 over 50 GB/s.
+  const Workload workload{"", 0.1, 300e6};
+  EXPECT_NEAR(parallel_share(workload, {"", 0, 600e9, ""}), 0.99, 1e-12);
+  EXPECT_NEAR(parallel_share(workload, {"", 0, 50e9, ""}), 0.88, 1e-12);
+}
+
+TEST(Interconnects, WithoutLatencyTheCurveNearsAmdahls) {
+  const Workload workload{"", 0.1, 300e6};
+  const laws::Link link{"", 0, 50e9, ""};
+  const double s = 1 - parallel_share(workload, link);
+  EXPECT_NEAR(interconnect_speed_up(workload, link, 1e6), 1 / (s + (1 - s) / 1e6), 0.01);
+  EXPECT_DOUBLE_EQ(interconnect_speed_up(workload, link, 1), 1);
+}
+
+TEST(Interconnects, AWorkloadIsTheLargestBatchOnOneRank) {
+  Record unknown = training_record("ddp", 1, 4, 0.1);
+  unknown.point.training.model = {"future_model", {}};
+  const MergedPoints points = merge_repeats(
+      {study_of({training_record("ddp", 1, 4, 0.1), training_record("ddp", 1, 8, 0.19), unknown,
+                 training_record("single", 1, 8, 0.18), training_record("single", 2, 16, 0.4)})});
+  const auto all = workloads(points);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_DOUBLE_EQ(all[0].step_s, 0.18);
+  const auto parameters = laws::model_law("gpt2").table(small_gpt2().options).num_parameters();
+  EXPECT_DOUBLE_EQ(all[0].gradient_bytes, 4.0 * static_cast<double>(parameters));
+  const Table table = interconnects_table(points, laws::link_laws());
+  ASSERT_EQ(table.rows.size(), laws::link_laws().size());
+  EXPECT_NEAR(cell(table, 0, "p").value.get<double>(), 100 * parallel_share(all[0], laws::link_laws()[0]), 1e-9);
+}
+
+}  // namespace
+}  // namespace shardmark
