@@ -81,12 +81,15 @@ void print(const std::string& text) {
     throw SystemError("cannot write to the standard output");
 }
 
+std::filesystem::path same_file(const std::string& path) {
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+}
+
 std::vector<StudyData> read_studies(const std::vector<std::string>& paths, Load load) {
   std::vector<StudyData> studies;
   std::set<std::filesystem::path> known;
   for (const std::string& path : paths)
-    if (known.insert(std::filesystem::weakly_canonical(std::filesystem::absolute(path))).second)
-      studies.push_back(read_study(path, load));
+    if (known.insert(same_file(path)).second) studies.push_back(read_study(path, load));
   return studies;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ void write_tables(std::vector<Table> tables, const TableOutput& output);
 
 void print(const std::string& text);  // to the standard output; SystemError where that fails
 
+// One path for all names of a file (links, ./x, x), also of one that is still a journal.
+std::filesystem::path same_file(const std::string& path);
 // Each file once, though a pattern may name it twice (results/quick.h5 links the newest study).
 std::vector<StudyData> read_studies(const std::vector<std::string>& paths, Load load = Load::everything);
 
