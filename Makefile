@@ -81,6 +81,6 @@ help:  ## Print this
 	@printf '%s\n' '' 'Variables' \
 	  '  SUITE=suites/quick.yaml  RANKS=4  STEPS=20  ARGS="flags of shardmark run"   for make run' \
 	  '  TESTS=regex   for make test     PREFIX=/usr/local   for make install     FILES, JOBS=2   for make lint' \
-	  '  ANALYSIS=1    build only plan, report and list: no torch, MPI or CUDA'
+	  '  ANALYSIS=1    build only plan, report, compare, export and list: no torch, MPI or CUDA'
 
 .PHONY: run test build bootstrap configure install clean kernels overhead format format-check lint help

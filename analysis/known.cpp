@@ -7,6 +7,16 @@
 #include "laws/vocabulary.h"
 
 namespace shardmark {
+namespace {
+
+template <class Law>
+const OptionTable& options_of(const std::string& name) {
+  static const OptionTable none;
+  const auto& known = Registry<Law>::instance();
+  return known.contains(name) ? known.get(name, "").options : none;
+}
+
+}  // namespace
 
 std::optional<laws::ModelTable> known_table(const Choice& model) {
   const auto& known = Registry<laws::ModelLaw>::instance();
@@ -45,9 +55,9 @@ std::optional<laws::ReductionCost> known_reduction(const Point& point) {
 }
 
 const OptionTable& known_options(const Choice& strategy) {
-  static const OptionTable none;
-  const auto& known = Registry<laws::StrategyLaw>::instance();
-  return known.contains(strategy.name) ? known.get(strategy.name, "strategy").options : none;
+  return options_of<laws::StrategyLaw>(strategy.name);
 }
+
+const OptionTable& known_model_options(const Choice& model) { return options_of<laws::ModelLaw>(model.name); }
 
 }  // namespace shardmark

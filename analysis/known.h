@@ -16,5 +16,6 @@ std::optional<int64_t> known_master_bytes(const std::string& precision);  // of 
 // How a point of ddp reduces its gradients.
 std::optional<laws::ReductionCost> known_reduction(const Point& point);
 const OptionTable& known_options(const Choice& strategy);  // empty when it is not known
+const OptionTable& known_model_options(const Choice& model);
 
 }  // namespace shardmark

@@ -15,8 +15,9 @@ struct CommandEntry {
   std::function<int()> (*define)(CLI::App& app);
 };
 
-// Exit statuses: 0 done, 1 something measured is wrong or failed, 2 usage, 3 the system failed.
-enum ExitStatus : int { kDone = 0, kWrong = 1, kUsage = 2, kSystem = 3 };
+// Exit statuses: 0 done, 1 something measured is wrong, failed or slower, 2 usage, 3 the system failed, 4
+// (compare) launches cannot tell.
+enum ExitStatus : int { kDone = 0, kWrong = 1, kUsage = 2, kSystem = 3, kUndecided = 4 };
 
 // Thrown after an error has been told, once for all ranks: this one has nothing to add but its exit status.
 struct Silent {

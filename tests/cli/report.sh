@@ -69,7 +69,7 @@ echo 'not a study' >other.h5
 refuses 'other.h5' other.h5
 refuses 'newer shardmark' newer.h5
 refuses '--table nonsense' small.h5 --table nonsense
-refuses 'has no such table' small.h5 --table nonsense
+refuses 'no such table here; there are: ' small.h5 --table nonsense
 refuses 'other.h5' small.h5 --csv other.h5/tables
 refuses '--csv' small.h5 --csv tables --json
 refuses 'studies' --json

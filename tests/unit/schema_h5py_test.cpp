@@ -1,5 +1,7 @@
 // A study is readable without our code: h5py sees columns, units, flags, texts and ragged samples as
 // documented.
+#include <gmock/gmock.h>
+
 #include <cstdlib>
 
 #include "schema_fixture.h"
@@ -32,10 +34,15 @@ with h5py.File(sys.argv[1]) as f:
     assert json.loads(f['environment/versions'].asstr()[()])['torch'] == '2.11.0'
 )";
 
-TEST(StudyFile, IsReadableWithH5py) {
-  std::string python;
+// A Python that has these modules; "" when there is none.
+std::string python_with(const std::string& modules) {
   for (const std::string candidate : {SHARDMARK_SOURCE_DIR "/.venv/bin/python", "python3"})
-    if (std::system((candidate + " -c 'import h5py' 2>/dev/null").c_str()) == 0) python = candidate;
+    if (std::system((candidate + " -c 'import " + modules + "' 2>/dev/null").c_str()) == 0) return candidate;
+  return "";
+}
+
+TEST(StudyFile, IsReadableWithH5py) {
+  const std::string python = python_with("h5py");
   if (python.empty()) GTEST_SKIP() << "no python with h5py";
   const ScratchDirectory scratch;
   Study study = Study::create(scratch / "x.h5", sample_environment());
@@ -43,6 +50,30 @@ TEST(StudyFile, IsReadableWithH5py) {
   study.publish();
   write_text(scratch / "read.py", kScript);
   EXPECT_EQ(std::system((python + " " + (scratch / "read.py") + " " + (scratch / "x.h5")).c_str()), 0);
+}
+
+// results/read_study.py makes the step times anew from raw samples.
+TEST(StudyFile, TheExampleForPandasRuns) {
+  const std::string python = python_with("h5py, pandas");
+  if (python.empty()) GTEST_SKIP() << "no python with h5py and pandas";
+  const ScratchDirectory scratch;
+  Study study = Study::create(scratch / "x.h5", sample_environment());
+  Record measured, skipped;
+  measured.id = "a";
+  measured.measures.step_s = 0.25;
+  measured.samples = {{"step", 2, 3, {0.125, 0.25, 0.0625, 0.25, 0.125, 0.75}}};
+  skipped.id = "b";
+  skipped.outcome = Outcome::skipped;
+  study.append(measured);
+  study.append(skipped);
+  study.publish();
+  const std::string command = python + " " SHARDMARK_SOURCE_DIR "/results/read_study.py " +
+                              (scratch / "x.h5") + " >" + (scratch / "said") + " 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  const std::string said = read_text(scratch / "said");
+  EXPECT_THAT(said,
+              ::testing::HasSubstr("2 points; step: median over steps of the maximum over ranks, in s"));
+  EXPECT_THAT(said, ::testing::ContainsRegex("\n0 +1 +0.25 +0.25\n?$")) << "the skipped point is left out";
 }
 
 }  // namespace

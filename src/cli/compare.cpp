@@ -1,0 +1,116 @@
+// shardmark compare: did it become slower? Launches against launches, or against a baseline file.
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include "analysis/baseline.h"
+#include "analysis/compare_tables.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/table_output.h"
+
+namespace shardmark {
+namespace {
+
+struct CompareOptions {
+  std::vector<std::string> studies;  // without --old and the like: the old and the new one
+  std::vector<std::string> before;
+  std::vector<std::string> after;
+  std::string baseline;
+  std::string write_baseline;
+  double margin_percent = 5;
+  TableOutput output;
+};
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) throw UsageError(path + ": no such baseline; write one with shardmark compare --write-baseline");
+  return text.str();
+}
+
+int write_baseline(const CompareOptions& options) {
+  const std::string& path = options.write_baseline;
+  const Launches launches = launches_of(read_studies(options.studies, Load::without_samples));
+  const std::string existing = std::filesystem::exists(path) ? text_of(path) : "";
+  const std::string text = to_baseline(launches, existing, path);
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) throw UsageError(path + ": cannot be written");
+  const size_t num_launches = launches.started.size();
+  log_line(path + " holds " + std::to_string(num_launches) +
+           (num_launches == 1 ? " launch of " : " launches of ") + launches.machine +
+           (num_launches < kLeastLaunches ? "; 3 or more tell how far launches lie apart" : ""));
+  return kDone;
+}
+
+// Sorts the studies out into the two sides.
+void resolve_sides(CompareOptions& options) {
+  const bool one_side_given = !options.before.empty() || !options.baseline.empty();
+  if (options.after.empty() && one_side_given) options.after.swap(options.studies);
+  if (options.before.empty() && options.baseline.empty() && options.after.empty() &&
+      options.studies.size() == 2) {
+    options.before = {options.studies[0]};
+    options.after = {options.studies[1]};
+    options.studies.clear();
+  }
+  if (!options.studies.empty() || options.after.empty() ||
+      (options.before.empty() && options.baseline.empty()))
+    throw UsageError(
+        "which studies are old, which new? accepted: compare OLD.h5 NEW.h5; compare --old OLD.h5 ... --new "
+        "NEW.h5 "
+        "...; compare --baseline FILE NEW.h5 ...");
+  std::set<std::filesystem::path> old;
+  for (const std::string& path : options.before) old.insert(same_file(path));
+  for (const std::string& path : options.after)
+    if (old.contains(same_file(path)))
+      throw UsageError(path + " is given as old and as new: a study is the same as itself");
+}
+
+int compare(CompareOptions options) {
+  if (!options.write_baseline.empty()) return write_baseline(options);
+  resolve_sides(options);
+  const std::vector<StudyData> studies = read_studies(options.after, Load::without_samples);
+  const Launches after = launches_of(studies);
+  const Launches before = options.baseline.empty()
+                              ? launches_of(read_studies(options.before, Load::without_samples))
+                              : read_baseline(text_of(options.baseline), after.machine, options.baseline);
+  ComparisonReport report = compare_sides(before, after, studies, options.margin_percent / 100);
+  write_tables(std::move(report.tables), options.output);
+  if (report.num_slower + report.num_lost > 0) return kWrong;
+  return report.num_ambiguous > 0 ? kUndecided : kDone;
+}
+
+std::function<int()> define(CLI::App& app) {
+  auto options = std::make_shared<CompareOptions>();
+  app.add_option("studies", options->studies, "OLD.h5 NEW.h5; with --old or --baseline: the new launches")
+      ->required(false);
+  auto* old = app.add_option("--old", options->before, "studies of the old launches, 3 or more");
+  auto* now = app.add_option("--new", options->after, "studies of the new launches, 3 or more");
+  auto* baseline =
+      app.add_option("--baseline", options->baseline, "old launches from a baseline file")->excludes(old);
+  app.add_option("--write-baseline", options->write_baseline,
+                 "write the studies, as launches of their machine, into a baseline file to commit")
+      ->excludes(old)
+      ->excludes(now)
+      ->excludes(baseline);
+  app.add_option("--margin", options->margin_percent, "differences below this do not matter, in percent")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 100.0));
+  add_table_flags(app, options->output);
+  app.footer(
+      "Exit status: 0 nothing is slower; 1 a point is SLOWER, or gave no time any more; 4 none is, but some "
+      "are "
+      "AMBIGUOUS.");
+  return [options] { return compare(*options); };
+}
+
+const Registration<CommandEntry> registered{
+    "compare", {"whether points became faster or slower between launches of two studies", define}};
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,65 @@
+// shardmark export: a whole study, raw samples included, as CSV files or one JSON document.
+#include "analysis/export.h"
+
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/table_output.h"
+
+namespace shardmark {
+namespace {
+
+struct ExportOptions {
+  std::string study;
+  std::string csv;
+  std::string json;
+};
+
+template <class Write>
+void write_file(const std::filesystem::path& path, const char* flag, Write write) {
+  std::ofstream file(path, std::ios::binary);
+  write(file);
+  file.close();
+  if (!file) throw UsageError(path.string() + ": cannot be written; name a place that can with " + flag);
+  print(path.string() + "\n");
+}
+
+int export_study(const ExportOptions& options) {
+  if (options.csv.empty() && options.json.empty())
+    throw UsageError("export needs a form: --csv DIR, --json FILE, or --json - for the standard output");
+  const StudyData study = read_study(options.study);
+  if (!options.csv.empty()) {
+    const std::filesystem::path directory = options.csv;
+    std::error_code error;
+    std::filesystem::create_directories(directory, error);
+    for (const Table& table : {points_export(study), fields_export(), environment_export(study)})
+      write_file(directory / (table.key + ".csv"), "--csv", [&](std::ostream& out) { out << to_csv(table); });
+    write_file(directory / "samples.csv", "--csv", [&](std::ostream& out) { write_samples_csv(out, study); });
+  }
+  if (options.json == "-") {
+    write_json(std::cout, study);
+    if (!std::cout.flush()) throw SystemError("cannot write to the standard output");
+  } else if (!options.json.empty()) {
+    write_file(options.json, "--json", [&](std::ostream& out) { write_json(out, study); });
+  }
+  return kDone;
+}
+
+std::function<int()> define(CLI::App& app) {
+  auto options = std::make_shared<ExportOptions>();
+  app.add_option("study", options->study, "a study (x.h5)")->required();
+  app.add_option("--csv", options->csv,
+                 "write DIR/points.csv, samples.csv (a line for each sample), environment.csv and fields.csv "
+                 "(units, meanings)");
+  app.add_option("--json", options->json, "write one JSON document into FILE; - is the standard output");
+  return [options] { return export_study(*options); };
+}
+
+const Registration<CommandEntry> registered{"export",
+                                            {"a whole study, raw samples included, as CSV or JSON", define}};
+
+}  // namespace
+}  // namespace shardmark

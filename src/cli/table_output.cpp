@@ -1,0 +1,96 @@
+// Rendering and writing of tables for commands.
+#include "cli/table_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "base/error.h"
+
+namespace shardmark {
+namespace {
+
+void keep_only(std::vector<Table>& tables, const std::vector<std::string>& keys) {
+  if (keys.empty()) return;
+  std::string known;
+  for (const Table& table : tables) known += (known.empty() ? "" : ", ") + table.key;
+  std::vector<Table> kept;
+  for (const std::string& key : keys) {
+    const auto found =
+        std::find_if(tables.begin(), tables.end(), [&](const Table& table) { return table.key == key; });
+    if (found == tables.end())
+      throw UsageError(fmt::format("--table {}: no such table here; there are: {}", key, known));
+    kept.push_back(*found);
+  }
+  tables = std::move(kept);
+}
+
+void write_csv(const std::vector<Table>& tables, const std::filesystem::path& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  for (const Table& table : tables) {
+    const std::filesystem::path path = directory / (table.key + ".csv");
+    std::ofstream file(path, std::ios::binary);
+    file << to_csv(table);
+    file.close();
+    if (!file)
+      throw UsageError(path.string() +
+                       ": cannot be written; name a directory that can: --csv DIR, or --csv -");
+    print(path.string() + "\n");
+  }
+}
+
+std::string rendered(const Table& table, const TableOutput& output, bool one_of_several) {
+  if (output.csv == "-") return (one_of_several ? "# " + table.key + "\r\n" : "") + to_csv(table);
+  return output.markdown ? to_markdown(table) : to_text(table);
+}
+
+}  // namespace
+
+void add_table_flags(CLI::App& command, TableOutput& output) {
+  command.add_option("--table", output.only,
+                     "only the tables with these keys, such as strategies, weak_scaling");
+  auto* csv = command.add_option("--csv", output.csv,
+                                 "write each table to DIR/<key>.csv, or all to the standard output: -");
+  auto* json = command.add_flag("--json", output.json, "one JSON document")->excludes(csv);
+  command.add_flag("--markdown", output.markdown, "tables in Markdown")->excludes(csv)->excludes(json);
+}
+
+void write_tables(std::vector<Table> tables, const TableOutput& output) {
+  keep_only(tables, output.only);
+  if (output.json) {
+    auto document = nlohmann::ordered_json{{"tables", nlohmann::ordered_json::array()}};
+    for (const Table& table : tables) document["tables"].push_back(to_json(table));
+    print(document.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  } else if (!output.csv.empty() && output.csv != "-") {
+    write_csv(tables, output.csv);
+  } else {
+    std::string text;
+    for (const Table& table : tables)
+      text += (text.empty() ? "" : "\n") + rendered(table, output, tables.size() > 1);
+    print(text);
+  }
+}
+
+void print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw SystemError("cannot write to the standard output");
+}
+
+std::filesystem::path same_file(const std::string& path) {
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+}
+
+std::vector<StudyData> read_studies(const std::vector<std::string>& paths, Load load) {
+  std::vector<StudyData> studies;
+  std::set<std::filesystem::path> known;
+  for (const std::string& path : paths)
+    if (known.insert(same_file(path)).second) studies.push_back(read_study(path, load));
+  return studies;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,34 @@
+// How a command gives out its tables: as text, Markdown, CSV or JSON, by the same flags in every command.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "analysis/table.h"
+#include "schema/study.h"
+
+namespace shardmark {
+
+struct TableOutput {
+  std::vector<std::string> only;
+  std::string csv;
+  bool json = false;
+  bool markdown = false;
+};
+
+// --table, --csv, --json, --markdown. Call it with an output that outlives the parsing.
+void add_table_flags(CLI::App& command, TableOutput& output);
+
+// To the standard output, or into the directory of --csv. UsageError: --table names none of them.
+void write_tables(std::vector<Table> tables, const TableOutput& output);
+
+void print(const std::string& text);  // to the standard output; SystemError where that fails
+
+// One path for all names of a file (links, ./x, x), also of one that is still a journal.
+std::filesystem::path same_file(const std::string& path);
+// Each file once, though a pattern may name it twice (results/quick.h5 links the newest study).
+std::vector<StudyData> read_studies(const std::vector<std::string>& paths, Load load = Load::everything);
+
+}  // namespace shardmark

@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# shardmark compare on launches made from tests/data/studies/small.h5: verdicts and exit statuses, baselines with and
+# without references, and bad input: one line and exit status 2.
+set -euo pipefail
+
+shardmark=$1
+data=$(cd "$(dirname "$0")/../data/studies" && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+command -v python3 >/dev/null || { echo "no python3 to make launches with"; exit 77; }
+
+fail() { echo "FAILED: $*"; exit 1; }
+has() {
+  local file=$1 text
+  shift
+  for text in "$@"; do grep -qF -- "$text" "$file" || fail "'$text' is not in: $(cat "$file")"; done
+}
+# compares STATUS ARGUMENT...: the exit status; its tables go to `out`.
+compares() {
+  local want=$1 status=0
+  shift
+  "$shardmark" compare "$@" >out 2>err || status=$?
+  [[ $status == "$want" ]] || fail "compare $*: exit status $status instead of $want: $(cat out err)"
+}
+# refuses TEXT ARGUMENT...: one line on stderr that holds the text, nothing on stdout, exit status 2.
+refuses() {
+  local text=$1
+  shift
+  compares 2 "$@"
+  [[ $(wc -l <err) == 1 && ! -s out ]] || fail "compare $*: not one line: $(cat out err)"
+  has err "$text"
+}
+
+# Launches old1 ... old5 and new1 ... new5 of small.h5, some per cent apart; slow1 ... slow5 take 1.5 times as long;
+# lost.h5 has a point that failed.
+cat >make.py <<'PYTHON'
+import json, random, sys
+def checksum(text):
+    h = 0xcbf29ce484222325
+    for byte in text.encode():
+        h = (h ^ byte) * 0x100000001b3 % 2**64
+    return "%016x" % h
+def seal(line):
+    body = "," + json.dumps({k: v for k, v in line.items() if k != "checksum"}, separators=(",", ":"))[1:]
+    return '{"checksum":"%s"%s\n' % (checksum(body), body)
+lines = [json.loads(line) for line in open(sys.argv[1])]
+random.seed(1)
+def launch(name, start, factor=1.0, failed=False):
+    out = ""
+    for line in json.loads(json.dumps(lines)):
+        if "environment" in line:
+            line["environment"].update(started=f"2026-01-01T{start:02}:00:00Z", versions={"torch": name[:3]})
+        elif line["record"]["outcome"] == "ok":
+            line["record"]["step"] *= factor * random.uniform(0.99, 1.01)
+            if failed:
+                line["record"].update(outcome="failed", reason="rank 1 died", step=None)
+                failed = False
+        out += seal(line)
+    open(name + ".h5.journal", "w").write(out)
+    open(name + ".h5.samples", "w")
+for i in range(1, 6):
+    launch(f"old{i}", 2 * i)
+    launch(f"new{i}", 2 * i + 1)
+    launch(f"slow{i}", 2 * i + 1, 1.5)
+launch("lost", 12, failed=True)
+PYTHON
+python3 make.py "$data/small.h5.journal"
+
+# Nothing changed: no alarm, and each of the 6 points is surely the same. Started in turns, in the same environment.
+compares 0 --old old{1..5}.h5 --new new{1..5}.h5 --margin 10
+has out 'Comparison of step times: 5 launches before, 5 launches after' 'SAME' 'could show' 'could show' \
+  'What differs between the environments' 'torch'
+if grep -qE 'AMBIGUOUS +[0-9-]|took turns|ran before' out; then fail "launches that took turns: $(cat out)"; fi
+if awk 'length > 135' out | grep -q .; then fail "lines of more than 135 columns: $(awk 'length > 135' out)"; fi
+
+# Half as slow again: every point, the most first; and seen the other way.
+compares 1 --old old{1..5}.h5 --new slow{1..5}.h5
+has out 'Points that changed, the most first' 'SLOWER'
+compares 0 --old slow{1..5}.h5 --new old{1..5}.h5
+has out 'FASTER'
+compares 1 --old old{1..5}.h5 --new slow1.h5 --json
+python3 - <<'PYTHON' || fail "one launch that is far beyond the spread of five: $(cat out)"
+import json
+tables = {table["key"]: table for table in json.load(open("out"))["tables"]}
+counts = tables["comparison"]["rows"][0]
+assert counts["points"] == 6 and counts["SLOWER"] == 6, counts
+row = tables["compared_training"]["rows"][0]
+assert row["test"] == "spread" and 40 < row["change"] < 60 and row["low"] < row["change"] < row["high"], row
+assert row["launches before"] == 5 and row["launches after"] == 1
+PYTHON
+
+# Too few launches decide nothing; a copy is no further launch.
+compares 4 old1.h5 slow1.h5
+has out '6 points had fewer than 3 launches on both sides' 'All launches of one side ran before'
+cp slow1.h5.journal copy.h5.journal && cp slow1.h5.samples copy.h5.samples
+compares 4 --old old1.h5 --new slow1.h5 copy.h5
+has out '1 launch after'
+
+# A point that gives no time any more is a failure, with its reason.
+compares 1 --old old{1..5}.h5 --new lost.h5
+has out 'failed: rank 1 died'
+
+# Baselines: written, compared with, extended; a reference written by hand decides alone and stays.
+compares 0 --write-baseline base.json old{1..5}.h5
+has err '5 launches of Some CPU, 1 thread per rank'
+compares 0 --baseline base.json new{1..5}.h5 --margin 10
+compares 1 --baseline base.json slow{1..5}.h5
+cp base.json again.json
+compares 0 --write-baseline again.json old{1..5}.h5
+cmp base.json again.json || fail "writing a baseline again changes it"
+sed -i '0,/"step_s":\[[^]]*\]/s//&,"reference":{"value":0.1,"lower":null,"upper":100}/' base.json
+has base.json '"upper":100'
+compares 1 --baseline base.json slow1.h5 --table compared_training compared_collectives
+has out 'reference' 'SAME'
+compares 0 --write-baseline base.json new{1..5}.h5
+has base.json '"upper":100'
+
+refuses 'which studies are old, which new?' old1.h5
+refuses 'old1.h5 is given as old and as new' old1.h5 ./old1.h5
+refuses 'nothing.h5: no such study' nothing.h5 old1.h5
+refuses 'newer shardmark' old1.h5 "$data/newer.h5"
+refuses 'no such baseline' --baseline none.json old1.h5
+echo '[1, 2]' >bad.json
+refuses 'bad.json is no baseline' --baseline bad.json old1.h5
+refuses 'bad.json is no baseline' --write-baseline bad.json old1.h5
+sed 's/"shardmark_baseline": 1/"shardmark_baseline": 2/' again.json >bad.json
+refuses 'use a newer shardmark' --baseline bad.json old1.h5
+sed 's/Some CPU/Other CPU/' again.json >bad.json
+refuses 'it has: Other CPU, 1 thread per rank' --baseline bad.json old1.h5
+sed '0,/"step_s":\[[^]]*\]/s//"step_s":[0.1,-1]/' again.json >bad.json
+refuses 'expected seconds, more than 0' --baseline bad.json old1.h5
+refuses '--margin' old1.h5 new1.h5 --margin nonsense
+echo 'compare: verdicts, baselines and refusals are as they should be'

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# shardmark export: which files it writes, that its CSV and JSON agree, and bad input: one line and exit status 2.
+set -euo pipefail
+
+shardmark=$1
+data=$(cd "$(dirname "$0")/../data/studies" && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+cp "$data"/* .
+
+fail() { echo "FAILED: $*"; exit 1; }
+refuses() {
+  local text=$1 status=0
+  shift
+  "$shardmark" export "$@" >out 2>err || status=$?
+  [[ $status == 2 && $(wc -l <err) == 1 ]] || fail "export $*: exit status $status: $(cat out err)"
+  grep -qF -- "$text" err || fail "'$text' is not in: $(cat err)"
+}
+
+"$shardmark" export small.h5 --csv deep/csv --json all.json >files
+[[ $(sort files) == $(ls deep/csv/*.csv all.json | sort) ]] || fail "named other files than it wrote: $(cat files)"
+"$shardmark" export small.h5 --json - | cmp - all.json || fail "--json - differs from --json FILE"
+if command -v python3 >/dev/null; then
+  python3 - <<'PYTHON' || fail "CSV and JSON do not hold the same"
+import csv, json
+points = json.load(open("all.json"))["points"]
+rows = list(csv.DictReader(open("deep/csv/points.csv", newline="")))
+assert len(points) == len(rows) == 7, (len(points), len(rows))
+for point, row in zip(points, rows):
+    assert list(point)[:-1] == list(row) and list(point)[-1] == "samples"
+    for name, value in row.items():
+        expected = point[name]
+        if expected is None:
+            assert value == "", (name, value)
+        elif isinstance(expected, bool):
+            assert value == str(expected).lower(), (name, value)
+        else:
+            assert type(expected)(value) == expected, (name, value, expected)
+PYTHON
+fi
+
+refuses '--csv DIR, --json FILE' small.h5
+refuses 'no such study' nothing.h5 --json -
+refuses 'newer shardmark' newer.h5 --json -
+refuses 'cannot be written' small.h5 --csv small.h5.journal/csv
+refuses 'cannot be written' small.h5 --json none/x.json
+echo 'export: CSV and JSON agree'

@@ -1,0 +1,155 @@
+// compare against known truth: false alarms over null pairs, power at the difference it states, and each
+// rule.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "analysis/compare.h"
+#include "base/error.h"
+
+namespace shardmark {
+namespace {
+
+using Random = std::mt19937_64;
+using Noise = std::function<double(Random&)>;  // of one launch, as a logarithm
+
+Noise normal(double deviation) {
+  return [deviation](Random& random) { return std::normal_distribution<double>(0, deviation)(random); };
+}
+Noise heavy_tailed(double scale) {
+  return [scale](Random& random) { return scale * std::student_t_distribution<double>(3)(random); };
+}
+Noise two_states(double chance, double factor) {  // some launches land badly
+  return [=](Random& random) { return std::bernoulli_distribution(chance)(random) ? std::log(factor) : 0; };
+}
+
+struct Scenario {
+  size_t num_old, num_new, num_points;
+  Noise of_launch;  // shared by all points of a launch
+  Noise of_point;
+};
+
+// Two sets of launches of one thing.
+std::vector<LaunchPair> null_pair(const Scenario& s, Random& random) {
+  std::vector<LaunchPair> pairs(s.num_points);
+  for (size_t launch = 0; launch < s.num_old + s.num_new; ++launch) {
+    const double common = s.of_launch(random);
+    for (size_t i = 0; i < s.num_points; ++i) {
+      const double time = 1e-3 * static_cast<double>(i + 1) * std::exp(common + s.of_point(random));
+      (launch < s.num_old ? pairs[i].old_s : pairs[i].new_s).push_back(time);
+    }
+  }
+  return pairs;
+}
+
+bool is_alarm(const Comparison& c) { return c.verdict == Verdict::slower || c.verdict == Verdict::faster; }
+
+// Pairs of studies in which any point is called FASTER or SLOWER.
+int num_alarms(const Scenario& scenario, int trials, double margin) {
+  Random random(scenario.num_old * 1000 + scenario.num_points);
+  int alarms = 0;
+  for (int trial = 0; trial < trials; ++trial) {
+    const auto comparisons = compare_launches(null_pair(scenario, random), margin);
+    alarms += std::any_of(comparisons.begin(), comparisons.end(), is_alarm);
+  }
+  return alarms;
+}
+
+constexpr int kTrials = 1000;
+
+TEST(Compare, FalseAlarmsAreAtMostFivePercent) {
+  const Noise none = normal(0);
+  const std::vector<std::pair<const char*, Scenario>> scenarios = {
+      {"5 against 5, normal", {5, 5, 20, none, normal(0.03)}},
+      {"5 against 5, launches share their luck", {5, 5, 20, normal(0.05), normal(0.01)}},
+      {"5 against 5, heavy tails", {5, 5, 20, none, heavy_tailed(0.03)}},
+      {"5 against 5, one of five launches is 10 % slower", {5, 5, 20, two_states(0.2, 1.1), normal(0.01)}},
+      {"10 against 10", {10, 10, 50, none, heavy_tailed(0.03)}},
+      {"3 against 3", {3, 3, 50, none, normal(0.05)}},
+      {"5 against 1", {5, 1, 20, normal(0.02), normal(0.02)}},
+      {"4 against 2", {4, 2, 5, none, normal(0.05)}},
+      {"one point", {5, 5, 1, none, normal(0.03)}}};
+  for (const auto& [name, scenario] : scenarios) {
+    const int alarms = num_alarms(scenario, kTrials, /*margin=*/0);  // the margin makes alarms rarer still
+    RecordProperty(name, alarms);
+    EXPECT_LE(alarms, 0.05 * kTrials) << name;
+  }
+}
+
+TEST(Compare, FindsTheDifferenceItStatesWithItsPower) {
+  for (const Scenario& s :
+       {Scenario{5, 5, 20, normal(0), normal(0.03)}, Scenario{8, 8, 20, normal(0), normal(0.03)},
+        Scenario{5, 1, 3, normal(0), normal(0.03)}}) {
+    const double level = kFamilyLevel / static_cast<double>(s.num_points);
+    const double factor = std::exp(detectable_shift(s.num_old, s.num_new, level) * 0.03);
+    Random random(7);
+    int found = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      std::vector<LaunchPair> pairs = null_pair(s, random);
+      for (double& time : pairs.front().new_s) time *= factor;
+      found += compare_launches(pairs, 0).front().verdict == Verdict::slower;
+    }
+    EXPECT_NEAR(found, kPower * kTrials, 0.05 * kTrials) << s.num_old << " against " << s.num_new;
+  }
+}
+
+Comparison compared(std::vector<double> before, std::vector<double> after,
+                    std::optional<Reference> reference = {}) {
+  return compare_launches({{std::move(before), std::move(after), reference}}, 0.05).front();
+}
+
+TEST(Compare, SaysWhatItSees) {
+  const std::vector<double> base = {1.00, 1.01, 0.99, 1.005, 0.995};
+  EXPECT_EQ(compared(base, {1.2, 1.21, 1.19, 1.2, 1.22}).verdict, Verdict::slower);
+  EXPECT_EQ(compared({1.2, 1.21, 1.19, 1.2, 1.22}, base).verdict, Verdict::faster);
+  EXPECT_EQ(compared(base, {1.01, 1.0, 0.99, 1.003, 0.998}).verdict, Verdict::same);
+  EXPECT_EQ(compared(base, {1.0, 1.2, 0.9, 1.1, 0.8}).verdict, Verdict::ambiguous);
+  // Certainly slower, but by less than matters.
+  const Comparison small = compared(base, {1.02, 1.021, 1.022, 1.023, 1.025});
+  EXPECT_LT(small.p, 0.05);
+  EXPECT_EQ(small.verdict, Verdict::same);
+  EXPECT_NEAR(small.difference, 0.022, 1e-9);
+  EXPECT_EQ(small.basis, Basis::ranks);
+}
+
+TEST(Compare, FewLaunchesDecideNothingUnlessBeyondTheSpread) {
+  const Comparison none = compared({1.0, 1.0}, {9.0, 9.0});
+  EXPECT_EQ(none.verdict, Verdict::ambiguous);
+  EXPECT_EQ(none.basis, Basis::none);
+  EXPECT_TRUE(std::isnan(none.p) && std::isnan(none.spread) && std::isnan(none.interval.low));
+  const std::vector<double> base = {1.00, 1.01, 0.99, 1.005};
+  EXPECT_EQ(compared(base, {1.3}).verdict, Verdict::slower);
+  EXPECT_EQ(compared(base, {1.3}).basis, Basis::spread);
+  EXPECT_EQ(compared(base, {1.02}).verdict, Verdict::ambiguous);
+  EXPECT_EQ(compared(base, {1.0}).verdict, Verdict::ambiguous);  // one launch is no proof of sameness
+}
+
+// A clock that ticks slowly gives equal times: no proof that launches agree to the last digit.
+TEST(Compare, EqualTimesAreNoZeroSpread) {
+  EXPECT_EQ(compared({1, 1, 1}, {1.01, 1.01, 1.01}).verdict, Verdict::same);
+  EXPECT_EQ(compared({1, 1, 1, 1}, {1.03}).verdict, Verdict::ambiguous);
+}
+
+TEST(Compare, AReferenceDecidesAlone) {
+  const double open = std::nan("");
+  EXPECT_EQ(compared({1}, {1.06}, Reference{1, 0.9, 1.1}).verdict, Verdict::same);
+  EXPECT_EQ(compared({1}, {1.2}, Reference{1, 0.9, 1.1}).verdict, Verdict::slower);
+  EXPECT_EQ(compared({1}, {0.8}, Reference{1, 0.9, 1.1}).verdict, Verdict::faster);
+  EXPECT_EQ(compared({1}, {0.1}, Reference{1, open, 1.1}).verdict, Verdict::same);
+}
+
+TEST(Compare, StatesTheSmallestSlowDown) {
+  const LaunchPair five = {{1.00, 1.02, 0.98, 1.03, 0.97}, {1.01, 0.99, 1.02, 0.98, 1.00}};
+  const double one = smallest_slowdowns({five}).front();
+  EXPECT_GT(one, 0.02);
+  EXPECT_LT(one, 0.1);
+  EXPECT_GT(smallest_slowdowns(std::vector<LaunchPair>(20, five)).back(), one);  // more points ask for more
+  EXPECT_TRUE(std::isnan(smallest_slowdowns({{{1, 2}, {1, 2}}}).front()));
+  EXPECT_LT(detectable_shift(10, 10, 0.05 / 20), detectable_shift(5, 5, 0.05 / 20));
+}
+
+}  // namespace
+}  // namespace shardmark

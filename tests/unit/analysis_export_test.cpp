@@ -1,0 +1,69 @@
+// Exported studies hold every column and every sample, read back by other readers.
+#include <gmock/gmock.h>
+
+#include "analysis/export.h"
+#include "schema/json.h"
+#include "schema_fixture.h"
+
+namespace shardmark {
+namespace {
+
+using ::testing::HasSubstr;
+
+StudyData filled_study() {
+  Record missing;
+  missing.id = "missing";
+  missing.samples = {{"step", 1, 3, {0.5, Measures::kNone, HUGE_VAL}}};
+  return {"x.h5", sample_environment(), {filled_record(4), missing}};
+}
+
+TEST(Export, JsonHoldsEveryColumnAndSample) {
+  const StudyData study = filled_study();
+  std::stringstream out;
+  write_json(out, study);
+  const auto json = nlohmann::ordered_json::parse(out.str());
+  for (const auto& [i, expected] : {std::pair{0, study.records[0]}, {1, study.records[1]}}) {
+    Record columns = expected;
+    columns.samples.clear();
+    expect_same(columns, record_from_json(json["points"][i]));
+    for (const Series& series : expected.samples) {
+      const auto& rows = json["points"][i]["samples"][series.name];
+      ASSERT_EQ(rows.size(), static_cast<size_t>(series.rows)) << series.name;
+      for (int64_t row = 0; row < series.rows; ++row)
+        for (int64_t column = 0; column < series.columns; ++column)
+          if (std::isfinite(series.at(row, column)))
+            ASSERT_EQ(rows[row][column], series.at(row, column));
+          else
+            ASSERT_TRUE(rows[row][column].is_null());
+    }
+  }
+  EXPECT_EQ(json["points"][1]["step"], nullptr);
+  EXPECT_EQ(json["fields"]["step"]["unit"], "s");
+  EXPECT_EQ(json["environment"]["versions"]["torch"], "2.11.0");
+}
+
+TEST(Export, CsvNamesColumnsAsTheFileDoes) {
+  const StudyData study = filled_study();
+  const std::string points = to_csv(points_export(study));
+  EXPECT_TRUE(points.starts_with("id,outcome,reason,started,duration,workload,ranks,"));
+  EXPECT_EQ(std::count(points.begin(), points.end(), '\r'), 3);  // texts hold no carriage return
+  EXPECT_THAT(to_csv(fields_export()),
+              HasSubstr("points,step,s,median over steps of the maximum over ranks\r\n"));
+  EXPECT_THAT(to_csv(environment_export(study)), HasSubstr("nodes,\"[\"\"n1\"\",\"\"n2\"\"]\"\r\n"));
+}
+
+TEST(Export, CsvHasALineForEachSample) {
+  const StudyData study = filled_study();
+  std::stringstream out;
+  write_samples_csv(out, study);
+  const std::string text = out.str();
+  size_t num_samples = 0;
+  for (const Record& record : study.records)
+    for (const Series& series : record.samples) num_samples += series.values.size();
+  EXPECT_EQ(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')), num_samples + 1);
+  EXPECT_THAT(text, HasSubstr("record-4,step,1,2,4.005\r\n"));
+  EXPECT_THAT(text, HasSubstr("missing,step,0,0,0.5\r\nmissing,step,0,1,\r\nmissing,step,0,2,inf\r\n"));
+}
+
+}  // namespace
+}  // namespace shardmark
