@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "laws/reduction_law.h"
+#include "laws/replica_cost.h"
 #include "laws/strategy_law.h"
 #include "laws/vocabulary.h"
 #include "plan/suite.h"
@@ -56,6 +57,23 @@ std::vector<Entry> rows_of(const Rows& rows) {
   return entries;
 }
 
+// What a whole model takes, with AdamW; sharded strategies hold a part of it.
+std::vector<Entry> precisions() {
+  std::vector<Entry> entries;
+  for (const auto& law : laws::precision_laws()) {
+    const auto bytes = laws::bytes_per_parameter(laws::element_bytes(law.name, "same"), 2);
+    const auto pair = [](int64_t main, int64_t copy) {
+      return copy == 0 ? fmt::format("{}", main) : fmt::format("{} + {}", main, copy);
+    };
+    entries.push_back({law.name,
+                       law.description,
+                       {fmt::format("{} bytes a parameter with AdamW: weights {}, gradients {}, moments {}",
+                                    bytes.total(), pair(bytes.master, bytes.copy),
+                                    pair(bytes.main_gradient, bytes.gradient), bytes.state)}});
+  }
+  return entries;
+}
+
 std::vector<Entry> suites_in(const std::filesystem::path& folder) {
   std::set<std::filesystem::path> paths;
   std::error_code none;  // a folder that is not there holds no suites
@@ -93,7 +111,7 @@ int list() {
   print("Optimizers", entries_of(laws::optimizer_laws()));
   print("Collectives", rows_of(laws::collective_laws()));
   print("Transports", entries_of(laws::transport_laws()));
-  print("Precisions", rows_of(laws::precision_laws()));
+  print("Precisions", precisions());
   fmt::print("Element types of collectives: {}\nReductions: {}\n\n", fmt::join(laws::dtype_names(), ", "),
              fmt::join(laws::reduction_names(), ", "));
   print("Suites", suites_in("suites"));

@@ -142,7 +142,10 @@ class Sampler {
 Verdict measure(const WorkloadContext& context, Watchdog& watchdog, Record& record) {
   std::unique_ptr<Workload> workload;
   watchdog.beat("set-up");
-  Verdict verdict = agree(context.group, attempt([&] { workload = make_workload(context); }));
+  Verdict verdict = agree(context.group, attempt([&] {
+                            const meter::Strict strict;
+                            workload = make_workload(context);
+                          }));
   if (!verdict.ok()) return verdict;
 
   watchdog.beat("verification");

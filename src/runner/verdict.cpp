@@ -15,7 +15,6 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 }  // namespace
 
 Verdict attempt(const std::function<void()>& body) {
-  const meter::Strict strict;
   try {
     body();
     meter::throw_on_excess();

@@ -48,8 +48,17 @@ Run::Run(const RunOptions& options, const Start& start, const HostGroup& group, 
       first_step_(start.step),
       num_done_(start.step) {
   if (start.loads) {
-    const StateReader read = [&](const std::string& name) { return read_tensor(*start.file, name); };
+    std::exception_ptr failure;  // of rank 0: thrown when the others no longer wait for what it reads
+    const StateReader read = [&](const std::string& name) {
+      try {
+        return read_tensor(*start.file, name);
+      } catch (const std::exception&) {
+        failure = std::current_exception();
+        return at::zeros({});
+      }
+    };
     load_state(trainee_, comm, start.what, start.file ? read : StateReader{});
+    if (failure) std::rethrow_exception(failure);
   }
   curves_.step_s.resize(static_cast<size_t>(group.size()));
   meter::reset_peak();

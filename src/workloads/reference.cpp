@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "data/sampler.h"
+#include "device/meter.h"
 #include "optim/optimizer.h"
 #include "strategies/precision.h"
 
@@ -40,6 +41,7 @@ std::vector<Batch> batches_of_step(const Point& point, const DataSource& source,
 }
 
 ReferenceRun train(const Point& point, const DataSource& source, at::Device device, int64_t replica) {
+  const meter::Strict strict;  // this rank computes alone
   const auto& t = point.training;
   const auto model = make_model(t.model, precision_from(t.precision, "same").master, device);
   materialize(*model, point.seed);

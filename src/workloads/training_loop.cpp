@@ -11,7 +11,6 @@
 namespace shardmark {
 
 StepResult TrainingLoop::step(const std::function<Batch()>& next_batch, bool wants_norm) {
-  const meter::Strict strict(false);
   clock_.begin_step();
   StepResult result;
   for (micro_batch_ = 0; micro_batch_ < options_.accumulation; ++micro_batch_) {

@@ -100,6 +100,30 @@ says 'stopped by a signal after step'
 step=$(sed -n 's/.*stopped by a signal after step \([0-9]*\) of.*/\1/p' "$scratch/out" | head -n 1)
 [[ -e $scratch/term/step-$(printf '%09d' "$step").safetensors ]] || fail "no checkpoint of step $step: $(ls "$scratch/term")"
 
+# Low precision, and a strategy that is chosen where it runs.
+for precision in bf16 fp16; do
+  train 2 --strategy auto --precision "$precision" --steps 4 --batch-size 4 -o "$scratch/$precision.h5" || fail "train in $precision"
+  says 'auto chose ddp: all 5 candidates fit'
+  losses 1 4 | awk '!($2 > 0 && $2 < 20) {exit 1}' || fail "losses in $precision"
+done
+
+# Images with labels: accuracy on those held out, the same on any number of ranks.
+mkdir "$scratch/cifar"
+python3 - "$scratch/cifar" <<'PYTHON'
+import pathlib, random, sys
+random.seed(1)
+for name in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
+    records = (bytes([random.randrange(10)]) + random.randbytes(3072) for _ in range(10000))
+    (pathlib.Path(sys.argv[1]) / name).write_bytes(b"".join(records))
+PYTHON
+for ranks in 1 2; do
+  "${mpirun[@]}" -n $ranks "$program" train --model 'resnet(layers=20, width=4, batch_norm=frozen)' --data "cifar10(dir=$scratch/cifar)" \
+    --strategy fsdp --lr 1e-3 --steps 3 --batch-size $((8 / ranks)) >"$scratch/out" 2>&1 || fail "train on images"
+  says 'accuracy'
+  grep -o 'accuracy.*' "$scratch/out" | tail -n 1 >"$scratch/accuracy-$ranks"
+done
+cmp "$scratch/accuracy-1" "$scratch/accuracy-2" || fail "accuracy depends on the ranks"
+
 # A loss that is not finite ends it with its step.
 if train 2 --strategy ddp --optimizer sgd --lr 1e30 --steps 9; then fail "an infinite loss"; fi
 says 'not finite: step'

@@ -95,6 +95,19 @@ TEST_F(Strategies, AccumulationEqualsALargeBatch) {
   }
 }
 
+// In fp32, where no statistics depend on the micro-batch: one batch of 4 k, and k micro-batches of 4.
+TEST_F(Strategies, AccumulationEqualsALargeBatchInFp32) {
+  for (const auto& model : {kModels[0], kModels[1], kModels[3]}) {
+    Case c{model, kOptimizers[0], at::kFloat};
+    c.accumulation = 4;
+    const Outcomes whole = train_single(c, *alone, 1);
+    const Outcomes pieces = train(c, "single", *alone, nullptr);
+    SCOPED_TRACE(model);
+    EXPECT_LE(largest_relative(pieces.losses, whole.losses), 1e-6);
+    EXPECT_LE(parameter_error(pieces, whole), 1e-6);
+  }
+}
+
 // Low precision against fp32 on one rank: 10 steps, gradients reduced in either type, micro-batches added up.
 TEST_F(Strategies, LowPrecisionFollowsFp32) {
   for (const auto& model : {kModels[1], kModels[3]}) {
@@ -111,6 +124,42 @@ TEST_F(Strategies, LowPrecisionFollowsFp32) {
         }
       }
     }
+  }
+}
+
+// The loss scale makes the backward of one rank overflow: all ranks leave that update out, and go on with
+// half the scale.
+TEST_F(Strategies, NonFiniteGradientsAreLeftOutByAllRanks) {
+  for (const auto& strategy : strategies()) {
+    SCOPED_TRACE(strategy);
+    const auto model = make_model(resolved_model(kModels[0]), at::kHalf, at::kCPU);
+    const Choice choice = resolved_strategy(strategy);
+    const auto trained = make_strategy(
+        choice.name, {*model, *comm, choice.options, resolved_optimizer(kOptimizers[1]), /*accumulation=*/1,
+                      /*seed=*/7, Precision{at::kHalf, at::kFloat, at::kHalf}});
+    GradientGuard guard(/*clip_norm=*/0, /*scales_loss=*/true, at::kCPU);
+    PhaseClock clock(at::kCPU);
+    TrainingLoop loop(*model, *trained, clock, guard, {});
+    const bool overflows = comm->rank() == comm->size() - 1;
+    const auto batch = [&](double scale) {
+      return Batch{at::full({2, 13}, scale, at::kHalf), at::zeros({2}, at::kLong)};
+    };
+    const auto weights = [&] {
+      std::map<std::string, at::Tensor> all;
+      trained->visit_state(State::weights, [&](const auto& name, const auto& value) { all[name] = value; });
+      return all;
+    };
+    const auto before = weights();
+    const double scale = guard.loss_scale().item<double>();
+    loop.step([&] { return batch(overflows ? 6e4 : 1); });
+    EXPECT_EQ(guard.num_skipped(), 1);
+    EXPECT_EQ(guard.loss_scale().item<double>(), scale / 2);
+    for (const auto& [name, value] : weights()) EXPECT_TRUE(value.equal(before.at(name))) << name;
+    for (int i = 0; i < 12; ++i) loop.step([&] { return batch(1); });  // until the scale is small enough
+    EXPECT_LT(guard.num_skipped(), 13);
+    bool moved = false;
+    for (const auto& [name, value] : weights()) moved |= !value.equal(before.at(name));
+    EXPECT_TRUE(moved);
   }
 }
 

@@ -22,7 +22,8 @@ TEST(Link, IsReadFromText) {
   EXPECT_DOUBLE_EQ(mine.latency_s, 5e-6);
   EXPECT_DOUBLE_EQ(mine.bytes_per_s, 12.5e9);
   EXPECT_DOUBLE_EQ(laws::link_from_text("ndr400").bytes_per_s, 50e9);
-  for (const char* text : {"", "unknown", "=5us,1GB/s", "a=5us", "a=5,1GB/s", "a=5us,1GB", "a=5us,0GB/s", "a=,"})
+  for (const char* text :
+       {"", "unknown", "=5us,1GB/s", "a=5us", "a=5,1GB/s", "a=5us,1GB", "a=5us,0GB/s", "a=,"})
     EXPECT_THROW(laws::link_from_text(text), UsageError) << text;
 }
 
@@ -59,7 +60,8 @@ TEST(Interconnects, AWorkloadIsTheLargestBatchOnOneRank) {
   EXPECT_DOUBLE_EQ(all[0].gradient_bytes, 4.0 * static_cast<double>(parameters));
   const Table table = interconnects_table(points, laws::link_laws());
   ASSERT_EQ(table.rows.size(), laws::link_laws().size());
-  EXPECT_NEAR(cell(table, 0, "p").value.get<double>(), 100 * parallel_share(all[0], laws::link_laws()[0]), 1e-9);
+  EXPECT_NEAR(cell(table, 0, "p").value.get<double>(), 100 * parallel_share(all[0], laws::link_laws()[0]),
+              1e-9);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ TEST_F(AutoChoice, MemoryDecidesWhatIsCut) {
 TEST_F(AutoChoice, TheReasonNamesWhatDoesNotFit) {
   const auto memory = just_enough_for("fsdp", 8);
   EXPECT_THAT(decide_on(8, {.memory_bytes = memory, .all = kSlow}).reason,
-              HasSubstr("candidates fit into 391 MiB (ddp needs 1.85 GiB)"));
+              HasSubstr("2 of 5 candidates fit into 640 MiB (ddp needs 1.85 GiB)"));
 }
 
 TEST_F(AutoChoice, WhereNothingFitsTheLeanest) {

@@ -65,8 +65,10 @@ TEST(Exclude, WrongRulesAreErrors) {
             "batch_size, bytes, checkpointing, clip_norm, data, dtype, global_batch, in_place, model, "
             "operation, optimizer, precision, "
             "ranks, reduce_dtype, reduction, strategy, transport");
-  EXPECT_EQ(error_of("  - {strategy: {fsdp: {shards: full}}}"),
-            "s.yaml:11:32: unknown option 'shards' of strategy fsdp; accepted: shard, prefetch, group");
+  EXPECT_EQ(
+      error_of("  - {strategy: {fsdp: {shards: full}}}"),
+      "s.yaml:11:32: unknown option 'shards' of strategy fsdp; accepted: shard, layout, prefetch, group, "
+      "offload");
   EXPECT_THAT(error_of("  - {strategy: fdsp}"),
               testing::StartsWith("s.yaml:11:16: unknown strategy 'fdsp'; did you mean "));
   EXPECT_THAT(error_of("  - {}"),

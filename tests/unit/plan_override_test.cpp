@@ -61,8 +61,9 @@ TEST(Overrides, ChoicesAreResolved) {
   std::set<std::string> strategies;
   for (const auto& point : suite.points)
     if (point.workload == "training") strategies.insert(to_text(point.training.strategy));
-  EXPECT_EQ(strategies, (std::set<std::string>{"single", "fsdp(shard=gradients, prefetch=1, group=0)",
-                                               "fsdp(shard=full, prefetch=2, group=0)"}));
+  EXPECT_EQ(strategies, (std::set<std::string>{
+                            "single", "fsdp(shard=gradients, layout=flat, prefetch=1, group=0, offload=none)",
+                            "fsdp(shard=full, layout=flat, prefetch=2, group=0, offload=none)"}));
 }
 
 TEST(Overrides, BatchSizesLeaveStrongScalingAlone) {
@@ -125,9 +126,9 @@ TEST(Overrides, WrongValuesAreErrors) {
   EXPECT_EQ(with([](Overrides& o) { o.time_limit_s = 0; }), "--time-limit: expected seconds above 0");
   EXPECT_EQ(with([](Overrides& o) { o.precisions = {"fp8"}; }),
             "--precisions: unknown precision 'fp8'; accepted: fp32, tf32, bf16, fp16, fp64");
-  EXPECT_THAT(
-      with([](Overrides& o) { o.strategies = {"dpp"}; }),
-      testing::StartsWith("--strategies: unknown strategy 'dpp'; did you mean 'ddp'? accepted: ddp, fsdp"));
+  EXPECT_THAT(with([](Overrides& o) { o.strategies = {"dpp"}; }),
+              testing::StartsWith(
+                  "--strategies: unknown strategy 'dpp'; did you mean 'ddp'? accepted: auto, ddp, fsdp"));
   EXPECT_THAT(with([](Overrides& o) { o.strategies = {"fsdp(shard=half)"}; }),
               testing::StartsWith("--strategies: option 'shard' of strategy fsdp is \"half\""));
   EXPECT_THAT(with([](Overrides& o) { o.strategies = {"fsdp("}; }),

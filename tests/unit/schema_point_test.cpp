@@ -30,7 +30,7 @@ void expect_relevant(const Point& base, bool training_counts, bool collective_co
   Record record;
   record.point = base;
   visit_fields(record, [&](const std::string& name, const char*, const char*, auto& member) {
-    if (!lies_in(record.point, member) || name == "workload") return;
+    if (!lies_in(record.point, member) || name == "workload" || name == "chosen") return;
     ++num_columns;
     const bool counts = lies_in(record.point.training, member)     ? training_counts
                         : lies_in(record.point.collective, member) ? collective_counts
