@@ -8,13 +8,14 @@
 namespace shardmark {
 namespace {
 
-constexpr double kUsable = 0.8;  // of a device's memory: the rest is for libraries and working memory
+constexpr double kUsable = 0.8;    // of a device's memory: the rest is for libraries
+constexpr double kExpected = 0.9;  // of that: activations are an estimate, and working memory is not in it
 
 // Of the rank that has least.
 double usable_bytes(const HostGroup& group, at::Device device) {
   const auto limit = static_cast<double>(meter::limit());
   const double mine = limit > 0 ? limit : kUsable * static_cast<double>(device_memory_bytes(device));
-  return -group.max(-mine);
+  return -group.max(-kExpected * mine);
 }
 
 }  // namespace
