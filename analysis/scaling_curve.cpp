@@ -138,9 +138,10 @@ double units_at_cost(ScalingLaw law, const Coefficients& c, double cost) {
   return c[1] > 0 ? -constant / c[1] : kInfinity;
 }
 
-ScalingFit::Curve fit(ScalingLaw law, Scaling scaling, const std::vector<TimedCount>& times) {
+ScalingFit::Curve fit(ScalingLaw law, Scaling scaling, const std::vector<TimedCount>& times,
+                      size_t num_coefficients) {
   ScalingFit::Curve curve;
-  curve.num_coefficients = num_coefficients(law);
+  curve.num_coefficients = num_coefficients;
   curve.degrees = static_cast<int>(times.size() - curve.num_coefficients);
   // Relative residuals: first relative to what was measured, then twice to the curve itself.
   double squares = 0;

@@ -39,10 +39,12 @@ std::vector<Cell> percent_cells(const Estimate& e) {
   return {cells::percent(e.value, 2), cells::percent(e.low, 2), cells::percent(e.high, 2)};
 }
 
-Cell or_never(double value) { return std::isinf(value) ? Cell{"never", "never"} : cells::number(value, 3); }
-
-std::vector<Cell> count_cells(const Estimate& e) {
-  return {or_never(e.value), or_never(e.low), or_never(e.high)};
+// infinite: a word for it.
+std::vector<Cell> count_cells(const Estimate& e, const char* infinite) {
+  const auto cell = [&](double value) {
+    return std::isinf(value) ? Cell{infinite, infinite} : cells::number(value, 3);
+  };
+  return {cell(e.value), cell(e.low), cell(e.high)};
 }
 
 std::string counts_text(const ScalingSeries& series) {
@@ -77,7 +79,7 @@ Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSe
            concat<Cell>({{cells::words(counts_text(series)), cells::words(std::string(to_text(fit.law)))},
                          percent_cells(fit.parameters.front().estimate),
                          percent_cells(beta)}),
-           count_cells(fit.limit),
+           count_cells(fit.limit, "none"),
            {cells::percent(fit.deviation)}}));
     }
   table.notes = {
@@ -121,7 +123,7 @@ Table efficiency_limits_table(const MergedPoints& points, const std::vector<Scal
     table.rows.push_back(concat<Cell>(
         {series_cells(labels, series),
          {cells::words(counts_text(series)), cells::percent(series.points.back().efficiency.value)},
-         count_cells(series.below_80.ranks),
+         count_cells(series.below_80.ranks, "never"),
          {cells::words(series.below_80.from)}}));
   table.notes = {
       "efficiency at the most: on the largest number of ranks measured. from measured: between the counts "
