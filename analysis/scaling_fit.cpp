@@ -111,8 +111,7 @@ void add_parameters(ScalingFit& fit, const std::vector<Coefficients>& draws) {
   };
   add(fit.law == ScalingLaw::usl ? "alpha" : "s", 1);
   if (fit.law == ScalingLaw::usl && fit.curve.num_coefficients == 3) add("beta", 2);
-  if (fit.law == ScalingLaw::usl && fit.curve.num_coefficients == 2)
-    fit.parameters.push_back({"beta", {0}});
+  if (fit.law == ScalingLaw::usl && fit.curve.num_coefficients == 2) fit.parameters.push_back({"beta", {0}});
   const Estimate& s = fit.parameters.front().estimate;
   if (fit.law == ScalingLaw::amdahl) fit.limit = {1 / s.value, 1 / s.high, 1 / s.low};
   if (fit.law == ScalingLaw::usl) fit.limit = estimate(fit.curve, draws, largest_throughput_at);
