@@ -42,6 +42,7 @@ std::vector<Workload> workloads_of(const InterconnectOptions& options) {
   const double step_s =
       options.step.empty() ? Measures::kNone : parsed("--step", [&] { return parse_seconds(options.step); });
   std::vector<Workload> all;
+  all.reserve(options.models.size());
   for (const std::string& model : options.models)
     all.push_back(
         {model, step_s, parsed("--model", [&] { return gradient_bytes(model, options.precision); })});
