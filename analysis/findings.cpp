@@ -205,7 +205,7 @@ std::map<Setting, Curves> curves_of(const std::vector<MergedPoint>& points) {
 
 }  // namespace
 
-std::vector<Finding> find(const std::vector<MergedPoint>& points) {
+std::vector<Finding> findings_of(const std::vector<MergedPoint>& points) {
   std::vector<Finding> findings;
   for (const MergedPoint& merged : points)
     for (const Doubt& doubt : merged.doubts)

@@ -18,7 +18,7 @@ struct Finding {
 };
 
 // In the order of the points; doubts before contradictions. Oversubscribed points are left to their mark.
-std::vector<Finding> find(const std::vector<MergedPoint>& points);
+std::vector<Finding> findings_of(const std::vector<MergedPoint>& points);
 
 Table findings_table(const std::vector<MergedPoint>& points);
 

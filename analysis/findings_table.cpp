@@ -39,7 +39,7 @@ Table findings_table(const std::vector<MergedPoint>& points) {
                {"what", "", false},
                {"fits", "", false, true}},
               {}};
-  for (const Finding& finding : find(points))
+  for (const Finding& finding : findings_of(points))
     table.rows.push_back(concat<Cell>({about(*finding.about),
                                        {cells::words(finding.kind), cells::words(finding.words),
                                         finding.excludes ? cells::words("left out") : Cell{"", nullptr}}}));

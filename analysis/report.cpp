@@ -7,16 +7,17 @@
 
 namespace shardmark {
 
-std::vector<Table> make_report(const std::vector<StudyData>& studies) {
+std::vector<Table> make_report(const std::vector<StudyData>& studies, const ReportInputs& inputs) {
   const MergedPoints points = merge_repeats(studies);
   std::vector<Table> tables = {studies_table(studies), findings_table(points)};
-  for (const auto& make : {strategies_table, phases_table, optimizations_table, accumulation_table})
-    tables.push_back(make(points));
+  tables.push_back(strategies_table(points));
+  tables.push_back(costs_table(points, inputs.price_per_gpu_hour));
+  for (const auto& make : {phases_table, optimizations_table, accumulation_table}) tables.push_back(make(points));
   const std::vector<ScalingSeries> scaling = scaling_series(points);
   for (const auto& make : {weak_scaling_table, strong_scaling_table, efficiency_limits_table,
                            scaling_laws_table, refused_fits_table})
     tables.push_back(make(points, scaling));
-  tables.push_back(interconnects_table(points, laws::link_laws()));
+  tables.push_back(interconnects_table(points, inputs.links));
   for (const auto& make : {memory_table, shares_table, traffic_table}) tables.push_back(make(points));
   tables.push_back(largest_table(studies, points));
   for (Table& table : collective_tables(points)) tables.push_back(std::move(table));

@@ -121,9 +121,13 @@ Crossing crossing(const ScalingSeries& series) {
   for (const ScalingFit& fit : series.fits)
     if (fit.refused.empty() && (best == nullptr || fit.deviation < best->deviation / 2)) best = &fit;
   if (best == nullptr) return {};
-  Estimate units = fitted_crossing(*best, series.points.front().units, Crossing::kEfficiency);
-  const auto ranks = static_cast<double>(series.ranks_per_unit);
-  return {{units.value * ranks, units.low * ranks, units.high * ranks}, std::string(to_text(best->law))};
+  const Estimate units = fitted_crossing(*best, series.points.front().units, Crossing::kEfficiency);
+  const double reach = Crossing::kReach * series.points.back().units;
+  const auto ranks = [&](double u) {
+    return u > reach ? std::numeric_limits<double>::infinity()
+                     : u * static_cast<double>(series.ranks_per_unit);
+  };
+  return {{ranks(units.value), ranks(units.low), ranks(units.high)}, std::string(to_text(best->law))};
 }
 
 ScalingSeries make_series(const Group& group, Span span, int64_t ranks_per_unit, const Points& points) {

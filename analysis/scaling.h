@@ -25,9 +25,10 @@ struct ScalingPoint {
 };
 
 // Where efficiency falls below 80 %, in ranks. Measured: between the counts low and high. From a fit: with
-// its interval, infinite where the curve never falls.
+// its interval; infinite where that lies so far beyond what was measured that no curve is trusted.
 struct Crossing {
   static constexpr double kEfficiency = 0.8;
+  static constexpr double kReach = 8;  // times the largest count measured
   Estimate ranks;
   std::string from;  // "measured", or the law; empty when nothing can be said
 };

@@ -28,7 +28,7 @@ double response(ScalingLaw law, Scaling scaling, double units, double step_s) {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int kPairs = 2000;  // of draws: z and -z, so that both ends of an interval are equally fine
+constexpr size_t kPairs = 2000;  // of draws: z and -z, so that both ends of an interval are equally fine
 
 using Matrix = std::array<std::array<double, 3>, 3>;
 
@@ -138,14 +138,16 @@ double units_at_cost(ScalingLaw law, const Coefficients& c, double cost) {
   return c[1] > 0 ? -constant / c[1] : kInfinity;
 }
 
-ScalingFit::Curve fit(ScalingLaw law, Scaling scaling, const std::vector<TimedCount>& times) {
+ScalingFit::Curve fit(ScalingLaw law, Scaling scaling, const std::vector<TimedCount>& times,
+                      size_t num_coefficients) {
   ScalingFit::Curve curve;
-  curve.num_coefficients = num_coefficients(law);
+  curve.num_coefficients = num_coefficients;
   curve.degrees = static_cast<int>(times.size() - curve.num_coefficients);
   // Relative residuals: first relative to what was measured, then twice to the curve itself.
   double squares = 0;
   for (int pass = 0; pass < 3; ++pass) {
     std::vector<Row> rows;
+    rows.reserve(times.size());
     for (const TimedCount& time : times)
       rows.push_back(row(law, scaling, time, pass == 0 ? nullptr : &curve.best));
     squares = solve(rows, curve);
@@ -177,7 +179,7 @@ std::vector<Coefficients> draws(const ScalingFit::Curve& curve) {
   std::gamma_distribution<double> half_chi_squared(curve.degrees / 2.0);
   std::vector<Coefficients> drawn;
   drawn.reserve(2 * kPairs);
-  for (int pair = 0; pair < kPairs; ++pair) {
+  for (size_t pair = 0; pair < kPairs; ++pair) {
     const Coefficients z = {normal(random), normal(random), normal(random)};
     const double size = std::sqrt(curve.degrees / (2 * half_chi_squared(random)));
     Coefficients here = curve.best, there = curve.best;

@@ -19,7 +19,9 @@ double units_at_cost(ScalingLaw law, const Coefficients& c,
                      double cost);  // infinite where it is never reached
 
 // Least squares of relative residuals. A residual counts less where the step's own interval is wide.
-ScalingFit::Curve fit(ScalingLaw law, Scaling scaling, const std::vector<TimedCount>& times);
+// Coefficients from num_coefficients on stay 0.
+ScalingFit::Curve fit(ScalingLaw law, Scaling scaling, const std::vector<TimedCount>& times,
+                      size_t num_coefficients);
 
 // Bootstrap: coefficients as repetitions of the study would give them; the same for the same curve.
 // Parameters below 0 are among them: an interval is then cut, not bent.

@@ -54,21 +54,20 @@ std::string deviation_too_large(const ScalingFit& fit, const std::vector<TimedCo
   return worst;
 }
 
+// Whether the data leave no doubt of it: so many of the draws.
+template <class Condition>
+bool is_certain(const std::vector<Coefficients>& draws, Condition condition) {
+  constexpr double kCertain = 0.975;
+  const auto count = std::count_if(draws.begin(), draws.end(), condition);
+  return static_cast<double>(count) > kCertain * static_cast<double>(draws.size());
+}
+
 // Empty where some of the draws lie inside the law's domain.
 std::string outside_the_law(ScalingLaw law, const std::vector<Coefficients>& draws) {
-  constexpr double kCertain = 0.975;
-  for (size_t i = 1; i < scaling_curve::num_coefficients(law); ++i) {
-    const auto below =
-        std::count_if(draws.begin(), draws.end(), [&](const Coefficients& c) { return c[i] < 0; });
-    const auto above =
-        std::count_if(draws.begin(), draws.end(), [&](const Coefficients& c) { return c[i] > c[0]; });
-    const double all = static_cast<double>(draws.size());
-    if (static_cast<double>(below) > kCertain * all)
-      return i == 1 ? "faster than linear, which the law does not know"
-                    : "costs grow less than linearly: beta is below 0";
-    if (law != ScalingLaw::usl && static_cast<double>(above) > kCertain * all)
-      return "more were slower than one, which the law does not know";
-  }
+  if (is_certain(draws, [](const Coefficients& c) { return c[1] < 0; }))
+    return "faster than linear, which the law does not know";
+  if (law != ScalingLaw::usl && is_certain(draws, [](const Coefficients& c) { return c[1] > c[0]; }))
+    return "more were slower than one, which the law does not know";
   return "";
 }
 
@@ -111,7 +110,8 @@ void add_parameters(ScalingFit& fit, const std::vector<Coefficients>& draws) {
     fit.parameters.push_back({symbol, estimate(fit.curve, draws, of)});
   };
   add(fit.law == ScalingLaw::usl ? "alpha" : "s", 1);
-  if (fit.law == ScalingLaw::usl) add("beta", 2);
+  if (fit.law == ScalingLaw::usl && fit.curve.num_coefficients == 3) add("beta", 2);
+  if (fit.law == ScalingLaw::usl && fit.curve.num_coefficients == 2) fit.parameters.push_back({"beta", {0}});
   const Estimate& s = fit.parameters.front().estimate;
   if (fit.law == ScalingLaw::amdahl) fit.limit = {1 / s.value, 1 / s.high, 1 / s.low};
   if (fit.law == ScalingLaw::usl) fit.limit = estimate(fit.curve, draws, largest_throughput_at);
@@ -138,9 +138,13 @@ ScalingFit fit_scaling(ScalingLaw law, Scaling scaling, const std::vector<TimedC
   const std::vector<TimedCount> times = usable(all);
   fit.refused = too_few(law, times);
   if (!fit.refused.empty()) return fit;
-  fit.curve = scaling_curve::fit(law, scaling, times);
+  fit.curve = scaling_curve::fit(law, scaling, times, scaling_curve::num_coefficients(law));
+  std::vector<Coefficients> draws = scaling_curve::draws(fit.curve);
+  if (is_certain(draws, [](const Coefficients& c) { return c[2] < 0; })) {  // beta is held at 0
+    fit.curve = scaling_curve::fit(law, scaling, times, 2);
+    draws = scaling_curve::draws(fit.curve);
+  }
   fit.deviation = largest_deviation(fit, times);
-  const std::vector<Coefficients> draws = scaling_curve::draws(fit.curve);
   if (!std::isfinite(fit.deviation)) fit.refused = "no curve goes through these times";
   if (fit.refused.empty()) fit.refused = outside_the_law(law, draws);
   if (fit.refused.empty()) fit.refused = deviation_too_large(fit, times);

@@ -26,7 +26,7 @@ struct TimedCount {
 };
 
 struct FittedParameter {
-  std::string symbol;  // s; alpha and beta of USL
+  std::string symbol;  // s; alpha and beta of USL (beta is 0 without interval where it could only be below)
   Estimate estimate;
 };
 

@@ -8,6 +8,7 @@
 #include "analysis/scaling.h"
 #include "analysis/tables.h"
 #include "analysis/training_columns.h"
+#include "base/units.h"
 
 namespace shardmark {
 namespace {
@@ -39,15 +40,22 @@ std::vector<Cell> percent_cells(const Estimate& e) {
   return {cells::percent(e.value, 2), cells::percent(e.low, 2), cells::percent(e.high, 2)};
 }
 
-Cell or_never(double value) { return std::isinf(value) ? Cell{"never", "never"} : cells::number(value, 3); }
-
-std::vector<Cell> count_cells(const Estimate& e) {
-  return {or_never(e.value), or_never(e.low), or_never(e.high)};
+// infinite: a word for it.
+std::vector<Cell> count_cells(const Estimate& e, const std::string& infinite) {
+  const auto cell = [&](double value) {
+    return std::isinf(value) ? Cell{infinite, infinite} : cells::number(value, 3);
+  };
+  return {cell(e.value), cell(e.low), cell(e.high)};
 }
 
 std::string counts_text(const ScalingSeries& series) {
   return fmt::format("{}-{}", series.points.front().merged->point.ranks,
                      series.points.back().merged->point.ranks);
+}
+
+std::string beyond_text(const ScalingSeries& series) {
+  const auto most = static_cast<double>(series.points.back().merged->point.ranks);
+  return "> " + format_count(Crossing::kReach * most);
 }
 
 Table table_of_series(std::string key, std::string title, std::vector<Column> columns) {
@@ -77,7 +85,7 @@ Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSe
            concat<Cell>({{cells::words(counts_text(series)), cells::words(std::string(to_text(fit.law)))},
                          percent_cells(fit.parameters.front().estimate),
                          percent_cells(beta)}),
-           count_cells(fit.limit),
+           count_cells(fit.limit, "none"),
            {cells::percent(fit.deviation)}}));
     }
   table.notes = {
@@ -121,14 +129,16 @@ Table efficiency_limits_table(const MergedPoints& points, const std::vector<Scal
     table.rows.push_back(concat<Cell>(
         {series_cells(labels, series),
          {cells::words(counts_text(series)), cells::percent(series.points.back().efficiency.value)},
-         count_cells(series.below_80.ranks),
+         count_cells(series.below_80.ranks, beyond_text(series)),
          {cells::words(series.below_80.from)}}));
   table.notes = {
       "efficiency at the most: on the largest number of ranks measured. from measured: between the counts "
-      "low and high, "
-      "value on a line through both; from a law: the curve goes beyond what was measured, low and high are "
-      "its 95 % "
-      "interval, never: it stays above 80 %. -: measured efficiency stays above 80 %, and no law was fitted.",
+      "low and "
+      "high, value on a line through both; from a law: its curve beyond what was measured, with a 95 % "
+      "interval, and "
+      "nothing is said beyond 8 times the largest count (>). -: all that was measured is above 80 %, and no "
+      "law was "
+      "fitted.",
   };
   return table;
 }

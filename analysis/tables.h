@@ -26,8 +26,9 @@ Table memory_table(const MergedPoints& points);
 Table shares_table(const MergedPoints& points);
 Table largest_table(const std::vector<StudyData>& studies, const MergedPoints& points);
 Table traffic_table(const MergedPoints& points);
-std::vector<Table> collective_tables(const MergedPoints& points);  // one per operation and rank count
-Table runs_table(const std::vector<StudyData>& studies);           // of shardmark train
+std::vector<Table> collective_tables(const MergedPoints& points);          // one per operation and rank count
+Table runs_table(const std::vector<StudyData>& studies);                   // of shardmark train
+Table costs_table(const MergedPoints& points, double price_per_gpu_hour);  // empty without a price above 0
 Table missing_table(const std::vector<StudyData>& studies, const MergedPoints& points,
                     const std::vector<ScalingSeries>& scaling);
 Table not_ok_table(const std::vector<StudyData>& studies);

@@ -1,13 +1,11 @@
 // shardmark interconnect: what links of different speed make of a model's training step, by formula. Needs no
 // study.
-#include <fmt/format.h>
-
-#include <cstdio>
 #include <memory>
 
 #include "analysis/interconnects.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/table_output.h"
 #include "laws/vocabulary.h"
 
 namespace shardmark {
@@ -19,8 +17,7 @@ struct InterconnectOptions {
   std::string precision = "fp32";
   std::string step;
   int64_t ranks = 8;
-  bool json = false;
-  bool markdown = false;
+  TableOutput output;
 };
 
 // The option's name before the message of what it holds.
@@ -45,6 +42,7 @@ std::vector<Workload> workloads_of(const InterconnectOptions& options) {
   const double step_s =
       options.step.empty() ? Measures::kNone : parsed("--step", [&] { return parse_seconds(options.step); });
   std::vector<Workload> all;
+  all.reserve(options.models.size());
   for (const std::string& model : options.models)
     all.push_back(
         {model, step_s, parsed("--model", [&] { return gradient_bytes(model, options.precision); })});
@@ -63,14 +61,7 @@ int print_interconnects(const InterconnectOptions& options) {
   const std::vector<Workload> workloads = workloads_of(options);
   std::vector<Table> tables = {all_reduce_table(workloads, links, options.ranks)};
   if (!options.step.empty()) tables.push_back(interconnects_table(workloads, links));
-  std::string text;
-  auto document = nlohmann::ordered_json{{"tables", nlohmann::ordered_json::array()}};
-  for (const Table& table : tables) {
-    text += (text.empty() ? "" : "\n") + (options.markdown ? to_markdown(table) : to_text(table));
-    document["tables"].push_back(to_json(table));
-  }
-  if (options.json) text = document.dump(1) + "\n";
-  std::fputs(text.c_str(), stdout);
+  write_tables(std::move(tables), options.output);
   return kDone;
 }
 
@@ -84,8 +75,7 @@ std::function<int()> define(CLI::App& app) {
       ->check(CLI::Range(int64_t{2}, int64_t{1} << 20));
   app.add_option("--step", options->step, "time of a step on one rank, such as 120ms: adds Amdahl's curves");
   app.add_option("--link", options->links, "one more link: NAME=LATENCY,RATE such as mine=5us,25GB/s");
-  auto* json = app.add_flag("--json", options->json, "one JSON document");
-  app.add_flag("--markdown", options->markdown, "tables in Markdown")->excludes(json);
+  add_table_flags(app, options->output);
   return [options] { return print_interconnects(*options); };
 }
 

@@ -44,6 +44,12 @@ has tables/scaling_laws.csv 's or alpha value (%)'
 [[ $(wc -l <tables/strong_scaling.csv) == 5 ]] || fail "strong_scaling.csv is not a header and four rows"
 "$shardmark" report small.h5 --csv - --table scaling_laws | cmp - tables/scaling_laws.csv || fail "--csv - differs from --csv DIR"
 
+# ddp on 1 rank: 20 samples/s, so 10^6 samples take 50,000 s: 13.89 hours at 2
+"$shardmark" report small.h5 --price 2 --table costs >costs
+has costs 'Costs at 2.000 per GPU-hour' '27.78'
+"$shardmark" report small.h5 --link mine=5us,12.5GB/s --table interconnects >links
+has links 'mine' 'ndr400'
+
 "$shardmark" report small.h5 --json >json
 if command -v python3 >/dev/null; then
   python3 - <<'PYTHON' || fail "the JSON document, or the CSV files, do not say what they should"
@@ -73,4 +79,6 @@ refuses 'no such table here; there are: ' small.h5 --table nonsense
 refuses 'other.h5' small.h5 --csv other.h5/tables
 refuses '--csv' small.h5 --csv tables --json
 refuses 'studies' --json
+refuses '--price' small.h5 --price 0
+refuses 'is no link' small.h5 --link nonsense
 echo 'report: every form and every refusal is as it should be'

@@ -31,7 +31,7 @@ std::vector<Record> healthy_collectives() {
 std::vector<std::string> kinds(const std::vector<Record>& records) {
   const MergedPoints points = merge_repeats({study_of(records)});
   std::vector<std::string> kinds;
-  for (const Finding& finding : find(points)) kinds.push_back(finding.kind);
+  for (const Finding& finding : findings_of(points)) kinds.push_back(finding.kind);
   return kinds;
 }
 
@@ -41,7 +41,7 @@ TEST(Findings, AMessageSlowerThanALargerOne) {
   auto records = healthy_collectives();
   records[0].measures.step_s = 100e-6;  // 1 KiB; 64 KiB take 21 us, so 256 KiB and 1 MiB are not concerned
   const MergedPoints points = merge_repeats({study_of(records)});
-  const auto findings = find(points);
+  const auto findings = findings_of(points);
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].kind, "order of sizes");
   EXPECT_EQ(findings[0].about->point.collective.bytes, 1024);
@@ -54,7 +54,7 @@ TEST(Findings, AMessageSlowerThanItsPieces) {
   ASSERT_EQ(largest.point.collective.bytes, 1 << 20);
   largest.measures.step_s = 2 * 4 * (5e-6 + 262144 / 4e9);
   const MergedPoints points = merge_repeats({study_of(records)});
-  const auto findings = find(points);
+  const auto findings = findings_of(points);
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].kind, "sum of pieces");
   EXPECT_EQ(findings[0].words, "4 messages of 256 KiB would take 50 % less; also at 1 other size");
@@ -65,7 +65,7 @@ TEST(Findings, AnOperationSlowerThanItsParts) {
   for (Record& record : records)
     if (record.point.collective.operation == "all_reduce") record.measures.step_s *= 3;
   const MergedPoints points = merge_repeats({study_of(records)});
-  const auto findings = find(points);
+  const auto findings = findings_of(points);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].kind, "sum of parts");
   EXPECT_THAT(findings[0].words,
@@ -77,7 +77,7 @@ TEST(Findings, InPlaceAgainstOutOfPlace) {
   EXPECT_THAT(kinds({apart, collective_record("all_reduce", 4, 1 << 20, true, 1.2e-3)}), IsEmpty());
   const MergedPoints points =
       merge_repeats({study_of({apart, collective_record("all_reduce", 4, 1 << 20, true, 2e-3)})});
-  const auto findings = find(points);
+  const auto findings = findings_of(points);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].words, "in place takes 2.0 times as long as out of place");
 }
@@ -107,15 +107,15 @@ StudyData on_gpus(double busbw_gb_s) {
 }
 
 TEST(Findings, TheLinkRateOfAKnownDevice) {
-  EXPECT_THAT(find(merge_repeats({on_gpus(365)})), IsEmpty());
+  EXPECT_THAT(findings_of(merge_repeats({on_gpus(365)})), IsEmpty());
   MergedPoints slow = merge_repeats({on_gpus(120)});
-  ASSERT_EQ(find(slow).size(), 1u);
-  EXPECT_EQ(find(slow)[0].words, "reaches 27 % of nvlink4's 450 GB/s; about 80 % is usual");
+  ASSERT_EQ(findings_of(slow).size(), 1u);
+  EXPECT_EQ(findings_of(slow)[0].words, "reaches 27 % of nvlink4's 450 GB/s; about 80 % is usual");
   MergedPoints fast = merge_repeats({on_gpus(475)});
-  EXPECT_THAT(find(fast)[0].words, HasSubstr("reduced inside the switch"));
+  EXPECT_THAT(findings_of(fast)[0].words, HasSubstr("reduced inside the switch"));
   StudyData unknown = on_gpus(120);
   unknown.environment.devices.assign(4, "Some accelerator");
-  EXPECT_THAT(find(merge_repeats({unknown})), IsEmpty());
+  EXPECT_THAT(findings_of(merge_repeats({unknown})), IsEmpty());
 }
 
 // A step of each of 2 ranks, by step.
@@ -126,9 +126,9 @@ Record with_steps(Record record, const std::vector<double>& first, const std::ve
   return record;
 }
 
-std::vector<double> line(double from, double to, int count = 30) {
-  std::vector<double> values;
-  for (int i = 0; i < count; ++i) values.push_back(from + (to - from) * i / (count - 1));
+std::vector<double> line(double from, double to) {
+  std::vector<double> values(30, from);
+  for (size_t i = 0; i < values.size(); ++i) values[i] += (to - from) * static_cast<double>(i) / 29;
   return values;
 }
 

@@ -28,7 +28,9 @@ TEST(Link, IsReadFromText) {
 }
 
 TEST(Link, IsKnownByExactDeviceNameAlone) {
-  EXPECT_EQ(laws::link_of_device("NVIDIA H200").value().name, "nvlink4");
+  const auto known = laws::link_of_device("NVIDIA H200");
+  ASSERT_TRUE(known.has_value());
+  EXPECT_EQ(known->name, "nvlink4");
   EXPECT_FALSE(laws::link_of_device("NVIDIA H200 NVL").has_value());
 }
 

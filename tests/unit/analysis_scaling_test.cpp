@@ -84,6 +84,10 @@ TEST(EfficiencyLimit, IsExtrapolatedByALawAndElseUnknown) {
   const Crossing fitted = scaling_series(enough).front().below_80;
   EXPECT_EQ(fitted.from, "Amdahl");
   EXPECT_NEAR(fitted.ranks.value, 26, 1e-6);  // 1 / (1 + 0.01 (n-1)) = 0.8
+  const MergedPoints flat = merge_repeats({study_of(amdahl_records(0.001, 5))});  // would fall at 251 ranks
+  const auto far = scaling_series(flat);
+  EXPECT_TRUE(std::isinf(far.front().below_80.ranks.value));
+  EXPECT_EQ(cell(efficiency_limits_table(flat, far), 0, "falls below 80 % at ranks value").text, "> 128");
   const MergedPoints few = merge_repeats({study_of(amdahl_records(0.01, 3))});
   const Crossing unknown = scaling_series(few).front().below_80;
   EXPECT_EQ(unknown.from, "");
