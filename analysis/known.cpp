@@ -54,6 +54,22 @@ std::optional<laws::ReductionCost> known_reduction(const Point& point) {
   }
 }
 
+std::vector<int64_t> known_bucket_bytes(const Point& point) {
+  const TrainingPoint& t = point.training;
+  const auto table = known_table(t.model);
+  if (!table || t.strategy.name != "ddp") return {};
+  try {
+    const Options options = resolve(t.strategy, known_options(t.strategy), "strategy").options;
+    const int64_t element_bytes = laws::element_bytes(t.precision, t.reduce_dtype).reduce;
+    std::vector<int64_t> sizes;
+    for (const laws::Bucket& bucket : laws::ddp_buckets(*table, options, element_bytes))
+      sizes.push_back(bucket.numel * element_bytes);
+    return sizes;
+  } catch (const UsageError&) {
+    return {};
+  }
+}
+
 const OptionTable& known_options(const Choice& strategy) {
   return options_of<laws::StrategyLaw>(strategy.name);
 }

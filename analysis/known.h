@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "laws/model_table.h"
 #include "laws/reduction_law.h"
@@ -15,6 +16,8 @@ std::optional<int64_t> known_bytes(const std::string& dtype);             // of 
 std::optional<int64_t> known_master_bytes(const std::string& precision);  // of a weight
 // How a point of ddp reduces its gradients.
 std::optional<laws::ReductionCost> known_reduction(const Point& point);
+// Bytes of each bucket that ddp reduces in a step; nothing for other strategies.
+std::vector<int64_t> known_bucket_bytes(const Point& point);
 const OptionTable& known_options(const Choice& strategy);  // empty when it is not known
 const OptionTable& known_model_options(const Choice& model);
 

@@ -1,8 +1,10 @@
-// shardmark report: the tables of one or several studies, for people or for programs.
+// shardmark report: the tables of one or several studies, for people or for programs; their plots.
 #include "analysis/report.h"
 
 #include <memory>
 
+#include "analysis/plots/gnuplot.h"
+#include "analysis/plots/plots.h"
 #include "cli/command.h"
 #include "cli/table_output.h"
 
@@ -12,10 +14,22 @@ namespace {
 struct ReportOptions {
   std::vector<std::string> studies;
   TableOutput output;
+  std::string plots;
 };
 
+void write_all_plots(const std::vector<StudyData>& studies, const std::string& directory) {
+  const Plots plots = make_plots(studies);
+  if (plots.empty())
+    throw UsageError("--plots: nothing to plot: no point with outcome ok, and no training run");
+  for (const std::filesystem::path& path : write_plots(plots, directory)) print(path.string() + "\n");
+}
+
 int report(const ReportOptions& options) {
-  write_tables(make_report(read_studies(options.studies)), options.output);
+  const std::vector<StudyData> studies = read_studies(options.studies);
+  if (options.plots.empty())
+    write_tables(make_report(studies), options.output);
+  else
+    write_all_plots(studies, options.plots);
   return kDone;
 }
 
@@ -23,6 +37,10 @@ std::function<int()> define(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   app.add_option("studies", options->studies, "studies (x.h5); several make one report")->required();
   add_table_flags(app, options->output);
+  auto* plots =
+      app.add_option("--plots", options->plots, "draw each plot with gnuplot: DIR/<key>.svg, .png, .pdf");
+  for (const char* tables : {"--csv", "--json", "--markdown", "--table"})
+    plots->excludes(app.get_option(tables));
   return [options] { return report(*options); };
 }
 
