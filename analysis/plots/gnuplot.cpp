@@ -27,6 +27,7 @@ int run_gnuplot(const std::vector<std::string>& scripts, const std::filesystem::
   std::vector<std::string> words = {"gnuplot"};
   words.insert(words.end(), scripts.begin(), scripts.end());
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
 

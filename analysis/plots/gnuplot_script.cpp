@@ -166,7 +166,7 @@ class Drawing {
 
   std::string block(const std::string& lines) {
     if (lines.empty()) return "";
-    const std::string name = fmt::format("$data{}", ++num_blocks_);
+    std::string name = fmt::format("$data{}", ++num_blocks_);
     blocks_ += fmt::format("{} << END\n{}END\n", name, lines);
     return name;
   }
