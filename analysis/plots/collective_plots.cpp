@@ -91,7 +91,8 @@ Plot make_plot(Plot plot, const Operations& operations, const std::set<int64_t>&
   std::stable_sort(plot.curves.begin(), plot.curves.end(),
                    [](const Curve& a, const Curve& b) { return a.style < b.style; });
   for (const int64_t bytes : buckets)
-    plot.references.push_back({static_cast<double>(bytes), "bucket", false});
+    plot.references.push_back(
+        {static_cast<double>(bytes), bytes == *buckets.rbegin() ? "buckets" : "", false});
   plot.note += " Bars: 95 % interval of the median.";
   if (!buckets.empty()) plot.note += " Upright lines: sizes of the gradient buckets that ddp reduced here.";
   return plot;

@@ -5,28 +5,54 @@
 
 #include <set>
 
+#include "analysis/known.h"
+#include "analysis/training_columns.h"
+
 namespace shardmark {
 
-PlotNames::PlotNames(const std::vector<MergedPoint>& points) : labels_(points) {
+namespace {
+
+// What the labels of tables say in full where there is only one choice; its options stand above the tables.
+std::string model_name(const MergedPoint& merged, const std::string& label, bool is_only) {
+  return is_only ? merged.point.training.model.name : label;
+}
+std::string strategy_name(const MergedPoint& merged, const std::string& label, bool is_only) {
+  const Choice& strategy = merged.point.training.strategy;
+  return is_only ? to_text(without_defaults(strategy, known_options(strategy))) : label;
+}
+
+// "gpt2, bf16, accumulation 4"; a number alone says nothing, so it comes with its name.
+std::string family_name(const MergedPoint& merged, const std::vector<Column>& columns,
+                        const std::vector<Cell>& cells, const std::vector<std::set<std::string>>& texts) {
+  std::string name;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const bool is_model = columns[c].name == "model", is_only = texts[c].size() == 1;
+    if ((is_only && !is_model) || cells[c].value.is_null()) continue;
+    const bool needs_name = columns[c].numeric || columns[c].name == "checkpointing";
+    name += (name.empty() ? "" : ", ") + (needs_name ? columns[c].name + " " : "") +
+            (is_model ? model_name(merged, cells[c].text, is_only) : cells[c].text);
+  }
+  return name;
+}
+
+}  // namespace
+
+PlotNames::PlotNames(const std::vector<MergedPoint>& points) {
+  const TrainingColumns labels(points);
   const std::vector<Column> columns = TrainingColumns::family_columns();
   std::vector<std::set<std::string>> texts(columns.size());
   for (const MergedPoint& merged : points) {
     if (!is_training(merged)) continue;
-    const std::vector<Cell>& cells = labels_.family_cells(merged);
+    const std::vector<Cell>& cells = labels.family_cells(merged);
     for (size_t c = 0; c < columns.size(); ++c) texts[c].insert(cells[c].text);
     styles_.try_emplace(merged.strategy, static_cast<int>(styles_.size()));
   }
   for (const MergedPoint& merged : points) {
     if (!is_training(merged)) continue;
-    std::string& name = families_[merged.family];
-    if (!name.empty()) continue;
-    const std::vector<Cell>& cells = labels_.family_cells(merged);
-    for (size_t c = 0; c < columns.size(); ++c) {
-      if ((columns[c].name != "model" && texts[c].size() == 1) || cells[c].value.is_null()) continue;
-      // A number alone says nothing; a word does.
-      const bool needs_name = columns[c].numeric || columns[c].name == "checkpointing";
-      name += (name.empty() ? "" : ", ") + (needs_name ? columns[c].name + " " : "") + cells[c].text;
-    }
+    if (std::string& name = families_[merged.family]; name.empty())
+      name = family_name(merged, columns, labels.family_cells(merged), texts);
+    strategies_.try_emplace(merged.strategy,
+                            strategy_name(merged, labels.strategy(merged).text, styles_.size() == 1));
   }
 }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "analysis/merged.h"
-#include "analysis/training_columns.h"
 
 namespace shardmark {
 
@@ -16,13 +15,14 @@ class PlotNames {
 
   // "gpt2, bf16": the model, and whatever else differs between the families of the report.
   const std::string& family(const MergedPoint& merged) const { return families_.at(merged.family); }
-  const std::string& strategy(const MergedPoint& merged) const { return labels_.strategy(merged).text; }
+  // "fsdp(shard=full)": with the options in which the strategies of the report differ.
+  const std::string& strategy(const MergedPoint& merged) const { return strategies_.at(merged.strategy); }
   int style(const MergedPoint& merged) const { return styles_.at(merged.strategy); }
 
  private:
-  TrainingColumns labels_;
-  std::map<std::string, std::string> families_;  // by MergedPoint::family
-  std::map<std::string, int> styles_;            // by MergedPoint::strategy
+  std::map<std::string, std::string> families_;    // by MergedPoint::family
+  std::map<std::string, std::string> strategies_;  // by MergedPoint::strategy
+  std::map<std::string, int> styles_;              // by MergedPoint::strategy
 };
 
 // "3 ranks", "1 rank"

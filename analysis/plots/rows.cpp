@@ -10,10 +10,15 @@
 namespace shardmark {
 namespace {
 
-// Points of strong scaling share a global batch, all others the batch of a rank.
-std::string batch_text(const Point& point) {
-  return point.training.scaling == "strong" ? fmt::format("global batch {}", point.global_batch())
-                                            : fmt::format("batch {} per rank", point.training.batch_size);
+// What a point's group is called: a sweep of strong scaling shares a global batch, all others the batch of a
+// rank. A point that both asked for belongs to both.
+std::set<std::string> batch_texts(const MergedPoint& merged) {
+  std::set<std::string> texts;
+  for (const Record* record : merged.records)
+    texts.insert(record->point.training.scaling == "strong"
+                     ? fmt::format("global batch {}", merged.point.global_batch())
+                     : fmt::format("batch {} per rank", merged.point.training.batch_size));
+  return texts;
 }
 
 void name_rows(RowGroup& group, const PlotNames& names) {
@@ -33,11 +38,12 @@ std::vector<RowGroup> row_groups(const std::vector<MergedPoint>& points, const P
   std::vector<RowGroup> groups;
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || !shown(merged)) continue;
-    const std::string batch = batch_text(merged.point);
-    const auto [found, is_new] = open.try_emplace(merged.family + batch, groups.size());
-    if (!is_new && groups[found->second].points.size() == kMostRows) found->second = groups.size();
-    if (found->second == groups.size()) groups.push_back({names.family(merged) + ", " + batch, {}, {}});
-    groups[found->second].points.push_back(&merged);
+    for (const std::string& batch : batch_texts(merged)) {
+      const auto [found, is_new] = open.try_emplace(merged.family + batch, groups.size());
+      if (!is_new && groups[found->second].points.size() == kMostRows) found->second = groups.size();
+      if (found->second == groups.size()) groups.push_back({names.family(merged) + ", " + batch, {}, {}});
+      groups[found->second].points.push_back(&merged);
+    }
   }
   for (RowGroup& group : groups)
     std::stable_sort(group.points.begin(), group.points.end(),

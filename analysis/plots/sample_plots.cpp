@@ -39,14 +39,14 @@ PlotPoint median_point(size_t row, const std::string& name, const Measures& m, s
   return point;
 }
 
-// Times that lie a decade apart need a logarithmic axis to be seen.
+// A straggler far out would press all others together on a linear axis.
 Scale scale_for(const Curve& samples) {
   double low = INFINITY, high = 0;
   for (const PlotPoint& point : samples.points) {
     low = std::min(low, point.value);
     high = std::max(high, point.value);
   }
-  return high > 6 * low ? Scale::log10 : Scale::linear;
+  return high > 2.5 * low ? Scale::log10 : Scale::linear;
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ Plots sample_plots(const std::vector<MergedPoint>& points, const PlotNames& name
       medians.points.push_back(median_point(row, group.rows[row], group.points[row]->measures, steps.size()));
     }
     plots.push_back({"samples",
-                     "strategies",
+                     "phases",
                      "Every step that was timed",
                      group.about,
                      "One tick a step: the slowest rank's time. Bar: 95 % interval of the median.",

@@ -22,8 +22,8 @@ struct LineStyle {
 inline constexpr std::array<LineStyle, 7> kLineStyles = {{
     {"#0072B2", Marker::circle, {}},
     {"#E69F00", Marker::square, {6, 3, 0, 0}},
-    {"#000000", Marker::triangle, {2, 2, 0, 0}},
-    {"#009E73", Marker::diamond, {8, 3, 2, 3}},
+    {"#000000", Marker::diamond, {2, 2, 0, 0}},
+    {"#009E73", Marker::triangle, {8, 3, 2, 3}},
     {"#CC79A7", Marker::nabla, {10, 3, 0, 0}},
     {"#D55E00", Marker::pentagon, {4, 2, 1, 2}},
     {"#56B4E9", Marker::star, {1, 2, 0, 0}},
@@ -33,9 +33,10 @@ inline constexpr const char* kNeutralColor = "#777777";
 inline LineStyle line_style(int style) {
   if (style == kNeutral) return {kNeutralColor, Marker::circle, {5, 4, 0, 0}};
   LineStyle found = kLineStyles[static_cast<size_t>(style) % kLineStyles.size()];
-  // From the eighth curve on colours come again, with the next one's marker.
+  // From the eighth curve on colours come again, with another's marker and dash.
   const size_t turn = static_cast<size_t>(style) / kLineStyles.size();
   found.marker = kLineStyles[(static_cast<size_t>(style) + turn) % kLineStyles.size()].marker;
+  found.dash = kLineStyles[(static_cast<size_t>(style) + 3 * turn) % kLineStyles.size()].dash;
   return found;
 }
 

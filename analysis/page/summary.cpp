@@ -1,0 +1,220 @@
+// See summary.h. Every statement rests on numbers that a table of the report shows.
+#include "analysis/page/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "analysis/plots/rows.h"
+#include "analysis/scaling.h"
+#include "base/units.h"
+
+namespace shardmark {
+namespace {
+
+using Statements = std::vector<Statement>;
+using PointList = std::vector<const MergedPoint*>;
+
+constexpr std::array kOutcomes = {Outcome::skipped, Outcome::out_of_memory, Outcome::wrong, Outcome::failed,
+                                  Outcome::timed_out};
+
+std::string plural(size_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", format_count(static_cast<double>(count)), noun, count == 1 ? "" : "s");
+}
+
+// "54 points on 2 ranks of 1 node (AMD EPYC, 1 thread per rank) over mpi: 50 measured, 4 skipped."
+Statement about_study(const StudyData& study) {
+  const Environment& e = study.environment;
+  std::map<Outcome, size_t> counts;
+  for (const Record& record : study.records) ++counts[record.outcome];
+  std::string outcomes = fmt::format("{} measured", counts[Outcome::ok]);
+  for (const Outcome outcome : kOutcomes)
+    if (counts[outcome] > 0) outcomes += fmt::format(", {} {}", counts[outcome], to_text(outcome));
+  std::replace(outcomes.begin(), outcomes.end(), '_', ' ');
+  return {study.path + ":", fmt::format("{} on {}{} ({}) over {}: {}.", plural(study.records.size(), "point"),
+                                        ranks_text(e.world_ranks),
+                                        e.nodes.empty() ? "" : " of " + plural(e.nodes.size(), "node"),
+                                        machine_text(e), e.transport, outcomes)};
+}
+
+bool is_comparable(const MergedPoint& merged) {
+  return is_training(merged) && !is_replicas(merged) && !merged.measures.oversubscribed &&
+         merged.measures.step_s > 0;
+}
+
+// Of the points of a group, those on the most ranks; fastest first.
+PointList on_most_ranks(const RowGroup& group) {
+  int64_t most = 0;
+  for (const MergedPoint* merged : group.points) most = std::max(most, merged->point.ranks);
+  PointList points;
+  for (const MergedPoint* merged : group.points)
+    if (merged->point.ranks == most) points.push_back(merged);
+  std::stable_sort(points.begin(), points.end(),
+                   [](auto* a, auto* b) { return a->measures.step_s < b->measures.step_s; });
+  return points;
+}
+
+// Whether their 95 % intervals are apart; not where one of them has none.
+bool is_slower(const MergedPoint& merged, const MergedPoint& than) {
+  return merged.measures.step_low_s > than.measures.step_high_s;
+}
+
+// "ddp, 55.3 samples/s, 144 ms a step; zero3 as fast within the 95 % intervals; slowest fsdp, +11 %."
+std::string speeds_text(const PointList& fastest_first, const PlotNames& names) {
+  const MergedPoint &best = *fastest_first.front(), &worst = *fastest_first.back();
+  std::string text =
+      fmt::format("{}, {} samples/s, {} a step", names.strategy(best),
+                  format_number(best.measures.samples_per_s, 3), format_seconds(best.measures.step_s));
+  std::vector<std::string> as_fast;
+  for (const MergedPoint* merged : fastest_first)
+    if (merged != &best && !is_slower(*merged, best)) as_fast.push_back(names.strategy(*merged));
+  if (!as_fast.empty())
+    text += fmt::format("; {} as fast within the 95 % intervals", fmt::join(as_fast, ", "));
+  if (is_slower(worst, best))
+    text += fmt::format("; slowest {}, +{:.0f} %", names.strategy(worst),
+                        100 * (worst.measures.step_s / best.measures.step_s - 1));
+  return (fastest_first.size() == 1 ? "" : "fastest ") + text + ".";
+}
+
+std::string memory_text(PointList points, const PlotNames& names) {
+  std::erase_if(points, [](auto* merged) { return !std::isfinite(merged->measures.peak_bytes); });
+  if (points.size() < 2) return "";
+  const auto [least, most] = std::minmax_element(points.begin(), points.end(), [](auto* a, auto* b) {
+    return a->measures.peak_bytes < b->measures.peak_bytes;
+  });
+  return fmt::format(" Memory of a rank: from {} ({}) to {} ({}).",
+                     format_bytes((*least)->measures.peak_bytes), names.strategy(**least),
+                     format_bytes((*most)->measures.peak_bytes), names.strategy(**most));
+}
+
+Statements strategies(const std::vector<MergedPoint>& points, const PlotNames& names) {
+  Statements statements;
+  for (const RowGroup& group : row_groups(points, names, is_comparable)) {
+    const PointList fastest_first = on_most_ranks(group);
+    const std::string ranks = ranks_text(fastest_first.front()->point.ranks);
+    statements.push_back({group.about + (group.about.ends_with(ranks) ? ":" : ", " + ranks + ":"),
+                          speeds_text(fastest_first, names) + memory_text(fastest_first, names)});
+  }
+  return statements;
+}
+
+struct Kept {
+  std::string strategy;
+  double efficiency;
+  int64_t from, to;  // ranks
+};
+
+// By what they are about, in the order of the points. Of two rank counts the table says all.
+std::vector<std::pair<std::string, std::vector<Kept>>> kept_efficiencies(
+    const std::vector<MergedPoint>& points, const PlotNames& names, Scaling scaling) {
+  std::vector<std::pair<std::string, std::vector<Kept>>> groups;
+  for (const ScalingSeries& series : scaling_series(points, scaling)) {
+    PointList sound = series;
+    std::erase_if(sound, [](auto* merged) { return !is_comparable(*merged); });
+    if (sound.size() < 3) continue;
+    const MergedPoint &base = *sound.front(), &last = *sound.back();
+    const double base_s = base.measures.step_s, last_s = last.measures.step_s;
+    const bool weak = scaling == Scaling::weak;
+    const std::string about =
+        fmt::format("{} scaling, {}, {}:", weak ? "Weak" : "Strong", names.family(base),
+                    weak ? fmt::format("batch {} per rank", base.point.training.batch_size)
+                         : fmt::format("global batch {}", base.point.global_batch()));
+    auto found =
+        std::find_if(groups.begin(), groups.end(), [&](auto& group) { return group.first == about; });
+    if (found == groups.end()) found = groups.insert(groups.end(), {about, {}});
+    found->second.push_back({names.strategy(base),
+                             weak ? weak_efficiency(base_s, last_s)
+                                  : strong_efficiency(base.point.ranks, base_s, last.point.ranks, last_s),
+                             base.point.ranks, last.point.ranks});
+  }
+  return groups;
+}
+
+Statements scaling(const std::vector<MergedPoint>& points, const PlotNames& names, Scaling scaling) {
+  Statements statements;
+  for (const auto& [about, all] : kept_efficiencies(points, names, scaling)) {
+    const auto [least, most] = std::minmax_element(
+        all.begin(), all.end(), [](const Kept& a, const Kept& b) { return a.efficiency < b.efficiency; });
+    const auto text = [](const Kept& kept) {
+      return fmt::format("{} {:.0f} % (from {} to {})", kept.strategy, 100 * kept.efficiency, kept.from,
+                         ranks_text(kept.to));
+    };
+    statements.push_back(
+        {about, "efficiency kept: " + text(*most) + (least == most ? "." : ", " + text(*least) + ".")});
+  }
+  return statements;
+}
+
+// The all-reduce of each group of ranks; where there is none, whatever was measured.
+Statements collectives(const std::vector<MergedPoint>& points) {
+  std::vector<std::pair<std::string, PointList>> groups;
+  bool any_all_reduce = false;
+  for (const MergedPoint& merged : points) {
+    if (is_training(merged) || !std::isfinite(merged.measures.busbw_gb_s)) continue;
+    const std::string about = fmt::format("{}, {} over {}:", merged.point.collective.operation,
+                                          ranks_text(merged.point.ranks), merged.transport);
+    any_all_reduce |= merged.point.collective.operation == "all_reduce";
+    auto found =
+        std::find_if(groups.begin(), groups.end(), [&](auto& group) { return group.first == about; });
+    if (found == groups.end()) found = groups.insert(groups.end(), {about, {}});
+    found->second.push_back(&merged);
+  }
+  Statements statements;
+  for (const auto& [about, all] : groups) {
+    if (any_all_reduce && !about.starts_with("all_reduce,")) continue;
+    const MergedPoint& best = **std::max_element(all.begin(), all.end(), [](auto* a, auto* b) {
+      return a->measures.busbw_gb_s < b->measures.busbw_gb_s;
+    });
+    const MergedPoint& quick = **std::min_element(
+        all.begin(), all.end(), [](auto* a, auto* b) { return a->measures.step_s < b->measures.step_s; });
+    statements.push_back(
+        {about, fmt::format("bus bandwidth up to {} GB/s (at {}), time from {} (at {}).",
+                            format_number(best.measures.busbw_gb_s, 3),
+                            format_bytes(static_cast<double>(best.point.collective.bytes)),
+                            format_seconds(quick.measures.step_s),
+                            format_bytes(static_cast<double>(quick.point.collective.bytes)))});
+  }
+  return statements;
+}
+
+Statements cautions(const std::vector<MergedPoint>& points) {
+  size_t num_training = 0, num_equal = 0, num_oversubscribed = 0, num_wrong = 0;
+  for (const MergedPoint& merged : points) {
+    num_training += is_training(merged) ? 1 : 0;
+    num_equal += is_training(merged) && merged.measures.verified.starts_with("equal") ? 1 : 0;
+    num_oversubscribed += merged.measures.oversubscribed ? 1 : 0;
+    num_wrong += merged.measures.num_wrong > 0 ? 1 : 0;
+  }
+  Statements statements;
+  if (num_training > 0)
+    statements.push_back(
+        {"Verified:", fmt::format("{} of {} gave the losses and gradient norms of one device.", num_equal,
+                                  plural(num_training, "training point"))});
+  if (num_oversubscribed > 0)
+    statements.push_back(
+        {"Oversubscribed:", plural(num_oversubscribed, "point") +
+                                " with more ranks than cores or GPUs; they are shown, but no "
+                                "statement here and no fit rests on them."});
+  if (num_wrong > 0)
+    statements.push_back({"Wrong:", plural(num_wrong, "collective") +
+                                        " gave elements that differ from the expected ones: see #wrong."});
+  return statements;
+}
+
+}  // namespace
+
+std::vector<Statement> summary_of(const std::vector<StudyData>& studies,
+                                  const std::vector<MergedPoint>& points, const PlotNames& names) {
+  Statements all;
+  for (const StudyData& study : studies) all.push_back(about_study(study));
+  for (const Statements& part :
+       {strategies(points, names), scaling(points, names, Scaling::weak),
+        scaling(points, names, Scaling::strong), collectives(points), cautions(points)})
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+}  // namespace shardmark
