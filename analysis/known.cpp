@@ -54,6 +54,13 @@ std::optional<laws::ReductionCost> known_reduction(const Point& point) {
   }
 }
 
+std::string short_name(Point point) {
+  TrainingPoint& t = point.training;
+  t.strategy = without_defaults(t.strategy, known_options(t.strategy));
+  t.model = without_defaults(t.model, known_model_options(t.model));
+  return to_text(point);
+}
+
 std::vector<int64_t> known_bucket_bytes(const Point& point) {
   const TrainingPoint& t = point.training;
   const auto table = known_table(t.model);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "laws/model_table.h"
@@ -16,6 +17,8 @@ std::optional<int64_t> known_bytes(const std::string& dtype);             // of 
 std::optional<int64_t> known_master_bytes(const std::string& precision);  // of a weight
 // How a point of ddp reduces its gradients.
 std::optional<laws::ReductionCost> known_reduction(const Point& point);
+// As to_text(point), without the options that are known and at their defaults.
+std::string short_name(Point point);
 // Bytes of each bucket that ddp reduces in a step; nothing for other strategies.
 std::vector<int64_t> known_bucket_bytes(const Point& point);
 // Options of a choice of this kind; empty when it is not known.

@@ -10,9 +10,7 @@
 #include "analysis/page/html.h"
 #include "analysis/page/sections.h"
 #include "analysis/page/summary.h"
-#include "analysis/plots/plots.h"
 #include "analysis/plots/svg.h"
-#include "analysis/report.h"
 
 namespace shardmark {
 namespace {
@@ -108,11 +106,11 @@ std::string title_of(const std::vector<StudyData>& studies) {
 
 }  // namespace
 
-std::string make_page(const std::vector<StudyData>& studies) {
-  const std::vector<MergedPoint> points = merge_repeats(studies);
+std::string make_page(const std::vector<StudyData>& studies, const std::vector<Table>& tables,
+                      const Plots& plots) {
   Page page;
-  page.add(summary_html(summary_of(studies, points, PlotNames(points))));
-  add_tables(page, make_report(studies), make_plots(studies));
+  page.add(summary_html(summary_of(studies)));
+  add_tables(page, tables, plots);
   page.begin_part("environment", "Environment");
   for (const StudyData& study : studies) page.add(environment_html(study));
   page.begin_part("reproduce", "How to reproduce each point");

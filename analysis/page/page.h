@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "schema/study.h"
+#include "analysis/plots/plots.h"
+#include "analysis/table.h"
 
 namespace shardmark {
 
-// Summary in words, then tables with their plots, environment, and the suite of every point. What a study
-// says is text, never markup.
-std::string make_page(const std::vector<StudyData>& studies);
+// Summary in words, then the tables of the report with their plots, environment, and the suite of every
+// point. What a study says is text, never markup.
+std::string make_page(const std::vector<StudyData>& studies, const std::vector<Table>& tables,
+                      const Plots& plots);
 
 }  // namespace shardmark

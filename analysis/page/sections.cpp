@@ -39,17 +39,9 @@ std::string value_text(const nlohmann::ordered_json& values) {
   return text;
 }
 
-std::string point_text(const Point& point) {
-  Point shorter = point;
-  TrainingPoint& t = shorter.training;
-  t.model = without_defaults(t.model, known_model_options(t.model));
-  t.strategy = without_defaults(t.strategy, known_options(t.strategy));
-  return to_text(shorter);
-}
-
 std::string point_row(const Record& record) {
   const Point& p = record.point;
-  std::string cells = element("td", html::text(point_text(p)), "class='wide'");
+  std::string cells = element("td", html::text(short_name(p)), "class='wide'");
   cells += element("td", std::to_string(p.ranks), "class='n'");
   cells += element("td", html::text(std::string(to_text(record.outcome))));
   cells += element("td", html::text(record.started));

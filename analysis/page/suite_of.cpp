@@ -56,7 +56,7 @@ Node training_node(const TrainingPoint& t, int64_t global_batch) {
   if (t.scaling == "strong")
     node["global_batch"] = global_batch;
   else
-    node["batch_size"] = t.batch_size;
+    node["batch_size"] = t.batch_size == kLargest ? Node("largest") : Node(t.batch_size);
   return node;
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "analysis/plots/rows.h"
+#include "analysis/plots/series.h"
 #include "analysis/scaling.h"
 #include "base/units.h"
 
@@ -34,10 +35,11 @@ Statement about_study(const StudyData& study) {
   for (const Outcome outcome : kOutcomes)
     if (counts[outcome] > 0) outcomes += fmt::format(", {} {}", counts[outcome], to_text(outcome));
   std::replace(outcomes.begin(), outcomes.end(), '_', ' ');
-  return {study.path + ":", fmt::format("{} on {}{} ({}) over {}: {}.", plural(study.records.size(), "point"),
-                                        ranks_text(e.world_ranks),
-                                        e.nodes.empty() ? "" : " of " + plural(e.nodes.size(), "node"),
-                                        machine_text(e), e.transport, outcomes)};
+  return {
+      study.path + ":",
+      fmt::format("{} on {}{} ({}){}: {}.", plural(study.records.size(), "point"), ranks_text(e.world_ranks),
+                  e.nodes.empty() ? "" : " of " + plural(e.nodes.size(), "node"), machine_text(e),
+                  e.transport.empty() ? "" : " over " + e.transport, outcomes)};
 }
 
 bool is_comparable(const MergedPoint& merged) {
@@ -101,49 +103,39 @@ Statements strategies(const std::vector<MergedPoint>& points, const PlotNames& n
   return statements;
 }
 
-struct Kept {
-  std::string strategy;
-  double efficiency;
-  int64_t from, to;  // ranks
-};
+// Of one strategy: "ddp 76 % (from 1 to 32 ranks; below 80 % from about 9 on)".
+std::string kept_text(const ScalingSeries& series, const PlotNames& names) {
+  const ScalingPoint& last = series.points.back();
+  const double below = series.below_80.ranks.value;
+  return fmt::format("{} {:.0f} % (from {} to {}{})", names.strategy(*last.merged),
+                     100 * last.efficiency.value, series.points.front().merged->point.ranks,
+                     ranks_text(last.merged->point.ranks),
+                     std::isfinite(below) ? fmt::format("; below 80 % from about {:.0f} on", below) : "");
+}
 
-// By what they are about, in the order of the points. Of two rank counts the table says all.
-std::vector<std::pair<std::string, std::vector<Kept>>> kept_efficiencies(
-    const std::vector<MergedPoint>& points, const PlotNames& names, Scaling scaling) {
-  std::vector<std::pair<std::string, std::vector<Kept>>> groups;
-  for (const ScalingSeries& series : scaling_series(points, scaling)) {
-    PointList sound = series;
-    std::erase_if(sound, [](auto* merged) { return !is_comparable(*merged); });
-    if (sound.size() < 3) continue;
-    const MergedPoint &base = *sound.front(), &last = *sound.back();
-    const double base_s = base.measures.step_s, last_s = last.measures.step_s;
-    const bool weak = scaling == Scaling::weak;
+// Best and worst strategy of each group. Of two rank counts the tables say all; over all ranks of several
+// nodes the series within a node and over nodes say it better.
+Statements scaling(const std::vector<ScalingSeries>& all, const PlotNames& names) {
+  std::vector<std::pair<std::string, std::vector<ScalingSeries>>> groups;
+  for (const ScalingSeries& whole : all) {
+    ScalingSeries series = whole;
+    std::erase_if(series.points, [](const ScalingPoint& point) { return is_doubtful(*point.merged); });
+    if (series.points.size() < 3) continue;
     const std::string about =
-        fmt::format("{} scaling, {}, {}:", weak ? "Weak" : "Strong", names.family(base),
-                    weak ? fmt::format("batch {} per rank", base.point.training.batch_size)
-                         : fmt::format("global batch {}", base.point.global_batch()));
+        fmt::format("{} scaling, {}, over {}:", series.scaling == Scaling::weak ? "Weak" : "Strong",
+                    series_about(series, names), unit_text(series));
     auto found =
         std::find_if(groups.begin(), groups.end(), [&](auto& group) { return group.first == about; });
     if (found == groups.end()) found = groups.insert(groups.end(), {about, {}});
-    found->second.push_back({names.strategy(base),
-                             weak ? weak_efficiency(base_s, last_s)
-                                  : strong_efficiency(base.point.ranks, base_s, last.point.ranks, last_s),
-                             base.point.ranks, last.point.ranks});
+    found->second.push_back(std::move(series));
   }
-  return groups;
-}
-
-Statements scaling(const std::vector<MergedPoint>& points, const PlotNames& names, Scaling scaling) {
   Statements statements;
-  for (const auto& [about, all] : kept_efficiencies(points, names, scaling)) {
+  for (const auto& [about, strategies] : groups) {
     const auto [least, most] = std::minmax_element(
-        all.begin(), all.end(), [](const Kept& a, const Kept& b) { return a.efficiency < b.efficiency; });
-    const auto text = [](const Kept& kept) {
-      return fmt::format("{} {:.0f} % (from {} to {})", kept.strategy, 100 * kept.efficiency, kept.from,
-                         ranks_text(kept.to));
-    };
-    statements.push_back(
-        {about, "efficiency kept: " + text(*most) + (least == most ? "." : ", " + text(*least) + ".")});
+        strategies.begin(), strategies.end(),
+        [](auto& a, auto& b) { return a.points.back().efficiency.value < b.points.back().efficiency.value; });
+    statements.push_back({about, "efficiency kept: " + kept_text(*most, names) +
+                                     (least == most ? "." : ", " + kept_text(*least, names) + ".")});
   }
   return statements;
 }
@@ -181,11 +173,11 @@ Statements collectives(const std::vector<MergedPoint>& points) {
 }
 
 Statements cautions(const std::vector<MergedPoint>& points) {
-  size_t num_training = 0, num_equal = 0, num_oversubscribed = 0, num_wrong = 0;
+  size_t num_training = 0, num_equal = 0, num_doubtful = 0, num_wrong = 0;
   for (const MergedPoint& merged : points) {
     num_training += is_training(merged) ? 1 : 0;
     num_equal += is_training(merged) && merged.measures.verified.starts_with("equal") ? 1 : 0;
-    num_oversubscribed += merged.measures.oversubscribed ? 1 : 0;
+    num_doubtful += is_doubtful(merged) ? 1 : 0;
     num_wrong += merged.measures.num_wrong > 0 ? 1 : 0;
   }
   Statements statements;
@@ -193,11 +185,10 @@ Statements cautions(const std::vector<MergedPoint>& points) {
     statements.push_back(
         {"Verified:", fmt::format("{} of {} gave the losses and gradient norms of one device.", num_equal,
                                   plural(num_training, "training point"))});
-  if (num_oversubscribed > 0)
-    statements.push_back(
-        {"Oversubscribed:", plural(num_oversubscribed, "point") +
-                                " with more ranks than cores or GPUs; they are shown, but no "
-                                "statement here and no fit rests on them."});
+  if (num_doubtful > 0)
+    statements.push_back({"Doubtful:", plural(num_doubtful, "point") + " of " +
+                                           format_count(static_cast<double>(points.size())) +
+                                           "; tables mark them, plots draw them hollow, no fit uses them."});
   if (num_wrong > 0)
     statements.push_back({"Wrong:", plural(num_wrong, "collective") +
                                         " gave elements that differ from the expected ones: see #wrong."});
@@ -206,13 +197,13 @@ Statements cautions(const std::vector<MergedPoint>& points) {
 
 }  // namespace
 
-std::vector<Statement> summary_of(const std::vector<StudyData>& studies,
-                                  const std::vector<MergedPoint>& points, const PlotNames& names) {
+std::vector<Statement> summary_of(const std::vector<StudyData>& studies) {
+  const std::vector<MergedPoint> points = merge_repeats(studies);
+  const PlotNames names(points);
   Statements all;
   for (const StudyData& study : studies) all.push_back(about_study(study));
-  for (const Statements& part :
-       {strategies(points, names), scaling(points, names, Scaling::weak),
-        scaling(points, names, Scaling::strong), collectives(points), cautions(points)})
+  for (const Statements& part : {strategies(points, names), scaling(scaling_series(points), names),
+                                 collectives(points), cautions(points)})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/plots/names.h"
+#include "schema/study.h"
 
 namespace shardmark {
 
@@ -13,7 +13,6 @@ struct Statement {
   std::string text;
 };
 
-std::vector<Statement> summary_of(const std::vector<StudyData>& studies,
-                                  const std::vector<MergedPoint>& points, const PlotNames& names);
+std::vector<Statement> summary_of(const std::vector<StudyData>& studies);
 
 }  // namespace shardmark

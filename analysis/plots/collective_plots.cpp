@@ -55,9 +55,12 @@ std::set<int64_t> bucket_sizes(const std::vector<MergedPoint>& points, int64_t r
 PlotPoint bandwidth_point(const MergedPoint& merged) {
   const auto bytes = static_cast<double>(merged.point.collective.bytes);
   const Measures& m = merged.measures;
-  PlotPoint point{
-      bytes, m.busbw_gb_s,    m.busbw_gb_s * m.step_s / m.step_high_s, m.busbw_gb_s * m.step_s / m.step_low_s,
-      "",    m.oversubscribed};
+  PlotPoint point{bytes,
+                  m.busbw_gb_s,
+                  m.busbw_gb_s * m.step_s / m.step_high_s,
+                  m.busbw_gb_s * m.step_s / m.step_low_s,
+                  "",
+                  is_doubtful(merged)};
   point.text = fmt::format("{}: {} GB/s", format_bytes(bytes), format_number(m.busbw_gb_s, 3));
   return point;
 }
@@ -70,7 +73,7 @@ PlotPoint time_point(const MergedPoint& merged) {
           m.step_low_s * 1e6,
           m.step_high_s * 1e6,
           format_bytes(bytes) + ": " + format_seconds(m.step_s),
-          m.oversubscribed};
+          is_doubtful(merged)};
 }
 
 std::string about(const GroupKey& key, const std::map<GroupKey, Operations>& groups) {

@@ -18,6 +18,7 @@ constexpr int kRowHeight = 26;    // of each row, where there are rows
 constexpr int kBelowRows = 60;
 constexpr int kLineHeight = 20;     // of title and legend
 constexpr size_t kLineLength = 90;  // in characters
+constexpr size_t kLegendLength = 72;
 
 std::string literal(const std::string& text) {
   std::string out = "'";
@@ -95,6 +96,7 @@ class Drawing {
     const LineStyle style = line_style(curve.style);
     switch (curve.form) {
       case Form::measured:
+      case Form::dots:
         return add_measured(curve, style);
       case Form::law:
         return add(values(curve.points), "lines " + line_text(style), curve.name);
@@ -114,7 +116,10 @@ class Drawing {
     std::vector<PlotPoint> doubtful = curve.points;
     std::erase_if(doubtful, [](const PlotPoint& point) { return !point.doubtful; });
     add(intervals(curve.points), fmt::format("{}errorbars pt -1 lw 1 lc rgb '{}'", side, style.color), "");
-    if (plot_.rows.empty())
+    if (plot_.rows.empty() && curve.form == Form::dots) {
+      add(values(curve.points), fmt::format("points lc rgb '{}' {}", style.color, mark), "");
+      add("keyentry", "linespoints " + line_text(style) + " " + mark, curve.name);
+    } else if (plot_.rows.empty())
       add(values(curve.points), "linespoints " + line_text(style) + " " + mark, curve.name);
     else
       add(values(curve.points), fmt::format("points lc rgb '{}' {}", style.color, mark), curve.name);
@@ -224,7 +229,7 @@ Head head_of(const Plot& plot, int axes_height) {
     longest = std::max(longest, curve.name.size());
     num_names += curve.name.empty() ? 0 : 1;
   }
-  const size_t columns = std::clamp<size_t>(kLineLength / (longest + 8), 1, std::max<size_t>(num_names, 1));
+  const size_t columns = std::clamp<size_t>(kLegendLength / (longest + 8), 1, std::max<size_t>(num_names, 1));
   const size_t legend_lines = (num_names + columns - 1) / columns;
   const std::vector<std::string> about = wrapped(plot.about);
   const int lines = 1 + static_cast<int>(about.size() + legend_lines);

@@ -12,13 +12,15 @@ namespace shardmark {
 
 namespace {
 
-// What the labels of tables say in full where there is only one choice; its options stand above the tables.
+// The options of the only model stand above the tables.
 std::string model_name(const MergedPoint& merged, const std::string& label, bool is_only) {
   return is_only ? merged.point.training.model.name : label;
 }
-std::string strategy_name(const MergedPoint& merged, const std::string& label, bool is_only) {
-  const Choice& strategy = merged.point.training.strategy;
-  return is_only ? to_text(without_defaults(strategy, known_options(strategy))) : label;
+
+// Shorter than the labels of tables, which say some defaults too.
+std::string strategy_name(const TrainingPoint& t) {
+  return to_text(without_defaults(t.strategy, known_options(t.strategy))) +
+         (t.chosen.empty() ? "" : ": " + t.chosen);
 }
 
 // "gpt2, bf16, accumulation 4"; a number alone says nothing, so it comes with its name.
@@ -51,8 +53,7 @@ PlotNames::PlotNames(const std::vector<MergedPoint>& points) {
     if (!is_training(merged)) continue;
     if (std::string& name = families_[merged.family]; name.empty())
       name = family_name(merged, columns, labels.family_cells(merged), texts);
-    strategies_.try_emplace(merged.strategy,
-                            strategy_name(merged, labels.strategy(merged).text, styles_.size() == 1));
+    strategies_.try_emplace(merged.strategy, strategy_name(merged.point.training));
   }
 }
 

@@ -15,7 +15,7 @@ class PlotNames {
 
   // "gpt2, bf16": the model, and whatever else differs between the families of the report.
   const std::string& family(const MergedPoint& merged) const { return families_.at(merged.family); }
-  // "fsdp(shard=full)": with the options in which the strategies of the report differ.
+  // "ddp", "fsdp(shard=gradients)": options at their defaults are left out.
   const std::string& strategy(const MergedPoint& merged) const { return strategies_.at(merged.strategy); }
   int style(const MergedPoint& merged) const { return styles_.at(merged.strategy); }
 

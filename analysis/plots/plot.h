@@ -29,6 +29,7 @@ struct PlotPoint {
 
 enum class Form {
   measured,  // a marker with its interval, joined by lines (not between rows)
+  dots,      // the same without the lines: a law of the same style draws one
   law,       // a line without markers: what a formula says
   bar,       // with rows: a length, which starts where the row's bars before it end
   target,    // with rows: a tick across the bar: what a formula says

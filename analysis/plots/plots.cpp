@@ -5,14 +5,22 @@
 
 namespace shardmark {
 
-Plots make_plots(const std::vector<StudyData>& studies) {
+Plots make_plots(const std::vector<StudyData>& studies, const std::vector<laws::Link>& links) {
   const std::vector<MergedPoint> points = merge_repeats(studies);
+  const std::vector<ScalingSeries> scaling = scaling_series(points);
   const PlotNames names(points);
   Plots all;
-  for (const auto& make : {phase_plots, sample_plots, scaling_plots, memory_plots})
-    for (Plot& plot : make(points, names)) all.push_back(std::move(plot));
-  for (Plot& plot : collective_plots(points)) all.push_back(std::move(plot));
-  for (Plot& plot : loss_plots(studies)) all.push_back(std::move(plot));
+  const auto add = [&](Plots plots) {
+    for (Plot& plot : plots) all.push_back(std::move(plot));
+  };
+  add(phase_plots(points, names));
+  add(sample_plots(points, names));
+  add(scaling_plots(scaling, names));
+  add(law_plots(scaling, names));
+  add(interconnect_plots(points, names, links));
+  add(memory_plots(points, names));
+  add(collective_plots(points));
+  add(loss_plots(studies));
 
   std::map<std::string, int> total, so_far;
   for (const Plot& plot : all) ++total[plot.key];

@@ -7,6 +7,8 @@
 #include "analysis/merged.h"
 #include "analysis/plots/names.h"
 #include "analysis/plots/plot.h"
+#include "analysis/scaling.h"
+#include "laws/link.h"
 
 namespace shardmark {
 
@@ -14,12 +16,16 @@ using Plots = std::vector<Plot>;
 
 Plots phase_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots sample_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
-Plots scaling_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
+Plots scaling_plots(const std::vector<ScalingSeries>& all, const PlotNames& names);
+Plots law_plots(const std::vector<ScalingSeries>& all, const PlotNames& names);
+Plots interconnect_plots(const std::vector<MergedPoint>& points, const PlotNames& names,
+                         const std::vector<laws::Link>& links);
 Plots memory_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots collective_plots(const std::vector<MergedPoint>& points);
 Plots loss_plots(const std::vector<StudyData>& studies);
 
 // All of them, in the order of the report's tables, with keys that are unique.
-Plots make_plots(const std::vector<StudyData>& studies);
+Plots make_plots(const std::vector<StudyData>& studies,
+                 const std::vector<laws::Link>& links = laws::link_laws());
 
 }  // namespace shardmark

@@ -26,6 +26,7 @@ class Drawer {
   void draw(const Curve& curve) {
     switch (curve.form) {
       case Form::measured:
+      case Form::dots:
         return draw_measured(curve);
       case Form::law:
         return draw_law(curve);
@@ -78,7 +79,7 @@ class Drawer {
   void draw_measured(const Curve& curve) {
     const LineStyle style = line_style(curve.style);
     const std::vector<PlotPoint> points = shown(curve);
-    if (!has_rows()) canvas_.path(places(points), style);
+    if (!has_rows() && curve.form == Form::measured) canvas_.path(places(points), style);
     for (const PlotPoint& point : points)
       if (has_interval(point))
         canvas_.interval(place_of(point.over, point.low), place_of(point.over, point.high), style.color);
@@ -138,6 +139,7 @@ void draw_key(SvgCanvas& canvas, const Plot& plot, const Curve& curve, double x,
   const LineStyle style = line_style(curve.style);
   switch (curve.form) {
     case Form::measured:
+    case Form::dots:
       if (plot.rows.empty()) canvas.path({{x, y}, {x + 24, y}}, style);
       return canvas.marker({x + 12, y}, style, false, "");
     case Form::law:

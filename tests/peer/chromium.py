@@ -109,8 +109,8 @@ class Chromium:
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
-    def pdf(self):
-        return base64.b64decode(self.call("Page.printToPDF", preferCSSPageSize=True)["data"])
+    def pdf(self, pages=""):
+        return base64.b64decode(self.call("Page.printToPDF", preferCSSPageSize=True, pageRanges=pages)["data"])
 
     def picture(self, path, x, y, width, height):
         clip = {"x": x, "y": y, "width": width, "height": height, "scale": 1}

@@ -11,6 +11,7 @@
 #include "analysis/page/summary.h"
 #include "analysis/plots/plots.h"
 #include "analysis/plots/svg.h"
+#include "analysis/report.h"
 #include "plan/plan.h"
 #include "plots_fixture.h"
 #include "schema_fixture.h"
@@ -47,6 +48,10 @@ StudyData hostile_study() {
   return study;
 }
 
+std::string page_of(const std::vector<StudyData>& studies) {
+  return make_page(studies, make_report(studies), make_plots(studies));
+}
+
 size_t count(const std::string& text, const std::string& word) {
   size_t found = 0;
   for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += word.size()) ++found;
@@ -54,7 +59,7 @@ size_t count(const std::string& text, const std::string& word) {
 }
 
 TEST(Page, OfTwoHundredPointsIsSmall) {
-  const std::string page = make_page({study_of_200_points()});
+  const std::string page = page_of({study_of_200_points()});
   RecordProperty("bytes", std::to_string(page.size()));
   EXPECT_LT(page.size(), 3e6);
   EXPECT_THAT(page, Not(HasSubstr("nan")));
@@ -62,13 +67,13 @@ TEST(Page, OfTwoHundredPointsIsSmall) {
 }
 
 TEST(Page, NeedsNoNetwork) {
-  const std::string page = make_page({study_of_200_points()});
+  const std::string page = page_of({study_of_200_points()});
   for (const char* word : {"http:", "https:", "src=", "@import", "url(\"", "url('"})
     EXPECT_THAT(page, Not(HasSubstr(word))) << word;
 }
 
 TEST(Page, TakesTextsAsTexts) {
-  const std::string page = make_page({hostile_study()});
+  const std::string page = page_of({hostile_study()});
   EXPECT_EQ(count(page, "<script"), 1u);
   EXPECT_EQ(count(page, "</script"), 1u);
   EXPECT_EQ(count(page, "<img"), 0u);
@@ -79,13 +84,13 @@ TEST(Page, OfAStudyWithoutResultsSaysSo) {
   Record failed = training_record("ddp", 2, 4, 0.1);
   failed.outcome = Outcome::failed;
   failed.reason = "rank 1 died";
-  const std::string page = make_page({study_of({failed})});
+  const std::string page = page_of({study_of({failed})});
   EXPECT_THAT(
       page,
       HasSubstr(
           "1 point on 4 ranks of 1 node (Some CPU, 1 thread per rank) over mpi: 0 measured, 1 failed."));
   EXPECT_THAT(page, HasSubstr("rank 1 died"));
-  EXPECT_THAT(make_page({study_of({})}), HasSubstr("0 points on"));
+  EXPECT_THAT(page_of({study_of({})}), HasSubstr("0 points on"));
 }
 
 TEST(Page, DrawsMarksWhereTheirValuesAre) {
@@ -107,9 +112,8 @@ TEST(Page, DrawsMarksWhereTheirValuesAre) {
 
 std::vector<std::string> texts_of(const std::vector<Record>& records) {
   const std::vector<StudyData> studies = {study_of(records)};
-  const auto points = merge_repeats(studies);
   std::vector<std::string> texts;
-  for (const Statement& statement : summary_of(studies, points, PlotNames(points)))
+  for (const Statement& statement : summary_of(studies))
     texts.push_back(statement.about + " " + statement.text);
   return texts;
 }
@@ -130,8 +134,11 @@ TEST(Summary, LeavesOversubscribedPointsOut) {
   }
   const auto texts = texts_of(records);
   EXPECT_THAT(texts[1], HasSubstr("4 ranks: ddp, 40.0 samples/s, 400 ms a step."));
-  EXPECT_EQ(texts[2], "Weak scaling, gpt2, batch 4 per rank: efficiency kept: ddp 25 % (from 1 to 4 ranks).");
-  EXPECT_THAT(texts.back(), HasSubstr("1 point with more ranks than cores"));
+  EXPECT_EQ(
+      texts[2],
+      "Weak scaling, gpt2, batch 4 per rank, over ranks of one node: efficiency kept: ddp 25 % (from 1 to 4 "
+      "ranks; below 80 % from about 1 on).");
+  EXPECT_THAT(texts.back(), HasSubstr("Doubtful: 1 point of 4;"));
 }
 
 // What the page offers for each point is read by the very reader of suites, and is that point again.
@@ -169,7 +176,7 @@ TEST(Page, WorksInChromium) {
   if (!succeeds("chromium --version")) GTEST_SKIP() << "no chromium: jobs/bootstrap.sh --page installs it";
   if (!succeeds("python3 --version")) GTEST_SKIP() << "no python3";
   const ScratchDirectory scratch;
-  write_text(scratch / "page.html", make_page({hostile_study()}));
+  write_text(scratch / "page.html", page_of({hostile_study()}));
   const std::string script = SHARDMARK_SOURCE_DIR "/tests/peer/page_in_chromium.py";
   const std::string said = scratch / "said";
   const int status = std::system(

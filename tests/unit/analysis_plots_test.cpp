@@ -76,6 +76,36 @@ TEST(Plots, ScalingByHand) {
   EXPECT_DOUBLE_EQ(curve_called(efficiency, "zero3").points[1].value, 50);
 }
 
+TEST(Plots, FittedLawsGoOnBeyondTheMeasuredCounts) {
+  std::vector<Record> records;  // serial fraction 5 %
+  for (int64_t ranks : {1, 2, 4, 8, 16}) {
+    const auto n = static_cast<double>(ranks);
+    records.push_back(training_record("ddp", ranks, 64 / ranks, 0.05 + 0.95 / n));
+  }
+  const Plots plots = plots_of(records);
+  const Plot& plot = plot_called(plots, "laws");
+  const Curve &measured = plot.curves.at(0), &law = plot.curves.at(1);
+  EXPECT_EQ(measured.name, "ddp: Amdahl, s = 5.00 % (5.00 to 5.00)");
+  EXPECT_NEAR(measured.points.back().value, 1 / (0.05 + 0.95 / 16), 1e-9);
+  EXPECT_DOUBLE_EQ(law.points.back().over, 64);
+  EXPECT_NEAR(law.points.back().value, 1 / (0.05 + 0.95 / 64), 1e-6);
+}
+
+TEST(Plots, InterconnectsByFormula) {
+  const Record one = training_record("ddp", 1, 8, 0.5);
+  const laws::Link link = laws::link_from_text("mine=5us,25GB/s");
+  const Plots plots = make_plots({study_of({one})}, {link});
+  const double bytes =
+      4.0 *
+      static_cast<double>(laws::model_law("gpt2").table(one.point.training.model.options).num_parameters());
+  const PlotPoint& at_8 = curve_called(plot_called(plots, "interconnects"), "mine").points.at(3);
+  EXPECT_EQ(at_8.over, 8);
+  EXPECT_NEAR(at_8.value, 0.5 / (0.5 / 8 + 14 * (5e-6 + bytes / 8 / 25e9)), 1e-9);
+  const Plot& overhead = plot_called(plots, "all_reduce_overhead");
+  EXPECT_DOUBLE_EQ(overhead.references.at(0).at, bytes / 1e6);
+  EXPECT_NEAR(overhead.curves.at(0).points.at(4).value, 1e3 * 14 * (5e-6 + 1e8 / 8 / 25e9), 1e-9);  // 100 MB
+}
+
 TEST(Plots, SeriesByChanceStandAside) {
   std::vector<Record> records;  // weak: batch 4 on 1, 2, 4 ranks; its global batch 8 meets one of batch 8
   for (int64_t ranks : {1, 2, 4}) records.push_back(training_record("ddp", ranks, 4, 0.1));
