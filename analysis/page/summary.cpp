@@ -44,7 +44,7 @@ Statement about_study(const StudyData& study) {
 
 bool is_comparable(const MergedPoint& merged) {
   return is_training(merged) && !is_replicas(merged) && !merged.measures.oversubscribed &&
-         merged.measures.step_s > 0;
+         merged.measures.step_s > 0 && std::isfinite(merged.measures.step_s);
 }
 
 // Of the points of a group, those on the most ranks; fastest first.
@@ -145,7 +145,8 @@ Statements collectives(const std::vector<MergedPoint>& points) {
   std::vector<std::pair<std::string, PointList>> groups;
   bool any_all_reduce = false;
   for (const MergedPoint& merged : points) {
-    if (is_training(merged) || !std::isfinite(merged.measures.busbw_gb_s)) continue;
+    const Measures& m = merged.measures;
+    if (is_training(merged) || !std::isfinite(m.busbw_gb_s) || !std::isfinite(m.step_s)) continue;
     const std::string about = fmt::format("{}, {} over {}:", merged.point.collective.operation,
                                           ranks_text(merged.point.ranks), merged.transport);
     any_all_reduce |= merged.point.collective.operation == "all_reduce";

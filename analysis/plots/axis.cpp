@@ -147,6 +147,16 @@ std::vector<Tick> axis_ticks(const Axis& axis, const Range& range, int most) {
   return labelled(axis, values);
 }
 
+std::vector<std::string> name_lines(const std::string& name) {
+  constexpr size_t kLongest = 34;  // letters in one line
+  const size_t middle = name.size() / 2, before = name.rfind(' ', middle), behind = name.find(' ', middle);
+  if (name.size() <= kLongest || (before == std::string::npos && behind == std::string::npos)) return {name};
+  const bool take_before =
+      behind == std::string::npos || (before != std::string::npos && middle - before < behind - middle);
+  const size_t at = take_before ? before : behind;
+  return {name.substr(0, at), name.substr(at + 1)};
+}
+
 double axis_place(const Axis& axis, const Range& range, double value) {
   if (axis.scale == Scale::linear) return (value - range.low) / (range.high - range.low);
   return std::log(value / range.low) / std::log(range.high / range.low);

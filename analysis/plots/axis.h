@@ -25,6 +25,9 @@ Range value_range(const Plot& plot);
 // Round values inside the range, about `most` of them at most.
 std::vector<Tick> axis_ticks(const Axis& axis, const Range& range, int most = 7);
 
+// A row's name in one line, or a long one in two of about equal length, broken at a blank.
+std::vector<std::string> name_lines(const std::string& name);
+
 // Place of a value between the ends of the range: 0 to 1.
 double axis_place(const Axis& axis, const Range& range, double value);
 

@@ -7,25 +7,20 @@
 
 #include "analysis/plots/axis.h"
 #include "analysis/plots/gnuplot.h"
+#include "analysis/plots/gnuplot_drawing.h"
 #include "analysis/plots/style.h"
 
 namespace shardmark {
 namespace {
 
-constexpr int kWidth = 720;       // pixels; in the PDF 100 of them are an inch
-constexpr int kAxesHeight = 380;  // of two axes, with what stands below them
-constexpr int kRowHeight = 26;    // of each row, where there are rows
+constexpr int kWidth = 720;        // pixels; in the PDF 100 of them are an inch
+constexpr int kAxesHeight = 380;   // of two axes, with what stands below them
+constexpr int kRowHeight = 26;     // of each row, where there are rows
+constexpr int kBrokenHeight = 42;  // where a row's name takes two lines
 constexpr int kBelowRows = 60;
 constexpr int kLineHeight = 20;     // of title and legend
 constexpr size_t kLineLength = 90;  // in characters
 constexpr size_t kLegendLength = 72;
-
-std::string literal(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text)
-    out += c == '\'' ? "''" : std::string(1, static_cast<unsigned char>(c) < ' ' ? ' ' : c);
-  return out + "'";
-}
 
 std::vector<std::string> wrapped(const std::string& text) {
   std::vector<std::string> lines(1);
@@ -37,156 +32,29 @@ std::vector<std::string> wrapped(const std::string& text) {
   return lines;
 }
 
-// gnuplot's numbers of filled markers.
-int point_type(Marker marker) {
-  switch (marker) {
-    case Marker::circle:
-      return 7;
-    case Marker::square:
-      return 5;
-    case Marker::triangle:
-      return 9;
-    case Marker::diamond:
-      return 13;
-    case Marker::nabla:
-      return 11;
-    case Marker::pentagon:
-      return 15;
-    case Marker::star:
-      return 3;
-  }
-  return 7;
-}
-
-std::string line_text(const LineStyle& style) {
-  std::string text = fmt::format("lw 1.5 lc rgb '{}'", style.color);
-  std::string dashes;  // at twice the page's lengths
-  for (const int length : style.dash)
-    if (length > 0) dashes += (dashes.empty() ? "" : ",") + std::to_string(2 * length);
-  return text + (dashes.empty() ? " dt solid" : " dt (" + dashes + ")");
-}
-
 std::string axis_text(char name, const Axis& axis, const Range& range, bool upside_down = false) {
   std::string text;
   if (axis.scale != Scale::linear)
     text += fmt::format("set logscale {} {}\n", name, axis.scale == Scale::log2 ? 2 : 10);
   text += upside_down ? fmt::format("set {}range [{:.9g}:{:.9g}]\n", name, range.high, range.low)
                       : fmt::format("set {}range [{:.9g}:{:.9g}]\n", name, range.low, range.high);
-  return text + fmt::format("set {}label {}\n", name, literal(axis.label));
+  return text + fmt::format("set {}label {}\n", name, gnuplot_literal(axis.label));
+}
+
+// Lines joined by line breaks, which only double quotes know.
+std::string broken_literal(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += (text.empty() ? "" : R"( . "\n" . )") + gnuplot_literal(line);
+  return text;
 }
 
 std::string ticks_text(char name, const std::vector<Tick>& ticks) {
   std::string list;
   for (const Tick& tick : ticks)
-    list += fmt::format("{}{} {:.9g}", list.empty() ? "" : ", ", literal(tick.label), tick.at);
+    list +=
+        fmt::format("{}{} {:.9g}", list.empty() ? "" : ", ", broken_literal(name_lines(tick.label)), tick.at);
   return fmt::format("set {}tics ({})\n", name, list);
 }
-
-// The plot command, and the data blocks that it draws.
-class Drawing {
- public:
-  explicit Drawing(const Plot& plot) : plot_(plot), bar_ends_(plot.rows.size(), 0) {
-    for (const Curve& curve : plot.curves) add(curve);
-  }
-  const std::string& blocks() const { return blocks_; }
-  std::string command() const { return "plot " + elements_ + "\n"; }
-
- private:
-  void add(const Curve& curve) {
-    const LineStyle style = line_style(curve.style);
-    switch (curve.form) {
-      case Form::measured:
-      case Form::dots:
-        return add_measured(curve, style);
-      case Form::law:
-        return add(values(curve.points), "lines " + line_text(style), curve.name);
-      case Form::bar:
-        return add_bars(curve);
-      case Form::target:
-        return add(strokes(curve, 0.46), "vectors nohead lw 2.5 lc rgb 'black'", curve.name);
-      case Form::samples:
-        return add(strokes(curve, 0.3), fmt::format("vectors nohead lw 0.6 lc rgb '{}'", style.color),
-                   curve.name);
-    }
-  }
-
-  void add_measured(const Curve& curve, const LineStyle& style) {
-    const char side = plot_.rows.empty() ? 'y' : 'x';
-    const std::string mark = fmt::format("pt {} ps 0.9", point_type(style.marker));
-    std::vector<PlotPoint> doubtful = curve.points;
-    std::erase_if(doubtful, [](const PlotPoint& point) { return !point.doubtful; });
-    add(intervals(curve.points), fmt::format("{}errorbars pt -1 lw 1 lc rgb '{}'", side, style.color), "");
-    if (plot_.rows.empty() && curve.form == Form::dots) {
-      add(values(curve.points), fmt::format("points lc rgb '{}' {}", style.color, mark), "");
-      add("keyentry", "linespoints " + line_text(style) + " " + mark, curve.name);
-    } else if (plot_.rows.empty())
-      add(values(curve.points), "linespoints " + line_text(style) + " " + mark, curve.name);
-    else
-      add(values(curve.points), fmt::format("points lc rgb '{}' {}", style.color, mark), curve.name);
-    add(values(doubtful), "points pt 7 ps 0.45 lc rgb 'white'", "");
-  }
-
-  void add_bars(const Curve& curve) {
-    std::string lines;
-    for (const PlotPoint& point : curve.points) {
-      if (!can_show(plot_, point)) continue;
-      double& end = bar_ends_[static_cast<size_t>(point.over)];
-      lines += fmt::format("{0:.9g} {1:.9g} {0:.9g} {2:.9g} {3:.9g} {4:.9g}\n", end, point.over,
-                           end + point.value, point.over - 0.36, point.over + 0.36);
-      end += point.value;
-    }
-    const FillStyle& fill = fill_style(curve.style);
-    add(block(lines),
-        fmt::format("boxxyerror lw 0.5 lc rgb '{}' fs {} border lc rgb 'black'", fill.color,
-                    fill.hatched ? "pattern 4" : "solid 1"),
-        curve.name);
-  }
-
-  // "x y" of each point; a plot with rows lies on its side.
-  std::string values(const std::vector<PlotPoint>& points) {
-    std::string lines;
-    for (const PlotPoint& point : points)
-      if (can_show(plot_, point)) lines += place(point) + "\n";
-    return block(lines);
-  }
-  std::string intervals(const std::vector<PlotPoint>& points) {
-    std::string lines;
-    for (const PlotPoint& point : points)
-      if (can_show(plot_, point) && has_interval(point))
-        lines += fmt::format("{} {:.9g} {:.9g}\n", place(point), point.low, point.high);
-    return block(lines);
-  }
-  // Across the rows, so far to either side.
-  std::string strokes(const Curve& curve, double reach) {
-    std::string lines;
-    for (const PlotPoint& point : curve.points)
-      if (can_show(plot_, point))
-        lines += fmt::format("{:.9g} {:.9g} 0 {:.9g}\n", point.value, point.over - reach, 2 * reach);
-    return block(lines);
-  }
-  std::string place(const PlotPoint& point) const {
-    return plot_.rows.empty() ? fmt::format("{:.9g} {:.9g}", point.over, point.value)
-                              : fmt::format("{:.9g} {:.9g}", point.value, point.over);
-  }
-
-  std::string block(const std::string& lines) {
-    if (lines.empty()) return "";
-    std::string name = fmt::format("$data{}", ++num_blocks_);
-    blocks_ += fmt::format("{} << END\n{}END\n", name, lines);
-    return name;
-  }
-
-  void add(const std::string& data, const std::string& with, const std::string& name) {
-    if (data.empty()) return;
-    elements_ += fmt::format("{}{} with {} {}", elements_.empty() ? "" : ", \\\n  ", data, with,
-                             name.empty() ? "notitle" : "title " + literal(name));
-  }
-
-  const Plot& plot_;
-  std::vector<double> bar_ends_;
-  std::string blocks_, elements_;
-  int num_blocks_ = 0;
-};
 
 std::string axes_text(const Plot& plot) {
   const Range over = over_range(plot), value = value_range(plot);
@@ -211,7 +79,7 @@ std::string references_text(const Plot& plot) {
     text += fmt::format("set arrow from {} to {} nohead back lw 1 dt (4,4) lc rgb '{}'\n", from, to,
                         kNeutralColor);
     text +=
-        fmt::format("set label {} at {} {} font ',8' tc rgb '{}'\n", literal(line.name), to,
+        fmt::format("set label {} at {} {} font ',8' tc rgb '{}'\n", gnuplot_literal(line.name), to,
                     flat ? "right offset -0.5,0.5" : "rotate by 90 right offset -0.6,-0.3", kNeutralColor);
   }
   return text;
@@ -237,8 +105,8 @@ Head head_of(const Plot& plot, int axes_height) {
   const double height = head.height + axes_height;
   double from_top = 18;
   const auto label = [&](const std::string& text, const char* font) {
-    head.text += fmt::format("set label {} at screen 0.015, screen {:.4f} left font ',{}'\n", literal(text),
-                             1 - from_top / height, font);
+    head.text += fmt::format("set label {} at screen 0.015, screen {:.4f} left font ',{}'\n",
+                             gnuplot_literal(text), 1 - from_top / height, font);
     from_top += kLineHeight;
   };
   label(plot.title, "13");
@@ -255,23 +123,26 @@ std::string terminal_text(const Plot& plot, const std::string& kind, int height)
   const std::string size = is_pdf ? fmt::format("{}in,{}in", kWidth / 100.0, height / 100.0)
                                   : fmt::format("{},{}", kWidth, height);
   return fmt::format("set terminal {} noenhanced size {} font 'sans,{}'\nset output {}\n", kind, size,
-                     is_pdf ? 9 : 11, literal(plot.key + "." + kind.substr(0, 3)));
+                     is_pdf ? 9 : 11, gnuplot_literal(plot.key + "." + kind.substr(0, 3)));
 }
 
 }  // namespace
 
 std::string gnuplot_script(const Plot& plot) {
+  const bool any_broken = std::any_of(plot.rows.begin(), plot.rows.end(),
+                                      [](const std::string& row) { return name_lines(row).size() > 1; });
+  const int row_height = any_broken ? kBrokenHeight : kRowHeight;
   const int axes_height =
-      plot.rows.empty() ? kAxesHeight : kBelowRows + kRowHeight * static_cast<int>(plot.rows.size());
+      plot.rows.empty() ? kAxesHeight : kBelowRows + row_height * static_cast<int>(plot.rows.size());
   const Head head = head_of(plot, axes_height);
-  const Drawing drawing(plot);
+  const GnuplotDrawing drawing = gnuplot_drawing(plot);
   std::string script = "# Made by shardmark report --plots. Edit it, then: gnuplot " + plot.key +
-                       ".gp\nreset session\nnote = " + literal(plot.note) + "\n" + drawing.blocks() +
+                       ".gp\nreset session\nnote = " + gnuplot_literal(plot.note) + "\n" + drawing.data +
                        head.text;
   script += "set border 3\nset tics nomirror\nset grid back lw 0.5 lc rgb '#CCCCCC' dt solid\n";
   script += axes_text(plot) + references_text(plot);
   for (const char* kind : {"svg", "pngcairo", "pdfcairo"})
-    script += terminal_text(plot, kind, head.height + axes_height) + drawing.command();
+    script += terminal_text(plot, kind, head.height + axes_height) + drawing.command;
   return script + "unset output\n";
 }
 

@@ -59,22 +59,35 @@ void draw_left_axis(SvgCanvas& canvas, const Frame& frame, const Axis& axis, con
   canvas.upright_text(10, (frame.top + frame.bottom) / 2, axis.label, "middle");
 }
 
-void draw_rows(SvgCanvas& canvas, const Frame& frame, const Plot& plot) {
-  for (size_t row = 0; row < plot.rows.size(); ++row)
-    canvas.text(frame.left - 5, frame.top + (static_cast<double>(row) + 0.5) * kRowHeight + 3.5,
-                plot.rows[row], "end", frame.left - 8);
+void draw_rows(SvgCanvas& canvas, const Frame& frame, const std::vector<std::vector<std::string>>& names) {
+  const double pitch = frame.height() / static_cast<double>(names.size());
+  for (size_t row = 0; row < names.size(); ++row) {
+    const double middle = frame.top + (static_cast<double>(row) + 0.5) * pitch + 3.5;
+    const double first = middle - 5.5 * static_cast<double>(names[row].size() - 1);
+    for (size_t line = 0; line < names[row].size(); ++line)
+      canvas.text(frame.left - 5, first + 11 * static_cast<double>(line), names[row][line], "end",
+                  frame.left - 8);
+  }
   canvas.line("axis", frame.left, frame.top, frame.left, frame.bottom);
 }
 
 std::string svg_of_rows(const Plot& plot) {
   SvgCanvas canvas(kWidth);
   const double top = draw_legend(canvas, plot);
-  // Long names may take up to half of the width.
-  const double left = std::min(longest(plot.rows) + 10, kWidth / 2);
-  const Frame frame{left, top, kWidth - 8, top + kRowHeight * static_cast<double>(plot.rows.size())};
+  std::vector<std::vector<std::string>> names;
+  double widest = 0;
+  bool any_broken = false;
+  for (const std::string& row : plot.rows) {
+    names.push_back(name_lines(row));
+    widest = std::max(widest, longest(names.back()));
+    any_broken |= names.back().size() > 1;
+  }
+  const double left = std::min(widest + 10, 0.55 * kWidth);
+  const double pitch = any_broken ? 1.5 * kRowHeight : kRowHeight;
+  const Frame frame{left, top, kWidth - 8, top + pitch * static_cast<double>(plot.rows.size())};
   const Range range = value_range(plot);
   draw_lower_axis(canvas, frame, plot.value, range);
-  draw_rows(canvas, frame, plot);
+  draw_rows(canvas, frame, names);
   draw_curves(canvas, plot, frame, over_range(plot), range);
   return canvas.svg(frame.bottom + kBelow, plot.title + ": " + plot.about);
 }

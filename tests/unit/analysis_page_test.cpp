@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "analysis/page/page.h"
@@ -91,6 +92,26 @@ TEST(Page, OfAStudyWithoutResultsSaysSo) {
           "1 point on 4 ranks of 1 node (Some CPU, 1 thread per rank) over mpi: 0 measured, 1 failed."));
   EXPECT_THAT(page, HasSubstr("rank 1 died"));
   EXPECT_THAT(page_of({study_of({})}), HasSubstr("0 points on"));
+}
+
+// Numbers that a damaged or foreign study may hold: no crash, and nothing printed that is no number.
+TEST(Page, OfNonsenseIsStillAPage) {
+  std::vector<Record> records;
+  for (const double value : {0.0, -1.0, 1e300, 1e-300, std::nan(""), static_cast<double>(INFINITY)}) {
+    for (const int64_t ranks : {1, 2, 4, 8}) {
+      records.push_back(training_record("ddp", ranks, 4, 0.1));
+      visit_fields(records.back(), [&]<class T>(auto, auto, auto, T& member) {
+        if constexpr (std::is_same_v<T, double>) member = value;
+      });
+      records.back().samples.push_back({"step", 1, 3, {value, value, 0.1}});
+      records.back().point.seed = static_cast<int64_t>(records.size());
+    }
+    records.push_back(collective_record("all_reduce", 2, std::isnan(value) ? 0 : 1024, true, value));
+  }
+  const std::string page = page_of({study_of(records)});
+  EXPECT_THAT(page, HasSubstr("</html>"));
+  for (const char* word : {">nan<", "'nan'", "NaN ", "'inf'", "nan ms", "inf ms", "inf min", "inf samples"})
+    EXPECT_THAT(page, Not(HasSubstr(word)));
 }
 
 TEST(Page, DrawsMarksWhereTheirValuesAre) {
