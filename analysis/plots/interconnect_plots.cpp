@@ -74,7 +74,8 @@ Plot all_reduce_plot(const std::vector<Workload>& workloads, const std::vector<l
 
 Plots interconnect_plots(const std::vector<MergedPoint>& points, const PlotNames& names,
                          const std::vector<laws::Link>& links) {
-  const std::vector<Workload> all = workloads(points);
+  std::vector<Workload> all = workloads(points);
+  std::erase_if(all, [](const Workload& workload) { return !std::isfinite(workload.step_s); });
   if (all.empty()) return {};
   Plots plots;
   for (const Workload& workload : all) plots.push_back(speed_up_plot(workload, names, links));
