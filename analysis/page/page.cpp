@@ -10,6 +10,7 @@
 #include "analysis/page/html.h"
 #include "analysis/page/sections.h"
 #include "analysis/page/summary.h"
+#include "analysis/plots/plots.h"
 #include "analysis/plots/svg.h"
 
 namespace shardmark {
@@ -64,11 +65,25 @@ std::string part_of(const std::string& table_key) {
   return table_key.starts_with("collective_") ? kCollectives : table_key;
 }
 
+// A study of thousands of points has thousands of plots: nobody looks at all of them, and no browser should.
+constexpr size_t kMostOfAKind = 24;
+
 std::string figures_of(const std::string& part, const Plots& plots) {
   std::string figures;
-  for (const Plot& plot : plots)
-    if (part_of(plot.table) == part) figures += figure(plot);
-  return figures.empty() ? "" : element("div", "\n" + figures, "class='plots'") + "\n";
+  std::map<std::string, size_t> shown;  // by title
+  size_t left_out = 0;
+  for (const Plot& plot : plots) {
+    if (part_of(plot.table) != part) continue;
+    if (++shown[plot.title] <= kMostOfAKind)
+      figures += figure(plot);
+    else
+      ++left_out;
+  }
+  if (figures.empty()) return "";
+  const std::string rest = "Plots of the same kinds that are left out here: " + std::to_string(left_out) +
+                           "; report --plots DIR draws every one.";
+  return element("div", "\n" + figures, "class='plots'") + "\n" +
+         (left_out == 0 ? "" : element("p", rest) + "\n");
 }
 
 // Each table with its plots; those of all collectives are one part, side by side.
@@ -107,10 +122,12 @@ std::string title_of(const std::vector<StudyData>& studies) {
 }  // namespace
 
 std::string make_page(const std::vector<StudyData>& studies, const std::vector<Table>& tables,
-                      const Plots& plots) {
+                      const std::vector<laws::Link>& links) {
+  const std::vector<MergedPoint> points = merge_repeats(studies);
+  const std::vector<ScalingSeries> scaling = scaling_series(points);
   Page page;
-  page.add(summary_html(summary_of(studies)));
-  add_tables(page, tables, plots);
+  page.add(summary_html(summary_of(studies, points, scaling)));
+  add_tables(page, tables, make_plots(studies, points, scaling, links));
   page.begin_part("environment", "Environment");
   for (const StudyData& study : studies) page.add(environment_html(study));
   page.begin_part("reproduce", "How to reproduce each point");

@@ -4,14 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "analysis/plots/plots.h"
 #include "analysis/table.h"
+#include "laws/link.h"
+#include "schema/study.h"
 
 namespace shardmark {
 
 // Summary in words, then the tables of the report with their plots, environment, and the suite of every
 // point. What a study says is text, never markup.
 std::string make_page(const std::vector<StudyData>& studies, const std::vector<Table>& tables,
-                      const Plots& plots);
+                      const std::vector<laws::Link>& links = laws::link_laws());
 
 }  // namespace shardmark

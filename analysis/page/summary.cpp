@@ -115,7 +115,7 @@ std::string kept_text(const ScalingSeries& series, const PlotNames& names) {
 
 // Best and worst strategy of each group. Of two rank counts the tables say all; over all ranks of several
 // nodes the series within a node and over nodes say it better.
-Statements scaling(const std::vector<ScalingSeries>& all, const PlotNames& names) {
+Statements efficiencies(const std::vector<ScalingSeries>& all, const PlotNames& names) {
   std::vector<std::pair<std::string, std::vector<ScalingSeries>>> groups;
   for (const ScalingSeries& whole : all) {
     ScalingSeries series = whole;
@@ -198,13 +198,14 @@ Statements cautions(const std::vector<MergedPoint>& points) {
 
 }  // namespace
 
-std::vector<Statement> summary_of(const std::vector<StudyData>& studies) {
-  const std::vector<MergedPoint> points = merge_repeats(studies);
+std::vector<Statement> summary_of(const std::vector<StudyData>& studies,
+                                  const std::vector<MergedPoint>& points,
+                                  const std::vector<ScalingSeries>& scaling) {
   const PlotNames names(points);
   Statements all;
   for (const StudyData& study : studies) all.push_back(about_study(study));
-  for (const Statements& part : {strategies(points, names), scaling(scaling_series(points), names),
-                                 collectives(points), cautions(points)})
+  for (const Statements& part :
+       {strategies(points, names), efficiencies(scaling, names), collectives(points), cautions(points)})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

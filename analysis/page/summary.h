@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "schema/study.h"
+#include "analysis/scaling.h"
 
 namespace shardmark {
 
@@ -13,6 +13,9 @@ struct Statement {
   std::string text;
 };
 
-std::vector<Statement> summary_of(const std::vector<StudyData>& studies);
+// scaling: of the points.
+std::vector<Statement> summary_of(const std::vector<StudyData>& studies,
+                                  const std::vector<MergedPoint>& points,
+                                  const std::vector<ScalingSeries>& scaling);
 
 }  // namespace shardmark

@@ -24,7 +24,9 @@ Plots memory_plots(const std::vector<MergedPoint>& points, const PlotNames& name
 Plots collective_plots(const std::vector<MergedPoint>& points);
 Plots loss_plots(const std::vector<StudyData>& studies);
 
-// All of them, in the order of the report's tables, with keys that are unique.
+// All of them, in the order of the report's tables, with keys that are unique. scaling: of the points.
+Plots make_plots(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points,
+                 const std::vector<ScalingSeries>& scaling, const std::vector<laws::Link>& links);
 Plots make_plots(const std::vector<StudyData>& studies,
                  const std::vector<laws::Link>& links = laws::link_laws());
 

@@ -31,7 +31,7 @@ void write_all_plots(const std::vector<StudyData>& studies, const std::string& d
 
 void write_page(const std::vector<StudyData>& studies, const std::string& path) {
   std::ofstream file(path, std::ios::binary);
-  file << make_page(studies, make_report(studies), make_plots(studies));
+  file << make_page(studies, make_report(studies));
   file.close();
   if (!file) throw UsageError(path + ": cannot be written; name a file that can: --html FILE");
   print(path + "\n");

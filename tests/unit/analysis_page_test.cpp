@@ -50,7 +50,7 @@ StudyData hostile_study() {
 }
 
 std::string page_of(const std::vector<StudyData>& studies) {
-  return make_page(studies, make_report(studies), make_plots(studies));
+  return make_page(studies, make_report(studies));
 }
 
 size_t count(const std::string& text, const std::string& word) {
@@ -114,6 +114,14 @@ TEST(Page, OfNonsenseIsStillAPage) {
     EXPECT_THAT(page, Not(HasSubstr(word)));
 }
 
+TEST(Page, ShowsSoManyPlotsOfAKind) {
+  std::vector<Record> records;
+  for (int64_t batch = 1; batch <= 30; ++batch) records.push_back(training_record("ddp", 2, batch, 0.1));
+  const std::string page = page_of({study_of(records)});
+  EXPECT_EQ(count(page, "id='plot_phases_"), 24u);
+  EXPECT_THAT(page, HasSubstr("left out here: 6; report --plots DIR draws every one."));
+}
+
 TEST(Page, DrawsMarksWhereTheirValuesAre) {
   Plot plot{"k", "t", "T", "a", "", {"x", Scale::log2}, {"y"}, {}, {{"c", Form::measured, 0, {}}}};
   plot.curves[0].points = {{1, 10, 5, 20, "one"}, {2, 20, 5, 20, "two"}, {4, 30, 5, 40, "<four>"}};
@@ -133,8 +141,9 @@ TEST(Page, DrawsMarksWhereTheirValuesAre) {
 
 std::vector<std::string> texts_of(const std::vector<Record>& records) {
   const std::vector<StudyData> studies = {study_of(records)};
+  const auto points = merge_repeats(studies);
   std::vector<std::string> texts;
-  for (const Statement& statement : summary_of(studies))
+  for (const Statement& statement : summary_of(studies, points, scaling_series(points)))
     texts.push_back(statement.about + " " + statement.text);
   return texts;
 }
