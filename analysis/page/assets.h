@@ -5,8 +5,8 @@
 
 namespace shardmark {
 
-extern const std::string_view kPageTemplate;  // page.html; {{name}} is where a part goes
-extern const std::string_view kPageStyle;     // page.css
-extern const std::string_view kPageScript;    // page.js
+std::string_view page_template();  // page.html; {{name}} is where a part goes
+std::string_view page_style();     // page.css
+std::string_view page_script();    // page.js
 
 }  // namespace shardmark

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "analysis/page/assets.h"
 #include "analysis/page/html.h"
@@ -18,10 +19,11 @@ namespace {
 
 using html::element;
 
-std::string figure(const Plot& plot) {
+std::string figure(const Plot& plot, bool with_note) {
   const std::string caption = element("b", html::text(plot.title)) + element("span", html::text(plot.about));
   return element("figure",
-                 element("figcaption", caption) + to_svg(plot) + element("p", html::text(plot.note)),
+                 element("figcaption", caption) + to_svg(plot) +
+                     (with_note ? element("p", html::text(plot.note)) : ""),
                  "id='plot_" + html::text(plot.key) + "'") +
          "\n";
 }
@@ -42,10 +44,10 @@ class Page {
     const std::map<std::string, std::string> parts = {{"title", html::text(title)},
                                                       {"contents", contents_},
                                                       {"body", body_},
-                                                      {"style", std::string(kPageStyle)},
-                                                      {"script", std::string(kPageScript)}};
+                                                      {"style", std::string(page_style())},
+                                                      {"script", std::string(page_script())}};
     std::string out;
-    std::string_view rest = kPageTemplate;
+    std::string_view rest = page_template();
     for (size_t at = 0; (at = rest.find("{{")) != std::string_view::npos;) {
       const size_t end = rest.find("}}", at);
       out += rest.substr(0, at);
@@ -71,11 +73,12 @@ constexpr size_t kMostOfAKind = 24;
 std::string figures_of(const std::string& part, const Plots& plots) {
   std::string figures;
   std::map<std::string, size_t> shown;  // by title
+  std::set<std::string> notes;          // each is said once
   size_t left_out = 0;
   for (const Plot& plot : plots) {
     if (part_of(plot.table) != part) continue;
     if (++shown[plot.title] <= kMostOfAKind)
-      figures += figure(plot);
+      figures += figure(plot, notes.insert(plot.note).second);
     else
       ++left_out;
   }

@@ -78,9 +78,9 @@ std::string references_text(const Plot& plot) {
         flat ? fmt::format("graph 1, first {:.9g}", line.at) : fmt::format("first {:.9g}, graph 1", line.at);
     text += fmt::format("set arrow from {} to {} nohead back lw 1 dt (4,4) lc rgb '{}'\n", from, to,
                         kNeutralColor);
-    text +=
-        fmt::format("set label {} at {} {} font ',8' tc rgb '{}'\n", gnuplot_literal(line.name), to,
-                    flat ? "right offset -0.5,0.5" : "rotate by 90 right offset -0.6,-0.3", kNeutralColor);
+    text += fmt::format("set label {} at {} {} font ',8' tc rgb '{}'\n", gnuplot_literal(line.name),
+                        flat ? to : from,
+                        flat ? "right offset -0.5,0.5" : "rotate by 90 left offset -0.6,0.5", kNeutralColor);
   }
   return text;
 }

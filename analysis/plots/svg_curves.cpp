@@ -47,7 +47,7 @@ class Drawer {
       canvas_.text(frame_.right - 2, at.y - 3, line.name, "end");
     } else {
       canvas_.line("reference", at.x, frame_.top, at.x, frame_.bottom);
-      canvas_.upright_text(at.x - 3, frame_.top + 2, line.name, "end");
+      canvas_.upright_text(at.x - 3, frame_.bottom - 4, line.name, "start");
     }
   }
 
