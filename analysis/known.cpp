@@ -9,11 +9,11 @@
 namespace shardmark {
 namespace {
 
-template <class Law>
-const OptionTable& options_of(const std::string& name) {
+template <class Laws>
+const OptionTable& options_in(const Laws& laws, const Choice& choice) {
   static const OptionTable none;
-  const auto& known = Registry<Law>::instance();
-  return known.contains(name) ? known.get(name, "").options : none;
+  const auto found = laws.find(choice.name);
+  return found == laws.end() ? none : found->second.options;
 }
 
 }  // namespace
@@ -54,10 +54,41 @@ std::optional<laws::ReductionCost> known_reduction(const Point& point) {
   }
 }
 
-const OptionTable& known_options(const Choice& strategy) {
-  return options_of<laws::StrategyLaw>(strategy.name);
+std::string short_name(Point point) {
+  TrainingPoint& t = point.training;
+  t.strategy = without_defaults(t.strategy, known_options(t.strategy));
+  t.model = without_defaults(t.model, known_model_options(t.model));
+  return to_text(point);
 }
 
-const OptionTable& known_model_options(const Choice& model) { return options_of<laws::ModelLaw>(model.name); }
+std::vector<int64_t> known_bucket_bytes(const Point& point) {
+  const TrainingPoint& t = point.training;
+  const auto table = known_table(t.model);
+  if (!table || t.strategy.name != "ddp") return {};
+  try {
+    const Options options = resolve(t.strategy, known_options(t.strategy), "strategy").options;
+    const int64_t element_bytes = laws::element_bytes(t.precision, t.reduce_dtype).reduce;
+    std::vector<int64_t> sizes;
+    for (const laws::Bucket& bucket : laws::ddp_buckets(*table, options, element_bytes))
+      sizes.push_back(bucket.numel * element_bytes);
+    return sizes;
+  } catch (const UsageError&) {
+    return {};
+  }
+}
+
+const OptionTable& known_options(const Choice& strategy) {
+  return options_in(Registry<laws::StrategyLaw>::instance().entries(), strategy);
+}
+const OptionTable& known_model_options(const Choice& model) {
+  return options_in(Registry<laws::ModelLaw>::instance().entries(), model);
+}
+const OptionTable& known_data_options(const Choice& data) { return options_in(laws::data_laws(), data); }
+const OptionTable& known_optimizer_options(const Choice& optimizer) {
+  return options_in(laws::optimizer_laws(), optimizer);
+}
+const OptionTable& known_transport_options(const Choice& transport) {
+  return options_in(laws::transport_laws(), transport);
+}
 
 }  // namespace shardmark

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "laws/model_table.h"
 #include "laws/reduction_law.h"
@@ -15,7 +17,15 @@ std::optional<int64_t> known_bytes(const std::string& dtype);             // of 
 std::optional<int64_t> known_master_bytes(const std::string& precision);  // of a weight
 // How a point of ddp reduces its gradients.
 std::optional<laws::ReductionCost> known_reduction(const Point& point);
-const OptionTable& known_options(const Choice& strategy);  // empty when it is not known
+// As to_text(point), without the options that are known and at their defaults.
+std::string short_name(Point point);
+// Bytes of each bucket that ddp reduces in a step; nothing for other strategies.
+std::vector<int64_t> known_bucket_bytes(const Point& point);
+// Options of a choice of this kind; empty when it is not known.
+const OptionTable& known_options(const Choice& strategy);
 const OptionTable& known_model_options(const Choice& model);
+const OptionTable& known_data_options(const Choice& data);
+const OptionTable& known_optimizer_options(const Choice& optimizer);
+const OptionTable& known_transport_options(const Choice& transport);
 
 }  // namespace shardmark

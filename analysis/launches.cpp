@@ -30,13 +30,6 @@ std::string launch_start(const Environment& environment, const Record& record) {
   return start;
 }
 
-std::string short_name(Point point) {
-  TrainingPoint& t = point.training;
-  t.strategy = without_defaults(t.strategy, known_options(t.strategy));
-  t.model = without_defaults(t.model, known_model_options(t.model));
-  return to_text(point);
-}
-
 // What mpirun sets by itself, anew for each launch.
 bool is_of_one_launch(const std::string& variable) {
   return variable.starts_with("OMPI_MCA_orte_") || variable.starts_with("OMPI_MCA_ess") ||

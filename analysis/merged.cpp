@@ -221,6 +221,7 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
     points[i].repeats = static_cast<int64_t>(repeats[i].size());
     points[i].measures = merged_measures(repeats[i]);
     points[i].doubts = merged_doubts(repeats[i]);
+    points[i].records = std::move(repeats[i]);
   }
   sort(points);
   return points;

@@ -26,6 +26,7 @@ struct MergedPoint {
   // intervals; from 6, the interval of the repeats' medians.
   Measures measures;
   std::vector<Doubt> doubts;  // of at least half of its repeats
+  std::vector<const Record*> records;  // its repeats, with their samples; the studies must outlive them
 };
 
 // A record by itself, whatever its outcome.

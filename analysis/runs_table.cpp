@@ -2,7 +2,6 @@
 #include "analysis/cells.h"
 #include "analysis/known.h"
 #include "analysis/tables.h"
-#include "laws/model_table.h"
 
 namespace shardmark {
 namespace {
@@ -11,17 +10,11 @@ std::string without_defaults_text(const Choice& choice, const OptionTable& table
   return to_text(without_defaults(choice, table));
 }
 
-std::string model_text(const Choice& model) {
-  const auto& models = Registry<laws::ModelLaw>::instance();
-  return models.contains(model.name) ? without_defaults_text(model, models.entries().at(model.name).options)
-                                     : to_text(model);
-}
-
 std::vector<Cell> row(const Record& record) {
   const TrainingPoint& t = record.point.training;
   const Measures& m = record.measures;
   return {cells::words(record.started),
-          cells::words(model_text(t.model)),
+          cells::words(without_defaults_text(t.model, known_model_options(t.model))),
           cells::words(t.data.name),
           cells::words(without_defaults_text(t.strategy, known_options(t.strategy))),
           cells::words(t.precision),

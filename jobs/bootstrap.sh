@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
   cat <<'TEXT'
-usage: jobs/bootstrap.sh [--analysis] [--lint] [--cluster]
+usage: jobs/bootstrap.sh [--analysis] [--lint] [--cluster] [--page]
 
 Installs the Debian packages that shardmark needs (as root or with sudo; without either it only checks that they are
 there) and makes .venv with the PyPI packages pinned in jobs/requirements.txt (4.6 GB; mostly LibTorch with CUDA).
@@ -14,6 +14,7 @@ there) and makes .venv with the PyPI packages pinned in jobs/requirements.txt (4
   --analysis   only what an analysis-only build needs: no MPI, no LibTorch
   --lint       also clang-format-16 and clang-tidy-16, for `make format` and `make lint`
   --cluster    also Slurm, munge and iproute2, for the test that runs jobs/sweep.sbatch on two nodes
+  --page       also Chromium, for the test that opens the report's page in it
 
 PYTHON=/path/to/python3 chooses the Python (3.11 or newer) that makes .venv.
 TEXT
@@ -22,12 +23,13 @@ TEXT
 say() { echo "bootstrap: $*"; }
 fail() { printf 'bootstrap: %s\n' "$@" >&2; exit 1; }
 
-analysis=no lint=no cluster=no
+analysis=no lint=no cluster=no page=no
 for argument in "$@"; do
   case $argument in
     --analysis) analysis=yes ;;
     --lint) lint=yes ;;
     --cluster) cluster=yes ;;
+    --page) page=yes ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; fail "unknown argument '$argument'" ;;
   esac
@@ -38,13 +40,14 @@ done
 packages=(build-essential cmake ninja-build git libhdf5-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev
           libfmt-dev libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv)
 commands=(make g++ cmake ninja git)    # how packages from elsewhere (modules, Spack) show themselves
-handy=(ccache mold)                    # faster builds; nothing fails without them
+handy=(ccache mold gnuplot-nox)        # faster builds, report --plots; nothing else fails without them
 if [[ $analysis == no ]]; then packages+=(libopenmpi-dev openmpi-bin); commands+=(mpicc mpirun); fi
 # Version 16: in Debian 12 and Ubuntu 24.04; other versions format differently, and 14 cannot read g++ 12's library.
 if [[ $lint == yes ]]; then packages+=(clang-format-16 clang-tidy-16); commands+=(clang-format-16 clang-tidy-16); fi
 if [[ $cluster == yes ]]; then
   packages+=(slurm-wlm munge iproute2); commands+=(slurmctld slurmd munged ip)
 fi
+if [[ $page == yes ]]; then packages+=(chromium); commands+=(chromium); fi
 
 # Prints those of its arguments that are not installed.
 not_installed() {

@@ -18,12 +18,16 @@ Choice reduction_of(const Options& ddp_options) {
   return choice_from_text(ddp_options.at("reduction").get<std::string>());
 }
 
+std::vector<Bucket> ddp_buckets(const ModelTable& model, const Options& ddp_options, int64_t element_bytes) {
+  const auto elements = [&](const char* option) {
+    return static_cast<int64_t>(ddp_options.at(option).get<double>() * 1e6) / element_bytes;
+  };
+  return buckets(model, even_layout(model, 1), elements("first_bucket_mb"), elements("bucket_mb"));
+}
+
 ReductionCost reduction_cost(const CostInput& ddp) {
   const auto layout = even_layout(ddp.model, 1);
-  const auto elements = [&](const char* option) {
-    return static_cast<int64_t>(ddp.options.at(option).get<double>() * 1e6) / ddp.bytes.reduce;
-  };
-  const auto cut = buckets(ddp.model, layout, elements("first_bucket_mb"), elements("bucket_mb"));
+  const auto cut = ddp_buckets(ddp.model, ddp.options, ddp.bytes.reduce);
   const Choice reduction = reduction_of(ddp.options);
   return Registry<ReductionLaw>::instance()
       .get(reduction.name, "reduction")

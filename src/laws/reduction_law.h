@@ -36,6 +36,8 @@ const ChoiceKind& reduction_kind();
 
 // The option `reduction` of ddp, which is a text after resolve().
 Choice reduction_of(const Options& ddp_options);
+// What ddp with these options reduces, in its order; element_bytes: of gradients on their way.
+std::vector<Bucket> ddp_buckets(const ModelTable& model, const Options& ddp_options, int64_t element_bytes);
 // Of ddp with these options; UsageError where the reduction is not known.
 ReductionCost reduction_cost(const CostInput& ddp);
 

@@ -64,6 +64,16 @@ for key, table in tables.items():
 PYTHON
 fi
 
+if command -v gnuplot >/dev/null; then
+  "$shardmark" report small.h5 --plots plots >files
+  [[ $(sort files) == $(ls plots/* | sort) ]] || fail "--plots named other files than it wrote: $(cat files)"
+  has files plots/strong_scaling.svg plots/strong_scaling.png plots/strong_scaling.pdf
+fi
+
+"$shardmark" report small.h5 --html page.html >files
+[[ $(cat files) == page.html ]] || fail "--html named another file than it wrote: $(cat files)"
+has page.html '<!doctype html>' '<title>shardmark: small</title>' 'Strong scaling' 'needs 16 ranks, the world has 8'
+
 # The same study twice counts once; a copy of it is a further study, whose points are further repeats.
 "$shardmark" report small.h5 ./small.h5 >twice && cmp text twice || fail "a study named twice counts twice"
 cp small.h5.journal copy.h5.journal && cp small.h5.samples copy.h5.samples
@@ -77,6 +87,9 @@ refuses 'newer shardmark' newer.h5
 refuses '--table nonsense' small.h5 --table nonsense
 refuses 'no such table here; there are: ' small.h5 --table nonsense
 refuses 'other.h5' small.h5 --csv other.h5/tables
+refuses 'other.h5' small.h5 --html other.h5/page.html
+refuses '--html' small.h5 --html page.html --json
+refuses 'other.h5' small.h5 --plots other.h5/plots
 refuses '--csv' small.h5 --csv tables --json
 refuses 'studies' --json
 refuses '--price' small.h5 --price 0

@@ -1,0 +1,12 @@
+// Template, style and script of the page: the files beside this one, embedded when the program is built.
+#pragma once
+
+#include <string_view>
+
+namespace shardmark {
+
+std::string_view page_template();  // page.html; {{name}} is where a part goes
+std::string_view page_style();     // page.css
+std::string_view page_script();    // page.js
+
+}  // namespace shardmark

@@ -1,0 +1,141 @@
+// The order of the page's parts.
+#include "analysis/page/page.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "analysis/page/assets.h"
+#include "analysis/page/html.h"
+#include "analysis/page/sections.h"
+#include "analysis/page/summary.h"
+#include "analysis/plots/plots.h"
+#include "analysis/plots/svg.h"
+
+namespace shardmark {
+namespace {
+
+using html::element;
+
+std::string figure(const Plot& plot, bool with_note) {
+  const std::string caption = element("b", html::text(plot.title)) + element("span", html::text(plot.about));
+  return element("figure",
+                 element("figcaption", caption) + to_svg(plot) +
+                     (with_note ? element("p", html::text(plot.note)) : ""),
+                 "id='plot_" + html::text(plot.key) + "'") +
+         "\n";
+}
+
+// Parts with a heading each, and the list of contents that leads to them.
+class Page {
+ public:
+  void begin_part(const std::string& id, const std::string& title) {
+    body_ += element("h2", html::text(title), "id='" + html::text(id) + "'") + "\n";
+    std::string name = id;  // titles are long, and some begin alike
+    name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
+    std::replace(name.begin(), name.end(), '_', ' ');
+    contents_ += element("a", html::text(name), "href='#" + html::text(id) + "'") + "\n";
+  }
+  void add(const std::string& markup) { body_ += markup; }
+
+  std::string document(const std::string& title) const {
+    const std::map<std::string, std::string> parts = {{"title", html::text(title)},
+                                                      {"contents", contents_},
+                                                      {"body", body_},
+                                                      {"style", std::string(page_style())},
+                                                      {"script", std::string(page_script())}};
+    std::string out;
+    std::string_view rest = page_template();
+    for (size_t at = 0; (at = rest.find("{{")) != std::string_view::npos;) {
+      const size_t end = rest.find("}}", at);
+      out += rest.substr(0, at);
+      out += parts.at(std::string(rest.substr(at + 2, end - at - 2)));
+      rest = rest.substr(end + 2);
+    }
+    return out + std::string(rest);
+  }
+
+ private:
+  std::string contents_, body_;
+};
+
+constexpr const char* kCollectives = "collectives";
+
+std::string part_of(const std::string& table_key) {
+  return table_key.starts_with("collective_") ? kCollectives : table_key;
+}
+
+// A study of thousands of points has thousands of plots: nobody looks at all of them, and no browser should.
+constexpr size_t kMostOfAKind = 24;
+
+std::string figures_of(const std::string& part, const Plots& plots) {
+  std::string figures;
+  std::map<std::string, size_t> shown;  // by title
+  std::set<std::string> notes;          // each is said once
+  size_t left_out = 0;
+  for (const Plot& plot : plots) {
+    if (part_of(plot.table) != part) continue;
+    if (++shown[plot.title] <= kMostOfAKind)
+      figures += figure(plot, notes.insert(plot.note).second);
+    else
+      ++left_out;
+  }
+  if (figures.empty()) return "";
+  const std::string rest = "Plots of the same kinds that are left out here: " + std::to_string(left_out) +
+                           "; report --plots DIR draws every one.";
+  return element("div", "\n" + figures, "class='plots'") + "\n" +
+         (left_out == 0 ? "" : element("p", rest) + "\n");
+}
+
+// Each table with its plots; those of all collectives are one part, side by side.
+void add_tables(Page& page, const std::vector<Table>& tables, const Plots& plots) {
+  for (size_t i = 0; i < tables.size(); ++i) {
+    const std::string part = part_of(tables[i].key);
+    page.begin_part(part, part == kCollectives ? "Collectives" : tables[i].title);
+    page.add(figures_of(part, plots));
+    if (part != kCollectives) {
+      page.add(html::table(tables[i]));
+      continue;
+    }
+    std::string small;
+    for (; i < tables.size() && part_of(tables[i].key) == part; ++i)
+      small += element("div", element("h3", html::text(tables[i].title)) + html::table(tables[i])) + "\n";
+    --i;
+    page.add(element("div", small, "class='tables'") + "\n");
+  }
+}
+
+std::string summary_html(const std::vector<Statement>& statements) {
+  std::string items = "\n";
+  for (const Statement& statement : statements)
+    items +=
+        element("li", element("b", html::text(statement.about)) + " " + html::text(statement.text)) + "\n";
+  return element("ul", items, "class='summary'") + "\n";
+}
+
+std::string title_of(const std::vector<StudyData>& studies) {
+  std::string names;
+  for (const StudyData& study : studies)
+    names += (names.empty() ? "" : ", ") + std::filesystem::path(study.path).stem().string();
+  return "shardmark: " + names;
+}
+
+}  // namespace
+
+std::string make_page(const std::vector<StudyData>& studies, const std::vector<Table>& tables,
+                      const std::vector<laws::Link>& links) {
+  const std::vector<MergedPoint> points = merge_repeats(studies);
+  const std::vector<ScalingSeries> scaling = scaling_series(points);
+  Page page;
+  page.add(summary_html(summary_of(studies, points, scaling)));
+  add_tables(page, tables, make_plots(studies, points, scaling, links));
+  page.begin_part("environment", "Environment");
+  for (const StudyData& study : studies) page.add(environment_html(study));
+  page.begin_part("reproduce", "How to reproduce each point");
+  page.add(reproduce_html(studies));
+  return page.document(title_of(studies));
+}
+
+}  // namespace shardmark

@@ -1,0 +1,100 @@
+// See sections.h.
+#include "analysis/page/sections.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "analysis/cells.h"
+#include "analysis/known.h"
+#include "analysis/page/html.h"
+#include "analysis/page/suite_of.h"
+#include "base/units.h"
+#include "schema/fields.h"
+
+namespace shardmark {
+namespace {
+
+using html::element;
+
+std::string value_text(const std::string& value) { return value; }
+std::string value_text(int64_t value) { return std::to_string(value); }
+// "node1, node2", "AMD EPYC (64 times)"
+std::string value_text(const std::vector<std::string>& values) {
+  std::string text;
+  for (size_t begin = 0, end = 0; begin < values.size(); begin = end) {
+    while (end < values.size() && values[end] == values[begin]) ++end;
+    text += (text.empty() ? "" : ", ") + values[begin];
+    if (end - begin > 1) text += fmt::format(" ({} times)", end - begin);
+  }
+  return text;
+}
+std::string value_text(const nlohmann::ordered_json& values) {
+  std::string text;
+  for (const auto& [key, value] : values.items())
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", key,
+                        value.is_string()
+                            ? value.get<std::string>()
+                            : value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  return text;
+}
+
+std::string point_row(const Record& record) {
+  const Point& p = record.point;
+  std::string cells = element("td", html::text(short_name(p)), "class='wide'");
+  cells += element("td", std::to_string(p.ranks), "class='n'");
+  cells += element("td", html::text(std::string(to_text(record.outcome))));
+  cells += element("td", html::text(record.started));
+  cells += element("td", html::text(cells::number(record.duration_s, 3).text), "class='n'");
+  cells += element("td", element("code", html::text(record.id)));
+  const std::string suite =
+      p.workload == "train"
+          ? "a run: see the study's command"
+          : element("details", element("summary", "suite") + element("pre", html::text(suite_of(p))));
+  return element("tr", cells + element("td", suite)) + "\n";
+}
+
+}  // namespace
+
+std::string environment_html(const StudyData& study) {
+  std::string items;
+  const auto add = [&](const std::string& name, const std::string& description, const std::string& text) {
+    if (text.empty() || name == "suite") return;
+    items += element("dt", html::text(name), "title='" + html::text(description) + "'") +
+             element("dd", html::text(text)) + "\n";
+  };
+  const auto visit = [&](auto name, auto, auto description, const auto& member) {
+    add(name, description, value_text(member));
+  };
+  visit_provenance(study.environment, visit);
+  visit_environment(study.environment, visit);
+  return element("h3", html::text(study.path)) + element("dl", "\n" + items) +
+         element("details", element("summary", "The suite as it was read") +
+                                element("pre", html::text(study.environment.suite_text))) +
+         "\n";
+}
+
+std::string reproduce_html(const std::vector<StudyData>& studies) {
+  std::string out;
+  for (const StudyData& study : studies) {
+    const Environment& e = study.environment;
+    out += element("p", html::text(study.path) + ": revision " + element("code", html::text(e.revision)) +
+                            ", made by") +
+           element("pre", html::text(e.command_line)) + "\n";
+  }
+  out += element("p", "One point again: save the suite of its row as point.yaml, then") +
+         element("pre", "mpirun -n RANKS shardmark run point.yaml -o point.h5") + "\n";
+  std::string headings, rows = "\n";
+  for (const char* name : {"point", "ranks", "outcome", "started", "took (s)", "id", "to measure it again"})
+    headings += element("th", element("span", name));
+  std::set<std::string> known;  // a study named twice has each point once
+  for (const StudyData& study : studies)
+    for (const Record& record : study.records)
+      if (known.insert(record.id).second) rows += point_row(record);
+  return out +
+         element("div", element("table", element("thead", element("tr", headings)) + element("tbody", rows)),
+                 "class='scroll'") +
+         "\n";
+}
+
+}  // namespace shardmark

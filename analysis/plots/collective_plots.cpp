@@ -1,0 +1,139 @@
+// Bus bandwidth and time of the collectives over message size, with the sizes that training really moves.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "analysis/known.h"
+#include "analysis/plots/plots.h"
+#include "base/units.h"
+#include "laws/vocabulary.h"
+
+namespace shardmark {
+namespace {
+
+using Sizes = std::map<int64_t, const MergedPoint*>;  // by bytes
+using Operations = std::map<std::string, Sizes>;      // by name, with the reduction where it is no sum
+using GroupKey =
+    std::tuple<int64_t, std::string, std::string, std::string>;  // ranks, machine, transport, type
+
+int style_of(const std::string& operation) {
+  const auto& laws = laws::collective_laws();
+  for (size_t i = 0; i < laws.size(); ++i)
+    if (operation.starts_with(laws[i].name) &&
+        (operation.size() == laws[i].name.size() || operation[laws[i].name.size()] == ' '))
+      return static_cast<int>(i);
+  return static_cast<int>(laws.size());
+}
+
+// Where a size was measured with one buffer and with two, the former: training works in place.
+std::map<GroupKey, Operations> groups_of(const std::vector<MergedPoint>& points) {
+  std::map<GroupKey, Operations> groups;
+  for (const MergedPoint& merged : points) {
+    if (is_training(merged)) continue;
+    const CollectivePoint& c = merged.point.collective;
+    const bool is_plain = c.reduction == "sum" || c.reduction == "none";
+    auto& sizes = groups[{merged.point.ranks, merged.machine, merged.transport, c.dtype}]
+                        [c.operation + (is_plain ? "" : " " + c.reduction)];
+    const MergedPoint*& found = sizes[c.bytes];
+    if (found == nullptr || c.in_place) found = &merged;
+  }
+  return groups;
+}
+
+// Bytes of each bucket that ddp reduces on these ranks.
+std::set<int64_t> bucket_sizes(const std::vector<MergedPoint>& points, int64_t ranks) {
+  std::set<int64_t> sizes;
+  for (const MergedPoint& merged : points)
+    if (is_training(merged) && merged.point.ranks == ranks)
+      for (const int64_t bytes : known_bucket_bytes(merged.point)) sizes.insert(bytes);
+  return sizes;
+}
+
+PlotPoint bandwidth_point(const MergedPoint& merged) {
+  const auto bytes = static_cast<double>(merged.point.collective.bytes);
+  const Measures& m = merged.measures;
+  PlotPoint point{bytes,
+                  m.busbw_gb_s,
+                  m.busbw_gb_s * m.step_s / m.step_high_s,
+                  m.busbw_gb_s * m.step_s / m.step_low_s,
+                  "",
+                  is_doubtful(merged)};
+  point.text = fmt::format("{}: {} GB/s", format_bytes(bytes), format_number(m.busbw_gb_s, 3));
+  return point;
+}
+
+PlotPoint time_point(const MergedPoint& merged) {
+  const auto bytes = static_cast<double>(merged.point.collective.bytes);
+  const Measures& m = merged.measures;
+  return {bytes,
+          m.step_s * 1e6,
+          m.step_low_s * 1e6,
+          m.step_high_s * 1e6,
+          format_bytes(bytes) + ": " + format_seconds(m.step_s),
+          is_doubtful(merged)};
+}
+
+std::string about(const GroupKey& key, const std::map<GroupKey, Operations>& groups) {
+  const auto& [ranks, machine, transport, dtype] = key;
+  const bool one_machine = std::all_of(
+      groups.begin(), groups.end(), [&](const auto& group) { return std::get<1>(group.first) == machine; });
+  return fmt::format("{} over {}, {}{}", ranks_text(ranks), transport, dtype,
+                     one_machine ? "" : ", " + machine);
+}
+
+Plot make_plot(Plot plot, const Operations& operations, const std::set<int64_t>& buckets,
+               PlotPoint (*make_point)(const MergedPoint&)) {
+  for (const auto& [name, sizes] : operations) {
+    Curve curve{name, Form::measured, style_of(name), {}};
+    for (const auto& [bytes, merged] : sizes) curve.points.push_back(make_point(*merged));
+    plot.curves.push_back(std::move(curve));
+  }
+  std::stable_sort(plot.curves.begin(), plot.curves.end(),
+                   [](const Curve& a, const Curve& b) { return a.style < b.style; });
+  for (const int64_t bytes : buckets)
+    plot.references.push_back(
+        {static_cast<double>(bytes), bytes == *buckets.rbegin() ? "buckets" : "", false});
+  plot.note += " Bars: 95 % interval of the median.";
+  if (!buckets.empty()) plot.note += " Upright lines: sizes of the gradient buckets that ddp reduced here.";
+  return plot;
+}
+
+}  // namespace
+
+Plots collective_plots(const std::vector<MergedPoint>& points) {
+  Plots plots;
+  const auto groups = groups_of(points);
+  for (const auto& [key, operations] : groups) {
+    const std::string table =
+        fmt::format("collective_{}_{}",
+                    operations.begin()->second.begin()->second->point.collective.operation, std::get<0>(key));
+    const std::set<int64_t> buckets = bucket_sizes(points, std::get<0>(key));
+    const Axis size{"message size", Scale::log2, true, true};
+    plots.push_back(make_plot({"busbw",
+                               table,
+                               "Bus bandwidth of the collectives",
+                               about(key, groups),
+                               "Algorithm bandwidth x the operation's factor, as nccl-tests defines it.",
+                               size,
+                               {"bus bandwidth (GB/s)", Scale::log10},
+                               {},
+                               {}},
+                              operations, buckets, bandwidth_point));
+    plots.push_back(make_plot({"latency",
+                               table,
+                               "Time of the collectives",
+                               about(key, groups),
+                               "Median over the operations of the slowest rank's time.",
+                               size,
+                               {"time (us)", Scale::log10},
+                               {},
+                               {}},
+                              operations, buckets, time_point));
+  }
+  return plots;
+}
+
+}  // namespace shardmark

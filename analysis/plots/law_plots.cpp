@@ -1,0 +1,98 @@
+// Measured speed-ups with the fitted laws of scaling, drawn on beyond the measured counts.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "analysis/plots/plots.h"
+#include "analysis/plots/series.h"
+#include "base/units.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int kPointsPerDoubling = 6;  // of a smooth curve
+constexpr double kBeyond = 4;          // times the measured counts
+
+double parameter(const ScalingFit& fit, size_t i) { return fit.parameters[i].estimate.value; }
+
+// Over one unit; the laws as analysis/README.md defines them.
+double speed_up(const ScalingFit& fit, double n) {
+  switch (fit.law) {
+    case ScalingLaw::amdahl:
+      return n / (1 + parameter(fit, 0) * (n - 1));
+    case ScalingLaw::gustafson:
+      return parameter(fit, 0) + (1 - parameter(fit, 0)) * n;
+    case ScalingLaw::usl:
+      return n / (1 + parameter(fit, 0) * (n - 1) + parameter(fit, 1) * n * (n - 1));
+  }
+  return Measures::kNone;
+}
+
+// "Amdahl, s = 0.91 % (0.77 to 1.05)"
+std::string law_name(const ScalingFit& fit) {
+  std::string name(to_text(fit.law));
+  for (const auto& [symbol, estimate] : fit.parameters)
+    name += fmt::format(", {} = {:.2f} % ({:.2f} to {:.2f})", symbol, 100 * estimate.value,
+                        100 * estimate.low, 100 * estimate.high);
+  return name;
+}
+
+// The law with one parameter where it describes the series, else the USL; nullptr where neither does.
+const ScalingFit* fit_to_draw(const ScalingSeries& series) {
+  for (const ScalingFit& fit : series.fits)
+    if (fit.refused.empty() && series.points.front().units == 1) return &fit;
+  return nullptr;
+}
+
+Curve law_curve(const ScalingFit& fit, int style, double most) {
+  Curve curve{"", Form::law, style, {}};
+  const auto count = std::lround(std::log2(most * kBeyond) * kPointsPerDoubling);
+  for (int64_t i = 0; i <= count; ++i) {
+    const double n = std::pow(2, static_cast<double>(i) / kPointsPerDoubling);
+    curve.points.push_back({n, speed_up(fit, n)});
+  }
+  return curve;
+}
+
+Curve measured_curve(const ScalingSeries& series, const ScalingFit& fit, const PlotNames& names) {
+  const MergedPoint& first = *series.points.front().merged;
+  Curve curve{names.strategy(first) + ": " + law_name(fit), Form::dots, names.style(first), {}};
+  for (const ScalingPoint& point : series.points) {
+    const auto& [value, low, high] = point.speed_up;
+    curve.points.push_back(
+        {point.units, value, low, high,
+         fmt::format("{}: speed-up {}", ranks_text(point.merged->point.ranks), format_number(value, 3)),
+         is_doubtful(*point.merged)});
+  }
+  return curve;
+}
+
+}  // namespace
+
+Plots law_plots(const std::vector<ScalingSeries>& all, const PlotNames& names) {
+  Plots plots;
+  for (const SeriesGroup& group : series_groups(all)) {
+    Plot plot{
+        "laws",
+        "scaling_laws",
+        group.front()->scaling == Scaling::weak ? "Weak scaling: fitted laws" : "Strong scaling: fitted laws",
+        series_about(*group.front(), names),
+        "Markers: measured. Lines: the fitted law, to four times the measured counts; 95 % intervals in "
+        "brackets.",
+        {unit_text(*group.front()), Scale::log2},
+        {"speed-up over one", Scale::log2},
+        {},
+        {}};
+    for (const ScalingSeries* series : group) {
+      const ScalingFit* fit = fit_to_draw(*series);
+      if (fit == nullptr) continue;
+      plot.curves.push_back(measured_curve(*series, *fit, names));
+      plot.curves.push_back(
+          law_curve(*fit, names.style(*series->points.front().merged), series->points.back().units));
+    }
+    if (!plot.curves.empty()) plots.push_back(std::move(plot));
+  }
+  return plots;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,87 @@
+// Loss curves of training runs.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "analysis/known.h"
+#include "analysis/plots/plots.h"
+#include "base/units.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int64_t kMostPoints = 400;  // of a curve: as many as a plot is wide
+
+// The run's losses; of a long run the mean of each stretch.
+Curve loss_curve(const Record& record, const std::string& name, int style) {
+  Curve curve{name, Form::law, style, {}};
+  const Series& loss = *record.series("loss");
+  const int64_t stretch = (loss.columns + kMostPoints - 1) / kMostPoints;
+  for (int64_t begin = 0; begin < loss.columns; begin += stretch) {
+    const int64_t end = std::min(begin + stretch, loss.columns);
+    double sum = 0;
+    for (int64_t step = begin; step < end; ++step) sum += loss.at(0, step);
+    const double value = sum / static_cast<double>(end - begin);
+    const int64_t at = record.point.workload == "train" ? record.measures.first_step + end : end;
+    curve.points.push_back({static_cast<double>(at), value});
+    curve.points.back().text =
+        fmt::format("step {}: loss {}", format_count(static_cast<double>(at)), format_number(value, 5));
+  }
+  return curve;
+}
+
+Curve held_out_curve(const Record& record, const std::string& name, int style) {
+  Curve curve{name + ", held out", Form::measured, style, {}};
+  const Series *at = record.series("held_out_at"), *loss = record.series("held_out_loss");
+  for (int64_t i = 0; at != nullptr && loss != nullptr && i < std::min(at->columns, loss->columns); ++i) {
+    curve.points.push_back({at->at(0, i), loss->at(0, i)});
+    curve.points.back().text =
+        fmt::format("after step {}: loss {}", format_count(at->at(0, i)), format_number(loss->at(0, i), 5));
+  }
+  return curve;
+}
+
+std::string run_name(const Record& record) {
+  const TrainingPoint& t = record.point.training;
+  const std::string strategy = to_text(without_defaults(t.strategy, known_options(t.strategy)));
+  std::string name = fmt::format("{}, {}", strategy, ranks_text(record.point.ranks));
+  if (record.measures.first_step > 0) name += fmt::format(", from step {}", record.measures.first_step);
+  return name;
+}
+
+}  // namespace
+
+Plots loss_plots(const std::vector<StudyData>& studies) {
+  std::map<std::string, size_t> known;  // model, data, precision
+  Plots plots;
+  for (const StudyData& study : studies) {
+    for (const Record& record : study.records) {
+      const Series* loss = record.series("loss");
+      if (record.point.workload != "train" || loss == nullptr || loss->columns == 0) continue;
+      const TrainingPoint& t = record.point.training;
+      const auto [found, is_new] =
+          known.try_emplace(to_text(t.model) + "\n" + to_text(t.data) + "\n" + t.precision, plots.size());
+      if (is_new)
+        plots.push_back({"loss",
+                         "runs",
+                         "Loss of training runs",
+                         fmt::format("{} on {}, {}", t.model.name, t.data.name, t.precision),
+                         "Mean over the ranks; of a long run the mean of each stretch of steps. Markers: on "
+                         "the samples held out.",
+                         {"step"},
+                         {"loss", Scale::linear, false},
+                         {},
+                         {}});
+      Plot& plot = plots[found->second];
+      const auto style = static_cast<int>(plot.curves.size() / 2);
+      plot.curves.push_back(loss_curve(record, run_name(record), style));
+      plot.curves.push_back(held_out_curve(record, run_name(record), style));
+    }
+  }
+  for (Plot& plot : plots)
+    std::erase_if(plot.curves, [](const Curve& curve) { return curve.points.empty(); });
+  return plots;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,66 @@
+// What a rank holds, kind by kind, and what the strategy's law says that it should.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "analysis/cells.h"
+#include "analysis/plots/rows.h"
+#include "base/units.h"
+
+namespace shardmark {
+namespace {
+
+struct Kind {
+  const char* name;
+  int style;  // filling
+  double (*bytes)(const Measures& m);
+};
+
+double share(const Measures& m) { return m.parameter_bytes + m.gradient_bytes + m.optimizer_bytes; }
+double law(const Measures& m) {
+  return m.law_parameter_bytes + m.law_gradient_bytes + m.law_optimizer_bytes + m.law_transient_bytes;
+}
+
+constexpr std::array<Kind, 5> kKinds = {{
+    {"parameters", 0, [](const Measures& m) { return m.parameter_bytes; }},
+    {"gradients", 1, [](const Measures& m) { return m.gradient_bytes; }},
+    {"optimizer state", 3, [](const Measures& m) { return m.optimizer_bytes; }},
+    {"transient", 2, [](const Measures& m) { return m.transient_bytes; }},
+    {"activations", 4, [](const Measures& m) { return m.peak_bytes - share(m) - m.transient_bytes; }},
+}};
+
+Curve curve_of(const Kind& kind, Form form, const RowGroup& group) {
+  Curve curve{kind.name, form, kind.style, {}};
+  for (size_t row = 0; row < group.points.size(); ++row) {
+    const double bytes = kind.bytes(group.points[row]->measures);
+    curve.points.push_back({static_cast<double>(row), bytes / cells::kMebi});
+    curve.points.back().text = group.rows[row] + ": " + format_bytes(bytes);
+  }
+  return curve;
+}
+
+}  // namespace
+
+Plots memory_plots(const std::vector<MergedPoint>& points, const PlotNames& names) {
+  Plots plots;
+  const auto has_memory = [](const MergedPoint& m) { return std::isfinite(m.measures.parameter_bytes); };
+  for (const RowGroup& group : row_groups(points, names, has_memory)) {
+    Plot plot{
+        "memory",
+        "memory",
+        "Memory of a rank, and the law",
+        group.about,
+        "On the rank that needs most. Law: parameters, gradients, optimizer state and transient slots by "
+        "the strategy's formula; no formula says what activations take.",
+        {""},
+        {"memory (MiB)"},
+        group.rows,
+        {}};
+    for (const Kind& kind : kKinds) plot.curves.push_back(curve_of(kind, Form::bar, group));
+    plot.curves.push_back(curve_of({"law", kNeutral, law}, Form::target, group));
+    plots.push_back(std::move(plot));
+  }
+  return plots;
+}
+
+}  // namespace shardmark

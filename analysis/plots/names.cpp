@@ -1,0 +1,62 @@
+// See names.h.
+#include "analysis/plots/names.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "analysis/known.h"
+#include "analysis/training_columns.h"
+
+namespace shardmark {
+
+namespace {
+
+// The options of the only model stand above the tables.
+std::string model_name(const MergedPoint& merged, const std::string& label, bool is_only) {
+  return is_only ? merged.point.training.model.name : label;
+}
+
+// Shorter than the labels of tables, which say some defaults too.
+std::string strategy_name(const TrainingPoint& t) {
+  return to_text(without_defaults(t.strategy, known_options(t.strategy))) +
+         (t.chosen.empty() ? "" : ": " + t.chosen);
+}
+
+// "gpt2, bf16, accumulation 4"; a number alone says nothing, so it comes with its name.
+std::string family_name(const MergedPoint& merged, const std::vector<Column>& columns,
+                        const std::vector<Cell>& cells, const std::vector<std::set<std::string>>& texts) {
+  std::string name;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const bool is_model = columns[c].name == "model", is_only = texts[c].size() == 1;
+    if ((is_only && !is_model) || cells[c].value.is_null()) continue;
+    const bool needs_name = columns[c].numeric || columns[c].name == "checkpointing";
+    name += (name.empty() ? "" : ", ") + (needs_name ? columns[c].name + " " : "") +
+            (is_model ? model_name(merged, cells[c].text, is_only) : cells[c].text);
+  }
+  return name;
+}
+
+}  // namespace
+
+PlotNames::PlotNames(const std::vector<MergedPoint>& points) {
+  const TrainingColumns labels(points);
+  const std::vector<Column> columns = TrainingColumns::family_columns();
+  std::vector<std::set<std::string>> texts(columns.size());
+  for (const MergedPoint& merged : points) {
+    if (!is_training(merged)) continue;
+    const std::vector<Cell>& cells = labels.family_cells(merged);
+    for (size_t c = 0; c < columns.size(); ++c) texts[c].insert(cells[c].text);
+    styles_.try_emplace(merged.strategy, static_cast<int>(styles_.size()));
+  }
+  for (const MergedPoint& merged : points) {
+    if (!is_training(merged)) continue;
+    if (std::string& name = families_[merged.family]; name.empty())
+      name = family_name(merged, columns, labels.family_cells(merged), texts);
+    strategies_.try_emplace(merged.strategy, strategy_name(merged.point.training));
+  }
+}
+
+std::string ranks_text(int64_t ranks) { return fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s"); }
+
+}  // namespace shardmark

@@ -1,0 +1,36 @@
+// The order of the plots, and their names.
+#include "analysis/plots/plots.h"
+
+#include <map>
+
+namespace shardmark {
+
+Plots make_plots(const std::vector<StudyData>& studies, const std::vector<laws::Link>& links) {
+  const std::vector<MergedPoint> points = merge_repeats(studies);
+  return make_plots(studies, points, scaling_series(points), links);
+}
+
+Plots make_plots(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points,
+                 const std::vector<ScalingSeries>& scaling, const std::vector<laws::Link>& links) {
+  const PlotNames names(points);
+  Plots all;
+  const auto add = [&](Plots plots) {
+    for (Plot& plot : plots) all.push_back(std::move(plot));
+  };
+  add(phase_plots(points, names));
+  add(sample_plots(points, names));
+  add(scaling_plots(scaling, names));
+  add(law_plots(scaling, names));
+  add(interconnect_plots(points, names, links));
+  add(memory_plots(points, names));
+  add(collective_plots(points));
+  add(loss_plots(studies));
+
+  std::map<std::string, int> total, so_far;
+  for (const Plot& plot : all) ++total[plot.key];
+  for (Plot& plot : all)
+    if (const int number = ++so_far[plot.key]; total[plot.key] > 1) plot.key += "_" + std::to_string(number);
+  return all;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,33 @@
+// One function per kind of plot, each in a file of its own, and all of them together. A study that lacks the
+// points for a kind gets none of it.
+#pragma once
+
+#include <vector>
+
+#include "analysis/merged.h"
+#include "analysis/plots/names.h"
+#include "analysis/plots/plot.h"
+#include "analysis/scaling.h"
+#include "laws/link.h"
+
+namespace shardmark {
+
+using Plots = std::vector<Plot>;
+
+Plots phase_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
+Plots sample_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
+Plots scaling_plots(const std::vector<ScalingSeries>& all, const PlotNames& names);
+Plots law_plots(const std::vector<ScalingSeries>& all, const PlotNames& names);
+Plots interconnect_plots(const std::vector<MergedPoint>& points, const PlotNames& names,
+                         const std::vector<laws::Link>& links);
+Plots memory_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
+Plots collective_plots(const std::vector<MergedPoint>& points);
+Plots loss_plots(const std::vector<StudyData>& studies);
+
+// All of them, in the order of the report's tables, with keys that are unique. scaling: of the points.
+Plots make_plots(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points,
+                 const std::vector<ScalingSeries>& scaling, const std::vector<laws::Link>& links);
+Plots make_plots(const std::vector<StudyData>& studies,
+                 const std::vector<laws::Link>& links = laws::link_laws());
+
+}  // namespace shardmark

@@ -1,0 +1,128 @@
+"""Opens the report's page of a study of 200 points, whose texts are hostile, in a headless Chromium: on a desktop, on a
+phone, on paper. Usage: page_in_chromium.py PAGE. Says what is wrong and ends with 1."""
+import sys
+
+from chromium import Chromium
+
+failures = []
+
+
+def check(holds, what):
+    if not holds:
+        failures.append(what)
+
+
+# Texts of a plot that stick out of it, in the reader's own fonts.
+STICKING_OUT = """[...document.querySelectorAll('svg.plot')].flatMap(svg => {
+  const box = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll('text')].filter(text => {
+    const own = text.getBoundingClientRect();
+    return own.left < box.left - 6 || own.right > box.right + 6 || own.bottom > box.bottom + 6 || own.top < box.top - 6;
+  }).map(text => text.textContent);
+})"""
+
+# Table of the part after this heading; its column of this name as texts of the rows that are shown.
+HELPERS = """
+function tableOf(part) {
+  let at = document.getElementById(part);
+  while (!at.querySelector('table')) at = at.nextElementSibling;
+  return at.querySelector('table');
+}
+function headingOf(part, name) {
+  return [...tableOf(part).tHead.rows].at(-1).cells.namedItem?.(name)
+      ?? [...[...tableOf(part).tHead.rows].at(-1).cells].find(cell => cell.firstChild.textContent === name);
+}
+function column(part, name) {
+  const index = headingOf(part, name).cellIndex;
+  return [...tableOf(part).tBodies[0].rows].filter(row => !row.hidden).map(row => row.cells[index].textContent);
+}
+"""
+
+
+def numbers(texts):
+    return [float(text.replace(",", "")) for text in texts if text != "-"]
+
+
+def on_a_desktop(browser):
+    check(browser.run("document.title").startswith("shardmark"), "no title")
+    check(browser.run("document.querySelectorAll('ul.summary li').length") > 5, "the summary is short")
+    check(browser.run("document.querySelectorAll('svg.plot').length") > 10, "plots are missing")
+    check(browser.run("[...document.querySelectorAll('svg.plot')].every(svg => svg.clientHeight > 60)"), "a plot has no height")
+    check(browser.run("document.documentElement.scrollWidth") <= 1440, "wider than a desktop")
+    check(not browser.run(STICKING_OUT), f"texts stick out of their plots: {browser.run(STICKING_OUT)}")
+    check(browser.run("typeof window.hit") == "undefined", "a text of the study ran as a script")
+    check(browser.run("document.querySelectorAll('main img, main iframe, main script').length") == 0, "a text became an element")
+    browser.run(HELPERS)
+
+
+def sorts(browser):
+    browser.run("headingOf('strategies', 'x single').scrollIntoView()")
+    box = browser.run("(({left, top, width, height}) => [left + width / 2, top + height / 2])"
+                      "(headingOf('strategies', 'x single').getBoundingClientRect())")
+    before = browser.run("column('strategies', 'x single')")
+    check(numbers(before) != sorted(numbers(before)) and "-" in before, "the column proves nothing: it is sorted as it is")
+    for direction, reverse in (("ascending", False), ("descending", True)):
+        browser.click(*box)
+        after = browser.run("column('strategies', 'x single')")
+        check(len(after) == len(before), "sorting changed the number of rows")
+        check(numbers(after) == sorted(numbers(after), reverse=reverse), f"not {direction}: {after}")
+        check(all(text == "-" for text in after[len(numbers(after)):]), f"what is missing is not last: {after}")
+        check(browser.run("headingOf('strategies', 'x single').getAttribute('aria-sort')") == direction, "no aria-sort")
+    browser.run("headingOf('strategies', 'strategy').click()")
+    after = browser.run("column('strategies', 'strategy')")
+    check(after == sorted(after), f"words are not sorted: {after}")
+
+
+def filters(browser):
+    every = len(browser.run("column('strategies', 'ranks')"))
+    browser.run("""{ const input = tableOf('strategies').parentNode.previousElementSibling.querySelector('input');
+      input.value = 'ZERO3 oversub'; input.dispatchEvent(new Event('input')); }""")
+    shown = browser.run("column('strategies', 'strategy')")
+    check(0 < len(shown) < every and set(shown) == {"zero3"}, f"the filter shows {shown}")
+    count = browser.run("tableOf('strategies').parentNode.previousElementSibling.querySelector('span').textContent")
+    check(count == f"{len(shown)} of {every} rows", f"the filter counts '{count}'")
+
+
+def says_values(browser):
+    browser.run("document.querySelector('#plot_weak_efficiency_1').scrollIntoView({block: 'center'})")
+    browser.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")  # scrolled
+    x, y = browser.run("""(({left, top, width, height}) => [left + width / 2, top + height / 2])
+      ([...document.querySelectorAll('#plot_weak_efficiency_1 .mark')].at(3).getBoundingClientRect())""")
+    browser.move_to(x, y)
+    said = browser.run("document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent")
+    check("ranks: " in said and "%" in said, f"pointing at a mark says '{said}'")
+    browser.move_to(2, 2)
+    check(browser.run("document.getElementById('tip').hidden"), "the hint stays")
+
+
+def on_a_phone(browser):
+    browser.size(390, 844, mobile=True)
+    width = browser.run("document.documentElement.scrollWidth")
+    check(width <= 390, f"{width} wide on a phone of 390")
+    check(not browser.run(STICKING_OUT), f"on a phone texts stick out of plots: {browser.run(STICKING_OUT)}")
+
+
+def on_paper(browser):
+    browser.size(1032, 700)  # A4 landscape without margins
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    check(browser.run("getComputedStyle(document.querySelector('nav')).display") == "none", "the contents are printed")
+    check(browser.run("[...document.querySelectorAll('details.prints')].every(part => part.open)"), "notes stay folded")
+    wide = browser.run("[...document.querySelectorAll('table')].filter(t => t.offsetWidth > 1032).length")
+    check(wide == 0, f"{wide} tables are wider than the paper")
+    browser.call("Emulation.setEmulatedMedia", media="")
+    browser.run("dispatchEvent(new Event('afterprint'))")
+    check(not browser.run("document.querySelector('details.prints').open"), "notes stay open after printing")
+    check(browser.pdf("1-2").startswith(b"%PDF-"), "it does not print")
+
+
+with Chromium() as browser:
+    browser.size(1440, 900)
+    browser.open(sys.argv[1])
+    for step in (on_a_desktop, sorts, filters, says_values, on_a_phone, on_paper):
+        step(browser)
+    for error in browser.errors:
+        failures.append("console: " + error)
+for failure in failures:
+    print("FAILED:", failure)
+sys.exit(1 if failures else 0)
