@@ -77,8 +77,9 @@ void add_entry_skew(const Record& record, const std::vector<double>& apart, std:
 }
 
 bool all_timed(const Series& series) {
-  return series.rows > 0 && series.columns > 0 &&
-         series.values.size() == static_cast<size_t>(series.rows * series.columns) &&
+  const auto count = static_cast<int64_t>(series.values.size());
+  if (series.rows <= 0 || series.columns <= 0 || count % series.rows != 0) return false;
+  return count / series.rows == series.columns &&
          std::all_of(series.values.begin(), series.values.end(),
                      [](double t) { return std::isfinite(t) && t > 0; });
 }
