@@ -1,7 +1,7 @@
 // Fuzz target: a published study that another program, or another version of this one, wrote. (Damage is what
 // the seal refuses, see schema/seal.h; a unit test flips bytes.) The input is a list of edits, three bytes
 // each: which dataset, what becomes of it, and which odd value.
-// REPLAYS 300
+// REPLAYS 100
 #include <array>
 #include <limits>
 #include <map>
