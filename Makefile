@@ -12,6 +12,7 @@ TESTS  ?=
 FILES  ?=
 JOBS   ?= 2
 LAUNCHES ?= 5
+FUZZ_SECONDS ?= 600
 PREFIX ?= /usr/local
 ANALYSIS ?=
 
@@ -55,6 +56,18 @@ overhead: configure  ## Measure what harness and strategies cost on RANKS=2 core
 	@for launch in $$(seq $(LAUNCHES)); do OMP_NUM_THREADS=1 mpirun --allow-run-as-root --bind-to core \
 	  -n $(or $(RANKS),2) $(BUILD)/shardmark_overhead; done | suites/overhead/summarize.awk
 
+FUZZ = $(BUILD)/fuzz
+fuzz:  ## Look for inputs that break a reader or the suite parser: libFuzzer, FUZZ_SECONDS=600 for each target
+	@jobs/bootstrap.sh --analysis --fuzz
+	@if [[ ! -e $(FUZZ)/build.ninja ]]; then cmake -S . -B $(FUZZ) -G Ninja -DSHARDMARK_ANALYSIS_ONLY=ON \
+	  -DSHARDMARK_FUZZ=ON -DCMAKE_C_COMPILER=clang-16 -DCMAKE_CXX_COMPILER=clang++-16 >/dev/null; fi
+	@ninja -C $(FUZZ) --quiet suite_fuzz journal_fuzz published_fuzz
+	@for target in suite journal published; do mkdir -p $(FUZZ)/found/$$target; echo "fuzz: $$target, $(FUZZ_SECONDS) s"; \
+	  $(FUZZ)/$${target}_fuzz -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=3000 -print_final_stats=1 \
+	    -artifact_prefix=$(FUZZ)/ $(FUZZ)/found/$$target tests/fuzz/corpus/$$target \
+	    >$(FUZZ)/$$target.log 2>&1 || { tail -n 40 $(FUZZ)/$$target.log; exit 1; }; \
+	  grep -E 'number_of_executed_units|peak_rss' $(FUZZ)/$$target.log; done
+
 format:  ## Format the sources as .clang-format says
 	@jobs/bootstrap.sh --lint && clang-format-16 -i $(SOURCES)
 
@@ -81,6 +94,7 @@ help:  ## Print this
 	@printf '%s\n' '' 'Variables' \
 	  '  SUITE=suites/quick.yaml  RANKS=4  STEPS=20  ARGS="flags of shardmark run"   for make run' \
 	  '  TESTS=regex   for make test     PREFIX=/usr/local   for make install     FILES, JOBS=2   for make lint' \
+	  '  FUZZ_SECONDS=600   for make fuzz' \
 	  '  ANALYSIS=1    build only plan, report, compare, export and list: no torch, MPI or CUDA'
 
-.PHONY: run test build bootstrap configure install clean kernels overhead format format-check lint help
+.PHONY: run test build bootstrap configure install clean kernels overhead fuzz format format-check lint help

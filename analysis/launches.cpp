@@ -85,7 +85,7 @@ Launches launches_of(const std::vector<StudyData>& studies) {
   for (const StudyData& study : studies) {
     note_environment(study.environment, launches.environment);
     for (const Record& record : study.records) {
-      if (record.point.workload == "train") continue;
+      if (!is_known_workload(record.point) || record.point.workload == "train") continue;
       const std::string content = content_id(record.point);
       LaunchTimes& point = launches.points.try_emplace(content, LaunchTimes{}).first->second;
       if (point.name.empty()) point.name = short_name(record.point);

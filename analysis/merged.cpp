@@ -207,7 +207,8 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
   for (const StudyData& study : studies) {
     const Origin origin = origin_of(study.environment);
     for (const Record& record : study.records) {
-      if (record.outcome != Outcome::ok || record.point.workload == "train") continue;
+      const Point& p = record.point;
+      if (record.outcome != Outcome::ok || !is_known_workload(p) || p.workload == "train") continue;
       MergedPoint merged = unmeasured(record.point, origin);
       const auto [found, is_new] = known.try_emplace(key_of(merged), points.size());
       if (is_new) {

@@ -1,6 +1,7 @@
 // What the report was made from: each study with its place, time, revision and number of points by outcome.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
 
@@ -58,6 +59,14 @@ std::vector<Cell> row(const StudyData& study) {
   return cells;
 }
 
+int64_t num_unknown(const std::vector<StudyData>& studies) {
+  int64_t unknown = 0;
+  for (const StudyData& study : studies)
+    unknown += std::count_if(study.records.begin(), study.records.end(),
+                             [](const Record& record) { return !is_known_workload(record.point); });
+  return unknown;
+}
+
 template <class Member>
 size_t num_distinct(const std::vector<StudyData>& studies, Member member) {
   std::set<std::string> values;
@@ -74,6 +83,10 @@ Table studies_table(const std::vector<StudyData>& studies) {
     table.notes.push_back(
         "Caution: these studies were made by different revisions of shardmark; the same points are merged "
         "all the same.");
+  if (const int64_t unknown = num_unknown(studies); unknown > 0)
+    table.notes.push_back(
+        fmt::format("{} point{} of a kind that this program does not know: left out of every table below.",
+                    unknown, unknown == 1 ? " is" : "s are"));
   if (num_distinct(studies, machine_text) > 1)
     table.notes.push_back(
         "These studies come from different machines (devices or threads per rank): their points are kept "

@@ -6,13 +6,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
   cat <<'TEXT'
-usage: jobs/bootstrap.sh [--analysis] [--lint] [--cluster] [--page]
+usage: jobs/bootstrap.sh [--analysis] [--lint] [--fuzz] [--cluster] [--page]
 
 Installs the Debian packages that shardmark needs (as root or with sudo; without either it only checks that they are
 there) and makes .venv with the PyPI packages pinned in jobs/requirements.txt (4.6 GB; mostly LibTorch with CUDA).
 
   --analysis   only what an analysis-only build needs: no MPI, no LibTorch
   --lint       also clang-format-16 and clang-tidy-16, for `make format` and `make lint`
+  --fuzz       also clang-16 with libFuzzer and its sanitizers, for `make fuzz`
   --cluster    also Slurm, munge and iproute2, for the test that runs jobs/sweep.sbatch on two nodes
   --page       also Chromium, for the test that opens the report's page in it
 
@@ -23,11 +24,12 @@ TEXT
 say() { echo "bootstrap: $*"; }
 fail() { printf 'bootstrap: %s\n' "$@" >&2; exit 1; }
 
-analysis=no lint=no cluster=no page=no
+analysis=no lint=no fuzz=no cluster=no page=no
 for argument in "$@"; do
   case $argument in
     --analysis) analysis=yes ;;
     --lint) lint=yes ;;
+    --fuzz) fuzz=yes ;;
     --cluster) cluster=yes ;;
     --page) page=yes ;;
     -h | --help) usage; exit 0 ;;
@@ -44,6 +46,7 @@ handy=(ccache mold gnuplot-nox)        # faster builds, report --plots; nothing 
 if [[ $analysis == no ]]; then packages+=(libopenmpi-dev openmpi-bin); commands+=(mpicc mpirun); fi
 # Version 16: in Debian 12 and Ubuntu 24.04; other versions format differently, and 14 cannot read g++ 12's library.
 if [[ $lint == yes ]]; then packages+=(clang-format-16 clang-tidy-16); commands+=(clang-format-16 clang-tidy-16); fi
+if [[ $fuzz == yes ]]; then packages+=(clang-16 libclang-rt-16-dev); commands+=(clang++-16); fi
 if [[ $cluster == yes ]]; then
   packages+=(slurm-wlm munge iproute2); commands+=(slurmctld slurmd munged ip)
 fi

@@ -116,9 +116,10 @@ void failure(const char* call) {
   throw SystemError(whole.substr(0, whole.find('(')) + ": " + without_details(reason));
 }
 
-Id create_file(const std::string& path) {
-  const Id access = file_access();
-  return Id(H5_CHECK(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get())));
+Id create_file(const std::string& path, int64_t user_block_bytes) {
+  const Id access = file_access(), creation(H5_CHECK(H5Pcreate(H5P_FILE_CREATE)));
+  H5_CHECK(H5Pset_userblock(creation.get(), static_cast<hsize_t>(user_block_bytes)));
+  return Id(H5_CHECK(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get())));
 }
 
 Id open_file(const std::string& path) {

@@ -28,8 +28,8 @@ Result check(Result result, const char* call) {
   return result;
 }
 
-Id create_file(const std::string& path);
-Id open_file(const std::string& path);  // read only
+Id create_file(const std::string& path, int64_t user_block_bytes = 0);  // bytes that HDF5 leaves alone
+Id open_file(const std::string& path);                                  // read only
 void flush(const Id& file);
 
 // Groups list their members in the order of creation.

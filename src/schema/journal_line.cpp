@@ -1,6 +1,8 @@
 // A line is one JSON object whose first key is a checksum of everything behind it.
 #include "schema/journal_line.h"
 
+#include <algorithm>
+
 #include "schema/content_hash.h"
 #include "schema/json.h"
 #include "schema/version.h"
@@ -33,10 +35,22 @@ Json to_json(const SamplesPlace& place) {
   return {{"offset", place.offset}, {"checksum", place.checksum}, {"series", series}};
 }
 
+// Whether the series lie in a file at all: shapes and their bytes can be counted.
+bool is_possible(const SamplesPlace& place) {
+  int64_t end = place.offset;
+  return end >= 0 && std::all_of(place.series.begin(), place.series.end(), [&](const Series& s) {
+           int64_t bytes = 0;
+           return s.rows > 0 && s.columns >= 0 && !__builtin_mul_overflow(s.rows, s.columns, &bytes) &&
+                  !__builtin_mul_overflow(bytes, sizeof(double), &bytes) &&
+                  !__builtin_add_overflow(end, bytes, &end);
+         });
+}
+
 SamplesPlace place_from_json(const Json& json) {
   SamplesPlace place{json.at("offset"), json.at("checksum"), {}};
   for (const Json& s : json.at("series"))
     place.series.push_back({s.at("name"), s.at("rows"), s.at("columns"), {}});
+  if (!is_possible(place)) throw UsageError("its samples have an impossible shape or place");
   return place;
 }
 
@@ -70,6 +84,9 @@ std::optional<JournalLine> read_line(const std::string& line, const std::string&
     }
   } catch (const Json::exception& error) {
     throw UsageError(where + " is no line of a journal: " + error.what());
+  } catch (const UsageError& error) {  // of a value; of a newer schema, which begins with the place
+    const std::string what = error.what();
+    throw UsageError(what.starts_with(where) ? what : where + " is no line of a journal: " + what);
   }
   return content;
 }

@@ -42,8 +42,7 @@ Canonical canonical(const Sampling& s) {
 }
 
 bool is_training(const Point& point) {
-  ENSURE(point.workload == "training" || point.workload == "train" || point.workload == "collective",
-         "no workload '" + point.workload + "'");
+  ENSURE(is_known_workload(point), "no workload '" + point.workload + "'");
   return point.workload != "collective";
 }
 
@@ -59,6 +58,10 @@ std::string extras_text(const TrainingPoint& t) {
 }
 
 }  // namespace
+
+bool is_known_workload(const Point& point) {
+  return point.workload == "training" || point.workload == "train" || point.workload == "collective";
+}
 
 std::string point_id(const Point& point) {
   const Canonical whole = {

@@ -58,6 +58,9 @@ struct Point {
   int64_t global_batch() const { return ranks * training.batch_size * training.accumulation; }
 };
 
+// A study may come from a program that knows more. Of other points nothing below may be asked.
+bool is_known_workload(const Point& point);
+
 // 16 hexadecimal digits of a hash over everything that defines the measurement: two suites that ask for the
 // same thing ask for the same point. Independent of the order in which options were written.
 std::string point_id(const Point& point);

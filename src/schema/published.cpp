@@ -5,6 +5,7 @@
 #include "schema/columns.h"
 #include "schema/json.h"
 #include "schema/samples.h"
+#include "schema/seal.h"
 #include "schema/version.h"
 
 namespace shardmark {
@@ -92,7 +93,7 @@ std::vector<RecordColumn> read_points(const h5::Id& file) {
 }
 
 void write_file(const std::string& path, const std::function<Environment(const RecordSink&)>& records) {
-  const h5::Id file = h5::create_file(path);
+  const h5::Id file = h5::create_file(path, kSealBytes);
   std::vector<RecordColumn> columns = make_columns();
   std::vector<SeriesWriter> series;
   series.reserve(kSeries.size());
@@ -112,6 +113,7 @@ void write_file(const std::string& path, const std::function<Environment(const R
 template <class Read>
 auto with_file(const std::string& path, Read read) {
   try {
+    require_sealed(path);
     const h5::Id file = h5::open_file(path);
     if (h5::read_attribute(file, "creator") != "shardmark")
       throw UsageError(path + " is an HDF5 file, but no study");
@@ -131,6 +133,7 @@ void write_published(const std::string& study, const std::function<Environment(c
   const std::string temporary = study + ".tmp";
   try {
     write_file(temporary, records);
+    seal_file(temporary);
     sync_path(temporary);
   } catch (const SystemError& error) {
     remove_file(temporary);

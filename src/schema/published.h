@@ -5,7 +5,7 @@
 //   samples of all points, one after another, each ordered [rank, step]
 //                           offset, length, ranks: of each point in values; ranks is 0 where a point has no
 //                           such series
-// Every dataset has the attributes unit and description.
+// Every dataset has the attributes unit and description. The first 512 bytes are a seal (seal.h).
 #pragma once
 
 #include "schema/journal.h"

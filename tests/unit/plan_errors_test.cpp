@@ -185,5 +185,14 @@ TEST(SuiteErrors, MissingFilesAndFolders) {
   }
 }
 
+TEST(SuiteErrors, DeepNestingIsRefused) {
+  for (const std::string open : {"[", "{a: ", "- "})
+    for (const size_t depth : {100u, 1000u, 100000u}) {
+      std::string text = "training: ";
+      for (size_t i = 0; i < depth; ++i) text += open;
+      EXPECT_THROW(parse_suite(text, "s.yaml"), UsageError) << open << depth;
+    }
+}
+
 }  // namespace
 }  // namespace shardmark

@@ -141,8 +141,27 @@ TEST(StudyFaults, ATruncatedFileIsOneLine) {
   const std::string whole = read_text(path);
   for (size_t size = 0; size < whole.size(); size += whole.size() / 50) {
     write_text(path, whole.substr(0, size));
-    EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5 is damaged, or no study"));
+    EXPECT_THAT(usage_error([&] { read_study(path); }),
+                HasSubstr(size == 0 ? "x.h5 is empty" : "x.h5 is damaged"));
   }
+}
+
+// HDF5 checks its own structures, but neither numbers nor texts: without the seal most of these would be
+// read.
+TEST(StudyFaults, EveryFlippedByteOfAFileIsSeen) {
+  const ScratchDirectory scratch(memory_directory());
+  const std::string path = scratch / "x.h5";
+  write_journal(path, 1);
+  Study::resume(path, sample_environment()).publish();
+  const std::string whole = read_text(path);
+  for (size_t at = 0; at < whole.size(); at += 1 + whole.size() / 500) {
+    std::string flipped = whole;
+    flipped[at] = static_cast<char>(~flipped[at]);
+    write_text(path, flipped);
+    EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5 is damaged")) << at;
+  }
+  write_text(path, whole + "x");
+  EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5 is damaged, cut off, or was changed"));
 }
 
 // A child appends and tells the number of each append that returned; it is killed at a random moment.

@@ -1,0 +1,39 @@
+// Fuzz target: a journal with its samples. The input is the journal's text without checksums (each line that
+// begins with '{' is sealed anew), then, behind the first byte 0, the samples.
+// REPLAYS 2000
+#include "schema/content_hash.h"
+#include "study_use.h"
+
+namespace shardmark {
+namespace {
+
+std::string sealed(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string line(text.substr(0, end));
+    if (line.starts_with('{')) {
+      line.front() = ',';
+      line = "{\"checksum\":\"" + hash_text(hash_bytes(line)) + '"' + line;
+    }
+    out += line;
+    if (end < text.size()) out += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+}  // namespace
+}  // namespace shardmark
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace shardmark;
+  static const FuzzDirectory directory;
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  const size_t end = std::min(input.find('\0'), size);
+  const std::string path = directory / "x.h5";
+  write_bytes(path + ".journal", sealed(input.substr(0, end)));
+  write_bytes(path + ".samples", input.substr(std::min(end + 1, size)));
+  use_study(path);
+  return 0;
+}
