@@ -38,8 +38,9 @@ ReportInputs inputs_of(const ReportOptions& options) {
   return inputs;
 }
 
-void write_all_plots(const std::vector<StudyData>& studies, const std::string& directory) {
-  const Plots plots = make_plots(studies);
+void write_all_plots(const std::vector<StudyData>& studies, const ReportInputs& inputs,
+                     const std::string& directory) {
+  const Plots plots = make_plots(studies, inputs.links);
   if (plots.empty())
     throw UsageError("--plots: nothing to plot: no point with outcome ok, and no training run");
   for (const std::filesystem::path& path : write_plots(plots, directory)) print(path.string() + "\n");
@@ -47,7 +48,7 @@ void write_all_plots(const std::vector<StudyData>& studies, const std::string& d
 
 void write_page(const std::vector<StudyData>& studies, const ReportInputs& inputs, const std::string& path) {
   std::ofstream file(path, std::ios::binary);
-  file << make_page(studies, make_report(studies, inputs));
+  file << make_page(studies, make_report(studies, inputs), inputs.links);
   file.close();
   if (!file) throw UsageError(path + ": cannot be written; name a file that can: --html FILE");
   print(path + "\n");
@@ -57,7 +58,7 @@ int report(const ReportOptions& options) {
   const ReportInputs inputs = inputs_of(options);
   const std::vector<StudyData> studies = read_studies(options.studies);
   if (!options.html.empty()) write_page(studies, inputs, options.html);
-  if (!options.plots.empty()) write_all_plots(studies, options.plots);
+  if (!options.plots.empty()) write_all_plots(studies, inputs, options.plots);
   if (options.html.empty() && options.plots.empty())
     write_tables(make_report(studies, inputs), options.output);
   return kDone;
