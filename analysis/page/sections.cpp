@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "analysis/cells.h"
@@ -60,7 +61,9 @@ std::string environment_html(const StudyData& study) {
   std::string items;
   const auto add = [&](const std::string& name, const std::string& description, const std::string& text) {
     if (text.empty() || name == "suite") return;
-    items += element("dt", html::text(name), "title='" + html::text(description) + "'") +
+    std::string words = name;
+    std::replace(words.begin(), words.end(), '_', ' ');
+    items += element("dt", html::text(words), "title='" + html::text(description) + "'") +
              element("dd", html::text(text)) + "\n";
   };
   const auto visit = [&](auto name, auto, auto description, const auto& member) {

@@ -63,9 +63,9 @@ void draw_rows(SvgCanvas& canvas, const Frame& frame, const std::vector<std::vec
   const double pitch = frame.height() / static_cast<double>(names.size());
   for (size_t row = 0; row < names.size(); ++row) {
     const double middle = frame.top + (static_cast<double>(row) + 0.5) * pitch + 3.5;
-    const double first = middle - 5.5 * static_cast<double>(names[row].size() - 1);
+    const double first = middle - 6 * static_cast<double>(names[row].size() - 1);
     for (size_t line = 0; line < names[row].size(); ++line)
-      canvas.text(frame.left - 5, first + 11 * static_cast<double>(line), names[row][line], "end",
+      canvas.text(frame.left - 5, first + 12 * static_cast<double>(line), names[row][line], "end",
                   frame.left - 8);
   }
   canvas.line("axis", frame.left, frame.top, frame.left, frame.bottom);
@@ -83,7 +83,7 @@ std::string svg_of_rows(const Plot& plot) {
     any_broken |= names.back().size() > 1;
   }
   const double left = std::min(widest + 10, 0.55 * kWidth);
-  const double pitch = any_broken ? 1.5 * kRowHeight : kRowHeight;
+  const double pitch = any_broken ? 1.65 * kRowHeight : kRowHeight;
   const Frame frame{left, top, kWidth - 8, top + pitch * static_cast<double>(plot.rows.size())};
   const Range range = value_range(plot);
   draw_lower_axis(canvas, frame, plot.value, range);

@@ -52,7 +52,8 @@ inline Record training_run(const std::string& strategy, int64_t num_steps) {
     loss.values.push_back(2.4 + 8 * std::exp(-static_cast<double>(step) / 150) +
                           0.1 * std::sin(static_cast<double>(step * step)));
   for (int64_t i = 1; i <= 5; ++i) {
-    at.values.push_back(static_cast<double>(i * num_steps / 5));
+    const int64_t step = i * num_steps / 5;
+    at.values.push_back(static_cast<double>(step));
     held_out.values.push_back(2.6 + 8 * std::exp(-at.values.back() / 150));
   }
   record.measures.num_steps = num_steps;
