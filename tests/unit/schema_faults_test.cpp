@@ -1,4 +1,4 @@
-// What kills, full disks and damaged files may do to a study: never lose what append() returned for.
+// What kills and full disks may do to a study: never lose what append() returned for.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -38,69 +38,6 @@ int status_of(pid_t child) {
   return status;
 }
 
-// Every record there is whole, and they are the first ones in order.
-void expect_first_records(const StudyData& data, size_t at_least) {
-  EXPECT_GE(data.records.size(), at_least);
-  for (size_t i = 0; i < data.records.size(); ++i)
-    expect_same(filled_record(static_cast<int64_t>(i)), data.records[i]);
-}
-
-// A study of `count` records in a journal.
-void write_journal(const std::string& path, int64_t count) {
-  Study study = Study::create(path, sample_environment());
-  for (int64_t i = 0; i < count; ++i) study.append(filled_record(i));
-}
-
-TEST(StudyFaults, AJournalTornAnywhereLosesOnlyItsLastRecord) {
-  const ScratchDirectory scratch(memory_directory());
-  const std::string path = scratch / "x.h5";
-  write_journal(path, 3);
-  const std::string lines = read_text(path + ".journal"), samples = read_text(path + ".samples");
-  const size_t last = lines.rfind('\n', lines.size() - 2) + 1;
-  for (size_t size = last; size < lines.size(); ++size) {
-    write_text(path + ".journal", lines.substr(0, size));
-    write_text(path + ".samples", samples);
-    ASSERT_EQ(read_study(path).records.size(), 2u) << size;
-    if (size % 13 != 0 && size != last && size + 1 != lines.size())
-      continue;  // what is left is cut the same way
-    Study study = Study::resume(path, sample_environment());
-    ASSERT_EQ(study.finished().size(), 2u) << size;
-    study.append(filled_record(2));
-    expect_first_records(read_study(path), 3);
-  }
-}
-
-TEST(StudyFaults, SamplesThatDoNotMatchDropTheirRecord) {
-  const ScratchDirectory scratch;
-  const std::string path = scratch / "x.h5";
-  write_journal(path, 3);
-  const std::string samples = read_text(path + ".samples");
-  std::string flipped = samples;
-  flipped[samples.size() - 5] = static_cast<char>(~flipped[samples.size() - 5]);
-  for (const std::string& broken : {samples.substr(0, samples.size() - 1), flipped}) {
-    write_text(path + ".samples", broken);
-    EXPECT_EQ(read_study(path).records.size(), 2u);
-  }
-  EXPECT_EQ(Study::resume(path, sample_environment()).finished().size(), 2u);
-}
-
-TEST(StudyFaults, DamageInTheMiddleCostsOneRecord) {
-  const ScratchDirectory scratch;
-  const std::string path = scratch / "x.h5";
-  write_journal(path, 3);
-  std::string lines = read_text(path + ".journal");
-  lines[lines.find("record-1")] = 'R';
-  write_text(path + ".journal", lines);
-  Study study = Study::resume(path, sample_environment());
-  EXPECT_EQ(study.finished().size(), 2u);
-  EXPECT_TRUE(study.finished().contains("record-0") && study.finished().contains("record-2"));
-  study.append(filled_record(1));
-  study.publish();
-  const StudyData data = read_study(path);
-  ASSERT_EQ(data.records.size(), 3u);
-  expect_same(data.records[2], filled_record(1));
-}
-
 TEST(StudyFaults, PublishingRefusesToLoseARecord) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";
@@ -114,54 +51,6 @@ TEST(StudyFaults, PublishingRefusesToLoseARecord) {
   study.publish();
   expect_first_records(read_study(path), 3);
   EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
-}
-
-TEST(StudyFaults, ADamagedFirstLineOrMissingSamplesAreNamed) {
-  const ScratchDirectory scratch;
-  const std::string path = scratch / "x.h5";
-  write_journal(path, 1);
-  const std::string lines = read_text(path + ".journal");
-  for (const std::string& text : {std::string(), "x" + lines, lines.substr(lines.find('\n') + 1)}) {
-    write_text(path + ".journal", text);
-    EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5.journal"));
-    EXPECT_THAT(usage_error([&] { Study::resume(path, sample_environment()); }), HasSubstr("x.h5.journal"));
-    EXPECT_EQ(read_text(path + ".journal"), text) << "a refused journal is left alone";
-  }
-  write_text(path + ".journal", lines);
-  std::filesystem::remove(path + ".samples");
-  EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5.samples, which belongs to"));
-  EXPECT_THAT(usage_error([&] { Study::resume(path, sample_environment()); }), HasSubstr("put it back"));
-}
-
-TEST(StudyFaults, ATruncatedFileIsOneLine) {
-  const ScratchDirectory scratch;
-  const std::string path = scratch / "x.h5";
-  write_journal(path, 3);
-  Study::resume(path, sample_environment()).publish();
-  const std::string whole = read_text(path);
-  for (size_t size = 0; size < whole.size(); size += whole.size() / 50) {
-    write_text(path, whole.substr(0, size));
-    EXPECT_THAT(usage_error([&] { read_study(path); }),
-                HasSubstr(size == 0 ? "x.h5 is empty" : "x.h5 is damaged"));
-  }
-}
-
-// HDF5 checks its own structures, but neither numbers nor texts: without the seal most of these would be
-// read.
-TEST(StudyFaults, EveryFlippedByteOfAFileIsSeen) {
-  const ScratchDirectory scratch(memory_directory());
-  const std::string path = scratch / "x.h5";
-  write_journal(path, 1);
-  Study::resume(path, sample_environment()).publish();
-  const std::string whole = read_text(path);
-  for (size_t at = 0; at < whole.size(); at += 1 + whole.size() / 500) {
-    std::string flipped = whole;
-    flipped[at] = static_cast<char>(~flipped[at]);
-    write_text(path, flipped);
-    EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5 is damaged")) << at;
-  }
-  write_text(path, whole + "x");
-  EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5 is damaged, cut off, or was changed"));
 }
 
 // A child appends and tells the number of each append that returned; it is killed at a random moment.

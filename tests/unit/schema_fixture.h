@@ -139,4 +139,17 @@ std::string usage_error(Action action) {
   return "";
 }
 
+// Every record there is whole, and they are the first ones in order.
+inline void expect_first_records(const StudyData& data, size_t at_least) {
+  EXPECT_GE(data.records.size(), at_least);
+  for (size_t i = 0; i < data.records.size(); ++i)
+    expect_same(filled_record(static_cast<int64_t>(i)), data.records[i]);
+}
+
+// A study of `count` records in a journal.
+inline void write_journal(const std::string& path, int64_t count) {
+  Study study = Study::create(path, sample_environment());
+  for (int64_t i = 0; i < count; ++i) study.append(filled_record(i));
+}
+
 }  // namespace shardmark

@@ -199,8 +199,7 @@ TEST(Study, SaysWhatIsWrongWithThePath) {
   EXPECT_THAT(usage_error([&] { Study::create(scratch / "file/x.h5", environment); }),
               HasSubstr("Not a directory"));
   EXPECT_THAT(usage_error([&] { read_study(scratch / "none.h5"); }), HasSubstr("none.h5: no such study"));
-  EXPECT_THAT(usage_error([&] { read_study(scratch / "file"); }),
-              HasSubstr("file is damaged, or no study"));
+  EXPECT_THAT(usage_error([&] { read_study(scratch / "file"); }), HasSubstr("file is damaged, or no study"));
   EXPECT_THAT(usage_error([&] { read_study(scratch / "."); }), HasSubstr("is damaged, or no study"));
 }
 

@@ -1,0 +1,110 @@
+// What damage to its files may do to a study: it is seen, named in one line, and costs no other record.
+#include <gmock/gmock.h>
+
+#include "schema_fixture.h"
+
+namespace shardmark {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(StudyDamage, AJournalTornAnywhereLosesOnlyItsLastRecord) {
+  const ScratchDirectory scratch(memory_directory());
+  const std::string path = scratch / "x.h5";
+  write_journal(path, 3);
+  const std::string lines = read_text(path + ".journal"), samples = read_text(path + ".samples");
+  const size_t last = lines.rfind('\n', lines.size() - 2) + 1;
+  for (size_t size = last; size < lines.size(); ++size) {
+    write_text(path + ".journal", lines.substr(0, size));
+    write_text(path + ".samples", samples);
+    ASSERT_EQ(read_study(path).records.size(), 2u) << size;
+    if (size % 13 != 0 && size != last && size + 1 != lines.size())
+      continue;  // what is left is cut the same way
+    Study study = Study::resume(path, sample_environment());
+    ASSERT_EQ(study.finished().size(), 2u) << size;
+    study.append(filled_record(2));
+    expect_first_records(read_study(path), 3);
+  }
+}
+
+TEST(StudyDamage, SamplesThatDoNotMatchDropTheirRecord) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  write_journal(path, 3);
+  const std::string samples = read_text(path + ".samples");
+  std::string flipped = samples;
+  flipped[samples.size() - 5] = static_cast<char>(~flipped[samples.size() - 5]);
+  for (const std::string& broken : {samples.substr(0, samples.size() - 1), flipped}) {
+    write_text(path + ".samples", broken);
+    EXPECT_EQ(read_study(path).records.size(), 2u);
+  }
+  EXPECT_EQ(Study::resume(path, sample_environment()).finished().size(), 2u);
+}
+
+TEST(StudyDamage, DamageInTheMiddleCostsOneRecord) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  write_journal(path, 3);
+  std::string lines = read_text(path + ".journal");
+  lines[lines.find("record-1")] = 'R';
+  write_text(path + ".journal", lines);
+  Study study = Study::resume(path, sample_environment());
+  EXPECT_EQ(study.finished().size(), 2u);
+  EXPECT_TRUE(study.finished().contains("record-0") && study.finished().contains("record-2"));
+  study.append(filled_record(1));
+  study.publish();
+  const StudyData data = read_study(path);
+  ASSERT_EQ(data.records.size(), 3u);
+  expect_same(data.records[2], filled_record(1));
+}
+
+TEST(StudyDamage, ADamagedFirstLineOrMissingSamplesAreNamed) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  write_journal(path, 1);
+  const std::string lines = read_text(path + ".journal");
+  for (const std::string& text : {std::string(), "x" + lines, lines.substr(lines.find('\n') + 1)}) {
+    write_text(path + ".journal", text);
+    EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5.journal"));
+    EXPECT_THAT(usage_error([&] { Study::resume(path, sample_environment()); }), HasSubstr("x.h5.journal"));
+    EXPECT_EQ(read_text(path + ".journal"), text) << "a refused journal is left alone";
+  }
+  write_text(path + ".journal", lines);
+  std::filesystem::remove(path + ".samples");
+  EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5.samples, which belongs to"));
+  EXPECT_THAT(usage_error([&] { Study::resume(path, sample_environment()); }), HasSubstr("put it back"));
+}
+
+TEST(StudyDamage, ATruncatedFileIsOneLine) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  write_journal(path, 3);
+  Study::resume(path, sample_environment()).publish();
+  const std::string whole = read_text(path);
+  for (size_t size = 0; size < whole.size(); size += whole.size() / 50) {
+    write_text(path, whole.substr(0, size));
+    EXPECT_THAT(usage_error([&] { read_study(path); }),
+                HasSubstr(size == 0 ? "x.h5 is empty" : "x.h5 is damaged"));
+  }
+}
+
+// HDF5 checks its own structures, but neither numbers nor texts: without the seal most of these would be
+// read.
+TEST(StudyDamage, EveryFlippedByteOfAFileIsSeen) {
+  const ScratchDirectory scratch(memory_directory());
+  const std::string path = scratch / "x.h5";
+  write_journal(path, 1);
+  Study::resume(path, sample_environment()).publish();
+  const std::string whole = read_text(path);
+  for (size_t at = 0; at < whole.size(); at += 1 + whole.size() / 500) {
+    std::string flipped = whole;
+    flipped[at] = static_cast<char>(~flipped[at]);
+    write_text(path, flipped);
+    EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5 is damaged")) << at;
+  }
+  write_text(path, whole + "x");
+  EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5 is damaged, cut off, or was changed"));
+}
+
+}  // namespace
+}  // namespace shardmark
