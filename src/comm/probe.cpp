@@ -1,8 +1,7 @@
-// Small and large all-reduces, until their time is up.
+// A small all-reduce, then larger ones until one takes long: on a slow network that is soon.
 #include "comm/probe.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/stats.h"
 #include "device/device.h"
@@ -12,8 +11,9 @@
 namespace shardmark {
 namespace {
 
-constexpr double kLimitS = 0.4;  // of a size: two sizes, at most two levels
-constexpr int64_t kMost = 20;
+constexpr double kLimitS = 0.1;  // of a size
+constexpr double kLongS = 0.01;  // an operation this long is about bandwidth
+constexpr int64_t kMostTimes = 20;
 
 // Median time of an all-reduce on the slowest rank, the first one left out. All ranks end together: they
 // agree after every operation.
@@ -21,7 +21,7 @@ double all_reduce_s(const HostGroup& group, Communicator& comm, int64_t numel) {
   const at::Tensor tensor = comm.allocate(numel, at::kFloat);
   std::vector<double> times;
   double total = 0;
-  for (int64_t i = 0; i <= kMost && total < kLimitS; ++i) {
+  for (int64_t i = 0; i <= kMostTimes && total < kLimitS; ++i) {
     group.barrier();
     const double begin = now_s();
     comm.all_reduce(tensor, ReduceOp::sum).wait();
@@ -35,9 +35,12 @@ double all_reduce_s(const HostGroup& group, Communicator& comm, int64_t numel) {
 
 laws::Link measure(const HostGroup& group, Communicator& comm) {
   if (comm.size() == 1) return {};
-  constexpr int64_t kSmall = 256, kLarge = 4 << 20;  // elements: 1 KiB, 16 MiB
-  const double small_s = all_reduce_s(group, comm, kSmall), large_s = all_reduce_s(group, comm, kLarge);
-  const double bytes = 4.0 * kLarge * laws::ring_factor("all_reduce", comm.size());
+  constexpr int64_t kSmall = 256, kMostNumel = 16 << 20;  // elements: 1 KiB, 64 MiB
+  const double small_s = all_reduce_s(group, comm, kSmall);
+  int64_t numel = kSmall;
+  double large_s = small_s;
+  while (large_s < kLongS && numel < kMostNumel) large_s = all_reduce_s(group, comm, numel *= 16);
+  const double bytes = 4.0 * static_cast<double>(numel) * laws::ring_factor("all_reduce", comm.size());
   return {small_s, bytes / std::max(large_s - small_s, 1e-9)};
 }
 
