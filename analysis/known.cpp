@@ -41,6 +41,16 @@ std::optional<int64_t> known_master_bytes(const std::string& precision) {
   return std::nullopt;
 }
 
+std::optional<int64_t> known_optimizer_state(const Choice& optimizer) {
+  const auto found = laws::optimizer_laws().find(optimizer.name);
+  if (found == laws::optimizer_laws().end()) return std::nullopt;
+  try {
+    return found->second.state_elements(resolve(optimizer, found->second.options, "optimizer").options);
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
+}
+
 std::optional<laws::ReductionCost> known_reduction(const Point& point) {
   const TrainingPoint& t = point.training;
   const auto table = known_table(t.model);

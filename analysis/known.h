@@ -15,6 +15,7 @@ namespace shardmark {
 std::optional<laws::ModelTable> known_table(const Choice& model);
 std::optional<int64_t> known_bytes(const std::string& dtype);             // of an element of a collective
 std::optional<int64_t> known_master_bytes(const std::string& precision);  // of a weight
+std::optional<int64_t> known_optimizer_state(const Choice& optimizer);    // elements per parameter
 // How a point of ddp reduces its gradients.
 std::optional<laws::ReductionCost> known_reduction(const Point& point);
 // As to_text(point), without the options that are known and at their defaults.

@@ -6,7 +6,6 @@
 #include "analysis/known.h"
 #include "analysis/tables.h"
 #include "analysis/training_columns.h"
-#include "laws/vocabulary.h"
 
 namespace shardmark {
 namespace {
@@ -19,11 +18,10 @@ class Ideal {
     const TrainingPoint& t = point.training;
     const auto [found, is_new] =
         elements_.try_emplace(to_text(t.model) + to_text(t.optimizer), Measures::kNone);
-    const auto optimizer = laws::optimizer_laws().find(t.optimizer.name);
-    if (is_new && optimizer != laws::optimizer_laws().end())
+    const auto state_elements = is_new ? known_optimizer_state(t.optimizer) : std::nullopt;
+    if (state_elements)
       if (const auto table = known_table(t.model))
-        found->second = static_cast<double>(table->num_parameters() *
-                                            (2 + optimizer->second.state_elements(t.optimizer.options)));
+        found->second = static_cast<double>(table->num_parameters() * (2 + *state_elements));
     const auto element_bytes = known_master_bytes(t.precision);
     if (!element_bytes) return Measures::kNone;
     return found->second * static_cast<double>(*element_bytes) / static_cast<double>(point.ranks);

@@ -66,11 +66,11 @@ ModelTable gpt2_table(const Options& options) {
 
 ModelLaw gpt2_law(const std::string& size, int64_t layers, int64_t width, int64_t heads) {
   return {"GPT-2 " + size + ", any other size by its options",
-          {{"layers", OptionType::integer, layers, "transformer blocks", {}, 1},
-           {"width", OptionType::integer, width, "channels of the residual stream", {}, 1},
-           {"heads", OptionType::integer, heads, "attention heads; they divide the width", {}, 1},
-           {"sequence", OptionType::integer, 1024, "tokens per sample", {}, 1},
-           {"vocabulary", OptionType::integer, 50257, "different tokens", {}, 2},
+          {{"layers", OptionType::integer, layers, "transformer blocks", {}, 1, kMostLayers},
+           {"width", OptionType::integer, width, "channels of the residual stream", {}, 1, kMostWidth},
+           {"heads", OptionType::integer, heads, "attention heads; they divide the width", {}, 1, kMostWidth},
+           {"sequence", OptionType::integer, 1024, "tokens per sample", {}, 1, kMostValues},
+           {"vocabulary", OptionType::integer, 50257, "different tokens", {}, 2, kMostValues},
            {"dropout", OptionType::number, 0.0, "share of activations zeroed in training", {}, 0, 0.99}},
           gpt2_table};
 }

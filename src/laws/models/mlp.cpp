@@ -32,10 +32,10 @@ ModelTable mlp_table(const Options& options) {
 const Registration<ModelLaw> registered{
     "mlp",
     {"perceptron: linear layers with GELU, cross entropy",
-     {{"features", OptionType::integer, 64, "values per sample", {}, 1},
-      {"width", OptionType::integer, 256, "of the hidden layers", {}, 1},
-      {"layers", OptionType::integer, 4, "linear layers, the last one included", {}, 1},
-      {"classes", OptionType::integer, 10, "of the target", {}, 2}},
+     {{"features", OptionType::integer, 64, "values per sample", {}, 1, kMostValues},
+      {"width", OptionType::integer, 256, "of the hidden layers", {}, 1, kMostWidth},
+      {"layers", OptionType::integer, 4, "linear layers, the last one included", {}, 1, kMostLayers},
+      {"classes", OptionType::integer, 10, "of the target", {}, 2, kMostValues}},
      mlp_table}};
 
 }  // namespace

@@ -9,6 +9,12 @@
 
 namespace shardmark::laws {
 
+// Sizes above these are typing errors: a table of them would fill the memory, and bytes would not fit 64
+// bits.
+inline constexpr double kMostLayers = 10000;
+inline constexpr double kMostWidth = 1 << 20;
+inline constexpr double kMostValues = 1 << 24;  // tokens, features, classes
+
 inline ParameterSpec normal(std::string name, std::vector<int64_t> shape, double deviation) {
   return {std::move(name), std::move(shape), Initial::normal, deviation, true};
 }
