@@ -58,16 +58,16 @@ Interval interval_of(const Logs& logs) {
   return {as_ratio(logs.shift() - half_width), as_ratio(logs.shift() + half_width)};
 }
 
-Verdict verdict_by_reference(const Comparison& c, const Reference& reference) {
-  if (c.new_s < reference.lower) return Verdict::faster;  // false for an open end
-  return c.new_s > reference.upper ? Verdict::slower : Verdict::same;
+Judgement verdict_by_reference(const Comparison& c, const Reference& reference) {
+  if (c.new_s < reference.lower) return Judgement::faster;  // false for an open end
+  return c.new_s > reference.upper ? Judgement::slower : Judgement::same;
 }
 
-Verdict verdict_by_test(const Comparison& c, double margin) {
+Judgement verdict_by_test(const Comparison& c, double margin) {
   const bool inside = c.interval.low > -margin && c.interval.high < margin;
-  if (inside && std::min(c.num_old, c.num_new) >= kLeastLaunches) return Verdict::same;
-  if (inside || !(c.p <= kFamilyLevel)) return Verdict::ambiguous;
-  return c.difference < 0 ? Verdict::faster : Verdict::slower;
+  if (inside && std::min(c.num_old, c.num_new) >= kLeastLaunches) return Judgement::same;
+  if (inside || !(c.p <= kFamilyLevel)) return Judgement::ambiguous;
+  return c.difference < 0 ? Judgement::faster : Judgement::slower;
 }
 
 Comparison without_verdict(const LaunchPair& pair, Basis basis) {
@@ -82,7 +82,7 @@ Comparison without_verdict(const LaunchPair& pair, Basis basis) {
           logs.tell_spread() ? logs.spread() : kNone,
           kNone,
           basis,
-          Verdict::ambiguous};
+          Judgement::ambiguous};
 }
 
 // Of each single test, so that all together stay below kFamilyLevel even in the first step of Holm's.
@@ -108,7 +108,7 @@ void correct(std::vector<Comparison>& comparisons, const std::vector<LaunchPair>
 
 }  // namespace
 
-std::string_view to_text(Verdict verdict) {
+std::string_view to_text(Judgement verdict) {
   constexpr std::array<std::string_view, 4> kNames = {"SAME", "FASTER", "SLOWER", "AMBIGUOUS"};
   return kNames.at(static_cast<size_t>(verdict));
 }

@@ -9,8 +9,8 @@
 
 namespace shardmark {
 
-enum class Verdict { same, faster, slower, ambiguous };
-std::string_view to_text(Verdict verdict);  // "SAME"
+enum class Judgement { same, faster, slower, ambiguous };
+std::string_view to_text(Judgement verdict);  // "SAME"
 
 // How it was decided: by the rank test; by Student's t on the spread of launches, where launches are too few
 // for ranks; by the reference of a baseline; or not at all.
@@ -24,7 +24,7 @@ struct Comparison {
   double spread;      // standard deviation of a launch, relative; NaN where too few launches tell
   double p;           // after Holm's correction over all points
   Basis basis;
-  Verdict verdict;
+  Judgement verdict;
 };
 
 // What is compared: both sides have at least one launch.

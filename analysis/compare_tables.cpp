@@ -85,7 +85,7 @@ Table summary_table(const Launches& before, const Launches& after, const std::ve
               {{"points", ""}},
               {{cells::count(static_cast<int64_t>(points.size()))}}};
   for (size_t verdict = 0; verdict < counts.size(); ++verdict) {
-    table.columns.push_back({std::string(to_text(static_cast<Verdict>(verdict))), ""});
+    table.columns.push_back({std::string(to_text(static_cast<Judgement>(verdict))), ""});
     table.rows.front().push_back(cells::count(counts[verdict]));
   }
   table.columns.push_back({"no longer ok", ""});
@@ -112,8 +112,8 @@ ComparisonReport compare_sides(const Launches& before, const Launches& after,
         "them "
         "(model, data, strategy, ranks, batch, seed ...): run the same suite, and see shardmark report");
   for (const ComparedPoint& point : points) {
-    report.num_slower += point.comparison.verdict == Verdict::slower ? 1 : 0;
-    report.num_ambiguous += point.comparison.verdict == Verdict::ambiguous ? 1 : 0;
+    report.num_slower += point.comparison.verdict == Judgement::slower ? 1 : 0;
+    report.num_ambiguous += point.comparison.verdict == Judgement::ambiguous ? 1 : 0;
   }
   report.tables = {summary_table(before, after, points, report.num_lost, margin),
                    changed_table(points, after), one_sided_table(before, after),

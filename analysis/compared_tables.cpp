@@ -129,7 +129,7 @@ Table changed_table(const std::vector<ComparedPoint>& points, const Launches& af
               {}};
   std::vector<const ComparedPoint*> changed;
   for (const ComparedPoint& point : points)
-    if (point.comparison.verdict == Verdict::slower || point.comparison.verdict == Verdict::faster)
+    if (point.comparison.verdict == Judgement::slower || point.comparison.verdict == Judgement::faster)
       changed.push_back(&point);
   std::stable_sort(changed.begin(), changed.end(), [](const ComparedPoint* a, const ComparedPoint* b) {
     return a->comparison.difference > b->comparison.difference;

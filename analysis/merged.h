@@ -25,7 +25,7 @@ struct MergedPoint {
   // be averaged). step_low_s and step_high_s: of one repeat, its own interval; of 2 to 5, the hull of their
   // intervals; from 6, the interval of the repeats' medians.
   Measures measures;
-  std::vector<Doubt> doubts;  // of at least half of its repeats
+  std::vector<Doubt> doubts;           // of at least half of its repeats
   std::vector<const Record*> records;  // its repeats, with their samples; the studies must outlive them
 };
 

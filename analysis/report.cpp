@@ -12,7 +12,8 @@ std::vector<Table> make_report(const std::vector<StudyData>& studies, const Repo
   std::vector<Table> tables = {studies_table(studies), findings_table(points)};
   tables.push_back(strategies_table(points));
   tables.push_back(costs_table(points, inputs.price_per_gpu_hour));
-  for (const auto& make : {phases_table, optimizations_table, accumulation_table}) tables.push_back(make(points));
+  for (const auto& make : {phases_table, optimizations_table, accumulation_table})
+    tables.push_back(make(points));
   const std::vector<ScalingSeries> scaling = scaling_series(points);
   for (const auto& make : {weak_scaling_table, strong_scaling_table, efficiency_limits_table,
                            scaling_laws_table, refused_fits_table})

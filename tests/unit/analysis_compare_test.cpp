@@ -45,7 +45,9 @@ std::vector<LaunchPair> null_pair(const Scenario& s, Random& random) {
   return pairs;
 }
 
-bool is_alarm(const Comparison& c) { return c.verdict == Verdict::slower || c.verdict == Verdict::faster; }
+bool is_alarm(const Comparison& c) {
+  return c.verdict == Judgement::slower || c.verdict == Judgement::faster;
+}
 
 // Pairs of studies in which any point is called FASTER or SLOWER.
 int num_alarms(const Scenario& scenario, int trials, double margin) {
@@ -90,7 +92,7 @@ TEST(Compare, FindsTheDifferenceItStatesWithItsPower) {
     for (int trial = 0; trial < kTrials; ++trial) {
       std::vector<LaunchPair> pairs = null_pair(s, random);
       for (double& time : pairs.front().new_s) time *= factor;
-      found += compare_launches(pairs, 0).front().verdict == Verdict::slower;
+      found += compare_launches(pairs, 0).front().verdict == Judgement::slower;
     }
     EXPECT_NEAR(found, kPower * kTrials, 0.05 * kTrials) << s.num_old << " against " << s.num_new;
   }
@@ -103,42 +105,42 @@ Comparison compared(std::vector<double> before, std::vector<double> after,
 
 TEST(Compare, SaysWhatItSees) {
   const std::vector<double> base = {1.00, 1.01, 0.99, 1.005, 0.995};
-  EXPECT_EQ(compared(base, {1.2, 1.21, 1.19, 1.2, 1.22}).verdict, Verdict::slower);
-  EXPECT_EQ(compared({1.2, 1.21, 1.19, 1.2, 1.22}, base).verdict, Verdict::faster);
-  EXPECT_EQ(compared(base, {1.01, 1.0, 0.99, 1.003, 0.998}).verdict, Verdict::same);
-  EXPECT_EQ(compared(base, {1.0, 1.2, 0.9, 1.1, 0.8}).verdict, Verdict::ambiguous);
+  EXPECT_EQ(compared(base, {1.2, 1.21, 1.19, 1.2, 1.22}).verdict, Judgement::slower);
+  EXPECT_EQ(compared({1.2, 1.21, 1.19, 1.2, 1.22}, base).verdict, Judgement::faster);
+  EXPECT_EQ(compared(base, {1.01, 1.0, 0.99, 1.003, 0.998}).verdict, Judgement::same);
+  EXPECT_EQ(compared(base, {1.0, 1.2, 0.9, 1.1, 0.8}).verdict, Judgement::ambiguous);
   // Certainly slower, but by less than matters.
   const Comparison small = compared(base, {1.02, 1.021, 1.022, 1.023, 1.025});
   EXPECT_LT(small.p, 0.05);
-  EXPECT_EQ(small.verdict, Verdict::same);
+  EXPECT_EQ(small.verdict, Judgement::same);
   EXPECT_NEAR(small.difference, 0.022, 1e-9);
   EXPECT_EQ(small.basis, Basis::ranks);
 }
 
 TEST(Compare, FewLaunchesDecideNothingUnlessBeyondTheSpread) {
   const Comparison none = compared({1.0, 1.0}, {9.0, 9.0});
-  EXPECT_EQ(none.verdict, Verdict::ambiguous);
+  EXPECT_EQ(none.verdict, Judgement::ambiguous);
   EXPECT_EQ(none.basis, Basis::none);
   EXPECT_TRUE(std::isnan(none.p) && std::isnan(none.spread) && std::isnan(none.interval.low));
   const std::vector<double> base = {1.00, 1.01, 0.99, 1.005};
-  EXPECT_EQ(compared(base, {1.3}).verdict, Verdict::slower);
+  EXPECT_EQ(compared(base, {1.3}).verdict, Judgement::slower);
   EXPECT_EQ(compared(base, {1.3}).basis, Basis::spread);
-  EXPECT_EQ(compared(base, {1.02}).verdict, Verdict::ambiguous);
-  EXPECT_EQ(compared(base, {1.0}).verdict, Verdict::ambiguous);  // one launch is no proof of sameness
+  EXPECT_EQ(compared(base, {1.02}).verdict, Judgement::ambiguous);
+  EXPECT_EQ(compared(base, {1.0}).verdict, Judgement::ambiguous);  // one launch is no proof of sameness
 }
 
 // A clock that ticks slowly gives equal times: no proof that launches agree to the last digit.
 TEST(Compare, EqualTimesAreNoZeroSpread) {
-  EXPECT_EQ(compared({1, 1, 1}, {1.01, 1.01, 1.01}).verdict, Verdict::same);
-  EXPECT_EQ(compared({1, 1, 1, 1}, {1.03}).verdict, Verdict::ambiguous);
+  EXPECT_EQ(compared({1, 1, 1}, {1.01, 1.01, 1.01}).verdict, Judgement::same);
+  EXPECT_EQ(compared({1, 1, 1, 1}, {1.03}).verdict, Judgement::ambiguous);
 }
 
 TEST(Compare, AReferenceDecidesAlone) {
   const double open = std::nan("");
-  EXPECT_EQ(compared({1}, {1.06}, Reference{1, 0.9, 1.1}).verdict, Verdict::same);
-  EXPECT_EQ(compared({1}, {1.2}, Reference{1, 0.9, 1.1}).verdict, Verdict::slower);
-  EXPECT_EQ(compared({1}, {0.8}, Reference{1, 0.9, 1.1}).verdict, Verdict::faster);
-  EXPECT_EQ(compared({1}, {0.1}, Reference{1, open, 1.1}).verdict, Verdict::same);
+  EXPECT_EQ(compared({1}, {1.06}, Reference{1, 0.9, 1.1}).verdict, Judgement::same);
+  EXPECT_EQ(compared({1}, {1.2}, Reference{1, 0.9, 1.1}).verdict, Judgement::slower);
+  EXPECT_EQ(compared({1}, {0.8}, Reference{1, 0.9, 1.1}).verdict, Judgement::faster);
+  EXPECT_EQ(compared({1}, {0.1}, Reference{1, open, 1.1}).verdict, Judgement::same);
 }
 
 TEST(Compare, StatesTheSmallestSlowDown) {
