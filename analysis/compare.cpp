@@ -15,7 +15,7 @@ constexpr double kNone = Measures::kNone;
 
 // Sampling stops when a launch's median is known to within its `precision` (half-width of a 95 % interval):
 // launches that agree better do so by chance.
-const double kLeastSpread = Sampling{}.precision / 2;
+constexpr double kLeastSpread = Sampling{}.precision / 2;
 
 std::vector<double> logarithms(const std::vector<double>& times) {
   std::vector<double> logs;
@@ -121,9 +121,11 @@ std::vector<Comparison> compare_launches(const std::vector<LaunchPair>& pairs, d
     comparisons.push_back(without_verdict(
         pair, pair.reference ? Basis::reference : basis_for(pair.old_s.size(), pair.new_s.size(), level)));
   correct(comparisons, pairs);
-  for (size_t i = 0; i < pairs.size(); ++i)
-    comparisons[i].verdict = pairs[i].reference ? verdict_by_reference(comparisons[i], *pairs[i].reference)
-                                                : verdict_by_test(comparisons[i], margin);
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const std::optional<Reference>& reference = pairs[i].reference;
+    comparisons[i].verdict = reference ? verdict_by_reference(comparisons[i], *reference)
+                                       : verdict_by_test(comparisons[i], margin);
+  }
   return comparisons;
 }
 

@@ -41,6 +41,7 @@ std::vector<ComparedPoint> compare_common(const std::vector<MergedPoint>& all, c
 bool took_turns(const Launches& before, const Launches& after) {
   const auto span = [](const Launches& side) {
     std::vector<std::string> starts;
+    starts.reserve(side.started.size());
     for (const auto& [launch, start] : side.started) starts.push_back(start);
     const auto [first, last] = std::minmax_element(starts.begin(), starts.end());
     return starts.empty() ? std::pair<std::string, std::string>() : std::pair(*first, *last);
