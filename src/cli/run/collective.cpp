@@ -105,7 +105,10 @@ class Bench {
 
   Measures measure(const Point& point) {
     std::unique_ptr<Workload> workload;  // too large for one rank is too large for all
-    together(world_, [&] { workload = make_collective({point, world_, comm_, placement_, references_}); });
+    together(world_, [&] {
+      const meter::Strict strict;
+      workload = make_collective({point, world_, comm_, placement_, references_});
+    });
     if (flags_.check) workload->verify();
     run_window(*workload, flags_.warmup);
     const std::vector<double> steps = world_.gather(run_window(*workload, flags_.iterations));
