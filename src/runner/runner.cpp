@@ -57,8 +57,8 @@ bool is_bad(Outcome outcome) { return outcome == Outcome::wrong || outcome == Ou
 
 class Walk {
  public:
-  Walk(const HostGroup& world, std::optional<Study>& study, const Placement& placement,
-       const RunOptions& options, Watchdog& watchdog, int64_t num_points)
+  Walk(const HostGroup& world, Study* study, const Placement& placement, const RunOptions& options,
+       Watchdog& watchdog, int64_t num_points)
       : world_(world),
         study_(study),
         placement_(placement),
@@ -107,7 +107,7 @@ class Walk {
   std::pair<bool, Outcome> finished(const Point& point) const {
     constexpr int64_t kNot = -1;
     int64_t outcome = kNot;
-    if (world_.rank() == 0) {
+    if (study_ != nullptr) {
       const auto found = study_->finished().find(point_id(point));
       if (found != study_->finished().end()) outcome = static_cast<int64_t>(found->second);
     }
@@ -159,7 +159,7 @@ class Walk {
   }
 
   const HostGroup& world_;
-  std::optional<Study>& study_;  // on rank 0 only
+  Study* study_;  // on rank 0 only
   const Placement& placement_;
   const RunOptions& options_;
   Watchdog& watchdog_;
@@ -171,8 +171,8 @@ class Walk {
   bool searching_ = false;
 };
 
-int64_t num_unfinished(const std::vector<Point>& points, const std::optional<Study>& study) {
-  if (!study) return 0;
+int64_t num_unfinished(const std::vector<Point>& points, const Study* study) {
+  if (study == nullptr) return 0;
   return std::count_if(points.begin(), points.end(),
                        [&](const Point& point) { return !study->finished().contains(point_id(point)); });
 }
@@ -181,7 +181,8 @@ int64_t num_unfinished(const std::vector<Point>& points, const std::optional<Stu
 
 RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
                       const Placement& placement, const RunOptions& options, Watchdog& watchdog) {
-  Walk walk(world, study, placement, options, watchdog, num_unfinished(points, study));
+  Study* const own = study ? &*study : nullptr;
+  Walk walk(world, own, placement, options, watchdog, num_unfinished(points, own));
   for (const Point& point : points) {
     if (point.training.batch_size == kLargest && point.impossible.empty())
       walk.search(point);
