@@ -5,12 +5,12 @@
 
 namespace shardmark {
 
-std::optional<int64_t> LargestBatch::next() const {
+int64_t LargestBatch::next() const {
   if (fails_ == 0) {
-    if (fits_ >= kMost) return {};
+    if (fits_ >= kMost) return 0;
     return std::max<int64_t>(1, 2 * fits_);
   }
-  if (fails_ - fits_ <= std::max<int64_t>(1, fits_ / kResolution)) return {};
+  if (fails_ - fits_ <= std::max<int64_t>(1, fits_ / kResolution)) return 0;
   return fits_ + (fails_ - fits_) / 2;
 }
 

@@ -3,14 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 namespace shardmark {
 
 class LargestBatch {
  public:
-  // The next batch to try; nothing when the answer is known: exactly up to 32, to 3 % above.
-  std::optional<int64_t> next() const;
+  // The next batch to try; 0 when the answer is known: exactly up to 32, to 3 % above.
+  int64_t next() const;
   void tell(int64_t batch, bool fits);
 
   int64_t fits() const { return fits_; }    // the largest known to fit; 0: none

@@ -87,12 +87,12 @@ class Walk {
   void search(const Point& point) {
     searching_ = true;
     LargestBatch largest;
-    while (const auto batch = largest.next()) {
+    while (const int64_t batch = largest.next()) {
       Point attempt = point;
-      attempt.training.batch_size = *batch;
+      attempt.training.batch_size = batch;
       const Outcome outcome = visit(attempt);
       if (outcome != Outcome::ok && outcome != Outcome::out_of_memory) break;
-      largest.tell(*batch, outcome == Outcome::ok);
+      largest.tell(batch, outcome == Outcome::ok);
     }
     searching_ = false;
     progress_.count();
