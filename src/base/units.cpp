@@ -18,6 +18,20 @@ const std::map<std::string, double> kByteUnits = {
     {"M", 0x1p20}, {"MiB", 0x1p20}, {"MB", 1e6},   {"G", 0x1p30},   {"GiB", 0x1p30},
     {"GB", 1e9},   {"TiB", 0x1p40}, {"TB", 1e12}};
 
+const std::map<std::string, double> kTimeUnits = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+
+// A NaN where the text is no number followed by one of the units.
+double number_with_unit(const std::string& text, const std::map<std::string, double>& units) {
+  try {
+    size_t used = 0;
+    const double number = std::stod(text, &used);
+    const auto unit = units.find(text.substr(used));
+    return unit == units.end() ? std::nan("") : number * unit->second;
+  } catch (const std::exception&) {
+    return std::nan("");
+  }
+}
+
 std::string scaled(double value, const std::array<std::pair<double, const char*>, 5>& scale) {
   auto unit = scale.begin();
   // A value that rounds up to the next unit takes it: 1.00 MiB, not 1024 KiB.
@@ -39,16 +53,8 @@ std::string grouped(std::string digits) {
 }  // namespace
 
 int64_t parse_bytes(const std::string& text) {
-  size_t used = 0;
-  double number = -1;
-  try {
-    number = std::stod(text, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  auto unit = kByteUnits.find(text.substr(used));
-  const double bytes = unit == kByteUnits.end() ? -1 : number * unit->second;
-  if (used == 0 || !(bytes >= 0) || bytes > 0x1p62 || bytes != std::floor(bytes))
+  const double bytes = number_with_unit(text, kByteUnits);
+  if (!(bytes >= 0) || bytes > 0x1p62 || bytes != std::floor(bytes))
     throw UsageError(
         "'" + text +
         "' is no size in bytes; accepted: 8, 4KiB, 25MB, 128MiB, 1GiB (K, M, G: powers of 1024)");
@@ -56,18 +62,10 @@ int64_t parse_bytes(const std::string& text) {
 }
 
 double parse_seconds(const std::string& text) {
-  static const std::map<std::string, double> units = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
-  size_t used = 0;
-  double number = -1;
-  try {
-    number = std::stod(text, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  const auto unit = units.find(text.substr(used));
-  if (used == 0 || unit == units.end() || !(number >= 0) || std::isinf(number))
+  const double seconds = number_with_unit(text, kTimeUnits);
+  if (!(seconds >= 0) || std::isinf(seconds))
     throw UsageError("'" + text + "' is no time; accepted: 5us, 120ms, 1.5s");
-  return number * unit->second;
+  return seconds;
 }
 
 std::string format_bytes(double bytes) {
