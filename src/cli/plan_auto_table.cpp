@@ -2,6 +2,7 @@
 #include "analysis/cells.h"
 #include "cli/plan_tables.h"
 #include "laws/auto_choice.h"
+#include "laws/vocabulary.h"
 
 namespace shardmark {
 namespace {
@@ -42,7 +43,7 @@ Table auto_table(const std::vector<const Point*>& points, const World& world) {
     const auto model = laws::model_law(point->training.model.name).table(point->training.model.options);
     const laws::Surroundings around{static_cast<double>(world.memory_per_rank_bytes),
                                     expect(*point).activation_bytes, world.ranks_per_node};
-    for (const auto& candidate : laws::decide(cost_input(*point, model), around).candidates)
+    for (const auto& candidate : laws::decide(laws::cost_input(*point, model), around).candidates)
       table.rows.push_back(row_of(*point, candidate, world));
   }
   table.num_section_columns = 5;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "laws/program.h"
 
 namespace shardmark {
 
@@ -24,6 +25,14 @@ class Recording {
   size_t num_operations_ = 0;
 };
 
+// Hears of operations as a program has them (laws/program.h), on the communicators split off a tap, too.
+class OperationListener {
+ public:
+  virtual ~OperationListener() = default;
+  virtual int64_t started(const laws::StartedOperation& operation) = 0;  // returns its number
+  virtual void waited(int64_t number) = 0;
+};
+
 class Tap final : public Communicator {
  public:
   // pass: hands everything on. record: the same, and remembers it. mute: nothing moves; every operation is
@@ -33,6 +42,7 @@ class Tap final : public Communicator {
   explicit Tap(Communicator& inner) : inner_(&inner), state_(std::make_shared<State>()) {}
 
   void set_mode(Mode mode) { state_->mode = mode; }  // of the communicators split off this one, too
+  void set_listener(OperationListener* listener) { state_->listener = listener; }  // nullptr: nobody
   Recording take_recording() { return std::exchange(state_->recording, {}); }
 
   int rank() const override { return inner_->rank(); }
@@ -64,17 +74,19 @@ class Tap final : public Communicator {
   struct State {
     Mode mode = Mode::pass;
     Recording recording;
+    OperationListener* listener = nullptr;
   };
   class TappedOperation;
 
-  Tap(std::unique_ptr<Communicator> inner, std::shared_ptr<State> state)
-      : owned_(std::move(inner)), inner_(owned_.get()), state_(std::move(state)) {}
+  Tap(std::unique_ptr<Communicator> inner, std::shared_ptr<State> state, int64_t stride)
+      : owned_(std::move(inner)), inner_(owned_.get()), state_(std::move(state)), stride_(stride) {}
   template <class Start>
-  Started tapped(Tensor out, Tensor in, Start&& start);
+  Started tapped(const char* name, size_t payload_bytes, Tensor out, Tensor in, Start&& start);
 
   std::unique_ptr<Communicator> owned_;
   Communicator* inner_;
   std::shared_ptr<State> state_;
+  int64_t stride_ = 1;  // between neighbours among its ranks, in ranks of the first tap
 };
 
 }  // namespace shardmark

@@ -149,12 +149,6 @@ int64_t total_numel(const std::vector<GroupLayout>& layout) {
   return total;
 }
 
-int64_t moved_numel(const GroupLayout& place) {
-  int64_t total = 0;
-  for (const auto& piece : place.pieces) total += piece.range.numel;
-  return total;
-}
-
 int64_t owned_numel(const GroupLayout& place, int64_t rank) {
   int64_t total = 0;
   for (size_t piece = 0; piece < place.pieces.size(); ++piece) total += place.owned(piece, rank).numel;

@@ -25,13 +25,37 @@ std::vector<Bucket> ddp_buckets(const ModelTable& model, const Options& ddp_opti
   return buckets(model, even_layout(model, 1), elements("first_bucket_mb"), elements("bucket_mb"));
 }
 
-ReductionCost reduction_cost(const CostInput& ddp) {
+namespace {
+
+// Calls visit(law, input of the law) for ddp with these options.
+template <class Visit>
+auto with_reduction(const CostInput& ddp, Visit&& visit) {
   const auto layout = even_layout(ddp.model, 1);
   const auto cut = ddp_buckets(ddp.model, ddp.options, ddp.bytes.reduce);
   const Choice reduction = reduction_of(ddp.options);
-  return Registry<ReductionLaw>::instance()
-      .get(reduction.name, "reduction")
-      .cost({ddp.model, layout, cut, ddp.ranks, ddp.bytes.reduce, reduction.options});
+  const ReductionInput input{ddp.model, layout, cut, ddp.ranks, ddp.bytes.reduce, reduction.options};
+  return visit(Registry<ReductionLaw>::instance().get(reduction.name, "reduction"), input);
+}
+
+}  // namespace
+
+std::vector<std::vector<BucketOperation>> bucket_operations(const CostInput& ddp) {
+  return with_reduction(ddp, [](const ReductionLaw& law, const ReductionInput& input) {
+    std::vector<std::vector<BucketOperation>> operations;
+    for (const Bucket& bucket : input.buckets) operations.push_back(law.operations(input, bucket));
+    return operations;
+  });
+}
+
+ReductionCost reduction_cost(const CostInput& ddp) {
+  ReductionCost cost = with_reduction(
+      ddp, [](const ReductionLaw& law, const ReductionInput& input) { return law.cost(input); });
+  for (const auto& bucket : bucket_operations(ddp))
+    for (const BucketOperation& operation : bucket) {
+      cost.traffic_bytes += static_cast<double>(operation.bytes) * ring_factor(operation.name, ddp.ranks);
+      ++cost.num_operations;
+    }
+  return cost;
 }
 
 }  // namespace shardmark::laws

@@ -25,11 +25,19 @@ struct ReductionCost {
   double value_bytes = 0;  // what the gradient itself shrinks to: its values, without indices, scales, ranks
 };
 
+// What is sent of a bucket, one operation after the other.
+struct BucketOperation {
+  std::string name;
+  int64_t bytes = 0;  // payload
+};
+
 struct ReductionLaw {
   std::string description;
   OptionTable options;
-  ReductionCost (*cost)(const ReductionInput& input);
-  int64_t most_element_bytes = 8;  // of gradients that it can reduce
+  ReductionCost (*cost)(const ReductionInput& input);  // traffic_bytes and num_operations aside
+  std::vector<BucketOperation> (*operations)(const ReductionInput& input,
+                                             const Bucket& bucket);  // one or two
+  int64_t most_element_bytes = 8;                                    // of gradients that it can reduce
 };
 
 const ChoiceKind& reduction_kind();
@@ -38,6 +46,8 @@ const ChoiceKind& reduction_kind();
 Choice reduction_of(const Options& ddp_options);
 // What ddp with these options reduces, in its order; element_bytes: of gradients on their way.
 std::vector<Bucket> ddp_buckets(const ModelTable& model, const Options& ddp_options, int64_t element_bytes);
+// [bucket][operation]: what ddp with these options sends.
+std::vector<std::vector<BucketOperation>> bucket_operations(const CostInput& ddp);
 // Of ddp with these options; UsageError where the reduction is not known.
 ReductionCost reduction_cost(const CostInput& ddp);
 

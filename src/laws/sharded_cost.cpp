@@ -38,19 +38,6 @@ Cost sharded_cost(const CostInput& input, const std::vector<GroupLayout>& layout
       gradient_slot_bytes(input, layout) +
       static_cast<double>(input.bytes.compute *
                           (slots * largest_group(input.model, layout) + root_numel(input.model, layout)));
-
-  int64_t last_unit = -1;  // the group that forward uses last stays for backward
-  for (size_t g = 0; g < layout.size(); ++g)
-    if (!is_root(input.model.groups[g])) last_unit = static_cast<int64_t>(g);
-  double moved_bytes = 0;
-  for (size_t g = 0; g < layout.size(); ++g) {
-    const bool root = is_root(input.model.groups[g]);
-    const int64_t gathers = root ? 1 : input.accumulation * (static_cast<int64_t>(g) == last_unit ? 1 : 2);
-    moved_bytes += static_cast<double>(
-        (gathers * input.bytes.compute + input.accumulation * input.bytes.reduce) * moved_numel(layout[g]));
-    cost.num_operations += (gathers + input.accumulation) * static_cast<int64_t>(layout[g].pieces.size());
-  }
-  cost.traffic_bytes = moved_bytes * ring_factor("all_gather", input.ranks);
   return cost;
 }
 

@@ -21,9 +21,7 @@ inline bool offloads(const Options& options) { return options.at("offload") == "
 // Writes optimizer_bytes, or offloaded_bytes, of a rank that updates so many parameters.
 void add_optimizer(Cost& cost, const CostInput& input, double parameters);
 
-// Everything cut. Per micro-batch: a gather of every group for forward, one for backward but for the last
-// group, which stays, and a reduction of every group; root groups are gathered once per step. With one
-// micro-batch (3M - M_kept)(N-1)/N, M_kept: root groups and the last one.
+// The memory where everything is cut.
 Cost sharded_cost(const CostInput& input, const std::vector<GroupLayout>& layout);
 
 }  // namespace shardmark::laws

@@ -5,6 +5,7 @@
 
 #include "base/registry.h"
 #include "laws/model_table.h"
+#include "laws/program.h"
 
 namespace shardmark::laws {
 
@@ -26,6 +27,7 @@ struct CostInput {
   ElementBytes bytes;
   int64_t optimizer_elements;  // state elements per parameter: sgd 0, sgd with momentum 1, adamw 2
   Options options;             // of the strategy, resolved
+  bool norm = false;           // every step asks for the gradient's norm: clipping, fp16
 };
 
 // Bytes on the rank that has most; traffic is the mean over ranks, of one step. Padding (layout.h) is
@@ -45,6 +47,8 @@ struct StrategyLaw {
   std::string description;
   OptionTable options;
   Cost (*cost)(const CostInput& input);
+  // A step as rank 0 does it. The traffic of `cost` is what it moves.
+  Program (*program)(const CostInput& input);
   // Why these options cannot work together with this precision, model or number of ranks; empty when they
   // can.
   std::string (*impossible)(const CostInput& input) = [](const CostInput&) { return std::string(); };

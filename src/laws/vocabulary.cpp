@@ -162,4 +162,15 @@ ElementBytes element_bytes(const std::string& precision, const std::string& redu
           /*scaled=*/precision == "fp16"};
 }
 
+CostInput cost_input(const Point& point, const ModelTable& table) {
+  const TrainingPoint& t = point.training;
+  return {table,
+          point.ranks,
+          t.accumulation,
+          element_bytes(t.precision, t.reduce_dtype),
+          optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options),
+          t.strategy.options,
+          /*norm=*/t.clip_norm > 0 || t.precision == "fp16"};
+}
+
 }  // namespace shardmark::laws

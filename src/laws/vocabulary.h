@@ -6,7 +6,7 @@
 
 #include "laws/model_table.h"
 #include "laws/strategy_law.h"
-#include "schema/choice.h"
+#include "schema/point.h"
 
 namespace shardmark::laws {
 
@@ -53,7 +53,8 @@ int64_t dtype_bytes(const std::string& dtype);
 const std::vector<PrecisionLaw>& precision_laws();     // fp32, tf32, bf16, fp16, fp64
 const std::vector<std::string>& reduce_dtype_names();  // same, fp32
 const PrecisionLaw& precision_law(const std::string& name);
-// Of a training point: what CostInput asks for.
+// Of a training point, every choice resolved; `table` must outlive it.
 ElementBytes element_bytes(const std::string& precision, const std::string& reduce_dtype);
+CostInput cost_input(const Point& point, const ModelTable& table);
 
 }  // namespace shardmark::laws

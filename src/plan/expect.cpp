@@ -13,7 +13,7 @@ Expectation expect_training(const Point& point) {
 
   Expectation expectation;
   expectation.num_parameters = table.num_parameters();
-  expectation.cost = laws::strategy_law(t.strategy.name).cost(cost_input(point, table));
+  expectation.cost = laws::strategy_law(t.strategy.name).cost(laws::cost_input(point, table));
   for (const auto& block : table.blocks)
     expectation.activation_bytes += block.activation_elements * batch * static_cast<double>(bytes.compute);
   expectation.flops_per_step = table.step_flops() * batch * static_cast<double>(t.accumulation);
@@ -21,16 +21,6 @@ Expectation expect_training(const Point& point) {
 }
 
 }  // namespace
-
-laws::CostInput cost_input(const Point& point, const laws::ModelTable& table) {
-  const TrainingPoint& t = point.training;
-  return {table,
-          point.ranks,
-          t.accumulation,
-          laws::element_bytes(t.precision, t.reduce_dtype),
-          laws::optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options),
-          t.strategy.options};
-}
 
 Expectation expect(const Point& point) {
   if (point.workload == "training") return expect_training(point);

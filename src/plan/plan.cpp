@@ -89,7 +89,7 @@ std::string settle(Point& point, const World& world) {
 std::string strategy_reason(const Point& point) {
   const TrainingPoint& t = point.training;
   const auto table = laws::model_law(t.model.name).table(t.model.options);
-  return laws::strategy_law(t.strategy.name).impossible(cost_input(point, table));
+  return laws::strategy_law(t.strategy.name).impossible(laws::cost_input(point, table));
 }
 
 std::vector<Point> make_plan(const Suite& suite, const World& world) {

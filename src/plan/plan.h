@@ -37,6 +37,5 @@ struct Expectation {
   int64_t num_parameters = 0;
 };
 Expectation expect(const Point& point);
-laws::CostInput cost_input(const Point& point, const laws::ModelTable& table);
 
 }  // namespace shardmark

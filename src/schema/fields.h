@@ -19,7 +19,7 @@ struct SeriesInfo {
   std::string_view description;  // with the meaning of rows and columns
 };
 
-inline constexpr std::array<SeriesInfo, 17> kSeries = {{
+inline constexpr std::array<SeriesInfo, 19> kSeries = {{
     {"step", "s", "time of each timed step (operation), [rank, step]"},
     {"data", "s", "part of the step spent waiting for the batch, [rank, step]"},
     {"forward", "s", "part of the step in forward, communication excluded, [rank, step]"},
@@ -28,6 +28,16 @@ inline constexpr std::array<SeriesInfo, 17> kSeries = {{
     {"optimizer", "s", "part of the step in the optimizer, [rank, step]"},
     {"compute_only", "s", "time of a step in which nothing moves between ranks, [rank, step]"},
     {"communication_only", "s", "time of a step's operations without its computing, [rank, step]"},
+    {"block_time", "s",
+     "of steps in which nothing moves between ranks, median of: waiting for a batch, forward of each block, "
+     "backward of each block (the first block first), update, [rank, moment]"},
+    {"program", "",
+     "a step in steady state as rank 0 does it, [moment, column]: what happens (0 a batch, 1 forward, 2 "
+     "backward, 3 update, 4 an operation starts, 5 is waited for), number of the block or operation, and of "
+     "a "
+     "start the collective (0 all_reduce, 1 reduce_scatter, 2 all_gather, ...: as in the list of "
+     "collectives), "
+     "payload in bytes, ranks, distance between neighbours of them"},
     {"window", "s", "wall time of each window between two barriers, [rank, window]"},
     {"energy", "J", "energy of each rank's device in each window, [rank, window]"},
     {"peak", "bytes", "peak memory of the point, [rank, 1]"},

@@ -1,9 +1,9 @@
 // ddp: replicas whose gradients are reduced bucket by bucket (reductions/) while backward still computes.
 // Source: Li et al., VLDB 2020.
 #include "laws/reduction_law.h"
+#include "laws/schedule.h"
 #include "strategies/reductions/reduction.h"
 #include "strategies/replica.h"
-#include "strategies/schedule.h"
 
 namespace shardmark {
 namespace {
@@ -13,7 +13,7 @@ class Ddp final : public Strategy {
   explicit Ddp(const StrategyContext& context)
       : comm_(context.comm),
         model_(context.model),
-        schedule_(make_schedule(context.model.table())),
+        schedule_(laws::make_schedule(context.model.table())),
         replica_(context, context.types().reduce),
         scale_(1.0 / static_cast<double>(comm_.size() * context.accumulation)) {
     cut_buckets(context);
@@ -74,7 +74,7 @@ class Ddp final : public Strategy {
 
   Communicator& comm_;
   Model& model_;
-  Schedule schedule_;
+  laws::Schedule schedule_;
   Replica replica_;
   double scale_;
   std::vector<int64_t> ends_;  // [bucket]: in elements from the begin of the gradients

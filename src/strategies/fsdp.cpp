@@ -7,13 +7,11 @@ namespace shardmark {
 namespace {
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  const auto shard = context.options.at("shard").get<std::string>();
   const auto group = context.options.at("group").get<int64_t>();
   const int64_t ranks = group == 0 ? context.comm.size() : group;
   return make_sharded(context, {.layout = laws::fsdp_layout(context.model.table(), ranks, context.options),
                                 .group = ranks,
-                                .parameters = shard == "full" ? Hold::part : Hold::whole,
-                                .gradients = shard == "optimizer" ? Hold::whole : Hold::part,
+                                .hold = laws::hold_of(context.options),
                                 .prefetch = context.options.at("prefetch").get<int64_t>(),
                                 .offload = laws::offloads(context.options)});
 }

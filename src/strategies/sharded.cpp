@@ -10,10 +10,11 @@ class Sharded final : public Strategy {
  public:
   Sharded(const StrategyContext& context, ShardedOptions options)
       : s_(sharded_model(context, options)),
-        parameters_(options.parameters == Hold::part ? make_slotted_parameters(s_, options.prefetch)
-                                                     : make_resident_parameters(s_)),
-        gradients_(options.gradients == Hold::part ? make_slotted_gradients(s_)
-                                                   : make_resident_gradients(s_)),
+        parameters_(options.hold.parameters == laws::Hold::part
+                        ? make_slotted_parameters(s_, options.prefetch)
+                        : make_resident_parameters(s_)),
+        gradients_(options.hold.gradients == laws::Hold::part ? make_slotted_gradients(s_)
+                                                              : make_resident_gradients(s_)),
         optimizer_(options.offload ? make_offloaded_optimizer(context.optimizer, pieces())
                                    : make_optimizer(context.optimizer, pieces())),
         scale_(1.0 / static_cast<double>(s_.all.size() * context.accumulation)) {}
@@ -71,7 +72,7 @@ class Sharded final : public Strategy {
             std::move(replicas),
             comm,
             std::move(options.layout),
-            make_schedule(context.model.table()),
+            laws::make_schedule(context.model.table()),
             context.seed,
             context.types()};
   }

@@ -1,18 +1,16 @@
 // A sharded strategy: a parameter side, a gradient side and an optimizer over the parts that this rank owns.
 #pragma once
 
+#include "laws/sharded_program.h"
 #include "strategies/sides.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
 
-enum class Hold { whole, part };  // what a rank keeps of each group between uses
-
 struct ShardedOptions {
   std::vector<laws::GroupLayout> layout;  // over the ranks of a group
   int64_t group;  // consecutive ranks that share one copy of the model; it divides the ranks
-  Hold parameters;
-  Hold gradients;
+  laws::ShardedHold hold;
   int64_t prefetch = 0;  // blocks gathered ahead; of parameters held in parts
   bool offload = false;  // the optimizer's state to host memory
 };

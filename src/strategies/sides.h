@@ -3,9 +3,9 @@
 // table.
 #pragma once
 
+#include "laws/schedule.h"
 #include "strategies/flat.h"
 #include "strategies/moves.h"
-#include "strategies/schedule.h"
 
 namespace shardmark {
 
@@ -20,7 +20,7 @@ struct ShardedModel {
   std::unique_ptr<Communicator> own_group, replicas;  // nullptr where one group is all there is
   Communicator& comm;
   std::vector<laws::GroupLayout> layout;
-  Schedule schedule;
+  laws::Schedule schedule;
   int64_t seed;
   Precision types;
 };

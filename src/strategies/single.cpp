@@ -1,6 +1,6 @@
 // single: independent replicas, nothing moves.
+#include "laws/schedule.h"
 #include "strategies/replica.h"
-#include "strategies/schedule.h"
 
 namespace shardmark {
 namespace {
@@ -8,7 +8,7 @@ namespace {
 class Single final : public Strategy {
  public:
   explicit Single(const StrategyContext& context)
-      : schedule_(make_schedule(context.model.table())),
+      : schedule_(laws::make_schedule(context.model.table())),
         replica_(context, context.types().master),
         scale_(1.0 / static_cast<double>(context.accumulation)) {}
 
@@ -28,7 +28,7 @@ class Single final : public Strategy {
   }
 
  private:
-  Schedule schedule_;
+  laws::Schedule schedule_;
   Replica replica_;
   double scale_;
 };

@@ -34,7 +34,7 @@ class SlottedGradients final : public GradientSide {
 
   void before_backward(int64_t block) override {
     const int64_t group = s_.schedule.own_group[static_cast<size_t>(block)];
-    if (group == kNoGroup) return;
+    if (group == laws::kNoGroup) return;
     Slot& slot = slots_[position_ % slots_.size()];
     finish(slot);
     slot.group = static_cast<size_t>(group);

@@ -13,8 +13,7 @@ std::unique_ptr<Strategy> make(const StrategyContext& context) {
                       {.layout = laws::whole_tensor_layout(context.model.table(), context.comm.size(),
                                                            laws::evenness(context.options)),
                        .group = context.comm.size(),
-                       .parameters = Hold::part,
-                       .gradients = Hold::part,
+                       .hold = {},
                        .prefetch = context.options.at("prefetch").get<int64_t>(),
                        .offload = laws::offloads(context.options)});
 }

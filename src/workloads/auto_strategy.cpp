@@ -28,8 +28,8 @@ Settled settle_strategy(const Point& point, const HostGroup& group, Communicator
 
   const auto table = laws::model_law(point.training.model.name).table(point.training.model.options);
   const laws::Decision decision = laws::decide(
-      cost_input(point, table), {usable_bytes(group, comm.device()), expect(point).activation_bytes,
-                                 network.ranks_per_node, network.all, network.node});
+      laws::cost_input(point, table), {usable_bytes(group, comm.device()), expect(point).activation_bytes,
+                                       network.ranks_per_node, network.all, network.node});
   Settled settled{point, decision.reason};
   settled.point.training.strategy = decision.choice().strategy;
   return settled;

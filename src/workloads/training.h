@@ -28,6 +28,8 @@ class Training final : public Workload {
   Check lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const;
   void collect_memory(Record& record);
   std::vector<double> timed(int64_t times, const std::function<void()>& step);
+  Recording trace_steps(Record& record, const std::function<void()>& train);
+  std::vector<double> timed_compute(Record& record, int64_t times, const std::function<void()>& train);
 
   const Point& point_;
   const HostGroup& group_;

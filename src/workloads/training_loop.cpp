@@ -9,12 +9,18 @@
 #include "device/meter.h"
 
 namespace shardmark {
+namespace {
+
+using Moment = laws::Moment::What;
+
+}  // namespace
 
 StepResult TrainingLoop::step(const std::function<Batch()>& next_batch, bool wants_norm) {
   clock_.begin_step();
   StepResult result;
   for (micro_batch_ = 0; micro_batch_ < options_.accumulation; ++micro_batch_) {
     clock_.enter(Phase::data);
+    tell(Moment::data);
     Batch batch;
     attempt([&] { batch = next_batch(); });
 
@@ -32,6 +38,7 @@ StepResult TrainingLoop::step(const std::function<Batch()>& next_batch, bool wan
   strategy_.reduce();
 
   clock_.enter(Phase::optimizer);
+  tell(Moment::update);
   if (wants_norm || guard_.needs_norm()) result.gradient_norm = guard_.inspect(strategy_.gradient_squares());
   strategy_.update(guard_.control());
   guard_.after_update();
@@ -48,6 +55,7 @@ at::Tensor TrainingLoop::forward(const Batch& batch) {
   at::Tensor h = batch.inputs;
   for (size_t b = 0; b < blocks.size(); ++b) {
     strategy_.before_forward(static_cast<int64_t>(b));
+    tell(Moment::forward, static_cast<int64_t>(b));
     attempt([&] {
       inputs_[b] = h.detach();
       if (b > 0) inputs_[b].requires_grad_(true);
@@ -78,6 +86,7 @@ void TrainingLoop::backward(const at::Tensor& loss, const Batch& batch) {
   });
   for (size_t b = model_.blocks().size(); b-- > 0;) {
     strategy_.before_backward(static_cast<int64_t>(b));
+    tell(Moment::backward, static_cast<int64_t>(b));
     attempt([&] {
       if (is_checkpointed(b)) {
         model_.recomputing = true;

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "device/phases.h"
+#include "laws/program.h"
 #include "models/model.h"
 #include "optim/gradient_guard.h"
 #include "strategies/strategy.h"
@@ -22,6 +23,13 @@ struct LoopOptions {
   int64_t checkpointing = 0;  // every n-th block is recomputed in backward; 1: all, 0: none
   uint64_t random_key = 0;    // of dropout: another one on every rank
   int64_t first_step = 0;     // of a run that goes on
+};
+
+// Is told as each moment of a step begins, but for operations.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  virtual void at(laws::Moment::What what, int64_t index) = 0;
 };
 
 class TrainingLoop {
@@ -48,6 +56,8 @@ class TrainingLoop {
   // hangs. failure() then says what it was.
   StepResult step(const std::function<Batch()>& next_batch, bool wants_norm = false);
 
+  void set_observer(StepObserver* observer) { observer_ = observer; }  // nullptr: nobody
+
   std::exception_ptr failure() const { return failure_; }
 
  private:
@@ -55,6 +65,9 @@ class TrainingLoop {
   void backward(const at::Tensor& loss, const Batch& batch);
   at::Tensor run_block(size_t block, const Batch& batch);
   bool is_checkpointed(size_t block) const;
+  void tell(laws::Moment::What what, int64_t index = 0) {
+    if (observer_ != nullptr) observer_->at(what, index);
+  }
   // Runs compute unless this rank drains, and makes it drain if that throws.
   void attempt(const std::function<void()>& compute);
 
@@ -67,6 +80,7 @@ class TrainingLoop {
   std::vector<at::Tensor> inputs_;   // [block]: what it was given, cut off from the graph before it
   std::vector<at::Tensor> outputs_;  // [block]
   std::exception_ptr failure_;
+  StepObserver* observer_ = nullptr;
 };
 
 }  // namespace shardmark

@@ -36,13 +36,9 @@ double phase_s(const Series& step, const Series& phase) {
 }
 
 void derive_laws(Record& record, const laws::ModelTable& table) {
-  const auto& t = record.point.training;
   auto& m = record.measures;
-  const auto state = laws::optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options);
   const laws::Cost cost =
-      laws::strategy_law(t.strategy.name)
-          .cost({table, record.point.ranks, t.accumulation, laws::element_bytes(t.precision, t.reduce_dtype),
-                 state, t.strategy.options});
+      laws::strategy_law(record.point.training.strategy.name).cost(laws::cost_input(record.point, table));
   m.law_parameter_bytes = cost.parameter_bytes;
   m.law_gradient_bytes = cost.gradient_bytes;
   m.law_optimizer_bytes = cost.optimizer_bytes;

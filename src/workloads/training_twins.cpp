@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "workloads/step_trace.h"
 #include "workloads/training.h"
 
 namespace shardmark {
@@ -25,21 +26,51 @@ std::vector<double> Training::timed(int64_t times, const std::function<void()>& 
   return seconds;
 }
 
+// The program of a step in steady state, written down in the second of two; and the first recorded.
+Recording Training::trace_steps(Record& record, const std::function<void()>& train) {
+  StepTrace trace;
+  comm_.set_listener(&trace);
+  trainee_.loop->set_observer(&trace);
+  comm_.set_mode(Tap::Mode::record);
+  static_cast<void>(timed(0, train));
+  Recording recording = comm_.take_recording();
+  comm_.set_mode(Tap::Mode::pass);
+  trace.begin_step();
+  static_cast<void>(timed(0, train));
+  comm_.set_listener(nullptr);
+  trainee_.loop->set_observer(nullptr);
+  if (group_.rank() == 0) record.samples.push_back(laws::to_series(trace.program()));
+  return recording;
+}
+
+// Steps in which nothing moves; moment by moment, too.
+std::vector<double> Training::timed_compute(Record& record, int64_t times,
+                                            const std::function<void()>& train) {
+  MomentTimer timer(comm_.device());
+  trainee_.loop->set_observer(&timer);
+  comm_.set_mode(Tap::Mode::mute);
+  std::vector<double> seconds = timed(times, [&] {
+    train();
+    timer.end_step();
+  });
+  comm_.set_mode(Tap::Mode::pass);
+  trainee_.loop->set_observer(nullptr);
+  const auto moments = group_.gather(timer.medians(trainee_.model->blocks().size()));
+  const auto columns = static_cast<int64_t>(moments.size()) / point_.ranks;
+  if (group_.rank() == 0) record.samples.push_back({"block_time", point_.ranks, columns, moments});
+  return seconds;
+}
+
 // The parameters stay as they are (learning rate 0), so the muted steps compute on values of the usual size:
 // groups that would have been gathered hold what was gathered last. Nothing trains afterwards.
 void Training::measure_twins(Record& record) {
-  if (comm_.size() == 1) return;
   trainee_.strategy->set_learning_rate(0);
   const auto train = [this] { trainee_.loop->step([this] { return loader_->next(); }); };
-  comm_.set_mode(Tap::Mode::record);
-  static_cast<void>(timed(0, train));
-  const Recording recording = comm_.take_recording();
-  if (recording.empty()) return;  // the same on all ranks: a strategy's operations are collective
-
+  const Recording recording = trace_steps(record, train);
   const int64_t times = std::clamp<int64_t>(point_.sampling.min_steps, 1, kMostSteps);
-  comm_.set_mode(Tap::Mode::mute);
-  const auto compute = group_.gather(timed(times, train));
-  comm_.set_mode(Tap::Mode::pass);
+  const auto compute = group_.gather(timed_compute(record, times, train));
+  if (recording.empty() || comm_.size() == 1) return;  // the same on all ranks: operations are collective
+
   const auto communication = group_.gather(timed(times, [&] {
     clock_.begin_step();
     recording.play();

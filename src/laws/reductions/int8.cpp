@@ -20,15 +20,21 @@ ReductionCost cost(const ReductionInput& input) {
   }
   return {
       .transient_bytes = static_cast<double>(2 * bytes + largest * kScratchBytes),
-      .traffic_bytes = static_cast<double>(bytes) *
-                       (ring_factor("all_to_all", input.ranks) + ring_factor("all_gather", input.ranks)),
-      .num_operations = 2 * static_cast<int64_t>(input.buckets.size()),
       .value_bytes = static_cast<double>(total_numel(input.layout)),
   };
 }
 
-const Registration<ReductionLaw> registered{
-    "int8", {"8-bit numbers with a scale per block, exchanged twice", {}, cost, /*most_element_bytes=*/4}};
+std::vector<BucketOperation> operations(const ReductionInput& input, const Bucket& bucket) {
+  const int64_t bytes = input.ranks * quantised_parts(bucket.numel, input.ranks).bytes;
+  return {{"all_to_all", bytes}, {"all_gather", bytes}};
+}
+
+const Registration<ReductionLaw> registered{"int8",
+                                            {"8-bit numbers with a scale per block, exchanged twice",
+                                             {},
+                                             cost,
+                                             operations,
+                                             /*most_element_bytes=*/4}};
 
 }  // namespace
 }  // namespace shardmark::laws

@@ -6,12 +6,14 @@ namespace {
 
 ReductionCost cost(const ReductionInput& input) {
   const auto bytes = static_cast<double>(total_numel(input.layout) * input.element_bytes);
-  return {.traffic_bytes = bytes * ring_factor("all_reduce", input.ranks),
-          .num_operations = static_cast<int64_t>(input.buckets.size()),
-          .value_bytes = bytes};
+  return {.value_bytes = bytes};
 }
 
-const Registration<ReductionLaw> registered{"plain", {"all-reduced as they are", {}, cost}};
+std::vector<BucketOperation> operations(const ReductionInput& input, const Bucket& bucket) {
+  return {{"all_reduce", bucket.numel * input.element_bytes}};
+}
+
+const Registration<ReductionLaw> registered{"plain", {"all-reduced as they are", {}, cost, operations}};
 
 }  // namespace
 }  // namespace shardmark::laws

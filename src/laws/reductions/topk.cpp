@@ -26,17 +26,20 @@ ReductionCost cost(const ReductionInput& input) {
   return {
       .residual_bytes = static_cast<double>(total_numel(input.layout) * input.element_bytes),
       .transient_bytes = static_cast<double>(gathered + scratch),
-      .traffic_bytes = static_cast<double>(gathered) * ring_factor("all_gather", input.ranks),
-      .num_operations = static_cast<int64_t>(input.buckets.size()),
       .value_bytes = static_cast<double>(selected * input.element_bytes),
   };
+}
+
+std::vector<BucketOperation> operations(const ReductionInput& input, const Bucket& bucket) {
+  const int64_t selected = num_selected(bucket.numel, input.options.at("ratio").get<double>());
+  return {{"all_gather", input.ranks * selected * (input.element_bytes + kIndexBytes)}};
 }
 
 const OptionTable kOptions = {
     {"ratio", OptionType::number, 0.01, "part of a bucket's elements that a rank sends", {}, 1e-6, 1}};
 
 const Registration<ReductionLaw> registered{
-    "topk", {"largest elements all-gathered, the rest kept for the next step", kOptions, cost}};
+    "topk", {"largest elements all-gathered, the rest kept for the next step", kOptions, cost, operations}};
 
 }  // namespace
 }  // namespace shardmark::laws

@@ -7,8 +7,15 @@ namespace {
 
 Cost cost(const CostInput& input) { return decide(input, {.memory_bytes = 1}).choice().cost; }
 
+Program program(const CostInput& input) {
+  const Choice chosen = decide(input, {.memory_bytes = 1}).choice().strategy;
+  CostInput as_chosen = input;
+  as_chosen.options = chosen.options;
+  return strategy_law(chosen.name).program(as_chosen);
+}
+
 const Registration<StrategyLaw> registered{
-    "auto", {"ddp or a form of fsdp, by memory and measured bandwidth", {}, cost}};
+    "auto", {"ddp or a form of fsdp, by memory and measured bandwidth", {}, cost, program}};
 
 }  // namespace
 }  // namespace shardmark::laws

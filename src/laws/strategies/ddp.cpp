@@ -2,6 +2,8 @@
 // or by another of laws/reductions/.
 #include "laws/reduction_law.h"
 #include "laws/replica_cost.h"
+#include "laws/schedule.h"
+#include "laws/step_walk.h"
 
 namespace shardmark::laws {
 namespace {
@@ -16,6 +18,59 @@ Cost cost(const CostInput& input) {
   cost.num_operations = reduction.num_operations;
   return cost;
 }
+
+// The sums of strategies/ddp.cpp: a bucket is sent when its last group is ready; a second operation follows
+// the first once all buckets are on their way.
+class DdpWalk final : public StepWalk {
+ public:
+  explicit DdpWalk(const CostInput& input)
+      : input_(input),
+        schedule_(make_schedule(input.model)),
+        buckets_(ddp_buckets(input.model, input.options, input.bytes.reduce)),
+        sent_(bucket_operations(input)),
+        works_(buckets_.size()) {}
+
+ protected:
+  void begin_micro_batch(bool last) override {
+    reducing_ = last;
+    num_groups_ = 0;
+  }
+  void before_forward(size_t) override {}
+  void before_backward(size_t) override {}
+  void after_backward(size_t block) override {
+    num_groups_ += schedule_.complete_at[block].size();
+    if (!reducing_) return;
+    for (; next_ < buckets_.size() && groups_until_next() <= num_groups_; ++next_) start(next_, 0);
+  }
+  void reduce() override {
+    for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+      made_.add(Moment::What::wait, works_[bucket]);
+      if (sent_[bucket].size() > 1) start(bucket, 1);
+    }
+    for (size_t bucket = 0; bucket < buckets_.size(); ++bucket)
+      if (sent_[bucket].size() > 1) made_.add(Moment::What::wait, works_[bucket]);
+  }
+  void sum_squares() override {}
+  void after_update() override {}
+
+ private:
+  void start(size_t bucket, size_t which) {
+    const BucketOperation& operation = sent_[bucket][which];
+    works_[bucket] = made_.start({operation.name, static_cast<double>(operation.bytes), input_.ranks, 1});
+    if (which == 0) groups_before_ += buckets_[bucket].groups.size();
+  }
+  size_t groups_until_next() const { return groups_before_ + buckets_[next_].groups.size(); }
+
+  const CostInput& input_;
+  Schedule schedule_;
+  std::vector<Bucket> buckets_;
+  std::vector<std::vector<BucketOperation>> sent_;
+  std::vector<int64_t> works_;  // [bucket]
+  bool reducing_ = false;
+  size_t num_groups_ = 0, groups_before_ = 0, next_ = 0;
+};
+
+Program program(const CostInput& input) { return DdpWalk(input).program(input); }
 
 std::string impossible(const CostInput& input) {
   const Choice reduction = reduction_of(input.options);
@@ -47,7 +102,7 @@ const OptionTable kOptions = {
 };
 
 const Registration<StrategyLaw> registered{
-    "ddp", {"replicas; gradients reduced in buckets during backward", kOptions, cost, impossible}};
+    "ddp", {"replicas; gradients reduced in buckets during backward", kOptions, cost, program, impossible}};
 
 }  // namespace
 }  // namespace shardmark::laws

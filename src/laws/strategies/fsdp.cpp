@@ -3,12 +3,14 @@
 // Rajbhandari et al., SC 2020, sections 5 and 7; Zhao et al., VLDB 2023.
 #include "laws/layout.h"
 #include "laws/sharded_cost.h"
+#include "laws/sharded_program.h"
+#include "laws/step_walk.h"
 
 namespace shardmark::laws {
 namespace {
 
-// As if a group were all there is.
-Cost cost_in_group(const CostInput& input) {
+// Memory, as if a group were all there is.
+Cost memory_in_group(const CostInput& input) {
   const auto layout = fsdp_layout(input.model, input.ranks, input.options);
   const auto shard = input.options.at("shard").get<std::string>();
   if (shard == "full") return sharded_cost(input, layout);
@@ -16,16 +18,8 @@ Cost cost_in_group(const CostInput& input) {
   const ElementBytes& bytes = input.bytes;
   const auto numel = static_cast<double>(total_numel(layout));
   const auto cut = static_cast<double>(owned_numel(layout, 0));
-  double moved = 0;
-  int64_t pieces = 0;
-  for (const auto& place : layout) {
-    moved += static_cast<double>(moved_numel(place));
-    pieces += static_cast<int64_t>(place.pieces.size());
-  }
   const auto of = [](double elements, int64_t each) { return elements * static_cast<double>(each); };
   const bool gradients_cut = shard == "gradients";
-  const int64_t reductions =
-      gradients_cut ? input.accumulation : 1;  // cut gradients cannot wait: each micro-batch reduces
   Cost cost;
   cost.parameter_bytes = of(numel, bytes.compute) + (bytes.mixed() ? of(cut, bytes.master) : 0);
   cost.gradient_bytes = gradients_cut
@@ -36,10 +30,6 @@ Cost cost_in_group(const CostInput& input) {
                          : bytes.converts() ? of(numel, bytes.reduce)
                                             : 0;
   cost.ideal_bytes = cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes;
-  cost.traffic_bytes =
-      of(moved, bytes.reduce) * static_cast<double>(reductions) * ring_factor("reduce_scatter", input.ranks) +
-      of(moved, bytes.compute) * ring_factor("all_gather", input.ranks);
-  cost.num_operations = (reductions + 1) * pieces;
   return cost;
 }
 
@@ -51,16 +41,17 @@ int64_t group_size(const CostInput& input) {
 // Sharded in groups of G ranks, replicated across R = N/G: after its group's reductions a rank sums its part
 // of the gradients with its R peers. Source: Zhao et al., VLDB 2023, section 3.2.2; Zhang et al., MiCS, VLDB
 // 2022.
+Program program(const CostInput& input) {
+  const int64_t group = group_size(input);
+  return sharded_program(input, fsdp_layout(input.model, group, input.options), group,
+                         hold_of(input.options));
+}
+
 Cost cost(const CostInput& input) {
   CostInput in_group = input;
   in_group.ranks = group_size(input);
-  const int64_t replicas = input.ranks / in_group.ranks;
-  Cost cost = cost_in_group(in_group);
-  if (replicas == 1) return cost;
-  const auto layout = fsdp_layout(input.model, in_group.ranks, input.options);
-  cost.traffic_bytes +=
-      static_cast<double>(owned_numel(layout, 0) * input.bytes.master) * ring_factor("all_reduce", replicas);
-  for (const auto& place : layout) cost.num_operations += static_cast<int64_t>(place.pieces.size());
+  Cost cost = memory_in_group(in_group);
+  add_operations(cost, program(input));
   return cost;
 }
 
@@ -93,7 +84,8 @@ const OptionTable kOptions = {
 
 const Registration<StrategyLaw> registered{
     "fsdp",
-    {"cut inside tensors: 1/N of every block on each rank, gathered when used", kOptions, cost, impossible}};
+    {"cut inside tensors: 1/N of every block on each rank, gathered when used", kOptions, cost, program,
+     impossible}};
 
 }  // namespace
 }  // namespace shardmark::laws

@@ -5,7 +5,7 @@
 
 #include "laws/layout.h"
 
-namespace shardmark {
+namespace shardmark::laws {
 
 inline constexpr int64_t kNoGroup = -1;
 
@@ -18,15 +18,15 @@ struct Schedule {
       complete_at;  // [block]: groups whose gradients are complete after its backward
 };
 
-inline Schedule make_schedule(const laws::ModelTable& table) {
+inline Schedule make_schedule(const ModelTable& table) {
   Schedule schedule;
   schedule.own_group.assign(table.blocks.size(), kNoGroup);
   schedule.unit_of_block.assign(table.blocks.size(), -1);
   schedule.complete_at.resize(table.blocks.size());
-  for (size_t group : laws::backward_order(table)) {
+  for (size_t group : backward_order(table)) {
     const auto first = static_cast<size_t>(table.groups[group].first_block);
     schedule.complete_at[first].push_back(group);
-    if (laws::is_root(table.groups[group]))
+    if (is_root(table.groups[group]))
       schedule.roots.push_back(group);
     else
       schedule.own_group[first] = static_cast<int64_t>(group);
@@ -39,4 +39,4 @@ inline Schedule make_schedule(const laws::ModelTable& table) {
   return schedule;
 }
 
-}  // namespace shardmark
+}  // namespace shardmark::laws
