@@ -2,27 +2,26 @@
 // the prefix `transformer.`, so that a safetensors file maps one to one: projections are [in, out] (their
 // Conv1D), which addmm takes as it is, forward and backward, at the speed of [out, in]. The output layer is
 // the token embedding (tied).
+#include "laws/models/gpt2.h"
+
 #include <cmath>
 
 #include "laws/models/parameters.h"
 
 namespace shardmark::laws {
-namespace {
 
-struct Shape {
-  int64_t layers, width, heads, sequence, vocabulary;
-};
-
-Shape shape_of(const Options& options) {
-  const Shape s{integer(options, "layers"), integer(options, "width"), integer(options, "heads"),
-                integer(options, "sequence"), integer(options, "vocabulary")};
+Gpt2Shape gpt2_shape(const Options& options) {
+  const Gpt2Shape s{integer(options, "layers"), integer(options, "width"), integer(options, "heads"),
+                    integer(options, "sequence"), integer(options, "vocabulary")};
   if (s.width % s.heads != 0)
     throw UsageError("gpt2: width " + std::to_string(s.width) + " is not a multiple of heads " +
                      std::to_string(s.heads) + "; a head takes width / heads channels");
   return s;
 }
 
-GroupSpec layer_group(const Shape& s, int64_t layer) {
+namespace {
+
+GroupSpec layer_group(const Gpt2Shape& s, int64_t layer) {
   const int64_t c = s.width;
   const std::string name = "h." + std::to_string(layer);
   const double residual =
@@ -39,7 +38,7 @@ GroupSpec layer_group(const Shape& s, int64_t layer) {
 }
 
 ModelTable gpt2_table(const Options& options) {
-  const Shape s = shape_of(options);
+  const Gpt2Shape s = gpt2_shape(options);
   const auto t = static_cast<double>(s.sequence), c = static_cast<double>(s.width);
   const auto v = static_cast<double>(s.vocabulary), heads = static_cast<double>(s.heads);
   const int64_t head = s.layers + 1;  // number of the last block

@@ -1,0 +1,14 @@
+// The best layouts of a transformer over data x tensor x pipeline ranks, by the formulas of
+// laws/parallel3d.h.
+#pragma once
+
+#include "analysis/table.h"
+#include "laws/parallel3d.h"
+
+namespace shardmark {
+
+// Rows: the fastest few that fit into memory_bytes a rank; where none fits, the few that need least. A NaN:
+// the memory is not known, and everything fits. No rows: no layout uses all ranks (the note says why).
+Table layouts_3d_table(const laws::Job3d& job, int64_t ranks, double memory_bytes);
+
+}  // namespace shardmark
