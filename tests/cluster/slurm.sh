@@ -6,63 +6,13 @@ set -euo pipefail
 
 program=${1:?usage: tests/cluster/slurm.sh path/to/shardmark}
 home=$(cd "$(dirname "$0")/../.." && pwd)
-skip() { echo "skipped: $*"; exit 77; }
-fail() { echo "FAILED: $*"; exit 1; }
-
-[[ $(id -u) == 0 ]] || skip "needs root, for network namespaces"
-for name in slurmctld slurmd munged ip nsenter unshare; do
+# shellcheck source=tests/cluster/nodes.bash
+source "$home/tests/cluster/nodes.bash"
+for name in slurmctld slurmd munged; do
   command -v $name >/dev/null || skip "no $name: run jobs/bootstrap.sh --cluster"
 done
 
-tag=sm$$                       # names of ours in the kernel are short and end with our process id
-net=10.$((100 + $$ / 250 % 100)).$(($$ % 250))
-dir=$(mktemp -d)
-pids=()
-
-finish() {
-  local status=$?
-  trap - EXIT
-  if [[ $status != 0 && $status != 77 ]]; then tail -n 15 "$dir"/*.log 2>/dev/null || true; fi
-  exec 2>/dev/null    # bash would announce every process that is killed
-  # Each slurmd is the first process of its own process namespace: what it started ends with it.
-  for pid in "${pids[@]}"; do kill -KILL "$pid" || true; done
-  wait || true
-  for node in 1 2; do
-    ip link del "$tag-v$node" || true
-    ip netns del "$tag-$node" || true
-  done
-  ip link del "$tag" || true
-  rm -rf "$dir"
-  exit "$status"
-}
-trap finish EXIT
-trap 'exit 130' INT TERM
-
-# wait_for SECONDS WHAT COMMAND...: until the command succeeds.
-wait_for() {
-  local limit=$((SECONDS + $1)) what=$2
-  shift 2
-  until "$@" >/dev/null 2>&1; do
-    [[ $SECONDS -lt $limit ]] || fail "waited too long for $what"
-    sleep 0.2
-  done
-}
-
 # --- two nodes on one machine ---------------------------------------------------------------------------------------
-
-make_network() {
-  ip link add "$tag" type bridge 2>/dev/null || skip "the kernel or container allows no network bridge"
-  ip addr add "$net.254/24" dev "$tag"
-  ip link set "$tag" up
-  for node in 1 2; do
-    ip netns add "$tag-$node" 2>/dev/null || skip "the kernel or container allows no network namespace"
-    ip link add "$tag-v$node" type veth peer name e0 netns "$tag-$node"
-    ip link set "$tag-v$node" master "$tag" up
-    ip -n "$tag-$node" addr add "$net.$node/24" dev e0
-    ip -n "$tag-$node" link set e0 up
-    ip -n "$tag-$node" link set lo up
-  done
-}
 
 start_munge() {
   mkdir -m 700 "$dir/munge"
@@ -83,14 +33,12 @@ start_slurm() {
   pids+=($!)
   for node in 1 2; do
     mkdir "$dir/spool-node$node" "$dir/tmp-node$node"
-    nsenter --net="/run/netns/$tag-$node" unshare --uts --ipc --pid --fork --kill-child --mount --mount-proc \
-      sh -c "mount -t tmpfs tmpfs /dev/shm; hostname node$node; exec slurmd -D -N node$node -f $SLURM_CONF" >/dev/null 2>&1 &
-    pids+=($!)
+    start_node $node slurmd -D -N node$node -f "$SLURM_CONF"
   done
   wait_for 30 "two idle nodes" sh -c 'sinfo -h -N -t idle -o %N | grep -c node | grep -qx 2'
 }
 
-make_network
+make_network 1 2
 start_munge
 start_slurm
 srun -N 2 hostname | sort | xargs | grep -qx 'node1 node2' || fail "srun does not reach both nodes"
