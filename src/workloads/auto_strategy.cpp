@@ -3,6 +3,8 @@
 
 #include "device/device.h"
 #include "device/meter.h"
+#include "laws/auto_choice.h"
+#include "laws/vocabulary.h"
 #include "plan/plan.h"
 
 namespace shardmark {

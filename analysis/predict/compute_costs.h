@@ -1,0 +1,50 @@
+// What a step computes, without its communication: from the training points of one family, for any strategy
+// and batch.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/merged.h"
+#include "analysis/predict/simulate.h"
+#include "laws/strategy_law.h"
+
+namespace shardmark {
+
+// Of a point that was measured: its moments (series "block_time") on the rank that computes longest, scaled
+// so that a step of them lasts as long as the measured step without its exposed communication.
+struct MeasuredCompute {
+  const MergedPoint* merged;
+  ComputeTimes times;
+  double owned_elements;  // that a rank updates
+};
+// Nothing where the record holds no block times, or has no time to scale them to.
+std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged);
+
+// The largest number of parameters that a rank updates, by the strategy's law.
+double owned_elements(const Point& point, const laws::ModelTable& table);
+
+class ComputeCosts {
+ public:
+  // All of one family and strategy-independent setting; `without`: left out, if given.
+  explicit ComputeCosts(std::vector<MeasuredCompute> measured, const MergedPoint* without = nullptr);
+
+  // For a point of the family; table: of its model. Blocks: median over strategies at that batch (between
+  // measured batches linear, beyond them in proportion), times what its strategy takes beside others where it
+  // was measured. Update: of the strategy on as many ranks where measured, else by the elements that a rank
+  // owns. Of points with as many ranks per node, or the next more. Nothing where nothing was measured.
+  std::optional<ComputeTimes> times(const Point& point, int64_t ranks_per_node,
+                                    const laws::ModelTable& table) const;
+
+ private:
+  struct Batch {
+    double size;
+    ComputeTimes times;  // medians over strategies
+  };
+  std::vector<const MeasuredCompute*> alike(int64_t ranks_per_node) const;
+
+  std::vector<MeasuredCompute> measured_;
+};
+
+}  // namespace shardmark
