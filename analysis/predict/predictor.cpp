@@ -1,0 +1,194 @@
+// Calibration, prediction, and the check on points that were left out.
+#include "analysis/predict/predictor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <set>
+
+#include "analysis/known.h"
+#include "base/stats.h"
+#include "laws/vocabulary.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int kDraws = 40;
+
+// Of each operation of a program; equal ones are asked for once.
+std::vector<double> operation_times(const laws::Program& program, const CollectiveCosts& costs,
+                                    int64_t ranks_per_node) {
+  std::map<std::tuple<std::string, double, int64_t, int64_t>, double> known;
+  std::vector<double> seconds;
+  seconds.reserve(program.operations.size());
+  for (const laws::StartedOperation& o : program.operations) {
+    const auto [found, is_new] = known.try_emplace({o.name, o.bytes, o.ranks, o.stride}, 0);
+    if (is_new) found->second = costs.time_s(o.name, o.bytes, span_of(o, ranks_per_node));
+    seconds.push_back(found->second);
+  }
+  return seconds;
+}
+
+bool any_unknown(const std::vector<double>& seconds) {
+  return std::any_of(seconds.begin(), seconds.end(), [](double one) { return !std::isfinite(one); });
+}
+
+double progress_at(size_t i, size_t num) { return static_cast<double>(i) / static_cast<double>(num - 1); }
+
+// What a rank held beyond the strategy's own memory, per sample of its batch.
+double activation_bytes_per_sample(const std::vector<MeasuredCompute>& measured) {
+  std::vector<double> values;
+  for (const MeasuredCompute& one : measured) {
+    const Measures& m = one.merged->measures;
+    values.push_back(
+        (m.peak_bytes - m.parameter_bytes - m.gradient_bytes - m.optimizer_bytes - m.transient_bytes) /
+        static_cast<double>(one.merged->point.training.batch_size));
+  }
+  return values.empty() ? Measures::kNone : std::max(0.0, median(values));
+}
+
+// Why a program is not all that a step of this point does.
+std::string not_modelled(const Point& point) {
+  const Options& model = point.training.model.options;
+  if (model.contains("batch_norm") && model.at("batch_norm") == "synchronised" && point.ranks > 1)
+    return "synchronised batch norm communicates inside its blocks, which no law describes";
+  return {};
+}
+
+}  // namespace
+
+laws::Span span_of(const laws::StartedOperation& operation, int64_t ranks_per_node) {
+  if (ranks_per_node <= 0) return {operation.ranks, 1};
+  const int64_t stride = std::max<int64_t>(operation.stride, 1);
+  const int64_t extent = operation.ranks * stride;
+  return {operation.ranks,
+          stride >= ranks_per_node ? operation.ranks : (extent + ranks_per_node - 1) / ranks_per_node};
+}
+
+Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& machine,
+                     const std::string& transport)
+    : costs_(timed_collectives(points, machine, transport)) {
+  for (const MergedPoint& merged : points) {
+    if (!is_training(merged) || is_doubtful(merged) || merged.machine != machine ||
+        merged.transport != transport)
+      continue;
+    const auto measured = measured_compute(merged);
+    if (!measured) continue;
+    families_[merged.family].push_back(*measured);
+    if (const auto replayed = replay(*measured)) replayed_.push_back(*replayed);
+  }
+  for (const auto& [family, measured] : families_)
+    for (const MeasuredCompute& one : measured) {
+      if (one.merged->point.ranks < 2) continue;
+      const Cluster cluster{std::max<int64_t>(one.merged->ranks_per_node, 1), {}};
+      HeldOut held{one.merged, predict(*one.merged, one.merged->point, cluster, one.merged)};
+      if (held.prediction.unknown.empty()) held_out_.push_back(std::move(held));
+    }
+}
+
+std::optional<Predictor::Replayed> Predictor::replay(const MeasuredCompute& measured) const {
+  const MergedPoint& merged = *measured.merged;
+  const Series* series = merged.records.front()->series("program");
+  if (merged.point.ranks < 2 || series == nullptr) return std::nullopt;
+  const laws::Program program = laws::program_of(*series);
+  const auto seconds = operation_times(program, costs_, merged.ranks_per_node);
+  if (program.operations.empty() || any_unknown(seconds)) return std::nullopt;
+  Replayed replayed{&merged, {}};
+  for (size_t i = 0; i < kNumProgress; ++i) {
+    const SimulatedStep step = simulate(program, measured.times, seconds, progress_at(i, kNumProgress));
+    replayed.error[i] = std::abs(std::log(step.step_s / merged.measures.step_s));
+  }
+  return replayed;
+}
+
+double Predictor::progress_of(const MergedPoint* without) const {
+  size_t best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < kNumProgress; ++i) {
+    std::vector<double> errors;
+    for (const Replayed& one : replayed_)
+      if (one.merged != without) errors.push_back(one.error[i]);
+    if (errors.empty()) return 0;
+    const double error = median(std::move(errors));
+    if (error < least) {
+      least = error;
+      best = i;
+    }
+  }
+  return progress_at(best, kNumProgress);
+}
+
+Prediction Predictor::predict(const MergedPoint& like, const Point& point, const Cluster& cluster) const {
+  return predict(like, point, cluster, nullptr);
+}
+
+Prediction Predictor::predict(const MergedPoint& like, const Point& point, const Cluster& cluster,
+                              const MergedPoint* without) const {
+  Prediction prediction{point, not_modelled(point), {}, {}, {}, Measures::kNone};
+  const auto found = families_.find(like.family);
+  const auto table = known_table(point.training.model);
+  if (!prediction.unknown.empty()) return prediction;
+  if (!table || found == families_.end()) {
+    prediction.unknown = "no training point holds the times of its blocks";
+    return prediction;
+  }
+  const laws::CostInput input = laws::cost_input(point, *table);
+  const laws::StrategyLaw& law = laws::strategy_law(point.training.strategy.name);
+  if (prediction.unknown = law.impossible(input); !prediction.unknown.empty()) return prediction;
+
+  const ComputeCosts compute(found->second, without);
+  const int64_t ranks_here = std::min(point.ranks, cluster.ranks_per_node);
+  const auto times = compute.times(point, ranks_here, *table);
+  if (!times) {
+    prediction.unknown = "no other training point to take its computing from";
+    return prediction;
+  }
+  const CollectiveCosts costs = cluster.network ? costs_.over(*cluster.network) : costs_;
+  const laws::Program program = law.program(input);
+  const auto seconds = operation_times(program, costs, cluster.ranks_per_node);
+  if (any_unknown(seconds)) {
+    prediction.unknown = "no collective was measured there";
+    return prediction;
+  }
+  const double progress = progress_of(without);
+  prediction.parts = simulate(program, *times, seconds, progress);
+  prediction.cost = law.cost(input);
+  prediction.memory_bytes =
+      prediction.cost.parameter_bytes + prediction.cost.gradient_bytes + prediction.cost.optimizer_bytes +
+      prediction.cost.transient_bytes +
+      static_cast<double>(point.training.batch_size) * activation_bytes_per_sample(found->second);
+  prediction.step_s = without != nullptr ? Estimate{prediction.parts.step_s, Measures::kNone, Measures::kNone}
+                                         : interval(prediction.parts.step_s, program, *times, costs,
+                                                    cluster.ranks_per_node, progress);
+  return prediction;
+}
+
+// Each draw takes other alphas and betas, and the error of a point that was held out.
+Estimate Predictor::interval(double step_s, const laws::Program& program, const ComputeTimes& times,
+                             const CollectiveCosts& costs, int64_t ranks_per_node, double progress) const {
+  if (held_out_.empty()) return {step_s, Measures::kNone, Measures::kNone};
+  std::mt19937_64 random(1);
+  std::vector<double> drawn;
+  for (int i = 0; i < kDraws; ++i) {
+    const auto seconds = operation_times(program, costs.drawn(random), ranks_per_node);
+    const double drawn_s = simulate(program, times, seconds, progress).step_s;
+    for (const HeldOut& held : held_out_) drawn.push_back(drawn_s / (1 + held.error()));
+  }
+  std::sort(drawn.begin(), drawn.end());
+  const auto at = [&](double q) {
+    return drawn[static_cast<size_t>(q * static_cast<double>(drawn.size() - 1))];
+  };
+  return {step_s, std::min(step_s, at(0.025)), std::max(step_s, at(0.975))};
+}
+
+std::vector<Predictor> make_predictors(const std::vector<MergedPoint>& points) {
+  std::set<std::pair<std::string, std::string>> settings;
+  for (const MergedPoint& merged : points)
+    if (is_training(merged)) settings.emplace(merged.machine, merged.transport);
+  std::vector<Predictor> predictors;
+  for (const auto& [machine, transport] : settings) predictors.emplace_back(points, machine, transport);
+  return predictors;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,77 @@
+// Predicts training steps from what one machine and transport was measured with: its collectives, and what
+// its points computed.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/predict/collective_costs.h"
+#include "analysis/predict/compute_costs.h"
+
+namespace shardmark {
+
+// Where predicted ranks lie, equally many on each node, the last one aside.
+struct Cluster {
+  int64_t ranks_per_node = 1;
+  std::optional<laws::Link> network;  // across nodes; none: as measured
+};
+
+struct Prediction {
+  Point point;
+  std::string unknown;  // why nothing is predicted; empty when it is
+  Estimate step_s;
+  SimulatedStep parts;
+  laws::Cost cost;          // of a rank, by the strategy's law
+  double memory_bytes = 0;  // cost, and activations as measured; a NaN where none were
+};
+
+// A measured point, predicted without its own measurement.
+struct HeldOut {
+  const MergedPoint* merged;
+  Prediction prediction;
+  double error() const { return prediction.step_s.value / merged->measures.step_s - 1; }
+};
+
+class Predictor {
+ public:
+  // points: all of one machine and transport are used, doubtful ones aside. They must outlive it.
+  Predictor(const std::vector<MergedPoint>& points, const std::string& machine, const std::string& transport);
+
+  // point: resolved, of the family of `like`.
+  Prediction predict(const MergedPoint& like, const Point& point, const Cluster& cluster) const;
+
+  // Every training point of several ranks that could be predicted.
+  const std::vector<HeldOut>& held_out() const { return held_out_; }
+  const CollectiveCosts& collectives() const { return costs_; }
+  double progress() const { return progress_of(nullptr); }
+
+ private:
+  // How far a step of each progress in kProgress is off, for a measured point.
+  static constexpr size_t kNumProgress = 21;
+  struct Replayed {
+    const MergedPoint* merged;
+    std::array<double, kNumProgress> error;  // |log(simulated / measured)|
+  };
+  // Of least median error over all points but one.
+  double progress_of(const MergedPoint* without) const;
+  std::optional<Replayed> replay(const MeasuredCompute& measured) const;
+  Prediction predict(const MergedPoint& like, const Point& point, const Cluster& cluster,
+                     const MergedPoint* without) const;
+  Estimate interval(double step_s, const laws::Program& program, const ComputeTimes& times,
+                    const CollectiveCosts& costs, int64_t ranks_per_node, double progress) const;
+
+  CollectiveCosts costs_;
+  std::map<std::string, std::vector<MeasuredCompute>> families_;
+  std::vector<Replayed> replayed_;
+  std::vector<HeldOut> held_out_;
+};
+
+// One for each machine and transport of the training points, in their order.
+std::vector<Predictor> make_predictors(const std::vector<MergedPoint>& points);
+
+// Of an operation's ranks, when a node holds so many of all ranks.
+laws::Span span_of(const laws::StartedOperation& operation, int64_t ranks_per_node);
+
+}  // namespace shardmark
