@@ -115,11 +115,6 @@ std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged) {
   }
 }
 
-ComputeCosts::ComputeCosts(std::vector<MeasuredCompute> measured, const MergedPoint* without)
-    : measured_(std::move(measured)) {
-  std::erase_if(measured_, [&](const MeasuredCompute& one) { return one.merged == without; });
-}
-
 std::vector<const MeasuredCompute*> ComputeCosts::alike(int64_t ranks_per_node) const {
   const auto distance = [&](const MeasuredCompute& one) {
     const int64_t more = one.merged->ranks_per_node - ranks_per_node;
@@ -127,6 +122,7 @@ std::vector<const MeasuredCompute*> ComputeCosts::alike(int64_t ranks_per_node) 
   };
   std::vector<const MeasuredCompute*> nearest;
   for (const MeasuredCompute& one : measured_) {
+    if (one.merged == without_) continue;
     if (!nearest.empty() && distance(one) > distance(*nearest.front())) continue;
     if (!nearest.empty() && distance(one) < distance(*nearest.front())) nearest.clear();
     nearest.push_back(&one);

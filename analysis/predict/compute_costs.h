@@ -27,8 +27,9 @@ double owned_elements(const Point& point, const laws::ModelTable& table);
 
 class ComputeCosts {
  public:
-  // All of one family and strategy-independent setting; `without`: left out, if given.
-  explicit ComputeCosts(std::vector<MeasuredCompute> measured, const MergedPoint* without = nullptr);
+  // All of one family; they must outlive it. without: left out, if given.
+  explicit ComputeCosts(const std::vector<MeasuredCompute>& measured, const MergedPoint* without = nullptr)
+      : measured_(measured), without_(without) {}
 
   // For a point of the family; table: of its model. Blocks: median over strategies at that batch (between
   // measured batches linear, beyond them in proportion), times what its strategy takes beside others where it
@@ -38,13 +39,10 @@ class ComputeCosts {
                                     const laws::ModelTable& table) const;
 
  private:
-  struct Batch {
-    double size;
-    ComputeTimes times;  // medians over strategies
-  };
   std::vector<const MeasuredCompute*> alike(int64_t ranks_per_node) const;
 
-  std::vector<MeasuredCompute> measured_;
+  const std::vector<MeasuredCompute>& measured_;
+  const MergedPoint* without_;
 };
 
 }  // namespace shardmark

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
 #include <set>
 
@@ -15,6 +14,7 @@ namespace shardmark {
 namespace {
 
 constexpr int kDraws = 40;
+constexpr double kMostError = 0.5;  // counted of a point, so that none decides alone
 
 // Of each operation of a program; equal ones are asked for once.
 std::vector<double> operation_times(const laws::Program& program, const CollectiveCosts& costs,
@@ -34,8 +34,6 @@ bool any_unknown(const std::vector<double>& seconds) {
   return std::any_of(seconds.begin(), seconds.end(), [](double one) { return !std::isfinite(one); });
 }
 
-double progress_at(size_t i, size_t num) { return static_cast<double>(i) / static_cast<double>(num - 1); }
-
 // What a rank held beyond the strategy's own memory, per sample of its batch.
 double activation_bytes_per_sample(const std::vector<MeasuredCompute>& measured) {
   std::vector<double> values;
@@ -51,7 +49,7 @@ double activation_bytes_per_sample(const std::vector<MeasuredCompute>& measured)
 // Why a program is not all that a step of this point does.
 std::string not_modelled(const Point& point) {
   const Options& model = point.training.model.options;
-  if (model.contains("batch_norm") && model.at("batch_norm") == "synchronised" && point.ranks > 1)
+  if (model.contains("batch_norm") && model.at("batch_norm") == "sync" && point.ranks > 1)
     return "synchronised batch norm communicates inside its blocks, which no law describes";
   return {};
 }
@@ -68,7 +66,7 @@ laws::Span span_of(const laws::StartedOperation& operation, int64_t ranks_per_no
 
 Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& machine,
                      const std::string& transport)
-    : costs_(timed_collectives(points, machine, transport)) {
+    : machine_(machine), transport_(transport), costs_(timed_collectives(points, machine, transport)) {
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || is_doubtful(merged) || merged.machine != machine ||
         merged.transport != transport)
@@ -76,7 +74,10 @@ Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& 
     const auto measured = measured_compute(merged);
     if (!measured) continue;
     families_[merged.family].push_back(*measured);
-    if (const auto replayed = replay(*measured)) replayed_.push_back(*replayed);
+    if (const auto replayed = replay(*measured)) {
+      replayed_.push_back(*replayed);
+      for (size_t i = 0; i < kNumProgress; ++i) errors_[i] += replayed->error[i];
+    }
   }
   for (const auto& [family, measured] : families_)
     for (const MeasuredCompute& one : measured) {
@@ -96,27 +97,24 @@ std::optional<Predictor::Replayed> Predictor::replay(const MeasuredCompute& meas
   if (program.operations.empty() || any_unknown(seconds)) return std::nullopt;
   Replayed replayed{&merged, {}};
   for (size_t i = 0; i < kNumProgress; ++i) {
-    const SimulatedStep step = simulate(program, measured.times, seconds, progress_at(i, kNumProgress));
-    replayed.error[i] = std::abs(std::log(step.step_s / merged.measures.step_s));
+    const SimulatedStep step = simulate(program, measured.times, seconds, progress_at(i));
+    replayed.error[i] = std::min(kMostError, std::abs(std::log(step.step_s / merged.measures.step_s)));
   }
   return replayed;
 }
 
 double Predictor::progress_of(const MergedPoint* without) const {
-  size_t best = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (size_t i = 0; i < kNumProgress; ++i) {
-    std::vector<double> errors;
-    for (const Replayed& one : replayed_)
-      if (one.merged != without) errors.push_back(one.error[i]);
-    if (errors.empty()) return 0;
-    const double error = median(std::move(errors));
-    if (error < least) {
-      least = error;
-      best = i;
-    }
-  }
-  return progress_at(best, kNumProgress);
+  auto errors = errors_;
+  for (const Replayed& one : replayed_)
+    if (one.merged == without)
+      for (size_t i = 0; i < kNumProgress; ++i) errors[i] -= one.error[i];
+  return progress_at(static_cast<size_t>(std::min_element(errors.begin(), errors.end()) - errors.begin()));
+}
+
+size_t Predictor::num_measured() const {
+  size_t num = 0;
+  for (const auto& [family, measured] : families_) num += measured.size();
+  return num;
 }
 
 Prediction Predictor::predict(const MergedPoint& like, const Point& point, const Cluster& cluster) const {

@@ -44,6 +44,9 @@ class Predictor {
 
   // Every training point of several ranks that could be predicted.
   const std::vector<HeldOut>& held_out() const { return held_out_; }
+  const std::string& machine() const { return machine_; }
+  const std::string& transport() const { return transport_; }
+  size_t num_measured() const;  // training points that hold what predictions need
   const CollectiveCosts& collectives() const { return costs_; }
   double progress() const { return progress_of(nullptr); }
 
@@ -54,7 +57,8 @@ class Predictor {
     const MergedPoint* merged;
     std::array<double, kNumProgress> error;  // |log(simulated / measured)|
   };
-  // Of least median error over all points but one.
+  // Of least mean error over all points but one.
+  static double progress_at(size_t i) { return static_cast<double>(i) / (kNumProgress - 1); }
   double progress_of(const MergedPoint* without) const;
   std::optional<Replayed> replay(const MeasuredCompute& measured) const;
   Prediction predict(const MergedPoint& like, const Point& point, const Cluster& cluster,
@@ -62,9 +66,11 @@ class Predictor {
   Estimate interval(double step_s, const laws::Program& program, const ComputeTimes& times,
                     const CollectiveCosts& costs, int64_t ranks_per_node, double progress) const;
 
+  std::string machine_, transport_;
   CollectiveCosts costs_;
   std::map<std::string, std::vector<MeasuredCompute>> families_;
   std::vector<Replayed> replayed_;
+  std::array<double, kNumProgress> errors_ = {};  // summed over replayed_
   std::vector<HeldOut> held_out_;
 };
 

@@ -1,0 +1,110 @@
+// Every point that a query asks for.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "analysis/known.h"
+#include "analysis/predict/tables.h"
+#include "base/error.h"
+
+namespace shardmark {
+namespace {
+
+// The points that predictions of a family start from.
+struct Family {
+  const MergedPoint* like = nullptr;
+  const Predictor* predictor = nullptr;
+  std::set<int64_t> batch_sizes;
+  std::vector<Choice> strategies;
+  int64_t ranks_per_node = 1;
+};
+
+Choice resolved(const std::string& text) {
+  const Choice written = choice_from_text(text);
+  return resolve(written, laws::strategy_law(written.name).options, "strategy");
+}
+
+void add_strategy(std::vector<Choice>& strategies, const Choice& strategy) {
+  const auto same = [&](const Choice& one) { return to_text(one) == to_text(strategy); };
+  if (std::none_of(strategies.begin(), strategies.end(), same)) strategies.push_back(strategy);
+}
+
+bool can_be_predicted(const Choice& strategy) {
+  return strategy.name != "single" && strategy.name != "auto" && !known_options(strategy).empty();
+}
+
+// The one whose setting is the point's.
+const Predictor* predictor_of(const MergedPoint& merged, const std::vector<Predictor>& predictors) {
+  for (const Predictor& one : predictors)
+    if (one.machine() == merged.machine && one.transport() == merged.transport) return &one;
+  return nullptr;
+}
+
+std::vector<Family> families_of(const std::vector<MergedPoint>& points,
+                                const std::vector<Predictor>& predictors, const PredictQuery& query) {
+  std::vector<Family> families;
+  std::map<std::string, size_t> known;
+  for (const MergedPoint& merged : points) {
+    if (!is_training(merged) || is_doubtful(merged)) continue;
+    const auto [found, is_new] = known.try_emplace(merged.family, families.size());
+    if (is_new) families.push_back({&merged, predictor_of(merged, predictors), {}, {}, 1});
+    Family& family = families[found->second];
+    family.batch_sizes.insert(merged.point.training.batch_size);
+    family.ranks_per_node = std::max(family.ranks_per_node, merged.ranks_per_node);
+    if (can_be_predicted(merged.point.training.strategy))
+      add_strategy(family.strategies, merged.point.training.strategy);
+  }
+  for (Family& family : families) {
+    if (query.ranks_per_node > 0) family.ranks_per_node = query.ranks_per_node;
+    for (const char* usual : {"ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)", "zero3"})
+      add_strategy(family.strategies, resolved(usual));
+    if (family.ranks_per_node > 1)
+      add_strategy(family.strategies, resolved("fsdp(group=" + std::to_string(family.ranks_per_node) + ")"));
+    if (!query.strategies.empty()) family.strategies = query.strategies;
+    if (!query.batch_sizes.empty()) family.batch_sizes = {query.batch_sizes.begin(), query.batch_sizes.end()};
+  }
+  return families;
+}
+
+// The series of one strategy and batch over all numbers of ranks.
+void add_series(std::vector<PredictedPoint>& all, const Family& family, Point point,
+                const PredictQuery& query) {
+  const Cluster cluster{family.ranks_per_node, query.network};
+  Point alone = point;
+  alone.ranks = 1;
+  alone.training.strategy = resolved("single");
+  if (query.global_batch > 0) alone.training.batch_size = query.global_batch / point.training.accumulation;
+  const double one_rank_s = family.predictor->predict(*family.like, alone, cluster).step_s.value;
+  for (const int64_t ranks : query.ranks) {
+    point.ranks = ranks;
+    if (query.global_batch > 0) {
+      const int64_t parts = ranks * point.training.accumulation;
+      if (query.global_batch % parts != 0) continue;
+      point.training.batch_size = query.global_batch / parts;
+    }
+    Prediction prediction = family.predictor->predict(*family.like, point, cluster);
+    const bool fits = !(prediction.memory_bytes > query.memory_bytes);
+    all.push_back({family.like, cluster, std::move(prediction), one_rank_s, fits});
+  }
+}
+
+}  // namespace
+
+std::vector<PredictedPoint> predict_all(const std::vector<MergedPoint>& points,
+                                        const std::vector<Predictor>& predictors, const PredictQuery& query) {
+  std::vector<PredictedPoint> all;
+  for (const Family& family : families_of(points, predictors, query)) {
+    for (const Choice& strategy : family.strategies)
+      for (const int64_t batch : family.batch_sizes) {
+        Point point = family.like->point;
+        point.training.strategy = strategy;
+        point.training.chosen.clear();
+        point.training.batch_size = batch;
+        add_series(all, family, point, query);
+        if (query.global_batch > 0) break;  // the batch follows from the ranks
+      }
+  }
+  return all;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,44 @@
+// The tables of predictions: steps on other ranks and networks, the best of them, and how far predictions of
+// measured points are off.
+#pragma once
+
+#include <vector>
+
+#include "analysis/predict/predictor.h"
+#include "analysis/table.h"
+
+namespace shardmark {
+
+// What `shardmark predict` was asked for; empty lists and zeros: as the study has it.
+struct PredictQuery {
+  std::vector<int64_t> ranks;
+  int64_t ranks_per_node = 0;             // default: the most that was measured
+  std::optional<laws::Link> network;      // across nodes; default: as measured
+  std::vector<Choice> strategies;         // resolved; default: those measured, and the usual ones
+  std::vector<int64_t> batch_sizes;       // per rank; default: those measured
+  int64_t global_batch = 0;               // strong scaling: divided over the ranks instead
+  double memory_bytes = Measures::kNone;  // of a rank; none: everything fits
+  double price_per_gpu_hour = Measures::kNone;
+};
+
+struct PredictedPoint {
+  const MergedPoint* like;  // a measured point of the family
+  Cluster cluster;
+  Prediction prediction;
+  double one_rank_s;  // predicted step on one rank with the same batch per rank (strong: the global batch)
+  bool fits;
+};
+
+// In the order of families, strategies, batches, ranks. UsageError: a strategy or batch that no point can
+// have.
+std::vector<PredictedPoint> predict_all(const std::vector<MergedPoint>& points,
+                                        const std::vector<Predictor>& predictors, const PredictQuery& query);
+
+Table predictions_table(const std::vector<MergedPoint>& points, const std::vector<PredictedPoint>& predicted,
+                        const PredictQuery& query);
+// Of each family and number of ranks what fits and has the highest throughput.
+Table best_table(const std::vector<MergedPoint>& points, const std::vector<PredictedPoint>& predicted,
+                 const PredictQuery& query);
+Table held_out_table(const std::vector<MergedPoint>& points, const std::vector<Predictor>& predictors);
+
+}  // namespace shardmark

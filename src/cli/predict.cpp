@@ -1,0 +1,146 @@
+// shardmark predict: what steps would take on other ranks and networks, from a study's collectives and
+// training points. Needs no MPI, torch or GPU.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+
+#include "analysis/predict/layouts_3d.h"
+#include "analysis/predict/tables.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/table_output.h"
+#include "laws/vocabulary.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int64_t kMostRanks = 1 << 20;
+
+struct PredictOptions {
+  std::vector<std::string> studies;
+  std::string ranks = "1..1024";
+  std::string network;
+  std::vector<std::string> strategies;
+  std::string memory;
+  PredictQuery query;
+  TableOutput output;
+};
+
+// The option's name before the message of what it holds.
+template <class Parse>
+auto parsed(const std::string& option, Parse parse) {
+  try {
+    return parse();
+  } catch (const UsageError& error) {
+    throw UsageError(option + ": " + error.what());
+  }
+}
+
+int64_t rank_count(std::string_view text) {
+  int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > kMostRanks)
+    throw UsageError(
+        fmt::format("'{}' is no number of ranks from 1 to {}; write 8, 8,16,24 or 8..65536 (8, 16, "
+                    "32 ... 65536)",
+                    text, kMostRanks));
+  return count;
+}
+
+// "8..65536": doubling; "8,16,24": these.
+std::vector<int64_t> rank_counts(const std::string& text) {
+  std::vector<int64_t> counts;
+  if (const size_t dots = text.find(".."); dots != std::string::npos) {
+    const std::string_view all = text;
+    const int64_t last = rank_count(all.substr(dots + 2));
+    for (int64_t n = rank_count(all.substr(0, dots)); n <= last; n *= 2) counts.push_back(n);
+    if (counts.empty()) throw UsageError("'" + text + "' ends before it begins");
+    return counts;
+  }
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    counts.push_back(rank_count(std::string_view(text).substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return counts;
+}
+
+Choice resolved_strategy(const std::string& text) {
+  const Choice written = choice_from_text(text);
+  return resolve(written, laws::strategy_law(written.name).options, "strategy");
+}
+
+PredictQuery query_of(const PredictOptions& options) {
+  PredictQuery query = options.query;
+  query.ranks = parsed("--ranks", [&] { return rank_counts(options.ranks); });
+  if (!options.network.empty())
+    query.network = parsed("--network", [&] { return laws::link_from_text(options.network); });
+  for (const std::string& text : options.strategies)
+    query.strategies.push_back(parsed("--strategy", [&] { return resolved_strategy(text); }));
+  if (!options.memory.empty())
+    query.memory_bytes = parsed("--memory", [&] { return static_cast<double>(parse_bytes(options.memory)); });
+  return query;
+}
+
+// Says what is missing rather than printing nothing.
+void require_ingredients(const std::vector<MergedPoint>& points, const std::vector<Predictor>& predictors) {
+  const bool any_training = std::any_of(points.begin(), points.end(), is_training);
+  if (!any_training)
+    throw UsageError(
+        "nothing to predict: no training point with outcome ok; run a suite that has some, such as "
+        "suites/predict.yaml");
+  if (std::all_of(predictors.begin(), predictors.end(),
+                  [](const auto& one) { return one.num_measured() == 0; }))
+    throw UsageError(
+        "nothing to predict from: no training point that is free of doubts holds the times of its "
+        "blocks; measure again with this version");
+}
+
+int predict(const PredictOptions& options) {
+  const PredictQuery query = query_of(options);
+  const std::vector<StudyData> studies = read_studies(options.studies);
+  const std::vector<MergedPoint> points = merge_repeats(studies);
+  const std::vector<Predictor> predictors = make_predictors(points);
+  require_ingredients(points, predictors);
+  const std::vector<PredictedPoint> predicted = predict_all(points, predictors, query);
+  write_tables({best_table(points, predicted, query), predictions_table(points, predicted, query),
+                held_out_table(points, predictors)},
+               options.output);
+  return kDone;
+}
+
+std::function<int()> define(CLI::App& app) {
+  auto options = std::make_shared<PredictOptions>();
+  app.add_option("studies", options->studies, "studies (x.h5) with collectives and training points")
+      ->required();
+  app.add_option("--ranks", options->ranks, "numbers of ranks: 8..65536 (doubling) or 8,16,24")
+      ->capture_default_str();
+  app.add_option("--network", options->network,
+                 "link of each rank across nodes instead of the measured one: a name of `shardmark list`, or "
+                 "NAME=LATENCY,RATE such as mine=5us,25GB/s");
+  app.add_option("--ranks-per-node", options->query.ranks_per_node, "default: the most that was measured")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--strategy", options->strategies,
+                 "strategies, such as 'fsdp(shard=gradients)'; default: those measured, and the usual ones");
+  auto* batches = app.add_option("--batch-sizes", options->query.batch_sizes,
+                                 "samples per rank and micro-batch; default: those measured")
+                      ->check(CLI::Range(1, 1 << 20));
+  app.add_option(
+         "--global-batch", options->query.global_batch,
+         "strong scaling: this batch divided over the ranks; counts that do not divide it are left out")
+      ->check(CLI::Range(1, 1 << 30))
+      ->excludes(batches);
+  app.add_option("--memory", options->memory,
+                 "of a rank, 80GiB: what needs more is no candidate for the best");
+  app.add_option("--price", options->query.price_per_gpu_hour, "of a GPU-hour: adds costs")
+      ->check(CLI::PositiveNumber);
+  add_table_flags(app, options->output);
+  return [options] { return predict(*options); };
+}
+
+const Registration<CommandEntry> registered{"predict", {"steps on other ranks and networks", define}};
+
+}  // namespace
+}  // namespace shardmark
