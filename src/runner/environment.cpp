@@ -35,14 +35,21 @@ constexpr std::string_view kAllowed[] = {"OMP_",
                                          "SLURM_RESTART_COUNT",
                                          "HDF5_USE_FILE_LOCKING"};
 
+// What mpirun tells its own processes: other values in every launch, and nothing that a user chose.
+constexpr std::string_view kOfTheLauncher[] = {"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_initial_wdir"};
+
+bool is_kept(const std::string& entry) {
+  const auto begins = [&](std::string_view prefix) { return entry.starts_with(prefix); };
+  return std::any_of(std::begin(kAllowed), std::end(kAllowed), begins) &&
+         std::none_of(std::begin(kOfTheLauncher), std::end(kOfTheLauncher), begins);
+}
+
 nlohmann::ordered_json allowed_variables() {
   auto variables = nlohmann::ordered_json::object();
   std::set<std::string> sorted;
   for (char** entry = environ; *entry != nullptr; ++entry) sorted.insert(*entry);
   for (const auto& entry : sorted)
-    for (const auto& prefix : kAllowed)
-      if (entry.starts_with(prefix))
-        variables[entry.substr(0, entry.find('='))] = entry.substr(entry.find('=') + 1);
+    if (is_kept(entry)) variables[entry.substr(0, entry.find('='))] = entry.substr(entry.find('=') + 1);
   return variables;
 }
 

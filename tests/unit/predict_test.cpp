@@ -1,0 +1,179 @@
+// Predictions on a study that was made of known links, known computing and the very programs of its points.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analysis/known.h"
+#include "analysis/predict/tables.h"
+#include "analysis_fixture.h"
+#include "laws/vocabulary.h"
+
+namespace shardmark {
+namespace {
+
+const laws::Network kNetwork{{2e-6, 1 / 20e9}, {10e-6, 1 / 2e9}};
+constexpr int64_t kRanksPerNode = 2;
+constexpr double kUpdatePerElement = 1e-9, kProgress = 0.4;
+
+// One node of two ranks and nodes of two: seconds a block takes for a sample.
+ComputeTimes true_times(const laws::ModelTable& table, const Point& point) {
+  const auto batch = static_cast<double>(point.training.batch_size);
+  ComputeTimes times;
+  times.data_s = 1e-4 * batch;
+  for (size_t b = 0; b < table.blocks.size(); ++b) {
+    times.forward_s.push_back(1e-3 * batch * static_cast<double>(b + 1));
+    times.backward_s.push_back(2.5e-3 * batch * static_cast<double>(b + 1));
+  }
+  times.update_s = kUpdatePerElement * owned_elements(point, table);
+  return times;
+}
+
+SimulatedStep true_step(const Point& point, const laws::Network& network = kNetwork) {
+  const auto table = *known_table(point.training.model);
+  const laws::Program program =
+      laws::strategy_law(point.training.strategy.name).program(laws::cost_input(point, table));
+  std::vector<double> seconds;
+  for (const auto& o : program.operations)
+    seconds.push_back(laws::collective_s(o.name, o.bytes, span_of(o, kRanksPerNode), network));
+  return simulate(program, true_times(table, point), seconds, kProgress);
+}
+
+Record measured(const std::string& strategy, int64_t ranks, int64_t batch) {
+  Record record = training_record(strategy, ranks, batch, 1);
+  const auto table = *known_table(record.point.training.model);
+  const SimulatedStep step = true_step(record.point);
+  Measures& m = record.measures;
+  m.step_s = step.step_s;
+  m.step_low_s = 0.999 * step.step_s;
+  m.step_high_s = 1.001 * step.step_s;
+  m.exposed_s = step.exposed_s;
+  const ComputeTimes times = true_times(table, record.point);
+  Series block_time{"block_time", ranks, 2 + 2 * static_cast<int64_t>(table.blocks.size()), {}};
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    block_time.values.push_back(times.data_s);
+    for (const auto* blocks : {&times.forward_s, &times.backward_s})
+      block_time.values.insert(block_time.values.end(), blocks->begin(), blocks->end());
+    block_time.values.push_back(times.update_s);
+  }
+  record.samples.push_back(block_time);
+  record.samples.push_back(laws::to_series(laws::strategy_law(record.point.training.strategy.name)
+                                               .program(laws::cost_input(record.point, table))));
+  record.id = point_id(record.point);
+  return record;
+}
+
+StudyData study() {
+  std::vector<Record> records;
+  for (const int64_t ranks : {2, 4, 8}) {
+    const laws::Span span{ranks, ranks / kRanksPerNode};
+    for (const char* operation : {"all_reduce", "all_gather", "reduce_scatter"})
+      for (int64_t bytes = 1024; bytes <= 64 << 20; bytes *= 4)
+        records.push_back(
+            collective_record(operation, ranks, bytes, true,
+                              laws::collective_s(operation, static_cast<double>(bytes), span, kNetwork)));
+    for (const char* strategy : {"single", "ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)"})
+      for (const int64_t batch : {2, 8}) records.push_back(measured(strategy, ranks, batch));
+  }
+  StudyData study = study_of(std::move(records));
+  study.environment.world_ranks = 8;
+  study.environment.devices.assign(8, "Some CPU");
+  study.environment.nodes = {"a", "b", "c", "d"};
+  study.environment.rank_nodes = {"a", "a", "b", "b", "c", "c", "d", "d"};
+  return study;
+}
+
+class Predict : public ::testing::Test {
+ protected:
+  std::vector<StudyData> studies_ = {study()};
+  MergedPoints points_ = merge_repeats(studies_);
+  std::vector<Predictor> predictors_ = make_predictors(points_);
+
+  const MergedPoint& like() const {
+    return *std::find_if(points_.begin(), points_.end(), [](const auto& one) { return is_training(one); });
+  }
+  Point point(const std::string& strategy, int64_t ranks, int64_t batch) const {
+    Point p = like().point;
+    p.ranks = ranks;
+    p.training.strategy = resolved_strategy(strategy);
+    p.training.batch_size = batch;
+    return p;
+  }
+};
+
+TEST_F(Predict, PointsThatWereHeldOut) {
+  ASSERT_EQ(predictors_.size(), 1);
+  EXPECT_NEAR(predictors_[0].progress(), kProgress, 0.051);
+  const auto& held_out = predictors_[0].held_out();
+  EXPECT_EQ(held_out.size(), 30);
+  for (const HeldOut& held : held_out)
+    EXPECT_NEAR(held.error(), 0, 0.03)
+        << held.merged->strategy << " " << held.merged->point.ranks << " ranks";
+  EXPECT_EQ(held_out_table(points_, predictors_).rows.size(), held_out.size());
+}
+
+TEST_F(Predict, OtherNumbersOfRanks) {
+  for (const char* strategy : {"ddp", "fsdp", "fsdp(shard=optimizer)", "fsdp(group=2)"})
+    for (const int64_t ranks : {16, 64}) {
+      const Point wanted = point(strategy, ranks, 4);
+      const Prediction prediction = predictors_[0].predict(like(), wanted, {kRanksPerNode, {}});
+      ASSERT_EQ(prediction.unknown, "") << strategy;
+      const double truth = true_step(wanted).step_s;
+      EXPECT_NEAR(prediction.step_s.value / truth, 1, 0.04) << strategy << " " << ranks;
+      EXPECT_LE(prediction.step_s.low, prediction.step_s.value);
+      EXPECT_GE(prediction.step_s.high, prediction.step_s.value);
+    }
+}
+
+TEST_F(Predict, AnotherNetwork) {
+  const laws::Link fast{"fast", 1e-6, 50e9, ""};
+  const Point wanted = point("fsdp", 8, 8);
+  const Prediction prediction = predictors_[0].predict(like(), wanted, {kRanksPerNode, fast});
+  laws::Network network = kNetwork;
+  network.across = {1e-6, 1 / 50e9};
+  EXPECT_NEAR(prediction.step_s.value / true_step(wanted, network).step_s, 1, 0.04);
+}
+
+TEST_F(Predict, WhatCannotBeKnownSaysWhy) {
+  Point odd = point("fsdp(group=3)", 8, 2);
+  EXPECT_NE(predictors_[0].predict(like(), odd, {kRanksPerNode, {}}).unknown, "");
+  MergedPoint stranger = like();
+  stranger.family = "another";
+  EXPECT_NE(predictors_[0].predict(stranger, point("ddp", 8, 2), {kRanksPerNode, {}}).unknown, "");
+  const StudyData without_collectives = [] {
+    StudyData only_training = study();
+    std::erase_if(only_training.records, [](const Record& r) { return r.point.workload == "collective"; });
+    return only_training;
+  }();
+  const std::vector<StudyData> studies = {without_collectives};
+  const MergedPoints points = merge_repeats(studies);
+  const auto predictors = make_predictors(points);
+  EXPECT_TRUE(predictors[0].held_out().empty() ||
+              predictors[0].held_out().front().merged->point.training.strategy.name == "single");
+  EXPECT_NE(predictors[0].predict(points.front(), point("ddp", 8, 2), {kRanksPerNode, {}}).unknown, "");
+}
+
+TEST_F(Predict, TheBestThatFits) {
+  PredictQuery query;
+  query.ranks = {8};
+  const auto predicted = predict_all(points_, predictors_, query);
+  const Table unlimited = best_table(points_, predicted, query);
+  ASSERT_EQ(unlimited.rows.size(), 1);
+  double best = 0;
+  for (const PredictedPoint& one : predicted)
+    best = std::max(best, 8.0 * static_cast<double>(one.prediction.point.training.batch_size) /
+                              one.prediction.step_s.value);
+  EXPECT_NEAR(cell(unlimited, 0, "throughput").value.get<double>(), best, 1e-3 * best);
+
+  query.memory_bytes = 1;
+  EXPECT_TRUE(best_table(points_, predict_all(points_, predictors_, query), query).rows.empty());
+  query.memory_bytes = Measures::kNone;
+  query.ranks = {2, 3, 4};
+  query.global_batch = 16;
+  for (const PredictedPoint& one : predict_all(points_, predictors_, query)) {
+    EXPECT_EQ(one.prediction.point.global_batch(), 16);  // 3 ranks do not divide it
+    EXPECT_NE(one.prediction.point.ranks, 3);
+  }
+}
+
+}  // namespace
+}  // namespace shardmark
