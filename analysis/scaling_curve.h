@@ -6,7 +6,7 @@
 
 namespace shardmark::scaling_curve {
 
-using Coefficients = std::array<double, 3>;
+using least_squares::Coefficients;
 
 // What a law is linear in, at a count of units. Amdahl and USL: cost(n) = c0 (1 + s (n-1) + beta n (n-1)),
 // the device time of a unit of work; Gustafson: 1 / cost(n) = c0 (1 - s (1 - 1/n)).

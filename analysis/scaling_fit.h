@@ -2,12 +2,12 @@
 // a law is not fitted. Definitions, sources and measured coverage: analysis/README.md.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analysis/estimate.h"
+#include "analysis/least_squares.h"
 
 namespace shardmark {
 
@@ -40,14 +40,8 @@ struct ScalingFit {
   Estimate limit;
   double deviation = Measures::kNone;  // largest |measured / fitted - 1| of a step time
 
-  // Coefficients of the curve, which is linear in them, and what their errors need; see scaling_fit.cpp.
-  struct Curve {
-    size_t num_coefficients = 0;
-    int degrees = 0;                                   // of freedom
-    std::array<double, 3> best = {};                   // least squares
-    std::array<std::array<double, 3>, 3> spread = {};  // lower triangle: best + spread z has their covariance
-    std::array<std::array<double, 3>, 3> gram = {};    // A'A
-  } curve;
+  using Curve = least_squares::Fit;
+  Curve curve;  // which is linear in its coefficients; see scaling_curve.h
 };
 
 // Counts may be given in any order; those whose time is not above 0 are passed over.

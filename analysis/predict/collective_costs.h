@@ -1,60 +1,68 @@
 // How long a collective takes, from a study's own collective points: latency and bandwidth fitted to each
-// operation within a node and across nodes, times what the measured curve shows beside that.
+// operation within a node and across nodes, times what the measured curve shows beside that. Messages of
+// different sizes go by different protocols (eager, rendezvous, several chunks), which no two numbers
+// describe.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "analysis/estimate.h"
 #include "analysis/merged.h"
-#include "laws/collective_law.h"
+#include "analysis/predict/alpha_beta.h"
 #include "laws/link.h"
 
 namespace shardmark {
 
-struct TimedCollective {
-  std::string operation;
-  double bytes = 0;  // as in CollectivePoint
-  laws::Span span;
-  Estimate time_s;
-};
-
-// alpha and beta of laws/collective_law.h: of the links of a node, or of a rank's share of the links across.
-struct AlphaBeta {
-  std::string operation;
-  bool across_nodes = false;
-  Estimate alpha_s;          // of one step
-  Estimate beta_s_per_byte;  // 1 / bandwidth
-  double deviation = 0;      // median |measured / fitted - 1|
-  int64_t num_times = 0;
-  std::string refused;  // why it could not be fitted; empty when it could
+// What a time of CollectiveCosts comes from.
+struct CollectiveBasis {
+  std::string operation;      // the measured one; another where that one was not measured
+  laws::Span span;            // the nearest one measured
+  bool within_sizes = false;  // the size lies between measured ones (or is one)
 };
 
 class CollectiveCosts {
  public:
-  explicit CollectiveCosts(std::vector<TimedCollective> times);
+  explicit CollectiveCosts(const std::vector<TimedCollective>& times);
 
-  // Seconds of an operation. One that was not measured there takes the alpha and beta of the one whose
-  // messages are most alike; a NaN where nothing was measured. 0 on one rank.
+  // Seconds of an operation: its law by alpha and beta, times measured / law of the nearest measured span at
+  // this size (between measured sizes interpolated over log(bytes), beyond them as at the last). So a
+  // measured point has its measured time. An operation that was not measured there takes all of this from the
+  // one whose messages are most alike; a NaN where nothing was measured. 0 on one rank.
   double time_s(const std::string& operation, double bytes, laws::Span span) const;
+  // Nothing where time_s is not measured but a link's, or a NaN.
+  std::optional<CollectiveBasis> basis(const std::string& operation, double bytes, laws::Span span) const;
 
   const std::vector<AlphaBeta>& fits() const { return fits_; }
 
-  // Across nodes over another link instead: every rank has one of its own, and ranks of a node use theirs
+  // Other links across nodes, or within a node: every rank has one of its own, and ranks of a node use theirs
   // together.
-  CollectiveCosts over(const laws::Link& link) const;
+  CollectiveCosts over(const laws::Link& link) const { return replaced(link, true); }
+  CollectiveCosts within(const laws::Link& link) const { return replaced(link, false); }
   // With alpha and beta as a repetition of the study would give them.
   CollectiveCosts drawn(std::mt19937_64& random) const;
 
  private:
-  std::vector<TimedCollective> times_;
+  // Measured times of an operation on one span, as log(measured / law) by log(bytes).
+  struct Curve {
+    std::string operation;
+    laws::Span span;
+    std::map<double, double> deviations;
+  };
+  CollectiveCosts replaced(const laws::Link& link, bool across_nodes) const;
+  const AlphaBeta* fit_for(const std::string& operation, bool across_nodes) const;
+  const Curve* curve_for(const std::string& operation, laws::Span span) const;
+  std::optional<double> law_s(const std::string& operation, double bytes, laws::Span span) const;
+  void add_fits(const std::vector<TimedCollective>& times, bool across_nodes);
+
   std::vector<AlphaBeta> fits_;
+  std::vector<Curve> curves_;
 };
 
-// The points of one setting (machine, transport) that may be used: float32 sums, not doubtful; the faster of
-// in place and out of place.
+// The points of one setting (machine, transport) that may be used: float32 sums, not doubtful, with as many
+// ranks on each node; the faster of in place and out of place.
 std::vector<TimedCollective> timed_collectives(const std::vector<MergedPoint>& points,
                                                const std::string& machine, const std::string& transport);
 

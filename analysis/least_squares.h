@@ -1,0 +1,62 @@
+// Curves that are linear in up to three coefficients, fitted to times by weighted least squares: the fit,
+// what its errors are like, and the nearest coefficients that are not below 0.
+#pragma once
+
+#include <array>
+#include <random>
+#include <vector>
+
+#include "analysis/estimate.h"
+
+namespace shardmark::least_squares {
+
+inline constexpr size_t kMost = 3;
+using Coefficients = std::array<double, kMost>;
+using Matrix = std::array<Coefficients, kMost>;
+
+// A measured value; both divided by the size of its error, up to a factor common to all rows.
+struct Row {
+  Coefficients terms;
+  double target;
+};
+
+struct Fit {
+  size_t num_coefficients = 0;  // from here on they are 0
+  int degrees = 0;              // of freedom
+  Coefficients best = {};       // least squares
+  Matrix spread = {};           // lower triangle: best + spread z has their covariance, for normal z
+  Matrix gram = {};             // A'A
+};
+
+double dot(const Coefficients& a, const Coefficients& b);
+
+// More rows than coefficients, and terms that are not multiples of each other.
+Fit fit(const std::vector<Row>& rows, size_t num_coefficients);
+
+// The coefficients may also be off by `step`, times a normal number, for reasons of its own.
+void add_error(Fit& fit, const Coefficients& step);
+
+// The coefficients nearest to c, in the metric of the fit, of which none from first_bounded on is below 0.
+Coefficients nearest_bounded(const Fit& fit, const Coefficients& c, size_t first_bounded);
+
+// How far from the best the coefficients of a repetition would be: by normal errors of a size that is known
+// as badly as the degrees of freedom say.
+class Draws {
+ public:
+  explicit Draws(const Fit& fit) : fit_(fit), half_chi_squared_(fit.degrees / 2.0) {}
+  Coefficients step(std::mt19937_64& random);
+
+ private:
+  const Fit& fit_;
+  std::normal_distribution<double> normal_;
+  std::gamma_distribution<double> half_chi_squared_;
+};
+
+// A coefficient with its 95 % interval by Student's t.
+Estimate estimate(const Fit& fit, size_t index);
+
+// What a time is off a curve by, relative, at 68 % and up to a common factor: launches differ by some percent
+// beyond what the steps of one launch show.
+double relative_error(const Estimate& time);
+
+}  // namespace shardmark::least_squares

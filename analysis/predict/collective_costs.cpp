@@ -1,0 +1,168 @@
+// Which fit and which measured curve an operation's time comes from.
+#include "analysis/predict/collective_costs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "laws/vocabulary.h"
+
+namespace shardmark {
+namespace {
+
+// Operations by how much their messages are like those of the first, which is the one in question.
+const std::vector<std::vector<std::string>>& likeness() {
+  static const std::vector<std::vector<std::string>> lists = {
+      {"all_reduce", "reduce_scatter", "all_gather", "reduce", "broadcast"},
+      {"reduce_scatter", "all_gather", "all_reduce", "all_to_all"},
+      {"all_gather", "reduce_scatter", "all_reduce", "all_to_all"},
+      {"broadcast", "reduce", "all_gather", "all_reduce", "scatter"},
+      {"reduce", "broadcast", "reduce_scatter", "all_reduce", "gather"},
+      {"all_to_all", "all_gather", "reduce_scatter", "all_reduce"},
+      {"gather", "scatter", "all_gather", "reduce_scatter", "all_reduce"},
+      {"scatter", "gather", "all_gather", "reduce_scatter", "all_reduce"},
+      {"send_recv", "broadcast", "scatter", "all_gather", "all_reduce"}};
+  return lists;
+}
+
+// The first thing that `of` finds for the operation itself, or else for the one most like it.
+template <class Of>
+auto most_alike(const std::string& operation, Of of) {
+  for (const auto& list : likeness())
+    if (list.front() == operation)
+      for (const std::string& one : list)
+        if (auto* found = of(one); found != nullptr) return found;
+  return of(operation);
+}
+
+double distance(laws::Span a, laws::Span b) {
+  const auto apart = [](int64_t x, int64_t y) {
+    return std::abs(std::log(static_cast<double>(x) / static_cast<double>(y)));
+  };
+  return apart(a.ranks, b.ranks) + apart(a.nodes, b.nodes);
+}
+
+double interpolated(const std::map<double, double>& curve, double x) {
+  const auto right = curve.lower_bound(x);
+  if (right == curve.end()) return curve.rbegin()->second;
+  if (right == curve.begin() || right->first == x) return right->second;
+  const auto left = std::prev(right);
+  const double share = (x - left->first) / (right->first - left->first);
+  return left->second + share * (right->second - left->second);
+}
+
+bool is_usable(const TimedCollective& time) {
+  return time.span.ranks > 1 && time.bytes > 0 && std::isfinite(time.time_s.value) && time.time_s.value > 0;
+}
+
+}  // namespace
+
+CollectiveCosts::CollectiveCosts(const std::vector<TimedCollective>& times) {
+  std::vector<TimedCollective> usable;
+  std::copy_if(times.begin(), times.end(), std::back_inserter(usable), is_usable);
+  add_fits(usable, false);
+  add_fits(usable, true);
+  for (const TimedCollective& time : usable) {
+    const auto law = law_s(time.operation, time.bytes, time.span);
+    if (!law || !(*law > 0)) continue;
+    auto found = std::find_if(curves_.begin(), curves_.end(), [&](const Curve& curve) {
+      return curve.operation == time.operation && curve.span == time.span;
+    });
+    if (found == curves_.end()) found = curves_.insert(curves_.end(), {time.operation, time.span, {}});
+    found->deviations[std::log(time.bytes)] = std::log(time.time_s.value / *law);
+  }
+}
+
+void CollectiveCosts::add_fits(const std::vector<TimedCollective>& times, bool across_nodes) {
+  for (const laws::CollectiveLaw& law : laws::collective_laws()) {
+    std::vector<TimedCollective> here;
+    std::copy_if(times.begin(), times.end(), std::back_inserter(here), [&](const TimedCollective& time) {
+      return time.operation == law.name && time.across_nodes() == across_nodes;
+    });
+    if (here.empty()) continue;
+    // Where nothing was measured within a node, its part is counted to the links across.
+    fits_.push_back(fit_alpha_beta(here, across_nodes ? fit_for(law.name, false) : nullptr));
+  }
+}
+
+const AlphaBeta* CollectiveCosts::fit_for(const std::string& operation, bool across_nodes) const {
+  return most_alike(operation, [&](const std::string& one) -> const AlphaBeta* {
+    for (const AlphaBeta& fit : fits_)
+      if (fit.operation == one && fit.across_nodes == across_nodes && fit.refused.empty()) return &fit;
+    return nullptr;
+  });
+}
+
+const CollectiveCosts::Curve* CollectiveCosts::curve_for(const std::string& operation,
+                                                         laws::Span span) const {
+  return most_alike(operation, [&](const std::string& one) {
+    const Curve* nearest = nullptr;
+    for (const Curve& curve : curves_) {
+      if (curve.operation != one || (curve.span.nodes > 1) != (span.nodes > 1)) continue;
+      if (nearest == nullptr || distance(curve.span, span) < distance(nearest->span, span)) nearest = &curve;
+    }
+    return nearest;
+  });
+}
+
+std::optional<double> CollectiveCosts::law_s(const std::string& operation, double bytes,
+                                             laws::Span span) const {
+  const AlphaBeta* node = fit_for(operation, false);
+  const AlphaBeta* across = fit_for(operation, true);
+  if (span.nodes < 2 && node == nullptr) return std::nullopt;
+  if (span.nodes > 1) {
+    if (across == nullptr) return std::nullopt;
+    const bool is_a_link = across->num_times == 0;
+    if (node == nullptr && is_a_link && span.ranks_per_node() > 1) return std::nullopt;
+  }
+  return laws::collective_s(operation, bytes, span,
+                            {node == nullptr ? laws::LinkCost{} : node->cost(),
+                             across == nullptr ? laws::LinkCost{} : across->cost()});
+}
+
+double CollectiveCosts::time_s(const std::string& operation, double bytes, laws::Span span) const {
+  if (span.ranks < 2) return 0;
+  const auto law = law_s(operation, bytes, span);
+  if (!law) return Measures::kNone;
+  const Curve* curve = curve_for(operation, span);
+  return curve == nullptr ? *law : *law * std::exp(interpolated(curve->deviations, std::log(bytes)));
+}
+
+std::optional<CollectiveBasis> CollectiveCosts::basis(const std::string& operation, double bytes,
+                                                      laws::Span span) const {
+  const Curve* curve = curve_for(operation, span);
+  if (curve == nullptr) return std::nullopt;
+  const double x = std::log(bytes);
+  return CollectiveBasis{curve->operation, curve->span,
+                         x >= curve->deviations.begin()->first && x <= curve->deviations.rbegin()->first};
+}
+
+CollectiveCosts CollectiveCosts::replaced(const laws::Link& link, bool across_nodes) const {
+  CollectiveCosts other = *this;
+  std::erase_if(other.curves_, [&](const Curve& curve) { return (curve.span.nodes > 1) == across_nodes; });
+  std::erase_if(other.fits_, [&](const AlphaBeta& fit) { return fit.across_nodes == across_nodes; });
+  const double alpha = link.latency_s, beta = 1 / link.bytes_per_s;
+  for (const laws::CollectiveLaw& law : laws::collective_laws()) {
+    AlphaBeta& fit = other.fits_.emplace_back();
+    fit.operation = law.name;
+    fit.across_nodes = across_nodes;
+    fit.alpha_s = {alpha, alpha, alpha};
+    fit.beta_s_per_byte = {beta, beta, beta};
+  }
+  return other;
+}
+
+CollectiveCosts CollectiveCosts::drawn(std::mt19937_64& random) const {
+  CollectiveCosts other = *this;
+  for (AlphaBeta& fit : other.fits_) {
+    if (!fit.refused.empty() || fit.num_times == 0) continue;
+    const auto step = least_squares::Draws(fit.curve).step(random);
+    auto drawn = fit.curve.best;
+    for (size_t i = 0; i < drawn.size(); ++i) drawn[i] += step[i];
+    drawn = least_squares::nearest_bounded(fit.curve, drawn, 0);
+    fit.alpha_s.value = drawn[0];
+    fit.beta_s_per_byte.value = drawn[1];
+  }
+  return other;
+}
+
+}  // namespace shardmark
