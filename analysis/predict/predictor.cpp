@@ -16,6 +16,29 @@ namespace {
 constexpr int kDraws = 40;
 constexpr double kMostError = 0.5;  // counted of a point, so that none decides alone
 
+// Operations of one launch from or to different roots use different links at once: passed on around a ring,
+// the busiest link carries all bytes but those of the root that has least. Balanced roots then take what an
+// all-gather of their bytes takes.
+void share_links(const laws::Program& program, std::vector<double>& seconds) {
+  const auto& moments = program.moments;
+  for (size_t begin = 0, end = 0; begin < moments.size(); begin = std::max(end, begin + 1)) {
+    std::map<int64_t, double> bytes;  // by root
+    double total = 0;
+    for (end = begin; end < moments.size() && moments[end].what == laws::Moment::What::start; ++end) {
+      const auto& operation = program.operations[static_cast<size_t>(moments[end].index)];
+      if (operation.root < 0) break;
+      bytes[operation.root] += operation.bytes;
+      total += operation.bytes;
+    }
+    if (end == begin) continue;
+    const int64_t ranks = program.operations[static_cast<size_t>(moments[begin].index)].ranks;
+    double least = static_cast<int64_t>(bytes.size()) < ranks ? 0 : total;
+    for (const auto& [root, of_root] : bytes) least = std::min(least, of_root);
+    for (size_t i = begin; i < end && total > 0; ++i)
+      seconds[static_cast<size_t>(moments[i].index)] *= 1 - least / total;
+  }
+}
+
 // Of each operation of a program; equal ones are asked for once.
 std::vector<double> operation_times(const laws::Program& program, const CollectiveCosts& costs,
                                     int64_t ranks_per_node) {
@@ -27,6 +50,7 @@ std::vector<double> operation_times(const laws::Program& program, const Collecti
     if (is_new) found->second = costs.time_s(o.name, o.bytes, span_of(o, ranks_per_node));
     seconds.push_back(found->second);
   }
+  share_links(program, seconds);
   return seconds;
 }
 

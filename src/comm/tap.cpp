@@ -58,12 +58,12 @@ class Tap::TappedOperation final : public Operation {
 // start(out, in) runs the operation on the inner communicator.
 template <class Start>
 std::unique_ptr<Operation> Tap::tapped(const char* name, size_t payload_bytes, const at::Tensor& out,
-                                       const at::Tensor& in, Start&& start) {
+                                       const at::Tensor& in, Start&& start, int root) {
   if (state_->mode == Mode::mute) return nullptr;
   const int64_t heard =
       state_->listener == nullptr
           ? -1
-          : state_->listener->started({name, static_cast<double>(payload_bytes), size(), stride_});
+          : state_->listener->started({name, static_cast<double>(payload_bytes), size(), stride_, root});
   if (state_->mode == Mode::record) {
     ++state_->recording.num_operations_;
     state_->recording.events_.emplace_back(
@@ -106,24 +106,28 @@ std::unique_ptr<Operation> Tap::do_all_gather(Tensor out, Tensor in) {
                 [c = inner_](Tensor o, Tensor i) { return c->all_gather(o, i); });
 }
 std::unique_ptr<Operation> Tap::do_broadcast(Tensor out, Tensor in, int root) {
-  return tapped("broadcast", out.nbytes(), out, in,
-                [c = inner_, root](Tensor o, Tensor i) { return c->broadcast(o, i, root); });
+  return tapped(
+      "broadcast", out.nbytes(), out, in,
+      [c = inner_, root](Tensor o, Tensor i) { return c->broadcast(o, i, root); }, root);
 }
 std::unique_ptr<Operation> Tap::do_reduce(Tensor out, Tensor in, int root, ReduceOp op) {
-  return tapped("reduce", in.nbytes(), out, in,
-                [c = inner_, root, op](Tensor o, Tensor i) { return c->reduce(o, i, root, op); });
+  return tapped(
+      "reduce", in.nbytes(), out, in,
+      [c = inner_, root, op](Tensor o, Tensor i) { return c->reduce(o, i, root, op); }, root);
 }
 std::unique_ptr<Operation> Tap::do_all_to_all(Tensor out, Tensor in) {
   return tapped("all_to_all", in.nbytes(), out, in,
                 [c = inner_](Tensor o, Tensor i) { return c->all_to_all(o, i); });
 }
 std::unique_ptr<Operation> Tap::do_gather(Tensor out, Tensor in, int root) {
-  return tapped("gather", in.nbytes() * static_cast<size_t>(size()), out, in,
-                [c = inner_, root](Tensor o, Tensor i) { return c->gather(o, i, root); });
+  return tapped(
+      "gather", in.nbytes() * static_cast<size_t>(size()), out, in,
+      [c = inner_, root](Tensor o, Tensor i) { return c->gather(o, i, root); }, root);
 }
 std::unique_ptr<Operation> Tap::do_scatter(Tensor out, Tensor in, int root) {
-  return tapped("scatter", out.nbytes() * static_cast<size_t>(size()), out, in,
-                [c = inner_, root](Tensor o, Tensor i) { return c->scatter(o, i, root); });
+  return tapped(
+      "scatter", out.nbytes() * static_cast<size_t>(size()), out, in,
+      [c = inner_, root](Tensor o, Tensor i) { return c->scatter(o, i, root); }, root);
 }
 std::unique_ptr<Operation> Tap::do_send_recv(Tensor out, int from, Tensor in, int to) {
   return tapped("send_recv", std::max(in.nbytes(), out.nbytes()), out, in,

@@ -81,7 +81,7 @@ class Tap final : public Communicator {
   Tap(std::unique_ptr<Communicator> inner, std::shared_ptr<State> state, int64_t stride)
       : owned_(std::move(inner)), inner_(owned_.get()), state_(std::move(state)), stride_(stride) {}
   template <class Start>
-  Started tapped(const char* name, size_t payload_bytes, Tensor out, Tensor in, Start&& start);
+  Started tapped(const char* name, size_t payload_bytes, Tensor out, Tensor in, Start&& start, int root = -1);
 
   std::unique_ptr<Communicator> owned_;
   Communicator* inner_;

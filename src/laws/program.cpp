@@ -35,15 +35,15 @@ int64_t Program::start(StartedOperation operation) {
 Series to_series(const Program& program) {
   Series series{"program", static_cast<int64_t>(program.moments.size()), kProgramColumns, {}};
   for (const Moment& moment : program.moments) {
-    StartedOperation operation{"", 0, 0, 0};
+    StartedOperation operation{"", 0, 0, 0, -1};
     double code = -1;
     if (moment.what == Moment::What::start) {
       operation = program.operations[static_cast<size_t>(moment.index)];
       code = code_of(operation.name);
     }
-    for (double value :
-         {static_cast<double>(moment.what), static_cast<double>(moment.index), code, operation.bytes,
-          static_cast<double>(operation.ranks), static_cast<double>(operation.stride)})
+    for (double value : {static_cast<double>(moment.what), static_cast<double>(moment.index), code,
+                         operation.bytes, static_cast<double>(operation.ranks),
+                         static_cast<double>(operation.stride), static_cast<double>(operation.root)})
       series.values.push_back(value);
   }
   return series;
@@ -51,7 +51,7 @@ Series to_series(const Program& program) {
 
 Program program_of(const Series& series) {
   constexpr double kMost = 1e9;
-  if (series.columns != kProgramColumns) throw UsageError("series program: not 6 columns");
+  if (series.columns != kProgramColumns) throw UsageError("series program: not 7 columns");
   Program program;
   int64_t last_wait = -1;
   for (int64_t row = 0; row < series.rows; ++row) {
@@ -65,7 +65,7 @@ Program program_of(const Series& series) {
     if (index != static_cast<int64_t>(program.operations.size()))
       throw UsageError("series program: operations are not numbered in order");
     program.operations.push_back({laws[code].name, series.at(row, 3), whole(series.at(row, 4), kMost),
-                                  whole(series.at(row, 5), kMost)});
+                                  whole(series.at(row, 5), kMost), whole(series.at(row, 6) + 1, kMost) - 1});
   }
   if (last_wait >= static_cast<int64_t>(program.operations.size()))
     throw UsageError("series program: a wait for an operation that never starts");

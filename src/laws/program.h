@@ -16,6 +16,7 @@ struct StartedOperation {
   double bytes = 0;    // payload: the larger of a rank's two sides
   int64_t ranks = 1;   // that take part
   int64_t stride = 1;  // between neighbours of them: 1 is a group of consecutive ranks
+  int64_t root = -1;   // of a broadcast or reduction, among them
   bool operator==(const StartedOperation&) const = default;
 };
 
@@ -40,7 +41,7 @@ struct Program {
 
 // As a study keeps it: the series "program", [moment, kProgramColumns] (schema/fields.h says what each column
 // is). Throws UsageError where a series is no program.
-inline constexpr int64_t kProgramColumns = 6;
+inline constexpr int64_t kProgramColumns = 7;
 Series to_series(const Program& program);
 Program program_of(const Series& series);
 

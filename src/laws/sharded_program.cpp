@@ -26,8 +26,8 @@ struct Moves {
   Works start(size_t g, const char* cut, const char* whole, int64_t element_bytes) const {
     Works works;
     for (const Piece& piece : layout[g].pieces)
-      works.push_back(program.start(
-          {piece.owner == Piece::kCut ? cut : whole, bytes(piece.range.numel, element_bytes), group, 1}));
+      works.push_back(program.start({piece.owner == Piece::kCut ? cut : whole,
+                                     bytes(piece.range.numel, element_bytes), group, 1, piece.owner}));
     return works;
   }
   Works start_gather(size_t g) const { return start(g, "all_gather", "broadcast", input.bytes.compute); }

@@ -37,7 +37,7 @@ inline constexpr std::array<SeriesInfo, 19> kSeries = {{
      "a "
      "start the collective (0 all_reduce, 1 reduce_scatter, 2 all_gather, ...: as in the list of "
      "collectives), "
-     "payload in bytes, ranks, distance between neighbours of them"},
+     "payload in bytes, ranks, distance between neighbours of them, root or -1"},
     {"window", "s", "wall time of each window between two barriers, [rank, window]"},
     {"energy", "J", "energy of each rank's device in each window, [rank, window]"},
     {"peak", "bytes", "peak memory of the point, [rank, 1]"},

@@ -40,7 +40,7 @@ std::string to_text(const laws::Program& program) {
     if (moment.what == laws::Moment::What::start) {
       const auto& o = program.operations[static_cast<size_t>(moment.index)];
       text += ":" + o.name + ":" + std::to_string(static_cast<int64_t>(o.bytes)) + ":" +
-              std::to_string(o.ranks) + "/" + std::to_string(o.stride);
+              std::to_string(o.ranks) + "/" + std::to_string(o.stride) + "@" + std::to_string(o.root);
     }
     text += "\n";
   }
