@@ -9,7 +9,7 @@ namespace shardmark {
 namespace {
 
 std::vector<Column> columns() {
-  return {{"training", "", false},
+  return {{"training", "", false, true},
           {"strategy", "", false},
           {"ranks", ""},
           {"nodes", ""},
@@ -44,32 +44,46 @@ std::string described(const laws::Link& link) {
                      link.latency_s * 1e6);
 }
 
+// Without its name: several may share it.
 std::string source(const PublishedScaling& published) {
-  return fmt::format("{}: {}. Links of a GPU: {} within a node, {} across. Assumed: {}.", published.name,
-                     published.source, described(published.node), described(published.across),
-                     published.assumed);
+  return fmt::format("{}. Links of a GPU: {} within a node, {} across. Assumed: {}.", published.source,
+                     described(published.node), described(published.across), published.assumed);
+}
+
+std::vector<std::string> sources() {
+  std::vector<std::string> notes;
+  std::string names, last;
+  for (const PublishedScaling& published : published_scalings()) {
+    const std::string text = source(published);
+    names = text == last ? fmt::format("{} and {}", names, published.name) : published.name;
+    if (text == last) notes.pop_back();
+    notes.push_back(fmt::format("{}: {}", names, text));
+    last = text;
+  }
+  return notes;
 }
 
 }  // namespace
 
 Table published_table() {
-  Table table{"published",
-              "Scaling that others published, predicted from its first row",
-              {"error: predicted / measured - 1. The first row's computing, dealt to the blocks by their "
-               "FLOPs (a third forward, two thirds backward), is that of all rows; what is added is what the "
-               "strategy's operations take over links at the rates of their data sheets and the latencies of "
-               "NCCL's tuning tables, as far as computing does not hide it.",
-               "What is missing, mostly: waiting for the slowest of many ranks, what the wrapper and the "
-               "host add, and work once a step, which weighs more in a step of 1 micro-batch than of 3. "
-               "Nothing is fitted to the later rows."},
-              columns(),
-              {}};
+  Table table{
+      "published",
+      "Scaling that others published, predicted from its first row",
+      {"error: predicted / measured - 1. The first row's computing, dealt to the blocks by their "
+       "FLOPs (a third forward, two thirds backward), is that of all rows; what is added is what the "
+       "strategy's operations take over links at the rates of their data sheets and the latencies of "
+       "NCCL's tuning tables, as far as computing does not hide it.",
+       "What is missing, mostly: waiting for the slowest of many ranks; what wrapper and host add (ddp "
+       "on 1 rank moves nothing); work once a step, which weighs more where a step "
+       "has fewer micro-batches. Nothing is fitted to the later rows."},
+      columns(),
+      {}};
   table.num_section_columns = 1;
   for (const PublishedScaling& published : published_scalings()) {
     const std::vector<PredictedRow> predicted = predicted_rows(published);
     for (size_t i = 0; i < predicted.size(); ++i) table.rows.push_back(cells_of(published, i, predicted[i]));
-    table.notes.push_back(source(published));
   }
+  for (std::string& note : sources()) table.notes.push_back(std::move(note));
   return table;
 }
 
