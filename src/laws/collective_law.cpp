@@ -26,6 +26,11 @@ Shape shape_of(const std::string& operation, double n) {
 
 }  // namespace
 
+Span span_of(int64_t ranks, int64_t stride, int64_t ranks_per_node) {
+  const int64_t in_node = std::clamp<int64_t>(ranks_per_node / stride, 1, ranks);
+  return {ranks, (ranks + in_node - 1) / in_node};
+}
+
 std::vector<CollectiveTerms> collective_terms(const std::string& operation, Span span) {
   if (span.ranks < 2) return {CollectiveTerms{}};
   const auto n = static_cast<double>(span.ranks), k = static_cast<double>(span.nodes);

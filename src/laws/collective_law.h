@@ -16,6 +16,8 @@ struct Span {
   double ranks_per_node() const { return static_cast<double>(ranks) / static_cast<double>(nodes); }
   bool operator==(const Span&) const = default;
 };
+// Of ranks that lie `stride` apart; ranks of a node are neighbours.
+Span span_of(int64_t ranks, int64_t stride, int64_t ranks_per_node);
 
 struct LinkCost {
   double alpha_s = 0;          // of one step

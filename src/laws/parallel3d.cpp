@@ -65,15 +65,10 @@ double tensor_s(const Job3d& job, const Stage& stage, const Grid& grid) {
   return all_reduces * collective_s("all_reduce", boundary_bytes(job), {grid.tensor, 1}, job.network);
 }
 
-// Replicas of a tensor rank: as many within a node as its tensor groups.
-Span data_span(const Job3d& job, const Grid& grid) {
-  const int64_t in_node = std::clamp<int64_t>(job.ranks_per_node / grid.tensor, 1, grid.data);
-  return {grid.data, (grid.data + in_node - 1) / in_node};
-}
-
 double data_s(const Job3d& job, const Grid& grid, double most_parameters, Span stages) {
   const double element = real(job.bytes.reduce);
-  double seconds = collective_s("all_reduce", most_parameters * element, data_span(job, grid), job.network);
+  double seconds = collective_s("all_reduce", most_parameters * element,
+                                span_of(grid.data, grid.tensor, job.ranks_per_node), job.network);
   if (grid.pipeline > 1)  // the first stage's embedding is the last one's output layer
     seconds +=
         collective_s("all_reduce", real(job.shape.vocabulary * job.shape.width) / real(grid.tensor) * element,

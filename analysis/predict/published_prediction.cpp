@@ -1,0 +1,73 @@
+// Calibration and prediction of published rows.
+#include "analysis/predict/published_scaling.h"
+#include "analysis/predict/simulate.h"
+#include "base/error.h"
+#include "laws/collective_law.h"
+#include "laws/vocabulary.h"
+
+namespace shardmark {
+namespace {
+
+laws::Network network_of(const PublishedScaling& published) {
+  const auto cost = [](const laws::Link& link) {
+    return laws::LinkCost{link.latency_s, 1 / link.bytes_per_s};
+  };
+  return {cost(published.node), cost(published.across)};
+}
+
+// A row's step with so many seconds of computing in each micro-batch: forward a third and backward two
+// thirds of it, dealt to the blocks by their FLOPs.
+class Step {
+ public:
+  Step(const PublishedScaling& published, const PublishedRow& row)
+      : model_(laws::model_law(row.point.training.model.name).table(row.point.training.model.options)),
+        program_(laws::strategy_law(row.point.training.strategy.name)
+                     .program(laws::cost_input(row.point, model_))) {
+    for (const laws::StartedOperation& operation : program_.operations)
+      operation_s_.push_back(laws::collective_s(
+          operation.name, operation.bytes,
+          laws::span_of(operation.ranks, operation.stride, published.ranks_per_node), network_of(published)));
+  }
+
+  SimulatedStep with(double computing_s) const {
+    ComputeTimes times;
+    for (const laws::BlockSpec& block : model_.blocks) {
+      const double forward_s = computing_s * block.forward_flops / model_.step_flops();
+      times.forward_s.push_back(forward_s);
+      times.backward_s.push_back(2 * forward_s);
+    }
+    return simulate(program_, times, operation_s_, /*progress=*/1);
+  }
+
+ private:
+  laws::ModelTable model_;
+  laws::Program program_;
+  std::vector<double> operation_s_;
+};
+
+// The computing with which the step takes as long as it did. A step never gets shorter by more computing.
+double calibrated(const Step& step, double measured_s) {
+  double low = 0, high = measured_s;
+  ENSURE(step.with(low).step_s <= measured_s, "published links slower than the published step");
+  constexpr int kHalvings = 60;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (step.with(middle).step_s < measured_s ? low : high) = middle;
+  }
+  return high;
+}
+
+}  // namespace
+
+std::vector<PredictedRow> predicted_rows(const PublishedScaling& published) {
+  const PublishedRow& first = published.rows.front();
+  const double computing_s = calibrated(Step(published, first), first.step_s);
+  std::vector<PredictedRow> rows;
+  for (const PublishedRow& row : published.rows) {
+    const SimulatedStep step = Step(published, row).with(computing_s);
+    rows.push_back({step.step_s, step.communication_s, step.exposed_s});
+  }
+  return rows;
+}
+
+}  // namespace shardmark
