@@ -3,6 +3,7 @@
 
 #include "analysis/findings.h"
 #include "analysis/interconnects.h"
+#include "analysis/predict/tables.h"
 #include "analysis/tables.h"
 
 namespace shardmark {
@@ -19,6 +20,7 @@ std::vector<Table> make_report(const std::vector<StudyData>& studies, const Repo
                            scaling_laws_table, refused_fits_table})
     tables.push_back(make(points, scaling));
   tables.push_back(interconnects_table(points, inputs.links));
+  tables.push_back(held_out_table(points, make_predictors(points)));
   for (const auto& make : {memory_table, shares_table, traffic_table}) tables.push_back(make(points));
   tables.push_back(largest_table(studies, points));
   for (Table& table : collective_tables(points)) tables.push_back(std::move(table));

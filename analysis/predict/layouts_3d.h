@@ -2,7 +2,7 @@
 // laws/parallel3d.h.
 #pragma once
 
-#include "analysis/table.h"
+#include "analysis/predict/tables.h"
 #include "laws/parallel3d.h"
 
 namespace shardmark {
@@ -10,5 +10,10 @@ namespace shardmark {
 // Rows: the fastest few that fit into memory_bytes a rank; where none fits, the few that need least. A NaN:
 // the memory is not known, and everything fits. No rows: no layout uses all ranks (the note says why).
 Table layouts_3d_table(const laws::Job3d& job, int64_t ranks, double memory_bytes);
+
+// Of each family of transformers among the predictions, on the most ranks that were asked for; its computing
+// and links as measured.
+std::vector<Table> layouts_3d_tables(const std::vector<PredictedPoint>& predicted,
+                                     const std::vector<Predictor>& predictors, const PredictQuery& query);
 
 }  // namespace shardmark

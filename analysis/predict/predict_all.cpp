@@ -33,13 +33,6 @@ bool can_be_predicted(const Choice& strategy) {
   return strategy.name != "single" && strategy.name != "auto" && !known_options(strategy).empty();
 }
 
-// The one whose setting is the point's.
-const Predictor* predictor_of(const MergedPoint& merged, const std::vector<Predictor>& predictors) {
-  for (const Predictor& one : predictors)
-    if (one.machine() == merged.machine && one.transport() == merged.transport) return &one;
-  return nullptr;
-}
-
 std::vector<Family> families_of(const std::vector<MergedPoint>& points,
                                 const std::vector<Predictor>& predictors, const PredictQuery& query) {
   std::vector<Family> families;

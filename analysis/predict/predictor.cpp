@@ -147,7 +147,7 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
 
 Prediction Predictor::predict(const MergedPoint& like, const Point& point, const Cluster& cluster,
                               const MergedPoint* without) const {
-  Prediction prediction{point, not_modelled(point), {}, {}, {}, Measures::kNone};
+  Prediction prediction{point, not_modelled(point), {}, {}, {}, {}, Measures::kNone};
   const auto found = families_.find(like.family);
   const auto table = known_table(point.training.model);
   if (!prediction.unknown.empty()) return prediction;
@@ -174,6 +174,7 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
     return prediction;
   }
   const double progress = progress_of(without);
+  prediction.times = *times;
   prediction.parts = simulate(program, *times, seconds, progress);
   prediction.cost = law.cost(input);
   prediction.memory_bytes =
@@ -211,6 +212,12 @@ std::vector<Predictor> make_predictors(const std::vector<MergedPoint>& points) {
   std::vector<Predictor> predictors;
   for (const auto& [machine, transport] : settings) predictors.emplace_back(points, machine, transport);
   return predictors;
+}
+
+const Predictor* predictor_of(const MergedPoint& merged, const std::vector<Predictor>& predictors) {
+  for (const Predictor& one : predictors)
+    if (one.machine() == merged.machine && one.transport() == merged.transport) return &one;
+  return nullptr;
 }
 
 }  // namespace shardmark

@@ -22,6 +22,7 @@ struct Prediction {
   Point point;
   std::string unknown;  // why nothing is predicted; empty when it is
   Estimate step_s;
+  ComputeTimes times;
   SimulatedStep parts;
   laws::Cost cost;          // of a rank, by the strategy's law
   double memory_bytes = 0;  // cost, and activations as measured; a NaN where none were
@@ -76,6 +77,8 @@ class Predictor {
 
 // One for each machine and transport of the training points, in their order.
 std::vector<Predictor> make_predictors(const std::vector<MergedPoint>& points);
+// The one of the point's machine and transport; nullptr where there is none.
+const Predictor* predictor_of(const MergedPoint& merged, const std::vector<Predictor>& predictors);
 
 // Of an operation's ranks, when a node holds so many of all ranks.
 laws::Span span_of(const laws::StartedOperation& operation, int64_t ranks_per_node);

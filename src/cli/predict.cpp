@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "analysis/predict/layouts_3d.h"
+#include "analysis/predict/published_scaling.h"
 #include "analysis/predict/tables.h"
 #include "base/error.h"
 #include "base/units.h"
@@ -24,6 +25,7 @@ struct PredictOptions {
   std::string network;
   std::vector<std::string> strategies;
   std::string memory;
+  bool layouts = false, published = false;
   PredictQuery query;
   TableOutput output;
 };
@@ -99,22 +101,30 @@ void require_ingredients(const std::vector<MergedPoint>& points, const std::vect
 }
 
 int predict(const PredictOptions& options) {
+  if (options.published) {
+    write_tables({published_table()}, options.output);
+    return kDone;
+  }
+  if (options.studies.empty()) throw UsageError("predict: name a study (x.h5), or --published");
   const PredictQuery query = query_of(options);
   const std::vector<StudyData> studies = read_studies(options.studies);
   const std::vector<MergedPoint> points = merge_repeats(studies);
   const std::vector<Predictor> predictors = make_predictors(points);
   require_ingredients(points, predictors);
   const std::vector<PredictedPoint> predicted = predict_all(points, predictors, query);
-  write_tables({best_table(points, predicted, query), predictions_table(points, predicted, query),
-                held_out_table(points, predictors)},
-               options.output);
+  std::vector<Table> tables = {best_table(points, predicted, query),
+                               predictions_table(points, predicted, query),
+                               held_out_table(points, predictors)};
+  if (options.layouts)
+    for (Table& table : layouts_3d_tables(predicted, predictors, query)) tables.push_back(std::move(table));
+  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
+  write_tables(std::move(tables), options.output);
   return kDone;
 }
 
 std::function<int()> define(CLI::App& app) {
   auto options = std::make_shared<PredictOptions>();
-  app.add_option("studies", options->studies, "studies (x.h5) with collectives and training points")
-      ->required();
+  app.add_option("studies", options->studies, "studies (x.h5) with collectives and training points");
   app.add_option("--ranks", options->ranks, "numbers of ranks: 8..65536 (doubling) or 8,16,24")
       ->capture_default_str();
   app.add_option("--network", options->network,
@@ -136,6 +146,11 @@ std::function<int()> define(CLI::App& app) {
                  "of a rank, 80GiB: what needs more is no candidate for the best");
   app.add_option("--price", options->query.price_per_gpu_hour, "of a GPU-hour: adds costs")
       ->check(CLI::PositiveNumber);
+  app.add_flag(
+      "--layouts", options->layouts,
+      "data x tensor x pipeline ranks for transformers, by formula only: shardmark does not train so");
+  app.add_flag("--published", options->published,
+               "no study: scaling that others published, predicted from its first row");
   add_table_flags(app, options->output);
   return [options] { return predict(*options); };
 }

@@ -1,0 +1,75 @@
+// Jobs for the formulas of laws/parallel3d.h, from a study.
+#include "analysis/predict/layouts_3d.h"
+
+#include <algorithm>
+#include <set>
+
+#include "laws/vocabulary.h"
+
+namespace shardmark {
+namespace {
+
+// Of the measured links of one kind: the all-reduce's, or those of whatever was fitted first.
+laws::LinkCost measured_link(const CollectiveCosts& costs, bool across_nodes) {
+  const AlphaBeta* best = nullptr;
+  for (const AlphaBeta& fit : costs.fits())
+    if (fit.across_nodes == across_nodes && fit.refused.empty() &&
+        (best == nullptr || fit.operation == "all_reduce"))
+      best = &fit;
+  if (best == nullptr) return {Measures::kNone, Measures::kNone};
+  return {best->alpha_s.value, best->beta_s_per_byte.value};
+}
+
+laws::Network network_of(const Predictor& predictor, const PredictQuery& query) {
+  laws::Network network{measured_link(predictor.collectives(), false),
+                        measured_link(predictor.collectives(), true)};
+  if (query.network) network.across = {query.network->latency_s, 1 / query.network->bytes_per_s};
+  return network;
+}
+
+// Forward and backward of one micro-batch by the whole model; nothing where no point tells.
+std::optional<double> compute_s(const Predictor& predictor, const MergedPoint& like, int64_t ranks_per_node) {
+  Point alone = like.point;
+  alone.ranks = 1;
+  alone.training.strategy = {"single", {}};
+  alone.training.accumulation = 1;
+  const Prediction prediction = predictor.predict(like, alone, {ranks_per_node, {}});
+  if (!prediction.unknown.empty()) return std::nullopt;
+  return prediction.parts.step_s - prediction.times.update_s;
+}
+
+bool is_transformer(const MergedPoint& merged) {
+  return merged.point.training.model.name.starts_with("gpt2");
+}
+
+}  // namespace
+
+std::vector<Table> layouts_3d_tables(const std::vector<PredictedPoint>& predicted,
+                                     const std::vector<Predictor>& predictors, const PredictQuery& query) {
+  std::vector<Table> tables;
+  std::set<const MergedPoint*> seen;
+  for (const PredictedPoint& one : predicted) {
+    const MergedPoint& like = *one.like;
+    if (!is_transformer(like) || !seen.insert(&like).second) continue;
+    const Predictor& predictor = *predictor_of(like, predictors);
+    const auto seconds = compute_s(predictor, like, one.cluster.ranks_per_node);
+    if (!seconds) continue;
+    const TrainingPoint& t = like.point.training;
+    const int64_t ranks = *std::max_element(query.ranks.begin(), query.ranks.end());
+    laws::Job3d job = laws::job_3d(t.model);
+    job.micro_batch = t.batch_size;
+    job.global_batch = query.global_batch > 0 ? query.global_batch : ranks * t.batch_size * t.accumulation;
+    job.recompute = t.checkpointing == 1;
+    job.bytes = laws::element_bytes(t.precision, t.reduce_dtype);
+    job.optimizer_elements = laws::optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options);
+    job.compute_s = *seconds;
+    job.ranks_per_node = one.cluster.ranks_per_node;
+    job.network = network_of(predictor, query);
+    tables.push_back(layouts_3d_table(job, ranks, query.memory_bytes));
+    if (tables.size() > 1) tables.back().key += "_" + std::to_string(tables.size());
+    tables.back().title += ": " + to_text(t.model) + ", " + t.precision;
+  }
+  return tables;
+}
+
+}  // namespace shardmark
