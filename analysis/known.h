@@ -18,6 +18,9 @@ std::optional<int64_t> known_master_bytes(const std::string& precision);  // of 
 std::optional<int64_t> known_optimizer_state(const Choice& optimizer);    // elements per parameter
 // How a point of ddp reduces its gradients.
 std::optional<laws::ReductionCost> known_reduction(const Point& point);
+// A training point with every option that this program knows resolved, and with what auto chose for auto:
+// what laws can be asked about. Nothing where a word, an option or a number is beyond them.
+std::optional<Point> known_point(Point point);
 // As to_text(point), without the options that are known and at their defaults.
 std::string short_name(Point point);
 // Bytes of each bucket that ddp reduces in a step; nothing for other strategies.

@@ -98,21 +98,18 @@ double owned_elements(const Point& point, const laws::ModelTable& table) {
 
 std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged) {
   const Series* series = merged.records.empty() ? nullptr : merged.records.front()->series("block_time");
-  const auto table = known_table(merged.point.training.model);
-  if (series == nullptr || !table || series->columns != 2 + 2 * static_cast<int64_t>(table->blocks.size()))
-    return std::nullopt;
+  const auto point = known_point(merged.point);
+  if (series == nullptr || !point) return std::nullopt;
+  const auto table = known_table(point->training.model);
+  if (series->columns != 2 + 2 * static_cast<int64_t>(table->blocks.size())) return std::nullopt;
   const Measures& m = merged.measures;
   const double computing_s = m.step_s - m.exposed_s;
   ComputeTimes times = moments_of_slowest(*series);
   const double all_s =
-      static_cast<double>(merged.point.training.accumulation) * micro_batch_s(times) + times.update_s;
+      static_cast<double>(point->training.accumulation) * micro_batch_s(times) + times.update_s;
   if (!(computing_s > 0) || !(all_s > 0)) return std::nullopt;
   times.update_s *= computing_s / all_s;
-  try {
-    return MeasuredCompute{&merged, scaled(times, computing_s / all_s), owned_elements(merged.point, *table)};
-  } catch (const UsageError&) {  // a strategy or option of another program
-    return std::nullopt;
-  }
+  return MeasuredCompute{&merged, *point, scaled(times, computing_s / all_s), owned_elements(*point, *table)};
 }
 
 std::vector<const MeasuredCompute*> ComputeCosts::alike(int64_t ranks_per_node) const {
@@ -135,10 +132,9 @@ std::optional<ComputeTimes> ComputeCosts::times(const Point& point, int64_t rank
   const auto points = alike(ranks_per_node);
   if (points.empty()) return std::nullopt;
   Batches batches;
-  for (const auto* one : points)
-    batches[static_cast<double>(one->merged->point.training.batch_size)].push_back(one);
+  for (const auto* one : points) batches[static_cast<double>(one->point.training.batch_size)].push_back(one);
   const auto is_same_strategy = [&](const MeasuredCompute& one) {
-    return to_text(one.merged->point.training.strategy) == to_text(point.training.strategy);
+    return to_text(one.point.training.strategy) == to_text(point.training.strategy);
   };
 
   std::vector<double> factors, updates, rates;
@@ -148,7 +144,7 @@ std::optional<ComputeTimes> ComputeCosts::times(const Point& point, int64_t rank
       if (!is_same_strategy(*one)) continue;
       if (measured.size() > 1)
         factors.push_back(micro_batch_s(one->times) / micro_batch_s(at_batch(batches, size)));
-      if (one->merged->point.ranks == point.ranks) updates.push_back(one->times.update_s);
+      if (one->point.ranks == point.ranks) updates.push_back(one->times.update_s);
     }
   ComputeTimes times = scaled(at_batch(batches, static_cast<double>(point.training.batch_size)),
                               factors.empty() ? 1 : median(factors));

@@ -16,6 +16,7 @@ namespace shardmark {
 // so that a step of them lasts as long as the measured step without its exposed communication.
 struct MeasuredCompute {
   const MergedPoint* merged;
+  Point point;  // as known_point() has it
   ComputeTimes times;
   double owned_elements;  // that a rank updates
 };

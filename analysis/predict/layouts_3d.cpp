@@ -28,12 +28,13 @@ laws::Network network_of(const Predictor& predictor, const PredictQuery& query) 
 }
 
 // Forward and backward of one micro-batch by the whole model; nothing where no point tells.
-std::optional<double> compute_s(const Predictor& predictor, const MergedPoint& like, int64_t ranks_per_node) {
-  Point alone = like.point;
+std::optional<double> compute_s(const Predictor& predictor, const PredictedPoint& one) {
+  Point alone = one.prediction.point;
   alone.ranks = 1;
   alone.training.strategy = {"single", {}};
+  alone.training.batch_size = one.like->point.training.batch_size;
   alone.training.accumulation = 1;
-  const Prediction prediction = predictor.predict(like, alone, {ranks_per_node, {}});
+  const Prediction prediction = predictor.predict(*one.like, alone, {one.cluster.ranks_per_node, {}});
   if (!prediction.unknown.empty()) return std::nullopt;
   return prediction.parts.step_s - prediction.times.update_s;
 }
@@ -52,13 +53,13 @@ std::vector<Table> layouts_3d_tables(const std::vector<PredictedPoint>& predicte
     const MergedPoint& like = *one.like;
     if (!is_transformer(like) || !seen.insert(&like).second) continue;
     const Predictor& predictor = *predictor_of(like, predictors);
-    const auto seconds = compute_s(predictor, like, one.cluster.ranks_per_node);
+    const auto seconds = compute_s(predictor, one);
     if (!seconds) continue;
-    const TrainingPoint& t = like.point.training;
+    const TrainingPoint& t = one.prediction.point.training;
     const int64_t ranks = *std::max_element(query.ranks.begin(), query.ranks.end());
     laws::Job3d job = laws::job_3d(t.model);
-    job.micro_batch = t.batch_size;
-    job.global_batch = query.global_batch > 0 ? query.global_batch : ranks * t.batch_size * t.accumulation;
+    job.micro_batch = like.point.training.batch_size;
+    job.global_batch = query.global_batch > 0 ? query.global_batch : ranks * job.micro_batch * t.accumulation;
     job.recompute = t.checkpointing == 1;
     job.bytes = laws::element_bytes(t.precision, t.reduce_dtype);
     job.optimizer_elements = laws::optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options);

@@ -13,6 +13,7 @@ namespace {
 // The points that predictions of a family start from.
 struct Family {
   const MergedPoint* like = nullptr;
+  Point point;  // of `like`, resolved
   const Predictor* predictor = nullptr;
   std::set<int64_t> batch_sizes;
   std::vector<Choice> strategies;
@@ -29,23 +30,21 @@ void add_strategy(std::vector<Choice>& strategies, const Choice& strategy) {
   if (std::none_of(strategies.begin(), strategies.end(), same)) strategies.push_back(strategy);
 }
 
-bool can_be_predicted(const Choice& strategy) {
-  return strategy.name != "single" && strategy.name != "auto" && !known_options(strategy).empty();
-}
+bool can_be_predicted(const Choice& strategy) { return strategy.name != "single" && strategy.name != "auto"; }
 
 std::vector<Family> families_of(const std::vector<MergedPoint>& points,
                                 const std::vector<Predictor>& predictors, const PredictQuery& query) {
   std::vector<Family> families;
-  std::map<std::string, size_t> known;
+  std::map<std::string, size_t> places;
   for (const MergedPoint& merged : points) {
-    if (!is_training(merged) || is_doubtful(merged)) continue;
-    const auto [found, is_new] = known.try_emplace(merged.family, families.size());
-    if (is_new) families.push_back({&merged, predictor_of(merged, predictors), {}, {}, 1});
+    const auto known = known_point(merged.point);
+    if (!is_training(merged) || is_doubtful(merged) || !known) continue;
+    const auto [found, is_new] = places.try_emplace(merged.family, families.size());
+    if (is_new) families.push_back({&merged, *known, predictor_of(merged, predictors), {}, {}, 1});
     Family& family = families[found->second];
     family.batch_sizes.insert(merged.point.training.batch_size);
     family.ranks_per_node = std::max(family.ranks_per_node, merged.ranks_per_node);
-    if (can_be_predicted(merged.point.training.strategy))
-      add_strategy(family.strategies, merged.point.training.strategy);
+    if (can_be_predicted(known->training.strategy)) add_strategy(family.strategies, known->training.strategy);
   }
   for (Family& family : families) {
     if (query.ranks_per_node > 0) family.ranks_per_node = query.ranks_per_node;
@@ -89,7 +88,7 @@ std::vector<PredictedPoint> predict_all(const std::vector<MergedPoint>& points,
   for (const Family& family : families_of(points, predictors, query)) {
     for (const Choice& strategy : family.strategies)
       for (const int64_t batch : family.batch_sizes) {
-        Point point = family.like->point;
+        Point point = family.point;
         point.training.strategy = strategy;
         point.training.chosen.clear();
         point.training.batch_size = batch;

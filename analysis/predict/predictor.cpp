@@ -54,6 +54,15 @@ std::vector<double> operation_times(const laws::Program& program, const Collecti
   return seconds;
 }
 
+// Empty where the series is damaged.
+laws::Program program_or_nothing(const Series& series) {
+  try {
+    return laws::program_of(series);
+  } catch (const UsageError&) {
+    return {};
+  }
+}
+
 bool any_unknown(const std::vector<double>& seconds) {
   return std::any_of(seconds.begin(), seconds.end(), [](double one) { return !std::isfinite(one); });
 }
@@ -65,7 +74,7 @@ double activation_bytes_per_sample(const std::vector<MeasuredCompute>& measured)
     const Measures& m = one.merged->measures;
     values.push_back(
         (m.peak_bytes - m.parameter_bytes - m.gradient_bytes - m.optimizer_bytes - m.transient_bytes) /
-        static_cast<double>(one.merged->point.training.batch_size));
+        static_cast<double>(one.point.training.batch_size));
   }
   return values.empty() ? Measures::kNone : std::max(0.0, median(values));
 }
@@ -105,9 +114,9 @@ Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& 
   }
   for (const auto& [family, measured] : families_)
     for (const MeasuredCompute& one : measured) {
-      if (one.merged->point.ranks < 2) continue;
+      if (one.point.ranks < 2) continue;
       const Cluster cluster{std::max<int64_t>(one.merged->ranks_per_node, 1), {}};
-      HeldOut held{one.merged, predict(*one.merged, one.merged->point, cluster, one.merged)};
+      HeldOut held{one.merged, predict(*one.merged, one.point, cluster, one.merged)};
       if (held.prediction.unknown.empty()) held_out_.push_back(std::move(held));
     }
 }
@@ -116,7 +125,7 @@ std::optional<Predictor::Replayed> Predictor::replay(const MeasuredCompute& meas
   const MergedPoint& merged = *measured.merged;
   const Series* series = merged.records.front()->series("program");
   if (merged.point.ranks < 2 || series == nullptr) return std::nullopt;
-  const laws::Program program = laws::program_of(*series);
+  const laws::Program program = program_or_nothing(*series);
   const auto seconds = operation_times(program, costs_, merged.ranks_per_node);
   if (program.operations.empty() || any_unknown(seconds)) return std::nullopt;
   Replayed replayed{&merged, {}};
