@@ -55,11 +55,23 @@ const MergedPoint* baseline_of(const Variants& variants) {
   return baseline;
 }
 
+// In the words of those who offer it: what of the three a row does.
+std::string kind_of(const MergedPoint& merged, const MergedPoint& baseline) {
+  if (&merged == &baseline) return "baseline";
+  std::string kind;
+  const auto add = [&](const char* word) { kind += (kind.empty() ? "" : ", ") + std::string(word); };
+  if (is_hierarchical(merged)) add("hierarchical");
+  if (!is_plain(merged)) add("compression");
+  if (is_plain(merged) && merged.measures.num_operations > baseline.measures.num_operations) add("bucketing");
+  return kind;
+}
+
 std::vector<Cell> gains(const MergedPoint& merged, const MergedPoint& baseline) {
   const Measures &m = merged.measures, &base = baseline.measures;
   const auto own = known_reduction(merged.point), whole = known_reduction(baseline.point);
   const double gradient_bytes = whole ? whole->value_bytes : Measures::kNone;
-  return {cells::number(gradient_bytes / m.communication_only_s / 1e9, 3),
+  return {cells::words(kind_of(merged, baseline)),
+          cells::number(gradient_bytes / m.communication_only_s / 1e9, 3),
           cells::milliseconds(m.communication_only_s),
           cells::number(base.communication_only_s / m.communication_only_s, 3),
           cells::milliseconds(m.step_s),
@@ -77,7 +89,8 @@ std::vector<Column> columns() {
   labels.erase(labels.begin() + kTransportColumn);
   return concat<Column>({std::move(labels),
                          {{"over", "", false}},
-                         {{"effective", "GB/s", true, false, "communication alone"},
+                         {{"optimization", "", false},
+                          {"effective", "GB/s", true, false, "communication alone"},
                           {"time", "ms", true, false, "communication alone"},
                           {"speed-up", "x", true, false, "communication alone"},
                           {"time", "ms", true, false, "step"},
@@ -117,9 +130,10 @@ Table optimizations_table(const MergedPoints& points) {
     }
   }
   table.notes = {
-      "The first row of each block is the baseline: the plain reduction in the fewest operations. speed-up: "
-      "its "
-      "time / the row's.",
+      "baseline: the plain reduction in the fewest operations; bucketing: in more of them; compression: "
+      "fewer "
+      "bytes; hierarchical: in the node, between nodes, in the node. speed-up: the baseline's time / the "
+      "row's.",
       "communication alone: the operations of a step without the step (median of the slowest rank). "
       "Compressing "
       "and decompressing is computing, and no part of it; the step holds everything. effective: bytes of the "
@@ -131,8 +145,12 @@ Table optimizations_table(const MergedPoints& points) {
       "verified: against one device; lossy: the reduction leaves something out by choice. off by: relative "
       "difference of the loss after the first update, or of losses and gradient norms where they must be "
       "equal.",
-      "between nodes: of those bytes, on the rank that sends most, as a hierarchical all-reduce counts them.",
   };
+  if (std::any_of(points.begin(), points.end(),
+                  [](const auto& merged) { return std::isfinite(merged.measures.between_nodes_bytes); }))
+    table.notes.push_back(
+        "between nodes: of those bytes, on the rank that sends most, as a hierarchical all-reduce counts "
+        "them.");
   return table;
 }
 

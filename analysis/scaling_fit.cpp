@@ -89,7 +89,8 @@ std::string too_few(ScalingLaw law, const std::vector<TimedCount>& times) {
   std::set<double> counts;
   for (const TimedCount& time : times) counts.insert(time.units);
   const size_t needed = scaling_curve::num_coefficients(law) + 2;
-  return counts.size() >= needed ? "" : fmt::format("{} counts; a fit needs {}", counts.size(), needed);
+  if (counts.size() >= needed) return "";
+  return fmt::format("{} count{}; a fit needs {}", counts.size(), counts.size() == 1 ? "" : "s", needed);
 }
 
 // NaN where the curve is not above 0 everywhere.

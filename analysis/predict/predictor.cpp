@@ -91,10 +91,7 @@ std::string not_modelled(const Point& point) {
 
 laws::Span span_of(const laws::StartedOperation& operation, int64_t ranks_per_node) {
   if (ranks_per_node <= 0) return {operation.ranks, 1};
-  const int64_t stride = std::max<int64_t>(operation.stride, 1);
-  const int64_t extent = operation.ranks * stride;
-  return {operation.ranks,
-          stride >= ranks_per_node ? operation.ranks : (extent + ranks_per_node - 1) / ranks_per_node};
+  return laws::span_of(operation.ranks, std::max<int64_t>(operation.stride, 1), ranks_per_node);
 }
 
 Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& machine,

@@ -1,6 +1,8 @@
 // The table of optimizations: who is the baseline, and what is divided by what.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "analysis_fixture.h"
 
 namespace shardmark {
@@ -33,6 +35,10 @@ TEST(OptimizationsTable, ComparesWithOnePlainAllReduceOfEverything) {
   EXPECT_EQ(cell(table, 0, "communication alone speed-up").value, 1);
   EXPECT_EQ(cell(table, 0, "moved fewer").value, 1);
   EXPECT_EQ(cell(table, 0, "gradient itself").value, 1);
+  std::set<std::string> optimizations;
+  for (size_t row = 0; row < 4; ++row) optimizations.insert(cell(table, row, "optimization").text);
+  EXPECT_EQ(optimizations, (std::set<std::string>{"baseline", "bucketing", "compression", "hierarchical"}));
+  EXPECT_EQ(cell(table, 0, "optimization").text, "baseline");
   for (size_t row = 1; row < 4; ++row) {
     if (cell(table, row, "strategy").text.find("topk") != std::string::npos) {
       EXPECT_DOUBLE_EQ(cell(table, row, "communication alone speed-up").value, 5);
