@@ -23,6 +23,7 @@ laws::LinkCost measured_link(const CollectiveCosts& costs, bool across_nodes) {
 laws::Network network_of(const Predictor& predictor, const PredictQuery& query) {
   laws::Network network{measured_link(predictor.collectives(), false),
                         measured_link(predictor.collectives(), true)};
+  if (query.node_link) network.node = {query.node_link->latency_s, 1 / query.node_link->bytes_per_s};
   if (query.network) network.across = {query.network->latency_s, 1 / query.network->bytes_per_s};
   return network;
 }

@@ -61,10 +61,10 @@ std::vector<Family> families_of(const std::vector<MergedPoint>& points,
 // The series of one strategy and batch over all numbers of ranks.
 void add_series(std::vector<PredictedPoint>& all, const Family& family, Point point,
                 const PredictQuery& query) {
-  const Cluster cluster{family.ranks_per_node, query.network};
+  const Cluster cluster{family.ranks_per_node, query.network, query.node_link};
   Point alone = point;
   alone.ranks = 1;
-  alone.training.strategy = resolved("single");
+
   if (query.global_batch > 0) alone.training.batch_size = query.global_batch / point.training.accumulation;
   const double one_rank_s = family.predictor->predict(*family.like, alone, cluster).step_s.value;
   for (const int64_t ranks : query.ranks) {

@@ -46,10 +46,6 @@ std::vector<Column> result_columns() {
 
 std::vector<Cell> result_cells(const PredictedPoint& one, const PredictQuery& query) {
   const Prediction& p = one.prediction;
-  if (!p.unknown.empty()) {
-    std::vector<Cell> row(result_columns().size(), cells::number(Measures::kNone));
-    return row;
-  }
   const bool any_limit = !std::isnan(query.memory_bytes);
   return {cells::milliseconds(p.step_s.value),
           cells::milliseconds(p.step_s.low),
@@ -76,8 +72,8 @@ void add_unknown_notes(Table& table, const std::vector<PredictedPoint>& predicte
                 std::to_string(one.prediction.point.ranks) + " ranks";
     }
   for (const auto& [why, where] : reasons)
-    table.notes.push_back("-: " + why + " (" + std::to_string(where.first) + " rows, first " + where.second +
-                          ").");
+    table.notes.push_back("Left out: " + std::to_string(where.first) + " rows, the first " + where.second +
+                          ": " + why + ".");
 }
 
 std::vector<std::string> notes_of(const std::vector<PredictedPoint>& predicted, const PredictQuery& query) {
@@ -86,7 +82,7 @@ std::vector<std::string> notes_of(const std::vector<PredictedPoint>& predicted, 
       "together by an event simulation (analysis/README.md).",
       query.global_batch > 0
           ? "efficiency: predicted step on one rank with the whole global batch / (ranks x step)."
-          : "efficiency: predicted step on one rank / step, the same batch per rank.",
+          : "efficiency: predicted step of the strategy on one rank / step, the same batch per rank.",
       "low, high: 95 % of what other draws of latency and bandwidth, and the errors of predicting measured "
       "points, make of it. Beyond what was measured (other networks, many more ranks) they cannot hold what "
       "no "
@@ -94,6 +90,7 @@ std::vector<std::string> notes_of(const std::vector<PredictedPoint>& predicted, 
   };
   if (query.network && !predicted.empty())
     notes.push_back("across nodes: " + query.network->name + ", one link for each rank.");
+  if (query.node_link && !predicted.empty()) notes.push_back("within a node: " + query.node_link->name + ".");
   return notes;
 }
 
@@ -110,6 +107,7 @@ Table predictions_table(const std::vector<MergedPoint>& points, const std::vecto
   table.num_section_columns = TrainingColumns::kNumSectionColumns;
   const TrainingColumns labels(points);
   for (const PredictedPoint& one : predicted) {
+    if (!one.prediction.unknown.empty()) continue;
     const TrainingPoint& t = one.prediction.point.training;
     table.rows.push_back(concat<Cell>({labels.family_cells(*one.like),
                                        {cells::count(t.batch_size), cells::words(strategy_text(t.strategy))},

@@ -63,6 +63,18 @@ laws::Program program_or_nothing(const Series& series) {
   }
 }
 
+// What has to be given, because no collective was measured there.
+std::string unknown_link(const CollectiveCosts& costs, const Cluster& cluster, int64_t ranks) {
+  const auto is_known = [&](laws::Span span) {
+    return std::isfinite(costs.time_s("all_reduce", 1024, span));
+  };
+  if (cluster.ranks_per_node > 1 && !is_known({cluster.ranks_per_node, 1}))
+    return "no collective within a node was measured; give --node-link";
+  if (ranks > cluster.ranks_per_node && !is_known({ranks, ranks}))
+    return "no collective across nodes was measured; give --network";
+  return "no collective was measured";
+}
+
 bool any_unknown(const std::vector<double>& seconds) {
   return std::any_of(seconds.begin(), seconds.end(), [](double one) { return !std::isfinite(one); });
 }
@@ -172,11 +184,12 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
     prediction.unknown = "no other training point to take its computing from";
     return prediction;
   }
-  const CollectiveCosts costs = cluster.network ? costs_.over(*cluster.network) : costs_;
+  CollectiveCosts costs = cluster.node_link ? costs_.within(*cluster.node_link) : costs_;
+  if (cluster.network) costs = costs.over(*cluster.network);
   const laws::Program program = law.program(input);
   const auto seconds = operation_times(program, costs, cluster.ranks_per_node);
   if (any_unknown(seconds)) {
-    prediction.unknown = "no collective was measured there";
+    prediction.unknown = unknown_link(costs, cluster, point.ranks);
     return prediction;
   }
   const double progress = progress_of(without);

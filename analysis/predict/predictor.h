@@ -15,7 +15,8 @@ namespace shardmark {
 // Where predicted ranks lie, equally many on each node, the last one aside.
 struct Cluster {
   int64_t ranks_per_node = 1;
-  std::optional<laws::Link> network;  // across nodes; none: as measured
+  std::optional<laws::Link> network = {};    // across nodes; none: as measured
+  std::optional<laws::Link> node_link = {};  // within a node
 };
 
 struct Prediction {

@@ -14,6 +14,7 @@ struct PredictQuery {
   std::vector<int64_t> ranks;
   int64_t ranks_per_node = 0;             // default: the most that was measured
   std::optional<laws::Link> network;      // across nodes; default: as measured
+  std::optional<laws::Link> node_link;    // within a node; default: as measured
   std::vector<Choice> strategies;         // resolved; default: those measured, and the usual ones
   std::vector<int64_t> batch_sizes;       // per rank; default: those measured
   int64_t global_batch = 0;               // strong scaling: divided over the ranks instead
@@ -25,7 +26,8 @@ struct PredictedPoint {
   const MergedPoint* like;  // a measured point of the family
   Cluster cluster;
   Prediction prediction;
-  double one_rank_s;  // predicted step on one rank with the same batch per rank (strong: the global batch)
+  double one_rank_s;  // predicted step of the strategy on one rank with the same batch per rank (strong: the
+                      // global batch)
   bool fits;
 };
 

@@ -22,7 +22,7 @@ constexpr int64_t kMostRanks = 1 << 20;
 struct PredictOptions {
   std::vector<std::string> studies;
   std::string ranks = "1..1024";
-  std::string network;
+  std::string network, node_link;
   std::vector<std::string> strategies;
   std::string memory;
   bool layouts = false, published = false;
@@ -79,6 +79,8 @@ PredictQuery query_of(const PredictOptions& options) {
   query.ranks = parsed("--ranks", [&] { return rank_counts(options.ranks); });
   if (!options.network.empty())
     query.network = parsed("--network", [&] { return laws::link_from_text(options.network); });
+  if (!options.node_link.empty())
+    query.node_link = parsed("--node-link", [&] { return laws::link_from_text(options.node_link); });
   for (const std::string& text : options.strategies)
     query.strategies.push_back(parsed("--strategy", [&] { return resolved_strategy(text); }));
   if (!options.memory.empty())
@@ -130,6 +132,7 @@ std::function<int()> define(CLI::App& app) {
   app.add_option("--network", options->network,
                  "link of each rank across nodes instead of the measured one: a name of `shardmark list`, or "
                  "NAME=LATENCY,RATE such as mine=5us,25GB/s");
+  app.add_option("--node-link", options->node_link, "the same within a node");
   app.add_option("--ranks-per-node", options->query.ranks_per_node, "default: the most that was measured")
       ->check(CLI::Range(1, 1024));
   app.add_option("--strategy", options->strategies,

@@ -24,7 +24,7 @@ refuses() {
   has err "$text"
 }
 
-"$shardmark" predict shaped.h5 --ranks 2..65536 --network ndr400 --ranks-per-node 8 --memory 80GiB >text
+"$shardmark" predict shaped.h5 --ranks 2..65536 --network ndr400 --node-link nvlink4 --ranks-per-node 8 --memory 80GiB >text
 has text 'Highest predicted throughput' 'Predicted steps' 'Predicted against measured' '65,536' '8,192' 'ndr400' 'fsdp(group=8)'
 if awk 'length > 135' text | grep -q .; then fail "lines of more than 135 columns: $(awk 'length > 135' text)"; fi
 ! grep -qiE '\b(nan|inf)\b' text || fail "no number: $(grep -iE '\b(nan|inf)\b' text)"
