@@ -9,25 +9,6 @@
 namespace shardmark {
 namespace {
 
-// Of the measured links of one kind: the all-reduce's, or those of whatever was fitted first.
-laws::LinkCost measured_link(const CollectiveCosts& costs, bool across_nodes) {
-  const AlphaBeta* best = nullptr;
-  for (const AlphaBeta& fit : costs.fits())
-    if (fit.across_nodes == across_nodes && fit.refused.empty() &&
-        (best == nullptr || fit.operation == "all_reduce"))
-      best = &fit;
-  if (best == nullptr) return {Measures::kNone, Measures::kNone};
-  return {best->alpha_s.value, best->beta_s_per_byte.value};
-}
-
-laws::Network network_of(const Predictor& predictor, const PredictQuery& query) {
-  laws::Network network{measured_link(predictor.collectives(), false),
-                        measured_link(predictor.collectives(), true)};
-  if (query.node_link) network.node = {query.node_link->latency_s, 1 / query.node_link->bytes_per_s};
-  if (query.network) network.across = {query.network->latency_s, 1 / query.network->bytes_per_s};
-  return network;
-}
-
 // Forward and backward of one micro-batch by the whole model; nothing where no point tells.
 std::optional<double> compute_s(const Predictor& predictor, const PredictedPoint& one) {
   Point alone = one.prediction.point;
@@ -38,6 +19,15 @@ std::optional<double> compute_s(const Predictor& predictor, const PredictedPoint
   const Prediction prediction = predictor.predict(*one.like, alone, {one.cluster.ranks_per_node, {}});
   if (!prediction.unknown.empty()) return std::nullopt;
   return prediction.parts.step_s - prediction.times.update_s;
+}
+
+auto operations(const Predictor& predictor, const PredictQuery& query) {
+  CollectiveCosts costs = predictor.collectives();
+  if (query.node_link) costs = costs.within(*query.node_link);
+  if (query.network) costs = costs.over(*query.network);
+  return [costs](const std::string& operation, double bytes, laws::Span span) {
+    return costs.time_s(operation, bytes, span);
+  };
 }
 
 bool is_transformer(const MergedPoint& merged) {
@@ -66,7 +56,7 @@ std::vector<Table> layouts_3d_tables(const std::vector<PredictedPoint>& predicte
     job.optimizer_elements = laws::optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options);
     job.compute_s = *seconds;
     job.ranks_per_node = one.cluster.ranks_per_node;
-    job.network = network_of(predictor, query);
+    job.operation_s = operations(predictor, query);
     tables.push_back(layouts_3d_table(job, ranks, query.memory_bytes));
     if (tables.size() > 1) tables.back().key += "_" + std::to_string(tables.size());
     tables.back().title += ": " + to_text(t.model) + ", " + t.precision;

@@ -54,23 +54,33 @@ std::string counted(size_t number, const std::string& what) {
   return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
 }
 
-// How many were weighed, how many fit.
-std::string chosen(size_t weighed, size_t fitting, const laws::Job3d& job, int64_t ranks,
-                   double memory_bytes) {
-  if (weighed == 0)
+struct Weighed {
+  size_t all = 0, timed = 0, fitting = 0;
+};
+
+// How many there were, and which the rows are.
+std::string chosen(const Weighed& weighed, const laws::Job3d& job, int64_t ranks, double memory_bytes) {
+  if (weighed.all == 0)
     return fmt::format(
         "No layout uses all {} ranks: tensor groups divide the {} ranks of a node and the {} heads, stages "
         "the "
         "{} layers, and replicas the global batch of {} into micro-batches of {}.",
         ranks, job.ranks_per_node, job.shape.heads, job.shape.layers, job.global_batch, job.micro_batch);
+  if (weighed.timed == 0)
+    return fmt::format("None of {} can be timed: the collectives it needs were not measured.",
+                       counted(weighed.all, "layout"));
+  const std::string untimed =
+      weighed.timed == weighed.all
+          ? ""
+          : fmt::format(" {} more need collectives that were not measured.", weighed.all - weighed.timed);
+  const std::string layouts = counted(weighed.timed, "layout");
   if (std::isnan(memory_bytes))
-    return fmt::format("The fastest of {}; the memory of a rank is not known.", counted(weighed, "layout"));
-  const double mebibytes = memory_bytes / cells::kMebi;
-  if (fitting == 0)
-    return fmt::format("None of {} fits into {} MiB a rank; these need least.", counted(weighed, "layout"),
-                       cells::number(mebibytes).text);
-  return fmt::format("The fastest of {}, {} of which fit into {} MiB a rank.", counted(weighed, "layout"),
-                     fitting, cells::number(mebibytes).text);
+    return fmt::format("The fastest of {}; the memory of a rank is not known.{}", layouts, untimed);
+  const std::string memory = cells::mebibytes(memory_bytes).text;
+  if (weighed.fitting == 0)
+    return fmt::format("None of {} fits into {} MiB a rank; these need least.{}", layouts, memory, untimed);
+  return fmt::format("The fastest of {}, {} of which fit into {} MiB a rank.{}", layouts, weighed.fitting,
+                     memory, untimed);
 }
 
 std::vector<std::string> notes(const laws::Job3d& job) {
@@ -94,20 +104,22 @@ std::vector<std::string> notes(const laws::Job3d& job) {
 Table layouts_3d_table(const laws::Job3d& job, int64_t ranks, double memory_bytes) {
   std::vector<Row> rows;
   for (const laws::Grid& grid : laws::grids(job, ranks)) rows.push_back({grid, laws::cost_3d(job, grid)});
+  Weighed weighed{.all = rows.size()};
+  std::erase_if(rows, [](const Row& row) { return !std::isfinite(row.cost.step_s()); });
+  weighed.timed = rows.size();
   const auto fits = [&](const Row& row) { return !(row.cost.bytes() > memory_bytes); };
-  const auto end = std::stable_partition(rows.begin(), rows.end(), fits);
-  const auto num_fitting = static_cast<size_t>(end - rows.begin());
+  weighed.fitting = static_cast<size_t>(std::count_if(rows.begin(), rows.end(), fits));
+  if (weighed.fitting > 0) std::erase_if(rows, [&](const Row& row) { return !fits(row); });
+  std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
+    return weighed.fitting > 0 ? a.cost.step_s() < b.cost.step_s() : a.cost.bytes() < b.cost.bytes();
+  });
+  if (rows.size() > kMostRows) rows.resize(kMostRows);
   Table table{"layouts_3d",
               fmt::format("Layouts of {} ranks: data x tensor x pipeline, by formula", ranks),
               notes(job),
               columns(),
               {}};
-  table.notes.insert(table.notes.begin(), chosen(rows.size(), num_fitting, job, ranks, memory_bytes));
-  if (num_fitting > 0) rows.resize(num_fitting);
-  std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
-    return num_fitting > 0 ? a.cost.step_s() < b.cost.step_s() : a.cost.bytes() < b.cost.bytes();
-  });
-  if (rows.size() > kMostRows) rows.resize(kMostRows);
+  table.notes.insert(table.notes.begin(), chosen(weighed, job, ranks, memory_bytes));
   for (const Row& row : rows) table.rows.push_back(cells_of(row, job));
   return table;
 }

@@ -50,29 +50,31 @@ double activations(const Job3d& job, const Stage& stage, const Grid& grid, doubl
   return tokens(job) * (layers + head);
 }
 
-// Of one micro-batch.
-double compute_s(const Job3d& job, const Stage& stage, const Grid& grid) {
+// Of one micro-batch: forward, once more where it is repeated, and backward, twice that.
+double compute_flops(const Job3d& job, const Stage& stage) {
   const auto& blocks = job.model.blocks;
-  const double layers = blocks[1].forward_flops * stage.layers;
-  const double head = stage.last ? blocks.back().forward_flops : 0;
-  const double passes = job.recompute ? 4 : 3;  // forward; backward, twice that
-  return job.compute_s * (passes * layers + 3 * head) / job.model.step_flops() / real(grid.tensor);
+  return (job.recompute ? 4 : 3) * stage.layers * blocks[1].forward_flops +
+         (stage.last ? 3 * blocks.back().forward_flops : 0);
+}
+
+double compute_s(const Job3d& job, const Stage& stage, const Grid& grid) {
+  const Stage whole{real(job.shape.layers), true, true};
+  return job.compute_s * compute_flops(job, stage) / compute_flops(job, whole) / real(grid.tensor);
 }
 
 double tensor_s(const Job3d& job, const Stage& stage, const Grid& grid) {
   const double all_reduces =
       stage.layers * (job.recompute ? 6 : 4) + (stage.first ? 1 : 0) + (stage.last ? 1 : 0);
-  return all_reduces * collective_s("all_reduce", boundary_bytes(job), {grid.tensor, 1}, job.network);
+  return all_reduces * job.operation_s("all_reduce", boundary_bytes(job), {grid.tensor, 1});
 }
 
 double data_s(const Job3d& job, const Grid& grid, double most_parameters, Span stages) {
   const double element = real(job.bytes.reduce);
-  double seconds = collective_s("all_reduce", most_parameters * element,
-                                span_of(grid.data, grid.tensor, job.ranks_per_node), job.network);
+  double seconds = job.operation_s("all_reduce", most_parameters * element,
+                                   span_of(grid.data, grid.tensor, job.ranks_per_node));
   if (grid.pipeline > 1)  // the first stage's embedding is the last one's output layer
-    seconds +=
-        collective_s("all_reduce", real(job.shape.vocabulary * job.shape.width) / real(grid.tensor) * element,
-                     stages, job.network);
+    seconds += job.operation_s(
+        "all_reduce", real(job.shape.vocabulary * job.shape.width) / real(grid.tensor) * element, stages);
   return seconds;
 }
 
@@ -125,7 +127,7 @@ Cost3d cost_3d(const Job3d& job, const Grid& grid) {
   const Stage slowest = last_stage(job, grid);                      // it has the output layer
   const double compute = compute_s(job, slowest, grid), tensor = tensor_s(job, slowest, grid);
   const double pipeline =
-      grid.pipeline > 1 ? 2 * collective_s("send_recv", boundary_bytes(job), stages, job.network) : 0;
+      grid.pipeline > 1 ? 2 * job.operation_s("send_recv", boundary_bytes(job), stages) : 0;
   const double m = real(cost.num_micro_batches);
   cost.compute_s = m * compute;
   cost.tensor_s = m * tensor;

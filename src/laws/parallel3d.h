@@ -4,6 +4,7 @@
 // each stage has `data` replicas. No interleaved stages, no sequence parallelism, no overlap.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,10 @@ struct Job3d {
   bool recompute = false;                     // layers keep their input alone, and run forward again
   ElementBytes bytes = {};
   int64_t optimizer_elements = 0;
-  double compute_s = 0;  // forward and backward of a micro-batch by the whole model on one rank
+  double compute_s = 0;  // of a micro-batch by the whole model on one rank, recomputing included
   int64_t ranks_per_node = 1;
-  Network network = {};
+  // Seconds of a collective; a NaN where it is not known.
+  std::function<double(const std::string& operation, double bytes, Span span)> operation_s = {};
 };
 
 // Seconds of a step, on its slowest stage; bytes on the rank that has most.

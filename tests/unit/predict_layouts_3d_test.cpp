@@ -23,7 +23,9 @@ laws::Job3d small_job() {
   job.optimizer_elements = 2;
   job.compute_s = 0.1;
   job.ranks_per_node = 4;
-  job.network = {{1e-6, 1e-10}, {1e-5, 1e-9}};
+  job.operation_s = [](const std::string& operation, double bytes, laws::Span span) {
+    return laws::collective_s(operation, bytes, span, {{1e-6, 1e-10}, {1e-5, 1e-9}});
+  };
   return job;
 }
 
@@ -59,6 +61,19 @@ TEST(Layouts3dTable, TheFastestThatFitComeFirst) {
   EXPECT_THAT(none.notes[0], StartsWith("None of 8 layouts fits"));
   EXPECT_NEAR((value(none, 0, "memory per rank states") + value(none, 0, "memory per rank activations")),
               least / 0x1p20, 1e-6);
+}
+
+TEST(Layouts3dTable, WhatWasNotMeasuredIsLeftOut) {
+  laws::Job3d job = small_job();
+  const auto known = job.operation_s;
+  job.operation_s = [&](const std::string& operation, double bytes, laws::Span span) {
+    return operation == "send_recv" ? NAN : known(operation, bytes, span);
+  };
+  const Table some = layouts_3d_table(job, 8, NAN);
+  ASSERT_EQ(some.rows.size(), 3u);  // without stages
+  EXPECT_THAT(some.notes[0], HasSubstr("5 more"));
+  job.operation_s = [](const std::string&, double, laws::Span) { return NAN; };
+  EXPECT_THAT(layouts_3d_table(job, 8, NAN).notes[0], StartsWith("None of 8 layouts can be timed"));
 }
 
 TEST(Layouts3dTable, SaysWhyThereIsNone) {
