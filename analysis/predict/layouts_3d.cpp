@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/error.h"
 #include "laws/vocabulary.h"
 
 namespace shardmark {
@@ -58,9 +59,14 @@ std::vector<Table> layouts_3d_tables(const std::vector<PredictedPoint>& predicte
     job.ranks_per_node = one.cluster.ranks_per_node;
     job.operation_s = operations(predictor, query);
     tables.push_back(layouts_3d_table(job, ranks, query.memory_bytes));
+    if (tables.back().rows.empty()) throw UsageError("--layouts: " + tables.back().notes.front());
     if (tables.size() > 1) tables.back().key += "_" + std::to_string(tables.size());
     tables.back().title += ": " + to_text(t.model) + ", " + t.precision;
   }
+  if (tables.empty())
+    throw UsageError(
+        "--layouts: no training point of gpt2 or one of its sizes tells how long its computing takes; only "
+        "transformers are laid out so");
   return tables;
 }
 

@@ -67,8 +67,10 @@ std::string chosen(const Weighed& weighed, const laws::Job3d& job, int64_t ranks
         "{} layers, and replicas the global batch of {} into micro-batches of {}.",
         ranks, job.ranks_per_node, job.shape.heads, job.shape.layers, job.global_batch, job.micro_batch);
   if (weighed.timed == 0)
-    return fmt::format("None of {} can be timed: the collectives it needs were not measured.",
-                       counted(weighed.all, "layout"));
+    return fmt::format(
+        "None of {} can be timed: the collectives it needs were not measured, within a "
+        "node or across. Those that need least memory.",
+        counted(weighed.all, "layout"));
   const std::string untimed =
       weighed.timed == weighed.all
           ? ""
@@ -105,13 +107,15 @@ Table layouts_3d_table(const laws::Job3d& job, int64_t ranks, double memory_byte
   std::vector<Row> rows;
   for (const laws::Grid& grid : laws::grids(job, ranks)) rows.push_back({grid, laws::cost_3d(job, grid)});
   Weighed weighed{.all = rows.size()};
-  std::erase_if(rows, [](const Row& row) { return !std::isfinite(row.cost.step_s()); });
-  weighed.timed = rows.size();
+  const auto is_timed = [](const Row& row) { return std::isfinite(row.cost.step_s()); };
+  weighed.timed = static_cast<size_t>(std::count_if(rows.begin(), rows.end(), is_timed));
+  if (weighed.timed > 0) std::erase_if(rows, [&](const Row& row) { return !is_timed(row); });
   const auto fits = [&](const Row& row) { return !(row.cost.bytes() > memory_bytes); };
   weighed.fitting = static_cast<size_t>(std::count_if(rows.begin(), rows.end(), fits));
+  const bool by_time = weighed.timed > 0 && weighed.fitting > 0;
   if (weighed.fitting > 0) std::erase_if(rows, [&](const Row& row) { return !fits(row); });
   std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
-    return weighed.fitting > 0 ? a.cost.step_s() < b.cost.step_s() : a.cost.bytes() < b.cost.bytes();
+    return by_time ? a.cost.step_s() < b.cost.step_s() : a.cost.bytes() < b.cost.bytes();
   });
   if (rows.size() > kMostRows) rows.resize(kMostRows);
   Table table{"layouts_3d",

@@ -73,7 +73,11 @@ TEST(Layouts3dTable, WhatWasNotMeasuredIsLeftOut) {
   ASSERT_EQ(some.rows.size(), 3u);  // without stages
   EXPECT_THAT(some.notes[0], HasSubstr("5 more"));
   job.operation_s = [](const std::string&, double, laws::Span) { return NAN; };
-  EXPECT_THAT(layouts_3d_table(job, 8, NAN).notes[0], StartsWith("None of 8 layouts can be timed"));
+  const Table none = layouts_3d_table(job, 8, NAN);
+  EXPECT_THAT(none.notes[0], StartsWith("None of 8 layouts can be timed"));
+  ASSERT_EQ(none.rows.size(), 8u);
+  EXPECT_EQ(cell(none, 0, "step").text, "-");
+  EXPECT_LE(value(none, 0, "memory per rank states"), value(none, 7, "memory per rank states"));
 }
 
 TEST(Layouts3dTable, SaysWhyThereIsNone) {
