@@ -1,4 +1,5 @@
 // The same global batch in one and in several micro-batches: whether training is the same.
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -24,6 +25,10 @@ std::string key_of(const MergedPoint& merged) {
   alike.training.accumulation = 1;
   alike.training.batch_size *= merged.point.training.accumulation;
   return merged.machine + merged.transport + point_id(alike);
+}
+
+bool is_cut(const MergedPoint& merged) {
+  return is_training(merged) && merged.point.training.accumulation != 1;
 }
 
 std::vector<Cell> losses(const MergedPoint& merged, const MergedPoint& whole) {
@@ -67,12 +72,13 @@ Table accumulation_table(const MergedPoints& points) {
               {},
               TrainingColumns::kNumGroupColumns - 2,
               TrainingColumns::kNumSectionColumns - 1};
+  if (std::none_of(points.begin(), points.end(), is_cut)) return table;
   const TrainingColumns labels(points);
   std::map<std::string, std::vector<const MergedPoint*>> groups;
   for (const MergedPoint& merged : points)
     if (is_training(merged)) groups[key_of(merged)].push_back(&merged);
   for (const MergedPoint& first : points) {
-    if (!is_training(first) || first.point.training.accumulation != 1) continue;
+    if (!is_training(first) || is_cut(first)) continue;
     const auto& group = groups[key_of(first)];
     if (group.size() < 2) continue;
     for (const MergedPoint* merged : group) {

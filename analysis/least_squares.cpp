@@ -118,11 +118,14 @@ Coefficients nearest_bounded(const Fit& fit, const Coefficients& c, size_t first
   return nearest;
 }
 
-Coefficients Draws::step(std::mt19937_64& random) {
+Draw Draws::next(std::mt19937_64& random) {
   const Coefficients z = {normal_(random), normal_(random), normal_(random)};
-  const double size = std::sqrt(fit_.degrees / (2 * half_chi_squared_(random)));
+  return {z, std::sqrt(degrees_ / (2 * half_chi_squared_(random)))};
+}
+
+Coefficients step(const Fit& fit, const Draw& draw) {
   Coefficients step = {};
-  for (size_t i = 0; i < kMost; ++i) step[i] = size * dot(fit_.spread[i], z);
+  for (size_t i = 0; i < kMost; ++i) step[i] = draw.size * dot(fit.spread[i], draw.normal);
   return step;
 }
 

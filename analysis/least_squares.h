@@ -39,18 +39,24 @@ void add_error(Fit& fit, const Coefficients& step);
 // The coefficients nearest to c, in the metric of the fit, of which none from first_bounded on is below 0.
 Coefficients nearest_bounded(const Fit& fit, const Coefficients& c, size_t first_bounded);
 
-// How far from the best the coefficients of a repetition would be: by normal errors of a size that is known
-// as badly as the degrees of freedom say.
+// What a repetition would draw: normal errors, and by what factor the size of the errors is off, which is
+// known as badly as the degrees of freedom say.
+struct Draw {
+  Coefficients normal;
+  double size;
+};
 class Draws {
  public:
-  explicit Draws(const Fit& fit) : fit_(fit), half_chi_squared_(fit.degrees / 2.0) {}
-  Coefficients step(std::mt19937_64& random);
+  explicit Draws(int degrees) : degrees_(degrees), half_chi_squared_(degrees / 2.0) {}
+  Draw next(std::mt19937_64& random);
 
  private:
-  const Fit& fit_;
+  int degrees_;
   std::normal_distribution<double> normal_;
   std::gamma_distribution<double> half_chi_squared_;
 };
+// How far from the best the coefficients of such a repetition would be.
+Coefficients step(const Fit& fit, const Draw& draw);
 
 // A coefficient with its 95 % interval by Student's t.
 Estimate estimate(const Fit& fit, size_t index);

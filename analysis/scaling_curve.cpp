@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <random>
 
 namespace shardmark::scaling_curve {
@@ -42,6 +43,18 @@ Row row(ScalingLaw law, Scaling scaling, const TimedCount& time, const Coefficie
   const double scale = (fitted > 0 ? fitted : y) * least_squares::relative_error(time.step_s);
   for (double& term : x) term /= scale;
   return {x, y / scale};
+}
+
+// The same for every fit, so that a report over thousands of them draws once.
+const std::vector<least_squares::Draw>& repetitions(int degrees) {
+  thread_local std::map<int, std::vector<least_squares::Draw>> known;
+  const auto [found, is_new] = known.try_emplace(degrees);
+  if (is_new) {
+    std::mt19937_64 random(1);
+    least_squares::Draws draws(degrees);
+    for (size_t pair = 0; pair < kPairs; ++pair) found->second.push_back(draws.next(random));
+  }
+  return found->second;
 }
 
 }  // namespace
@@ -85,12 +98,10 @@ Coefficients constrained(const ScalingFit::Curve& curve, const Coefficients& c) 
 }
 
 std::vector<Coefficients> draws(const ScalingFit::Curve& curve) {
-  std::mt19937_64 random(1);
-  least_squares::Draws repetitions(curve);
   std::vector<Coefficients> drawn;
   drawn.reserve(2 * kPairs);
-  for (size_t pair = 0; pair < kPairs; ++pair) {
-    const Coefficients step = repetitions.step(random);
+  for (const least_squares::Draw& draw : repetitions(curve.degrees)) {
+    const Coefficients step = least_squares::step(curve, draw);
     Coefficients here = curve.best, there = curve.best;
     for (size_t i = 0; i < step.size(); ++i) {
       here[i] += step[i];

@@ -155,7 +155,7 @@ CollectiveCosts CollectiveCosts::drawn(std::mt19937_64& random) const {
   CollectiveCosts other = *this;
   for (AlphaBeta& fit : other.fits_) {
     if (!fit.refused.empty() || fit.num_times == 0) continue;
-    const auto step = least_squares::Draws(fit.curve).step(random);
+    const auto step = least_squares::step(fit.curve, least_squares::Draws(fit.curve.degrees).next(random));
     auto drawn = fit.curve.best;
     for (size_t i = 0; i < drawn.size(); ++i) drawn[i] += step[i];
     drawn = least_squares::nearest_bounded(fit.curve, drawn, 0);
