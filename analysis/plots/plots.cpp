@@ -22,6 +22,7 @@ Plots make_plots(const std::vector<StudyData>& studies, const std::vector<Merged
   add(scaling_plots(scaling, names));
   add(law_plots(scaling, names));
   add(interconnect_plots(points, names, links));
+  add(prediction_plots(points, names));
   add(memory_plots(points, names));
   add(collective_plots(points));
   add(loss_plots(studies));

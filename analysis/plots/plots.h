@@ -20,6 +20,7 @@ Plots scaling_plots(const std::vector<ScalingSeries>& all, const PlotNames& name
 Plots law_plots(const std::vector<ScalingSeries>& all, const PlotNames& names);
 Plots interconnect_plots(const std::vector<MergedPoint>& points, const PlotNames& names,
                          const std::vector<laws::Link>& links);
+Plots prediction_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots memory_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots collective_plots(const std::vector<MergedPoint>& points);
 Plots loss_plots(const std::vector<StudyData>& studies);

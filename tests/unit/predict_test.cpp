@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/known.h"
+#include "analysis/plots/plots.h"
 #include "analysis/predict/tables.h"
 #include "analysis_fixture.h"
 #include "laws/vocabulary.h"
@@ -150,6 +151,27 @@ TEST_F(Predict, WhatCannotBeKnownSaysWhy) {
   EXPECT_TRUE(predictors[0].held_out().empty() ||
               predictors[0].held_out().front().merged->point.training.strategy.name == "single");
   EXPECT_NE(predictors[0].predict(points.front(), point("ddp", 8, 2), {kRanksPerNode, {}}).unknown, "");
+}
+
+TEST_F(Predict, PlotMarksEveryHeldOutPoint) {
+  const Plots plots = prediction_plots(points_, PlotNames(points_));
+  ASSERT_EQ(plots.size(), 1);
+  const auto count = [&](const PlotPoint& wanted) {
+    int64_t found = 0;
+    for (const Curve& curve : plots[0].curves)
+      if (curve.form == Form::dots)
+        found += std::count_if(curve.points.begin(), curve.points.end(), [&](const PlotPoint& one) {
+          return one.over == wanted.over && one.value == wanted.value;
+        });
+    return found;
+  };
+  for (const HeldOut& held : predictors_[0].held_out()) {
+    const Estimate& predicted = held.prediction.step_s;
+    EXPECT_GE(count({1e3 * held.merged->measures.step_s, 1e3 * predicted.value}), 1) << held.merged->strategy;
+  }
+  EXPECT_EQ(std::count_if(plots[0].curves.begin(), plots[0].curves.end(),
+                          [](const Curve& curve) { return curve.form == Form::dots; }),
+            5);  // strategies
 }
 
 TEST_F(Predict, TheBestThatFits) {
