@@ -21,11 +21,10 @@ Curve proportional(const std::string& name, double factor, double from, double t
 
 PlotPoint point_of(const HeldOut& held, const PlotNames& names) {
   const Point& p = held.merged->point;
-  const Estimate& step_s = held.prediction.step_s;
-  return {milliseconds(held.merged->measures.step_s), milliseconds(step_s.value), milliseconds(step_s.low),
-          milliseconds(step_s.high),
+  const double step_s = held.prediction.step_s.value;
+  return {milliseconds(held.merged->measures.step_s), milliseconds(step_s), Measures::kNone, Measures::kNone,
           fmt::format("{}, batch {}, {}: {} predicted, {} measured ({:+.0f} %)", names.family(*held.merged),
-                      p.training.batch_size, ranks_text(p.ranks), format_seconds(step_s.value),
+                      p.training.batch_size, ranks_text(p.ranks), format_seconds(step_s),
                       format_seconds(held.merged->measures.step_s), 100 * held.error())};
 }
 
@@ -56,20 +55,19 @@ Plots prediction_plots(const std::vector<MergedPoint>& points, const PlotNames& 
         });
     const double from = milliseconds(shortest->merged->measures.step_s) / (1 + kBand);
     const double to = milliseconds(longest->merged->measures.step_s) * (1 + kBand);
-    Plot plot{"held_out",
-              "held_out",
-              "Step time: predicted against measured",
-              fmt::format("{}, transport {}", predictor.machine(), predictor.transport()),
-              "Each point predicted without its own measurement, with the 95 % interval of the prediction. "
-              "Lines: as "
-              "measured, and 10 % to either side.",
-              {"measured (ms)", Scale::log10},
-              {"predicted (ms)", Scale::log10},
-              {},
-              marks(held_out, names)};
-    plot.curves.push_back(proportional("as measured", 1, from, to));
-    plot.curves.push_back(proportional("10 % more", 1 + kBand, from, to));
-    plot.curves.push_back(proportional("10 % less", 1 - kBand, from, to));
+    Plot plot{
+        "held_out",
+        "held_out",
+        "Step time: predicted against measured",
+        fmt::format("{}, transport {}", predictor.machine(), predictor.transport()),
+        "Each point predicted without its own measurement. Lines: as measured, and 10 % to either side.",
+        {"measured (ms)", Scale::log10},
+        {"predicted (ms)", Scale::log10},
+        {},
+        marks(held_out, names)};
+    plot.curves.push_back(proportional("as measured, 10 % more and less", 1, from, to));
+    for (const double factor : {1 + kBand, 1 - kBand})
+      plot.curves.push_back(proportional("", factor, from, to));
     plots.push_back(std::move(plot));
   }
   return plots;
