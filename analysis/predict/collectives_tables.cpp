@@ -55,7 +55,7 @@ Table collective_fits_table(const std::vector<CollectiveSetting>& settings) {
                        {"times", ""}},
                       estimate_columns("alpha", "us"),
                       estimate_columns("bandwidth", "GB/s"),
-                      {{"off by", "%"}, {"not fitted", "", false, true}}}),
+                      {{"off by", "%"}, {"why not fitted", "", false, true}}}),
       {},
       2,
       2};

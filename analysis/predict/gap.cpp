@@ -61,20 +61,19 @@ void add_caveats(Gap& gap, const laws::StartedOperation& operation, const Collec
   const auto basis = costs.basis(operation.name, operation.bytes, span);
   if (!basis || span.ranks < 2) return;
   if (basis->operation != operation.name) add_caveat(gap, operation.name + " as " + basis->operation);
-  if (!basis->within_sizes) add_caveat(gap, "sizes beyond those measured");
+  if (!basis->within_sizes) add_caveat(gap, "sizes outside those measured");
   if (!(basis->span == span)) add_caveat(gap, "other ranks or nodes than measured");
 }
 
 void add_expected(Gap& gap, const laws::Program& program, const Predictor& predictor) {
   const CollectiveCosts& costs = predictor.collectives();
-  std::vector<double> seconds;
-  for (const laws::StartedOperation& o : program.operations) {
-    seconds.push_back(costs.time_s(o.name, o.bytes, span_of(o, gap.merged->ranks_per_node)));
-    if (!std::isfinite(seconds.back())) {
-      gap.missing = "no curve of " + o.name + " or anything like it";
+  const std::vector<double> seconds = operation_times(program, costs, gap.merged->ranks_per_node);
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    if (!std::isfinite(seconds[i])) {
+      gap.missing = "no curve of " + program.operations[i].name + " or anything like it";
       return;
     }
-    add_caveats(gap, o, costs);
+    add_caveats(gap, program.operations[i], costs);
   }
   gap.operations_s = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   const auto compute = measured_compute(*gap.merged);
@@ -94,7 +93,7 @@ std::vector<Gap> gaps(const std::vector<MergedPoint>& points, const std::vector<
       continue;
     const Series* series = merged.records.front()->series("program");
     if (series == nullptr) continue;
-    const laws::Program program = laws::program_of(*series);
+    const laws::Program program = program_or_nothing(*series);
     if (program.operations.empty()) continue;
     Gap& gap = all.emplace_back();
     gap.merged = &merged;

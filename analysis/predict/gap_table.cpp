@@ -55,8 +55,10 @@ Table gap_table(const std::vector<MergedPoint>& points, const std::vector<Predic
       {},
       TrainingColumns::kNumGroupColumns,
       TrainingColumns::kNumSectionColumns};
+  const std::vector<Gap> all = gaps(points, predictors);
+  if (all.empty()) return table;
   const TrainingColumns labels(points);
-  for (const Gap& gap : gaps(points, predictors)) table.rows.push_back(row(labels, gap));
+  for (const Gap& gap : all) table.rows.push_back(row(labels, gap));
   return table;
 }
 

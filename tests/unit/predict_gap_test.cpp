@@ -91,7 +91,7 @@ TEST(Gap, SaysWhatWasNotMeasured) {
   std::vector<Record> records = collectives();
   records.push_back(step_record(1e9, 0));
   const Report large(records);
-  const std::vector<std::string> beyond = {"sizes beyond those measured"};
+  const std::vector<std::string> beyond = {"sizes outside those measured"};
   EXPECT_EQ(gaps(large.points, large.predictors).front().caveat, beyond);
 
   const Report alone({step_record(4e6, 0)});
