@@ -9,6 +9,7 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/slow_ranks.h"
 #include "base/units.h"
 #include "laws/link.h"
 #include "laws/vocabulary.h"
@@ -203,6 +204,19 @@ std::map<Setting, Curves> curves_of(const std::vector<MergedPoint>& points) {
   return all;
 }
 
+// A rank is slow in most points of a study: the worst one stands for all.
+void add_slow(const std::vector<MergedPoint>& points, std::vector<Finding>& findings) {
+  for (const Slow& slow : slow_ranks(points)) {
+    const std::string host = slow.host.empty() ? "" : (slow.is_node ? " " : " of ") + slow.host;
+    const std::string who = slow.is_node ? "node" + host : fmt::format("rank {}{}", slow.rank, host);
+    std::string words = fmt::format("{} takes {:.0f} % longer than the other {} for the same computing", who,
+                                    100 * slow.excess, slow.is_node ? "nodes" : "ranks");
+    if (slow.others > 0)
+      words += fmt::format("; also in {} other point{}", slow.others, slow.others == 1 ? "" : "s");
+    findings.push_back({slow.about, slow.is_node ? "slow node" : "slow rank", std::move(words), false});
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> findings_of(const std::vector<MergedPoint>& points) {
@@ -211,6 +225,7 @@ std::vector<Finding> findings_of(const std::vector<MergedPoint>& points) {
     for (const Doubt& doubt : merged.doubts)
       if (doubt.kind != "oversubscribed")
         findings.push_back({&merged, doubt.kind, doubt.words, doubt.excludes});
+  add_slow(points, findings);
   for (const auto& [setting, curves] : curves_of(points)) {
     for (const auto& [operation, curve] : curves) {
       check_sizes(curve, findings);

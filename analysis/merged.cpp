@@ -216,6 +216,7 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
         repeats.emplace_back();
       }
       repeats[found->second].push_back(&record);
+      points[found->second].environments.push_back(&study.environment);
     }
   }
   for (size_t i = 0; i < points.size(); ++i) {

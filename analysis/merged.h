@@ -27,6 +27,7 @@ struct MergedPoint {
   Measures measures;
   std::vector<Doubt> doubts;           // of at least half of its repeats
   std::vector<const Record*> records;  // its repeats, with their samples; the studies must outlive them
+  std::vector<const Environment*> environments;  // of each repeat
 };
 
 // A record by itself, whatever its outcome.

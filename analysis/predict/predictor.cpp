@@ -39,30 +39,6 @@ void share_links(const laws::Program& program, std::vector<double>& seconds) {
   }
 }
 
-// Of each operation of a program; equal ones are asked for once.
-std::vector<double> operation_times(const laws::Program& program, const CollectiveCosts& costs,
-                                    int64_t ranks_per_node) {
-  std::map<std::tuple<std::string, double, int64_t, int64_t>, double> known;
-  std::vector<double> seconds;
-  seconds.reserve(program.operations.size());
-  for (const laws::StartedOperation& o : program.operations) {
-    const auto [found, is_new] = known.try_emplace({o.name, o.bytes, o.ranks, o.stride}, 0);
-    if (is_new) found->second = costs.time_s(o.name, o.bytes, span_of(o, ranks_per_node));
-    seconds.push_back(found->second);
-  }
-  share_links(program, seconds);
-  return seconds;
-}
-
-// Empty where the series is damaged.
-laws::Program program_or_nothing(const Series& series) {
-  try {
-    return laws::program_of(series);
-  } catch (const UsageError&) {
-    return {};
-  }
-}
-
 // What has to be given, because no collective was measured there.
 std::string unknown_link(const CollectiveCosts& costs, const Cluster& cluster, int64_t ranks) {
   const auto is_known = [&](laws::Span span) {
@@ -100,6 +76,29 @@ std::string not_modelled(const Point& point) {
 }
 
 }  // namespace
+
+// Equal operations are asked for once.
+std::vector<double> operation_times(const laws::Program& program, const CollectiveCosts& costs,
+                                    int64_t ranks_per_node) {
+  std::map<std::tuple<std::string, double, int64_t, int64_t>, double> known;
+  std::vector<double> seconds;
+  seconds.reserve(program.operations.size());
+  for (const laws::StartedOperation& o : program.operations) {
+    const auto [found, is_new] = known.try_emplace({o.name, o.bytes, o.ranks, o.stride}, 0);
+    if (is_new) found->second = costs.time_s(o.name, o.bytes, span_of(o, ranks_per_node));
+    seconds.push_back(found->second);
+  }
+  share_links(program, seconds);
+  return seconds;
+}
+
+laws::Program program_or_nothing(const Series& series) {
+  try {
+    return laws::program_of(series);
+  } catch (const UsageError&) {
+    return {};
+  }
+}
 
 laws::Span span_of(const laws::StartedOperation& operation, int64_t ranks_per_node) {
   if (ranks_per_node <= 0) return {operation.ranks, 1};

@@ -84,4 +84,10 @@ const Predictor* predictor_of(const MergedPoint& merged, const std::vector<Predi
 // Of an operation's ranks, when a node holds so many of all ranks.
 laws::Span span_of(const laws::StartedOperation& operation, int64_t ranks_per_node);
 
+// Of each operation of a program; NaN: nothing like it was measured.
+std::vector<double> operation_times(const laws::Program& program, const CollectiveCosts& costs,
+                                    int64_t ranks_per_node);
+// Of the series "program"; empty where that is damaged, or of another version of this program.
+laws::Program program_or_nothing(const Series& series);
+
 }  // namespace shardmark

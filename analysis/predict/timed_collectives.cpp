@@ -1,8 +1,11 @@
-// The collective points of a study that say how long an operation takes.
+// The collective points of a study that say how long an operation takes, and how well they tell each other.
+#include <algorithm>
+#include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
-#include "analysis/predict/collective_costs.h"
+#include "analysis/predict/collective_settings.h"
 
 namespace shardmark {
 namespace {
@@ -36,6 +39,45 @@ std::vector<TimedCollective> timed_collectives(const std::vector<MergedPoint>& p
   times.reserve(fastest.size());
   for (auto& [key, time] : fastest) times.push_back(std::move(time));
   return times;
+}
+
+std::vector<CollectiveSetting> collective_settings(const std::vector<MergedPoint>& points) {
+  std::set<std::pair<std::string, std::string>> found;
+  for (const MergedPoint& merged : points)
+    if (!is_training(merged)) found.emplace(merged.machine, merged.transport);
+  std::vector<CollectiveSetting> settings;
+  for (const auto& [machine, transport] : found)
+    if (auto times = timed_collectives(points, machine, transport); !times.empty())
+      settings.push_back({machine, transport, std::move(times)});
+  return settings;
+}
+
+// The other operations cannot tell an inner size, so each is looked at by itself.
+std::vector<HeldOutCollective> held_out_collectives(const std::vector<TimedCollective>& times) {
+  std::map<std::string, std::vector<TimedCollective>> by_operation;
+  for (const TimedCollective& time : times) by_operation[time.operation].push_back(time);
+  std::vector<HeldOutCollective> all;
+  for (const auto& [operation, measured] : by_operation) {
+    std::map<std::pair<int64_t, int64_t>, std::vector<size_t>> spans;
+    for (size_t i = 0; i < measured.size(); ++i)
+      spans[{measured[i].span.ranks, measured[i].span.nodes}].push_back(i);
+    for (auto& [key, sizes] : spans) {
+      std::sort(sizes.begin(), sizes.end(),
+                [&](size_t a, size_t b) { return measured[a].bytes < measured[b].bytes; });
+      HeldOutCollective held{operation, {key.first, key.second}, {}, {}};
+      for (size_t i = 1; i + 1 < sizes.size(); ++i) {
+        std::vector<TimedCollective> others = measured;
+        const TimedCollective out = others[sizes[i]];
+        others.erase(others.begin() + static_cast<std::ptrdiff_t>(sizes[i]));
+        const double predicted_s = CollectiveCosts(others).time_s(operation, out.bytes, out.span);
+        if (!std::isfinite(predicted_s)) continue;
+        held.bytes.push_back(out.bytes);
+        held.errors.push_back(predicted_s / out.time_s.value - 1);
+      }
+      if (!held.errors.empty()) all.push_back(std::move(held));
+    }
+  }
+  return all;
 }
 
 }  // namespace shardmark

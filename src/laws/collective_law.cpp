@@ -39,11 +39,13 @@ std::vector<CollectiveTerms> collective_terms(const std::string& operation, Span
   const bool pair = operation == "send_recv";
   const double across = pair ? (k > 1 ? 1 : 0) : shape.rounds * (k - 1);
   const double node = pair ? 1 - across : shape.rounds * (n - k);
-  std::vector<CollectiveTerms> terms = {{node, across, shape.factor, shape.factor * across_factor}};
+  const double within = n > k ? 1 : 0;  // one rank on each node: its links are idle
+  std::vector<CollectiveTerms> terms = {{node, across, shape.factor * within, shape.factor * across_factor}};
   // Two binary trees that share the payload: log2 steps each way, and every byte is passed on once each way.
   if (shape.has_tree)
     terms.push_back({shape.rounds * std::ceil(std::log2(span.ranks_per_node())),
-                     shape.rounds * std::ceil(std::log2(k)), shape.rounds, shape.rounds * across_factor});
+                     shape.rounds * std::ceil(std::log2(k)), shape.rounds * within,
+                     shape.rounds * across_factor});
   return terms;
 }
 

@@ -32,7 +32,8 @@ struct Network {
 
 // T = node_steps x node.alpha + across_steps x across.alpha + bytes x max(node_factor x node.beta,
 // across_factor x across.beta): of bandwidth the slower kind of link counts. Linear in alpha and beta for
-// the one that does, so that they can be fitted. On one node across_steps and across_factor are 0.
+// the one that does, so that they can be fitted. On one node across_steps and across_factor are 0,
+// with one rank on each node node_steps and node_factor.
 struct CollectiveTerms {
   double node_steps = 0, across_steps = 0;
   double node_factor = 0, across_factor = 0;

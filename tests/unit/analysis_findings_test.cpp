@@ -29,7 +29,8 @@ std::vector<Record> healthy_collectives() {
 }
 
 std::vector<std::string> kinds(const std::vector<Record>& records) {
-  const MergedPoints points = merge_repeats({study_of(records)});
+  const std::vector<StudyData> studies = {study_of(records)};
+  const MergedPoints points = merge_repeats(studies);
   std::vector<std::string> kinds;
   for (const Finding& finding : findings_of(points)) kinds.push_back(finding.kind);
   return kinds;
@@ -40,7 +41,8 @@ TEST(Findings, AHealthyStudyHasNone) { EXPECT_THAT(kinds(healthy_collectives()),
 TEST(Findings, AMessageSlowerThanALargerOne) {
   auto records = healthy_collectives();
   records[0].measures.step_s = 100e-6;  // 1 KiB; 64 KiB take 21 us, so 256 KiB and 1 MiB are not concerned
-  const MergedPoints points = merge_repeats({study_of(records)});
+  const std::vector<StudyData> studies = {study_of(records)};
+  const MergedPoints points = merge_repeats(studies);
   const auto findings = findings_of(points);
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].kind, "order of sizes");
@@ -53,7 +55,8 @@ TEST(Findings, AMessageSlowerThanItsPieces) {
   Record& largest = records[5];  // all_reduce of 1 MiB; 4 x 256 KiB take 4 x 70.5 us
   ASSERT_EQ(largest.point.collective.bytes, 1 << 20);
   largest.measures.step_s = 2 * 4 * (5e-6 + 262144 / 4e9);
-  const MergedPoints points = merge_repeats({study_of(records)});
+  const std::vector<StudyData> studies = {study_of(records)};
+  const MergedPoints points = merge_repeats(studies);
   const auto findings = findings_of(points);
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].kind, "sum of pieces");
@@ -64,7 +67,8 @@ TEST(Findings, AnOperationSlowerThanItsParts) {
   auto records = healthy_collectives();
   for (Record& record : records)
     if (record.point.collective.operation == "all_reduce") record.measures.step_s *= 3;
-  const MergedPoints points = merge_repeats({study_of(records)});
+  const std::vector<StudyData> studies = {study_of(records)};
+  const MergedPoints points = merge_repeats(studies);
   const auto findings = findings_of(points);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].kind, "sum of parts");

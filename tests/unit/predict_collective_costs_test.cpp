@@ -5,9 +5,8 @@
 
 #include <cmath>
 
-#include "analysis/predict/collective_costs.h"
+#include "analysis/predict/collective_settings.h"
 #include "analysis_fixture.h"
-#include "base/stats.h"
 
 namespace shardmark {
 namespace {
@@ -87,6 +86,150 @@ TEST(CollectiveCosts, IntervalsCoverTheTruth) {
           EXPECT_LE(count, 980) << operation << " noise " << noise;
         }
     }
+}
+
+// From 64 KiB on a second protocol: twice as long.
+std::vector<TimedCollective> times_of_two_protocols() {
+  auto times = exact_times("all_gather", {{2, 1}, {4, 1}});
+  for (TimedCollective& time : times)
+    if (time.bytes >= 65536) time.time_s = {2 * time.time_s.value};
+  return times;
+}
+
+TEST(CollectiveCosts, AMeasuredPointHasItsMeasuredTime) {
+  const auto times = times_of_two_protocols();
+  const CollectiveCosts costs(times);
+  EXPECT_GT(costs.fits().front().deviation, 0.05);
+  for (const TimedCollective& time : times)
+    EXPECT_NEAR(costs.time_s("all_gather", time.bytes, time.span) / time.time_s.value, 1, 1e-9) << time.bytes;
+}
+
+TEST(CollectiveCosts, BetweenSizesTheCurveIsFollowedAndBeyondThemTheLaw) {
+  const CollectiveCosts costs(times_of_two_protocols());
+  const auto over_law = [&](double bytes, Span span) {
+    return costs.time_s("all_gather", bytes, span) / laws::collective_s("all_gather", bytes, span, kTruth);
+  };
+  EXPECT_NEAR(over_law(8192, {2, 1}), 1, 0.05);  // between 4 and 16 KiB, both by the first protocol
+  EXPECT_NEAR(over_law(1 << 19, {2, 1}), 2, 0.1);
+  EXPECT_GT(over_law(32768, {2, 1}), 1.2);  // in between
+  EXPECT_LT(over_law(32768, {2, 1}), 1.8);
+  EXPECT_NEAR(over_law(1 << 30, {2, 1}), 2, 0.1);
+  EXPECT_NEAR(over_law(1 << 28, {64, 1}), 2, 0.1);  // as the nearest span, which is 4 ranks
+}
+
+TEST(CollectiveCosts, SayWhatATimeComesFrom) {
+  const CollectiveCosts costs(exact_times("all_gather", {{2, 1}, {8, 1}}));
+  const auto here = costs.basis("all_gather", 5000, {2, 1});
+  ASSERT_TRUE(here);
+  EXPECT_EQ(here->operation, "all_gather");
+  EXPECT_TRUE(here->within_sizes);
+  const auto borrowed = costs.basis("reduce_scatter", 1e9, {16, 1});
+  ASSERT_TRUE(borrowed);
+  EXPECT_EQ(borrowed->operation, "all_gather");
+  EXPECT_EQ(borrowed->span, (Span{8, 1}));
+  EXPECT_FALSE(borrowed->within_sizes);
+  EXPECT_FALSE(costs.basis("all_gather", 5000, {4, 2}));  // nothing was measured across nodes
+}
+
+TEST(CollectiveCosts, AnOperationThatWasNotMeasuredTakesTheLinksOfTheMostAlike) {
+  const CollectiveCosts costs(joined(exact_times("all_gather", kInside), exact_times("broadcast", kInside)));
+  for (const char* operation : {"all_reduce", "reduce_scatter", "reduce", "scatter"})
+    EXPECT_NEAR(costs.time_s(operation, 1e6, {8, 1}) / laws::collective_s(operation, 1e6, {8, 1}, kTruth), 1,
+                1e-6)
+        << operation;
+  EXPECT_TRUE(std::isnan(costs.time_s("all_gather", 1e6, {16, 2})));
+  EXPECT_TRUE(std::isnan(CollectiveCosts({}).time_s("all_gather", 1e6, {2, 1})));
+  EXPECT_EQ(costs.time_s("all_gather", 1e6, {1, 1}), 0);
+}
+
+TEST(CollectiveCosts, RefuseWhatCannotTellLatencyFromBandwidth) {
+  const auto refused = [](const std::vector<TimedCollective>& times) {
+    return CollectiveCosts(times).fits().front().refused;
+  };
+  auto times = exact_times("all_gather", {{2, 1}});
+  times.resize(3);
+  EXPECT_EQ(refused(times), "3 times; a fit needs 4");
+  std::vector<TimedCollective> one_size;
+  for (const int64_t ranks : {2, 4, 8, 16})
+    one_size.push_back({"all_gather", 4096, {ranks, 1}, {1e-5 * static_cast<double>(ranks)}});
+  EXPECT_EQ(refused(one_size), "one size only: 4.00 KiB");
+  times = exact_times("all_gather", {{2, 1}});
+  times.resize(4);
+  times[3].time_s.value = Measures::kNone;  // and broken ones are passed over
+  EXPECT_EQ(refused(times), "3 times; a fit needs 4");
+}
+
+TEST(CollectiveCosts, TimesThatFallWithTheSizeHaveNoNegativeCost) {
+  std::vector<TimedCollective> times;
+  for (const double bytes : {1e3, 1e4, 1e5, 1e6})
+    times.push_back({"all_gather", bytes, {2, 1}, {1e-5 / std::log(bytes)}});
+  const CollectiveCosts costs(times);
+  const AlphaBeta& fit = costs.fits().front();
+  EXPECT_EQ(fit.beta_s_per_byte.value, 0);
+  EXPECT_GT(fit.alpha_s.value, 0);
+  EXPECT_GE(fit.alpha_s.low, 0);
+}
+
+TEST(CollectiveCosts, OverAnotherNetworkOnlyTheNodesStayAsMeasured) {
+  const CollectiveCosts costs(joined(exact_times("all_gather", kInside), exact_times("all_gather", kAcross)));
+  const laws::Link link{"other", 1e-6, 100e9, ""};
+  const Network other = {kTruth.node, {link.latency_s, 1 / link.bytes_per_s}};
+  for (const Span span : {Span{16, 2}, Span{256, 32}, Span{8, 1}})
+    EXPECT_NEAR(
+        costs.over(link).time_s("all_gather", 1e7, span) / laws::collective_s("all_gather", 1e7, span, other),
+        1, 1e-6);
+  const CollectiveCosts links = CollectiveCosts({}).over(link);
+  EXPECT_NEAR(links.time_s("all_reduce", 1e7, {4, 4}), laws::collective_s("all_reduce", 1e7, {4, 4}, other),
+              1e-12);
+  EXPECT_TRUE(
+      std::isnan(links.time_s("all_reduce", 1e7, {8, 2})));  // of the links of a node nothing is known
+  EXPECT_FALSE(std::isnan(links.within(link).time_s("all_reduce", 1e7, {8, 2})));
+}
+
+TEST(CollectiveCosts, DrawnLinksScatterAsTheirIntervals) {
+  Random random(3);
+  const CollectiveCosts costs(times_of("all_gather", {{2, 1}}, 0.1, random));
+  const AlphaBeta& fit = costs.fits().front();
+  int alphas = 0, betas = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const AlphaBeta drawn = costs.drawn(random).fits().front();
+    alphas += fit.alpha_s.low <= drawn.alpha_s.value && drawn.alpha_s.value <= fit.alpha_s.high;
+    betas += fit.beta_s_per_byte.low <= drawn.beta_s_per_byte.value &&
+             drawn.beta_s_per_byte.value <= fit.beta_s_per_byte.high;
+  }
+  EXPECT_NEAR(alphas, 950, 25);
+  EXPECT_NEAR(betas, 950, 25);
+}
+
+TEST(CollectiveCosts, UseThePointsThatMayBeUsed) {
+  std::vector<Record> records = {collective_record("all_gather", 2, 4096, true, 3e-5),
+                                 collective_record("all_gather", 2, 4096, false, 2e-5),
+                                 collective_record("all_gather", 2, 8192, true, 4e-5),
+                                 collective_record("all_gather", 2, 16384, true, 5e-5),
+                                 collective_record("all_gather", 1, 4096, true, 1e-6),
+                                 training_record("ddp", 2, 4, 0.1)};
+  records[2].measures.oversubscribed = true;
+  records[3].point.collective.dtype = "float16";
+  for (Record& record : records) record.point.collective.reduction = "none";
+  const std::vector<StudyData> studies = {study_of(records)};
+  const auto points = merge_repeats(studies);
+  const auto times = timed_collectives(points, points.front().machine, "mpi");
+  ASSERT_EQ(times.size(), 1);
+  EXPECT_EQ(times.front().time_s.value, 2e-5);  // the faster place
+  EXPECT_EQ(times.front().span, (Span{2, 1}));
+}
+
+// The times of a law with noise are told within that noise; those of a protocol that one size alone has, are
+// not.
+TEST(CollectiveCosts, HeldOutSizesAreToldByTheOthers) {
+  auto times = exact_times("all_gather", {{2, 1}});
+  const auto exact = held_out_collectives(times);
+  ASSERT_EQ(exact.size(), 1);
+  EXPECT_EQ(exact.front().errors.size(), times.size() - 2);
+  for (const double error : exact.front().errors) EXPECT_NEAR(error, 0, 1e-6);
+  times[3].time_s.value *= 3;
+  const auto odd = held_out_collectives(times);
+  EXPECT_LT(odd.front().errors[2], -0.4);
 }
 
 }  // namespace
