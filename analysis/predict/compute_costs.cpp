@@ -88,6 +88,8 @@ ComputeTimes at_batch(const Batches& batches, double batch) {
 
 }  // namespace
 
+bool communicates(const Point& point) { return point.ranks > 1 && point.training.strategy.name != "single"; }
+
 double owned_elements(const Point& point, const laws::ModelTable& table) {
   laws::CostInput input = laws::cost_input(point, table);
   input.optimizer_elements = 1;
@@ -112,10 +114,12 @@ std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged) {
   return MeasuredCompute{&merged, *point, scaled(times, computing_s / all_s), owned_elements(*point, *table)};
 }
 
-std::vector<const MeasuredCompute*> ComputeCosts::alike(int64_t ranks_per_node) const {
+std::vector<const MeasuredCompute*> ComputeCosts::alike(const Point& point, int64_t ranks_per_node) const {
   const auto distance = [&](const MeasuredCompute& one) {
     const int64_t more = one.merged->ranks_per_node - ranks_per_node;
-    return more >= 0 ? more : 1'000'000 - more;  // fewer ranks share less: only where nothing else is there
+    constexpr int64_t kFar = 1 << 24, kFarther = 1 << 25;
+    // Fewer ranks share less: only where nothing else is there.
+    return (more >= 0 ? more : kFar - more) + (communicates(one.point) == communicates(point) ? 0 : kFarther);
   };
   std::vector<const MeasuredCompute*> nearest;
   for (const MeasuredCompute& one : measured_) {
@@ -129,7 +133,7 @@ std::vector<const MeasuredCompute*> ComputeCosts::alike(int64_t ranks_per_node) 
 
 std::optional<ComputeTimes> ComputeCosts::times(const Point& point, int64_t ranks_per_node,
                                                 const laws::ModelTable& table) const {
-  const auto points = alike(ranks_per_node);
+  const auto points = alike(point, ranks_per_node);
   if (points.empty()) return std::nullopt;
   Batches batches;
   for (const auto* one : points) batches[static_cast<double>(one->point.training.batch_size)].push_back(one);

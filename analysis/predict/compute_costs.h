@@ -23,6 +23,9 @@ struct MeasuredCompute {
 // Nothing where the record holds no block times, or has no time to scale them to.
 std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged);
 
+// Whether its ranks exchange anything.
+bool communicates(const Point& point);
+
 // The largest number of parameters that a rank updates, by the strategy's law.
 double owned_elements(const Point& point, const laws::ModelTable& table);
 
@@ -35,12 +38,14 @@ class ComputeCosts {
   // For a point of the family; table: of its model. Blocks: median over strategies at that batch (between
   // measured batches linear, beyond them in proportion), times what its strategy takes beside others where it
   // was measured. Update: of the strategy on as many ranks where measured, else by the elements that a rank
-  // owns. Of points with as many ranks per node, or the next more. Nothing where nothing was measured.
+  // owns. Of points that communicate, or do not, as this one does (moving bytes takes cores and
+  // caches from computing), with as many ranks per node, or the next more. Nothing where nothing was
+  // measured.
   std::optional<ComputeTimes> times(const Point& point, int64_t ranks_per_node,
                                     const laws::ModelTable& table) const;
 
  private:
-  std::vector<const MeasuredCompute*> alike(int64_t ranks_per_node) const;
+  std::vector<const MeasuredCompute*> alike(const Point& point, int64_t ranks_per_node) const;
 
   const std::vector<MeasuredCompute>& measured_;
   const MergedPoint* without_;

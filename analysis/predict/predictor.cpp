@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -49,6 +50,10 @@ std::string unknown_link(const CollectiveCosts& costs, const Cluster& cluster, i
   if (ranks > cluster.ranks_per_node && !is_known({ranks, ranks}))
     return "no collective across nodes was measured; give --network";
   return "no collective was measured";
+}
+
+void stretch_all(std::vector<double>& seconds, double factor) {
+  for (double& one : seconds) one *= factor;
 }
 
 bool any_unknown(const std::vector<double>& seconds) {
@@ -122,7 +127,7 @@ Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& 
   }
   for (const auto& [family, measured] : families_)
     for (const MeasuredCompute& one : measured) {
-      if (one.point.ranks < 2) continue;
+      if (!communicates(one.point)) continue;
       const Cluster cluster{std::max<int64_t>(one.merged->ranks_per_node, 1), {}};
       HeldOut held{one.merged, predict(*one.merged, one.point, cluster, one.merged)};
       if (held.prediction.unknown.empty()) held_out_.push_back(std::move(held));
@@ -134,14 +139,27 @@ std::optional<Predictor::Replayed> Predictor::replay(const MeasuredCompute& meas
   const Series* series = merged.records.front()->series("program");
   if (merged.point.ranks < 2 || series == nullptr) return std::nullopt;
   const laws::Program program = program_or_nothing(*series);
-  const auto seconds = operation_times(program, costs_, merged.ranks_per_node);
+  auto seconds = operation_times(program, costs_, merged.ranks_per_node);
   if (program.operations.empty() || any_unknown(seconds)) return std::nullopt;
-  Replayed replayed{&merged, {}};
+  const double alone_s = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  const double stretch = merged.measures.communication_only_s / alone_s;
+  Replayed replayed{&merged, to_text(measured.point.training.strategy), stretch > 0 ? stretch : 1, {}};
+  stretch_all(seconds, replayed.stretch);
   for (size_t i = 0; i < kNumProgress; ++i) {
     const SimulatedStep step = simulate(program, measured.times, seconds, progress_at(i));
     replayed.error[i] = std::min(kMostError, std::abs(std::log(step.step_s / merged.measures.step_s)));
   }
   return replayed;
+}
+
+double Predictor::stretch_of(const std::string& strategy, const MergedPoint* without) const {
+  std::vector<double> same, all;
+  for (const Replayed& one : replayed_) {
+    if (one.merged == without) continue;
+    all.push_back(one.stretch);
+    if (one.strategy == strategy) same.push_back(one.stretch);
+  }
+  return !same.empty() ? median(std::move(same)) : all.empty() ? 1 : median(std::move(all));
 }
 
 double Predictor::progress_of(const MergedPoint* without) const {
@@ -186,7 +204,10 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
   CollectiveCosts costs = cluster.node_link ? costs_.within(*cluster.node_link) : costs_;
   if (cluster.network) costs = costs.over(*cluster.network);
   const laws::Program program = law.program(input);
-  const auto seconds = operation_times(program, costs, cluster.ranks_per_node);
+  auto seconds = operation_times(program, costs, cluster.ranks_per_node);
+  const bool as_measured = !cluster.network && !cluster.node_link;
+  const double stretch = as_measured ? stretch_of(to_text(point.training.strategy), without) : 1;
+  stretch_all(seconds, stretch);
   if (any_unknown(seconds)) {
     prediction.unknown = unknown_link(costs, cluster, point.ranks);
     return prediction;
@@ -199,21 +220,24 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
       prediction.cost.parameter_bytes + prediction.cost.gradient_bytes + prediction.cost.optimizer_bytes +
       prediction.cost.transient_bytes +
       static_cast<double>(point.training.batch_size) * activation_bytes_per_sample(found->second);
-  prediction.step_s = without != nullptr ? Estimate{prediction.parts.step_s, Measures::kNone, Measures::kNone}
-                                         : interval(prediction.parts.step_s, program, *times, costs,
-                                                    cluster.ranks_per_node, progress);
+  prediction.step_s = without != nullptr
+                          ? Estimate{prediction.parts.step_s, Measures::kNone, Measures::kNone}
+                          : interval(prediction, program, costs, cluster.ranks_per_node, stretch, progress);
   return prediction;
 }
 
 // Each draw takes other alphas and betas, and the error of a point that was held out.
-Estimate Predictor::interval(double step_s, const laws::Program& program, const ComputeTimes& times,
-                             const CollectiveCosts& costs, int64_t ranks_per_node, double progress) const {
+Estimate Predictor::interval(const Prediction& prediction, const laws::Program& program,
+                             const CollectiveCosts& costs, int64_t ranks_per_node, double stretch,
+                             double progress) const {
+  const double step_s = prediction.parts.step_s;
   if (held_out_.empty()) return {step_s, Measures::kNone, Measures::kNone};
   std::mt19937_64 random(1);
   std::vector<double> drawn;
   for (int i = 0; i < kDraws; ++i) {
-    const auto seconds = operation_times(program, costs.drawn(random), ranks_per_node);
-    const double drawn_s = simulate(program, times, seconds, progress).step_s;
+    auto seconds = operation_times(program, costs.drawn(random), ranks_per_node);
+    stretch_all(seconds, stretch);
+    const double drawn_s = simulate(program, prediction.times, seconds, progress).step_s;
     for (const HeldOut& held : held_out_) drawn.push_back(drawn_s / (1 + held.error()));
   }
   std::sort(drawn.begin(), drawn.end());

@@ -44,7 +44,7 @@ class Predictor {
   // point: resolved, of the family of `like`.
   Prediction predict(const MergedPoint& like, const Point& point, const Cluster& cluster) const;
 
-  // Every training point of several ranks that could be predicted.
+  // Every training point whose ranks communicate, if it could be predicted.
   const std::vector<HeldOut>& held_out() const { return held_out_; }
   const std::string& machine() const { return machine_; }
   const std::string& transport() const { return transport_; }
@@ -57,16 +57,20 @@ class Predictor {
   static constexpr size_t kNumProgress = 21;
   struct Replayed {
     const MergedPoint* merged;
+    std::string strategy;
+    double stretch;  // its operations, played without the step / what the collectives of their sizes take
     std::array<double, kNumProgress> error;  // |log(simulated / measured)|
   };
   // Of least mean error over all points but one.
   static double progress_at(size_t i) { return static_cast<double>(i) / (kNumProgress - 1); }
   double progress_of(const MergedPoint* without) const;
   std::optional<Replayed> replay(const MeasuredCompute& measured) const;
+  // Median over all points of the strategy but one; over those of all strategies where there is none.
+  double stretch_of(const std::string& strategy, const MergedPoint* without) const;
   Prediction predict(const MergedPoint& like, const Point& point, const Cluster& cluster,
                      const MergedPoint* without) const;
-  Estimate interval(double step_s, const laws::Program& program, const ComputeTimes& times,
-                    const CollectiveCosts& costs, int64_t ranks_per_node, double progress) const;
+  Estimate interval(const Prediction& prediction, const laws::Program& program, const CollectiveCosts& costs,
+                    int64_t ranks_per_node, double stretch, double progress) const;
 
   std::string machine_, transport_;
   CollectiveCosts costs_;
