@@ -24,6 +24,8 @@ Taken taken(const std::vector<double>& steps) { return {median(steps), median_in
 
 // [rank][step], of all repeats that ran on the same hosts as the first.
 std::vector<std::vector<double>> computing(const MergedPoint& merged) {
+  const Series* first = merged.records.front()->series("forward");
+  if (first == nullptr || first->rows != merged.point.ranks) return {};
   std::vector<std::vector<double>> ranks(static_cast<size_t>(merged.point.ranks));
   for (size_t i = 0; i < merged.records.size(); ++i) {
     const Series* forward = merged.records[i]->series("forward");
@@ -93,7 +95,7 @@ std::vector<std::vector<double>> means(const Nodes& nodes, const std::vector<std
 // Nodes against each other; ranks of a slow node among themselves, all other ranks together.
 std::vector<Slow> slow_in(const MergedPoint& merged) {
   const auto ranks = computing(merged);
-  if (!is_timed(ranks)) return {};
+  if (ranks.empty() || !is_timed(ranks)) return {};
   const Nodes nodes = nodes_of(merged);
   std::vector<Slow> found;
   std::vector<std::vector<size_t>> groups(1);

@@ -21,7 +21,7 @@ Curve proportional(const std::string& name, double factor, double from, double t
 
 PlotPoint point_of(const HeldOut& held, const PlotNames& names) {
   const Point& p = held.merged->point;
-  const double step_s = held.prediction.step_s.value;
+  const double step_s = held.predicted.step_s;
   return {milliseconds(held.merged->measures.step_s), milliseconds(step_s), Measures::kNone, Measures::kNone,
           fmt::format("{}, batch {}, {}: {} predicted, {} measured ({:+.0f} %)", names.family(*held.merged),
                       p.training.batch_size, ranks_text(p.ranks), format_seconds(step_s),

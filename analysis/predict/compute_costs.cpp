@@ -65,25 +65,29 @@ ComputeTimes moments_of_slowest(const Series& series) {
   return times;
 }
 
-using Batches = std::map<double, std::vector<const MeasuredCompute*>>;
+ComputeTimes medians_of(const std::vector<const MeasuredCompute*>& points) {
+  std::vector<ComputeTimes> times;
+  for (const auto* one : points) times.push_back(one->times);
+  return combined(times, [](const std::vector<double>& values) { return median(values); });
+}
 
-// Medians over strategies at a batch, interpolated.
-ComputeTimes at_batch(const Batches& batches, double batch) {
-  const auto median_at = [](const std::vector<const MeasuredCompute*>& points) {
-    std::vector<ComputeTimes> times;
-    for (const auto* one : points) times.push_back(one->times);
-    return combined(times, [](const std::vector<double>& values) { return median(values); });
-  };
-  const auto above = batches.lower_bound(batch);
-  if (above != batches.end() && above->first == batch) return median_at(above->second);
-  if (above == batches.begin() || above == batches.end()) {
-    const auto& [size, points] = above == batches.end() ? *batches.rbegin() : *above;
-    return scaled(median_at(points), batch / size);
+// Between the two sizes next to it; in proportion beyond them. [size] -> times, not empty.
+ComputeTimes at_batch(const std::map<double, ComputeTimes>& sizes, double batch) {
+  const auto above = sizes.lower_bound(batch);
+  if (above != sizes.end() && above->first == batch) return above->second;
+  if (above == sizes.begin() || above == sizes.end()) {
+    const auto& [size, times] = above == sizes.end() ? *sizes.rbegin() : *above;
+    return scaled(times, batch / size);
   }
   const auto below = std::prev(above);
   const double share = (batch - below->first) / (above->first - below->first);
-  return combined({median_at(below->second), median_at(above->second)},
+  return combined({below->second, above->second},
                   [&](const std::vector<double>& ends) { return ends[0] + share * (ends[1] - ends[0]); });
+}
+
+double activation_bytes(const MergedPoint& merged) {
+  const Measures& m = merged.measures;
+  return m.peak_bytes - m.parameter_bytes - m.gradient_bytes - m.optimizer_bytes - m.transient_bytes;
 }
 
 }  // namespace
@@ -98,59 +102,82 @@ double owned_elements(const Point& point, const laws::ModelTable& table) {
   return cost.optimizer_bytes > 0 ? cost.optimizer_bytes / bytes : cost.offloaded_bytes / (3 * bytes);
 }
 
-std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged) {
+std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged, const Point& point) {
   const Series* series = merged.records.empty() ? nullptr : merged.records.front()->series("block_time");
-  const auto point = known_point(merged.point);
-  if (series == nullptr || !point) return std::nullopt;
-  const auto table = known_table(point->training.model);
-  if (series->columns != 2 + 2 * static_cast<int64_t>(table->blocks.size())) return std::nullopt;
+  const auto table = known_table(point.training.model);
+  if (series == nullptr || series->rows < 1 || !table ||
+      series->columns != 2 + 2 * static_cast<int64_t>(table->blocks.size()))
+    return std::nullopt;
   const Measures& m = merged.measures;
   const double computing_s = m.step_s - m.exposed_s;
   ComputeTimes times = moments_of_slowest(*series);
   const double all_s =
-      static_cast<double>(point->training.accumulation) * micro_batch_s(times) + times.update_s;
+      static_cast<double>(point.training.accumulation) * micro_batch_s(times) + times.update_s;
   if (!(computing_s > 0) || !(all_s > 0)) return std::nullopt;
   times.update_s *= computing_s / all_s;
-  return MeasuredCompute{&merged, *point, scaled(times, computing_s / all_s), owned_elements(*point, *table)};
+  return MeasuredCompute{&merged, to_text(point.training.strategy), scaled(times, computing_s / all_s),
+                         owned_elements(point, *table)};
 }
 
-std::vector<const MeasuredCompute*> ComputeCosts::alike(const Point& point, int64_t ranks_per_node) const {
-  const auto distance = [&](const MeasuredCompute& one) {
-    const int64_t more = one.merged->ranks_per_node - ranks_per_node;
-    constexpr int64_t kFar = 1 << 24, kFarther = 1 << 25;
-    // Fewer ranks share less: only where nothing else is there.
-    return (more >= 0 ? more : kFar - more) + (communicates(one.point) == communicates(point) ? 0 : kFarther);
-  };
-  std::vector<const MeasuredCompute*> nearest;
+ComputeCosts::ComputeCosts(std::vector<MeasuredCompute> measured) : measured_(std::move(measured)) {
+  std::vector<double> activations;
   for (const MeasuredCompute& one : measured_) {
-    if (one.merged == without_) continue;
-    if (!nearest.empty() && distance(one) > distance(*nearest.front())) continue;
-    if (!nearest.empty() && distance(one) < distance(*nearest.front())) nearest.clear();
-    nearest.push_back(&one);
+    const Point& point = one.merged->point;
+    const auto same = [&](const Kind& kind) {
+      return kind.communicates == communicates(point) && kind.ranks_per_node == one.merged->ranks_per_node;
+    };
+    auto kind = std::find_if(kinds_.begin(), kinds_.end(), same);
+    if (kind == kinds_.end())
+      kind = kinds_.insert(kind, {communicates(point), one.merged->ranks_per_node, {}});
+    const auto size = static_cast<double>(point.training.batch_size);
+    kind->batches[size].points.push_back(&one);
+    activations.push_back(activation_bytes(*one.merged) / size);
   }
+  for (Kind& kind : kinds_)
+    for (auto& [size, batch] : kind.batches) batch.medians = medians_of(batch.points);
+  activation_bytes_per_sample_ = activations.empty() ? Measures::kNone : std::max(0.0, median(activations));
+}
+
+const ComputeCosts::Kind* ComputeCosts::nearest(const Point& point, int64_t ranks_per_node,
+                                                const MergedPoint* without) const {
+  const auto distance = [&](const Kind& kind) {
+    constexpr int64_t kFar = 1 << 24, kFarther = 1 << 25;
+    const int64_t more = kind.ranks_per_node - ranks_per_node;
+    // Fewer ranks share less: only where nothing else is there.
+    return (more >= 0 ? more : kFar - more) + (kind.communicates == communicates(point) ? 0 : kFarther);
+  };
+  const auto is_left = [&](const Kind& kind) {
+    const auto& batches = kind.batches;
+    return batches.size() > 1 || batches.begin()->second.points.size() > 1 ||
+           batches.begin()->second.points.front()->merged != without;
+  };
+  const Kind* nearest = nullptr;
+  for (const Kind& kind : kinds_)
+    if (is_left(kind) && (nearest == nullptr || distance(kind) < distance(*nearest))) nearest = &kind;
   return nearest;
 }
 
 std::optional<ComputeTimes> ComputeCosts::times(const Point& point, int64_t ranks_per_node,
-                                                const laws::ModelTable& table) const {
-  const auto points = alike(point, ranks_per_node);
-  if (points.empty()) return std::nullopt;
-  Batches batches;
-  for (const auto* one : points) batches[static_cast<double>(one->point.training.batch_size)].push_back(one);
-  const auto is_same_strategy = [&](const MeasuredCompute& one) {
-    return to_text(one.point.training.strategy) == to_text(point.training.strategy);
-  };
-
+                                                const laws::ModelTable& table,
+                                                const MergedPoint* without) const {
+  const Kind* kind = nearest(point, ranks_per_node, without);
+  if (kind == nullptr) return std::nullopt;
+  const std::string strategy = to_text(point.training.strategy);
+  std::map<double, ComputeTimes> sizes;
   std::vector<double> factors, updates, rates;
-  for (const auto& [size, measured] : batches)
-    for (const auto* one : measured) {
+  for (const auto& [size, batch] : kind->batches) {
+    auto points = batch.points;
+    const bool lacks_one = std::erase_if(points, [&](const auto* one) { return one->merged == without; }) > 0;
+    if (points.empty()) continue;
+    const ComputeTimes& medians = sizes[size] = lacks_one ? medians_of(points) : batch.medians;
+    for (const auto* one : points) {
       if (one->owned_elements > 0) rates.push_back(one->times.update_s / one->owned_elements);
-      if (!is_same_strategy(*one)) continue;
-      if (measured.size() > 1)
-        factors.push_back(micro_batch_s(one->times) / micro_batch_s(at_batch(batches, size)));
-      if (one->point.ranks == point.ranks) updates.push_back(one->times.update_s);
+      if (one->strategy != strategy) continue;
+      if (points.size() > 1) factors.push_back(micro_batch_s(one->times) / micro_batch_s(medians));
+      if (one->merged->point.ranks == point.ranks) updates.push_back(one->times.update_s);
     }
-  ComputeTimes times = scaled(at_batch(batches, static_cast<double>(point.training.batch_size)),
+  }
+  ComputeTimes times = scaled(at_batch(sizes, static_cast<double>(point.training.batch_size)),
                               factors.empty() ? 1 : median(factors));
   times.update_s = !updates.empty() ? median(updates)
                    : rates.empty()  ? times.update_s

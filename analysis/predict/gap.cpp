@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/known.h"
+
 namespace shardmark {
 namespace {
 
@@ -76,7 +78,8 @@ void add_expected(Gap& gap, const laws::Program& program, const Predictor& predi
     add_caveats(gap, program.operations[i], costs);
   }
   gap.operations_s = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  const auto compute = measured_compute(*gap.merged);
+  const auto point = known_point(gap.merged->point);
+  const auto compute = point ? measured_compute(*gap.merged, *point) : std::nullopt;
   if (!compute) {
     gap.missing = "no times of its blocks";
     return;

@@ -41,11 +41,10 @@ Table held_out_table(const std::vector<MergedPoint>& points, const std::vector<P
   for (const Predictor& predictor : predictors) {
     if (predictor.held_out().empty()) continue;
     for (const HeldOut& held : predictor.held_out()) {
-      const SimulatedStep& step = held.prediction.parts;
+      const SimulatedStep& step = held.predicted;
       table.rows.push_back(concat<Cell>(
           {labels.cells(*held.merged),
-           {cells::milliseconds(held.merged->measures.step_s),
-            cells::milliseconds(held.prediction.step_s.value),
+           {cells::milliseconds(held.merged->measures.step_s), cells::milliseconds(step.step_s),
             cells::difference(step.step_s, held.merged->measures.step_s), cells::milliseconds(step.compute_s),
             cells::milliseconds(step.communication_s), cells::milliseconds(step.exposed_s)}}));
     }

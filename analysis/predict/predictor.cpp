@@ -60,18 +60,6 @@ bool any_unknown(const std::vector<double>& seconds) {
   return std::any_of(seconds.begin(), seconds.end(), [](double one) { return !std::isfinite(one); });
 }
 
-// What a rank held beyond the strategy's own memory, per sample of its batch.
-double activation_bytes_per_sample(const std::vector<MeasuredCompute>& measured) {
-  std::vector<double> values;
-  for (const MeasuredCompute& one : measured) {
-    const Measures& m = one.merged->measures;
-    values.push_back(
-        (m.peak_bytes - m.parameter_bytes - m.gradient_bytes - m.optimizer_bytes - m.transient_bytes) /
-        static_cast<double>(one.point.training.batch_size));
-  }
-  return values.empty() ? Measures::kNone : std::max(0.0, median(values));
-}
-
 // Why a program is not all that a step of this point does.
 std::string not_modelled(const Point& point) {
   const Options& model = point.training.model.options;
@@ -113,25 +101,33 @@ laws::Span span_of(const laws::StartedOperation& operation, int64_t ranks_per_no
 Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& machine,
                      const std::string& transport)
     : machine_(machine), transport_(transport), costs_(timed_collectives(points, machine, transport)) {
+  std::map<std::string, std::vector<MeasuredCompute>> families;
+  std::vector<std::pair<const MergedPoint*, Point>> communicating;
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || is_doubtful(merged) || merged.machine != machine ||
         merged.transport != transport)
       continue;
-    const auto measured = measured_compute(merged);
+    auto point = known_point(merged.point);
+    const auto measured = point ? measured_compute(merged, *point) : std::nullopt;
     if (!measured) continue;
-    families_[merged.family].push_back(*measured);
-    if (const auto replayed = replay(*measured)) {
-      replayed_.push_back(*replayed);
+    families[merged.family].push_back(*measured);
+    if (auto replayed = replay(*measured)) {
       for (size_t i = 0; i < kNumProgress; ++i) errors_[i] += replayed->error[i];
+      for (const std::string& key : {replayed->strategy, std::string()})
+        stretches_[key].push_back(replayed->stretch);
+      replayed_.emplace(&merged, std::move(*replayed));
     }
+    if (communicates(*point)) communicating.emplace_back(&merged, std::move(*point));
   }
-  for (const auto& [family, measured] : families_)
-    for (const MeasuredCompute& one : measured) {
-      if (!communicates(one.point)) continue;
-      const Cluster cluster{std::max<int64_t>(one.merged->ranks_per_node, 1), {}};
-      HeldOut held{one.merged, predict(*one.merged, one.point, cluster, one.merged)};
-      if (held.prediction.unknown.empty()) held_out_.push_back(std::move(held));
-    }
+  for (auto& [key, stretches] : stretches_) std::sort(stretches.begin(), stretches.end());
+  for (auto& [family, measured] : families) families_.emplace(family, std::move(measured));
+  for (const auto& [merged, point] : communicating) hold_out(*merged, point);
+}
+
+void Predictor::hold_out(const MergedPoint& merged, const Point& point) {
+  const Cluster cluster{std::max<int64_t>(merged.ranks_per_node, 1)};
+  const Prediction prediction = predict(merged, point, cluster, &merged);
+  if (prediction.unknown.empty()) held_out_.push_back({&merged, prediction.parts});
 }
 
 std::optional<Predictor::Replayed> Predictor::replay(const MeasuredCompute& measured) const {
@@ -143,7 +139,7 @@ std::optional<Predictor::Replayed> Predictor::replay(const MeasuredCompute& meas
   if (program.operations.empty() || any_unknown(seconds)) return std::nullopt;
   const double alone_s = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   const double stretch = merged.measures.communication_only_s / alone_s;
-  Replayed replayed{&merged, to_text(measured.point.training.strategy), stretch > 0 ? stretch : 1, {}};
+  Replayed replayed{measured.strategy, stretch > 0 ? stretch : 1, {}};
   stretch_all(seconds, replayed.stretch);
   for (size_t i = 0; i < kNumProgress; ++i) {
     const SimulatedStep step = simulate(program, measured.times, seconds, progress_at(i));
@@ -153,26 +149,28 @@ std::optional<Predictor::Replayed> Predictor::replay(const MeasuredCompute& meas
 }
 
 double Predictor::stretch_of(const std::string& strategy, const MergedPoint* without) const {
-  std::vector<double> same, all;
-  for (const Replayed& one : replayed_) {
-    if (one.merged == without) continue;
-    all.push_back(one.stretch);
-    if (one.strategy == strategy) same.push_back(one.stretch);
+  const auto left_out = replayed_.find(without);
+  for (const std::string& key : {strategy, std::string()}) {
+    const auto found = stretches_.find(key);
+    if (found == stretches_.end()) continue;
+    std::vector<double> stretches = found->second;
+    if (left_out != replayed_.end() && (key.empty() || left_out->second.strategy == key))
+      stretches.erase(std::lower_bound(stretches.begin(), stretches.end(), left_out->second.stretch));
+    if (!stretches.empty()) return median(std::move(stretches));
   }
-  return !same.empty() ? median(std::move(same)) : all.empty() ? 1 : median(std::move(all));
+  return 1;
 }
 
 double Predictor::progress_of(const MergedPoint* without) const {
   auto errors = errors_;
-  for (const Replayed& one : replayed_)
-    if (one.merged == without)
-      for (size_t i = 0; i < kNumProgress; ++i) errors[i] -= one.error[i];
+  if (const auto left_out = replayed_.find(without); left_out != replayed_.end())
+    for (size_t i = 0; i < kNumProgress; ++i) errors[i] -= left_out->second.error[i];
   return progress_at(static_cast<size_t>(std::min_element(errors.begin(), errors.end()) - errors.begin()));
 }
 
 size_t Predictor::num_measured() const {
   size_t num = 0;
-  for (const auto& [family, measured] : families_) num += measured.size();
+  for (const auto& [family, computing] : families_) num += computing.num_measured();
   return num;
 }
 
@@ -194,9 +192,9 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
   const laws::StrategyLaw& law = laws::strategy_law(point.training.strategy.name);
   if (prediction.unknown = law.impossible(input); !prediction.unknown.empty()) return prediction;
 
-  const ComputeCosts compute(found->second, without);
+  const ComputeCosts& computing = found->second;
   const int64_t ranks_here = std::min(point.ranks, cluster.ranks_per_node);
-  const auto times = compute.times(point, ranks_here, *table);
+  const auto times = computing.times(point, ranks_here, *table, without);
   if (!times) {
     prediction.unknown = "no other training point to take its computing from";
     return prediction;
@@ -219,7 +217,7 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
   prediction.memory_bytes =
       prediction.cost.parameter_bytes + prediction.cost.gradient_bytes + prediction.cost.optimizer_bytes +
       prediction.cost.transient_bytes +
-      static_cast<double>(point.training.batch_size) * activation_bytes_per_sample(found->second);
+      static_cast<double>(point.training.batch_size) * computing.activation_bytes_per_sample();
   prediction.step_s = without != nullptr
                           ? Estimate{prediction.parts.step_s, Measures::kNone, Measures::kNone}
                           : interval(prediction, program, costs, cluster.ranks_per_node, stretch, progress);

@@ -32,8 +32,8 @@ struct Prediction {
 // A measured point, predicted without its own measurement.
 struct HeldOut {
   const MergedPoint* merged;
-  Prediction prediction;
-  double error() const { return prediction.step_s.value / merged->measures.step_s - 1; }
+  SimulatedStep predicted;
+  double error() const { return predicted.step_s / merged->measures.step_s - 1; }
 };
 
 class Predictor {
@@ -54,9 +54,8 @@ class Predictor {
 
  private:
   // How far a step of each progress in kProgress is off, for a measured point.
-  static constexpr size_t kNumProgress = 21;
+  static constexpr size_t kNumProgress = 11;
   struct Replayed {
-    const MergedPoint* merged;
     std::string strategy;
     double stretch;  // its operations, played without the step / what the collectives of their sizes take
     std::array<double, kNumProgress> error;  // |log(simulated / measured)|
@@ -65,6 +64,7 @@ class Predictor {
   static double progress_at(size_t i) { return static_cast<double>(i) / (kNumProgress - 1); }
   double progress_of(const MergedPoint* without) const;
   std::optional<Replayed> replay(const MeasuredCompute& measured) const;
+  void hold_out(const MergedPoint& merged, const Point& point);
   // Median over all points of the strategy but one; over those of all strategies where there is none.
   double stretch_of(const std::string& strategy, const MergedPoint* without) const;
   Prediction predict(const MergedPoint& like, const Point& point, const Cluster& cluster,
@@ -74,9 +74,10 @@ class Predictor {
 
   std::string machine_, transport_;
   CollectiveCosts costs_;
-  std::map<std::string, std::vector<MeasuredCompute>> families_;
-  std::vector<Replayed> replayed_;
-  std::array<double, kNumProgress> errors_ = {};  // summed over replayed_
+  std::map<std::string, ComputeCosts> families_;
+  std::map<const MergedPoint*, Replayed> replayed_;
+  std::map<std::string, std::vector<double>> stretches_;  // by strategy, sorted; of all under ""
+  std::array<double, kNumProgress> errors_ = {};          // summed over replayed_
   std::vector<HeldOut> held_out_;
 };
 

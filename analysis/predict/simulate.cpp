@@ -56,7 +56,7 @@ SimulatedStep simulate(const laws::Program& program, const ComputeTimes& compute
   using What = laws::Moment::What;
   Queue queue(program.operations.size());
   SimulatedStep step;
-  constexpr int kSteps = 3;  // operations reach into the next step, not farther
+  constexpr int kSteps = 2;  // operations reach into the next step, not farther
   for (int i = 0; i < kSteps; ++i) {
     step = {};
     for (const laws::Moment& moment : program.moments) {

@@ -166,8 +166,8 @@ TEST_F(Predict, PlotMarksEveryHeldOutPoint) {
     return found;
   };
   for (const HeldOut& held : predictors_[0].held_out()) {
-    const Estimate& predicted = held.prediction.step_s;
-    EXPECT_GE(count({1e3 * held.merged->measures.step_s, 1e3 * predicted.value}), 1) << held.merged->strategy;
+    EXPECT_GE(count({1e3 * held.merged->measures.step_s, 1e3 * held.predicted.step_s}), 1)
+        << held.merged->strategy;
   }
   EXPECT_EQ(std::count_if(plots[0].curves.begin(), plots[0].curves.end(),
                           [](const Curve& curve) { return curve.form == Form::dots; }),
