@@ -68,18 +68,17 @@ std::optional<Point> known_point(Point point) {
   constexpr int64_t kMostRanks = 1 << 20, kMostMicroBatches = 1 << 12;  // a program grows with the latter
   TrainingPoint& t = point.training;
   const auto is_from_1_to = [](int64_t value, int64_t most) { return value >= 1 && value <= most; };
+  const auto table = known_table(t.model);
   if (!is_from_1_to(point.ranks, kMostRanks) || !is_from_1_to(t.accumulation, kMostMicroBatches) ||
-      t.batch_size < 1 || !known_table(t.model) || !known_optimizer_state(t.optimizer) ||
-      !known_master_bytes(t.precision))
+      t.batch_size < 1 || !table || !known_optimizer_state(t.optimizer) || !known_master_bytes(t.precision))
     return std::nullopt;
   try {
     if (!t.chosen.empty()) t.strategy = choice_from_text(t.chosen);
-    t.strategy = resolve(t.strategy, laws::strategy_law(t.strategy.name).options, "strategy");
+    const laws::StrategyLaw& law = laws::strategy_law(t.strategy.name);
+    t.strategy = resolve(t.strategy, law.options, "strategy");
     t.model = resolve(t.model, known_model_options(t.model), "model");
     t.optimizer = resolve(t.optimizer, known_optimizer_options(t.optimizer), "optimizer");
-    const auto table = known_table(t.model);
-    if (!laws::strategy_law(t.strategy.name).impossible(laws::cost_input(point, *table)).empty())
-      return std::nullopt;
+    if (!law.impossible(laws::cost_input(point, *table)).empty()) return std::nullopt;
   } catch (const UsageError&) {
     return std::nullopt;
   }

@@ -213,14 +213,14 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
   const double progress = progress_of(without);
   prediction.times = *times;
   prediction.parts = simulate(program, *times, seconds, progress);
+  prediction.step_s = {prediction.parts.step_s, Measures::kNone, Measures::kNone};
+  if (without != nullptr) return prediction;  // of which nothing else is asked
+  prediction.step_s = interval(prediction, program, costs, cluster.ranks_per_node, stretch, progress);
   prediction.cost = law.cost(input);
+  const laws::Cost& cost = prediction.cost;
   prediction.memory_bytes =
-      prediction.cost.parameter_bytes + prediction.cost.gradient_bytes + prediction.cost.optimizer_bytes +
-      prediction.cost.transient_bytes +
+      cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes + cost.transient_bytes +
       static_cast<double>(point.training.batch_size) * computing.activation_bytes_per_sample();
-  prediction.step_s = without != nullptr
-                          ? Estimate{prediction.parts.step_s, Measures::kNone, Measures::kNone}
-                          : interval(prediction, program, costs, cluster.ranks_per_node, stretch, progress);
   return prediction;
 }
 
