@@ -61,7 +61,8 @@ std::vector<Table> layouts_3d_tables(const std::vector<PredictedPoint>& predicte
     tables.push_back(layouts_3d_table(job, ranks, query.memory_bytes));
     if (tables.back().rows.empty()) throw UsageError("--layouts: " + tables.back().notes.front());
     if (tables.size() > 1) tables.back().key += "_" + std::to_string(tables.size());
-    tables.back().title += ": " + to_text(t.model) + ", " + t.precision;
+    auto& notes = tables.back().notes;
+    notes.insert(notes.begin(), "Of " + to_text(t.model) + " in " + t.precision + ".");
   }
   if (tables.empty())
     throw UsageError(
