@@ -73,7 +73,7 @@ std::string not_modelled(const Point& point) {
 // Equal operations are asked for once.
 std::vector<double> operation_times(const laws::Program& program, const CollectiveCosts& costs,
                                     int64_t ranks_per_node) {
-  std::map<std::tuple<std::string, double, int64_t, int64_t>, double> known;
+  std::map<std::tuple<std::string_view, double, int64_t, int64_t>, double> known;
   std::vector<double> seconds;
   seconds.reserve(program.operations.size());
   for (const laws::StartedOperation& o : program.operations) {
