@@ -33,6 +33,7 @@ ComputeTimes combined(const std::vector<ComputeTimes>& all,
   ComputeTimes result = all.front();
   const auto each = [&](auto&& moment) {
     std::vector<double> values;
+    values.reserve(all.size());
     for (const ComputeTimes& one : all) values.push_back(moment(one));
     return combine(values);
   };
@@ -67,6 +68,7 @@ ComputeTimes moments_of_slowest(const Series& series) {
 
 ComputeTimes medians_of(const std::vector<const MeasuredCompute*>& points) {
   std::vector<ComputeTimes> times;
+  times.reserve(points.size());
   for (const auto* one : points) times.push_back(one->times);
   return combined(times, [](const std::vector<double>& values) { return median(values); });
 }

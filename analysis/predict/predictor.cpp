@@ -250,6 +250,7 @@ std::vector<Predictor> make_predictors(const std::vector<MergedPoint>& points) {
   for (const MergedPoint& merged : points)
     if (is_training(merged)) settings.emplace(merged.machine, merged.transport);
   std::vector<Predictor> predictors;
+  predictors.reserve(settings.size());
   for (const auto& [machine, transport] : settings) predictors.emplace_back(points, machine, transport);
   return predictors;
 }

@@ -36,7 +36,7 @@ std::vector<double> MomentTimer::medians(size_t num_blocks) {
   const std::vector<double> times = timeline_.resolve();
   for (size_t i = 0; i + 1 < times.size(); ++i) {
     if (!moments_[i]) continue;
-    const auto [what, index] = *moments_[i];
+    const auto [what, index] = moments_[i].value();
     const auto block = static_cast<size_t>(index);
     const size_t place = what == What::data       ? 0
                          : what == What::forward  ? 1 + block
@@ -46,6 +46,7 @@ std::vector<double> MomentTimer::medians(size_t num_blocks) {
   }
   moments_.clear();
   std::vector<double> medians;
+  medians.reserve(seconds.size());
   for (const auto& one : seconds) medians.push_back(one.empty() ? 0 : median(one));
   return medians;
 }
