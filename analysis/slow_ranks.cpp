@@ -112,6 +112,7 @@ std::vector<Slow> slow_in(const MergedPoint& merged) {
   for (const auto& group : groups) {
     if (group.size() < 2) continue;
     std::vector<Taken> times;
+    times.reserve(group.size());
     for (const size_t rank : group) times.push_back(taken(ranks[rank]));
     for (size_t i = 0; i < group.size(); ++i)
       if (const double over = excess(times, i); over > 0)
@@ -139,6 +140,7 @@ std::vector<Slow> slow_ranks(const std::vector<MergedPoint>& points) {
     }
   }
   std::vector<Slow> all;
+  all.reserve(worst.size());
   for (const auto& [key, slow] : worst) all.push_back(slow);
   return all;
 }

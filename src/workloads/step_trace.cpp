@@ -35,8 +35,9 @@ std::vector<double> MomentTimer::medians(size_t num_blocks) {
   std::vector<std::vector<double>> seconds(2 + 2 * num_blocks);
   const std::vector<double> times = timeline_.resolve();
   for (size_t i = 0; i + 1 < times.size(); ++i) {
-    if (!moments_[i]) continue;
-    const auto [what, index] = moments_[i].value();
+    const auto& moment = moments_[i];
+    if (!moment) continue;
+    const auto [what, index] = *moment;
     const auto block = static_cast<size_t>(index);
     const size_t place = what == What::data       ? 0
                          : what == What::forward  ? 1 + block
