@@ -5,6 +5,7 @@
 #include "analysis/interconnects.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/parsed.h"
 #include "cli/table_output.h"
 #include "laws/vocabulary.h"
 
@@ -19,16 +20,6 @@ struct InterconnectOptions {
   int64_t ranks = 8;
   TableOutput output;
 };
-
-// The option's name before the message of what it holds.
-template <class Parse>
-auto parsed(const std::string& option, Parse parse) {
-  try {
-    return parse();
-  } catch (const UsageError& error) {
-    throw UsageError(option + ": " + error.what());
-  }
-}
 
 double gradient_bytes(const std::string& model, const std::string& precision) {
   const Choice choice = choice_from_text(model);

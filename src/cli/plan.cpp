@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/overrides.h"
+#include "cli/parsed.h"
 #include "cli/plan_tables.h"
 
 namespace shardmark {
@@ -22,11 +23,7 @@ struct PlanOptions {
 };
 
 int64_t memory_bytes(const std::string& text) {
-  try {
-    return text.empty() ? 0 : parse_bytes(text);
-  } catch (const UsageError& error) {
-    throw UsageError(std::string("--memory: ") + error.what());
-  }
+  return text.empty() ? 0 : parsed("--memory", [&] { return parse_bytes(text); });
 }
 
 // Without -n the world is as large as the suite's largest point, so that its size rules nothing out.

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/parsed.h"
 #include "cli/table_output.h"
 #include "laws/vocabulary.h"
 
@@ -29,16 +30,6 @@ struct PredictOptions {
   PredictQuery query;
   TableOutput output;
 };
-
-// The option's name before the message of what it holds.
-template <class Parse>
-auto parsed(const std::string& option, Parse parse) {
-  try {
-    return parse();
-  } catch (const UsageError& error) {
-    throw UsageError(option + ": " + error.what());
-  }
-}
 
 int64_t rank_count(std::string_view text) {
   int64_t count = 0;
