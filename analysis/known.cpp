@@ -85,6 +85,11 @@ std::optional<Point> known_point(Point point) {
   return point;
 }
 
+Choice strategy_from_text(const std::string& text) {
+  const Choice written = choice_from_text(text);
+  return resolve(written, laws::strategy_law(written.name).options, "strategy");
+}
+
 std::string short_name(Point point) {
   TrainingPoint& t = point.training;
   t.strategy = without_defaults(t.strategy, known_options(t.strategy));

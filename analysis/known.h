@@ -21,6 +21,8 @@ std::optional<laws::ReductionCost> known_reduction(const Point& point);
 // A training point with every option that this program knows resolved, and with what auto chose for auto:
 // what laws can be asked about. Nothing where a word, an option or a number is beyond them.
 std::optional<Point> known_point(Point point);
+// "fsdp(shard=gradients)" with every option. UsageError: unknown, or options that it does not have.
+Choice strategy_from_text(const std::string& text);
 // As to_text(point), without the options that are known and at their defaults.
 std::string short_name(Point point);
 // Bytes of each bucket that ddp reduces in a step; nothing for other strategies.

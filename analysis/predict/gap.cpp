@@ -101,9 +101,7 @@ std::vector<Gap> gaps(const std::vector<MergedPoint>& points, const std::vector<
     Gap& gap = all.emplace_back();
     gap.merged = &merged;
     add_measured(gap);
-    for (const Predictor& predictor : predictors)
-      if (predictor.machine() == merged.machine && predictor.transport() == merged.transport)
-        add_expected(gap, program, predictor);
+    if (const Predictor* predictor = predictor_of(merged, predictors)) add_expected(gap, program, *predictor);
   }
   return all;
 }

@@ -39,16 +39,15 @@ Table gap_table(const std::vector<MergedPoint>& points, const std::vector<Predic
       "gap",
       "Where a step goes, and what of it the collectives explain",
       {"step = compute + skew + communication: mean over ranks, of the middle half of the steps. compute: "
-       "the "
-       "step without exposed communication; skew: waiting beyond that of the rank that waits least, which is "
+       "the step without exposed communication; skew: waiting beyond that of the rank that waits least, "
+       "which is "
        "waiting for slower ranks; communication: what that rank waits.",
        "expected: from this study's own collectives at the sizes of the step's operations; operations: all "
-       "of "
-       "them one after the other; exposed: what of that computing does not hide, by simulation of the step. "
+       "of them one after the other; exposed: what of that computing does not hide, by simulation of the "
+       "step. "
        "measured alone: the step's operations without its computing.",
        "unexplained = communication - expected exposed: below 0 where more is hidden than expected. Much "
-       "above "
-       "0: look for what shares the links or the cores.",
+       "above 0: look for what shares the links or the cores.",
        "expectation: what was not measured and is told by the law: other operations, sizes or ranks. A suite "
        "with the collectives of a step on the ranks of its points leaves nothing to be told."},
       columns(),

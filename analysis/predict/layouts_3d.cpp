@@ -22,11 +22,9 @@ std::optional<double> compute_s(const Predictor& predictor, const PredictedPoint
   return prediction.parts.step_s - prediction.times.update_s;
 }
 
-auto operations(const Predictor& predictor, const PredictQuery& query) {
-  CollectiveCosts costs = predictor.collectives();
-  if (query.node_link) costs = costs.within(*query.node_link);
-  if (query.network) costs = costs.over(*query.network);
-  return [costs](const std::string& operation, double bytes, laws::Span span) {
+auto operations(const Predictor& predictor, const Cluster& cluster) {
+  return [costs = predictor.collectives_on(cluster)](const std::string& operation, double bytes,
+                                                     laws::Span span) {
     return costs.time_s(operation, bytes, span);
   };
 }
@@ -57,7 +55,7 @@ std::vector<Table> layouts_3d_tables(const std::vector<PredictedPoint>& predicte
     job.optimizer_elements = laws::optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options);
     job.compute_s = *seconds;
     job.ranks_per_node = one.cluster.ranks_per_node;
-    job.operation_s = operations(predictor, query);
+    job.operation_s = operations(predictor, one.cluster);
     tables.push_back(layouts_3d_table(job, ranks, query.memory_bytes));
     if (tables.back().rows.empty()) throw UsageError("--layouts: " + tables.back().notes.front());
     if (tables.size() > 1) tables.back().key += "_" + std::to_string(tables.size());

@@ -63,8 +63,7 @@ std::string chosen(const Weighed& weighed, const laws::Job3d& job, int64_t ranks
   if (weighed.all == 0)
     return fmt::format(
         "No layout uses all {} ranks: tensor groups divide the {} ranks of a node and the {} heads, stages "
-        "the "
-        "{} layers, and replicas the global batch of {} into micro-batches of {}.",
+        "the {} layers, and replicas the global batch of {} into micro-batches of {}.",
         ranks, job.ranks_per_node, job.shape.heads, job.shape.layers, job.global_batch, job.micro_batch);
   if (weighed.timed == 0)
     return fmt::format(

@@ -20,11 +20,6 @@ struct Family {
   int64_t ranks_per_node = 1;
 };
 
-Choice resolved(const std::string& text) {
-  const Choice written = choice_from_text(text);
-  return resolve(written, laws::strategy_law(written.name).options, "strategy");
-}
-
 void add_strategy(std::vector<Choice>& strategies, const Choice& strategy) {
   const auto same = [&](const Choice& one) { return to_text(one) == to_text(strategy); };
   if (std::none_of(strategies.begin(), strategies.end(), same)) strategies.push_back(strategy);
@@ -49,9 +44,10 @@ std::vector<Family> families_of(const std::vector<MergedPoint>& points,
   for (Family& family : families) {
     if (query.ranks_per_node > 0) family.ranks_per_node = query.ranks_per_node;
     for (const char* usual : {"ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)", "zero3"})
-      add_strategy(family.strategies, resolved(usual));
+      add_strategy(family.strategies, strategy_from_text(usual));
     if (family.ranks_per_node > 1)
-      add_strategy(family.strategies, resolved("fsdp(group=" + std::to_string(family.ranks_per_node) + ")"));
+      add_strategy(family.strategies,
+                   strategy_from_text("fsdp(group=" + std::to_string(family.ranks_per_node) + ")"));
     if (!query.strategies.empty()) family.strategies = query.strategies;
     if (!query.batch_sizes.empty()) family.batch_sizes = {query.batch_sizes.begin(), query.batch_sizes.end()};
   }

@@ -168,6 +168,11 @@ double Predictor::progress_of(const MergedPoint* without) const {
   return progress_at(static_cast<size_t>(std::min_element(errors.begin(), errors.end()) - errors.begin()));
 }
 
+CollectiveCosts Predictor::collectives_on(const Cluster& cluster) const {
+  CollectiveCosts costs = cluster.node_link ? costs_.within(*cluster.node_link) : costs_;
+  return cluster.network ? costs.over(*cluster.network) : costs;
+}
+
 size_t Predictor::num_measured() const {
   size_t num = 0;
   for (const auto& [family, computing] : families_) num += computing.num_measured();
@@ -199,11 +204,12 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
     prediction.unknown = "no other training point to take its computing from";
     return prediction;
   }
-  CollectiveCosts costs = cluster.node_link ? costs_.within(*cluster.node_link) : costs_;
-  if (cluster.network) costs = costs.over(*cluster.network);
+  const bool as_measured = !cluster.network && !cluster.node_link;
+  const std::optional<CollectiveCosts> other =
+      as_measured ? std::nullopt : std::optional(collectives_on(cluster));
+  const CollectiveCosts& costs = as_measured ? costs_ : other.value();
   const laws::Program program = law.program(input);
   auto seconds = operation_times(program, costs, cluster.ranks_per_node);
-  const bool as_measured = !cluster.network && !cluster.node_link;
   const double stretch = as_measured ? stretch_of(to_text(point.training.strategy), without) : 1;
   stretch_all(seconds, stretch);
   if (any_unknown(seconds)) {

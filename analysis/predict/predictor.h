@@ -50,15 +50,17 @@ class Predictor {
   const std::string& transport() const { return transport_; }
   size_t num_measured() const;  // training points that hold what predictions need
   const CollectiveCosts& collectives() const { return costs_; }
+  // With the links that a cluster names instead of the measured ones.
+  CollectiveCosts collectives_on(const Cluster& cluster) const;
   double progress() const { return progress_of(nullptr); }
 
  private:
-  // How far a step of each progress in kProgress is off, for a measured point.
+  // How far simulated steps of a measured point are off.
   static constexpr size_t kNumProgress = 11;
   struct Replayed {
     std::string strategy;
     double stretch;  // its operations, played without the step / what the collectives of their sizes take
-    std::array<double, kNumProgress> error;  // |log(simulated / measured)|
+    std::array<double, kNumProgress> error;  // [progress]: |log(simulated / measured)|
   };
   // Of least mean error over all points but one.
   static double progress_at(size_t i) { return static_cast<double>(i) / (kNumProgress - 1); }

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <memory>
 
+#include "analysis/known.h"
 #include "analysis/predict/layouts_3d.h"
 #include "analysis/predict/published_scaling.h"
 #include "analysis/predict/tables.h"
@@ -60,11 +61,6 @@ std::vector<int64_t> rank_counts(const std::string& text) {
   return counts;
 }
 
-Choice resolved_strategy(const std::string& text) {
-  const Choice written = choice_from_text(text);
-  return resolve(written, laws::strategy_law(written.name).options, "strategy");
-}
-
 PredictQuery query_of(const PredictOptions& options) {
   PredictQuery query = options.query;
   query.ranks = parsed("--ranks", [&] { return rank_counts(options.ranks); });
@@ -73,7 +69,7 @@ PredictQuery query_of(const PredictOptions& options) {
   if (!options.node_link.empty())
     query.node_link = parsed("--node-link", [&] { return laws::link_from_text(options.node_link); });
   for (const std::string& text : options.strategies)
-    query.strategies.push_back(parsed("--strategy", [&] { return resolved_strategy(text); }));
+    query.strategies.push_back(parsed("--strategy", [&] { return strategy_from_text(text); }));
   if (!options.memory.empty())
     query.memory_bytes = parsed("--memory", [&] { return static_cast<double>(parse_bytes(options.memory)); });
   return query;

@@ -34,10 +34,8 @@ inline constexpr std::array<SeriesInfo, 19> kSeries = {{
     {"program", "",
      "a step in steady state as rank 0 does it, [moment, column]: what happens (0 a batch, 1 forward, 2 "
      "backward, 3 update, 4 an operation starts, 5 is waited for), number of the block or operation, and of "
-     "a "
-     "start the collective (0 all_reduce, 1 reduce_scatter, 2 all_gather, ...: as in the list of "
-     "collectives), "
-     "payload in bytes, ranks, distance between neighbours of them, root or -1"},
+     "a start the collective (0 all_reduce, 1 reduce_scatter, 2 all_gather, ...: as in the list of "
+     "collectives), payload in bytes, ranks, distance between neighbours of them, root or -1"},
     {"window", "s", "wall time of each window between two barriers, [rank, window]"},
     {"energy", "J", "energy of each rank's device in each window, [rank, window]"},
     {"peak", "bytes", "peak memory of the point, [rank, 1]"},

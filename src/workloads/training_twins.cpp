@@ -69,14 +69,16 @@ void Training::measure_twins(Record& record) {
   const Recording recording = trace_steps(record, train);
   const int64_t times = std::clamp<int64_t>(point_.sampling.min_steps, 1, kMostSteps);
   const auto compute = group_.gather(timed_compute(record, times, train));
-  if (recording.empty() || comm_.size() == 1) return;  // the same on all ranks: operations are collective
-
-  const auto communication = group_.gather(timed(times, [&] {
-    clock_.begin_step();
-    recording.play();
-  }));
+  // The same on all ranks: operations are collective.
+  const bool communicates = !recording.empty() && comm_.size() > 1;
+  std::vector<double> communication;
+  if (communicates)
+    communication = group_.gather(timed(times, [&] {
+      clock_.begin_step();
+      recording.play();
+    }));
   if (trainee_.loop->failure()) std::rethrow_exception(trainee_.loop->failure());
-  if (group_.rank() != 0) return;
+  if (group_.rank() != 0 || !communicates) return;
   record.samples.push_back({"compute_only", point_.ranks, times, compute});
   record.samples.push_back({"communication_only", point_.ranks, times, communication});
 }
