@@ -3,33 +3,15 @@
 # without references, and bad input: one line and exit status 2.
 set -euo pipefail
 
-shardmark=$1
-data=$(cd "$(dirname "$0")/../data/studies" && pwd)
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
+# shellcheck source=tests/cli/checks.bash
+source "$(dirname "$0")/checks.bash"
 command -v python3 >/dev/null || { echo "no python3 to make launches with"; exit 77; }
-
-fail() { echo "FAILED: $*"; exit 1; }
-has() {
-  local file=$1 text
-  shift
-  for text in "$@"; do grep -qF -- "$text" "$file" || fail "'$text' is not in: $(cat "$file")"; done
-}
 # compares STATUS ARGUMENT...: the exit status; its tables go to `out`.
 compares() {
   local want=$1 status=0
   shift
   "$shardmark" compare "$@" >out 2>err || status=$?
   [[ $status == "$want" ]] || fail "compare $*: exit status $status instead of $want: $(cat out err)"
-}
-# refuses TEXT ARGUMENT...: one line on stderr that holds the text, nothing on stdout, exit status 2.
-refuses() {
-  local text=$1
-  shift
-  compares 2 "$@"
-  [[ $(wc -l <err) == 1 && ! -s out ]] || fail "compare $*: not one line: $(cat out err)"
-  has err "$text"
 }
 
 # Launches old1 ... old5 and new1 ... new5 of small.h5, some per cent apart; slow1 ... slow5 take 1.5 times as long;
@@ -72,7 +54,7 @@ compares 0 --old old{1..5}.h5 --new new{1..5}.h5 --margin 10
 has out 'Comparison of step times: 5 launches before, 5 launches after' 'SAME' 'could show' 'could show' \
   'What differs between the environments' 'torch'
 if grep -qE 'AMBIGUOUS +[0-9-]|took turns|ran before' out; then fail "launches that took turns: $(cat out)"; fi
-if awk 'length > 135' out | grep -q .; then fail "lines of more than 135 columns: $(awk 'length > 135' out)"; fi
+is_narrow out
 
 # Half as slow again: every point, the most first; and seen the other way.
 compares 1 --old old{1..5}.h5 --new slow{1..5}.h5

@@ -2,21 +2,8 @@
 # shardmark export: which files it writes, that its CSV and JSON agree, and bad input: one line and exit status 2.
 set -euo pipefail
 
-shardmark=$1
-data=$(cd "$(dirname "$0")/../data/studies" && pwd)
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-cp "$data"/* .
-
-fail() { echo "FAILED: $*"; exit 1; }
-refuses() {
-  local text=$1 status=0
-  shift
-  "$shardmark" export "$@" >out 2>err || status=$?
-  [[ $status == 2 && $(wc -l <err) == 1 ]] || fail "export $*: exit status $status: $(cat out err)"
-  grep -qF -- "$text" err || fail "'$text' is not in: $(cat err)"
-}
+# shellcheck source=tests/cli/checks.bash
+source "$(dirname "$0")/checks.bash"
 
 "$shardmark" export small.h5 --csv deep/csv --json all.json >files
 [[ $(sort files) == $(ls deep/csv/*.csv all.json | sort) ]] || fail "named other files than it wrote: $(cat files)"

@@ -3,30 +3,12 @@
 # tests/cluster/shaped.sh with suites/predict.yaml): its tables, how far held-out points are off, and one line for bad input.
 set -euo pipefail
 
-shardmark=$1
-data=$(cd "$(dirname "$0")/../data/studies" && pwd)
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-cp "$data"/* .
-
-fail() { echo "FAILED: $*"; exit 1; }
-has() {
-  local file=$1 text
-  shift
-  for text in "$@"; do grep -qF -- "$text" "$file" || fail "'$text' is not in: $(cat "$file")"; done
-}
-refuses() {
-  local text=$1 status=0
-  shift
-  "$shardmark" predict "$@" >out 2>err || status=$?
-  [[ $status == 2 && $(wc -l <err) == 1 && ! -s out ]] || fail "predict $*: exit status $status: $(cat out err)"
-  has err "$text"
-}
+# shellcheck source=tests/cli/checks.bash
+source "$(dirname "$0")/checks.bash"
 
 "$shardmark" predict shaped.h5 --ranks 2..65536 --network ndr400 --node-link nvlink4 --ranks-per-node 8 --memory 80GiB >text
 has text 'Highest predicted throughput' 'Predicted steps' 'Predicted against measured' '65,536' '8,192' 'ndr400' 'fsdp(group=8)'
-if awk 'length > 135' text | grep -q .; then fail "lines of more than 135 columns: $(awk 'length > 135' text)"; fi
+is_narrow text
 ! grep -qiE '\b(nan|inf)\b' text || fail "no number: $(grep -iE '\b(nan|inf)\b' text)"
 
 "$shardmark" predict shaped.h5 --ranks 8 --global-batch 64 --price 2 --layouts --csv tables >/dev/null

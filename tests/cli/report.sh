@@ -3,37 +3,13 @@
 # at once, and bad input: one line and exit status 2.
 set -euo pipefail
 
-shardmark=$1
-data=$(cd "$(dirname "$0")/../data/studies" && pwd)
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-cp "$data"/* .
-
-fail() { echo "FAILED: $*"; exit 1; }
-
-# has FILE TEXT...: each text is in it.
-has() {
-  local file=$1 text
-  shift
-  for text in "$@"; do grep -qF -- "$text" "$file" || fail "'$text' is not in: $(cat "$file")"; done
-}
-
-# refuses TEXT ARGUMENT...: one line on stderr that holds the text, nothing on stdout, exit status 2.
-refuses() {
-  local text=$1 status=0
-  shift
-  "$shardmark" report "$@" >out 2>err || status=$?
-  [[ $status == 2 ]] || fail "report $*: exit status $status instead of 2: $(cat err)"
-  [[ $(wc -l <err) == 1 ]] || fail "report $*: not one line: $(cat err)"
-  [[ ! -s out ]] || fail "report $*: wrote to stdout: $(cat out)"
-  has err "$text"
-}
+# shellcheck source=tests/cli/checks.bash
+source "$(dirname "$0")/checks.bash"
 
 "$shardmark" report small.h5 >text
 has text 'Study' 'Strategies' 'Strong scaling' 'Laws of scaling' 'falls below 80 %' 'Memory' 'Traffic' 'Collective all_reduce on 2 ranks' \
   'needs 16 ranks, the world has 8'
-if awk 'length > 135' text | grep -q .; then fail "lines of more than 135 columns: $(awk 'length > 135' text)"; fi
+is_narrow text
 
 "$shardmark" report small.h5 --markdown --table scaling_laws >markdown
 has markdown '## Laws of scaling' '| Amdahl | 10.00 |'
