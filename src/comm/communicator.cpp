@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "device/phases.h"
 #include "laws/strategy_law.h"
+#include "watch/flight.h"
 
 namespace shardmark {
 namespace {
@@ -31,6 +32,7 @@ void check_average(const at::Tensor& tensor, ReduceOp op) {
 Work& Work::operator=(Work&& other) noexcept {
   std::swap(comm_, other.comm_);
   std::swap(operation_, other.operation_);
+  std::swap(number_, other.number_);
   return *this;
 }
 
@@ -52,7 +54,9 @@ void Work::wait() {
   if (!operation_) return;
   const auto operation = std::move(operation_);  // released whether it fails or not
   const PhaseClock::Exposed exposed(comm_->accounts_->clock);
+  if (comm_->flight_ != nullptr) comm_->flight_->waits_for(number_);
   operation->wait();
+  if (comm_->flight_ != nullptr) comm_->flight_->completed(number_);
 }
 
 template <class Start>
@@ -63,7 +67,16 @@ Work Communicator::start(const char* name, double payload_bytes, Start&& start) 
   ++traffic.operations[name];
   traffic.payload_bytes += payload_bytes;
   traffic.law_bytes += payload_bytes * laws::ring_factor(name, size());
-  return {this, start()};
+  const int64_t number = flight_ == nullptr ? 0 : flight_->started(name, payload_bytes);
+  auto operation = start();
+  if (!operation && flight_ != nullptr) flight_->completed(number);
+  return {this, std::move(operation), number};
+}
+
+std::unique_ptr<Communicator> Communicator::split(int color, int key) {
+  auto part = do_split(color, key);
+  if (part) part->set_flight(flight_);
+  return part;
 }
 
 Work Communicator::all_reduce(const at::Tensor& out, const at::Tensor& in, ReduceOp op) {

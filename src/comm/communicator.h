@@ -26,13 +26,15 @@ class Operation {
 };
 
 class Communicator;
+class Flight;
 
 // Move-only. wait() must be called; the destructor waits if it was not. An empty Work is complete.
 class Work {
  public:
   Work() = default;
-  Work(Communicator* comm, std::unique_ptr<Operation> operation)
-      : comm_(comm), operation_(std::move(operation)) {}
+  // number: what the communicator's flight calls it.
+  Work(Communicator* comm, std::unique_ptr<Operation> operation, int64_t number = 0)
+      : comm_(comm), operation_(std::move(operation)), number_(number) {}
   Work(Work&&) = default;
   Work& operator=(Work&& other) noexcept;
   ~Work();
@@ -42,6 +44,7 @@ class Work {
  private:
   Communicator* comm_ = nullptr;
   std::unique_ptr<Operation> operation_;
+  int64_t number_ = 0;
 };
 
 // Payload as nccl-tests counts it (the larger of a rank's two sides) and law bytes = payload x ring factor.
@@ -94,8 +97,7 @@ class Communicator {
 
   void progress();  // moves what is in flight; call after each block
 
-  virtual std::unique_ptr<Communicator> split(int color,
-                                              int key) = 0;  // color < 0: takes no part, gets nullptr
+  std::unique_ptr<Communicator> split(int color, int key);  // color < 0: takes no part, gets nullptr
   virtual void abort() noexcept = 0;
   // Gives back memory that is kept for later operations; nothing may be in flight. Between points, so that
   // the peak of one does not hold what another needed.
@@ -115,7 +117,12 @@ class Communicator {
   // timed. The clock must outlive its use here.
   void set_phase_clock(PhaseClock* clock) { accounts_->clock = clock; }
 
+  // From now on operations are noted there as they start and complete (watch/flight.h), also those of
+  // communicators split off this one later. nullptr: nowhere. The flight must outlive its use here.
+  void set_flight(Flight* flight) { flight_ = flight; }
+
  protected:
+  virtual std::unique_ptr<Communicator> do_split(int color, int key) = 0;
   virtual std::unique_ptr<Operation> do_all_reduce(const at::Tensor& out, const at::Tensor& in,
                                                    ReduceOp op) = 0;
   virtual std::unique_ptr<Operation> do_reduce_scatter(const at::Tensor& out, const at::Tensor& in,
@@ -140,6 +147,7 @@ class Communicator {
     PhaseClock* clock = nullptr;
   };
   std::shared_ptr<Accounts> accounts_ = std::make_shared<Accounts>();
+  Flight* flight_ = nullptr;
 };
 
 // Who moves what is in flight over host memory: the computing thread, whenever it starts, polls or waits; or

@@ -28,7 +28,6 @@ class Hierarchical final : public Communicator {
   at::Device device() const override { return flat_->device(); }
   std::string transport() const override { return name_; }
   at::Tensor allocate(int64_t numel, at::ScalarType dtype) override { return flat_->allocate(numel, dtype); }
-  std::unique_ptr<Communicator> split(int color, int key) override { return flat_->split(color, key); }
   double bytes_between_nodes() const override {
     return levels_.across ? levels_.across->traffic().law_bytes : 0;
   }
@@ -45,6 +44,7 @@ class Hierarchical final : public Communicator {
   using Started = std::unique_ptr<Operation>;
   using Tensor = const at::Tensor&;
 
+  std::unique_ptr<Communicator> do_split(int color, int key) override { return flat_->split(color, key); }
   Started do_all_reduce(Tensor out, Tensor in, ReduceOp op) override {
     return queue_.start(sharded_ ? sharded_stages(out, in, op) : leader_stages(out, in, op));
   }

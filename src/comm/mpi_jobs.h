@@ -2,7 +2,8 @@
 // exactly the law bytes; short messages go in one round, or along a tree where ranks are many.
 #pragma once
 
-#include "comm/mpi_engine.h"
+#include "comm/communicator.h"
+#include "engine/engine.h"
 
 namespace shardmark {
 

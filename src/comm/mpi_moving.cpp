@@ -16,16 +16,14 @@ Job broadcast_along_tree(const HostGroup& group, const at::Tensor& out, const at
   const Tree tree(group.rank(), group.size(), root);
   const auto bytes = static_cast<int64_t>(out.nbytes());
   const bool is_root = group.rank() == root;
-  return {1,
-          [=](Chunk& chunk) {
+  return {1, [=](Chunk& chunk) {
             const int level = tree.depth() - 1 - chunk.round;
             if (is_root && chunk.round == 0) copy(bytes_at(out, 0), bytes_at(in, 0), bytes);
             if (level < 0) return false;
             if (tree.parent(level) >= 0) chunk.receive(bytes_at(out, 0), bytes, tree.parent(level));
             if (tree.child(level) >= 0) chunk.send(bytes_at(out, 0), bytes, tree.child(level));
             return true;
-          },
-          {out, in}};
+          }};
 }
 
 }  // namespace
@@ -33,8 +31,7 @@ Job broadcast_along_tree(const HostGroup& group, const at::Tensor& out, const at
 Job all_gather_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in) {
   const auto shard = static_cast<int64_t>(in.nbytes());
   const ShardCut cut(shard, group.size());
-  return {cut.num_chunks(),
-          [=, &group](Chunk& chunk) {
+  return {cut.num_chunks(), [=, &group](Chunk& chunk) {
             if (chunk.round > 0) return false;
             const Piece span = cut.span(chunk.index);
             const char* mine = bytes_at(in, span.begin);
@@ -46,8 +43,7 @@ Job all_gather_job(const HostGroup& group, const at::Tensor& out, const at::Tens
               chunk.send(mine, span.bytes, sends_to(group, step));
             copy(bytes_at(out, shard * group.rank() + span.begin), mine, span.bytes);
             return true;
-          },
-          {out, in}};
+          }};
 }
 
 // Long messages: the root deals the pieces of a chunk out, then every rank passes its piece on to all others.
@@ -56,8 +52,7 @@ Job broadcast_job(const HostGroup& group, const at::Tensor& out, const at::Tenso
   const auto bytes = static_cast<int64_t>(out.nbytes());
   if (bytes > 0 && is_short(bytes, group.size())) return broadcast_along_tree(group, out, in, root);
   const SharedCut cut(bytes, group.size());
-  return {cut.num_chunks(),
-          [=, &group](Chunk& chunk) {
+  return {cut.num_chunks(), [=, &group](Chunk& chunk) {
             const auto data = [&](int rank) { return bytes_at(out, cut.piece(chunk.index, rank).begin); };
             const auto length = [&](int rank) { return cut.piece(chunk.index, rank).bytes; };
             const int me = group.rank();
@@ -75,15 +70,13 @@ Job broadcast_job(const HostGroup& group, const at::Tensor& out, const at::Tenso
               if (chunk.round == 1 && to != root) chunk.send(data(me), length(me), to);
             }
             return true;
-          },
-          {out, in}};
+          }};
 }
 
 Job all_to_all_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in) {
   const auto shard = static_cast<int64_t>(in.nbytes()) / group.size();
   const ShardCut cut(shard, group.size());
-  return {cut.num_chunks(),
-          [=, &group](Chunk& chunk) {
+  return {cut.num_chunks(), [=, &group](Chunk& chunk) {
             if (chunk.round > 0) return false;
             const Piece span = cut.span(chunk.index);
             const auto at = [&](const at::Tensor& side, int rank) {
@@ -97,15 +90,13 @@ Job all_to_all_job(const HostGroup& group, const at::Tensor& out, const at::Tens
             }
             copy(at(out, group.rank()), at(in, group.rank()), span.bytes);
             return true;
-          },
-          {out, in}};
+          }};
 }
 
 Job gather_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root) {
   const auto shard = static_cast<int64_t>(in.nbytes());
   const ShardCut cut(shard, group.size());
-  return {cut.num_chunks(),
-          [=, &group](Chunk& chunk) {
+  return {cut.num_chunks(), [=, &group](Chunk& chunk) {
             if (chunk.round > 0) return false;
             const Piece span = cut.span(chunk.index);
             const char* mine = bytes_at(in, span.begin);
@@ -119,15 +110,13 @@ Job gather_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& 
             }
             copy(bytes_at(out, shard * root + span.begin), mine, span.bytes);
             return true;
-          },
-          {out, in}};
+          }};
 }
 
 Job scatter_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root) {
   const auto shard = static_cast<int64_t>(out.nbytes());
   const ShardCut cut(shard, group.size());
-  return {cut.num_chunks(),
-          [=, &group](Chunk& chunk) {
+  return {cut.num_chunks(), [=, &group](Chunk& chunk) {
             if (chunk.round > 0) return false;
             const Piece span = cut.span(chunk.index);
             char* mine = bytes_at(out, span.begin);
@@ -141,8 +130,7 @@ Job scatter_job(const HostGroup& group, const at::Tensor& out, const at::Tensor&
             }
             copy(mine, bytes_at(in, shard * root + span.begin), span.bytes);
             return true;
-          },
-          {out, in}};
+          }};
 }
 
 Job send_recv_job(const HostGroup& group, const at::Tensor& out, int from, const at::Tensor& in, int to) {
@@ -150,8 +138,7 @@ Job send_recv_job(const HostGroup& group, const at::Tensor& out, int from, const
   const auto received = static_cast<int64_t>(out.nbytes());
   const ShardCut send_cut(sent, 1);
   const ShardCut receive_cut(received, 1);
-  return {std::max(send_cut.num_chunks(), receive_cut.num_chunks()),
-          [=, &group](Chunk& chunk) {
+  return {std::max(send_cut.num_chunks(), receive_cut.num_chunks()), [=, &group](Chunk& chunk) {
             if (chunk.round > 0) return false;
             const bool to_myself = to == group.rank();
             if (chunk.index < receive_cut.num_chunks() && from != group.rank()) {
@@ -164,8 +151,7 @@ Job send_recv_job(const HostGroup& group, const at::Tensor& out, int from, const
               if (!to_myself) chunk.send(bytes_at(in, span.begin), span.bytes, to);
             }
             return true;
-          },
-          {out, in}};
+          }};
 }
 
 }  // namespace shardmark

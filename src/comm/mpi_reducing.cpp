@@ -52,17 +52,15 @@ struct Reduction {
 
 // Short messages among few ranks: every rank gets everything and reduces it itself, in one round.
 Job all_reduce_in_one_round(const Reduction& reduction, const at::Tensor& out, const at::Tensor& in) {
-  const Bytes all{bytes_at(in, 0), static_cast<int64_t>(in.nbytes())};
-  return {1,
-          [=](Chunk& chunk) {
+  return {1, [=](Chunk& chunk) {
+            const Bytes all{bytes_at(in, 0), static_cast<int64_t>(in.nbytes())};
             if (chunk.round == 0) {
               reduction.exchange(chunk, all.bytes, [&](int) { return all; });
               return true;
             }
             reduction.reduce(chunk, out.data_ptr(), all.data, all.bytes);
             return false;
-          },
-          {out, in}};
+          }};
 }
 
 // Short messages among many ranks: up the tree to `root`, and down again where `all` ranks want the result.
@@ -89,8 +87,7 @@ Job reduce_along_tree(const Reduction& reduction, const at::Tensor& out, const a
     if (tree.child(round) >= 0) chunk.receive(brought, bytes, tree.child(round));
     if (tree.parent(round) >= 0) chunk.send(sum, bytes, tree.parent(round));
   };
-  return {1,
-          [=](Chunk& chunk) {
+  return {1, [=](Chunk& chunk) {
             if (chunk.round <= tree.depth()) up(chunk);
             if (chunk.round < tree.depth()) return true;
             const int level = 2 * tree.depth() - 1 - chunk.round;
@@ -98,8 +95,7 @@ Job reduce_along_tree(const Reduction& reduction, const at::Tensor& out, const a
             if (tree.parent(level) >= 0) chunk.receive(out.data_ptr(), bytes, tree.parent(level));
             if (tree.child(level) >= 0) chunk.send(out.data_ptr(), bytes, tree.child(level));
             return true;
-          },
-          {out, in}};
+          }};
 }
 
 }  // namespace
@@ -141,20 +137,17 @@ Job all_reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tens
     }
     return true;
   };
-  Job job{
+  return {
       2 * cut.num_chunks(),
       [=](Chunk& chunk) { return chunk.index < cut.num_chunks() ? reduce_piece(chunk) : hand_out(chunk); },
-      {out, in}};
-  job.lag = cut.num_chunks();
-  return job;
+      cut.num_chunks()};
 }
 
 Job reduce_scatter_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, ReduceOp op) {
   const Reduction reduction{group, in.scalar_type(), op};
   const auto shard = static_cast<int64_t>(out.nbytes());
   const ShardCut cut(shard, group.size());
-  return {cut.num_chunks(),
-          [=, &group](Chunk& chunk) {
+  return {cut.num_chunks(), [=, &group](Chunk& chunk) {
             const Piece span = cut.span(chunk.index);
             const auto mine = [&](int rank) { return bytes_at(in, shard * rank + span.begin); };
             if (chunk.round == 0) {
@@ -163,8 +156,7 @@ Job reduce_scatter_job(const HostGroup& group, const at::Tensor& out, const at::
             }
             reduction.reduce(chunk, bytes_at(out, span.begin), mine(group.rank()), span.bytes);
             return false;
-          },
-          {out, in}};
+          }};
 }
 
 // Long messages: every rank reduces a piece and hands it to the root.
@@ -174,8 +166,7 @@ Job reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& 
   if (bytes > 0 && is_short(bytes, group.size())) return reduce_along_tree(reduction, out, in, root, false);
   const SharedCut cut(bytes, group.size());
   const bool is_root = group.rank() == root;
-  return {cut.num_chunks(),
-          [=, &group](Chunk& chunk) {
+  return {cut.num_chunks(), [=, &group](Chunk& chunk) {
             const auto piece_of = [&](int rank) { return cut.piece(chunk.index, rank); };
             const Piece mine = piece_of(group.rank());
             if (chunk.round == 0) {
@@ -194,8 +185,7 @@ Job reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& 
               chunk.receive(bytes_at(out, piece_of(from).begin), piece_of(from).bytes, from);
             }
             return true;
-          },
-          {out, in}};
+          }};
 }
 
 }  // namespace shardmark

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "comm/host_group.h"
+#include "comm/launcher.h"
 
 namespace shardmark {
 namespace {
@@ -27,15 +28,18 @@ constexpr Launcher kLaunchers[] = {
      "use srun --mpi=pmix where `srun --mpi=list` shows it, else mpirun inside the job"},
 };
 
+const Launcher* launcher() {
+  for (const Launcher& one : kLaunchers)
+    if (std::getenv(one.variable) != nullptr) return &one;
+  return nullptr;
+}
+
 void check_launcher() {
-  for (const Launcher& launcher : kLaunchers) {
-    const char* text = std::getenv(launcher.variable);
-    if (text == nullptr) continue;
-    const int promised = std::atoi(text);
-    if (promised <= 1) return;
-    throw UsageError(std::string(launcher.name) + " started " + text + " ranks (" + launcher.variable +
-                     "), but MPI sees a world of 1 rank each; " + launcher.mend);
-  }
+  const int promised = promised_ranks();
+  if (promised <= 1) return;
+  const Launcher& by = *launcher();
+  throw UsageError(std::string(by.name) + " started " + std::to_string(promised) + " ranks (" + by.variable +
+                   "), but MPI sees a world of 1 rank each; " + by.mend);
 }
 
 // Whether every rank gets here within two seconds.
@@ -52,6 +56,11 @@ bool all_ranks_leave() {
 }
 
 }  // namespace
+
+int promised_ranks() {
+  const Launcher* const by = launcher();
+  return by == nullptr ? 0 : std::atoi(std::getenv(by->variable));
+}
 
 MpiSession::MpiSession() {
   int provided = MPI_THREAD_SINGLE;

@@ -97,13 +97,13 @@ class NcclCommunicator final : public Communicator {
     done->record(stream_);
   }
 
-  std::unique_ptr<Communicator> split(int color, int key) override {
-    HostGroup part = group_.split(color, key);
-    return part.size() == 0 ? nullptr : std::make_unique<NcclCommunicator>(std::move(part), device_);
-  }
   void abort() noexcept override { comm_->abort(); }
 
  protected:
+  std::unique_ptr<Communicator> do_split(int color, int key) override {
+    HostGroup part = group_.split(color, key);
+    return part.size() == 0 ? nullptr : std::make_unique<NcclCommunicator>(std::move(part), device_);
+  }
   using Started = std::unique_ptr<Operation>;
   using Tensor = const at::Tensor&;
 

@@ -86,7 +86,7 @@ void Tap::group_end() {
   inner_->group_end();
 }
 
-std::unique_ptr<Communicator> Tap::split(int color, int key) {
+std::unique_ptr<Communicator> Tap::do_split(int color, int key) {
   auto part = inner_->split(color, key);
   if (!part) return nullptr;
   const int64_t stride = stride_ * stride_of(*part, rank());

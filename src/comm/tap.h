@@ -52,11 +52,11 @@ class Tap final : public Communicator {
   at::Tensor allocate(int64_t numel, at::ScalarType dtype) override { return inner_->allocate(numel, dtype); }
   void group_begin() override;
   void group_end() override;
-  std::unique_ptr<Communicator> split(int color, int key) override;
   double bytes_between_nodes() const override { return inner_->bytes_between_nodes(); }
   void abort() noexcept override { inner_->abort(); }
 
  protected:
+  std::unique_ptr<Communicator> do_split(int color, int key) override;
   using Started = std::unique_ptr<Operation>;
   using Tensor = const at::Tensor&;
   Started do_all_reduce(Tensor out, Tensor in, ReduceOp op) override;

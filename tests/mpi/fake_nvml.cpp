@@ -1,4 +1,5 @@
-// A library with the four functions of NVML that device/energy.cpp needs, and one GPU in it.
+// A library with the functions of NVML that device/gauges.cpp and machine/gpu.cpp need, and one GPU in it:
+// hot, capped, with half of its lanes. Some functions are missing, as in old drivers.
 #include <cstring>
 
 extern "C" {
@@ -17,4 +18,68 @@ int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* millijoules) 
   *millijoules = total += 2500;
   return 0;
 }
+
+int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = 8;
+  return 0;
+}
+
+int nvmlSystemGetDriverVersion(char* version, unsigned length) {
+  std::strncpy(version, "580.95.05", length);
+  return 0;
+}
+
+int nvmlDeviceGetClockInfo(void*, int clock, unsigned* mhz) {
+  *mhz = clock == 1 ? 1230 : 9999;  // NVML_CLOCK_SM
+  return 0;
+}
+
+int nvmlDeviceGetMaxClockInfo(void*, int clock, unsigned* mhz) {
+  *mhz = clock == 1 ? 1980 : 9999;
+  return 0;
+}
+
+int nvmlDeviceGetPowerManagementLimit(void*, unsigned* milliwatts) {
+  *milliwatts = 500000;
+  return 0;
+}
+
+int nvmlDeviceGetPowerManagementDefaultLimit(void*, unsigned* milliwatts) {
+  *milliwatts = 700000;
+  return 0;
+}
+
+int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* reasons) {
+  *reasons = 0x40;  // hardware thermal slowdown
+  return 0;
+}
+
+int nvmlDeviceGetCurrPcieLinkWidth(void*, unsigned* lanes) {
+  *lanes = 8;
+  return 0;
+}
+
+int nvmlDeviceGetMaxPcieLinkWidth(void*, unsigned* lanes) {
+  *lanes = 16;
+  return 0;
+}
+
+int nvmlDeviceGetMigMode(void*, unsigned* current, unsigned* pending) {
+  *current = *pending = 0;
+  return 3;  // NVML_ERROR_NOT_SUPPORTED
+}
+
+int nvmlDeviceGetMemoryInfo(void*, unsigned long long* total_free_used) {
+  total_free_used[0] = 80ull << 30;
+  total_free_used[1] = 77ull << 30;
+  total_free_used[2] = 3ull << 30;
+  return 0;
+}
+
+int nvmlDeviceGetTemperature(void*, int sensor, unsigned* celsius) {
+  *celsius = 71;
+  return sensor == 0 ? 0 : 2;
+}
+
+int nvmlDeviceGetPowerUsage(void*, unsigned*) { return 3; }  // NVML_ERROR_NOT_SUPPORTED
 }

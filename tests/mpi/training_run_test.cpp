@@ -58,8 +58,9 @@ class TrainingRuns : public ::testing::Test {
     const auto data = source(task);
     RunOptions run_options = options(task, strategy, comm, *data);
     if (change) change(run_options);
-    Watchdog watchdog("a test", 0);
-    return shardmark::Run(run_options, start, group, comm, Placement{}, *data, watchdog).train();
+    FlightPage page{};
+    Flight flight(page);
+    return shardmark::Run(run_options, start, group, comm, Placement{}, *data, flight).train();
   }
 
   const Choice data_ = {"synthetic", {{"size", 50}}};

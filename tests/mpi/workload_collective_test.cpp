@@ -17,7 +17,7 @@ class CollectiveWorkload : public ::testing::Test {
     Record record;
     record.point.workload = "collective";
     record.point.collective = collective;
-    const auto workload = make_collective({record.point, world_, *comm_, placement_, references_});
+    const auto workload = make_collective({record.point, world_, *comm_, placement_, references_, flight_});
     check_ = workload->verify();
     EXPECT_EQ(workload->phases(), std::vector<std::string>{"step"});
     workload->begin_window();
@@ -37,6 +37,8 @@ class CollectiveWorkload : public ::testing::Test {
   std::unique_ptr<Communicator> comm_ = make_communicator("mpi", world_, at::kCPU);
   Placement placement_;
   ReferenceCache references_;
+  FlightPage page_{};
+  Flight flight_{page_};
   Check check_;
 };
 

@@ -1,0 +1,154 @@
+// Shared pages by POSIX shared memory: unlike an MPI window, it goes when its last process does, without a
+// collective that a rank might not reach.
+#include "comm/mpi_watch.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <list>
+
+#include "base/log.h"
+#include "schema/file.h"
+
+namespace shardmark {
+namespace {
+
+std::shared_ptr<FlightPage[]> map(const File& file, size_t count) {
+  const size_t bytes = count * sizeof(FlightPage);
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (memory == MAP_FAILED) return nullptr;
+  return {static_cast<FlightPage*>(memory), [bytes](FlightPage* pages) { ::munmap(pages, bytes); }};
+}
+
+// With its bytes reserved: where /dev/shm is full, writing to them would end the process.
+File create(const std::string& name, size_t bytes) {
+  File file(::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600));
+  if (file && ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)) != 0) file.reset();
+  return file;
+}
+
+std::vector<std::string> all_gather(const HostGroup& world, const std::string& text) {
+  std::vector<char> mine(64), all(64 * static_cast<size_t>(world.size()));
+  text.copy(mine.data(), mine.size() - 1);
+  MPI_CHECK(MPI_Allgather(mine.data(), 64, MPI_CHAR, all.data(), 64, MPI_CHAR, world.mpi()));
+  std::vector<std::string> texts;
+  for (size_t rank = 0; rank < static_cast<size_t>(world.size()); ++rank) texts.emplace_back(&all[rank * 64]);
+  return texts;
+}
+
+std::vector<int> all_gather(const HostGroup& world, int value) {
+  std::vector<int> all(static_cast<size_t>(world.size()));
+  MPI_CHECK(MPI_Allgather(&value, 1, MPI_INT, all.data(), 1, MPI_INT, world.mpi()));
+  return all;
+}
+
+// Nothing here waits or throws: one receive is always posted; what is being sent is kept until MPI has no
+// more use for it, for a stopped receiver forever; and a message that fails is lost.
+class MpiChannel : public Channel {
+ public:
+  MpiChannel(const HostGroup& world, size_t most_bytes)
+      : group_(world.split(0, world.rank())), received_(most_bytes, '\0') {
+    post();
+  }
+  ~MpiChannel() override {
+    MPI_Cancel(&receiving_);
+    MPI_Wait(&receiving_, MPI_STATUS_IGNORE);
+    forget_sent();
+    if (!sent_.empty()) static_cast<void>(new std::list<Sent>(std::move(sent_)));  // MPI may still read it
+  }
+  MpiChannel(const MpiChannel&) = delete;
+  MpiChannel& operator=(const MpiChannel&) = delete;
+
+  void send(int rank, const std::string& bytes) override {
+    Sent& sent = sent_.emplace_back(Sent{bytes.substr(0, received_.size()), MPI_REQUEST_NULL});
+    MPI_Isend(sent.bytes.data(), static_cast<int>(sent.bytes.size()), MPI_CHAR, rank, 0, group_.mpi(),
+              &sent.request);
+  }
+
+  std::optional<Message> receive() override {
+    forget_sent();
+    int done = 0;
+    MPI_Status status;
+    if (MPI_Test(&receiving_, &done, &status) != MPI_SUCCESS || done == 0) return {};
+    int count = 0;
+    MPI_Get_count(&status, MPI_CHAR, &count);
+    Message message{status.MPI_SOURCE, received_.substr(0, static_cast<size_t>(count))};
+    post();
+    return message;
+  }
+
+ private:
+  struct Sent {
+    std::string bytes;
+    MPI_Request request;
+  };
+
+  void post() {
+    MPI_Irecv(received_.data(), static_cast<int>(received_.size()), MPI_CHAR, MPI_ANY_SOURCE, 0, group_.mpi(),
+              &receiving_);
+  }
+  void forget_sent() {
+    sent_.remove_if([](Sent& sent) {
+      int done = 0;
+      return MPI_Test(&sent.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
+    });
+  }
+
+  HostGroup group_;
+  std::string received_;
+  MPI_Request receiving_ = MPI_REQUEST_NULL;
+  std::list<Sent> sent_;
+};
+
+}  // namespace
+
+Seats gather_seats(const HostGroup& world, const std::string& host) {
+  return make_seats(all_gather(world, host), all_gather(world, world.first_rank_on_node()));
+}
+
+std::shared_ptr<FlightPage[]> share_pages(const HostGroup& node) {
+  const auto count = static_cast<size_t>(node.size());
+  const std::string name = "/shardmark-" +
+                           std::to_string(node.broadcast(static_cast<int64_t>(::getpid()), 0)) + "-" +
+                           std::to_string(node.broadcast(static_cast<int64_t>(watch_clock_s() * 1e9), 0));
+  File file;
+  if (node.rank() == 0) file = create(name, count * sizeof(FlightPage));
+  node.barrier();
+  if (node.rank() != 0) file = File(::shm_open(name.c_str(), O_RDWR, 0));
+  auto pages = file ? map(file, count) : nullptr;
+  const bool all_have_them = node.max(static_cast<int64_t>(pages == nullptr)) == 0;
+  if (node.rank() == 0) ::shm_unlink(name.c_str());
+  return all_have_them ? pages : nullptr;
+}
+
+std::unique_ptr<Channel> make_mpi_channel(const HostGroup& world, size_t most_bytes) {
+  return std::make_unique<MpiChannel>(world, most_bytes);
+}
+
+std::unique_ptr<Watchdog> make_watchdog(const HostGroup& world, const std::string& host, double timeout_s,
+                                        std::function<void()> end_job) {
+  Seats seats = gather_seats(world, host);
+  const int node = seats.node_of[static_cast<size_t>(world.rank())];
+  auto pages = share_pages(world.split(node, world.rank()));
+  if (world.max(static_cast<int64_t>(pages == nullptr)) != 0) {  // every rank is a node of its own, then
+    std::vector<int> alone(static_cast<size_t>(world.size()));
+    for (int rank = 0; rank < world.size(); ++rank) alone[static_cast<size_t>(rank)] = rank;
+    seats = make_seats(all_gather(world, host), alone);
+    pages.reset(new FlightPage[1]());
+  }
+  std::vector<int> ranks =
+      seats.ranks_of[static_cast<size_t>(seats.node_of[static_cast<size_t>(world.rank())])];
+  size_t most_ranks = 0;
+  for (const auto& of_node : seats.ranks_of) most_ranks = std::max(most_ranks, of_node.size());
+  WatchdogOptions options;
+  options.lookout.timeout_s = timeout_s;
+  options.say = log_line;
+  options.end_job = std::move(end_job);
+  return std::make_unique<Watchdog>(
+      world.rank(), Board(std::move(pages), std::move(ranks), world.rank()), std::move(seats),
+      make_mpi_channel(world, 1024 + most_ranks * sizeof(RankState)), std::move(options));
+}
+
+}  // namespace shardmark

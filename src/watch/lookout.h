@@ -1,0 +1,69 @@
+// One rank's part in finding out that nothing moves: what it does at each look, without threads or clocks.
+//
+// Note [Lookout]. Ranks of a node read each other's pages (the board), so any of them can speak for the node;
+// its lowest rank that answers does. Nodes exchange nothing while their ranks move. When no rank of a node
+// has moved for the timeout, its speaker asks the other nodes for their boards: their first ranks, then,
+// where no answer came, all their ranks. Where nothing moves anywhere it says what it found and the job ends;
+// where something does, it asks again when that has stood still for the timeout. Node 0 asks first. Every
+// other node gives it and the nodes between a head start, and leaves the asking to a node that has asked it.
+// So there is one message, n questions of n nodes at a time, and no node that must be alive.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "watch/board.h"
+#include "watch/channel.h"
+#include "watch/finding.h"
+
+namespace shardmark {
+
+struct LookoutOptions {
+  double timeout_s = 600;
+  double answer_s = 0.9;      // that others have, twice
+  double head_start_s = 2.0;  // of node 0 before node 1, of both before the others
+  double silent_s = 2.5;      // a rank whose watchdog has not looked for so long does not answer
+  double record_s = 1.5;      // that rank 0 has to write down what another rank found
+};
+
+class Lookout {
+ public:
+  // board: of this node. Everything must outlive it.
+  Lookout(const Board& board, const Seats& seats, int rank, Channel& channel, const LookoutOptions& options);
+
+  struct Order {
+    std::optional<Finding> say;         // to whoever reads stderr
+    std::optional<std::string> record;  // the reason, on rank 0
+    bool end = false;                   // the job, after that
+  };
+  Order look(double now_s);
+  bool is_busy() const { return inquiry_ || end_s_; }  // looks again soon
+
+ private:
+  struct Inquiry {
+    char number = 0;  // so that nobody takes an answer to an earlier one for one to this
+    double began_s = 0;
+    bool asked_all = false;
+    std::map<int, std::vector<RankState>> answers;  // by node
+  };
+  std::optional<std::string> read_messages(double now_s);
+  bool speaks(double now_s) const;
+  double due_s(double now_s) const;  // when this node may ask; infinite while it moves
+  void ask(double now_s);
+  void ask_again();
+  bool is_answered(double now_s) const;
+  Order judge(double now_s);
+  Order speak(const Finding& finding, bool rank_0_answers, double now_s);
+
+  const Board& board_;
+  const Seats& seats_;
+  int rank_, node_;
+  Channel& channel_;
+  LookoutOptions options_;
+  std::optional<Inquiry> inquiry_;
+  char num_inquiries_ = 0;
+  double not_before_s_ = 0;      // somebody moves, or a node before this one asks
+  std::optional<double> end_s_;  // has spoken
+};
+
+}  // namespace shardmark

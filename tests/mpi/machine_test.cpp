@@ -1,0 +1,131 @@
+// RANKS 1 2
+// What a rank finds out about this machine, against what the system says in other places, and about a GPU of
+// a library that answers like NVML.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "doctor/checks.h"
+#include "machine/gpu.h"
+#include "machine/host.h"
+#include "machine/pairs.h"
+#include "machine/topology.h"
+
+namespace shardmark::machine {
+namespace {
+
+doctor::Numbers affinity() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  EXPECT_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);
+  doctor::Numbers cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
+  return cpus;
+}
+
+TEST(MachineTopology, AgreesWithTheSystem) {
+  const Topology topology;
+  EXPECT_EQ(topology.allowed(), affinity());
+  std::set<int> cpus;
+  for (const doctor::Core& core : topology.cores())
+    for (int cpu : core.cpus) EXPECT_TRUE(cpus.insert(cpu).second) << cpu << " is in two cores";
+  EXPECT_LE(static_cast<long>(cpus.size()), sysconf(_SC_NPROCESSORS_CONF));
+  EXPECT_GE(topology.num_cores(topology.allowed()), 1);
+  EXPECT_LE(static_cast<int>(topology.numa_of(topology.allowed()).size()), topology.num_numa());
+}
+
+TEST(MachineTopology, BindsThreadsThatAreAndThatWillBe) {
+  const Topology topology;
+  const doctor::Numbers before = affinity();
+  const doctor::Numbers one = {before.back()};
+  std::atomic<bool> bound = false;
+  doctor::Numbers of_thread;
+  std::thread older([&] {
+    while (!bound) std::this_thread::yield();
+    of_thread = affinity();
+  });
+  EXPECT_TRUE(topology.bind(one));
+  bound = true;
+  older.join();
+  EXPECT_EQ(affinity(), one);
+  EXPECT_EQ(of_thread, one);
+  std::thread([&] { of_thread = affinity(); }).join();
+  EXPECT_EQ(of_thread, one);
+  EXPECT_TRUE(topology.bind(before));
+  EXPECT_EQ(affinity(), before);
+}
+
+TEST(MachineGpu, IsAsNvmlSays) {
+  doctor::GpuFacts gpu;
+  gpu.pci = "0000:17:00.0";
+  EXPECT_EQ(add_nvml(gpu, FAKE_NVML), "580.95.05");
+  EXPECT_EQ(gpu.in_node, 8);
+  EXPECT_EQ(gpu.clock_mhz, 1230);
+  EXPECT_EQ(gpu.most_clock_mhz, 1980);
+  EXPECT_EQ(gpu.set_clock_mhz, doctor::kUnknown);  // this library cannot tell
+  EXPECT_EQ(gpu.power_cap_w, 500);
+  EXPECT_EQ(gpu.default_cap_w, 700);
+  EXPECT_EQ(gpu.throttle, 0x40);
+  EXPECT_EQ(gpu.pcie_width, 8);
+  EXPECT_EQ(gpu.most_pcie_width, 16);
+  EXPECT_FALSE(gpu.mig);
+  EXPECT_EQ(gpu.foreign_bytes, int64_t{3} << 30);
+}
+
+TEST(MachineGpu, StaysUnknownWhereNobodyAnswers) {
+  doctor::GpuFacts gpu, none;
+  gpu.pci = none.pci = "0000:99:00.0";
+  EXPECT_EQ(add_nvml(gpu, "no-such-library.so"), "");
+  EXPECT_EQ(nlohmann::json(gpu), nlohmann::json(none));
+  EXPECT_EQ(add_nvml(gpu, FAKE_NVML), "580.95.05");
+  EXPECT_EQ(gpu.in_node, 8);
+  EXPECT_EQ(gpu.power_cap_w, doctor::kUnknown);  // no such GPU
+}
+
+TEST(MachineHost, AgreesWithTheSystem) {
+  const std::string directory = ::testing::TempDir();
+  const auto facts = host_facts(directory);
+  EXPECT_NEAR(static_cast<double>(facts.memory_bytes),
+              static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE)),
+              1e6);
+  EXPECT_LE(facts.free_bytes, facts.memory_bytes);
+  EXPECT_GT(facts.disk_bytes, 0);
+  EXPECT_EQ(facts.locking, "works");
+  EXPECT_FALSE(facts.file_system.empty());
+  EXPECT_EQ(facts.open_files, sysconf(_SC_OPEN_MAX));
+  EXPECT_EQ(kernel_id().size(), 36U);
+  EXPECT_EQ(host_facts("").disk_bytes, doctor::kUnknown);
+  EXPECT_EQ(host_facts(directory + "/nowhere").locking,
+            "");  // could not be tried: the study's own error says more
+}
+
+TEST(MachinePairs, AreMeasured) {
+  const HostGroup world = HostGroup::world();
+  PairOptions options;
+  options.transport = "mpi";
+  options.budget_s = 1;
+  FlightPage page{};
+  Flight flight(page);
+  options.flight = &flight;
+  const auto test = measure_pairs(world, options);
+  EXPECT_EQ(test.across.num_rounds, 0);
+  EXPECT_EQ(test.in_nodes.num_rounds, world.size() - 1);
+  if (world.size() > 1) {
+    EXPECT_EQ(page.completed.name.get(), "send_recv");
+  }
+  if (world.rank() != 0) return;
+  ASSERT_EQ(test.in_nodes.groups.size(), 1U);
+  const auto& node = test.in_nodes.groups.front();
+  EXPECT_EQ(static_cast<int>(node.ranks.size()), world.size());
+  if (world.size() < 2) return;
+  EXPECT_GT(node.bytes.at(0, 1), 0);
+  EXPECT_GT(node.messages.at(0, 1), 0);
+}
+
+}  // namespace
+}  // namespace shardmark::machine
