@@ -18,7 +18,8 @@ const std::map<std::string, double> kByteUnits = {
     {"M", 0x1p20}, {"MiB", 0x1p20}, {"MB", 1e6},   {"G", 0x1p30},   {"GiB", 0x1p30},
     {"GB", 1e9},   {"TiB", 0x1p40}, {"TB", 1e12}};
 
-const std::map<std::string, double> kTimeUnits = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+const std::map<std::string, double> kTimeUnits = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3},
+                                                  {"s", 1},     {"m", 60},    {"h", 3600}};
 
 // A NaN where the text is no number followed by one of the units.
 double number_with_unit(const std::string& text, const std::map<std::string, double>& units) {
@@ -64,7 +65,7 @@ int64_t parse_bytes(const std::string& text) {
 double parse_seconds(const std::string& text) {
   const double seconds = number_with_unit(text, kTimeUnits);
   if (!(seconds >= 0) || std::isinf(seconds))
-    throw UsageError("'" + text + "' is no time; accepted: 5us, 120ms, 1.5s");
+    throw UsageError("'" + text + "' is no time; accepted: 5us, 120ms, 1.5s, 90m, 2h");
   return seconds;
 }
 

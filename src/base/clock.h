@@ -1,0 +1,12 @@
+// The monotonic clock of this node.
+#pragma once
+
+#include <chrono>
+
+namespace shardmark {
+
+inline double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace shardmark

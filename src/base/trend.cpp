@@ -1,0 +1,92 @@
+// See trend.h.
+#include "base/trend.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace shardmark {
+namespace {
+
+constexpr size_t kLeastValues = 4;
+constexpr double kMostCorrelation = 0.9;
+constexpr double k95 = 1.96;
+// Of the normal distribution: standard deviations in a median distance; a median's error x sqrt(n).
+constexpr double kDeviations = 1.4826, kMedian = 1.2533;
+
+int sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
+
+// Mean square of the differences of values so far apart, without the middle difference, which is the trend's,
+// and without the largest tenth, where a step or an outlier is.
+double usual_difference(const std::vector<double>& values, size_t apart) {
+  std::vector<double> squares;
+  for (size_t i = apart; i < values.size(); ++i) squares.push_back(values[i] - values[i - apart]);
+  const double middle = median(squares);
+  for (double& difference : squares) difference = (difference - middle) * (difference - middle);
+  std::sort(squares.begin(), squares.end());
+  squares.resize(squares.size() - squares.size() / 10);
+  return mean(squares);
+}
+
+}  // namespace
+
+double dependence_factor(const std::vector<double>& values) {
+  if (values.size() < kLeastValues) return 1;
+  // Of AR(1), the variance of x(t+k) - x(t) is in proportion to 1 - r^k.
+  const double one = usual_difference(values, 1), two = usual_difference(values, 2);
+  if (two <= one) return 1;
+  const double r = one > 0 ? std::min(two / one - 1, kMostCorrelation) : kMostCorrelation;
+  return (1 + r) / (1 - r);
+}
+
+Trend trend_of(const std::vector<double>& times, const std::vector<double>& values) {
+  ENSURE(times.size() == values.size() && values.size() >= 2, "a trend of fewer than two values");
+  std::vector<double> slopes;
+  int64_t rises = 0;  // Kendall's S
+  for (size_t i = 0; i < values.size(); ++i)
+    for (size_t j = i + 1; j < values.size(); ++j) {
+      slopes.push_back((values[j] - values[i]) / (times[j] - times[i]));
+      rises += sign(values[j] - values[i]);
+    }
+  std::sort(slopes.begin(), slopes.end());
+  Trend trend{median(slopes), {slopes.front(), slopes.back()}, 1};
+  if (values.size() < kLeastValues) return trend;
+  const auto n = static_cast<double>(values.size());
+  const double deviation = std::sqrt(n * (n - 1) * (2 * n + 5) / 18 * dependence_factor(values));
+  const double away = std::max(std::abs(static_cast<double>(rises)) - 1, 0.0);  // corrected for continuity
+  trend.p = std::erfc(away / deviation / std::sqrt(2));
+  const auto pairs = static_cast<double>(slopes.size());
+  const auto at = [&](double rank) {
+    return slopes[static_cast<size_t>(std::clamp(std::round(rank), 1.0, pairs)) - 1];
+  };
+  trend.interval = {at((pairs - k95 * deviation) / 2), at((pairs + k95 * deviation) / 2 + 1)};
+  return trend;
+}
+
+std::optional<ChangePoint> change_point(const std::vector<double>& values, size_t least_on_a_side) {
+  const size_t least = std::max<size_t>(least_on_a_side, 2);
+  if (values.size() < 2 * least) return {};
+  ChangePoint change{};
+  double spread = INFINITY, deviation = 0;
+  for (size_t first = least; first + least <= values.size(); ++first) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(first);
+    const double before = median({values.begin(), middle}), after = median({middle, values.end()});
+    std::vector<double> distances;
+    for (size_t i = 0; i < values.size(); ++i)
+      distances.push_back(std::abs(values[i] - (i < first ? before : after)));
+    if (const double sum = mean(distances); sum < spread) {
+      spread = sum;
+      deviation = kDeviations * median(std::move(distances));
+      change = {first, after - before, 1};
+    }
+  }
+  const auto n1 = static_cast<double>(change.first), n2 = static_cast<double>(values.size()) - n1;
+  const double error = kMedian * deviation * std::sqrt(dependence_factor(values) * (1 / n1 + 1 / n2));
+  const auto places = static_cast<double>(values.size() - 2 * least + 1);
+  if (change.shift != 0)
+    change.p = std::min(1.0, places * std::erfc(std::abs(change.shift) / error / std::sqrt(2)));
+  return change;
+}
+
+}  // namespace shardmark
