@@ -3,6 +3,7 @@
 
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <malloc.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -82,6 +83,8 @@ void synchronize(at::Device device) {
 
 void empty_caches(at::Device device) {
   if (device.is_cuda()) c10::cuda::CUDACachingAllocator::emptyCache();
+  // What lies between living pieces of the heap stays else: 120 MB more on rank 0 after 2,000 points.
+  ::malloc_trim(0);
 }
 
 double measure_peak_flops(at::Device device, const std::string& precision) {

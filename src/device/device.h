@@ -18,7 +18,7 @@ void use_tf32(bool use);             // for fp32 matrix products and convolution
 void use_device(at::Device device);  // makes a GPU current; nothing on the CPU
 void seed_generator(at::Device device, uint64_t seed);  // of what draws without a generator of its own
 void synchronize(at::Device device);                    // waits for a GPU; nothing on the CPU
-void empty_caches(at::Device device);
+void empty_caches(at::Device device);  // what was freed goes back to the device, and to the system
 
 // FLOP/s of a large square matrix product in this dtype: the fast end of several, about 0.3 s.
 double measure_peak_flops(at::Device device, const std::string& precision);

@@ -3,13 +3,7 @@
 
 #include <ATen/cuda/CUDAEvent.h>
 
-#include <chrono>
-
 namespace shardmark {
-
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 struct Timeline::Events {
   std::vector<at::cuda::CUDAEvent> pool;

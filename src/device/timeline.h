@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-namespace shardmark {
+#include "base/clock.h"
 
-double now_s();  // monotonic
+namespace shardmark {
 
 // Marks in the order they were made; after resolve() their times in seconds since the first mark.
 class Timeline {

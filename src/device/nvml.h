@@ -1,0 +1,45 @@
+// NVIDIA's management library, opened when asked for: without its header or a link to it, so that a machine
+// without GPUs needs neither.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <memory>
+#include <string>
+
+namespace shardmark {
+
+std::string pci_bus_id(at::Device device);  // "0000:17:00.0"; empty on the CPU
+
+class Nvml {
+ public:
+  static constexpr const char* kLibrary = "libnvidia-ml.so.1";
+  // nullptr: no such library, or it does not start.
+  static std::shared_ptr<const Nvml> open(const std::string& library = kLibrary);
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  // NVML's own types: a device is an opaque pointer, a result 0 for success. nullptr: this version has no
+  // such function; no such device.
+  template <class Function>
+  Function* find(const char* name) const {
+    return reinterpret_cast<Function*>(address(name));
+  }
+  void* device(const std::string& pci_bus_id) const;
+
+  // What `name(leading..., &value)` writes; the fallback where it cannot be read.
+  template <class Value, class... Leading>
+  Value read(const char* name, Value fallback, Leading... leading) const {
+    auto* function = find<int(Leading..., Value*)>(name);
+    Value value{};
+    return function != nullptr && function(leading..., &value) == 0 ? value : fallback;
+  }
+
+ private:
+  explicit Nvml(void* library) : library_(library) {}
+  void* address(const char* name) const;
+  void* library_;
+};
+
+}  // namespace shardmark

@@ -1,0 +1,128 @@
+// Checks of binding: which cores a rank may run on, against what it needs and where its GPU hangs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "doctor/groups.h"
+
+namespace shardmark::doctor {
+namespace {
+
+// Of a node: physical cores that its ranks may use, no more than the control group grants.
+int64_t usable_cores(const RankFacts& rank) {
+  const CpuFacts& cpu = rank.cpu;
+  const auto quota = static_cast<int64_t>(std::ceil(cpu.quota));
+  return quota > 0 && quota < cpu.node_cores ? quota : cpu.node_cores;
+}
+
+constexpr auto kGiveCores =
+    "mpirun --map-by slot:PE=CORES --bind-to core, srun --cpus-per-task=CORES, or no "
+    "binding by the launcher (mpirun --bind-to none): shardmark then binds";
+
+struct Troubles {
+  Afflicted crowded;   // more ranks than cores
+  Afflicted crammed;   // several ranks on the same few cores, while the node has enough
+  Afflicted squeezed;  // more threads than cores of the rank
+  Afflicted unbound;   // could have cores of their own
+  Afflicted idle;      // bound to less than half of the node
+  Afflicted refused;   // the same, but asked for
+  int64_t shared_cores = 0, cores = 0, most_threads = 0, used = 0;
+};
+
+// Ranks of a node that may run on exactly the same processors.
+void look_at(const RankGroup& alike, int64_t on_node, Troubles& t) {
+  const CpuFacts& cpu = alike.front()->cpu;
+  const auto ranks = static_cast<int64_t>(alike.size());
+  if (cpu.cores == kUnknown || cpu.node_cores == kUnknown || on_node > usable_cores(*alike.front())) return;
+  if (ranks > cpu.cores) {
+    t.crammed.add(alike, ranks);
+    t.shared_cores = cpu.cores;
+    t.cores = cpu.node_cores;
+    return;
+  }
+  const auto processors =
+      static_cast<int64_t>(numbers_from(cpu.allowed).size());  // hardware threads count here
+  for (const RankFacts* rank : alike) {
+    if (rank->cpu.threads <= processors) continue;
+    t.squeezed.add(*rank, processors);
+    t.most_threads = std::max(t.most_threads, rank->cpu.threads);
+  }
+  if (ranks > 1) (alike.front()->binding_refused ? t.refused : t.unbound).add(alike, cpu.cores);
+}
+
+// A launcher that gives each rank one core (mpirun for two ranks) leaves the rest to nobody.
+void look_for_idle(const RankGroup& node, Troubles& t) {
+  int64_t used = 0;
+  std::set<std::string> seen;
+  for (const RankFacts* rank : node)
+    if (seen.insert(rank->cpu.allowed).second) used += rank->cpu.cores;
+  if (node.front()->cpu.bound_by != "launcher" || 2 * used >= usable_cores(*node.front())) return;
+  t.idle.add(node);
+  t.used = used;
+  t.cores = usable_cores(*node.front());
+}
+
+void check_shares(const World& world, Findings& findings) {
+  Troubles t;
+  for (const auto& [name, ranks] : nodes_of(world)) {
+    const auto on_node = static_cast<int64_t>(ranks.size());
+    const int64_t cores = usable_cores(*ranks.front());
+    if (cores != kUnknown && on_node > cores) {
+      t.crowded.add(ranks, on_node);
+      t.cores = cores;
+    }
+    look_for_idle(ranks, t);
+    std::map<std::string, RankGroup> alike;
+    for (const RankFacts* rank : ranks) alike[rank->cpu.allowed].push_back(rank);
+    for (const auto& [allowed, group] : alike) look_at(group, on_node, t);
+  }
+  t.crowded.report(
+      findings, Severity::warns,
+      fmt::format("{} ranks on {} cores of {} take turns", t.crowded.most(), t.cores, t.crowded.hosts()),
+      "start at most one rank per core");
+  t.crammed.report(findings, Severity::warns,
+                   fmt::format("{} ranks are bound to the same {} core(s) of {}, of {}", t.crammed.most(),
+                               t.shared_cores, t.crammed.hosts(), t.cores),
+                   kGiveCores);
+  t.squeezed.report(findings, Severity::warns,
+                    fmt::format("a rank computes with {} threads, but may run on {} processor(s)",
+                                t.most_threads, t.squeezed.least()),
+                    kGiveCores);
+  t.unbound.report(
+      findings, Severity::warns,
+      fmt::format("ranks wander over the same {} cores of {}", t.unbound.most(), t.unbound.hosts()),
+      kGiveCores);
+  t.idle.report(findings, Severity::notes,
+                fmt::format("ranks are bound to {} of {} cores of {}", t.used, t.cores, t.idle.hosts()),
+                kGiveCores);
+  t.refused.report(findings, Severity::notes,
+                   fmt::format("ranks wander over the same {} cores, as --bind none asks", t.refused.most()),
+                   "--bind auto gives each cores of its own");
+}
+
+void check_numa(const World& world, Findings& findings) {
+  Afflicted far;
+  std::string example;
+  for (const RankFacts& rank : world) {
+    if (!rank.on_gpu() || rank.gpu.numa == kUnknown || rank.cpu.numa.empty()) continue;
+    const Numbers own = numbers_from(rank.cpu.numa);
+    if (std::find(own.begin(), own.end(), rank.gpu.numa) != own.end()) continue;
+    far.add(rank);
+    if (example.empty())
+      example = fmt::format("rank {}: cores of NUMA node {}, GPU {} on {}", rank.rank, rank.cpu.numa,
+                            rank.gpu.pci, rank.gpu.numa);
+  }
+  far.report(
+      findings, Severity::warns, fmt::format("cores far from the GPU ({})", example),
+      "srun --gpu-bind=none --cpu-bind=none or mpirun --bind-to none: shardmark then binds near the GPU");
+}
+
+}  // namespace
+
+void check_cores(const World& world, Findings& findings) {
+  check_shares(world, findings);
+  check_numa(world, findings);
+}
+
+}  // namespace shardmark::doctor

@@ -1,0 +1,180 @@
+// Checks of GPUs: shared, hidden, of another kind, slower than the others, or ill.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "doctor/groups.h"
+
+namespace shardmark::doctor {
+namespace {
+
+std::vector<const RankFacts*> on_gpus(const World& world) {
+  std::vector<const RankFacts*> ranks;
+  for (const RankFacts& rank : world)
+    if (rank.on_gpu()) ranks.push_back(&rank);
+  return ranks;
+}
+
+// Two processes that each claim to be another host may share a GPU in NCCL: a test of function, told from a
+// mistake by NCCL_HOSTID.
+void check_shared(const World& world, Findings& findings) {
+  std::map<std::string, RankGroup> by_gpu;
+  for (const RankFacts* rank : on_gpus(world)) by_gpu[rank->gpu.uuid].push_back(rank);
+  Afflicted shared, emulated;
+  std::string which;
+  for (const auto& [uuid, ranks] : by_gpu) {
+    if (ranks.size() < 2) continue;
+    std::set<std::string> hosts;
+    for (const RankFacts* rank : ranks)
+      if (const auto id = rank->variables.find("NCCL_HOSTID"); id != rank->variables.end())
+        hosts.insert(id->second);
+    (hosts.size() == ranks.size() ? emulated : shared).add(ranks, static_cast<int64_t>(ranks.size()));
+    which = ranks.front()->gpu.pci + " of " + ranks.front()->host;
+  }
+  shared.report(
+      findings, Severity::stops, fmt::format("{} ranks use one GPU ({})", shared.most(), which),
+      "start one rank per GPU (mpirun --map-by ppr:GPUS:node, srun --ntasks-per-node=GPUS), or --device cpu");
+  emulated.report(findings, Severity::warns,
+                  fmt::format("{} ranks share one GPU ({}) by NCCL_HOSTID", emulated.most(), which),
+                  "a test of function: speeds mean nothing");
+}
+
+void check_kinds(const World& world, Findings& findings) {
+  const auto gpus = on_gpus(world);
+  if (gpus.empty()) return;
+  if (gpus.size() < world.size()) {
+    Afflicted without;
+    for (const RankFacts& rank : world)
+      if (!rank.on_gpu()) without.add(rank);
+    without.report(
+        findings, Severity::stops,
+        fmt::format("no GPU on {}, while {} other ranks have one", without.hosts(), gpus.size()),
+        "leave these nodes out (srun --exclude, mpirun --host), or run all ranks with --device cpu");
+  }
+  std::map<std::string, int64_t> kinds;
+  for (const RankFacts* rank : gpus) ++kinds[rank->gpu.name];
+  if (kinds.size() < 2) return;
+  const auto usual = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
+                       return a.second < b.second;
+                     })->first;
+  Afflicted other;
+  std::set<std::string> names;
+  for (const RankFacts* rank : gpus) {
+    if (rank->gpu.name == usual) continue;
+    other.add(*rank);
+    names.insert(rank->gpu.name);
+  }
+  other.report(findings, Severity::warns,
+               fmt::format("{} on {}, {} elsewhere: the slowest sets the pace", fmt::join(names, ", "),
+                           other.hosts(), usual),
+               "ask for one kind (sbatch --constraint, --gres=gpu:TYPE:N)");
+}
+
+// NCCL reaches a GPU of the node over NVLink only from a process that may see it.
+void check_visible(const World& world, Findings& findings) {
+  Afflicted blind, unused;
+  int64_t in_node = 0;
+  for (const RankFacts& rank : world) {
+    const GpuFacts& gpu = rank.gpu;
+    if (rank.on_gpu() && rank.local_ranks > 1 && gpu.visible < std::min(gpu.in_node, rank.local_ranks)) {
+      blind.add(rank, gpu.visible);
+      in_node = gpu.in_node;
+    }
+    if (!rank.on_gpu() && gpu.visible == 0 && gpu.in_node > 0) unused.add(rank, gpu.in_node);
+  }
+  blind.report(
+      findings, Severity::warns,
+      fmt::format("each rank sees {} of {} GPUs of its node: NCCL may fall from NVLink to PCIe or sockets",
+                  blind.least(), in_node),
+      "srun --gpu-bind=none and --gpus-per-node instead of --gpus-per-task; unset CUDA_VISIBLE_DEVICES");
+  unused.report(
+      findings, Severity::warns,
+      fmt::format("the driver shows {} GPUs on {}, but CUDA shows none to the ranks", unused.most(),
+                  unused.hosts()),
+      "see CUDA_VISIBLE_DEVICES and sbatch --gpus-per-node; a driver older than 580 cannot run CUDA 13.0");
+}
+
+// Numbers that should be the same on all GPUs of a name.
+void check_alike(const World& world, Findings& findings, const char* what, int64_t GpuFacts::*number,
+                 const std::string& mend) {
+  std::map<std::string, std::map<int64_t, RankGroup>> by_name;
+  for (const RankFacts* rank : on_gpus(world))
+    if (rank->gpu.*number != kUnknown) by_name[rank->gpu.name][rank->gpu.*number].push_back(rank);
+  for (const auto& [name, by_value] : by_name) {
+    if (by_value.size() < 2) continue;
+    const auto usual = std::max_element(by_value.begin(), by_value.end(), [](const auto& a, const auto& b) {
+                         return a.second.size() < b.second.size();
+                       })->first;
+    Afflicted other;
+    for (const auto& [value, ranks] : by_value)
+      if (value != usual) other.add(ranks, value);
+    const auto values = other.least() == other.most() ? std::to_string(other.least())
+                                                      : fmt::format("{} to {}", other.least(), other.most());
+    other.report(findings, Severity::warns,
+                 fmt::format("{} is {} on {}, {} on other GPUs of the same name ({})", what, values,
+                             other.hosts(), usual, name),
+                 mend);
+  }
+}
+
+void check_health(const World& world, Findings& findings) {
+  // Reasons of NVML's clocks-event mask that mean trouble: hardware slowdown, software and hardware thermal,
+  // power brake. Source: nvml.h, nvmlClocksEventReasons.
+  constexpr int64_t kTrouble = 0x8 | 0x20 | 0x40 | 0x80, kHot = 0x20 | 0x40;
+  Afflicted hot, slowed, capped, narrow, ill, prohibited, sliced, taken;
+  for (const RankFacts* rank : on_gpus(world)) {
+    const GpuFacts& gpu = rank->gpu;
+    if ((gpu.throttle & kTrouble) != 0) ((gpu.throttle & kHot) != 0 ? hot : slowed).add(*rank, gpu.clock_mhz);
+    if (gpu.power_cap_w < gpu.default_cap_w) capped.add(*rank, gpu.power_cap_w);
+    if (gpu.pcie_width < gpu.most_pcie_width) narrow.add(*rank, gpu.pcie_width);
+    if (gpu.uncorrected_errors > 0) ill.add(*rank, gpu.uncorrected_errors);
+    if (gpu.compute_mode == 2) prohibited.add(*rank);
+    if (gpu.mig) sliced.add(*rank);
+    if (gpu.foreign_bytes > int64_t{2} << 30) taken.add(*rank, gpu.foreign_bytes);
+  }
+  const auto on = [](const char* text, const Afflicted& who) {
+    return fmt::format("{} on {}", text, who.hosts());
+  };
+  prohibited.report(findings, Severity::stops, on("GPUs are in compute mode prohibited", prohibited),
+                    "nvidia-smi -c 0");
+  hot.report(findings, Severity::warns,
+             on("GPUs slow down for heat", hot) + fmt::format(", to {} MHz", hot.least()),
+             "look at fans, air flow and nvidia-smi -q -d TEMPERATURE, or leave the node out");
+  slowed.report(findings, Severity::warns,
+                on("GPUs are slowed by their hardware", slowed) + fmt::format(", to {} MHz", slowed.least()),
+                "look at the power supply and nvidia-smi -q -d PERFORMANCE, or leave the node out");
+  capped.report(findings, Severity::warns,
+                on("power is capped below the default", capped) + fmt::format(", at {} W", capped.least()),
+                "sudo nvidia-smi -pl DEFAULT, unless the cap is meant");
+  narrow.report(
+      findings, Severity::warns,
+      on("PCIe links are narrower than they could be", narrow) + fmt::format(", {} lanes", narrow.least()),
+      "reseat the card or riser, or leave the node out");
+  ill.report(findings, Severity::warns,
+             on("uncorrected errors of memory", ill) + fmt::format(", {} on a GPU", ill.most()),
+             "reset the GPU (nvidia-smi -r) or have it replaced; see nvidia-smi -q -d ECC");
+  sliced.report(findings, Severity::notes, on("GPUs are cut into slices (MIG)", sliced),
+                "sudo nvidia-smi -mig 0 for whole ones");
+  taken.report(findings, Severity::warns,
+               on("memory of GPUs is in use by others", taken) + ", up to " +
+                   format_bytes(static_cast<double>(taken.most())),
+               "see nvidia-smi for whose it is");
+}
+
+}  // namespace
+
+void check_gpus(const World& world, Findings& findings) {
+  check_shared(world, findings);
+  check_kinds(world, findings);
+  check_visible(world, findings);
+  check_alike(world, findings, "the highest clock (MHz)", &GpuFacts::most_clock_mhz,
+              "leave these nodes out for figures to compare");
+  check_alike(world, findings, "the clock set (MHz)", &GpuFacts::set_clock_mhz,
+              "sudo nvidia-smi -rac resets it, -rgc locked clocks");
+  check_alike(world, findings, "the power cap (W)", &GpuFacts::power_cap_w,
+              "sudo nvidia-smi -pl WATTS sets it");
+  check_health(world, findings);
+}
+
+}  // namespace shardmark::doctor

@@ -1,0 +1,65 @@
+// Checks of versions: across ranks, and what was compiled against what is loaded.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "doctor/groups.h"
+
+namespace shardmark::doctor {
+namespace {
+
+void check_same(const World& world, Findings& findings, const char* what, std::string VersionFacts::*version,
+                Severity severity, const char* mend) {
+  const auto by_version =
+      grouped<std::string>(world, [&](const RankFacts& rank) { return rank.versions.*version; });
+  if (by_version.size() < 2) return;
+  const auto usual = std::max_element(by_version.begin(), by_version.end(), [](const auto& a, const auto& b) {
+    return a.second.size() < b.second.size();
+  });
+  Afflicted other;
+  std::vector<std::string> versions;
+  for (const auto& [found, ranks] : by_version) {
+    if (found == usual->first) continue;
+    other.add(ranks);
+    versions.push_back(found.empty() ? "none" : found);
+  }
+  other.report(findings, severity,
+               fmt::format("{} {} on {}, {} elsewhere", what, names_text(versions), other.hosts(),
+                           usual->first.empty() ? "none" : usual->first),
+               mend);
+}
+
+// NCCL of the same major version runs what was compiled for an older one, not for a newer one.
+void check_nccl_loaded(const World& world, Findings& findings) {
+  Afflicted older;
+  std::string loaded, built;
+  for (const RankFacts& rank : world) {
+    const VersionFacts& v = rank.versions;
+    if (v.nccl == v.nccl_built || v.nccl.empty()) continue;
+    older.add(rank);
+    loaded = v.nccl;
+    built = v.nccl_built;
+  }
+  older.report(findings, Severity::warns,
+               fmt::format("NCCL {} is loaded, but shardmark was compiled with {}", loaded, built),
+               "see LD_LIBRARY_PATH and LD_PRELOAD for another libnccl, or build again");
+}
+
+}  // namespace
+
+void check_versions(const World& world, Findings& findings) {
+  constexpr auto kBuild = "all nodes must run one build: put repository and .venv on a shared file system";
+  check_same(world, findings, "shardmark", &VersionFacts::shardmark, Severity::stops, kBuild);
+  check_same(world, findings, "NCCL", &VersionFacts::nccl, Severity::stops, kBuild);
+  check_same(world, findings, "torch", &VersionFacts::torch, Severity::stops, kBuild);
+  check_same(world, findings, "MPI", &VersionFacts::mpi, Severity::warns,
+             "load the same MPI module on all nodes; see LD_LIBRARY_PATH");
+  check_same(world, findings, "HDF5", &VersionFacts::hdf5, Severity::notes, "see LD_LIBRARY_PATH");
+  check_same(world, findings, "CUDA runtime", &VersionFacts::cuda, Severity::warns, kBuild);
+  check_same(world, findings, "GPU driver", &VersionFacts::driver, Severity::warns,
+             "update the driver of these nodes, or leave them out");
+  check_same(world, findings, "kernel", &VersionFacts::kernel, Severity::notes, "update these nodes");
+  check_nccl_loaded(world, findings);
+}
+
+}  // namespace shardmark::doctor

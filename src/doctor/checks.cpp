@@ -1,0 +1,32 @@
+// All checks, worst first.
+#include "doctor/checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace shardmark::doctor {
+
+const char* to_text(Severity severity) {
+  return severity == Severity::stops ? "stops" : severity == Severity::warns ? "warns" : "notes";
+}
+
+std::string to_text(const Finding& finding) {
+  return fmt::format("{}: {}{}{}", ranks_text(finding.ranks), finding.what, finding.mend.empty() ? "" : "; ",
+                     finding.mend);
+}
+
+std::vector<Finding> examine(const World& world) {
+  Findings findings;
+  check_world(world, findings);
+  check_gpus(world, findings);
+  check_versions(world, findings);
+  check_cores(world, findings);
+  check_room(world, findings);
+  for (Finding& finding : findings) std::sort(finding.ranks.begin(), finding.ranks.end());
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.severity < b.severity; });
+  return findings;
+}
+
+}  // namespace shardmark::doctor

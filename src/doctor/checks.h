@@ -1,0 +1,38 @@
+// What is wrong with a world, from the facts of its ranks, and how to mend it. Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "doctor/facts.h"
+#include "doctor/ranges.h"
+
+namespace shardmark::doctor {
+
+// stops: nothing measured here would mean what it says, or it would fail or hang. warns: slower or riskier
+// than it has to be. notes: worth knowing.
+enum class Severity { stops, warns, notes };
+const char* to_text(Severity severity);
+
+struct Finding {
+  Severity severity = Severity::warns;
+  Numbers ranks;     // whom it concerns
+  std::string what;  // one line, with numbers
+  std::string mend;  // one line: what to do
+};
+std::string to_text(const Finding& finding);  // "ranks 0-3: what; mend", one line
+
+// All ranks of a world, by rank. What stops comes first; each kind of trouble is one finding, however many
+// ranks have it.
+std::vector<Finding> examine(const std::vector<RankFacts>& world);
+
+// The parts of examine, one file each.
+using Findings = std::vector<Finding>;
+using World = std::vector<RankFacts>;
+void check_world(const World& world, Findings& findings);     // who is where; what MPI makes of it
+void check_gpus(const World& world, Findings& findings);      // shared, hidden, unlike, slowed GPUs
+void check_versions(const World& world, Findings& findings);  // libraries and drivers
+void check_cores(const World& world, Findings& findings);     // binding
+void check_room(const World& world, Findings& findings);      // memory, disk, locks, limits
+
+}  // namespace shardmark::doctor

@@ -1,0 +1,103 @@
+// What a rank knows of itself, its device and its node: gathered once, judged by checks.h, kept with the
+// study.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace shardmark::doctor {
+
+constexpr int64_t kUnknown = -1;  // a number that could not be read
+
+struct CpuFacts {
+  std::string name;                 // model of the processor
+  std::string allowed;              // logical processors that this rank may run on: "0-15,32-47"
+  std::string numa;                 // NUMA nodes of those
+  int64_t cores = kUnknown;         // physical cores among them
+  int64_t node_cores = kUnknown;    // physical cores of the node that this job may use
+  int64_t node_numa = kUnknown;     // NUMA nodes of the node
+  int64_t threads = 1;              // with which the rank computes
+  double quota = 0;                 // cores that the control group grants; 0: no limit
+  std::string bound_by = "nobody";  // nobody, launcher, shardmark
+};
+
+struct GpuFacts {  // name empty: the rank computes on the CPU
+  std::string name;
+  std::string uuid;
+  std::string pci;                    // bus id: "0000:17:00.0"
+  int64_t numa = kUnknown;            // NUMA node that it hangs on
+  int64_t visible = 0;                // GPUs that this process may use
+  int64_t in_node = kUnknown;         // GPUs that the driver shows on the node
+  int64_t foreign_bytes = kUnknown;   // memory in use before this rank allocated any
+  int64_t clock_mhz = kUnknown;       // of the multiprocessors, now
+  int64_t most_clock_mhz = kUnknown;  // the most the device can
+  int64_t set_clock_mhz = kUnknown;   // to which it is set (application clock)
+  int64_t power_cap_w = kUnknown;
+  int64_t default_cap_w = kUnknown;
+  int64_t throttle = 0;                // NVML's bits of reasons, now
+  int64_t pcie_width = kUnknown;       // lanes in use
+  int64_t most_pcie_width = kUnknown;  // lanes that device and slot have
+  int64_t compute_mode = 0;            // NVML: 0 default, 1 and 3 exclusive, 2 prohibited
+  int64_t uncorrected_errors = 0;      // of memory, since the driver was loaded
+  bool mig = false;
+};
+
+struct VersionFacts {
+  std::string shardmark, torch, mpi, nccl, nccl_built, cuda, driver, hdf5, kernel;  // empty: not there
+};
+
+struct HostFacts {
+  int64_t memory_bytes = kUnknown;
+  int64_t free_bytes = kUnknown;
+  int64_t limit_bytes = 0;          // of the control group; 0: none
+  int64_t shm_bytes = kUnknown;     // free in /dev/shm
+  std::string output;               // directory of studies; empty where the rank writes none
+  int64_t disk_bytes = kUnknown;    // free there
+  std::string file_system;          // its type: "ext4", "nfs"
+  std::string locking;              // of files there: "works", or the error of trying
+  int64_t locked_bytes = kUnknown;  // that may be locked (ulimit -l); INT64_MAX: no limit
+  int64_t open_files = kUnknown;    // ulimit -n
+  bool infiniband = false;
+};
+
+struct RankFacts {
+  std::string host;
+  std::string machine;  // id of the running kernel: the same on everything that shares one
+  int64_t pid = 0;
+  int64_t rank = 0, world_ranks = 1;        // as MPI sees them
+  int64_t promised_ranks = 0;               // as the launcher's variables say; 0: they say nothing
+  int64_t local_rank = 0, local_ranks = 1;  // among the ranks that MPI says share memory
+  bool binding_refused = false;             // --bind none
+  CpuFacts cpu;
+  GpuFacts gpu;
+  VersionFacts versions;
+  HostFacts node;
+  std::map<std::string, std::string> variables;  // those of kVariables that are set
+
+  bool on_gpu() const { return !gpu.name.empty(); }
+};
+
+// Environment variables that the checks look at.
+inline constexpr const char* kVariables[] = {
+    "OMPI_MCA_btl",          "OMPI_MCA_pml",         "UCX_TLS",
+    "HDF5_USE_FILE_LOCKING", "NCCL_HOSTID",          "NCCL_SHM_DISABLE",
+    "NCCL_P2P_DISABLE",      "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS"};
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CpuFacts, name, allowed, numa, cores, node_cores, node_numa, threads,
+                                   quota, bound_by)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuFacts, name, uuid, pci, numa, visible, in_node, foreign_bytes,
+                                   clock_mhz, most_clock_mhz, set_clock_mhz, power_cap_w, default_cap_w,
+                                   throttle, pcie_width, most_pcie_width, compute_mode, uncorrected_errors,
+                                   mig)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VersionFacts, shardmark, torch, mpi, nccl, nccl_built, cuda, driver, hdf5,
+                                   kernel)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HostFacts, memory_bytes, free_bytes, limit_bytes, shm_bytes, output,
+                                   disk_bytes, file_system, locking, locked_bytes, open_files, infiniband)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, host, machine, pid, rank, world_ranks, promised_ranks,
+                                   local_rank, local_ranks, binding_refused, cpu, gpu, versions, node,
+                                   variables)
+
+}  // namespace shardmark::doctor

@@ -1,0 +1,55 @@
+// Ranks that share something, for checks: by node, by value.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "doctor/checks.h"
+
+namespace shardmark::doctor {
+
+using RankGroup = std::vector<const RankFacts*>;
+
+template <class Key>
+std::map<Key, RankGroup> grouped(const World& world, const std::function<Key(const RankFacts&)>& key) {
+  std::map<Key, RankGroup> groups;
+  for (const RankFacts& rank : world) groups[key(rank)].push_back(&rank);
+  return groups;
+}
+
+// Ranks of one running kernel under one name: what a person calls a node.
+inline std::map<std::string, RankGroup> nodes_of(const World& world) {
+  return grouped<std::string>(world, [](const RankFacts& rank) { return rank.host + "\n" + rank.machine; });
+}
+
+// Collects who has a trouble, and of a number the least and the most, so that many ranks make one finding.
+class Afflicted {
+ public:
+  void add(const RankFacts& rank, int64_t number = 0) {
+    if (ranks_.empty() || number < least_) least_ = number;
+    if (ranks_.empty() || number > most_) most_ = number;
+    ranks_.push_back(static_cast<int>(rank.rank));
+    if (hosts_.insert(rank.host).second) in_order_.push_back(rank.host);
+  }
+  void add(const RankGroup& ranks, int64_t number = 0) {
+    for (const RankFacts* rank : ranks) add(*rank, number);
+  }
+  bool any() const { return !ranks_.empty(); }
+  int64_t least() const { return least_; }
+  int64_t most() const { return most_; }
+  std::string hosts() const { return names_text(in_order_); }
+  void report(Findings& findings, Severity severity, const std::string& what, const std::string& mend) const {
+    if (any()) findings.push_back({severity, ranks_, what, mend});
+  }
+
+ private:
+  Numbers ranks_;
+  std::set<std::string> hosts_;
+  std::vector<std::string> in_order_;
+  int64_t least_ = 0, most_ = 0;
+};
+
+}  // namespace shardmark::doctor
