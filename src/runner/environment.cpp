@@ -2,11 +2,6 @@
 #include "runner/environment.h"
 
 #include <ATen/Parallel.h>
-#include <c10/cuda/CUDAFunctions.h>
-#include <fmt/format.h>
-#include <nccl.h>
-#include <sys/utsname.h>
-#include <torch/csrc/api/include/torch/version.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +10,7 @@
 
 #include "base/stats.h"
 #include "device/device.h"
+#include "machine/versions.h"
 #include "workloads/reference.h"
 
 extern char** environ;
@@ -53,33 +49,18 @@ nlohmann::ordered_json allowed_variables() {
   return variables;
 }
 
-std::string mpi_version() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING];
-  int length = 0;
-  MPI_CHECK(MPI_Get_library_version(text, &length));
-  const std::string whole(text, static_cast<size_t>(length));
-  return whole.substr(0, whole.find(','));
-}
-
 nlohmann::ordered_json versions() {
-  int nccl = 0;
-  ncclGetVersion(&nccl);
-  utsname system{};
-  uname(&system);
-  return {{"torch", TORCH_VERSION},
-          {"mpi", mpi_version()},
-          {"nccl", fmt::format("{}.{}.{}", nccl / 10000, nccl / 100 % 100, nccl % 100)},
+  const doctor::VersionFacts found = machine::versions();
+  return {{"torch", found.torch},
+          {"mpi", found.mpi},
+          {"nccl", found.nccl},
           {"compiler", "g++ " __VERSION__},
-          {"kernel", system.release}};
+          {"kernel", found.kernel}};
 }
 
 }  // namespace
 
-std::string host_name() {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
+std::string revision() { return SHARDMARK_REVISION; }
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -100,7 +81,7 @@ Environment describe_environment(const HostGroup& world, at::Device device, cons
   environment.world_ranks = world.size();
   environment.threads_per_rank = placement.threads_per_rank;
   environment.started = utc_now();
-  environment.revision = SHARDMARK_REVISION;
+  environment.revision = revision();
   environment.versions = versions();
   environment.variables = allowed_variables();
   environment.facts = {{"cores_per_node", placement.num_cores},

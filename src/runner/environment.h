@@ -3,7 +3,9 @@
 
 #include <ATen/ATen.h>
 
+#include "base/host_name.h"
 #include "comm/host_group.h"
+#include "machine/facts.h"
 #include "schema/record.h"
 #include "workloads/workload.h"
 
@@ -17,7 +19,7 @@ Environment describe_environment(const HostGroup& world, at::Device device, cons
 Placement describe_placement(const HostGroup& world, int local_ranks, at::Device device,
                              const std::vector<std::string>& precisions);
 
-std::string utc_now();  // ISO 8601
-std::string host_name();
+std::string utc_now();   // ISO 8601
+std::string revision();  // of this program: git describe
 
 }  // namespace shardmark

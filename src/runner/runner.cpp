@@ -1,11 +1,15 @@
 // The walk over the points.
 #include "runner/runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/error.h"
+#include "comm/checked.h"
 #include "laws/short_text.h"
 #include "plan/search.h"
+#include "runner/book.h"
 #include "runner/environment.h"
 #include "runner/measure.h"
 #include "runner/progress.h"
@@ -23,8 +27,8 @@ struct Party {
 
 class Parties {
  public:
-  Parties(const HostGroup& world, at::Device device, MovedBy moved_by)
-      : world_(world), device_(device), moved_by_(moved_by) {}
+  Parties(const HostGroup& world, const RunOptions& options, MovedBy moved_by, Flight& flight)
+      : world_(world), options_(options), moved_by_(moved_by), flight_(flight) {}
 
   // Collective over the world.
   Party& get(int64_t ranks, const std::string& transport) {
@@ -33,14 +37,20 @@ class Parties {
     if (found != parties_.end()) return found->second;
     const bool in = world_.rank() < ranks;
     Party party{world_.split(in ? 0 : -1, world_.rank()), nullptr};
-    if (in) party.comm = make_communicator(transport, party.group, device_, moved_by_);
+    if (in) {
+      party.comm = make_communicator(transport, party.group, options_.device, moved_by_);
+      if (options_.check_collectives)
+        party.comm = make_checked(std::move(party.comm), party.group.split(0, party.group.rank()));
+      party.comm->set_flight(&flight_);
+    }
     return parties_.emplace(key, std::move(party)).first->second;
   }
 
  private:
   const HostGroup& world_;
-  at::Device device_;
+  const RunOptions& options_;
   MovedBy moved_by_;
+  Flight& flight_;
   std::map<std::pair<int64_t, std::string>, Party> parties_;
 };
 
@@ -53,7 +63,13 @@ Record skipped(const Point& point) {
   return record;
 }
 
-bool is_bad(Outcome outcome) { return outcome == Outcome::wrong || outcome == Outcome::failed; }
+void add_reason(Record& record, const std::string& reason) {
+  record.reason += (record.reason.empty() ? "" : "; ") + reason;
+}
+
+bool is_bad(Outcome outcome) {
+  return outcome == Outcome::wrong || outcome == Outcome::failed || outcome == Outcome::timed_out;
+}
 
 class Walk {
  public:
@@ -61,21 +77,33 @@ class Walk {
        Watchdog& watchdog, int64_t num_points)
       : world_(world),
         study_(study),
+        book_(study),
+        watchdog_(watchdog),
         placement_(placement),
         options_(options),
-        watchdog_(watchdog),
-        parties_(world, options.device, placement.communication()),
-        progress_(num_points, options.quiet || world.rank() != 0) {}
+        flight_(watchdog.flight()),
+        parties_(world, options, placement.communication(), flight_),
+        progress_(num_points, options.quiet || world.rank() != 0) {
+    if (study != nullptr) watchdog_.on_finding([this](const std::string& reason) { book_.time_out(reason); });
+  }
+  ~Walk() { watchdog_.on_finding({}); }
+  Walk(const Walk&) = delete;
+  Walk& operator=(const Walk&) = delete;
 
   // Measures and stores a point unless the study holds it already; what became of it, on every rank.
   // Collective over the world.
   Outcome visit(const Point& point) {
     const auto [is_finished, before] = finished(point);
+    summary_.num_bad += is_finished && is_bad(before);
     if (is_finished) return before;
     Record record = skipped(point);
-    const std::string started = utc_now();
-    if (point.impossible.empty()) record = measured(point);
-    record.started = started;
+    record.started = utc_now();
+    if (world_.rank() == 0) record.attempts = 1 + book_.before(record.id).attempts;
+    if (point.impossible.empty()) {
+      begin(record);
+      measure(record);
+      if (world_.rank() == 0) remember_first_attempt(record);
+    }
     ++summary_.num_points;
     summary_.num_bad += is_bad(record.outcome);
     store(record);
@@ -108,8 +136,8 @@ class Walk {
     constexpr int64_t kNot = -1;
     int64_t outcome = kNot;
     if (study_ != nullptr) {
-      const auto found = study_->finished().find(point_id(point));
-      if (found != study_->finished().end()) outcome = static_cast<int64_t>(found->second);
+      const Known known = book_.before(point_id(point));
+      if (known.attempts > 0 && known.is_over()) outcome = static_cast<int64_t>(known.outcome);
     }
     outcome = world_.broadcast(outcome, 0);
     return {outcome != kNot, outcome == kNot ? Outcome::ok : static_cast<Outcome>(outcome)};
@@ -123,46 +151,73 @@ class Walk {
     return point.transport.empty() ? options_.transport : point.transport;
   }
 
-  Record measured(const Point& point) {
+  void remember_first_attempt(Record& record) const {
+    if (record.attempts == 1) return;
+    const Known first = book_.before(record.id);
+    record.reason += fmt::format("{}first attempt {}: {}", record.reason.empty() ? "" : "; ",
+                                 to_text(first.outcome), first.reason);
+  }
+
+  // Fills what only measuring tells.
+  void measure(Record& record) {
+    const Point point = record.point;
     progress_.begin(point);
-    watchdog_.watch(laws::short_text(point));
-    Record record = skipped(point);
+    flight_.begin_point(laws::short_text(point));
     Party& party = parties_.get(point.ranks, transport_of(point));
     if (party.comm) {
       const Settled settled = settle_strategy(point, party.group, *party.comm, probes_);
-      record = measure_point({settled.point, party.group, *party.comm, placement_, references_}, watchdog_);
-      record.point = point;
-      record.id = point_id(point);
+      Record measured =
+          measure_point({settled.point, party.group, *party.comm, placement_, references_, flight_});
+      measured.point = point;
+      measured.id = record.id;
+      measured.started = record.started;
+      measured.attempts = record.attempts;
+      record = std::move(measured);
       if (!settled.reason.empty()) {
         record.point.training.chosen = to_text(settled.point.training.strategy);
-        record.reason += (record.reason.empty() ? "" : "; ") + settled.reason;
+        add_reason(record, settled.reason);
       }
+      if (options_.check_collectives) add_reason(record, "collectives were checked: its times mean nothing");
     }
-    watchdog_.rest();
+    flight_.rest();
     world_.sleep_barrier();  // ranks that are left out sleep here
-    return record;
+    flight_.begin_point("between points");
+  }
+
+  void begin(Record record) {
+    record.point.transport = transport_of(record.point);
+    write([&] { book_.begin(record); });
   }
 
   void store(Record& record) {
-    std::string trouble;
     if (world_.rank() == 0) {
       record.point.transport = transport_of(record.point);
       progress_.end(record);
+    }
+    write([&] { book_.end(record); });
+  }
+
+  // Rank 0 changes the study; where that fails, the run ends on all ranks.
+  void write(const std::function<void()>& change) {
+    std::string trouble;
+    if (world_.rank() == 0) {
       try {
-        study_->append(record);
+        change();
       } catch (const std::exception& error) {
         trouble = error.what();
       }
     }
     trouble = world_.broadcast(trouble, 0);
-    if (!trouble.empty()) throw SystemError(trouble);
+    if (!trouble.empty()) throw StudyLost(trouble);
   }
 
   const HostGroup& world_;
   Study* study_;  // on rank 0 only
+  Book book_;
+  Watchdog& watchdog_;
   const Placement& placement_;
   const RunOptions& options_;
-  Watchdog& watchdog_;
+  Flight& flight_;
   Parties parties_;
   ReferenceCache references_;
   ProbeCache probes_;
@@ -173,8 +228,10 @@ class Walk {
 
 int64_t num_unfinished(const std::vector<Point>& points, const Study* study) {
   if (study == nullptr) return 0;
-  return std::count_if(points.begin(), points.end(),
-                       [&](const Point& point) { return !study->finished().contains(point_id(point)); });
+  return std::count_if(points.begin(), points.end(), [&](const Point& point) {
+    const auto found = study->known().find(point_id(point));
+    return found == study->known().end() || !found->second.is_over();
+  });
 }
 
 }  // namespace
@@ -183,13 +240,16 @@ RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, 
                       const Placement& placement, const RunOptions& options, Watchdog& watchdog) {
   Study* const own = study ? &*study : nullptr;
   Walk walk(world, own, placement, options, watchdog, num_unfinished(points, own));
+  watchdog.flight().begin_point("between points");
   for (const Point& point : points) {
     if (point.training.batch_size == kLargest && point.impossible.empty())
       walk.search(point);
     else
       walk.visit(point);
   }
-  return walk.summary();
+  const RunSummary summary = walk.summary();
+  watchdog.flight().end_point();
+  return summary;
 }
 
 }  // namespace shardmark

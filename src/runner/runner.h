@@ -3,10 +3,11 @@
 
 #include <optional>
 
+#include "base/error.h"
 #include "comm/communicator.h"
 #include "plan/plan.h"
-#include "runner/watchdog.h"
 #include "schema/study.h"
+#include "watch/watchdog.h"
 #include "workloads/workload.h"
 
 namespace shardmark {
@@ -15,16 +16,22 @@ struct RunOptions {
   std::string transport;  // for points that name none
   at::Device device{at::kCPU};
   bool quiet = false;
+  bool check_collectives = false;  // comm/checked.h; every record says so
 };
 
 struct RunSummary {
   int64_t num_points = 0;  // of this run
-  int64_t num_bad = 0;     // wrong, failed or timed out
+  int64_t num_bad = 0;     // wrong, failed or timed out: of the plan, also those measured before
+};
+
+// The study cannot be written any more, which is for the user to mend: thrown on all ranks, with the same
+// words.
+struct StudyLost : UsageError {
+  using UsageError::UsageError;
 };
 
 // Collective over the world. study: on rank 0 only. Points whose id the study holds already are passed over.
-// A point of batch size kLargest becomes the batches that a search tries.
-// A study that cannot be written any more ends the run on all ranks (SystemError).
+// A point of batch size kLargest becomes the batches that a search tries. StudyLost.
 RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
                       const Placement& placement, const RunOptions& options, Watchdog& watchdog);
 

@@ -2,6 +2,7 @@
 #include "runner/stopping.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/stats.h"
@@ -41,6 +42,22 @@ int64_t StoppingRule::next_window(double typical_step_s) const {
       std::min(kWindowS, sampling_.time_limit_s - elapsed_s_) / std::max(typical_step_s, 1e-9);
   const int64_t wanted = std::max(static_cast<int64_t>(std::min(in_time, 1e9)), kMinWindow);
   return std::clamp<int64_t>(wanted, 1, std::max<int64_t>(left, 1));
+}
+
+Intervals::Intervals(double duration_s)
+    : duration_s_(duration_s),
+      count_(static_cast<int64_t>(std::clamp(duration_s / kWindowS, 1.0, static_cast<double>(kMost)))),
+      length_s_(duration_s / static_cast<double>(count_)),
+      end_s_(length_s_) {}
+
+void Intervals::begin_next(double elapsed_s) {
+  end_s_ = (std::floor(elapsed_s / length_s_) + 1) * length_s_;
+  if (end_s_ > duration_s_ - length_s_ / 2) end_s_ = duration_s_;  // the last one, whatever was rounded
+}
+
+int64_t Intervals::next_window(double elapsed_s, double typical_step_s) const {
+  const double steps = std::min(kWindowS, end_s_ - elapsed_s) / std::max(typical_step_s, 1e-9);
+  return std::max<int64_t>(static_cast<int64_t>(std::ceil(std::min(steps, 1e9))), 1);
 }
 
 }  // namespace shardmark

@@ -25,6 +25,8 @@ class WarmUp {
   double elapsed_s_ = 0;
 };
 
+inline constexpr double kWindowS = 0.5;  // about as long as a window should be
+
 // Sampling stops when the 95 % interval of the median is narrow enough, or at a limit of steps or time.
 class StoppingRule {
  public:
@@ -34,11 +36,31 @@ class StoppingRule {
   int64_t next_window(double typical_step_s) const;  // steps: about half a second of them
 
  private:
-  static constexpr double kWindowS = 0.5;
   static constexpr int64_t kMinWindow = 5;
   Sampling sampling_;
   std::vector<double> steps_s_;
   double elapsed_s_ = 0;
+};
+
+// A sustained run: nothing but its duration ends it. Time is cut into at most kMost intervals of equal
+// length, none shorter than a window; a window that crosses an end belongs to the interval that it began in.
+class Intervals {
+ public:
+  static constexpr int64_t kMost = 100;
+  explicit Intervals(double duration_s);
+
+  int64_t count() const { return count_; }  // the most that there will be
+  // elapsed_s: since the timed steps began, at the end of a window.
+  bool ends(double elapsed_s) const { return elapsed_s >= end_s_; }  // the running interval
+  bool done(double elapsed_s) const { return elapsed_s >= duration_s_; }
+  void begin_next(double elapsed_s);
+  int64_t next_window(double elapsed_s, double typical_step_s) const;  // steps, not beyond the interval
+
+ private:
+  double duration_s_;
+  int64_t count_;
+  double length_s_;
+  double end_s_;  // of the running interval
 };
 
 }  // namespace shardmark

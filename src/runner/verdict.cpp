@@ -44,4 +44,11 @@ Verdict agree(const HostGroup& group, const Verdict& mine) {
   return {outcome, "rank " + std::to_string(who) + ": " + group.broadcast(mine.reason, who)};
 }
 
+Verdict agreed(const HostGroup& group, Flight& flight, const char* stage, const std::function<void()>& body) {
+  flight.stage(stage);
+  const Verdict mine = attempt(body);
+  flight.meet(stage);
+  return agree(group, mine);
+}
+
 }  // namespace shardmark

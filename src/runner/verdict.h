@@ -6,6 +6,7 @@
 
 #include "comm/host_group.h"
 #include "schema/record.h"
+#include "watch/flight.h"
 
 namespace shardmark {
 
@@ -22,5 +23,8 @@ Verdict attempt(const std::function<void()>& body);
 
 // The worst verdict of all ranks, with the reason of the lowest rank that has it. Collective.
 Verdict agree(const HostGroup& group, const Verdict& mine);
+
+// One stage of a point, and one verdict of all ranks on it; the watchdog knows who is in it and who waits.
+Verdict agreed(const HostGroup& group, Flight& flight, const char* stage, const std::function<void()>& body);
 
 }  // namespace shardmark

@@ -19,7 +19,7 @@ struct SeriesInfo {
   std::string_view description;  // with the meaning of rows and columns
 };
 
-inline constexpr std::array<SeriesInfo, 19> kSeries = {{
+inline constexpr std::array<SeriesInfo, 29> kSeries = {{
     {"step", "s", "time of each timed step (operation), [rank, step]"},
     {"data", "s", "part of the step spent waiting for the batch, [rank, step]"},
     {"forward", "s", "part of the step in forward, communication excluded, [rank, step]"},
@@ -36,8 +36,24 @@ inline constexpr std::array<SeriesInfo, 19> kSeries = {{
      "backward, 3 update, 4 an operation starts, 5 is waited for), number of the block or operation, and of "
      "a start the collective (0 all_reduce, 1 reduce_scatter, 2 all_gather, ...: as in the list of "
      "collectives), payload in bytes, ranks, distance between neighbours of them, root or -1"},
-    {"window", "s", "wall time of each window between two barriers, [rank, window]"},
-    {"energy", "J", "energy of each rank's device in each window, [rank, window]"},
+    {"window", "s",
+     "wall time of each window between two barriers; of a sustained run, of each interval's windows "
+     "together, [rank, window]"},
+    {"energy", "J", "energy of each rank's device in each window (interval), [rank, window]"},
+    {"interval_end", "s",
+     "of a sustained run: when each interval ended, since the timed steps began, [1, interval]"},
+    {"interval_steps", "steps", "steps of each interval; series of steps keep some of them, [1, interval]"},
+    {"interval_time", "s", "median of the steps of each interval, [rank, interval]"},
+    {"interval_worst", "s", "longest step of each interval, [rank, interval]"},
+    {"interval_compute", "s", "median of forward + backward of the steps of each interval, [rank, interval]"},
+    {"interval_clock", "MHz",
+     "of the multiprocessors (the core), mean of what the device said once a window, [rank, interval]"},
+    {"interval_temperature", "C", "the last in each interval, [rank, interval]"},
+    {"interval_power", "W", "mean of what the device said once a window, [rank, interval]"},
+    {"interval_throttle", "",
+     "why the clock was held down at some time in each interval, as NVML's bits: 4 power cap, 8 hardware, "
+     "32 heat (driver), 64 heat (hardware), 128 power brake; others are no slow-down, [rank, interval]"},
+    {"interval_throttled", "", "share of the readings with one of these bits, [rank, interval]"},
     {"peak", "bytes", "peak memory of the point, [rank, 1]"},
     {"loss", "", "mean over ranks of each step of a training run, [1, step]"},
     {"learning_rate", "", "of each step, [1, step]"},
@@ -62,6 +78,8 @@ void visit_fields(R& r, Visit&& visit) {
   visit("reason", "", "why the outcome is not ok, or why auto chose what it chose", r.reason);
   visit("started", "UTC", "when the point began", r.started);
   visit("duration", "s", "whole point, set-up and verification included", r.duration_s);
+  visit("attempts", "", "how often it was begun: a second time after a rank died or hung", r.attempts);
+  visit("ended_job", "", "a rank died or hung in the last attempt, and the job with it", r.ended_job);
   visit("workload", "", "training, collective, or train: a run of shardmark train", p.workload);
   visit("ranks", "", "ranks that took part", p.ranks);
   visit("transport", "", "how bytes moved between ranks", p.transport);
@@ -91,6 +109,7 @@ void visit_fields(R& r, Visit&& visit) {
   visit("time_limit", "s", "of sampling", s.time_limit_s);
   visit("wanted_precision", "", "relative half-width of the median's interval at which sampling stops",
         s.precision);
+  visit("wanted_duration", "s", "for how long steps were to go on; 0: until measured enough", s.duration_s);
   visit("step", "s", "median over steps of the maximum over ranks", m.step_s);
   visit("step_low", "s", "low end of the median's 95 % interval", m.step_low_s);
   visit("step_high", "s", "high end of the median's 95 % interval", m.step_high_s);

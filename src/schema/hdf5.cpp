@@ -69,12 +69,13 @@ Id write_dataset(const Id& parent, const std::string& name, const Id& space, con
   return dataset;
 }
 
-// Comes before any other call of the library.
+// Comes before any other call of the library. HDF5 1.10 crashes when it closes, at exit, a file that a full
+// disk did not let it flush. We flush ourselves, and a file whose flush failed is given up; this fails when
+// it was called before, and then has done its work.
+void leave_the_exit_alone() { static_cast<void>(H5dont_atexit()); }
+
 Id file_access() {
-  // HDF5 1.10 crashes when it closes, at exit, a file that a full disk did not let it flush. We flush
-  // ourselves, and a file whose flush failed is given up; this fails when it was called before, and then has
-  // done its work.
-  static_cast<void>(H5dont_atexit());
+  leave_the_exit_alone();
   H5_CHECK(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr));
   Id access(H5_CHECK(H5Pcreate(H5P_FILE_ACCESS)));
   // Files appear by renaming and never change: HDF5's own locks only fail on file systems without them.
@@ -114,6 +115,13 @@ void failure(const char* call) {
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep_innermost, &reason);
   const std::string whole(call);
   throw SystemError(whole.substr(0, whole.find('(')) + ": " + without_details(reason));
+}
+
+std::string library_version() {
+  leave_the_exit_alone();
+  unsigned major = 0, minor = 0, release = 0;
+  H5_CHECK(H5get_libversion(&major, &minor, &release));
+  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release);
 }
 
 Id create_file(const std::string& path, int64_t user_block_bytes) {

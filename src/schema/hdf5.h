@@ -28,6 +28,8 @@ Result check(Result result, const char* call) {
   return result;
 }
 
+std::string library_version();  // "1.10.8"
+
 Id create_file(const std::string& path, int64_t user_block_bytes = 0);  // bytes that HDF5 leaves alone
 Id open_file(const std::string& path);                                  // read only
 void flush(const Id& file);

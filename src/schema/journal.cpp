@@ -29,6 +29,15 @@ void require_valid(const std::vector<Series>& samples) {
   }
 }
 
+// After a write that failed, whose error is the one to tell. Where this fails too, on a disk that has become
+// read-only, a torn line stays behind, and the next open() cuts it.
+void cut_back(AppendFile& file, int64_t size) noexcept {
+  try {
+    file.cut(size);
+  } catch (const std::exception&) {
+  }
+}
+
 }  // namespace
 
 Journal Journal::claim(const std::string& study) {
@@ -57,8 +66,7 @@ std::optional<Journal> Journal::open(const std::string& study) {
     if (lock == Lock::held_by_another) refuse_busy(study);
     if (lock == Lock::replaced) continue;
     Journal journal(study);
-    auto scan = scan_journal(study, Load::everything,
-                             [&](Record&& record) { journal.finished_[record.id] = record.outcome; });
+    auto scan = scan_journal(study, Load::everything, [&](Record&& record) { journal.know(record); });
     if (!scan)
       throw UsageError(samples_path(study) + ", which belongs to " + path + ", is missing; put it back");
     journal.found_ = std::move(*scan);
@@ -77,7 +85,7 @@ void Journal::start(const Environment& environment, const RecordSource& existing
     lines_.write(to_line(environment));
     existing([&](Record&& record) {
       lines_.write(to_line(record, write_samples(record.samples)));
-      finished_[record.id] = record.outcome;
+      know(record);
     });
     samples_.sync();
     lines_.sync();
@@ -103,8 +111,14 @@ SamplesPlace Journal::write_samples(const std::vector<Series>& samples) {
   return place;
 }
 
+void Journal::know(const Record& record) {
+  known_[record.id] = {record.outcome, record.attempts, record.ended_job, num_records_++,
+                       record.ended_job ? record.reason : ""};
+}
+
 void Journal::append(const Record& record) {
-  ENSURE(!finished_.contains(record.id), "recorded already: " + record.id);
+  const auto before = known_.find(record.id);
+  ENSURE(before == known_.end() || !before->second.is_over(), "recorded already: " + record.id);
   const int64_t num_lines_bytes = lines_.size(), num_samples_bytes = samples_.size();
   try {
     const SamplesPlace place = write_samples(record.samples);
@@ -112,20 +126,26 @@ void Journal::append(const Record& record) {
     lines_.write(to_line(record, place));
     lines_.sync();
   } catch (...) {
-    lines_.cut(num_lines_bytes);
-    samples_.cut(num_samples_bytes);
+    cut_back(lines_, num_lines_bytes);
+    cut_back(samples_, num_samples_bytes);
     throw;
   }
-  finished_[record.id] = record.outcome;
+  know(record);
 }
 
+void Journal::begin(const Record& record) { write_line(to_began_line(record)); }
+
 void Journal::append(const Environment& environment) {
+  write_line(to_line(environment));
+  lines_.sync();
+}
+
+void Journal::write_line(const std::string& line) {
   const int64_t before = lines_.size();
   try {
-    lines_.write(to_line(environment));
-    lines_.sync();
+    lines_.write(line);
   } catch (...) {
-    lines_.cut(before);
+    cut_back(lines_, before);
     throw;
   }
 }

@@ -1,12 +1,13 @@
 // The journal of a running study. Note [Journal]
 //   x.h5.journal   {"checksum":"<16 hex>","schema":"1.0","environment":{...}}                     first line
-//                  {"checksum":"<16
-//                  hex>","record":{...},"samples":{"offset":...,"checksum":...,"series":[...]}}
+//                  {"checksum":"<16 hex>","began":{...}}                                  a point begins
+//                  {"checksum":"<16 hex>","record":{...},
+//                   "samples":{"offset":...,"checksum":...,"series":[...]}}              and is over
 //   x.h5.samples   the series' values back to back: float64 of this machine's byte order
 // The checksum is of everything behind it up to the line's end. Samples are synced before the line that
 // points at them, so a line that is whole has its samples: after a crash only the last line can be torn, and
-// it is cut off. Where a journal and a published file lie side by side, the journal holds all of the file and
-// is the truth.
+// it is cut off. A later record of the same point takes the place of an earlier one. Where a journal and a
+// published file lie side by side, the journal holds all of the file and is the truth.
 #pragma once
 
 #include <functional>
@@ -27,10 +28,11 @@ using RecordSink = std::function<void(Record&&)>;
 using RecordSource = std::function<void(const RecordSink&)>;
 
 struct JournalScan {
-  Environment environment;    // of the latest launch
-  int64_t whole_bytes = 0;    // of the journal: its end without a torn line
-  int64_t samples_bytes = 0;  // that whole lines point at
-  int64_t num_damaged = 0;    // broken lines before the last whole one: not torn, but damaged later
+  Environment environment;      // of the latest launch
+  int64_t whole_bytes = 0;      // of the journal: its end without a torn line
+  int64_t samples_bytes = 0;    // that whole lines point at
+  std::optional<Record> began;  // the last point that was begun and has no record since
+  int64_t num_damaged = 0;      // broken lines before the last whole one: not torn, but damaged later
   bool torn = false;
 };
 
@@ -48,22 +50,26 @@ class Journal {
 
   // After claim(): the journal appears under its name at once, with all of `existing` in it.
   void start(const Environment& environment, const RecordSource& existing);
+  void begin(const Record& record);   // not durable by itself; unchanged when it throws
   void append(const Record& record);  // durable when it returns; unchanged when it throws
   void append(const Environment& environment);
   void remove();  // after publishing; the lock goes last
 
   const JournalScan& found() const { return found_; }  // what open() saw
-  const std::map<std::string, Outcome>& finished() const { return finished_; }
+  const std::map<std::string, Known>& known() const { return known_; }
 
  private:
   explicit Journal(std::string study) : study_(std::move(study)) {}
   SamplesPlace write_samples(const std::vector<Series>& samples);
+  void write_line(const std::string& line);
+  void know(const Record& record);
 
   std::string study_;
   AppendFile lines_;
   AppendFile samples_;
   JournalScan found_;
-  std::map<std::string, Outcome> finished_;  // by id
+  std::map<std::string, Known> known_;  // by id
+  int64_t num_records_ = 0;
 };
 
 }  // namespace shardmark

@@ -70,6 +70,8 @@ std::string to_line(const Record& record, const SamplesPlace& samples) {
   return seal({{"record", to_json(record)}, {"samples", to_json(samples)}});
 }
 
+std::string to_began_line(const Record& record) { return seal({{"began", to_json(record)}}); }
+
 std::optional<JournalLine> read_line(const std::string& line, const std::string& where) {
   if (!is_whole(line)) return {};
   JournalLine content;
@@ -78,6 +80,9 @@ std::optional<JournalLine> read_line(const std::string& line, const std::string&
     if (json.contains("environment")) {
       require_readable(json.at("schema"), where);
       content.environment = environment_from_json(json.at("environment"));
+    } else if (json.contains("began")) {
+      content.began = true;
+      content.record = record_from_json(json.at("began"));
     } else {
       content.record = record_from_json(json.at("record"));
       content.samples = place_from_json(json.at("samples"));

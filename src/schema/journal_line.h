@@ -18,15 +18,18 @@ struct SamplesPlace {
   int64_t end() const;  // bytes
 };
 
-// A line's content: an environment (of a launch) or a record with the place of its samples.
+// A line's content: an environment (of a launch), a point that begins, or a record with the place of its
+// samples.
 struct JournalLine {
   std::optional<Environment> environment;
+  bool began = false;  // then `record` holds no more than what is known before
   Record record;
   SamplesPlace samples;
 };
 
 std::string to_line(const Environment& environment);
 std::string to_line(const Record& record, const SamplesPlace& samples);
+std::string to_began_line(const Record& record);
 // Nothing when the line is not what was written. `where` names file and line in errors: UsageError for a
 // newer schema.
 std::optional<JournalLine> read_line(const std::string& line, const std::string& where);

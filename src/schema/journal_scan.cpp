@@ -66,6 +66,10 @@ class Scanner {
       scan_.environment = std::move(*content->environment);
       return true;
     }
+    if (content->began) {
+      scan_.began = std::move(content->record);
+      return true;
+    }
     const int64_t end = content->samples.end();
     if (load_ == Load::everything) {
       auto samples = read_samples(samples_, samples_path_, std::move(content->samples));
@@ -73,6 +77,7 @@ class Scanner {
       content->record.samples = std::move(*samples);
     }
     scan_.samples_bytes = std::max(scan_.samples_bytes, end);
+    if (scan_.began && scan_.began->id == content->record.id) scan_.began.reset();
     sink_(std::move(content->record));
     return true;
   }

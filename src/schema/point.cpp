@@ -34,11 +34,13 @@ Canonical canonical(const CollectivePoint& c) {
 }
 
 Canonical canonical(const Sampling& s) {
-  return {{"warmup_steps", s.warmup_steps},
-          {"min_steps", s.min_steps},
-          {"max_steps", s.max_steps},
-          {"time_limit", s.time_limit_s},
-          {"precision", s.precision}};
+  Canonical canonical = {{"warmup_steps", s.warmup_steps},
+                         {"min_steps", s.min_steps},
+                         {"max_steps", s.max_steps},
+                         {"time_limit", s.time_limit_s},
+                         {"precision", s.precision}};
+  if (s.duration_s > 0) canonical["duration"] = s.duration_s;  // other points are what they always were
+  return canonical;
 }
 
 bool is_training(const Point& point) {

@@ -42,6 +42,7 @@ struct Sampling {
   int64_t max_steps = 200;
   double time_limit_s = 20;  // of sampling, warm-up excluded
   double precision = 0.02;   // wanted half-width of the 95 % interval of the median, relative
+  double duration_s = 0;     // a sustained run: steps go on for so long; 0: until measured enough
 };
 
 struct Point {

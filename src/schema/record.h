@@ -97,9 +97,11 @@ struct Record {
   Point point;
   std::string id;  // point_id(point)
   Outcome outcome = Outcome::ok;
-  std::string reason;     // why not ok, or what to know about it
-  std::string started;    // ISO 8601, UTC
-  double duration_s = 0;  // of the whole point, set-up and verification included
+  std::string reason;      // why not ok, or what to know about it
+  std::string started;     // ISO 8601, UTC
+  double duration_s = 0;   // of the whole point, set-up and verification included
+  int64_t attempts = 1;    // how often it was begun: again after a rank died or hung
+  bool ended_job = false;  // a rank died or hung in the last attempt, and the job with it
   Measures measures;
   std::vector<Series> samples;
 

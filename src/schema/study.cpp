@@ -138,11 +138,13 @@ void Study::publish() {
   ENSURE(!state_->published, "the study is published already");
   write_published(state_->path, [&](const RecordSink& sink) {
     size_t num_read = 0;
+    int64_t place = 0;
     auto scan = scan_journal(state_->path, Load::everything, [&](Record&& record) {
+      if (known().at(record.id).place != place++) return;  // a later record took its place
       ++num_read;
       sink(std::move(record));
     });
-    const size_t num_written = finished().size();
+    const size_t num_written = known().size();
     if (!scan || num_read != num_written)
       throw UsageError(
           fmt::format("{}: {} of {} records can be read back; the journal is kept, nothing is published",
@@ -153,13 +155,33 @@ void Study::publish() {
   state_->published = true;
 }
 
-const std::map<std::string, Outcome>& Study::finished() const { return state_->journal.finished(); }
+void Study::begin(const Record& record) { state_->journal.begin(record); }
+
+const std::map<std::string, Known>& Study::known() const { return state_->journal.known(); }
+
+std::optional<Record> Study::bury(const std::string& given, Outcome outcome, const std::string& reason) {
+  auto journal = Journal::open(follow_links(given));
+  if (!journal || !journal->found().began) return {};
+  Record record = *journal->found().began;
+  record.outcome = outcome;
+  record.reason = reason;
+  record.ended_job = true;
+  journal->append(record);
+  return record;
+}
 
 StudyData read_study(const std::string& given, Load load) {
   std::string path = follow_links(given);
   if (path.ends_with(journal_path(""))) path.resize(path.size() - journal_path("").size());
   StudyData data{path, {}, {}};
-  const RecordSink keep = [&](Record&& record) { data.records.push_back(std::move(record)); };
+  std::map<std::string, size_t> places;
+  const RecordSink keep = [&](Record&& record) {
+    const auto [place, is_new] = places.emplace(record.id, data.records.size());
+    if (is_new)
+      data.records.push_back(std::move(record));
+    else
+      data.records[place->second] = std::move(record);
+  };
   if (auto scan = scan_journal(path, load, keep)) {
     warn_of_damage(journal_path(path), scan->num_damaged);
     data.environment = std::move(scan->environment);

@@ -7,12 +7,24 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "schema/record.h"
 
 namespace shardmark {
+
+// What a study holds of a point. After a rank died or hung in it, it is tried once more.
+struct Known {
+  Outcome outcome = Outcome::ok;
+  int64_t attempts = 1;
+  bool ended_job = false;
+  int64_t place = 0;        // of its latest record among all that were appended
+  std::string reason = "";  // where a rank died or hung
+  bool is_over() const { return !ended_job || attempts >= kMostAttempts; }
+  static constexpr int64_t kMostAttempts = 2;
+};
 
 class Study {
  public:
@@ -28,9 +40,14 @@ class Study {
   Study& operator=(Study&&) noexcept;
   ~Study();
 
+  void begin(const Record& record);   // its point is about to be measured; says so in the journal, unsynced
   void append(const Record& record);  // durable when it returns; cost independent of the study's length
   void publish();                     // writes x.h5 and removes the journal
-  const std::map<std::string, Outcome>& finished() const;  // by id: every record that is there already
+  const std::map<std::string, Known>& known() const;  // by id
+
+  // After a job that ended while it measured: gives the point that it had begun this outcome and reason. The
+  // record that was appended, or nothing where no point was under way. UsageError as resume().
+  static std::optional<Record> bury(const std::string& path, Outcome outcome, const std::string& reason);
 
  private:
   struct State;
@@ -46,7 +63,8 @@ struct StudyData {
 
 enum class Load { everything, without_samples };  // raw samples of thousands of ranks are large
 
-// Reads a published study or a journal (x.h5 whose journal alone exists is found by itself). UsageError:
+// Reads a published study or a journal (x.h5 whose journal alone exists is found by itself): the latest
+// record of each point. UsageError:
 // missing, damaged, not a study, or written by a newer schema.
 StudyData read_study(const std::string& path, Load load = Load::everything);
 

@@ -28,6 +28,7 @@ class Collective final : public Workload {
       : point_(context.point),
         group_(context.group),
         comm_(context.comm),
+        flight_(context.flight),
         row_(collective_row(point_.collective.operation)),
         dtype_(element_type(point_.collective.dtype)),
         timeline_(comm_.device()) {
@@ -72,6 +73,7 @@ class Collective final : public Workload {
   }
 
   void step() override {
+    flight_.step();
     row_.run(comm_, sets_[static_cast<size_t>(num_steps_++) % sets_.size()]).wait();
     timeline_.mark();
   }
@@ -117,6 +119,7 @@ class Collective final : public Workload {
   const Point& point_;
   const HostGroup& group_;
   Communicator& comm_;
+  Flight& flight_;
   const CollectiveRow& row_;
   at::ScalarType dtype_;
   Timeline timeline_;

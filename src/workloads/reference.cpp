@@ -40,7 +40,8 @@ std::vector<Batch> batches_of_step(const Point& point, const DataSource& source,
   return batches;
 }
 
-ReferenceRun train(const Point& point, const DataSource& source, at::Device device, int64_t replica) {
+ReferenceRun train(const Point& point, const DataSource& source, at::Device device, int64_t replica,
+                   Flight& flight) {
   const meter::Strict strict;  // this rank computes alone
   const auto& t = point.training;
   const auto model = make_model(t.model, precision_from(t.precision, "same").master, device);
@@ -64,7 +65,11 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
     for (const auto& host_batch : batches) {
       const Batch batch = on(*model, host_batch);
       at::Tensor h = batch.inputs;
-      for (const auto& block : model->blocks()) h = block.forward(h, batch);
+      for (size_t b = 0; b < model->blocks().size(); ++b) {
+        flight.block(kReferenceStage, static_cast<int64_t>(b));
+        h = model->blocks()[b].forward(h, batch);
+      }
+      flight.stage(kReferenceStage);
       torch::autograd::backward({h / static_cast<double>(batches.size())}, {});
       loss += h.item<double>() / static_cast<double>(batches.size());
     }
@@ -82,9 +87,10 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
 
 }  // namespace
 
-ReferenceRun run_reference(const Point& point, const DataSource& source, at::Device device, int64_t replica) {
+ReferenceRun run_reference(const Point& point, const DataSource& source, at::Device device, int64_t replica,
+                           Flight& flight) {
   try {
-    return train(point, source, device, replica);
+    return train(point, source, device, replica, flight);
   } catch (const OutOfMemory&) {
     return {{}, {}, "one device has not the memory for it"};
   } catch (const c10::OutOfMemoryError&) {

@@ -2,6 +2,7 @@
 #include "workloads/statistics.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/stats.h"
@@ -37,6 +38,13 @@ std::vector<double> worst_of_ranks(const Series& series) {
   return worst;
 }
 
+int64_t num_timed_steps(const Record& record) {
+  const Series* step = record.series("step");
+  const Series* intervals = record.series("interval_steps");
+  if (intervals == nullptr) return step == nullptr ? 0 : step->columns;
+  return std::llround(std::accumulate(intervals->values.begin(), intervals->values.end(), 0.0));
+}
+
 void summarize(Record& record) {
   const Series* series = record.series("step");
   if (series == nullptr || series->values.empty()) return;
@@ -51,7 +59,7 @@ void summarize(Record& record) {
   m.step_p99_s = quantile(steps, 0.99);
   m.variation = coefficient_of_variation(steps);
   m.drift = drift(steps);
-  m.num_steps = series->columns;
+  m.num_steps = num_timed_steps(record);
   find_slowest(*series, m);
   if (const Series* energy = record.series("energy"))
     m.energy_j =

@@ -11,6 +11,9 @@ namespace shardmark {
 // The slowest rank's time of each step: [steps], from a series [rank, step].
 std::vector<double> worst_of_ranks(const Series& series);
 
+// Timed, kept or not: of a sustained run the series "step" holds a part of them.
+int64_t num_timed_steps(const Record& record);
+
 // Fills the measures of both workloads (step_s .. slowest_share, num_steps) from the record's series "step".
 // A record without that series, or with an empty one, stays as it is.
 void summarize(Record& record);

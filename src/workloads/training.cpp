@@ -21,6 +21,7 @@ Training::Training(const WorkloadContext& context)
       comm_(context.comm),
       placement_(context.placement),
       references_(context.references),
+      flight_(context.flight),
       clock_(context.comm.device()),
       before_(meter::read()),
       trainee_(point_, comm_, clock_),
@@ -33,17 +34,19 @@ Training::Training(const WorkloadContext& context)
       *source_, sampler, t.accumulation, comm_.device(),
       prefetch_depth(placement_.num_cores, placement_.local_ranks, placement_.threads_per_rank));
   comm_.set_phase_clock(&clock_);
+  trainee_.loop->set_flight(&flight_);
   meter::reset_peak();
 }
 
 Training::~Training() = default;
 
 void Training::step() {
-  if (losses_.empty()) {
+  if (num_steps_ == 0) {
     comm_.reset_traffic();
     between_nodes_before_ = comm_.bytes_between_nodes();
   }
-  losses_.push_back(trainee_.loop->step([this] { return loader_->next(); }).loss);
+  last_loss_ = trainee_.loop->step([this] { return loader_->next(); }).loss;
+  if (num_steps_++ == 0) first_loss_ = last_loss_;
 }
 
 std::vector<std::vector<double>> Training::end_window() {
@@ -69,12 +72,12 @@ void Training::collect(Record& record) {
   const auto mean_over_ranks = [&](const at::Tensor& loss) {
     return group_.sum(loss.item<double>()) / static_cast<double>(point_.ranks);
   };
-  if (!losses_.empty()) {
-    m.loss_first = mean_over_ranks(losses_.front());
-    m.loss_last = mean_over_ranks(losses_.back());
+  if (num_steps_ > 0) {
+    m.loss_first = mean_over_ranks(first_loss_);
+    m.loss_last = mean_over_ranks(last_loss_);
     m.num_skipped = trainee_.guard->num_skipped();
     const Traffic& traffic = comm_.traffic();
-    const auto steps = static_cast<double>(losses_.size());
+    const auto steps = static_cast<double>(num_steps_);
     m.traffic_bytes = group_.sum(traffic.law_bytes) / steps / static_cast<double>(point_.ranks);
     m.between_nodes_bytes = group_.max(comm_.bytes_between_nodes() - between_nodes_before_) / steps;
     m.num_operations = std::llround(static_cast<double>(traffic.num_operations) / steps);

@@ -36,6 +36,7 @@ class Training final : public Workload {
   Tap comm_;
   const Placement& placement_;
   ReferenceCache& references_;
+  Flight& flight_;
 
   PhaseClock clock_;
   MemoryReading before_;
@@ -44,7 +45,9 @@ class Training final : public Workload {
   std::unique_ptr<DataSource> source_;
   std::unique_ptr<Loader> loader_;
   double between_nodes_before_ = 0;
-  std::vector<at::Tensor> losses_;  // of the steps after verification, on the device: one number each
+  // Of the steps after verification; on the device, one number each.
+  at::Tensor first_loss_, last_loss_;
+  int64_t num_steps_ = 0;
 };
 
 }  // namespace shardmark

@@ -3,6 +3,7 @@
 
 #include <c10/core/GradMode.h>
 
+#include "base/exit_status.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "device/device.h"
@@ -13,10 +14,24 @@ namespace {
 
 using Moment = laws::Moment::What;
 
+void note(Flight& flight, Moment what, int64_t index) {
+  switch (what) {
+    case Moment::data:
+      return flight.stage("data");
+    case Moment::forward:
+      return flight.block("forward", index);
+    case Moment::backward:
+      return flight.block("backward", index);
+    default:
+      return flight.stage("update");
+  }
+}
+
 }  // namespace
 
 StepResult TrainingLoop::step(const std::function<Batch()>& next_batch, bool wants_norm) {
   clock_.begin_step();
+  if (flight_ != nullptr) flight_->step();
   StepResult result;
   for (micro_batch_ = 0; micro_batch_ < options_.accumulation; ++micro_batch_) {
     clock_.enter(Phase::data);
@@ -102,6 +117,11 @@ void TrainingLoop::backward(const at::Tensor& loss, const Batch& batch) {
   }
 }
 
+void TrainingLoop::tell(Moment what, int64_t index) {
+  if (flight_ != nullptr) note(*flight_, what, index);
+  if (observer_ != nullptr) observer_->at(what, index);
+}
+
 void TrainingLoop::attempt(const std::function<void()>& compute) {
   if (failure_) return;
   const meter::Strict strict;  // device/meter.h, Note [Where memory may run out]
@@ -111,7 +131,7 @@ void TrainingLoop::attempt(const std::function<void()>& compute) {
     // Statistics over all ranks are summed inside a block, where a draining rank would be missing.
     if (model_.num_ranks > 1) {
       log_line(std::string("a rank failed inside a block with synchronised batch norm: ") + error.what());
-      MpiSession::abort_world(EXIT_FAILURE);
+      MpiSession::abort_world(kSystem);
     }
     failure_ = std::current_exception();
     inputs_.assign(inputs_.size(), {});  // room for the rest of the step

@@ -9,6 +9,7 @@
 #include "models/model.h"
 #include "optim/gradient_guard.h"
 #include "strategies/strategy.h"
+#include "watch/flight.h"
 
 namespace shardmark {
 
@@ -57,6 +58,7 @@ class TrainingLoop {
   StepResult step(const std::function<Batch()>& next_batch, bool wants_norm = false);
 
   void set_observer(StepObserver* observer) { observer_ = observer; }  // nullptr: nobody
+  void set_flight(Flight* flight) { flight_ = flight; }  // where steps and blocks are noted; nullptr: nowhere
 
   std::exception_ptr failure() const { return failure_; }
 
@@ -65,9 +67,7 @@ class TrainingLoop {
   void backward(const at::Tensor& loss, const Batch& batch);
   at::Tensor run_block(size_t block, const Batch& batch);
   bool is_checkpointed(size_t block) const;
-  void tell(laws::Moment::What what, int64_t index = 0) {
-    if (observer_ != nullptr) observer_->at(what, index);
-  }
+  void tell(laws::Moment::What what, int64_t index = 0);
   // Runs compute unless this rank drains, and makes it drain if that throws.
   void attempt(const std::function<void()>& compute);
 
@@ -81,6 +81,7 @@ class TrainingLoop {
   std::vector<at::Tensor> outputs_;  // [block]
   std::exception_ptr failure_;
   StepObserver* observer_ = nullptr;
+  Flight* flight_ = nullptr;
 };
 
 }  // namespace shardmark

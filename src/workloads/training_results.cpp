@@ -62,7 +62,7 @@ void derive_training(Record& record, const laws::ModelTable& table, const Placem
   const Series* window = record.series("window");
   if (step == nullptr || window == nullptr || step->columns == 0) return;
 
-  const auto samples = static_cast<double>(record.point.global_batch() * step->columns);
+  const auto samples = static_cast<double>(record.point.global_batch() * num_timed_steps(record));
   m.samples_per_s = samples / total_window_s(*window);
   if (table.sample.kind == laws::SampleShape::Kind::tokens)
     m.tokens_per_s = m.samples_per_s * static_cast<double>(table.sample.input.front());

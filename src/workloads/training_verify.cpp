@@ -92,9 +92,12 @@ Check Training::lossy_check(const std::vector<double>& losses, const std::vector
 // Rank 0 trains the reference, unless an earlier point needed the same; the others wait for the result.
 ReferenceRun Training::shared_reference(int64_t replica) {
   const std::string key = reference_key(point_, replica);
+  flight_.stage(kReferenceStage);
   if (group_.rank() == 0 && !references_.contains(key))
-    references_[key] = run_reference(point_, *source_, comm_.device(), replica);
+    references_[key] = run_reference(point_, *source_, comm_.device(), replica, flight_);
+  flight_.meet(kReferenceStage);
   group_.sleep_barrier();
+  flight_.stage("verification");
   nlohmann::json packed;
   if (group_.rank() == 0) {
     const ReferenceRun& run = references_[key];

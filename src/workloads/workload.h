@@ -9,6 +9,7 @@
 #include "comm/communicator.h"
 #include "comm/host_group.h"
 #include "schema/record.h"
+#include "watch/flight.h"
 
 namespace shardmark {
 
@@ -47,6 +48,7 @@ struct WorkloadContext {
   Communicator& comm;
   const Placement& placement;
   ReferenceCache& references;
+  Flight& flight;  // what this rank does, for the watchdog
 };
 
 class Workload {

@@ -21,7 +21,7 @@ TEST(StudyDamage, AJournalTornAnywhereLosesOnlyItsLastRecord) {
     if (size % 13 != 0 && size != last && size + 1 != lines.size())
       continue;  // what is left is cut the same way
     Study study = Study::resume(path, sample_environment());
-    ASSERT_EQ(study.finished().size(), 2u) << size;
+    ASSERT_EQ(study.known().size(), 2u) << size;
     study.append(filled_record(2));
     expect_first_records(read_study(path), 3);
   }
@@ -38,7 +38,7 @@ TEST(StudyDamage, SamplesThatDoNotMatchDropTheirRecord) {
     write_text(path + ".samples", broken);
     EXPECT_EQ(read_study(path).records.size(), 2u);
   }
-  EXPECT_EQ(Study::resume(path, sample_environment()).finished().size(), 2u);
+  EXPECT_EQ(Study::resume(path, sample_environment()).known().size(), 2u);
 }
 
 TEST(StudyDamage, DamageInTheMiddleCostsOneRecord) {
@@ -49,8 +49,8 @@ TEST(StudyDamage, DamageInTheMiddleCostsOneRecord) {
   lines[lines.find("record-1")] = 'R';
   write_text(path + ".journal", lines);
   Study study = Study::resume(path, sample_environment());
-  EXPECT_EQ(study.finished().size(), 2u);
-  EXPECT_TRUE(study.finished().contains("record-0") && study.finished().contains("record-2"));
+  EXPECT_EQ(study.known().size(), 2u);
+  EXPECT_TRUE(study.known().contains("record-0") && study.known().contains("record-2"));
   study.append(filled_record(1));
   study.publish();
   const StudyData data = read_study(path);

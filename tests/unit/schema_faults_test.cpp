@@ -80,7 +80,7 @@ TEST(StudyFaults, KilledWritersLoseNothingThatWasAppended) {
     most = std::max(most, returned);
     expect_first_records(read_study(path), returned);
     Study study = Study::resume(path, sample_environment());  // no lock is left behind
-    study.append(filled_record(static_cast<int64_t>(study.finished().size())));
+    study.append(filled_record(static_cast<int64_t>(study.known().size())));
     expect_first_records(read_study(path), returned + 1);
   }
   EXPECT_GT(most, 1u) << "no kill came late enough to mean anything";
@@ -91,17 +91,22 @@ TEST(StudyFaults, KillsWhilePublishingAndResumingLoseNothing) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";
   write_journal(path, 20);
+  const auto grow = [&] {
+    Study study = Study::resume(path, sample_environment());
+    study.append(filled_record(static_cast<int64_t>(study.known().size())));
+    study.publish();
+  };
+  const auto start = std::chrono::steady_clock::now();
+  grow();
+  const std::chrono::duration<double, std::micro> once = std::chrono::steady_clock::now() - start;
+  std::uniform_real_distribution<double> moment(0, 6 * once.count());
   std::mt19937 random(2);
-  size_t before = 20;
+  size_t before = 21;
   for (int round = 0; round < 60; ++round) {
     const pid_t child = in_child([&] {
-      for (;;) {
-        Study study = Study::resume(path, sample_environment());
-        study.append(filled_record(static_cast<int64_t>(study.finished().size())));
-        study.publish();
-      }
+      for (;;) grow();
     });
-    ::usleep(std::uniform_int_distribution<useconds_t>(1000, 80000)(random));
+    ::usleep(static_cast<useconds_t>(moment(random)));
     ::kill(child, SIGKILL);
     EXPECT_TRUE(WIFSIGNALED(status_of(child)));
     const StudyData data = read_study(path);
@@ -146,7 +151,7 @@ TEST(StudyFaults, AFullDiskKeepsWhatWasAppended) {
       Study study = Study::resume(path, sample_environment());
       const rlimit limit = {journal_bytes + room, RLIM_INFINITY};
       ::setrlimit(RLIMIT_FSIZE, &limit);
-      size_t appended = study.finished().size();
+      size_t appended = study.known().size();
       const std::string message = usage_error([&] {
         for (;; ++appended) study.append(filled_record(static_cast<int64_t>(appended)));
       });

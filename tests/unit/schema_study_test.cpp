@@ -87,8 +87,8 @@ TEST(Study, ResumesAJournalAndAFile) {
   { Study::create(path, sample_environment()).append(filled_record(1)); }
   {
     Study study = Study::resume(path, sample_environment());
-    ASSERT_EQ(study.finished().size(), 1u);
-    EXPECT_TRUE(study.finished().contains("record-1"));
+    ASSERT_EQ(study.known().size(), 1u);
+    EXPECT_TRUE(study.known().contains("record-1"));
     study.append(filled_record(2));
     study.publish();
   }
@@ -97,7 +97,7 @@ TEST(Study, ResumesAJournalAndAFile) {
   later.nodes = later.rank_nodes = {"other", "other", "others"};  // the same topology on other hosts
   {
     Study study = Study::resume(path, later);
-    EXPECT_EQ(study.finished().size(), 2u);
+    EXPECT_EQ(study.known().size(), 2u);
     EXPECT_THROW(study.append(filled_record(2)), ContractError);
     study.append(filled_record(3));
     EXPECT_EQ(read_study(path).records.size(), 3u);  // the journal is ahead of the published file

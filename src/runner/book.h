@@ -1,0 +1,29 @@
+// The study as a sweep writes it: points that begin and end, and from the watchdog's thread one that hangs.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "schema/study.h"
+
+namespace shardmark {
+
+class Book {
+ public:
+  explicit Book(Study* study) : study_(study) {}  // nullptr on ranks that write none: then nothing is called
+
+  Known before(const std::string& id) const;  // what is known of a point; attempts 0: nothing
+  void begin(const Record& record);
+  void end(const Record& record);
+  // The point that is under way gets outcome timed_out and ends the job. Any thread may call it; nothing
+  // happens where the study is being written and does not come free within a second.
+  void time_out(const std::string& reason);
+
+ private:
+  Study* study_;
+  std::timed_mutex writing_;
+  std::optional<Record> under_way_;
+};
+
+}  // namespace shardmark

@@ -1,0 +1,36 @@
+// See window.h.
+#include "runner/window.h"
+
+#include <cmath>
+
+#include "device/timeline.h"
+
+namespace shardmark {
+
+bool is_accounted(double timed_s, double wall_s) {
+  return std::abs(wall_s - timed_s) <= 0.01 * wall_s + 2e-4;
+}
+
+Verdict WindowTimer::run(int64_t steps, Window& window, bool reads_gauges) {
+  Window seen{steps, {}, 0, 0, {}};
+  workload_.begin_window();
+  const double energy_before_j = gauges_.energy_j();
+  flight_.meet("a window's begin");
+  group_.barrier();
+  const double begin = now_s();
+  Verdict verdict = agreed(group_, flight_, "steps", [&] {
+    for (int64_t i = 0; i < steps; ++i) {
+      // Before the last step, while a GPU still has some to do: an idle one tells another clock.
+      if (reads_gauges && i + 1 == steps) seen.reading = gauges_.read();
+      workload_.step();
+    }
+    flight_.stage("steps, waiting for the device");
+    seen.phases = workload_.end_window();
+    seen.wall_s = now_s() - begin;
+    seen.energy_j = gauges_.energy_j() - energy_before_j;
+  });
+  if (verdict.ok()) window = std::move(seen);
+  return verdict;
+}
+
+}  // namespace shardmark

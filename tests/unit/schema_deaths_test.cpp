@@ -1,0 +1,72 @@
+// A point in which a rank died: its outcome, its second attempt, and the one record that stays.
+#include <gmock/gmock.h>
+
+#include "schema/json.h"
+#include "schema_fixture.h"
+
+namespace shardmark {
+namespace {
+
+using ::testing::HasSubstr;
+
+void expect_records(const StudyData& data, const std::vector<Record>& records) {
+  ASSERT_EQ(data.records.size(), records.size());
+  for (size_t i = 0; i < records.size(); ++i) expect_same(records[i], data.records[i]);
+}
+
+TEST(Study, RemembersAPointThatEndedTheJob) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  Record first = filled_record(1), second = filled_record(2);
+  for (Record* record : {&first, &second}) {
+    record->attempts = 1;
+    record->ended_job = false;
+  }
+  {
+    Study study = Study::create(path, sample_environment());
+    study.begin(first);
+    EXPECT_THAT(usage_error([&] { Study::bury(path, Outcome::failed, "killed"); }),
+                HasSubstr("is being written by another process"));
+    study.append(first);
+    study.begin(second);
+    EXPECT_EQ(read_study(path).records.size(), 1u) << "a point that began is no record";
+  }
+  const auto dead = Study::bury(path, Outcome::failed, "rank 1 was killed");
+  ASSERT_TRUE(dead.has_value());
+  EXPECT_EQ(dead->id, second.id);
+  EXPECT_FALSE(Study::bury(path, Outcome::failed, "again").has_value()) << "it has its record";
+  {
+    Study study = Study::resume(path, sample_environment());
+    EXPECT_TRUE(study.known().at(first.id).is_over());
+    EXPECT_FALSE(study.known().at(second.id).is_over()) << "it is to be tried again";
+    EXPECT_EQ(study.known().at(second.id).attempts, 1);
+    second.attempts = 2;
+    study.append(second);
+    EXPECT_TRUE(study.known().at(second.id).is_over());
+    expect_records(read_study(path), {first, second});
+    study.publish();
+  }
+  expect_records(read_study(path), {first, second});
+}
+
+TEST(Study, ASecondDeathIsFinal) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  Record record = filled_record(1);
+  record.ended_job = false;
+  for (int64_t attempt = 1; attempt <= 2; ++attempt) {
+    record.attempts = attempt;
+    Study::resume(path, sample_environment()).begin(record);
+    Study::bury(path, Outcome::out_of_memory, "the kernel ended it");
+  }
+  Study study = Study::resume(path, sample_environment());
+  EXPECT_TRUE(study.known().at(record.id).is_over());
+  study.publish();
+  const Record kept = read_study(path).records.at(0);
+  EXPECT_EQ(kept.outcome, Outcome::out_of_memory);
+  EXPECT_EQ(kept.attempts, 2);
+  EXPECT_TRUE(kept.ended_job);
+}
+
+}  // namespace
+}  // namespace shardmark
