@@ -43,7 +43,7 @@ packages=(build-essential cmake ninja-build git libhdf5-dev libyaml-cpp-dev nloh
           libfmt-dev libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv)
 commands=(make g++ cmake ninja git)    # how packages from elsewhere (modules, Spack) show themselves
 handy=(ccache mold gnuplot-nox)        # faster builds, report --plots; nothing else fails without them
-if [[ $analysis == no ]]; then packages+=(libopenmpi-dev openmpi-bin); commands+=(mpicc mpirun); fi
+if [[ $analysis == no ]]; then packages+=(libopenmpi-dev openmpi-bin libhwloc-dev); commands+=(mpicc mpirun); fi
 # Version 16: in Debian 12 and Ubuntu 24.04; other versions format differently, and 14 cannot read g++ 12's library.
 if [[ $lint == yes ]]; then packages+=(clang-format-16 clang-tidy-16); commands+=(clang-format-16 clang-tidy-16); fi
 if [[ $fuzz == yes ]]; then packages+=(clang-16 libclang-rt-16-dev); commands+=(clang++-16); fi

@@ -1,0 +1,41 @@
+// The command that starts the ranks: how many, with which launcher and which of its flags. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launch/machine.h"
+
+namespace shardmark {
+
+// A Slurm job that we are in, or one node without Slurm.
+struct Allocation {
+  std::string job;  // its id; empty outside Slurm
+  int64_t num_nodes = 1;
+  int64_t cores_per_node = 0;  // 0: as many as the machine has
+};
+
+struct LaunchOptions {
+  std::string launcher = "mpirun";          // or srun
+  std::vector<std::string> flags = {};      // of the launcher, after ours
+  std::vector<std::string> container = {};  // goes before the program: apptainer exec image.sif
+  int64_t ranks = 0;                        // 0: ranks per node x nodes
+  int64_t ranks_per_node = 0;  // 0: one per GPU; without GPUs one per core, as far as memory goes
+  int64_t threads = 0;         // of a rank; 0: an equal share of the cores on GPUs, else 1
+};
+
+struct LaunchCommand {
+  std::vector<std::string> arguments;                            // the launcher, up to the program
+  std::vector<std::pair<std::string, std::string>> environment;  // added to ours
+  int64_t ranks = 1;
+  int64_t num_nodes = 1;
+  int64_t threads = 1;
+};
+
+// UsageError: an unknown launcher.
+LaunchCommand make_launch_command(const Machine& machine, const Allocation& allocation,
+                                  const LaunchOptions& options);
+
+}  // namespace shardmark

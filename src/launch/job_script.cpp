@@ -1,0 +1,109 @@
+// The text of a job.
+#include "launch/job_script.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "launch/study_name.h"
+
+namespace shardmark {
+namespace {
+
+void require_one_line(const std::string& text) {
+  if (text.find_first_of(std::string("\n\r\0", 3)) != std::string::npos)
+    throw UsageError("a job script cannot hold the line break in '" + text.substr(0, text.find('\n')) +
+                     "...'");
+}
+
+// Directives are read by sbatch, not by a shell: quotes and blanks have no safe form there.
+std::string directive(const std::string& name, const std::string& value) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("-_./%:@,+=").find(c) != std::string_view::npos;
+  };
+  for (char c : value)
+    if (!is_plain(c))
+      throw UsageError(
+          fmt::format("--{}: '{}' has a character that an #SBATCH line cannot hold; accepted are "
+                      "letters, digits and -_./%:@,+=",
+                      name, value));
+  return fmt::format("#SBATCH --{}={}\n", name, value);
+}
+
+std::string words(const std::vector<std::string>& texts) {
+  std::string line;
+  for (const std::string& text : texts) line += (line.empty() ? "" : " ") + quoted(text);
+  return line;
+}
+
+std::string plain_name(std::string stem) {
+  for (char& c : stem)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_') c = '_';
+  return stem;
+}
+
+std::string directives(const JobOptions& o) {
+  const bool array = o.suites.size() > 1;
+  std::string text =
+      directive("job-name", "shardmark-" + (array ? "suites" : plain_name(suite_stem(o.suites[0]))));
+  if (array) text += directive("array", fmt::format("0-{}", o.suites.size() - 1));
+  text += directive("nodes", std::to_string(o.nodes));
+  if (o.gpus_per_node > 0) text += directive("gpus-per-node", std::to_string(o.gpus_per_node));
+  text += "#SBATCH --exclusive\n" + directive("mem", "0");
+  text += fmt::format("# {}\n", o.time_reason) + directive("time", slurm_time(o.time_limit_s));
+  text += fmt::format("# To the job alone, so that it stops its ranks in time and has itself requeued:\n");
+  text += directive("signal", fmt::format("B:USR1@{}", o.signal_ahead_s));
+  text += "#SBATCH --requeue\n" + directive("open-mode", "append");
+  return text + directive("output", o.results + (array ? "/slurm-%A_%a.log" : "/slurm-%j.log"));
+}
+
+}  // namespace
+
+std::string quoted(const std::string& text) {
+  require_one_line(text);
+  std::string word = "'";
+  for (char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+std::string slurm_time(double seconds) {
+  const auto minutes = static_cast<int64_t>(std::ceil(seconds / 60));
+  return fmt::format("{}-{:02}:{:02}:00", minutes / 1440, minutes / 60 % 24, minutes % 60);
+}
+
+std::string job_script(const JobOptions& o) {
+  for (const std::string& suite : o.suites) require_one_line(suite);
+  const bool array = o.suites.size() > 1;
+  std::vector<std::string> stems;
+  for (const std::string& suite : o.suites) stems.push_back(suite_stem(suite));
+  std::string text = "#!/usr/bin/env bash\n";
+  text +=
+      "# Written by `shardmark submit`. Whatever ends it (its time limit, a failing node, scancel), every "
+      "finished\n"
+      "# point is kept; after a requeue it goes on with the same study.\n";
+  text += directives(o) + "set -euo pipefail\n\n";
+  text += "cd " + quoted(o.folder) + "\n";
+  text += "LAUNCHER=mpirun MPIRUN_FLAGS=() SRUN_FLAGS=() CONTAINER=() RANKS_PER_NODE=" +
+          (o.ranks_per_node > 0 ? std::to_string(o.ranks_per_node) : "''") + "\n";
+  text += "env_file=" + quoted(o.env_file) + "\n";
+  text +=
+      "if [[ -e $env_file ]]; then set +u; source \"$env_file\"; set -u; fi    # module systems use unset "
+      "variables\n";
+  text +=
+      "if [[ $LAUNCHER == srun ]]; then flags=(\"${SRUN_FLAGS[@]}\"); else flags=(\"${MPIRUN_FLAGS[@]}\"); "
+      "fi\n";
+  text += "suites=(" + words(o.suites) + ")\nnames=(" + words(stems) + ")\n";
+  text += "task=${SLURM_ARRAY_TASK_ID:-0}\n";
+  text += "job=" + std::string(array ? "${SLURM_ARRAY_JOB_ID}_$task" : "$SLURM_JOB_ID") + "\n\n";
+  text += "# exec: the signal reaches the program itself.\n";
+  text += "exec " + quoted(o.program) + " launch \"${suites[task]}\" -o " + quoted(o.results) +
+          "/\"${names[task]}-job$job.h5\" \\\n  --resume --requeue --launcher \"$LAUNCHER\" "
+          "\"${flags[@]/#/--launcher-flag=}\" \"${CONTAINER[@]/#/--container=}\" \\\n"
+          "  ${RANKS_PER_NODE:+--ranks-per-node=$RANKS_PER_NODE}";
+  if (!o.flags.empty()) text += " \\\n  -- " + words(o.flags);
+  return text + "\n";
+}
+
+}  // namespace shardmark

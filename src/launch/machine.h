@@ -1,0 +1,24 @@
+// What this node offers to a launch, read from the system without MPI and CUDA.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace shardmark {
+
+struct Machine {
+  int64_t num_gpus = 0;      // that this process may see
+  int64_t num_physical = 1;  // cores of the node
+  int64_t num_cores = 1;     // of those for us: inside the affinity mask and the container's quota
+  int64_t free_bytes = 0;    // memory, inside the container's limit
+  bool is_root = false;
+  bool has_open_mpi = false;  // mpirun is Open MPI's, whose flags we know
+};
+
+Machine read_machine();
+
+// What a program prints to stdout; empty when it cannot be started, fails or takes 10 s. No shell.
+std::string output_of(const std::vector<std::string>& arguments);
+
+}  // namespace shardmark

@@ -1,0 +1,48 @@
+// How a job ended, from what its launcher says and returns: what becomes the outcome and reason of the point
+// that was running.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/process.h"
+#include "schema/record.h"
+
+namespace shardmark {
+
+// Listens to the launcher's stderr. Open MPI wraps what it knows in blocks of boilerplate between dashed
+// lines; those about a rank that ended are understood and kept from the user, everything else is passed on.
+class LauncherVoice {
+ public:
+  explicit LauncherVoice(LineSink show) : show_(std::move(show)) {}
+  void take(const std::string& line);
+  void finish();  // shows what was held back
+
+  const std::string& death() const { return death_; }  // "rank 1 on node2 was killed by signal 9 (Killed)"
+  const std::string& last_words() const { return last_words_; }  // our own last line: "failed: ..."
+  // A rank ended or had the job end: the launcher is about to end, too.
+  bool has_signs_of_death() const { return aborted_ || !death_.empty(); }
+  bool ran_out_of_memory() const { return ran_out_of_memory_; }  // as Slurm tells
+
+ private:
+  void end_block();
+  LineSink show_;
+  std::optional<std::vector<std::string>> block_;  // lines since the first dashed one
+  std::string death_, last_words_;
+  bool ran_out_of_memory_ = false, aborted_ = false;
+};
+
+struct Obituary {
+  Outcome outcome = Outcome::failed;
+  std::string reason;
+  bool was_killed = false;  // a rank, by a signal: not an end of its own choice
+};
+
+// oom_kills: processes that this node's kernel killed for want of memory meanwhile.
+Obituary obituary(const LauncherVoice& voice, const SupervisedEnd& end, int64_t oom_kills);
+
+// Processes that this node's kernel has killed for want of memory, since it started.
+int64_t count_oom_kills();
+
+}  // namespace shardmark

@@ -1,0 +1,236 @@
+// posix_spawn, pipes, signals.
+#include "launch/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "base/error.h"
+#include "schema/file.h"
+
+extern char** environ;
+
+namespace shardmark {
+namespace {
+
+constexpr int kCannotStart = 127;
+constexpr auto kGrace = std::chrono::seconds(10);  // from SIGTERM to SIGKILL
+using Clock = std::chrono::steady_clock;
+
+std::vector<std::string> changed_environment(const EnvironmentChanges& changes) {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const auto is_changed = [&](const auto& change) { return text.starts_with(change.first + "="); };
+    if (std::none_of(changes.begin(), changes.end(), is_changed)) entries.push_back(text);
+  }
+  for (const auto& [name, value] : changes) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+// A child whose `descriptor` (1 or 2) comes to us, in a process group of its own, with all signals unblocked.
+class Child {
+ public:
+  Child(const std::vector<std::string>& arguments, const EnvironmentChanges& changes, int descriptor) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw SystemError(std::string("pipe: ") + std::strerror(errno));
+    output_ = File(ends[0]);
+    const File input(ends[1]);
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], descriptor);
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    const auto entries = changed_environment(changes);
+    error_ = posix_spawnp(&pid_, arguments.front().c_str(), &actions, &attributes, pointers(arguments).data(),
+                          pointers(entries).data());
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  }
+
+  int error() const { return error_; }  // errno of a start that failed
+  pid_t pid() const { return pid_; }
+  int output() const { return output_.get(); }
+
+  // Reads what there is; false at the end.
+  bool read_lines(const LineSink& sink) {
+    std::array<char, 4096> bytes{};
+    const ssize_t count = ::read(output_.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) return true;
+    if (count <= 0) {
+      if (!rest_.empty()) sink(std::exchange(rest_, {}));
+      return false;
+    }
+    rest_.append(bytes.data(), static_cast<size_t>(count));
+    for (size_t end = rest_.find('\n'); end != std::string::npos; end = rest_.find('\n')) {
+      sink(rest_.substr(0, end));
+      rest_.erase(0, end + 1);
+    }
+    return true;
+  }
+
+  // Its status once it has ended.
+  bool has_ended(int& status, int flags = WNOHANG) const {
+    int raw = 0;
+    if (::waitpid(pid_, &raw, flags) != pid_) return false;
+    status = WIFSIGNALED(raw) ? 128 + WTERMSIG(raw) : WEXITSTATUS(raw);
+    return true;
+  }
+
+  void signal(int number) const { ::kill(-pid_, number); }
+
+ private:
+  pid_t pid_ = 0;
+  int error_ = 0;
+  File output_;
+  std::string rest_;
+};
+
+// Signals to us as something to poll, for as long as it lives; and orphans of our children become ours.
+class Signals {
+ public:
+  Signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD}) sigaddset(&set, number);
+    ::sigprocmask(SIG_BLOCK, &set, &before_);
+    descriptor_ = File(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  }
+  ~Signals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  int descriptor() const { return descriptor_.get(); }
+  // The last signal that asks us to end; 0: none came.
+  int take() const {
+    signalfd_siginfo info{};
+    int asked = 0;
+    while (::read(descriptor_.get(), &info, sizeof info) == sizeof info)
+      if (info.ssi_signo != SIGCHLD) asked = static_cast<int>(info.ssi_signo);
+    return asked;
+  }
+
+ private:
+  sigset_t before_{};
+  File descriptor_;
+};
+
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  std::ifstream file("/proc/self/task/" + std::to_string(::getpid()) + "/children");
+  for (pid_t pid = 0; file >> pid;) found.push_back(pid);
+  return found;
+}
+
+// What a launcher left behind is ours now: killed, and theirs in turn, until nothing is left.
+void kill_orphans() {
+  const auto until = Clock::now() + kGrace;
+  for (auto left = children(); !left.empty() && Clock::now() < until; left = children()) {
+    for (pid_t pid : left) ::kill(pid, SIGKILL);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+class Supervisor {
+ public:
+  Supervisor(Child& child, const Signals& signals, const Supervision& supervision)
+      : child_(child), signals_(signals), supervision_(supervision) {}
+
+  SupervisedEnd run() {
+    while (!child_.has_ended(end_.status)) {
+      wait();
+      if (const int asked = signals_.take(); asked != 0 && end_.stopped_by == 0) {
+        end_.stopped_by = asked;
+        ask_to_end();
+      }
+      if (!is_ending() && supervision_.has_lost_patience()) {
+        end_.gave_up = true;
+        ask_to_end();
+      }
+      if (is_ending() && Clock::now() > killing_) child_.signal(SIGKILL);
+    }
+    child_.signal(SIGKILL);  // the rest of its group
+    kill_orphans();
+    while (is_open_ && wait()) {
+    }
+    return end_;
+  }
+
+ private:
+  bool is_ending() const { return killing_ != Clock::time_point::max(); }
+  void ask_to_end() {
+    killing_ = std::min(killing_, Clock::now() + kGrace);
+    child_.signal(SIGTERM);
+    child_.signal(SIGCONT);
+  }
+
+  // Until something happens, at most a second; whether something did.
+  bool wait() {
+    std::array<pollfd, 2> polled = {pollfd{signals_.descriptor(), POLLIN, 0},
+                                    pollfd{is_open_ ? child_.output() : -1, POLLIN, 0}};
+    const bool any = ::poll(polled.data(), polled.size(), 1000) > 0;
+    if (polled[1].revents != 0) is_open_ = child_.read_lines(supervision_.on_stderr);
+    return any;
+  }
+
+  Child& child_;
+  const Signals& signals_;
+  const Supervision& supervision_;
+  SupervisedEnd end_;
+  Clock::time_point killing_ = Clock::time_point::max();
+  bool is_open_ = true;
+};
+
+}  // namespace
+
+int run_process(const std::vector<std::string>& arguments, const EnvironmentChanges& changes,
+                const LineSink& on_stdout) {
+  Child child(arguments, changes, STDOUT_FILENO);
+  if (child.error() != 0) return kCannotStart;
+  while (child.read_lines(on_stdout)) {
+  }
+  int status = 0;
+  child.has_ended(status, 0);
+  return status;
+}
+
+SupervisedEnd supervise(const std::vector<std::string>& arguments, const EnvironmentChanges& changes,
+                        const Supervision& supervision) {
+  const Signals signals;
+  Child child(arguments, changes, STDERR_FILENO);
+  if (child.error() != 0)
+    throw UsageError(arguments.front() + " cannot be started: " + std::strerror(child.error()) +
+                     "; install it (jobs/bootstrap.sh), or load its module in jobs/env.sh");
+  return Supervisor(child, signals, supervision).run();
+}
+
+}  // namespace shardmark

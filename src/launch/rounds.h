@@ -1,0 +1,33 @@
+// A sweep that goes on after any death: starts the ranks, and starts them again with --resume as long as a
+// point, and not the machine, may be the cause.
+//
+// Note [Rounds]: a rank that is killed, crashes, hangs or runs out of memory ends the whole MPI job. The
+// point that was running then gets its outcome and reason (Study::bury; the watchdog does it by itself) and
+// is tried once more; a second death is final. So a sweep ends after finitely many rounds, and sooner where
+// no point can be blamed: two rounds in a row whose ranks were killed and that left no new record (one, where
+// they ended by themselves), or kMostDeaths rounds without a finished point.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launch/command.h"
+
+namespace shardmark {
+
+struct Sweep {
+  LaunchCommand command;
+  std::vector<std::string> run;  // the program and its arguments, but for --resume
+  std::string study;
+  bool resume = false;
+};
+
+struct SweepEnd {
+  int status = 0;            // of the last round, or of what ended the sweep
+  int stopped_by = 0;        // the signal to us that ended it; 0: none
+  int64_t num_finished = 0;  // points that were finished meanwhile
+};
+
+SweepEnd run_rounds(const Sweep& sweep);
+
+}  // namespace shardmark

@@ -1,0 +1,18 @@
+// Where a launch keeps its study when it is not told: results/<suite>-0001.h5, -0002 ..., and
+// results/<suite>.h5 links the newest.
+#pragma once
+
+#include <string>
+
+namespace shardmark {
+
+// "gpt2" of suites/gpt2.yaml.
+std::string suite_stem(const std::string& suite);
+
+// The next free one; with resume the newest (UsageError where there is none). Makes the folder.
+std::string numbered_study(const std::string& folder, const std::string& stem, bool resume);
+
+// Makes <folder>/<stem>.h5 lead to a study in the same folder; a file of that name that is no link stays.
+void link_newest(const std::string& study, const std::string& stem);
+
+}  // namespace shardmark

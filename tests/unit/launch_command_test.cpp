@@ -1,0 +1,104 @@
+// How many ranks a launch takes, and with which flags.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "launch/command.h"
+
+namespace shardmark {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// 4 cores, no GPU, memory for 100 ranks.
+Machine plain() { return {0, 4, 4, 150'000'000'000, false, true}; }
+
+std::string line(const Machine& machine, const LaunchOptions& options = {},
+                 const Allocation& allocation = {}) {
+  std::string text;
+  for (const auto& word : make_launch_command(machine, allocation, options).arguments) text += word + " ";
+  return text;
+}
+
+TEST(LaunchCommand, TakesAllCoresOfAMachine) {
+  const LaunchCommand command = make_launch_command(plain(), {}, {});
+  EXPECT_EQ(command.ranks, 4);
+  EXPECT_EQ(command.threads, 1);
+  EXPECT_EQ(command.environment.front(), (std::pair<std::string, std::string>("OMP_NUM_THREADS", "1")));
+  EXPECT_EQ(line(plain()), "mpirun --map-by slot:PE=1 --bind-to core -n 4 ");
+}
+
+TEST(LaunchCommand, GivesEachRankItsShareOfCores) {
+  EXPECT_EQ(line(plain(), {.ranks = 2}), "mpirun --map-by slot:PE=2 --bind-to core -n 2 ");
+  EXPECT_EQ(make_launch_command(plain(), {}, {.ranks = 2}).threads, 1) << "CPU ranks compute with one thread";
+}
+
+TEST(LaunchCommand, OversubscribesYielding) {
+  EXPECT_EQ(line(plain(), {.ranks = 5}),
+            "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 5 ");
+}
+
+TEST(LaunchCommand, LeavesPartsOfAMachineUnbound) {
+  Machine part = plain();
+  part.num_cores = 2;
+  EXPECT_EQ(line(part), "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 0 -n 2 ");
+}
+
+TEST(LaunchCommand, TakesNoMoreRanksThanMemoryHolds) {
+  Machine small = plain();
+  small.free_bytes = 3'500'000'000;
+  EXPECT_EQ(make_launch_command(small, {}, {}).ranks, 2);
+  small.free_bytes = 0;
+  EXPECT_EQ(make_launch_command(small, {}, {}).ranks, 1);
+}
+
+TEST(LaunchCommand, TakesOneRankPerGpu) {
+  Machine gpus = plain();
+  gpus.num_gpus = 2;
+  const LaunchCommand command = make_launch_command(gpus, {}, {});
+  EXPECT_EQ(command.ranks, 2);
+  EXPECT_EQ(command.threads, 2) << "an equal share of the cores";
+}
+
+TEST(LaunchCommand, SpreadsOverTheNodesOfAJob) {
+  const Allocation job{"7", 3, 4};
+  EXPECT_EQ(line(plain(), {.ranks_per_node = 2}, job),
+            "mpirun --map-by ppr:2:node --oversubscribe -x OMP_NUM_THREADS --bind-to none -n 6 ");
+  EXPECT_EQ(line(plain(), {.launcher = "srun", .flags = {"--gpu-bind=none"}, .ranks_per_node = 2}, job),
+            "srun --mpi=pmix --nodes=3 --ntasks=6 --ntasks-per-node=2 --cpus-per-task=2 --distribution=block "
+            "--kill-on-bad-exit=1 --gpu-bind=none ");
+  EXPECT_EQ(make_launch_command(plain(), job, {.ranks = 2}).num_nodes, 2) << "no more nodes than ranks";
+}
+
+TEST(LaunchCommand, StaysInsideSlurmsCores) {
+  EXPECT_EQ(make_launch_command(plain(), {"7", 1, 2}, {}).ranks, 2);
+  EXPECT_THAT(line(plain(), {.launcher = "srun", .ranks = 4}, {"7", 1, 2}), HasSubstr("--overcommit"));
+}
+
+TEST(LaunchCommand, TakesHostsByName) {
+  EXPECT_EQ(line(plain(), {.flags = {"--hostfile", "hosts"}, .ranks = 8, .ranks_per_node = 4}),
+            "mpirun --map-by slot:PE=1 --bind-to core --hostfile hosts -n 8 ");
+}
+
+TEST(LaunchCommand, KnowsOnlyOpenMpisFlags) {
+  Machine other = plain();
+  other.has_open_mpi = false;
+  EXPECT_EQ(line(other), "mpirun -n 4 ");
+  Machine root = plain();
+  root.is_root = true;
+  EXPECT_THAT(line(root), HasSubstr("--allow-run-as-root"));
+  EXPECT_THAT(line(plain()), Not(HasSubstr("root")));
+}
+
+TEST(LaunchCommand, PutsTheContainerBeforeTheProgram) {
+  EXPECT_EQ(line(plain(), {.container = {"apptainer", "exec", "x.sif"}}),
+            "mpirun --map-by slot:PE=1 --bind-to core -n 4 apptainer exec x.sif ");
+}
+
+TEST(LaunchCommand, RefusesUnknownLaunchers) {
+  EXPECT_THROW(make_launch_command(plain(), {}, {.launcher = "torchrun"}), UsageError);
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,131 @@
+// The job that submit writes: read back by a real shell, whatever the names.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/error.h"
+#include "launch/job_script.h"
+#include "launch/process.h"
+#include "launch/study_name.h"
+#include "schema_fixture.h"
+
+namespace shardmark {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+JobOptions options(const ScratchDirectory& scratch) {
+  JobOptions options;
+  options.suites = {"suites/x.yaml"};
+  options.folder = scratch / "";
+  options.program = scratch / "program";
+  options.env_file = scratch / "env.sh";
+  options.time_reason = "As asked";
+  return options;
+}
+
+// What the script's program is called with: one argument a line.
+std::vector<std::string> called_with(const ScratchDirectory& scratch, const JobOptions& options,
+                                     const EnvironmentChanges& slurm = {{"SLURM_JOB_ID", "42"}}) {
+  write_text(options.program, "#!/bin/sh\nfor word; do echo \"$word\"; done\n");
+  std::filesystem::permissions(options.program, std::filesystem::perms::owner_all);
+  write_text(scratch / "job", job_script(options));
+  std::vector<std::string> words;
+  EXPECT_EQ(
+      run_process({"bash", scratch / "job"}, slurm, [&](const std::string& line) { words.push_back(line); }),
+      0);
+  return words;
+}
+
+TEST(JobScript, StartsALaunchThatResumesAndRequeues) {
+  const ScratchDirectory scratch;
+  EXPECT_THAT(called_with(scratch, options(scratch)),
+              testing::ElementsAre("launch", "suites/x.yaml", "-o", "results/x-job42.h5", "--resume",
+                                   "--requeue", "--launcher", "mpirun"));
+}
+
+TEST(JobScript, HandsOnWhatTheEnvironmentFileSays) {
+  const ScratchDirectory scratch;
+  write_text(
+      scratch / "env.sh",
+      "LAUNCHER=srun RANKS_PER_NODE=2 SRUN_FLAGS=(--gpu-bind=none '--x=a b') CONTAINER=(apptainer exec)\n");
+  JobOptions with = options(scratch);
+  with.flags = {"--steps", "3"};
+  const auto words = called_with(scratch, with);
+  EXPECT_THAT(words,
+              testing::IsSupersetOf({"srun", "--launcher-flag=--gpu-bind=none", "--launcher-flag=--x=a b",
+                                     "--container=apptainer", "--container=exec", "--ranks-per-node=2"}));
+  EXPECT_THAT(std::vector<std::string>(words.end() - 3, words.end()),
+              testing::ElementsAre("--", "--steps", "3"));
+}
+
+TEST(JobScript, IsNoShellForItsUsersText) {
+  const ScratchDirectory scratch;
+  JobOptions nasty = options(scratch);
+  nasty.suites = {"a b'; touch $(echo oops) `id` \"$HOME\" \\.yaml"};
+  nasty.flags = {"--strategies", "fsdp(shard=full)", "'; exit 3; '"};
+  const auto words = called_with(scratch, nasty);
+  EXPECT_EQ(words.at(1), nasty.suites[0]);
+  EXPECT_EQ(std::vector<std::string>(words.end() - 3, words.end()), nasty.flags);
+  EXPECT_THAT(job_script(nasty), HasSubstr("--job-name=shardmark-a_b_"));
+  nasty.suites = {"x.yaml\n#SBATCH --uid=0"};
+  EXPECT_THROW(job_script(nasty), UsageError);
+  nasty = options(scratch);
+  nasty.results = "a b";
+  EXPECT_THROW(job_script(nasty), UsageError) << "an #SBATCH line has no quotes";
+}
+
+TEST(JobScript, MakesAnArrayOfSuites) {
+  const ScratchDirectory scratch;
+  JobOptions array = options(scratch);
+  array.suites = {"a.yaml", "b.yaml"};
+  EXPECT_THAT(job_script(array), HasSubstr("#SBATCH --array=0-1\n"));
+  const auto words = called_with(scratch, array, {{"SLURM_ARRAY_TASK_ID", "1"}, {"SLURM_ARRAY_JOB_ID", "7"}});
+  EXPECT_EQ(words.at(1), "b.yaml");
+  EXPECT_EQ(words.at(3), "results/b-job7_1.h5");
+}
+
+TEST(JobScript, SaysWhatSlurmNeeds) {
+  const ScratchDirectory scratch;
+  JobOptions big = options(scratch);
+  big.nodes = 4;
+  big.gpus_per_node = 8;
+  big.time_limit_s = 3661;
+  const std::string text = job_script(big);
+  for (const char* line :
+       {"#SBATCH --nodes=4\n", "#SBATCH --gpus-per-node=8\n", "#SBATCH --time=0-01:02:00\n",
+        "#SBATCH --signal=B:USR1@120\n", "#SBATCH --requeue\n", "#SBATCH --open-mode=append\n"})
+    EXPECT_THAT(text, HasSubstr(line));
+  EXPECT_THAT(job_script(options(scratch)), Not(HasSubstr("gpus")));
+  EXPECT_EQ(slurm_time(86400 * 2 + 59), "2-00:01:00");
+}
+
+TEST(StudyName, CountsUpAndResumesTheNewest) {
+  const ScratchDirectory scratch;
+  const std::string results = scratch / "results";
+  EXPECT_EQ(suite_stem("suites/x.y.yaml"), "x.y");
+  EXPECT_EQ(numbered_study(results, "x", false), results + "/x-0001.h5");
+  EXPECT_THROW(numbered_study(results, "x", true), UsageError);
+  write_text(results + "/x-0003.h5.journal", "");
+  write_text(results + "/xy-0007.h5", "");
+  EXPECT_EQ(numbered_study(results, "x", false), results + "/x-0004.h5")
+      << "an unfinished study has its number";
+  EXPECT_EQ(numbered_study(results, "x", true), results + "/x-0003.h5");
+}
+
+TEST(StudyName, LinksTheNewest) {
+  const ScratchDirectory scratch;
+  for (const char* name : {"/x-0001.h5", "/x-0002.h5"}) {
+    write_text(scratch / name, name);
+    link_newest(scratch / name, "x");
+    EXPECT_EQ(read_text(scratch / "x.h5"), name);
+  }
+  write_text(scratch / "y.h5", "a file of the user's");
+  link_newest(scratch / "x-0001.h5", "y");
+  EXPECT_EQ(read_text(scratch / "y.h5"), "a file of the user's");
+}
+
+}  // namespace
+}  // namespace shardmark

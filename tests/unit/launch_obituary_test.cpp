@@ -1,0 +1,105 @@
+// How jobs ended, as mpirun and srun tell it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "launch/obituary.h"
+
+namespace shardmark {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+const std::string kDashes(74, '-');
+
+struct Heard {
+  std::vector<std::string> shown;
+  std::string reason;
+  Outcome outcome = Outcome::ok;
+};
+
+Heard hear(const std::vector<std::string>& lines, int status, int64_t oom_kills = 0) {
+  Heard heard;
+  LauncherVoice voice([&](const std::string& line) { heard.shown.push_back(line); });
+  for (const auto& line : lines) voice.take(line);
+  voice.finish();
+  const Obituary found = obituary(voice, {status, 0, false}, oom_kills);
+  heard.reason = found.reason;
+  heard.outcome = found.outcome;
+  return heard;
+}
+
+TEST(Obituary, UnderstandsMpirunOnAKilledRank) {
+  const Heard heard = hear(
+      {"[1/4] point: 3 samples/s", kDashes,
+       "mpirun noticed that process rank 1 with PID 4711 on node n2 exited on signal 9 (Killed).", kDashes},
+      137);
+  EXPECT_THAT(heard.shown, ElementsAre("[1/4] point: 3 samples/s")) << "boilerplate is kept from the user";
+  EXPECT_EQ(heard.outcome, Outcome::failed);
+  EXPECT_THAT(heard.reason, StartsWith("rank 1 on n2 was killed by signal 9 (Killed)"));
+}
+
+TEST(Obituary, UnderstandsWrappedLines) {
+  const Heard heard = hear({kDashes, "mpirun noticed that process rank 12 with PID 4711 on node",
+                            "a-long-name.cluster exited on signal 11 (Segmentation fault).", kDashes},
+                           139);
+  EXPECT_EQ(heard.reason, "rank 12 on a-long-name.cluster was killed by signal 11 (Segmentation fault)");
+}
+
+TEST(Obituary, ShowsBlocksThatAreNotAboutRanks) {
+  const std::vector<std::string> lines = {kDashes, "There are not enough slots available in the system",
+                                          kDashes};
+  EXPECT_EQ(hear(lines, 1).shown, lines);
+  EXPECT_EQ(hear({kDashes, "cut off in the middle"}, 1).shown.size(), 2u)
+      << "an open block is shown at the end";
+}
+
+TEST(Obituary, UnderstandsSrun) {
+  EXPECT_THAT(hear({"srun: error: node2: task 1: Killed"}, 137).reason,
+              StartsWith("rank 1 on node2: Killed"));
+  EXPECT_EQ(hear({"srun: error: node1: tasks 0-3: Exited with exit code 3"}, 3).reason,
+            "rank 0-3 on node1: Exited with exit code 3");
+}
+
+TEST(Obituary, TellsMemoryFromOtherDeaths) {
+  const std::string killed = "srun: error: node2: task 1: Killed";
+  EXPECT_EQ(hear({killed}, 137, 0).outcome, Outcome::failed);
+  EXPECT_EQ(hear({killed}, 137, 1).outcome, Outcome::out_of_memory)
+      << "the kernel killed something meanwhile";
+  EXPECT_EQ(hear({killed, "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=3.0."}, 137).outcome,
+            Outcome::out_of_memory);
+  EXPECT_EQ(hear({"srun: error: node2: task 1: Segmentation fault"}, 139, 1).outcome, Outcome::failed)
+      << "a crash is no lack of memory, whatever else the kernel did";
+}
+
+TEST(Obituary, TakesTheWatchdogsWord) {
+  const Heard heard = hear({"shardmark: watchdog: rank 1 is behind"}, 5);
+  EXPECT_EQ(heard.outcome, Outcome::timed_out);
+  EXPECT_THAT(heard.reason, HasSubstr("rank 1 is behind"));
+}
+
+TEST(Obituary, KnowsWhyItHadToEndALauncherThatHung) {
+  const auto hung = [](const std::vector<std::string>& lines) {
+    LauncherVoice voice([](const std::string&) {});
+    for (const auto& line : lines) voice.take(line);
+    voice.finish();
+    return obituary(voice, {137, 0, /*gave_up=*/true}, 0);
+  };
+  const Obituary lost = hung({kDashes, "MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD",
+                              kDashes, "shardmark: nothing moved for 60 s: rank 1 on node2"});
+  EXPECT_EQ(lost.outcome, Outcome::timed_out);
+  EXPECT_EQ(lost.reason, "nothing moved for 60 s: rank 1 on node2");
+  EXPECT_THAT(hung({"srun: error: node2: task 1: Killed"}).reason, StartsWith("rank 1 on node2: Killed"));
+  EXPECT_EQ(hung({}).reason, "the ranks did not come up");
+}
+
+TEST(Obituary, FallsBackOnOurLastWordsAndTheStatus) {
+  EXPECT_EQ(hear({"shardmark: failed: MPI_Send failed"}, 3).reason, "failed: MPI_Send failed");
+  EXPECT_EQ(hear({}, 7).reason, "the job ended with exit status 7");
+  EXPECT_EQ(hear({}, 134).reason, "a rank was killed by signal 6 (Aborted)");
+}
+
+}  // namespace
+}  // namespace shardmark
