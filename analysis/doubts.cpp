@@ -103,7 +103,7 @@ std::vector<Doubt> doubts_of(const Record& record) {
     return doubts;
   }
   const Steps steps = steps_of(*series);
-  add_drift(steps.longest, doubts);
+  if (record.point.sampling.duration_s == 0) add_drift(steps.longest, doubts);  // else: sustained.h
   add_entry_skew(record, steps.apart, doubts);
   return doubts;
 }

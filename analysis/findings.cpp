@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "analysis/slow_ranks.h"
+#include "analysis/sustained.h"
 #include "base/units.h"
 #include "laws/link.h"
 #include "laws/vocabulary.h"
@@ -226,6 +227,8 @@ std::vector<Finding> findings_of(const std::vector<MergedPoint>& points) {
       if (doubt.kind != "oversubscribed")
         findings.push_back({&merged, doubt.kind, doubt.words, doubt.excludes});
   add_slow(points, findings);
+  for (const Sustained& run : sustained_runs(points))
+    for (auto& [kind, words] : words_of(run)) findings.push_back({run.about, kind, words, false});
   for (const auto& [setting, curves] : curves_of(points)) {
     for (const auto& [operation, curve] : curves) {
       check_sizes(curve, findings);

@@ -61,7 +61,9 @@ Table not_ok_table(const std::vector<StudyData>& studies) {
   std::map<std::tuple<Outcome, std::string>, Group> groups;
   for (const StudyData& study : studies)
     for (const Record& record : study.records)
-      if (record.outcome != Outcome::ok) groups[{record.outcome, record.reason}].add(record.point);
+      if (record.outcome != Outcome::ok)
+        groups[{record.outcome, record.reason + (record.attempts > 1 ? "; in the second attempt" : "")}].add(
+            record.point);
 
   const auto name = [](const std::string& text) { return text; };
   const auto number = [](int64_t value) { return std::to_string(value); };

@@ -17,6 +17,7 @@ std::vector<Table> make_report(const std::vector<StudyData>& studies, const Repo
   tables.push_back(costs_table(points, inputs.price_per_gpu_hour));
   for (const auto& make : {phases_table, optimizations_table, accumulation_table})
     tables.push_back(make(points));
+  for (Table& table : sustained_tables(points)) tables.push_back(std::move(table));
   const std::vector<Predictor> predictors = make_predictors(points);
   tables.push_back(gap_table(points, predictors));
   const std::vector<ScalingSeries> scaling = scaling_series(points);

@@ -128,7 +128,8 @@ std::vector<Slow> slow_ranks(const std::vector<MergedPoint>& points) {
   using Key = std::tuple<std::string, std::string, int64_t, int64_t>;  // machine, host, rank, ranks in all
   std::map<Key, Slow> worst;
   for (const MergedPoint& merged : points) {
-    if (!is_training(merged) || is_doubtful(merged) || merged.point.ranks < 2 || merged.records.empty())
+    if (!is_training(merged) || is_doubtful(merged) || merged.point.ranks < 2 || merged.records.empty() ||
+        merged.point.sampling.duration_s > 0)  // told with its time: sustained.h
       continue;
     for (const Slow& slow : slow_in(merged)) {
       const auto [known, is_new] =

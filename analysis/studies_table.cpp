@@ -38,6 +38,7 @@ std::vector<Column> columns() {
                                  {"transport", "", false, true}, {"points", ""}};
   for (Outcome outcome : kOutcomes)
     columns.push_back({std::string(to_text(outcome)), "", true, outcome != Outcome::ok});
+  columns.push_back({"second attempts", "", true, true});
   return columns;
 }
 
@@ -56,6 +57,8 @@ std::vector<Cell> row(const StudyData& study) {
   std::array<int64_t, kOutcomes.size()> counts = {};
   for (const Record& record : study.records) ++counts[static_cast<size_t>(record.outcome)];
   for (Outcome outcome : kOutcomes) cells.push_back(cells::count(counts[static_cast<size_t>(outcome)]));
+  cells.push_back(cells::count(std::count_if(study.records.begin(), study.records.end(),
+                                             [](const Record& record) { return record.attempts > 1; })));
   return cells;
 }
 

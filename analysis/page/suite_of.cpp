@@ -68,11 +68,13 @@ Node collective_node(const CollectivePoint& c) {
 }
 
 Node sampling_node(const Sampling& s) {
-  return {{"warmup_steps", s.warmup_steps},
-          {"min_steps", s.min_steps},
-          {"max_steps", s.max_steps},
-          {"time_limit", s.time_limit_s},
-          {"precision", s.precision}};
+  Node node = {{"warmup_steps", s.warmup_steps},
+               {"min_steps", s.min_steps},
+               {"max_steps", s.max_steps},
+               {"time_limit", s.time_limit_s},
+               {"precision", s.precision}};
+  if (s.duration_s > 0) node["duration"] = Node(s.duration_s).dump() + "s";
+  return node;
 }
 
 // Words that YAML takes for something else, and whatever is no plain word, are quoted.

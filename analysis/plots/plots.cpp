@@ -19,6 +19,7 @@ Plots make_plots(const std::vector<StudyData>& studies, const std::vector<Merged
   };
   add(phase_plots(points, names));
   add(sample_plots(points, names));
+  add(sustained_plots(points));
   add(scaling_plots(scaling, names));
   add(law_plots(scaling, names));
   add(interconnect_plots(points, names, links));

@@ -16,6 +16,7 @@ using Plots = std::vector<Plot>;
 
 Plots phase_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots sample_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
+Plots sustained_plots(const std::vector<MergedPoint>& points);
 Plots scaling_plots(const std::vector<ScalingSeries>& all, const PlotNames& names);
 Plots law_plots(const std::vector<ScalingSeries>& all, const PlotNames& names);
 Plots interconnect_plots(const std::vector<MergedPoint>& points, const PlotNames& names,

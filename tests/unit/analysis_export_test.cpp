@@ -45,7 +45,7 @@ TEST(Export, JsonHoldsEveryColumnAndSample) {
 TEST(Export, CsvNamesColumnsAsTheFileDoes) {
   const StudyData study = filled_study();
   const std::string points = to_csv(points_export(study));
-  EXPECT_TRUE(points.starts_with("id,outcome,reason,started,duration,workload,ranks,"));
+  EXPECT_TRUE(points.starts_with("id,outcome,reason,started,duration,attempts,ended_job,workload,ranks,"));
   EXPECT_EQ(std::count(points.begin(), points.end(), '\r'), 3);  // texts hold no carriage return
   EXPECT_THAT(to_csv(fields_export()),
               HasSubstr("points,step,s,median over steps of the maximum over ranks\r\n"));
