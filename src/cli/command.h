@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "base/exit_status.h"
 #include "base/registry.h"
 
 namespace shardmark {
@@ -14,10 +15,6 @@ struct CommandEntry {
   // Adds options to the subcommand and returns what to run after parsing; that returns the exit status.
   std::function<int()> (*define)(CLI::App& app);
 };
-
-// Exit statuses: 0 done, 1 something measured is wrong, failed or slower, 2 usage, 3 the system failed, 4
-// (compare) launches cannot tell.
-enum ExitStatus : int { kDone = 0, kWrong = 1, kUsage = 2, kSystem = 3, kUndecided = 4 };
 
 // Thrown after an error has been told, once for all ranks: this one has nothing to add but its exit status.
 struct Silent {

@@ -16,10 +16,12 @@ struct ExportOptions {
   std::string study;
   std::string csv;
   std::string json;
+  bool overwrite = false;
 };
 
 template <class Write>
-void write_file(const std::filesystem::path& path, const char* flag, Write write) {
+void write_file(const std::filesystem::path& path, const char* flag, bool overwrite, Write write) {
+  require_free(path, overwrite);
   std::ofstream file(path, std::ios::binary);
   write(file);
   file.close();
@@ -36,14 +38,16 @@ int export_study(const ExportOptions& options) {
     std::error_code error;
     std::filesystem::create_directories(directory, error);
     for (const Table& table : {points_export(study), fields_export(), environment_export(study)})
-      write_file(directory / (table.key + ".csv"), "--csv", [&](std::ostream& out) { out << to_csv(table); });
-    write_file(directory / "samples.csv", "--csv", [&](std::ostream& out) { write_samples_csv(out, study); });
+      write_file(directory / (table.key + ".csv"), "--csv", options.overwrite,
+                 [&](std::ostream& out) { out << to_csv(table); });
+    write_file(directory / "samples.csv", "--csv", options.overwrite,
+               [&](std::ostream& out) { write_samples_csv(out, study); });
   }
   if (options.json == "-") {
     write_json(std::cout, study);
     if (!std::cout.flush()) throw SystemError("cannot write to the standard output");
   } else if (!options.json.empty()) {
-    write_file(options.json, "--json", [&](std::ostream& out) { write_json(out, study); });
+    write_file(options.json, "--json", options.overwrite, [&](std::ostream& out) { write_json(out, study); });
   }
   return kDone;
 }
@@ -55,6 +59,7 @@ std::function<int()> define(CLI::App& app) {
                  "write DIR/points.csv, samples.csv (a line for each sample), environment.csv and fields.csv "
                  "(units, meanings)");
   app.add_option("--json", options->json, "write one JSON document into FILE; - is the standard output");
+  add_overwrite_flag(app, options->overwrite);
   return [options] { return export_study(*options); };
 }
 

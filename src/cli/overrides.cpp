@@ -18,6 +18,8 @@ void add_override_flags(CLI::App& command, Overrides& overrides) {
   command.add_option("--seed", overrides.seed, "of initial values, data and order")->group(group);
   command.add_option("--time-limit", overrides.time_limit_s, "seconds of timed steps per point")
       ->group(group);
+  command.add_option("--duration", overrides.duration, "sustained runs: every point goes on for so long, 2h")
+      ->group(group);
 }
 
 }  // namespace shardmark

@@ -126,7 +126,9 @@ PlanTotals plan_totals(const std::vector<Point>& plan) {
       ++totals.num_impossible;
       continue;
     }
-    totals.time_limit_s += point.sampling.time_limit_s;
+    const Sampling& s = point.sampling;
+    totals.time_limit_s += s.duration_s > 0 ? s.duration_s : s.time_limit_s;
+    totals.besides_s += s.time_limit_s;
     if (point.repeat == 0) totals.most_bytes = std::max(totals.most_bytes, total_bytes(expect(point)));
   }
   return totals;

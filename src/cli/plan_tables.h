@@ -15,7 +15,8 @@ struct PlanTotals {
   int64_t num_points = 0;  // repeats included
   int64_t num_impossible = 0;
   double most_bytes = 0;    // memory of a rank by the laws, with activations, of the point that needs most
-  double time_limit_s = 0;  // sum over the points that can run
+  double time_limit_s = 0;  // of timed steps, sum over the points that can run
+  double besides_s = 0;     // the most that warm-up may take, and twins again: their time limits, no duration
 };
 PlanTotals plan_totals(const std::vector<Point>& plan);
 

@@ -82,12 +82,16 @@ double total_bytes(const Expectation& e) {
 }
 
 std::vector<Column> sampling_columns() {
-  return {
-      {"steps at least", "", true, true}, {"steps at most", "", true, true}, {"time limit", "s", true, true}};
+  return {{"steps at least", "", true, true},
+          {"steps at most", "", true, true},
+          {"time limit", "s", true, true},
+          {"duration", "s", true, true}};
 }
 
 std::vector<Cell> sampling_cells(const Sampling& s) {
-  return {cells::count(s.min_steps), cells::count(s.max_steps), cells::number(s.time_limit_s, 3)};
+  const Cell none{"", nullptr};
+  if (s.duration_s > 0) return {none, none, none, cells::number(s.duration_s, 4)};
+  return {cells::count(s.min_steps), cells::count(s.max_steps), cells::number(s.time_limit_s, 3), none};
 }
 
 std::string model_name(const Point& p) {

@@ -39,14 +39,19 @@ ReportInputs inputs_of(const ReportOptions& options) {
 }
 
 void write_all_plots(const std::vector<StudyData>& studies, const ReportInputs& inputs,
-                     const std::string& directory) {
+                     const ReportOptions& options) {
   const Plots plots = make_plots(studies, inputs.links);
   if (plots.empty())
     throw UsageError("--plots: nothing to plot: no point with outcome ok, and no training run");
-  for (const std::filesystem::path& path : write_plots(plots, directory)) print(path.string() + "\n");
+  for (const Plot& plot : plots)
+    require_free(std::filesystem::path(options.plots) / (plot.key + ".svg"), options.output.overwrite);
+  for (const std::filesystem::path& path : write_plots(plots, options.plots)) print(path.string() + "\n");
 }
 
-void write_page(const std::vector<StudyData>& studies, const ReportInputs& inputs, const std::string& path) {
+void write_page(const std::vector<StudyData>& studies, const ReportInputs& inputs,
+                const ReportOptions& options) {
+  const std::string& path = options.html;
+  require_free(path, options.output.overwrite);
   std::ofstream file(path, std::ios::binary);
   file << make_page(studies, make_report(studies, inputs), inputs.links);
   file.close();
@@ -57,8 +62,8 @@ void write_page(const std::vector<StudyData>& studies, const ReportInputs& input
 int report(const ReportOptions& options) {
   const ReportInputs inputs = inputs_of(options);
   const std::vector<StudyData> studies = read_studies(options.studies);
-  if (!options.html.empty()) write_page(studies, inputs, options.html);
-  if (!options.plots.empty()) write_all_plots(studies, inputs, options.plots);
+  if (!options.html.empty()) write_page(studies, inputs, options);
+  if (!options.plots.empty()) write_all_plots(studies, inputs, options);
   if (options.html.empty() && options.plots.empty())
     write_tables(make_report(studies, inputs), options.output);
   return kDone;

@@ -29,7 +29,8 @@ void keep_only(std::vector<Table>& tables, const std::vector<std::string>& keys)
   tables = std::move(kept);
 }
 
-void write_csv(const std::vector<Table>& tables, const std::filesystem::path& directory) {
+void write_csv(const std::vector<Table>& tables, const std::filesystem::path& directory, bool overwrite) {
+  for (const Table& table : tables) require_free(directory / (table.key + ".csv"), overwrite);
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   for (const Table& table : tables) {
@@ -51,12 +52,23 @@ std::string rendered(const Table& table, const TableOutput& output, bool one_of_
 
 }  // namespace
 
+void require_free(const std::filesystem::path& path, bool overwrite) {
+  std::error_code ignored;
+  if (!overwrite && std::filesystem::is_regular_file(path, ignored))
+    throw UsageError(path.string() + " exists; name another place, or replace it with --overwrite");
+}
+
+void add_overwrite_flag(CLI::App& command, bool& overwrite) {
+  command.add_flag("--overwrite", overwrite, "replace files that are there already");
+}
+
 void add_table_flags(CLI::App& command, TableOutput& output) {
   command.add_option("--table", output.only,
                      "only the tables with these keys, such as strategies, weak_scaling");
   auto* csv = command.add_option("--csv", output.csv,
                                  "write each table to DIR/<key>.csv, or all to the standard output: -");
   auto* json = command.add_flag("--json", output.json, "one JSON document")->excludes(csv);
+  add_overwrite_flag(command, output.overwrite);
   command.add_flag("--markdown", output.markdown, "tables in Markdown")->excludes(csv)->excludes(json);
 }
 
@@ -67,7 +79,7 @@ void write_tables(std::vector<Table> tables, const TableOutput& output) {
     for (const Table& table : tables) document["tables"].push_back(to_json(table));
     print(document.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else if (!output.csv.empty() && output.csv != "-") {
-    write_csv(tables, output.csv);
+    write_csv(tables, output.csv, output.overwrite);
   } else {
     std::string text;
     for (const Table& table : tables)

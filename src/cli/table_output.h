@@ -16,13 +16,18 @@ struct TableOutput {
   std::string csv;
   bool json = false;
   bool markdown = false;
+  bool overwrite = false;
 };
 
-// --table, --csv, --json, --markdown. Call it with an output that outlives the parsing.
+// --table, --csv, --json, --markdown, --overwrite. Call it with an output that outlives the parsing.
 void add_table_flags(CLI::App& command, TableOutput& output);
 
 // To the standard output, or into the directory of --csv. UsageError: --table names none of them.
 void write_tables(std::vector<Table> tables, const TableOutput& output);
+
+// UsageError where a file is there already and --overwrite was not given.
+void require_free(const std::filesystem::path& path, bool overwrite);
+void add_overwrite_flag(CLI::App& command, bool& overwrite);
 
 void print(const std::string& text);  // to the standard output; SystemError where that fails
 

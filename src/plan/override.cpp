@@ -1,6 +1,7 @@
 // The command line over a suite: a list that is given replaces the axis in every block that has it.
 #include <algorithm>
 
+#include "base/units.h"
 #include "laws/vocabulary.h"
 #include "plan/axes.h"
 #include "plan/choice_axis.h"
@@ -42,10 +43,23 @@ void apply_batches(const std::vector<int64_t>& batches, std::vector<TrainingAxes
   require(used, "--batch-sizes", path, "training block with batch_size");
 }
 
+double checked_duration(const std::string& text) {
+  const double seconds = [&] {
+    try {
+      return parse_seconds(text);
+    } catch (const UsageError& error) {
+      throw UsageError(std::string("--duration: ") + error.what());
+    }
+  }();
+  if (seconds > 0) return seconds;
+  throw UsageError("--duration: expected a time above 0, such as 90s, 30m or 2h");
+}
+
 void apply_common(const Overrides& overrides, CommonAxes& axes) {
   if (!overrides.ranks.empty()) axes.ranks = overrides.ranks;
   if (overrides.steps) axes.sampling.min_steps = axes.sampling.max_steps = *overrides.steps;
   if (overrides.time_limit_s) axes.sampling.time_limit_s = *overrides.time_limit_s;
+  if (!overrides.duration.empty()) axes.sampling.duration_s = checked_duration(overrides.duration);
 }
 
 }  // namespace

@@ -76,6 +76,8 @@ std::string settle(Point& point, const World& world) {
   if (!undivided.empty()) return undivided;
   if (std::string reason = transport_reason(point, world); !reason.empty()) return reason;
   if (!training) return collective_reason(point);
+  if (point.training.batch_size == kLargest && point.sampling.duration_s > 0)
+    return "a search for the largest batch tries many, and each would go on for the duration";
   const auto& native = world.precisions;
   if (!native.empty() && std::find(native.begin(), native.end(), point.training.precision) == native.end())
     return "no native support of " + point.training.precision + " here: its time would say nothing";

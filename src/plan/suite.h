@@ -22,6 +22,7 @@ struct Overrides {
   std::optional<int64_t> repeats;
   std::optional<int64_t> seed;
   std::optional<double> time_limit_s;  // per point
+  std::string duration;                // per point: "2h"
 };
 
 // Ranks of a point whose suite lists none: the whole world, whatever its size.

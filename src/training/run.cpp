@@ -32,12 +32,12 @@ bool every(int64_t steps, int64_t done) { return steps > 0 && done % steps == 0;
 }  // namespace
 
 Run::Run(const RunOptions& options, const Start& start, const HostGroup& group, Communicator& comm,
-         const Placement& placement, const DataSource& source, Watchdog& watchdog)
+         const Placement& placement, const DataSource& source, Flight& flight)
     : options_(options),
       group_(group),
       comm_(comm),
       source_(source),
-      watchdog_(watchdog),
+      flight_(flight),
       clock_(comm.device()),
       trainee_(options.point, comm, clock_, start.step),
       loader_(source, sampler_of(options.point, source, comm.rank()), options.point.training.accumulation,
@@ -61,6 +61,7 @@ Run::Run(const RunOptions& options, const Start& start, const HostGroup& group, 
     if (failure) std::rethrow_exception(failure);
   }
   curves_.step_s.resize(static_cast<size_t>(group.size()));
+  trainee_.loop->set_flight(&flight);
   meter::reset_peak();
 }
 
@@ -100,7 +101,6 @@ Record Run::train() {
 }
 
 void Run::step(bool wants_norm) {
-  watchdog_.beat("step");
   comm_.set_phase_clock(&clock_);
   const double rate = options_.schedule.at(num_done_);
   trainee_.strategy->set_learning_rate(rate);
@@ -112,6 +112,7 @@ void Run::step(bool wants_norm) {
 }
 
 Verdict Run::settle() {
+  flight_.stage("waiting for the device");
   clock_.end();
   const auto steps = clock_.resolve();
   comm_.set_phase_clock(nullptr);  // what follows is no part of a step
@@ -171,7 +172,7 @@ void Run::keep(const std::vector<double>& all, int64_t count) {
 }
 
 void Run::evaluate() {
-  watchdog_.beat("evaluation");
+  flight_.stage("evaluation");
   const Evaluation result = shardmark::evaluate(*trainee_.model, *trainee_.strategy, comm_, group_, source_,
                                                 options_.point.training.batch_size);
   curves_.held_out_at.push_back(static_cast<double>(num_done_));
@@ -183,7 +184,7 @@ void Run::evaluate() {
 void Run::write_checkpoint() {
   if (options_.checkpoint_directory.empty() || checkpoint_at_ == num_done_ || num_done_ == first_step_)
     return;
-  watchdog_.beat("checkpoint");
+  flight_.stage("checkpoint");
   const double begin_s = now_s();
   const std::string trouble = Checkpoints(options_.checkpoint_directory)
                                   .write(num_done_, options_.identity, trainee_, group_.rank() == 0);
@@ -195,6 +196,7 @@ void Run::write_checkpoint() {
 
 void Run::write_weights() {
   if (options_.save_weights.empty()) return;
+  flight_.stage("writing the weights");
   const std::string trouble =
       write_state(options_.save_weights, trainee_, State::weights, {{"format", "pt"}}, group_.rank() == 0);
   if (!trouble.empty()) log_warning("the weights were not written: " + trouble);

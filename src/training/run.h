@@ -6,7 +6,6 @@
 #include "data/loader.h"
 #include "optim/schedule.h"
 #include "runner/verdict.h"
-#include "runner/watchdog.h"
 #include "training/checkpoints.h"
 #include "training/evaluation.h"
 #include "training/lines.h"
@@ -39,7 +38,7 @@ class Run {
  public:
   // Collective. Everything must outlive it.
   Run(const RunOptions& options, const Start& start, const HostGroup& group, Communicator& comm,
-      const Placement& placement, const DataSource& source, Watchdog& watchdog);
+      const Placement& placement, const DataSource& source, Flight& flight);
 
   // Trains to the end, or until a signal or a failure ends it, on all ranks after the same step. The record
   // is whole on rank 0; its outcome is the same on all.
@@ -64,7 +63,7 @@ class Run {
   const HostGroup& group_;
   Communicator& comm_;
   const DataSource& source_;
-  Watchdog& watchdog_;
+  Flight& flight_;
   PhaseClock clock_;
   Trainee trainee_;
   Loader loader_;

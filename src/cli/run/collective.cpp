@@ -9,9 +9,12 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/run/preflight.h"
 #include "cli/run/world.h"
 #include "device/device.h"
 #include "device/meter.h"
+#include "doctor/placement.h"
+#include "laws/short_text.h"
 #include "laws/vocabulary.h"
 #include "runner/environment.h"
 #include "workloads/statistics.h"
@@ -100,14 +103,15 @@ Sweep read_sweep(const CollectiveFlags& flags) {
 // Measures points of one world, on all ranks; rank 0 holds what comes out.
 class Bench {
  public:
-  Bench(const CollectiveFlags& flags, const HostGroup& world, Communicator& comm)
-      : flags_(flags), world_(world), comm_(comm) {}
+  Bench(const CollectiveFlags& flags, const HostGroup& world, Communicator& comm, Flight& flight)
+      : flags_(flags), world_(world), comm_(comm), flight_(flight) {}
 
   Measures measure(const Point& point) {
+    flight_.begin_point(laws::short_text(point));
     std::unique_ptr<Workload> workload;  // too large for one rank is too large for all
     together(world_, [&] {
       const meter::Strict strict;
-      workload = make_collective({point, world_, comm_, placement_, references_});
+      workload = make_collective({point, world_, comm_, placement_, references_, flight_});
     });
     if (flags_.check) workload->verify();
     run_window(*workload, flags_.warmup);
@@ -119,6 +123,7 @@ class Bench {
       summarize(record);
       workload->derive(record);
     }
+    flight_.end_point();
     return record.measures;
   }
 
@@ -133,6 +138,7 @@ class Bench {
   const CollectiveFlags& flags_;
   const HostGroup& world_;
   Communicator& comm_;
+  Flight& flight_;
   Placement placement_;
   ReferenceCache references_;
 };
@@ -144,9 +150,10 @@ std::string columns(const Measures& m) {
   return fmt::format("{:>10.4g} {:>7.2f} {:>7.2f} {:>6}", m.step_s * 1e6, m.algbw_gb_s, m.busbw_gb_s, wrong);
 }
 
-void print_head(const Communicator& comm, const CollectiveFlags& flags) {
+void print_head(const Communicator& comm, const CollectiveFlags& flags, const std::string& placement) {
   fmt::print("# shardmark collective {}, transport {}, {} ranks, {} operations a size, {} before\n",
              flags.operation, comm.transport(), comm.size(), flags.iterations, flags.warmup);
+  fmt::print("# {}\n", placement);
   fmt::print("# time: median over operations of the slowest rank; GB = 1e9 bytes\n#\n");
   fmt::print("#{:>51} {:>33}   {:>33}\n", "", "out-of-place          ", "in-place            ");
   fmt::print("# {:>12} {:>12} {:>9} {:>8} {:>5}  {:>10} {:>7} {:>7} {:>6}   {:>10} {:>7} {:>7} {:>6}\n",
@@ -201,8 +208,8 @@ int run(const CollectiveFlags& flags) {
   const HostGroup world = HostGroup::world();
   Sweep sweep;
   together(world, [&] { sweep = read_sweep(flags); });
-  const at::Device device = choose_device(flags.world, session, world);
-  set_threads(flags.world, session.local_size());
+  const Preflight checked = preflight(flags.world, session, world, "");
+  const at::Device device = checked.device;
   if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / session.local_size());
   std::unique_ptr<Communicator> comm;  // what cannot be is refused on all ranks alike
   const Placement placement = describe_placement(world, session.local_size(), device, {});
@@ -211,9 +218,12 @@ int run(const CollectiveFlags& flags) {
   });
 
   const bool prints = world.rank() == 0;
-  if (prints) print_head(*comm, flags);
+  checked.tell(/*quiet=*/true);
+  if (prints) print_head(*comm, flags, doctor::placement_line(checked.ranks));
   Totals totals;
-  Bench bench(flags, world, *comm);
+  const auto watchdog = watch(flags.world, world);
+  comm->set_flight(&watchdog->flight());
+  Bench bench(flags, world, *comm, watchdog->flight());
   for (const std::string& dtype : sweep.dtypes) {
     for (const std::string& reduction : sweep.reductions) {
       if (reduction == "average" && dtype == "int32") continue;

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/overrides.h"
+#include "cli/run/preflight.h"
 #include "cli/run/world.h"
 #include "data/source.h"
 #include "device/device.h"
@@ -22,8 +23,8 @@ struct RunFlags {
   std::string output;
   bool resume = false;
   bool quiet = false;
+  bool check_collectives = false;
   WorldFlags world;
-  double timeout_s = 600;
   std::string memory_limit;
   Overrides overrides;
 };
@@ -75,8 +76,8 @@ Study open_study(const RunFlags& flags, const Environment& environment) {
 int run(const RunFlags& flags) {
   const MpiSession session;
   const HostGroup world = HostGroup::world();
-  const at::Device device = choose_device(flags.world, session, world);
-  set_threads(flags.world, session.local_size());
+  const Preflight checked = preflight(flags.world, session, world, flags.output);
+  const at::Device device = checked.device;
   Suite suite;
   std::vector<Point> points;
   int64_t memory = 0;
@@ -92,7 +93,7 @@ int run(const RunFlags& flags) {
   });
   const Placement placement = describe_placement(world, session.local_size(), device, precisions_of(points));
   Environment environment = describe_environment(world, device, placement);
-  const RunOptions options{transport_for(flags.world, device), device, flags.quiet};
+  const RunOptions options{transport_for(flags.world, device), device, flags.quiet, flags.check_collectives};
   std::optional<Study> study;
   together(world, [&] {
     if (world.rank() != 0) return;
@@ -102,11 +103,21 @@ int run(const RunFlags& flags) {
     environment.transport = options.transport;
     environment.order_seed = suite.seed;
     environment.facts["memory_of_a_rank_bytes"] = memory;
+    if (flags.check_collectives) environment.facts["collectives_checked"] = true;
+    checked.keep_in(environment);
     study.emplace(open_study(flags, environment));
   });
+  checked.tell(flags.quiet);
 
-  Watchdog watchdog(fmt::format("rank {} on {}", world.rank(), host_name()), flags.timeout_s);
-  const RunSummary summary = run_points(world, points, study, placement, options, watchdog);
+  const auto watchdog = watch(flags.world, world);
+  RunSummary summary;
+  try {
+    summary = run_points(world, points, study, placement, options, *watchdog);
+  } catch (const StudyLost& lost) {
+    together(world, [&] {
+      if (world.rank() == 0) throw UsageError(lost.what());
+    });
+  }
   together(world, [&] {
     if (world.rank() == 0) study->publish();
   });
@@ -122,13 +133,14 @@ std::function<int()> define(CLI::App& app) {
   app.add_option("-o,--output", flags->output, "the study to write, such as results/x.h5")->required();
   app.add_flag("--resume", flags->resume, "go on with this study: finished points are not run again");
   app.add_flag("-q,--quiet", flags->quiet, "no progress");
-  app.add_option("--timeout", flags->timeout_s,
-                 "end the job when nothing moves for so many seconds; 0: never")
-      ->capture_default_str();
   app.add_option(
       "--memory-limit", flags->memory_limit,
       "of a rank, such as 8GiB (default: the suite's, else 0.8 of the node's memory / its ranks, or of "
       "the GPU)");
+  app.add_flag(
+      "--check-collectives", flags->check_collectives,
+      "compare every collective across its ranks before it starts and name those that differ: for finding "
+      "a hang, not for measuring");
   add_world_flags(app, flags->world);
   add_override_flags(app, flags->overrides);
   return [flags] { return run(*flags); };

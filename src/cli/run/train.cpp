@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "cli/run/preflight.h"
 #include "cli/run/train_flags.h"
 #include "device/device.h"
 #include "device/meter.h"
@@ -109,8 +110,8 @@ int train(const TrainFlags& flags) {
   const MpiSession session;
   const HostGroup world = HostGroup::world();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too long is an error of its write
-  const at::Device device = choose_device(flags.world, session, world);
-  set_threads(flags.world, session.local_size());
+  const Preflight checked = preflight(flags.world, session, world, flags.output);
+  const at::Device device = checked.device;
   if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / session.local_size());
 
   const std::string transport = transport_for(flags.world, device);
@@ -128,7 +129,9 @@ int train(const TrainFlags& flags) {
     check_start(start, *options);
   });
   const Placement placement = describe_placement(world, session.local_size(), device, {});
-  Results results(flags, world, describe_environment(world, device, placement));
+  Environment environment = describe_environment(world, device, placement);
+  checked.keep_in(environment);
+  Results results(flags, world, std::move(environment));
   std::unique_ptr<Communicator> comm;
   together(world, [&] { comm = make_communicator(transport, world, device, placement.communication()); });
 
@@ -136,21 +139,23 @@ int train(const TrainFlags& flags) {
   const Settled settled = settle_strategy(options->point, world, *comm, probes);
   options->point = settled.point;
   if (world.rank() == 0 && !settled.reason.empty()) log_line(settled.reason);
+  checked.tell(/*quiet=*/false);
   if (world.rank() == 0) print_head(flags, *options, start, *source);
-  Watchdog watchdog(fmt::format("rank {} on {}", world.rank(), host_name()), flags.timeout_s);
-  watchdog.watch("the training run");
+  const auto watchdog = watch(flags.world, world);
+  comm->set_flight(&watchdog->flight());
+  watchdog->flight().begin_point(laws::short_text(options->point));
   std::unique_ptr<Run> run;
-  const Verdict ready =
-      agree(world, attempt([&] {
-              run = std::make_unique<Run>(*options, start, world, *comm, placement, *source, watchdog);
-            }));
+  const Verdict ready = agree(world, attempt([&] {
+                                run = std::make_unique<Run>(*options, start, world, *comm, placement, *source,
+                                                            watchdog->flight());
+                              }));
   if (!ready.ok()) {
     if (world.rank() == 0) log_line(ready.reason);
     return kWrong;
   }
   catch_stop_signals();
   const Record record = run->train();
-  watchdog.rest();
+  watchdog->flight().end_point();
   if (world.rank() == 0 && !record.reason.empty()) log_line(record.reason);
   results.keep(world, record);
   return record.reason.empty() ? kDone : kWrong;

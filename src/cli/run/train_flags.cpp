@@ -133,8 +133,6 @@ void add_train_flags(CLI::App& app, TrainFlags& flags) {
       ->group(results);
   app.add_option("--save-weights", flags.save_weights, "safetensors file to write at the end")
       ->group(results);
-  app.add_option("--timeout", flags.timeout_s, "end the job when nothing moves for so many seconds; 0: never")
-      ->capture_default_str();
   add_world_flags(app, flags.world);
 }
 

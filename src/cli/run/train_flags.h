@@ -32,7 +32,6 @@ struct TrainFlags {
   std::string weights, save_weights;
   std::string output;
   bool deterministic = false;
-  double timeout_s = 600;
   WorldFlags world;
 };
 

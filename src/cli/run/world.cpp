@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/mpi_watch.h"
 #include "device/device.h"
 #include "device/meter.h"
 #include "plan/choice_axis.h"
@@ -36,7 +37,21 @@ void add_world_flags(CLI::App& app, WorldFlags& flags) {
       ->capture_default_str();
   app.add_option("--threads", flags.threads,
                  "computing threads of a rank (default: OMP_NUM_THREADS, else the node's cores / its ranks)");
+  app.add_option(
+         "--timeout", flags.timeout_s,
+         "end the job, with status 5 and the name of the rank that is behind, when nothing moves for so many "
+         "seconds; 0: never")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--bind", flags.bind,
+                 "auto: ranks that the launcher left unbound get cores of their own, near their GPU")
+      ->check(CLI::IsMember({"auto", "none"}))
+      ->capture_default_str();
   flags.command_line = read_command_line();
+}
+
+std::unique_ptr<Watchdog> watch(const WorldFlags& flags, const HostGroup& world) {
+  return make_watchdog(world, host_name(), flags.timeout_s, [] { MpiSession::abort_world(kTimedOut); });
 }
 
 at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world) {
@@ -46,11 +61,14 @@ at::Device choose_device(const WorldFlags& flags, const MpiSession& session, con
     if (flags.device == "cuda" && gpus == 0)
       throw UsageError("--device cuda: " + host_name() +
                        " shows no GPU to this process; use --device cpu, or see nvidia-smi");
-    if (gpus > 0 && session.local_size() > gpus)
+    const bool one_each =
+        gpus == 1;  // a scheduler may show each rank its own; the preflight looks whether it does
+    if (gpus > 0 && session.local_size() > gpus && !one_each)
       throw UsageError(host_name() + " has " + std::to_string(gpus) + " GPUs for " +
                        std::to_string(session.local_size()) +
                        " ranks; start at most one rank per GPU, or use --device cpu");
-    if (gpus > 0) device = at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(session.local_rank()));
+    const int index = one_each ? 0 : session.local_rank();
+    if (gpus > 0) device = at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
   });
   use_device(device);
   meter::install(device.is_cuda() ? device.index() : -1);

@@ -1,0 +1,30 @@
+// Arguments of a command that hands flags on: `launch suites/x.yaml -n 4 -- --steps 20`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace shardmark {
+
+class HandedArguments {
+ public:
+  void add_to(CLI::App& app, const std::string& name, const std::string& description) {
+    app.add_option(name, all_, description)->required();
+    // Never filled, for the first takes all; but with it CLI11 reads on behind `--`.
+    app.add_option("flags", none_, "after -- flags of `shardmark run`");
+  }
+  std::vector<std::string> own() const { return {all_.begin(), first_flag()}; }
+  std::vector<std::string> flags() const { return {first_flag(), all_.end()}; }
+
+ private:
+  // Only `--` lets something through that begins with '-'.
+  std::vector<std::string>::const_iterator first_flag() const {
+    return std::find_if(all_.begin(), all_.end(),
+                        [](const std::string& argument) { return argument.starts_with('-'); });
+  }
+  std::vector<std::string> all_, none_;
+};
+
+}  // namespace shardmark

@@ -1,0 +1,135 @@
+// shardmark launch: starts the ranks of a sweep, watches them, and goes on after any death.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "base/error.h"
+#include "base/exit_status.h"
+#include "base/log.h"
+#include "cli/after_dashes.h"
+#include "cli/command.h"
+#include "launch/process.h"
+#include "launch/rounds.h"
+#include "launch/study_name.h"
+#include "schema/file.h"
+
+namespace shardmark {
+namespace {
+
+struct LaunchFlags {
+  HandedArguments arguments;  // the suite; flags of run
+  std::string output;
+  bool resume = false;
+  bool requeue = false;
+  LaunchOptions options;
+};
+
+std::string variable(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+int64_t number(const std::string& text) { return text.empty() ? 0 : std::atoll(text.c_str()); }
+
+Allocation read_allocation() {
+  const std::string job = variable("SLURM_JOB_ID");
+  if (job.empty()) return {};
+  return {job, std::max<int64_t>(number(variable("SLURM_NNODES")), 1),
+          number(variable("SLURM_CPUS_ON_NODE"))};
+}
+
+std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe"); }
+
+std::string signal_name(int number) { return fmt::format("signal {} ({})", number, ::strsignal(number)); }
+
+// Slurm's signal ahead of the time limit, or its end by a user. Another turn is asked for only if this one
+// finished a point: a point that is longer than the limit would go round for ever.
+int after_stop(const LaunchFlags& flags, const SweepEnd& end, const Allocation& allocation) {
+  const bool out_of_time = end.stopped_by == SIGUSR1 && flags.requeue && !allocation.job.empty();
+  if (!out_of_time) {
+    log_line(fmt::format("ended by {}; finished points are kept: go on with --resume",
+                         signal_name(end.stopped_by)));
+    return 128 + end.stopped_by;
+  }
+  if (end.num_finished == 0)
+    throw UsageError(
+        "out of time before one more point was finished: ask for more with --time, or shorten the "
+        "points of the suite");
+  log_line(fmt::format("out of time after {} more points, requeued; the study is kept", end.num_finished));
+  const int status =
+      run_process({"timeout", "60", "scontrol", "requeue", allocation.job}, {}, [](const std::string&) {});
+  if (status != 0)
+    throw SystemError("scontrol requeue failed; submit the job again: finished points are kept");
+  std::this_thread::sleep_for(std::chrono::minutes(2));  // Slurm ends us meanwhile
+  return kSystem;
+}
+
+std::string ranks_text(const LaunchCommand& command) {
+  return fmt::format("{} rank{} on {} node{}, {} thread{} each", command.ranks, command.ranks == 1 ? "" : "s",
+                     command.num_nodes, command.num_nodes == 1 ? "" : "s", command.threads,
+                     command.threads == 1 ? "" : "s");
+}
+
+int launch(LaunchFlags flags) {
+  const auto own = flags.arguments.own(), run_flags = flags.arguments.flags();
+  if (own.size() != 1)
+    throw UsageError("launch runs one suite, not " + std::to_string(own.size()) +
+                     "; flags of `shardmark run` follow after --");
+  const std::string suite = own.front(), stem = suite_stem(suite);
+  if (!file_exists(suite)) throw UsageError(suite + ": no such suite");
+  if (flags.options.threads == 0) flags.options.threads = number(variable("OMP_NUM_THREADS"));
+  const Allocation allocation = read_allocation();
+  const LaunchCommand command = make_launch_command(read_machine(), allocation, flags.options);
+  const bool numbered = flags.output.empty();
+  Sweep sweep;
+  sweep.command = command;
+  sweep.study = numbered ? numbered_study("results", stem, flags.resume) : flags.output;
+  sweep.resume = flags.resume;
+  const bool contained = !flags.options.container.empty();
+  sweep.run = {contained ? "shardmark" : own_program(), "run", suite, "-o", sweep.study};
+  sweep.run.insert(sweep.run.end(), run_flags.begin(), run_flags.end());
+  log_line(fmt::format("{}: {} -> {}{}", ranks_text(command), suite, sweep.study,
+                       flags.resume ? ", resuming" : ""));
+
+  const SweepEnd end = run_rounds(sweep);
+  if (numbered && file_exists(sweep.study)) link_newest(sweep.study, stem);
+  if (end.stopped_by != 0) return after_stop(flags, end, allocation);
+  return end.status;
+}
+
+std::function<int()> define(CLI::App& app) {
+  auto flags = std::make_shared<LaunchFlags>();
+  flags->arguments.add_to(app, "suite", "the suite, a YAML file");
+  app.add_option("-n,--ranks", flags->options.ranks,
+                 "default: one rank per GPU; without GPUs one per core, as far as memory goes")
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option(
+      "-o,--output", flags->output,
+      "the study; default: results/<suite>-0001.h5, -0002 ..., and results/<suite>.h5 links the newest");
+  app.add_flag("--resume", flags->resume, "go on with this study; without -o with the newest of this suite");
+  app.add_option("--launcher", flags->options.launcher, "mpirun, or srun in a Slurm with PMIx")
+      ->check(CLI::IsMember({"mpirun", "srun"}))
+      ->capture_default_str();
+  app.add_option("--launcher-flag", flags->options.flags, "handed on to it, one word each time")
+      ->allow_extra_args(false);
+  app.add_option("--container", flags->options.container,
+                 "goes before the program on every rank, one word each time: apptainer, exec, --nv, x.sif")
+      ->allow_extra_args(false);
+  app.add_option("--ranks-per-node", flags->options.ranks_per_node, "default: its GPUs, or its cores")
+      ->check(CLI::Range(1, 1 << 16));
+  app.add_flag(
+      "--requeue", flags->requeue,
+      "in a Slurm job: SIGUSR1 (sbatch --signal=B:USR1@120) requeues it, if it has finished a point");
+  return [flags] { return launch(*flags); };
+}
+
+const Registration<CommandEntry> registered{
+    "launch",
+    {"start the ranks of a suite and go on after any death: shardmark launch suites/x.yaml -n 8", define}};
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,126 @@
+// shardmark doctor: what this machine has, what would go wrong, and how to mend it; alone or on all ranks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/run/doctor_pairs.h"
+#include "cli/run/doctor_tables.h"
+#include "cli/run/preflight.h"
+#include "cli/table_output.h"
+
+namespace shardmark {
+namespace {
+
+struct DoctorFlags {
+  std::string output = "results/x.h5";
+  bool json = false;
+  bool pairs = false;
+  std::string html;
+  bool overwrite = false;
+  WorldFlags world;
+};
+
+// What a fixed command prints; empty where there is none.
+std::string output_of(const char* command) {
+  std::string text;
+  FILE* pipe = popen(command, "r");
+  if (pipe == nullptr) return text;
+  for (char part[256]; std::fgets(part, sizeof part, pipe) != nullptr;) text += part;
+  pclose(pipe);
+  return text;
+}
+
+std::string slurm_text() {
+  const char* job = std::getenv("SLURM_JOB_ID");
+  const std::string plugins = output_of("command -v srun >/dev/null && timeout 5 srun --mpi=list 2>&1");
+  if (plugins.empty()) return "no srun here";
+  if (plugins.find("error") != plugins.npos) return "srun is here, but not configured";
+  return fmt::format(
+      "srun {}; {}",
+      plugins.find("pmix") != plugins.npos ? "has PMIx" : "lacks PMIx: start ranks with mpirun",
+      job != nullptr ? fmt::format("inside job {}", job) : "outside of a job");
+}
+
+bool is_ill(const std::vector<doctor::Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(), [](const doctor::Finding& finding) {
+    return finding.severity != doctor::Severity::notes;
+  });
+}
+
+// A file that cannot be written is told before half a minute is spent.
+void check(const DoctorFlags& flags, const HostGroup& world) {
+  if (flags.pairs && world.size() < 2)
+    throw UsageError("doctor --pairs needs two ranks or more: mpirun -n 8 shardmark doctor --pairs");
+  if (flags.html.empty() || world.rank() != 0) return;
+  require_free(flags.html, flags.overwrite);
+  if (!std::ofstream(flags.html, std::ios::app))
+    throw UsageError("--html " + flags.html + ": cannot be written; name a file that can");
+}
+
+std::vector<std::string> lines_of(const doctor::PairReport& pairs) {
+  std::vector<std::string> lines = pairs.slow;
+  lines.insert(lines.end(), pairs.notes.begin(), pairs.notes.end());
+  return lines;
+}
+
+void show(const DoctorFlags& flags, const Preflight& found, const doctor::PairReport& pairs) {
+  if (flags.json) {
+    nlohmann::ordered_json document;
+    document["ranks"] = nlohmann::json(found.ranks);
+    document["findings"] = findings_json(found.findings);
+    if (flags.pairs) document["pairs"] = pairs_json(pairs);
+    print(document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    return;
+  }
+  print(to_text(machine_table(found.ranks, {{"Slurm", slurm_text()}})) + "\n");
+  if (found.ranks.size() > 1) print(to_text(placement_table(found.ranks)) + "\n");
+  if (flags.pairs) print(pairs_text(pairs) + "\n");
+  print(findings_text(found.findings, pairs.slow.size()));
+}
+
+int see_doctor(DoctorFlags flags) {
+  const MpiSession session;
+  const HostGroup world = HostGroup::world();
+  together(world, [&] { check(flags, world); });
+  if (!std::filesystem::exists(std::filesystem::path(flags.output).parent_path())) flags.output = "x.h5";
+  const Preflight found = look_around(flags.world, session, world, flags.output);
+  doctor::PairReport pairs;
+  const bool stopped = !found.findings.empty() && found.findings.front().severity == doctor::Severity::stops;
+  const bool measures = flags.pairs && world.broadcast(static_cast<int64_t>(stopped), 0) == 0;
+  if (measures) pairs = measure_and_report_pairs(flags.world, world, found);
+  together(world, [&] {
+    if (world.rank() != 0) return;
+    show(flags, found, pairs);
+    if (!flags.html.empty())
+      std::ofstream(flags.html) << doctor::to_html(pairs.maps, lines_of(pairs), pairs.head);
+  });
+  const int64_t status = is_ill(found.findings) || !pairs.slow.empty() ? kWrong : kDone;
+  return static_cast<int>(world.broadcast(status, 0));
+}
+
+std::function<int()> define(CLI::App& app) {
+  auto flags = std::make_shared<DoctorFlags>();
+  app.add_option("-o,--output", flags->output, "where studies are to go")->capture_default_str();
+  app.add_flag("--json", flags->json, "all facts of all ranks, and the findings, as one JSON document");
+  auto* pairs =
+      app.add_flag("--pairs", flags->pairs,
+                   "measure every pair of ranks in nodes and every pair of nodes, in half a minute");
+  app.add_option("--html", flags->html, "write the maps of --pairs as a page")->needs(pairs);
+  add_overwrite_flag(app, flags->overwrite);
+  add_world_flags(app, flags->world);
+  return [flags] { return see_doctor(*flags); };
+}
+
+const Registration<CommandEntry> registered{"doctor",
+                                            {"what this machine has, what would go wrong, how to mend it; "
+                                             "alone or on all ranks: mpirun -n 8 shardmark doctor",
+                                             define}};
+
+}  // namespace
+}  // namespace shardmark

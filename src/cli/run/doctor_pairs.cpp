@@ -1,0 +1,65 @@
+// The pair test as a part of the doctor: run, told as text, as JSON.
+#include "cli/run/doctor_pairs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "machine/pairs.h"
+
+namespace shardmark {
+namespace {
+
+constexpr double kPatienceS = 60;  // a link that is down must not hold the job for its whole time
+
+// More ranks than cores on a machine, whatever nodes it stands for.
+bool is_crowded(const std::vector<doctor::RankFacts>& ranks) {
+  std::map<std::string, int64_t> on_machine;
+  return std::any_of(ranks.begin(), ranks.end(), [&](const doctor::RankFacts& rank) {
+    return ++on_machine[rank.machine] > rank.cpu.node_cores;
+  });
+}
+
+}  // namespace
+
+doctor::PairReport measure_and_report_pairs(WorldFlags flags, const HostGroup& world,
+                                            const Preflight& ready) {
+  flags.timeout_s = std::min(flags.timeout_s, kPatienceS);
+  const auto watchdog = watch(flags, world);
+  watchdog->flight().begin_point("the pair test");
+  machine::PairOptions options;
+  options.transport = transport_for(flags, ready.device);
+  options.device = ready.device;
+  options.flight = &watchdog->flight();
+  doctor::PairTest test = machine::measure_pairs(world, options);
+  watchdog->flight().end_point();
+  if (world.rank() != 0) return {};
+  test.crowded = is_crowded(ready.ranks);
+  std::vector<std::string> hosts;
+  for (const doctor::RankFacts& rank : ready.ranks) hosts.push_back(rank.host);
+  return doctor::report_pairs(test, hosts);
+}
+
+std::string pairs_text(const doctor::PairReport& report) {
+  std::string text = "Pairs: " + report.head + "\n\n";
+  for (const doctor::Map& map : report.maps) text += to_text(map) + "\n";
+  for (const std::string& line : report.slow) text += "slow: " + line + "\n";
+  for (const std::string& line : report.notes) text += "note: " + line + "\n";
+  return text;
+}
+
+nlohmann::ordered_json pairs_json(const doctor::PairReport& report) {
+  nlohmann::ordered_json json = {{"head", report.head}, {"slow", report.slow}, {"notes", report.notes}};
+  for (const doctor::Map& map : report.maps) {
+    auto values = nlohmann::ordered_json::array();
+    for (int a = 0; a < map.speeds.size(); ++a)
+      for (int b = a + 1; b < map.speeds.size(); ++b)
+        if (const double speed = map.speeds.at(a, b); !std::isnan(speed))
+          values.push_back({a, b, (map.inverse ? 1 / speed : speed) * map.scale});
+    json["maps"].push_back(
+        {{"title", map.title}, {"unit", map.unit}, {"names", map.names}, {"pairs", values}});
+  }
+  return json;
+}
+
+}  // namespace shardmark

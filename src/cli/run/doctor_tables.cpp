@@ -1,0 +1,170 @@
+// Facts as rows: nodes that are alike are told once.
+#include "cli/run/doctor_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/units.h"
+#include "doctor/placement.h"
+#include "doctor/ranges.h"
+
+namespace shardmark {
+namespace {
+
+using doctor::RankFacts;
+
+std::string bytes_text(int64_t bytes) {
+  if (bytes == doctor::kUnknown) return "unknown";
+  if (bytes == std::numeric_limits<int64_t>::max()) return "unlimited";
+  return format_bytes(static_cast<double>(bytes));
+}
+
+std::string cores_text(const RankFacts& rank) {
+  const std::string quota = rank.cpu.quota > 0 ? fmt::format(", {:g} by control group", rank.cpu.quota) : "";
+  return fmt::format("{}; {} cores{}, {} NUMA node{}", rank.cpu.name, rank.cpu.node_cores, quota,
+                     rank.cpu.node_numa, rank.cpu.node_numa == 1 ? "" : "s");
+}
+
+std::string memory_text(const RankFacts& rank) {
+  const auto& node = rank.node;
+  return bytes_text(node.memory_bytes) +
+         (node.limit_bytes > 0 ? fmt::format(", {} by control group", bytes_text(node.limit_bytes)) : "");
+}
+
+std::string gpus_text(const RankFacts& rank) {
+  const auto& gpu = rank.gpu;
+  if (gpu.in_node == doctor::kUnknown && gpu.visible == 0) return "none (no NVIDIA driver)";
+  if (!rank.on_gpu()) return fmt::format("{} on the node, {} visible, not used", gpu.in_node, gpu.visible);
+  return fmt::format("{} x {}, {} visible to a rank; driver {}; cap {} W of {} W, clock set to {} of {} MHz",
+                     gpu.in_node, gpu.name, gpu.visible, rank.versions.driver, gpu.power_cap_w,
+                     gpu.default_cap_w, gpu.set_clock_mhz, gpu.most_clock_mhz);
+}
+
+std::string libraries_text(const RankFacts& rank) {
+  const auto& v = rank.versions;
+  return fmt::format("{}; NCCL {}; CUDA {}; torch {}; HDF5 {}", v.mpi, v.nccl, v.cuda, v.torch, v.hdf5);
+}
+
+std::string limits_text(const RankFacts& rank) {
+  return fmt::format("{} files open, {} locked; InfiniBand: {}", rank.node.open_files,
+                     bytes_text(rank.node.locked_bytes), rank.node.infiniband ? "yes" : "no");
+}
+
+std::string output_text(const RankFacts& rank) {
+  const auto& node = rank.node;
+  return fmt::format("{}: {}, {} free; locking of files {}", node.output, node.file_system,
+                     bytes_text(node.disk_bytes), node.locking.empty() ? "could not be tried" : node.locking);
+}
+
+// The least over nodes: free memory differs everywhere and all the time.
+std::string least_free(const std::vector<RankFacts>& world, int64_t doctor::HostFacts::*free) {
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const RankFacts& rank : world) least = std::min(least, rank.node.*free);
+  return bytes_text(least);
+}
+
+class MachineRows {
+ public:
+  MachineRows(Table& table, const std::vector<RankFacts>& world) : table_(table), world_(world) {}
+  void add(const std::string& what, const std::string& found, const std::string& where = "") {
+    table_.rows.push_back(
+        {{what, what}, {found, found}, {where, where.empty() ? nlohmann::json() : nlohmann::json(where)}});
+  }
+  // A row for each value, with the nodes that have it.
+  void add(const std::string& what, std::string (*text)(const RankFacts&)) {
+    std::vector<std::pair<std::string, std::vector<std::string>>> values;
+    for (const RankFacts& rank : world_) {
+      if (rank.local_rank != 0) continue;
+      const std::string found = text(rank);
+      auto value =
+          std::find_if(values.begin(), values.end(), [&](const auto& one) { return one.first == found; });
+      if (value == values.end()) value = values.insert(values.end(), {found, {}});
+      value->second.push_back(rank.host);
+    }
+    for (const auto& [found, hosts] : values)
+      add(what, found, values.size() == 1 ? "" : doctor::names_text(hosts));
+  }
+
+ private:
+  Table& table_;
+  const std::vector<RankFacts>& world_;
+};
+
+}  // namespace
+
+Table machine_table(const std::vector<RankFacts>& world, const std::vector<Line>& extra) {
+  Table table;
+  table.key = "machine";
+  table.title = "Machine";
+  table.columns = {{"what", "", false}, {"found", "", false}, {"where", "", false, /*fold=*/true}};
+  MachineRows rows(table, world);
+  std::vector<std::string> nodes;
+  for (const RankFacts& rank : world)
+    if (rank.local_rank == 0) nodes.push_back(rank.host);
+  rows.add("nodes", fmt::format("{}: {}", nodes.size(), doctor::names_text(nodes)));
+  rows.add("ranks", doctor::placement_line(world));
+  rows.add("processor", cores_text);
+  rows.add("memory", memory_text);
+  rows.add("memory free", least_free(world, &doctor::HostFacts::free_bytes));
+  rows.add("/dev/shm free", least_free(world, &doctor::HostFacts::shm_bytes));
+  rows.add("GPUs", gpus_text);
+  rows.add("libraries", libraries_text);
+  rows.add("kernel", [](const RankFacts& rank) { return rank.versions.kernel; });
+  rows.add("limits", limits_text);
+  rows.add("studies", output_text(world.front()));
+  for (const Line& line : extra) rows.add(line.what, line.found);
+  return table;
+}
+
+Table placement_table(const std::vector<RankFacts>& world) {
+  Table table;
+  table.key = "placement";
+  table.title = "Placement of ranks";
+  table.columns = {{"nodes", "", false},   {"rank", ""},        {"of node", ""},
+                   {"cores", "", false},   {"NUMA", "", false}, {"GPU", "", false, true},
+                   {"bound by", "", false}};
+  table.num_group_columns = 1;
+  table.notes = {
+      "cores: logical processors; nodes whose ranks sit alike are shown once, with the ranks of the first"};
+  for (const auto& layout : doctor::layouts(world)) {
+    const std::string nodes = doctor::names_text(layout.nodes);
+    for (const RankFacts* rank : layout.ranks) {
+      const std::string gpu =
+          rank->on_gpu() ? fmt::format("{}, NUMA {}", rank->gpu.pci, rank->gpu.numa) : std::string();
+      table.rows.push_back({{nodes, layout.nodes},
+                            {std::to_string(rank->rank), rank->rank},
+                            {std::to_string(rank->local_rank), rank->local_rank},
+                            {rank->cpu.allowed, rank->cpu.allowed},
+                            {rank->cpu.numa, rank->cpu.numa},
+                            {gpu, gpu.empty() ? nlohmann::json() : nlohmann::json(gpu)},
+                            {rank->cpu.bound_by, rank->cpu.bound_by}});
+    }
+  }
+  return table;
+}
+
+std::string findings_text(const std::vector<doctor::Finding>& findings, size_t num_slow) {
+  std::string text;
+  for (const doctor::Finding& finding : findings)
+    text += fmt::format("{:<6} {}: {}\n{:<6} mend: {}\n", to_text(finding.severity),
+                        doctor::ranks_text(finding.ranks), finding.what, "", finding.mend);
+  const auto ill = std::count_if(findings.begin(), findings.end(), [](const doctor::Finding& finding) {
+    return finding.severity != doctor::Severity::notes;
+  });
+  const auto bad = static_cast<size_t>(ill) + num_slow;
+  return text + (bad == 0 ? "healthy: nothing stops or slows a run\n" : fmt::format("{} to mend\n", bad));
+}
+
+nlohmann::ordered_json findings_json(const std::vector<doctor::Finding>& findings) {
+  auto all = nlohmann::ordered_json::array();
+  for (const doctor::Finding& finding : findings)
+    all.push_back({{"severity", to_text(finding.severity)},
+                   {"ranks", finding.ranks},
+                   {"what", finding.what},
+                   {"mend", finding.mend}});
+  return all;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,88 @@
+// The facts of all ranks, gathered once and examined on rank 0.
+#include "cli/run/preflight.h"
+
+#include <ATen/Parallel.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "doctor/placement.h"
+#include "machine/facts.h"
+#include "runner/environment.h"
+
+namespace shardmark {
+namespace {
+
+std::string directory_of(const std::string& output) {
+  if (output.empty()) return "";
+  const auto parent = std::filesystem::path(output).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+std::map<std::string, std::string> variables() {
+  std::map<std::string, std::string> found;
+  for (const char* name : doctor::kVariables)
+    if (const char* value = std::getenv(name)) found[name] = value;
+  return found;
+}
+
+// Threads that OpenMP pins itself follow the processors that it saw at the start.
+bool threads_are_pinned() {
+  const char* pins = std::getenv("OMP_PROC_BIND");
+  return std::getenv("OMP_PLACES") != nullptr || std::getenv("GOMP_CPU_AFFINITY") != nullptr ||
+         (pins != nullptr && std::string(pins) != "false" && std::string(pins) != "FALSE");
+}
+
+machine::Bound bind(const WorldFlags& flags, const machine::Topology& topology, const HostGroup& world,
+                    at::Device device) {
+  const HostGroup node = world.split(world.first_rank_on_node(), world.rank());
+  if (flags.bind == "none" || threads_are_pinned()) return {"nobody", /*refused=*/true};
+  return machine::bind_ranks(topology, node, device);
+}
+
+}  // namespace
+
+Preflight look_around(const WorldFlags& flags, const MpiSession& session, const HostGroup& world,
+                      const std::string& output) {
+  Preflight found;
+  found.device = choose_device(flags, session, world);
+  const machine::Topology topology;
+  machine::FactsOf given;
+  given.device = found.device;
+  given.bound = bind(flags, topology, world, found.device);
+  set_threads(flags, session.local_size());
+  given.threads = at::get_num_threads();
+  given.revision = revision();
+  given.output = directory_of(output);
+  given.variables = variables();
+  found.ranks = machine::gather_facts(world, machine::facts_of_rank(topology, world, session, given));
+  if (world.rank() == 0) found.findings = doctor::examine(found.ranks);
+  return found;
+}
+
+Preflight preflight(const WorldFlags& flags, const MpiSession& session, const HostGroup& world,
+                    const std::string& output) {
+  Preflight found = look_around(flags, session, world, output);
+  together(world, [&] {
+    for (const doctor::Finding& finding : found.findings)
+      if (finding.severity == doctor::Severity::stops) throw UsageError(to_text(finding));
+  });
+  return found;
+}
+
+void Preflight::tell(bool quiet) const {
+  for (const doctor::Finding& finding : findings)
+    if (finding.severity == doctor::Severity::warns) log_warning(to_text(finding));
+  if (!ranks.empty() && !quiet) log_line(doctor::placement_line(ranks));
+}
+
+void Preflight::keep_in(Environment& environment) const {
+  auto& kept = environment.facts["preflight"] = nlohmann::ordered_json::array();
+  for (const doctor::Finding& finding : findings)
+    kept.push_back({{"severity", to_text(finding.severity)}, {"text", to_text(finding)}});
+  environment.facts["placement"] = doctor::placement_json(ranks);
+}
+
+}  // namespace shardmark

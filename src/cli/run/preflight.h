@@ -1,0 +1,29 @@
+// Before anything is measured: device, binding and threads of each rank, and what the facts of all ranks say.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/run/world.h"
+#include "doctor/checks.h"
+#include "schema/record.h"
+
+namespace shardmark {
+
+struct Preflight {
+  at::Device device{at::kCPU};
+  std::vector<doctor::RankFacts> ranks;   // on rank 0
+  std::vector<doctor::Finding> findings;  // on rank 0
+
+  void tell(bool quiet) const;                   // warnings and where the ranks sit, a line each; on rank 0
+  void keep_in(Environment& environment) const;  // on rank 0
+};
+
+// output: the study that is to be written; empty for none. Collective; two small gathers.
+Preflight look_around(const WorldFlags& flags, const MpiSession& session, const HostGroup& world,
+                      const std::string& output);
+// The same; what stops a run ends it here with one line.
+Preflight preflight(const WorldFlags& flags, const MpiSession& session, const HostGroup& world,
+                    const std::string& output);
+
+}  // namespace shardmark
