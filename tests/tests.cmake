@@ -1,21 +1,50 @@
-# Tests: tests/unit (no torch, no MPI), tests/mpi and tests/gpu (torch + MPI, run on several rank counts), and scripts.
+# Tests: tests/unit (no torch, no MPI), tests/threads (the same, in a program of its own for thread sanitizers), tests/mpi and tests/gpu (torch + MPI, run on several rank counts), and scripts.
 # A file tests/mpi/x.cpp names its rank counts in its first lines: "// RANKS 1 2 4".
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
+set(_paths SHARDMARK_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data" SHARDMARK_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 file(GLOB _unit CONFIGURE_DEPENDS tests/unit/*.cpp)
-if(_unit)
-  add_executable(unit_tests ${_unit})
-  target_link_libraries(unit_tests PRIVATE shardmark_analysis_side GTest::gtest_main GTest::gmock)
-  target_compile_definitions(unit_tests PRIVATE SHARDMARK_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
-                             SHARDMARK_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-  gtest_discover_tests(unit_tests DISCOVERY_MODE PRE_TEST PROPERTIES LABELS unit TIMEOUT 120)
+# stopping.cpp: the pure part of a layer that is not built without torch.
+add_executable(unit_tests ${_unit} src/runner/stopping.cpp)
+target_link_libraries(unit_tests PRIVATE shardmark_analysis_side GTest::gtest_main GTest::gmock)
+target_compile_definitions(unit_tests PRIVATE ${_paths})
+gtest_discover_tests(unit_tests DISCOVERY_MODE PRE_TEST PROPERTIES LABELS unit TIMEOUT 600)
+
+# Where bytes of damaged files go is watched by sanitizers in every build; make sanitize watches the rest.
+if(NOT SHARDMARK_SANITIZE AND NOT SHARDMARK_FUZZ)
+  file(GLOB _sanitized CONFIGURE_DEPENDS src/base/*.cpp src/schema/*.cpp tests/unit/base_*.cpp tests/unit/schema_*.cpp)
+  add_executable(unit_sanitized ${_sanitized})
+  target_link_libraries(unit_sanitized PRIVATE shardmark_options GTest::gtest_main GTest::gmock)
+  target_compile_definitions(unit_sanitized PRIVATE ${_paths})
+  target_compile_options(unit_sanitized PRIVATE ${SHARDMARK_SANITIZERS})
+  target_link_options(unit_sanitized PRIVATE ${SHARDMARK_SANITIZERS})
+  add_test(NAME unit/sanitized COMMAND unit_sanitized --gtest_filter=-*CostsTheSame*)  # its own cost would show
+  set_tests_properties(unit/sanitized PROPERTIES LABELS unit TIMEOUT 600)
 endif()
+
+# tests/threads, under ThreadSanitizer: a second copy of the few sources that they need; in a build with other sanitizers
+# under those.
+file(GLOB _threads CONFIGURE_DEPENDS tests/threads/*.cpp)
+add_executable(threads_tests ${_threads})
+target_link_libraries(threads_tests PRIVATE shardmark_options GTest::gtest_main GTest::gmock)
+if(SHARDMARK_SANITIZE OR SHARDMARK_FUZZ)
+  target_link_libraries(threads_tests PRIVATE shardmark_analysis_side)
+else()
+  file(GLOB _tested CONFIGURE_DEPENDS src/base/*.cpp src/watch/*.cpp src/engine/*.cpp)
+  target_sources(threads_tests PRIVATE ${_tested})
+  target_compile_options(threads_tests PRIVATE -O1 -g1 -fsanitize=thread)
+  target_link_options(threads_tests PRIVATE -fsanitize=thread)
+endif()
+add_test(NAME threads/all COMMAND bash ${CMAKE_SOURCE_DIR}/tests/threads/run.sh $<TARGET_FILE:threads_tests>)
+set_tests_properties(threads/all PROPERTIES LABELS threads TIMEOUT 600 SKIP_RETURN_CODE 77)
 
 if(NOT SHARDMARK_ANALYSIS_ONLY)
   set(_mpirun ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
   file(GLOB _mpi CONFIGURE_DEPENDS tests/mpi/*_test.cpp tests/gpu/*_test.cpp)
   add_library(fake_nvml SHARED tests/mpi/fake_nvml.cpp)
+  # Open MPI keeps memory to the end, torch its registries.
+  set(_sanitizer "ASAN_OPTIONS=detect_leaks=0")
   foreach(source ${_mpi})
     get_filename_component(name ${source} NAME_WE)
     get_filename_component(_folder ${source} DIRECTORY)
@@ -24,8 +53,7 @@ if(NOT SHARDMARK_ANALYSIS_ONLY)
     target_link_libraries(${name} PRIVATE shardmark_all GTest::gtest GTest::gmock)
     target_precompile_headers(${name} REUSE_FROM shardmark_pch)
     target_compile_options(${name} PRIVATE -fPIC)  # as the precompiled header; programs get -fPIE otherwise
-    target_compile_definitions(${name} PRIVATE SHARDMARK_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
-                               SHARDMARK_SOURCE_DIR="${CMAKE_SOURCE_DIR}" FAKE_NVML="$<TARGET_FILE:fake_nvml>")
+    target_compile_definitions(${name} PRIVATE ${_paths} FAKE_NVML="$<TARGET_FILE:fake_nvml>")
     set_target_properties(${name} PROPERTIES JOB_POOL_COMPILE torch)
     file(STRINGS ${source} _ranks REGEX "^//.*RANKS [0-9]" LIMIT_COUNT 1)
     string(REGEX REPLACE ".*RANKS " "" _ranks "${_ranks}")
@@ -36,7 +64,7 @@ if(NOT SHARDMARK_ANALYSIS_ONLY)
     foreach(n ${_ranks})
       add_test(NAME ${_folder}/${name}_${n} COMMAND ${_mpirun} -n ${n} $<TARGET_FILE:${name}>)
       set_tests_properties(${_folder}/${name}_${n} PROPERTIES LABELS ${_folder} TIMEOUT 600 PROCESSORS 2
-                           ENVIRONMENT "OMP_NUM_THREADS=1")
+                           ENVIRONMENT "OMP_NUM_THREADS=1;${_sanitizer}")
     endforeach()
   endforeach()
 endif()
@@ -71,4 +99,10 @@ foreach(script ${_scripts})
   add_test(NAME ${name} COMMAND bash ${script} $<TARGET_FILE:shardmark> WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   get_filename_component(_label ${name} DIRECTORY)
   set_tests_properties(${name} PROPERTIES LABELS ${_label} TIMEOUT 900 SKIP_RETURN_CODE 77 RUN_SERIAL ON)
+  if(_label MATCHES "faults|cluster")  # the long form: ctest -C soak
+    add_test(NAME soak/${name} COMMAND bash ${script} $<TARGET_FILE:shardmark>
+             WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} CONFIGURATIONS soak)
+    set_tests_properties(soak/${name} PROPERTIES LABELS soak TIMEOUT 14400 SKIP_RETURN_CODE 77 RUN_SERIAL ON
+                         ENVIRONMENT "SOAK=1")
+  endif()
 endforeach()

@@ -48,7 +48,8 @@ fi
 
 "$shardmark" report small.h5 --html page.html >files
 [[ $(cat files) == page.html ]] || fail "--html named another file than it wrote: $(cat files)"
-"$shardmark" report small.h5 --html page.html --link 'mine=5us,25GB/s' --price 2 >files
+refuses "page.html exists" small.h5 --html page.html
+"$shardmark" report small.h5 --html page.html --overwrite --link 'mine=5us,25GB/s' --price 2 >files
 has page.html 'mine: 2 ranks: ' 'Costs' '<!doctype html>' '<title>shardmark: small</title>' 'Strong scaling' 'needs 16 ranks, the world has 8'
 
 # The same study twice counts once; a copy of it is a further study, whose points are further repeats.

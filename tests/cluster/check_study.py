@@ -1,28 +1,54 @@
-"""Checks the study of two nodes, as an outsider would: with h5py alone.
-Usage: check_study.py STUDY.h5 POINTS [--link GB_PER_S]; with --link no collective may be faster than that."""
+"""Checks the study of several nodes, as an outsider would: with h5py alone.
+Usage: check_study.py STUDY.h5 POINTS [--nodes 2] [--ranks-per-node 1] [--link GB_PER_S] [--faster TRANSPORT]
+POINTS: of the study, each there once and good. --link: no collective may be faster than that. --faster: the
+transport that begins so has a higher bus bandwidth than `mpi` for every message, paired by repetition; prints how much."""
 import argparse
+import statistics
 import h5py
 
 arguments = argparse.ArgumentParser()
 arguments.add_argument("study")
 arguments.add_argument("points", type=int)
+arguments.add_argument("--nodes", type=int, default=2)
+arguments.add_argument("--ranks-per-node", type=int, default=1)
 arguments.add_argument("--link", type=float)
+arguments.add_argument("--faster")
 given = arguments.parse_args()
 with h5py.File(given.study) as study:
     nodes = sorted(study["environment/nodes"].asstr()[:])
     rank_nodes = list(study["environment/rank_nodes"].asstr()[:])
-    ids = list(study["points/id"].asstr()[:])
-    outcomes = list(study["points/outcome"].asstr()[:])
-    operations = list(study["points/operation"].asstr()[:])
-    busbw = list(study["points/busbw"][:])
+    texts = {name: list(study["points"][name].asstr()[:]) for name in ("id", "outcome", "operation", "transport")}
+    numbers = {name: list(study["points"][name][:]) for name in ("bytes", "busbw", "repeat")}
+columns = texts | numbers
+points = [dict(zip(columns, row)) for row in zip(*columns.values())]
 
-assert nodes == ["node1", "node2"], f"nodes: {nodes}"
-assert rank_nodes == ["node1", "node2"], f"nodes of the ranks: {rank_nodes}"
-assert len(ids) == given.points, f"{len(ids)} points instead of {given.points}"
-assert len(set(ids)) == given.points, "a point was measured twice"
-assert set(outcomes) == {"ok"}, f"outcomes: {outcomes}"
+names = [f"node{1 + i}" for i in range(given.nodes)]
+assert nodes == names, f"nodes: {nodes}"
+by_rank = [name for name in names for _ in range(given.ranks_per_node)]
+assert rank_nodes == by_rank, f"nodes of the ranks: {rank_nodes}"
+assert len(points) == given.points, f"{len(points)} points instead of {given.points}"
+assert len(set(texts["id"])) == given.points, "a point was measured twice"
+bad = {point["id"]: point["outcome"] for point in points if point["outcome"] != "ok"}
+assert not bad, f"outcomes: {bad}"
 if given.link:
-    collectives = [(name, rate) for name, rate in zip(operations, busbw) if name]
+    collectives = [(point["operation"], point["busbw"]) for point in points if point["operation"]]
     assert collectives, "no collectives"
     for name, rate in collectives:
         assert 0 < rate <= given.link, f"{name}: busbw {rate:.4g} GB/s over a link of {given.link:.4g} GB/s"
+
+
+def rates(transport, size):
+    """Bus bandwidth in GB/s by repetition."""
+    return {point["repeat"]: point["busbw"] for point in points
+            if point["transport"].startswith(transport) and point["bytes"] == size}
+
+
+if given.faster:
+    for size in sorted(set(numbers["bytes"])):
+        flat, other = rates("mpi", size), rates(given.faster, size)
+        assert flat and flat.keys() == other.keys(), f"not the same repetitions; transports: {set(texts['transport'])}"
+        ratios = sorted(other[turn] / flat[turn] for turn in flat)
+        print(f"{given.faster}) over mpi, {size / 2**20:.3g} MiB: {statistics.median(ratios):.2f} x the bus bandwidth "
+              f"({ratios[0]:.2f} to {ratios[-1]:.2f} in {len(ratios)} turns; "
+              f"{statistics.median(other.values()):.3f} over {statistics.median(flat.values()):.3f} GB/s)")
+        assert statistics.median(ratios) > 1, f"{given.faster} is not faster than mpi"

@@ -1,57 +1,37 @@
 # Several nodes on one machine, for scripts to source: namespaces with their own network, host name, processes and
 # shared memory, joined by a bridge. What was made goes when the script ends. Needs root and iproute2.
-
-skip() { echo "skipped: $*"; exit 77; }
-fail() { echo "FAILED: $*"; exit 1; }
+# shellcheck source=tests/script.bash
+source "$(dirname "${BASH_SOURCE[0]}")/../script.bash"
 
 [[ $(id -u) == 0 ]] || skip "needs root, for network namespaces"
-for name in ip nsenter unshare; do
+for name in ip nsenter unshare taskset; do
   command -v $name >/dev/null || skip "no $name: run jobs/bootstrap.sh --cluster"
 done
 
 tag=sm$$                       # names of ours in the kernel are short and end with our process id
 net=10.$((100 + $$ / 250 % 100)).$(($$ % 250))    # node 1 is $net.1, the machine itself $net.254
-dir=$(mktemp -d)
-pids=()                        # of what runs beside the script, ended with it
 nodes=()
 declare -A node_pid            # of each node's first process, as the script's own namespace counts
 
-finish() {
-  local status=$? node
-  trap - EXIT
-  if [[ $status != 0 && $status != 77 ]]; then tail -n 15 "$dir"/*.log 2>/dev/null || true; fi
-  exec 2>/dev/null    # bash would announce every process that is killed
-  # A node's first process is the first of its process namespace: what it started ends with it.
-  for pid in "${pids[@]}"; do kill -KILL "$pid" || true; done
-  wait || true
+# A node's first process is the first of its process namespace: what it started has ended with it.
+remove_network() {
+  local node
+  wait
   for node in "${nodes[@]}"; do
-    ip link del "$tag-v$node" || true
-    ip netns del "$tag-$node" || true
+    ip link del "$tag-v$node"
+    ip netns del "$tag-$node"
   done
-  ip link del "$tag" || true
-  rm -rf "$dir"
-  exit "$status"
+  ip link del "$tag"
 }
-trap finish EXIT
-trap 'exit 130' INT TERM
+at_end+=(remove_network)
 
-# wait_for SECONDS WHAT COMMAND...: until the command succeeds.
-wait_for() {
-  local limit=$((SECONDS + $1)) what=$2
-  shift 2
-  until "$@" >/dev/null 2>&1; do
-    [[ $SECONDS -lt $limit ]] || fail "waited too long for $what"
-    sleep 0.2
-  done
-}
-
-# make_network NODE...: a network for each of these numbers, with the interface e0.
+# make_network COUNT: networks of the nodes 1 to COUNT, each with the interface e0.
 make_network() {
   local node
   ip link add "$tag" type bridge 2>/dev/null || skip "the kernel or container allows no network bridge"
   ip addr add "$net.254/24" dev "$tag"
   ip link set "$tag" up
-  for node in "$@"; do
+  for ((node = 1; node <= $1; ++node)); do
     ip netns add "$tag-$node" 2>/dev/null || skip "the kernel or container allows no network namespace"
     nodes+=("$node")
     ip link add "$tag-v$node" type veth peer name e0 netns "$tag-$node"
@@ -72,15 +52,63 @@ start_node() {
   pids+=($!)
 }
 
-# print_agent: a program that mpirun can start others through: AGENT node2 COMMAND. Node n computes on core n - 1.
+# make_nodes COUNT: networks and idle first processes, which mpirun reaches through $dir/agent: see on_nodes.
+make_nodes() {
+  local node
+  make_network "$1"
+  for node in "${nodes[@]}"; do
+    # Nothing is dropped here, as a sender waits for its own queue: Reno, which every kernel has, never has to slow down.
+    nsenter --net="/run/netns/$tag-$node" sh -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
+    start_node "$node" "sh -c 'while sleep 1000; do :; done'"    # reaps what is orphaned, as a first process should
+  done
+  print_agent >"$dir/agent"
+  chmod +x "$dir/agent"
+  for node in "${nodes[@]}"; do wait_for 30 "node$node" sh -c "'$dir/agent' node$node hostname | grep -qx node$node"; done
+}
+
+# A program that mpirun starts others through, as it would through ssh: AGENT node2 COMMAND. The nodes share out the
+# machine's cores.
 print_agent() {
   echo '#!/bin/sh'
   echo 'host=$1; shift'
+  echo "grep -qsx 1 /sys/class/net/$tag-v\${host#node}/carrier || { echo \"\$host: no route to host\" >&2; exit 255; }"
   echo 'case $host in'
   local node
   for node in "${!node_pid[@]}"; do
-    echo "node$node) exec taskset -c $((node - 1)) nsenter --target ${node_pid[$node]} --net --uts --ipc --mount" \
-      "--pid=/proc/${node_pid[$node]}/ns/pid_for_children env -C '$PWD' sh -c \"\$*\" ;;"
+    echo "node$node) exec taskset -c $(((node - 1) % $(nproc))) nsenter --target ${node_pid[$node]} --net --uts --ipc --mount" \
+      "--pid=/proc/${node_pid[$node]}/ns/pid_for_children env -C '$PWD' TMPDIR='$TMPDIR' ${mark:-} sh -c \"\$*\" ;;"
   done
   echo 'esac'
 }
+
+# set_on_nodes RANKS: on_nodes becomes the command that starts its arguments with so many ranks on each node; node_flags are
+# those of its flags that are about nodes. Flag 1: Open MPI shall send and not also put, whose requests would queue behind
+# the data of the other direction (64 KiB both ways at 1 Gbit/s took 1.3 ms instead of 0.56).
+set_on_nodes() {
+  local hosts ranks=$(($1 * ${#nodes[@]}))
+  hosts=$(printf "node%d:$1," "${nodes[@]}")
+  export OMP_NUM_THREADS=1
+  node_flags=(--host "${hosts%,}" --mca plm_rsh_agent "$dir/agent" --mca oob_tcp_if_include "$net.0/24"
+    --mca btl tcp,vader,self --mca btl_tcp_flags 1 --mca btl_tcp_if_include "$net.0/24" -x OMP_NUM_THREADS)
+  on_nodes=(mpirun --allow-run-as-root "${node_flags[@]}" --bind-to none
+    --mca mpi_yield_when_idle $((ranks > $(nproc))) -n $ranks)
+}
+
+# shape RATE: each node sends at most so much. The bucket of tokens holds what the link sends in 200 us, and packets are
+# half of that: timers come late, by tens of microseconds, and what a bucket cannot hold meanwhile is lost.
+shape() {
+  local node bytes
+  command -v tc >/dev/null || skip "no tc: run jobs/bootstrap.sh --cluster"
+  bytes=$(awk -v rate="$1" 'BEGIN {
+    unit = rate ~ /g/ ? 1e9 : rate ~ /m/ ? 1e6 : 1e3
+    bytes = int(rate * unit / 8 * 200e-6)
+    print (bytes < 3200 ? 3200 : bytes) }')
+  for node in "${nodes[@]}"; do
+    ip -n "$tag-$node" link set e0 gso_max_size $((bytes / 2 < 60000 ? bytes / 2 : 60000))
+    tc -n "$tag-$node" qdisc replace dev e0 root tbf rate "$1" burst "$bytes" limit 4mb 2>/dev/null ||
+      skip "the kernel has no token bucket filter (tc tbf)"
+  done
+}
+
+# plug NODE up|down: the node's cable, as it were.
+plug() { ip link set "$tag-v$1" "$2"; }

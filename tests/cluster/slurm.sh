@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# jobs/sweep.sbatch on a real Slurm of two nodes: namespaces of this machine, each with its own network, host name,
-# processes and shared memory, joined by a bridge. Needs root and `jobs/bootstrap.sh --cluster`; skipped (77) without.
+# `shardmark submit` and jobs/sweep.sbatch on a real Slurm: namespaces of this machine as nodes, each with its own network,
+# host name, processes and shared memory, joined by a bridge. Two nodes; with SOAK=1 four, and a job that really reaches its
+# time limit. Needs root and `jobs/bootstrap.sh --cluster`; skipped (77) without.
 set -euo pipefail
 
-program=${1:?usage: tests/cluster/slurm.sh path/to/shardmark}
-home=$(cd "$(dirname "$0")/../.." && pwd)
+program=$(realpath "${1:?usage: tests/cluster/slurm.sh path/to/shardmark}")
 # shellcheck source=tests/cluster/nodes.bash
-source "$home/tests/cluster/nodes.bash"
+source "$(dirname "$0")/nodes.bash"
 for name in slurmctld slurmd munged; do
   command -v $name >/dev/null || skip "no $name: run jobs/bootstrap.sh --cluster"
 done
+count=2
+if [[ -n ${SOAK:-} ]]; then count=4; fi
 
-# --- two nodes on one machine ---------------------------------------------------------------------------------------
+# --- several nodes on one machine -----------------------------------------------------------------------------------
 
 start_munge() {
   mkdir -m 700 "$dir/munge"
@@ -22,37 +24,41 @@ start_munge() {
   munged --force --foreground --key-file="$dir/munge/key" --socket="$dir/munge/socket" --pid-file="$dir/munge/pid" \
     --seed-file="$dir/munge/seed" --log-file="$dir/munge.log" 2>/dev/null &
   pids+=($!)
-  wait_for 10 munged test -S "$dir/munge/socket"
+  wait_for 30 munged test -S "$dir/munge/socket"
 }
 
 start_slurm() {
   mkdir "$dir/state"
-  sed -e "s|DIR|$dir|; s|NET|$net|; s|=CPUS|=$(nproc)|" "$home/tests/cluster/slurm.conf.in" >"$dir/slurm.conf"
+  sed -e "s|DIR|$dir|; s|NET|$net|g; s|NODES|$count|g; s|=CPUS|=$(nproc)|" "$home/tests/cluster/slurm.conf.in" \
+    >"$dir/slurm.conf"
   export SLURM_CONF=$dir/slurm.conf
   unshare --uts --fork --kill-child sh -c "hostname controller; exec slurmctld -D -f $SLURM_CONF" >/dev/null 2>&1 &
   pids+=($!)
-  for node in 1 2; do
+  for node in "${nodes[@]}"; do
     mkdir "$dir/spool-node$node" "$dir/tmp-node$node"
-    start_node $node slurmd -D -N node$node -f "$SLURM_CONF"
+    start_node "$node" slurmd -D -N "node$node" -f "$SLURM_CONF"
   done
-  wait_for 30 "two idle nodes" sh -c 'sinfo -h -N -t idle -o %N | grep -c node | grep -qx 2'
+  wait_for 60 "$count idle nodes" sh -c "sinfo -h -N -t idle -o %N | grep -c node | grep -qx $count"
 }
 
-make_network 1 2
+make_network $count
 start_munge
 start_slurm
-srun -N 2 hostname | sort | xargs | grep -qx 'node1 node2' || fail "srun does not reach both nodes"
-echo "a Slurm of two nodes is up after $SECONDS s"
+srun -N $count hostname | sort | xargs | grep -qx "$(seq -f node%g -s ' ' $count)" || fail "srun does not reach all nodes"
+echo "a Slurm of $count nodes is up after $SECONDS s"
 
 # --- a small copy of the repository, with a study of its own ---------------------------------------------------------
 
 mkdir -p "$dir/work/build" "$dir/work/results" "$dir/work/suites"
 cd "$dir/work"
 ln -s "$home/jobs" jobs
-ln -s "$(realpath "$program")" build/shardmark
-cat >suites/tiny.yaml <<'TEXT'
+ln -s "$program" build/shardmark
+# Four points for each batch size and four collectives, on a world of so many ranks: two strategies on one rank and on all, and the
+# collectives.
+write_suite() {
+  cat >suites/tiny.yaml <<TEXT
 name: tiny
-ranks: [1, 2]
+ranks: [1, $1]
 sampling: {warmup_steps: 1}
 training:
   - model: mlp
@@ -60,9 +66,10 @@ training:
     batch_size: [2, 4, 8]
 collectives:
   - operation: [all_reduce, broadcast]
-    ranks: 2
+    ranks: $1
     bytes: [1KiB, 1MiB]
 TEXT
+}
 # Open MPI has to be told which network joins the nodes; so do real clusters, in the same file.
 export SHARDMARK_ENV=$dir/env.sh
 
@@ -71,33 +78,73 @@ use_launcher() {
 LAUNCHER=$1
 RANKS_PER_NODE=1
 MPIRUN_FLAGS=(--mca oob_tcp_if_include e0)
-export OMPI_MCA_btl_tcp_if_include=e0 OMPI_MCA_mpi_yield_when_idle=1    # both nodes have the same cores
+export OMPI_MCA_btl_tcp_if_include=e0 OMPI_MCA_mpi_yield_when_idle=1    # the nodes share the machine's cores
 TEXT
 }
 
-submit() { sbatch --parsable --output="$dir/job-%j.log" jobs/sweep.sbatch suites/tiny.yaml -- "$@"; }
+# Each prints the job's number. submit NODES [FLAGS OF submit...] -- FLAGS OF run...
+submit() { build/shardmark submit --env "$SHARDMARK_ENV" --nodes "$@" | sed -n 's/^Submitted batch job //p'; }
+# The ready script: sbatch NODES -- FLAGS OF run...
+submit_script() { sbatch --parsable --nodes "$1" jobs/sweep.sbatch suites/tiny.yaml "${@:2}"; }
+# resume JOB NODES -- FLAGS OF run...: a new job that goes on with the study of another one.
+resume() {
+  sbatch --parsable --nodes "$2" --exclusive --output results/slurm-%j.log \
+    --wrap "jobs/sweep.sh suites/tiny.yaml -o results/tiny-job$1.h5 --resume ${*:3}"
+}
 job_ended() { [[ -z $(squeue -h -j "$1" 2>/dev/null) ]]; }
-points_kept() { [[ $(wc -l <"results/tiny-job$1.h5.journal") -gt $2 ]]; }    # one line more: the environment
+records() { grep -c '"record":' "results/tiny-job$1.h5.journal" || true; }
+points_kept() { [[ $(records "$1") -ge $2 ]]; }
 
-# check_study JOB POINTS: when the job is over, its study has every point once, all of them good, and names both nodes.
+# check_study JOB NODES POINTS: its study has every point once, all of them good, and names all nodes.
 check_study() {
-  wait_for 300 "job $1 to end" job_ended "$1"
-  [[ -e results/tiny-job$1.h5 ]] || fail "job $1 left no study"
-  "$home/.venv/bin/python" "$home/tests/cluster/check_study.py" "results/tiny-job$1.h5" "$2" ||
+  [[ -e results/tiny-job$1.h5 ]] || fail "job $1 left no study: $(tail -n 3 "results/slurm-$1.log")"
+  "$python" "$home/tests/cluster/check_study.py" "results/tiny-job$1.h5" "$3" --nodes "$2" ||
     fail "the study of job $1 is wrong"
 }
+# The same, when the job is over.
+check_job() {
+  wait_for 600 "job $1 to end" job_ended "$1"
+  wait_for 30 "the processes of job $1 to end" none_marked "SLURM_JOB_ID=$1"
+  check_study "$@"
+}
 
-for launcher in srun mpirun; do
-  use_launcher "$launcher"
-  check_study "$(submit --batch-sizes 4 --steps 3)" 8
-  echo "$launcher: a sweep on two nodes, after $SECONDS s"
+for ranks in $(seq 2 2 $count); do
+  write_suite "$ranks"
+  use_launcher srun
+  check_job "$(submit "$ranks" suites/tiny.yaml -- --batch-sizes 4 --steps 3)" "$ranks" 8
+  echo "srun: a sweep on $ranks nodes, after $SECONDS s"
+  use_launcher mpirun
+  check_job "$(submit_script "$ranks" -- --batch-sizes 4 --steps 3)" "$ranks" 8
+  echo "mpirun: a sweep on $ranks nodes, after $SECONDS s"
 done
 
 # The signal that Slurm sends before the time limit, in the middle of a sweep: the job requeues itself and goes on.
-job=$(submit --steps 6)
-wait_for 120 "two finished points" points_kept "$job" 2
+requeues() { grep -c 'out of time after .* requeued' "results/slurm-$1.log"; }
+job=$(submit $count suites/tiny.yaml -- --steps 300)
+wait_for 240 "two finished points" points_kept "$job" 2
 scancel --batch --signal=USR1 "$job"
-check_study "$job" 16
-grep -q 'out of time, requeued' "$dir/job-$job.log" || fail "the job was not requeued by itself"
-grep -q 'resuming' "$dir/job-$job.log" || fail "the requeued job did not resume"
+check_job "$job" $count 16
+[[ $(requeues "$job") == 1 ]] || fail "the job was not requeued by itself: $(cat "results/slurm-$job.log")"
 echo "out of time in the middle: every point measured once, after $SECONDS s"
+
+# scancel in the middle of a sweep: what was finished is kept, and a new job goes on with it.
+job=$(submit $count suites/tiny.yaml -- --steps 300)
+wait_for 240 "two finished points" points_kept "$job" 2
+kept=$(records "$job")
+scancel "$job"
+wait_for 120 "the cancelled job to end" job_ended "$job"
+wait_for 30 "the processes of the cancelled job to end" none_marked "SLURM_JOB_ID=$job"
+[[ ! -e results/tiny-job$job.h5 ]] || fail "the job was over before it was cancelled"
+points_kept "$job" "$kept" || fail "scancel lost records: $(records "$job") of $kept"
+next=$(resume "$job" $count -- --steps 300)
+wait_for 600 "job $next to end" job_ended "$next"
+check_study "$job" $count 16
+echo "scancel with $kept finished points: all kept, 16 after a new submission, after $SECONDS s"
+[[ -n ${SOAK:-} ]] || exit 0
+
+# The time limit itself. Slurm looks every 30 s which jobs are near theirs, and looks 30 s ahead: a signal asked for 10 s
+# before the end of one minute comes 10 to 40 s before it. 16 points of 4 s take longer than that.
+job=$(submit $count --time 1m --signal-ahead 10 suites/tiny.yaml -- --steps 100000 --time-limit 4)
+check_job "$job" $count 16
+[[ $(requeues "$job") -ge 1 ]] || fail "the job never reached its time limit: $(cat "results/slurm-$job.log")"
+echo "a limit of one minute, reached $(requeues "$job") times: every point measured once, after $SECONDS s"

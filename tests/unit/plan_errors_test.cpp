@@ -55,9 +55,13 @@ TEST(SuiteErrors, NameFileLineAndColumn) {
       {"sampling: {min_step: 4}\n",
        "s.yaml:1:12: unknown key 'min_step' in sampling; did you mean 'min_steps'? accepted: warmup_steps, "
        "min_steps, "
-       "max_steps, time_limit, precision"},
+       "max_steps, time_limit, precision, duration"},
       {"sampling: {min_steps: 10, max_steps: 5}\n",
        "s.yaml:1:11: sampling: min_steps 10 is above max_steps 5"},
+      {"sampling: {duration: 2 hours}\n",
+       "s.yaml:1:22: duration: expected a time above 0, such as 90s, 30m or 2h, got '2 hours'"},
+      {"sampling: {duration: 0s}\n",
+       "s.yaml:1:22: duration: expected a time above 0, such as 90s, 30m or 2h, got '0s'"},
       {"sampling: {time_limit: 0}\n", "s.yaml:1:24: time_limit: expected a number above 0, got '0'"},
       {"sampling: {time_limit: inf}\n", "s.yaml:1:24: time_limit: expected a number above 0, got 'inf'"},
       {"seed: 1\nseed: 2\n", "s.yaml:2:1: key 'seed' comes twice; keep one"},

@@ -82,6 +82,7 @@ TEST(Overrides, StepsRepeatsSeedAndTime) {
   overrides.repeats = 2;
   overrides.seed = 9;
   overrides.time_limit_s = 0.25;
+  overrides.duration = "90m";
   const Suite suite = parse_suite(kSuite, "s.yaml", overrides);
   EXPECT_EQ(suite.repeats, 2);
   for (const auto& point : suite.points) {
@@ -89,6 +90,7 @@ TEST(Overrides, StepsRepeatsSeedAndTime) {
     EXPECT_EQ(point.sampling.max_steps, 3);
     EXPECT_EQ(point.seed, 9);
     EXPECT_DOUBLE_EQ(point.sampling.time_limit_s, 0.25);
+    EXPECT_DOUBLE_EQ(point.sampling.duration_s, 5400);
   }
 }
 
@@ -124,6 +126,10 @@ TEST(Overrides, WrongValuesAreErrors) {
   EXPECT_EQ(with([](Overrides& o) { o.seed = -1; }), "--seed: expected a whole number of at least 0, got -1");
   EXPECT_EQ(with([](Overrides& o) { o.repeats = 0; }), "--repeats: expected 1 to 1000, got 0");
   EXPECT_EQ(with([](Overrides& o) { o.time_limit_s = 0; }), "--time-limit: expected seconds above 0");
+  EXPECT_EQ(with([](Overrides& o) { o.duration = "2 hours"; }),
+            "--duration: '2 hours' is no time; accepted: 5us, 120ms, 1.5s, 90m, 2h");
+  EXPECT_EQ(with([](Overrides& o) { o.duration = "0s"; }),
+            "--duration: expected a time above 0, such as 90s, 30m or 2h");
   EXPECT_EQ(with([](Overrides& o) { o.precisions = {"fp8"}; }),
             "--precisions: unknown precision 'fp8'; accepted: fp32, tf32, bf16, fp16, fp64");
   EXPECT_THAT(with([](Overrides& o) { o.strategies = {"dpp"}; }),

@@ -75,10 +75,10 @@ TEST(Suite, OrderFollowsTheColumns) {
 TEST(Suite, BlocksInheritAndReplace) {
   const auto points = points_of(R"(
 ranks: [1, 2]
-sampling: {min_steps: 7, time_limit: 3}
+sampling: {min_steps: 7, time_limit: 3, duration: 2h}
 training:
   - {model: mlp, strategy: ddp, batch_size: 1}
-  - {model: mlp, strategy: ddp, batch_size: 1, ranks: 4, sampling: {time_limit: 0.5}}
+  - {model: mlp, strategy: ddp, batch_size: 1, ranks: 4, sampling: {time_limit: 0.5, duration: 30s}}
 )");
   ASSERT_EQ(points.size(), 3u);
   EXPECT_EQ(points[1].ranks, 2);
@@ -86,6 +86,8 @@ training:
   EXPECT_EQ(points[2].sampling.min_steps, 7);
   EXPECT_DOUBLE_EQ(points[1].sampling.time_limit_s, 3);
   EXPECT_DOUBLE_EQ(points[2].sampling.time_limit_s, 0.5);
+  EXPECT_DOUBLE_EQ(points[1].sampling.duration_s, 7200);
+  EXPECT_DOUBLE_EQ(points[2].sampling.duration_s, 30);
 }
 
 TEST(Suite, SizesAreNumbersTextsAndRanges) {

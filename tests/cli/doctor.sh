@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# NEEDS torch
+# shardmark doctor as a user meets it: alone, on several ranks, with every pair; and the preflight and binding of runs.
+set -u
+program=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+unset OMP_NUM_THREADS OMP_PROC_BIND OMP_PLACES
+failures=0
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+
+as_root=()
+[ "$(id -u)" = 0 ] && as_root=(--allow-run-as-root)
+ranks() { local n=$1; shift; timeout 200 mpirun "${as_root[@]}" -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$n" "$@"; }
+# has FILE TEXT...: each text is in it.
+has() { local file=$1 text; shift; for text in "$@"; do grep -qF -- "$text" "$file" || fail "'$text' is not in: $(cat "$file")"; done; }
+json() { python3 -c "import json, sys; document = json.load(open('$dir/out')); $1"; }
+
+# Healthy is 0, something to mend is 1: which one is the machine's business, but text and status must agree.
+agrees() {
+  local status=$1
+  if grep -q '^healthy:' "$dir/out"; then [ "$status" = 0 ] || fail "healthy, but status $status"
+  else [ "$status" = 1 ] || fail "status $status, but not healthy: $(cat "$dir/out" "$dir/err")"; fi
+}
+
+cd "$dir" || exit 1
+"$program" doctor --device cpu >out 2>err
+agrees $?
+[ -s err ] && fail "alone: wrote to stderr: $(cat err)"
+has out "1 rank on 1 node" "processor" "cores" "NUMA" "/dev/shm free" "Open MPI" "NCCL" "HDF5" "locking of files works" Slurm
+awk 'length > 135' out | grep -q . && fail "wide lines: $(cat out)"
+
+ranks 2 "$program" doctor --device cpu >out 2>err
+agrees $?
+has out "Placement of ranks" "2 ranks on 1 node"
+ranks 2 "$program" doctor --device cpu --json >out 2>err
+json 'assert [r["rank"] for r in document["ranks"]] == [0, 1], document
+for r in document["ranks"]: assert r["node"]["memory_bytes"] > 1e8 and r["cpu"]["node_cores"] >= 1 and r["machine"], r
+assert document["ranks"][0]["pid"] != document["ranks"][1]["pid"]
+assert all(f["what"] and f["mend"] for f in document["findings"])' || fail "--json"
+
+# Binding: each rank on cores of its own, in all of its threads, where there are enough; never with --bind none.
+allowed_of_ranks() { python3 -c "
+import json
+print(' '.join(r['cpu']['allowed'] for r in json.load(open('$dir/out'))['ranks']))"; }
+if [ "$(nproc)" -ge 2 ]; then
+  read -r first second <<<"$(allowed_of_ranks)"
+  [ "$first" != "$second" ] || fail "two ranks on $(nproc) cores share $first"
+  json 'assert all(r["cpu"]["bound_by"] == "shardmark" for r in document["ranks"]), document' || fail "who bound"
+  cat >threads.sh <<'S'
+"$1" collective all_reduce -b 32M -e 32M -n 60 --device cpu >/dev/null 2>&1 &
+sleep 3
+grep -h Cpus_allowed_list /proc/$!/task/*/status | sort -u | wc -l
+wait
+S
+  ranks 2 bash threads.sh "$program" >out 2>err
+  [ "$(sort -u out)" = 1 ] || fail "threads of a rank may run elsewhere than the rank: $(cat out err)"
+fi
+ranks 2 "$program" doctor --device cpu --json --bind none >out 2>err
+read -r first second <<<"$(allowed_of_ranks)"
+[ "$first" = "$second" ] || fail "--bind none bound: $first and $second"
+OMP_PROC_BIND=true ranks 2 "$program" doctor --device cpu --json >out 2>err
+read -r first second <<<"$(allowed_of_ranks)"
+[ "$first" = "$second" ] || fail "bound though OpenMP pins its threads"
+many=$(($(nproc --all) + 1))
+if [ "$many" -le 9 ]; then
+  OMP_NUM_THREADS=1 ranks "$many" "$program" doctor --device cpu >out 2>err && fail "more ranks than cores, but healthy"
+  has out "$many ranks on" "take turns" "start at most one rank per core"
+fi
+
+# A launcher that binds all ranks to one core; MPI without shared memory; too many threads.
+if [ "$(nproc)" -ge 2 ]; then
+  core=$(python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
+  ranks 2 taskset -c "$core" "$program" doctor --device cpu >out 2>err && fail "two ranks on one core, but healthy"
+  has out "2 ranks are bound to the same 1 core(s)" "mend: mpirun --map-by"
+  ranks 2 "$program" doctor --device cpu --threads 64 >out 2>err && fail "64 threads on a core, but healthy"
+  has out "a rank computes with 64 threads"
+fi
+ranks 2 --mca btl tcp,self "$program" doctor --device cpu >out 2>err && fail "no shared memory, but healthy"
+has out "OMPI_MCA_btl=tcp,self keeps MPI from using shared memory"
+
+# Every pair.
+OMP_NUM_THREADS=1 ranks 3 "$program" doctor --device cpu --pairs --html pairs.html >out 2>err
+agrees_pairs=$?
+[ "$agrees_pairs" -le 1 ] || fail "--pairs: status $agrees_pairs: $(cat out err)"
+has out "transport mpi" "Bandwidth in the node" "Latency in the node" "rank 2" "95 % of the median"
+[ "$(grep -c '<rect' pairs.html)" = 12 ] || fail "pairs.html: not 2 maps of 3 pairs, both ways: $(cat pairs.html)"
+ranks 2 "$program" doctor --device cpu --pairs --json >out 2>err
+json 'maps = document["pairs"]["maps"]
+assert [m["unit"] for m in maps] == ["GB/s each way", "us"], maps
+assert all(len(m["pairs"]) == 1 and m["pairs"][0][2] > 0 for m in maps), maps' || fail "--pairs --json: $(cat out err)"
+
+# Mistakes: one line, status 2.
+refused() {
+  local what=$1 words=$2; shift 2
+  "$@" >out 2>err
+  local status=$?
+  [ $status = 2 ] || fail "$what: status $status, not 2: $(cat err)"
+  [ "$(grep -c '^shardmark:' err)" = 1 ] || fail "$what: not one line: $(cat err)"
+  has err "$words"
+}
+refused "pairs of one" "needs two ranks or more" "$program" doctor --pairs --device cpu
+refused "page that exists" "pairs.html exists" ranks 2 "$program" doctor --pairs --html pairs.html --device cpu
+refused "html alone" "--html requires --pairs" "$program" doctor --html x.html
+refused "unwritable page" "no/such.html: cannot be written" ranks 2 "$program" doctor --pairs --html no/such.html --device cpu
+refused "binding" "--bind" "$program" doctor --bind tight
+refused "separate worlds" "MPI sees a world of 1 rank each" env PMI_SIZE=4 "$program" doctor --device cpu
+
+# The preflight of a run: warnings on stderr, everything in the study.
+cat >tiny.yaml <<'Y'
+name: tiny
+ranks: [2]
+sampling: {warmup_steps: 1, min_steps: 3, max_steps: 3, time_limit: 5}
+collectives:
+  - operation: all_reduce
+    bytes: 1KiB
+Y
+ranks 2 --mca btl tcp,self "$program" run tiny.yaml -o x.h5 --device cpu >out 2>err || fail "a run with a warning: $(cat err)"
+has err "warning: ranks 0-1: OMPI_MCA_btl=tcp,self keeps MPI from using shared memory" "2 ranks on 1 node"
+"$program" export x.h5 --json x.json >out 2>err || fail "export: $(cat err)"
+python3 - <<'P' || fail "preflight and placement are not in the study"
+import json
+facts = json.load(open("x.json"))["environment"]["facts"]
+assert any("shared memory" in f["text"] and f["severity"] == "warns" for f in facts["preflight"]), facts
+assert facts["placement"][0]["ranks"].startswith("0") and facts["placement"][0]["cores"] != "", facts
+P
+ranks 2 "$program" run tiny.yaml -o q.h5 --device cpu -q >out 2>err
+grep -q "ranks on 1 node" err && fail "--quiet tells where ranks sit"
+ranks 2 "$program" collective all_reduce -b 8 -e 8 --device cpu >out 2>err || fail "collective: $(cat err)"
+has out "# 2 ranks on 1 node"
+
+[ "$failures" = 0 ] && echo "doctor: facts, findings, binding, pairs and preflight as they should be"
+[ "$failures" = 0 ]

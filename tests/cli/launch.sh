@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# NEEDS torch
+# shardmark launch and submit, and jobs/sweep.sh around launch: which command starts, how studies are numbered, linked and
+# resumed, and that a sweep goes on after ranks die in a point. mpirun and sbatch are stand-ins where only the command counts.
+set -euo pipefail
+
+program=$(realpath "${1:?usage: launch.sh path/to/shardmark}")
+home=$(cd "$(dirname "$0")/../.." && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+mkdir -p "$dir"/{bin,jobs,build,suites}
+cp "$home"/jobs/sweep.sh "$dir/jobs"
+ln -s "$program" "$dir/build/shardmark"
+cd "$dir"
+unset OMP_NUM_THREADS SHARDMARK_ENV LAUNCHER SLURM_JOB_ID SLURM_NNODES SLURM_CPUS_ON_NODE
+
+cat >suites/tiny.yaml <<'Y'
+name: tiny
+ranks: [1, 2]
+sampling: {warmup_steps: 1, min_steps: 2000, max_steps: 2000}
+training:
+  - model: {mlp: {features: 8, width: 16, layers: 2}}
+    strategy: [single, ddp, fsdp]
+    batch_size: [2, 4]
+Y
+
+answers() { printf '#!/bin/bash\n%s\n' "$2" >"bin/$1"; chmod +x "bin/$1"; }
+said=''
+status=0
+runs() { status=0; said=$("$@" 2>&1) || status=$?; }
+fail() { printf 'FAILED: %s; exit status %s; it said:\n%s\n' "$1" "$status" "$said"; exit 1; }
+has() { local text; for text in "$@"; do [[ $said == *"$text"* ]] || fail "'$text' is missing"; done; }
+lacks() { local text; for text in "$@"; do [[ $said != *"$text"* ]] || fail "'$text' should not be there"; done; }
+ends() { [[ $status == "$1" ]] || fail "exit status $1 expected"; }
+link_is() { [[ $(readlink results/tiny.h5) == "$1" ]] || fail "results/tiny.h5 should link $1"; }
+
+# --- the command ------------------------------------------------------------------------------------------------------
+# The stand-in leaves what a run leaves: a published study, or nothing when it is told to fail.
+answers mpirun 'if [[ $1 == --version ]]; then echo "mpirun (Open MPI) 4.1.4"; exit; fi
+if [[ -n ${KILL:-} ]]; then kill -9 $$; fi
+echo "mpirun $*"; while [[ $1 != -o ]]; do shift; done; [[ -n ${STATUS:-} ]] || echo study >"$2"; exit ${STATUS:-0}'
+answers srun 'echo "srun $*"'
+answers nvidia-smi 'exit 9'
+sweep() { PATH=$dir/bin:$PATH runs jobs/sweep.sh suites/tiny.yaml "$@"; }
+
+sweep -n 1
+ends 0; has "1 rank on 1 node" "-n 1 $program run suites/tiny.yaml -o results/tiny-0001.h5"; link_is tiny-0001.h5
+sweep -n 500 -- --steps 3
+ends 0; has "--oversubscribe" "mpi_yield_when_idle 1" "-o results/tiny-0002.h5 --steps 3"; link_is tiny-0002.h5
+STATUS=1 sweep -n 1; ends 1
+STATUS=2 sweep -n 1; ends 2; link_is tiny-0002.h5
+sweep -n 1 --resume; ends 0; has "-o results/tiny-0002.h5 --resume" "resuming"
+sweep -n 1 -o results/own.h5; ends 0; has "-o results/own.h5"; link_is tiny-0002.h5
+STATUS=3 sweep -n 1 -o results/none.h5
+ends 3; has "no point was running, so it is not tried again"
+KILL=1 sweep -n 1 -o results/none.h5
+ends 137; has "so it is started once more" "so it is not tried again"
+answers nvidia-smi 'printf "GPU 0: H200 (UUID: a)\nGPU 1: H200 (UUID: b)\n"'
+sweep; ends 0; has "2 ranks on 1 node" "-n 2 "
+answers nvidia-smi 'exit 9'
+echo "LAUNCHER=srun RANKS_PER_NODE=2 SRUN_FLAGS=(--gpu-bind=none '--x=a b') CONTAINER=(apptainer exec x.sif)" >jobs/env.sh
+SLURM_JOB_ID=7 SLURM_NNODES=3 sweep
+ends 0; has "6 ranks on 3 nodes" "srun --mpi=pmix --nodes=3 --ntasks=6" "--gpu-bind=none --x=a b apptainer exec x.sif shardmark run"
+LAUNCHER=mpirun sweep; ends 0; has "mpirun"
+rm jobs/env.sh
+
+# One clear line each.
+sweep -n none; ends 2; has "none"
+sweep --steps 3; ends 2; has "--steps"
+sweep suites/other.yaml; ends 2; has "one suite, not 2"
+LAUNCHER=torchrun sweep; ends 2; has "mpirun,srun"
+SHARDMARK_ENV=/nowhere sweep; ends 2; has "/nowhere"
+PATH=$dir/bin runs "$program" launch nowhere.yaml; ends 2; has "nowhere.yaml: no such suite"
+rm bin/mpirun; PATH=$dir/bin runs "$program" launch suites/tiny.yaml; ends 2; has "mpirun cannot be started"
+
+# --- submit -----------------------------------------------------------------------------------------------------------
+runs "$program" submit --nodes 4 --gpus-per-node 8 suites/tiny.yaml --print -- --steps 3
+ends 0; has "#SBATCH --nodes=4" "#SBATCH --gpus-per-node=8" "#SBATCH --signal=B:USR1@120" "At most, by the plan" "-- '--steps' '3'"
+bash -n <<<"$said" || fail "not a shell script"
+runs "$program" submit suites/tiny.yaml --time 90m --print; ends 0; has "#SBATCH --time=0-01:30:00" "As asked for"
+runs "$program" submit suites/tiny.yaml --time soon; ends 2; has "90m, 2h"
+runs "$program" submit suites/none.yaml; ends 2; has "none.yaml"
+answers sbatch 'echo "account $SBATCH_ACCOUNT"; cat "$1"'
+echo 'export SBATCH_ACCOUNT=mine' >jobs/env.sh
+PATH=$dir/bin:$PATH runs "$program" submit suites/tiny.yaml suites/tiny.yaml; ends 0; has "account mine" "#SBATCH --array=0-1"
+[[ -s results/submit-0001.sbatch ]] || fail "the script is not kept"
+rm jobs/env.sh bin/sbatch
+
+# --- deaths -----------------------------------------------------------------------------------------------------------
+# outcomes STUDY: how many points have which outcome, in how many attempts.
+outcomes() {
+  "$program" export "$1" --json - | python3 -c '
+import collections, json, sys
+points = json.load(sys.stdin)["points"]
+assert len({p["id"] for p in points}) == len(points) == 12, len(points)
+print(sorted(collections.Counter((p["outcome"], p["attempts"], p["ended_job"]) for p in points).items()))'
+}
+launch() { timeout 300 "$program" launch suites/tiny.yaml -n 2 --launcher-flag=--oversubscribe "$@"; }
+
+# A rank is killed while a point runs: that point is measured in the second attempt.
+launch -o "$dir/killed.h5" >out 2>&1 &
+launched=$!
+for ((i = 0; i < 6000; ++i)); do
+  if [[ $(wc -l <killed.h5.journal) -gt 3 && $(tail -n 1 killed.h5.journal) == *'"began"'* ]]; then break; fi
+  sleep 0.01
+done 2>/dev/null
+victim=$(pgrep -f "^$program run suites/tiny.yaml -o $dir/killed.h5" | head -n 1)
+kill -9 "$victim"
+status=0; wait $launched || status=$?
+said=$(cat out); ends 0; has "was killed by signal 9" "it is tried once more" "first attempt failed: rank"; lacks "mpirun noticed"
+[[ $(outcomes killed.h5) == *"('ok', 2, False), 1)"* ]] || fail "no point in its second attempt: $(outcomes killed.h5)"
+if pgrep -f "^$program run suites/tiny.yaml -o $dir/killed.h5" >/dev/null; then fail "ranks are left"; fi
+echo "launch: ok"

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# NEEDS torch
+# Memory runs short at random moments, and the kernel kills the rank that allocates most: a memory cgroup whose limit falls
+# to a little more than what the ranks hold. See faults.bash for what must hold after. Needs root; skipped (77) without.
+set -uo pipefail
+# shellcheck source=tests/faults/faults.bash
+source "$(dirname "$0")/faults.bash"
+
+[[ $(id -u) == 0 ]] || skip "needs root, for a memory cgroup"
+if [[ -e /sys/fs/cgroup/cgroup.controllers ]]; then
+  group=/sys/fs/cgroup/shardmark$$ limit_file=memory.max swap_file=memory.swap.max events=memory.events
+else
+  group=/sys/fs/cgroup/memory/shardmark$$ limit_file=memory.limit_in_bytes swap_file=memory.swappiness events=memory.oom_control
+fi
+mkdir "$group" 2>/dev/null || skip "the kernel or container allows no cgroup of one's own"
+remove_group() { within 10 rmdir "$group"; }
+at_end+=(remove_group)
+[[ -w $group/$limit_file ]] || skip "no memory controller for cgroups of one's own"
+echo 0 >"$group/$swap_file" 2>/dev/null
+# shellcheck disable=SC2016
+prefix=(sh -c 'echo $$ >"$0"/cgroup.procs && exec "$@"' "$group")
+
+# Small points, and four that need some 600 MB more.
+cat >"$suite" <<'TEXT'
+name: sweep
+ranks: [1, 2]
+repeats: 2
+sampling: {warmup_steps: 1, min_steps: 3, max_steps: 3, time_limit: 5}
+training:
+  - model: {mlp: {features: 8, width: 512, layers: 4}}
+    strategy: [ddp, fsdp, zero3]
+    batch_size: [2, 4]
+collectives:
+  - operation: [all_reduce, broadcast]
+    ranks: 2
+    bytes: 256MiB
+TEXT
+points=28
+
+killed() { sed -n 's/^oom_kill //p' "$group/$events"; }
+held_bytes() { awk '$1 ~ /^(total_rss|total_shmem|anon|shmem)$/ {sum += $2} END {printf "%d", sum}' "$group/memory.stat"; }
+no_limit() { if [[ $limit_file == memory.max ]]; then echo max; else echo -1; fi; }
+
+# Fails when no rank was killed: what was left of the sweep needed no more.
+fault_take_the_memory() {
+  local before
+  before=$(killed)
+  bad_take_the_memory=()
+  if [[ $via == launch ]]; then bad_take_the_memory=(--bad out_of_memory); fi    # memory stays short: so it ends
+  echo $(($(held_bytes) + ($(random 200) + 100) * 1048576)) >"$group/$limit_file"
+  end_of_job 600
+  [[ $(killed) -gt $before ]]
+}
+after_take_the_memory() { no_limit >"$group/$limit_file"; }
+survivable=(take_the_memory)
+
+strike_all take_the_memory

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# NEEDS torch
+# Ranks that are killed, told to end or stopped at random moments: see faults.bash for what must hold after each.
+set -uo pipefail
+# shellcheck source=tests/faults/faults.bash
+source "$(dirname "$0")/faults.bash"
+
+survivable=(kill_a_rank kill_rank_0 kill_all_ranks end_a_rank stop_a_rank)
+fault_kill_a_rank() { kill -KILL "${rank_pid[1]}"; }
+fault_kill_rank_0() { kill -KILL "${rank_pid[0]}"; }
+fault_kill_all_ranks() { kill -KILL "${rank_pid[@]}"; }
+fault_end_a_rank() { kill -TERM "${rank_pid[$(random 2)]}"; }
+fault_end_the_job() { kill -TERM "$job"; }
+
+# A rank that stands still is the watchdog's to find and to name, within its timeout and five seconds.
+flags_stop_a_rank=(--timeout 3)
+fault_stop_a_rank() {
+  local rank
+  rank=$(random 2)
+  kill -STOP "${rank_pid[$rank]}"
+  if within 8 grep -q "behind: rank $rank on" "$log"; then return; fi
+  grep -q 'points measured' "$log" || fail "rank $rank is not named 8 s after it stopped: $(tail -n 5 "$log")"
+  kill -CONT "${rank_pid[$rank]}"    # it stopped when all was done
+  return 1
+}
+# Its status says so, and the study, unless the rank was rank 0 and nobody was there to write.
+after_stop_a_rank() {
+  [[ $landed == yes ]] || return 0
+  [[ $via != run || $status == 5 ]] || fail "$kind: the job ended with $status, not 5"
+  [[ $via != run ]] || grep -q 'stopped by a signal' "$log" || fail "$kind: not said to be stopped: $(tail -n 5 "$log")"
+}
+
+strike_all kill_a_rank kill_rank_0 kill_all_ranks end_a_rank end_the_job stop_a_rank
