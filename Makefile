@@ -13,6 +13,7 @@ FILES  ?=
 JOBS   ?= 2
 LAUNCHES ?= 5
 FUZZ_SECONDS ?= 600
+FAULTS ?= 20
 PREFIX ?= /usr/local
 ANALYSIS ?=
 
@@ -28,6 +29,15 @@ run: build  ## Build, run SUITE on all GPUs (without any: on the CPU's cores), p
 
 test: build  ## Build and run every test that needs no GPU (TESTS=regex: only those)
 	@cd $(BUILD) && ctest --output-on-failure $(if $(TESTS),-R '$(TESTS)')
+
+soak: build  ## Every long test: sanitizers, fuzzing, FAULTS=20 of each fault, clusters (hours)
+	@$(MAKE) sanitize
+	@$(MAKE) fuzz
+	@cd $(BUILD) && FAULTS=$(FAULTS) ctest -C soak -R '^soak/' --output-on-failure
+
+cluster-test: build  ## The long form of the tests on several nodes of one machine and a real Slurm
+	@jobs/bootstrap.sh --cluster
+	@cd $(BUILD) && ctest -C soak -R '^soak/cluster/' --output-on-failure
 
 ##@ Building
 build: configure  ## Build the program (build/shardmark) and the tests; quiet when nothing is to do
@@ -55,6 +65,13 @@ overhead: configure  ## Measure what harness and strategies cost on RANKS=2 core
 	@ninja -C $(BUILD) --quiet shardmark_overhead
 	@for launch in $$(seq $(LAUNCHES)); do OMP_NUM_THREADS=1 mpirun --allow-run-as-root --bind-to core \
 	  -n $(or $(RANKS),2) $(BUILD)/shardmark_overhead; done | suites/overhead/summarize.awk
+
+SANITIZED = $(BUILD)/sanitize
+sanitize: bootstrap  ## Build with AddressSanitizer and UndefinedBehaviorSanitizer; run the tests of one process and of 2 ranks
+	@if [[ ! -e $(SANITIZED)/build.ninja ]]; then cmake -S . -B $(SANITIZED) -G Ninja -DSHARDMARK_SANITIZE=ON \
+	  -DSHARDMARK_ANALYSIS_ONLY=$(if $(ANALYSIS),ON,OFF) >/dev/null; fi
+	@ninja -C $(SANITIZED) --quiet
+	@cd $(SANITIZED) && ctest --output-on-failure -L '^(unit|threads|fuzz)$$' && ctest --output-on-failure -R '^mpi/.*_2$$'
 
 FUZZ = $(BUILD)/fuzz
 fuzz:  ## Look for inputs that break a reader or the suite parser: libFuzzer, FUZZ_SECONDS=600 for each target
@@ -94,7 +111,7 @@ help:  ## Print this
 	@printf '%s\n' '' 'Variables' \
 	  '  SUITE=suites/quick.yaml  RANKS=4  STEPS=20  ARGS="flags of shardmark run"   for make run' \
 	  '  TESTS=regex   for make test     PREFIX=/usr/local   for make install     FILES, JOBS=2   for make lint' \
-	  '  FUZZ_SECONDS=600   for make fuzz' \
+	  '  FUZZ_SECONDS=600   for make fuzz, make soak     FAULTS=20   for make soak' \
 	  '  ANALYSIS=1    build only plan, report, compare, export and list: no torch, MPI or CUDA'
 
-.PHONY: run test build bootstrap configure install clean kernels overhead fuzz format format-check lint help
+.PHONY: run test build bootstrap configure install clean kernels overhead soak cluster-test sanitize fuzz format format-check lint help
