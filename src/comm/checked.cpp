@@ -8,7 +8,7 @@
 #include <map>
 #include <thread>
 
-#include "base/host_name.h"
+#include "base/node.h"
 #include "base/units.h"
 #include "watch/finding.h"
 

@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/node.h"
 #include "launch/process.h"
 
 namespace shardmark {
@@ -41,23 +42,15 @@ int64_t physical_cores() {
   return cores.empty() ? allowed_cpus() : static_cast<int64_t>(cores.size());
 }
 
-// A container's share of the processor time, in cores: "max 100000" or "150000 100000".
+// Whole cores of processor time that we are granted.
 int64_t quota() {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  double time = 0, period = 0;
-  if (!(file >> time >> period) || period <= 0) return INT64_MAX;
-  return std::max<int64_t>(static_cast<int64_t>(time / period), 1);
+  const double cores = granted_cores();
+  return cores == 0 ? INT64_MAX : std::max<int64_t>(static_cast<int64_t>(cores), 1);
 }
 
 int64_t free_memory() {
-  int64_t free_bytes = INT64_MAX, kib = 0;
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);)
-    if (std::istringstream(line.substr(line.find(':') + 1)) >> kib; line.starts_with("MemAvailable"))
-      free_bytes = kib * 1024;
-  std::ifstream limit("/sys/fs/cgroup/memory.max");
-  if (int64_t bytes = 0; limit >> bytes) free_bytes = std::min(free_bytes, bytes);
-  return free_bytes;
+  const int64_t free_bytes = available_memory_bytes().value_or(INT64_MAX), granted = granted_memory_bytes();
+  return granted == 0 ? free_bytes : std::min(free_bytes, granted);
 }
 
 int64_t count_lines(const std::string& text, const std::string& beginning) {

@@ -20,9 +20,9 @@ namespace shardmark {
 namespace {
 
 constexpr int kMostDeaths = 6;  // rounds in a row without a finished point
-// From the first sign of a death to the launcher's end. mpirun waits for the daemon of a lost node until TCP
-// gives it up, a quarter of an hour.
-constexpr double kPatienceAfterS = 20;
+// From the first sign of a death, or from a complete study, to the launcher's end. mpirun waits for the
+// daemon of a lost node until TCP gives it up, a quarter of an hour, and for a rank that was stopped forever.
+constexpr double kPatienceS = 20;
 constexpr double kStartS = 600;  // until the ranks have opened the study
 
 // What the journal of the study holds; all zeroes where there is none.
@@ -117,10 +117,10 @@ class Rounds {
     Opening opening(sweep_.study);
     const double begin_s = now_s();
     const int64_t kills_before = count_oom_kills();
-    double death_s = 0;  // when the first sign of it came
+    double over_s = 0;  // when the job was seen to be over, all but its launcher
     const auto has_lost_patience = [&] {
-      if (death_s == 0 && voice.has_signs_of_death()) death_s = now_s();
-      if (death_s != 0) return now_s() - death_s > kPatienceAfterS;
+      if (over_s == 0 && (voice.has_signs_of_death() || (opening.seen() && is_complete()))) over_s = now_s();
+      if (over_s != 0) return now_s() - over_s > kPatienceS;
       return !opening.seen() && now_s() - begin_s > kStartS;
     };
     const SupervisedEnd end =
@@ -129,7 +129,8 @@ class Rounds {
     voice.finish();
     result.status = end.gave_up ? static_cast<int>(kTimedOut) : end.status;
     result.stopped_by = end.stopped_by;
-    if (end.stopped_by != 0 && is_complete()) {  // the signal came when all was done
+    if ((end.stopped_by != 0 || end.gave_up) && is_complete()) {  // when all was done
+      if (end.gave_up) log_line("the study is complete, but its job did not end; ended it");
       result.stopped_by = 0;
       result.status = end.status == kWrong ? kWrong : kDone;
     }

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "base/host_name.h"
+#include "base/node.h"
 #include "comm/launcher.h"
 #include "device/device.h"
 #include "device/nvml.h"
@@ -25,7 +25,7 @@ doctor::CpuFacts cpu_facts(const Topology& topology, const FactsOf& given) {
   facts.node_cores = static_cast<int64_t>(topology.cores().size());
   facts.node_numa = topology.num_numa();
   facts.threads = given.threads;
-  facts.quota = quota_cores();
+  facts.quota = granted_cores();
   facts.bound_by = given.bound.by;
   return facts;
 }
@@ -47,7 +47,7 @@ Bound bind_ranks(const Topology& topology, const HostGroup& node, at::Device dev
   const auto seats = seats_of(node.gather(seat.dump()));
   nlohmann::json told;  // by the first rank of the node: who binds, and the cores of each rank
   if (node.rank() == 0) {
-    const auto binding = doctor::assign_cores(topology.cores(), seats, quota_cores());
+    const auto binding = doctor::assign_cores(topology.cores(), seats, granted_cores());
     told["by"] = binding.by_launcher ? "launcher" : "nobody";
     told["cores"] = nlohmann::json::array();
     for (const doctor::Numbers& cpus : binding.cpus) told["cores"].push_back(doctor::ranges_text(cpus));

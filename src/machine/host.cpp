@@ -14,9 +14,9 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <optional>
 #include <sstream>
 
+#include "base/node.h"
 #include "schema/file.h"
 
 namespace shardmark::machine {
@@ -29,37 +29,6 @@ std::string first_line(const std::filesystem::path& path) {
   std::string line;
   std::getline(file, line);
   return line;
-}
-
-// "MemTotal:       24683264 kB" of /proc/meminfo, in bytes.
-int64_t memory_info(const std::string& key) {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with(key + ":")) return std::atoll(line.c_str() + key.size() + 1) * 1024;
-  return kUnknown;
-}
-
-// The same file of this process's control group and of all groups around it, innermost first; version 2.
-std::vector<std::string> group_settings(const std::string& name) {
-  std::vector<std::string> found;
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    if (!line.starts_with("0::/")) continue;
-    const std::filesystem::path root = "/sys/fs/cgroup";
-    for (std::filesystem::path group = line.substr(4);; group = group.parent_path()) {
-      if (const auto text = first_line(root / group / name); !text.empty()) found.push_back(text);
-      if (group.empty()) break;
-    }
-  }
-  return found;
-}
-
-int64_t memory_limit() {
-  int64_t least = 0;
-  for (const std::string& text : group_settings("memory.max"))
-    if (const int64_t limit = std::atoll(text.c_str()); limit > 0 && (least == 0 || limit < least))
-      least = limit;
-  return least;
 }
 
 int64_t free_bytes(const std::string& path) {
@@ -114,21 +83,11 @@ bool has_infiniband() {
 
 std::string kernel_id() { return first_line("/proc/sys/kernel/random/boot_id"); }
 
-double quota_cores() {
-  double least = 0;
-  for (const std::string& text : group_settings("cpu.max")) {  // "200000 100000", or "max 100000"
-    double quota = 0, period = 0;
-    if (std::istringstream(text) >> quota >> period && period > 0 && (least == 0 || quota / period < least))
-      least = quota / period;
-  }
-  return least;
-}
-
 doctor::HostFacts host_facts(const std::string& output) {
   doctor::HostFacts facts;
-  facts.memory_bytes = memory_info("MemTotal");
-  facts.free_bytes = memory_info("MemAvailable");
-  facts.limit_bytes = memory_limit();
+  facts.memory_bytes = node_memory_bytes().value_or(kUnknown);
+  facts.free_bytes = available_memory_bytes().value_or(kUnknown);
+  facts.limit_bytes = granted_memory_bytes();
   facts.shm_bytes = free_bytes("/dev/shm");
   facts.locked_bytes = limit_of(RLIMIT_MEMLOCK);
   facts.open_files = limit_of(RLIMIT_NOFILE);

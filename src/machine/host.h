@@ -8,7 +8,6 @@
 namespace shardmark::machine {
 
 std::string kernel_id();  // of the running kernel: the same in all its containers and namespaces
-double quota_cores();     // that the control group grants; 0: no limit
 
 // output: the directory where studies go; empty where this rank writes none.
 doctor::HostFacts host_facts(const std::string& output);

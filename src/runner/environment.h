@@ -3,7 +3,7 @@
 
 #include <ATen/ATen.h>
 
-#include "base/host_name.h"
+#include "base/node.h"
 #include "comm/host_group.h"
 #include "machine/facts.h"
 #include "schema/record.h"

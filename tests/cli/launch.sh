@@ -38,7 +38,8 @@ link_is() { [[ $(readlink results/tiny.h5) == "$1" ]] || fail "results/tiny.h5 s
 # The stand-in leaves what a run leaves: a published study, or nothing when it is told to fail.
 answers mpirun 'if [[ $1 == --version ]]; then echo "mpirun (Open MPI) 4.1.4"; exit; fi
 if [[ -n ${KILL:-} ]]; then kill -9 $$; fi
-echo "mpirun $*"; while [[ $1 != -o ]]; do shift; done; [[ -n ${STATUS:-} ]] || echo study >"$2"; exit ${STATUS:-0}'
+echo "mpirun $*"; while [[ $1 != -o ]]; do shift; done; [[ -n ${STATUS:-} ]] || echo study >"$2"
+if [[ -n ${STAYS:-} ]]; then touch "$2.journal"; sleep 1; rm "$2.journal"; sleep 300; fi; exit ${STATUS:-0}'
 answers srun 'echo "srun $*"'
 answers nvidia-smi 'exit 9'
 sweep() { PATH=$dir/bin:$PATH runs jobs/sweep.sh suites/tiny.yaml "$@"; }
@@ -55,6 +56,8 @@ STATUS=3 sweep -n 1 -o results/none.h5
 ends 3; has "no point was running, so it is not tried again"
 KILL=1 sweep -n 1 -o results/none.h5
 ends 137; has "so it is started once more" "so it is not tried again"
+STAYS=1 sweep -n 1 -o results/stays.h5    # a rank that is stopped after the last point: mpirun waits for it forever
+ends 0; has "the study is complete, but its job did not end; ended it"
 answers nvidia-smi 'printf "GPU 0: H200 (UUID: a)\nGPU 1: H200 (UUID: b)\n"'
 sweep; ends 0; has "2 ranks on 1 node" "-n 2 "
 answers nvidia-smi 'exit 9'

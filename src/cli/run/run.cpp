@@ -118,9 +118,16 @@ int run(const RunFlags& flags) {
       if (world.rank() == 0) throw UsageError(lost.what());
     });
   }
+  Flight& flight = watchdog->flight();
+  flight.begin_point("the end of the sweep");
+  if (world.rank() == 0)
+    flight.stage("publishing the study");
+  else
+    flight.meet("their points");
   together(world, [&] {
     if (world.rank() == 0) study->publish();
   });
+  flight.end_point();
   if (world.rank() == 0 && !flags.quiet)
     log_line(fmt::format("{} points measured, {} not as they should be; study: {}", summary.num_points,
                          summary.num_bad, flags.output));

@@ -1,0 +1,19 @@
+// This node, and this process's share of it, as the kernel tells.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace shardmark {
+
+std::string host_name();
+
+std::optional<int64_t> node_memory_bytes();
+std::optional<int64_t> available_memory_bytes();  // that no process holds, page cache included
+
+// What the control group of this process and all groups around it grant: the least. 0: no limit.
+double granted_cores();  // of processor time
+int64_t granted_memory_bytes();
+
+}  // namespace shardmark
