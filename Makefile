@@ -112,6 +112,6 @@ help:  ## Print this
 	  '  SUITE=suites/quick.yaml  RANKS=4  STEPS=20  ARGS="flags of shardmark run"   for make run' \
 	  '  TESTS=regex   for make test     PREFIX=/usr/local   for make install     FILES, JOBS=2   for make lint' \
 	  '  FUZZ_SECONDS=600   for make fuzz, make soak     FAULTS=20   for make soak' \
-	  '  ANALYSIS=1    build only plan, report, compare, export and list: no torch, MPI or CUDA'
+	  '  ANALYSIS=1    build only what needs no rank (plan, launch, submit, report, compare ...): no torch, MPI or CUDA'
 
 .PHONY: run test build bootstrap configure install clean kernels overhead soak cluster-test sanitize fuzz format format-check lint help

@@ -9,6 +9,8 @@
 namespace shardmark {
 namespace {
 
+constexpr double kLeastForHours = 600;  // seconds: what a shorter run would do in an hour is a guess
+
 Cell minutes(double seconds) { return cells::number(seconds / 60, 3); }
 
 Table times_table(const std::vector<Sustained>& runs) {
@@ -18,8 +20,10 @@ Table times_table(const std::vector<Sustained>& runs) {
       {"Median over the ranks of each interval's median step; change: the last tenth of the intervals "
        "against the first, with its 95 % interval.",
        "per hour: slope over all intervals (Theil and Sen) with its 95 % interval; p: of no trend "
-       "(Mann and Kendall), with neighbours that resemble each other allowed for.",
-       "slow: ranks or nodes, see the table of ranks. throttled: share of the ranks' time."},
+       "(Mann and Kendall), with neighbours that resemble each other allowed for. Not told of runs "
+       "under 10 minutes.",
+       "slow: ranks or nodes, in a table of their own where there are any. throttled: share of the ranks' "
+       "time, where the devices tell."},
       concat<Column>({about_columns(),
                       {{"duration", "min"},
                        {"intervals", ""},
@@ -41,15 +45,15 @@ Table times_table(const std::vector<Sustained>& runs) {
     };
     const Interval change = run.change.value_or(Interval{});
     const Trend drift = run.drift.value_or(Trend{});
+    const bool tells_hours = run.drift.has_value() && run.duration_s() >= kLeastForHours;
     table.rows.push_back(concat<Cell>(
         {about_cells(*run.about),
          {minutes(run.duration_s()), cells::count(static_cast<int64_t>(run.ends_s.size())),
           cells::milliseconds(run.step_s.first), cells::milliseconds(run.step_s.last),
           percent(true, run.change_ratio()), percent(run.change.has_value(), change.low),
           percent(run.change.has_value(), change.high)},
-         {percent(run.drift.has_value(), drift.slope), percent(run.drift.has_value(), drift.interval.low),
-          percent(run.drift.has_value(), drift.interval.high),
-          cells::number(run.drift ? drift.p : Measures::kNone, 2),
+         {percent(tells_hours, drift.slope), percent(tells_hours, drift.interval.low),
+          percent(tells_hours, drift.interval.high), cells::number(run.drift ? drift.p : Measures::kNone, 2),
           cells::count(static_cast<int64_t>(run.slow.size())), cells::percent(run.throttled)}}));
   }
   return table;

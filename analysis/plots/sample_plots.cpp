@@ -62,9 +62,10 @@ Plots sample_plots(const std::vector<MergedPoint>& points, const PlotNames& name
     }
     plots.push_back({"samples",
                      "phases",
-                     "Every step that was timed",
+                     "Steps that were timed",
                      group.about,
-                     "One tick a step: the slowest rank's time. Bar: 95 % interval of the median.",
+                     "One tick a step: the slowest rank's time; of a sustained run a random sample of "
+                     "them. Bar: 95 % interval of the median.",
                      {""},
                      {"step time (ms)", scale_for(samples), false},
                      group.rows,

@@ -12,10 +12,15 @@
 #include "base/log.h"
 #include "cli/after_dashes.h"
 #include "cli/command.h"
+#include "cli/run_flags.h"
+#include "launch/job_script.h"
 #include "launch/process.h"
 #include "launch/rounds.h"
 #include "launch/study_name.h"
 #include "schema/file.h"
+#include "schema/journal.h"
+
+extern char** environ;
 
 namespace shardmark {
 namespace {
@@ -25,6 +30,7 @@ struct LaunchFlags {
   std::string output;
   bool resume = false;
   bool requeue = false;
+  bool print = false;
   LaunchOptions options;
 };
 
@@ -42,23 +48,37 @@ Allocation read_allocation() {
           number(variable("SLURM_CPUS_ON_NODE"))};
 }
 
+// What NCCL and the like are told on this node: ranks that mpirun starts by ssh elsewhere would not have it.
+std::vector<std::string> variables_for_ranks() {
+  std::vector<std::string> names;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string name = std::string(*entry).substr(0, std::string(*entry).find('='));
+    const bool is_for_ranks = name.starts_with("NCCL_") || name.starts_with("UCX_") ||
+                              name.starts_with("FI_") || name.starts_with("OMP_");
+    if (is_for_ranks && name != "OMP_NUM_THREADS") names.push_back(name);
+  }
+  return names;
+}
+
 std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe"); }
 
 std::string signal_name(int number) { return fmt::format("signal {} ({})", number, ::strsignal(number)); }
 
 // Slurm's signal ahead of the time limit, or its end by a user. Another turn is asked for only if this one
 // finished a point: a point that is longer than the limit would go round for ever.
-int after_stop(const LaunchFlags& flags, const SweepEnd& end, const Allocation& allocation) {
+int after_stop(const LaunchFlags& flags, const SweepEnd& end, const std::string& study,
+               const Allocation& allocation) {
   const bool out_of_time = end.stopped_by == SIGUSR1 && flags.requeue && !allocation.job.empty();
   if (!out_of_time) {
-    log_line(fmt::format("ended by {}; finished points are kept: go on with --resume",
-                         signal_name(end.stopped_by)));
+    log_line(fmt::format("ended by {}; {} more points are finished, and kept in {}: go on with --resume",
+                         signal_name(end.stopped_by), end.num_finished, study));
     return 128 + end.stopped_by;
   }
   if (end.num_finished == 0)
     throw UsageError(
-        "out of time before one more point was finished: ask for more with --time, or shorten the "
-        "points of the suite");
+        "out of time before one more point was finished: shorten the points of the suite, or go on with more "
+        "time: shardmark submit --time 8h -o " +
+        study);
   log_line(fmt::format("out of time after {} more points, requeued; the study is kept", end.num_finished));
   const int status =
       run_process({"timeout", "60", "scontrol", "requeue", allocation.job}, {}, [](const std::string&) {});
@@ -68,10 +88,15 @@ int after_stop(const LaunchFlags& flags, const SweepEnd& end, const Allocation& 
   return kSystem;
 }
 
+std::string counted(int64_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string ranks_text(const LaunchCommand& command) {
-  return fmt::format("{} rank{} on {} node{}, {} thread{} each", command.ranks, command.ranks == 1 ? "" : "s",
-                     command.num_nodes, command.num_nodes == 1 ? "" : "s", command.threads,
-                     command.threads == 1 ? "" : "s");
+  return fmt::format(
+      "{} on {}, {} each", counted(command.ranks, "rank"),
+      command.num_nodes == 0 ? "the hosts that mpirun is told" : counted(command.num_nodes, "node"),
+      counted(command.threads, "thread"));
 }
 
 int launch(LaunchFlags flags) {
@@ -81,6 +106,8 @@ int launch(LaunchFlags flags) {
                      "; flags of `shardmark run` follow after --");
   const std::string suite = own.front(), stem = suite_stem(suite);
   if (!file_exists(suite)) throw UsageError(suite + ": no such suite");
+  read_suite_for_run(suite, run_flags);
+  flags.options.variables = variables_for_ranks();
   if (flags.options.threads == 0) flags.options.threads = number(variable("OMP_NUM_THREADS"));
   const Allocation allocation = read_allocation();
   const LaunchCommand command = make_launch_command(read_machine(), allocation, flags.options);
@@ -92,12 +119,20 @@ int launch(LaunchFlags flags) {
   const bool contained = !flags.options.container.empty();
   sweep.run = {contained ? "shardmark" : own_program(), "run", suite, "-o", sweep.study};
   sweep.run.insert(sweep.run.end(), run_flags.begin(), run_flags.end());
+  if (flags.print) {
+    for (const auto& [name, value] : command.environment) fmt::print("{}={} ", name, quoted(value));
+    for (const std::string& word : command.arguments) fmt::print("{} ", quoted(word));
+    for (const std::string& word : sweep.run) fmt::print("{} ", quoted(word));
+    fmt::print("{}\n", flags.resume ? "--resume" : "");
+    return kDone;
+  }
   log_line(fmt::format("{}: {} -> {}{}", ranks_text(command), suite, sweep.study,
                        flags.resume ? ", resuming" : ""));
 
   const SweepEnd end = run_rounds(sweep);
-  if (numbered && file_exists(sweep.study)) link_newest(sweep.study, stem);
-  if (end.stopped_by != 0) return after_stop(flags, end, allocation);
+  const bool has_study = file_exists(sweep.study) || file_exists(journal_path(sweep.study));
+  if (numbered && has_study) link_newest(sweep.study, stem);
+  if (end.stopped_by != 0) return after_stop(flags, end, sweep.study, allocation);
   return end.status;
 }
 
@@ -121,6 +156,7 @@ std::function<int()> define(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_option("--ranks-per-node", flags->options.ranks_per_node, "default: its GPUs, or its cores")
       ->check(CLI::Range(1, 1 << 16));
+  app.add_flag("--print", flags->print, "print the command that starts the ranks, start nothing");
   app.add_flag(
       "--requeue", flags->requeue,
       "in a Slurm job: SIGUSR1 (sbatch --signal=B:USR1@120) requeues it, if it has finished a point");

@@ -24,7 +24,9 @@ int run_command(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    log_line(std::string(error.what()) + " (see shardmark --help)");
+    const auto named = app.get_subcommands();
+    log_line(fmt::format("{} (see shardmark {}--help)", error.what(),
+                         named.empty() ? "" : named.front()->get_name() + " "));
     return kUsage;
   }
   return commands.at(app.get_subcommands().front())();

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "base/error.h"
 #include "base/exit_status.h"
@@ -13,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/parsed.h"
 #include "cli/plan_tables.h"
+#include "cli/run_flags.h"
 #include "launch/job_script.h"
 #include "launch/process.h"
 #include "schema/file.h"
@@ -28,16 +31,16 @@ constexpr double kRoundS = 300;
 struct SubmitFlags {
   HandedArguments arguments;  // suites; flags of run
   std::string time;
-  std::string env_file = "jobs/env.sh";
+  std::string env_file;  // empty: jobs/env.sh, if it is there
   bool print = false;
   JobOptions job;
 };
 
 // The most that the suites' plans may take; as one job each, the longest counts.
-double estimate_s(const std::vector<std::string>& suites, int64_t ranks, std::string& reason) {
+double estimate_s(const JobOptions& job, int64_t ranks, std::string& reason) {
   double longest_s = 0;
-  for (const std::string& path : suites) {
-    const Suite suite = read_suite(path, {});
+  for (const std::string& path : job.suites) {
+    const Suite suite = read_suite_for_run(path, job.flags);
     World world{ranks, 0};
     if (ranks == 0)
       for (const Point& point : suite.points) world.ranks = std::max({world.ranks, point.ranks, int64_t{1}});
@@ -55,33 +58,49 @@ double estimate_s(const std::vector<std::string>& suites, int64_t ranks, std::st
   return std::ceil(longest_s / kRoundS) * kRoundS;
 }
 
-// "90m", "2h", or Slurm's "02:00:00", "1-00:00:00", "120" (minutes).
-double time_s(const std::string& text) {
-  double parts[4] = {};  // days, hours, minutes, seconds
-  int read = 0;
-  const auto all = [&](int count, int wanted) {
-    return count == wanted && text[static_cast<size_t>(read)] == '\0';
-  };
-  if (all(std::sscanf(text.c_str(), "%lf-%lf:%lf:%lf%n", &parts[0], &parts[1], &parts[2], &parts[3], &read),
-          4) ||
-      all(std::sscanf(text.c_str(), "%lf:%lf:%lf%n", &parts[1], &parts[2], &parts[3], &read), 3))
-    return ((parts[0] * 24 + parts[1]) * 60 + parts[2]) * 60 + parts[3];
-  char unit = 'm', more = 0;
-  const int count = std::sscanf(text.c_str(), "%lf%c%c", &parts[2], &unit, &more);
-  const double factor = unit == 'h' ? 3600 : unit == 'm' ? 60 : unit == 's' ? 1 : 0;
-  if (count < 1 || count > 2 || factor == 0 || !(parts[2] > 0))
-    throw UsageError("--time " + text +
-                     ": accepted are 90m, 2h, 02:00:00, 1-00:00:00 and minutes as a number");
-  return parts[2] * factor;
+double number_at(const std::smatch& found, size_t group) {
+  return found[group].matched ? std::stod(found.str(group)) : 0;
 }
 
-// sbatch reads account, partition and the like from the environment file's SBATCH_* variables, and the job
-// from stdin. The shell's text is fixed; what users name comes as arguments.
-int hand_to_sbatch(const std::string& script_path, const std::string& env_file) {
+// "90m", "1.5h", or as Slurm has it: minutes, minutes:seconds, hours:minutes:seconds,
+// days-hours[:minutes[:seconds]].
+double time_s(const std::string& text) {
+  static const std::regex kUnit("([0-9]{1,6}(?:\\.[0-9]{1,3})?)([smhd]?)");
+  static const std::regex kClock("([0-9]{1,5}):([0-9]{1,2})(?::([0-9]{1,2}))?");
+  static const std::regex kDays("([0-9]{1,4})-([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2}))?)?");
+  std::smatch found;
+  if (std::regex_match(text, found, kUnit)) {
+    const std::string unit = found.str(2);
+    return number_at(found, 1) * (unit == "s" ? 1 : unit == "h" ? 3600 : unit == "d" ? 86400 : 60);
+  }
+  if (std::regex_match(text, found, kClock))
+    return found[3].matched ? (number_at(found, 1) * 60 + number_at(found, 2)) * 60 + number_at(found, 3)
+                            : number_at(found, 1) * 60 + number_at(found, 2);
+  if (std::regex_match(text, found, kDays))
+    return ((number_at(found, 1) * 24 + number_at(found, 2)) * 60 + number_at(found, 3)) * 60 +
+           number_at(found, 4);
+  throw UsageError("--time " + text +
+                   ": accepted are 90m, 2h, 1d, 02:00:00, 1-00:00:00 and minutes as a number");
+}
+
+// The signal ahead of the limit must leave time for a point.
+void check_time(const JobOptions& job) {
+  if (job.time_limit_s >= static_cast<double>(job.signal_ahead_s) + 60) return;
+  throw UsageError(fmt::format(
+      "a job of {} that is signalled {} s ahead of its end has no time to measure: give more with --time, or "
+      "less with --signal-ahead",
+      slurm_time(job.time_limit_s), job.signal_ahead_s));
+}
+
+// sbatch reads account, partition and the like from the environment file's SBATCH_* variables; flags go
+// before those. The shell's text is fixed; what users name comes as arguments.
+int hand_to_sbatch(const std::string& script_path, const SubmitFlags& flags) {
   const std::string shell =
-      "set -eu; if [ -e \"$1\" ]; then set +u; . \"$1\"; set -u; fi; exec sbatch \"$2\"";
-  return run_process({"bash", "-c", shell, "submit", env_file, script_path}, {},
-                     [](const std::string& line) { fmt::print("{}\n", line); });
+      "set -eu; if [ -e \"$1\" ]; then set +u; . \"$1\"; set -u; fi; shift; exec sbatch \"$@\"";
+  std::vector<std::string> arguments = {"bash", "-c", shell, "submit", flags.job.env_file};
+  arguments.insert(arguments.end(), flags.job.sbatch_flags.begin(), flags.job.sbatch_flags.end());
+  arguments.push_back(script_path);
+  return run_process(arguments, {}, [](const std::string& line) { fmt::print("{}\n", line); });
 }
 
 // Kept beside the logs: what ran can be read later.
@@ -104,21 +123,31 @@ int submit(SubmitFlags flags) {
   job.flags = flags.arguments.flags();
   if (job.suites.empty()) throw UsageError("no suite given: shardmark submit --nodes 2 suites/x.yaml");
   const int64_t per_node = job.ranks_per_node > 0 ? job.ranks_per_node : job.gpus_per_node;
-  job.time_limit_s = estimate_s(job.suites, per_node * job.nodes, job.time_reason);
+  job.time_limit_s = estimate_s(job, per_node * job.nodes, job.time_reason);
   if (!flags.time.empty()) {
     job.time_limit_s = time_s(flags.time);
     job.time_reason = "As asked for with --time";
+    job.sbatch_flags.insert(job.sbatch_flags.begin(), "--time=" + slurm_time(job.time_limit_s));
   }
+  check_time(job);
+  if (!job.study.empty() && job.suites.size() > 1)
+    throw UsageError("--output names one study, but there are " + std::to_string(job.suites.size()) +
+                     " suites");
+  if (!flags.env_file.empty() && !file_exists(flags.env_file))
+    throw UsageError("--env " + flags.env_file +
+                     ": no such file; jobs/env.sh.example shows what it may hold");
   job.folder = std::filesystem::current_path();
   job.program = std::filesystem::read_symlink("/proc/self/exe");
-  job.env_file = flags.env_file;
+  job.env_file = flags.env_file.empty() ? "jobs/env.sh" : flags.env_file;
+  if (const char* asked = std::getenv("LAUNCHER"); asked != nullptr && job.launcher.empty())
+    job.launcher = asked;
   const std::string text = job_script(job);
   if (flags.print) {
     std::fputs(text.c_str(), stdout);
     return kDone;
   }
   const std::string path = write_script(job, text);
-  const int status = hand_to_sbatch(path, flags.env_file);
+  const int status = hand_to_sbatch(path, flags);
   if (status == 127)
     throw UsageError("there is no sbatch here: submit on a login node of the cluster, or see --print");
   if (status != 0)
@@ -136,14 +165,22 @@ std::function<int()> define(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--ranks-per-node", job.ranks_per_node, "default: one for each GPU, or core")
       ->check(CLI::Range(1, 1 << 16));
-  app.add_option("--time", flags->time, "limit of one turn: 90m, 2h, 02:00:00 (default: from the plan)");
+  app.add_option("--time", flags->time,
+                 "limit of one turn: 90m, 2h, 02:00:00 (default: SBATCH_TIMELIMIT, else from the plan)");
+  app.add_option("-o,--output", job.study,
+                 "the study, also one to go on with (default: results/<suite>-job<id>.h5)");
+  app.add_option("--launcher", job.launcher, "mpirun or srun (default: LAUNCHER, else what --env says)")
+      ->check(CLI::IsMember({"mpirun", "srun"}));
+  app.add_option("--sbatch-flag", job.sbatch_flags,
+                 "handed on to sbatch, one word each time: --partition=gpu")
+      ->allow_extra_args(false);
   app.add_option("--signal-ahead", job.signal_ahead_s,
                  "seconds before the limit at which the job has itself requeued")
       ->check(CLI::Range(10, 86400))
       ->capture_default_str();
   app.add_option("--env", flags->env_file,
-                 "account, partition, modules, launcher, container: see jobs/env.sh.example")
-      ->capture_default_str();
+                 "account, partition, modules, launcher, container: see jobs/env.sh.example (default: "
+                 "jobs/env.sh)");
   app.add_option("--results", job.results, "folder of studies and logs")->capture_default_str();
   app.add_flag("--print", flags->print, "print the script, submit nothing");
   return [flags] { return submit(*flags); };

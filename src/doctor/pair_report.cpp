@@ -178,11 +178,16 @@ class Reporter {
 
   std::string slowest_text() const {
     double least = INFINITY;
+    size_t num_pairs = 0;
     for (const Phase* phase : {&test_.in_nodes, &test_.across})
       for (const GroupSpeeds& group : phase->groups)
-        for (double speed : group.bytes.measured()) least = std::min(least, speed / usual(group.bytes));
-    return std::isinf(least) ? "there is no pair"
-                             : fmt::format("the slowest pair reaches {:.0f} % of the median", 100 * least);
+        for (double speed : group.bytes.measured()) {
+          least = std::min(least, speed / usual(group.bytes));
+          ++num_pairs;
+        }
+    if (num_pairs == 0) return "there is no pair";
+    if (num_pairs == 1) return "there is one pair, and none to compare it with";
+    return fmt::format("the slowest pair reaches {:.0f} % of the median bandwidth", 100 * least);
   }
 
   std::string rank_name(int rank) const {

@@ -16,6 +16,7 @@ struct Layout {
   int64_t on_node = 1;  // ranks
   int64_t cores = 1;    // of a node
   int64_t share = 1;    // of a rank, in cores
+  int64_t cpus = 1;     // of a rank, as Slurm counts them
 };
 
 int64_t default_ranks_per_node(const Machine& machine, int64_t cores) {
@@ -23,10 +24,13 @@ int64_t default_ranks_per_node(const Machine& machine, int64_t cores) {
   return std::clamp<int64_t>(machine.free_bytes / kBytesOfARank, 1, cores);
 }
 
-// Hosts that mpirun is told by name are several nodes, whatever Slurm says.
+// mpirun is told hosts by name: it knows how many there are, and how many ranks each takes.
 bool names_hosts(const Arguments& flags) {
-  return std::any_of(flags.begin(), flags.end(),
-                     [](const std::string& flag) { return flag.starts_with("--host") || flag == "-H"; });
+  return std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
+    const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+    return flag.starts_with('-') &&
+           (name.starts_with("host") || name.starts_with("machinefile") || name == "H");
+  });
 }
 
 Arguments mpirun(const Machine& machine, const LaunchOptions& options, const LaunchCommand& command,
@@ -37,19 +41,19 @@ Arguments mpirun(const Machine& machine, const LaunchOptions& options, const Lau
   };
   if (machine.has_open_mpi) {
     if (machine.is_root) add({"--allow-run-as-root"});
-    const bool several = command.num_nodes > 1;
-    if (several)
-      add({"--map-by", "ppr:" + std::to_string(layout.on_node) + ":node", "--oversubscribe", "-x",
-           "OMP_NUM_THREADS"});
-    if (layout.on_node > layout.cores) {
-      if (!several) add({"--oversubscribe"});
-      add({"--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"});
-    } else if (several) {
-      add({"--bind-to", "none"});
-    } else if (layout.cores == machine.num_physical) {  // the whole machine is ours
+    const bool crowded = layout.on_node > layout.cores;
+    const Arguments unbound = {"--oversubscribe", "--bind-to",           "none",
+                               "--mca",           "mpi_yield_when_idle", crowded ? "1" : "0"};
+    if (command.num_nodes != 1) {
+      if (command.num_nodes > 1 || options.ranks_per_node > 0)
+        add({"--map-by", "ppr:" + std::to_string(layout.on_node) + ":node"});
+      add(unbound);
+      add({"-x", "OMP_NUM_THREADS"});
+      for (const std::string& variable : options.variables) add({"-x", variable});
+    } else if (!crowded && layout.cores == machine.num_physical) {  // the whole machine is ours
       add({"--map-by", "slot:PE=" + std::to_string(layout.share), "--bind-to", "core"});
     } else {  // a part of it: which cores are ours is the scheduler's business
-      add({"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "0"});
+      add(unbound);
     }
   }
   add(options.flags);
@@ -64,7 +68,7 @@ Arguments srun(const LaunchOptions& options, const LaunchCommand& command, const
                          "--nodes=" + std::to_string(command.num_nodes),
                          "--ntasks=" + std::to_string(command.ranks),
                          "--ntasks-per-node=" + std::to_string(layout.on_node),
-                         "--cpus-per-task=" + std::to_string(layout.share),
+                         "--cpus-per-task=" + std::to_string(layout.cpus),
                          "--distribution=block",
                          "--kill-on-bad-exit=1"};
   if (layout.on_node > layout.cores) arguments.emplace_back("--overcommit");
@@ -77,16 +81,17 @@ Arguments srun(const LaunchOptions& options, const LaunchCommand& command, const
 LaunchCommand make_launch_command(const Machine& machine, const Allocation& allocation,
                                   const LaunchOptions& options) {
   Layout layout;
-  layout.cores = machine.num_cores;
-  if (allocation.cores_per_node > 0) layout.cores = std::min(layout.cores, allocation.cores_per_node);
+  const int64_t cpus = allocation.cpus_per_node > 0 ? allocation.cpus_per_node : machine.num_cores;
+  layout.cores = std::min(machine.num_cores, cpus);
   const int64_t per_node =
       options.ranks_per_node > 0 ? options.ranks_per_node : default_ranks_per_node(machine, layout.cores);
   LaunchCommand command;
   command.ranks = options.ranks > 0 ? options.ranks : per_node * allocation.num_nodes;
-  command.num_nodes = std::min(allocation.num_nodes, command.ranks);
-  layout.on_node = names_hosts(options.flags) ? std::min(command.ranks, per_node)
-                                              : (command.ranks + command.num_nodes - 1) / command.num_nodes;
+  command.num_nodes = names_hosts(options.flags) ? 0 : std::min(allocation.num_nodes, command.ranks);
+  layout.on_node = command.num_nodes == 0 ? std::min(command.ranks, per_node)
+                                          : (command.ranks + command.num_nodes - 1) / command.num_nodes;
   layout.share = std::max<int64_t>(layout.cores / layout.on_node, 1);
+  layout.cpus = std::max<int64_t>(cpus / layout.on_node, 1);
   command.threads = options.threads > 0 ? options.threads : machine.num_gpus > 0 ? layout.share : 1;
   command.environment = {{"OMP_NUM_THREADS", std::to_string(command.threads)}};
   if (options.launcher == "mpirun")

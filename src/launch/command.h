@@ -10,11 +10,11 @@
 
 namespace shardmark {
 
-// A Slurm job that we are in, or one node without Slurm.
+// A Slurm job that we are in; else one node, unless the launcher is told hosts by name.
 struct Allocation {
   std::string job;  // its id; empty outside Slurm
   int64_t num_nodes = 1;
-  int64_t cores_per_node = 0;  // 0: as many as the machine has
+  int64_t cpus_per_node = 0;  // as Slurm counts them: maybe hardware threads; 0: as the machine has cores
 };
 
 struct LaunchOptions {
@@ -24,13 +24,14 @@ struct LaunchOptions {
   int64_t ranks = 0;                        // 0: ranks per node x nodes
   int64_t ranks_per_node = 0;  // 0: one per GPU; without GPUs one per core, as far as memory goes
   int64_t threads = 0;         // of a rank; 0: an equal share of the cores on GPUs, else 1
+  std::vector<std::string> variables = {};  // of our environment, for the ranks on other nodes
 };
 
 struct LaunchCommand {
   std::vector<std::string> arguments;                            // the launcher, up to the program
   std::vector<std::pair<std::string, std::string>> environment;  // added to ours
   int64_t ranks = 1;
-  int64_t num_nodes = 1;
+  int64_t num_nodes = 1;  // 0: those that the launcher's flags name
   int64_t threads = 1;
 };
 

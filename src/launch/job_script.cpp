@@ -83,14 +83,16 @@ std::string job_script(const JobOptions& o) {
       "# Written by `shardmark submit`. Whatever ends it (its time limit, a failing node, scancel), every "
       "finished\n"
       "# point is kept; after a requeue it goes on with the same study.\n";
+  if (!o.sbatch_flags.empty()) text += "# sbatch is given: " + words(o.sbatch_flags) + "\n";
   text += directives(o) + "set -euo pipefail\n\n";
   text += "cd " + quoted(o.folder) + "\n";
-  text += "LAUNCHER=mpirun MPIRUN_FLAGS=() SRUN_FLAGS=() CONTAINER=() RANKS_PER_NODE=" +
-          (o.ranks_per_node > 0 ? std::to_string(o.ranks_per_node) : "''") + "\n";
+  text += "LAUNCHER=mpirun MPIRUN_FLAGS=() SRUN_FLAGS=() CONTAINER=() RANKS_PER_NODE=''\n";
   text += "env_file=" + quoted(o.env_file) + "\n";
   text +=
       "if [[ -e $env_file ]]; then set +u; source \"$env_file\"; set -u; fi    # module systems use unset "
       "variables\n";
+  if (!o.launcher.empty()) text += "LAUNCHER=" + quoted(o.launcher) + "\n";
+  if (o.ranks_per_node > 0) text += fmt::format("RANKS_PER_NODE={}\n", o.ranks_per_node);
   text +=
       "if [[ $LAUNCHER == srun ]]; then flags=(\"${SRUN_FLAGS[@]}\"); else flags=(\"${MPIRUN_FLAGS[@]}\"); "
       "fi\n";
@@ -98,8 +100,9 @@ std::string job_script(const JobOptions& o) {
   text += "task=${SLURM_ARRAY_TASK_ID:-0}\n";
   text += "job=" + std::string(array ? "${SLURM_ARRAY_JOB_ID}_$task" : "$SLURM_JOB_ID") + "\n\n";
   text += "# exec: the signal reaches the program itself.\n";
-  text += "exec " + quoted(o.program) + " launch \"${suites[task]}\" -o " + quoted(o.results) +
-          "/\"${names[task]}-job$job.h5\" \\\n  --resume --requeue --launcher \"$LAUNCHER\" "
+  text += "exec " + quoted(o.program) + " launch \"${suites[task]}\" -o " +
+          (o.study.empty() ? quoted(o.results) + "/\"${names[task]}-job$job.h5\"" : quoted(o.study)) +
+          " \\\n  --resume --requeue --launcher \"$LAUNCHER\" "
           "\"${flags[@]/#/--launcher-flag=}\" \"${CONTAINER[@]/#/--container=}\" \\\n"
           "  ${RANKS_PER_NODE:+--ranks-per-node=$RANKS_PER_NODE}";
   if (!o.flags.empty()) text += " \\\n  -- " + words(o.flags);

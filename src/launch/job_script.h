@@ -10,8 +10,11 @@ namespace shardmark {
 struct JobOptions {
   std::vector<std::string> suites;  // several become an array
   int64_t nodes = 1;
-  int64_t gpus_per_node = 0;   // 0: CPU ranks
-  int64_t ranks_per_node = 0;  // 0: one per GPU, or per core
+  int64_t gpus_per_node = 0;              // 0: CPU ranks
+  int64_t ranks_per_node = 0;             // 0: what env_file says, else one per GPU, or per core
+  std::string launcher;                   // empty: what env_file says, else mpirun
+  std::string study;                      // empty: results/<suite>-job<id>.h5
+  std::vector<std::string> sbatch_flags;  // a comment: they go before the script's directives
   double time_limit_s = 3600;
   int64_t signal_ahead_s = 120;  // before the time limit
   std::string folder;            // where the job runs

@@ -17,6 +17,8 @@
 namespace shardmark {
 namespace {
 
+constexpr const char* kProcessors = "/sys/devices/system/cpu";
+
 std::string first_word(const std::string& path) {
   std::ifstream file(path);
   std::string word;
@@ -24,22 +26,35 @@ std::string first_word(const std::string& path) {
   return word;
 }
 
-int64_t allowed_cpus() {
+// Hyper-threads share a core: cores are counted by the lists of siblings that differ. 0: the system tells
+// none.
+int64_t count_cores(const std::vector<std::string>& processors) {
+  std::set<std::string> cores;
+  for (const std::string& processor : processors) {
+    const std::string siblings = first_word(processor + "/topology/thread_siblings_list");
+    if (!siblings.empty()) cores.insert(siblings);
+  }
+  return static_cast<int64_t>(cores.size());
+}
+
+int64_t allowed_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) != 0) return sysconf(_SC_NPROCESSORS_ONLN);
-  return CPU_COUNT(&set);
+  std::vector<std::string> allowed;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) allowed.push_back(kProcessors + ("/cpu" + std::to_string(cpu)));
+  const int64_t cores = count_cores(allowed);
+  return cores == 0 ? CPU_COUNT(&set) : cores;
 }
 
-// Hyper-threads share a core: cores are counted by the lists of siblings that differ.
 int64_t physical_cores() {
-  std::set<std::string> cores;
+  std::vector<std::string> processors;
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/sys/devices/system/cpu", ignored)) {
-    const std::string siblings = first_word(entry.path() / "topology/thread_siblings_list");
-    if (!siblings.empty()) cores.insert(siblings);
-  }
-  return cores.empty() ? allowed_cpus() : static_cast<int64_t>(cores.size());
+  for (const auto& entry : std::filesystem::directory_iterator(kProcessors, ignored))
+    processors.push_back(entry.path());
+  const int64_t cores = count_cores(processors);
+  return cores == 0 ? allowed_cores() : cores;
 }
 
 // Whole cores of processor time that we are granted.
@@ -62,19 +77,11 @@ int64_t count_lines(const std::string& text, const std::string& beginning) {
 
 }  // namespace
 
-std::string output_of(const std::vector<std::string>& arguments) {
-  std::string output;
-  std::vector<std::string> limited = {"timeout", "10"};  // a driver may hang
-  limited.insert(limited.end(), arguments.begin(), arguments.end());
-  const int status = run_process(limited, {}, [&](const std::string& line) { output += line + "\n"; });
-  return status == 0 ? output : "";
-}
-
 Machine read_machine() {
   Machine machine;
   machine.num_gpus = count_lines(output_of({"nvidia-smi", "-L"}), "GPU");
   machine.num_physical = physical_cores();
-  machine.num_cores = std::min({machine.num_physical, allowed_cpus(), quota()});
+  machine.num_cores = std::min({machine.num_physical, allowed_cores(), quota()});
   machine.free_bytes = free_memory();
   machine.is_root = geteuid() == 0;
   machine.has_open_mpi = output_of({"mpirun", "--version"}).find("Open MPI") != std::string::npos;

@@ -18,7 +18,4 @@ struct Machine {
 
 Machine read_machine();
 
-// What a program prints to stdout; empty when it cannot be started, fails or takes 10 s. No shell.
-std::string output_of(const std::vector<std::string>& arguments);
-
 }  // namespace shardmark

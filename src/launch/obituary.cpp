@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <regex>
@@ -84,7 +85,8 @@ Obituary obituary(const LauncherVoice& voice, const SupervisedEnd& end, int64_t 
   const bool aborted = death.empty() && voice.has_signs_of_death();
   if (end.status == kTimedOut || (end.gave_up && aborted)) return {Outcome::timed_out, voice.last_words()};
   if (end.gave_up && death.empty()) return {Outcome::timed_out, "the ranks did not come up"};
-  if (death.empty() && end.status > 128) death = "a rank was killed by " + signal_text(end.status - 128);
+  if (death.empty() && end.status > 128 && end.status <= 128 + SIGRTMAX)
+    death = "a rank was killed by " + signal_text(end.status - 128);
   const bool by_kernel = has(death, "signal 9") || has(death, "Killed");
   const bool was_killed = by_kernel || has(death, "signal");
   if (voice.ran_out_of_memory() || (by_kernel && oom_kills > 0))

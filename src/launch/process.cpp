@@ -51,7 +51,8 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 // A child whose `descriptor` (1 or 2) comes to us, in a process group of its own, with all signals unblocked.
 class Child {
  public:
-  Child(const std::vector<std::string>& arguments, const EnvironmentChanges& changes, int descriptor) {
+  Child(const std::vector<std::string>& arguments, const EnvironmentChanges& changes, int descriptor,
+        bool hides_errors = false) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw SystemError(std::string("pipe: ") + std::strerror(errno));
     output_ = File(ends[0]);
@@ -62,6 +63,7 @@ class Child {
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, ends[1], descriptor);
+    if (hides_errors) posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     sigset_t none;
     sigemptyset(&none);
     posix_spawnattr_setsigmask(&attributes, &none);
@@ -210,17 +212,29 @@ class Supervisor {
   bool is_open_ = true;
 };
 
-}  // namespace
-
-int run_process(const std::vector<std::string>& arguments, const EnvironmentChanges& changes,
-                const LineSink& on_stdout) {
-  Child child(arguments, changes, STDOUT_FILENO);
+int read_to_end(Child child, const LineSink& on_stdout) {
   if (child.error() != 0) return kCannotStart;
   while (child.read_lines(on_stdout)) {
   }
   int status = 0;
   child.has_ended(status, 0);
   return status;
+}
+
+}  // namespace
+
+int run_process(const std::vector<std::string>& arguments, const EnvironmentChanges& changes,
+                const LineSink& on_stdout) {
+  return read_to_end(Child(arguments, changes, STDOUT_FILENO), on_stdout);
+}
+
+std::string output_of(const std::vector<std::string>& arguments) {
+  std::string output;
+  std::vector<std::string> limited = {"timeout", "10"};  // a driver may hang
+  limited.insert(limited.end(), arguments.begin(), arguments.end());
+  const int status = read_to_end(Child(limited, {}, STDOUT_FILENO, /*hides_errors=*/true),
+                                 [&](const std::string& line) { output += line + "\n"; });
+  return status == 0 ? output : "";
 }
 
 SupervisedEnd supervise(const std::vector<std::string>& arguments, const EnvironmentChanges& changes,

@@ -16,6 +16,9 @@ using LineSink = std::function<void(const std::string& line)>;
 int run_process(const std::vector<std::string>& arguments, const EnvironmentChanges& changes,
                 const LineSink& on_stdout);
 
+// What a program prints to stdout; empty when it cannot be started, fails or takes 10 s.
+std::string output_of(const std::vector<std::string>& arguments);
+
 struct SupervisedEnd {
   int status = 0;        // as run_process()
   int stopped_by = 0;    // the signal to us that made us end it; 0: it ended by itself

@@ -80,7 +80,8 @@ class Rounds {
       if (result.status == kWrong && is_complete()) break;  // else it is a library's way of giving up
       const Count after = bury(ending, before);
       if (after.num_records == before.num_records) {  // no point can be blamed
-        const bool goes_on = ending.was_killed && !is_second_start;
+        const bool was_struck = ending.was_killed || ending.outcome == Outcome::timed_out;
+        const bool goes_on = was_struck && !is_second_start;
         log_line(fmt::format("{}; no point was running, so it is {}", ending.reason,
                              goes_on ? "started once more" : "not tried again"));
         if (!goes_on) break;
@@ -109,6 +110,14 @@ class Rounds {
     return file_exists(path) && !file_exists(journal_path(path));
   }
 
+  // As its ranks would have ended.
+  int status_of_complete() const {
+    const auto records = read_study(sweep_.study, Load::without_samples).records;
+    return std::any_of(records.begin(), records.end(), [](const Record& r) { return is_bad(r.outcome); })
+               ? kWrong
+               : kDone;
+  }
+
   Obituary round(SweepEnd& result) {
     std::vector<std::string> arguments = sweep_.command.arguments;
     arguments.insert(arguments.end(), sweep_.run.begin(), sweep_.run.end());
@@ -132,7 +141,7 @@ class Rounds {
     if ((end.stopped_by != 0 || end.gave_up) && is_complete()) {  // when all was done
       if (end.gave_up) log_line("the study is complete, but its job did not end; ended it");
       result.stopped_by = 0;
-      result.status = end.status == kWrong ? kWrong : kDone;
+      result.status = status_of_complete();
     }
     return obituary(voice, end, count_oom_kills() - kills_before);
   }

@@ -22,8 +22,12 @@ std::string headline(const Record& record) {
                      record.reason.empty() ? "" : "; " + record.reason);
 }
 
-Progress::Progress(int64_t num_points, bool quiet)
-    : num_points_(num_points), quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1), begin_s_(now_s()) {}
+Progress::Progress(int64_t num_points, int64_t num_before, bool quiet)
+    : num_points_(num_points),
+      num_before_(num_before),
+      quiet_(quiet),
+      terminal_(isatty(STDERR_FILENO) == 1),
+      begin_s_(now_s()) {}
 
 Progress::~Progress() {
   if (!quiet_ && terminal_) fmt::print(stderr, "\r\033[K");
@@ -31,19 +35,19 @@ Progress::~Progress() {
 
 void Progress::begin(const Point& point) {
   if (quiet_ || !terminal_) return;
-  fmt::print(stderr, "\r\033[K[{}/{}] {}{}", num_done_ + 1, num_points_, laws::short_text(point),
-             time_left());
+  fmt::print(stderr, "\r\033[K[{}/{}] {}{}", num_before_ + num_done_ + 1, num_points_,
+             laws::short_text(point), time_left());
   std::fflush(stderr);
 }
 
 void Progress::end(const Record& record) {
   if (quiet_) return;
   if (terminal_ && record.outcome == Outcome::ok && record.reason.empty()) {
-    fmt::print(stderr, "\r\033[K[{}/{}] {}: {}{}", num_done_ + 1, num_points_, laws::short_text(record.point),
-               headline(record), time_left());
+    fmt::print(stderr, "\r\033[K[{}/{}] {}: {}{}", num_before_ + num_done_ + 1, num_points_,
+               laws::short_text(record.point), headline(record), time_left());
   } else {
-    fmt::print(stderr, "{}[{}/{}] {}: {}\n", terminal_ ? "\r\033[K" : "", num_done_ + 1, num_points_,
-               laws::short_text(record.point), headline(record));
+    fmt::print(stderr, "{}[{}/{}] {}: {}\n", terminal_ ? "\r\033[K" : "", num_before_ + num_done_ + 1,
+               num_points_, laws::short_text(record.point), headline(record));
   }
   std::fflush(stderr);
 }
@@ -53,7 +57,8 @@ void Progress::count() { ++num_done_; }
 std::string Progress::time_left() const {
   if (num_done_ == 0) return "";
   const double per_point = (now_s() - begin_s_) / static_cast<double>(num_done_);
-  return ", about " + format_seconds(per_point * static_cast<double>(num_points_ - num_done_)) + " left";
+  return ", about " + format_seconds(per_point * static_cast<double>(num_points_ - num_before_ - num_done_)) +
+         " left";
 }
 
 }  // namespace shardmark

@@ -11,7 +11,8 @@ namespace shardmark {
 
 class Progress {
  public:
-  Progress(int64_t num_points, bool quiet);
+  // num_before: points of the plan that an earlier run has finished.
+  Progress(int64_t num_points, int64_t num_before, bool quiet);
   ~Progress();
   void begin(const Point& point);
   void end(const Record& record);
@@ -19,7 +20,7 @@ class Progress {
 
  private:
   std::string time_left() const;
-  int64_t num_points_;
+  int64_t num_points_, num_before_;
   int64_t num_done_ = 0;
   bool quiet_;
   bool terminal_;

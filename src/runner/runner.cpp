@@ -67,14 +67,10 @@ void add_reason(Record& record, const std::string& reason) {
   record.reason += (record.reason.empty() ? "" : "; ") + reason;
 }
 
-bool is_bad(Outcome outcome) {
-  return outcome == Outcome::wrong || outcome == Outcome::failed || outcome == Outcome::timed_out;
-}
-
 class Walk {
  public:
   Walk(const HostGroup& world, Study* study, const Placement& placement, const RunOptions& options,
-       Watchdog& watchdog, int64_t num_points)
+       Watchdog& watchdog, int64_t num_points, int64_t num_before)
       : world_(world),
         study_(study),
         book_(study),
@@ -83,7 +79,7 @@ class Walk {
         options_(options),
         flight_(watchdog.flight()),
         parties_(world, options, placement.communication(), flight_),
-        progress_(num_points, options.quiet || world.rank() != 0) {
+        progress_(num_points, num_before, options.quiet || world.rank() != 0) {
     if (study != nullptr) watchdog_.on_finding([this](const std::string& reason) { book_.time_out(reason); });
   }
   ~Walk() { watchdog_.on_finding({}); }
@@ -94,8 +90,11 @@ class Walk {
   // Collective over the world.
   Outcome visit(const Point& point) {
     const auto [is_finished, before] = finished(point);
-    summary_.num_bad += is_finished && is_bad(before);
-    if (is_finished) return before;
+    if (is_finished) {
+      ++summary_.num_before;
+      summary_.num_bad += is_bad(before);
+      return before;
+    }
     Record record = skipped(point);
     record.started = utc_now();
     if (world_.rank() == 0) record.attempts = 1 + book_.before(record.id).attempts;
@@ -104,7 +103,7 @@ class Walk {
       measure(record);
       if (world_.rank() == 0) remember_first_attempt(record);
     }
-    ++summary_.num_points;
+    ++(point.impossible.empty() ? summary_.num_measured : summary_.num_skipped);
     summary_.num_bad += is_bad(record.outcome);
     store(record);
     if (!searching_) progress_.count();
@@ -127,7 +126,9 @@ class Walk {
   }
 
   RunSummary summary() const {
-    return {world_.broadcast(summary_.num_points, 0), world_.broadcast(summary_.num_bad, 0)};
+    RunSummary of_rank_0 = summary_;
+    of_rank_0.num_bad = world_.broadcast(summary_.num_bad, 0);  // each rank has its own outcomes
+    return of_rank_0;
   }
 
  private:
@@ -226,11 +227,11 @@ class Walk {
   bool searching_ = false;
 };
 
-int64_t num_unfinished(const std::vector<Point>& points, const Study* study) {
+int64_t num_finished(const std::vector<Point>& points, const Study* study) {
   if (study == nullptr) return 0;
   return std::count_if(points.begin(), points.end(), [&](const Point& point) {
     const auto found = study->known().find(point_id(point));
-    return found == study->known().end() || !found->second.is_over();
+    return found != study->known().end() && found->second.is_over();
   });
 }
 
@@ -239,7 +240,7 @@ int64_t num_unfinished(const std::vector<Point>& points, const Study* study) {
 RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
                       const Placement& placement, const RunOptions& options, Watchdog& watchdog) {
   Study* const own = study ? &*study : nullptr;
-  Walk walk(world, own, placement, options, watchdog, num_unfinished(points, own));
+  Walk walk(world, own, placement, options, watchdog, std::ssize(points), num_finished(points, own));
   watchdog.flight().begin_point("between points");
   for (const Point& point : points) {
     if (point.training.batch_size == kLargest && point.impossible.empty())

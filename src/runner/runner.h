@@ -20,8 +20,9 @@ struct RunOptions {
 };
 
 struct RunSummary {
-  int64_t num_points = 0;  // of this run
-  int64_t num_bad = 0;     // wrong, failed or timed out: of the plan, also those measured before
+  int64_t num_measured = 0, num_skipped = 0;  // points of this run
+  int64_t num_before = 0;                     // finished by an earlier one
+  int64_t num_bad = 0;  // wrong, failed or timed out: of the plan, also those measured before
 };
 
 // The study cannot be written any more, which is for the user to mend: thrown on all ranks, with the same

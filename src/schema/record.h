@@ -14,6 +14,10 @@ namespace shardmark {
 enum class Outcome { ok, skipped, out_of_memory, wrong, failed, timed_out };
 std::string_view to_text(Outcome outcome);
 Outcome outcome_from_text(std::string_view text);  // throws UsageError
+// Not as it should be: skipped points and those that do not fit into memory are answers, too.
+constexpr bool is_bad(Outcome outcome) {
+  return outcome == Outcome::wrong || outcome == Outcome::failed || outcome == Outcome::timed_out;
+}
 
 // Raw values of one kind, rows x columns, row-major: rows are ranks, columns are steps, windows or 1.
 struct Series {

@@ -79,7 +79,11 @@ void require_same(const std::string& path, const Environment& before, const Envi
 
 // The study's environment with the suite and command line of the latest launch; facts keep the launches that
 // resumed it.
-Environment resumed(Environment before, const Environment& now) {
+Environment resumed(const std::string& path, Environment before, const Environment& now) {
+  const auto file_name = [](const std::string& suite) { return suite.substr(suite.rfind('/') + 1); };
+  if (file_name(before.suite_path) != file_name(now.suite_path))
+    log_warning(
+        fmt::format("{} holds points of {}; those of {} are added", path, before.suite_path, now.suite_path));
   before.command_line = now.command_line;
   before.suite_text = now.suite_text;
   before.suite_path = now.suite_path;
@@ -112,14 +116,17 @@ Study Study::resume(const std::string& given, const Environment& environment) {
       log_warning(journal_path(path) +
                   ": the record that was being written when the last run ended is dropped");
     warn_of_damage(journal_path(path), found.num_damaged);
-    journal->append(resumed(found.environment, environment));
+    journal->append(resumed(path, found.environment, environment));
     return Study(std::make_unique<State>(State{path, std::move(*journal)}));
   }
-  if (!file_exists(path)) return create(path, environment);
+  if (!file_exists(path)) {
+    log_line(path + ": no study yet; it is begun");
+    return create(path, environment);
+  }
   const Environment before = read_published_environment(path);
   require_same(path, before, environment);
   Journal journal = Journal::claim(path);
-  journal.start(resumed(before, environment),
+  journal.start(resumed(path, before, environment),
                 [&](const RecordSink& sink) { read_published(path, Load::everything, sink); });
   return Study(std::make_unique<State>(State{path, std::move(journal)}));
 }

@@ -39,7 +39,7 @@ link_is() { [[ $(readlink results/tiny.h5) == "$1" ]] || fail "results/tiny.h5 s
 answers mpirun 'if [[ $1 == --version ]]; then echo "mpirun (Open MPI) 4.1.4"; exit; fi
 if [[ -n ${KILL:-} ]]; then kill -9 $$; fi
 echo "mpirun $*"; while [[ $1 != -o ]]; do shift; done; [[ -n ${STATUS:-} ]] || echo study >"$2"
-if [[ -n ${STAYS:-} ]]; then touch "$2.journal"; sleep 1; rm "$2.journal"; sleep 300; fi; exit ${STATUS:-0}'
+if [[ -n ${STAYS:-} ]]; then touch "$2.journal"; sleep 1; cp "$STAYS" "$2"; rm "$2.journal"; sleep 300; fi; exit ${STATUS:-0}'
 answers srun 'echo "srun $*"'
 answers nvidia-smi 'exit 9'
 sweep() { PATH=$dir/bin:$PATH runs jobs/sweep.sh suites/tiny.yaml "$@"; }
@@ -51,12 +51,15 @@ ends 0; has "--oversubscribe" "mpi_yield_when_idle 1" "-o results/tiny-0002.h5 -
 STATUS=1 sweep -n 1; ends 1
 STATUS=2 sweep -n 1; ends 2; link_is tiny-0002.h5
 sweep -n 1 --resume; ends 0; has "-o results/tiny-0002.h5 --resume" "resuming"
+sweep -n 2 --print -- --steps 3; ends 0; has "OMP_NUM_THREADS='1' 'mpirun'" "'-n' '2'" "tiny-0003.h5' '--steps' '3'"; lacks "ranks on"
 sweep -n 1 -o results/own.h5; ends 0; has "-o results/own.h5"; link_is tiny-0002.h5
+STATUS=255 sweep -n 1 -o results/none.h5
+ends 255; has "exit status 255; no point was running, so it is not tried again"
 STATUS=3 sweep -n 1 -o results/none.h5
 ends 3; has "no point was running, so it is not tried again"
 KILL=1 sweep -n 1 -o results/none.h5
 ends 137; has "so it is started once more" "so it is not tried again"
-STAYS=1 sweep -n 1 -o results/stays.h5    # a rank that is stopped after the last point: mpirun waits for it forever
+STAYS=$home/tests/data/studies/shaped.h5 sweep -n 1 -o results/stays.h5    # a rank that is stopped after the last point: mpirun waits for it forever
 ends 0; has "the study is complete, but its job did not end; ended it"
 answers nvidia-smi 'printf "GPU 0: H200 (UUID: a)\nGPU 1: H200 (UUID: b)\n"'
 sweep; ends 0; has "2 ranks on 1 node" "-n 2 "
@@ -74,6 +77,7 @@ sweep suites/other.yaml; ends 2; has "one suite, not 2"
 LAUNCHER=torchrun sweep; ends 2; has "mpirun,srun"
 SHARDMARK_ENV=/nowhere sweep; ends 2; has "/nowhere"
 PATH=$dir/bin runs "$program" launch nowhere.yaml; ends 2; has "nowhere.yaml: no such suite"
+sweep -- --frob 3; ends 2; has "after --" "shardmark run --help"; lacks "ranks on"
 rm bin/mpirun; PATH=$dir/bin runs "$program" launch suites/tiny.yaml; ends 2; has "mpirun cannot be started"
 
 # --- submit -----------------------------------------------------------------------------------------------------------
@@ -81,11 +85,21 @@ runs "$program" submit --nodes 4 --gpus-per-node 8 suites/tiny.yaml --print -- -
 ends 0; has "#SBATCH --nodes=4" "#SBATCH --gpus-per-node=8" "#SBATCH --signal=B:USR1@120" "At most, by the plan" "-- '--steps' '3'"
 bash -n <<<"$said" || fail "not a shell script"
 runs "$program" submit suites/tiny.yaml --time 90m --print; ends 0; has "#SBATCH --time=0-01:30:00" "As asked for"
-runs "$program" submit suites/tiny.yaml --time soon; ends 2; has "90m, 2h"
+runs "$program" submit suites/tiny.yaml --time 1-02 --print; ends 0; has "#SBATCH --time=1-02:00:00" "# sbatch is given: '--time=1-02:00:00'"
+for time in soon -1:00:00 inf 1e9h; do runs "$program" submit suites/tiny.yaml --time=$time --print; ends 2; has "90m, 2h"; done
+runs "$program" submit suites/tiny.yaml --time 2m --print; ends 2; has "signalled 120 s ahead"
+runs "$program" submit suites/tiny.yaml --print -- --duration 8h; ends 0; has "#SBATCH --time=4-"
+runs "$program" submit suites/tiny.yaml --print -- --frob; ends 2; has "after --" "--frob"
+runs "$program" submit suites/tiny.yaml --env none.sh --print; ends 2; has "none.sh: no such file"
+LAUNCHER=srun runs "$program" submit suites/tiny.yaml --ranks-per-node 3 -o results/own.h5 --print
+ends 0; has "LAUNCHER='srun'" "RANKS_PER_NODE=3" "-o 'results/own.h5'"
 runs "$program" submit suites/none.yaml; ends 2; has "none.yaml"
 answers sbatch 'echo "account $SBATCH_ACCOUNT"; cat "$1"'
 echo 'export SBATCH_ACCOUNT=mine' >jobs/env.sh
 PATH=$dir/bin:$PATH runs "$program" submit suites/tiny.yaml suites/tiny.yaml; ends 0; has "account mine" "#SBATCH --array=0-1"
+answers sbatch 'echo "given $*"'
+PATH=$dir/bin:$PATH runs "$program" submit suites/tiny.yaml --time 2h --sbatch-flag=--partition=gpu
+ends 0; has "given --time=0-02:00:00 --partition=gpu results/submit-0002.sbatch"
 [[ -s results/submit-0001.sbatch ]] || fail "the script is not kept"
 rm jobs/env.sh bin/sbatch
 

@@ -89,8 +89,8 @@ set_on_nodes() {
   hosts=$(printf "node%d:$1," "${nodes[@]}")
   export OMP_NUM_THREADS=1
   node_flags=(--host "${hosts%,}" --mca plm_rsh_agent "$dir/agent" --mca oob_tcp_if_include "$net.0/24"
-    --mca btl tcp,vader,self --mca btl_tcp_flags 1 --mca btl_tcp_if_include "$net.0/24" -x OMP_NUM_THREADS)
-  on_nodes=(mpirun --allow-run-as-root "${node_flags[@]}" --bind-to none
+    --mca btl tcp,vader,self --mca btl_tcp_flags 1 --mca btl_tcp_if_include "$net.0/24")
+  on_nodes=(mpirun --allow-run-as-root "${node_flags[@]}" --bind-to none -x OMP_NUM_THREADS
     --mca mpi_yield_when_idle $((ranks > $(nproc))) -n $ranks)
 }
 

@@ -64,7 +64,8 @@ TEST(LaunchCommand, TakesOneRankPerGpu) {
 TEST(LaunchCommand, SpreadsOverTheNodesOfAJob) {
   const Allocation job{"7", 3, 4};
   EXPECT_EQ(line(plain(), {.ranks_per_node = 2}, job),
-            "mpirun --map-by ppr:2:node --oversubscribe -x OMP_NUM_THREADS --bind-to none -n 6 ");
+            "mpirun --map-by ppr:2:node --oversubscribe --bind-to none --mca mpi_yield_when_idle 0 "
+            "-x OMP_NUM_THREADS -n 6 ");
   EXPECT_EQ(line(plain(), {.launcher = "srun", .flags = {"--gpu-bind=none"}, .ranks_per_node = 2}, job),
             "srun --mpi=pmix --nodes=3 --ntasks=6 --ntasks-per-node=2 --cpus-per-task=2 --distribution=block "
             "--kill-on-bad-exit=1 --gpu-bind=none ");
@@ -77,8 +78,18 @@ TEST(LaunchCommand, StaysInsideSlurmsCores) {
 }
 
 TEST(LaunchCommand, TakesHostsByName) {
+  const std::string unbound = "--oversubscribe --bind-to none --mca mpi_yield_when_idle 0 ";
   EXPECT_EQ(line(plain(), {.flags = {"--hostfile", "hosts"}, .ranks = 8, .ranks_per_node = 4}),
-            "mpirun --map-by slot:PE=1 --bind-to core --hostfile hosts -n 8 ");
+            "mpirun --map-by ppr:4:node " + unbound + "-x OMP_NUM_THREADS --hostfile hosts -n 8 ");
+  EXPECT_EQ(line(plain(), {.flags = {"-host", "a,b"}, .ranks = 8, .variables = {"NCCL_DEBUG"}}),
+            "mpirun " + unbound + "-x OMP_NUM_THREADS -x NCCL_DEBUG -host a,b -n 8 ")
+      << "how many go onto a node is for mpirun to say";
+  EXPECT_EQ(make_launch_command(plain(), {}, {.flags = {"-H", "a,b"}}).num_nodes, 0) << "not known";
+}
+
+TEST(LaunchCommand, GivesSlurmItsOwnCpus) {  // 4 cores with 2 hardware threads each
+  EXPECT_THAT(line(plain(), {.launcher = "srun", .ranks_per_node = 2}, {"7", 1, 8}),
+              HasSubstr("--cpus-per-task=4 "));
 }
 
 TEST(LaunchCommand, KnowsOnlyOpenMpisFlags) {

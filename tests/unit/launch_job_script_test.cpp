@@ -61,6 +61,21 @@ TEST(JobScript, HandsOnWhatTheEnvironmentFileSays) {
               testing::ElementsAre("--", "--steps", "3"));
 }
 
+TEST(JobScript, PutsFlagsBeforeTheEnvironmentFile) {
+  const ScratchDirectory scratch;
+  write_text(scratch / "env.sh", "LAUNCHER=srun RANKS_PER_NODE=2\n");
+  JobOptions with = options(scratch);
+  with.launcher = "mpirun";
+  with.ranks_per_node = 3;
+  with.study = "results/it's.h5";
+  const auto words = called_with(scratch, with);
+  EXPECT_THAT(words, testing::IsSupersetOf({"mpirun", "--ranks-per-node=3", "results/it's.h5"}));
+  EXPECT_THAT(words,
+              testing::AllOf(Not(testing::Contains("srun")), Not(testing::Contains("--ranks-per-node=2"))));
+  with.sbatch_flags = {"--partition=gpu"};
+  EXPECT_THAT(job_script(with), HasSubstr("# sbatch is given: '--partition=gpu'\n"));
+}
+
 TEST(JobScript, IsNoShellForItsUsersText) {
   const ScratchDirectory scratch;
   JobOptions nasty = options(scratch);

@@ -204,15 +204,15 @@ void print_foot(const CollectiveFlags& flags, const Totals& totals) {
 }
 
 int run(const CollectiveFlags& flags) {
-  const MpiSession session;
-  const HostGroup world = HostGroup::world();
+  const Ranks ranks(flags.world);
+  const HostGroup& world = *ranks.world;
   Sweep sweep;
   together(world, [&] { sweep = read_sweep(flags); });
-  const Preflight checked = preflight(flags.world, session, world, "");
+  const Preflight checked = preflight(flags.world, ranks, "");
   const at::Device device = checked.device;
-  if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / session.local_size());
+  if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / ranks.session->local_size());
   std::unique_ptr<Communicator> comm;  // what cannot be is refused on all ranks alike
-  const Placement placement = describe_placement(world, session.local_size(), device, {});
+  const Placement placement = describe_placement(world, ranks.session->local_size(), device, {});
   together(world, [&] {
     comm = make_communicator(transport_for(flags.world, device), world, device, placement.communication());
   });
@@ -221,9 +221,8 @@ int run(const CollectiveFlags& flags) {
   checked.tell(/*quiet=*/true);
   if (prints) print_head(*comm, flags, doctor::placement_line(checked.ranks));
   Totals totals;
-  const auto watchdog = watch(flags.world, world);
-  comm->set_flight(&watchdog->flight());
-  Bench bench(flags, world, *comm, watchdog->flight());
+  comm->set_flight(&ranks.flight());
+  Bench bench(flags, world, *comm, ranks.flight());
   for (const std::string& dtype : sweep.dtypes) {
     for (const std::string& reduction : sweep.reductions) {
       if (reduction == "average" && dtype == "int32") continue;

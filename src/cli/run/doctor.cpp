@@ -18,7 +18,7 @@ namespace shardmark {
 namespace {
 
 struct DoctorFlags {
-  std::string output = "results/x.h5";
+  std::string output;  // empty: results/, or here where there is none
   bool json = false;
   bool pairs = false;
   std::string html;
@@ -53,6 +53,19 @@ bool is_ill(const std::vector<doctor::Finding>& findings) {
   });
 }
 
+constexpr double kPatienceOfPairsS = 60;  // a link that is down must not hold the job for its whole time
+
+// Where studies go: a folder, or a study's name.
+std::string place_of(const std::string& output) {
+  if (output.empty()) return std::filesystem::is_directory("results") ? "results/x.h5" : "x.h5";
+  if (std::filesystem::is_directory(output)) return output + "/x.h5";
+  const auto folder = std::filesystem::path(output).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder))
+    throw UsageError("--output " + output + ": there is no folder " + folder.string() +
+                     "; make it, or name another");
+  return output;
+}
+
 // A file that cannot be written is told before half a minute is spent.
 void check(const DoctorFlags& flags, const HostGroup& world) {
   if (flags.pairs && world.size() < 2)
@@ -85,15 +98,18 @@ void show(const DoctorFlags& flags, const Preflight& found, const doctor::PairRe
 }
 
 int see_doctor(DoctorFlags flags) {
-  const MpiSession session;
-  const HostGroup world = HostGroup::world();
-  together(world, [&] { check(flags, world); });
-  if (!std::filesystem::exists(std::filesystem::path(flags.output).parent_path())) flags.output = "x.h5";
-  const Preflight found = look_around(flags.world, session, world, flags.output);
+  if (flags.pairs) flags.world.timeout_s = std::min(flags.world.timeout_s, kPatienceOfPairsS);
+  const Ranks ranks(flags.world);
+  const HostGroup& world = *ranks.world;
+  together(world, [&] {
+    check(flags, world);
+    if (world.rank() == 0) flags.output = place_of(flags.output);
+  });
+  const Preflight found = look_around(flags.world, ranks, world.broadcast(flags.output, 0));
   doctor::PairReport pairs;
   const bool stopped = !found.findings.empty() && found.findings.front().severity == doctor::Severity::stops;
   const bool measures = flags.pairs && world.broadcast(static_cast<int64_t>(stopped), 0) == 0;
-  if (measures) pairs = measure_and_report_pairs(flags.world, world, found);
+  if (measures) pairs = measure_and_report_pairs(flags.world, ranks, found);
   together(world, [&] {
     if (world.rank() != 0) return;
     show(flags, found, pairs);
@@ -106,7 +122,8 @@ int see_doctor(DoctorFlags flags) {
 
 std::function<int()> define(CLI::App& app) {
   auto flags = std::make_shared<DoctorFlags>();
-  app.add_option("-o,--output", flags->output, "where studies are to go")->capture_default_str();
+  app.add_option("-o,--output", flags->output,
+                 "where studies are to go: a folder or a study (default: results, or here)");
   app.add_flag("--json", flags->json, "all facts of all ranks, and the findings, as one JSON document");
   auto* pairs =
       app.add_flag("--pairs", flags->pairs,
@@ -119,7 +136,8 @@ std::function<int()> define(CLI::App& app) {
 
 const Registration<CommandEntry> registered{"doctor",
                                             {"what this machine has, what would go wrong, how to mend it; "
-                                             "alone or on all ranks: mpirun -n 8 shardmark doctor",
+                                             "alone or on all ranks: mpirun -n 8 shardmark doctor; "
+                                             "exit status 1: there is something to mend",
                                              define}};
 
 }  // namespace

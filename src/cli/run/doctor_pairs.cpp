@@ -10,8 +10,6 @@
 namespace shardmark {
 namespace {
 
-constexpr double kPatienceS = 60;  // a link that is down must not hold the job for its whole time
-
 // More ranks than cores on a machine, whatever nodes it stands for.
 bool is_crowded(const std::vector<doctor::RankFacts>& ranks) {
   std::map<std::string, int64_t> on_machine;
@@ -22,18 +20,16 @@ bool is_crowded(const std::vector<doctor::RankFacts>& ranks) {
 
 }  // namespace
 
-doctor::PairReport measure_and_report_pairs(WorldFlags flags, const HostGroup& world,
+doctor::PairReport measure_and_report_pairs(const WorldFlags& flags, const Ranks& ranks,
                                             const Preflight& ready) {
-  flags.timeout_s = std::min(flags.timeout_s, kPatienceS);
-  const auto watchdog = watch(flags, world);
-  watchdog->flight().begin_point("the pair test");
+  ranks.flight().begin_point("the pair test");
   machine::PairOptions options;
   options.transport = transport_for(flags, ready.device);
   options.device = ready.device;
-  options.flight = &watchdog->flight();
-  doctor::PairTest test = machine::measure_pairs(world, options);
-  watchdog->flight().end_point();
-  if (world.rank() != 0) return {};
+  options.flight = &ranks.flight();
+  doctor::PairTest test = machine::measure_pairs(*ranks.world, options);
+  ranks.flight().end_point();
+  if (ranks.world->rank() != 0) return {};
   test.crowded = is_crowded(ready.ranks);
   std::vector<std::string> hosts;
   for (const doctor::RankFacts& rank : ready.ranks) hosts.push_back(rank.host);

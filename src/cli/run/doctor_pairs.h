@@ -9,7 +9,8 @@
 namespace shardmark {
 
 // On rank 0; empty elsewhere. Collective.
-doctor::PairReport measure_and_report_pairs(WorldFlags flags, const HostGroup& world, const Preflight& ready);
+doctor::PairReport measure_and_report_pairs(const WorldFlags& flags, const Ranks& ranks,
+                                            const Preflight& ready);
 
 std::string pairs_text(const doctor::PairReport& report);
 nlohmann::ordered_json pairs_json(const doctor::PairReport& report);

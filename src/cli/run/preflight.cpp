@@ -44,8 +44,9 @@ machine::Bound bind(const WorldFlags& flags, const machine::Topology& topology, 
 
 }  // namespace
 
-Preflight look_around(const WorldFlags& flags, const MpiSession& session, const HostGroup& world,
-                      const std::string& output) {
+Preflight look_around(const WorldFlags& flags, const Ranks& ranks, const std::string& output) {
+  const MpiSession& session = *ranks.session;
+  const HostGroup& world = *ranks.world;
   Preflight found;
   found.device = choose_device(flags, session, world);
   const machine::Topology topology;
@@ -62,10 +63,9 @@ Preflight look_around(const WorldFlags& flags, const MpiSession& session, const 
   return found;
 }
 
-Preflight preflight(const WorldFlags& flags, const MpiSession& session, const HostGroup& world,
-                    const std::string& output) {
-  Preflight found = look_around(flags, session, world, output);
-  together(world, [&] {
+Preflight preflight(const WorldFlags& flags, const Ranks& ranks, const std::string& output) {
+  Preflight found = look_around(flags, ranks, output);
+  together(*ranks.world, [&] {
     for (const doctor::Finding& finding : found.findings)
       if (finding.severity == doctor::Severity::stops) throw UsageError(to_text(finding));
   });

@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/overrides.h"
 #include "cli/run/preflight.h"
 #include "cli/run/world.h"
 #include "data/source.h"
@@ -18,15 +17,11 @@
 namespace shardmark {
 namespace {
 
-struct RunFlags {
+struct Flags {
   std::string suite;
   std::string output;
   bool resume = false;
-  bool quiet = false;
-  bool check_collectives = false;
-  WorldFlags world;
-  std::string memory_limit;
-  Overrides overrides;
+  RunFlags run;
 };
 
 std::vector<Point> points_in_order(const Suite& suite, const World& machine) {
@@ -69,87 +64,112 @@ int64_t memory_per_rank(int64_t limit, at::Device device, int local_ranks) {
   return static_cast<int64_t>(0.8 * share);  // the rest is for the system, libraries and page cache
 }
 
-Study open_study(const RunFlags& flags, const Environment& environment) {
-  return flags.resume ? Study::resume(flags.output, environment) : Study::create(flags.output, environment);
-}
-
-int run(const RunFlags& flags) {
-  const MpiSession session;
-  const HostGroup world = HostGroup::world();
-  const Preflight checked = preflight(flags.world, session, world, flags.output);
-  const at::Device device = checked.device;
+// What is to be measured: decided, and refused, before anything is.
+struct Sweep {
   Suite suite;
   std::vector<Point> points;
-  int64_t memory = 0;
-  together(world, [&] {
-    suite = read_suite(flags.suite, flags.overrides);
-    const int64_t limit =
-        flags.memory_limit.empty() ? suite.memory_limit_bytes : parse_bytes(flags.memory_limit);
-    memory = memory_per_rank(limit, device, session.local_size());
-    if (!device.is_cuda() || limit > 0) meter::set_limit(memory);
-    points = points_in_order(suite, {world.size(), memory, session.local_size(), native_precisions(device)});
-    check_transports(points, transport_for(flags.world, device), device);
-    check_data(points);
-  });
-  const Placement placement = describe_placement(world, session.local_size(), device, precisions_of(points));
-  Environment environment = describe_environment(world, device, placement);
-  const RunOptions options{transport_for(flags.world, device), device, flags.quiet, flags.check_collectives};
-  std::optional<Study> study;
-  together(world, [&] {
-    if (world.rank() != 0) return;
-    environment.command_line = flags.world.command_line;
-    environment.suite_text = suite.text;
-    environment.suite_path = suite.path;
-    environment.transport = options.transport;
-    environment.order_seed = suite.seed;
-    environment.facts["memory_of_a_rank_bytes"] = memory;
-    if (flags.check_collectives) environment.facts["collectives_checked"] = true;
-    checked.keep_in(environment);
-    study.emplace(open_study(flags, environment));
-  });
-  checked.tell(flags.quiet);
+  int64_t memory = 0;  // of a rank, bytes
+};
 
-  const auto watchdog = watch(flags.world, world);
-  RunSummary summary;
-  try {
-    summary = run_points(world, points, study, placement, options, *watchdog);
-  } catch (const StudyLost& lost) {
-    together(world, [&] {
-      if (world.rank() == 0) throw UsageError(lost.what());
-    });
-  }
-  Flight& flight = watchdog->flight();
-  flight.begin_point("the end of the sweep");
-  if (world.rank() == 0)
-    flight.stage("publishing the study");
-  else
-    flight.meet("their points");
-  together(world, [&] {
-    if (world.rank() == 0) study->publish();
+Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
+  Sweep sweep;
+  together(*ranks.world, [&] {
+    const RunFlags& run = flags.run;
+    const int local_ranks = ranks.session->local_size();
+    sweep.suite = read_suite(flags.suite, run.overrides);
+    const int64_t limit =
+        run.memory_limit.empty() ? sweep.suite.memory_limit_bytes : parse_bytes(run.memory_limit);
+    sweep.memory = memory_per_rank(limit, device, local_ranks);
+    if (!device.is_cuda() || limit > 0) meter::set_limit(sweep.memory);
+    sweep.points = points_in_order(
+        sweep.suite, {ranks.world->size(), sweep.memory, local_ranks, native_precisions(device)});
+    check_transports(sweep.points, transport_for(run.world, device), device);
+    check_data(sweep.points);
   });
-  flight.end_point();
-  if (world.rank() == 0 && !flags.quiet)
-    log_line(fmt::format("{} points measured, {} not as they should be; study: {}", summary.num_points,
-                         summary.num_bad, flags.output));
+  return sweep;
+}
+
+// On rank 0; nothing elsewhere.
+std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sweep& sweep,
+                                const Preflight& checked, Environment environment) {
+  std::optional<Study> study;
+  together(*ranks.world, [&] {
+    if (ranks.world->rank() != 0) return;
+    environment.command_line = command_line();
+    environment.suite_text = sweep.suite.text;
+    environment.suite_path = sweep.suite.path;
+    environment.transport = transport_for(flags.run.world, checked.device);
+    environment.order_seed = sweep.suite.seed;
+    environment.facts["memory_of_a_rank_bytes"] = sweep.memory;
+    if (flags.run.check_collectives) environment.facts["collectives_checked"] = true;
+    checked.keep_in(environment);
+    study.emplace(flags.resume ? Study::resume(flags.output, environment)
+                               : Study::create(flags.output, environment));
+  });
+  return study;
+}
+
+void publish(const Ranks& ranks, std::optional<Study>& study) {
+  ranks.flight().begin_point("the end of the sweep");
+  if (ranks.world->rank() == 0)
+    ranks.flight().stage("publishing the study");
+  else
+    ranks.flight().meet("their points");
+  together(*ranks.world, [&] {
+    if (study) study->publish();
+  });
+  ranks.flight().end_point();
+}
+
+// "5 points measured, 1 skipped, 2 from before, 0 not as they should be; study: results/x.h5"
+std::string last_line(const RunSummary& summary, const std::string& study) {
+  std::string text =
+      fmt::format("{} point{} measured", summary.num_measured, summary.num_measured == 1 ? "" : "s");
+  if (summary.num_skipped > 0) text += fmt::format(", {} skipped", summary.num_skipped);
+  if (summary.num_before > 0) text += fmt::format(", {} from before", summary.num_before);
+  return text + fmt::format(", {} not as they should be; study: {}", summary.num_bad, study);
+}
+
+int run(const Flags& flags) {
+  const Ranks ranks(flags.run.world);
+  const HostGroup& world = *ranks.world;
+  Flight& flight = ranks.flight();
+  flight.stage("preflight");
+  const Preflight checked = preflight(flags.run.world, ranks, flags.output);
+  const at::Device device = checked.device;
+  flight.stage("reading the suite");
+  const Sweep sweep = read_sweep(flags, ranks, device);
+  flight.stage("measuring the peaks of this machine");
+  const Placement placement =
+      describe_placement(world, ranks.session->local_size(), device, precisions_of(sweep.points));
+  flight.stage("opening the study");
+  std::optional<Study> study =
+      open_study(flags, ranks, sweep, checked, describe_environment(world, device, placement));
+  checked.tell(flags.run.quiet);
+
+  const RunOptions options{transport_for(flags.run.world, device), device, flags.run.quiet,
+                           flags.run.check_collectives};
+  const RunSummary summary = [&] {
+    try {
+      return run_points(world, sweep.points, study, placement, options, *ranks.watchdog);
+    } catch (const StudyLost& lost) {
+      together(world, [&] {
+        if (world.rank() == 0) throw UsageError(lost.what());
+      });
+      throw;
+    }
+  }();
+  publish(ranks, study);
+  if (world.rank() == 0 && !flags.run.quiet) log_line(last_line(summary, flags.output));
   return summary.num_bad == 0 ? kDone : kWrong;
 }
 
 std::function<int()> define(CLI::App& app) {
-  auto flags = std::make_shared<RunFlags>();
+  auto flags = std::make_shared<Flags>();
   app.add_option("suite", flags->suite, "the suite, a YAML file")->required();
   app.add_option("-o,--output", flags->output, "the study to write, such as results/x.h5")->required();
   app.add_flag("--resume", flags->resume, "go on with this study: finished points are not run again");
-  app.add_flag("-q,--quiet", flags->quiet, "no progress");
-  app.add_option(
-      "--memory-limit", flags->memory_limit,
-      "of a rank, such as 8GiB (default: the suite's, else 0.8 of the node's memory / its ranks, or of "
-      "the GPU)");
-  app.add_flag(
-      "--check-collectives", flags->check_collectives,
-      "compare every collective across its ranks before it starts and name those that differ: for finding "
-      "a hang, not for measuring");
-  add_world_flags(app, flags->world);
-  add_override_flags(app, flags->overrides);
+  add_run_flags(app, flags->run);
   return [flags] { return run(*flags); };
 }
 

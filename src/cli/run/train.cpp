@@ -89,7 +89,7 @@ class Results {
   Results(const TrainFlags& flags, const HostGroup& world, Environment environment) {
     together(world, [&] {
       if (world.rank() != 0 || flags.output.empty()) return;
-      environment.command_line = flags.world.command_line;
+      environment.command_line = command_line();
       study_.emplace(Study::create(flags.output, environment));
     });
   }
@@ -107,12 +107,13 @@ class Results {
 
 int train(const TrainFlags& flags) {
   if (flags.deterministic) make_deterministic();
-  const MpiSession session;
-  const HostGroup world = HostGroup::world();
+  const Ranks ranks(flags.world);
+  const HostGroup& world = *ranks.world;
+  Flight& flight = ranks.flight();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too long is an error of its write
-  const Preflight checked = preflight(flags.world, session, world, flags.output);
+  const Preflight checked = preflight(flags.world, ranks, flags.output);
   const at::Device device = checked.device;
-  if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / session.local_size());
+  if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / ranks.session->local_size());
 
   const std::string transport = transport_for(flags.world, device);
   const Start start = find_start(flags, world);
@@ -128,7 +129,9 @@ int train(const TrainFlags& flags) {
     options.emplace(run_options(flags, point, *source));
     check_start(start, *options);
   });
-  const Placement placement = describe_placement(world, session.local_size(), device, {});
+  flight.stage("measuring the peaks of this machine");
+  const Placement placement = describe_placement(world, ranks.session->local_size(), device, {});
+  flight.stage("making communicator and strategy");
   Environment environment = describe_environment(world, device, placement);
   checked.keep_in(environment);
   Results results(flags, world, std::move(environment));
@@ -141,21 +144,20 @@ int train(const TrainFlags& flags) {
   if (world.rank() == 0 && !settled.reason.empty()) log_line(settled.reason);
   checked.tell(/*quiet=*/false);
   if (world.rank() == 0) print_head(flags, *options, start, *source);
-  const auto watchdog = watch(flags.world, world);
-  comm->set_flight(&watchdog->flight());
-  watchdog->flight().begin_point(laws::short_text(options->point));
+  comm->set_flight(&flight);
+  flight.begin_point(laws::short_text(options->point));
   std::unique_ptr<Run> run;
-  const Verdict ready = agree(world, attempt([&] {
-                                run = std::make_unique<Run>(*options, start, world, *comm, placement, *source,
-                                                            watchdog->flight());
-                              }));
+  const Verdict ready =
+      agree(world, attempt([&] {
+              run = std::make_unique<Run>(*options, start, world, *comm, placement, *source, flight);
+            }));
   if (!ready.ok()) {
     if (world.rank() == 0) log_line(ready.reason);
     return kWrong;
   }
   catch_stop_signals();
   const Record record = run->train();
-  watchdog->flight().end_point();
+  flight.end_point();
   if (world.rank() == 0 && !record.reason.empty()) log_line(record.reason);
   results.keep(world, record);
   return record.reason.empty() ? kDone : kWrong;

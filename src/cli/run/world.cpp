@@ -15,43 +15,22 @@
 #include "device/meter.h"
 #include "plan/choice_axis.h"
 #include "runner/environment.h"
+#include "watch/start.h"
 
 namespace shardmark {
-namespace {
-
-std::string read_command_line() {
+std::string command_line() {
   std::ifstream file("/proc/self/cmdline");
   std::string text((std::istreambuf_iterator<char>(file)), {});
   std::replace(text.begin(), text.end(), '\0', ' ');
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
-}  // namespace
-
-void add_world_flags(CLI::App& app, WorldFlags& flags) {
-  app.add_option("--device", flags.device, "auto: a GPU for each rank where there are any")
-      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
-      ->capture_default_str();
-  app.add_option("--transport", flags.transport,
-                 "auto: nccl on GPUs, else mpi; or one that `shardmark list` names, with its options")
-      ->capture_default_str();
-  app.add_option("--threads", flags.threads,
-                 "computing threads of a rank (default: OMP_NUM_THREADS, else the node's cores / its ranks)");
-  app.add_option(
-         "--timeout", flags.timeout_s,
-         "end the job, with status 5 and the name of the rank that is behind, when nothing moves for so many "
-         "seconds; 0: never")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--bind", flags.bind,
-                 "auto: ranks that the launcher left unbound get cores of their own, near their GPU")
-      ->check(CLI::IsMember({"auto", "none"}))
-      ->capture_default_str();
-  flags.command_line = read_command_line();
-}
-
-std::unique_ptr<Watchdog> watch(const WorldFlags& flags, const HostGroup& world) {
-  return make_watchdog(world, host_name(), flags.timeout_s, [] { MpiSession::abort_world(kTimedOut); });
+Ranks::Ranks(const WorldFlags& flags) {
+  const StartGuard guard(flags.timeout_s, log_line, [] { std::_Exit(kTimedOut); });
+  session = std::make_unique<const MpiSession>();
+  world = std::make_unique<const HostGroup>(HostGroup::world());
+  watchdog = make_watchdog(*world, host_name(), flags.timeout_s, [] { MpiSession::abort_world(kTimedOut); });
+  flight().begin_point("the start of the ranks");
 }
 
 at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world) {

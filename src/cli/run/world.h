@@ -8,21 +8,13 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/run_flags.h"
 #include "comm/host_group.h"
 #include "watch/watchdog.h"
 
 namespace shardmark {
 
-struct WorldFlags {
-  std::string device = "auto";     // auto, cpu, cuda
-  std::string transport = "auto";  // auto, mpi, nccl
-  std::string bind = "auto";       // auto, none
-  int threads = 0;                 // per rank; 0: see set_threads
-  double timeout_s = 600;          // of the watchdog
-  std::string command_line;
-};
-
-void add_world_flags(CLI::App& app, WorldFlags& flags);
+std::string command_line();  // of this process
 
 // This rank's device, made current, with the meter installed. UsageError: more ranks on a node than GPUs.
 // Collective.
@@ -31,8 +23,15 @@ at::Device choose_device(const WorldFlags& flags, const MpiSession& session, con
 void set_threads(const WorldFlags& flags, int local_ranks);
 std::string transport_for(const WorldFlags& flags, at::Device device);
 
-// Keeps what this rank does, and ends the job with kTimedOut when nothing moves for the timeout. Collective.
-std::unique_ptr<Watchdog> watch(const WorldFlags& flags, const HostGroup& world);
+// All ranks of a job, from MPI's start to its end, and what looks out for the one that stands still: the job
+// ends with kTimedOut when nothing moves for the timeout. The first object of a command.
+struct Ranks {
+  explicit Ranks(const WorldFlags& flags);
+  Flight& flight() const { return watchdog->flight(); }
+  std::unique_ptr<const MpiSession> session;
+  std::unique_ptr<const HostGroup> world;
+  std::unique_ptr<Watchdog> watchdog;
+};
 
 // Runs body on every rank; if any throws, the lowest such rank prints its one line and all leave with the
 // same status. Collective; body itself must not communicate.

@@ -1,0 +1,57 @@
+// One place that says which flags there are.
+#include "cli/run_flags.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace shardmark {
+
+void add_world_flags(CLI::App& app, WorldFlags& flags) {
+  app.add_option("--device", flags.device, "auto: a GPU for each rank where there are any")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_option("--transport", flags.transport,
+                 "auto: nccl on GPUs, else mpi; or one that `shardmark list` names, with its options")
+      ->capture_default_str();
+  app.add_option("--threads", flags.threads,
+                 "computing threads of a rank (default: OMP_NUM_THREADS, else the node's cores / its ranks)");
+  app.add_option(
+         "--timeout", flags.timeout_s,
+         "end the job, with status 5 and the name of the rank that is behind, when nothing moves for so many "
+         "seconds; 0: never")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--bind", flags.bind,
+                 "auto: ranks that the launcher left unbound get cores of their own, near their GPU")
+      ->check(CLI::IsMember({"auto", "none"}))
+      ->capture_default_str();
+}
+
+void add_run_flags(CLI::App& app, RunFlags& flags) {
+  app.add_flag("-q,--quiet", flags.quiet, "no progress");
+  app.add_option(
+      "--memory-limit", flags.memory_limit,
+      "of a rank, such as 8GiB (default: the suite's, else 0.8 of the node's memory / its ranks, or of "
+      "the GPU)");
+  app.add_flag(
+      "--check-collectives", flags.check_collectives,
+      "compare every collective across its ranks before it starts and name those that differ: for finding "
+      "a hang, not for measuring");
+  add_world_flags(app, flags.world);
+  add_override_flags(app, flags.overrides);
+}
+
+Suite read_suite_for_run(const std::string& suite, const std::vector<std::string>& flags) {
+  RunFlags read;
+  CLI::App app;
+  add_run_flags(app, read);
+  try {
+    app.parse(std::vector<std::string>(flags.rbegin(), flags.rend()));  // CLI11 takes them from the back
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(std::string("after --: ") + error.what() + " (see shardmark run --help)");
+  }
+  return read_suite(suite, read.overrides);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,35 @@
+// The flags of `shardmark run`, also for the commands that start it; and those that all commands on ranks
+// share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/overrides.h"
+
+namespace shardmark {
+
+struct WorldFlags {
+  std::string device = "auto";     // auto, cpu, cuda
+  std::string transport = "auto";  // auto, mpi, nccl
+  std::string bind = "auto";       // auto, none
+  int threads = 0;                 // per rank; 0: see set_threads
+  double timeout_s = 600;          // of the watchdog
+};
+void add_world_flags(CLI::App& app, WorldFlags& flags);
+
+struct RunFlags {
+  bool quiet = false;
+  bool check_collectives = false;
+  std::string memory_limit;
+  WorldFlags world;
+  Overrides overrides;
+};
+void add_run_flags(CLI::App& app, RunFlags& flags);
+
+// The suite as `shardmark run` will read it with these flags, which came after `--`. UsageError: what is
+// wrong with the suite or a flag, before anything is started.
+Suite read_suite_for_run(const std::string& suite, const std::vector<std::string>& flags);
+
+}  // namespace shardmark

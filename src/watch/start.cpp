@@ -1,0 +1,110 @@
+// A thread that waits for the end of the start, and the processes of /proc.
+#include "watch/start.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "base/node.h"
+#include "watch/board.h"
+
+namespace shardmark {
+namespace {
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A number that the launcher gave a process; -1 where it gave none.
+int64_t variable(const std::string& process, std::initializer_list<const char*> names) {
+  const std::string all = '\0' + text_of("/proc/" + process + "/environ");
+  for (const char* name : names) {
+    const std::string begin = std::string(1, '\0') + name + "=";
+    if (const size_t at = all.find(begin); at != std::string::npos)
+      return std::atoll(all.c_str() + at + begin.size());
+  }
+  return -1;
+}
+
+int64_t rank_of(const std::string& process) {
+  return variable(process, {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"});
+}
+int64_t own_local_rank() {
+  return std::max<int64_t>(variable("self", {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}), 0);
+}
+
+// "4711 (a name) T 17 ..."
+int64_t parent_of(const std::string& process) {
+  const std::string text = text_of("/proc/" + process + "/stat");
+  const size_t name_end = text.rfind(") ");
+  int64_t parent = -1;
+  if (name_end != std::string::npos && name_end + 4 < text.size())
+    std::istringstream(text.substr(name_end + 4)) >> parent;
+  return parent;
+}
+
+// Seconds after the timeout: the node that knows who is stopped, then rank 0, then whoever is left.
+double own_turn_s(bool knows) {
+  const auto rank = static_cast<double>(std::max<int64_t>(rank_of("self"), 0));
+  return knows ? 0.3 * static_cast<double>(own_local_rank()) : 3 + 2 * std::min(rank, 1.0) + 0.1 * rank;
+}
+
+}  // namespace
+
+std::string stopped_neighbours() {
+  std::string found;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const std::string process = entry.path().filename();
+    const int64_t pid = std::atoll(process.c_str());
+    if (pid == 0 || pid == ::getpid() || parent_of(process) != ::getppid()) continue;
+    const char state = process_state(pid);
+    const int64_t rank = rank_of(process);
+    if (rank < 0 || (state != 'T' && state != 't')) continue;
+    found += fmt::format("{}rank {} on {} (pid {}, stopped by a {})", found.empty() ? "" : ", ", rank,
+                         host_name(), pid, state == 'T' ? "signal" : "debugger");
+  }
+  return found;
+}
+
+StartGuard::StartGuard(double timeout_s, std::function<void(const std::string&)> say,
+                       std::function<void()> end) {
+  if (timeout_s <= 0) return;
+  thread_ = std::thread([this, timeout_s, say = std::move(say), end = std::move(end)] {
+    if (has_come_up_within(timeout_s)) return;
+    std::string stopped = stopped_neighbours();
+    if (has_come_up_within(own_turn_s(!stopped.empty()))) return;
+    if (stopped.empty()) stopped = stopped_neighbours();
+    const std::string who = stopped.empty() ? "one that none of " + host_name() + " knows of" : stopped;
+    say(
+        fmt::format("watchdog: the ranks did not come together within {:.0f} s\n  behind: {}\n"
+                    "  ending the job; `shardmark doctor` on each node tells more",
+                    timeout_s, who));
+    say(fmt::format("the ranks did not come together within {:.0f} s: behind is {}", timeout_s, who));
+    end();
+  });
+}
+
+StartGuard::~StartGuard() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_up_ = true;
+  }
+  comes_up_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+bool StartGuard::has_come_up_within(double seconds) {
+  std::unique_lock lock(mutex_);
+  return comes_up_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return is_up_; });
+}
+
+}  // namespace shardmark
