@@ -86,10 +86,11 @@ enough_records() { [[ $(records) -ge $1 ]] || ended; }
 ranks_started() { find_ranks || ended; }
 
 # A random moment of a run that has just been started: after a random number of finished points, and somewhere in the
-# next; now and then already while the ranks start. Fails when the run ended before.
+# next; now and then, and for a fault `_at_start` always, while the ranks start. Fails when the run ended before.
 random_moment() {
   local wanted
   wanted=$(random $((points - 4)))
+  if [[ $kind == *_at_start ]]; then wanted=0; fi
   if [[ $wanted == 0 ]]; then
     wait_for 300 "ranks" ranks_started
     pause_up_to 1000

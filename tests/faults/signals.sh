@@ -5,7 +5,7 @@ set -uo pipefail
 # shellcheck source=tests/faults/faults.bash
 source "$(dirname "$0")/faults.bash"
 
-survivable=(kill_a_rank kill_rank_0 kill_all_ranks end_a_rank stop_a_rank)
+survivable=(kill_a_rank kill_rank_0 kill_all_ranks end_a_rank stop_a_rank stop_at_start)
 fault_kill_a_rank() { kill -KILL "${rank_pid[1]}"; }
 fault_kill_rank_0() { kill -KILL "${rank_pid[0]}"; }
 fault_kill_all_ranks() { kill -KILL "${rank_pid[@]}"; }
@@ -30,4 +30,9 @@ after_stop_a_rank() {
   [[ $via != run ]] || grep -q 'stopped by a signal' "$log" || fail "$kind: not said to be stopped: $(tail -n 5 "$log")"
 }
 
-strike_all kill_a_rank kill_rank_0 kill_all_ranks end_a_rank end_the_job stop_a_rank
+# The same while the ranks come up, before MPI is there to ask others.
+flags_stop_at_start=(--timeout 3)
+fault_stop_at_start() { fault_stop_a_rank; }
+after_stop_at_start() { after_stop_a_rank; }
+
+strike_all kill_a_rank kill_rank_0 kill_all_ranks end_a_rank end_the_job stop_a_rank stop_at_start
