@@ -8,6 +8,8 @@
 namespace shardmark {
 namespace {
 
+constexpr double kMostOverlap = 1.1;  // 1 is all of it; beyond that noise
+
 std::vector<Cell> phases(const Measures& m) {
   std::vector<Cell> row;
   double sum = 0;
@@ -19,8 +21,9 @@ std::vector<Cell> phases(const Measures& m) {
   row.push_back(cells::percent(sum / m.step_s));
   row.push_back(cells::milliseconds(m.compute_only_s));
   row.push_back(cells::milliseconds(m.communication_only_s));
-  // A difference of two steps says nothing about a communication shorter than their own spread.
-  const bool resolved = m.step_high_s - m.step_low_s < m.communication_only_s;
+  // A difference of two steps says nothing about a communication shorter than their own spread, nor where the
+  // part takes longer than the whole.
+  const bool resolved = m.step_high_s - m.step_low_s < m.communication_only_s && m.overlap <= kMostOverlap;
   row.push_back(cells::percent(resolved ? m.overlap : Measures::kNone));
   return row;
 }
@@ -62,7 +65,8 @@ Table phases_table(const MergedPoints& points) {
       "alone: the step without its communication, and its communication without the step, measured after the "
       "steps.",
       "overlap: 1 - (step - compute alone) / communication alone; below 0 where they hinder each other; left "
-      "out where the step's interval is wider than that communication.",
+      "out where the step's interval is wider than that communication, or computing alone took longer than "
+      "the step.",
   };
   return table;
 }

@@ -136,9 +136,9 @@ Table efficiency_limits_table(const MergedPoints& points, const std::vector<Scal
       "low and "
       "high, value on a line through both; from a law: its curve beyond what was measured, with a 95 % "
       "interval, and "
-      "nothing is said beyond 8 times the largest count (>). -: all that was measured is above 80 %, and no "
-      "law was "
-      "fitted.",
+      "nothing is said beyond 8 times the largest count (>). -: no count that is free of doubts is below 80 "
+      "%, "
+      "and no law was fitted.",
   };
   return table;
 }

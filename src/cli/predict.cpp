@@ -107,6 +107,12 @@ int predict(const PredictOptions& options) {
   if (options.layouts)
     for (Table& table : layouts_3d_tables(predicted, predictors, query)) tables.push_back(std::move(table));
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
+  if (tables.empty())
+    throw UsageError(
+        "nothing can be predicted for these numbers of ranks: the study has no collective with enough sizes "
+        "that are "
+        "free of doubts for the links in question; measure suites/predict.yaml there, or name --node-link, "
+        "too");
   write_tables(std::move(tables), options.output);
   return kDone;
 }
@@ -116,9 +122,10 @@ std::function<int()> define(CLI::App& app) {
   app.add_option("studies", options->studies, "studies (x.h5) with collectives and training points");
   app.add_option("--ranks", options->ranks, "numbers of ranks: 8..65536 (doubling) or 8,16,24")
       ->capture_default_str();
-  app.add_option("--network", options->network,
-                 "link of each rank across nodes instead of the measured one: a name of `shardmark list`, or "
-                 "NAME=LATENCY,RATE such as mine=5us,25GB/s");
+  app.add_option(
+      "--network", options->network,
+      "link of each rank across nodes instead of the measured one: a name such as ndr400 (a wrong one "
+      "lists all), or NAME=LATENCY,RATE such as mine=5us,25GB/s");
   app.add_option("--node-link", options->node_link, "the same within a node");
   app.add_option("--ranks-per-node", options->query.ranks_per_node, "default: the most that was measured")
       ->check(CLI::Range(1, 1024));

@@ -30,6 +30,12 @@ agrees $?
 has out "1 rank on 1 node" "processor" "cores" "NUMA" "/dev/shm free" "Open MPI" "NCCL" "HDF5" "locking of files works" Slurm
 awk 'length > 135' out | grep -q . && fail "wide lines: $(cat out)"
 
+"$program" doctor --device cpu -o nowhere/x.h5 >out 2>err
+[ $? = 2 ] || fail "a folder that is not there: $(cat out err)"
+has err "there is no folder nowhere"
+"$program" doctor --device cpu -o "$dir" >out 2>err
+agrees $?
+
 ranks 2 "$program" doctor --device cpu >out 2>err
 agrees $?
 has out "Placement of ranks" "2 ranks on 1 node"
