@@ -83,12 +83,13 @@ StartGuard::StartGuard(double timeout_s, std::function<void(const std::string&)>
     std::string stopped = stopped_neighbours();
     if (has_come_up_within(own_turn_s(!stopped.empty()))) return;
     if (stopped.empty()) stopped = stopped_neighbours();
-    const std::string who = stopped.empty() ? "one that none of " + host_name() + " knows of" : stopped;
-    say(
-        fmt::format("watchdog: the ranks did not come together within {:.0f} s\n  behind: {}\n"
-                    "  ending the job; `shardmark doctor` on each node tells more",
-                    timeout_s, who));
-    say(fmt::format("the ranks did not come together within {:.0f} s: behind is {}", timeout_s, who));
+    const std::string who = stopped.empty() ? "no rank on " + host_name() +
+                                                  " is stopped, so it is another node or the network between"
+                                            : "behind: " + stopped;
+    const std::string what = fmt::format("the ranks did not come together within {:.0f} s", timeout_s);
+    say(fmt::format("watchdog: {}\n  {}\n  ending the job; `shardmark doctor` on each node tells more", what,
+                    who));
+    say(what + ": " + who);
     end();
   });
 }
