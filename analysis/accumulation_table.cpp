@@ -23,7 +23,9 @@ std::string key_of(const MergedPoint& merged) {
   alike.sampling = {};
   alike.training.scaling.clear();
   alike.training.accumulation = 1;
-  alike.training.batch_size *= merged.point.training.accumulation;
+  // Wraps where a damaged record holds numbers that no run had.
+  alike.training.batch_size = static_cast<int64_t>(static_cast<uint64_t>(alike.training.batch_size) *
+                                                   static_cast<uint64_t>(merged.point.training.accumulation));
   return merged.machine + merged.transport + point_id(alike);
 }
 

@@ -79,8 +79,9 @@ TEST(Findings, AnOperationSlowerThanItsParts) {
 TEST(Findings, InPlaceAgainstOutOfPlace) {
   const Record apart = collective_record("all_reduce", 4, 1 << 20, false, 1e-3);
   EXPECT_THAT(kinds({apart, collective_record("all_reduce", 4, 1 << 20, true, 1.2e-3)}), IsEmpty());
-  const MergedPoints points =
-      merge_repeats({study_of({apart, collective_record("all_reduce", 4, 1 << 20, true, 2e-3)})});
+  const std::vector<StudyData> studies = {
+      study_of({apart, collective_record("all_reduce", 4, 1 << 20, true, 2e-3)})};
+  const MergedPoints points = merge_repeats(studies);
   const auto findings = findings_of(points);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].words, "in place takes 2.0 times as long as out of place");
@@ -112,10 +113,12 @@ StudyData on_gpus(double busbw_gb_s) {
 
 TEST(Findings, TheLinkRateOfAKnownDevice) {
   EXPECT_THAT(findings_of(merge_repeats({on_gpus(365)})), IsEmpty());
-  MergedPoints slow = merge_repeats({on_gpus(120)});
+  const std::vector<StudyData> slow_study = {on_gpus(120)},
+                               fast_study = {on_gpus(475)};  // points lead into them
+  const MergedPoints slow = merge_repeats(slow_study);
   ASSERT_EQ(findings_of(slow).size(), 1u);
   EXPECT_EQ(findings_of(slow)[0].words, "reaches 27 % of nvlink4's 450 GB/s; about 80 % is usual");
-  MergedPoints fast = merge_repeats({on_gpus(475)});
+  const MergedPoints fast = merge_repeats(fast_study);
   EXPECT_THAT(findings_of(fast)[0].words, HasSubstr("reduced inside the switch"));
   StudyData unknown = on_gpus(120);
   unknown.environment.devices.assign(4, "Some accelerator");
