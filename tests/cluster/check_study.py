@@ -1,6 +1,6 @@
 """Checks the study of several nodes, as an outsider would: with h5py alone.
 Usage: check_study.py STUDY.h5 POINTS [--nodes 2] [--ranks-per-node 1] [--link GB_PER_S] [--faster TRANSPORT]
-POINTS: of the study, each there once and good. --link: no collective may be faster than that. --faster: the
+POINTS: of the study, each there once and good; --skipped: so many of them cannot be, by the plan. --link: no collective may be faster than that. --faster: the
 transport that begins so has a higher bus bandwidth than `mpi` for every message, paired by repetition; prints how much."""
 import argparse
 import statistics
@@ -13,6 +13,7 @@ arguments.add_argument("--nodes", type=int, default=2)
 arguments.add_argument("--ranks-per-node", type=int, default=1)
 arguments.add_argument("--link", type=float)
 arguments.add_argument("--faster")
+arguments.add_argument("--skipped", type=int, default=0)
 given = arguments.parse_args()
 with h5py.File(given.study) as study:
     nodes = sorted(study["environment/nodes"].asstr()[:])
@@ -28,8 +29,10 @@ by_rank = [name for name in names for _ in range(given.ranks_per_node)]
 assert rank_nodes == by_rank, f"nodes of the ranks: {rank_nodes}"
 assert len(points) == given.points, f"{len(points)} points instead of {given.points}"
 assert len(set(texts["id"])) == given.points, "a point was measured twice"
-bad = {point["id"]: point["outcome"] for point in points if point["outcome"] != "ok"}
+bad = {point["id"]: point["outcome"] for point in points if point["outcome"] not in ("ok", "skipped")}
 assert not bad, f"outcomes: {bad}"
+skipped = texts["outcome"].count("skipped")
+assert skipped == given.skipped, f"{skipped} points were skipped instead of {given.skipped}"
 if given.link:
     collectives = [(point["operation"], point["busbw"]) for point in points if point["operation"]]
     assert collectives, "no collectives"
