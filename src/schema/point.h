@@ -56,7 +56,11 @@ struct Point {
   Sampling sampling;
   std::string impossible;  // why plan knows that it cannot run; empty otherwise (not part of the identity)
 
-  int64_t global_batch() const { return ranks * training.batch_size * training.accumulation; }
+  // Wraps where a damaged record holds numbers that no run had.
+  int64_t global_batch() const {
+    return static_cast<int64_t>(static_cast<uint64_t>(ranks) * static_cast<uint64_t>(training.batch_size) *
+                                static_cast<uint64_t>(training.accumulation));
+  }
 };
 
 // A study may come from a program that knows more. Of other points nothing below may be asked.
