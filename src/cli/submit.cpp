@@ -110,9 +110,11 @@ std::string write_script(const JobOptions& job, const std::string& text) {
   for (int number = 1;; ++number) {
     const std::string path = fmt::format("{}/submit-{:04}.sbatch", job.results, number);
     if (file_exists(path)) continue;
-    std::ofstream(path) << text;
-    if (!file_exists(path))
-      throw UsageError("cannot write " + path + "; submit from a folder that you may write to");
+    std::ofstream file(path);
+    file << text;
+    if (!file.flush())  // half a script must not be submitted
+      throw UsageError("cannot write " + path +
+                       "; submit from a folder that you may write to and that has room");
     return path;
   }
 }

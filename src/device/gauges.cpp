@@ -27,10 +27,8 @@ struct Gauges::Gpu {
   // A NaN where a driver lacks the function, or the device does not support it.
   template <class Value, class... Arguments>
   double ask(const char* name, Arguments... arguments) const {
-    auto* function = nvml->find<int(void*, Arguments..., Value*)>(name);
-    Value value = 0;
-    if (function == nullptr || function(device, arguments..., &value) != 0) return std::nan("");
-    return static_cast<double>(value);
+    const auto value = nvml->ask<Value>(name, device, arguments...);
+    return value ? static_cast<double>(*value) : std::nan("");
   }
 };
 

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace shardmark {
@@ -28,12 +29,16 @@ class Nvml {
   }
   void* device(const std::string& pci_bus_id) const;
 
-  // What `name(leading..., &value)` writes; the fallback where it cannot be read.
+  // What `name(leading..., &value)` writes; nothing, or the fallback, where it cannot be read.
   template <class Value, class... Leading>
-  Value read(const char* name, Value fallback, Leading... leading) const {
+  std::optional<Value> ask(const char* name, Leading... leading) const {
     auto* function = find<int(Leading..., Value*)>(name);
     Value value{};
-    return function != nullptr && function(leading..., &value) == 0 ? value : fallback;
+    return function != nullptr && function(leading..., &value) == 0 ? std::optional(value) : std::nullopt;
+  }
+  template <class Value, class... Leading>
+  Value read(const char* name, Value fallback, Leading... leading) const {
+    return ask<Value>(name, leading...).value_or(fallback);
   }
 
  private:

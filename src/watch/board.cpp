@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <sstream>
 
 namespace shardmark {
 namespace {
@@ -44,12 +45,16 @@ Seats make_seats(const std::vector<std::string>& hosts, const std::vector<int>& 
 }
 
 // "4711 (a name) with) spaces) T 1 ..."
-char process_state(int64_t pid) {
+ProcessStat process_stat(int64_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const size_t name_end = text.rfind(") ");
-  return name_end == std::string::npos || name_end + 2 >= text.size() ? '-' : text[name_end + 2];
+  ProcessStat stat;
+  if (const size_t name_end = text.rfind(") "); name_end != std::string::npos)
+    std::istringstream(text.substr(name_end + 2)) >> stat.state >> stat.parent;
+  return stat;
 }
+
+char process_state(int64_t pid) { return process_stat(pid).state; }
 
 int64_t own_pid_space() {
   struct stat about {};

@@ -51,7 +51,12 @@ struct Seats {
 // hosts: the name of each rank's host; first: the lowest rank that shares memory with it.
 Seats make_seats(const std::vector<std::string>& hosts, const std::vector<int>& first);
 
-// What /proc says of a process of this pid space (its letter), '-' where there is none.
+// What /proc says of a process of this pid space: its letter, '-' where there is none, and its parent.
+struct ProcessStat {
+  char state = '-';
+  int64_t parent = -1;
+};
+ProcessStat process_stat(int64_t pid);
 char process_state(int64_t pid);
 int64_t own_pid_space();
 

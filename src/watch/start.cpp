@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 
 #include "base/node.h"
 #include "watch/board.h"
@@ -41,16 +40,6 @@ int64_t own_local_rank() {
   return std::max<int64_t>(variable("self", {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}), 0);
 }
 
-// "4711 (a name) T 17 ..."
-int64_t parent_of(const std::string& process) {
-  const std::string text = text_of("/proc/" + process + "/stat");
-  const size_t name_end = text.rfind(") ");
-  int64_t parent = -1;
-  if (name_end != std::string::npos && name_end + 4 < text.size())
-    std::istringstream(text.substr(name_end + 4)) >> parent;
-  return parent;
-}
-
 // Seconds after the timeout: the node that knows who is stopped, then rank 0, then whoever is left.
 double own_turn_s(bool knows) {
   const auto rank = static_cast<double>(std::max<int64_t>(rank_of("self"), 0));
@@ -65,8 +54,9 @@ std::string stopped_neighbours() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
     const std::string process = entry.path().filename();
     const int64_t pid = std::atoll(process.c_str());
-    if (pid == 0 || pid == ::getpid() || parent_of(process) != ::getppid()) continue;
-    const char state = process_state(pid);
+    if (pid == 0 || pid == ::getpid()) continue;
+    const auto [state, parent] = process_stat(pid);
+    if (parent != ::getppid()) continue;
     const int64_t rank = rank_of(process);
     if (rank < 0 || (state != 'T' && state != 't')) continue;
     found += fmt::format("{}rank {} on {} (pid {}, stopped by a {})", found.empty() ? "" : ", ", rank,
