@@ -5,7 +5,7 @@ set -uo pipefail
 # shellcheck source=tests/faults/faults.bash
 source "$(dirname "$0")/faults.bash"
 
-survivable=(kill_a_rank kill_rank_0 kill_all_ranks end_a_rank stop_a_rank stop_at_start)
+survivable=(kill_a_rank kill_rank_0 kill_all_ranks end_a_rank stop_a_rank stop_at_start stop_at_end)
 fault_kill_a_rank() { kill -KILL "${rank_pid[1]}"; }
 fault_kill_rank_0() { kill -KILL "${rank_pid[0]}"; }
 fault_kill_all_ranks() { kill -KILL "${rank_pid[@]}"; }
@@ -35,4 +35,23 @@ flags_stop_at_start=(--timeout 3)
 fault_stop_at_start() { fault_stop_a_rank; }
 after_stop_at_start() { after_stop_a_rank; }
 
+# And in MPI's end, past the watchdog, when the study is complete.
+flags_stop_at_end=(--timeout 3)
+fault_stop_at_end() {
+  if ! within 120 grep -q 'behind: rank 1 on .*stopped by a signal' "$log"; then
+    fail "rank 1 is not named where it stopped in MPI_Finalize: $(tail -n 5 "$log")"
+  fi
+}
+after_stop_at_end() {
+  [[ $via != run || $status == 5 ]] || fail "$kind: the job ended with $status, not 5"
+  [[ ! -e $study.journal ]] || fail "$kind: the study was not complete"
+}
+
 strike_all kill_a_rank kill_rank_0 kill_all_ranks end_a_rank end_the_job stop_a_rank stop_at_start
+if wanted stop_at_end; then
+  command -v mpicxx >/dev/null || skip "no mpicxx to stop a rank in MPI_Finalize with: run jobs/bootstrap.sh"
+  mpicxx -shared -fPIC -O1 -std=c++20 "$home/tests/faults/stop_in_finalize.cpp" -o "$dir/stop.so" ||
+    fail "what stops a rank in MPI_Finalize does not build"
+  prefix=(LD_PRELOAD="$dir/stop.so")
+  strike stop_at_end
+fi

@@ -15,9 +15,15 @@
 #include "device/meter.h"
 #include "plan/choice_axis.h"
 #include "runner/environment.h"
-#include "watch/start.h"
+#include "watch/rendezvous.h"
 
 namespace shardmark {
+namespace {
+
+void leave_timed_out() { std::_Exit(kTimedOut); }
+
+}  // namespace
+
 std::string command_line() {
   std::ifstream file("/proc/self/cmdline");
   std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -25,12 +31,22 @@ std::string command_line() {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
-Ranks::Ranks(const WorldFlags& flags) {
-  const StartGuard guard(flags.timeout_s, log_line, [] { std::_Exit(kTimedOut); });
+Ranks::Ranks(const WorldFlags& flags) : timeout_s_(flags.timeout_s) {
+  const RendezvousGuard guard(
+      {"the ranks did not come together", "`shardmark doctor` on each node tells more"}, timeout_s_, log_line,
+      leave_timed_out);
   session = std::make_unique<const MpiSession>();
   world = std::make_unique<const HostGroup>(HostGroup::world());
   watchdog = make_watchdog(*world, host_name(), flags.timeout_s, [] { MpiSession::abort_world(kTimedOut); });
   flight().begin_point("the start of the ranks");
+}
+
+Ranks::~Ranks() {
+  const RendezvousGuard guard({"the ranks did not all come to MPI's end", "what is finished is kept"},
+                              timeout_s_, log_line, leave_timed_out);
+  watchdog.reset();
+  world.reset();
+  session.reset();
 }
 
 at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world) {

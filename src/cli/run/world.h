@@ -27,10 +27,16 @@ std::string transport_for(const WorldFlags& flags, at::Device device);
 // ends with kTimedOut when nothing moves for the timeout. The first object of a command.
 struct Ranks {
   explicit Ranks(const WorldFlags& flags);
+  ~Ranks();
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
   Flight& flight() const { return watchdog->flight(); }
   std::unique_ptr<const MpiSession> session;
   std::unique_ptr<const HostGroup> world;
   std::unique_ptr<Watchdog> watchdog;
+
+ private:
+  double timeout_s_;
 };
 
 // Runs body on every rank; if any throws, the lowest such rank prints its one line and all leave with the

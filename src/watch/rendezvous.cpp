@@ -1,5 +1,5 @@
-// A thread that waits for the end of the start, and the processes of /proc.
-#include "watch/start.h"
+// A thread that waits for the end of a wait, and the processes of /proc.
+#include "watch/rendezvous.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -65,37 +65,37 @@ std::string stopped_neighbours() {
   return found;
 }
 
-StartGuard::StartGuard(double timeout_s, std::function<void(const std::string&)> say,
-                       std::function<void()> end) {
+RendezvousGuard::RendezvousGuard(Rendezvous rendezvous, double timeout_s,
+                                 std::function<void(const std::string&)> say, std::function<void()> end) {
   if (timeout_s <= 0) return;
-  thread_ = std::thread([this, timeout_s, say = std::move(say), end = std::move(end)] {
-    if (has_come_up_within(timeout_s)) return;
+  thread_ = std::thread([this, rendezvous = std::move(rendezvous), timeout_s, say = std::move(say),
+                         end = std::move(end)] {
+    if (is_over_within(timeout_s)) return;
     std::string stopped = stopped_neighbours();
-    if (has_come_up_within(own_turn_s(!stopped.empty()))) return;
+    if (is_over_within(own_turn_s(!stopped.empty()))) return;
     if (stopped.empty()) stopped = stopped_neighbours();
     const std::string who = stopped.empty() ? "no rank on " + host_name() +
                                                   " is stopped, so it is another node or the network between"
                                             : "behind: " + stopped;
-    const std::string what = fmt::format("the ranks did not come together within {:.0f} s", timeout_s);
-    say(fmt::format("watchdog: {}\n  {}\n  ending the job; `shardmark doctor` on each node tells more", what,
-                    who));
+    const std::string what = fmt::format("{} within {:.0f} s", rendezvous.missed, timeout_s);
+    say(fmt::format("watchdog: {}\n  {}\n  ending the job; {}", what, who, rendezvous.advice));
     say(what + ": " + who);
     end();
   });
 }
 
-StartGuard::~StartGuard() {
+RendezvousGuard::~RendezvousGuard() {
   {
     const std::lock_guard lock(mutex_);
-    is_up_ = true;
+    is_over_ = true;
   }
-  comes_up_.notify_all();
+  ends_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 
-bool StartGuard::has_come_up_within(double seconds) {
+bool RendezvousGuard::is_over_within(double seconds) {
   std::unique_lock lock(mutex_);
-  return comes_up_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return is_up_; });
+  return ends_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return is_over_; });
 }
 
 }  // namespace shardmark
