@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <list>
+#include <memory>
 
 #include "base/log.h"
 #include "schema/file.h"
@@ -44,17 +46,20 @@ std::vector<int> all_gather(const HostGroup& world, int value) {
   return all;
 }
 
-// Nothing here waits or throws: one receive is always posted; what is being sent is kept until MPI has no
-// more use for it, for a stopped receiver forever; and a message that fails is lost.
+// Nothing here waits or throws: some receives are always posted, so that answers too large for MPI to send
+// unasked come in side by side; what is being sent is kept until MPI has no more use for it, for a stopped
+// receiver forever; and a message that fails is lost.
 class MpiChannel : public Channel {
  public:
   MpiChannel(const HostGroup& world, size_t most_bytes)
-      : group_(world.split(0, world.rank())), received_(most_bytes, '\0') {
-    post();
+      : group_(world.split(0, world.rank())),
+        most_bytes_(most_bytes),
+        received_(new char[kReceives * most_bytes]) {  // not touched before something arrives
+    for (size_t slot = 0; slot < kReceives; ++slot) post(slot);
   }
   ~MpiChannel() override {
-    MPI_Cancel(&receiving_);
-    MPI_Wait(&receiving_, MPI_STATUS_IGNORE);
+    for (MPI_Request& receiving : receiving_) MPI_Cancel(&receiving);
+    MPI_Waitall(kReceives, receiving_.data(), MPI_STATUSES_IGNORE);
     forget_sent();
     if (!sent_.empty()) static_cast<void>(new std::list<Sent>(std::move(sent_)));  // MPI may still read it
   }
@@ -62,20 +67,23 @@ class MpiChannel : public Channel {
   MpiChannel& operator=(const MpiChannel&) = delete;
 
   void send(int rank, const std::string& bytes) override {
-    Sent& sent = sent_.emplace_back(Sent{bytes.substr(0, received_.size()), MPI_REQUEST_NULL});
+    Sent& sent = sent_.emplace_back(Sent{bytes.substr(0, most_bytes_), MPI_REQUEST_NULL});
     MPI_Isend(sent.bytes.data(), static_cast<int>(sent.bytes.size()), MPI_CHAR, rank, 0, group_.mpi(),
               &sent.request);
   }
 
   std::optional<Message> receive() override {
     forget_sent();
-    int done = 0;
+    int done = 0, index = MPI_UNDEFINED;
     MPI_Status status;
-    if (MPI_Test(&receiving_, &done, &status) != MPI_SUCCESS || done == 0) return {};
+    if (MPI_Testany(kReceives, receiving_.data(), &index, &done, &status) != MPI_SUCCESS || done == 0 ||
+        index == MPI_UNDEFINED)
+      return {};
+    const auto slot = static_cast<size_t>(index);
     int count = 0;
     MPI_Get_count(&status, MPI_CHAR, &count);
-    Message message{status.MPI_SOURCE, received_.substr(0, static_cast<size_t>(count))};
-    post();
+    Message message{status.MPI_SOURCE, std::string(buffer(slot), static_cast<size_t>(count))};
+    post(slot);
     return message;
   }
 
@@ -85,9 +93,11 @@ class MpiChannel : public Channel {
     MPI_Request request;
   };
 
-  void post() {
-    MPI_Irecv(received_.data(), static_cast<int>(received_.size()), MPI_CHAR, MPI_ANY_SOURCE, 0, group_.mpi(),
-              &receiving_);
+  static constexpr int kReceives = 8;
+  char* buffer(size_t slot) const { return received_.get() + slot * most_bytes_; }
+  void post(size_t slot) {
+    MPI_Irecv(buffer(slot), static_cast<int>(most_bytes_), MPI_CHAR, MPI_ANY_SOURCE, 0, group_.mpi(),
+              &receiving_[slot]);
   }
   void forget_sent() {
     sent_.remove_if([](Sent& sent) {
@@ -97,8 +107,9 @@ class MpiChannel : public Channel {
   }
 
   HostGroup group_;
-  std::string received_;
-  MPI_Request receiving_ = MPI_REQUEST_NULL;
+  size_t most_bytes_;
+  std::unique_ptr<char[]> received_;
+  std::array<MPI_Request, kReceives> receiving_{};
   std::list<Sent> sent_;
 };
 

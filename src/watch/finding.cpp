@@ -210,7 +210,7 @@ class Explanation {
       for (const auto& [kind, states] : kinds)
         text += fmt::format("{}{} started {}", text.empty() ? "\n  they differ: " : ", ", ranks_text(states),
                             kind);
-      return kinds.size() <= kMostLines ? text + "; --check-collectives tells where" : "";
+      return kinds.size() <= kMostLines ? text + "; `shardmark run --check-collectives` tells where" : "";
     }
     return "";
   }

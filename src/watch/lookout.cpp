@@ -66,7 +66,7 @@ std::optional<std::string> Lookout::read_messages(double now_s) {
       channel_.send(message->from, pack(bytes[1], board_.read(now_s, options_.silent_s)));
       if (node < node_) not_before_s_ = std::max(not_before_s_, now_s + options_.timeout_s);
     } else if (bytes[0] == kAnswer && inquiry_ && inquiry_->number == bytes[1]) {
-      inquiry_->answers[node] = unpack(bytes);
+      if (inquiry_->answers.insert_or_assign(node, unpack(bytes)).second) inquiry_->heard_s = now_s;
     } else if (bytes[0] == kFound) {
       return bytes.substr(2);
     }
@@ -88,7 +88,7 @@ bool Lookout::speaks(double now_s) const {
 }
 
 void Lookout::ask(double now_s) {
-  inquiry_ = Inquiry{++num_inquiries_, now_s, false, {}};
+  inquiry_ = Inquiry{++num_inquiries_, now_s, now_s, false, {}};
   for (const auto& ranks : seats_.ranks_of)
     if (seats_.node_of[static_cast<size_t>(ranks.front())] != node_)
       channel_.send(ranks.front(), {kAsk, inquiry_->number});
@@ -103,10 +103,11 @@ void Lookout::ask_again() {
   }
 }
 
-// By all, or for the last time.
+// By all, or by nobody more.
 bool Lookout::is_answered(double now_s) const {
   return inquiry_->answers.size() + 1 == seats_.names.size() ||
-         now_s >= inquiry_->began_s + 2 * options_.answer_s;
+         now_s >=
+             std::max(inquiry_->began_s + 2 * options_.answer_s, inquiry_->heard_s + options_.answer_s / 2);
 }
 
 Lookout::Order Lookout::judge(double now_s) {

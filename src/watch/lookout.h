@@ -20,7 +20,7 @@ namespace shardmark {
 
 struct LookoutOptions {
   double timeout_s = 600;
-  double answer_s = 0.9;      // that others have, twice
+  double answer_s = 0.9;      // that others have, twice; the last wait goes on while answers come in
   double head_start_s = 2.0;  // of node 0 before node 1, of both before the others
   double silent_s = 2.5;      // a rank whose watchdog has not looked for so long does not answer
   double record_s = 1.5;      // that rank 0 has to write down what another rank found
@@ -43,6 +43,7 @@ class Lookout {
   struct Inquiry {
     char number = 0;  // so that nobody takes an answer to an earlier one for one to this
     double began_s = 0;
+    double heard_s = 0;  // the latest first answer of a node
     bool asked_all = false;
     std::map<int, std::vector<RankState>> answers;  // by node
   };

@@ -44,7 +44,7 @@ void Watchdog::run() {
     obey(order);
     lock.lock();
     if (order.end) return;
-    const std::chrono::duration<double> pause(options_.every_s / (lookout_.is_busy() ? 5 : 1));
+    const std::chrono::duration<double> pause(options_.every_s / (lookout_.is_busy() ? 40 : 1));
     ends_.wait_for(lock, pause, [this] { return ending_; });
   }
 }

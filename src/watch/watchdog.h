@@ -15,7 +15,7 @@ namespace shardmark {
 
 struct WatchdogOptions {
   LookoutOptions lookout;
-  double every_s = 0.4;  // between looks; a fifth of it while others are asked
+  double every_s = 0.4;  // between looks; a fortieth of it while others are asked
   double (*clock_s)() = watch_clock_s;
   std::function<void(const std::string& text)> say;  // the message, then the reason
   std::function<void()> end_job;                     // need not return

@@ -173,7 +173,7 @@ TEST(WatchFinding, DifferentOperationsOfOneNumberAreShown) {
   const std::string message = explain(four(other), two_by_two()).message;
   EXPECT_THAT(message,
               HasSubstr("they differ: ranks 0-1, 3 started all_gather #123 (4.00 MiB), rank 2 started "
-                        "reduce_scatter #123 (4.00 MiB); --check-collectives tells where"));
+                        "reduce_scatter #123 (4.00 MiB); `shardmark run --check-collectives` tells where"));
   EXPECT_THAT(explain(four(waiting(2)), two_by_two()).message, Not(HasSubstr("differ")));
 }
 

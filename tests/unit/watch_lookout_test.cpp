@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <limits>
 #include <set>
 
 #include "watch/lookout.h"
@@ -11,6 +12,7 @@ namespace shardmark {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 double clock_s = 0;
 double test_clock() { return clock_s; }
@@ -66,6 +68,7 @@ class Cluster {
   std::vector<std::string> recorded;
   std::optional<int> ended_by;
   int64_t num_messages = 0;
+  int most_at_a_look = std::numeric_limits<int>::max();  // messages that arrive
 
  private:
   struct Mailbox : Channel {
@@ -75,13 +78,15 @@ class Cluster {
       cluster.members_[static_cast<size_t>(to)]->channel.arrived.push_back({rank, bytes});
     }
     std::optional<Message> receive() override {
-      if (arrived.empty()) return {};
+      if (arrived.empty() || num_taken == cluster.most_at_a_look) return {};
+      ++num_taken;
       const Message message = arrived.front();
       arrived.pop_front();
       return message;
     }
     Cluster& cluster;
     int rank;
+    int num_taken = 0;  // at this look
     std::deque<Message> arrived;
   };
   struct Member {
@@ -107,6 +112,7 @@ class Cluster {
   };
 
   void look(int rank) {
+    members_[static_cast<size_t>(rank)]->channel.num_taken = 0;
     const Lookout::Order order = members_[static_cast<size_t>(rank)]->lookout.look(clock_s);
     if (order.say) said.emplace_back(rank, *order.say);
     if (order.record) recorded.push_back(*order.record);
@@ -142,6 +148,17 @@ TEST(Lookout, TheFirstRankSpeaks) {
   EXPECT_EQ(speaker_when_stopped(cluster, 3), 0);
   EXPECT_EQ(cluster.recorded.size(), 1U);
   EXPECT_EQ(cluster.ended_by, 0);
+}
+
+TEST(Lookout, WaitsAsLongAsAnswersComeIn) {
+  Cluster cluster(40, 2);
+  cluster.most_at_a_look = 4;  // ten looks, 4 s: more than nodes have that do not answer
+  cluster.stop(3);
+  cluster.begin_all("all_reduce");
+  cluster.run(kTimeoutS + kAllowedS + 5);
+  ASSERT_EQ(cluster.said.size(), 1U);
+  EXPECT_THAT(cluster.said[0].second.reason, HasSubstr("rank 3 on node1"));
+  EXPECT_THAT(cluster.said[0].second.message, Not(HasSubstr("does not answer")));
 }
 
 TEST(Lookout, ANeighbourSpeaksForTheFirstRank) {
