@@ -25,6 +25,10 @@ extern char** environ;
 namespace shardmark {
 namespace {
 
+constexpr const char* kStudies = "results";
+constexpr double kBeforeRanks =
+    60;  // seconds that a launcher has to start ranks, which then watch themselves
+
 struct LaunchFlags {
   HandedArguments arguments;  // the suite; flags of run
   std::string output;
@@ -44,8 +48,8 @@ int64_t number(const std::string& text) { return text.empty() ? 0 : std::atoll(t
 Allocation read_allocation() {
   const std::string job = variable("SLURM_JOB_ID");
   if (job.empty()) return {};
-  return {job, std::max<int64_t>(number(variable("SLURM_NNODES")), 1),
-          number(variable("SLURM_CPUS_ON_NODE"))};
+  return {job, std::max<int64_t>(number(variable("SLURM_NNODES")), 1), number(variable("SLURM_CPUS_ON_NODE")),
+          least_cpus_per_node(variable("SLURM_JOB_CPUS_PER_NODE"))};
 }
 
 // What NCCL and the like are told on this node: ranks that mpirun starts by ssh elsewhere would not have it.
@@ -99,6 +103,20 @@ std::string ranks_text(const LaunchCommand& command) {
       counted(command.threads, "thread"));
 }
 
+void print_command(const Sweep& sweep) {
+  std::string text;
+  for (const auto& [name, value] : sweep.command.environment) text += name + "=" + quoted(value) + " ";
+  for (const std::string& word : sweep.command.arguments) text += quoted(word) + " ";
+  for (const std::string& word : sweep.run) text += quoted(word) + " ";
+  fmt::print("{}{}\n", text, sweep.resume ? "--resume" : "");
+}
+
+void make_folder_of_studies() {
+  std::error_code trouble;
+  std::filesystem::create_directories(kStudies, trouble);
+  if (trouble) throw UsageError(fmt::format("cannot make the folder {}: {}", kStudies, trouble.message()));
+}
+
 int launch(LaunchFlags flags) {
   const auto own = flags.arguments.own(), run_flags = flags.arguments.flags();
   if (own.size() != 1)
@@ -106,7 +124,8 @@ int launch(LaunchFlags flags) {
                      "; flags of `shardmark run` follow after --");
   const std::string suite = own.front(), stem = suite_stem(suite);
   if (!file_exists(suite)) throw UsageError(suite + ": no such suite");
-  read_suite_for_run(suite, run_flags);
+  const RunFlags run = parse_run_flags(run_flags);
+  read_suite(suite, run.overrides);
   flags.options.variables = variables_for_ranks();
   if (flags.options.threads == 0) flags.options.threads = number(variable("OMP_NUM_THREADS"));
   const Allocation allocation = read_allocation();
@@ -114,18 +133,22 @@ int launch(LaunchFlags flags) {
   const bool numbered = flags.output.empty();
   Sweep sweep;
   sweep.command = command;
-  sweep.study = numbered ? numbered_study("results", stem, flags.resume) : flags.output;
+  sweep.study = numbered ? numbered_study(kStudies, stem, flags.resume) : flags.output;
   sweep.resume = flags.resume;
+  if (run.world.timeout_s > 0) sweep.start_limit_s = run.world.timeout_s + kBeforeRanks;
   const bool contained = !flags.options.container.empty();
+  if (!contained && !Registry<CommandEntry>::instance().contains("run"))
+    throw UsageError(
+        "this shardmark was built without ranks (make build ANALYSIS=1): use a full build, or name a "
+        "container "
+        "that holds one with --container");
   sweep.run = {contained ? "shardmark" : own_program(), "run", suite, "-o", sweep.study};
   sweep.run.insert(sweep.run.end(), run_flags.begin(), run_flags.end());
   if (flags.print) {
-    for (const auto& [name, value] : command.environment) fmt::print("{}={} ", name, quoted(value));
-    for (const std::string& word : command.arguments) fmt::print("{} ", quoted(word));
-    for (const std::string& word : sweep.run) fmt::print("{} ", quoted(word));
-    fmt::print("{}\n", flags.resume ? "--resume" : "");
+    print_command(sweep);
     return kDone;
   }
+  if (numbered) make_folder_of_studies();
   log_line(fmt::format("{}: {} -> {}{}", ranks_text(command), suite, sweep.study,
                        flags.resume ? ", resuming" : ""));
 

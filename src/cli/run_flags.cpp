@@ -42,7 +42,7 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   add_override_flags(app, flags.overrides);
 }
 
-Suite read_suite_for_run(const std::string& suite, const std::vector<std::string>& flags) {
+RunFlags parse_run_flags(const std::vector<std::string>& flags) {
   RunFlags read;
   CLI::App app;
   add_run_flags(app, read);
@@ -51,7 +51,7 @@ Suite read_suite_for_run(const std::string& suite, const std::vector<std::string
   } catch (const CLI::ParseError& error) {
     throw UsageError(std::string("after --: ") + error.what() + " (see shardmark run --help)");
   }
-  return read_suite(suite, read.overrides);
+  return read;
 }
 
 }  // namespace shardmark

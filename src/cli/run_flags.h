@@ -28,8 +28,8 @@ struct RunFlags {
 };
 void add_run_flags(CLI::App& app, RunFlags& flags);
 
-// The suite as `shardmark run` will read it with these flags, which came after `--`. UsageError: what is
-// wrong with the suite or a flag, before anything is started.
-Suite read_suite_for_run(const std::string& suite, const std::vector<std::string>& flags);
+// Flags that came after `--`, as `shardmark run` will read them. UsageError: what is wrong, before anything
+// is started.
+RunFlags parse_run_flags(const std::vector<std::string>& flags);
 
 }  // namespace shardmark

@@ -2,6 +2,7 @@
 #include "launch/command.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/error.h"
 
@@ -78,11 +79,28 @@ Arguments srun(const LaunchOptions& options, const LaunchCommand& command, const
 
 }  // namespace
 
+int64_t least_cpus_per_node(const std::string& text) {
+  int64_t least = 0;
+  for (size_t at = 0; at < text.size(); at = std::min(text.find(',', at), text.size() - 1) + 1) {
+    const int64_t cpus = std::atoll(text.c_str() + at);
+    if (cpus > 0) least = least == 0 ? cpus : std::min(least, cpus);
+  }
+  return least;
+}
+
 LaunchCommand make_launch_command(const Machine& machine, const Allocation& allocation,
                                   const LaunchOptions& options) {
   Layout layout;
-  const int64_t cpus = allocation.cpus_per_node > 0 ? allocation.cpus_per_node : machine.num_cores;
-  layout.cores = std::min(machine.num_cores, cpus);
+  const bool is_elsewhere = !allocation.job.empty() && allocation.cpus_here == 0;
+  if (is_elsewhere && options.ranks_per_node == 0)
+    throw UsageError("this shell is on no node of job " + allocation.job +
+                     ", so its cores and GPUs do not count: say how many ranks a node gets, with "
+                     "--ranks-per-node or RANKS_PER_NODE in jobs/env.sh");
+  const int64_t here = allocation.cpus_here > 0 ? allocation.cpus_here : machine.num_cores;
+  const int64_t cpus = allocation.cpus_per_node > 0 ? allocation.cpus_per_node : here;
+  const int64_t cpus_of_core = is_elsewhere ? 1 : std::max<int64_t>(here / machine.num_cores, 1);
+  layout.cores = std::max<int64_t>(cpus / cpus_of_core, 1);
+  if (!is_elsewhere) layout.cores = std::min(machine.num_cores, layout.cores);
   const int64_t per_node =
       options.ranks_per_node > 0 ? options.ranks_per_node : default_ranks_per_node(machine, layout.cores);
   LaunchCommand command;

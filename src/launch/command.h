@@ -14,8 +14,13 @@ namespace shardmark {
 struct Allocation {
   std::string job;  // its id; empty outside Slurm
   int64_t num_nodes = 1;
-  int64_t cpus_per_node = 0;  // as Slurm counts them: maybe hardware threads; 0: as the machine has cores
+  // As Slurm counts them: maybe hardware threads.
+  int64_t cpus_here = 0;      // of this node; 0: it is none of the job's, a login node
+  int64_t cpus_per_node = 0;  // of the node that has least; 0: as this one
 };
+
+// Of SLURM_JOB_CPUS_PER_NODE: 36 of "72(x2),36"; 0 of an empty text.
+int64_t least_cpus_per_node(const std::string& text);
 
 struct LaunchOptions {
   std::string launcher = "mpirun";          // or srun
@@ -35,7 +40,7 @@ struct LaunchCommand {
   int64_t threads = 1;
 };
 
-// UsageError: an unknown launcher.
+// UsageError: an unknown launcher; a job none of whose nodes is this one, and no ranks per node.
 LaunchCommand make_launch_command(const Machine& machine, const Allocation& allocation,
                                   const LaunchOptions& options);
 

@@ -50,12 +50,22 @@ std::string death_of_task(const std::string& line) {
   return fmt::format("rank {} on {}: {}", found.str(2), found.str(1), found.str(3));
 }
 
+std::optional<int> status_in(const std::string& death) {
+  static const std::regex kExited("Exited with exit code ([0-9]+)$");
+  std::smatch found;
+  if (!std::regex_search(death, found, kExited)) return {};
+  return std::stoi(found.str(1));
+}
+
 }  // namespace
 
 void LauncherVoice::take(const std::string& line) {
   if (line.starts_with(kOurs)) last_words_ = line.substr(kOurs.size());
   if (has(line, "oom-kill") || has(line, "oom_kill") || has(line, "Out Of Memory")) ran_out_of_memory_ = true;
-  if (death_.empty()) death_ = death_of_task(line);
+  if (death_.empty()) {
+    death_ = death_of_task(line);
+    first_status_ = status_in(death_);
+  }
   if (!block_ && !is_dashed(line)) return show_(line);
   if (!block_) {
     block_.emplace({line});
@@ -88,7 +98,8 @@ Obituary obituary(const LauncherVoice& voice, const SupervisedEnd& end, int64_t 
   if (death.empty() && end.status > 128 && end.status <= 128 + SIGRTMAX)
     death = "a rank was killed by " + signal_text(end.status - 128);
   const bool by_kernel = has(death, "signal 9") || has(death, "Killed");
-  const bool was_killed = by_kernel || has(death, "signal");
+  const bool crashed = end.status > 128 && !voice.first_status();  // "rank 1 on node2: Segmentation fault"
+  const bool was_killed = by_kernel || crashed || has(death, "signal");
   if (voice.ran_out_of_memory() || (by_kernel && oom_kills > 0))
     return {Outcome::out_of_memory, death + ": the kernel ended it because memory ran out", true};
   if (by_kernel) death += "; if memory ran out on its node, `dmesg` there says so";

@@ -24,12 +24,15 @@ class LauncherVoice {
   // A rank ended or had the job end: the launcher is about to end, too.
   bool has_signs_of_death() const { return aborted_ || !death_.empty(); }
   bool ran_out_of_memory() const { return ran_out_of_memory_; }  // as Slurm tells
+  // With which the first task left, as Slurm tells. srun then ends the others, and returns how they ended.
+  std::optional<int> first_status() const { return first_status_; }
 
  private:
   void end_block();
   LineSink show_;
   std::optional<std::vector<std::string>> block_;  // lines since the first dashed one
   std::string death_, last_words_;
+  std::optional<int> first_status_;
   bool ran_out_of_memory_ = false, aborted_ = false;
 };
 

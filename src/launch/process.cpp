@@ -5,8 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,8 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
-#include <thread>
+#include <optional>
 
 #include "base/error.h"
 #include "schema/file.h"
@@ -27,7 +24,7 @@ namespace shardmark {
 namespace {
 
 constexpr int kCannotStart = 127;
-constexpr auto kGrace = std::chrono::seconds(10);  // from SIGTERM to SIGKILL
+constexpr auto kGrace = std::chrono::seconds(10);  // from SIGTERM to SIGKILL; of a question to the system
 using Clock = std::chrono::steady_clock;
 
 std::vector<std::string> changed_environment(const EnvironmentChanges& changes) {
@@ -53,6 +50,7 @@ class Child {
  public:
   Child(const std::vector<std::string>& arguments, const EnvironmentChanges& changes, int descriptor,
         bool hides_errors = false) {
+    ::signal(SIGCHLD, SIG_DFL);  // one who was started ignoring it has no child to wait for
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw SystemError(std::string("pipe: ") + std::strerror(errno));
     output_ = File(ends[0]);
@@ -98,9 +96,9 @@ class Child {
   }
 
   // Its status once it has ended.
-  bool has_ended(int& status, int flags = WNOHANG) const {
+  bool has_ended(int& status) const {
     int raw = 0;
-    if (::waitpid(pid_, &raw, flags) != pid_) return false;
+    if (::waitpid(pid_, &raw, WNOHANG) != pid_) return false;
     status = WIFSIGNALED(raw) ? 128 + WTERMSIG(raw) : WEXITSTATUS(raw);
     return true;
   }
@@ -113,54 +111,6 @@ class Child {
   File output_;
   std::string rest_;
 };
-
-// Signals to us as something to poll, for as long as it lives; and orphans of our children become ours.
-class Signals {
- public:
-  Signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD}) sigaddset(&set, number);
-    ::sigprocmask(SIG_BLOCK, &set, &before_);
-    descriptor_ = File(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  }
-  ~Signals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
-
-  int descriptor() const { return descriptor_.get(); }
-  // The last signal that asks us to end; 0: none came.
-  int take() const {
-    signalfd_siginfo info{};
-    int asked = 0;
-    while (::read(descriptor_.get(), &info, sizeof info) == sizeof info)
-      if (info.ssi_signo != SIGCHLD) asked = static_cast<int>(info.ssi_signo);
-    return asked;
-  }
-
- private:
-  sigset_t before_{};
-  File descriptor_;
-};
-
-std::vector<pid_t> children() {
-  std::vector<pid_t> found;
-  std::ifstream file("/proc/self/task/" + std::to_string(::getpid()) + "/children");
-  for (pid_t pid = 0; file >> pid;) found.push_back(pid);
-  return found;
-}
-
-// What a launcher left behind is ours now: killed, and theirs in turn, until nothing is left.
-void kill_orphans() {
-  const auto until = Clock::now() + kGrace;
-  for (auto left = children(); !left.empty() && Clock::now() < until; left = children()) {
-    for (pid_t pid : left) ::kill(pid, SIGKILL);
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-}
 
 class Supervisor {
  public:
@@ -212,12 +162,16 @@ class Supervisor {
   bool is_open_ = true;
 };
 
-int read_to_end(Child child, const LineSink& on_stdout) {
+// Its status, after what it printed; nothing where it goes on then.
+std::optional<int> read_to_end(Child& child, const LineSink& on_stdout, Clock::time_point until) {
   if (child.error() != 0) return kCannotStart;
-  while (child.read_lines(on_stdout)) {
-  }
   int status = 0;
-  child.has_ended(status, 0);
+  for (bool is_open = true; is_open || !child.has_ended(status);) {
+    if (Clock::now() >= until) return {};
+    pollfd polled{is_open ? child.output() : -1, POLLIN, 0};
+    ::poll(&polled, 1, is_open ? 100 : 1);
+    if (polled.revents != 0) is_open = child.read_lines(on_stdout);
+  }
   return status;
 }
 
@@ -225,26 +179,32 @@ int read_to_end(Child child, const LineSink& on_stdout) {
 
 int run_process(const std::vector<std::string>& arguments, const EnvironmentChanges& changes,
                 const LineSink& on_stdout) {
-  return read_to_end(Child(arguments, changes, STDOUT_FILENO), on_stdout);
+  Child child(arguments, changes, STDOUT_FILENO);
+  return *read_to_end(child, on_stdout, Clock::time_point::max());
 }
 
 std::string output_of(const std::vector<std::string>& arguments) {
   std::string output;
-  std::vector<std::string> limited = {"timeout", "10"};  // a driver may hang
-  limited.insert(limited.end(), arguments.begin(), arguments.end());
-  const int status = read_to_end(Child(limited, {}, STDOUT_FILENO, /*hides_errors=*/true),
-                                 [&](const std::string& line) { output += line + "\n"; });
+  Child child(arguments, {}, STDOUT_FILENO, /*hides_errors=*/true);
+  const auto status = read_to_end(
+      child, [&](const std::string& line) { output += line + "\n"; }, Clock::now() + kGrace);
+  if (!status) child.signal(SIGKILL);  // not waited for: a driver that hangs may hold it for ever
   return status == 0 ? output : "";
 }
 
-SupervisedEnd supervise(const std::vector<std::string>& arguments, const EnvironmentChanges& changes,
-                        const Supervision& supervision) {
-  const Signals signals;
+SupervisedEnd supervise(const Signals& signals, const std::vector<std::string>& arguments,
+                        const EnvironmentChanges& changes, const Supervision& supervision) {
   Child child(arguments, changes, STDERR_FILENO);
   if (child.error() != 0)
     throw UsageError(arguments.front() + " cannot be started: " + std::strerror(child.error()) +
                      "; install it (jobs/bootstrap.sh), or load its module in jobs/env.sh");
-  return Supervisor(child, signals, supervision).run();
+  try {
+    return Supervisor(child, signals, supervision).run();
+  } catch (...) {  // nothing runs on unwatched
+    child.signal(SIGKILL);
+    kill_orphans();
+    throw;
+  }
 }
 
 }  // namespace shardmark

@@ -1,11 +1,16 @@
 // Rounds of a sweep; see Note [Rounds].
 #include "launch/rounds.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <array>
+#include <chrono>
+#include <cstdio>
 #include <set>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -23,7 +28,7 @@ constexpr int kMostDeaths = 6;  // rounds in a row without a finished point
 // From the first sign of a death, or from a complete study, to the launcher's end. mpirun waits for the
 // daemon of a lost node until TCP gives it up, a quarter of an hour, and for a rank that was stopped forever.
 constexpr double kPatienceS = 20;
-constexpr double kStartS = 600;  // until the ranks have opened the study
+constexpr int kMostBusyS = 90;  // a file system may keep the lock of a node that is gone for so long
 
 // What the journal of the study holds; all zeroes where there is none.
 struct Count {
@@ -45,23 +50,33 @@ Count count(const std::string& study) {
   return count;
 }
 
-// Has the study been opened by this round's ranks? They change its journal first of all.
+// Which file is there, and since when; opened, because a shared file system then asks its server.
+std::optional<std::array<int64_t, 3>> stamp_of(const std::string& path) {
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info;
+  if (!file || ::fstat(file.get(), &info) != 0) return {};
+  return {{static_cast<int64_t>(info.st_ino), info.st_mtim.tv_sec, info.st_mtim.tv_nsec}};
+}
+
+bool is_complete(const std::string& study) {
+  const std::string path = follow_links(study);
+  return stamp_of(path) && !stamp_of(journal_path(path));
+}
+
+// Has the study been opened by this round's ranks? They change its journal first of all, and publish at last.
 class Opening {
  public:
-  explicit Opening(const std::string& study)
-      : journal_(journal_path(follow_links(study))), before_(stamp()) {}
+  explicit Opening(const std::string& study) : study_(follow_links(study)), before_(stamps()) {}
   bool seen() {
-    seen_ = seen_ || stamp() != before_;
+    seen_ = seen_ || stamps() != before_;
     return seen_;
   }
 
  private:
-  std::filesystem::file_time_type stamp() const {
-    std::error_code absent;
-    return std::filesystem::last_write_time(journal_, absent);
-  }
-  std::string journal_;
-  std::filesystem::file_time_type before_;
+  using Stamp = std::optional<std::array<int64_t, 3>>;
+  std::pair<Stamp, Stamp> stamps() const { return {stamp_of(journal_path(study_)), stamp_of(study_)}; }
+  std::string study_;
+  std::pair<Stamp, Stamp> before_;
   bool seen_ = false;
 };
 
@@ -75,10 +90,12 @@ class Rounds {
     bool is_second_start = false;
     for (int deaths = 0;;) {
       const Count before = count(sweep_.study);
-      const Obituary ending = round(result);
-      if (result.stopped_by != 0 || result.status == kDone || result.status == kUsage) break;
-      if (result.status == kWrong && is_complete()) break;  // else it is a library's way of giving up
-      const Count after = bury(ending, before);
+      const RoundEnd end = round(result);
+      if (end.completed || result.stopped_by != 0 || result.status == kDone || result.status == kUsage) break;
+      const Obituary& ending = end.obituary;
+      const Count after = end.opened ? bury(ending, before) : before;
+      result.stopped_by = signals_.take();  // since the job ended
+      if (result.stopped_by != 0) break;
       if (after.num_records == before.num_records) {  // no point can be blamed
         const bool was_struck = ending.was_killed || ending.outcome == Outcome::timed_out;
         const bool goes_on = was_struck && !is_second_start;
@@ -105,10 +122,11 @@ class Rounds {
   }
 
  private:
-  bool is_complete() const {
-    const std::string path = follow_links(sweep_.study);
-    return file_exists(path) && !file_exists(journal_path(path));
-  }
+  struct RoundEnd {
+    Obituary obituary;
+    bool opened = false;     // the study, by its ranks
+    bool completed = false;  // it
+  };
 
   // As its ranks would have ended.
   int status_of_complete() const {
@@ -118,39 +136,63 @@ class Rounds {
                : kDone;
   }
 
-  Obituary round(SweepEnd& result) {
+  RoundEnd round(SweepEnd& result) {
     std::vector<std::string> arguments = sweep_.command.arguments;
     arguments.insert(arguments.end(), sweep_.run.begin(), sweep_.run.end());
     if (resume_) arguments.emplace_back("--resume");
-    LauncherVoice voice([](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+    LauncherVoice voice(show);
     Opening opening(sweep_.study);
     const double begin_s = now_s();
     const int64_t kills_before = count_oom_kills();
     double over_s = 0;  // when the job was seen to be over, all but its launcher
     const auto has_lost_patience = [&] {
-      if (over_s == 0 && (voice.has_signs_of_death() || (opening.seen() && is_complete()))) over_s = now_s();
+      if (over_s == 0 && (voice.has_signs_of_death() || (opening.seen() && is_complete(sweep_.study))))
+        over_s = now_s();
       if (over_s != 0) return now_s() - over_s > kPatienceS;
-      return !opening.seen() && now_s() - begin_s > kStartS;
+      return sweep_.start_limit_s > 0 && !opening.seen() && now_s() - begin_s > sweep_.start_limit_s;
     };
-    const SupervisedEnd end =
-        supervise(arguments, sweep_.command.environment,
-                  {[&](const std::string& line) { voice.take(line); }, has_lost_patience});
+    SupervisedEnd end = supervise(signals_, arguments, sweep_.command.environment,
+                                  {[&](const std::string& line) { voice.take(line); }, has_lost_patience});
     voice.finish();
+    if (end.status > 128) end.status = voice.first_status().value_or(end.status);
+    RoundEnd found{obituary(voice, end, count_oom_kills() - kills_before), opening.seen(), false};
+    found.completed = found.opened && is_complete(sweep_.study);
     result.status = end.gave_up ? static_cast<int>(kTimedOut) : end.status;
-    result.stopped_by = end.stopped_by;
-    if ((end.stopped_by != 0 || end.gave_up) && is_complete()) {  // when all was done
-      if (end.gave_up) log_line("the study is complete, but its job did not end; ended it");
-      result.stopped_by = 0;
+    result.stopped_by = found.completed ? 0 : end.stopped_by;
+    if (found.completed && result.status != kDone && result.status != kWrong) {
+      if (end.stopped_by == 0)
+        log_line(end.gave_up ? "the study is complete, but its job did not end; ended it"
+                             : "the study is complete; its job then ended badly: " + found.obituary.reason);
       result.status = status_of_complete();
     }
-    return obituary(voice, end, count_oom_kills() - kills_before);
+    return found;
+  }
+
+  // What the launcher says; where nobody can read it, it is lost.
+  static void show(const std::string& line) {
+    const std::string whole = line + "\n";
+    std::fwrite(whole.data(), 1, whole.size(), stderr);
+  }
+
+  // The ranks are gone, but what holds the lock for them may be slower: a node, or a shared file system.
+  void bury_when_free(const Obituary& ending) const {
+    for (int waited_s = 0;; ++waited_s) {
+      try {
+        Study::bury(sweep_.study, ending.outcome, ending.reason);
+        return;
+      } catch (const StudyBusy& busy) {
+        if (waited_s == kMostBusyS) throw;
+        if (waited_s == 0) log_line(fmt::format("{}; waiting for it, {} s at most", busy.what(), kMostBusyS));
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+      }
+    }
   }
 
   // Gives the point that was running its outcome, unless the watchdog has; tells the user.
   Count bury(const Obituary& ending, const Count& before) const {
-    Study::bury(sweep_.study, ending.outcome, ending.reason);
+    bury_when_free(ending);
     Count after = count(sweep_.study);
-    if (after.num_records == before.num_records) return after;
+    if (after.num_records == before.num_records || !after.latest) return after;
     const Record& latest = *after.latest;
     if (latest.ended_job)
       log_line(fmt::format("{}: {}: {}; {}", laws::short_text(latest.point), to_text(latest.outcome),
@@ -163,6 +205,7 @@ class Rounds {
   }
 
   const Sweep& sweep_;
+  const Signals signals_;  // through all rounds: one that comes between two of them is not lost
   bool resume_;
 };
 

@@ -19,7 +19,8 @@ constexpr int kMostNumber = 9999;
 int newest_number(const std::string& folder, const std::string& stem) {
   static const std::regex kNumbered("-([0-9]{4})\\.h5(\\.journal)?");
   int newest = 0;
-  for (const auto& entry : fs::directory_iterator(folder)) {
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(folder, absent)) {
     const std::string name = entry.path().filename();
     std::smatch found;
     if (!name.starts_with(stem)) continue;
@@ -34,9 +35,6 @@ int newest_number(const std::string& folder, const std::string& stem) {
 std::string suite_stem(const std::string& suite) { return fs::path(suite).stem(); }
 
 std::string numbered_study(const std::string& folder, const std::string& stem, bool resume) {
-  std::error_code trouble;
-  fs::create_directories(folder, trouble);
-  if (trouble) throw UsageError("cannot make the folder " + folder + ": " + trouble.message());
   const int newest = newest_number(folder, stem);
   if (resume && newest == 0)
     throw UsageError("nothing to resume: no study of " + stem + " in " + folder + "; leave out --resume");

@@ -9,7 +9,8 @@ namespace shardmark {
 // "gpt2" of suites/gpt2.yaml.
 std::string suite_stem(const std::string& suite);
 
-// The next free one; with resume the newest (UsageError where there is none). Makes the folder.
+// The next free one; with resume the newest (UsageError where there is none). A folder that is not there is
+// an empty one.
 std::string numbered_study(const std::string& folder, const std::string& stem, bool resume);
 
 // Makes <folder>/<stem>.h5 lead to a study in the same folder; a file of that name that is no link stays.

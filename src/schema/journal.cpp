@@ -16,7 +16,7 @@ namespace {
 std::string temporary_path(const std::string& study) { return journal_path(study) + ".tmp"; }
 
 [[noreturn]] void refuse_busy(const std::string& study) {
-  throw UsageError(study + " is being written by another process; wait for it, or choose another output");
+  throw StudyBusy(study + " is being written by another process; wait for it, or choose another output");
 }
 
 void require_valid(const std::vector<Series>& samples) {

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 
+#include "base/error.h"
 #include "schema/file.h"
 #include "schema/journal_line.h"
 #include "schema/study.h"
@@ -41,6 +42,10 @@ struct JournalScan {
 std::optional<JournalScan> scan_journal(const std::string& study, Load load, const RecordSink& sink);
 
 // The writer; holds the study's lock while it lives.
+struct StudyBusy : UsageError {  // another process writes it
+  using UsageError::UsageError;
+};
+
 class Journal {
  public:
   // Takes the right to start the study, or throws UsageError when another process has it.

@@ -64,6 +64,7 @@ class Scanner {
     if (!content || (number == 1 && !content->environment)) return false;
     if (content->environment) {
       scan_.environment = std::move(*content->environment);
+      scan_.began.reset();  // by a job that ended without a verdict on it
       return true;
     }
     if (content->began) {

@@ -39,11 +39,12 @@ link_is() { [[ $(readlink results/tiny.h5) == "$1" ]] || fail "results/tiny.h5 s
 answers mpirun 'if [[ $1 == --version ]]; then echo "mpirun (Open MPI) 4.1.4"; exit; fi
 if [[ -n ${KILL:-} ]]; then kill -9 $$; fi
 echo "mpirun $*"; while [[ $1 != -o ]]; do shift; done; [[ -n ${STATUS:-} ]] || echo study >"$2"
-if [[ -n ${STAYS:-} ]]; then touch "$2.journal"; sleep 1; cp "$STAYS" "$2"; rm "$2.journal"; sleep 300; fi; exit ${STATUS:-0}'
+if [[ -n ${STAYS:-} ]]; then touch "$2.journal"; sleep 1; cp "$STAYS" "$2"; rm "$2.journal"; sleep ${AFTER:-300}; fi; exit ${STATUS:-0}'
 answers srun 'echo "srun $*"'
 answers nvidia-smi 'exit 9'
 sweep() { PATH=$dir/bin:$PATH runs jobs/sweep.sh suites/tiny.yaml "$@"; }
 
+sweep -n 1 --print; ends 0; [[ ! -e results ]] || fail "--print made results/"
 sweep -n 1
 ends 0; has "1 rank on 1 node" "-n 1 $program run suites/tiny.yaml -o results/tiny-0001.h5"; link_is tiny-0001.h5
 sweep -n 500 -- --steps 3
@@ -61,6 +62,13 @@ KILL=1 sweep -n 1 -o results/none.h5
 ends 137; has "so it is started once more" "so it is not tried again"
 STAYS=$home/tests/data/studies/shaped.h5 sweep -n 1 -o results/stays.h5    # a rank that is stopped after the last point: mpirun waits for it forever
 ends 0; has "the study is complete, but its job did not end; ended it"
+for dead in 5 137 139; do    # the watchdog named it; or a rank died when all was done
+  STAYS=$home/tests/data/studies/shaped.h5 AFTER=0 STATUS=$dead sweep -n 1 -o results/died-$dead.h5
+  ends 0; has "the study is complete; its job then ended badly"
+done
+STATUS=1 sweep -n 1 -o results/died-5.h5 --resume    # complete, but not by this job, which did not come up
+ends 1; has "no point was running, so it is not tried again"
+if PATH=$dir/bin:$PATH jobs/sweep.sh suites/tiny.yaml -n 1 -o results/full.h5 2>/dev/full; then :; else fail "a full disk for messages ended the sweep"; fi
 answers nvidia-smi 'printf "GPU 0: H200 (UUID: a)\nGPU 1: H200 (UUID: b)\n"'
 sweep; ends 0; has "2 ranks on 1 node" "-n 2 "
 answers nvidia-smi 'exit 9'
@@ -121,10 +129,21 @@ for ((i = 0; i < 6000; ++i)); do
   if [[ $(wc -l <killed.h5.journal) -gt 3 && $(tail -n 1 killed.h5.journal) == *'"began"'* ]]; then break; fi
   sleep 0.01
 done 2>/dev/null
+until [[ $(tail -n 1 busy.h5.journal 2>/dev/null) == *'"began"'* ]]; do cp killed.h5.journal busy.h5.journal; cp killed.h5.samples busy.h5.samples; done
 victim=$(pgrep -f "^$program run suites/tiny.yaml -o $dir/killed.h5" | head -n 1)
 kill -9 "$victim"
 status=0; wait $launched || status=$?
 said=$(cat out); ends 0; has "was killed by signal 9" "it is tried once more" "first attempt failed: rank"; lacks "mpirun noticed"
 [[ $(outcomes killed.h5) == *"('ok', 2, False), 1)"* ]] || fail "no point in its second attempt: $(outcomes killed.h5)"
 if pgrep -f "^$program run suites/tiny.yaml -o $dir/killed.h5" >/dev/null; then fail "ranks are left"; fi
+
+# The lock of the ranks outlives them, as on a shared file system, and a signal comes before the next start: neither is lost.
+answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; else touch busy.h5.journal; exit 137; fi'
+flock busy.h5.journal sleep 4 &
+PATH=$dir/bin:$PATH "$program" launch suites/tiny.yaml -n 1 -o busy.h5 --resume >out 2>&1 &
+launched=$!
+for ((i = 0; i < 1000; ++i)); do if grep -q 'waiting for it' out; then break; fi; sleep 0.01; done
+kill -TERM $launched
+status=0; wait $launched || status=$?
+said=$(cat out); ends 143; has "waiting for it" "it is tried once more" "ended by signal 15"
 echo "launch: ok"

@@ -77,6 +77,21 @@ TEST(LaunchCommand, StaysInsideSlurmsCores) {
   EXPECT_THAT(line(plain(), {.launcher = "srun", .ranks = 4}, {"7", 1, 2}), HasSubstr("--overcommit"));
 }
 
+TEST(LaunchCommand, FitsTheSmallestNodeOfAJob) {
+  EXPECT_EQ(least_cpus_per_node("72(x2),36,40(x3)"), 36);
+  EXPECT_EQ(least_cpus_per_node("8"), 8);
+  EXPECT_EQ(least_cpus_per_node(""), 0);
+  EXPECT_THAT(line(plain(), {.launcher = "srun", .ranks_per_node = 2}, {"7", 2, 8, 4}),
+              HasSubstr("--cpus-per-task=2 "));
+  EXPECT_EQ(make_launch_command(plain(), {"7", 2, 8, 4}, {}).ranks, 4) << "two cores with two threads each";
+}
+
+TEST(LaunchCommand, CountsNoLoginNode) {
+  EXPECT_THROW(make_launch_command(plain(), {"7", 2, 0, 64}, {}), UsageError);
+  EXPECT_THAT(line(plain(), {.launcher = "srun", .ranks_per_node = 8}, {"7", 2, 0, 64}),
+              HasSubstr("--ntasks=16 --ntasks-per-node=8 --cpus-per-task=8 "));
+}
+
 TEST(LaunchCommand, TakesHostsByName) {
   const std::string unbound = "--oversubscribe --bind-to none --mca mpi_yield_when_idle 0 ";
   EXPECT_EQ(line(plain(), {.flags = {"--hostfile", "hosts"}, .ranks = 8, .ranks_per_node = 4}),

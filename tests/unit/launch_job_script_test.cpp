@@ -123,6 +123,7 @@ TEST(StudyName, CountsUpAndResumesTheNewest) {
   EXPECT_EQ(suite_stem("suites/x.y.yaml"), "x.y");
   EXPECT_EQ(numbered_study(results, "x", false), results + "/x-0001.h5");
   EXPECT_THROW(numbered_study(results, "x", true), UsageError);
+  std::filesystem::create_directory(results);
   write_text(results + "/x-0003.h5.journal", "");
   write_text(results + "/xy-0007.h5", "");
   EXPECT_EQ(numbered_study(results, "x", false), results + "/x-0004.h5")

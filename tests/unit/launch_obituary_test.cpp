@@ -63,6 +63,29 @@ TEST(Obituary, UnderstandsSrun) {
             "rank 0-3 on node1: Exited with exit code 3");
 }
 
+// The first task leaves with a status, srun ends the others by signal 15 and returns 143.
+TEST(Obituary, KnowsTheStatusThatSrunHides) {
+  const auto status = [](const std::vector<std::string>& lines) {
+    LauncherVoice voice([](const std::string&) {});
+    for (const auto& line : lines) voice.take(line);
+    return voice.first_status();
+  };
+  const std::string left = "srun: error: node1: tasks 0-1: Exited with exit code 5";
+  EXPECT_EQ(status({left, "srun: error: node2: task 2: Terminated"}), 5);
+  EXPECT_EQ(status({"srun: error: node2: task 2: Killed", left}), std::nullopt) << "they died of the other";
+}
+
+TEST(Obituary, TellsCrashesFromEnds) {
+  const auto was_killed = [](const std::string& line, int status) {
+    LauncherVoice voice([](const std::string&) {});
+    voice.take(line);
+    return obituary(voice, {status, 0, false}, 0).was_killed;
+  };
+  EXPECT_TRUE(was_killed("srun: error: node2: task 1: Segmentation fault", 139));
+  EXPECT_FALSE(was_killed("srun: error: node1: task 0: Exited with exit code 3", 3));
+  EXPECT_FALSE(was_killed("srun: error: node1: task 0: Exited with exit code 3", 143));
+}
+
 TEST(Obituary, TellsMemoryFromOtherDeaths) {
   const std::string killed = "srun: error: node2: task 1: Killed";
   EXPECT_EQ(hear({killed}, 137, 0).outcome, Outcome::failed);

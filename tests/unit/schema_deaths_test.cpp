@@ -49,6 +49,15 @@ TEST(Study, RemembersAPointThatEndedTheJob) {
   expect_records(read_study(path), {first, second});
 }
 
+// A job that ended without a verdict, by a time limit: the next one has another cause of death.
+TEST(Study, APointOfAnEarlierJobIsNotBlamed) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  Study::create(path, sample_environment()).begin(filled_record(1));
+  Study::resume(path, sample_environment());
+  EXPECT_FALSE(Study::bury(path, Outcome::failed, "before any point began").has_value());
+}
+
 TEST(Study, ASecondDeathIsFinal) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";

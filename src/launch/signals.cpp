@@ -1,0 +1,59 @@
+// signalfd, and the list of children in /proc.
+#include "launch/signals.h"
+
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+namespace shardmark {
+namespace {
+
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  std::ifstream file("/proc/self/task/" + std::to_string(::getpid()) + "/children");
+  for (pid_t pid = 0; file >> pid;) found.push_back(pid);
+  return found;
+}
+
+}  // namespace
+
+Signals::Signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD}) sigaddset(&set, number);
+  ::sigprocmask(SIG_BLOCK, &set, &before_);
+  descriptor_ = File(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+Signals::~Signals() {
+  take();
+  ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+int Signals::take() const {
+  signalfd_siginfo info{};
+  int asked = 0;
+  while (::read(descriptor_.get(), &info, sizeof info) == sizeof info)
+    if (info.ssi_signo != SIGCHLD) asked = static_cast<int>(info.ssi_signo);
+  return asked;
+}
+
+void kill_orphans() {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + std::chrono::seconds(10);
+  for (auto left = children(); !left.empty() && Clock::now() < until; left = children()) {
+    for (pid_t pid : left) ::kill(pid, SIGKILL);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+}  // namespace shardmark
