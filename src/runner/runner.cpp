@@ -191,11 +191,9 @@ class Walk {
   }
 
   void store(Record& record) {
-    if (world_.rank() == 0) {
-      record.point.transport = transport_of(record.point);
-      progress_.end(record);
-    }
+    if (world_.rank() == 0) record.point.transport = transport_of(record.point);
     write([&] { book_.end(record); });
+    if (world_.rank() == 0) progress_.end(record);
   }
 
   // Rank 0 changes the study; where that fails, the run ends on all ranks.
