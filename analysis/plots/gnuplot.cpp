@@ -6,21 +6,15 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
-#include <fstream>
+#include <ostream>
 
 #include "base/error.h"
+#include "schema/file.h"
 
 extern char** environ;
 
 namespace shardmark {
 namespace {
-
-void write_file(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) throw UsageError(path.string() + ": cannot be written; name a directory that can: --plots DIR");
-}
 
 // Returns its exit status; 127 where there is none to run.
 int run_gnuplot(const std::vector<std::string>& scripts, const std::filesystem::path& directory) {
@@ -54,7 +48,8 @@ std::vector<std::filesystem::path> write_plots(const std::vector<Plot>& plots,
   std::vector<std::string> scripts;
   for (const Plot& plot : plots) {
     scripts.push_back(plot.key + ".gp");
-    write_file(directory / scripts.back(), gnuplot_script(plot));
+    write_whole(directory / scripts.back(), "name a directory that can: --plots DIR",
+                [&](std::ostream& out) { out << gnuplot_script(plot); });
     for (const char* ending : {".svg", ".png", ".pdf", ".gp"})
       files.push_back(directory / (plot.key + ending));
   }

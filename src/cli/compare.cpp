@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/table_output.h"
+#include "schema/file.h"
 
 namespace shardmark {
 namespace {
@@ -37,10 +38,7 @@ int write_baseline(const CompareOptions& options) {
   const Launches launches = launches_of(read_studies(options.studies, Load::without_samples));
   const std::string existing = std::filesystem::exists(path) ? text_of(path) : "";
   const std::string text = to_baseline(launches, existing, path);
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) throw UsageError(path + ": cannot be written");
+  write_whole(path, "name a file that can: --write-baseline FILE", [&](std::ostream& out) { out << text; });
   const size_t num_launches = launches.started.size();
   log_line(path + " holds " + std::to_string(num_launches) +
            (num_launches == 1 ? " launch of " : " launches of ") + launches.machine +

@@ -1,13 +1,13 @@
 // shardmark export: a whole study, raw samples included, as CSV files or one JSON document.
 #include "analysis/export.h"
 
-#include <fstream>
 #include <iostream>
 #include <memory>
 
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/table_output.h"
+#include "schema/file.h"
 
 namespace shardmark {
 namespace {
@@ -19,13 +19,10 @@ struct ExportOptions {
   bool overwrite = false;
 };
 
-template <class Write>
-void write_file(const std::filesystem::path& path, const char* flag, bool overwrite, Write write) {
+void write_file(const std::filesystem::path& path, const char* flag, bool overwrite,
+                const std::function<void(std::ostream&)>& write) {
   require_free(path, overwrite);
-  std::ofstream file(path, std::ios::binary);
-  write(file);
-  file.close();
-  if (!file) throw UsageError(path.string() + ": cannot be written; name a place that can with " + flag);
+  write_whole(path, std::string("name a place that can: ") + flag, write);
   print(path.string() + "\n");
 }
 

@@ -3,7 +3,6 @@
 #include "analysis/report.h"
 
 #include <cmath>
-#include <fstream>
 #include <memory>
 
 #include "analysis/page/page.h"
@@ -12,6 +11,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/table_output.h"
+#include "schema/file.h"
 
 namespace shardmark {
 namespace {
@@ -52,10 +52,8 @@ void write_page(const std::vector<StudyData>& studies, const ReportInputs& input
                 const ReportOptions& options) {
   const std::string& path = options.html;
   require_free(path, options.output.overwrite);
-  std::ofstream file(path, std::ios::binary);
-  file << make_page(studies, make_report(studies, inputs), inputs.links);
-  file.close();
-  if (!file) throw UsageError(path + ": cannot be written; name a file that can: --html FILE");
+  const std::string page = make_page(studies, make_report(studies, inputs), inputs.links);
+  write_whole(path, "name a file that can: --html FILE", [&](std::ostream& out) { out << page; });
   print(path + "\n");
 }
 

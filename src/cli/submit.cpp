@@ -1,10 +1,10 @@
 // shardmark submit: writes the Slurm job of a suite and hands it to sbatch.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 
 #include "base/error.h"
@@ -40,7 +40,7 @@ struct SubmitFlags {
 double estimate_s(const JobOptions& job, int64_t ranks, std::string& reason) {
   double longest_s = 0;
   for (const std::string& path : job.suites) {
-    const Suite suite = read_suite_for_run(path, job.flags);
+    const Suite suite = read_suite(path, parse_run_flags(job.flags).overrides);
     World world{ranks, 0};
     if (ranks == 0)
       for (const Point& point : suite.points) world.ranks = std::max({world.ranks, point.ranks, int64_t{1}});
@@ -109,10 +109,10 @@ std::string write_script(const JobOptions& job, const std::string& text) {
   std::filesystem::create_directories(job.results, trouble);
   for (int number = 1;; ++number) {
     const std::string path = fmt::format("{}/submit-{:04}.sbatch", job.results, number);
-    if (file_exists(path)) continue;
-    std::ofstream file(path);
-    file << text;
-    if (!file.flush())  // half a script must not be submitted
+    std::FILE* const file = std::fopen(path.c_str(), "wx");  // x: of two at the same time one gets the number
+    if (file == nullptr && errno == EEXIST) continue;
+    const bool written = file != nullptr && std::fputs(text.c_str(), file) >= 0;
+    if (file == nullptr || std::fclose(file) != 0 || !written)  // half a script must not be submitted
       throw UsageError("cannot write " + path +
                        "; submit from a folder that you may write to and that has room");
     return path;
@@ -178,7 +178,7 @@ std::function<int()> define(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_option("--signal-ahead", job.signal_ahead_s,
                  "seconds before the limit at which the job has itself requeued")
-      ->check(CLI::Range(10, 86400))
+      ->check(CLI::Range(10, 65535))  // Slurm takes no more
       ->capture_default_str();
   app.add_option("--env", flags->env_file,
                  "account, partition, modules, launcher, container: see jobs/env.sh.example (default: "

@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <ostream>
 #include <set>
 
 #include "base/error.h"
+#include "schema/file.h"
 
 namespace shardmark {
 namespace {
@@ -35,12 +36,8 @@ void write_csv(const std::vector<Table>& tables, const std::filesystem::path& di
   std::filesystem::create_directories(directory, error);
   for (const Table& table : tables) {
     const std::filesystem::path path = directory / (table.key + ".csv");
-    std::ofstream file(path, std::ios::binary);
-    file << to_csv(table);
-    file.close();
-    if (!file)
-      throw UsageError(path.string() +
-                       ": cannot be written; name a directory that can: --csv DIR, or --csv -");
+    write_whole(path, "name a directory that can: --csv DIR, or --csv -",
+                [&](std::ostream& out) { out << to_csv(table); });
     print(path.string() + "\n");
   }
 }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -110,6 +111,29 @@ void remove_file(const std::string& path) {
 void sync_path(const std::string& path) {
   const File file = open_if_exists(path, O_RDONLY);
   check(::fsync(file.get()) == 0 || errno == EINVAL, "write", path);  // EINVAL: nothing to sync there
+}
+
+void write_whole(const std::string& given, const std::string& advice,
+                 const std::function<void(std::ostream&)>& write) {
+  const bool is_special = given.starts_with("/dev/") || given.starts_with("/proc/") ||  // our own stdout, too
+                          (file_exists(given) && !std::filesystem::is_regular_file(given));
+  const std::string path = is_special ? given : follow_links(given);
+  const std::string place = is_special ? path : path + "." + std::to_string(::getpid()) + ".tmp";
+  try {
+    errno = 0;
+    std::ofstream file(place, std::ios::binary);
+    if (file) write(file);
+    file.close();
+    if (!file)
+      throw UsageError(given + ": cannot be written (" + std::strerror(errno == 0 ? EIO : errno) + "); " +
+                       advice);
+    if (is_special) return;
+    sync_path(place);
+    rename_file(place, path);
+  } catch (...) {
+    if (!is_special) ::unlink(place.c_str());
+    throw;
+  }
 }
 
 AppendFile::AppendFile(File file, std::string path) : file_(std::move(file)), path_(std::move(path)) {

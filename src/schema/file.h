@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <functional>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -40,6 +42,11 @@ void write_at(const File& file, const std::string& path, int64_t offset, std::st
 void rename_file(const std::string& from, const std::string& to);  // durable when it returns
 void remove_file(const std::string& path);                         // durable when it returns; may be absent
 void sync_path(const std::string& path);                           // of a file or directory
+
+// A file for people, whole or not at all: written beside, synced, renamed, so that what was there stays when
+// the disk is full. A device or pipe is written to itself. The error ends with the advice.
+void write_whole(const std::string& path, const std::string& advice,
+                 const std::function<void(std::ostream&)>& write);
 
 // Grows at its end. What was written before an error stays as it was.
 class AppendFile {

@@ -1,11 +1,14 @@
 // shardmark doctor: what this machine has, what would go wrong, and how to mend it; alone or on all ranks.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <ostream>
 
 #include "base/error.h"
 #include "cli/command.h"
@@ -13,6 +16,7 @@
 #include "cli/run/doctor_tables.h"
 #include "cli/run/preflight.h"
 #include "cli/table_output.h"
+#include "schema/file.h"
 
 namespace shardmark {
 namespace {
@@ -53,6 +57,7 @@ bool is_ill(const std::vector<doctor::Finding>& findings) {
   });
 }
 
+constexpr const char* kNameAPage = "name a file that can: --html FILE";
 constexpr double kPatienceOfPairsS = 60;  // a link that is down must not hold the job for its whole time
 
 // Where studies go: a folder, or a study's name.
@@ -72,8 +77,9 @@ void check(const DoctorFlags& flags, const HostGroup& world) {
     throw UsageError("doctor --pairs needs two ranks or more: mpirun -n 8 shardmark doctor --pairs");
   if (flags.html.empty() || world.rank() != 0) return;
   require_free(flags.html, flags.overwrite);
-  if (!std::ofstream(flags.html, std::ios::app))
-    throw UsageError("--html " + flags.html + ": cannot be written; name a file that can");
+  const auto folder = std::filesystem::absolute(flags.html).parent_path();
+  if (::access(folder.c_str(), W_OK) != 0)
+    throw UsageError(flags.html + ": cannot be written (" + std::strerror(errno) + "); " + kNameAPage);
 }
 
 std::vector<std::string> lines_of(const doctor::PairReport& pairs) {
@@ -114,7 +120,9 @@ int see_doctor(DoctorFlags flags) {
     if (world.rank() != 0) return;
     show(flags, found, pairs);
     if (!flags.html.empty())
-      std::ofstream(flags.html) << doctor::to_html(pairs.maps, lines_of(pairs), pairs.head);
+      write_whole(flags.html, kNameAPage, [&](std::ostream& out) {
+        out << doctor::to_html(pairs.maps, lines_of(pairs), pairs.head);
+      });
   });
   const int64_t status = is_ill(found.findings) || !pairs.slow.empty() ? kWrong : kDone;
   return static_cast<int>(world.broadcast(status, 0));
