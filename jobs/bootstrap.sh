@@ -165,8 +165,16 @@ check_driver() {
   fi
 }
 
-exec 9<"$requirements"    # one bootstrap at a time in this checkout
-if ! flock -n 9; then say "another installation is at work here: waiting for it"; flock 9; fi
+# One bootstrap at a time in this checkout. NFS locks only what is open for writing, some file systems nothing.
+{ exec 9>>"$requirements"; } 2>/dev/null || exec 9<"$requirements"
+busy=0
+flock -n 9 || busy=$?
+if [[ $busy == 1 ]]; then
+  say "another installation is at work here: waiting for it"
+  flock 9
+elif [[ $busy != 0 ]]; then
+  say "warning: this file system has no locks: see that no other installation is at work here"
+fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 install_packages
