@@ -114,8 +114,13 @@ void find_throttling(Sustained& run, int64_t columns) {
   std::copy_if(shares->values.begin(), shares->values.end(), std::back_inserter(told),
                [](double x) { return std::isfinite(x); });
   if (!told.empty()) run.throttled = mean(told);
+  // Of older studies only the share of all reasons together is known.
+  const Series* faulty = run.record->series("interval_faulty");
+  const bool tells_faults = faulty != nullptr && faulty->columns == columns && faulty->rows == bits->rows;
   for (const Reason& reason : kReasons)
-    if (Throttling found = throttling(reason, *bits, *shares, run.ends_s); found.share > 0)
+    if (Throttling found =
+            throttling(reason, *bits, reason.is_fault && tells_faults ? *faulty : *shares, run.ends_s);
+        found.share > 0)
       run.reasons.push_back(std::move(found));
   std::stable_sort(run.reasons.begin(), run.reasons.end(),
                    [](const auto& a, const auto& b) { return a.share > b.share; });

@@ -1,4 +1,4 @@
-// Small files of /proc and of control groups, version 2.
+// Small files of /proc and of control groups.
 #include "base/node.h"
 
 #include <unistd.h>
@@ -20,20 +20,43 @@ std::optional<int64_t> memory_info(const std::string& key) {
   return {};
 }
 
-// The same file of this process's control group and of all groups around it, innermost first.
-std::vector<std::string> group_settings(const std::string& name) {
-  std::vector<std::string> found;
+namespace fs = std::filesystem;
+
+std::string first_line(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// Folders of this process's control group and of all groups around it, innermost first: of version 2
+// ("0::/job" in its list of groups), and of a controller of version 1 ("4:cpu,cpuacct:/job").
+std::vector<fs::path> control_groups(const std::string& controller) {
+  std::vector<fs::path> found;
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
-    if (!line.starts_with("0::/")) continue;
-    const std::filesystem::path root = "/sys/fs/cgroup";
-    for (std::filesystem::path group = line.substr(4);; group = group.parent_path()) {
-      std::ifstream file(root / group / name);
-      if (std::string text; std::getline(file, text)) found.push_back(text);
+    const size_t begin = line.find(':') + 1, end = line.find(":/", begin);
+    if (begin == 0 || end == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(begin, end - begin) + ",";
+    const bool is_version_2 = controllers == ",,";
+    if (!is_version_2 && controllers.find("," + controller + ",") == std::string::npos) continue;
+    const fs::path mount = is_version_2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + controller;
+    for (fs::path group = line.substr(end + 2);; group = group.parent_path()) {
+      found.push_back(mount / group);
       if (group.empty()) break;
     }
   }
   return found;
+}
+
+// Cores of a group's quota; 0: none.
+double quota_of(const fs::path& group) {
+  const std::string both = first_line(group / "cpu.max");  // "200000 100000", or "max 100000"
+  std::istringstream text(both.empty() ? first_line(group / "cpu.cfs_quota_us") + " " +
+                                             first_line(group / "cpu.cfs_period_us")
+                                       : both);
+  double quota = 0, period = 0;
+  return text >> quota >> period && quota > 0 && period > 0 ? quota / period : 0;
 }
 
 }  // namespace
@@ -49,19 +72,19 @@ std::optional<int64_t> available_memory_bytes() { return memory_info("MemAvailab
 
 double granted_cores() {
   double least = 0;
-  for (const std::string& text : group_settings("cpu.max")) {  // "200000 100000", or "max 100000"
-    double quota = 0, period = 0;
-    if (std::istringstream(text) >> quota >> period && period > 0 && (least == 0 || quota / period < least))
-      least = quota / period;
-  }
+  for (const fs::path& group : control_groups("cpu"))
+    if (const double quota = quota_of(group); quota > 0 && (least == 0 || quota < least)) least = quota;
   return least;
 }
 
 int64_t granted_memory_bytes() {
+  constexpr int64_t kNoLimit = int64_t{1} << 60;  // version 1 has a number for it
   int64_t least = 0;
-  for (const std::string& text : group_settings("memory.max"))
-    if (const int64_t limit = std::atoll(text.c_str()); limit > 0 && (least == 0 || limit < least))
-      least = limit;
+  for (const fs::path& group : control_groups("memory"))
+    for (const char* name : {"memory.max", "memory.limit_in_bytes"})
+      if (const int64_t limit = std::atoll(first_line(group / name).c_str());
+          limit > 0 && limit < kNoLimit && (least == 0 || limit < least))
+        least = limit;
   return least;
 }
 

@@ -210,7 +210,9 @@ std::unique_ptr<Communicator> make_nccl_communicator(const HostGroup& group, at:
   // With NCCL_HOSTID set per process ranks may share a GPU over sockets: a test of function, not of speed.
   const bool emulated = std::getenv("NCCL_HOSTID") != nullptr;
   const int num_ranks = num_local_ranks(group);
-  const int64_t missing = group.max(int64_t{emulated ? 0 : num_ranks - num_gpus()});
+  // A scheduler may show each rank its own GPU alone: the preflight looks whether they differ.
+  const bool one_each = num_gpus() == 1;
+  const int64_t missing = group.max(int64_t{emulated || one_each ? 0 : num_ranks - num_gpus()});
   if (missing > 0) {
     throw UsageError("transport nccl: a node has " + std::to_string(missing) +
                      " more ranks than GPUs; start at most one rank per GPU");

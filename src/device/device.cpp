@@ -7,10 +7,12 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <mutex>
 
+#include "base/node.h"
 #include "base/stats.h"
 #include "device/timeline.h"
 
@@ -44,7 +46,9 @@ int num_cores() {
 int64_t device_memory_bytes(at::Device device) {
   if (device.is_cuda())
     return static_cast<int64_t>(at::cuda::getDeviceProperties(device.index())->totalGlobalMem);
-  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  const auto whole = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  const int64_t granted = granted_memory_bytes();
+  return granted > 0 ? std::min(whole, granted) : whole;
 }
 
 std::vector<std::string> native_precisions(at::Device device) {

@@ -24,10 +24,12 @@ struct Troubles {
   Afflicted crowded;   // more ranks than cores
   Afflicted crammed;   // several ranks on the same few cores, while the node has enough
   Afflicted squeezed;  // more threads than cores of the rank
+  Afflicted rationed;  // more threads on the node than processor time is granted
   Afflicted unbound;   // could have cores of their own
   Afflicted idle;      // bound to less than half of the node
   Afflicted refused;   // the same, but asked for
   int64_t shared_cores = 0, cores = 0, most_threads = 0, used = 0;
+  double quota = 0;
 };
 
 // Ranks of a node that may run on exactly the same processors.
@@ -72,6 +74,12 @@ void check_shares(const World& world, Findings& findings) {
       t.crowded.add(ranks, on_node);
       t.cores = cores;
     }
+    int64_t threads = 0;
+    for (const RankFacts* rank : ranks) threads += rank->cpu.threads;
+    if (const double quota = ranks.front()->cpu.quota; quota > 0 && static_cast<double>(threads) > quota) {
+      t.rationed.add(ranks, threads);
+      t.quota = quota;
+    }
     look_for_idle(ranks, t);
     std::map<std::string, RankGroup> alike;
     for (const RankFacts* rank : ranks) alike[rank->cpu.allowed].push_back(rank);
@@ -89,6 +97,11 @@ void check_shares(const World& world, Findings& findings) {
                     fmt::format("a rank computes with {} threads, but may run on {} processor(s)",
                                 t.most_threads, t.squeezed.least()),
                     kGiveCores);
+  t.rationed.report(
+      findings, Severity::warns,
+      fmt::format("{} threads of the ranks of {} share {:g} cores that the control group grants",
+                  t.rationed.most(), t.rationed.hosts(), t.quota),
+      "fewer --threads, or a larger quota (docker run --cpus, sbatch --cpus-per-task)");
   t.unbound.report(
       findings, Severity::warns,
       fmt::format("ranks wander over the same {} cores of {}", t.unbound.most(), t.unbound.hosts()),

@@ -75,13 +75,19 @@ void check_kinds(const World& world, Findings& findings) {
 void check_visible(const World& world, Findings& findings) {
   Afflicted blind, unused;
   int64_t in_node = 0;
-  for (const RankFacts& rank : world) {
-    const GpuFacts& gpu = rank.gpu;
-    if (rank.on_gpu() && rank.local_ranks > 1 && gpu.visible < std::min(gpu.in_node, rank.local_ranks)) {
-      blind.add(rank, gpu.visible);
-      in_node = gpu.in_node;
+  for (const auto& [name, ranks] : nodes_of(world)) {
+    std::set<std::string> used;  // a container or control group may hide the others from NVML as well
+    for (const RankFacts* rank : ranks)
+      if (rank->on_gpu()) used.insert(rank->gpu.uuid);
+    for (const RankFacts* rank : ranks) {
+      const GpuFacts& gpu = rank->gpu;
+      const auto there = std::max(gpu.in_node, static_cast<int64_t>(used.size()));
+      if (rank->on_gpu() && gpu.visible < std::min(there, rank->local_ranks)) {
+        blind.add(*rank, gpu.visible);
+        in_node = there;
+      }
+      if (!rank->on_gpu() && gpu.visible == 0 && gpu.in_node > 0) unused.add(*rank, gpu.in_node);
     }
-    if (!rank.on_gpu() && gpu.visible == 0 && gpu.in_node > 0) unused.add(rank, gpu.in_node);
   }
   blind.report(
       findings, Severity::warns,
@@ -90,9 +96,9 @@ void check_visible(const World& world, Findings& findings) {
       "srun --gpu-bind=none and --gpus-per-node instead of --gpus-per-task; unset CUDA_VISIBLE_DEVICES");
   unused.report(
       findings, Severity::warns,
-      fmt::format("the driver shows {} GPUs on {}, but CUDA shows none to the ranks", unused.most(),
-                  unused.hosts()),
-      "see CUDA_VISIBLE_DEVICES and sbatch --gpus-per-node; a driver older than 580 cannot run CUDA 13.0");
+      fmt::format("there are {} GPUs on {}, but CUDA shows none to the ranks", unused.most(), unused.hosts()),
+      "see nvidia-smi, CUDA_VISIBLE_DEVICES and sbatch --gpus-per-node; apptainer --nv, docker --gpus all; a "
+      "driver older than 580 cannot run CUDA 13.0, a new one wants a reboot");
 }
 
 // Numbers that should be the same on all GPUs of a name.
@@ -123,11 +129,16 @@ void check_health(const World& world, Findings& findings) {
   // power brake. Source: nvml.h, nvmlClocksEventReasons.
   constexpr int64_t kTrouble = 0x8 | 0x20 | 0x40 | 0x80, kHot = 0x20 | 0x40;
   Afflicted hot, slowed, capped, narrow, ill, prohibited, sliced, taken;
+  std::map<std::string, int64_t> widest;  // a GPU at rest may use fewer lanes: only of those that are alike
+  for (const RankFacts* rank : on_gpus(world))
+    widest[rank->gpu.name] = std::max(widest[rank->gpu.name], rank->gpu.pcie_width);
   for (const RankFacts* rank : on_gpus(world)) {
     const GpuFacts& gpu = rank->gpu;
     if ((gpu.throttle & kTrouble) != 0) ((gpu.throttle & kHot) != 0 ? hot : slowed).add(*rank, gpu.clock_mhz);
-    if (gpu.power_cap_w < gpu.default_cap_w) capped.add(*rank, gpu.power_cap_w);
-    if (gpu.pcie_width < gpu.most_pcie_width) narrow.add(*rank, gpu.pcie_width);
+    if (gpu.power_cap_w != kUnknown && gpu.power_cap_w < gpu.default_cap_w)
+      capped.add(*rank, gpu.power_cap_w);
+    if (gpu.pcie_width != kUnknown && gpu.pcie_width < std::min(gpu.most_pcie_width, widest[gpu.name]))
+      narrow.add(*rank, gpu.pcie_width);
     if (gpu.uncorrected_errors > 0) ill.add(*rank, gpu.uncorrected_errors);
     if (gpu.compute_mode == 2) prohibited.add(*rank);
     if (gpu.mig) sliced.add(*rank);
@@ -147,10 +158,10 @@ void check_health(const World& world, Findings& findings) {
   capped.report(findings, Severity::warns,
                 on("power is capped below the default", capped) + fmt::format(", at {} W", capped.least()),
                 "sudo nvidia-smi -pl DEFAULT, unless the cap is meant");
-  narrow.report(
-      findings, Severity::warns,
-      on("PCIe links are narrower than they could be", narrow) + fmt::format(", {} lanes", narrow.least()),
-      "reseat the card or riser, or leave the node out");
+  narrow.report(findings, Severity::warns,
+                on("PCIe links are narrower than those of other GPUs of the same name", narrow) +
+                    fmt::format(", {} lanes", narrow.least()),
+                "reseat the card or riser, or leave the node out");
   ill.report(findings, Severity::warns,
              on("uncorrected errors of memory", ill) + fmt::format(", {} on a GPU", ill.most()),
              "reset the GPU (nvidia-smi -r) or have it replaced; see nvidia-smi -q -d ECC");
@@ -170,8 +181,8 @@ void check_gpus(const World& world, Findings& findings) {
   check_visible(world, findings);
   check_alike(world, findings, "the highest clock (MHz)", &GpuFacts::most_clock_mhz,
               "leave these nodes out for figures to compare");
-  check_alike(world, findings, "the clock set (MHz)", &GpuFacts::set_clock_mhz,
-              "sudo nvidia-smi -rac resets it, -rgc locked clocks");
+  check_alike(world, findings, "the application clock (MHz)", &GpuFacts::set_clock_mhz,
+              "sudo nvidia-smi -rac resets it");
   check_alike(world, findings, "the power cap (W)", &GpuFacts::power_cap_w,
               "sudo nvidia-smi -pl WATTS sets it");
   check_health(world, findings);

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <sstream>
 
 #include "doctor/groups.h"
 
@@ -29,17 +31,29 @@ void check_same(const World& world, Findings& findings, const char* what, std::s
                mend);
 }
 
+// "2.28.9" -> {2, 28, 9}
+std::vector<int> numbers_in(const std::string& version) {
+  std::vector<int> numbers;
+  std::istringstream parts(version);
+  for (std::string part; std::getline(parts, part, '.');) numbers.push_back(std::atoi(part.c_str()));
+  return numbers;
+}
+
 // NCCL of the same major version runs what was compiled for an older one, not for a newer one.
 void check_nccl_loaded(const World& world, Findings& findings) {
-  Afflicted older;
+  Afflicted older, newer;
   std::string loaded, built;
   for (const RankFacts& rank : world) {
     const VersionFacts& v = rank.versions;
     if (v.nccl == v.nccl_built || v.nccl.empty()) continue;
-    older.add(rank);
+    (numbers_in(v.nccl) < numbers_in(v.nccl_built) ? older : newer).add(rank);
     loaded = v.nccl;
     built = v.nccl_built;
   }
+  newer.report(
+      findings, Severity::notes,
+      fmt::format("NCCL {} is loaded, newer than what shardmark was compiled with, {}", loaded, built),
+      "build again to be sure of both");
   older.report(findings, Severity::warns,
                fmt::format("NCCL {} is loaded, but shardmark was compiled with {}", loaded, built),
                "see LD_LIBRARY_PATH and LD_PRELOAD for another libnccl, or build again");

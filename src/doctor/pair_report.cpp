@@ -68,21 +68,23 @@ class Reporter {
   }
 
   // Of nodes: what their rails reach together, and the latency of the fastest: one late rail is not a late
-  // node.
+  // node. Nodes are judged by the mean of the rails that they have, which may be fewer than others have.
   void across_nodes() {
     const int size = static_cast<int>(nodes_.size());
-    PairSpeeds bytes(size), messages(size);
+    PairSpeeds bytes(size), messages(size), rails(size), means(size);
     for (const GroupSpeeds& rail : test_.across.groups)
       for (size_t i = 0; i < rail.ranks.size(); ++i)
         for (size_t j = i + 1; j < rail.ranks.size(); ++j) {
           const int a = static_cast<int>(i), b = static_cast<int>(j);
           if (std::isnan(rail.bytes.at(a, b))) continue;
           const int from = node_of_.at(rail.ranks[i]), to = node_of_.at(rail.ranks[j]);
-          const double before = bytes.at(from, to);
-          bytes.set(from, to, rail.bytes.at(a, b) + (std::isnan(before) ? 0 : before));
+          const bool is_first = std::isnan(bytes.at(from, to));
+          bytes.set(from, to, rail.bytes.at(a, b) + (is_first ? 0 : bytes.at(from, to)));
+          rails.set(from, to, is_first ? 1 : rails.at(from, to) + 1);
+          means.set(from, to, bytes.at(from, to) / rails.at(from, to));
           messages.keep_best(from, to, rail.messages.at(a, b));
         }
-    const auto named = judge(bytes, messages, nodes_, "all other nodes", "cable, port or switch");
+    const auto named = judge(means, messages, nodes_, "all other nodes", "cable, port or switch");
     if (test_.across.groups.size() > 1)
       for (const GroupSpeeds& rail : test_.across.groups) judge_rail(rail, named);
     add_maps("between nodes", std::move(bytes), std::move(messages), nodes_);
@@ -180,11 +182,13 @@ class Reporter {
     double least = INFINITY;
     size_t num_pairs = 0;
     for (const Phase* phase : {&test_.in_nodes, &test_.across})
-      for (const GroupSpeeds& group : phase->groups)
+      for (const GroupSpeeds& group : phase->groups) {
+        const double middle = usual(group.bytes);
         for (double speed : group.bytes.measured()) {
-          least = std::min(least, speed / usual(group.bytes));
+          least = std::min(least, speed / middle);
           ++num_pairs;
         }
+      }
     if (num_pairs == 0) return "there is no pair";
     if (num_pairs == 1) return "there is one pair, and none to compare it with";
     return fmt::format("the slowest pair reaches {:.0f} % of the median bandwidth", 100 * least);

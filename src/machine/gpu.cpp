@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "device/device.h"
@@ -33,6 +34,18 @@ int64_t known(unsigned number) { return number == 0 ? doctor::kUnknown : number;
 
 }  // namespace
 
+int64_t gpus_on_bus(const std::string& devices) {
+  int64_t count = 0;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(devices, none)) {
+    std::string vendor, kind;
+    std::ifstream(entry.path() / "vendor") >> vendor;
+    std::ifstream(entry.path() / "class") >> kind;
+    count += vendor == "0x10de" && (kind.starts_with("0x0302") || kind.starts_with("0x0300"));
+  }
+  return count;
+}
+
 int numa_of_pci(const std::string& pci_bus_id) {
   std::string id = pci_bus_id;
   std::transform(id.begin(), id.end(), id.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -55,7 +68,10 @@ doctor::GpuFacts gpu_facts(at::Device device) {
 
 std::string add_nvml(doctor::GpuFacts& facts, const std::string& library) {
   const auto nvml = Nvml::open(library);
-  if (!nvml) return "";
+  if (!nvml) {  // no driver, a broken one, or a container without it
+    if (const int64_t found = gpus_on_bus(); found > 0) facts.in_node = found;
+    return "";
+  }
   facts.in_node = nvml->read<unsigned>("nvmlDeviceGetCount_v2", 0);
   char driver[96] = "";
   if (auto* version = nvml->find<int(char*, unsigned)>("nvmlSystemGetDriverVersion"))

@@ -9,6 +9,9 @@
 
 namespace shardmark::machine {
 
+// NVIDIA's, whether a driver shows them or not.
+int64_t gpus_on_bus(const std::string& devices = "/sys/bus/pci/devices");
+
 // NUMA node that a PCI device hangs on; -1: none, or nobody knows.
 int numa_of_pci(const std::string& pci_bus_id);
 

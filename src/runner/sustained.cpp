@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto kNone = Measures::kNone;
 // NVML's reasons that hold a clock below what it would be; the others are an idle device and settings.
-constexpr uint64_t kSlowDowns = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
+constexpr uint64_t kPowerCap = 0x4, kFaults = 0x8 | 0x20 | 0x40 | 0x80;
 
 class Mean {
  public:
@@ -71,6 +71,7 @@ class RankInterval {
             {"interval_power", power_w_.value()},
             {"interval_throttle", throttle_},
             {"interval_throttled", throttled_.value()},
+            {"interval_faulty", faulty_.value()},
             {"energy", energy_j_},
             {"window", wall_s_}};
   }
@@ -82,10 +83,11 @@ class RankInterval {
     temperature_c_ = reading.temperature_c;
     power_w_.add(reading.power_w);
     if (std::isnan(reading.throttle)) return;
-    const auto slowed = static_cast<uint64_t>(reading.throttle) & kSlowDowns;
+    const auto slowed = static_cast<uint64_t>(reading.throttle) & (kPowerCap | kFaults);
     const uint64_t before = std::isnan(throttle_) ? 0 : static_cast<uint64_t>(throttle_);
     throttle_ = static_cast<double>(before | slowed);
     throttled_.add(slowed != 0 ? 1 : 0);
+    faulty_.add((slowed & kFaults) != 0 ? 1 : 0);
   }
 
   // Of the sum of these phases; NaN where the workload lacks one.
@@ -109,7 +111,7 @@ class RankInterval {
   int64_t num_steps_ = 0;
   double wall_s_ = 0, energy_j_ = 0, worst_s_ = 0;
   bool unaccounted_ = false;
-  Mean clock_mhz_, power_w_, throttled_;
+  Mean clock_mhz_, power_w_, throttled_, faulty_;
   double temperature_c_ = kNone, throttle_ = kNone;
 };
 

@@ -11,7 +11,7 @@ namespace shardmark {
 
 // Major.minor: a reader refuses a newer major, and fills what an older file lacks with the member's default.
 inline constexpr int kSchemaMajor = 1;
-inline constexpr int kSchemaMinor = 0;
+inline constexpr int kSchemaMinor = 1;
 
 struct SeriesInfo {
   std::string_view name;
@@ -19,7 +19,7 @@ struct SeriesInfo {
   std::string_view description;  // with the meaning of rows and columns
 };
 
-inline constexpr std::array<SeriesInfo, 29> kSeries = {{
+inline constexpr std::array<SeriesInfo, 30> kSeries = {{
     {"step", "s", "time of each timed step (operation), [rank, step]"},
     {"data", "s", "part of the step spent waiting for the batch, [rank, step]"},
     {"forward", "s", "part of the step in forward, communication excluded, [rank, step]"},
@@ -54,6 +54,7 @@ inline constexpr std::array<SeriesInfo, 29> kSeries = {{
      "why the clock was held down at some time in each interval, as NVML's bits: 4 power cap, 8 hardware, "
      "32 heat (driver), 64 heat (hardware), 128 power brake; others are no slow-down, [rank, interval]"},
     {"interval_throttled", "", "share of the readings with one of these bits, [rank, interval]"},
+    {"interval_faulty", "", "share of the readings with one of these bits other than 4, [rank, interval]"},
     {"peak", "bytes", "peak memory of the point, [rank, 1]"},
     {"loss", "", "mean over ranks of each step of a training run, [1, step]"},
     {"learning_rate", "", "of each step, [1, step]"},

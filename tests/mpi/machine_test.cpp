@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -81,10 +83,27 @@ TEST(MachineGpu, StaysUnknownWhereNobodyAnswers) {
   doctor::GpuFacts gpu, none;
   gpu.pci = none.pci = "0000:99:00.0";
   EXPECT_EQ(add_nvml(gpu, "no-such-library.so"), "");
+  if (gpus_on_bus() > 0) none.in_node = gpus_on_bus();
   EXPECT_EQ(nlohmann::json(gpu), nlohmann::json(none));
   EXPECT_EQ(add_nvml(gpu, FAKE_NVML), "580.95.05");
   EXPECT_EQ(gpu.in_node, 8);
   EXPECT_EQ(gpu.power_cap_w, doctor::kUnknown);  // no such GPU
+}
+
+TEST(MachineGpu, IsCountedWithoutADriver) {
+  const std::string devices = "/tmp/shardmark-pci-" + std::to_string(::getpid());
+  const auto device = [&](const std::string& name, const std::string& vendor, const std::string& kind) {
+    std::filesystem::create_directories(devices + "/" + name);
+    std::ofstream(devices + "/" + name + "/vendor") << vendor << "\n";
+    std::ofstream(devices + "/" + name + "/class") << kind << "\n";
+  };
+  device("0000:17:00.0", "0x10de", "0x030200");
+  device("0000:18:00.0", "0x10de", "0x030000");
+  device("0000:18:00.1", "0x10de", "0x040300");  // its audio
+  device("0000:19:00.0", "0x15b3", "0x020700");
+  EXPECT_EQ(gpus_on_bus(devices), 2);
+  EXPECT_EQ(gpus_on_bus(devices + "/none"), 0);
+  std::filesystem::remove_all(devices);
 }
 
 TEST(MachineHost, AgreesWithTheSystem) {

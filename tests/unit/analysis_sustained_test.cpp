@@ -182,6 +182,22 @@ TEST(Sustained, HeatIsAFindingAndAPowerCapIsNot) {
   EXPECT_TRUE(tables[2].rows.empty());
 }
 
+// At the power cap all the time, and in one reading of a thousand hot as well.
+TEST(Sustained, AMomentOfHeatIsNotTheWholeIntervals) {
+  Record record = sustained_record(6);
+  std::vector<double> bits, shares, faulty;
+  for (int64_t rank = 0; rank < kRanks; ++rank)
+    for (int64_t k = 0; k < kIntervals; ++k) {
+      bits.push_back(k % 10 == 0 ? 4 + 32 : 4);
+      shares.push_back(1);
+      faulty.push_back(k % 10 == 0 ? 0.001 : 0);
+    }
+  add_series(record, "interval_throttle", kRanks, bits);
+  add_series(record, "interval_throttled", kRanks, shares);
+  add_series(record, "interval_faulty", kRanks, faulty);
+  EXPECT_THAT(findings_in(record), ::testing::IsEmpty());
+}
+
 TEST(Sustained, ThePlotsShowEveryIntervalAndTheBandOfTheRanks) {
   const std::vector<StudyData> studies = {study_with(throttled_record())};
   const Plots plots = sustained_plots(merge_repeats(studies));

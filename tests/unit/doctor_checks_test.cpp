@@ -135,8 +135,14 @@ TEST(DoctorGpus, AreInvisible) {
     rank.gpu = {};
     rank.gpu.in_node = 8;
   }
-  expect_only(world, Severity::warns, "0-15",
-              "the driver shows 8 GPUs on node1 and node2, but CUDA shows none");
+  expect_only(world, Severity::warns, "0-15", "there are 8 GPUs on node1 and node2, but CUDA shows none");
+}
+
+// Each rank in a container of its own, in which NVML knows one GPU as well.
+TEST(DoctorGpus, AreHiddenFromTheDriverToo) {
+  World world = healthy_world();
+  for (RankFacts& rank : world) rank.gpu.visible = rank.gpu.in_node = 1;
+  expect_only(world, Severity::warns, "0-15", "each rank sees 1 of 8 GPUs");
 }
 
 TEST(DoctorGpus, AreUnlikeOrIll) {
@@ -146,7 +152,7 @@ TEST(DoctorGpus, AreUnlikeOrIll) {
   expect_only(with([](GpuFacts& gpu) { gpu.most_clock_mhz = 1755; }), Severity::warns, "3,9",
               "the highest clock (MHz) is 1755 on node1 and node2, 1980 on other GPUs");
   expect_only(with([](GpuFacts& gpu) { gpu.set_clock_mhz = 1200; }), Severity::warns, "3,9",
-              "the clock set (MHz) is 1200");
+              "the application clock (MHz) is 1200");
   expect_only(with([](GpuFacts& gpu) { gpu.power_cap_w = gpu.default_cap_w = 500; }), Severity::warns, "3,9",
               "the power cap (W) is 500");
   expect_only(with([](GpuFacts& gpu) { gpu.throttle = 0x40; }), Severity::warns, "3,9",
@@ -154,7 +160,13 @@ TEST(DoctorGpus, AreUnlikeOrIll) {
   expect_only(with([](GpuFacts& gpu) { gpu.throttle = 0x80; }), Severity::warns, "3,9",
               "slowed by their hardware");
   expect_only(with([](GpuFacts& gpu) { gpu.pcie_width = 4; }), Severity::warns, "3,9",
-              "narrower than they could be on node1 and node2, 4 lanes");
+              "narrower than those of other GPUs of the same name on node1 and node2, 4 lanes");
+  World resting = healthy_world();
+  for (RankFacts& rank : resting) {
+    rank.gpu.pcie_width = 8;
+    rank.gpu.power_cap_w = kUnknown;
+  }
+  EXPECT_EQ(told(examine(resting)), "") << "GPUs at rest may use fewer lanes; nobody tells a cap";
   expect_only(with([](GpuFacts& gpu) { gpu.uncorrected_errors = 2; }), Severity::warns, "3,9",
               "uncorrected errors");
   expect_only(with([](GpuFacts& gpu) { gpu.compute_mode = 2; }), Severity::stops, "3,9",
@@ -192,11 +204,24 @@ TEST(DoctorVersions, OfNccl) {
   for (RankFacts& rank : world) rank.versions.nccl = "2.18.3";
   expect_only(world, Severity::warns, "0-15",
               "NCCL 2.18.3 is loaded, but shardmark was compiled with 2.28.9");
+  for (RankFacts& rank : world) rank.versions.nccl = "2.29.0";
+  expect_only(world, Severity::notes, "0-15", "NCCL 2.29.0 is loaded, newer than");
   const World mixed = world_with({7}, [](RankFacts& rank) { rank.versions.nccl = "2.18.3"; });
   const Findings findings = examine(mixed);
   ASSERT_EQ(findings.size(), 2U) << told(findings);
   EXPECT_EQ(findings.front().severity, Severity::stops);
   EXPECT_THAT(findings.front().what, HasSubstr("NCCL 2.18.3 on node1, 2.28.9 elsewhere"));
+}
+
+TEST(DoctorCores, AreRationed) {
+  World world = healthy_world(/*on_gpus=*/false);
+  for (RankFacts& rank : world) {
+    rank.cpu.quota = 8;
+    rank.cpu.threads = 1;
+  }
+  EXPECT_EQ(told(examine(world)), "");
+  for (RankFacts& rank : world) rank.cpu.threads = 2;
+  expect_only(world, Severity::warns, "0-15", "16 threads of the ranks of node1 and node2 share 8 cores");
 }
 
 TEST(DoctorRoom, IsScarce) {
@@ -212,6 +237,12 @@ TEST(DoctorRoom, IsScarce) {
               "4", "only 8.00 MiB may be locked on node1: InfiniBand");
   expect_only(world_with({4}, [](RankFacts& rank) { rank.node.open_files = 100; }), Severity::warns, "4",
               "only 100 files may be open");
+}
+
+TEST(DoctorRoom, WhatMpiHasTakenOfSharedMemoryIsNotMissing) {  // docker run --shm-size=1g
+  World world = healthy_world();
+  for (RankFacts& rank : world) rank.node.shm_bytes = (1 << 30) - (40 << 20);
+  EXPECT_EQ(told(examine(world)), "");
 }
 
 TEST(DoctorRoom, CpuRanksNeedLittleSharedMemory) {
@@ -230,9 +261,9 @@ TEST(DoctorRoom, FilesCannotBeLocked) {
       if (setting != nullptr) rank.variables["HDF5_USE_FILE_LOCKING"] = setting;
     });
   };
-  expect_only(with(nullptr), Severity::stops, "0",
-              "files in results (nfs4) cannot be locked (No locks available)");
-  expect_only(with("TRUE"), Severity::stops, "0", "cannot be locked");
+  expect_only(with(nullptr), Severity::notes, "0",
+              "files in results (nfs4) cannot be locked (No locks available): nothing but you");
+  expect_only(with("TRUE"), Severity::stops, "0", "HDF5_USE_FILE_LOCKING=TRUE wants them to be");
   EXPECT_EQ(told(examine(with("FALSE"))), "");
 }
 

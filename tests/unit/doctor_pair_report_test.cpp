@@ -106,6 +106,29 @@ TEST(DoctorPairReport,
               ElementsAre(HasSubstr("c answers all other nodes late: 3.0 x the latency of other pairs")));
 }
 
+// Nodes a to d, of which d has one rank for two of the others: half the bytes, all of the speed.
+TEST(DoctorPairReport, ANodeOfFewerRanksIsNotSlow) {
+  PairTest test;
+  test.across.num_rounds = 3;
+  test.across.plan = plan_meetings(3, 1e-4, 1e-4, 25);
+  test.in_nodes.groups = {{{0, 1}, PairSpeeds(2), PairSpeeds(2)},
+                          {{2, 3}, PairSpeeds(2), PairSpeeds(2)},
+                          {{4, 5}, PairSpeeds(2), PairSpeeds(2)},
+                          {{6}, PairSpeeds(1), PairSpeeds(1)}};
+  test.across.groups = {{{0, 2, 4, 6}, PairSpeeds(4), PairSpeeds(4)},
+                        {{1, 3, 5}, PairSpeeds(3), PairSpeeds(3)}};
+  for (GroupSpeeds& rail : test.across.groups)
+    for (int a = 0; a < rail.bytes.size(); ++a)
+      for (int b = a + 1; b < rail.bytes.size(); ++b) {
+        rail.bytes.set(a, b, 20e9);
+        rail.messages.set(a, b, 3e5);
+      }
+  const auto report = report_pairs(test, {"a", "a", "b", "b", "c", "c", "d"});
+  EXPECT_THAT(report.slow, ElementsAre());
+  EXPECT_NEAR(report.maps[0].speeds.at(0, 1), 40e9, 1);
+  EXPECT_NEAR(report.maps[0].speeds.at(0, 3), 20e9, 1);
+}
+
 TEST(DoctorPairReport, ARailIsSlow) {
   const auto report = report_of([](int a, int b) { return across(a, b) && (a == 7 || b == 7) ? 0.4 : 1; });
   EXPECT_THAT(report.slow,

@@ -58,7 +58,9 @@ bool is_ill(const std::vector<doctor::Finding>& findings) {
 }
 
 constexpr const char* kNameAPage = "name a file that can: --html FILE";
-constexpr double kPatienceOfPairsS = 60;  // a link that is down must not hold the job for its whole time
+// A link that is down must not hold the job for the time that a training step may take; unless --timeout says
+// so.
+constexpr double kPatienceOfPairsS = 60;
 
 // Where studies go: a folder, or a study's name.
 std::string place_of(const std::string& output) {
@@ -103,9 +105,9 @@ void show(const DoctorFlags& flags, const Preflight& found, const doctor::PairRe
   print(findings_text(found.findings, pairs.slow.size()));
 }
 
-int see_doctor(DoctorFlags flags) {
-  if (flags.pairs) flags.world.timeout_s = std::min(flags.world.timeout_s, kPatienceOfPairsS);
-  const Ranks ranks(flags.world);
+int see_doctor(DoctorFlags flags, bool has_timeout) {
+  const bool is_short = flags.pairs && !has_timeout && flags.world.timeout_s > 0;
+  const Ranks ranks(flags.world, is_short ? kPatienceOfPairsS : flags.world.timeout_s);
   const HostGroup& world = *ranks.world;
   together(world, [&] {
     check(flags, world);
@@ -139,7 +141,8 @@ std::function<int()> define(CLI::App& app) {
   app.add_option("--html", flags->html, "write the maps of --pairs as a page")->needs(pairs);
   add_overwrite_flag(app, flags->overwrite);
   add_world_flags(app, flags->world);
-  return [flags] { return see_doctor(*flags); };
+  const CLI::Option* timeout = app.get_option("--timeout");
+  return [flags, timeout] { return see_doctor(*flags, timeout->count() > 0); };
 }
 
 const Registration<CommandEntry> registered{"doctor",

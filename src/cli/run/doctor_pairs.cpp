@@ -4,18 +4,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "machine/pairs.h"
 
 namespace shardmark {
 namespace {
 
-// More ranks than cores on a machine, whatever nodes it stands for.
+// More ranks than cores on a machine, whatever nodes or containers it stands for: each of those may have
+// cores of its own.
 bool is_crowded(const std::vector<doctor::RankFacts>& ranks) {
-  std::map<std::string, int64_t> on_machine;
-  return std::any_of(ranks.begin(), ranks.end(), [&](const doctor::RankFacts& rank) {
-    return ++on_machine[rank.machine] > rank.cpu.node_cores;
-  });
+  struct Machine {
+    int64_t ranks = 0, cores = 0;
+    std::set<std::string> seen;  // sets of processors
+  };
+  std::map<std::string, Machine> machines;
+  for (const doctor::RankFacts& rank : ranks) {
+    Machine& machine = machines[rank.machine];
+    ++machine.ranks;
+    if (machine.seen.insert(rank.cpu.allowed).second) machine.cores += std::max<int64_t>(rank.cpu.cores, 0);
+  }
+  return std::any_of(machines.begin(), machines.end(),
+                     [](const auto& entry) { return entry.second.ranks > entry.second.cores; });
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ std::string memory_text(const RankFacts& rank) {
 
 std::string gpus_text(const RankFacts& rank) {
   const auto& gpu = rank.gpu;
-  if (gpu.in_node == doctor::kUnknown && gpu.visible == 0) return "none (no NVIDIA driver)";
+  if (gpu.in_node == doctor::kUnknown && gpu.visible == 0) return "none";
   if (!rank.on_gpu()) return fmt::format("{} on the node, {} visible, not used", gpu.in_node, gpu.visible);
   return fmt::format("{} x {}, {} visible to a rank; driver {}; cap {} W of {} W, clock set to {} of {} MHz",
                      gpu.in_node, gpu.name, gpu.visible, rank.versions.driver, gpu.power_cap_w,

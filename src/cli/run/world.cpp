@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/node.h"
 #include "comm/mpi_watch.h"
 #include "device/device.h"
 #include "device/meter.h"
@@ -22,6 +23,8 @@ namespace {
 
 void leave_timed_out() { std::_Exit(kTimedOut); }
 
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
 }  // namespace
 
 std::string command_line() {
@@ -31,13 +34,14 @@ std::string command_line() {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
-Ranks::Ranks(const WorldFlags& flags) : timeout_s_(flags.timeout_s) {
+Ranks::Ranks(const WorldFlags& flags, double most_s) : timeout_s_(flags.timeout_s) {
   const RendezvousGuard guard(
       {"the ranks did not come together", "`shardmark doctor` on each node tells more"}, timeout_s_, log_line,
       leave_timed_out);
   session = std::make_unique<const MpiSession>();
   world = std::make_unique<const HostGroup>(HostGroup::world());
-  watchdog = make_watchdog(*world, host_name(), flags.timeout_s, [] { MpiSession::abort_world(kTimedOut); });
+  watchdog = make_watchdog(*world, host_name(), std::min(flags.timeout_s, most_s),
+                           [] { MpiSession::abort_world(kTimedOut); });
   flight().begin_point("the start of the ranks");
 }
 
@@ -59,13 +63,18 @@ at::Device choose_device(const WorldFlags& flags, const MpiSession& session, con
     const bool one_each =
         gpus == 1;  // a scheduler may show each rank its own; the preflight looks whether it does
     if (gpus > 0 && session.local_size() > gpus && !one_each)
-      throw UsageError(host_name() + " has " + std::to_string(gpus) + " GPUs for " +
+      throw UsageError(host_name() + " shows " + std::to_string(gpus) + " GPUs to a rank, for " +
                        std::to_string(session.local_size()) +
-                       " ranks; start at most one rank per GPU, or use --device cpu");
+                       " ranks; start at most one rank per GPU, let each see all of them (srun "
+                       "--gpu-bind=none), or use --device cpu");
     const int index = one_each ? 0 : session.local_rank();
     if (gpus > 0) device = at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
+    try {
+      use_device(device);
+    } catch (const std::exception& error) {  // in use exclusively, prohibited, ill
+      throw SystemError(host_name() + ", GPU " + std::to_string(index) + ": " + first_line(error.what()));
+    }
   });
-  use_device(device);
   meter::install(device.is_cuda() ? device.index() : -1);
   return device;
 }
@@ -73,10 +82,12 @@ at::Device choose_device(const WorldFlags& flags, const MpiSession& session, con
 void set_threads(const WorldFlags& flags, int local_ranks) {
   const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   const int mine = num_cores();  // fewer than online: this rank is bound to them
+  const double quota = granted_cores();
+  const int granted = quota > 0 ? std::max(1, static_cast<int>(quota / local_ranks)) : online;
   if (flags.threads > 0)
     at::set_num_threads(flags.threads);
   else if (std::getenv("OMP_NUM_THREADS") == nullptr)
-    at::set_num_threads(mine < online ? mine : std::max(1, online / local_ranks));
+    at::set_num_threads(std::min(mine < online ? mine : std::max(1, online / local_ranks), granted));
 }
 
 std::string transport_for(const WorldFlags& flags, at::Device device) {

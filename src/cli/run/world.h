@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -26,7 +27,8 @@ std::string transport_for(const WorldFlags& flags, at::Device device);
 // All ranks of a job, from MPI's start to its end, and what looks out for the one that stands still: the job
 // ends with kTimedOut when nothing moves for the timeout. The first object of a command.
 struct Ranks {
-  explicit Ranks(const WorldFlags& flags);
+  // most_s: with which the watchdog ends the job at the latest, once all ranks have come up.
+  explicit Ranks(const WorldFlags& flags, double most_s = std::numeric_limits<double>::infinity());
   ~Ranks();
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
