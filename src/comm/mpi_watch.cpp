@@ -74,12 +74,11 @@ class MpiChannel : public Channel {
 
   std::optional<Message> receive() override {
     forget_sent();
-    int done = 0, index = MPI_UNDEFINED;
+    const size_t slot = oldest_;  // messages fill them in order
+    int done = 0;
     MPI_Status status;
-    if (MPI_Testany(kReceives, receiving_.data(), &index, &done, &status) != MPI_SUCCESS || done == 0 ||
-        index == MPI_UNDEFINED)
-      return {};
-    const auto slot = static_cast<size_t>(index);
+    if (MPI_Test(&receiving_[slot], &done, &status) != MPI_SUCCESS || done == 0) return {};
+    oldest_ = (slot + 1) % kReceives;
     int count = 0;
     MPI_Get_count(&status, MPI_CHAR, &count);
     Message message{status.MPI_SOURCE, std::string(buffer(slot), static_cast<size_t>(count))};
@@ -110,6 +109,7 @@ class MpiChannel : public Channel {
   size_t most_bytes_;
   std::unique_ptr<char[]> received_;
   std::array<MPI_Request, kReceives> receiving_{};
+  size_t oldest_ = 0;  // of the posted ones
   std::list<Sent> sent_;
 };
 

@@ -76,7 +76,8 @@ void check_shares(const World& world, Findings& findings) {
     }
     int64_t threads = 0;
     for (const RankFacts* rank : ranks) threads += rank->cpu.threads;
-    if (const double quota = ranks.front()->cpu.quota; quota > 0 && static_cast<double>(threads) > quota) {
+    const double quota = ranks.front()->cpu.quota;
+    if (quota > 0 && on_node <= cores && static_cast<double>(threads) > quota) {
       t.rationed.add(ranks, threads);
       t.quota = quota;
     }
