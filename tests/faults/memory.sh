@@ -46,9 +46,10 @@ fault_take_the_memory() {
   local before
   before=$(killed)
   bad_take_the_memory=()
-  if [[ $via == launch ]]; then bad_take_the_memory=(--bad out_of_memory); fi    # memory stays short: so it ends
   echo $(($(held_bytes) + ($(random 200) + 100) * 1048576)) >"$group/$limit_file"
   end_of_job 600
+  # Memory stays short: so launch ends. Ranks that start under the limit keep to it, and nobody is killed.
+  if [[ $via == launch || $(killed) == "$before" ]]; then bad_take_the_memory=(--bad out_of_memory); fi
   [[ $(killed) -gt $before ]]
 }
 after_take_the_memory() { no_limit >"$group/$limit_file"; }
