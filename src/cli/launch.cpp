@@ -1,6 +1,7 @@
 // shardmark launch: starts the ranks of a sweep, watches them, and goes on after any death.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "base/exit_status.h"
 #include "base/log.h"
+#include "base/node.h"
 #include "cli/after_dashes.h"
 #include "cli/command.h"
 #include "cli/run_flags.h"
@@ -26,8 +28,9 @@ namespace shardmark {
 namespace {
 
 constexpr const char* kStudies = "results";
-constexpr double kBeforeRanks =
-    60;  // seconds that a launcher has to start ranks, which then watch themselves
+// Until the ranks have opened the study: images and libraries load from a shared file system; and what a
+// launcher has at least to start ranks, which then watch themselves.
+constexpr double kStartS = 600, kBeforeRanksS = 60;
 
 struct LaunchFlags {
   HandedArguments arguments;  // the suite; flags of run
@@ -48,8 +51,11 @@ int64_t number(const std::string& text) { return text.empty() ? 0 : std::atoll(t
 Allocation read_allocation() {
   const std::string job = variable("SLURM_JOB_ID");
   if (job.empty()) return {};
-  return {job, std::max<int64_t>(number(variable("SLURM_NNODES")), 1), number(variable("SLURM_CPUS_ON_NODE")),
-          least_cpus_per_node(variable("SLURM_JOB_CPUS_PER_NODE"))};
+  const int64_t least = least_cpus_per_node(variable("SLURM_JOB_CPUS_PER_NODE"));
+  int64_t here = number(variable("SLURM_CPUS_ON_NODE"));  // salloc's own shell has none
+  const std::string host = host_name();
+  if (here == 0 && variable("SLURM_JOB_NODELIST") == host.substr(0, host.find('.'))) here = least;
+  return {job, std::max<int64_t>(number(variable("SLURM_NNODES")), 1), here, least};
 }
 
 // What NCCL and the like are told on this node: ranks that mpirun starts by ssh elsewhere would not have it.
@@ -135,7 +141,7 @@ int launch(LaunchFlags flags) {
   sweep.command = command;
   sweep.study = numbered ? numbered_study(kStudies, stem, flags.resume) : flags.output;
   sweep.resume = flags.resume;
-  if (run.world.timeout_s > 0) sweep.start_limit_s = run.world.timeout_s + kBeforeRanks;
+  if (run.world.timeout_s > 0) sweep.start_limit_s = std::max(kStartS, run.world.timeout_s + kBeforeRanksS);
   const bool contained = !flags.options.container.empty();
   if (!contained && !Registry<CommandEntry>::instance().contains("run"))
     throw UsageError(

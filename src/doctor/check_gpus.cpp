@@ -86,7 +86,8 @@ void check_visible(const World& world, Findings& findings) {
         blind.add(*rank, gpu.visible);
         in_node = there;
       }
-      if (!rank->on_gpu() && gpu.visible == 0 && gpu.in_node > 0) unused.add(*rank, gpu.in_node);
+      if (!rank->on_gpu() && !rank->gpus_refused && gpu.visible == 0 && gpu.in_node > 0)
+        unused.add(*rank, gpu.in_node);
     }
   }
   blind.report(

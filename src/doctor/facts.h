@@ -71,6 +71,7 @@ struct RankFacts {
   int64_t promised_ranks = 0;               // as the launcher's variables say; 0: they say nothing
   int64_t local_rank = 0, local_ranks = 1;  // among the ranks that MPI says share memory
   bool binding_refused = false;             // --bind none
+  bool gpus_refused = false;                // --device cpu
   CpuFacts cpu;
   GpuFacts gpu;
   VersionFacts versions;
@@ -97,7 +98,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VersionFacts, shardmark, torch, mpi, nccl, nc
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HostFacts, memory_bytes, free_bytes, limit_bytes, shm_bytes, output,
                                    disk_bytes, file_system, locking, locked_bytes, open_files, infiniband)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, host, machine, pid, rank, world_ranks, promised_ranks,
-                                   local_rank, local_ranks, binding_refused, cpu, gpu, versions, node,
-                                   variables)
+                                   local_rank, local_ranks, binding_refused, gpus_refused, cpu, gpu, versions,
+                                   node, variables)
 
 }  // namespace shardmark::doctor

@@ -92,12 +92,14 @@ LaunchCommand make_launch_command(const Machine& machine, const Allocation& allo
                                   const LaunchOptions& options) {
   Layout layout;
   const bool is_elsewhere = !allocation.job.empty() && allocation.cpus_here == 0;
-  if (is_elsewhere && options.ranks_per_node == 0)
-    throw UsageError("this shell is on no node of job " + allocation.job +
-                     ", so its cores and GPUs do not count: say how many ranks a node gets, with "
-                     "--ranks-per-node or RANKS_PER_NODE in jobs/env.sh");
+  if (is_elsewhere && options.ranks == 0 && options.ranks_per_node == 0)
+    throw UsageError(
+        "this shell is on no node of job " + allocation.job +
+        ", so its cores and GPUs do not count: say how many ranks start, with -n, --ranks-per-node, or "
+        "RANKS_PER_NODE in jobs/env.sh");
   const int64_t here = allocation.cpus_here > 0 ? allocation.cpus_here : machine.num_cores;
-  const int64_t cpus = allocation.cpus_per_node > 0 ? allocation.cpus_per_node : here;
+  const int64_t least = allocation.cpus_per_node > 0 ? allocation.cpus_per_node : here;
+  const int64_t cpus = is_elsewhere ? least : std::min(here, least);  // a step may have less than its job
   const int64_t cpus_of_core = is_elsewhere ? 1 : std::max<int64_t>(here / machine.num_cores, 1);
   layout.cores = std::max<int64_t>(cpus / cpus_of_core, 1);
   if (!is_elsewhere) layout.cores = std::min(machine.num_cores, layout.cores);

@@ -40,7 +40,7 @@ struct LaunchCommand {
   int64_t threads = 1;
 };
 
-// UsageError: an unknown launcher; a job none of whose nodes is this one, and no ranks per node.
+// UsageError: an unknown launcher; a job none of whose nodes is this one, and no number of ranks.
 LaunchCommand make_launch_command(const Machine& machine, const Allocation& allocation,
                                   const LaunchOptions& options);
 

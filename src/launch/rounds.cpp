@@ -30,7 +30,7 @@ constexpr int kMostDeaths = 6;  // rounds in a row without a finished point
 constexpr double kPatienceS = 20;
 constexpr int kMostBusyS = 90;  // a file system may keep the lock of a node that is gone for so long
 
-// What the journal of the study holds; all zeroes where there is none.
+// What the study holds; all zeroes where there is none.
 struct Count {
   int64_t num_records = 0;
   std::set<std::string> over;  // points whose last attempt did not end the job
@@ -41,12 +41,19 @@ struct Count {
 Count count(const std::string& study) {
   Count count;
   const std::string path = follow_links(study);
-  if (!file_exists(journal_path(path))) return count;
-  scan_journal(path, Load::without_samples, [&](Record&& record) {
+  const RecordSink add = [&](Record&& record) {
     ++count.num_records;
     if (!record.ended_job) count.over.insert(record.id);
     count.latest = std::move(record);
-  });
+  };
+  if (file_exists(journal_path(path))) {
+    scan_journal(path, Load::without_samples, add);
+  } else if (file_exists(path)) {
+    try {
+      for (Record& record : read_study(path, Load::without_samples).records) add(std::move(record));
+    } catch (const UsageError&) {  // the ranks say what is wrong with it
+    }
+  }
   return count;
 }
 
@@ -94,7 +101,7 @@ class Rounds {
       if (end.completed || result.stopped_by != 0 || result.status == kDone || result.status == kUsage) break;
       const Obituary& ending = end.obituary;
       const Count after = end.opened ? bury(ending, before) : before;
-      result.stopped_by = signals_.take();  // since the job ended
+      result.stopped_by = asked_ != 0 ? asked_ : signals_.take();  // since the job ended
       if (result.stopped_by != 0) break;
       if (after.num_records == before.num_records) {  // no point can be blamed
         const bool was_struck = ending.was_killed || ending.outcome == Outcome::timed_out;
@@ -102,7 +109,8 @@ class Rounds {
         log_line(fmt::format("{}; no point was running, so it is {}", ending.reason,
                              goes_on ? "started once more" : "not tried again"));
         if (!goes_on) break;
-        is_second_start = resume_ = true;
+        is_second_start = true;
+        resume_ = resume_ || end.opened;
         continue;
       }
       is_second_start = false;
@@ -116,7 +124,6 @@ class Rounds {
       }
       resume_ = true;
     }
-    // A sweep that came to its end has no journal any more, and nobody asks.
     result.num_finished = std::max<int64_t>(count(sweep_.study).num_finished() - at_start, 0);
     return result;
   }
@@ -175,13 +182,14 @@ class Rounds {
   }
 
   // The ranks are gone, but what holds the lock for them may be slower: a node, or a shared file system.
-  void bury_when_free(const Obituary& ending) const {
+  void bury_when_free(const Obituary& ending) {
     for (int waited_s = 0;; ++waited_s) {
       try {
         Study::bury(sweep_.study, ending.outcome, ending.reason);
         return;
       } catch (const StudyBusy& busy) {
-        if (waited_s == kMostBusyS) throw;
+        if (waited_s == kMostBusyS) return log_line("the lock stays, so no point is blamed");
+        if (asked_ = signals_.take(); asked_ != 0) return;
         if (waited_s == 0) log_line(fmt::format("{}; waiting for it, {} s at most", busy.what(), kMostBusyS));
         std::this_thread::sleep_for(std::chrono::seconds(1));
       }
@@ -189,7 +197,7 @@ class Rounds {
   }
 
   // Gives the point that was running its outcome, unless the watchdog has; tells the user.
-  Count bury(const Obituary& ending, const Count& before) const {
+  Count bury(const Obituary& ending, const Count& before) {
     bury_when_free(ending);
     Count after = count(sweep_.study);
     if (after.num_records == before.num_records || !after.latest) return after;
@@ -207,6 +215,7 @@ class Rounds {
   const Sweep& sweep_;
   const Signals signals_;  // through all rounds: one that comes between two of them is not lost
   bool resume_;
+  int asked_ = 0;  // a signal that came while a lock was waited for
 };
 
 }  // namespace

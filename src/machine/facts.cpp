@@ -70,6 +70,7 @@ doctor::RankFacts facts_of_rank(const Topology& topology, const HostGroup& world
   facts.local_rank = session.local_rank();
   facts.local_ranks = session.local_size();
   facts.binding_refused = given.bound.refused;
+  facts.gpus_refused = given.gpus_refused;
   facts.cpu = cpu_facts(topology, given);
   facts.gpu = gpu_facts(given.device);
   facts.versions = versions();

@@ -24,6 +24,7 @@ Bound bind_ranks(const Topology& topology, const HostGroup& node, at::Device dev
 
 struct FactsOf {
   at::Device device{at::kCPU};
+  bool gpus_refused = false;  // the user wants CPU ranks
   Bound bound;
   int threads = 1;
   std::string revision;                          // of shardmark

@@ -41,7 +41,7 @@ int64_t gpus_on_bus(const std::string& devices) {
     std::string vendor, kind;
     std::ifstream(entry.path() / "vendor") >> vendor;
     std::ifstream(entry.path() / "class") >> kind;
-    count += vendor == "0x10de" && (kind.starts_with("0x0302") || kind.starts_with("0x0300"));
+    count += vendor == "0x10de" && kind.starts_with("0x0302");
   }
   return count;
 }

@@ -9,7 +9,7 @@
 
 namespace shardmark::machine {
 
-// NVIDIA's, whether a driver shows them or not.
+// NVIDIA's for computing (not for a screen), whether a driver shows them or not.
 int64_t gpus_on_bus(const std::string& devices = "/sys/bus/pci/devices");
 
 // NUMA node that a PCI device hangs on; -1: none, or nobody knows.

@@ -2,6 +2,7 @@
 #include "schema/file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -12,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/node.h"
 
 namespace shardmark {
 namespace {
@@ -33,6 +35,31 @@ void check(bool ok, const std::string& what, const std::string& path) {
 std::string directory_of(const std::string& path) {
   const std::string directory = std::filesystem::path(path).parent_path().string();
   return directory.empty() ? "." : directory;
+}
+
+struct Place {
+  std::string path;
+  bool in_place = false;  // no file can take its place
+};
+
+Place place_of(const std::string& given) {
+  if (given.starts_with("/dev/") || given.starts_with("/proc/")) return {given, true};  // our own stdout, too
+  if (file_exists(given) && !std::filesystem::is_regular_file(given)) return {given, true};
+  std::string path = follow_links(given);
+  const bool in_place = file_exists(path) && ::access(directory_of(path).c_str(), W_OK) != 0;
+  return {std::move(path), in_place};
+}
+
+[[noreturn]] void refuse(const std::string& path, int error, const std::string& advice) {
+  throw UsageError(path + ": cannot be written (" + std::strerror(error) + "); " + advice);
+}
+
+// As far as the system lets us: a page may be shared in a group.
+void keep_mode(const std::string& from, const std::string& to) {
+  struct stat info;
+  if (::stat(from.c_str(), &info) != 0) return;
+  [[maybe_unused]] const int ignored = ::chown(to.c_str(), static_cast<uid_t>(-1), info.st_gid);
+  ::chmod(to.c_str(), info.st_mode & 07777);
 }
 
 }  // namespace
@@ -113,25 +140,28 @@ void sync_path(const std::string& path) {
   check(::fsync(file.get()) == 0 || errno == EINVAL, "write", path);  // EINVAL: nothing to sync there
 }
 
+void require_writable(const std::string& given, const std::string& advice) {
+  const Place place = place_of(given);
+  if (::access(place.in_place ? place.path.c_str() : directory_of(place.path).c_str(), W_OK) != 0)
+    refuse(given, errno, advice);
+}
+
 void write_whole(const std::string& given, const std::string& advice,
                  const std::function<void(std::ostream&)>& write) {
-  const bool is_special = given.starts_with("/dev/") || given.starts_with("/proc/") ||  // our own stdout, too
-                          (file_exists(given) && !std::filesystem::is_regular_file(given));
-  const std::string path = is_special ? given : follow_links(given);
-  const std::string place = is_special ? path : path + "." + std::to_string(::getpid()) + ".tmp";
+  const auto [path, in_place] = place_of(given);
+  const std::string beside = in_place ? path : fmt::format("{}.{}.{}.tmp", path, host_name(), ::getpid());
   try {
     errno = 0;
-    std::ofstream file(place, std::ios::binary);
+    std::ofstream file(beside, std::ios::binary);
     if (file) write(file);
     file.close();
-    if (!file)
-      throw UsageError(given + ": cannot be written (" + std::strerror(errno == 0 ? EIO : errno) + "); " +
-                       advice);
-    if (is_special) return;
-    sync_path(place);
-    rename_file(place, path);
+    if (!file) refuse(given, errno == 0 ? EIO : errno, advice);
+    if (in_place) return;
+    sync_path(beside);
+    keep_mode(path, beside);
+    rename_file(beside, path);
   } catch (...) {
-    if (!is_special) ::unlink(place.c_str());
+    if (!in_place) ::unlink(beside.c_str());
     throw;
   }
 }

@@ -44,7 +44,9 @@ void remove_file(const std::string& path);                         // durable wh
 void sync_path(const std::string& path);                           // of a file or directory
 
 // A file for people, whole or not at all: written beside, synced, renamed, so that what was there stays when
-// the disk is full. A device or pipe is written to itself. The error ends with the advice.
+// the disk is full. A device, a pipe, and a file in a folder that takes no other are written to themselves.
+// The error ends with the advice; require_writable() tells what can be told of it before.
+void require_writable(const std::string& path, const std::string& advice);
 void write_whole(const std::string& path, const std::string& advice,
                  const std::function<void(std::ostream&)>& write);
 

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
+#include <utility>
 
 #include "base/node.h"
 #include "watch/board.h"
@@ -68,8 +70,8 @@ std::string stopped_neighbours() {
 RendezvousGuard::RendezvousGuard(Rendezvous rendezvous, double timeout_s,
                                  std::function<void(const std::string&)> say, std::function<void()> end) {
   if (timeout_s <= 0) return;
-  thread_ = std::thread([this, rendezvous = std::move(rendezvous), timeout_s, say = std::move(say),
-                         end = std::move(end)] {
+  auto watch = [this, rendezvous = std::move(rendezvous), timeout_s, say = std::move(say),
+                end = std::move(end)] {
     if (is_over_within(timeout_s)) return;
     std::string stopped = stopped_neighbours();
     if (is_over_within(own_turn_s(!stopped.empty()))) return;
@@ -81,7 +83,11 @@ RendezvousGuard::RendezvousGuard(Rendezvous rendezvous, double timeout_s,
     say(fmt::format("watchdog: {}\n  {}\n  ending the job; {}", what, who, rendezvous.advice));
     say(what + ": " + who);
     end();
-  });
+  };
+  try {
+    thread_ = std::thread(std::move(watch));
+  } catch (const std::system_error&) {  // no thread more is to be had: a reason to go unguarded, not to end
+  }
 }
 
 RendezvousGuard::~RendezvousGuard() {

@@ -98,7 +98,8 @@ TEST(MachineGpu, IsCountedWithoutADriver) {
     std::ofstream(devices + "/" + name + "/class") << kind << "\n";
   };
   device("0000:17:00.0", "0x10de", "0x030200");
-  device("0000:18:00.0", "0x10de", "0x030000");
+  device("0000:18:00.0", "0x10de", "0x030200");
+  device("0000:1a:00.0", "0x10de", "0x030000");  // with a screen
   device("0000:18:00.1", "0x10de", "0x040300");  // its audio
   device("0000:19:00.0", "0x15b3", "0x020700");
   EXPECT_EQ(gpus_on_bus(devices), 2);

@@ -86,8 +86,13 @@ TEST(LaunchCommand, FitsTheSmallestNodeOfAJob) {
   EXPECT_EQ(make_launch_command(plain(), {"7", 2, 8, 4}, {}).ranks, 4) << "two cores with two threads each";
 }
 
+TEST(LaunchCommand, TakesNoMoreThanItsStep) {  // srun --pty -c 2 inside a job of 64
+  EXPECT_EQ(make_launch_command(plain(), {"7", 1, 2, 64}, {}).ranks, 2);
+}
+
 TEST(LaunchCommand, CountsNoLoginNode) {
   EXPECT_THROW(make_launch_command(plain(), {"7", 2, 0, 64}, {}), UsageError);
+  EXPECT_EQ(make_launch_command(plain(), {"7", 2, 0, 64}, {.ranks = 6}).ranks, 6);
   EXPECT_THAT(line(plain(), {.launcher = "srun", .ranks_per_node = 8}, {"7", 2, 0, 64}),
               HasSubstr("--ntasks=16 --ntasks-per-node=8 --cpus-per-task=8 "));
 }

@@ -1,12 +1,9 @@
 // shardmark doctor: what this machine has, what would go wrong, and how to mend it; alone or on all ranks.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <ostream>
 
@@ -79,9 +76,7 @@ void check(const DoctorFlags& flags, const HostGroup& world) {
     throw UsageError("doctor --pairs needs two ranks or more: mpirun -n 8 shardmark doctor --pairs");
   if (flags.html.empty() || world.rank() != 0) return;
   require_free(flags.html, flags.overwrite);
-  const auto folder = std::filesystem::absolute(flags.html).parent_path();
-  if (::access(folder.c_str(), W_OK) != 0)
-    throw UsageError(flags.html + ": cannot be written (" + std::strerror(errno) + "); " + kNameAPage);
+  require_writable(flags.html, kNameAPage);
 }
 
 std::vector<std::string> lines_of(const doctor::PairReport& pairs) {

@@ -52,6 +52,7 @@ Preflight look_around(const WorldFlags& flags, const Ranks& ranks, const std::st
   const machine::Topology topology;
   machine::FactsOf given;
   given.device = found.device;
+  given.gpus_refused = flags.device == "cpu";
   given.bound = bind(flags, topology, world, found.device);
   set_threads(flags, session.local_size());
   given.threads = at::get_num_threads();
