@@ -137,7 +137,7 @@ said=$(cat out); ends 0; has "was killed by signal 9" "it is tried once more" "f
 [[ $(outcomes killed.h5) == *"('ok', 2, False), 1)"* ]] || fail "no point in its second attempt: $(outcomes killed.h5)"
 if pgrep -f "^$program run suites/tiny.yaml -o $dir/killed.h5" >/dev/null; then fail "ranks are left"; fi
 
-# The lock of the ranks outlives them, as on a shared file system, and a signal comes before the next start: neither is lost.
+# The lock of the ranks outlives them, as on a shared file system: it is waited for, unless a signal comes.
 answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; else touch busy.h5.journal; exit 137; fi'
 flock busy.h5.journal sleep 4 &
 PATH=$dir/bin:$PATH "$program" launch suites/tiny.yaml -n 1 -o busy.h5 --resume >out 2>&1 &
@@ -145,5 +145,9 @@ launched=$!
 for ((i = 0; i < 1000; ++i)); do if grep -q 'waiting for it' out; then break; fi; sleep 0.01; done
 kill -TERM $launched
 status=0; wait $launched || status=$?
-said=$(cat out); ends 143; has "waiting for it" "it is tried once more" "ended by signal 15"
+said=$(cat out); ends 143; has "waiting for it" "ended by signal 15"; lacks "tried once more"
+wait
+flock busy.h5.journal sleep 2 &
+PATH=$dir/bin:$PATH runs "$program" launch suites/tiny.yaml -n 1 -o busy.h5 --resume
+ends 137; has "waiting for it" "it is tried once more" "so it is not tried again"
 echo "launch: ok"
