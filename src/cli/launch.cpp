@@ -133,6 +133,7 @@ int launch(LaunchFlags flags) {
   const RunFlags run = parse_run_flags(run_flags);
   read_suite(suite, run.overrides);
   flags.options.variables = variables_for_ranks();
+  flags.options.sets_yield = variable("OMPI_MCA_mpi_yield_when_idle").empty();
   if (flags.options.threads == 0) flags.options.threads = number(variable("OMP_NUM_THREADS"));
   const Allocation allocation = read_allocation();
   const LaunchCommand command = make_launch_command(read_machine(), allocation, flags.options);

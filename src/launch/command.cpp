@@ -43,8 +43,9 @@ Arguments mpirun(const Machine& machine, const LaunchOptions& options, const Lau
   if (machine.has_open_mpi) {
     if (machine.is_root) add({"--allow-run-as-root"});
     const bool crowded = layout.on_node > layout.cores;
-    const Arguments unbound = {"--oversubscribe", "--bind-to",           "none",
-                               "--mca",           "mpi_yield_when_idle", crowded ? "1" : "0"};
+    Arguments unbound = {"--oversubscribe", "--bind-to", "none"};
+    if (options.sets_yield)
+      unbound.insert(unbound.end(), {"--mca", "mpi_yield_when_idle", crowded ? "1" : "0"});
     if (command.num_nodes != 1) {
       if (command.num_nodes > 1 || options.ranks_per_node > 0)
         add({"--map-by", "ppr:" + std::to_string(layout.on_node) + ":node"});

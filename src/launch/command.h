@@ -30,6 +30,7 @@ struct LaunchOptions {
   int64_t ranks_per_node = 0;  // 0: one per GPU; without GPUs one per core, as far as memory goes
   int64_t threads = 0;         // of a rank; 0: an equal share of the cores on GPUs, else 1
   std::vector<std::string> variables = {};  // of our environment, for the ranks on other nodes
+  bool sets_yield = true;  // false: OMPI_MCA_mpi_yield_when_idle says whether idle ranks yield their core
 };
 
 struct LaunchCommand {

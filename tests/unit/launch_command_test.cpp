@@ -39,6 +39,10 @@ TEST(LaunchCommand, OversubscribesYielding) {
             "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 5 ");
 }
 
+TEST(LaunchCommand, LeavesYieldingToTheEnvironment) {
+  EXPECT_EQ(line(plain(), {.ranks = 5, .sets_yield = false}), "mpirun --oversubscribe --bind-to none -n 5 ");
+}
+
 TEST(LaunchCommand, LeavesPartsOfAMachineUnbound) {
   Machine part = plain();
   part.num_cores = 2;
