@@ -41,12 +41,21 @@ killed() { sed -n 's/^oom_kill //p' "$group/$events"; }
 held_bytes() { awk '$1 ~ /^(total_rss|total_shmem|anon|shmem)$/ {sum += $2} END {printf "%d", sum}' "$group/memory.stat"; }
 no_limit() { if [[ $limit_file == memory.max ]]; then echo max; else echo -1; fi; }
 
+# Refused while ranks are already beyond it.
+limit_memory() {
+  local i
+  for i in 1 2 3 4 5; do
+    if echo $(($(held_bytes) + ($(random 200) + 100) * 1048576)) 2>/dev/null >"$group/$limit_file"; then return 0; fi
+  done
+  return 1
+}
+
 # Fails when no rank was killed: what was left of the sweep needed no more.
 fault_take_the_memory() {
   local before
   before=$(killed)
   bad_take_the_memory=()
-  echo $(($(held_bytes) + ($(random 200) + 100) * 1048576)) >"$group/$limit_file"
+  limit_memory || return 1
   end_of_job 600
   # Memory stays short: so launch ends. Ranks that start under the limit keep to it, and nobody is killed.
   if [[ $via == launch || $(killed) == "$before" ]]; then bad_take_the_memory=(--bad out_of_memory); fi
