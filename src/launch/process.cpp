@@ -2,6 +2,7 @@
 #include "launch/process.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -34,12 +35,13 @@ std::vector<std::string> changed_environment(const EnvironmentChanges& changes) 
     const auto is_changed = [&](const auto& change) { return text.starts_with(change.first + "="); };
     if (std::none_of(changes.begin(), changes.end(), is_changed)) entries.push_back(text);
   }
-  for (const auto& [name, value] : changes) entries.push_back(name + "=" + value);
+  for (const auto& [name, value] : changes) entries.push_back(fmt::format("{}={}", name, value));
   return entries;
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> result;
+  result.reserve(texts.size() + 1);
   for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
   result.push_back(nullptr);
   return result;
@@ -180,7 +182,7 @@ std::optional<int> read_to_end(Child& child, const LineSink& on_stdout, Clock::t
 int run_process(const std::vector<std::string>& arguments, const EnvironmentChanges& changes,
                 const LineSink& on_stdout) {
   Child child(arguments, changes, STDOUT_FILENO);
-  return *read_to_end(child, on_stdout, Clock::time_point::max());
+  return read_to_end(child, on_stdout, Clock::time_point::max()).value();  // it has all the time
 }
 
 std::string output_of(const std::vector<std::string>& arguments) {
