@@ -49,8 +49,7 @@ std::vector<std::string> notes(const std::vector<laws::Link>& links) {
       "p: Amdahl's share that more ranks speed up, 1 - 2 M / rate / T(1); limit: 1 / (1-p). alpha keeps "
       "speed-ups below "
       "it, and turns them around where n is large. p below 0: the all-reduce alone takes longer than the "
-      "step, "
-      "and speed-ups fall to the limit.",
+      "step, and speed-ups fall to the limit.",
       "Rates are data sheets', each way; collectives reach about 80 % of them. " + described + ".",
   };
 }

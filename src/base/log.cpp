@@ -4,15 +4,15 @@
 #include <cstdio>
 
 namespace shardmark {
-namespace {
-void write_line(const std::string& line) {
-  const std::string whole = "shardmark: " + line + "\n";
-  std::fwrite(whole.data(), 1, whole.size(), stderr);
+
+void log_raw(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
 }
-}  // namespace
 
-void log_line(const std::string& line) { write_line(line); }
-void log_warning(const std::string& line) { write_line("warning: " + line); }
+void log_line(const std::string& line) { log_raw("shardmark: " + line + "\n"); }
+void log_warning(const std::string& line) { log_line("warning: " + line); }
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace shardmark

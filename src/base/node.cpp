@@ -22,13 +22,6 @@ std::optional<int64_t> memory_info(const std::string& key) {
 
 namespace fs = std::filesystem;
 
-std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
 // Folders of this process's control group and of all groups around it, innermost first: of version 2
 // ("0::/job" in its list of groups), and of a controller of version 1 ("4:cpu,cpuacct:/job").
 std::vector<fs::path> control_groups(const std::string& controller) {
@@ -51,10 +44,9 @@ std::vector<fs::path> control_groups(const std::string& controller) {
 
 // Cores of a group's quota; 0: none.
 double quota_of(const fs::path& group) {
-  const std::string both = first_line(group / "cpu.max");  // "200000 100000", or "max 100000"
-  std::istringstream text(both.empty() ? first_line(group / "cpu.cfs_quota_us") + " " +
-                                             first_line(group / "cpu.cfs_period_us")
-                                       : both);
+  const std::string both = line_of(group / "cpu.max");  // "200000 100000", or "max 100000"
+  std::istringstream text(
+      both.empty() ? line_of(group / "cpu.cfs_quota_us") + " " + line_of(group / "cpu.cfs_period_us") : both);
   double quota = 0, period = 0;
   return text >> quota >> period && quota > 0 && period > 0 ? quota / period : 0;
 }
@@ -65,6 +57,13 @@ std::string host_name() {
   char name[256] = "";
   gethostname(name, sizeof name - 1);
   return name;
+}
+
+std::string line_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
 }
 
 std::optional<int64_t> node_memory_bytes() { return memory_info("MemTotal"); }
@@ -82,7 +81,7 @@ int64_t granted_memory_bytes() {
   int64_t least = 0;
   for (const fs::path& group : control_groups("memory"))
     for (const char* name : {"memory.max", "memory.limit_in_bytes"})
-      if (const int64_t limit = std::atoll(first_line(group / name).c_str());
+      if (const int64_t limit = std::atoll(line_of(group / name).c_str());
           limit > 0 && limit < kNoLimit && (least == 0 || limit < least))
         least = limit;
   return least;

@@ -8,6 +8,7 @@
 namespace shardmark {
 
 std::string host_name();
+std::string line_of(const std::string& path);  // the first of a small file of the kernel; empty: none
 
 std::optional<int64_t> node_memory_bytes();
 std::optional<int64_t> available_memory_bytes();  // that no process holds, page cache included

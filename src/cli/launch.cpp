@@ -147,8 +147,7 @@ int launch(LaunchFlags flags) {
   if (!contained && !Registry<CommandEntry>::instance().contains("run"))
     throw UsageError(
         "this shardmark was built without ranks (make build ANALYSIS=1): use a full build, or name a "
-        "container "
-        "that holds one with --container");
+        "container that holds one with --container");
   sweep.run = {contained ? "shardmark" : own_program(), "run", suite, "-o", sweep.study};
   sweep.run.insert(sweep.run.end(), run_flags.begin(), run_flags.end());
   if (flags.print) {

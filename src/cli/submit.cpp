@@ -85,8 +85,7 @@ double time_s(const std::string& text) {
 
 // The signal ahead of the limit must leave time for a point.
 void check_time(const JobOptions& job) {
-  constexpr double kLeastS = 30;  // for a start and a point
-  if (job.time_limit_s >= static_cast<double>(job.signal_ahead_s) + kLeastS) return;
+  if (job.time_limit_s >= static_cast<double>(job.signal_ahead_s) + 60) return;
   throw UsageError(fmt::format(
       "a job of {} that is signalled {} s ahead of its end has no time to measure: give more with --time, or "
       "less with --signal-ahead",

@@ -129,8 +129,8 @@ void check_health(const World& world, Findings& findings) {
   // Reasons of NVML's clocks-event mask that mean trouble: hardware slowdown, software and hardware thermal,
   // power brake. Source: nvml.h, nvmlClocksEventReasons.
   constexpr int64_t kTrouble = 0x8 | 0x20 | 0x40 | 0x80, kHot = 0x20 | 0x40;
-  Afflicted hot, slowed, capped, narrow, ill, prohibited, sliced, taken;
-  std::map<std::string, int64_t> widest;  // a GPU at rest may use fewer lanes: only of those that are alike
+  Afflicted hot, slowed, capped, narrow, resting, ill, prohibited, sliced, taken;
+  std::map<std::string, int64_t> widest;  // of those that are alike: all at rest they may use fewer lanes
   for (const RankFacts* rank : on_gpus(world))
     widest[rank->gpu.name] = std::max(widest[rank->gpu.name], rank->gpu.pcie_width);
   for (const RankFacts* rank : on_gpus(world)) {
@@ -138,8 +138,8 @@ void check_health(const World& world, Findings& findings) {
     if ((gpu.throttle & kTrouble) != 0) ((gpu.throttle & kHot) != 0 ? hot : slowed).add(*rank, gpu.clock_mhz);
     if (gpu.power_cap_w != kUnknown && gpu.power_cap_w < gpu.default_cap_w)
       capped.add(*rank, gpu.power_cap_w);
-    if (gpu.pcie_width != kUnknown && gpu.pcie_width < std::min(gpu.most_pcie_width, widest[gpu.name]))
-      narrow.add(*rank, gpu.pcie_width);
+    if (gpu.pcie_width != kUnknown && gpu.pcie_width < gpu.most_pcie_width)
+      (gpu.pcie_width < widest[gpu.name] ? narrow : resting).add(*rank, gpu.pcie_width);
     if (gpu.uncorrected_errors > 0) ill.add(*rank, gpu.uncorrected_errors);
     if (gpu.compute_mode == 2) prohibited.add(*rank);
     if (gpu.mig) sliced.add(*rank);
@@ -163,6 +163,10 @@ void check_health(const World& world, Findings& findings) {
                 on("PCIe links are narrower than those of other GPUs of the same name", narrow) +
                     fmt::format(", {} lanes", narrow.least()),
                 "reseat the card or riser, or leave the node out");
+  resting.report(
+      findings, Severity::notes,
+      on("PCIe links use fewer lanes than they have", resting) + fmt::format(", {} lanes", resting.least()),
+      "at rest GPUs may; where they do under load, too, reseat the card or riser");
   ill.report(findings, Severity::warns,
              on("uncorrected errors of memory", ill) + fmt::format(", {} on a GPU", ill.most()),
              "reset the GPU (nvidia-smi -r) or have it replaced; see nvidia-smi -q -d ECC");

@@ -116,13 +116,13 @@ class Child {
 
 class Supervisor {
  public:
-  Supervisor(Child& child, const Signals& signals, const Supervision& supervision)
+  Supervisor(Child& child, Signals& signals, const Supervision& supervision)
       : child_(child), signals_(signals), supervision_(supervision) {}
 
   SupervisedEnd run() {
     while (!child_.has_ended(end_.status)) {
       wait();
-      if (const int asked = signals_.take(); asked != 0 && end_.stopped_by == 0) {
+      if (const int asked = signals_.asked(); asked != 0 && end_.stopped_by == 0) {
         end_.stopped_by = asked;
         ask_to_end();
       }
@@ -157,7 +157,7 @@ class Supervisor {
   }
 
   Child& child_;
-  const Signals& signals_;
+  Signals& signals_;
   const Supervision& supervision_;
   SupervisedEnd end_;
   Clock::time_point killing_ = Clock::time_point::max();
@@ -194,7 +194,7 @@ std::string output_of(const std::vector<std::string>& arguments) {
   return status == 0 ? output : "";
 }
 
-SupervisedEnd supervise(const Signals& signals, const std::vector<std::string>& arguments,
+SupervisedEnd supervise(Signals& signals, const std::vector<std::string>& arguments,
                         const EnvironmentChanges& changes, const Supervision& supervision) {
   Child child(arguments, changes, STDERR_FILENO);
   if (child.error() != 0)

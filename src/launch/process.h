@@ -36,7 +36,7 @@ struct Supervision {
 // Runs a launcher with our stdout, its stderr line by line, and no stdin. SIGTERM, SIGINT, SIGHUP and SIGUSR1
 // to us end it: SIGTERM to it, after 10 s SIGKILL. Whatever it leaves behind on this machine, its ranks too,
 // is killed before this returns.
-SupervisedEnd supervise(const Signals& signals, const std::vector<std::string>& arguments,
+SupervisedEnd supervise(Signals& signals, const std::vector<std::string>& arguments,
                         const EnvironmentChanges& changes, const Supervision& supervision);
 
 }  // namespace shardmark

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdio>
 #include <set>
 #include <thread>
 
@@ -97,11 +96,13 @@ class Rounds {
     bool is_second_start = false;
     for (int deaths = 0;;) {
       const Count before = count(sweep_.study);
-      const RoundEnd end = round(result);
+      const RoundEnd end = round();
+      result.status = end.status;
+      result.stopped_by = end.stopped_by;
       if (end.completed || result.stopped_by != 0 || result.status == kDone || result.status == kUsage) break;
       const Obituary& ending = end.obituary;
       const Count after = end.opened ? bury(ending, before) : before;
-      result.stopped_by = asked_ != 0 ? asked_ : signals_.take();  // since the job ended
+      result.stopped_by = signals_.asked();  // since the job ended
       if (result.stopped_by != 0) break;
       if (after.num_records == before.num_records) {  // no point can be blamed
         const bool was_struck = ending.was_killed || ending.outcome == Outcome::timed_out;
@@ -131,8 +132,9 @@ class Rounds {
  private:
   struct RoundEnd {
     Obituary obituary;
-    bool opened = false;     // the study, by its ranks
-    bool completed = false;  // it
+    int status = 0, stopped_by = 0;  // as SweepEnd's
+    bool opened = false;             // the study, by its ranks
+    bool completed = false;          // it
   };
 
   // As its ranks would have ended.
@@ -143,11 +145,11 @@ class Rounds {
                : kDone;
   }
 
-  RoundEnd round(SweepEnd& result) {
+  RoundEnd round() {
     std::vector<std::string> arguments = sweep_.command.arguments;
     arguments.insert(arguments.end(), sweep_.run.begin(), sweep_.run.end());
     if (resume_) arguments.emplace_back("--resume");
-    LauncherVoice voice(show);
+    LauncherVoice voice([](const std::string& line) { log_raw(line + "\n"); });
     Opening opening(sweep_.study);
     const double begin_s = now_s();
     const int64_t kills_before = count_oom_kills();
@@ -162,23 +164,18 @@ class Rounds {
                                   {[&](const std::string& line) { voice.take(line); }, has_lost_patience});
     voice.finish();
     if (end.status > 128) end.status = voice.first_status().value_or(end.status);
-    RoundEnd found{obituary(voice, end, count_oom_kills() - kills_before), opening.seen(), false};
+    RoundEnd found{obituary(voice, end, count_oom_kills() - kills_before)};
+    found.opened = opening.seen();
     found.completed = found.opened && is_complete(sweep_.study);
-    result.status = end.gave_up ? static_cast<int>(kTimedOut) : end.status;
-    result.stopped_by = found.completed ? 0 : end.stopped_by;
-    if (found.completed && result.status != kDone && result.status != kWrong) {
+    found.status = end.gave_up ? static_cast<int>(kTimedOut) : end.status;
+    found.stopped_by = found.completed ? 0 : end.stopped_by;
+    if (found.completed && found.status != kDone && found.status != kWrong) {
       if (end.stopped_by == 0)
         log_line(end.gave_up ? "the study is complete, but its job did not end; ended it"
                              : "the study is complete; its job then ended badly: " + found.obituary.reason);
-      result.status = status_of_complete();
+      found.status = status_of_complete();
     }
     return found;
-  }
-
-  // What the launcher says; where nobody can read it, it is lost.
-  static void show(const std::string& line) {
-    const std::string whole = line + "\n";
-    std::fwrite(whole.data(), 1, whole.size(), stderr);
   }
 
   // The ranks are gone, but what holds the lock for them may be slower: a node, or a shared file system.
@@ -189,7 +186,7 @@ class Rounds {
         return;
       } catch (const StudyBusy& busy) {
         if (waited_s == kMostBusyS) return log_line("the lock stays, so no point is blamed");
-        if (asked_ = signals_.take(); asked_ != 0) return;
+        if (signals_.asked() != 0) return;
         if (waited_s == 0) log_line(fmt::format("{}; waiting for it, {} s at most", busy.what(), kMostBusyS));
         std::this_thread::sleep_for(std::chrono::seconds(1));
       }
@@ -213,9 +210,8 @@ class Rounds {
   }
 
   const Sweep& sweep_;
-  const Signals signals_;  // through all rounds: one that comes between two of them is not lost
+  Signals signals_;  // through all rounds: one that comes between two of them is not lost
   bool resume_;
-  int asked_ = 0;  // a signal that came while a lock was waited for
 };
 
 }  // namespace

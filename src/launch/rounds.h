@@ -3,10 +3,10 @@
 //
 // Note [Rounds]: a rank that is killed, crashes, hangs or runs out of memory ends the whole MPI job. The
 // point that was running then gets its outcome and reason (Study::bury; the watchdog does it by itself) and
-// is tried once more, if this round's ranks had opened the study: else its beginning is that of a round that
-// somebody stopped; a second death is final. So a sweep ends after finitely many rounds, and sooner where
-// no point can be blamed: two rounds in a row whose ranks were killed and that left no new record (one, where
-// they ended by themselves), or kMostDeaths rounds without a finished point.
+// is tried once more; a second death is final. Ranks that had not opened the study died in no point. So a
+// sweep ends after finitely many rounds, and sooner where no point can be blamed: two rounds in a row whose
+// ranks were killed and that left no new record (one, where they ended by themselves), or kMostDeaths rounds
+// without a finished point.
 #pragma once
 
 #include <string>

@@ -33,16 +33,15 @@ Signals::Signals() {
 }
 
 Signals::~Signals() {
-  take();
+  asked();
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
-int Signals::take() const {
+int Signals::asked() {
   signalfd_siginfo info{};
-  int asked = 0;
   while (::read(descriptor_.get(), &info, sizeof info) == sizeof info)
-    if (info.ssi_signo != SIGCHLD) asked = static_cast<int>(info.ssi_signo);
-  return asked;
+    if (info.ssi_signo != SIGCHLD && asked_ == 0) asked_ = static_cast<int>(info.ssi_signo);
+  return asked_;
 }
 
 void kill_orphans() {

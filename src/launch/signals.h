@@ -12,16 +12,17 @@ namespace shardmark {
 class Signals {
  public:
   Signals();
-  ~Signals();  // what was not taken is dropped
+  ~Signals();  // what was not asked about is dropped
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
   int descriptor() const { return descriptor_.get(); }  // to poll; also readable when a child has ended
-  int take() const;                                     // the last signal that asks us to end; 0: none came
+  int asked();                                          // the first signal that asks us to end; 0: none came
 
  private:
   sigset_t before_{};
   File descriptor_;
+  int asked_ = 0;
 };
 
 // Kills our children, then theirs, which are ours by then, until none is left, for at most 10 s.

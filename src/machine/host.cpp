@@ -24,13 +24,6 @@ namespace {
 
 using doctor::kUnknown;
 
-std::string first_line(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
 int64_t free_bytes(const std::string& path) {
   struct statvfs file_system {};
   if (path.empty() || statvfs(path.c_str(), &file_system) != 0) return kUnknown;
@@ -81,7 +74,7 @@ bool has_infiniband() {
 
 }  // namespace
 
-std::string kernel_id() { return first_line("/proc/sys/kernel/random/boot_id"); }
+std::string kernel_id() { return line_of("/proc/sys/kernel/random/boot_id"); }
 
 doctor::HostFacts host_facts(const std::string& output) {
   doctor::HostFacts facts;

@@ -4,22 +4,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
-
+#include "base/log.h"
 #include "base/units.h"
 #include "device/timeline.h"
 #include "laws/short_text.h"
 
 namespace shardmark {
-namespace {
-
-// Where nobody can read it, on a full disk, it is lost: no reason to lose a point.
-void show(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
-}
-
-}  // namespace
 
 std::string headline(const Record& record) {
   if (record.outcome != Outcome::ok) return fmt::format("{}: {}", to_text(record.outcome), record.reason);
@@ -39,23 +29,23 @@ Progress::Progress(int64_t num_points, int64_t num_before, bool quiet)
       begin_s_(now_s()) {}
 
 Progress::~Progress() {
-  if (!quiet_ && terminal_) show("\r\033[K");
+  if (!quiet_ && terminal_) log_raw("\r\033[K");
 }
 
 void Progress::begin(const Point& point) {
   if (quiet_ || !terminal_) return;
-  show(fmt::format("\r\033[K[{}/{}] {}{}", num_before_ + num_done_ + 1, num_points_, laws::short_text(point),
-                   time_left()));
+  log_raw(fmt::format("\r\033[K[{}/{}] {}{}", num_before_ + num_done_ + 1, num_points_,
+                      laws::short_text(point), time_left()));
 }
 
 void Progress::end(const Record& record) {
   if (quiet_) return;
   if (terminal_ && record.outcome == Outcome::ok && record.reason.empty()) {
-    show(fmt::format("\r\033[K[{}/{}] {}: {}{}", num_before_ + num_done_ + 1, num_points_,
-                     laws::short_text(record.point), headline(record), time_left()));
+    log_raw(fmt::format("\r\033[K[{}/{}] {}: {}{}", num_before_ + num_done_ + 1, num_points_,
+                        laws::short_text(record.point), headline(record), time_left()));
   } else {
-    show(fmt::format("{}[{}/{}] {}: {}\n", terminal_ ? "\r\033[K" : "", num_before_ + num_done_ + 1,
-                     num_points_, laws::short_text(record.point), headline(record)));
+    log_raw(fmt::format("{}[{}/{}] {}: {}\n", terminal_ ? "\r\033[K" : "", num_before_ + num_done_ + 1,
+                        num_points_, laws::short_text(record.point), headline(record)));
   }
 }
 

@@ -4,16 +4,10 @@
 #include <c10/util/Exception.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "device/meter.h"
 
 namespace shardmark {
-namespace {
-
-// The first line: torch's messages go on with a stack trace.
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-}  // namespace
-
 Verdict attempt(const std::function<void()>& body) {
   try {
     body();

@@ -157,9 +157,11 @@ void write_whole(const std::string& given, const std::string& advice,
     file.close();
     if (!file) refuse(given, errno == 0 ? EIO : errno, advice);
     if (in_place) return;
-    sync_path(beside);
     keep_mode(path, beside);
-    rename_file(beside, path);
+    const File written = open_if_exists(beside, O_RDONLY);
+    if (::fsync(written.get()) != 0 || ::rename(beside.c_str(), path.c_str()) != 0)
+      refuse(given, errno, advice);
+    sync_path(directory_of(path));
   } catch (...) {
     if (!in_place) ::unlink(beside.c_str());
     throw;

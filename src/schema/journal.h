@@ -41,11 +41,11 @@ struct JournalScan {
 // UsageError: its first line is none of ours, or of a newer schema.
 std::optional<JournalScan> scan_journal(const std::string& study, Load load, const RecordSink& sink);
 
-// The writer; holds the study's lock while it lives.
 struct StudyBusy : UsageError {  // another process writes it
   using UsageError::UsageError;
 };
 
+// The writer; holds the study's lock while it lives.
 class Journal {
  public:
   // Takes the right to start the study, or throws UsageError when another process has it.

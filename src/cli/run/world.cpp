@@ -23,8 +23,6 @@ namespace {
 
 void leave_timed_out() { std::_Exit(kTimedOut); }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
 }  // namespace
 
 std::string command_line() {
