@@ -169,11 +169,13 @@ class Rounds {
     found.completed = found.opened && is_complete(sweep_.study);
     found.status = end.gave_up ? static_cast<int>(kTimedOut) : end.status;
     found.stopped_by = found.completed ? 0 : end.stopped_by;
-    if (found.completed && found.status != kDone && found.status != kWrong) {
+    if (!found.completed || found.status == kDone) return found;
+    const int own = status_of_complete();
+    if (found.status != own) {  // a launcher's 1 is not ours
       if (end.stopped_by == 0)
         log_line(end.gave_up ? "the study is complete, but its job did not end; ended it"
                              : "the study is complete; its job then ended badly: " + found.obituary.reason);
-      found.status = status_of_complete();
+      found.status = own;
     }
     return found;
   }

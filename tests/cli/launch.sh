@@ -62,7 +62,7 @@ KILL=1 sweep -n 1 -o results/none.h5
 ends 137; has "so it is started once more" "so it is not tried again"
 STAYS=$home/tests/data/studies/shaped.h5 sweep -n 1 -o results/stays.h5    # a rank that is stopped after the last point: mpirun waits for it forever
 ends 0; has "the study is complete, but its job did not end; ended it"
-for dead in 5 137 139; do    # the watchdog named it; or a rank died when all was done
+for dead in 1 5 137 139; do    # mpirun lost a node, the watchdog named it, or a rank died when all was done
   STAYS=$home/tests/data/studies/shaped.h5 AFTER=0 STATUS=$dead sweep -n 1 -o results/died-$dead.h5
   ends 0; has "the study is complete; its job then ended badly"
 done
