@@ -35,7 +35,7 @@ constexpr double kStartS = 600, kBeforeRanksS = 60;
 struct LaunchFlags {
   HandedArguments arguments;  // the suite; flags of run
   std::string output;
-  bool resume = false;
+  bool resume = false, rerun_failed = false;
   bool requeue = false;
   bool print = false;
   LaunchOptions options;
@@ -114,7 +114,7 @@ void print_command(const Sweep& sweep) {
   for (const auto& [name, value] : sweep.command.environment) text += name + "=" + quoted(value) + " ";
   for (const std::string& word : sweep.command.arguments) text += quoted(word) + " ";
   for (const std::string& word : sweep.run) text += quoted(word) + " ";
-  fmt::print("{}{}\n", text, sweep.resume ? "--resume" : "");
+  fmt::print("{}{}{}\n", text, sweep.resume ? "--resume" : "", sweep.rerun_failed ? " --rerun-failed" : "");
 }
 
 void make_folder_of_studies() {
@@ -142,6 +142,7 @@ int launch(LaunchFlags flags) {
   sweep.command = command;
   sweep.study = numbered ? numbered_study(kStudies, stem, flags.resume) : flags.output;
   sweep.resume = flags.resume;
+  sweep.rerun_failed = flags.rerun_failed;
   if (run.world.timeout_s > 0) sweep.start_limit_s = std::max(kStartS, run.world.timeout_s + kBeforeRanksS);
   const bool contained = !flags.options.container.empty();
   if (!contained && !Registry<CommandEntry>::instance().contains("run"))
@@ -175,6 +176,9 @@ std::function<int()> define(CLI::App& app) {
       "-o,--output", flags->output,
       "the study; default: results/<suite>-0001.h5, -0002 ..., and results/<suite>.h5 links the newest");
   app.add_flag("--resume", flags->resume, "go on with this study; without -o with the newest of this suite");
+  app.add_flag("--rerun-failed", flags->rerun_failed,
+               "with --resume: measure again what failed, see run --help")
+      ->needs("--resume");
   app.add_option("--launcher", flags->options.launcher, "mpirun, or srun in a Slurm with PMIx")
       ->check(CLI::IsMember({"mpirun", "srun"}))
       ->capture_default_str();

@@ -77,6 +77,7 @@ std::string job_script(const JobOptions& o) {
   for (const std::string& suite : o.suites) require_one_line(suite);
   const bool array = o.suites.size() > 1;
   std::vector<std::string> stems;
+  stems.reserve(o.suites.size());
   for (const std::string& suite : o.suites) stems.push_back(suite_stem(suite));
   std::string text = "#!/usr/bin/env bash\n";
   text +=

@@ -8,13 +8,15 @@
 #include <cstring>
 #include <fstream>
 #include <regex>
+#include <string_view>
+#include <utility>
 
 #include "base/exit_status.h"
 
 namespace shardmark {
 namespace {
 
-const std::string kOurs = "shardmark: ";
+constexpr std::string_view kOurs = "shardmark: ";
 
 bool is_dashed(const std::string& line) {
   return line.size() > 40 && line.find_first_not_of('-') == std::string::npos;
@@ -26,34 +28,42 @@ bool has(const std::string& text, const char* part) { return text.find(part) != 
 bool is_boilerplate(const std::string& text) {
   constexpr const char* kKnown[] = {"Primary job  terminated normally",
                                     "processes exited with non-zero status", "noticed that process rank",
-                                    "MPI_ABORT was invoked"};
+                                    "MPI_ABORT was invoked", "lost communication with a remote daemon"};
   return std::any_of(std::begin(kKnown), std::end(kKnown), [&](const char* part) { return has(text, part); });
 }
 
 std::string signal_text(int number) { return fmt::format("signal {} ({})", number, ::strsignal(number)); }
 
-// "mpirun noticed that process rank 1 with PID 4711 on node n2 exited on signal 9 (Killed)."
+std::string death_of_node(const std::string& node) { return "the connection to " + node + " was lost"; }
+
+// "mpirun noticed that process rank 1 with PID 4711 on node n2 exited on signal 9 (Killed).",
+// "ORTE has lost communication with a remote daemon.  Remote daemon: [[21563,0],2] on node n2"
 std::string death_in(const std::string& block) {
-  static const std::regex kNoticed(
+  static const std::regex noticed(
       "process rank ([0-9]+) with PID [0-9]+ on node (\\S+) exited on signal ([0-9]+)");
+  static const std::regex lost("lost communication with a remote daemon.*Remote daemon: \\S+ on node (\\S+)");
   std::smatch found;
-  if (!std::regex_search(block, found, kNoticed)) return "";
-  return fmt::format("rank {} on {} was killed by {}", found.str(1), found.str(2),
-                     signal_text(std::stoi(found.str(3))));
+  if (std::regex_search(block, found, noticed))
+    return fmt::format("rank {} on {} was killed by {}", found.str(1), found.str(2),
+                       signal_text(std::stoi(found.str(3))));
+  return std::regex_search(block, found, lost) ? death_of_node(found.str(1)) : "";
 }
 
-// "srun: error: node2: task 1: Killed", "srun: error: node1: tasks 0-3: Exited with exit code 3"
+// "srun: error: node2: task 1: Killed", "srun: error: node1: tasks 0-3: Exited with exit code 3",
+// "srun: error: Node failure on node2"
 std::string death_of_task(const std::string& line) {
-  static const std::regex kTask("^srun: error: (\\S+): tasks? ([0-9,-]+): (.*)$");
+  static const std::regex task("^srun: error: (\\S+): tasks? ([0-9,-]+): (.*)$");
+  static const std::regex node_failure("^srun: error: Node failure on (\\S+)$");
   std::smatch found;
-  if (!std::regex_search(line, found, kTask)) return "";
-  return fmt::format("rank {} on {}: {}", found.str(2), found.str(1), found.str(3));
+  if (std::regex_search(line, found, task))
+    return fmt::format("rank {} on {}: {}", found.str(2), found.str(1), found.str(3));
+  return std::regex_search(line, found, node_failure) ? death_of_node(found.str(1)) : "";
 }
 
 std::optional<int> status_in(const std::string& death) {
-  static const std::regex kExited("Exited with exit code ([0-9]+)$");
+  static const std::regex exited("Exited with exit code ([0-9]+)$");
   std::smatch found;
-  if (!std::regex_search(death, found, kExited)) return {};
+  if (!std::regex_search(death, found, exited)) return {};
   return std::stoi(found.str(1));
 }
 
@@ -72,21 +82,17 @@ void LauncherVoice::take(const std::string& line) {
     return;
   }
   block_->push_back(line);
-  if (is_dashed(line)) end_block();
-}
-
-void LauncherVoice::end_block() {
-  std::string text;  // lines are wrapped anywhere
-  for (const std::string& line : *block_) text += line + " ";
-  if (death_.empty()) death_ = death_in(text);
-  aborted_ = aborted_ || has(text, "MPI_ABORT was invoked");
-  if (!is_boilerplate(text))
-    for (const std::string& line : *block_) show_(line);
-  block_.reset();
+  if (is_dashed(line)) finish();
 }
 
 void LauncherVoice::finish() {
-  if (block_) end_block();
+  const std::vector<std::string> block = std::exchange(block_, {}).value_or(std::vector<std::string>());
+  std::string text;  // lines are wrapped anywhere
+  for (const std::string& line : block) text += line + " ";
+  if (death_.empty()) death_ = death_in(text);
+  aborted_ = aborted_ || has(text, "MPI_ABORT was invoked");
+  if (!is_boilerplate(text))
+    for (const std::string& line : block) show_(line);
 }
 
 Obituary obituary(const LauncherVoice& voice, const SupervisedEnd& end, int64_t oom_kills) {
@@ -99,12 +105,14 @@ Obituary obituary(const LauncherVoice& voice, const SupervisedEnd& end, int64_t 
     death = "a rank was killed by " + signal_text(end.status - 128);
   const bool by_kernel = has(death, "signal 9") || has(death, "Killed");
   const bool crashed = end.status > 128 && !voice.first_status();  // "rank 1 on node2: Segmentation fault"
-  const bool was_killed = by_kernel || crashed || has(death, "signal");
+  const bool was_killed = by_kernel || crashed || has(death, "signal") || has(death, "was lost");
   if (voice.ran_out_of_memory() || (by_kernel && oom_kills > 0))
     return {Outcome::out_of_memory, death + ": the kernel ended it because memory ran out", true};
   if (by_kernel) death += "; if memory ran out on its node, `dmesg` there says so";
   if (!death.empty()) return {Outcome::failed, death, was_killed};
-  if (!voice.last_words().empty()) return {Outcome::failed, voice.last_words()};
+  const bool is_our_status =
+      end.status == kUsage || end.status == kSystem;  // a launcher has its own, 1 mostly
+  if (is_our_status && !voice.last_words().empty()) return {Outcome::failed, voice.last_words()};
   return {Outcome::failed, fmt::format("the job ended with exit status {}", end.status)};
 }
 

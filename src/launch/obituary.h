@@ -12,12 +12,13 @@
 namespace shardmark {
 
 // Listens to the launcher's stderr. Open MPI wraps what it knows in blocks of boilerplate between dashed
-// lines; those about a rank that ended are understood and kept from the user, everything else is passed on.
+// lines; those about a rank or node that ended are understood and kept from the user, everything else is
+// passed on.
 class LauncherVoice {
  public:
   explicit LauncherVoice(LineSink show) : show_(std::move(show)) {}
   void take(const std::string& line);
-  void finish();  // shows what was held back
+  void finish();  // understands, or shows, what was held back
 
   const std::string& death() const { return death_; }  // "rank 1 on node2 was killed by signal 9 (Killed)"
   const std::string& last_words() const { return last_words_; }  // our own last line: "failed: ..."
@@ -28,7 +29,6 @@ class LauncherVoice {
   std::optional<int> first_status() const { return first_status_; }
 
  private:
-  void end_block();
   LineSink show_;
   std::optional<std::vector<std::string>> block_;  // lines since the first dashed one
   std::string death_, last_words_;

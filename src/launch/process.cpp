@@ -182,7 +182,8 @@ std::optional<int> read_to_end(Child& child, const LineSink& on_stdout, Clock::t
 int run_process(const std::vector<std::string>& arguments, const EnvironmentChanges& changes,
                 const LineSink& on_stdout) {
   Child child(arguments, changes, STDOUT_FILENO);
-  return read_to_end(child, on_stdout, Clock::time_point::max()).value();  // it has all the time
+  return read_to_end(child, on_stdout, Clock::time_point::max())
+      .value_or(kCannotStart);  // it has all the time
 }
 
 std::string output_of(const std::vector<std::string>& arguments) {

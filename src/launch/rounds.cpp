@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <set>
+#include <map>
 #include <thread>
 
 #include "base/clock.h"
@@ -32,9 +32,14 @@ constexpr int kMostBusyS = 90;  // a file system may keep the lock of a node tha
 // What the study holds; all zeroes where there is none.
 struct Count {
   int64_t num_records = 0;
-  std::set<std::string> over;  // points whose last attempt did not end the job
+  std::map<std::string, std::string> over;  // points that did not end the job: id and start
   std::optional<Record> latest;
-  int64_t num_finished() const { return static_cast<int64_t>(over.size()); }
+  int64_t num_finished_since(const Count& before) const {
+    return std::count_if(over.begin(), over.end(), [&](const auto& point) {
+      const auto then = before.over.find(point.first);
+      return then == before.over.end() || then->second != point.second;
+    });
+  }
 };
 
 Count count(const std::string& study) {
@@ -42,7 +47,7 @@ Count count(const std::string& study) {
   const std::string path = follow_links(study);
   const RecordSink add = [&](Record&& record) {
     ++count.num_records;
-    if (!record.ended_job) count.over.insert(record.id);
+    if (!record.ended_job) count.over.insert_or_assign(record.id, record.started);
     count.latest = std::move(record);
   };
   if (file_exists(journal_path(path))) {
@@ -88,10 +93,11 @@ class Opening {
 
 class Rounds {
  public:
-  explicit Rounds(const Sweep& sweep) : sweep_(sweep), resume_(sweep.resume) {}
+  explicit Rounds(const Sweep& sweep)
+      : sweep_(sweep), resume_(sweep.resume), rerun_failed_(sweep.rerun_failed) {}
 
   SweepEnd run() {
-    const int64_t at_start = count(sweep_.study).num_finished();
+    const Count at_start = count(sweep_.study);
     SweepEnd result;
     bool is_second_start = false;
     for (int deaths = 0;;) {
@@ -115,7 +121,7 @@ class Rounds {
         continue;
       }
       is_second_start = false;
-      deaths = after.num_finished() > before.num_finished() ? 1 : deaths + 1;
+      deaths = after.num_finished_since(before) > 0 ? 1 : deaths + 1;
       if (deaths >= kMostDeaths) {
         log_line(
             fmt::format("{} jobs in a row ended without finishing a point: that is the machine rather than "
@@ -125,7 +131,7 @@ class Rounds {
       }
       resume_ = true;
     }
-    result.num_finished = std::max<int64_t>(count(sweep_.study).num_finished() - at_start, 0);
+    result.num_finished = count(sweep_.study).num_finished_since(at_start);
     return result;
   }
 
@@ -149,6 +155,7 @@ class Rounds {
     std::vector<std::string> arguments = sweep_.command.arguments;
     arguments.insert(arguments.end(), sweep_.run.begin(), sweep_.run.end());
     if (resume_) arguments.emplace_back("--resume");
+    if (rerun_failed_) arguments.emplace_back("--rerun-failed");
     LauncherVoice voice([](const std::string& line) { log_raw(line + "\n"); });
     Opening opening(sweep_.study);
     const double begin_s = now_s();
@@ -166,6 +173,7 @@ class Rounds {
     if (end.status > 128) end.status = voice.first_status().value_or(end.status);
     RoundEnd found{obituary(voice, end, count_oom_kills() - kills_before)};
     found.opened = opening.seen();
+    rerun_failed_ = rerun_failed_ && !found.opened;  // the journal says so by then
     found.completed = found.opened && is_complete(sweep_.study);
     found.status = end.gave_up ? static_cast<int>(kTimedOut) : end.status;
     found.stopped_by = found.completed ? 0 : end.stopped_by;
@@ -213,7 +221,7 @@ class Rounds {
 
   const Sweep& sweep_;
   Signals signals_;  // through all rounds: one that comes between two of them is not lost
-  bool resume_;
+  bool resume_, rerun_failed_;
 };
 
 }  // namespace

@@ -18,9 +18,9 @@ namespace shardmark {
 
 struct Sweep {
   LaunchCommand command;
-  std::vector<std::string> run;  // the program and its arguments, but for --resume
+  std::vector<std::string> run;  // the program and its arguments, but for those that follow
   std::string study;
-  bool resume = false;
+  bool resume = false, rerun_failed = false;
   double start_limit_s = 0;  // until the ranks have opened the study; 0: none
 };
 

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr int kMostNumber = 9999;
 
 int newest_number(const std::string& folder, const std::string& stem) {
-  static const std::regex kNumbered("-([0-9]{4})\\.h5(\\.journal)?");
+  static const std::regex numbered("-([0-9]{4})\\.h5(\\.journal)?");
   int newest = 0;
   std::error_code absent;
   for (const auto& entry : fs::directory_iterator(folder, absent)) {
@@ -25,7 +25,7 @@ int newest_number(const std::string& folder, const std::string& stem) {
     std::smatch found;
     if (!name.starts_with(stem)) continue;
     const std::string rest = name.substr(stem.size());
-    if (std::regex_match(rest, found, kNumbered)) newest = std::max(newest, std::stoi(found.str(1)));
+    if (std::regex_match(rest, found, numbered)) newest = std::max(newest, std::stoi(found.str(1)));
   }
   return newest;
 }

@@ -138,7 +138,7 @@ class Walk {
     int64_t outcome = kNot;
     if (study_ != nullptr) {
       const Known known = book_.before(point_id(point));
-      if (known.attempts > 0 && known.is_over()) outcome = static_cast<int64_t>(known.outcome);
+      if (known.is_over()) outcome = static_cast<int64_t>(known.outcome);
     }
     outcome = world_.broadcast(outcome, 0);
     return {outcome != kNot, outcome == kNot ? Outcome::ok : static_cast<Outcome>(outcome)};

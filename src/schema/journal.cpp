@@ -70,6 +70,8 @@ std::optional<Journal> Journal::open(const std::string& study) {
     if (!scan)
       throw UsageError(samples_path(study) + ", which belongs to " + path + ", is missing; put it back");
     journal.found_ = std::move(*scan);
+    for (auto& [id, known] : journal.known_)
+      if (journal.found_.due.contains(id)) known.attempts = 0;
     journal.lines_ = AppendFile(std::move(file), path);
     journal.lines_.cut(journal.found_.whole_bytes);
     journal.samples_ = AppendFile(open_or_create(samples_path(study), O_RDWR), samples_path(study));
@@ -138,6 +140,12 @@ void Journal::begin(const Record& record) { write_line(to_began_line(record)); }
 void Journal::append(const Environment& environment) {
   write_line(to_line(environment));
   lines_.sync();
+}
+
+void Journal::append(const Due& due) {
+  write_line(to_line(due));
+  lines_.sync();
+  for (const std::string& id : due.ids) known_.at(id).attempts = 0;
 }
 
 void Journal::write_line(const std::string& line) {

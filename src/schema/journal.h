@@ -1,5 +1,6 @@
 // The journal of a running study. Note [Journal]
 //   x.h5.journal   {"checksum":"<16 hex>","schema":"1.0","environment":{...}}                     first line
+//                  {"checksum":"<16 hex>","due":["<id>",...]}          these are to be measured again
 //                  {"checksum":"<16 hex>","began":{...}}                                  a point begins
 //                  {"checksum":"<16 hex>","record":{...},
 //                   "samples":{"offset":...,"checksum":...,"series":[...]}}              and is over
@@ -13,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/error.h"
@@ -33,6 +35,7 @@ struct JournalScan {
   int64_t whole_bytes = 0;      // of the journal: its end without a torn line
   int64_t samples_bytes = 0;    // that whole lines point at
   std::optional<Record> began;  // the last point that was begun and has no record since
+  std::set<std::string> due;    // that have no record since
   int64_t num_damaged = 0;      // broken lines before the last whole one: not torn, but damaged later
   bool torn = false;
 };
@@ -58,6 +61,7 @@ class Journal {
   void begin(const Record& record);   // not durable by itself; unchanged when it throws
   void append(const Record& record);  // durable when it returns; unchanged when it throws
   void append(const Environment& environment);
+  void append(const Due& due);
   void remove();  // after publishing; the lock goes last
 
   const JournalScan& found() const { return found_; }  // what open() saw

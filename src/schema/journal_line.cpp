@@ -72,28 +72,25 @@ std::string to_line(const Record& record, const SamplesPlace& samples) {
 
 std::string to_began_line(const Record& record) { return seal({{"began", to_json(record)}}); }
 
+std::string to_line(const Due& due) { return seal({{"due", due.ids}}); }
+
 std::optional<JournalLine> read_line(const std::string& line, const std::string& where) {
   if (!is_whole(line)) return {};
-  JournalLine content;
   try {
     const Json json = Json::parse(line);
     if (json.contains("environment")) {
       require_readable(json.at("schema"), where);
-      content.environment = environment_from_json(json.at("environment"));
-    } else if (json.contains("began")) {
-      content.began = true;
-      content.record = record_from_json(json.at("began"));
-    } else {
-      content.record = record_from_json(json.at("record"));
-      content.samples = place_from_json(json.at("samples"));
+      return environment_from_json(json.at("environment"));
     }
+    if (json.contains("began")) return Began{record_from_json(json.at("began"))};
+    if (json.contains("due")) return Due{json.at("due")};
+    return Recorded{record_from_json(json.at("record")), place_from_json(json.at("samples"))};
   } catch (const Json::exception& error) {
     throw UsageError(where + " is no line of a journal: " + error.what());
   } catch (const UsageError& error) {  // of a value; of a newer schema, which begins with the place
     const std::string what = error.what();
     throw UsageError(what.starts_with(where) ? what : where + " is no line of a journal: " + what);
   }
-  return content;
 }
 
 }  // namespace shardmark

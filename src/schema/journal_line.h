@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "schema/record.h"
@@ -18,18 +19,23 @@ struct SamplesPlace {
   int64_t end() const;  // bytes
 };
 
-// A line's content: an environment (of a launch), a point that begins, or a record with the place of its
-// samples.
-struct JournalLine {
-  std::optional<Environment> environment;
-  bool began = false;  // then `record` holds no more than what is known before
+// What a line may hold: the environment of a launch, or one of these.
+struct Began {
+  Record record;  // no more than what is known before
+};
+struct Recorded {
   Record record;
   SamplesPlace samples;
 };
+struct Due {
+  std::vector<std::string> ids;  // of points that are to be measured again
+};
+using JournalLine = std::variant<Environment, Began, Recorded, Due>;
 
 std::string to_line(const Environment& environment);
 std::string to_line(const Record& record, const SamplesPlace& samples);
 std::string to_began_line(const Record& record);
+std::string to_line(const Due& due);
 // Nothing when the line is not what was written. `where` names file and line in errors: UsageError for a
 // newer schema.
 std::optional<JournalLine> read_line(const std::string& line, const std::string& where);

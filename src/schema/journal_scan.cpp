@@ -61,25 +61,36 @@ class Scanner {
  private:
   bool take(const std::string& line, int64_t number) {
     auto content = read_line(line, path_ + ":" + std::to_string(number));
-    if (!content || (number == 1 && !content->environment)) return false;
-    if (content->environment) {
-      scan_.environment = std::move(*content->environment);
-      scan_.began.reset();  // by a job that ended without a verdict on it
-      return true;
-    }
-    if (content->began) {
-      scan_.began = std::move(content->record);
-      return true;
-    }
-    const int64_t end = content->samples.end();
+    if (!content || (number == 1 && !std::holds_alternative<Environment>(*content))) return false;
+    return std::visit([this](auto&& held) { return keep(std::move(held)); }, std::move(*content));
+  }
+
+  // False where it is not whole after all.
+  bool keep(Environment&& environment) {
+    scan_.environment = std::move(environment);
+    scan_.began.reset();  // by a job that ended without a verdict on it
+    return true;
+  }
+  bool keep(Began&& began) {
+    scan_.began = std::move(began.record);
+    return true;
+  }
+  bool keep(Due&& due) {
+    scan_.due.insert(due.ids.begin(), due.ids.end());
+    return true;
+  }
+  bool keep(Recorded&& recorded) {
+    auto& [record, place] = recorded;
+    const int64_t end = place.end();
     if (load_ == Load::everything) {
-      auto samples = read_samples(samples_, samples_path_, std::move(content->samples));
+      auto samples = read_samples(samples_, samples_path_, std::move(place));
       if (!samples) return false;
-      content->record.samples = std::move(*samples);
+      record.samples = std::move(*samples);
     }
     scan_.samples_bytes = std::max(scan_.samples_bytes, end);
-    if (scan_.began && scan_.began->id == content->record.id) scan_.began.reset();
-    sink_(std::move(content->record));
+    if (scan_.began && scan_.began->id == record.id) scan_.began.reset();
+    scan_.due.erase(record.id);
+    sink_(std::move(record));
     return true;
   }
 

@@ -162,6 +162,14 @@ void Study::publish() {
   state_->published = true;
 }
 
+int64_t Study::rerun_failed() {
+  Due due;
+  for (const auto& [id, known] : known())
+    if (known.is_over() && (is_bad(known.outcome) || known.ended_job)) due.ids.push_back(id);
+  if (!due.ids.empty()) state_->journal.append(due);
+  return std::ssize(due.ids);
+}
+
 void Study::begin(const Record& record) { state_->journal.begin(record); }
 
 const std::map<std::string, Known>& Study::known() const { return state_->journal.known(); }

@@ -18,11 +18,11 @@ namespace shardmark {
 // What a study holds of a point. After a rank died or hung in it, it is tried once more.
 struct Known {
   Outcome outcome = Outcome::ok;
-  int64_t attempts = 1;
+  int64_t attempts = 1;  // 0: none that counts, it is to be measured
   bool ended_job = false;
   int64_t place = 0;        // of its latest record among all that were appended
   std::string reason = "";  // where a rank died or hung
-  bool is_over() const { return !ended_job || attempts >= kMostAttempts; }
+  bool is_over() const { return attempts > 0 && (!ended_job || attempts >= kMostAttempts); }
   static constexpr int64_t kMostAttempts = 2;
 };
 
@@ -39,6 +39,10 @@ class Study {
   Study(Study&&) noexcept;
   Study& operator=(Study&&) noexcept;
   ~Study();
+
+  // The points that are bad, or ended their job, become such that are to be measured; their records stay
+  // until then. Durable when it returns. How many they are.
+  int64_t rerun_failed();
 
   void begin(const Record& record);   // its point is about to be measured; says so in the journal, unsynced
   void append(const Record& record);  // durable when it returns; cost independent of the study's length

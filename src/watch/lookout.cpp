@@ -51,10 +51,12 @@ Lookout::Order Lookout::look(double now_s) {
     inquiry_.reset();
     return {};
   }
-  if (!inquiry_) ask(now_s);
-  if (!inquiry_->asked_all && now_s >= inquiry_->began_s + options_.answer_s) ask_again();
-  if (!is_answered(now_s)) return {};
-  return judge(now_s);
+  Inquiry& inquiry = inquiry_ ? *inquiry_ : ask(now_s);
+  if (!inquiry.asked_all && now_s >= inquiry.began_s + options_.answer_s) ask_again(inquiry);
+  if (!is_answered(inquiry, now_s)) return {};
+  Order order = judge(inquiry.answers, now_s);
+  inquiry_.reset();
+  return order;
 }
 
 // Answers questions; what a node before this one found, if it told so.
@@ -65,13 +67,18 @@ std::optional<std::string> Lookout::read_messages(double now_s) {
     if (bytes[0] == kAsk) {
       channel_.send(message->from, pack(bytes[1], board_.read(now_s, options_.silent_s)));
       if (node < node_) not_before_s_ = std::max(not_before_s_, now_s + options_.timeout_s);
-    } else if (bytes[0] == kAnswer && inquiry_ && inquiry_->number == bytes[1]) {
-      if (inquiry_->answers.insert_or_assign(node, unpack(bytes)).second) inquiry_->heard_s = now_s;
+    } else if (bytes[0] == kAnswer) {
+      if (inquiry_) take_answer(*inquiry_, node, bytes, now_s);
     } else if (bytes[0] == kFound) {
       return bytes.substr(2);
     }
   }
   return {};
+}
+
+void Lookout::take_answer(Inquiry& inquiry, int node, const std::string& bytes, double now_s) {
+  if (inquiry.number != bytes[1]) return;
+  if (inquiry.answers.insert_or_assign(node, unpack(bytes)).second) inquiry.heard_s = now_s;
 }
 
 double Lookout::due_s(double now_s) const {
@@ -87,40 +94,39 @@ bool Lookout::speaks(double now_s) const {
   return false;
 }
 
-void Lookout::ask(double now_s) {
-  inquiry_ = Inquiry{++num_inquiries_, now_s, now_s, false, {}};
+Lookout::Inquiry& Lookout::ask(double now_s) {
+  Inquiry& inquiry = inquiry_.emplace(Inquiry{++num_inquiries_, now_s, now_s, false, {}});
   for (const auto& ranks : seats_.ranks_of)
     if (seats_.node_of[static_cast<size_t>(ranks.front())] != node_)
-      channel_.send(ranks.front(), {kAsk, inquiry_->number});
+      channel_.send(ranks.front(), {kAsk, inquiry.number});
+  return inquiry;
 }
 
-void Lookout::ask_again() {
-  inquiry_->asked_all = true;
+void Lookout::ask_again(Inquiry& inquiry) {
+  inquiry.asked_all = true;
   for (const auto& ranks : seats_.ranks_of) {
     const int node = seats_.node_of[static_cast<size_t>(ranks.front())];
-    if (node == node_ || inquiry_->answers.contains(node)) continue;
-    for (size_t i = 1; i < ranks.size(); ++i) channel_.send(ranks[i], {kAsk, inquiry_->number});
+    if (node == node_ || inquiry.answers.contains(node)) continue;
+    for (size_t i = 1; i < ranks.size(); ++i) channel_.send(ranks[i], {kAsk, inquiry.number});
   }
 }
 
 // By all, or by nobody more.
-bool Lookout::is_answered(double now_s) const {
-  return inquiry_->answers.size() + 1 == seats_.names.size() ||
-         now_s >=
-             std::max(inquiry_->began_s + 2 * options_.answer_s, inquiry_->heard_s + options_.answer_s / 2);
+bool Lookout::is_answered(const Inquiry& inquiry, double now_s) const {
+  return inquiry.answers.size() + 1 == seats_.names.size() ||
+         now_s >= std::max(inquiry.began_s + 2 * options_.answer_s, inquiry.heard_s + options_.answer_s / 2);
 }
 
-Lookout::Order Lookout::judge(double now_s) {
+Lookout::Order Lookout::judge(const Answers& answers, double now_s) {
   std::vector<RankState> states;
   for (size_t node = 0; node < seats_.names.size(); ++node) {
-    const auto answer = inquiry_->answers.find(static_cast<int>(node));
+    const auto answer = answers.find(static_cast<int>(node));
     const std::vector<RankState> part = static_cast<int>(node) == node_
                                             ? board_.read(now_s, options_.silent_s)
-                                        : answer != inquiry_->answers.end() ? answer->second
-                                                                            : unheard(seats_.ranks_of[node]);
+                                        : answer != answers.end() ? answer->second
+                                                                  : unheard(seats_.ranks_of[node]);
     states.insert(states.end(), part.begin(), part.end());
   }
-  inquiry_.reset();
   double least_s = std::numeric_limits<double>::infinity();
   for (const RankState& state : states)
     if (state.is_inside()) least_s = std::min(least_s, state.beat_age_s);

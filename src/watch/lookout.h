@@ -40,20 +40,22 @@ class Lookout {
   bool is_busy() const { return inquiry_ || end_s_; }  // looks again soon
 
  private:
+  using Answers = std::map<int, std::vector<RankState>>;  // by node
   struct Inquiry {
     char number = 0;  // so that nobody takes an answer to an earlier one for one to this
     double began_s = 0;
     double heard_s = 0;  // the latest first answer of a node
     bool asked_all = false;
-    std::map<int, std::vector<RankState>> answers;  // by node
+    Answers answers;
   };
   std::optional<std::string> read_messages(double now_s);
   bool speaks(double now_s) const;
   double due_s(double now_s) const;  // when this node may ask; infinite while it moves
-  void ask(double now_s);
-  void ask_again();
-  bool is_answered(double now_s) const;
-  Order judge(double now_s);
+  Inquiry& ask(double now_s);
+  void ask_again(Inquiry& inquiry);
+  static void take_answer(Inquiry& inquiry, int node, const std::string& bytes, double now_s);
+  bool is_answered(const Inquiry& inquiry, double now_s) const;
+  Order judge(const Answers& answers, double now_s);
   Order speak(const Finding& finding, bool rank_0_answers, double now_s);
 
   const Board& board_;

@@ -150,4 +150,27 @@ wait
 flock busy.h5.journal sleep 2 &
 PATH=$dir/bin:$PATH runs "$program" launch suites/tiny.yaml -n 1 -o busy.h5 --resume
 ends 137; has "waiting for it" "it is tried once more" "so it is not tried again"
+
+# A point that has failed for good stays so, until it is asked for again.
+python3 - busy.h5.journal <<'PYTHON'
+import json, sys
+def seal(line):
+    body, checksum = "," + json.dumps(line, separators=(",", ":"))[1:], 0xcbf29ce484222325
+    for byte in body.encode():
+        checksum = (checksum ^ byte) * 0x100000001b3 % 2**64
+    return '{"checksum":"%016x"%s\n' % (checksum, body)
+lines = [json.loads(line) for line in open(sys.argv[1])]
+with open(sys.argv[1], "w") as journal:
+    for line in lines:
+        del line["checksum"]
+        if line.get("record", {}).get("outcome") == "failed":
+            line["record"]["attempts"] = 2
+        journal.write(seal(line))
+PYTHON
+runs launch -o busy.h5 --resume; ends 1; has "1 not as they should be (again: --resume --rerun-failed)"
+[[ $(outcomes busy.h5) == *"('failed', 2, True), 1), (('ok', 1, False), 11)"* ]] || fail "not one failed point: $(outcomes busy.h5)"
+runs launch -o busy.h5 --resume --rerun-failed
+ends 0; has "1 failed point is to be measured again" "1 point measured, 11 from before, 0 not as they should be;"
+[[ $(outcomes busy.h5) == "[(('ok', 1, False), 12)]" ]] || fail "not measured again: $(outcomes busy.h5)"
+runs launch -o busy.h5 --rerun-failed; ends 2; has "--resume"
 echo "launch: ok"

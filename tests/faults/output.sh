@@ -60,7 +60,11 @@ before_break_the_disk() {
   mkfs.ext4 -q -F "$dir/image"
   mount -o loop,errors=remount-ro "$dir/image" "$disk" && mkdir "$out" && sync -f "$out"    # or an early error takes it away
 }
-fault_break_the_disk() { mount -o remount,abort "$disk"; }
+fault_break_the_disk() {
+  mount -o remount,abort "$disk"
+  end_of_job 300
+  [[ $status != 0 || ! -e $study || -e $study.journal ]]    # or all was written by then
+}
 after_break_the_disk() {
   tells_why 'Read-only file system\|Input/output error'   # whichever the kernel says first
   umount "$disk"

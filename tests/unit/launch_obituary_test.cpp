@@ -48,6 +48,17 @@ TEST(Obituary, UnderstandsWrappedLines) {
   EXPECT_EQ(heard.reason, "rank 12 on a-long-name.cluster was killed by signal 11 (Segmentation fault)");
 }
 
+TEST(Obituary, UnderstandsLostNodes) {
+  const Heard heard =
+      hear({kDashes, "ORTE has lost communication with a remote daemon.", "",
+            "  HNP daemon   : [[21563,0],0] on node node1", "  Remote daemon: [[21563,0],2] on node node2",
+            "", "This is usually due to either a failure of the TCP network", kDashes},
+           1);
+  EXPECT_THAT(heard.shown, IsEmpty());
+  EXPECT_EQ(heard.reason, "the connection to node2 was lost");
+  EXPECT_EQ(hear({"srun: error: Node failure on node2"}, 143).reason, "the connection to node2 was lost");
+}
+
 TEST(Obituary, ShowsBlocksThatAreNotAboutRanks) {
   const std::vector<std::string> lines = {kDashes, "There are not enough slots available in the system",
                                           kDashes};
@@ -121,6 +132,8 @@ TEST(Obituary, KnowsWhyItHadToEndALauncherThatHung) {
 TEST(Obituary, FallsBackOnOurLastWordsAndTheStatus) {
   EXPECT_EQ(hear({"shardmark: failed: MPI_Send failed"}, 3).reason, "failed: MPI_Send failed");
   EXPECT_EQ(hear({}, 7).reason, "the job ended with exit status 7");
+  EXPECT_EQ(hear({"shardmark: 24 points measured"}, 1).reason, "the job ended with exit status 1")
+      << "the launcher's own";
   EXPECT_EQ(hear({}, 134).reason, "a rank was killed by signal 6 (Aborted)");
 }
 

@@ -77,5 +77,48 @@ TEST(Study, ASecondDeathIsFinal) {
   EXPECT_TRUE(kept.ended_job);
 }
 
+// After the machine was mended: in one study, also across another death of the job.
+TEST(Study, MeasuresFailedPointsAgainWhenAsked) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  Record good = filled_record(1), failed = filled_record(2), dead = filled_record(3);
+  good.ended_job = failed.ended_job = false;
+  good.outcome = Outcome::ok;
+  failed.outcome = Outcome::failed;
+  dead.outcome = Outcome::out_of_memory;
+  dead.ended_job = true;
+  dead.attempts = Known::kMostAttempts;
+  {
+    Study study = Study::create(path, sample_environment());
+    for (const Record& record : {good, failed, dead}) study.append(record);
+    study.publish();
+  }
+  EXPECT_EQ(Study::resume(path, sample_environment()).rerun_failed(), 2);
+  expect_records(read_study(path), {good, failed, dead});
+  {
+    Study study = Study::resume(path, sample_environment());
+    EXPECT_TRUE(study.known().at(good.id).is_over());
+    for (const Record& record : {failed, dead}) {
+      EXPECT_FALSE(study.known().at(record.id).is_over());
+      EXPECT_EQ(study.known().at(record.id).attempts, 0) << "as if it had never been begun";
+    }
+    EXPECT_EQ(study.rerun_failed(), 0) << "they are due already";
+    failed.outcome = Outcome::ok;
+    study.append(failed);
+  }
+  dead.attempts = 1;
+  Study::resume(path, sample_environment()).begin(dead);
+  Study::bury(path, Outcome::failed, "once more");
+  Study study = Study::resume(path, sample_environment());
+  EXPECT_TRUE(study.known().at(failed.id).is_over());
+  EXPECT_FALSE(study.known().at(dead.id).is_over()) << "one retry, as ever";
+  dead.outcome = Outcome::ok;
+  dead.ended_job = false;
+  dead.attempts = 2;
+  study.append(dead);
+  study.publish();
+  expect_records(read_study(path), {good, failed, dead});
+}
+
 }  // namespace
 }  // namespace shardmark

@@ -20,7 +20,7 @@ namespace {
 struct Flags {
   std::string suite;
   std::string output;
-  bool resume = false;
+  bool resume = false, rerun_failed = false;
   RunFlags run;
 };
 
@@ -105,6 +105,10 @@ std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sw
     checked.keep_in(environment);
     study.emplace(flags.resume ? Study::resume(flags.output, environment)
                                : Study::create(flags.output, environment));
+    if (!flags.rerun_failed) return;
+    const int64_t count = study->rerun_failed();
+    if (!flags.run.quiet)
+      log_line(fmt::format("{} failed point{} to be measured again", count, count == 1 ? " is" : "s are"));
   });
   return study;
 }
@@ -127,7 +131,8 @@ std::string last_line(const RunSummary& summary, const std::string& study) {
       fmt::format("{} point{} measured", summary.num_measured, summary.num_measured == 1 ? "" : "s");
   if (summary.num_skipped > 0) text += fmt::format(", {} skipped", summary.num_skipped);
   if (summary.num_before > 0) text += fmt::format(", {} from before", summary.num_before);
-  return text + fmt::format(", {} not as they should be; study: {}", summary.num_bad, study);
+  return text + fmt::format(", {} not as they should be{}; study: {}", summary.num_bad,
+                            summary.num_bad > 0 ? " (again: --resume --rerun-failed)" : "", study);
 }
 
 int run(const Flags& flags) {
@@ -169,6 +174,9 @@ std::function<int()> define(CLI::App& app) {
   app.add_option("suite", flags->suite, "the suite, a YAML file")->required();
   app.add_option("-o,--output", flags->output, "the study to write, such as results/x.h5")->required();
   app.add_flag("--resume", flags->resume, "go on with this study: finished points are not run again");
+  app.add_flag("--rerun-failed", flags->rerun_failed,
+               "with --resume: measure those again that are failed, wrong or timed out, or ended their job")
+      ->needs("--resume");
   add_run_flags(app, flags->run);
   return [flags] { return run(*flags); };
 }
