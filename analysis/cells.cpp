@@ -51,6 +51,6 @@ Cell difference(double measured, double by_law) {
 
 Cell yes_no(bool value) { return {value ? "yes" : "no", value}; }
 
-Cell unless_default(bool is_default, Cell cell) { return is_default ? Cell{"", nullptr} : cell; }
+Cell unless_default(bool is_default, Cell cell) { return is_default ? Cell{"", nullptr} : std::move(cell); }
 
 }  // namespace shardmark::cells

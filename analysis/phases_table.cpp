@@ -58,15 +58,12 @@ Table phases_table(const MergedPoints& points) {
     table.rows.push_back(concat<Cell>({labels.cells(merged), phases(merged.measures)}));
   }
   table.notes = {
-      "data: waiting for the batch. forward, backward: without communication. exposed: waiting for "
-      "communication.",
+      "data: waiting for the batch. exposed: waiting for communication; forward, backward: without it.",
       "Each phase is the median over the steps, on the rank that was slowest in that step.",
       "sum: the five phases together; medians of parts need not add up to the median of the whole exactly.",
-      "alone: the step without its communication, and its communication without the step, measured after the "
-      "steps.",
-      "overlap: 1 - (step - compute alone) / communication alone; below 0 where they hinder each other; left "
-      "out where the step's interval is wider than that communication, or computing alone took longer than "
-      "the step.",
+      "alone: the step without its communication, and its communication without the step, measured later.",
+      "overlap: 1 - (step - compute alone) / communication alone; below 0 where they hinder each other.",
+      "No overlap where the step's interval is wider than that communication, or computing alone took longer.",
   };
   return table;
 }

@@ -86,6 +86,7 @@ Table held_out_collectives_table(const std::vector<CollectiveSetting>& settings)
   for (const CollectiveSetting& setting : settings)
     for (const HeldOutCollective& held : held_out_collectives(setting.times)) {
       std::vector<double> errors;
+      errors.reserve(held.errors.size());
       for (const double error : held.errors) errors.push_back(std::abs(error));
       all.insert(all.end(), errors.begin(), errors.end());
       const auto largest = std::max_element(errors.begin(), errors.end());

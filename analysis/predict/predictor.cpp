@@ -207,7 +207,7 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
   const bool as_measured = !cluster.network && !cluster.node_link;
   const std::optional<CollectiveCosts> other =
       as_measured ? std::nullopt : std::optional(collectives_on(cluster));
-  const CollectiveCosts& costs = as_measured ? costs_ : other.value();
+  const CollectiveCosts& costs = other ? *other : costs_;
   const laws::Program program = law.program(input);
   auto seconds = operation_times(program, costs, cluster.ranks_per_node);
   const double stretch = as_measured ? stretch_of(to_text(point.training.strategy), without) : 1;
