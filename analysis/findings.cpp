@@ -220,15 +220,17 @@ void add_slow(const std::vector<MergedPoint>& points, std::vector<Finding>& find
 
 }  // namespace
 
-std::vector<Finding> findings_of(const std::vector<MergedPoint>& points) {
+std::vector<Finding> findings_of(const std::vector<MergedPoint>& points,
+                                 const std::vector<MergedPoint>& unfinished) {
   std::vector<Finding> findings;
   for (const MergedPoint& merged : points)
     for (const Doubt& doubt : merged.doubts)
       if (doubt.kind != "oversubscribed")
         findings.push_back({&merged, doubt.kind, doubt.words, doubt.excludes});
   add_slow(points, findings);
-  for (const Sustained& run : sustained_runs(points))
-    for (auto& [kind, words] : words_of(run)) findings.push_back({run.about, kind, words, false});
+  for (const auto* sustained : {&points, &unfinished})
+    for (const Sustained& run : sustained_runs(*sustained))
+      for (auto& [kind, words] : words_of(run)) findings.push_back({run.about, kind, words, false});
   for (const auto& [setting, curves] : curves_of(points)) {
     for (const auto& [operation, curve] : curves) {
       check_sizes(curve, findings);

@@ -18,8 +18,10 @@ struct Finding {
 };
 
 // In the order of the points; doubts before contradictions. Oversubscribed points are left to their mark.
-std::vector<Finding> findings_of(const std::vector<MergedPoint>& points);
+// unfinished: sustained runs (sustained.h); the findings point into both.
+std::vector<Finding> findings_of(const std::vector<MergedPoint>& points,
+                                 const std::vector<MergedPoint>& unfinished = {});
 
-Table findings_table(const std::vector<MergedPoint>& points);
+Table findings_table(const std::vector<MergedPoint>& points, const std::vector<MergedPoint>& unfinished);
 
 }  // namespace shardmark

@@ -4,7 +4,7 @@
 #include "analysis/findings.h"
 
 namespace shardmark {
-Table findings_table(const std::vector<MergedPoint>& points) {
+Table findings_table(const std::vector<MergedPoint>& points, const std::vector<MergedPoint>& unfinished) {
   Table table{"findings",
               "Findings: numbers to look at twice",
               {"An operation should not take longer than a larger message of it, than the pieces it could be "
@@ -16,7 +16,7 @@ Table findings_table(const std::vector<MergedPoint>& points) {
               concat<Column>({about_columns(),
                               {{"finding", "", false}, {"what", "", false}, {"fits", "", false, true}}}),
               {}};
-  for (const Finding& finding : findings_of(points))
+  for (const Finding& finding : findings_of(points, unfinished))
     table.rows.push_back(concat<Cell>({about_cells(*finding.about),
                                        {cells::words(finding.kind), cells::words(finding.words),
                                         finding.excludes ? cells::words("left out") : Cell{"", nullptr}}}));

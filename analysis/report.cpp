@@ -6,18 +6,20 @@
 #include "analysis/predict/collective_settings.h"
 #include "analysis/predict/gap.h"
 #include "analysis/predict/tables.h"
+#include "analysis/sustained.h"
 #include "analysis/tables.h"
 
 namespace shardmark {
 
 std::vector<Table> make_report(const std::vector<StudyData>& studies, const ReportInputs& inputs) {
   const MergedPoints points = merge_repeats(studies);
-  std::vector<Table> tables = {studies_table(studies), findings_table(points)};
+  const MergedPoints unfinished = unfinished_runs(studies);
+  std::vector<Table> tables = {studies_table(studies), findings_table(points, unfinished)};
   tables.push_back(strategies_table(points));
   tables.push_back(costs_table(points, inputs.price_per_gpu_hour));
   for (const auto& make : {phases_table, optimizations_table, accumulation_table})
     tables.push_back(make(points));
-  for (Table& table : sustained_tables(points)) tables.push_back(std::move(table));
+  for (Table& table : sustained_tables(points, unfinished)) tables.push_back(std::move(table));
   const std::vector<Predictor> predictors = make_predictors(points);
   tables.push_back(gap_table(points, predictors));
   const std::vector<ScalingSeries> scaling = scaling_series(points);

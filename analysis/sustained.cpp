@@ -150,6 +150,8 @@ std::vector<Sustained> sustained_runs(const std::vector<MergedPoint>& points) {
           !is_timed(times, ends->columns) || !std::is_sorted(ends->values.begin(), ends->values.end()))
         continue;
       Sustained run{&merged, &record, merged.environments[i], ends->values};
+      if (merged.repeats == 0)
+        run.unfinished = record.outcome == Outcome::ok ? "not over" : to_text(record.outcome);
       find_drift(run, medians(*times));
       find_throttling(run, ends->columns);
       run.clock_mhz = first_last(record, "interval_clock", ends->columns);
@@ -158,6 +160,25 @@ std::vector<Sustained> sustained_runs(const std::vector<MergedPoint>& points) {
       if (!record.measures.oversubscribed) find_slow(run, ends->columns);
       runs.push_back(std::move(run));
     }
+  return runs;
+}
+
+std::vector<MergedPoint> unfinished_runs(const std::vector<StudyData>& studies) {
+  std::vector<MergedPoint> runs;
+  const auto add = [&](const Record& record, const Environment& environment) {
+    MergedPoint run = as_merged(record, environment);
+    run.repeats = 0;
+    run.records = {&record};
+    run.environments = {&environment};
+    runs.push_back(std::move(run));
+  };
+  for (const StudyData& study : studies) {
+    for (const Record& record : study.records)
+      if (record.outcome != Outcome::ok && record.series("interval_end") != nullptr)
+        add(record, study.environment);
+    if (study.under_way && study.under_way->series("interval_end") != nullptr)
+      add(*study.under_way, study.environment);
+  }
   return runs;
 }
 

@@ -50,12 +50,19 @@ struct Sustained {
   FirstLast clock_mhz = {}, temperature_c = {}, power_w = {};
   std::vector<SlowSpell> slow = {};
 
+  // "", or what ended it too early: "timed_out"; "not over" where its job goes on, or was stopped.
+  std::string unfinished = {};
+
   double duration_s() const { return ends_s.back(); }
   double change_ratio() const { return step_s.last / step_s.first - 1; }
 };
 
 // Of each repeat that was a sustained run; they point into `points`.
 std::vector<Sustained> sustained_runs(const std::vector<MergedPoint>& points);
+
+// Sustained runs that did not come to their end, or not yet, with the intervals that they got to: no results
+// of their point, but evidence of what ended them.
+std::vector<MergedPoint> unfinished_runs(const std::vector<StudyData>& studies);
 
 // Its findings: kind and words. Nothing where it went on as it began.
 std::vector<std::pair<std::string, std::string>> words_of(const Sustained& run);

@@ -22,6 +22,7 @@ Table times_table(const std::vector<Sustained>& runs) {
        "per hour: slope over all intervals (Theil and Sen) with its 95 % interval; p: of no trend "
        "(Mann and Kendall), with neighbours that resemble each other allowed for. Not told of runs "
        "under 10 minutes.",
+       "ended: what ended a run before its time (not over: it goes on, or was stopped); it counts nowhere else.",
        "slow: ranks or nodes, in a table of their own where there are any. throttled: share of the ranks' "
        "time, where the devices tell."},
       concat<Column>({about_columns(),
@@ -32,6 +33,7 @@ Table times_table(const std::vector<Sustained>& runs) {
                        {"of last to first", "%", true, false, "change"},
                        {"low", "%", true, true, "change"},
                        {"high", "%", true, true, "change"}},
+                      {{"ended", "", false, true}},
                       {{"slope", "%", true, true, "per hour"},
                        {"low", "%", true, true, "per hour"},
                        {"high", "%", true, true, "per hour"},
@@ -52,6 +54,7 @@ Table times_table(const std::vector<Sustained>& runs) {
           cells::milliseconds(run.step_s.first), cells::milliseconds(run.step_s.last),
           percent(true, run.change_ratio()), percent(run.change.has_value(), change.low),
           percent(run.change.has_value(), change.high)},
+         {cells::words(run.unfinished)},
          {percent(tells_hours, drift.slope), percent(tells_hours, drift.interval.low),
           percent(tells_hours, drift.interval.high), cells::number(run.drift ? drift.p : Measures::kNone, 2),
           cells::count(static_cast<int64_t>(run.slow.size())), cells::percent(run.throttled)}}));
@@ -116,8 +119,9 @@ Table ranks_table(const std::vector<Sustained>& runs) {
 
 }  // namespace
 
-std::vector<Table> sustained_tables(const MergedPoints& points) {
-  const std::vector<Sustained> runs = sustained_runs(points);
+std::vector<Table> sustained_tables(const MergedPoints& points, const MergedPoints& unfinished) {
+  std::vector<Sustained> runs = sustained_runs(points);
+  for (Sustained& run : sustained_runs(unfinished)) runs.push_back(std::move(run));
   return {times_table(runs), devices_table(runs), ranks_table(runs)};
 }
 

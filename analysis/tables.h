@@ -15,7 +15,8 @@ using MergedPoints = std::vector<MergedPoint>;
 Table studies_table(const std::vector<StudyData>& studies);
 Table strategies_table(const MergedPoints& points);
 Table phases_table(const MergedPoints& points);
-std::vector<Table> sustained_tables(const MergedPoints& points);  // times, devices, slow ranks
+// Times, devices, slow ranks; also of runs that did not come to their end.
+std::vector<Table> sustained_tables(const MergedPoints& points, const MergedPoints& unfinished);
 Table optimizations_table(const MergedPoints& points);
 Table accumulation_table(const MergedPoints& points);
 Table weak_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);

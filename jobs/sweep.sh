@@ -13,10 +13,11 @@ asked=${LAUNCHER:-}
 LAUNCHER=mpirun RANKS_PER_NODE='' MPIRUN_FLAGS=() SRUN_FLAGS=() CONTAINER=()
 env_file=${SHARDMARK_ENV:-$home/jobs/env.sh}
 if [[ -e $env_file ]]; then
-  set +u    # module systems use unset variables
+  [[ $env_file == */* ]] || env_file=./$env_file    # else looked for in PATH
+  set +eu    # neither it nor module systems are written for those
   # shellcheck source=/dev/null
   source "$env_file"
-  set -u
+  set -eu
 elif [[ -n ${SHARDMARK_ENV:-} ]]; then
   fail "SHARDMARK_ENV names '$SHARDMARK_ENV', which does not exist"
 fi

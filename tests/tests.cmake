@@ -9,7 +9,7 @@ file(GLOB _unit CONFIGURE_DEPENDS tests/unit/*.cpp)
 add_executable(unit_tests ${_unit} src/runner/stopping.cpp)
 target_link_libraries(unit_tests PRIVATE shardmark_analysis_side GTest::gtest_main GTest::gmock)
 target_compile_definitions(unit_tests PRIVATE ${_paths})
-gtest_discover_tests(unit_tests DISCOVERY_MODE PRE_TEST PROPERTIES LABELS unit TIMEOUT 600)
+gtest_discover_tests(unit_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES LABELS unit TIMEOUT 600)
 
 # Where bytes of damaged files go is watched by sanitizers in every build; make sanitize watches the rest.
 if(NOT SHARDMARK_SANITIZE AND NOT SHARDMARK_FUZZ)

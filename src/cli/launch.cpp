@@ -74,24 +74,35 @@ std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe
 
 std::string signal_name(int number) { return fmt::format("signal {} ({})", number, ::strsignal(number)); }
 
+// As scontrol takes it. A task of an array has a number of its own, which for one of the tasks is also that
+// of the whole array.
+std::string own_job(const Allocation& allocation) {
+  const std::string array = variable("SLURM_ARRAY_JOB_ID");
+  return array.empty() ? allocation.job : array + "_" + variable("SLURM_ARRAY_TASK_ID");
+}
+
 // Slurm's signal ahead of the time limit, or its end by a user. Another turn is asked for only if this one
 // finished a point: a point that is longer than the limit would go round for ever.
 int after_stop(const LaunchFlags& flags, const SweepEnd& end, const std::string& study,
                const Allocation& allocation) {
   const bool out_of_time = end.stopped_by == SIGUSR1 && flags.requeue && !allocation.job.empty();
   if (!out_of_time) {
-    log_line(fmt::format("ended by {}; {} more points are finished, and kept in {}: go on with --resume",
-                         signal_name(end.stopped_by), end.num_finished, study));
+    const bool has_study = file_exists(study) || file_exists(journal_path(study));
+    const std::string kept =
+        has_study ? fmt::format("{} more points are finished, and kept in {}: go on with --resume",
+                                end.num_finished, study)
+                  : "nothing was measured yet";
+    log_line(fmt::format("ended by {}; {}", signal_name(end.stopped_by), kept));
     return 128 + end.stopped_by;
   }
   if (end.num_finished == 0)
-    throw UsageError(
+    throw UsageError(fmt::format(
         "out of time before one more point was finished: shorten the points of the suite, or go on with more "
-        "time: shardmark submit --time 8h -o " +
-        study);
+        "time, on as many nodes: shardmark submit {} --time 8h -o {}",
+        flags.arguments.own().front(), study));
   log_line(fmt::format("out of time after {} more points, requeued; the study is kept", end.num_finished));
-  const int status =
-      run_process({"timeout", "60", "scontrol", "requeue", allocation.job}, {}, [](const std::string&) {});
+  const int status = run_process({"timeout", "60", "scontrol", "requeue", own_job(allocation)}, {},
+                                 [](const std::string&) {});
   if (status != 0)
     throw SystemError("scontrol requeue failed; submit the job again: finished points are kept");
   std::this_thread::sleep_for(std::chrono::minutes(2));  // Slurm ends us meanwhile
@@ -104,9 +115,19 @@ std::string counted(int64_t count, const std::string& what) {
 
 std::string ranks_text(const LaunchCommand& command) {
   return fmt::format(
-      "{} on {}, {} each", counted(command.ranks, "rank"),
+      "{} on {}{}", counted(command.ranks, "rank"),
       command.num_nodes == 0 ? "the hosts that mpirun is told" : counted(command.num_nodes, "node"),
-      counted(command.threads, "thread"));
+      command.threads == 0 ? "" : ", " + counted(command.threads, "thread") + " each");
+}
+
+// A study goes on with as many ranks and threads as it began with: what the user leaves open is that.
+void take_from_study(const std::string& study, LaunchOptions& options) {
+  try {
+    const Environment began = read_study(study, Load::without_samples).environment;
+    if (options.ranks == 0 && options.ranks_per_node == 0) options.ranks = began.world_ranks;
+    if (options.threads == 0) options.threads = began.threads_per_rank;
+  } catch (const UsageError&) {  // none yet; or the ranks say what is wrong with it
+  }
 }
 
 void print_command(const Sweep& sweep) {
@@ -132,16 +153,18 @@ int launch(LaunchFlags flags) {
   if (!file_exists(suite)) throw UsageError(suite + ": no such suite");
   const RunFlags run = parse_run_flags(run_flags);
   read_suite(suite, run.overrides);
-  flags.options.variables = variables_for_ranks();
-  flags.options.sets_yield = variable("OMPI_MCA_mpi_yield_when_idle").empty();
-  if (flags.options.threads == 0) flags.options.threads = number(variable("OMP_NUM_THREADS"));
-  const Allocation allocation = read_allocation();
-  const LaunchCommand command = make_launch_command(read_machine(), allocation, flags.options);
   const bool numbered = flags.output.empty();
   Sweep sweep;
-  sweep.command = command;
   sweep.study = numbered ? numbered_study(kStudies, stem, flags.resume) : flags.output;
+  flags.options.variables = variables_for_ranks();
+  flags.options.sets_yield = variable("OMPI_MCA_mpi_yield_when_idle").empty();
+  flags.options.threads = number(variable("OMP_NUM_THREADS"));
+  if (flags.resume) take_from_study(sweep.study, flags.options);
+  const Allocation allocation = read_allocation();
+  const LaunchCommand command = make_launch_command(read_machine(), allocation, flags.options);
+  sweep.command = command;
   sweep.resume = flags.resume;
+  sweep.waits_for_lock = number(variable("SLURM_RESTART_COUNT")) > 0;
   sweep.rerun_failed = flags.rerun_failed;
   if (run.world.timeout_s > 0) sweep.start_limit_s = std::max(kStartS, run.world.timeout_s + kBeforeRanksS);
   const bool contained = !flags.options.container.empty();

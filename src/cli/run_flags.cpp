@@ -44,6 +44,9 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
 
 RunFlags parse_run_flags(const std::vector<std::string>& flags) {
   RunFlags read;
+  for (const std::string& flag : flags)
+    if (flag == "--resume" || flag == "--rerun-failed")
+      throw UsageError("after --: " + flag + " is also a flag of its own, and goes before --");
   CLI::App app;
   add_run_flags(app, read);
   try {

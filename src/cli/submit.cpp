@@ -95,8 +95,7 @@ void check_time(const JobOptions& job) {
 // sbatch reads account, partition and the like from the environment file's SBATCH_* variables; flags go
 // before those. The shell's text is fixed; what users name comes as arguments.
 int hand_to_sbatch(const std::string& script_path, const SubmitFlags& flags) {
-  const std::string shell =
-      "set -eu; if [ -e \"$1\" ]; then set +u; . \"$1\"; set -u; fi; shift; exec sbatch \"$@\"";
+  const std::string shell = "if [ -e \"$1\" ]; then . \"$1\"; fi; shift; exec sbatch \"$@\"";
   std::vector<std::string> arguments = {"bash", "-c", shell, "submit", flags.job.env_file};
   arguments.insert(arguments.end(), flags.job.sbatch_flags.begin(), flags.job.sbatch_flags.end());
   arguments.push_back(script_path);
@@ -140,7 +139,7 @@ int submit(SubmitFlags flags) {
                      ": no such file; jobs/env.sh.example shows what it may hold");
   job.folder = std::filesystem::current_path();
   job.program = std::filesystem::read_symlink("/proc/self/exe");
-  job.env_file = flags.env_file.empty() ? "jobs/env.sh" : flags.env_file;
+  job.env_file = std::filesystem::absolute(flags.env_file.empty() ? "jobs/env.sh" : flags.env_file);
   if (const char* asked = std::getenv("LAUNCHER"); asked != nullptr && job.launcher.empty())
     job.launcher = asked;
   const std::string text = job_script(job);
@@ -171,6 +170,9 @@ std::function<int()> define(CLI::App& app) {
                  "limit of one turn: 90m, 2h, 02:00:00 (default: SBATCH_TIMELIMIT, else from the plan)");
   app.add_option("-o,--output", job.study,
                  "the study, also one to go on with (default: results/<suite>-job<id>.h5)");
+  app.add_flag("--rerun-failed", job.rerun_failed,
+               "measure again what failed in the study of -o, see run --help")
+      ->needs("-o");
   app.add_option("--launcher", job.launcher, "mpirun or srun (default: LAUNCHER, else what --env says)")
       ->check(CLI::IsMember({"mpirun", "srun"}));
   app.add_option("--sbatch-flag", job.sbatch_flags,

@@ -29,6 +29,7 @@ struct Troubles {
   Afflicted idle;      // bound to less than half of the node
   Afflicted refused;   // the same, but asked for
   int64_t shared_cores = 0, cores = 0, most_threads = 0, used = 0;
+  bool by_launcher = false;  // squeezed
   double quota = 0;
 };
 
@@ -49,6 +50,7 @@ void look_at(const RankGroup& alike, int64_t on_node, Troubles& t) {
     if (rank->cpu.threads <= processors) continue;
     t.squeezed.add(*rank, processors);
     t.most_threads = std::max(t.most_threads, rank->cpu.threads);
+    t.by_launcher = t.by_launcher || rank->cpu.bound_by == "launcher";
   }
   if (ranks > 1) (alike.front()->binding_refused ? t.refused : t.unbound).add(alike, cpu.cores);
 }
@@ -94,10 +96,11 @@ void check_shares(const World& world, Findings& findings) {
                    fmt::format("{} ranks are bound to the same {} core(s) of {}, of {}", t.crammed.most(),
                                t.shared_cores, t.crammed.hosts(), t.cores),
                    kGiveCores);
-  t.squeezed.report(findings, Severity::warns,
-                    fmt::format("a rank computes with {} threads, but may run on {} processor(s)",
-                                t.most_threads, t.squeezed.least()),
-                    kGiveCores);
+  t.squeezed.report(
+      findings, Severity::warns,
+      fmt::format("a rank computes with {} threads, but may run on {} processor(s)", t.most_threads,
+                  t.squeezed.least()),
+      t.by_launcher ? kGiveCores : "fewer --threads (or OMP_NUM_THREADS), or fewer ranks on a node");
   t.rationed.report(
       findings, Severity::warns,
       fmt::format("{} threads of the ranks of {} share {:g} cores that the control group grants",

@@ -29,8 +29,8 @@ int64_t default_ranks_per_node(const Machine& machine, int64_t cores) {
 bool names_hosts(const Arguments& flags) {
   return std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
     const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
-    return flag.starts_with('-') &&
-           (name.starts_with("host") || name.starts_with("machinefile") || name == "H");
+    return flag.starts_with('-') && (name.starts_with("host") || name.starts_with("default-hostfile") ||
+                                     name.starts_with("machinefile") || name == "H");
   });
 }
 
@@ -43,19 +43,16 @@ Arguments mpirun(const Machine& machine, const LaunchOptions& options, const Lau
   if (machine.has_open_mpi) {
     if (machine.is_root) add({"--allow-run-as-root"});
     const bool crowded = layout.on_node > layout.cores;
-    Arguments unbound = {"--oversubscribe", "--bind-to", "none"};
+    Arguments unbound = {"--oversubscribe", "--bind-to", "none"};  // ranks bind themselves, near their GPU
     if (options.sets_yield)
       unbound.insert(unbound.end(), {"--mca", "mpi_yield_when_idle", crowded ? "1" : "0"});
-    if (command.num_nodes != 1) {
-      if (command.num_nodes > 1 || options.ranks_per_node > 0)
-        add({"--map-by", "ppr:" + std::to_string(layout.on_node) + ":node"});
-      add(unbound);
-      add({"-x", "OMP_NUM_THREADS"});
+    const bool has_others = command.num_nodes != 1;
+    if (command.num_nodes > 1 || (has_others && options.ranks_per_node > 0))
+      add({"--map-by", "ppr:" + std::to_string(layout.on_node) + ":node"});
+    add(unbound);
+    if (has_others) {
+      if (command.threads > 0) add({"-x", "OMP_NUM_THREADS"});
       for (const std::string& variable : options.variables) add({"-x", variable});
-    } else if (!crowded && layout.cores == machine.num_physical) {  // the whole machine is ours
-      add({"--map-by", "slot:PE=" + std::to_string(layout.share), "--bind-to", "core"});
-    } else {  // a part of it: which cores are ours is the scheduler's business
-      add(unbound);
     }
   }
   add(options.flags);
@@ -113,8 +110,11 @@ LaunchCommand make_launch_command(const Machine& machine, const Allocation& allo
                                           : (command.ranks + command.num_nodes - 1) / command.num_nodes;
   layout.share = std::max<int64_t>(layout.cores / layout.on_node, 1);
   layout.cpus = std::max<int64_t>(cpus / layout.on_node, 1);
-  command.threads = options.threads > 0 ? options.threads : machine.num_gpus > 0 ? layout.share : 1;
-  command.environment = {{"OMP_NUM_THREADS", std::to_string(command.threads)}};
+  command.threads = options.threads > 0    ? options.threads
+                    : is_elsewhere         ? 0
+                    : machine.num_gpus > 0 ? layout.share
+                                           : 1;
+  if (command.threads > 0) command.environment = {{"OMP_NUM_THREADS", std::to_string(command.threads)}};
   if (options.launcher == "mpirun")
     command.arguments = mpirun(machine, options, command, layout);
   else if (options.launcher == "srun")

@@ -38,7 +38,7 @@ struct LaunchCommand {
   std::vector<std::pair<std::string, std::string>> environment;  // added to ours
   int64_t ranks = 1;
   int64_t num_nodes = 1;  // 0: those that the launcher's flags name
-  int64_t threads = 1;
+  int64_t threads = 1;    // of a rank; 0: the ranks see their node, and share out its cores
 };
 
 // UsageError: an unknown launcher; a job none of whose nodes is this one, and no number of ranks.

@@ -90,8 +90,7 @@ std::string job_script(const JobOptions& o) {
   text += "LAUNCHER=mpirun MPIRUN_FLAGS=() SRUN_FLAGS=() CONTAINER=() RANKS_PER_NODE=''\n";
   text += "env_file=" + quoted(o.env_file) + "\n";
   text +=
-      "if [[ -e $env_file ]]; then set +u; source \"$env_file\"; set -u; fi    # module systems use unset "
-      "variables\n";
+      "if [[ -e $env_file ]]; then set +eu; source \"$env_file\"; set -eu; fi    # not written for those\n";
   if (!o.launcher.empty()) text += "LAUNCHER=" + quoted(o.launcher) + "\n";
   if (o.ranks_per_node > 0) text += fmt::format("RANKS_PER_NODE={}\n", o.ranks_per_node);
   text +=
@@ -100,12 +99,17 @@ std::string job_script(const JobOptions& o) {
   text += "suites=(" + words(o.suites) + ")\nnames=(" + words(stems) + ")\n";
   text += "task=${SLURM_ARRAY_TASK_ID:-0}\n";
   text += "job=" + std::string(array ? "${SLURM_ARRAY_JOB_ID}_$task" : "$SLURM_JOB_ID") + "\n\n";
+  if (o.rerun_failed)
+    text +=
+        "rerun_failed=--rerun-failed    # once, not after a requeue\n"
+        "if [[ ${SLURM_RESTART_COUNT:-0} != 0 ]]; then rerun_failed=; fi\n";
   text += "# exec: the signal reaches the program itself.\n";
   text += "exec " + quoted(o.program) + " launch \"${suites[task]}\" -o " +
           (o.study.empty() ? quoted(o.results) + "/\"${names[task]}-job$job.h5\"" : quoted(o.study)) +
           " \\\n  --resume --requeue --launcher \"$LAUNCHER\" "
           "\"${flags[@]/#/--launcher-flag=}\" \"${CONTAINER[@]/#/--container=}\" \\\n"
           "  ${RANKS_PER_NODE:+--ranks-per-node=$RANKS_PER_NODE}";
+  if (o.rerun_failed) text += " $rerun_failed";
   if (!o.flags.empty()) text += " \\\n  -- " + words(o.flags);
   return text + "\n";
 }

@@ -14,6 +14,7 @@ struct JobOptions {
   int64_t ranks_per_node = 0;             // 0: what env_file says, else one per GPU, or per core
   std::string launcher;                   // empty: what env_file says, else mpirun
   std::string study;                      // empty: results/<suite>-job<id>.h5
+  bool rerun_failed = false;              // of that study
   std::vector<std::string> sbatch_flags;  // a comment: they go before the script's directives
   double time_limit_s = 3600;
   int64_t signal_ahead_s = 120;  // before the time limit

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -48,15 +47,6 @@ int64_t allowed_cores() {
   return cores == 0 ? CPU_COUNT(&set) : cores;
 }
 
-int64_t physical_cores() {
-  std::vector<std::string> processors;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(kProcessors, ignored))
-    processors.push_back(entry.path());
-  const int64_t cores = count_cores(processors);
-  return cores == 0 ? allowed_cores() : cores;
-}
-
 // Whole cores of processor time that we are granted.
 int64_t quota() {
   const double cores = granted_cores();
@@ -80,8 +70,7 @@ int64_t count_lines(const std::string& text, const std::string& beginning) {
 Machine read_machine() {
   Machine machine;
   machine.num_gpus = count_lines(output_of({"nvidia-smi", "-L"}), "GPU");
-  machine.num_physical = physical_cores();
-  machine.num_cores = std::min({machine.num_physical, allowed_cores(), quota()});
+  machine.num_cores = std::min(allowed_cores(), quota());
   machine.free_bytes = free_memory();
   machine.is_root = geteuid() == 0;
   machine.has_open_mpi = output_of({"mpirun", "--version"}).find("Open MPI") != std::string::npos;

@@ -8,10 +8,9 @@
 namespace shardmark {
 
 struct Machine {
-  int64_t num_gpus = 0;      // that this process may see
-  int64_t num_physical = 1;  // cores of the node
-  int64_t num_cores = 1;     // of those for us: inside the affinity mask and the container's quota
-  int64_t free_bytes = 0;    // memory, inside the container's limit
+  int64_t num_gpus = 0;    // that this process may see
+  int64_t num_cores = 1;   // for us: inside the affinity mask and the container's quota
+  int64_t free_bytes = 0;  // memory, inside the container's limit
   bool is_root = false;
   bool has_open_mpi = false;  // mpirun is Open MPI's, whose flags we know
 };

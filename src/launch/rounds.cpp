@@ -99,6 +99,7 @@ class Rounds {
   SweepEnd run() {
     const Count at_start = count(sweep_.study);
     SweepEnd result;
+    if (sweep_.waits_for_lock) wait_until_free();
     bool is_second_start = false;
     for (int deaths = 0;;) {
       const Count before = count(sweep_.study);
@@ -189,23 +190,24 @@ class Rounds {
   }
 
   // The ranks are gone, but what holds the lock for them may be slower: a node, or a shared file system.
-  void bury_when_free(const Obituary& ending) {
-    for (int waited_s = 0;; ++waited_s) {
-      try {
-        Study::bury(sweep_.study, ending.outcome, ending.reason);
-        return;
-      } catch (const StudyBusy& busy) {
-        if (waited_s == kMostBusyS) return log_line("the lock stays, so no point is blamed");
-        if (signals_.asked() != 0) return;
-        if (waited_s == 0) log_line(fmt::format("{}; waiting for it, {} s at most", busy.what(), kMostBusyS));
-        std::this_thread::sleep_for(std::chrono::seconds(1));
-      }
+  // False where it stays, or a signal asks us to end.
+  bool wait_until_free() {
+    for (int waited_s = 0; Study::is_busy(sweep_.study); ++waited_s) {
+      if (waited_s == kMostBusyS || signals_.asked() != 0) return false;
+      if (waited_s == 0)
+        log_line(fmt::format("{} is still locked by the ranks that ended; waiting for it, {} s at most",
+                             sweep_.study, kMostBusyS));
+      std::this_thread::sleep_for(std::chrono::seconds(1));
     }
+    return true;
   }
 
   // Gives the point that was running its outcome, unless the watchdog has; tells the user.
   Count bury(const Obituary& ending, const Count& before) {
-    bury_when_free(ending);
+    if (wait_until_free())
+      Study::bury(sweep_.study, ending.outcome, ending.reason);
+    else
+      log_line("the lock stays, so no point is blamed");
     Count after = count(sweep_.study);
     if (after.num_records == before.num_records || !after.latest) return after;
     const Record& latest = *after.latest;

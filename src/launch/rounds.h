@@ -21,7 +21,8 @@ struct Sweep {
   std::vector<std::string> run;  // the program and its arguments, but for those that follow
   std::string study;
   bool resume = false, rerun_failed = false;
-  double start_limit_s = 0;  // until the ranks have opened the study; 0: none
+  bool waits_for_lock = false;  // of ranks of an earlier job, whose node was lost
+  double start_limit_s = 0;     // until the ranks have opened the study; 0: none
 };
 
 struct SweepEnd {

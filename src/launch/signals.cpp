@@ -21,12 +21,19 @@ std::vector<pid_t> children() {
   return found;
 }
 
+bool is_ignored(int number) {
+  struct sigaction action {};
+  return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
 Signals::Signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD}) sigaddset(&set, number);
+  for (int number : {SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&set, number);
+  for (int number : {SIGINT, SIGHUP})
+    if (!is_ignored(number)) sigaddset(&set, number);
   ::sigprocmask(SIG_BLOCK, &set, &before_);
   descriptor_ = File(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -8,7 +8,7 @@
 namespace shardmark {
 
 // While it lives, SIGTERM, SIGINT, SIGHUP and SIGUSR1 end nothing by themselves, and orphans of our children
-// become ours. One at a time.
+// become ours. A SIGHUP or SIGINT that was ignored stays so (nohup; a shell's background). One at a time.
 class Signals {
  public:
   Signals();

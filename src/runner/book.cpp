@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "base/error.h"
 #include "base/log.h"
 
 namespace shardmark {
@@ -16,6 +17,17 @@ void Book::begin(const Record& record) {
   const std::lock_guard lock(writing_);
   study_->begin(record);
   under_way_ = record;
+}
+
+void Book::extend(const std::vector<Series>& columns) {
+  const std::lock_guard lock(writing_);
+  if (!under_way_) return;
+  ENSURE(append_columns(under_way_->samples, columns), "a rank was lost between two intervals");
+  try {
+    study_->extend(under_way_->id, columns);
+  } catch (const std::exception& error) {  // the whole record may still find room
+    log_warning(std::string("the study lacks an interval until the point is over: ") + error.what());
+  }
 }
 
 void Book::end(const Record& record) {

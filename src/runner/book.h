@@ -15,6 +15,8 @@ class Book {
 
   Known before(const std::string& id) const;  // what is known of a point; attempts 0: nothing
   void begin(const Record& record);
+  // Columns that the series of the point under way have gained: they stay where its ranks die or hang.
+  void extend(const std::vector<Series>& columns);
   void end(const Record& record);
   // The point that is under way gets outcome timed_out and ends the job. Any thread may call it; nothing
   // happens where the study is being written and does not come free within a second.

@@ -1,7 +1,7 @@
 // See gathered.h.
 #include "runner/gathered.h"
 
-#include <algorithm>
+#include "base/error.h"
 
 namespace shardmark {
 
@@ -13,25 +13,17 @@ std::vector<std::vector<double>> gather_rows(const HostGroup& group, const std::
   return rows;
 }
 
-// Rows are ranks, so every row grows at its end.
-void append_columns(Record& record, const std::string& name, const std::vector<std::vector<double>>& rows,
-                    int64_t begin, int64_t count) {
-  auto found = std::find_if(record.samples.begin(), record.samples.end(),
-                            [&](const Series& series) { return series.name == name; });
-  if (found == record.samples.end()) {
-    record.samples.push_back({name, static_cast<int64_t>(rows.size()), 0, {}});
-    found = record.samples.end() - 1;
-  }
-  std::vector<double> values;
-  values.reserve(found->values.size() + rows.size() * static_cast<size_t>(count));
-  for (int64_t row = 0; row < found->rows; ++row) {
-    const auto old = found->values.begin() + row * found->columns;
-    const auto added = rows[static_cast<size_t>(row)].begin() + begin;
-    values.insert(values.end(), old, old + found->columns);
-    values.insert(values.end(), added, added + count);
-  }
-  found->values = std::move(values);
-  found->columns += count;
+Series columns_of(const std::string& name, const std::vector<std::vector<double>>& rows, int64_t begin,
+                  int64_t count) {
+  Series series{name, std::ssize(rows), count, {}};
+  series.values.reserve(rows.size() * static_cast<size_t>(count));
+  for (const auto& row : rows)
+    series.values.insert(series.values.end(), row.begin() + begin, row.begin() + begin + count);
+  return series;
+}
+
+void grow(Record& record, const std::vector<Series>& columns) {
+  ENSURE(append_columns(record.samples, columns), "a rank was lost between two windows");
 }
 
 }  // namespace shardmark

@@ -13,7 +13,7 @@
 namespace shardmark {
 namespace {
 
-Verdict measure(const WorkloadContext& context, Record& record) {
+Verdict measure(const WorkloadContext& context, const ColumnsSink& sink, Record& record) {
   std::unique_ptr<Workload> workload;
   Verdict verdict = agreed(context.group, context.flight, "set-up", [&] {
     const meter::Strict strict;
@@ -28,7 +28,7 @@ Verdict measure(const WorkloadContext& context, Record& record) {
   record.measures.verify_error = check.error;
   if (check.wrong) return {Outcome::wrong, check.text};
 
-  verdict = Sampler(context, *workload).run(record);
+  verdict = Sampler(context, *workload, sink).run(record);
   if (!verdict.ok()) return verdict;
   context.flight.stage("collecting");
   workload->collect(record);
@@ -43,20 +43,22 @@ Verdict measure(const WorkloadContext& context, Record& record) {
 
 }  // namespace
 
-Record measure_point(const WorkloadContext& context) {
+bool is_oversubscribed(const Placement& placement, const Point& point) {
+  const auto local_ranks = std::min<int64_t>(placement.local_ranks, point.ranks);
+  return local_ranks * placement.threads_per_rank > placement.num_cores;
+}
+
+Record measure_point(const WorkloadContext& context, const ColumnsSink& sink) {
   Record record;
   record.point = context.point;
   record.id = point_id(context.point);
   const double begin = now_s();
   meter::take_excess();  // of what was before this point
-  const Verdict verdict = measure(context, record);
+  const Verdict verdict = measure(context, sink, record);
   record.outcome = verdict.outcome;
   record.reason = verdict.reason;
   record.duration_s = now_s() - begin;
-  const int local_ranks =
-      static_cast<int>(std::min<int64_t>(context.placement.local_ranks, context.point.ranks));
-  record.measures.oversubscribed =
-      local_ranks * context.placement.threads_per_rank > context.placement.num_cores;
+  record.measures.oversubscribed = is_oversubscribed(context.placement, context.point);
   empty_caches(context.comm.device());
   if (record.outcome != Outcome::failed) context.comm.trim();
   return record;

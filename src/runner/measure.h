@@ -1,11 +1,16 @@
 // Measures one point: set up, verify, warm up, sample, collect.
 #pragma once
 
+#include "runner/gathered.h"
 #include "workloads/workload.h"
 
 namespace shardmark {
 
 // Collective over the point's group; the whole record is on the group's rank 0, the outcome on every rank.
-Record measure_point(const WorkloadContext& context);
+// sink: of a sustained run's intervals.
+Record measure_point(const WorkloadContext& context, const ColumnsSink& sink = {});
+
+// More computing threads than cores on a node.
+bool is_oversubscribed(const Placement& placement, const Point& point);
 
 }  // namespace shardmark

@@ -168,7 +168,10 @@ class Walk {
     if (party.comm) {
       const Settled settled = settle_strategy(point, party.group, *party.comm, probes_);
       Record measured =
-          measure_point({settled.point, party.group, *party.comm, placement_, references_, flight_});
+          measure_point({settled.point, party.group, *party.comm, placement_, references_, flight_},
+                        [this](const std::vector<Series>& columns) {
+                          if (study_ != nullptr) book_.extend(columns);
+                        });
       measured.point = point;
       measured.id = record.id;
       measured.started = record.started;
@@ -187,6 +190,7 @@ class Walk {
 
   void begin(Record record) {
     record.point.transport = transport_of(record.point);
+    record.measures.oversubscribed = is_oversubscribed(placement_, record.point);
     write([&] { book_.begin(record); });
   }
 

@@ -15,7 +15,7 @@ namespace shardmark {
 Verdict Sampler::run(Record& record) {
   Verdict verdict = warm_up(record);
   if (!verdict.ok()) return verdict;
-  if (sampling_.duration_s > 0) return sustain(group_, workload_, timer_, typical_step_s_, record);
+  if (sampling_.duration_s > 0) return sustain(group_, workload_, timer_, typical_step_s_, sink_, record);
   return sample(record);
 }
 
@@ -70,13 +70,15 @@ std::vector<double> Sampler::worst_steps() const {
 
 void Sampler::keep(Record& record) const {
   const auto phases = workload_.phases();
+  std::vector<Series> columns;
   for (size_t phase = 0; phase < phases.size(); ++phase)
-    append_columns(record, phases[phase], ranks_, static_cast<int64_t>(phase) * own_.num_steps,
-                   own_.num_steps);
+    columns.push_back(
+        columns_of(phases[phase], ranks_, static_cast<int64_t>(phase) * own_.num_steps, own_.num_steps));
   const auto after_phases = static_cast<int64_t>(phases.size()) * own_.num_steps;
   if (!std::isnan(ranks_.front()[static_cast<size_t>(after_phases)]))
-    append_columns(record, "energy", ranks_, after_phases, 1);
-  append_columns(record, "window", ranks_, after_phases + 1, 1);
+    columns.push_back(columns_of("energy", ranks_, after_phases, 1));
+  columns.push_back(columns_of("window", ranks_, after_phases + 1, 1));
+  grow(record, columns);
   for (const auto& rank : ranks_) {
     const double timed = std::accumulate(rank.begin(), rank.begin() + own_.num_steps, 0.0);
     if (!is_accounted(timed, rank.back())) record.measures.unaccounted = true;

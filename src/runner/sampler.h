@@ -3,16 +3,18 @@
 
 #include <vector>
 
+#include "runner/gathered.h"
 #include "runner/window.h"
 
 namespace shardmark {
 
 class Sampler {
  public:
-  Sampler(const WorkloadContext& context, Workload& workload)
+  Sampler(const WorkloadContext& context, Workload& workload, const ColumnsSink& sink)
       : sampling_(context.point.sampling),
         group_(context.group),
         workload_(workload),
+        sink_(sink),
         timer_(context, workload) {}
 
   // Fills the record's series on rank 0. Collective, the verdict too.
@@ -28,6 +30,7 @@ class Sampler {
   const Sampling& sampling_;
   const HostGroup& group_;
   Workload& workload_;
+  const ColumnsSink& sink_;
   WindowTimer timer_;
   Window own_;
   // The window as rank 0 sees it: [rank] -> phases one after the other, each with num_steps values; then the

@@ -8,7 +8,6 @@
 #include "base/reservoir.h"
 #include "base/stats.h"
 #include "device/timeline.h"
-#include "runner/gathered.h"
 #include "runner/stopping.h"
 
 namespace shardmark {
@@ -117,7 +116,7 @@ class RankInterval {
 
 // The interval of all ranks becomes columns of the record's series. Collective.
 void store(const HostGroup& group, const RankInterval& interval, const std::vector<std::string>& phases,
-           int64_t most_kept, double end_s, Record& record) {
+           int64_t most_kept, double end_s, const ColumnsSink& sink, Record& record) {
   const auto kept = interval.kept(most_kept);
   const auto summary = interval.summary();
   std::vector<double> values;
@@ -130,27 +129,30 @@ void store(const HostGroup& group, const RankInterval& interval, const std::vect
 
   const bool is_first = record.series("interval_end") == nullptr;
   const auto num_kept = static_cast<int64_t>(kept.size());
+  std::vector<Series> columns;
   int64_t at = 0;
   for (const auto& phase : phases) {
-    append_columns(record, phase, rows, at, num_kept);
+    columns.push_back(columns_of(phase, rows, at, num_kept));
     at += num_kept;
   }
   for (const auto& named : summary) {
     // What no rank tells of the first interval is no series.
     const auto is_told = [&](const auto& row) { return !std::isnan(row[static_cast<size_t>(at)]); };
     if (is_first ? std::any_of(rows.begin(), rows.end(), is_told) : record.series(named.series) != nullptr)
-      append_columns(record, named.series, rows, at, 1);
+      columns.push_back(columns_of(named.series, rows, at, 1));
     ++at;
   }
   for (const auto& row : rows) record.measures.unaccounted |= row.back() > 0;
-  append_columns(record, "interval_end", {{end_s}}, 0, 1);
-  append_columns(record, "interval_steps", {{static_cast<double>(interval.num_steps())}}, 0, 1);
+  columns.push_back({"interval_end", 1, 1, {end_s}});
+  columns.push_back({"interval_steps", 1, 1, {static_cast<double>(interval.num_steps())}});
+  grow(record, columns);
+  if (sink) sink(columns);
 }
 
 }  // namespace
 
 Verdict sustain(const HostGroup& group, const Workload& workload, WindowTimer& timer, double typical_step_s,
-                Record& record) {
+                const ColumnsSink& sink, Record& record) {
   const auto phases = workload.phases();
   Intervals intervals(record.point.sampling.duration_s);
   const int64_t most_kept = std::max<int64_t>(kKeptSteps / intervals.count(), 1);
@@ -166,7 +168,7 @@ Verdict sustain(const HostGroup& group, const Workload& workload, WindowTimer& t
     interval->add(window);
     const double elapsed_s = now_s() - begin;
     if (group.broadcast(static_cast<int64_t>(intervals.ends(elapsed_s)), 0) != 0) {
-      store(group, *interval, phases, most_kept, elapsed_s, record);
+      store(group, *interval, phases, most_kept, elapsed_s, sink, record);
       interval.emplace(++seed, phases);
       intervals.begin_next(elapsed_s);
     }

@@ -2,6 +2,7 @@
 // number.
 #pragma once
 
+#include "runner/gathered.h"
 #include "runner/window.h"
 
 namespace shardmark {
@@ -11,8 +12,8 @@ namespace shardmark {
 inline constexpr int64_t kKeptSteps = 500, kIntervalSteps = 1000;
 
 // After the warm-up. typical_step_s: on rank 0; 0: not known. Fills the series of steps and intervals on
-// rank 0. Collective, the verdict too.
+// rank 0; each interval goes to `sink` when it is over. Collective, the verdict too.
 Verdict sustain(const HostGroup& group, const Workload& workload, WindowTimer& timer, double typical_step_s,
-                Record& record);
+                const ColumnsSink& sink, Record& record);
 
 }  // namespace shardmark

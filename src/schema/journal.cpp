@@ -80,7 +80,7 @@ std::optional<Journal> Journal::open(const std::string& study) {
   }
 }
 
-void Journal::start(const Environment& environment, const RecordSource& existing) {
+void Journal::start(const Environment& environment, const RecordSource& existing, const DueRule& is_due) {
   try {
     lines_.cut(0);
     samples_ = AppendFile(open_or_create(samples_path(study_), O_RDWR | O_TRUNC), samples_path(study_));
@@ -89,6 +89,7 @@ void Journal::start(const Environment& environment, const RecordSource& existing
       lines_.write(to_line(record, write_samples(record.samples)));
       know(record);
     });
+    mark_due(is_due);
     samples_.sync();
     lines_.sync();
   } catch (...) {
@@ -121,18 +122,28 @@ void Journal::know(const Record& record) {
 void Journal::append(const Record& record) {
   const auto before = known_.find(record.id);
   ENSURE(before == known_.end() || !before->second.is_over(), "recorded already: " + record.id);
+  write_with_samples(record.samples, [&](const SamplesPlace& place) { return to_line(record, place); });
+  know(record);
+}
+
+void Journal::extend(const std::string& id, const std::vector<Series>& columns) {
+  write_with_samples(columns, [&](const SamplesPlace& place) { return to_line(Progress{id, place}); });
+}
+
+// Samples, then the line that points at them; all of it or nothing.
+void Journal::write_with_samples(const std::vector<Series>& samples,
+                                 const std::function<std::string(const SamplesPlace&)>& line) {
   const int64_t num_lines_bytes = lines_.size(), num_samples_bytes = samples_.size();
   try {
-    const SamplesPlace place = write_samples(record.samples);
+    const SamplesPlace place = write_samples(samples);
     if (samples_.size() > num_samples_bytes) samples_.sync();
-    lines_.write(to_line(record, place));
+    lines_.write(line(place));
     lines_.sync();
   } catch (...) {
     cut_back(lines_, num_lines_bytes);
     cut_back(samples_, num_samples_bytes);
     throw;
   }
-  know(record);
 }
 
 void Journal::begin(const Record& record) { write_line(to_began_line(record)); }
@@ -142,9 +153,12 @@ void Journal::append(const Environment& environment) {
   lines_.sync();
 }
 
-void Journal::append(const Due& due) {
+void Journal::mark_due(const DueRule& is_due) {
+  Due due;
+  for (const auto& [id, known] : known_)
+    if (is_due && is_due(id, known)) due.ids.push_back(id);
+  if (due.ids.empty()) return;
   write_line(to_line(due));
-  lines_.sync();
   for (const std::string& id : due.ids) known_.at(id).attempts = 0;
 }
 

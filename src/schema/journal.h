@@ -2,6 +2,8 @@
 //   x.h5.journal   {"checksum":"<16 hex>","schema":"1.0","environment":{...}}                     first line
 //                  {"checksum":"<16 hex>","due":["<id>",...]}          these are to be measured again
 //                  {"checksum":"<16 hex>","began":{...}}                                  a point begins
+//                  {"checksum":"<16 hex>","progress":"<id>","samples":{...}}   its series so far: more
+//                  columns
 //                  {"checksum":"<16 hex>","record":{...},
 //                   "samples":{"offset":...,"checksum":...,"series":[...]}}              and is over
 //   x.h5.samples   the series' values back to back: float64 of this machine's byte order
@@ -34,7 +36,7 @@ struct JournalScan {
   Environment environment;      // of the latest launch
   int64_t whole_bytes = 0;      // of the journal: its end without a torn line
   int64_t samples_bytes = 0;    // that whole lines point at
-  std::optional<Record> began;  // the last point that was begun and has no record since
+  std::optional<Record> began;  // the last point that was begun and has no record since; its series so far
   std::set<std::string> due;    // that have no record since
   int64_t num_damaged = 0;      // broken lines before the last whole one: not torn, but damaged later
   bool torn = false;
@@ -57,12 +59,13 @@ class Journal {
   static std::optional<Journal> open(const std::string& study);
 
   // After claim(): the journal appears under its name at once, with all of `existing` in it.
-  void start(const Environment& environment, const RecordSource& existing);
-  void begin(const Record& record);   // not durable by itself; unchanged when it throws
+  void start(const Environment& environment, const RecordSource& existing, const DueRule& is_due = {});
+  void begin(const Record& record);  // not durable by itself; unchanged when it throws
+  void extend(const std::string& id, const std::vector<Series>& columns);  // of the point that has begun
   void append(const Record& record);  // durable when it returns; unchanged when it throws
   void append(const Environment& environment);
-  void append(const Due& due);
-  void remove();  // after publishing; the lock goes last
+  void mark_due(const DueRule& is_due);  // durable with the next append
+  void remove();                         // after publishing; the lock goes last
 
   const JournalScan& found() const { return found_; }  // what open() saw
   const std::map<std::string, Known>& known() const { return known_; }
@@ -70,6 +73,8 @@ class Journal {
  private:
   explicit Journal(std::string study) : study_(std::move(study)) {}
   SamplesPlace write_samples(const std::vector<Series>& samples);
+  void write_with_samples(const std::vector<Series>& samples,
+                          const std::function<std::string(const SamplesPlace&)>& line);
   void write_line(const std::string& line);
   void know(const Record& record);
 

@@ -23,6 +23,10 @@ struct SamplesPlace {
 struct Began {
   Record record;  // no more than what is known before
 };
+struct Progress {
+  std::string id;        // of the point that has begun
+  SamplesPlace samples;  // columns that its series have gained
+};
 struct Recorded {
   Record record;
   SamplesPlace samples;
@@ -30,11 +34,12 @@ struct Recorded {
 struct Due {
   std::vector<std::string> ids;  // of points that are to be measured again
 };
-using JournalLine = std::variant<Environment, Began, Recorded, Due>;
+using JournalLine = std::variant<Environment, Began, Progress, Recorded, Due>;
 
 std::string to_line(const Environment& environment);
 std::string to_line(const Record& record, const SamplesPlace& samples);
 std::string to_began_line(const Record& record);
+std::string to_line(const Progress& progress);
 std::string to_line(const Due& due);
 // Nothing when the line is not what was written. `where` names file and line in errors: UsageError for a
 // newer schema.

@@ -75,6 +75,17 @@ class Scanner {
     scan_.began = std::move(began.record);
     return true;
   }
+  bool keep(Progress&& progress) {
+    const int64_t end = progress.samples.end();
+    if (load_ == Load::everything) {
+      const auto samples = read_samples(samples_, samples_path_, std::move(progress.samples));
+      if (!samples) return false;
+      if (scan_.began && scan_.began->id == progress.id && !append_columns(scan_.began->samples, *samples))
+        return false;
+    }
+    scan_.samples_bytes = std::max(scan_.samples_bytes, end);
+    return true;
+  }
   bool keep(Due&& due) {
     scan_.due.insert(due.ids.begin(), due.ids.end());
     return true;

@@ -1,8 +1,10 @@
 // The life of a study: created or resumed as a journal, appended to, published; and reading either form.
 #include "schema/study.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/error.h"
@@ -50,9 +52,11 @@ class Differences {
       if (before[rank] != now[rank])
         return compare(fmt::format("{} of rank {}", what, rank), before[rank], now[rank]);
   }
+  // But for the kernel's: the nodes of a job that is requeued may have another one.
   void compare_versions(const nlohmann::ordered_json& before, const nlohmann::ordered_json& now) {
     nlohmann::ordered_json names = before;
     names.update(now);
+    names.erase("kernel");
     for (const auto& [name, ignored] : names.items())
       compare(name, before.value(name, nlohmann::ordered_json("none")).dump(),
               now.value(name, nlohmann::ordered_json("none")).dump());
@@ -87,7 +91,8 @@ Environment resumed(const std::string& path, Environment before, const Environme
   before.command_line = now.command_line;
   before.suite_text = now.suite_text;
   before.suite_path = now.suite_path;
-  before.facts["resumed"].push_back({{"started", now.started}, {"nodes", now.nodes}});
+  before.facts["resumed"].push_back(
+      {{"started", now.started}, {"nodes", now.nodes}, {"kernel", now.versions.value("kernel", "")}});
   return before;
 }
 
@@ -107,7 +112,7 @@ Study Study::create(const std::string& given, const Environment& environment) {
   return Study(std::make_unique<State>(State{path, std::move(journal)}));
 }
 
-Study Study::resume(const std::string& given, const Environment& environment) {
+Study Study::resume(const std::string& given, const Environment& environment, const DueRule& is_due) {
   const std::string path = follow_links(given);
   if (auto journal = Journal::open(path)) {
     const JournalScan& found = journal->found();
@@ -116,6 +121,7 @@ Study Study::resume(const std::string& given, const Environment& environment) {
       log_warning(journal_path(path) +
                   ": the record that was being written when the last run ended is dropped");
     warn_of_damage(journal_path(path), found.num_damaged);
+    journal->mark_due(is_due);  // first: a job that dies between the two has not forgotten it
     journal->append(resumed(path, found.environment, environment));
     return Study(std::make_unique<State>(State{path, std::move(*journal)}));
   }
@@ -126,8 +132,9 @@ Study Study::resume(const std::string& given, const Environment& environment) {
   const Environment before = read_published_environment(path);
   require_same(path, before, environment);
   Journal journal = Journal::claim(path);
-  journal.start(resumed(path, before, environment),
-                [&](const RecordSink& sink) { read_published(path, Load::everything, sink); });
+  journal.start(
+      resumed(path, before, environment),
+      [&](const RecordSink& sink) { read_published(path, Load::everything, sink); }, is_due);
   return Study(std::make_unique<State>(State{path, std::move(journal)}));
 }
 
@@ -162,17 +169,24 @@ void Study::publish() {
   state_->published = true;
 }
 
-int64_t Study::rerun_failed() {
-  Due due;
-  for (const auto& [id, known] : known())
-    if (known.is_over() && (is_bad(known.outcome) || known.ended_job)) due.ids.push_back(id);
-  if (!due.ids.empty()) state_->journal.append(due);
-  return std::ssize(due.ids);
+void Study::extend(const std::string& id, const std::vector<Series>& columns) {
+  state_->journal.extend(id, columns);
 }
 
 void Study::begin(const Record& record) { state_->journal.begin(record); }
 
 const std::map<std::string, Known>& Study::known() const { return state_->journal.known(); }
+
+int64_t Study::num_due() const {
+  return std::count_if(known().begin(), known().end(),
+                       [](const auto& point) { return point.second.attempts == 0; });
+}
+
+bool Study::is_busy(const std::string& given) {
+  const std::string path = journal_path(follow_links(given));
+  const File file = open_if_exists(path, O_RDWR);
+  return file && lock_file(file, path) == Lock::held_by_another;
+}
 
 std::optional<Record> Study::bury(const std::string& given, Outcome outcome, const std::string& reason) {
   auto journal = Journal::open(follow_links(given));
@@ -200,6 +214,7 @@ StudyData read_study(const std::string& given, Load load) {
   if (auto scan = scan_journal(path, load, keep)) {
     warn_of_damage(journal_path(path), scan->num_damaged);
     data.environment = std::move(scan->environment);
+    if (scan->began && !scan->began->samples.empty()) data.under_way = std::move(scan->began);
     return data;
   }
   if (file_exists(path)) {

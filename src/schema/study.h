@@ -5,6 +5,7 @@
 //   removed
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,8 +24,12 @@ struct Known {
   int64_t place = 0;        // of its latest record among all that were appended
   std::string reason = "";  // where a rank died or hung
   bool is_over() const { return attempts > 0 && (!ended_job || attempts >= kMostAttempts); }
+  bool has_failed() const { return is_over() && (is_bad(outcome) || ended_job); }
   static constexpr int64_t kMostAttempts = 2;
 };
+
+// Which points of a study are to be measured again; their records stay until then.
+using DueRule = std::function<bool(const std::string& id, const Known& known)>;
 
 class Study {
  public:
@@ -34,20 +39,22 @@ class Study {
   // Goes on with an existing study: a journal left by a killed run, or a published file (turned back into a
   // journal). A torn last line is cut off. UsageError names what differs when devices, ranks, libraries or
   // revision do. With nothing at `path` it is create().
-  static Study resume(const std::string& path, const Environment& environment);
+  static Study resume(const std::string& path, const Environment& environment, const DueRule& is_due = {});
 
   Study(Study&&) noexcept;
   Study& operator=(Study&&) noexcept;
   ~Study();
 
-  // The points that are bad, or ended their job, become such that are to be measured; their records stay
-  // until then. Durable when it returns. How many they are.
-  int64_t rerun_failed();
-
-  void begin(const Record& record);   // its point is about to be measured; says so in the journal, unsynced
+  void begin(const Record& record);  // its point is about to be measured; says so in the journal, unsynced
+  // Further columns of the point's series, so that they are kept where its ranks die. Durable, as append().
+  void extend(const std::string& id, const std::vector<Series>& columns);
   void append(const Record& record);  // durable when it returns; cost independent of the study's length
   void publish();                     // writes x.h5 and removes the journal
   const std::map<std::string, Known>& known() const;  // by id
+  int64_t num_due() const;                            // points with a record that are to be measured again
+
+  // Does a process hold it? False where there is none.
+  static bool is_busy(const std::string& path);
 
   // After a job that ended while it measured: gives the point that it had begun this outcome and reason. The
   // record that was appended, or nothing where no point was under way. UsageError as resume().
@@ -63,6 +70,8 @@ struct StudyData {
   std::string path;
   Environment environment;
   std::vector<Record> records;
+  // Of a journal: the point that is being measured, or was when its job ended, if it has series by then.
+  std::optional<Record> under_way = {};
 };
 
 enum class Load { everything, without_samples };  // raw samples of thousands of ranks are large

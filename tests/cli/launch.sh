@@ -48,7 +48,7 @@ sweep -n 1 --print; ends 0; [[ ! -e results ]] || fail "--print made results/"
 sweep -n 1
 ends 0; has "1 rank on 1 node" "-n 1 $program run suites/tiny.yaml -o results/tiny-0001.h5"; link_is tiny-0001.h5
 sweep -n 500 -- --steps 3
-ends 0; has "--oversubscribe" "mpi_yield_when_idle 1" "-o results/tiny-0002.h5 --steps 3"; link_is tiny-0002.h5
+ends 0; has "--oversubscribe" "mpi_yield_when_idle 1" "--bind-to none" "-o results/tiny-0002.h5 --steps 3"; link_is tiny-0002.h5
 STATUS=1 sweep -n 1; ends 1
 STATUS=2 sweep -n 1; ends 2; link_is tiny-0002.h5
 sweep -n 1 --resume; ends 0; has "-o results/tiny-0002.h5 --resume" "resuming"
@@ -86,6 +86,7 @@ LAUNCHER=torchrun sweep; ends 2; has "mpirun,srun"
 SHARDMARK_ENV=/nowhere sweep; ends 2; has "/nowhere"
 PATH=$dir/bin runs "$program" launch nowhere.yaml; ends 2; has "nowhere.yaml: no such suite"
 sweep -- --frob 3; ends 2; has "after --" "shardmark run --help"; lacks "ranks on"
+sweep -- --resume; ends 2; has "--resume is also a flag of its own, and goes before --"
 rm bin/mpirun; PATH=$dir/bin runs "$program" launch suites/tiny.yaml; ends 2; has "mpirun cannot be started"
 
 # --- submit -----------------------------------------------------------------------------------------------------------
@@ -102,14 +103,37 @@ runs "$program" submit suites/tiny.yaml --env none.sh --print; ends 2; has "none
 LAUNCHER=srun runs "$program" submit suites/tiny.yaml --ranks-per-node 3 -o results/own.h5 --print
 ends 0; has "LAUNCHER='srun'" "RANKS_PER_NODE=3" "-o 'results/own.h5'"
 runs "$program" submit suites/none.yaml; ends 2; has "none.yaml"
+runs "$program" submit suites/tiny.yaml --rerun-failed --print; ends 2; has "-o"
+runs "$program" submit suites/tiny.yaml --rerun-failed -o results/own.h5 --print; ends 0; has "rerun_failed=--rerun-failed"
 answers sbatch 'echo "account $SBATCH_ACCOUNT"; cat "$1"'
-echo 'export SBATCH_ACCOUNT=mine' >jobs/env.sh
+printf 'export SBATCH_ACCOUNT=mine\n[[ -n $NONE ]] && export OTHER=1\n' >jobs/env.sh    # ends in a test that fails
 PATH=$dir/bin:$PATH runs "$program" submit suites/tiny.yaml suites/tiny.yaml; ends 0; has "account mine" "#SBATCH --array=0-1"
+echo 'export SBATCH_ACCOUNT=here' >here.sh; echo 'export SBATCH_ACCOUNT=wrong' >bin/here.sh
+PATH=$dir/bin:$PATH runs "$program" submit --env here.sh suites/tiny.yaml; ends 0; has "account here" "env_file='$dir/here.sh'"
 answers sbatch 'echo "given $*"'
 PATH=$dir/bin:$PATH runs "$program" submit suites/tiny.yaml --time 2h --sbatch-flag=--partition=gpu
-ends 0; has "given --time=0-02:00:00 --partition=gpu results/submit-0002.sbatch"
+ends 0; has "given --time=0-02:00:00 --partition=gpu results/submit-0003.sbatch"
 [[ -s results/submit-0001.sbatch ]] || fail "the script is not kept"
 rm jobs/env.sh bin/sbatch
+
+# A task of an array is requeued, not the array; nothing is said to be kept where nothing was begun.
+answers scontrol 'echo "scontrol $*" >>requeued'
+answers timeout 'shift; exec "$@"'
+answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; exit; fi
+while [[ $1 != -o ]]; do shift; done; cp "$STUDY" "$2.journal"; : >"$2.samples"; kill -USR1 $PPID; sleep 60'
+STUDY=$home/tests/data/studies/small.h5.journal SLURM_JOB_ID=8 SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=1 SLURM_CPUS_ON_NODE=2 \
+  PATH=$dir/bin:$PATH "$program" launch suites/tiny.yaml -n 1 -o results/array.h5 --requeue >out 2>&1 &
+launched=$!
+for ((i = 0; i < 3000; ++i)); do if [[ -e requeued ]]; then break; fi; sleep 0.01; done
+kill -KILL $launched || fail "the job ended: $(cat out)"
+wait $launched || true
+[[ $(cat requeued) == "scontrol requeue 7_1" ]] || fail "not the task alone was requeued: $(cat requeued out)"
+answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; exit; fi; kill -TERM $PPID; sleep 60'
+PATH=$dir/bin:$PATH runs "$program" launch suites/tiny.yaml -n 1 -o results/nothing.h5; ends 143; has "nothing was measured yet"
+# nohup holds.
+answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; exit; fi; kill -HUP $PPID; sleep 1; exit 3'
+PATH=$dir/bin:$PATH runs nohup "$program" launch suites/tiny.yaml -n 1 -o results/nothing.h5; ends 3
+rm bin/timeout bin/scontrol
 
 # --- deaths -----------------------------------------------------------------------------------------------------------
 # outcomes STUDY: how many points have which outcome, in how many attempts.
@@ -125,12 +149,19 @@ launch() { timeout 300 "$program" launch suites/tiny.yaml -n 2 --launcher-flag=-
 # A rank is killed while a point runs: that point is measured in the second attempt.
 launch -o "$dir/killed.h5" >out 2>&1 &
 launched=$!
-for ((i = 0; i < 6000; ++i)); do
-  if [[ $(wc -l <killed.h5.journal) -gt 3 && $(tail -n 1 killed.h5.journal) == *'"began"'* ]]; then break; fi
-  sleep 0.01
-done 2>/dev/null
-until [[ $(tail -n 1 busy.h5.journal 2>/dev/null) == *'"began"'* ]]; do cp killed.h5.journal busy.h5.journal; cp killed.h5.samples busy.h5.samples; done
-victim=$(pgrep -f "^$program run suites/tiny.yaml -o $dir/killed.h5" | head -n 1)
+began() { [[ $(wc -l <killed.h5.journal) -gt 3 && $(tail -n 1 killed.h5.journal) == *'"began"'* ]]; } 2>/dev/null
+for ((i = 0; i < 6000; ++i)); do if began; then break; fi; sleep 0.01; done
+for pid in $(pgrep -f "^$program run suites/tiny.yaml -o $dir/killed.h5"); do
+  if grep -qz '^OMPI_COMM_WORLD_RANK=0$' "/proc/$pid/environ"; then victim=$pid; fi
+done
+for ((i = 0; i < 1000; ++i)); do    # rank 0 writes the journal: stopped, it stays in its point
+  kill -STOP "$victim"
+  until grep -q '^State:.T' "/proc/$victim/status"; do sleep 0.01; done
+  if began; then break; fi
+  kill -CONT "$victim"; sleep 0.02
+done
+cp killed.h5.journal busy.h5.journal
+cp killed.h5.samples busy.h5.samples
 kill -9 "$victim"
 status=0; wait $launched || status=$?
 said=$(cat out); ends 0; has "was killed by signal 9" "it is tried once more" "first attempt failed: rank"; lacks "mpirun noticed"
@@ -139,17 +170,31 @@ if pgrep -f "^$program run suites/tiny.yaml -o $dir/killed.h5" >/dev/null; then 
 
 # The lock of the ranks outlives them, as on a shared file system: it is waited for, unless a signal comes.
 answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; else touch busy.h5.journal; exit 137; fi'
-flock busy.h5.journal sleep 4 &
-PATH=$dir/bin:$PATH "$program" launch suites/tiny.yaml -n 1 -o busy.h5 --resume >out 2>&1 &
+exec 9<busy.h5.journal
+flock 9    # held until 9 is closed, however late launch comes
+waits() { for ((i = 0; i < 6000; ++i)); do if grep -q 'waiting for it' out; then return; fi; sleep 0.01; done; }
+PATH=$dir/bin:$PATH "$program" launch suites/tiny.yaml -n 1 -o busy.h5 --resume >out 2>&1 9<&- &
 launched=$!
-for ((i = 0; i < 1000; ++i)); do if grep -q 'waiting for it' out; then break; fi; sleep 0.01; done
+waits
 kill -TERM $launched
 status=0; wait $launched || status=$?
 said=$(cat out); ends 143; has "waiting for it" "ended by signal 15"; lacks "tried once more"
-wait
-flock busy.h5.journal sleep 2 &
-PATH=$dir/bin:$PATH runs "$program" launch suites/tiny.yaml -n 1 -o busy.h5 --resume
-ends 137; has "waiting for it" "it is tried once more" "so it is not tried again"
+: >out
+PATH=$dir/bin:$PATH "$program" launch suites/tiny.yaml -n 1 -o busy.h5 --resume >out 2>&1 9<&- &
+launched=$!
+waits
+exec 9<&-
+status=0; wait $launched || status=$?
+said=$(cat out); ends 137; has "waiting for it" "it is tried once more" "so it is not tried again"
+exec 9<busy.h5.journal
+flock 9    # a requeued job, whose node was lost, waits before it starts anything
+: >out
+SLURM_RESTART_COUNT=1 launch -o busy.h5 --resume --launcher-flag=--frob >out 2>&1 9<&- &
+launched=$!
+waits
+exec 9<&-
+wait $launched || true
+said=$(cat out); has "waiting for it" "frob"
 
 # A point that has failed for good stays so, until it is asked for again.
 python3 - busy.h5.journal <<'PYTHON'
@@ -167,7 +212,8 @@ with open(sys.argv[1], "w") as journal:
             line["record"]["attempts"] = 2
         journal.write(seal(line))
 PYTHON
-runs launch -o busy.h5 --resume; ends 1; has "1 not as they should be (again: --resume --rerun-failed)"
+runs timeout 300 "$program" launch suites/tiny.yaml --launcher-flag=--oversubscribe -o busy.h5 --resume    # as many ranks as it has
+ends 1; has "2 ranks on 1 node"; has "1 not as they should be (again: --resume --rerun-failed)"
 [[ $(outcomes busy.h5) == *"('failed', 2, True), 1), (('ok', 1, False), 11)"* ]] || fail "not one failed point: $(outcomes busy.h5)"
 runs launch -o busy.h5 --resume --rerun-failed
 ends 0; has "1 failed point is to be measured again" "1 point measured, 11 from before, 0 not as they should be;"

@@ -15,7 +15,7 @@ ranks() { local n=$1; shift; timeout 300 mpirun "${as_root[@]}" -q --oversubscri
 cat >"$dir/s.yaml" <<'Y'
 name: s
 ranks: 2
-sampling: {warmup_steps: 1, duration: 2h}
+sampling: {warmup_steps: 1, min_steps: 5, max_steps: 20, duration: 2h}
 training: {model: {mlp: {features: 8, width: 16, layers: 2}}, strategy: ddp, batch_size: 2}
 Y
 "$program" plan "$dir/s.yaml" --duration 90s >"$dir/plan" || fail "plan: $(cat "$dir/plan")"
@@ -34,7 +34,7 @@ expect(1 <= len(ends) <= 6 and ends == sorted(ends) and ends[-1] >= 3, "at most 
 for row in window:
     expect(len(row) == len(ends) and sum(row) <= ends[-1], "windows within the time of their intervals")
 expect(sum(map(max, zip(*window))) > ends[-1] / 3, "windows that fill the intervals")
-expect(sum(steps) == point["num_steps"] > 200, "every step counted, max_steps aside")
+expect(sum(steps) == point["num_steps"] > 20, "every step counted, max_steps aside")
 rate = point["samples_per_s"] * sum(map(max, zip(*window)))
 expect(abs(rate / (4 * point["num_steps"]) - 1) < 1e-9, "a throughput of all steps")
 for name in ("step", "forward", "exposed"):
@@ -45,6 +45,25 @@ expect(all(t <= w for ts, ws in zip(series["interval_time"], series["interval_wo
 P
 "$program" report "$dir/s.h5" >"$dir/report" || fail "report"
 grep -q 'Sustained runs: step time from the first to the last tenth' "$dir/report" || fail "no table: $(cat "$dir/report")"
+
+# The intervals so far are told while it goes on, and are kept in the record where a rank hangs.
+intervals() { grep -c '"progress":' "$dir/hangs.h5.journal" 2>/dev/null; }
+ranks 2 run "$dir/s.yaml" -o "$dir/hangs.h5" --duration 2m --timeout 3 2>"$dir/err" &
+run=$!
+for ((i = 0; i < 600; ++i)); do [[ $(intervals) -ge 2 ]] && break; sleep 0.1; done
+"$program" report "$dir/hangs.h5" >"$dir/report" || fail "report while it goes on"
+grep -q 'Sustained runs: step time' "$dir/report" && grep -q 'not over' "$dir/report" || fail "nothing is told while it goes on: $(cat "$dir/report")"
+for pid in $(pgrep -f "^$program run $dir/s.yaml -o $dir/hangs.h5"); do
+  if grep -qz '^OMPI_COMM_WORLD_RANK=1$' "/proc/$pid/environ"; then kill -STOP "$pid"; fi
+done
+status=0; wait "$run" || status=$?
+[[ $status == 5 ]] || fail "a rank that hangs: status $status, not 5: $(cat "$dir/err")"
+"$program" report "$dir/hangs.h5" >"$dir/report" || fail "report of what hung"
+grep -q 'Sustained runs: step time' "$dir/report" && grep -q 'timed_out' "$dir/report" || fail "its intervals are lost: $(cat "$dir/report")"
+"$program" export "$dir/hangs.h5" --json - | python3 -c '
+import json, sys
+point, = json.load(sys.stdin)["points"]
+assert point["outcome"] == "timed_out" and len(point["samples"]["interval_end"][0]) >= 2, point' || fail "its record has no intervals"
 
 # Microseconds a step on one rank: eight times the time must not take more memory.
 cat >"$dir/c.yaml" <<'Y'

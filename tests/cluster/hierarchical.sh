@@ -6,7 +6,7 @@ set -euo pipefail
 program=$(realpath "${1:?usage: tests/cluster/hierarchical.sh path/to/shardmark}")
 # shellcheck source=tests/cluster/nodes.bash
 source "$(dirname "$0")/nodes.bash"
-repeats=3 sizes=8MiB num_sizes=1
+repeats=5 sizes=8MiB num_sizes=1
 if [[ -n ${SOAK:-} ]]; then repeats=7 sizes='[1MiB, 8MiB, 32MiB]' num_sizes=3; fi
 
 make_nodes 4

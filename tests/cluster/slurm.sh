@@ -91,7 +91,11 @@ resume() {
   sbatch --parsable --nodes "$2" --exclusive --output results/slurm-%j.log \
     --wrap "jobs/sweep.sh suites/tiny.yaml -o results/tiny-job$1.h5 --resume ${*:3}"
 }
-job_ended() { [[ -z $(squeue -h -j "$1" 2>/dev/null) ]]; }
+# A squeue that fails tells nothing.
+job_ended() {
+  local left
+  left=$(squeue -h -j "$1" 2>/dev/null) && [[ -z $left ]]
+}
 records() { grep -c '"record":' "results/tiny-job$1.h5.journal" || true; }
 points_kept() { [[ $(records "$1") -ge $2 ]]; }
 
@@ -126,6 +130,19 @@ scancel --batch --signal=USR1 "$job"
 check_job "$job" $count 16
 [[ $(requeues "$job") == 1 ]] || fail "the job was not requeued by itself: $(cat "results/slurm-$job.log")"
 echo "out of time in the middle: every point measured once, after $SECONDS s"
+
+# The same in an array: the other task, which is over by then, does not run again.
+mkdir suites/short
+sed 's/batch_size: .*/batch_size: 4/' suites/tiny.yaml >suites/short/tiny.yaml
+array=$(submit $count suites/short/tiny.yaml suites/tiny.yaml -- --steps 300)
+wait_for 240 "two finished points" points_kept "${array}_1" 2
+scancel --batch --signal=USR1 "${array}_1"
+wait_for 600 "job $array to end" job_ended "$array"
+check_study "${array}_0" $count 8
+check_study "${array}_1" $count 16
+[[ $(requeues "${array}_1") == 1 ]] || fail "the task was not requeued: $(cat "results/slurm-${array}_1.log")"
+[[ $(grep -c 'resuming$' "results/slurm-${array}_0.log") == 1 ]] || fail "the array was requeued: $(cat "results/slurm-${array}_0.log")"
+echo "one task of an array out of time: it alone was requeued, after $SECONDS s"
 
 # scancel in the middle of a sweep: what was finished is kept, and a new job goes on with it.
 job=$(submit $count suites/tiny.yaml -- --steps 300)

@@ -19,7 +19,8 @@ for node in 1 2; do nsenter --net="/run/netns/$tag-$node" sh -c 'echo 5 >/proc/s
 # No rank hears that a peer is gone, so this is the watchdog's to find.
 flags_unplug_a_node=(--timeout 3)
 fault_unplug_a_node() {
-  unplugged=$((1 + $(random 2)))
+  random 2
+  unplugged=$((1 + chosen))
   plug "$unplugged" down
   end_of_job 300
   [[ ! -e $study || -e $study.journal ]]    # or it was complete by then, and nobody missed the node
@@ -33,7 +34,8 @@ after_unplug_a_node() {
 
 # A short break costs time and nothing else.
 fault_unplug_for_2_s() {
-  local node=$((1 + $(random 2)))
+  random 2
+  local node=$((1 + chosen))
   plug "$node" down
   sleep 2
   plug "$node" up

@@ -47,13 +47,18 @@ job=$!
 pids+=("$job")
 
 finished() { grep -c '"record":' "$dir/tiny.h5.journal" 2>/dev/null; }
-# A line for each rank: its number, finished points of the study, resident kB, open files, communicators.
+# A line for each rank: its number, finished points of the study, resident kB, open files, communicators. Without
+# processes of its own: four ranks take turns on the cores.
+declare -A rank_of
 sample() {
-  local pid points=$1
+  local pid key kb files communicators
   for pid in $(pgrep -f "^$program run $dir/tiny.yaml"); do
-    rank=$(tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')
-    echo "$rank $points $(awk '/^VmRSS/ {print $2}' "/proc/$pid/status")" \
-      "$(find "/proc/$pid/fd" -mindepth 1 | wc -l) $(cat "$dir/communicators.$rank")"
+    [[ -n ${rank_of[$pid]:-} ]] ||
+      rank_of[$pid]=$(tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')
+    while read -r key kb _ && [[ $key != VmRSS: ]]; do :; done <"/proc/$pid/status"
+    files=("/proc/$pid/fd/"*)
+    read -r communicators <"$dir/communicators.${rank_of[$pid]}"
+    if [[ -L ${files[0]} ]]; then echo "${rank_of[$pid]} $1 $kb ${#files[@]} $communicators"; fi
   done 2>/dev/null
 }
 while kill -0 $job 2>/dev/null; do

@@ -45,7 +45,8 @@ no_limit() { if [[ $limit_file == memory.max ]]; then echo max; else echo -1; fi
 limit_memory() {
   local i
   for i in 1 2 3 4 5; do
-    if echo $(($(held_bytes) + ($(random 200) + 100) * 1048576)) 2>/dev/null >"$group/$limit_file"; then return 0; fi
+    random 200
+    if echo $(($(held_bytes) + (chosen + 100) * 1048576)) 2>/dev/null >"$group/$limit_file"; then return 0; fi
   done
   return 1
 }
@@ -53,6 +54,8 @@ limit_memory() {
 # Fails when no rank was killed: what was left of the sweep needed no more.
 fault_take_the_memory() {
   local before
+  # From the moment when ranks come up a limit would let none come up ever again, and launch has to end.
+  if [[ $via == launch ]]; then wait_for 300 "a finished point" enough_records 1; fi
   before=$(killed)
   bad_take_the_memory=()
   limit_memory || return 1

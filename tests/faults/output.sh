@@ -32,7 +32,8 @@ mount_memory() { mount -t tmpfs -o size=8m tmpfs "$disk" && mkdir "$out"; }
 before_fill_the_disk() { mount_memory; }
 fault_fill_the_disk() {
   cat /dev/zero >"$disk/filler" 2>/dev/null
-  truncate -s "-$(random 400)K" "$disk/filler"
+  random 400
+  truncate -s "-${chosen}K" "$disk/filler"
   end_of_job 300
   [[ $status != 0 ]]
 }
@@ -61,6 +62,8 @@ before_break_the_disk() {
   mount -o loop,errors=remount-ro "$dir/image" "$disk" && mkdir "$out" && sync -f "$out"    # or an early error takes it away
 }
 fault_break_the_disk() {
+  # The sync of a record that is the last line may not have returned.
+  [[ $(tail -n 1 "$dir/before.journal") != *'"record":'* ]] || sed -i '$d' "$dir/before.journal"
   mount -o remount,abort "$disk"
   end_of_job 300
   [[ $status != 0 || ! -e $study || -e $study.journal ]]    # or all was written by then

@@ -9,18 +9,27 @@ survivable=(kill_a_rank kill_rank_0 kill_all_ranks end_a_rank stop_a_rank stop_a
 fault_kill_a_rank() { kill -KILL "${rank_pid[1]}"; }
 fault_kill_rank_0() { kill -KILL "${rank_pid[0]}"; }
 fault_kill_all_ranks() { kill -KILL "${rank_pid[@]}"; }
-fault_end_a_rank() { kill -TERM "${rank_pid[$(random 2)]}"; }
+fault_end_a_rank() {
+  random 2
+  kill -TERM "${rank_pid[$chosen]}"
+}
 fault_end_the_job() { kill -TERM "$job"; }
 
 # A rank that stands still is the watchdog's to find and to name, within its timeout and five seconds.
 flags_stop_a_rank=(--timeout 3)
 fault_stop_a_rank() {
-  local rank
-  rank=$(random 2)
+  random 2
+  local rank=$chosen still
+  named() { grep -q "behind: rank $rank on" "$log"; }
+  named_or_done() { named || grep -q 'points measured' "$log"; }
   kill -STOP "${rank_pid[$rank]}"
-  if within 8 grep -q "behind: rank $rank on" "$log"; then return; fi
-  grep -q 'points measured' "$log" || fail "rank $rank is not named 8 s after it stopped: $(tail -n 5 "$log")"
-  kill -CONT "${rank_pid[$rank]}"    # it stopped when all was done
+  within 60 named_or_done || fail "rank $rank is not named: $(tail -n 5 "$log")"    # its neighbour may still be loading
+  if within 8 named; then    # else it stopped when all was done
+    still=$(sed -n 's/.*nothing has moved for \([0-9]*\) s.*/\1/p' "$log" | head -n 1)
+    [[ ${still:-0} -le 8 ]] || fail "rank $rank is named only $still s after it stopped"
+    return
+  fi
+  kill -CONT "${rank_pid[$rank]}"
   return 1
 }
 # Its status says so, and the study, unless the rank was rank 0 and nobody was there to write.

@@ -27,8 +27,8 @@ std::string sealed(std::string_view text) {
 void publish(const std::string& path) {
   one_line_or_result(path, [&] {
     const StudyData before = read_study(path);
-    Study study = Study::resume(path, before.environment);
-    study.rerun_failed();
+    Study study = Study::resume(path, before.environment,
+                                [](const std::string&, const Known& known) { return known.has_failed(); });
     study.publish();
     ENSURE(read_study(path).records.size() == before.records.size(), "a record is lost");
   });

@@ -173,7 +173,7 @@ TEST(Sustained, HeatIsAFindingAndAPowerCapIsNot) {
       "1 h 1 min");
   const std::vector<StudyData> studies = {study_with(throttled_record())};
   const auto points = merge_repeats(studies);
-  const auto tables = sustained_tables(points);
+  const auto tables = sustained_tables(points, {});
   ASSERT_EQ(tables.size(), 3);
   EXPECT_NEAR(cell(tables[0], 0, "throttled").value.get<double>(), 100 * (0.5 * 15 + 1) / 16, 0.1);
   EXPECT_EQ(cell(tables[1], 0, "clock first").value, 1980);
@@ -224,8 +224,33 @@ TEST(Sustained, SeriesThatDoNotFitAreLeftOut) {
   few.samples = {{"interval_end", 1, 1, {0.5}}, {"interval_time", 2, 1, {0.1, 0.1}}};
   const std::vector<StudyData> studies = {study_of({few})};
   const auto points = merge_repeats(studies);
-  EXPECT_EQ(sustained_tables(points)[0].rows.size(), 1);
+  EXPECT_EQ(sustained_tables(points, {})[0].rows.size(), 1);
   EXPECT_TRUE(findings_of(points).empty());
+}
+
+// A node that heats up until it dies: the intervals before tell why, and no table takes the point for
+// measured.
+TEST(Sustained, RunsThatWereCutShortAreEvidenceAndNoResult) {
+  Record dead = throttled_record();
+  dead.outcome = Outcome::timed_out;
+  dead.ended_job = true;
+  const auto expect_told = [](const StudyData& study, const char* ended) {
+    const std::vector<StudyData> studies = {study};
+    EXPECT_TRUE(merge_repeats(studies).empty());
+    const auto unfinished = unfinished_runs(studies);
+    ASSERT_EQ(unfinished.size(), 1u);
+    EXPECT_EQ(cell(sustained_tables({}, unfinished)[0], 0, "ended").value, ended);
+    const auto findings = findings_of({}, unfinished);
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_THAT(findings[0].words, HasSubstr("heat (hardware) held the clock of rank 2"));
+  };
+  expect_told(study_with(dead), "timed_out");
+  StudyData goes_on = study_with(dead);
+  goes_on.under_way = std::move(goes_on.records.front());
+  goes_on.under_way->outcome = Outcome::ok;
+  goes_on.records.clear();
+  expect_told(goes_on, "not over");
+  EXPECT_TRUE(unfinished_runs({study_with(throttled_record())}).empty());
 }
 
 TEST(Sustained, DurationsInWords) {

@@ -12,7 +12,10 @@ using testing::HasSubstr;
 using testing::Not;
 
 // 4 cores, no GPU, memory for 100 ranks.
-Machine plain() { return {0, 4, 4, 150'000'000'000, false, true}; }
+Machine plain() { return {0, 4, 150'000'000'000, false, true}; }
+
+// Ranks bind themselves; cores are there for all.
+const std::string kUnbound = "--oversubscribe --bind-to none --mca mpi_yield_when_idle 0 ";
 
 std::string line(const Machine& machine, const LaunchOptions& options = {},
                  const Allocation& allocation = {}) {
@@ -26,12 +29,11 @@ TEST(LaunchCommand, TakesAllCoresOfAMachine) {
   EXPECT_EQ(command.ranks, 4);
   EXPECT_EQ(command.threads, 1);
   EXPECT_EQ(command.environment.front(), (std::pair<std::string, std::string>("OMP_NUM_THREADS", "1")));
-  EXPECT_EQ(line(plain()), "mpirun --map-by slot:PE=1 --bind-to core -n 4 ");
+  EXPECT_EQ(line(plain()), "mpirun " + kUnbound + "-n 4 ") << "also where Slurm counts one slot";
 }
 
-TEST(LaunchCommand, GivesEachRankItsShareOfCores) {
-  EXPECT_EQ(line(plain(), {.ranks = 2}), "mpirun --map-by slot:PE=2 --bind-to core -n 2 ");
-  EXPECT_EQ(make_launch_command(plain(), {}, {.ranks = 2}).threads, 1) << "CPU ranks compute with one thread";
+TEST(LaunchCommand, ComputesWithOneThreadOnCpus) {
+  EXPECT_EQ(make_launch_command(plain(), {}, {.ranks = 2}).threads, 1);
 }
 
 TEST(LaunchCommand, OversubscribesYielding) {
@@ -41,12 +43,6 @@ TEST(LaunchCommand, OversubscribesYielding) {
 
 TEST(LaunchCommand, LeavesYieldingToTheEnvironment) {
   EXPECT_EQ(line(plain(), {.ranks = 5, .sets_yield = false}), "mpirun --oversubscribe --bind-to none -n 5 ");
-}
-
-TEST(LaunchCommand, LeavesPartsOfAMachineUnbound) {
-  Machine part = plain();
-  part.num_cores = 2;
-  EXPECT_EQ(line(part), "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 0 -n 2 ");
 }
 
 TEST(LaunchCommand, TakesNoMoreRanksThanMemoryHolds) {
@@ -68,8 +64,7 @@ TEST(LaunchCommand, TakesOneRankPerGpu) {
 TEST(LaunchCommand, SpreadsOverTheNodesOfAJob) {
   const Allocation job{"7", 3, 4};
   EXPECT_EQ(line(plain(), {.ranks_per_node = 2}, job),
-            "mpirun --map-by ppr:2:node --oversubscribe --bind-to none --mca mpi_yield_when_idle 0 "
-            "-x OMP_NUM_THREADS -n 6 ");
+            "mpirun --map-by ppr:2:node " + kUnbound + "-x OMP_NUM_THREADS -n 6 ");
   EXPECT_EQ(line(plain(), {.launcher = "srun", .flags = {"--gpu-bind=none"}, .ranks_per_node = 2}, job),
             "srun --mpi=pmix --nodes=3 --ntasks=6 --ntasks-per-node=2 --cpus-per-task=2 --distribution=block "
             "--kill-on-bad-exit=1 --gpu-bind=none ");
@@ -99,16 +94,21 @@ TEST(LaunchCommand, CountsNoLoginNode) {
   EXPECT_EQ(make_launch_command(plain(), {"7", 2, 0, 64}, {.ranks = 6}).ranks, 6);
   EXPECT_THAT(line(plain(), {.launcher = "srun", .ranks_per_node = 8}, {"7", 2, 0, 64}),
               HasSubstr("--ntasks=16 --ntasks-per-node=8 --cpus-per-task=8 "));
+  const LaunchCommand command = make_launch_command(plain(), {"7", 2, 0, 64}, {.ranks = 6});
+  EXPECT_EQ(command.threads, 0) << "whether its nodes have GPUs is not known here";
+  EXPECT_TRUE(command.environment.empty());
+  EXPECT_EQ(line(plain(), {.ranks = 6, .variables = {"NCCL_DEBUG"}}, {"7", 2, 0, 64}),
+            "mpirun --map-by ppr:3:node " + kUnbound + "-x NCCL_DEBUG -n 6 ");
 }
 
 TEST(LaunchCommand, TakesHostsByName) {
-  const std::string unbound = "--oversubscribe --bind-to none --mca mpi_yield_when_idle 0 ";
   EXPECT_EQ(line(plain(), {.flags = {"--hostfile", "hosts"}, .ranks = 8, .ranks_per_node = 4}),
-            "mpirun --map-by ppr:4:node " + unbound + "-x OMP_NUM_THREADS --hostfile hosts -n 8 ");
+            "mpirun --map-by ppr:4:node " + kUnbound + "-x OMP_NUM_THREADS --hostfile hosts -n 8 ");
   EXPECT_EQ(line(plain(), {.flags = {"-host", "a,b"}, .ranks = 8, .variables = {"NCCL_DEBUG"}}),
-            "mpirun " + unbound + "-x OMP_NUM_THREADS -x NCCL_DEBUG -host a,b -n 8 ")
+            "mpirun " + kUnbound + "-x OMP_NUM_THREADS -x NCCL_DEBUG -host a,b -n 8 ")
       << "how many go onto a node is for mpirun to say";
-  EXPECT_EQ(make_launch_command(plain(), {}, {.flags = {"-H", "a,b"}}).num_nodes, 0) << "not known";
+  for (const char* flag : {"-H", "--default-hostfile", "-machinefile"})
+    EXPECT_EQ(make_launch_command(plain(), {}, {.flags = {flag, "a"}}).num_nodes, 0) << "not known";
 }
 
 TEST(LaunchCommand, GivesSlurmItsOwnCpus) {  // 4 cores with 2 hardware threads each
@@ -128,7 +128,7 @@ TEST(LaunchCommand, KnowsOnlyOpenMpisFlags) {
 
 TEST(LaunchCommand, PutsTheContainerBeforeTheProgram) {
   EXPECT_EQ(line(plain(), {.container = {"apptainer", "exec", "x.sif"}}),
-            "mpirun --map-by slot:PE=1 --bind-to core -n 4 apptainer exec x.sif ");
+            "mpirun " + kUnbound + "-n 4 apptainer exec x.sif ");
 }
 
 TEST(LaunchCommand, RefusesUnknownLaunchers) {

@@ -76,6 +76,24 @@ TEST(JobScript, PutsFlagsBeforeTheEnvironmentFile) {
   EXPECT_THAT(job_script(with), HasSubstr("# sbatch is given: '--partition=gpu'\n"));
 }
 
+// Which are not written for a shell that ends at the first failure.
+TEST(JobScript, OutlivesEnvironmentFilesThatEndInATest) {
+  const ScratchDirectory scratch;
+  write_text(scratch / "env.sh", "LAUNCHER=srun; X=$UNSET\n[[ -n $X ]] && export Y=1\n");
+  EXPECT_THAT(called_with(scratch, options(scratch)), testing::Contains("srun"));
+}
+
+TEST(JobScript, RerunsWhatFailedOnce) {
+  const ScratchDirectory scratch;
+  JobOptions again = options(scratch);
+  again.study = "results/x.h5";
+  EXPECT_THAT(called_with(scratch, again), Not(testing::Contains("--rerun-failed")));
+  again.rerun_failed = true;
+  EXPECT_THAT(called_with(scratch, again), testing::Contains("--rerun-failed"));
+  EXPECT_THAT(called_with(scratch, again, {{"SLURM_JOB_ID", "42"}, {"SLURM_RESTART_COUNT", "1"}}),
+              testing::AllOf(Not(testing::Contains("--rerun-failed")), Not(testing::Contains(""))));
+}
+
 TEST(JobScript, IsNoShellForItsUsersText) {
   const ScratchDirectory scratch;
   JobOptions nasty = options(scratch);

@@ -1,6 +1,7 @@
 // A point in which a rank died: its outcome, its second attempt, and the one record that stays.
 #include <gmock/gmock.h>
 
+#include "schema/journal.h"
 #include "schema/json.h"
 #include "schema_fixture.h"
 
@@ -93,7 +94,9 @@ TEST(Study, MeasuresFailedPointsAgainWhenAsked) {
     for (const Record& record : {good, failed, dead}) study.append(record);
     study.publish();
   }
-  EXPECT_EQ(Study::resume(path, sample_environment()).rerun_failed(), 2);
+  const DueRule is_due = [](const std::string&, const Known& known) { return known.has_failed(); };
+  EXPECT_EQ(Study::resume(path, sample_environment()).num_due(), 0);
+  EXPECT_EQ(Study::resume(path, sample_environment(), is_due).num_due(), 2);
   expect_records(read_study(path), {good, failed, dead});
   {
     Study study = Study::resume(path, sample_environment());
@@ -102,7 +105,7 @@ TEST(Study, MeasuresFailedPointsAgainWhenAsked) {
       EXPECT_FALSE(study.known().at(record.id).is_over());
       EXPECT_EQ(study.known().at(record.id).attempts, 0) << "as if it had never been begun";
     }
-    EXPECT_EQ(study.rerun_failed(), 0) << "they are due already";
+    EXPECT_EQ(study.num_due(), 2) << "from before";
     failed.outcome = Outcome::ok;
     study.append(failed);
   }
@@ -112,12 +115,79 @@ TEST(Study, MeasuresFailedPointsAgainWhenAsked) {
   Study study = Study::resume(path, sample_environment());
   EXPECT_TRUE(study.known().at(failed.id).is_over());
   EXPECT_FALSE(study.known().at(dead.id).is_over()) << "one retry, as ever";
+  EXPECT_TRUE(Study::is_busy(path));
   dead.outcome = Outcome::ok;
   dead.ended_job = false;
   dead.attempts = 2;
   study.append(dead);
   study.publish();
   expect_records(read_study(path), {good, failed, dead});
+  EXPECT_FALSE(Study::is_busy(path));
+}
+
+std::vector<Series> interval(double value) {
+  return {{"interval_end", 1, 1, {value}}, {"interval_time", 2, 1, {value, value + 0.5}}};
+}
+
+// A run of hours whose ranks die keeps the intervals that it got to.
+TEST(Study, KeepsTheIntervalsOfAPointThatDies) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  Record record = filled_record(1);
+  record.samples.clear();
+  {
+    Study study = Study::create(path, sample_environment());
+    study.begin(record);
+    EXPECT_FALSE(read_study(path).under_way.has_value()) << "nothing to tell yet";
+    for (const double value : {1.0, 2.0, 3.0}) study.extend(record.id, interval(value));
+    const auto seen = read_study(path).under_way;
+    ASSERT_TRUE(seen.has_value());
+    EXPECT_EQ(seen->series("interval_time")->values, (std::vector<double>{1, 2, 3, 1.5, 2.5, 3.5}))
+        << "[rank][interval]";
+  }
+  ASSERT_TRUE(Study::bury(path, Outcome::failed, "rank 1 was killed").has_value());
+  const StudyData after = read_study(path);
+  EXPECT_FALSE(after.under_way.has_value());
+  ASSERT_EQ(after.records.size(), 1u);
+  EXPECT_EQ(after.records[0].outcome, Outcome::failed);
+  EXPECT_EQ(after.records[0].series("interval_end")->values, (std::vector<double>{1, 2, 3}));
+}
+
+// The second attempt begins anew, and a torn interval takes nothing else with it.
+TEST(Study, IntervalsBelongToTheirAttempt) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  Record record = filled_record(1);
+  record.samples.clear();
+  {
+    Study study = Study::create(path, sample_environment());
+    study.begin(record);
+    study.extend(record.id, interval(1));
+    study.begin(record);
+    study.extend(record.id, interval(2));
+    study.extend("another", interval(3));
+    study.extend(record.id, {{"interval_end", 2, 1, {0, 0}}});  // other rows: damaged
+  }
+  std::filesystem::resize_file(samples_path(path), std::filesystem::file_size(samples_path(path)) - 1);
+  const auto seen = read_study(path).under_way;
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->series("interval_end")->values, std::vector<double>{2});
+  Study::resume(path, sample_environment());
+  EXPECT_FALSE(read_study(path).under_way.has_value()) << "its job is over, and another has begun";
+}
+
+// A requeued job may land on other nodes.
+TEST(Study, AnotherKernelIsNoReasonToRefuse) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  Environment environment = sample_environment();
+  environment.versions["kernel"] = "5.14";
+  Study::create(path, environment);
+  environment.versions["kernel"] = "6.1";
+  Study::resume(path, environment);
+  const Environment kept = read_study(path).environment;
+  EXPECT_EQ(kept.versions["kernel"], "5.14");
+  EXPECT_EQ(kept.facts["resumed"].back()["kernel"], "6.1");
 }
 
 }  // namespace

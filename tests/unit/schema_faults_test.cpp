@@ -57,6 +57,13 @@ TEST(StudyFaults, PublishingRefusesToLoseARecord) {
 TEST(StudyFaults, KilledWritersLoseNothingThatWasAppended) {
   std::mt19937 random(1);
   size_t most = 0;
+  const ScratchDirectory first;
+  write_journal(first / "x.h5", 1);
+  const auto start = std::chrono::steady_clock::now();
+  Study::resume(first / "x.h5", sample_environment()).append(filled_record(1));
+  const std::chrono::duration<double, std::micro> once = std::chrono::steady_clock::now() - start;
+  std::uniform_real_distribution<double> moment(0,
+                                                std::max(60000.0, 12 * once.count()));  // as slow as the disk
   for (int round = 0; round < 60; ++round) {
     const ScratchDirectory scratch;
     const std::string path = scratch / "x.h5";
@@ -71,7 +78,7 @@ TEST(StudyFaults, KilledWritersLoseNothingThatWasAppended) {
       }
     });
     ::close(pipe[1]);
-    ::usleep(std::uniform_int_distribution<useconds_t>(0, 60000)(random));
+    ::usleep(static_cast<useconds_t>(moment(random)));
     ::kill(child, SIGKILL);
     EXPECT_TRUE(WIFSIGNALED(status_of(child)));
     size_t returned = 0;

@@ -13,6 +13,7 @@
 #include "cli/run/doctor_tables.h"
 #include "cli/run/preflight.h"
 #include "cli/table_output.h"
+#include "launch/process.h"
 #include "schema/file.h"
 
 namespace shardmark {
@@ -27,19 +28,9 @@ struct DoctorFlags {
   WorldFlags world;
 };
 
-// What a fixed command prints; empty where there is none.
-std::string output_of(const char* command) {
-  std::string text;
-  FILE* pipe = popen(command, "r");
-  if (pipe == nullptr) return text;
-  for (char part[256]; std::fgets(part, sizeof part, pipe) != nullptr;) text += part;
-  pclose(pipe);
-  return text;
-}
-
 std::string slurm_text() {
   const char* job = std::getenv("SLURM_JOB_ID");
-  const std::string plugins = output_of("command -v srun >/dev/null && timeout 5 srun --mpi=list 2>&1");
+  const std::string plugins = output_of({"sh", "-c", "command -v srun && srun --mpi=list 2>&1; true"});
   if (plugins.empty()) return "no srun here";
   if (plugins.find("error") != plugins.npos) return "srun is here, but not configured";
   return fmt::format(

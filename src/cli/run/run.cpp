@@ -89,6 +89,20 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
   return sweep;
 }
 
+// Failed points of this plan. Which ones a search for the largest batch tries only it knows: then all of the
+// study.
+DueRule failed_points(const std::vector<Point>& points) {
+  std::set<std::string> planned;
+  bool searches = false;
+  for (const Point& point : points) {
+    searches = searches || point.training.batch_size == kLargest;
+    planned.insert(point_id(point));
+  }
+  return [planned = std::move(planned), searches](const std::string& id, const Known& known) {
+    return known.has_failed() && (searches || planned.contains(id));
+  };
+}
+
 // On rank 0; nothing elsewhere.
 std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sweep& sweep,
                                 const Preflight& checked, Environment environment) {
@@ -103,11 +117,11 @@ std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sw
     environment.facts["memory_of_a_rank_bytes"] = sweep.memory;
     if (flags.run.check_collectives) environment.facts["collectives_checked"] = true;
     checked.keep_in(environment);
-    study.emplace(flags.resume ? Study::resume(flags.output, environment)
+    const DueRule is_due = flags.rerun_failed ? failed_points(sweep.points) : DueRule();
+    study.emplace(flags.resume ? Study::resume(flags.output, environment, is_due)
                                : Study::create(flags.output, environment));
-    if (!flags.rerun_failed) return;
-    const int64_t count = study->rerun_failed();
-    if (!flags.run.quiet)
+    const int64_t count = study->num_due();
+    if (!flags.run.quiet && (flags.rerun_failed || count > 0))
       log_line(fmt::format("{} failed point{} to be measured again", count, count == 1 ? " is" : "s are"));
   });
   return study;
