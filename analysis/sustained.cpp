@@ -151,7 +151,9 @@ std::vector<Sustained> sustained_runs(const std::vector<MergedPoint>& points) {
         continue;
       Sustained run{&merged, &record, merged.environments[i], ends->values};
       if (merged.repeats == 0)
-        run.unfinished = record.outcome == Outcome::ok ? "not over" : to_text(record.outcome);
+        run.unfinished = is_bad(record.outcome) || record.outcome == Outcome::out_of_memory
+                             ? to_text(record.outcome)
+                             : "not yet";
       find_drift(run, medians(*times));
       find_throttling(run, ends->columns);
       run.clock_mhz = first_last(record, "interval_clock", ends->columns);

@@ -50,7 +50,7 @@ struct Sustained {
   FirstLast clock_mhz = {}, temperature_c = {}, power_w = {};
   std::vector<SlowSpell> slow = {};
 
-  // "", or what ended it too early: "timed_out"; "not over" where its job goes on, or was stopped.
+  // "", or what ended it too early: "timed_out"; "not yet" where its job goes on, or was stopped.
   std::string unfinished = {};
 
   double duration_s() const { return ends_s.back(); }
