@@ -144,8 +144,8 @@ std::vector<Column> columns() {
 
 std::vector<std::string> definitions() {
   return {
-      "samples/s, tokens/s: of all ranks together, by the wall time of the slowest rank. Global batch / "
-      "samples/s is the average step; its inverse is what trainers print as it/s.",
+      "samples/s, tokens/s: of all ranks together, by the wall time of the slowest rank.",
+      "Global batch / samples/s is the average step; its inverse is what trainers print as it/s.",
       "step time: median over the steps of the slowest rank's time; low, high: its 95 % interval.",
       "x single: step time / that of `single`, whose ranks train independent copies and never communicate.",
       "peak memory: everything at the worst moment of a step, on the rank that needs most.",

@@ -149,7 +149,8 @@ int launch(LaunchFlags flags) {
   if (own.size() != 1)
     throw UsageError("launch runs one suite, not " + std::to_string(own.size()) +
                      "; flags of `shardmark run` follow after --");
-  const std::string suite = own.front(), stem = suite_stem(suite);
+  const std::string& suite = own.front();
+  const std::string stem = suite_stem(suite);
   if (!file_exists(suite)) throw UsageError(suite + ": no such suite");
   const RunFlags run = parse_run_flags(run_flags);
   read_suite(suite, run.overrides);

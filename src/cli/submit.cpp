@@ -65,18 +65,18 @@ double number_at(const std::smatch& found, size_t group) {
 // "90m", "1.5h", or as Slurm has it: minutes, minutes:seconds, hours:minutes:seconds,
 // days-hours[:minutes[:seconds]].
 double time_s(const std::string& text) {
-  static const std::regex kUnit("([0-9]{1,6}(?:\\.[0-9]{1,3})?)([smhd]?)");
-  static const std::regex kClock("([0-9]{1,5}):([0-9]{1,2})(?::([0-9]{1,2}))?");
-  static const std::regex kDays("([0-9]{1,4})-([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2}))?)?");
+  static const std::regex unit_form("([0-9]{1,6}(?:\\.[0-9]{1,3})?)([smhd]?)");
+  static const std::regex clock_form("([0-9]{1,5}):([0-9]{1,2})(?::([0-9]{1,2}))?");
+  static const std::regex days_form("([0-9]{1,4})-([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2}))?)?");
   std::smatch found;
-  if (std::regex_match(text, found, kUnit)) {
+  if (std::regex_match(text, found, unit_form)) {
     const std::string unit = found.str(2);
     return number_at(found, 1) * (unit == "s" ? 1 : unit == "h" ? 3600 : unit == "d" ? 86400 : 60);
   }
-  if (std::regex_match(text, found, kClock))
+  if (std::regex_match(text, found, clock_form))
     return found[3].matched ? (number_at(found, 1) * 60 + number_at(found, 2)) * 60 + number_at(found, 3)
                             : number_at(found, 1) * 60 + number_at(found, 2);
-  if (std::regex_match(text, found, kDays))
+  if (std::regex_match(text, found, days_form))
     return ((number_at(found, 1) * 24 + number_at(found, 2)) * 60 + number_at(found, 3)) * 60 +
            number_at(found, 4);
   throw UsageError("--time " + text +
@@ -107,7 +107,7 @@ std::string write_script(const JobOptions& job, const std::string& text) {
   std::error_code trouble;
   std::filesystem::create_directories(job.results, trouble);
   for (int number = 1;; ++number) {
-    const std::string path = fmt::format("{}/submit-{:04}.sbatch", job.results, number);
+    std::string path = fmt::format("{}/submit-{:04}.sbatch", job.results, number);
     std::FILE* const file = std::fopen(path.c_str(), "wx");  // x: of two at the same time one gets the number
     if (file == nullptr && errno == EEXIST) continue;
     const bool written = file != nullptr && std::fputs(text.c_str(), file) >= 0;

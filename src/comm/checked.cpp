@@ -131,6 +131,7 @@ class Checked final : public Communicator {
       if (done == 0) std::this_thread::yield();
     }
     std::vector<Announcement> announcements;
+    announcements.reserve(all.size());
     for (const Packed& one : all) announcements.push_back({one.rank, one.host.data(), one.operation.data()});
     const std::string text = difference(announcements);
     if (!text.empty())
@@ -163,6 +164,7 @@ std::string difference(const std::vector<Announcement>& announcements) {
   for (const Announcement& one : announcements) kinds[one.operation].push_back(&one);
   if (kinds.size() == 1) return "";
   std::vector<std::vector<const Announcement*>> sorted;
+  sorted.reserve(kinds.size());
   for (const auto& [operation, ranks] : kinds) sorted.push_back(ranks);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.size() < b.size(); });

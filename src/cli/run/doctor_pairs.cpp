@@ -42,6 +42,7 @@ doctor::PairReport measure_and_report_pairs(const WorldFlags& flags, const Ranks
   if (ranks.world->rank() != 0) return {};
   test.crowded = is_crowded(ready.ranks);
   std::vector<std::string> hosts;
+  hosts.reserve(ready.ranks.size());
   for (const doctor::RankFacts& rank : ready.ranks) hosts.push_back(rank.host);
   return doctor::report_pairs(test, hosts);
 }

@@ -48,14 +48,12 @@ int64_t batch_size_of(const TrainFlags& flags, int ranks, std::optional<int64_t>
 
 std::vector<std::string> names_of(const std::vector<laws::PrecisionLaw>& laws) {
   std::vector<std::string> names;
+  names.reserve(laws.size());
   for (const auto& law : laws) names.push_back(law.name);
   return names;
 }
 
-}  // namespace
-
-void add_train_flags(CLI::App& app, TrainFlags& flags) {
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts add to a command
+void add_training(CLI::App& app, TrainFlags& flags) {
   const std::string what = "What trains";
   app.add_option("--model", flags.model, "such as gpt2 or \"gpt2(layers=4, width=256)\"")
       ->required()
@@ -90,7 +88,9 @@ void add_train_flags(CLI::App& app, TrainFlags& flags) {
   app.add_option("--seed", flags.seed, "of initial values and data")->capture_default_str()->group(what);
   app.add_flag("--deterministic", flags.deterministic, "only algorithms that give the same bits in every run")
       ->group(what);
+}
 
+void add_optimizer(CLI::App& app, TrainFlags& flags) {
   const std::string rate = "Optimizer and learning rate";
   app.add_option("--optimizer", flags.optimizer, "such as sgd or \"adamw(beta2=0.99)\"")
       ->capture_default_str()
@@ -110,7 +110,9 @@ void add_train_flags(CLI::App& app, TrainFlags& flags) {
       ->capture_default_str()
       ->group(rate);
   app.add_flag("--scale-lr", flags.scale_lr, "the linear scaling rule: rate x ranks")->group(rate);
+}
 
+void add_results(CLI::App& app, TrainFlags& flags) {
   const std::string results = "Results";
   app.add_option("--log-every", flags.log_every, "steps between two lines")
       ->capture_default_str()
@@ -133,6 +135,15 @@ void add_train_flags(CLI::App& app, TrainFlags& flags) {
       ->group(results);
   app.add_option("--save-weights", flags.save_weights, "safetensors file to write at the end")
       ->group(results);
+}
+
+}  // namespace
+
+void add_train_flags(CLI::App& app, TrainFlags& flags) {
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts add to a command
+  add_training(app, flags);
+  add_optimizer(app, flags);
+  add_results(app, flags);
   add_world_flags(app, flags.world);
 }
 
