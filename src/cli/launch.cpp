@@ -65,7 +65,7 @@ std::vector<std::string> variables_for_ranks() {
     const std::string name = std::string(*entry).substr(0, std::string(*entry).find('='));
     const bool is_for_ranks = name.starts_with("NCCL_") || name.starts_with("UCX_") ||
                               name.starts_with("FI_") || name.starts_with("OMP_");
-    if (is_for_ranks && name != "OMP_NUM_THREADS") names.push_back(name);
+    if (is_for_ranks && name != "OMP_NUM_THREADS" && name != "OMP_PROC_BIND") names.push_back(name);
   }
   return names;
 }
@@ -77,8 +77,8 @@ std::string signal_name(int number) { return fmt::format("signal {} ({})", numbe
 // As scontrol takes it. A task of an array has a number of its own, which for one of the tasks is also that
 // of the whole array.
 std::string own_job(const Allocation& allocation) {
-  const std::string array = variable("SLURM_ARRAY_JOB_ID");
-  return array.empty() ? allocation.job : array + "_" + variable("SLURM_ARRAY_TASK_ID");
+  const bool is_ambiguous = variable("SLURM_ARRAY_JOB_ID") == allocation.job;
+  return is_ambiguous ? allocation.job + "_" + variable("SLURM_ARRAY_TASK_ID") : allocation.job;
 }
 
 // Slurm's signal ahead of the time limit, or its end by a user. Another turn is asked for only if this one
@@ -120,11 +120,13 @@ std::string ranks_text(const LaunchCommand& command) {
       command.threads == 0 ? "" : ", " + counted(command.threads, "thread") + " each");
 }
 
-// A study goes on with as many ranks and threads as it began with: what the user leaves open is that.
-void take_from_study(const std::string& study, LaunchOptions& options) {
+// A study goes on with as many ranks and threads as it began with: what the user leaves open is that, on as
+// many nodes as it had. Elsewhere the ranks refuse it, and say why.
+void take_from_study(const std::string& study, int64_t num_nodes, LaunchOptions& options) {
   try {
     const Environment began = read_study(study, Load::without_samples).environment;
-    if (options.ranks == 0 && options.ranks_per_node == 0) options.ranks = began.world_ranks;
+    if (std::ssize(began.nodes) != num_nodes && !names_hosts(options.flags)) return;
+    if (options.ranks == 0) options.ranks = began.world_ranks;
     if (options.threads == 0) options.threads = began.threads_per_rank;
   } catch (const UsageError&) {  // none yet; or the ranks say what is wrong with it
   }
@@ -160,8 +162,10 @@ int launch(LaunchFlags flags) {
   flags.options.variables = variables_for_ranks();
   flags.options.sets_yield = variable("OMPI_MCA_mpi_yield_when_idle").empty();
   flags.options.threads = number(variable("OMP_NUM_THREADS"));
-  if (flags.resume) take_from_study(sweep.study, flags.options);
+  for (const char* name : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"})
+    flags.options.pins_threads = flags.options.pins_threads || !variable(name).empty();
   const Allocation allocation = read_allocation();
+  if (flags.resume) take_from_study(sweep.study, allocation.num_nodes, flags.options);
   const LaunchCommand command = make_launch_command(read_machine(), allocation, flags.options);
   sweep.command = command;
   sweep.resume = flags.resume;

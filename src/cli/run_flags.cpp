@@ -46,7 +46,7 @@ RunFlags parse_run_flags(const std::vector<std::string>& flags) {
   RunFlags read;
   for (const std::string& flag : flags)
     if (flag == "--resume" || flag == "--rerun-failed")
-      throw UsageError("after --: " + flag + " is also a flag of its own, and goes before --");
+      throw UsageError("after --: " + flag + " goes before -- (submit with -o always resumes)");
   CLI::App app;
   add_run_flags(app, read);
   try {

@@ -16,7 +16,6 @@ using Arguments = std::vector<std::string>;
 struct Layout {
   int64_t on_node = 1;  // ranks
   int64_t cores = 1;    // of a node
-  int64_t share = 1;    // of a rank, in cores
   int64_t cpus = 1;     // of a rank, as Slurm counts them
 };
 
@@ -25,7 +24,8 @@ int64_t default_ranks_per_node(const Machine& machine, int64_t cores) {
   return std::clamp<int64_t>(machine.free_bytes / kBytesOfARank, 1, cores);
 }
 
-// mpirun is told hosts by name: it knows how many there are, and how many ranks each takes.
+}  // namespace
+
 bool names_hosts(const Arguments& flags) {
   return std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
     const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
@@ -33,6 +33,8 @@ bool names_hosts(const Arguments& flags) {
                                      name.starts_with("machinefile") || name == "H");
   });
 }
+
+namespace {
 
 Arguments mpirun(const Machine& machine, const LaunchOptions& options, const LaunchCommand& command,
                  const Layout& layout) {
@@ -51,7 +53,7 @@ Arguments mpirun(const Machine& machine, const LaunchOptions& options, const Lau
       add({"--map-by", "ppr:" + std::to_string(layout.on_node) + ":node"});
     add(unbound);
     if (has_others) {
-      if (command.threads > 0) add({"-x", "OMP_NUM_THREADS"});
+      for (const auto& [name, value] : command.environment) add({"-x", name});
       for (const std::string& variable : options.variables) add({"-x", variable});
     }
   }
@@ -108,13 +110,13 @@ LaunchCommand make_launch_command(const Machine& machine, const Allocation& allo
   command.num_nodes = names_hosts(options.flags) ? 0 : std::min(allocation.num_nodes, command.ranks);
   layout.on_node = command.num_nodes == 0 ? std::min(command.ranks, per_node)
                                           : (command.ranks + command.num_nodes - 1) / command.num_nodes;
-  layout.share = std::max<int64_t>(layout.cores / layout.on_node, 1);
   layout.cpus = std::max<int64_t>(cpus / layout.on_node, 1);
-  command.threads = options.threads > 0    ? options.threads
-                    : is_elsewhere         ? 0
-                    : machine.num_gpus > 0 ? layout.share
-                                           : 1;
+  const bool is_cpu_only = machine.num_gpus == 0 && !is_elsewhere;
+  command.threads = options.threads > 0 ? options.threads : is_cpu_only ? 1 : 0;
   if (command.threads > 0) command.environment = {{"OMP_NUM_THREADS", std::to_string(command.threads)}};
+  // Else all ranks of a node would get the cores that OpenMP sees first, and could not bind themselves.
+  if (options.launcher == "mpirun" && options.pins_threads)
+    command.environment.emplace_back("OMP_PROC_BIND", "false");
   if (options.launcher == "mpirun")
     command.arguments = mpirun(machine, options, command, layout);
   else if (options.launcher == "srun")

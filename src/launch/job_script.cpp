@@ -101,8 +101,9 @@ std::string job_script(const JobOptions& o) {
   text += "job=" + std::string(array ? "${SLURM_ARRAY_JOB_ID}_$task" : "$SLURM_JOB_ID") + "\n\n";
   if (o.rerun_failed)
     text +=
-        "rerun_failed=--rerun-failed    # once, not after a requeue\n"
-        "if [[ ${SLURM_RESTART_COUNT:-0} != 0 ]]; then rerun_failed=; fi\n";
+        "rerun_failed=--rerun-failed    # once: after a requeue the study may know already\n"
+        "if [[ ${SLURM_RESTART_COUNT:-0} != 0 ]] && grep -qs '\"due\":' " +
+        quoted(o.study) + ".journal; then rerun_failed=; fi\n";
   text += "# exec: the signal reaches the program itself.\n";
   text += "exec " + quoted(o.program) + " launch \"${suites[task]}\" -o " +
           (o.study.empty() ? quoted(o.results) + "/\"${names[task]}-job$job.h5\"" : quoted(o.study)) +

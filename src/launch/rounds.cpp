@@ -97,9 +97,9 @@ class Rounds {
       : sweep_(sweep), resume_(sweep.resume), rerun_failed_(sweep.rerun_failed) {}
 
   SweepEnd run() {
+    if (sweep_.waits_for_lock) wait_until_free();
     const Count at_start = count(sweep_.study);
     SweepEnd result;
-    if (sweep_.waits_for_lock) wait_until_free();
     bool is_second_start = false;
     for (int deaths = 0;;) {
       const Count before = count(sweep_.study);
@@ -204,10 +204,14 @@ class Rounds {
 
   // Gives the point that was running its outcome, unless the watchdog has; tells the user.
   Count bury(const Obituary& ending, const Count& before) {
-    if (wait_until_free())
-      Study::bury(sweep_.study, ending.outcome, ending.reason);
-    else
-      log_line("the lock stays, so no point is blamed");
+    try {
+      if (wait_until_free())
+        Study::bury(sweep_.study, ending.outcome, ending.reason);
+      else if (signals_.asked() == 0)
+        log_line("the lock stays, so no point is blamed");
+    } catch (const StudyBusy& busy) {  // by somebody who was quicker
+      log_line(std::string(busy.what()) + "; no point is blamed");
+    }
     Count after = count(sweep_.study);
     if (after.num_records == before.num_records || !after.latest) return after;
     const Record& latest = *after.latest;

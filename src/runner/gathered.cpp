@@ -1,6 +1,8 @@
 // See gathered.h.
 #include "runner/gathered.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace shardmark {
@@ -23,7 +25,25 @@ Series columns_of(const std::string& name, const std::vector<std::vector<double>
 }
 
 void grow(Record& record, const std::vector<Series>& columns) {
-  ENSURE(append_columns(record.samples, columns), "a rank was lost between two windows");
+  for (const Series& added : columns) {
+    const auto found = std::find_if(record.samples.begin(), record.samples.end(),
+                                    [&](const Series& series) { return series.name == added.name; });
+    if (found == record.samples.end()) {
+      record.samples.push_back(added);
+      continue;
+    }
+    ENSURE(found->rows == added.rows, "a rank was lost between two windows");
+    std::vector<double> values;  // rows are ranks, so every row grows at its end
+    values.reserve(found->values.size() + added.values.size());
+    for (int64_t row = 0; row < found->rows; ++row) {
+      const auto old = found->values.begin() + row * found->columns;
+      const auto more = added.values.begin() + row * added.columns;
+      values.insert(values.end(), old, old + found->columns);
+      values.insert(values.end(), more, more + added.columns);
+    }
+    found->values = std::move(values);
+    found->columns += added.columns;
+  }
 }
 
 }  // namespace shardmark

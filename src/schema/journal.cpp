@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "schema/content_hash.h"
@@ -70,6 +71,7 @@ std::optional<Journal> Journal::open(const std::string& study) {
     if (!scan)
       throw UsageError(samples_path(study) + ", which belongs to " + path + ", is missing; put it back");
     journal.found_ = std::move(*scan);
+    if (journal.found_.began) journal.found_.began->samples.clear();  // they stay where they lie
     for (auto& [id, known] : journal.known_)
       if (journal.found_.due.contains(id)) known.attempts = 0;
     journal.lines_ = AppendFile(std::move(file), path);
@@ -122,23 +124,30 @@ void Journal::know(const Record& record) {
 void Journal::append(const Record& record) {
   const auto before = known_.find(record.id);
   ENSURE(before == known_.end() || !before->second.is_over(), "recorded already: " + record.id);
-  write_with_samples(record.samples, [&](const SamplesPlace& place) { return to_line(record, place); });
+  write_with_samples(
+      record.samples, [&](const SamplesPlace& place) { return to_line(record, place); }, /*durable=*/true);
   know(record);
 }
 
 void Journal::extend(const std::string& id, const std::vector<Series>& columns) {
-  write_with_samples(columns, [&](const SamplesPlace& place) { return to_line(Progress{id, place}); });
+  write_with_samples(
+      columns,
+      [&](const SamplesPlace& place) {
+        return to_line(Progress{id, place});
+      },
+      /*durable=*/false);
 }
 
 // Samples, then the line that points at them; all of it or nothing.
 void Journal::write_with_samples(const std::vector<Series>& samples,
-                                 const std::function<std::string(const SamplesPlace&)>& line) {
+                                 const std::function<std::string(const SamplesPlace&)>& line, bool durable) {
   const int64_t num_lines_bytes = lines_.size(), num_samples_bytes = samples_.size();
   try {
     const SamplesPlace place = write_samples(samples);
-    if (samples_.size() > num_samples_bytes) samples_.sync();
+    samples_are_synced_ = samples_are_synced_ && samples.empty();
+    if (durable && !std::exchange(samples_are_synced_, true)) samples_.sync();
     lines_.write(line(place));
-    lines_.sync();
+    if (durable) lines_.sync();
   } catch (...) {
     cut_back(lines_, num_lines_bytes);
     cut_back(samples_, num_samples_bytes);

@@ -9,8 +9,9 @@
 //   x.h5.samples   the series' values back to back: float64 of this machine's byte order
 // The checksum is of everything behind it up to the line's end. Samples are synced before the line that
 // points at them, so a line that is whole has its samples: after a crash only the last line can be torn, and
-// it is cut off. A later record of the same point takes the place of an earlier one. Where a journal and a
-// published file lie side by side, the journal holds all of the file and is the truth.
+// it is cut off. A record that ended its job brings no samples of its own: those of the lines of progress
+// before it are its. A later record of the same point takes the place of an earlier one. Where a journal and
+// a published file lie side by side, the journal holds all of the file and is the truth.
 #pragma once
 
 #include <functional>
@@ -61,7 +62,8 @@ class Journal {
   // After claim(): the journal appears under its name at once, with all of `existing` in it.
   void start(const Environment& environment, const RecordSource& existing, const DueRule& is_due = {});
   void begin(const Record& record);  // not durable by itself; unchanged when it throws
-  void extend(const std::string& id, const std::vector<Series>& columns);  // of the point that has begun
+  // Of the point that has begun; not durable by itself.
+  void extend(const std::string& id, const std::vector<Series>& columns);
   void append(const Record& record);  // durable when it returns; unchanged when it throws
   void append(const Environment& environment);
   void mark_due(const DueRule& is_due);  // durable with the next append
@@ -74,7 +76,7 @@ class Journal {
   explicit Journal(std::string study) : study_(std::move(study)) {}
   SamplesPlace write_samples(const std::vector<Series>& samples);
   void write_with_samples(const std::vector<Series>& samples,
-                          const std::function<std::string(const SamplesPlace&)>& line);
+                          const std::function<std::string(const SamplesPlace&)>& line, bool durable);
   void write_line(const std::string& line);
   void know(const Record& record);
 
@@ -84,6 +86,7 @@ class Journal {
   JournalScan found_;
   std::map<std::string, Known> known_;  // by id
   int64_t num_records_ = 0;
+  bool samples_are_synced_ = true;
 };
 
 }  // namespace shardmark

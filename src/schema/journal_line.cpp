@@ -89,6 +89,7 @@ std::optional<JournalLine> read_line(const std::string& line, const std::string&
     if (json.contains("began")) return Began{record_from_json(json.at("began"))};
     if (json.contains("progress")) return Progress{json.at("progress"), place_from_json(json.at("samples"))};
     if (json.contains("due")) return Due{json.at("due")};
+    if (!json.contains("record")) return Foreign{};
     return Recorded{record_from_json(json.at("record")), place_from_json(json.at("samples"))};
   } catch (const Json::exception& error) {
     throw UsageError(where + " is no line of a journal: " + error.what());

@@ -34,7 +34,8 @@ struct Recorded {
 struct Due {
   std::vector<std::string> ids;  // of points that are to be measured again
 };
-using JournalLine = std::variant<Environment, Began, Progress, Recorded, Due>;
+struct Foreign {};  // of a later minor version: passed over
+using JournalLine = std::variant<Environment, Began, Progress, Recorded, Due, Foreign>;
 
 std::string to_line(const Environment& environment);
 std::string to_line(const Record& record, const SamplesPlace& samples);

@@ -8,6 +8,7 @@
 #include "schema/content_hash.h"
 #include "schema/journal.h"
 #include "schema/journal_line.h"
+#include "schema/series.h"
 
 namespace shardmark {
 namespace {
@@ -55,6 +56,7 @@ class Scanner {
     }
     if (end == 0) throw UsageError(path_ + " is empty");
     scan_.torn = num_broken > 0;
+    if (scan_.began) scan_.began->samples = joined();
     return std::move(scan_);
   }
 
@@ -68,24 +70,20 @@ class Scanner {
   // False where it is not whole after all.
   bool keep(Environment&& environment) {
     scan_.environment = std::move(environment);
-    scan_.began.reset();  // by a job that ended without a verdict on it
+    begin_nothing();  // a job that ended without a verdict on its point
     return true;
   }
   bool keep(Began&& began) {
+    begin_nothing();
     scan_.began = std::move(began.record);
     return true;
   }
   bool keep(Progress&& progress) {
-    const int64_t end = progress.samples.end();
-    if (load_ == Load::everything) {
-      const auto samples = read_samples(samples_, samples_path_, std::move(progress.samples));
-      if (!samples) return false;
-      if (scan_.began && scan_.began->id == progress.id && !append_columns(scan_.began->samples, *samples))
-        return false;
-    }
-    scan_.samples_bytes = std::max(scan_.samples_bytes, end);
+    scan_.samples_bytes = std::max(scan_.samples_bytes, progress.samples.end());
+    if (has_begun(progress.id)) pieces_.push_back(std::move(progress.samples));
     return true;
   }
+  bool keep(Foreign&&) { return true; }
   bool keep(Due&& due) {
     scan_.due.insert(due.ids.begin(), due.ids.end());
     return true;
@@ -93,16 +91,35 @@ class Scanner {
   bool keep(Recorded&& recorded) {
     auto& [record, place] = recorded;
     const int64_t end = place.end();
-    if (load_ == Load::everything) {
+    if (record.ended_job && place.series.empty() && has_begun(record.id)) {
+      record.samples = joined();
+    } else if (load_ == Load::everything) {
       auto samples = read_samples(samples_, samples_path_, std::move(place));
       if (!samples) return false;
       record.samples = std::move(*samples);
     }
     scan_.samples_bytes = std::max(scan_.samples_bytes, end);
-    if (scan_.began && scan_.began->id == record.id) scan_.began.reset();
+    if (has_begun(record.id)) begin_nothing();
     scan_.due.erase(record.id);
     sink_(std::move(record));
     return true;
+  }
+
+  bool has_begun(const std::string& id) const { return scan_.began && scan_.began->id == id; }
+  void begin_nothing() {
+    scan_.began.reset();
+    pieces_.clear();
+  }
+
+  // The pieces of the point that has begun, one after the other. One that is not what was written is left
+  // out: pieces are not synced, and a whole record follows where all goes well.
+  std::vector<Series> joined() {
+    std::vector<std::vector<Series>> pieces;
+    if (load_ == Load::everything)
+      for (SamplesPlace& place : pieces_)
+        if (auto piece = read_samples(samples_, samples_path_, std::move(place)))
+          pieces.push_back(std::move(*piece));
+    return join_columns(pieces);
   }
 
   std::string path_, samples_path_;
@@ -110,6 +127,7 @@ class Scanner {
   const RecordSink& sink_;
   File samples_;
   JournalScan scan_;
+  std::vector<SamplesPlace> pieces_;  // of the series of scan_.began
 };
 
 }  // namespace

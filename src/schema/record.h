@@ -29,10 +29,6 @@ struct Series {
   double at(int64_t row, int64_t column) const { return values[static_cast<size_t>(row * columns + column)]; }
 };
 
-// Each of `more` becomes further columns of the series of its name, or a new one. False, and nothing changed,
-// where their rows differ.
-[[nodiscard]] bool append_columns(std::vector<Series>& samples, const std::vector<Series>& more);
-
 // Numbers of a training or collective point; a NaN means "not measured", and prints as "-".
 struct Measures {
   static constexpr double kNone = __builtin_nan("");

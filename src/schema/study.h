@@ -46,7 +46,7 @@ class Study {
   ~Study();
 
   void begin(const Record& record);  // its point is about to be measured; says so in the journal, unsynced
-  // Further columns of the point's series, so that they are kept where its ranks die. Durable, as append().
+  // Further columns of the point's series, so that they are kept where its ranks die; unsynced.
   void extend(const std::string& id, const std::vector<Series>& columns);
   void append(const Record& record);  // durable when it returns; cost independent of the study's length
   void publish();                     // writes x.h5 and removes the journal
@@ -57,7 +57,8 @@ class Study {
   static bool is_busy(const std::string& path);
 
   // After a job that ended while it measured: gives the point that it had begun this outcome and reason. The
-  // record that was appended, or nothing where no point was under way. UsageError as resume().
+  // record that was appended, whose series are those that extend() was given; or nothing where no point was
+  // under way. UsageError as resume().
   static std::optional<Record> bury(const std::string& path, Outcome outcome, const std::string& reason);
 
  private:

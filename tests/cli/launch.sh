@@ -80,13 +80,14 @@ rm jobs/env.sh
 
 # One clear line each.
 sweep -n none; ends 2; has "none"
+OMP_PLACES=cores sweep -n 2 --print; ends 0; has "OMP_PROC_BIND='false'"
 sweep --steps 3; ends 2; has "--steps"
 sweep suites/other.yaml; ends 2; has "one suite, not 2"
 LAUNCHER=torchrun sweep; ends 2; has "mpirun,srun"
 SHARDMARK_ENV=/nowhere sweep; ends 2; has "/nowhere"
 PATH=$dir/bin runs "$program" launch nowhere.yaml; ends 2; has "nowhere.yaml: no such suite"
 sweep -- --frob 3; ends 2; has "after --" "shardmark run --help"; lacks "ranks on"
-sweep -- --resume; ends 2; has "--resume is also a flag of its own, and goes before --"
+sweep -- --resume; ends 2; has "--resume goes before --"
 rm bin/mpirun; PATH=$dir/bin runs "$program" launch suites/tiny.yaml; ends 2; has "mpirun cannot be started"
 
 # --- submit -----------------------------------------------------------------------------------------------------------
@@ -121,7 +122,7 @@ answers scontrol 'echo "scontrol $*" >>requeued'
 answers timeout 'shift; exec "$@"'
 answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; exit; fi
 while [[ $1 != -o ]]; do shift; done; cp "$STUDY" "$2.journal"; : >"$2.samples"; kill -USR1 $PPID; sleep 60'
-STUDY=$home/tests/data/studies/small.h5.journal SLURM_JOB_ID=8 SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=1 SLURM_CPUS_ON_NODE=2 \
+STUDY=$home/tests/data/studies/small.h5.journal SLURM_JOB_ID=7 SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=1 SLURM_CPUS_ON_NODE=2 \
   PATH=$dir/bin:$PATH "$program" launch suites/tiny.yaml -n 1 -o results/array.h5 --requeue >out 2>&1 &
 launched=$!
 for ((i = 0; i < 3000; ++i)); do if [[ -e requeued ]]; then break; fi; sleep 0.01; done

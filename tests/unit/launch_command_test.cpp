@@ -58,7 +58,8 @@ TEST(LaunchCommand, TakesOneRankPerGpu) {
   gpus.num_gpus = 2;
   const LaunchCommand command = make_launch_command(gpus, {}, {});
   EXPECT_EQ(command.ranks, 2);
-  EXPECT_EQ(command.threads, 2) << "an equal share of the cores";
+  EXPECT_EQ(command.threads, 0) << "as many as the cores near its GPU, which the rank binds itself to";
+  EXPECT_TRUE(command.environment.empty());
 }
 
 TEST(LaunchCommand, SpreadsOverTheNodesOfAJob) {
@@ -124,6 +125,18 @@ TEST(LaunchCommand, KnowsOnlyOpenMpisFlags) {
   root.is_root = true;
   EXPECT_THAT(line(root), HasSubstr("--allow-run-as-root"));
   EXPECT_THAT(line(plain()), Not(HasSubstr("root")));
+}
+
+// OpenMP would give all ranks of a node the first core.
+TEST(LaunchCommand, PinsNoThreadsOfRanksThatBindThemselves) {
+  const auto set = [](const LaunchOptions& options) {
+    return make_launch_command(plain(), {"7", 2, 4}, options);
+  };
+  EXPECT_THAT(set({.pins_threads = true}).environment,
+              testing::Contains(testing::Pair("OMP_PROC_BIND", "false")));
+  EXPECT_THAT(line(plain(), {.pins_threads = true}, {"7", 2, 4}), HasSubstr("-x OMP_PROC_BIND"));
+  EXPECT_EQ(set({}).environment.size(), 1u);
+  EXPECT_EQ(set({.launcher = "srun", .pins_threads = true}).environment.size(), 1u) << "srun binds";
 }
 
 TEST(LaunchCommand, PutsTheContainerBeforeTheProgram) {

@@ -86,11 +86,15 @@ TEST(JobScript, OutlivesEnvironmentFilesThatEndInATest) {
 TEST(JobScript, RerunsWhatFailedOnce) {
   const ScratchDirectory scratch;
   JobOptions again = options(scratch);
-  again.study = "results/x.h5";
+  again.study = scratch / "it's.h5";
   EXPECT_THAT(called_with(scratch, again), Not(testing::Contains("--rerun-failed")));
   again.rerun_failed = true;
   EXPECT_THAT(called_with(scratch, again), testing::Contains("--rerun-failed"));
-  EXPECT_THAT(called_with(scratch, again, {{"SLURM_JOB_ID", "42"}, {"SLURM_RESTART_COUNT", "1"}}),
+  const EnvironmentChanges requeued = {{"SLURM_JOB_ID", "42"}, {"SLURM_RESTART_COUNT", "1"}};
+  EXPECT_THAT(called_with(scratch, again, requeued), testing::Contains("--rerun-failed"))
+      << "its ranks had not come to open the study";
+  write_text(again.study + ".journal", "{\"checksum\":\"0\",\"due\":[\"x\"]}\n");
+  EXPECT_THAT(called_with(scratch, again, requeued),
               testing::AllOf(Not(testing::Contains("--rerun-failed")), Not(testing::Contains(""))));
 }
 

@@ -166,10 +166,11 @@ TEST(Study, IntervalsBelongToTheirAttempt) {
     study.begin(record);
     study.extend(record.id, interval(2));
     study.extend("another", interval(3));
-    study.extend(record.id, {{"interval_end", 2, 1, {0, 0}}});  // other rows: damaged
+    study.extend(record.id, {{"interval_end", 2, 1, {0, 0}}});  // other rows than before
+    study.extend(record.id, interval(4));
   }
   std::filesystem::resize_file(samples_path(path), std::filesystem::file_size(samples_path(path)) - 1);
-  const auto seen = read_study(path).under_way;
+  const auto seen = read_study(path).under_way;  // without the last one, whose samples are torn
   ASSERT_TRUE(seen.has_value());
   EXPECT_EQ(seen->series("interval_end")->values, std::vector<double>{2});
   Study::resume(path, sample_environment());

@@ -31,8 +31,8 @@ std::map<std::string, std::string> variables() {
 // Threads that OpenMP pins itself follow the processors that it saw at the start.
 bool threads_are_pinned() {
   const char* pins = std::getenv("OMP_PROC_BIND");
-  return std::getenv("OMP_PLACES") != nullptr || std::getenv("GOMP_CPU_AFFINITY") != nullptr ||
-         (pins != nullptr && std::string(pins) != "false" && std::string(pins) != "FALSE");
+  if (pins != nullptr) return std::string(pins) != "false" && std::string(pins) != "FALSE";
+  return std::getenv("OMP_PLACES") != nullptr || std::getenv("GOMP_CPU_AFFINITY") != nullptr;
 }
 
 machine::Bound bind(const WorldFlags& flags, const machine::Topology& topology, const HostGroup& world,

@@ -89,17 +89,27 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
   return sweep;
 }
 
-// Failed points of this plan. Which ones a search for the largest batch tries only it knows: then all of the
-// study.
-DueRule failed_points(const std::vector<Point>& points) {
-  std::set<std::string> planned;
-  bool searches = false;
-  for (const Point& point : points) {
-    searches = searches || point.training.batch_size == kLargest;
-    planned.insert(point_id(point));
+// Is it a try of a search for the largest batch? A record's point names the transport, where the plan need
+// not.
+bool was_tried_for(const std::set<std::string>& planned, Point point) {
+  point.training.batch_size = kLargest;
+  const bool named = planned.contains(point_id(point));
+  point.transport = "";
+  return named || planned.contains(point_id(point));
+}
+
+// Failed points of this plan, those included that its searches for the largest batch have tried.
+DueRule failed_points(const std::string& study, const std::vector<Point>& points) {
+  std::set<std::string> planned, due;
+  for (const Point& point : points) planned.insert(point_id(point));
+  try {
+    for (const Record& record : read_study(study, Load::without_samples).records) {
+      if (planned.contains(record.id) || was_tried_for(planned, record.point)) due.insert(record.id);
+    }
+  } catch (const UsageError&) {  // none yet; or resuming says what is wrong with it
   }
-  return [planned = std::move(planned), searches](const std::string& id, const Known& known) {
-    return known.has_failed() && (searches || planned.contains(id));
+  return [due = std::move(due)](const std::string& id, const Known& known) {
+    return known.has_failed() && due.contains(id);
   };
 }
 
@@ -117,7 +127,7 @@ std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sw
     environment.facts["memory_of_a_rank_bytes"] = sweep.memory;
     if (flags.run.check_collectives) environment.facts["collectives_checked"] = true;
     checked.keep_in(environment);
-    const DueRule is_due = flags.rerun_failed ? failed_points(sweep.points) : DueRule();
+    const DueRule is_due = flags.rerun_failed ? failed_points(flags.output, sweep.points) : DueRule();
     study.emplace(flags.resume ? Study::resume(flags.output, environment, is_due)
                                : Study::create(flags.output, environment));
     const int64_t count = study->num_due();
@@ -178,6 +188,10 @@ int run(const Flags& flags) {
       throw;
     }
   }();
+  if (study && study->num_due() > 0)
+    log_warning(fmt::format(
+        "{} failed points were to be measured again, but this plan has none of them; they stay as they were",
+        study->num_due()));
   publish(ranks, study);
   if (world.rank() == 0 && !flags.run.quiet) log_line(last_line(summary, flags.output));
   return summary.num_bad == 0 ? kDone : kWrong;
