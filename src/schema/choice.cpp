@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "schema/json.h"
 
 namespace shardmark {
 namespace {
@@ -114,7 +115,7 @@ Choice resolve(const Choice& choice, const OptionTable& table, const std::string
     if (given == choice.options.end() && value.is_null())
       fail(spec.key, fmt::format("{} needs option '{}': {}", owner, spec.key, spec.description));
     if (given != choice.options.end() && !accepts(spec, value))
-      fail(spec.key, fmt::format("option '{}' of {} is {}; accepted: {}", spec.key, owner, value.dump(),
+      fail(spec.key, fmt::format("option '{}' of {} is {}; accepted: {}", spec.key, owner, dump_line(value),
                                  accepted_text(spec)));
     resolved.options[spec.key] = normal_form(value, spec, where);
   }
