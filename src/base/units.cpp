@@ -13,12 +13,12 @@
 namespace shardmark {
 namespace {
 
-const std::map<std::string, double> kByteUnits = {
+const std::map<std::string, double> byte_units = {
     {"", 1},       {"B", 1},        {"K", 0x1p10}, {"KiB", 0x1p10}, {"KB", 1e3},
     {"M", 0x1p20}, {"MiB", 0x1p20}, {"MB", 1e6},   {"G", 0x1p30},   {"GiB", 0x1p30},
     {"GB", 1e9},   {"TiB", 0x1p40}, {"TB", 1e12}};
 
-const std::map<std::string, double> kTimeUnits = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3},
+const std::map<std::string, double> time_units = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3},
                                                   {"s", 1},     {"m", 60},    {"h", 3600}};
 
 // A NaN where the text is no number followed by one of the units.
@@ -54,7 +54,7 @@ std::string grouped(std::string digits) {
 }  // namespace
 
 int64_t parse_bytes(const std::string& text) {
-  const double bytes = number_with_unit(text, kByteUnits);
+  const double bytes = number_with_unit(text, byte_units);
   if (!(bytes >= 0) || bytes > 0x1p62 || bytes != std::floor(bytes))
     throw UsageError(
         "'" + text +
@@ -63,7 +63,7 @@ int64_t parse_bytes(const std::string& text) {
 }
 
 double parse_seconds(const std::string& text) {
-  const double seconds = number_with_unit(text, kTimeUnits);
+  const double seconds = number_with_unit(text, time_units);
   if (!(seconds >= 0) || std::isinf(seconds))
     throw UsageError("'" + text + "' is no time; accepted: 5us, 120ms, 1.5s, 90m, 2h");
   return seconds;

@@ -64,7 +64,7 @@ class Scanner {
   bool take(const std::string& line, int64_t number) {
     auto content = read_line(line, path_ + ":" + std::to_string(number));
     if (!content || (number == 1 && !std::holds_alternative<Environment>(*content))) return false;
-    return std::visit([this](auto&& held) { return keep(std::move(held)); }, std::move(*content));
+    return std::visit([this](auto& held) { return keep(std::move(held)); }, *content);
   }
 
   // False where it is not whole after all.
