@@ -10,6 +10,7 @@
 #include <array>
 #include <list>
 #include <memory>
+#include <new>
 
 #include "base/log.h"
 #include "schema/file.h"
@@ -61,7 +62,8 @@ class MpiChannel : public Channel {
     for (MPI_Request& receiving : receiving_) MPI_Cancel(&receiving);
     MPI_Waitall(kReceives, receiving_.data(), MPI_STATUSES_IGNORE);
     forget_sent();
-    if (!sent_.empty()) static_cast<void>(new std::list<Sent>(std::move(sent_)));  // MPI may still read it
+    if (!sent_.empty())
+      static_cast<void>(new (std::nothrow) std::list<Sent>(std::move(sent_)));  // MPI may still read it
   }
   MpiChannel(const MpiChannel&) = delete;
   MpiChannel& operator=(const MpiChannel&) = delete;

@@ -47,9 +47,9 @@ bool is_possible(const SamplesPlace& place) {
 }
 
 SamplesPlace place_from_json(const Json& json) {
-  SamplesPlace place{json.at("offset"), json.at("checksum"), {}};
+  SamplesPlace place{whole_number(json.at("offset")), json.at("checksum"), {}};
   for (const Json& s : json.at("series"))
-    place.series.push_back({s.at("name"), s.at("rows"), s.at("columns"), {}});
+    place.series.push_back({s.at("name"), whole_number(s.at("rows")), whole_number(s.at("columns")), {}});
   if (!is_possible(place)) throw UsageError("its samples have an impossible shape or place");
   return place;
 }

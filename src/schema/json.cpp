@@ -32,6 +32,7 @@ void from_json_value(const Json& json, double& number) {
   else
     json.get_to(number);
 }
+void from_json_value(const Json& json, int64_t& number) { number = whole_number(json); }
 void from_json_value(const Json& json, Flag& flag) { flag = json.get<bool>() ? Flag::yes : Flag::no; }
 template <class T>
 void from_json_value(const Json& json, T& value) {
@@ -101,12 +102,15 @@ Environment environment_from_json(const Json& json) {
   Environment environment;
   KeyReader read(json);
   const auto visit = [&](const char* name, const char*, const char*, auto& member) {
-    read(name, [&](const Json& value) { value.get_to(member); });
+    read(name, [&](const Json& value) { from_json_value(value, member); });
   };
   visit_provenance(environment, visit);
   visit_environment(environment, visit);
   return environment;
 }
+
+// get<int64_t>() would convert a fraction, or what no int64_t can hold.
+int64_t whole_number(const Json& json) { return json.get_ref<const Json::number_integer_t&>(); }
 
 std::string dump_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 

@@ -22,4 +22,7 @@ Environment environment_from_json(const nlohmann::ordered_json& json);
 // One line; bytes that are no UTF-8 (a message may hold any) are replaced.
 std::string dump_line(const nlohmann::ordered_json& json);
 
+// Throws nlohmann's type_error where it is none.
+int64_t whole_number(const nlohmann::ordered_json& json);
+
 }  // namespace shardmark
