@@ -63,7 +63,7 @@ Table phases_table(const MergedPoints& points) {
       "sum: the five phases together; medians of parts need not add up to the median of the whole exactly.",
       "alone: the step without its communication, and its communication without the step, measured later.",
       "overlap: 1 - (step - compute alone) / communication alone; below 0 where they hinder each other.",
-      "No overlap where the step's interval is wider than that communication, or computing alone took longer.",
+      "No overlap: the step's interval is wider than that communication, or computing alone took longer.",
   };
   return table;
 }

@@ -168,6 +168,7 @@ std::vector<Sustained> sustained_runs(const std::vector<MergedPoint>& points) {
 std::vector<MergedPoint> unfinished_runs(const std::vector<StudyData>& studies) {
   std::vector<MergedPoint> runs;
   const auto add = [&](const Record& record, const Environment& environment) {
+    if (!is_known_workload(record.point) || record.series("interval_end") == nullptr) return;
     MergedPoint run = as_merged(record, environment);
     run.repeats = 0;
     run.records = {&record};
@@ -176,10 +177,8 @@ std::vector<MergedPoint> unfinished_runs(const std::vector<StudyData>& studies) 
   };
   for (const StudyData& study : studies) {
     for (const Record& record : study.records)
-      if (record.outcome != Outcome::ok && record.series("interval_end") != nullptr)
-        add(record, study.environment);
-    if (study.under_way && study.under_way->series("interval_end") != nullptr)
-      add(*study.under_way, study.environment);
+      if (record.outcome != Outcome::ok) add(record, study.environment);
+    if (study.under_way) add(*study.under_way, study.environment);
   }
   return runs;
 }

@@ -22,7 +22,8 @@ Table times_table(const std::vector<Sustained>& runs) {
        "per hour: slope over all intervals (Theil and Sen) with its 95 % interval; p: of no trend "
        "(Mann and Kendall), with neighbours that resemble each other allowed for. Not told of runs "
        "under 10 minutes.",
-       "ended: what ended a run before its time (not yet: it goes on, or was stopped); it counts nowhere else.",
+       "ended: what ended a run before its time (not yet: it goes on, or was stopped); it counts nowhere "
+       "else.",
        "slow: ranks or nodes, in a table of their own where there are any. throttled: share of the ranks' "
        "time, where the devices tell."},
       concat<Column>({about_columns(),
