@@ -145,7 +145,10 @@ void Journal::write_with_samples(const std::vector<Series>& samples,
   try {
     const SamplesPlace place = write_samples(samples);
     samples_are_synced_ = samples_are_synced_ && samples.empty();
-    if (durable && !std::exchange(samples_are_synced_, true)) samples_.sync();
+    if (durable && !samples_are_synced_) {
+      samples_.sync();
+      samples_are_synced_ = true;
+    }
     lines_.write(line(place));
     if (durable) lines_.sync();
   } catch (...) {

@@ -189,9 +189,10 @@ int run(const Flags& flags) {
     }
   }();
   if (study && study->num_due() > 0)
-    log_warning(fmt::format(
-        "{} failed points were to be measured again, but this plan has none of them; they stay as they were",
-        study->num_due()));
+    log_warning(
+        fmt::format("this plan has not met {} of the failed points that were to be measured again; they stay "
+                    "as they were",
+                    study->num_due()));
   publish(ranks, study);
   if (world.rank() == 0 && !flags.run.quiet) log_line(last_line(summary, flags.output));
   return summary.num_bad == 0 ? kDone : kWrong;
