@@ -30,14 +30,18 @@ run: build  ## Build, run SUITE on all GPUs (without any: on the CPU's cores), p
 test: build  ## Build and run every test that needs no GPU (TESTS=regex: only those)
 	@cd $(BUILD) && ctest --output-on-failure $(if $(TESTS),-R '$(TESTS)')
 
-soak: build  ## Every long test: sanitizers, fuzzing, FAULTS=20 of each fault, clusters (hours)
+soak: build  ## Every long test: sanitizers, fuzzing, FAULTS=20 of each fault, clusters, a bare machine (hours)
 	@$(MAKE) sanitize
 	@$(MAKE) fuzz
+	@$(MAKE) bare-root
 	@cd $(BUILD) && FAULTS=$(FAULTS) ctest -C soak -R '^soak/' --output-on-failure
 
 cluster-test: build  ## The long form of the tests on several nodes of one machine and a real Slurm
 	@jobs/bootstrap.sh --cluster
 	@cd $(BUILD) && ctest -C soak -R '^soak/cluster/' --output-on-failure
+
+bare-root:  ## `make run` and `make test` of the last commit in a bare root made by debootstrap (as root; half an hour)
+	@tests/install/bare_root.sh || [[ $$? == 77 ]]
 
 ##@ Building
 build: configure  ## Build the program (build/shardmark) and the tests; quiet when nothing is to do
@@ -114,4 +118,4 @@ help:  ## Print this
 	  '  FUZZ_SECONDS=600   for make fuzz, make soak     FAULTS=20   for make soak' \
 	  '  ANALYSIS=1    build only what needs no rank (plan, launch, submit, report, compare ...): no torch, MPI or CUDA'
 
-.PHONY: run test build bootstrap configure install clean kernels overhead soak cluster-test sanitize fuzz format format-check lint help
+.PHONY: run test build bootstrap configure install clean kernels overhead soak cluster-test bare-root sanitize fuzz format format-check lint help
