@@ -98,6 +98,69 @@ Job reduce_along_tree(const Reduction& reduction, const at::Tensor& out, const a
           }};
 }
 
+// The two sides of a reduce of long messages, a chunk at a time.
+struct RootedReduction {
+  Reduction reduction;
+  SharedCut cut;
+  int root;
+
+  ReduceOp pairwise() const { return reduction.op == ReduceOp::average ? ReduceOp::sum : reduction.op; }
+  void combine(void* result, const std::vector<const void*>& sources, int64_t bytes, ReduceOp op) const {
+    const auto numel = bytes / static_cast<int64_t>(at::elementSize(reduction.dtype));
+    reduce_sources(result, sources, numel, reduction.dtype, op, reduction.group.size());
+  }
+
+  bool elsewhere(Chunk& chunk, const at::Tensor& in) const {
+    const HostGroup& group = reduction.group;
+    const Piece mine = cut.piece(chunk.index, group.rank());
+    char* scratch = chunk.scratch(mine.bytes * (group.size() - 1));
+    const auto brought = [&](int rank) { return scratch + mine.bytes * reduction.slot_of(rank); };
+    if (chunk.round > 1) return false;
+    if (chunk.round == 1) {
+      std::vector<const void*> sources;
+      for (int rank = 0; rank < group.size(); ++rank)
+        if (rank != root) sources.push_back(rank == group.rank() ? bytes_at(in, mine.begin) : brought(rank));
+      if (sources.size() > 1) combine(scratch, sources, mine.bytes, pairwise());
+      chunk.send(sources.size() > 1 ? scratch : sources.front(), mine.bytes, root);
+      return true;
+    }
+    for (int step = 1; step < group.size(); ++step) {
+      const int from = receives_from(group, step);
+      if (from != root) chunk.receive(brought(from), mine.bytes, from);
+    }
+    for (int step = 1; step < group.size(); ++step) {
+      const Piece piece = cut.piece(chunk.index, sends_to(group, step));
+      chunk.send(bytes_at(in, piece.begin), piece.bytes, sends_to(group, step));
+    }
+    return true;
+  }
+
+  bool at_root(Chunk& chunk, const at::Tensor& out, const at::Tensor& in) const {
+    const HostGroup& group = reduction.group;
+    const int64_t longest = cut.piece(chunk.index, 0).bytes;
+    char* scratch = chunk.scratch(longest * (group.size() - 1));
+    const auto brought = [&](int rank) { return scratch + longest * reduction.slot_of(rank); };
+    const auto add_mine = [&](std::vector<const void*> sources, const Piece& piece) {
+      sources.push_back(bytes_at(in, piece.begin));
+      combine(bytes_at(out, piece.begin), sources, piece.bytes, reduction.op);
+    };
+    const auto piece_of = [&](int rank) { return cut.piece(chunk.index, rank); };
+    std::vector<const void*> contributions;
+    for (int rank = 0; rank < group.size(); ++rank)
+      if (rank != root) contributions.push_back(brought(rank));
+    if (chunk.round == 1) add_mine(contributions, piece_of(root));
+    if (chunk.round == 2)
+      for (int rank = 0; rank < group.size(); ++rank)
+        if (rank != root) add_mine({brought(rank)}, piece_of(rank));
+    if (chunk.round == 2) return false;
+    for (int step = 1; step < group.size(); ++step) {
+      const int from = receives_from(group, step);
+      chunk.receive(brought(from), piece_of(chunk.round == 0 ? root : from).bytes, from);
+    }
+    return true;
+  }
+};
+
 }  // namespace
 
 Job all_reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, ReduceOp op) {
@@ -159,32 +222,16 @@ Job reduce_scatter_job(const HostGroup& group, const at::Tensor& out, const at::
           }};
 }
 
-// Long messages: every rank reduces a piece and hands it to the root.
+// Long messages: every rank but the root reduces what these ranks contribute to a piece and hands it to the
+// root, which adds its own contribution last. The root sends nothing, so that all ranks together move (n-1) M
+// bytes.
 Job reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root, ReduceOp op) {
-  const Reduction reduction{group, in.scalar_type(), op};
   const auto bytes = static_cast<int64_t>(in.nbytes());
-  if (bytes > 0 && is_short(bytes, group.size())) return reduce_along_tree(reduction, out, in, root, false);
-  const SharedCut cut(bytes, group.size());
-  const bool is_root = group.rank() == root;
-  return {cut.num_chunks(), [=, &group](Chunk& chunk) {
-            const auto piece_of = [&](int rank) { return cut.piece(chunk.index, rank); };
-            const Piece mine = piece_of(group.rank());
-            if (chunk.round == 0) {
-              reduction.exchange(chunk, mine.bytes, [&](int rank) {
-                return Bytes{bytes_at(in, piece_of(rank).begin), piece_of(rank).bytes};
-              });
-              return true;
-            }
-            if (chunk.round > 1) return false;
-            // Where this rank is not the root, the scratch takes the result.
-            char* result = is_root ? bytes_at(out, mine.begin) : chunk.scratch(0);
-            reduction.reduce(chunk, result, bytes_at(in, mine.begin), mine.bytes);
-            if (!is_root) chunk.send(result, mine.bytes, root);
-            for (int step = 1; is_root && step < group.size(); ++step) {
-              const int from = receives_from(group, step);
-              chunk.receive(bytes_at(out, piece_of(from).begin), piece_of(from).bytes, from);
-            }
-            return true;
+  if (bytes > 0 && is_short(bytes, group.size()))
+    return reduce_along_tree({group, in.scalar_type(), op}, out, in, root, false);
+  const RootedReduction reduction{{group, in.scalar_type(), op}, SharedCut(bytes, group.size()), root};
+  return {reduction.cut.num_chunks(), [=, &group](Chunk& chunk) {
+            return group.rank() == root ? reduction.at_root(chunk, out, in) : reduction.elsewhere(chunk, in);
           }};
 }
 

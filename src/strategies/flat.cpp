@@ -100,8 +100,8 @@ void fill_initial(const Model& model, size_t group, const laws::GroupLayout& lay
     fill_initial(model, group, layout, layout.owned(piece, rank), seed, parts[piece]);
 }
 
-at::Tensor squares(const std::vector<at::Tensor>& tensors) {
-  at::Tensor sum = at::zeros({}, tensors.front().options().dtype(at::kDouble));
+at::Tensor squares(const std::vector<at::Tensor>& tensors, at::Device device) {
+  at::Tensor sum = at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
   for (const auto& tensor : tensors)
     if (tensor.numel() > 0)
       sum += at::linalg_vector_norm(tensor, 2, std::nullopt, false, at::kDouble).square();

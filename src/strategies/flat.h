@@ -45,9 +45,8 @@ void fill_initial(const Model& model, size_t group, const laws::GroupLayout& lay
 void fill_initial(const Model& model, size_t group, const laws::GroupLayout& layout, int64_t rank,
                   int64_t seed, const std::vector<at::Tensor>& parts);
 
-// Sum of squares of all elements: a double scalar on their device. There must be a tensor, maybe an empty
-// one.
-at::Tensor squares(const std::vector<at::Tensor>& tensors);
+// Sum of squares of all elements, a double scalar on `device`: 0 where a rank owns nothing.
+at::Tensor squares(const std::vector<at::Tensor>& tensors, at::Device device);
 
 // A group without a fixed place. Note [Re-aiming]: its tensors share one StorageImpl whose pointer is set to
 // another slot; views, gradients and what autograd saved follow it, and no version counter moves. So forward

@@ -34,7 +34,7 @@ void Replica::finish() {
   if (mixed_ && !promotes_) main_gradients_.buffer.copy_(gradients_.buffer);
 }
 
-at::Tensor Replica::gradient_squares() const { return squares({main_gradients_.buffer}); }
+at::Tensor Replica::gradient_squares() const { return squares({main_gradients_.buffer}, main_gradients_.buffer.device()); }
 
 void Replica::update(const UpdateControl& control) {
   optimizer_->step(control);

@@ -42,7 +42,7 @@ class Sharded final : public Strategy {
   void set_learning_rate(double lr) override { optimizer_->set_learning_rate(lr); }
   double gradient_scale() const override { return scale_; }
   at::Tensor gradient_squares() override {
-    at::Tensor sum = squares(concatenated(gradients_->owned()));
+    at::Tensor sum = squares(concatenated(gradients_->owned()), s_.comm.device());
     s_.comm.all_reduce(sum.view({1}), ReduceOp::sum).wait();
     return sum;
   }

@@ -39,6 +39,8 @@ const std::vector<std::string> kModels = {
     "resnet(layers=20, width=3, image=9, batch_norm=sync)",
     "resnet(layers=20, width=3, image=9, batch_norm=frozen)",
 };
+// Two tensors: on three ranks or more one of zero3's owns nothing.
+const std::string kTiny = "mlp(features=5, layers=1, classes=3)";
 const std::vector<std::string> kOptimizers = {"sgd(lr=0.05, momentum=0.9, weight_decay=0.01)",
                                               "adamw(lr=0.001, eps=1e-5, weight_decay=0.1)"};
 
@@ -71,6 +73,17 @@ TEST_F(Strategies, EqualSingleInFp64) {
       const Case c{model, optimizer};
       const Outcomes single = train_single(c, *alone, comm->size());
       for (const auto& strategy : strategies()) expect_equal(c, strategy, single, 1e-10);
+    }
+  }
+}
+
+TEST_F(Strategies, EqualSingleOnMoreRanksThanTensors) {
+  for (const auto& optimizer : kOptimizers) {
+    Case c{kTiny, optimizer};
+    for (const double clip_norm : {0.0, 0.1}) {
+      c.clip_norm = clip_norm;
+      const Outcomes single = train_single(c, *alone, comm->size());
+      for (const auto& strategy : strategies()) expect_equal(c, strategy, single, 1e-7);
     }
   }
 }

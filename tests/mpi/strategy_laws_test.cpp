@@ -24,6 +24,7 @@ const std::vector<std::string> kVariants = {"fsdp(shard=gradients)",
 const std::vector<std::string> kReductions = {"cast(to=bf16)", "topk(ratio=0.01)", "topk(ratio=1)",
                                               "int8",          "powersgd(rank=2)", "powersgd(rank=64)"};
 const std::vector<std::string> kModels = {"mlp(features=13, width=19, layers=3, classes=5)",
+                                          "mlp(features=5, layers=1, classes=3)",  // fewer tensors than ranks
                                           "gpt2(layers=3, width=24, heads=3, sequence=11, vocabulary=37)",
                                           "resnet(layers=20, width=3, batch_norm=local)"};
 
@@ -124,7 +125,7 @@ TEST_F(StrategyLaws, EqualWhatIsAllocatedAndSent) {
 
 // Sharded in groups of two, replicated across them; tensors dealt by their number.
 TEST_F(StrategyLaws, GroupsAndEvenness) {
-  const Case c{kModels[1], "adamw(lr=0.001)", at::kFloat, 2, 3, 1};
+  const Case c{kModels[2], "adamw(lr=0.001)", at::kFloat, 2, 3, 1};
   check(c, "zero3(evenness=count)");
   if (comm->size() % 2 != 0) return;
   for (const std::string shard : {"full", "gradients", "optimizer"})
@@ -141,7 +142,7 @@ TEST_F(StrategyLaws, OptimizerStateFollowsTheOptimizer) {
 TEST_F(StrategyLaws, MixedPrecision) {
   for (const auto reduce : {at::kBFloat16, at::kFloat}) {
     for (const auto& [strategy, entry] : Registry<StrategyEntry>::instance().entries()) {
-      Case c{kModels[1], "adamw(lr=0.001)", at::kFloat, 2, 2, 1};
+      Case c{kModels[2], "adamw(lr=0.001)", at::kFloat, 2, 2, 1};
       c.precision = Precision{at::kBFloat16, at::kFloat, reduce};
       check(c, strategy);
       if (strategy != "fsdp") continue;
@@ -153,7 +154,7 @@ TEST_F(StrategyLaws, MixedPrecision) {
 }
 
 TEST_F(StrategyLaws, MemoryShrinksWithRanks) {
-  const Case c{kModels[1], "adamw(lr=0.001)", at::kFloat};
+  const Case c{kModels[2], "adamw(lr=0.001)", at::kFloat};
   const auto table = laws::model_law("gpt2").table(resolved_model(c.model).options);
   const double whole = static_cast<double>(table.num_parameters()) * 4;
   const double padding = static_cast<double>(laws::kAlignment * 4 * 60 * comm->size());
