@@ -42,6 +42,7 @@ cluster-test: build  ## The long form of the tests on several nodes of one machi
 
 bare-root:  ## `make run` and `make test` of the last commit in a bare root made by debootstrap (as root; half an hour)
 	@tests/install/bare_root.sh || [[ $$? == 77 ]]
+	@tests/install/bare_root.sh container || [[ $$? == 77 ]]
 
 ##@ Building
 build: configure  ## Build the program (build/shardmark) and the tests; quiet when nothing is to do

@@ -42,7 +42,7 @@ done
 # --- Debian packages ------------------------------------------------------------------------------------------------
 
 packages=(build-essential cmake ninja-build git libhdf5-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev
-          libfmt-dev libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv)
+          libfmt-dev libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv procps)
 commands=(make g++ cmake ninja git)    # how packages from elsewhere (modules, Spack) show themselves
 handy=(ccache mold gnuplot-nox)        # faster builds, report --plots; nothing else fails without them
 if [[ $analysis == no ]]; then packages+=(libopenmpi-dev openmpi-bin libhwloc-dev); commands+=(mpicc mpirun); fi
