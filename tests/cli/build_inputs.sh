@@ -2,7 +2,7 @@
 # Every header that the build read and every library that the program loads belongs to this repository, to .venv, or to a
 # Debian package that jobs/bootstrap.sh installs (or that such a package depends on): on another machine nothing else is there.
 set -euo pipefail
-shardmark=$1
+shardmark=$(realpath "$1")
 build=$(cd "$(dirname "$shardmark")" && pwd)
 home=$(cd "$(dirname "$0")/../.." && pwd)
 skip() { echo "skipped: $*"; exit 77; }
