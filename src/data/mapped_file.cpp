@@ -24,7 +24,7 @@ struct Close {
 
 MappedFile::MappedFile(const std::string& path, const std::string& advice) : path_(path) {
   const auto fail = [&](const char* why) { throw UsageError("'" + path + "': " + why + "; " + advice); };
-  const Handle<int, Close> file(::open(path.c_str(), O_RDONLY | O_CLOEXEC), -1);
+  const Handle<int, Close> file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC), -1);
   struct stat info = {};
   if (!file || ::fstat(file.get(), &info) != 0) fail(std::strerror(errno));
   if (!S_ISREG(info.st_mode)) fail("not a regular file");

@@ -63,7 +63,7 @@ Count count(const std::string& study) {
 
 // Which file is there, and since when; opened, because a shared file system then asks its server.
 std::optional<std::array<int64_t, 3>> stamp_of(const std::string& path) {
-  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat info;
   if (!file || ::fstat(file.get(), &info) != 0) return {};
   return {{static_cast<int64_t>(info.st_ino), info.st_mtim.tv_sec, info.st_mtim.tv_nsec}};

@@ -9,11 +9,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/node.h"
+#include "base/units.h"
 
 namespace shardmark {
 namespace {
@@ -37,6 +38,16 @@ std::string directory_of(const std::string& path) {
   return directory.empty() ? "." : directory;
 }
 
+[[noreturn]] void refuse_input(const std::string& path, const std::string& reason) {
+  throw UsageError(path + ": cannot be read: " + reason);
+}
+
+std::string kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe";
+  return S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
 struct Place {
   std::string path;
   bool in_place = false;  // no file can take its place
@@ -51,7 +62,8 @@ Place place_of(const std::string& given) {
 }
 
 [[noreturn]] void refuse(const std::string& path, int error, const std::string& advice) {
-  throw UsageError(path + ": cannot be written (" + std::strerror(error) + "); " + advice);
+  const char* reason = error == ENXIO ? "no process reads this pipe" : std::strerror(error);
+  throw UsageError(path + ": cannot be written (" + reason + "); " + advice);
 }
 
 // As far as the system lets us: a page may be shared in a group.
@@ -69,18 +81,48 @@ bool file_exists(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0;
 }
 
-std::string follow_links(std::string path) {
+std::string follow_links(const std::string& given) {
+  std::string path = given;
   namespace fs = std::filesystem;
   std::error_code ignored;
   for (int hops = 0; hops < 40 && fs::is_symlink(path, ignored); ++hops)
     path = (fs::path(path).parent_path() / fs::read_symlink(path, ignored)).string();
+  if (fs::is_symlink(path, ignored)) throw UsageError(given + ": " + std::strerror(ELOOP));
   return path;
 }
 
 File open_if_exists(const std::string& path, int flags) {
-  File file(::open(path.c_str(), flags | O_CLOEXEC));
-  check(file || errno == ENOENT, "open", path);
+  File file(::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK));
+  check(file || errno == ENOENT || errno == ENOTDIR, "open", path);
+  if (!file) return file;
+  struct stat info;
+  check(::fstat(file.get(), &info) == 0, "inspect", path);
+  if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) refuse_input(path, "it is " + kind_of(info.st_mode));
   return file;
+}
+
+std::optional<std::ifstream> open_input(const std::string& path, int64_t most_bytes) {
+  const File file = open_if_exists(path, O_RDONLY);
+  if (!file) return {};
+  struct stat info;
+  check(::fstat(file.get(), &info) == 0, "inspect", path);
+  if (!S_ISREG(info.st_mode)) refuse_input(path, "it is " + kind_of(info.st_mode));
+  if (info.st_size > most_bytes)
+    refuse_input(path, fmt::format("it has {}, and what is read here at most {}",
+                                   format_bytes(static_cast<double>(info.st_size)),
+                                   format_bytes(static_cast<double>(most_bytes))));
+  // The opened file itself, whatever its name means by now.
+  std::ifstream opened(fmt::format("/proc/self/fd/{}", file.get()), std::ios::binary);
+  if (!opened) refuse_input(path, std::strerror(errno));
+  return opened;
+}
+
+std::optional<std::string> read_input(const std::string& path, int64_t most_bytes) {
+  auto file = open_input(path, most_bytes);
+  if (!file) return {};
+  std::string text(std::istreambuf_iterator<char>(*file), {});
+  if (file->bad()) refuse_input(path, std::strerror(EIO));
+  return text;
 }
 
 File open_or_create(const std::string& path, int flags) {
@@ -151,6 +193,9 @@ void write_whole(const std::string& given, const std::string& advice,
   const auto [path, in_place] = place_of(given);
   const std::string beside = in_place ? path : fmt::format("{}.{}.{}.tmp", path, host_name(), ::getpid());
   try {
+    // Held open while it is opened again: a pipe that nobody reads would let that wait for ever.
+    const File held(in_place ? ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC) : -1);
+    if (in_place && !held) refuse(given, errno, advice);
     errno = 0;
     std::ofstream file(beside, std::ios::binary);
     if (file) write(file);

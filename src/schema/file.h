@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <fstream>
 #include <functional>
-#include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,10 +26,18 @@ class File : public Handle<int, CloseFile> {
 };
 
 bool file_exists(const std::string& path);
-// The file a link leads to, also when it does not exist yet (results/quick.h5 -> quick-003.h5).
-std::string follow_links(std::string path);
-// Empty when there is no such file; throws on any other failure. flags: open(2)'s, closed on exec.
+// The file a link leads to, also when it does not exist yet (results/quick.h5 -> quick-003.h5). UsageError: a
+// loop.
+std::string follow_links(const std::string& given);
+// Every file that is handed in is opened by one of these two: a pipe is not waited for, and of a device,
+// which may have no end, nothing is read. Empty when there is no such file; throws on any other failure.
+// flags: open(2)'s, closed on exec.
 File open_if_exists(const std::string& path, int flags);
+// To be read from its begin; UsageError: it is no regular file, or larger than that kind of file ever is.
+std::optional<std::ifstream> open_input(const std::string& path, int64_t most_bytes);
+std::optional<std::string> read_input(const std::string& path, int64_t most_bytes);  // the whole file
+inline constexpr int64_t kMostSuiteBytes = 16 << 20, kMostBaselineBytes = 256 << 20,
+                         kMostJournalBytes = int64_t{4} << 30, kMostStudyBytes = int64_t{1} << 40;
 File open_or_create(const std::string& path, int flags);
 
 enum class Lock { taken, held_by_another, replaced };

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "base/error.h"
 #include "schema/content_hash.h"
@@ -37,9 +36,10 @@ class Scanner {
       : path_(journal_path(study)), samples_path_(samples_path(study)), load_(load), sink_(sink) {}
 
   std::optional<JournalScan> run() {
-    std::ifstream lines(path_, std::ios::binary);
+    auto opened = open_input(path_, kMostJournalBytes);
     samples_ = open_if_exists(samples_path_, O_RDONLY);
-    if (!lines || !samples_) return {};
+    if (!opened || !samples_) return {};
+    std::ifstream& lines = *opened;
     std::string line;
     int64_t end = 0, num_broken = 0;
     for (int64_t number = 1; std::getline(lines, line); ++number) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "schema/content_hash.h"
+#include "schema/file.h"
 
 namespace shardmark {
 namespace {
@@ -48,7 +49,9 @@ void seal_file(const std::string& path) {
 }
 
 void require_sealed(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  auto opened = open_input(path, kMostStudyBytes);
+  if (!opened) throw UsageError(path + ": no such study");
+  std::ifstream& file = *opened;
   std::string seal(kSealBytes, '\0');
   file.read(seal.data(), kSealBytes);
   if (seal.starts_with(kHdf5)) return;
