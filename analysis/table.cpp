@@ -3,6 +3,7 @@
 
 #include "analysis/table_view.h"
 #include "base/error.h"
+#include "base/text.h"
 
 namespace shardmark {
 namespace {
@@ -39,7 +40,7 @@ std::string markdown_rows(const Section& section) {
   for (const auto& row : section.rows) {
     std::vector<std::string> fields;
     fields.reserve(row.size());
-    for (const Cell* cell : row) fields.push_back(escaped(cell->text, "|", '\\'));
+    for (const Cell* cell : row) fields.push_back(escaped(printable(cell->text, ""), "|", '\\'));
     out += markdown_row(fields);
   }
   return out;

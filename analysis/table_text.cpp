@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "analysis/table_view.h"
+#include "base/text.h"
 
 namespace shardmark {
 namespace {
@@ -74,8 +75,8 @@ class Layout {
   const Column& column(size_t i) const { return section_.columns[i]; }
 
   static Lines lines_of(const Cell& cell, const Column& column) {
-    return column.numeric || cell.text.size() <= kWidestColumn ? Lines{cell.text}
-                                                               : wrapped(cell.text, kWidestColumn);
+    const std::string text = printable(cell.text, "");  // a line break would make a row of its own
+    return column.numeric || text.size() <= kWidestColumn ? Lines{text} : wrapped(text, kWidestColumn);
   }
 
   // One past the last column of the group that starts at i.

@@ -3,15 +3,30 @@
 
 #include <cstdio>
 
+#include "base/error.h"
+#include "base/text.h"
+
 namespace shardmark {
 
-void log_raw(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
+namespace {
+
+bool write_to(std::FILE* stream, const std::string& text) {
+  return std::fwrite(text.data(), 1, text.size(), stream) == text.size() && std::fflush(stream) == 0;
 }
 
-void log_line(const std::string& line) { log_raw("shardmark: " + line + "\n"); }
+}  // namespace
+
+void log_raw(const std::string& text) { write_to(stderr, text); }
+
+void log_line(const std::string& line) { log_raw("shardmark: " + printable(line) + "\n"); }
 void log_warning(const std::string& line) { log_line("warning: " + line); }
+
+void print(const std::string& text) { print_data(printable(text)); }
+void print_progress(const std::string& text) { write_to(stdout, printable(text)); }
+
+void print_data(const std::string& text) {
+  if (!write_to(stdout, text)) throw SystemError("cannot write to the standard output");
+}
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 

@@ -1,4 +1,5 @@
-// One line per event on stderr, prefixed where it helps.
+// Everything that people read leaves the program here: lines on stderr, tables on stdout. Text of files and
+// flags may hold what a terminal would obey; it is shown instead (printable() in base/text.h).
 #pragma once
 
 #include <string>
@@ -10,6 +11,12 @@ void log_warning(const std::string& line);  // "shardmark: warning: line"
 
 // As it is, in one write. What stderr cannot take, on a full disk, is lost, as above: no reason to end.
 void log_raw(const std::string& text);
+
+void print(const std::string& text);  // to the standard output; SystemError where that fails
+// The same amid a run of many ranks, which what the standard output cannot take does not end.
+void print_progress(const std::string& text);
+// As it is: CSV and JSON, which have an escaping of their own.
+void print_data(const std::string& text);
 
 std::string first_line(const std::string& text);  // of an error that brings its stack along
 

@@ -1,37 +1,16 @@
-// Parsing and printing of numbers with units.
+// Printing of numbers with units.
 #include "base/units.h"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <cmath>
-#include <map>
 #include <utility>
 
-#include "base/error.h"
+#include "base/value.h"
 
 namespace shardmark {
 namespace {
-
-const std::map<std::string, double> byte_units = {
-    {"", 1},       {"B", 1},        {"K", 0x1p10}, {"KiB", 0x1p10}, {"KB", 1e3},
-    {"M", 0x1p20}, {"MiB", 0x1p20}, {"MB", 1e6},   {"G", 0x1p30},   {"GiB", 0x1p30},
-    {"GB", 1e9},   {"TiB", 0x1p40}, {"TB", 1e12}};
-
-const std::map<std::string, double> time_units = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3},
-                                                  {"s", 1},     {"m", 60},    {"h", 3600}};
-
-// A NaN where the text is no number followed by one of the units.
-double number_with_unit(const std::string& text, const std::map<std::string, double>& units) {
-  try {
-    size_t used = 0;
-    const double number = std::stod(text, &used);
-    const auto unit = units.find(text.substr(used));
-    return unit == units.end() ? std::nan("") : number * unit->second;
-  } catch (const std::exception&) {
-    return std::nan("");
-  }
-}
 
 std::string scaled(double value, const std::array<std::pair<double, const char*>, 5>& scale) {
   auto unit = scale.begin();
@@ -53,21 +32,8 @@ std::string grouped(std::string digits) {
 
 }  // namespace
 
-int64_t parse_bytes(const std::string& text) {
-  const double bytes = number_with_unit(text, byte_units);
-  if (!(bytes >= 0) || bytes > 0x1p62 || bytes != std::floor(bytes))
-    throw UsageError(
-        "'" + text +
-        "' is no size in bytes; accepted: 8, 4KiB, 25MB, 128MiB, 1GiB (K, M, G: powers of 1024)");
-  return static_cast<int64_t>(bytes);
-}
-
-double parse_seconds(const std::string& text) {
-  const double seconds = number_with_unit(text, time_units);
-  if (!(seconds >= 0) || std::isinf(seconds))
-    throw UsageError("'" + text + "' is no time; accepted: 5us, 120ms, 1.5s, 90m, 2h");
-  return seconds;
-}
+int64_t parse_bytes(const std::string& text) { return Bytes{0, int64_t{1} << 62}.parse(text); }
+double parse_seconds(const std::string& text) { return Duration{1e9, /*is_open=*/false}.parse(text); }
 
 std::string format_bytes(double bytes) {
   if (std::abs(bytes) < 1024) return fmt::format("{:.0f} B", bytes);

@@ -1,15 +1,14 @@
 // shardmark compare: did it become slower? Launches against launches, or against a baseline file.
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <set>
-#include <sstream>
 
 #include "analysis/baseline.h"
 #include "analysis/compare_tables.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/table_output.h"
+#include "cli/values.h"
 #include "schema/file.h"
 
 namespace shardmark {
@@ -26,17 +25,14 @@ struct CompareOptions {
 };
 
 std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) throw UsageError(path + ": no such baseline; write one with shardmark compare --write-baseline");
-  return text.str();
+  if (auto text = read_input(path, kMostBaselineBytes)) return std::move(*text);
+  throw UsageError(path + ": no such baseline; write one with shardmark compare --write-baseline");
 }
 
 int write_baseline(const CompareOptions& options) {
   const std::string& path = options.write_baseline;
   const Launches launches = launches_of(read_studies(options.studies, Load::without_samples));
-  const std::string existing = std::filesystem::exists(path) ? text_of(path) : "";
+  const std::string existing = file_exists(path) ? text_of(path) : "";
   const std::string text = to_baseline(launches, existing, path);
   write_whole(path, "name a file that can: --write-baseline FILE", [&](std::ostream& out) { out << text; });
   const size_t num_launches = launches.started.size();
@@ -85,20 +81,22 @@ int compare(CompareOptions options) {
 
 std::function<int()> define(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
-  app.add_option("studies", options->studies, "OLD.h5 NEW.h5; with --old or --baseline: the new launches")
-      ->required(false);
+  auto* studies =
+      app.add_option("studies", options->studies, "OLD.h5 NEW.h5; with --old or --baseline: the new launches")
+          ->required(false);
   auto* old = app.add_option("--old", options->before, "studies of the old launches, 3 or more");
   auto* now = app.add_option("--new", options->after, "studies of the new launches, 3 or more");
   auto* baseline =
       app.add_option("--baseline", options->baseline, "old launches from a baseline file")->excludes(old);
   app.add_option("--write-baseline", options->write_baseline,
                  "write the studies, as launches of their machine, into a baseline file to commit")
+      ->needs(studies)
       ->excludes(old)
       ->excludes(now)
       ->excludes(baseline);
-  app.add_option("--margin", options->margin_percent, "differences below this do not matter, in percent")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 100.0));
+  add_value(app, "--margin", options->margin_percent, values::kPercent,
+            "differences below this do not matter, in percent")
+      ->capture_default_str();
   add_table_flags(app, options->output);
   app.footer(
       "Exit status: 0 nothing is slower; 1 a point is SLOWER, or gave no time any more; 4 none is, but some "

@@ -1,12 +1,13 @@
 // shardmark interconnect: what links of different speed make of a model's training step, by formula. Needs no
 // study.
+#include <cmath>
 #include <memory>
 
 #include "analysis/interconnects.h"
-#include "base/units.h"
 #include "cli/command.h"
 #include "cli/parsed.h"
 #include "cli/table_output.h"
+#include "cli/values.h"
 #include "laws/vocabulary.h"
 
 namespace shardmark {
@@ -16,7 +17,7 @@ struct InterconnectOptions {
   std::vector<std::string> models;
   std::vector<std::string> links;
   std::string precision = "fp32";
-  std::string step;
+  double step_s = Measures::kNone;
   int64_t ranks = 8;
   TableOutput output;
 };
@@ -30,18 +31,16 @@ double gradient_bytes(const std::string& model, const std::string& precision) {
 
 // Named models, or sizes from 10 million to 100 billion parameters.
 std::vector<Workload> workloads_of(const InterconnectOptions& options) {
-  const double step_s =
-      options.step.empty() ? Measures::kNone : parsed("--step", [&] { return parse_seconds(options.step); });
   std::vector<Workload> all;
   all.reserve(options.models.size());
   for (const std::string& model : options.models)
     all.push_back(
-        {model, step_s, parsed("--model", [&] { return gradient_bytes(model, options.precision); })});
+        {model, options.step_s, parsed("--model", [&] { return gradient_bytes(model, options.precision); })});
   if (!options.models.empty()) return all;
   const auto element = static_cast<double>(laws::element_bytes(options.precision, "same").reduce);
   for (const auto& [label, parameters] :
        {std::pair{"10 M parameters", 1e7}, {"100 M", 1e8}, {"1 B", 1e9}, {"10 B", 1e10}, {"100 B", 1e11}})
-    all.push_back({label, step_s, parameters * element});
+    all.push_back({label, options.step_s, parameters * element});
   return all;
 }
 
@@ -51,7 +50,7 @@ int print_interconnects(const InterconnectOptions& options) {
     links.push_back(parsed("--link", [&] { return laws::link_from_text(text); }));
   const std::vector<Workload> workloads = workloads_of(options);
   std::vector<Table> tables = {all_reduce_table(workloads, links, options.ranks)};
-  if (!options.step.empty()) tables.push_back(interconnects_table(workloads, links));
+  if (!std::isnan(options.step_s)) tables.push_back(interconnects_table(workloads, links));
   write_tables(std::move(tables), options.output);
   return kDone;
 }
@@ -61,10 +60,10 @@ std::function<int()> define(CLI::App& app) {
   std::vector<std::string> precisions;
   for (const laws::PrecisionLaw& law : laws::precision_laws()) precisions.push_back(law.name);
   app.add_option("--model", options->models, "models, such as gpt2_xl; without: a range of sizes");
-  app.add_option("--precision", options->precision, "of the gradients")->check(CLI::IsMember(precisions));
-  app.add_option("--ranks", options->ranks, "ranks of the all-reduce")
-      ->check(CLI::Range(int64_t{2}, int64_t{1} << 20));
-  app.add_option("--step", options->step, "time of a step on one rank, such as 120ms: adds Amdahl's curves");
+  add_value(app, "--precision", options->precision, Word{precisions}, "of the gradients");
+  add_value(app, "--ranks", options->ranks, Whole{2, values::kRanks.most}, "ranks of the all-reduce");
+  add_value(app, "--step", options->step_s, values::kStepTime,
+            "time of a step on one rank, such as 120ms: adds Amdahl's curves");
   app.add_option("--link", options->links, "one more link: NAME=LATENCY,RATE such as mine=5us,25GB/s");
   add_table_flags(app, options->output);
   return [options] { return print_interconnects(*options); };

@@ -15,6 +15,7 @@
 #include "cli/after_dashes.h"
 #include "cli/command.h"
 #include "cli/run_flags.h"
+#include "cli/values.h"
 #include "launch/job_script.h"
 #include "launch/process.h"
 #include "launch/rounds.h"
@@ -137,7 +138,7 @@ void print_command(const Sweep& sweep) {
   for (const auto& [name, value] : sweep.command.environment) text += name + "=" + quoted(value) + " ";
   for (const std::string& word : sweep.command.arguments) text += quoted(word) + " ";
   for (const std::string& word : sweep.run) text += quoted(word) + " ";
-  fmt::print("{}{}{}\n", text, sweep.resume ? "--resume" : "", sweep.rerun_failed ? " --rerun-failed" : "");
+  print(text + (sweep.resume ? "--resume" : "") + (sweep.rerun_failed ? " --rerun-failed" : "") + "\n");
 }
 
 void make_folder_of_studies() {
@@ -197,9 +198,8 @@ int launch(LaunchFlags flags) {
 std::function<int()> define(CLI::App& app) {
   auto flags = std::make_shared<LaunchFlags>();
   flags->arguments.add_to(app, "suite", "the suite, a YAML file");
-  app.add_option("-n,--ranks", flags->options.ranks,
-                 "default: one rank per GPU; without GPUs one per core, as far as memory goes")
-      ->check(CLI::Range(1, 1 << 20));
+  add_value(app, "-n,--ranks", flags->options.ranks, values::kRanks,
+            "default: one rank per GPU; without GPUs one per core, as far as memory goes");
   app.add_option(
       "-o,--output", flags->output,
       "the study; default: results/<suite>-0001.h5, -0002 ..., and results/<suite>.h5 links the newest");
@@ -207,16 +207,16 @@ std::function<int()> define(CLI::App& app) {
   app.add_flag("--rerun-failed", flags->rerun_failed,
                "with --resume: measure again what failed, see run --help")
       ->needs("--resume");
-  app.add_option("--launcher", flags->options.launcher, "mpirun, or srun in a Slurm with PMIx")
-      ->check(CLI::IsMember({"mpirun", "srun"}))
+  add_value(app, "--launcher", flags->options.launcher, Word{{"mpirun", "srun"}},
+            "mpirun, or srun in a Slurm with PMIx")
       ->capture_default_str();
   app.add_option("--launcher-flag", flags->options.flags, "handed on to it, one word each time")
       ->allow_extra_args(false);
   app.add_option("--container", flags->options.container,
                  "goes before the program on every rank, one word each time: apptainer, exec, --nv, x.sif")
       ->allow_extra_args(false);
-  app.add_option("--ranks-per-node", flags->options.ranks_per_node, "default: its GPUs, or its cores")
-      ->check(CLI::Range(1, 1 << 16));
+  add_value(app, "--ranks-per-node", flags->options.ranks_per_node, values::kRanksPerNode,
+            "default: its GPUs, or its cores");
   app.add_flag("--print", flags->print, "print the command that starts the ranks, start nothing");
   app.add_flag(
       "--requeue", flags->requeue,

@@ -1,10 +1,11 @@
 // shardmark list: the words that a suite may use, with their options and defaults, and the suites at hand.
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <set>
 
+#include "base/log.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "laws/reduction_law.h"
 #include "laws/replica_cost.h"
@@ -91,30 +92,31 @@ std::vector<Entry> suites_in(const std::filesystem::path& folder) {
   return entries;
 }
 
-void print(const std::string& title, const std::vector<Entry>& entries) {
+void print_section(const std::string& title, const std::vector<Entry>& entries) {
   if (entries.empty()) return;
   size_t width = 0;
   for (const auto& entry : entries) width = std::max(width, entry.name.size());
-  fmt::print("{}\n", title);
+  std::string text = title + "\n";
   for (const auto& entry : entries) {
-    fmt::print("  {:<{}}  {}\n", entry.name, width, entry.description);
-    for (const auto& option : entry.options) fmt::print("  {:<{}}    {}\n", "", width, option);
+    text += fmt::format("  {:<{}}  {}\n", entry.name, width, printable(entry.description, ""));
+    for (const auto& option : entry.options) text += fmt::format("  {:<{}}    {}\n", "", width, option);
   }
-  fmt::print("\n");
+  print(text + "\n");
 }
 
 int list() {
-  print("Models", entries_of(Registry<laws::ModelLaw>::instance().entries()));
-  print("Strategies", entries_of(Registry<laws::StrategyLaw>::instance().entries()));
-  print("Reductions of ddp's buckets", entries_of(Registry<laws::ReductionLaw>::instance().entries()));
-  print("Data", entries_of(laws::data_laws()));
-  print("Optimizers", entries_of(laws::optimizer_laws()));
-  print("Collectives", rows_of(laws::collective_laws()));
-  print("Transports", entries_of(laws::transport_laws()));
-  print("Precisions", precisions());
-  fmt::print("Element types of collectives: {}\nReductions: {}\n\n", fmt::join(laws::dtype_names(), ", "),
-             fmt::join(laws::reduction_names(), ", "));
-  print("Suites", suites_in("suites"));
+  print_section("Models", entries_of(Registry<laws::ModelLaw>::instance().entries()));
+  print_section("Strategies", entries_of(Registry<laws::StrategyLaw>::instance().entries()));
+  print_section("Reductions of ddp's buckets",
+                entries_of(Registry<laws::ReductionLaw>::instance().entries()));
+  print_section("Data", entries_of(laws::data_laws()));
+  print_section("Optimizers", entries_of(laws::optimizer_laws()));
+  print_section("Collectives", rows_of(laws::collective_laws()));
+  print_section("Transports", entries_of(laws::transport_laws()));
+  print_section("Precisions", precisions());
+  print(fmt::format("Element types of collectives: {}\nReductions: {}\n\n",
+                    fmt::join(laws::dtype_names(), ", "), fmt::join(laws::reduction_names(), ", ")));
+  print_section("Suites", suites_in("suites"));
   return kDone;
 }
 

@@ -1,14 +1,42 @@
 // shardmark: finds the command, runs it, and turns every error into one line and an exit status.
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/command.h"
+#include "cli/values.h"
 
 namespace shardmark {
 namespace {
+
+// Of the launcher's variables, before MPI starts: a mistake in the flags is every rank's, and told by the
+// first.
+bool is_first_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+    if (const char* rank = std::getenv(name)) return std::string(rank) == "0";
+  return true;
+}
+
+int refuse(const std::string& message) {
+  if (is_first_rank()) log_line(printable(message, ""));
+  return kUsage;
+}
+
+// What CLI11 says, but for a first word that is no command: that it does not name.
+std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
+  const auto named = app.get_subcommands();
+  if (!named.empty())
+    return fmt::format("{} (see shardmark {} --help)", error.what(), named.front()->get_name());
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
+  const std::vector<std::string> words = app.remaining();
+  if (words.empty()) return "no command given; " + accepted_words("", commands);
+  return fmt::format("unknown {} {}; {}", words.front().starts_with('-') ? "flag" : "command",
+                     quoted_line(words.front()), accepted_words(words.front(), commands));
+}
 
 int run_command(int argc, char** argv) {
   CLI::App app{"shardmark tells how fast a cluster trains"};
@@ -18,16 +46,16 @@ int run_command(int argc, char** argv) {
   for (const auto& [name, entry] : Registry<CommandEntry>::instance().entries()) {
     CLI::App* command = app.add_subcommand(name, entry.description);
     commands[command] = entry.define(*command);
+    refuse_empty_values(*command);
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    const auto named = app.get_subcommands();
-    log_line(fmt::format("{} (see shardmark {}--help)", error.what(),
-                         named.empty() ? "" : named.front()->get_name() + " "));
-    return kUsage;
+    return refuse(message_of(error, app));
+  } catch (const UsageError& error) {
+    return refuse(error.what());
   }
   return commands.at(app.get_subcommands().front())();
 }
@@ -41,7 +69,7 @@ int main(int argc, char** argv) {
   } catch (const shardmark::Silent& told) {
     return told.status;
   } catch (const shardmark::UsageError& error) {
-    shardmark::log_line(error.what());
+    shardmark::log_line(shardmark::printable(error.what(), ""));
     return shardmark::kUsage;
   } catch (const std::exception& error) {
     shardmark::log_line(std::string("failed: ") + error.what());

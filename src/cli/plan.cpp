@@ -2,14 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/overrides.h"
-#include "cli/parsed.h"
 #include "cli/plan_tables.h"
+#include "cli/values.h"
 
 namespace shardmark {
 namespace {
@@ -17,18 +17,14 @@ namespace {
 struct PlanOptions {
   std::string suite;
   int64_t ranks = 0;
-  std::string memory;
+  int64_t memory_bytes = 0;  // 0: unknown
   bool json = false;
   Overrides overrides;
 };
 
-int64_t memory_bytes(const std::string& text) {
-  return text.empty() ? 0 : parsed("--memory", [&] { return parse_bytes(text); });
-}
-
 // Without -n the world is as large as the suite's largest point, so that its size rules nothing out.
 World world_for(const PlanOptions& options, const Suite& suite) {
-  World world{options.ranks, memory_bytes(options.memory)};
+  World world{options.ranks, options.memory_bytes};
   if (world.ranks == 0)
     for (const auto& point : suite.points) world.ranks = std::max({world.ranks, point.ranks, int64_t{1}});
   return world;
@@ -61,28 +57,28 @@ std::string json_text(const Suite& suite, const World& world, const std::vector<
 
 int print_plan(const PlanOptions& options) {
   const Suite suite = read_suite(options.suite, options.overrides);
+  for (const std::string& warning : suite.warnings) log_warning(warning);
   const World world = world_for(options, suite);
   const auto plan = make_plan(suite, world);
   const auto tables = plan_tables(plan, world);
   const auto totals = plan_totals(plan);
-  std::string text;
   if (options.json) {
-    text = json_text(suite, world, tables, totals);
+    print_data(json_text(suite, world, tables, totals));
   } else {
+    std::string text;
     for (const auto& table : tables) text += to_text(table) + "\n";
-    text += totals_text(suite, world, totals);
+    print(text + totals_text(suite, world, totals));
   }
-  std::fputs(text.c_str(), stdout);
   return kDone;
 }
 
 std::function<int()> define(CLI::App& app) {
   auto options = std::make_shared<PlanOptions>();
   app.add_option("suite", options->suite, "the suite: suites/x.yaml")->required();
-  app.add_option("-n", options->ranks, "ranks of the world; default: as many as the suite's largest point")
-      ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--memory", options->memory,
-                 "memory of a rank, 80GiB: points whose state needs more are impossible");
+  add_value(app, "-n", options->ranks, values::kRanks,
+            "ranks of the world; default: as many as the suite's largest point");
+  add_value(app, "--memory", options->memory_bytes, values::kMemory,
+            "memory of a rank, 80GiB: points whose state needs more are impossible");
   app.add_flag("--json", options->json, "one JSON document");
   add_override_flags(app, options->overrides);
   return [options] { return print_plan(*options); };

@@ -2,7 +2,6 @@
 // training points. Needs no MPI, torch or GPU.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <memory>
 
 #include "analysis/known.h"
@@ -10,37 +9,31 @@
 #include "analysis/predict/published_scaling.h"
 #include "analysis/predict/tables.h"
 #include "base/error.h"
-#include "base/units.h"
 #include "cli/command.h"
 #include "cli/parsed.h"
 #include "cli/table_output.h"
+#include "cli/values.h"
 #include "laws/vocabulary.h"
 
 namespace shardmark {
 namespace {
-
-constexpr int64_t kMostRanks = 1 << 20;
 
 struct PredictOptions {
   std::vector<std::string> studies;
   std::string ranks = "1..1024";
   std::string network, node_link;
   std::vector<std::string> strategies;
-  std::string memory;
   bool layouts = false, published = false;
   PredictQuery query;
   TableOutput output;
 };
 
 int64_t rank_count(std::string_view text) {
-  int64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > kMostRanks)
-    throw UsageError(
-        fmt::format("'{}' is no number of ranks from 1 to {}; write 8, 8,16,24 or 8..65536 (8, 16, "
-                    "32 ... 65536)",
-                    text, kMostRanks));
-  return count;
+  try {
+    return values::kRanks.parse(std::string(text));
+  } catch (const UsageError& error) {
+    throw UsageError(std::string(error.what()) + "; write 8, 8,16,24 or 8..65536 (8, 16, 32 ... 65536)");
+  }
 }
 
 // "8..65536": doubling; "8,16,24": these.
@@ -70,8 +63,6 @@ PredictQuery query_of(const PredictOptions& options) {
     query.node_link = parsed("--node-link", [&] { return laws::link_from_text(options.node_link); });
   for (const std::string& text : options.strategies)
     query.strategies.push_back(parsed("--strategy", [&] { return strategy_from_text(text); }));
-  if (!options.memory.empty())
-    query.memory_bytes = parsed("--memory", [&] { return static_cast<double>(parse_bytes(options.memory)); });
   return query;
 }
 
@@ -119,7 +110,8 @@ int predict(const PredictOptions& options) {
 
 std::function<int()> define(CLI::App& app) {
   auto options = std::make_shared<PredictOptions>();
-  app.add_option("studies", options->studies, "studies (x.h5) with collectives and training points");
+  auto* studies =
+      app.add_option("studies", options->studies, "studies (x.h5) with collectives and training points");
   app.add_option("--ranks", options->ranks, "numbers of ranks: 8..65536 (doubling) or 8,16,24")
       ->capture_default_str();
   app.add_option(
@@ -127,27 +119,24 @@ std::function<int()> define(CLI::App& app) {
       "link of each rank across nodes instead of the measured one: a name such as ndr400 (a wrong one "
       "lists all), or NAME=LATENCY,RATE such as mine=5us,25GB/s");
   app.add_option("--node-link", options->node_link, "the same within a node");
-  app.add_option("--ranks-per-node", options->query.ranks_per_node, "default: the most that was measured")
-      ->check(CLI::Range(1, 1024));
+  add_value(app, "--ranks-per-node", options->query.ranks_per_node, values::kRanksPerNode,
+            "default: the most that was measured");
   app.add_option("--strategy", options->strategies,
                  "strategies, such as 'fsdp(shard=gradients)'; default: those measured, and the usual ones");
-  auto* batches = app.add_option("--batch-sizes", options->query.batch_sizes,
-                                 "samples per rank and micro-batch; default: those measured")
-                      ->check(CLI::Range(1, 1 << 20));
-  app.add_option(
-         "--global-batch", options->query.global_batch,
-         "strong scaling: this batch divided over the ranks; counts that do not divide it are left out")
-      ->check(CLI::Range(1, 1 << 30))
+  auto* batches = add_value(app, "--batch-sizes", options->query.batch_sizes, values::kBatch,
+                            "samples per rank and micro-batch; default: those measured");
+  add_value(app, "--global-batch", options->query.global_batch, values::kGlobalBatch,
+            "strong scaling: this batch divided over the ranks; counts that do not divide it are left out")
       ->excludes(batches);
-  app.add_option("--memory", options->memory,
-                 "of a rank, 80GiB: what needs more is no candidate for the best");
-  app.add_option("--price", options->query.price_per_gpu_hour, "of a GPU-hour: adds costs")
-      ->check(CLI::PositiveNumber);
+  add_value(app, "--memory", options->query.memory_bytes, values::kMemory,
+            "of a rank, 80GiB: what needs more is no candidate for the best");
+  add_value(app, "--price", options->query.price_per_gpu_hour, values::kPrice, "of a GPU-hour: adds costs");
   app.add_flag(
       "--layouts", options->layouts,
       "data x tensor x pipeline ranks for transformers, by formula only: shardmark does not train so");
   app.add_flag("--published", options->published,
-               "no study: scaling that others published, predicted from its first row");
+               "no study: scaling that others published, predicted from its first row")
+      ->excludes(studies);
   add_table_flags(app, options->output);
   return [options] { return predict(*options); };
 }

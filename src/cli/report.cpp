@@ -2,7 +2,6 @@
 // page.
 #include "analysis/report.h"
 
-#include <cmath>
 #include <memory>
 
 #include "analysis/page/page.h"
@@ -10,7 +9,9 @@
 #include "analysis/plots/plots.h"
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/parsed.h"
 #include "cli/table_output.h"
+#include "cli/values.h"
 #include "schema/file.h"
 
 namespace shardmark {
@@ -25,16 +26,10 @@ struct ReportOptions {
   std::string html;
 };
 
-// Empty where the text is a price.
-std::string refuse_price(const std::string& text) {
-  double price = 0;
-  const bool whole = CLI::detail::lexical_cast(text, price);
-  return whole && std::isfinite(price) && price > 0 ? "" : "'" + text + "' is no price of a GPU-hour above 0";
-}
-
 ReportInputs inputs_of(const ReportOptions& options) {
   ReportInputs inputs = options.inputs;
-  for (const std::string& text : options.links) inputs.links.push_back(laws::link_from_text(text));
+  for (const std::string& text : options.links)
+    inputs.links.push_back(parsed("--link", [&] { return laws::link_from_text(text); }));
   return inputs;
 }
 
@@ -70,8 +65,8 @@ int report(const ReportOptions& options) {
 std::function<int()> define(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   app.add_option("studies", options->studies, "studies (x.h5); several make one report")->required();
-  app.add_option("--price", options->inputs.price_per_gpu_hour, "price of a GPU-hour: adds a table of costs")
-      ->check(&refuse_price);
+  add_value(app, "--price", options->inputs.price_per_gpu_hour, values::kPrice,
+            "price of a GPU-hour: adds a table of costs");
   app.add_option("--link", options->links,
                  "one more link to compare: NAME=LATENCY,RATE such as mine=5us,25GB/s");
   add_table_flags(app, options->output);

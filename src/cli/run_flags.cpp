@@ -4,36 +4,44 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "cli/values.h"
+#include "plan/choice_axis.h"
 
 namespace shardmark {
+namespace {
+
+std::string check_transport(const std::string& text) {
+  if (text != "auto") choices_from_flag({text}, "--transport", transport_kind());
+  return "";
+}
+
+}  // namespace
 
 void add_world_flags(CLI::App& app, WorldFlags& flags) {
-  app.add_option("--device", flags.device, "auto: a GPU for each rank where there are any")
-      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+  add_value(app, "--device", flags.device, Word{{"auto", "cpu", "cuda"}},
+            "auto: a GPU for each rank where there are any")
       ->capture_default_str();
   app.add_option("--transport", flags.transport,
                  "auto: nccl on GPUs, else mpi; or one that `shardmark list` names, with its options")
+      ->check(&check_transport)
       ->capture_default_str();
-  app.add_option("--threads", flags.threads,
-                 "computing threads of a rank (default: OMP_NUM_THREADS, else the node's cores / its ranks)");
-  app.add_option(
-         "--timeout", flags.timeout_s,
-         "end the job, with status 5 and the name of the rank that is behind, when nothing moves for so many "
-         "seconds; 0: never")
-      ->check(CLI::NonNegativeNumber)
+  add_value(app, "--threads", flags.threads, values::kThreads,
+            "computing threads of a rank (default: OMP_NUM_THREADS, else the node's cores / its ranks)");
+  add_value(
+      app, "--timeout", flags.timeout_s, values::kTimeout,
+      "end the job, with status 5 and the name of the rank that is behind, when nothing moves for so many "
+      "seconds; 0: never")
       ->capture_default_str();
-  app.add_option("--bind", flags.bind,
-                 "auto: ranks that the launcher left unbound get cores of their own, near their GPU")
-      ->check(CLI::IsMember({"auto", "none"}))
+  add_value(app, "--bind", flags.bind, Word{{"auto", "none"}},
+            "auto: ranks that the launcher left unbound get cores of their own, near their GPU")
       ->capture_default_str();
 }
 
 void add_run_flags(CLI::App& app, RunFlags& flags) {
   app.add_flag("-q,--quiet", flags.quiet, "no progress");
-  app.add_option(
-      "--memory-limit", flags.memory_limit,
-      "of a rank, such as 8GiB (default: the suite's, else 0.8 of the node's memory / its ranks, or of "
-      "the GPU)");
+  add_value(app, "--memory-limit", flags.memory_limit_bytes, values::kMemory,
+            "of a rank, such as 8GiB (default: the suite's, else 0.8 of the node's memory / its ranks, or of "
+            "the GPU)");
   app.add_flag(
       "--check-collectives", flags.check_collectives,
       "compare every collective across its ranks before it starts and name those that differ: for finding "
@@ -49,6 +57,7 @@ RunFlags parse_run_flags(const std::vector<std::string>& flags) {
       throw UsageError("after --: " + flag + " goes before -- (submit with -o always resumes)");
   CLI::App app;
   add_run_flags(app, read);
+  refuse_empty_values(app);
   try {
     app.parse(std::vector<std::string>(flags.rbegin(), flags.rend()));  // CLI11 takes them from the back
   } catch (const CLI::ParseError& error) {

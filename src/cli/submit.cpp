@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <regex>
 
 #include "base/error.h"
 #include "base/exit_status.h"
@@ -13,9 +12,9 @@
 #include "base/units.h"
 #include "cli/after_dashes.h"
 #include "cli/command.h"
-#include "cli/parsed.h"
 #include "cli/plan_tables.h"
 #include "cli/run_flags.h"
+#include "cli/values.h"
 #include "launch/job_script.h"
 #include "launch/process.h"
 #include "schema/file.h"
@@ -30,8 +29,8 @@ constexpr double kRoundS = 300;
 
 struct SubmitFlags {
   HandedArguments arguments;  // suites; flags of run
-  std::string time;
-  std::string env_file;  // empty: jobs/env.sh, if it is there
+  double time_s = 0;          // 0: by the plan
+  std::string env_file;       // empty: jobs/env.sh, if it is there
   bool print = false;
   JobOptions job;
 };
@@ -58,31 +57,6 @@ double estimate_s(const JobOptions& job, int64_t ranks, std::string& reason) {
   return std::ceil(longest_s / kRoundS) * kRoundS;
 }
 
-double number_at(const std::smatch& found, size_t group) {
-  return found[group].matched ? std::stod(found.str(group)) : 0;
-}
-
-// "90m", "1.5h", or as Slurm has it: minutes, minutes:seconds, hours:minutes:seconds,
-// days-hours[:minutes[:seconds]].
-double time_s(const std::string& text) {
-  static const std::regex unit_form("([0-9]{1,6}(?:\\.[0-9]{1,3})?)([smhd]?)");
-  static const std::regex clock_form("([0-9]{1,5}):([0-9]{1,2})(?::([0-9]{1,2}))?");
-  static const std::regex days_form("([0-9]{1,4})-([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2}))?)?");
-  std::smatch found;
-  if (std::regex_match(text, found, unit_form)) {
-    const std::string unit = found.str(2);
-    return number_at(found, 1) * (unit == "s" ? 1 : unit == "h" ? 3600 : unit == "d" ? 86400 : 60);
-  }
-  if (std::regex_match(text, found, clock_form))
-    return found[3].matched ? (number_at(found, 1) * 60 + number_at(found, 2)) * 60 + number_at(found, 3)
-                            : number_at(found, 1) * 60 + number_at(found, 2);
-  if (std::regex_match(text, found, days_form))
-    return ((number_at(found, 1) * 24 + number_at(found, 2)) * 60 + number_at(found, 3)) * 60 +
-           number_at(found, 4);
-  throw UsageError("--time " + text +
-                   ": accepted are 90m, 2h, 1d, 02:00:00, 1-00:00:00 and minutes as a number");
-}
-
 // The signal ahead of the limit must leave time for a point.
 void check_time(const JobOptions& job) {
   if (job.time_limit_s >= static_cast<double>(job.signal_ahead_s) + 60) return;
@@ -99,7 +73,7 @@ int hand_to_sbatch(const std::string& script_path, const SubmitFlags& flags) {
   std::vector<std::string> arguments = {"bash", "-c", shell, "submit", flags.job.env_file};
   arguments.insert(arguments.end(), flags.job.sbatch_flags.begin(), flags.job.sbatch_flags.end());
   arguments.push_back(script_path);
-  return run_process(arguments, {}, [](const std::string& line) { fmt::print("{}\n", line); });
+  return run_process(arguments, {}, [](const std::string& line) { print(line + "\n"); });
 }
 
 // Kept beside the logs: what ran can be read later.
@@ -125,8 +99,8 @@ int submit(SubmitFlags flags) {
   if (job.suites.empty()) throw UsageError("no suite given: shardmark submit --nodes 2 suites/x.yaml");
   const int64_t per_node = job.ranks_per_node > 0 ? job.ranks_per_node : job.gpus_per_node;
   job.time_limit_s = estimate_s(job, per_node * job.nodes, job.time_reason);
-  if (!flags.time.empty()) {
-    job.time_limit_s = time_s(flags.time);
+  if (flags.time_s > 0) {
+    job.time_limit_s = flags.time_s;
     job.time_reason = "As asked for with --time";
     job.sbatch_flags.insert(job.sbatch_flags.begin(), "--time=" + slurm_time(job.time_limit_s));
   }
@@ -144,7 +118,7 @@ int submit(SubmitFlags flags) {
     job.launcher = asked;
   const std::string text = job_script(job);
   if (flags.print) {
-    std::fputs(text.c_str(), stdout);
+    print_data(text);  // names of its own quoting; to be run
     return kDone;
   }
   const std::string path = write_script(job, text);
@@ -160,27 +134,25 @@ std::function<int()> define(CLI::App& app) {
   auto flags = std::make_shared<SubmitFlags>();
   JobOptions& job = flags->job;
   flags->arguments.add_to(app, "suites", "YAML files; several become an array of jobs");
-  app.add_option("--nodes", job.nodes)->check(CLI::Range(1, 1 << 16))->capture_default_str();
-  app.add_option("--gpus-per-node", job.gpus_per_node, "0: CPU ranks")
-      ->check(CLI::Range(0, 64))
+  add_value(app, "--nodes", job.nodes, values::kNodes, "")->capture_default_str();
+  add_value(app, "--gpus-per-node", job.gpus_per_node, values::kGpusPerNode, "0: CPU ranks")
       ->capture_default_str();
-  app.add_option("--ranks-per-node", job.ranks_per_node, "default: one for each GPU, or core")
-      ->check(CLI::Range(1, 1 << 16));
-  app.add_option("--time", flags->time,
-                 "limit of one turn: 90m, 2h, 02:00:00 (default: SBATCH_TIMELIMIT, else from the plan)");
+  add_value(app, "--ranks-per-node", job.ranks_per_node, values::kRanksPerNode,
+            "default: one for each GPU, or core");
+  add_value(app, "--time", flags->time_s, values::kJobTime,
+            "limit of one turn: 90m, 2h, 02:00:00 (default: SBATCH_TIMELIMIT, else from the plan)");
   app.add_option("-o,--output", job.study,
                  "the study, also one to go on with (default: results/<suite>-job<id>.h5)");
   app.add_flag("--rerun-failed", job.rerun_failed,
                "measure again what failed in the study of -o, see run --help")
       ->needs("-o");
-  app.add_option("--launcher", job.launcher, "mpirun or srun (default: LAUNCHER, else what --env says)")
-      ->check(CLI::IsMember({"mpirun", "srun"}));
+  add_value(app, "--launcher", job.launcher, Word{{"mpirun", "srun"}},
+            "mpirun or srun (default: LAUNCHER, else what --env says)");
   app.add_option("--sbatch-flag", job.sbatch_flags,
                  "handed on to sbatch, one word each time: --partition=gpu")
       ->allow_extra_args(false);
-  app.add_option("--signal-ahead", job.signal_ahead_s,
-                 "seconds before the limit at which the job has itself requeued")
-      ->check(CLI::Range(10, 65535))  // Slurm takes no more
+  add_value(app, "--signal-ahead", job.signal_ahead_s, Whole{10, 65535},  // Slurm takes no more
+            "seconds before the limit at which the job has itself requeued")
       ->capture_default_str();
   app.add_option("--env", flags->env_file,
                  "account, partition, modules, launcher, container: see jobs/env.sh.example (default: "

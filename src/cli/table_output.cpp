@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <ostream>
 #include <set>
@@ -74,24 +73,24 @@ void write_tables(std::vector<Table> tables, const TableOutput& output) {
   if (output.json) {
     auto document = nlohmann::ordered_json{{"tables", nlohmann::ordered_json::array()}};
     for (const Table& table : tables) document["tables"].push_back(to_json(table));
-    print(document.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    print_data(document.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else if (!output.csv.empty() && output.csv != "-") {
     write_csv(tables, output.csv, output.overwrite);
   } else {
     std::string text;
     for (const Table& table : tables)
       text += (text.empty() ? "" : "\n") + rendered(table, output, tables.size() > 1);
-    print(text);
+    if (output.csv == "-")
+      print_data(text);
+    else
+      print(text);
   }
 }
 
-void print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    throw SystemError("cannot write to the standard output");
-}
-
 std::filesystem::path same_file(const std::string& path) {
-  return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+  std::error_code loop;
+  const std::filesystem::path whole = std::filesystem::weakly_canonical(path, loop);
+  return loop ? std::filesystem::path(path) : std::filesystem::absolute(whole);
 }
 
 std::vector<StudyData> read_studies(const std::vector<std::string>& paths, Load load) {

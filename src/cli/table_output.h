@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/table.h"
+#include "base/log.h"
 #include "schema/study.h"
 
 namespace shardmark {
@@ -28,8 +29,6 @@ void write_tables(std::vector<Table> tables, const TableOutput& output);
 // UsageError where a file is there already and --overwrite was not given.
 void require_free(const std::filesystem::path& path, bool overwrite);
 void add_overwrite_flag(CLI::App& command, bool& overwrite);
-
-void print(const std::string& text);  // to the standard output; SystemError where that fails
 
 // One path for all names of a file (links, ./x, x), also of one that is still a journal.
 std::filesystem::path same_file(const std::string& path);

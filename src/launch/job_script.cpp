@@ -6,15 +6,15 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "launch/study_name.h"
 
 namespace shardmark {
 namespace {
 
 void require_one_line(const std::string& text) {
-  if (text.find_first_of(std::string("\n\r\0", 3)) != std::string::npos)
-    throw UsageError("a job script cannot hold the line break in '" + text.substr(0, text.find('\n')) +
-                     "...'");
+  if (printable(text, "\t") != text)
+    throw UsageError("a job script cannot hold the line break or control character in " + quoted_line(text));
 }
 
 // Directives are read by sbatch, not by a shell: quotes and blanks have no safe form there.

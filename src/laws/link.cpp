@@ -7,7 +7,8 @@
 #include <map>
 
 #include "base/error.h"
-#include "base/units.h"
+#include "base/text.h"
+#include "base/value.h"
 
 namespace shardmark::laws {
 namespace {
@@ -21,18 +22,8 @@ std::string names() {
 }
 
 [[noreturn]] void refuse(const std::string& text) {
-  throw UsageError("'" + text + "' is no link; accepted: " + names() +
+  throw UsageError(quoted_line(text) + " is no link; accepted: " + names() +
                    ", or one of your own: NAME=LATENCY,RATE such as mine=5us,25GB/s");
-}
-
-double rate_from_text(const std::string& text, const std::string& whole) {
-  if (!text.ends_with("/s")) refuse(whole);
-  try {
-    const auto bytes = static_cast<double>(parse_bytes(text.substr(0, text.size() - 2)));
-    if (bytes > 0) return bytes;
-  } catch (const UsageError&) {  // told below, with the whole text
-  }
-  refuse(whole);
 }
 
 }  // namespace
@@ -54,13 +45,12 @@ Link link_from_text(const std::string& text) {
     if (link.name == text) return link;
   const size_t equals = text.find('='), comma = text.find(',', equals);
   if (equals == std::string::npos || equals == 0 || comma == std::string::npos) refuse(text);
-  Link link{text.substr(0, equals), 0, rate_from_text(text.substr(comma + 1), text), "as given"};
   try {
-    link.latency_s = parse_seconds(text.substr(equals + 1, comma - equals - 1));
+    return {text.substr(0, equals), values::kLatency.parse(text.substr(equals + 1, comma - equals - 1)),
+            values::kRate.parse(text.substr(comma + 1)), "as given"};
   } catch (const UsageError&) {
     refuse(text);
   }
-  return link;
 }
 
 std::optional<Link> link_of_device(const std::string& device_name) {

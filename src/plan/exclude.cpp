@@ -40,20 +40,14 @@ Rule only(const std::string& workload, const Rule& rule) {
   return [workload, rule](const Point& point) { return point.workload == workload && rule(point); };
 }
 
-template <class Get>
-Rule integer_rule(const YamlNode& node, Get get) {
+template <class Kind, class Get>
+Rule value_rule(const YamlNode& node, const Kind& kind, Get get) {
   return one_of(
-      node, [](const YamlNode& item) { return item.integer(1); }, get);
-}
-
-template <class Get>
-Rule word_rule(const YamlNode& node, const std::vector<std::string>& accepted, Get get) {
-  return one_of(
-      node, [&](const YamlNode& item) { return item.word(accepted); }, get);
+      node, [&](const YamlNode& item) { return item.value(kind); }, get);
 }
 
 Rule ranks_rule(const YamlNode& node) {
-  const Rule rule = integer_rule(node, [](const Point& p) { return p.ranks; });
+  const Rule rule = value_rule(node, values::kRanks, [](const Point& p) { return p.ranks; });
   const std::string place = node.place();
   return [rule, place](const Point& point) {
     if (point.ranks == kWorldSize)
@@ -69,10 +63,11 @@ Rule batch_rule(const YamlNode& node, const std::string& scaling, int64_t (*read
   return only("training",
               [scaling, batch](const Point& p) { return p.training.scaling == scaling && batch(p); });
 }
-int64_t read_global_batch(const YamlNode& node) { return node.integer(1); }
+int64_t read_global_batch(const YamlNode& node) { return node.value(values::kBatch); }
 
 Rule bytes_rule(const YamlNode& node) {
-  return only("collective", one_of(node, read_size, [](const Point& p) { return p.collective.bytes; }));
+  return only("collective",
+              value_rule(node, values::kMessage, [](const Point& p) { return p.collective.bytes; }));
 }
 
 Rule transport_rule(const YamlNode& node) {
@@ -92,13 +87,13 @@ const std::map<std::string, ReadRule>& rule_readers() {
       {"optimizer", [](Node n) { return choice_rule<&TrainingPoint::optimizer>(n, optimizer_kind()); }},
       {"precision",
        [](Node n) {
-         return only("training", word_rule(n, names_of(laws::precision_laws()),
-                                           [](const Point& p) { return p.training.precision; }));
+         return only("training", value_rule(n, Word{names_of(laws::precision_laws())},
+                                            [](const Point& p) { return p.training.precision; }));
        }},
       {"reduce_dtype",
        [](Node n) {
-         return only("training", word_rule(n, laws::reduce_dtype_names(),
-                                           [](const Point& p) { return p.training.reduce_dtype; }));
+         return only("training", value_rule(n, Word{laws::reduce_dtype_names()},
+                                            [](const Point& p) { return p.training.reduce_dtype; }));
        }},
       {"clip_norm",
        [](Node n) {
@@ -114,22 +109,23 @@ const std::map<std::string, ReadRule>& rule_readers() {
       {"global_batch", [](Node n) { return batch_rule(n, "strong", read_global_batch); }},
       {"accumulation",
        [](Node n) {
-         return only("training", integer_rule(n, [](const Point& p) { return p.training.accumulation; }));
+         return only("training", value_rule(n, values::kAccumulation,
+                                            [](const Point& p) { return p.training.accumulation; }));
        }},
       {"operation",
        [](Node n) {
-         return only("collective", word_rule(n, names_of(laws::collective_laws()),
-                                             [](const Point& p) { return p.collective.operation; }));
+         return only("collective", value_rule(n, Word{names_of(laws::collective_laws())},
+                                              [](const Point& p) { return p.collective.operation; }));
        }},
       {"dtype",
        [](Node n) {
-         return only("collective",
-                     word_rule(n, laws::dtype_names(), [](const Point& p) { return p.collective.dtype; }));
+         return only("collective", value_rule(n, Word{laws::dtype_names()},
+                                              [](const Point& p) { return p.collective.dtype; }));
        }},
       {"reduction",
        [](Node n) {
-         return only("collective", word_rule(n, laws::reduction_names(),
-                                             [](const Point& p) { return p.collective.reduction; }));
+         return only("collective", value_rule(n, Word{laws::reduction_names()},
+                                              [](const Point& p) { return p.collective.reduction; }));
        }},
       {"bytes", bytes_rule},
       {"in_place",

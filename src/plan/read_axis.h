@@ -8,11 +8,6 @@
 
 namespace shardmark {
 
-inline constexpr int64_t kMostRanks = 1 << 20;
-inline constexpr int64_t kMostBatch = 1
-                                      << 24;  // these three bound the global batch, so that it is no overflow
-inline constexpr int64_t kMostAccumulation = 1 << 16;
-
 // What read makes of each item.
 template <class Read>
 auto read_axis(const YamlNode& node, Read read) {
@@ -21,15 +16,12 @@ auto read_axis(const YamlNode& node, Read read) {
   return values;
 }
 
-inline std::vector<int64_t> read_counts(const YamlNode& node, int64_t maximum) {
-  return read_axis(node, [&](const YamlNode& item) { return item.integer(1, maximum); });
+// Items that are all of one kind.
+template <class Kind>
+auto read_values(const YamlNode& node, const Kind& kind) {
+  return read_axis(node, [&](const YamlNode& item) { return item.value(kind); });
 }
 
-inline std::vector<std::string> read_words(const YamlNode& node, const std::vector<std::string>& accepted) {
-  return read_axis(node, [&](const YamlNode& item) { return item.word(accepted); });
-}
-
-int64_t read_size(const YamlNode& node);           // bytes: 8, 4KiB
 double read_clip_norm(const YamlNode& node);       // none (0), or a norm
 int64_t read_batch(const YamlNode& node);          // samples per rank, or largest (kLargest)
 int64_t read_checkpointing(const YamlNode& node);  // none (0), full (1), or n: every n-th block

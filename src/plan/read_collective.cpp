@@ -1,7 +1,6 @@
 // Collective blocks: operations, sizes, element types.
 #include <algorithm>
 
-#include "base/units.h"
 #include "laws/vocabulary.h"
 #include "plan/axes.h"
 #include "plan/read_axis.h"
@@ -9,13 +8,12 @@
 namespace shardmark {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{1} << 40;
-
 // Sizes from `from` to at most `to`, each `factor` times the one before.
 void append_range(const YamlNode& node, std::vector<int64_t>& sizes) {
   const YamlMap map(node, "a range of bytes", {"from", "to", "factor"});
-  const int64_t from = read_size(map.need("from")), to = read_size(map.need("to"));
-  const int64_t factor = map.find("factor") != nullptr ? map.find("factor")->integer(2, kMostBytes) : 2;
+  const int64_t from = map.need("from").value(values::kMessage), to = map.need("to").value(values::kMessage);
+  constexpr Whole kFactor{2, values::kMessage.most};
+  const int64_t factor = map.find("factor") != nullptr ? map.find("factor")->value(kFactor) : 2;
   if (from > to) node.fail("from " + std::to_string(from) + " is above to " + std::to_string(to));
   for (int64_t bytes = from; bytes <= to; bytes *= factor) {
     sizes.push_back(bytes);
@@ -29,7 +27,7 @@ std::vector<int64_t> read_sizes(const YamlNode& node) {
     if (item.is_map())
       append_range(item, sizes);
     else
-      sizes.push_back(read_size(item));
+      sizes.push_back(item.value(values::kMessage));
   return sizes;
 }
 
@@ -37,7 +35,7 @@ std::vector<std::string> read_operations(const YamlNode& node) {
   auto known = names_of(laws::collective_laws());
   auto accepted = known;
   accepted.push_back("all");
-  auto operations = read_words(node, accepted);
+  auto operations = read_values(node, Word{accepted});
   if (operations == std::vector<std::string>{"all"}) return known;
   if (std::find(operations.begin(), operations.end(), "all") != operations.end())
     node.fail("'all' stands for every operation; write it alone");
@@ -45,18 +43,6 @@ std::vector<std::string> read_operations(const YamlNode& node) {
 }
 
 }  // namespace
-
-int64_t read_size(const YamlNode& node) {
-  int64_t bytes = 0;
-  try {
-    bytes = parse_bytes(node.text());
-  } catch (const UsageError& error) {
-    node.fail(quoted_line(node.text()) +
-              " is no size; accepted: 8, 4KiB, 25MB, 128MiB, 1GiB (K, M, G: powers of 1024)");
-  }
-  if (bytes < 1 || bytes > kMostBytes) node.fail("expected 1 byte to 1 TiB, got " + node.describe());
-  return bytes;
-}
 
 CollectiveAxes read_collective(const YamlNode& block, const CommonAxes& defaults) {
   const YamlMap map(
@@ -66,9 +52,9 @@ CollectiveAxes read_collective(const YamlNode& block, const CommonAxes& defaults
   static_cast<CommonAxes&>(axes) = read_common(map, defaults);
   axes.operations = read_operations(map.need("operation"));
   axes.sizes = read_sizes(map.need("bytes"));
-  if (const auto* found = map.find("dtype")) axes.dtypes = read_words(*found, laws::dtype_names());
+  if (const auto* found = map.find("dtype")) axes.dtypes = read_values(*found, Word{laws::dtype_names()});
   if (const auto* found = map.find("reduction"))
-    axes.reductions = read_words(*found, laws::reduction_names());
+    axes.reductions = read_values(*found, Word{laws::reduction_names()});
   if (const auto* found = map.find("in_place"))
     axes.in_place = read_axis(*found, [](const YamlNode& item) { return item.boolean(); });
   return axes;

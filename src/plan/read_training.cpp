@@ -14,7 +14,7 @@ void read_batches(const YamlMap& map, TrainingAxes& axes) {
   if (weak == nullptr && strong == nullptr)
     map.node().fail(
         "needs batch_size (per rank: weak scaling) or global_batch (of all ranks: strong scaling)");
-  axes.batches = weak != nullptr ? read_axis(*weak, read_batch) : read_counts(*strong, kMostBatch);
+  axes.batches = weak != nullptr ? read_axis(*weak, read_batch) : read_values(*strong, values::kBatch);
   axes.scaling = weak != nullptr ? "weak" : "strong";
 }
 
@@ -25,14 +25,16 @@ std::vector<Choice> read_choices_or(const YamlNode* node, const std::string& def
 
 }  // namespace
 
-double read_clip_norm(const YamlNode& node) { return node.text() == "none" ? 0 : node.positive_number(); }
+double read_clip_norm(const YamlNode& node) {
+  return node.text() == "none" ? 0 : node.value(values::kNormAboveZero);
+}
 
 int64_t read_batch(const YamlNode& node) {
   if (node.text() == "largest") return kLargest;
   try {
-    return node.integer(1, kMostBatch);
+    return node.value(values::kBatch);
   } catch (const UsageError&) {
-    node.fail("expected a whole number from 1 to " + std::to_string(kMostBatch) +
+    node.fail("expected " + values::kBatch.expected() +
               ", or largest (the most that fits into memory), got " + node.describe());
   }
 }
@@ -40,9 +42,8 @@ int64_t read_batch(const YamlNode& node) {
 int64_t read_checkpointing(const YamlNode& node) {
   if (node.text() == "none") return 0;
   if (node.text() == "full") return 1;
-  constexpr int64_t kMostBlocks = 10000;
   try {
-    return node.integer(1, kMostBlocks);
+    return node.value(values::kEveryBlock);
   } catch (const UsageError&) {
     node.fail("expected none, full, or n to recompute every n-th block, got " + node.describe());
   }
@@ -60,14 +61,14 @@ TrainingAxes read_training(const YamlNode& block, const CommonAxes& defaults) {
   axes.data = read_choices_or(map.find("data"), "synthetic", data_kind());
   axes.optimizers = read_choices_or(map.find("optimizer"), "sgd", optimizer_kind());
   if (const auto* found = map.find("precision"))
-    axes.precisions = read_words(*found, names_of(laws::precision_laws()));
+    axes.precisions = read_values(*found, Word{names_of(laws::precision_laws())});
   if (const auto* found = map.find("reduce_dtype"))
-    axes.reduce_dtypes = read_words(*found, laws::reduce_dtype_names());
+    axes.reduce_dtypes = read_values(*found, Word{laws::reduce_dtype_names()});
   if (const auto* found = map.find("clip_norm")) axes.clip_norms = read_axis(*found, read_clip_norm);
   if (const auto* found = map.find("checkpointing"))
     axes.checkpointings = read_axis(*found, read_checkpointing);
   if (const auto* found = map.find("accumulation"))
-    axes.accumulations = read_counts(*found, kMostAccumulation);
+    axes.accumulations = read_values(*found, values::kAccumulation);
   read_batches(map, axes);
   return axes;
 }

@@ -6,12 +6,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include "plan/axes.h"
 #include "plan/exclude.h"
 #include "plan/read_axis.h"
+#include "schema/file.h"
 
 namespace shardmark {
 namespace {
@@ -19,20 +19,15 @@ namespace {
 constexpr size_t kMostPoints = 100000;  // of a suite, repeats included: a bound against slips
 
 void read_head(const YamlMap& top, const Overrides& overrides, Suite& suite) {
-  constexpr int64_t kMostRepeats = 1000;
   suite.name = std::filesystem::path(suite.path).stem().string();
   if (const auto* found = top.find("name")) suite.name = found->text();
   if (const auto* found = top.find("description")) suite.description = found->text();
-  if (const auto* found = top.find("seed")) suite.seed = found->integer(0);
-  if (const auto* found = top.find("repeats")) suite.repeats = found->integer(1, kMostRepeats);
-  if (const auto* found = top.find("memory_limit")) suite.memory_limit_bytes = read_size(*found);
+  if (const auto* found = top.find("seed")) suite.seed = found->value(values::kSeed);
+  if (const auto* found = top.find("repeats")) suite.repeats = found->value(values::kRepeats);
+  if (const auto* found = top.find("memory_limit")) suite.memory_limit_bytes = found->value(values::kMemory);
   if (const auto* found = top.find("shuffle")) suite.shuffle = found->boolean();
   if (overrides.seed) suite.seed = *overrides.seed;
   if (overrides.repeats) suite.repeats = *overrides.repeats;
-  if (suite.seed < 0)
-    throw UsageError("--seed: expected a whole number of at least 0, got " + std::to_string(suite.seed));
-  if (suite.repeats < 1 || suite.repeats > kMostRepeats)
-    throw UsageError("--repeats: expected 1 to 1000, got " + std::to_string(suite.repeats));
 }
 
 template <class Axes>
@@ -44,11 +39,36 @@ std::vector<Axes> read_blocks(const YamlNode* node, const CommonAxes& defaults,
   return blocks;
 }
 
-std::vector<Rule> read_rules(const YamlNode* node) {
-  std::vector<Rule> rules;
+struct PlacedRule {
+  std::string place;
+  Rule names;
+};
+
+std::vector<PlacedRule> read_rules(const YamlNode* node) {
+  std::vector<PlacedRule> rules;
   if (node == nullptr || (node->is_list() && node->is_empty())) return rules;
-  for (const auto& rule : node->items()) rules.push_back(read_rule(rule));
+  for (const auto& rule : node->items()) rules.push_back({rule.place(), read_rule(rule)});
   return rules;
+}
+
+bool changes_axes(const Overrides& o) {
+  return !(o.ranks.empty() && o.strategies.empty() && o.models.empty() && o.batch_sizes.empty() &&
+           o.optimizers.empty() && o.precisions.empty());
+}
+
+// A rule that names no point is most likely a slip; unless the command line has taken the axis away that it
+// is about.
+void leave_out(const std::vector<PlacedRule>& rules, const Overrides& overrides, Suite& suite) {
+  std::vector<bool> used(rules.size(), false);
+  std::erase_if(suite.points, [&](const Point& point) {
+    bool is_named = false;
+    for (size_t i = 0; i < rules.size(); ++i)
+      if (rules[i].names(point)) is_named = used[i] = true;
+    return is_named;
+  });
+  for (size_t i = 0; i < rules.size(); ++i)
+    if (!used[i] && !changes_axes(overrides))
+      suite.warnings.push_back(rules[i].place + "this rule of exclude names no point of the suite");
 }
 
 std::vector<Point> expand_all(const std::vector<TrainingAxes>& training,
@@ -85,9 +105,7 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
   apply(overrides, training, collectives, path);
 
   suite.points = expand_all(training, collectives);
-  std::erase_if(suite.points, [&](const Point& point) {
-    return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) { return rule(point); });
-  });
+  leave_out(rules, overrides, suite);
   for (auto& point : suite.points) point.seed = suite.seed;
   if (suite.points.empty())
     throw UsageError(path + ": exclude leaves no point; shorten its rules or widen the axes");
@@ -98,13 +116,11 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
 }
 
 Suite read_suite(const std::string& path, const Overrides& overrides) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string problem = !file                                 ? std::strerror(errno)
-                              : std::filesystem::is_directory(path) ? "it is a folder"
-                                                                    : "";
-  if (!problem.empty())
-    throw UsageError(path + ": cannot be read: " + problem + "; shardmark list shows the suites at hand");
-  return parse_suite({std::istreambuf_iterator<char>(file), {}}, path, overrides);
+  const auto text = read_input(path, kMostSuiteBytes);
+  if (!text)
+    throw UsageError(path + ": cannot be read: " + std::strerror(ENOENT) +
+                     "; shardmark list shows the suites at hand");
+  return parse_suite(*text, path, overrides);
 }
 
 }  // namespace shardmark

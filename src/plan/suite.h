@@ -10,7 +10,8 @@
 
 namespace shardmark {
 
-// What the command line changes in a suite; empty lists change nothing. Text as a user types it.
+// What the command line changes in a suite; empty lists change nothing. Choices as a user types them; numbers
+// and words in the ranges of base/value.h.
 struct Overrides {
   std::vector<int64_t> ranks;
   std::vector<std::string> strategies;  // "ddp", "fsdp(shard=gradients)"
@@ -22,7 +23,7 @@ struct Overrides {
   std::optional<int64_t> repeats;
   std::optional<int64_t> seed;
   std::optional<double> time_limit_s;  // per point
-  std::string duration;                // per point: "2h"
+  std::optional<double> duration_s;    // per point
 };
 
 // Ranks of a point whose suite lists none: the whole world, whatever its size.
@@ -38,9 +39,10 @@ struct Suite {
   std::string description;
   int64_t seed = 1;
   int64_t repeats = 1;
-  std::vector<Point> points;       // in the suite's order, excluded ones left out
-  int64_t memory_limit_bytes = 0;  // of a rank; 0: the device's own
-  bool shuffle = true;             // run in an order shuffled by the seed
+  std::vector<std::string> warnings;  // of what was most likely not meant, a line each
+  std::vector<Point> points;          // in the suite's order, excluded ones left out
+  int64_t memory_limit_bytes = 0;     // of a rank; 0: the device's own
+  bool shuffle = true;                // run in an order shuffled by the seed
 };
 
 // UsageError: "suites/x.yaml:7:12: unknown key 'stratgy' in training; accepted: ...".

@@ -4,48 +4,13 @@
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <set>
 #include <sstream>
 
 namespace shardmark {
 namespace {
 
-template <class Number>
-bool read_all(const std::string& text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
-std::string one_line(std::string text) {
-  std::replace_if(text.begin(), text.end(), is_control, ' ');
-  return text;
-}
-bool has_control(const std::string& text) { return std::any_of(text.begin(), text.end(), is_control); }
-
-// Bytes of the UTF-8 character that starts at `at`; 0 where there is none. The second byte's range keeps out
-// overlong forms and surrogates. Source: Unicode 15, table 3-7.
-size_t utf8_length(const std::string& text, size_t at) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
-  const unsigned first = byte(0);
-  const size_t length = first < 0x80   ? 1
-                        : first < 0xc2 ? 0
-                        : first < 0xe0 ? 2
-                        : first < 0xf0 ? 3
-                        : first < 0xf5 ? 4
-                                       : 0;
-  if (length < 2) return length;
-  if (at + length > text.size()) return 0;
-  const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-  const unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-  if (byte(1) < low || byte(1) > high) return 0;
-  for (size_t i = 2; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  return length;
-}
+bool has_control(const std::string& text) { return printable(text, "") != text; }
 
 void require_utf8(const std::string& text, const std::string& path) {
   size_t line = 1, start = 0;
@@ -94,8 +59,6 @@ void require_one_document(const std::string& text, const std::string& path) {
 
 }  // namespace
 
-std::string quoted_line(const std::string& text) { return "'" + one_line(text.substr(0, 60)) + "'"; }
-
 YamlNode::YamlNode(const YAML::Node& node, std::string path, std::string key)
     : node_(node), path_(std::move(path)), key_(std::move(key)) {
   const std::string& tag = node_.Tag();  // "?" a plain scalar, "!" a quoted one
@@ -113,7 +76,7 @@ YamlNode YamlNode::parse(const std::string& text, const std::string& path) {
           path + ":1:1: empty; a suite is a map with 'training' or 'collectives' (see suites/README.md)");
     return {root, path, ""};
   } catch (const YAML::Exception& error) {
-    throw UsageError(place_in(path, error.mark) + "not valid YAML: " + one_line(error.msg));
+    throw UsageError(place_in(path, error.mark) + "not valid YAML: " + printable(error.msg, ""));
   }
 }
 
@@ -135,36 +98,10 @@ std::string YamlNode::text() const {
   return node_.Scalar();
 }
 
-int64_t YamlNode::integer(int64_t minimum, int64_t maximum) const {
-  int64_t value = 0;
-  if (!node_.IsScalar() || is_quoted() || !read_all(node_.Scalar(), value) || value < minimum ||
-      value > maximum)
-    fail(fmt::format(
-        "expected a whole number of at least {}{}, got {}", minimum,
-        maximum == std::numeric_limits<int64_t>::max() ? "" : fmt::format(" and at most {}", maximum),
-        describe()));
-  return value;
-}
-
-double YamlNode::positive_number() const {
-  double value = 0;
-  if (!node_.IsScalar() || is_quoted() || !read_all(node_.Scalar(), value) || !std::isfinite(value) ||
-      value <= 0)
-    fail("expected a number above 0, got " + describe());
-  return value;
-}
-
 bool YamlNode::boolean() const {
   if (!node_.IsScalar() || is_quoted() || (node_.Scalar() != "true" && node_.Scalar() != "false"))
     fail("expected true or false, got " + describe());
   return node_.Scalar() == "true";
-}
-
-std::string YamlNode::word(const std::vector<std::string>& accepted) const {
-  if (!node_.IsScalar()) fail("expected one word, got " + describe() + "; " + accepted_words("", accepted));
-  for (const auto& known : accepted)
-    if (known == node_.Scalar()) return known;
-  fail("unknown value " + describe() + "; " + accepted_words(node_.Scalar(), accepted));
 }
 
 std::vector<YamlNode> YamlNode::items() const {

@@ -4,12 +4,13 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include <cstdint>
-#include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "base/value.h"
 
 namespace shardmark {
 
@@ -32,10 +33,19 @@ class YamlNode {
   bool is_quoted() const { return node_.IsScalar() && node_.Tag() == "!"; }
 
   std::string text() const;  // of a scalar, as written, without quotes
-  int64_t integer(int64_t minimum, int64_t maximum = std::numeric_limits<int64_t>::max()) const;
-  double positive_number() const;
   bool boolean() const;
-  std::string word(const std::vector<std::string>& accepted) const;
+  // By a kind of value (base/value.h) and its range. A quoted number is a text, and no number.
+  template <class Kind>
+  auto value(const Kind& kind) const {
+    constexpr bool is_number = std::is_same_v<Kind, Whole> || std::is_same_v<Kind, Real>;
+    if (!node_.IsScalar() || (is_number && is_quoted()))
+      fail("expected " + kind.expected() + ", got " + describe());
+    try {
+      return kind.parse(node_.Scalar());
+    } catch (const UsageError& error) {
+      fail(error.what());
+    }
+  }
 
   // An axis: the items of a list, or the value alone. Never empty, never a list in a list.
   std::vector<YamlNode> items() const;
@@ -71,11 +81,5 @@ class YamlMap {
   std::string noun_;
   std::vector<YamlNode> entries_;
 };
-
-// The text in quotes, shortened and without line breaks: messages are one line, whatever a file holds.
-std::string quoted_line(const std::string& text);
-
-// "accepted: a, b", with "did you mean 'a'? " before it where the word is close to one of them.
-std::string accepted_words(const std::string& word, const std::vector<std::string>& accepted);
 
 }  // namespace shardmark

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "device/timeline.h"
 #include "laws/short_text.h"
@@ -21,6 +22,14 @@ std::string headline(const Record& record) {
                      record.reason.empty() ? "" : "; " + record.reason);
 }
 
+namespace {
+
+std::string shown(const Record& record) {
+  return printable(laws::short_text(record.point) + ": " + headline(record), "");
+}
+
+}  // namespace
+
 Progress::Progress(int64_t num_points, int64_t num_before, bool quiet)
     : num_points_(num_points),
       num_before_(num_before),
@@ -35,17 +44,17 @@ Progress::~Progress() {
 void Progress::begin(const Point& point) {
   if (quiet_ || !terminal_) return;
   log_raw(fmt::format("\r\033[K[{}/{}] {}{}", num_before_ + num_done_ + 1, num_points_,
-                      laws::short_text(point), time_left()));
+                      printable(laws::short_text(point), ""), time_left()));
 }
 
 void Progress::end(const Record& record) {
   if (quiet_) return;
   if (terminal_ && record.outcome == Outcome::ok && record.reason.empty()) {
-    log_raw(fmt::format("\r\033[K[{}/{}] {}: {}{}", num_before_ + num_done_ + 1, num_points_,
-                        laws::short_text(record.point), headline(record), time_left()));
+    log_raw(fmt::format("\r\033[K[{}/{}] {}{}", num_before_ + num_done_ + 1, num_points_, shown(record),
+                        time_left()));
   } else {
-    log_raw(fmt::format("{}[{}/{}] {}: {}\n", terminal_ ? "\r\033[K" : "", num_before_ + num_done_ + 1,
-                        num_points_, laws::short_text(record.point), headline(record)));
+    log_raw(fmt::format("{}[{}/{}] {}\n", terminal_ ? "\r\033[K" : "", num_before_ + num_done_ + 1,
+                        num_points_, shown(record)));
   }
 }
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
+#include "base/log.h"
 #include "base/units.h"
 
 namespace shardmark {
@@ -42,9 +42,9 @@ void Curves::move_into(Record& record) {
 
 void Lines::head() const {
   if (!prints_) return;
-  fmt::print("{:>8} {:>10} {:>10} {:>10} {:>10} {:>12} {:>10}\n", "step", "loss", "lr", "gradient",
-             "step time", tokens_per_sample_ > 0 ? "tokens/s" : "samples/s", "peak");
-  std::fflush(stdout);
+  print_progress(fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10} {:>12} {:>10}\n", "step", "loss", "lr",
+                             "gradient", "step time", tokens_per_sample_ > 0 ? "tokens/s" : "samples/s",
+                             "peak"));
 }
 
 void Lines::step(int64_t step, const Curves& curves, size_t num_steps, double peak_bytes) const {
@@ -53,10 +53,10 @@ void Lines::step(int64_t step, const Curves& curves, size_t num_steps, double pe
   const auto samples = static_cast<double>(global_batch_ * static_cast<int64_t>(num_steps));
   const double rate = samples * static_cast<double>(std::max<int64_t>(1, tokens_per_sample_)) / slowest_s;
   const double norm = curves.gradient_norm.back();
-  fmt::print("{:>8} {:>10.5f} {:>10.3g} {:>10} {:>10} {:>12.1f} {:>10}\n", step, curves.loss.back(),
-             curves.learning_rate.back(), std::isnan(norm) ? "-" : fmt::format("{:.4g}", norm),
-             format_seconds(slowest_s / static_cast<double>(num_steps)), rate, format_bytes(peak_bytes));
-  std::fflush(stdout);
+  print_progress(fmt::format(
+      "{:>8} {:>10.5f} {:>10.3g} {:>10} {:>10} {:>12.1f} {:>10}\n", step, curves.loss.back(),
+      curves.learning_rate.back(), std::isnan(norm) ? "-" : fmt::format("{:.4g}", norm),
+      format_seconds(slowest_s / static_cast<double>(num_steps)), rate, format_bytes(peak_bytes)));
 }
 
 void Lines::evaluation(int64_t step, const Curves& curves) const {
@@ -66,8 +66,7 @@ void Lines::evaluation(int64_t step, const Curves& curves) const {
 
 void Lines::note(const std::string& text) const {
   if (!prints_) return;
-  fmt::print("{}\n", text);
-  std::fflush(stdout);
+  print_progress(text + "\n");
 }
 
 }  // namespace shardmark

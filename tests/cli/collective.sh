@@ -39,9 +39,10 @@ refused "-d int7: accepted are" all_reduce -d int7
 refused "-o mean: accepted are" all_reduce -o mean
 refused "average of integers" all_reduce -d int32 -o avg
 refused "8X" all_reduce -b 8X
-refused "need 1 <= -b <= -e" all_reduce -b 8 -e 4
-refused "the factor must be 2 or more" all_reduce -f 1
-refused "out of memory" all_reduce -b 100000G -e 100000G
+refused "--minbytes 8 is above --maxbytes 4" all_reduce -b 8 -e 4
+refused "makes more than 100000 sizes" all_reduce -b 8 -e 1TiB -i 1
+refused "--stepfactor: expected a whole number from 2 to" all_reduce -f 1
+refused "out of memory" all_reduce -b 1TiB -e 1TiB
 refused "transport nccl needs a GPU" all_reduce --transport nccl
 
 # A launcher that started several worlds of one rank.

@@ -21,7 +21,7 @@ if command -v python3 >/dev/null; then
 fi
 
 refuses 'is no link' --link nonsense
-refuses 'is no time' --step 5
+refuses '--step: expected a time above 0' --step 5
 refuses 'unknown model' --model nonsense
 refuses '--ranks' --ranks 1
 echo 'interconnect: every table and every refusal is as it should be'

@@ -59,7 +59,7 @@ refused "no YAML" "broken.yaml:2:1: not valid YAML" plan "$dir/broken.yaml"
 refused "a study as suite" "not UTF-8" plan <(printf '\x89HDF\r\n')
 refused "wrong override" "--strategies: unknown strategy 'dpp'; did you mean 'ddp'?" plan tests/data/plan.yaml --strategies dpp
 refused "override without use" "has no training block" plan suites/collectives.yaml --models mlp
-refused "wrong memory" "--memory: 'lots' is no size in bytes" plan tests/data/plan.yaml --memory lots
+refused "wrong memory" "--memory: expected a size from 1 MiB to 1024 TiB" plan tests/data/plan.yaml --memory lots
 refused "no rank" "-n: " plan tests/data/plan.yaml -n 0
 refused "unknown flag" "--rank " plan tests/data/plan.yaml --rank 2
 

@@ -28,8 +28,8 @@ fi
 "$shardmark" predict --published >published
 has published 'A100' 'V100' '136,334'
 
-refuses 'is no number of ranks' shaped.h5 --ranks 0
-refuses 'is no number of ranks' shaped.h5 --ranks 8..many
+refuses '--ranks: expected a whole number from 1 to 1048576' shaped.h5 --ranks 0
+refuses '--ranks: expected a whole number from 1 to 1048576' shaped.h5 --ranks 8..many
 refuses 'ends before it begins' shaped.h5 --ranks 8..4
 refuses 'is no link' shaped.h5 --network nonsense
 refuses 'unknown strategy' shaped.h5 --strategy nonsense

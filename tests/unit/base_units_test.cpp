@@ -10,34 +10,6 @@
 namespace shardmark {
 namespace {
 
-TEST(Units, ParsesBytes) {
-  EXPECT_EQ(parse_bytes("0"), 0);
-  EXPECT_EQ(parse_bytes("8"), 8);
-  EXPECT_EQ(parse_bytes("8B"), 8);
-  EXPECT_EQ(parse_bytes("4KiB"), 4096);
-  EXPECT_EQ(parse_bytes("128M"), 128 << 20);
-  EXPECT_EQ(parse_bytes("128MiB"), 128 << 20);
-  EXPECT_EQ(parse_bytes("25MB"), 25'000'000);
-  EXPECT_EQ(parse_bytes("1.5KiB"), 1536);
-  EXPECT_EQ(parse_bytes("1e3"), 1000);
-  EXPECT_EQ(parse_bytes("2G"), int64_t{2} << 30);
-  EXPECT_EQ(parse_bytes("1TB"), 1'000'000'000'000);
-}
-
-TEST(Units, RefusesWhatIsNoSize) {
-  for (const char* text :
-       {"", "MiB", "8XB", "-8", "0.3", "8 MiB x", "nan", "inf", "1e30", "0x", "8MiBs", "mb"}) {
-    try {
-      parse_bytes(text);
-      ADD_FAILURE() << text;
-    } catch (const UsageError& error) {
-      EXPECT_EQ(std::string(error.what()),
-                "'" + std::string(text) +
-                    "' is no size in bytes; accepted: 8, 4KiB, 25MB, 128MiB, 1GiB (K, M, G: powers of 1024)");
-    }
-  }
-}
-
 TEST(Units, FormatsBytes) {
   EXPECT_EQ(format_bytes(0), "0 B");
   EXPECT_EQ(format_bytes(1023), "1023 B");

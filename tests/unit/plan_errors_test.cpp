@@ -36,19 +36,19 @@ TEST(SuiteErrors, NameFileLineAndColumn) {
       {"- a\n- b\n", "s.yaml:1:1: expected a map (key: value), got a list"},
       {"name: x\n",
        "s.yaml:1:1: nothing to measure; a suite has 'training' or 'collectives' (see suites/README.md)"},
-      {"name: x\nseed: -1\n", "s.yaml:2:7: seed: expected a whole number of at least 0, got '-1'"},
-      {"seed: '1'\n", "s.yaml:1:7: seed: expected a whole number of at least 0, got the text '1'"},
-      {"seed: 1.5\n", "s.yaml:1:7: seed: expected a whole number of at least 0, got '1.5'"},
+      {"name: x\nseed: -1\n",
+       "s.yaml:2:7: seed: expected a whole number from 0 to 9223372036854775807, got '-1'"},
+      {"seed: '1'\n",
+       "s.yaml:1:7: seed: expected a whole number from 0 to 9223372036854775807, got the text '1'"},
+      {"seed: 1.5\n", "s.yaml:1:7: seed: expected a whole number from 0 to 9223372036854775807, got '1.5'"},
       {"seed: 99999999999999999999\n",
-       "s.yaml:1:7: seed: expected a whole number of at least 0, got '99999999999999999999'"},
-      {"repeats: 0\n",
-       "s.yaml:1:10: repeats: expected a whole number of at least 1 and at most 1000, got '0'"},
+       "s.yaml:1:7: seed: expected a whole number from 0 to 9223372036854775807, got '99999999999999999999'"},
+      {"repeats: 0\n", "s.yaml:1:10: repeats: expected a whole number from 1 to 1000, got '0'"},
       {"shuffle: yes\n", "s.yaml:1:10: shuffle: expected true or false, got 'yes'"},
       {"name: [a]\n", "s.yaml:1:7: name: expected a text, got a list"},
       {"ranks: []\n", "s.yaml:1:8: ranks: an empty list; write at least one value"},
       {"ranks: [1, [2]]\n", "s.yaml:1:12: ranks: a list in a list; an axis is one flat list"},
-      {"ranks: [1, four]\n",
-       "s.yaml:1:12: ranks: expected a whole number of at least 1 and at most 1048576, got 'four'"},
+      {"ranks: [1, four]\n", "s.yaml:1:12: ranks: expected a whole number from 1 to 1048576, got 'four'"},
       {"ranks: !!int 4\n",
        "s.yaml:1:8: ranks: tags such as 'tag:yaml.org,2002:int' have no meaning here; leave it out"},
       {"transport: tcp\n", "s.yaml:1:12: unknown transport 'tcp'; accepted: hierarchical, mpi, nccl"},
@@ -59,11 +59,22 @@ TEST(SuiteErrors, NameFileLineAndColumn) {
       {"sampling: {min_steps: 10, max_steps: 5}\n",
        "s.yaml:1:11: sampling: min_steps 10 is above max_steps 5"},
       {"sampling: {duration: 2 hours}\n",
-       "s.yaml:1:22: duration: expected a time above 0, such as 90s, 30m or 2h, got '2 hours'"},
+       "s.yaml:1:22: duration: expected a time above 0, at most 10000h, such as 120ms, 90s, 30m or 2h, got "
+       "'2 hours'"},
       {"sampling: {duration: 0s}\n",
-       "s.yaml:1:22: duration: expected a time above 0, such as 90s, 30m or 2h, got '0s'"},
-      {"sampling: {time_limit: 0}\n", "s.yaml:1:24: time_limit: expected a number above 0, got '0'"},
-      {"sampling: {time_limit: inf}\n", "s.yaml:1:24: time_limit: expected a number above 0, got 'inf'"},
+       "s.yaml:1:22: duration: expected a time above 0, at most 10000h, such as 120ms, 90s, 30m or 2h, got "
+       "'0s'"},
+      {"sampling: {duration: 1e300h}\n",
+       "s.yaml:1:22: duration: expected a time above 0, at most 10000h, such as 120ms, 90s, 30m or 2h, got "
+       "'1e300h'"},
+      {"memory_limit: 1\n",
+       "s.yaml:1:15: memory_limit: expected a size from 1 MiB to 1024 TiB, such as 25MB, 128MiB or 1GiB (K, "
+       "M, G: powers "
+       "of 1024), got '1'"},
+      {"sampling: {time_limit: 0}\n",
+       "s.yaml:1:24: time_limit: expected a number above 0, at most 10000000, got '0'"},
+      {"sampling: {time_limit: inf}\n",
+       "s.yaml:1:24: time_limit: expected a number above 0, at most 10000000, got 'inf'"},
       {"seed: 1\nseed: 2\n", "s.yaml:2:1: key 'seed' comes twice; keep one"},
       {"name: a\n---\nname: b\n",
        "s.yaml:2:1: a second document, or a stray sign before it; a suite is one document"},
@@ -102,12 +113,11 @@ TEST(SuiteErrors, InTrainingBlocks) {
       {"optimizer: {sgd: {lr: }}", "s.yaml:6:23: lr: expected one value, got nothing"},
       {"checkpointing: half",
        "s.yaml:6:20: checkpointing: expected none, full, or n to recompute every n-th block, got 'half'"},
-      {"clip_norm: -1", "s.yaml:6:16: clip_norm: expected a number above 0, got '-1'"},
+      {"clip_norm: -1", "s.yaml:6:16: clip_norm: expected a number above 0, at most 1e+30, got '-1'"},
       {"precision: fp8",
        "s.yaml:6:16: precision: unknown value 'fp8'; accepted: fp32, tf32, bf16, fp16, fp64"},
       {"global_batch: 8", "s.yaml:6:19: global_batch: there is a batch_size too; write one of them"},
-      {"accumulation: 0",
-       "s.yaml:6:19: accumulation: expected a whole number of at least 1 and at most 65536, got '0'"},
+      {"accumulation: 0", "s.yaml:6:19: accumulation: expected a whole number from 1 to 65536, got '0'"},
   };
   for (const auto& wrong : cases) EXPECT_EQ(error_of(with_line(wrong.text)), wrong.error) << wrong.text;
 }
@@ -131,13 +141,17 @@ TEST(SuiteErrors, MissingAndContradictingKeys) {
       {"collectives: {operation: [all, reduce], bytes: 8}\n",
        "s.yaml:1:26: operation: 'all' stands for every operation; write it alone"},
       {"collectives: {operation: all, bytes: 4QB}\n",
-       "s.yaml:1:38: bytes: '4QB' is no size; accepted: 8, 4KiB, 25MB, 128MiB, 1GiB (K, M, G: powers of "
-       "1024)"},
-      {"collectives: {operation: all, bytes: 0}\n", "s.yaml:1:38: bytes: expected 1 byte to 1 TiB, got '0'"},
+       "s.yaml:1:38: bytes: expected a size from 1 B to 1 TiB, such as 25MB, 128MiB or 1GiB (K, M, G: powers "
+       "of "
+       "1024), got '4QB'"},
+      {"collectives: {operation: all, bytes: 0}\n",
+       "s.yaml:1:38: bytes: expected a size from 1 B to 1 TiB, such as 25MB, 128MiB or 1GiB (K, M, G: powers "
+       "of "
+       "1024), got '0'"},
       {"collectives: {operation: all, bytes: {from: 16, to: 8}}\n",
        "s.yaml:1:38: bytes: from 16 is above to 8"},
       {"collectives: {operation: all, bytes: {from: 8, to: 16, factor: 1}}\n",
-       "s.yaml:1:64: factor: expected a whole number of at least 2 and at most 1099511627776, got '1'"},
+       "s.yaml:1:64: factor: expected a whole number from 2 to 1099511627776, got '1'"},
       {"collectives: {operation: all, bytes: {from: 8}}\n",
        "s.yaml:1:38: a range of bytes needs the key 'to'"},
   };

@@ -88,5 +88,20 @@ TEST(Exclude, RanksNeedAList) {
   }
 }
 
+TEST(Exclude, WarnsOfARuleThatNamesNoPoint) {
+  const std::string rules = "  - {strategy: zero3}\n  - {ranks: 1}\n  - {precision: bf16}\n";
+  const Suite suite = parse_suite(kSuite + rules, "s.yaml");
+  EXPECT_THAT(suite.warnings,
+              testing::ElementsAre("s.yaml:11:5: this rule of exclude names no point of the suite",
+                                   "s.yaml:13:5: this rule of exclude names no point of the suite"));
+  // A rule whose points another one has left out already does name them; one whose axis the command line
+  // replaced may.
+  EXPECT_THAT(parse_suite(std::string(kSuite) + "  - {ranks: 1}\n  - {ranks: [1]}\n", "s.yaml").warnings,
+              testing::IsEmpty());
+  Overrides overrides;
+  overrides.strategies = {"ddp"};
+  EXPECT_THAT(parse_suite(kSuite + rules, "s.yaml", overrides).warnings, testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace shardmark

@@ -3,14 +3,14 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <map>
 
 #include "base/error.h"
-#include "base/units.h"
+#include "base/log.h"
 #include "cli/command.h"
 #include "cli/run/preflight.h"
 #include "cli/run/world.h"
+#include "cli/values.h"
 #include "device/device.h"
 #include "device/meter.h"
 #include "doctor/placement.h"
@@ -23,11 +23,13 @@
 namespace shardmark {
 namespace {
 
+constexpr int64_t kMostSizes = 100000;
+
 struct CollectiveFlags {
   std::string operation;
-  std::string least = "32M";
-  std::string most = "32M";
-  std::string increment = "1M";
+  int64_t least = 32 << 20;  // bytes
+  int64_t most = 32 << 20;
+  int64_t increment = 1 << 20;
   int64_t factor = 0;
   std::string dtype = "float";
   std::string reduction = "sum";
@@ -62,16 +64,18 @@ const laws::CollectiveLaw& find_law(const std::string& operation) {
 }
 
 std::vector<int64_t> sizes_of(const CollectiveFlags& flags) {
-  const int64_t least = parse_bytes(flags.least);
-  const int64_t most = parse_bytes(flags.most);
-  const int64_t increment = parse_bytes(flags.increment);
-  if (least < 1 || most < least)
-    throw UsageError("-b " + flags.least + " -e " + flags.most + ": need 1 <= -b <= -e");
-  if (flags.factor == 1 || flags.factor < 0) throw UsageError("-f: the factor must be 2 or more");
-  if (flags.factor == 0 && increment < 1) throw UsageError("-i: the increment must be 1 byte or more");
+  if (flags.most < flags.least)
+    throw UsageError(fmt::format("--minbytes {} is above --maxbytes {}", flags.least, flags.most));
+  const bool grows_by_factor = flags.factor > 1;
+  if (!grows_by_factor && (flags.most - flags.least) / flags.increment >= kMostSizes)
+    throw UsageError(
+        fmt::format("--stepbytes {} makes more than {} sizes; give a larger one, or --stepfactor 2",
+                    flags.increment, kMostSizes));
   std::vector<int64_t> sizes;
-  for (int64_t size = least; size <= most; size = flags.factor > 1 ? size * flags.factor : size + increment) {
+  for (int64_t size = flags.least; size <= flags.most;) {
     sizes.push_back(size);
+    if (grows_by_factor && size > flags.most / flags.factor) break;  // the next may be too large for 64 bits
+    size = grows_by_factor ? size * flags.factor : size + flags.increment;
   }
   return sizes;
 }
@@ -96,7 +100,6 @@ Sweep read_sweep(const CollectiveFlags& flags) {
       sweep.reductions == std::vector<std::string>{"average"}) {
     throw UsageError("-d int32 -o avg: an average of integers is not exact; use sum, min or max");
   }
-  if (flags.iterations < 1 || flags.warmup < 0) throw UsageError("-n must be 1 or more, -w 0 or more");
   return sweep;
 }
 
@@ -151,16 +154,20 @@ std::string columns(const Measures& m) {
 }
 
 void print_head(const Communicator& comm, const CollectiveFlags& flags, const std::string& placement) {
-  fmt::print("# shardmark collective {}, transport {}, {} ranks, {} operations a size, {} before\n",
-             flags.operation, comm.transport(), comm.size(), flags.iterations, flags.warmup);
-  fmt::print("# {}\n", placement);
-  fmt::print("# time: median over operations of the slowest rank; GB = 1e9 bytes\n#\n");
-  fmt::print("#{:>51} {:>33}   {:>33}\n", "", "out-of-place          ", "in-place            ");
-  fmt::print("# {:>12} {:>12} {:>9} {:>8} {:>5}  {:>10} {:>7} {:>7} {:>6}   {:>10} {:>7} {:>7} {:>6}\n",
-             "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw",
-             "busbw", "#wrong");
-  fmt::print("# {:>12} {:>12} {:>9} {:>8} {:>5}  {:>10} {:>7} {:>7} {:>6}   {:>10} {:>7} {:>7} {:>6}\n",
-             "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
+  print_progress(
+      fmt::format("# shardmark collective {}, transport {}, {} ranks, {} operations a size, {} before\n",
+                  flags.operation, comm.transport(), comm.size(), flags.iterations, flags.warmup));
+  print_progress(fmt::format("# {}\n", placement));
+  print_progress(fmt::format("# time: median over operations of the slowest rank; GB = 1e9 bytes\n#\n"));
+  print_progress(
+      fmt::format("#{:>51} {:>33}   {:>33}\n", "", "out-of-place          ", "in-place            "));
+  print_progress(
+      fmt::format("# {:>12} {:>12} {:>9} {:>8} {:>5}  {:>10} {:>7} {:>7} {:>6}   {:>10} {:>7} {:>7} {:>6}\n",
+                  "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
+                  "algbw", "busbw", "#wrong"));
+  print_progress(fmt::format(
+      "# {:>12} {:>12} {:>9} {:>8} {:>5}  {:>10} {:>7} {:>7} {:>6}   {:>10} {:>7} {:>7} {:>6}\n", "(B)",
+      "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", ""));
 }
 
 // Over all lines: what the footer says.
@@ -189,18 +196,19 @@ void measure_line(const Sweep& sweep, Bench& bench, Point point, int num_ranks, 
     sides[in_place ? 1 : 0] = columns(measures);
   }
   if (!prints) return;
-  fmt::print("  {:>12} {:>12} {:>9} {:>8} {:>5}  {}   {}\n", count * parts * element, count,
-             point.collective.dtype, point.collective.reduction, sweep.law.rooted ? 0 : -1, sides[0],
-             sides[1]);
-  std::fflush(stdout);
+  print_progress(fmt::format("  {:>12} {:>12} {:>9} {:>8} {:>5}  {}   {}\n", count * parts * element, count,
+                             point.collective.dtype, point.collective.reduction, sweep.law.rooted ? 0 : -1,
+                             sides[0], sides[1]));
 }
 
 void print_foot(const CollectiveFlags& flags, const Totals& totals) {
   if (flags.check) {
-    fmt::print("# Out of bounds values : {} {}\n", totals.num_wrong, totals.num_wrong == 0 ? "OK" : "FAILED");
+    print_progress(fmt::format("# Out of bounds values : {} {}\n", totals.num_wrong,
+                               totals.num_wrong == 0 ? "OK" : "FAILED"));
   }
-  fmt::print("# Avg bus bandwidth    : {:.4g} (of all lines above: it depends on the range of sizes)\n",
-             totals.busbw_gb_s / static_cast<double>(std::max<int64_t>(totals.num_values, 1)));
+  print_progress(
+      fmt::format("# Avg bus bandwidth    : {:.4g} (of all lines above: it depends on the range of sizes)\n",
+                  totals.busbw_gb_s / static_cast<double>(std::max<int64_t>(totals.num_values, 1))));
 }
 
 int run(const CollectiveFlags& flags) {
@@ -242,16 +250,18 @@ int run(const CollectiveFlags& flags) {
 std::function<int()> define(CLI::App& app) {
   auto flags = std::make_shared<CollectiveFlags>();
   app.add_option("operation", flags->operation, "such as all_reduce; shardmark list names all")->required();
-  app.add_option("-b,--minbytes", flags->least, "least size")->capture_default_str();
-  app.add_option("-e,--maxbytes", flags->most, "largest size")->capture_default_str();
-  app.add_option("-i,--stepbytes", flags->increment, "increment between sizes, without -f")
-      ->capture_default_str();
-  app.add_option("-f,--stepfactor", flags->factor, "factor between sizes");
+  add_value(app, "-b,--minbytes", flags->least, values::kMessage, "least size")->default_str("32M");
+  add_value(app, "-e,--maxbytes", flags->most, values::kMessage, "largest size")->default_str("32M");
+  add_value(app, "-i,--stepbytes", flags->increment, values::kMessage, "increment between sizes, without -f")
+      ->default_str("1M");
+  add_value(app, "-f,--stepfactor", flags->factor, Whole{2, values::kMessage.most}, "factor between sizes");
   app.add_option("-d,--datatype", flags->dtype, "float, half, bfloat16, double, int32 or all")
       ->capture_default_str();
   app.add_option("-o,--op", flags->reduction, "sum, avg, min, max or all")->capture_default_str();
-  app.add_option("-n,--iters", flags->iterations, "timed operations of each size")->capture_default_str();
-  app.add_option("-w,--warmup_iters", flags->warmup, "operations before those")->capture_default_str();
+  add_value(app, "-n,--iters", flags->iterations, values::kSteps, "timed operations of each size")
+      ->capture_default_str();
+  add_value(app, "-w,--warmup_iters", flags->warmup, values::kStepsOrNone, "operations before those")
+      ->capture_default_str();
   app.add_option("-c,--check", flags->check, "1: check every element, before timing; 0: do not")
       ->capture_default_str();
   add_world_flags(app, flags->world);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <ostream>
@@ -52,10 +51,14 @@ constexpr double kPatienceOfPairsS = 60;
 
 // Where studies go: a folder, or a study's name.
 std::string place_of(const std::string& output) {
-  if (output.empty()) return std::filesystem::is_directory("results") ? "results/x.h5" : "x.h5";
-  if (std::filesystem::is_directory(output)) return output + "/x.h5";
+  const auto is_folder = [](const std::filesystem::path& path) {
+    std::error_code ignored;  // a loop of links is none
+    return std::filesystem::is_directory(path, ignored);
+  };
+  if (output.empty()) return is_folder("results") ? "results/x.h5" : "x.h5";
+  if (is_folder(output)) return output + "/x.h5";
   const auto folder = std::filesystem::path(output).parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder))
+  if (!folder.empty() && !is_folder(folder))
     throw UsageError("--output " + output + ": there is no folder " + folder.string() +
                      "; make it, or name another");
   return output;
@@ -82,7 +85,7 @@ void show(const DoctorFlags& flags, const Preflight& found, const doctor::PairRe
     document["ranks"] = nlohmann::json(found.ranks);
     document["findings"] = findings_json(found.findings);
     if (flags.pairs) document["pairs"] = pairs_json(pairs);
-    print(document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    print_data(document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     return;
   }
   print(to_text(machine_table(found.ranks, {{"Slurm", slurm_text()}})) + "\n");

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "base/units.h"
 #include "cli/command.h"
 #include "cli/run/preflight.h"
 #include "cli/run/world.h"
@@ -78,7 +77,7 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
     const int local_ranks = ranks.session->local_size();
     sweep.suite = read_suite(flags.suite, run.overrides);
     const int64_t limit =
-        run.memory_limit.empty() ? sweep.suite.memory_limit_bytes : parse_bytes(run.memory_limit);
+        run.memory_limit_bytes == 0 ? sweep.suite.memory_limit_bytes : run.memory_limit_bytes;
     sweep.memory = memory_per_rank(limit, device, local_ranks);
     if (!device.is_cuda() || limit > 0) meter::set_limit(sweep.memory);
     sweep.points = points_in_order(
@@ -86,6 +85,8 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
     check_transports(sweep.points, transport_for(run.world, device), device);
     check_data(sweep.points);
   });
+  if (ranks.world->rank() == 0)
+    for (const std::string& warning : sweep.suite.warnings) log_warning(warning);
   return sweep;
 }
 

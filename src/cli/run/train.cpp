@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 
 #include "base/log.h"
@@ -71,16 +70,17 @@ void print_head(const TrainFlags& flags, const RunOptions& options, const Start&
                 const DataSource& source) {
   const Point& point = options.point;
   const auto& t = point.training;
-  fmt::print("{}: {} samples a step, {} to train on, {} held out; peak learning rate {:g}{}\n",
-             laws::short_text(point), point.global_batch(), source.size(), source.num_held_out(),
-             t.optimizer.options.at("lr").get<double>(),
-             flags.scale_lr ? fmt::format(" (x {} ranks)", point.ranks) : "");
+  print_progress(
+      fmt::format("{}: {} samples a step, {} to train on, {} held out; peak learning rate {:g}{}\n",
+                  laws::short_text(point), point.global_batch(), source.size(), source.num_held_out(),
+                  t.optimizer.options.at("lr").get<double>(),
+                  flags.scale_lr ? fmt::format(" (x {} ranks)", point.ranks) : ""));
   if (start.file)
-    fmt::print("{} {}\n",
-               start.what == State::all ? fmt::format("going on after step {} from", start.step)
-                                        : std::string("weights from"),
-               start.file->path());
-  std::fflush(stdout);
+    print_progress(fmt::format("{} {}\n",
+                               start.what == State::all
+                                   ? fmt::format("going on after step {} from", start.step)
+                                   : std::string("weights from"),
+                               start.file->path()));
 }
 
 // One record: the run. A study that cannot be written ends the run before it begins.

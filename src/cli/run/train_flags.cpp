@@ -1,6 +1,7 @@
 // From flags to a point and its run.
 #include "cli/run/train_flags.h"
 
+#include "cli/values.h"
 #include "laws/vocabulary.h"
 #include "plan/choice_axis.h"
 #include "plan/plan.h"
@@ -64,28 +65,30 @@ void add_training(CLI::App& app, TrainFlags& flags) {
   app.add_option("--strategy", flags.strategy, "such as zero3 or \"fsdp(shard=gradients)\"")
       ->capture_default_str()
       ->group(what);
-  app.add_option("--precision", flags.precision, "of arithmetic; master weights stay fp32")
-      ->check(CLI::IsMember(names_of(laws::precision_laws())))
+  add_value(app, "--precision", flags.precision, Word{names_of(laws::precision_laws())},
+            "of arithmetic; master weights stay fp32")
       ->capture_default_str()
       ->group(what);
-  app.add_option("--reduce-dtype", flags.reduce_dtype, "of gradients on their way between ranks")
-      ->check(CLI::IsMember(laws::reduce_dtype_names()))
+  add_value(app, "--reduce-dtype", flags.reduce_dtype, Word{laws::reduce_dtype_names()},
+            "of gradients on their way between ranks")
       ->capture_default_str()
       ->group(what);
-  app.add_option("--recompute", flags.recompute,
-                 "activation checkpointing: every n-th block is computed again in backward; 0: none")
+  add_value(app, "--recompute", flags.recompute, values::kEveryBlockOrNone,
+            "activation checkpointing: every n-th block is computed again in backward; 0: none")
       ->capture_default_str()
       ->group(what);
-  app.add_option("--batch-size", flags.batch_size,
-                 "samples per rank and micro-batch (default: 4, or what keeps the checkpoint's global batch)")
+  add_value(app, "--batch-size", flags.batch_size, values::kBatch,
+            "samples per rank and micro-batch (default: 4, or what keeps the checkpoint's global batch)")
       ->group(what);
-  app.add_option("--accumulation", flags.accumulation, "micro-batches of a step")
+  add_value(app, "--accumulation", flags.accumulation, values::kAccumulation, "micro-batches of a step")
       ->capture_default_str()
       ->group(what);
-  app.add_option("--steps", flags.steps, "of the whole run, those before --resume included")
+  add_value(app, "--steps", flags.steps, values::kSteps, "of the whole run, those before --resume included")
       ->capture_default_str()
       ->group(what);
-  app.add_option("--seed", flags.seed, "of initial values and data")->capture_default_str()->group(what);
+  add_value(app, "--seed", flags.seed, values::kSeed, "of initial values and data")
+      ->capture_default_str()
+      ->group(what);
   app.add_flag("--deterministic", flags.deterministic, "only algorithms that give the same bits in every run")
       ->group(what);
 }
@@ -95,18 +98,22 @@ void add_optimizer(CLI::App& app, TrainFlags& flags) {
   app.add_option("--optimizer", flags.optimizer, "such as sgd or \"adamw(beta2=0.99)\"")
       ->capture_default_str()
       ->group(rate);
-  app.add_option("--lr", flags.lr, "peak learning rate (default: the optimizer's)")->group(rate);
-  app.add_option("--momentum", flags.momentum, "of sgd")->group(rate);
-  app.add_option("--weight-decay,--weight_decay", flags.weight_decay, "of either")->group(rate);
-  app.add_option("--beta1", flags.beta1, "of adamw")->group(rate);
-  app.add_option("--beta2", flags.beta2, "of adamw")->group(rate);
-  app.add_option("--eps", flags.eps, "of adamw")->group(rate);
+  add_value(app, "--lr", flags.lr, values::kNumber, "peak learning rate (default: the optimizer's)")
+      ->group(rate);
+  add_value(app, "--momentum", flags.momentum, values::kNumber, "of sgd")->group(rate);
+  add_value(app, "--weight-decay,--weight_decay", flags.weight_decay, values::kNumber, "of either")
+      ->group(rate);
+  add_value(app, "--beta1", flags.beta1, values::kNumber, "of adamw")->group(rate);
+  add_value(app, "--beta2", flags.beta2, values::kNumber, "of adamw")->group(rate);
+  add_value(app, "--eps", flags.eps, values::kNumber, "of adamw")->group(rate);
   app.add_option("--schedule", flags.schedule,
                  "constant, \"cosine(end=0.1)\", \"step(every=30, factor=0.1)\"")
       ->capture_default_str()
       ->group(rate);
-  app.add_option("--warmup", flags.warmup, "steps of linear warm-up")->capture_default_str()->group(rate);
-  app.add_option("--clip", flags.clip, "largest norm of the gradient; 0: any")
+  add_value(app, "--warmup", flags.warmup, values::kStepsOrNone, "steps of linear warm-up")
+      ->capture_default_str()
+      ->group(rate);
+  add_value(app, "--clip", flags.clip, values::kNorm, "largest norm of the gradient; 0: any")
       ->capture_default_str()
       ->group(rate);
   app.add_flag("--scale-lr", flags.scale_lr, "the linear scaling rule: rate x ranks")->group(rate);
@@ -114,17 +121,18 @@ void add_optimizer(CLI::App& app, TrainFlags& flags) {
 
 void add_results(CLI::App& app, TrainFlags& flags) {
   const std::string results = "Results";
-  app.add_option("--log-every", flags.log_every, "steps between two lines")
+  add_value(app, "--log-every", flags.log_every, values::kSteps, "steps between two lines")
       ->capture_default_str()
       ->group(results);
-  app.add_option("--eval-every", flags.eval_every, "steps between two evaluations; 0: at the end only")
+  add_value(app, "--eval-every", flags.eval_every, values::kStepsOrNone,
+            "steps between two evaluations; 0: at the end only")
       ->capture_default_str()
       ->group(results);
   app.add_option("-o,--output", flags.output, "study to write, such as results/run.h5")->group(results);
   app.add_option("--checkpoint", flags.checkpoint, "directory of checkpoints; the last two are kept")
       ->group(results);
-  app.add_option("--checkpoint-every", flags.checkpoint_every,
-                 "steps between two checkpoints; 0: at the end only")
+  add_value(app, "--checkpoint-every", flags.checkpoint_every, values::kStepsOrNone,
+            "steps between two checkpoints; 0: at the end only")
       ->capture_default_str()
       ->group(results);
   app.add_flag("--resume", flags.resume,
@@ -148,21 +156,8 @@ void add_train_flags(CLI::App& app, TrainFlags& flags) {
 }
 
 void check_train_flags(const TrainFlags& flags) {
-  const auto at_least = [](const char* flag, int64_t value, int64_t least) {
-    if (value < least)
-      throw UsageError(std::string(flag) + " " + std::to_string(value) + ": at least " +
-                       std::to_string(least));
-  };
-  at_least("--steps", flags.steps, 1);
-  at_least("--batch-size", flags.batch_size.value_or(1), 1);
-  at_least("--accumulation", flags.accumulation, 1);
-  at_least("--log-every", flags.log_every, 1);
-  at_least("--eval-every", flags.eval_every, 0);
-  at_least("--checkpoint-every", flags.checkpoint_every, 0);
   if (flags.checkpoint.empty() && (flags.resume || flags.checkpoint_every > 0))
     throw UsageError("--resume and --checkpoint-every need --checkpoint DIR");
-  at_least("--recompute", flags.recompute, 0);
-  if (!(flags.clip >= 0)) throw UsageError("--clip: a norm of 0 (never) or more");
 }
 
 Point train_point(const TrainFlags& flags, int ranks, const std::string& transport,

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/node.h"
+#include "base/text.h"
 #include "comm/mpi_watch.h"
 #include "device/device.h"
 #include "device/meter.h"
@@ -109,7 +110,7 @@ void together(const HostGroup& world, const std::function<void()>& body) {
   const int64_t size = world.size();
   const int64_t worst = world.max(status * size + (status == kDone ? 0 : size - 1 - world.rank()));
   if (worst / size == kDone) return;
-  if (worst % size == size - 1 - world.rank() && status != kDone) log_line(trouble);
+  if (worst % size == size - 1 - world.rank() && status != kDone) log_line(printable(trouble, ""));
   throw Silent{static_cast<int>(worst / size)};
 }
 

@@ -1,0 +1,91 @@
+// Escaping for people, and the hint for a misspelt word.
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace shardmark {
+namespace {
+
+constexpr size_t kMostQuoted = 60;  // bytes
+
+// Of the character that starts at `at`: C0, DEL, and C1, which is two bytes in UTF-8.
+bool is_control(std::string_view text, size_t at) {
+  const auto first = static_cast<unsigned char>(text[at]);
+  return first < ' ' || first == 0x7f || (first == 0xc2 && static_cast<unsigned char>(text[at + 1]) < 0xa0);
+}
+
+// Insertions, deletions, replacements and swaps of neighbours that lead from a to b (optimal string
+// alignment).
+size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i)
+    for (size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  return d.back().back();
+}
+
+}  // namespace
+
+// The second byte's range keeps out overlong forms and surrogates. Source: Unicode 15, table 3-7.
+size_t utf8_length(std::string_view text, size_t at) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
+  const unsigned first = byte(0);
+  const size_t length = first < 0x80   ? 1
+                        : first < 0xc2 ? 0
+                        : first < 0xe0 ? 2
+                        : first < 0xf0 ? 3
+                        : first < 0xf5 ? 4
+                                       : 0;
+  if (length < 2) return length;
+  if (at + length > text.size()) return 0;
+  const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  if (byte(1) < low || byte(1) > high) return 0;
+  for (size_t i = 2; i < length; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  return length;
+}
+
+std::string printable(std::string_view text, std::string_view kept) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = utf8_length(text, at);
+    const bool stays = length > 0 && (kept.find(text[at]) != std::string_view::npos || !is_control(text, at));
+    for (const size_t end = at + std::max<size_t>(length, 1); at < end; ++at)
+      out +=
+          stays ? std::string(1, text[at]) : fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at]));
+  }
+  return out;
+}
+
+std::string quoted_line(const std::string& text) {
+  size_t end = 0;
+  while (end < text.size()) {
+    const size_t next = end + std::max<size_t>(utf8_length(text, end), 1);
+    if (next > kMostQuoted) break;
+    end = next;
+  }
+  return "'" + printable(text.substr(0, end), "") + (end < text.size() ? "...'" : "'");
+}
+
+std::string accepted_words(const std::string& word, const std::vector<std::string>& accepted) {
+  std::string list = fmt::format("accepted: {}", fmt::join(accepted, ", "));
+  if (word.size() < 3 || word.size() > 40 || accepted.empty()) return list;
+  const auto distance = [&](const std::string& known) { return edit_distance(word, known); };
+  const auto nearest = *std::min_element(accepted.begin(), accepted.end(), [&](const auto& a, const auto& b) {
+    return distance(a) < distance(b);
+  });
+  return distance(nearest) <= word.size() / 3 ? "did you mean '" + nearest + "'? " + list : list;
+}
+
+}  // namespace shardmark

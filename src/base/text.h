@@ -1,0 +1,24 @@
+// Text from files and flags, made fit for a message: one line, nothing that a terminal would obey.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardmark {
+
+// Bytes of the UTF-8 character that starts at `at`; 0 where there is none.
+size_t utf8_length(std::string_view text, size_t at);
+
+// Control characters and bytes that are no UTF-8 as "\x1b"; those in `kept`, and all else, stay.
+std::string printable(std::string_view text, std::string_view kept = "\n");
+
+// The text in quotes, shortened and printable, without line breaks: messages are one line, whatever a file
+// holds.
+std::string quoted_line(const std::string& text);
+
+// "accepted: a, b", with "did you mean 'a'? " before it where the word is close to one of them.
+std::string accepted_words(const std::string& word, const std::vector<std::string>& accepted);
+
+}  // namespace shardmark

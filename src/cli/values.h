@@ -1,0 +1,41 @@
+// Flags that take a kind of value (base/value.h), read by CLI11.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "base/error.h"
+#include "base/value.h"
+
+namespace shardmark {
+
+// add_option of a target that takes only values of this kind; the help names its range.
+template <class Kind, class Target>
+CLI::Option* add_value(CLI::App& app, const std::string& names, Target& target, const Kind& kind,
+                       const std::string& description) {
+  const auto read = [kind](std::string& text) -> std::string {
+    try {
+      text = fmt::format("{}", kind.parse(text));
+      return "";
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+  };
+  return app.add_option(names, target, description)
+      ->transform(CLI::Validator(read, kind.range()))
+      ->type_name(Kind::kName);
+}
+
+// An empty value is a slip, such as a variable of a script that is not set: of no flag and no argument does
+// it mean anything. Call it when all options are there.
+inline void refuse_empty_values(CLI::App& app) {
+  const auto refuse = [](const std::string& text) {
+    return text.empty() || text == "{}" ? "an empty value; give one, or leave it out" : "";
+  };
+  for (CLI::Option* option : app.get_options())
+    option->transform(CLI::Validator([refuse](std::string& text) { return std::string(refuse(text)); }, ""));
+}
+
+}  // namespace shardmark
