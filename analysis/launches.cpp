@@ -69,6 +69,10 @@ void require_one_machine(const std::vector<StudyData>& studies) {
 
 }  // namespace
 
+std::string launch_name(const Environment& environment, const Record& record) {
+  return fmt::format("{} {}", launch_start(environment, record), fmt::join(environment.nodes, " "));
+}
+
 std::string content_id(const Point& point) {
   Point content = point;
   content.repeat = 0;
@@ -95,9 +99,8 @@ Launches launches_of(const std::vector<StudyData>& studies) {
       } else if (!std::isfinite(step_s) || step_s <= 0) {
         point.missing = "ok, but without a step time";
       } else {
-        const std::string start = launch_start(study.environment, record);
-        const std::string launch = fmt::format("{} {}", start, fmt::join(study.environment.nodes, " "));
-        launches.started[launch] = start;
+        const std::string launch = launch_name(study.environment, record);
+        launches.started[launch] = launch_start(study.environment, record);
         times[content][launch][record.id] = step_s;
       }
     }

@@ -34,6 +34,9 @@ struct Launches {
                                                              // machine may differ in
 };
 
+// Names the launch that made a record: when it began, and on which nodes.
+std::string launch_name(const Environment& environment, const Record& record);
+
 // Names what a point measures: everything that defines it but the repeat, the sampling and whether the suite
 // wrote its batch per rank or for all. Equal points of two studies have the same.
 std::string content_id(const Point& point);

@@ -1,17 +1,16 @@
-// Normal equations of at most three coefficients: rows are scaled to relative residuals, so they are well
+// Normal equations of at most four coefficients: rows are scaled to relative residuals, so they are well
 // conditioned.
 #include "analysis/least_squares.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/two_samples.h"
 
 namespace shardmark::least_squares {
 namespace {
-
-using Chosen = std::array<bool, kMost>;
 
 // Solves G x = b over the chosen coefficients; the others are 0. G is positive definite.
 Coefficients solve(const Matrix& gram, const Coefficients& b, const Chosen& chosen) {
@@ -36,21 +35,30 @@ Coefficients solve(const Matrix& gram, const Coefficients& b, const Chosen& chos
   return x;
 }
 
-Chosen first(size_t count) {
-  Chosen chosen = {};
-  std::fill_n(chosen.begin(), count, true);
-  return chosen;
+Matrix gram_of(const std::vector<Row>& rows) {
+  Matrix gram = {};
+  for (const Row& row : rows)
+    for (size_t i = 0; i < kMost; ++i)
+      for (size_t j = 0; j < kMost; ++j) gram[i][j] += row.terms[i] * row.terms[j];
+  return gram;
 }
 
-Matrix inverse(const Matrix& gram, size_t size) {
+Matrix inverse(const Matrix& gram, const Chosen& chosen) {
   Matrix inverse = {};
-  for (size_t i = 0; i < size; ++i) {
+  for (size_t i = 0; i < kMost; ++i) {
+    if (!chosen[i]) continue;
     Coefficients unit = {};
     unit[i] = 1;
-    const Coefficients column = solve(gram, unit, first(size));
-    for (size_t j = 0; j < size; ++j) inverse[j][i] = column[j];
+    const Coefficients column = solve(gram, unit, chosen);
+    for (size_t j = 0; j < kMost; ++j) inverse[j][i] = column[j];
   }
   return inverse;
+}
+
+bool has_others(const Chosen& some, const Chosen& all) {
+  for (size_t i = 0; i < kMost; ++i)
+    if (some[i] && !all[i]) return true;
+  return false;
 }
 
 // The lower triangle L with L L' = m (Cholesky).
@@ -67,25 +75,52 @@ Matrix root(const Matrix& m) {
 
 }  // namespace
 
-double dot(const Coefficients& a, const Coefficients& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+double dot(const Coefficients& a, const Coefficients& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
 
-Fit fit(const std::vector<Row>& rows, size_t num_coefficients) {
+Chosen first(size_t count) {
+  Chosen chosen = {};
+  std::fill_n(chosen.begin(), count, true);
+  return chosen;
+}
+
+// Gram and Schmidt: what is left of a term when its share in the others is taken off.
+bool is_determined(const std::vector<Row>& rows, const Chosen& chosen) {
+  constexpr double kLeast = 1e-9;  // of its square
+  const Matrix gram = gram_of(rows);
+  Chosen others = {};
+  for (size_t i = 0; i < kMost; ++i) {
+    if (!chosen[i]) continue;
+    const double rest = gram[i][i] - dot(gram[i], solve(gram, gram[i], others));
+    if (!(rest > kLeast * gram[i][i])) return false;
+    others[i] = true;
+  }
+  return true;
+}
+
+Fit fit(const std::vector<Row>& rows, const Chosen& chosen) {
   Fit fit;
-  fit.num_coefficients = num_coefficients;
-  fit.degrees = static_cast<int>(rows.size()) - static_cast<int>(num_coefficients);
+  fit.chosen = chosen;
+  fit.degrees =
+      static_cast<int>(rows.size()) - static_cast<int>(std::count(chosen.begin(), chosen.end(), true));
+  fit.gram = gram_of(rows);
   Coefficients right = {};
   for (const Row& row : rows)
-    for (size_t i = 0; i < kMost; ++i) {
-      right[i] += row.terms[i] * row.target;
-      for (size_t j = 0; j < kMost; ++j) fit.gram[i][j] += row.terms[i] * row.terms[j];
-    }
-  fit.best = solve(fit.gram, right, first(num_coefficients));
+    for (size_t i = 0; i < kMost; ++i) right[i] += row.terms[i] * row.target;
+  fit.best = solve(fit.gram, right, chosen);
   double squares = 0;
   for (const Row& row : rows) squares += std::pow(row.target - dot(row.terms, fit.best), 2);
-  fit.spread = root(inverse(fit.gram, num_coefficients));
-  for (Coefficients& line : fit.spread)
-    for (double& value : line) value *= std::sqrt(squares / fit.degrees);
+  set_error(fit, std::sqrt(squares / fit.degrees), fit.degrees);
   return fit;
+}
+
+void set_error(Fit& fit, double error, int degrees) {
+  fit.error = error;
+  fit.degrees = degrees;
+  fit.spread = root(inverse(fit.gram, fit.chosen));
+  for (Coefficients& line : fit.spread)
+    for (double& value : line) value *= error;
 }
 
 void add_error(Fit& fit, const Coefficients& step) {
@@ -106,10 +141,10 @@ Coefficients nearest_bounded(const Fit& fit, const Coefficients& c, size_t first
   for (size_t i = 0; i < kMost; ++i) right[i] = dot(fit.gram[i], c);
   // The objective falls with right . x; any of the bounded coefficients may lie at its bound.
   double most = -std::numeric_limits<double>::infinity();
-  const size_t num_bounded = fit.num_coefficients - first_bounded;
-  for (size_t mask = 0; mask + 1 < size_t{1} << num_bounded; ++mask) {
+  for (size_t mask = 0; mask < size_t{1} << kMost; mask += size_t{1} << first_bounded) {
     Chosen chosen = first(first_bounded);
-    for (size_t i = 0; i < num_bounded; ++i) chosen[first_bounded + i] = (mask >> i & 1) != 0;
+    for (size_t i = first_bounded; i < kMost; ++i) chosen[i] = (mask >> i & 1) != 0;
+    if (has_others(chosen, fit.chosen)) continue;
     const Coefficients x = solve(fit.gram, right, chosen);
     if (!is_allowed(x) || dot(right, x) <= most) continue;
     most = dot(right, x);
@@ -119,7 +154,7 @@ Coefficients nearest_bounded(const Fit& fit, const Coefficients& c, size_t first
 }
 
 Draw Draws::next(std::mt19937_64& random) {
-  const Coefficients z = {normal_(random), normal_(random), normal_(random)};
+  const Coefficients z = {normal_(random), normal_(random), normal_(random), normal_(random)};
   return {z, std::sqrt(degrees_ / (2 * half_chi_squared_(random)))};
 }
 

@@ -1,4 +1,4 @@
-// Curves that are linear in up to three coefficients, fitted to times by weighted least squares: the fit,
+// Curves that are linear in up to four coefficients, fitted to times by weighted least squares: the fit,
 // what its errors are like, and the nearest coefficients that are not below 0.
 #pragma once
 
@@ -10,9 +10,10 @@
 
 namespace shardmark::least_squares {
 
-inline constexpr size_t kMost = 3;
+inline constexpr size_t kMost = 4;
 using Coefficients = std::array<double, kMost>;
 using Matrix = std::array<Coefficients, kMost>;
+using Chosen = std::array<bool, kMost>;  // coefficients that are fitted; the others are 0
 
 // A measured value; both divided by the size of its error, up to a factor common to all rows.
 struct Row {
@@ -21,17 +22,26 @@ struct Row {
 };
 
 struct Fit {
-  size_t num_coefficients = 0;  // from here on they are 0
-  int degrees = 0;              // of freedom
-  Coefficients best = {};       // least squares
-  Matrix spread = {};           // lower triangle: best + spread z has their covariance, for normal z
-  Matrix gram = {};             // A'A
+  Chosen chosen = {};
+  int degrees = 0;         // of freedom
+  double error = 0;        // standard deviation of a row's target
+  Coefficients best = {};  // least squares
+  Matrix spread = {};      // lower triangle: best + spread z has their covariance, for normal z
+  Matrix gram = {};        // A'A
 };
 
 double dot(const Coefficients& a, const Coefficients& b);
 
-// More rows than coefficients, and terms that are not multiples of each other.
-Fit fit(const std::vector<Row>& rows, size_t num_coefficients);
+Chosen first(size_t count);
+
+// Whether no term of the chosen ones follows from the others.
+bool is_determined(const std::vector<Row>& rows, const Chosen& chosen);
+
+// More rows than coefficients, which are determined. The error is that of the residuals.
+Fit fit(const std::vector<Row>& rows, const Chosen& chosen);
+
+// What is known of the error from elsewhere takes the place of the residuals.
+void set_error(Fit& fit, double error, int degrees);
 
 // The coefficients may also be off by `step`, times a normal number, for reasons of its own.
 void add_error(Fit& fit, const Coefficients& step);

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analysis/launches.h"
 #include "base/stats.h"
 #include "schema/fields.h"
 
@@ -110,6 +111,35 @@ Measures merged_measures(const Records& records) {
     if (!m.verified.starts_with("equal")) merged.verified = m.verified;  // one repeat in doubt: the point is
   }
   return merged;
+}
+
+// A launch measures a record once, so another time of the same record is of another launch, even where both
+// began in the same second.
+std::vector<Estimate> launches_of(const Records& records,
+                                  const std::vector<const Environment*>& environments) {
+  std::map<std::string, std::map<std::string, const Record*>> launches;  // by name, then record
+  for (size_t i = 0; i < records.size(); ++i) {
+    const Record& record = *records[i];
+    if (!std::isfinite(record.measures.step_s)) continue;
+    std::string name = launch_name(*environments[i], record);
+    const auto is_other = [&](const std::string& launch) {
+      const auto [known, is_new] = launches[launch].try_emplace(record.id, &record);
+      return known->second->measures.step_s != record.measures.step_s;
+    };
+    while (is_other(name)) name += "'";
+  }
+  std::vector<Estimate> steps;
+  for (const auto& [name, by_id] : launches) {
+    Records repeats;
+    std::vector<double> values;
+    for (const auto& [id, record] : by_id) {
+      repeats.push_back(record);
+      values.push_back(record->measures.step_s);
+    }
+    const Interval interval = step_interval(repeats);
+    steps.push_back({median(std::move(values)), interval.low, interval.high});
+  }
+  return steps;
 }
 
 // One for each kind, in the words of the first repeat that has it.
@@ -222,6 +252,7 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
   for (size_t i = 0; i < points.size(); ++i) {
     points[i].repeats = static_cast<int64_t>(repeats[i].size());
     points[i].measures = merged_measures(repeats[i]);
+    points[i].launches = launches_of(repeats[i], points[i].environments);
     points[i].doubts = merged_doubts(repeats[i]);
     points[i].records = std::move(repeats[i]);
   }

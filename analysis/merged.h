@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/doubts.h"
+#include "analysis/estimate.h"
 #include "schema/study.h"
 
 namespace shardmark {
@@ -25,6 +26,9 @@ struct MergedPoint {
   // be averaged). step_low_s and step_high_s: of one repeat, its own interval; of 2 to 5, the hull of their
   // intervals; from 6, the interval of the repeats' medians.
   Measures measures;
+  // The step in each launch that measured it, from its repeats there, with its interval likewise. A copy of a
+  // record is no further launch.
+  std::vector<Estimate> launches;
   std::vector<Doubt> doubts;           // of at least half of its repeats
   std::vector<const Record*> records;  // its repeats, with their samples; the studies must outlive them
   std::vector<const Environment*> environments;  // of each repeat

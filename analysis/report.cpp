@@ -24,7 +24,7 @@ std::vector<Table> make_report(const std::vector<StudyData>& studies, const Repo
   tables.push_back(gap_table(points, predictors));
   const std::vector<ScalingSeries> scaling = scaling_series(points);
   for (const auto& make : {weak_scaling_table, strong_scaling_table, efficiency_limits_table,
-                           scaling_laws_table, refused_fits_table})
+                           scaling_laws_table, fit_quality_table, refused_fits_table})
     tables.push_back(make(points, scaling));
   tables.push_back(interconnects_table(points, inputs.links));
   tables.push_back(held_out_table(points, predictors));

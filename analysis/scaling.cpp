@@ -68,31 +68,49 @@ ScalingPoint scaling_point(Scaling scaling, const ScalingPoint& base, const Merg
   return point;
 }
 
-std::vector<TimedCount> fitted_counts(const ScalingSeries& series) {
-  std::vector<TimedCount> counts;
-  for (const ScalingPoint& point : series.points) {
-    const Measures& m = point.merged->measures;
-    if (!is_doubtful(*point.merged)) counts.push_back({point.units, {m.step_s, m.step_low_s, m.step_high_s}});
-  }
-  return counts;
-}
-
-void add_fits(ScalingSeries& series) {
+// Whether links within a node and between nodes both take part.
+bool is_mixed(const ScalingSeries& series) {
   const auto lies_on = [&](bool one) {
     return std::any_of(series.points.begin(), series.points.end(), [&](const ScalingPoint& p) {
       return one ? p.merged->nodes == 1 : p.merged->nodes > 1;
     });
   };
-  const bool mixed = lies_on(true) && lies_on(false);
+  return series.span == Span::all && lies_on(true) && lies_on(false);
+}
+
+// Ranks on a full node of a mixed series; 0 where no point tells.
+double ranks_of_node(const ScalingSeries& series) {
+  int64_t most = 0;
+  for (const ScalingPoint& point : series.points)
+    if (point.merged->nodes > 1) most = std::max(most, point.merged->ranks_per_node);
+  return static_cast<double>(most);
+}
+
+// A law of two levels knows ranks that fill one node before the next.
+bool fills_nodes(const ScalingPoint& point, double node) {
+  return node == 0 || static_cast<double>(point.merged->nodes) == std::ceil(point.units / node);
+}
+
+std::vector<TimedCount> fitted_times(const ScalingSeries& series, double node) {
+  std::vector<TimedCount> times;
+  for (const ScalingPoint& point : series.points)
+    if (!is_doubtful(*point.merged) && fills_nodes(point, node))
+      for (const Estimate& step_s : point.merged->launches) times.push_back({point.units, step_s});
+  return times;
+}
+
+void add_fits(ScalingSeries& series) {
   const ScalingLaw first = series.scaling == Scaling::strong ? ScalingLaw::amdahl : ScalingLaw::gustafson;
+  const bool mixed = is_mixed(series);
+  const double node = mixed ? ranks_of_node(series) : 0;
+  const std::vector<TimedCount> times = fitted_times(series, node);
   for (const ScalingLaw law : {first, ScalingLaw::usl}) {
-    ScalingFit fit;
-    fit.law = law;
-    fit.scaling = series.scaling;
-    if (series.span == Span::all && mixed)
-      fit.refused = "ranks of one node and of several use different links: they are fitted apart";
+    ScalingFit fit(ScalingForm{law, series.scaling, node});
+    if (mixed && node == 0)
+      fit.refused = "ranks of one node and of several use different links, and no nodes have equally many";
     else
-      fit = fit_scaling(law, series.scaling, fitted_counts(series));
+      fit = fit_scaling(fit, times);
+    if (fit.refused.empty()) fit.held_out = hold_out_largest(fit, times);
     series.fits.push_back(std::move(fit));
   }
 }

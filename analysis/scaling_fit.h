@@ -1,5 +1,5 @@
-// Laws of scaling fitted to measured step times, each parameter with a bootstrap interval; or the reason why
-// a law is not fitted. Definitions, sources and measured coverage: analysis/README.md.
+// Laws of scaling fitted to measured step times, each parameter with a 95 % interval; or the reason why a law
+// is not fitted. Definitions, sources and measured coverage: analysis/README.md.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/estimate.h"
+#include "analysis/lack_of_fit.h"
 #include "analysis/least_squares.h"
 
 namespace shardmark {
@@ -19,38 +20,67 @@ enum class Scaling { weak, strong };
 enum class ScalingLaw { amdahl, gustafson, usl };
 std::string_view to_text(ScalingLaw law);  // "Amdahl", "Gustafson", "USL"
 
-// A measured step time; units are ranks, or whole nodes.
+// Two levels: of n > node ranks, each of the n - node beyond one node costs delta more. Amdahl and USL have
+// + delta (n - node) below the line, Gustafson - delta (n - node).
+struct ScalingForm {
+  ScalingLaw law = ScalingLaw::amdahl;
+  Scaling scaling = Scaling::strong;
+  double node = 0;  // units on a full node; 0: one level
+};
+std::string to_text(const ScalingForm& form);  // "Amdahl", "Amdahl, two levels"
+
+// A step time as one launch measured it; units are ranks, or whole nodes.
 struct TimedCount {
   double units;
   Estimate step_s;
 };
 
 struct FittedParameter {
-  std::string symbol;  // s; alpha and beta of USL (beta is 0 without interval where it could only be below)
-  Estimate estimate;
+  std::string symbol;  // s; alpha and beta of USL; delta
+  Estimate estimate;   // 0 without an interval: the data say that it could only be below, so it is held at 0
 };
 
-struct ScalingFit {
-  ScalingLaw law = ScalingLaw::amdahl;
-  Scaling scaling = Scaling::strong;
-  std::string refused;                      // why there is no fit; empty when there is
+// The largest count as a fit of the others predicts it: its mean step time, and where that should lie. NaN
+// where the others have no fit.
+struct Extrapolation {
+  double measured_s = Measures::kNone;
+  Estimate predicted_s;
+};
+
+struct ScalingFit : ScalingForm {
+  ScalingFit() = default;
+  explicit ScalingFit(const ScalingForm& form) : ScalingForm(form) {}
+
+  std::string refused;          // why there is no fit; empty when there is
+  std::vector<double> further;  // counts of which any would settle it, or could contradict an untested fit
   std::vector<FittedParameter> parameters;  // empty when refused
-  // The largest speed-up, 1/s, of Amdahl; the units with the largest throughput, sqrt((1-alpha)/beta), of
-  // USL.
-  Estimate limit;
-  double deviation = Measures::kNone;  // largest |measured / fitted - 1| of a step time
+  Estimate limit;                           // the largest speed-up, 1 / (s + delta), of Amdahl
+  Estimate peak;  // the units with the largest throughput, of USL; infinite where it never falls
+  double deviation = Measures::kNone;  // largest |measured / fitted - 1| of a count's mean step time
+  Extrapolation held_out;
+  LackOfFit lack;
+  bool from_launches = false;  // the error is that between launches; else that of the counts around the curve
+  double launch_error = 0;     // standard deviation of a launch's step time, relative
 
   using Curve = least_squares::Fit;
   Curve curve;  // which is linear in its coefficients; see scaling_curve.h
 };
 
-// Counts may be given in any order; those whose time is not above 0 are passed over.
-ScalingFit fit_scaling(ScalingLaw law, Scaling scaling, const std::vector<TimedCount>& times);
+// A count has as many times as launches measured it; in any order. Those that are not above 0 are passed
+// over.
+ScalingFit fit_scaling(const ScalingForm& form, const std::vector<TimedCount>& times);
 
 // Of a fit that was not refused, each with its 95 % interval: the step time; efficiency against base_units;
 // the units at which efficiency has fallen to a value, infinite where it never does.
 Estimate fitted_step_s(const ScalingFit& fit, double units);
 Estimate fitted_efficiency(const ScalingFit& fit, double base_units, double units);
 Estimate fitted_crossing(const ScalingFit& fit, double base_units, double efficiency);
+double fitted_speed_up(const ScalingFit& fit, double units);  // over one unit
+
+// Where the mean step time of so many further launches will lie.
+Estimate predicted_step_s(const ScalingFit& fit, double units, size_t launches);
+
+// The form fitted without the largest count: what it then says of it.
+Extrapolation hold_out_largest(const ScalingForm& form, const std::vector<TimedCount>& times);
 
 }  // namespace shardmark

@@ -66,55 +66,137 @@ Table table_of_series(std::string key, std::string title, std::vector<Column> co
   return table;
 }
 
+// "64 or 2"
+Cell further_cell(const ScalingSeries& series, const ScalingFit& fit) {
+  std::vector<std::string> ranks;
+  for (const double units : fit.further)
+    ranks.push_back(format_count(units * static_cast<double>(series.ranks_per_unit)));
+  return cells::words(fmt::format("{}", fmt::join(ranks, " or ")));
+}
+
+const Estimate& parameter(const ScalingFit& fit, std::string_view symbol) {
+  static const Estimate kAbsent;
+  for (const FittedParameter& one : fit.parameters)
+    if (one.symbol == symbol) return one.estimate;
+  return kAbsent;
+}
+
+// Of USL in ranks, not units.
+Estimate limit_or_peak(const ScalingSeries& series, const ScalingFit& fit) {
+  if (fit.law != ScalingLaw::usl) return fit.limit;
+  const auto ranks = static_cast<double>(series.ranks_per_unit);
+  return {ranks * fit.peak.value, ranks * fit.peak.low, ranks * fit.peak.high};
+}
+
+// What the intervals take for granted.
+std::string assumption(const ScalingFit& fit) {
+  if (fit.lack.degrees == 0) return "the law holds: as many parameters as counts";
+  return fit.from_launches ? "launches scatter alike on all counts"
+                           : "what counts are off the law by is chance";
+}
+
+Cell held_out_cell(const Extrapolation& largest) {
+  const auto& [value, low, high] = largest.predicted_s;
+  if (std::isnan(value)) return cells::words("");
+  const bool inside = low <= largest.measured_s && largest.measured_s <= high;
+  return {inside ? "inside" : "outside", inside};
+}
+
+Table table_of_fits(std::string key, std::string title, std::vector<Column> columns,
+                    const MergedPoints& points, const std::vector<ScalingSeries>& all,
+                    std::vector<Cell> (*cells_of)(const ScalingSeries&, const ScalingFit&), bool refused) {
+  const TrainingColumns labels(points);
+  Table table =
+      table_of_series(std::move(key), std::move(title),
+                      concat<Column>({{{"ranks", "", false}, {"law", "", false}}, std::move(columns)}));
+  for (const ScalingSeries& series : all)
+    for (const ScalingFit& fit : series.fits)
+      if (fit.refused.empty() != refused)
+        table.rows.push_back(concat<Cell>({series_cells(labels, series),
+                                           {cells::words(counts_text(series)), cells::words(to_text(fit))},
+                                           cells_of(series, fit)}));
+  return table;
+}
+
+// From 1e-1 down to 1e-9, and worth the same digits everywhere.
+Cell beta_cell(double beta) {
+  return std::isnan(beta) ? cells::words("") : Cell{fmt::format("{:.3g}", beta), beta};
+}
+
+std::vector<Cell> law_cells(const ScalingSeries& series, const ScalingFit& fit) {
+  const Estimate& beta = parameter(fit, "beta");
+  return concat<Cell>({percent_cells(fit.parameters.front().estimate),
+                       percent_cells(parameter(fit, "delta")),
+                       {beta_cell(beta.value), beta_cell(beta.low), beta_cell(beta.high)},
+                       count_cells(limit_or_peak(series, fit), "none")});
+}
+
+std::vector<Cell> quality_cells(const ScalingSeries& series, const ScalingFit& fit) {
+  const bool is_tested = fit.lack.degrees > 0 && fit.lack.pure_degrees > 0;
+  return {cells::percent(fit.deviation),
+          cells::count(fit.curve.degrees),
+          is_tested ? cells::number(fit.lack.p(), 2) : cells::words(""),
+          held_out_cell(fit.held_out),
+          cells::words(assumption(fit)),
+          further_cell(series, fit)};
+}
+
+std::vector<Cell> refusal_cells(const ScalingSeries& series, const ScalingFit& fit) {
+  return {cells::words(fit.refused), further_cell(series, fit)};
+}
+
 }  // namespace
 
 Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  const TrainingColumns labels(points);
-  Table table =
-      table_of_series("scaling_laws", "Laws of scaling, fitted",
-                      concat<Column>({{{"ranks", "", false}, {"law", "", false}},
-                                      estimate_columns("s or alpha", "%"),
-                                      estimate_columns("beta", "%", true),
-                                      concat<Column>({estimate_columns("limit", ""), {{"off by", "%"}}})}));
-  for (const ScalingSeries& series : all)
-    for (const ScalingFit& fit : series.fits) {
-      if (!fit.refused.empty()) continue;
-      const Estimate beta = fit.parameters.size() > 1 ? fit.parameters[1].estimate : Estimate{};
-      table.rows.push_back(concat<Cell>(
-          {series_cells(labels, series),
-           concat<Cell>({{cells::words(counts_text(series)), cells::words(std::string(to_text(fit.law)))},
-                         percent_cells(fit.parameters.front().estimate),
-                         percent_cells(beta)}),
-           count_cells(fit.limit, "none"),
-           {cells::percent(fit.deviation)}}));
-    }
+  Table table = table_of_fits(
+      "scaling_laws", "Laws of scaling, fitted",
+      concat<Column>({estimate_columns("s or alpha", "%"), estimate_columns("delta", "%", true),
+                      estimate_columns("beta", "", true), estimate_columns("limit or peak", "")}),
+      points, all, law_cells, false);
   table.notes = {
       "Throughput on n: Amdahl (strong scaling) n / (1 + s (n-1)), s the part of the work that does not "
-      "speed up; "
-      "Gustafson (weak) s + (1-s) n; USL, the Universal Scalability Law, n / (1 + alpha (n-1) + beta n "
-      "(n-1)), "
-      "alpha: what waits its turn, beta: what every pair exchanges.",
-      "limit: of Amdahl the speed-up 1/s that no count exceeds; of USL the count with the highest "
-      "throughput. off by: "
-      "the largest distance of a measured step time from the curve.",
-      "low, high: 95 % interval by a parametric bootstrap of the points around the curve. A fit holds for "
-      "the counts "
-      "that it saw; beyond them it is a guess.",
+      "speed up; Gustafson (weak) s + (1-s) n; USL, the Universal Scalability Law, n / (1 + alpha (n-1) + "
+      "beta n (n-1)), alpha: what waits its turn, beta: what every pair exchanges. In two levels, each rank "
+      "beyond the first node costs delta more.",
+      "limit or peak: of Amdahl the speed-up 1 / (s + delta) that no count exceeds; of USL the number of "
+      "ranks "
+      "with the highest throughput.",
+      "low, high: 95 % interval by a parametric bootstrap of the points around the curve; no interval: the "
+      "data say that it could only be below 0. A fit holds for the counts that it saw; beyond them it is a "
+      "guess.",
+  };
+  return table;
+}
+
+Table fit_quality_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
+  Table table = table_of_fits("fit_quality", "Laws of scaling: what the fits rest on",
+                              {{"off by", "%"},
+                               {"degrees", ""},
+                               {"lack of fit p", "", true, true},
+                               {"largest held out", "", false, true},
+                               {"the intervals assume that", "", false},
+                               {"ranks that would test it", "", false, true}},
+                              points, all, quality_cells, false);
+  table.notes = {
+      "off by: the largest distance of a count's step time from the curve. degrees of freedom: times (one "
+      "for "
+      "each launch and count) less parameters; counts less parameters where counts are off the curve by more "
+      "than launches scatter.",
+      "lack of fit p: where the law holds, how often counts miss the curve by as much, as launches scatter "
+      "(F "
+      "test). Below 1 % a law is refused, unless launches that differ by 1 % could explain it.",
+      "largest held out: whether the largest count is where a fit of the others predicts it (95 %).",
   };
   return table;
 }
 
 Table refused_fits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  const TrainingColumns labels(points);
-  Table table = table_of_series("refused_fits", "Laws of scaling that were not fitted, and why",
-                                {{"ranks", "", false}, {"law", "", false}, {"reason", "", false}});
-  for (const ScalingSeries& series : all)
-    for (const ScalingFit& fit : series.fits)
-      if (!fit.refused.empty())
-        table.rows.push_back(
-            concat<Cell>({series_cells(labels, series),
-                          {cells::words(counts_text(series)), cells::words(std::string(to_text(fit.law))),
-                           cells::words(fit.refused)}}));
+  Table table = table_of_fits("refused_fits", "Laws of scaling that were not fitted, and why",
+                              {{"reason", "", false}, {"ranks that would do", "", false, true}}, points, all,
+                              refusal_cells, true);
+  table.notes = {
+      "ranks that would do: any of these counts, measured in as many launches as the others, makes a fit "
+      "possible."};
   return table;
 }
 

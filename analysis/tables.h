@@ -23,6 +23,7 @@ Table weak_scaling_table(const MergedPoints& points, const std::vector<ScalingSe
 Table strong_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
 Table efficiency_limits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
 Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
+Table fit_quality_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
 Table refused_fits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
 Table memory_table(const MergedPoints& points);
 Table shares_table(const MergedPoints& points);

@@ -13,27 +13,13 @@ namespace {
 constexpr int kPointsPerDoubling = 6;  // of a smooth curve
 constexpr double kBeyond = 4;          // times the measured counts
 
-double parameter(const ScalingFit& fit, size_t i) { return fit.parameters[i].estimate.value; }
-
-// Over one unit; the laws as analysis/README.md defines them.
-double speed_up(const ScalingFit& fit, double n) {
-  switch (fit.law) {
-    case ScalingLaw::amdahl:
-      return n / (1 + parameter(fit, 0) * (n - 1));
-    case ScalingLaw::gustafson:
-      return parameter(fit, 0) + (1 - parameter(fit, 0)) * n;
-    case ScalingLaw::usl:
-      return n / (1 + parameter(fit, 0) * (n - 1) + parameter(fit, 1) * n * (n - 1));
-  }
-  return Measures::kNone;
-}
-
 // "Amdahl, s = 0.91 % (0.77 to 1.05)"
 std::string law_name(const ScalingFit& fit) {
-  std::string name(to_text(fit.law));
-  for (const auto& [symbol, estimate] : fit.parameters)
-    name += fmt::format(", {} = {:.2f} % ({:.2f} to {:.2f})", symbol, 100 * estimate.value,
-                        100 * estimate.low, 100 * estimate.high);
+  std::string name = to_text(fit);
+  for (const auto& [symbol, e] : fit.parameters)
+    name += symbol == "beta" ? fmt::format(", beta = {:.2g} ({:.2g} to {:.2g})", e.value, e.low, e.high)
+                             : fmt::format(", {} = {:.2f} % ({:.2f} to {:.2f})", symbol, 100 * e.value,
+                                           100 * e.low, 100 * e.high);
   return name;
 }
 
@@ -49,7 +35,7 @@ Curve law_curve(const ScalingFit& fit, int style, double most) {
   const auto count = std::lround(std::log2(most * kBeyond) * kPointsPerDoubling);
   for (int64_t i = 0; i <= count; ++i) {
     const double n = std::pow(2, static_cast<double>(i) / kPointsPerDoubling);
-    curve.points.push_back({n, speed_up(fit, n)});
+    curve.points.push_back({n, fitted_speed_up(fit, n)});
   }
   return curve;
 }

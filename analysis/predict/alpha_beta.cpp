@@ -82,7 +82,7 @@ least_squares::Fit fit_once(const std::vector<TimedCollective>& times, const Way
     const double scale = (fitted_s > 0 ? fitted_s : measured.value) * least_squares::relative_error(measured);
     rows.push_back({{terms[0] / scale, terms[1] / scale, 0}, (measured.value - node_s) / scale});
   }
-  return least_squares::fit(rows, 2);
+  return least_squares::fit(rows, least_squares::first(2));
 }
 
 laws::LinkCost bounded(const least_squares::Fit& fit) {
