@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "analysis/cells.h"
@@ -32,23 +33,36 @@ std::vector<Column> number_columns(const std::string& unit) {
 
 Cell signed_percent(double ratio) {
   if (!std::isfinite(ratio)) return cells::words("");
-  return {fmt::format("{:+.1f}", ratio * 100), ratio * 100};
+  return {fmt::format("{:+.{}f}", ratio * 100, std::abs(ratio) < 10 ? 1 : 0), ratio * 100};
+}
+
+// Launches that allow a change by this factor in either direction tell nothing; people then read a word in
+// place of digits that look like knowledge.
+constexpr double kAnything = 10;
+
+// The ends of the interval.
+std::vector<Cell> interval_cells(const Interval& interval) {
+  std::vector<Cell> ends = {signed_percent(interval.low), signed_percent(interval.high)};
+  if (1 + interval.low <= 1 / kAnything && 1 + interval.high >= kAnything)
+    for (Cell& end : ends) end.text = "any";
+  return ends;
+}
+
+Cell could_show(double slowdown) {
+  Cell cell = cells::percent(slowdown);
+  if (1 + slowdown >= kAnything) cell.text = "nothing";
+  return cell;
 }
 
 std::vector<Cell> number_cells(const ComparedPoint& compared, double unit_s) {
   const Comparison& c = compared.comparison;
-  return {cells::number(c.old_s / unit_s),
-          cells::number(c.new_s / unit_s),
-          signed_percent(c.difference),
-          signed_percent(c.interval.low),
-          signed_percent(c.interval.high),
-          cells::words(std::string(to_text(c.verdict))),
-          cells::number(c.p, 2),
-          cells::percent(c.spread),
-          cells::percent(compared.smallest),
-          cells::count(static_cast<int64_t>(c.num_old)),
-          cells::count(static_cast<int64_t>(c.num_new)),
-          cells::words(std::string(kBasisNames.at(static_cast<size_t>(c.basis))))};
+  return concat<Cell>(
+      {{cells::number(c.old_s / unit_s), cells::number(c.new_s / unit_s), signed_percent(c.difference)},
+       interval_cells(c.interval),
+       {cells::words(std::string(to_text(c.verdict))), cells::number(c.p, 2), cells::percent(c.spread),
+        could_show(compared.smallest), cells::count(static_cast<int64_t>(c.num_old)),
+        cells::count(static_cast<int64_t>(c.num_new)),
+        cells::words(std::string(kBasisNames.at(static_cast<size_t>(c.basis))))}});
 }
 
 std::vector<std::string> number_notes() {
@@ -56,9 +70,10 @@ std::vector<std::string> number_notes() {
       "step time: median over launches; of one launch, the median over its steps of the slowest rank's time.",
       "low, high: 95 % interval of the change. p: chance of such a difference without a cause, corrected for "
       "the "
-      "number of points (Holm).",
+      "number of points (Holm). any: from a tenth to ten times or beyond, so that nothing can be told.",
       "spread: standard deviation of the logarithm of a launch's time. could show: the slow-down that these "
-      "launches would have found with 80 % power; a smaller one may hide.",
+      "launches would have found with 80 % power; a smaller one may hide. nothing: not even one by ten "
+      "times.",
       "test: ranks (Mann and Whitney's, of launches); spread (Student's t, where launches are too few for "
       "ranks "
       "to show anything); reference (limits in the baseline, no test)."};
@@ -136,9 +151,10 @@ Table changed_table(const std::vector<ComparedPoint>& points, const Launches& af
   });
   for (const ComparedPoint* point : changed) {
     const Comparison& c = point->comparison;
-    table.rows.push_back({cells::words(std::string(to_text(c.verdict))), signed_percent(c.difference),
-                          signed_percent(c.interval.low), signed_percent(c.interval.high),
-                          cells::words(after.points.at(content_id(point->point->point)).name)});
+    table.rows.push_back(
+        concat<Cell>({{cells::words(std::string(to_text(c.verdict))), signed_percent(c.difference)},
+                      interval_cells(c.interval),
+                      {cells::words(after.points.at(content_id(point->point->point)).name)}}));
   }
   return table;
 }

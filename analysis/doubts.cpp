@@ -8,12 +8,15 @@
 #include <cmath>
 
 #include "base/stats.h"
+#include "base/units.h"
 
 namespace shardmark {
 namespace {
 
 // Operations in which no rank can be done before the last has begun.
 constexpr std::array kTogether = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all"};
+
+constexpr double kHalfWidth = 0.1;  // of the median's interval, relative: beyond it, the median is not known
 
 // What a step took: of all ranks the longest time, and by how much of it the shortest is shorter.
 struct Steps {
@@ -56,13 +59,39 @@ void add_drift(const std::vector<double>& steps, std::vector<Doubt>& doubts) {
 }
 
 void add_spread(const Measures& m, std::vector<Doubt>& doubts) {
-  constexpr double kHalfWidth = 0.1, kTail = 1.5;
+  constexpr double kTail = 1.5;
   const double half = (m.step_high_s - m.step_low_s) / 2 / m.step_s, tail = m.step_p90_s / m.step_s;
   if (half > kHalfWidth)
     doubts.push_back({"uncertain", fmt::format("the median is known to +- {:.0f} % only", 100 * half), true});
   if (tail > kTail && std::isfinite(tail))
     doubts.push_back(
         {"uneven steps", fmt::format("one step in ten takes {:.1f} times the median or more", tail), false});
+}
+
+// Throughput comes from all steps, step time is their median. Where they disagree by more than the half-width
+// up to which a median counts as known, the two columns may rank points differently.
+void add_mean(const Record& record, std::vector<Doubt>& doubts) {
+  const Measures& m = record.measures;
+  const double average_s = static_cast<double>(record.point.global_batch()) / m.samples_per_s;
+  const double ratio = average_s / m.step_s;
+  if (!std::isfinite(ratio) || ratio <= 0 || std::max(ratio, 1 / ratio) <= 1 + kHalfWidth) return;
+  doubts.push_back(
+      {"mean off median",
+       fmt::format("the average step, {}, is {:.0f} % {} the median: samples/s and step time "
+                   "need not rank it alike",
+                   format_seconds(average_s), 100 * std::abs(ratio - 1), ratio > 1 ? "above" : "below"),
+       false});
+}
+
+// A step holds all of its operations: a probe that expected more of them was disturbed, and auto chose by it.
+void add_probe(const Measures& m, std::vector<Doubt>& doubts) {
+  if (!(m.probed_communication_s > m.step_high_s)) return;
+  doubts.push_back({"auto misled",
+                    fmt::format("auto chose by a probe that expected {} of communication, but the whole step "
+                                "takes {}: another strategy may be faster, measure the candidates that plan "
+                                "lists",
+                                format_seconds(m.probed_communication_s), format_seconds(m.step_s)),
+                    false});
 }
 
 void add_entry_skew(const Record& record, const std::vector<double>& apart, std::vector<Doubt>& doubts) {
@@ -96,6 +125,8 @@ std::vector<Doubt> doubts_of(const Record& record) {
   if (m.unaccounted)
     doubts.push_back({"unaccounted", "the parts of its steps do not add up to its wall time", true});
   add_spread(m, doubts);
+  if (record.point.workload == "training") add_mean(record, doubts);
+  add_probe(m, doubts);
   const Series* series = record.series("step");
   if (series == nullptr) return doubts;
   if (!all_timed(*series)) {

@@ -18,7 +18,8 @@
 namespace shardmark {
 namespace {
 
-// An excess below this is no finding, nor one that the intervals of both times allow.
+// An excess below this is no finding, nor one that the intervals of both times allow. Words say it the same
+// way: so much longer.
 constexpr double kExcess = 1.25;
 
 // Everything of a collective that its time depends on, but for its operation, size and place.
@@ -90,8 +91,8 @@ void check_sizes(const Curve& curve, std::vector<Finding>& findings) {
       const double found =
           excess(time_of(whole), {count * piece.s, count * piece.low_s, count * piece.high_s});
       pieces.add(found, whole, "sum of pieces",
-                 fmt::format("{:.0f} messages of {} would take {:.0f} % less", count, size_text(small->first),
-                             100 * (1 - 1 / found)));
+                 fmt::format("takes {:.0f} % longer than {:.0f} messages of {} would", 100 * (found - 1),
+                             count, size_text(small->first)));
     }
   }
   order.report(findings);

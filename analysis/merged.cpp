@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "analysis/launches.h"
+#include "base/natural_order.h"
 #include "base/stats.h"
 #include "schema/fields.h"
 
@@ -198,11 +199,11 @@ auto order_of(const MergedPoint& merged) {
   const Point& p = merged.point;
   const TrainingPoint& t = p.training;
   const CollectivePoint& c = p.collective;
-  return std::make_tuple(p.workload, merged.machine, merged.transport, c.operation, to_text(t.model),
-                         to_text(t.data), to_text(t.optimizer), t.accumulation, p.seed, t.precision,
-                         t.reduce_dtype, t.clip_norm, t.checkpointing, t.batch_size, p.ranks, merged.nodes,
-                         c.dtype, c.reduction, c.bytes, c.in_place, t.strategy.name != "single",
-                         merged.strategy);
+  return std::make_tuple(
+      p.workload, merged.machine, merged.transport, c.operation, natural_key(to_text(t.model)),
+      natural_key(to_text(t.data)), natural_key(to_text(t.optimizer)), t.accumulation, p.seed, t.precision,
+      t.reduce_dtype, t.clip_norm, t.checkpointing, t.batch_size, p.ranks, merged.nodes, c.dtype, c.reduction,
+      c.bytes, c.in_place, t.strategy.name != "single", natural_key(merged.strategy));
 }
 
 void sort(std::vector<MergedPoint>& points) {

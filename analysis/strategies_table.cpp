@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 
 #include "analysis/cells.h"
@@ -16,23 +17,41 @@
 namespace shardmark {
 namespace {
 
-// Step times of `single`, to divide by.
+// What is to be known of a ratio to `single`: marks, the notes that explain them.
+constexpr const char* kDoubtfulSingle = "single doubtful";
+constexpr const char* kPerhapsOne = "x single perhaps 1";
+constexpr const char* kBelowSingle = "below single";
+
+// The points of `single`, to divide by.
 class Replicas {
  public:
   explicit Replicas(const MergedPoints& points) {
     for (const MergedPoint& merged : points)
-      if (is_training(merged) && is_replicas(merged)) step_s_[key(merged)] = merged.measures.step_s;
+      if (is_training(merged) && is_replicas(merged)) points_[key(merged)] = &merged;
   }
-  double step_s(const MergedPoint& merged) const {
-    const auto found = step_s_.find(key(merged));
-    return found == step_s_.end() ? Measures::kNone : found->second;
+  double ratio(const MergedPoint& merged) const {
+    const MergedPoint* single = single_of(merged);
+    return single == nullptr ? Measures::kNone : merged.measures.step_s / single->measures.step_s;
+  }
+  // Why the ratio should not be believed; nullptr where nothing speaks against it. A doubtful row is marked
+  // by its own doubts.
+  const char* mark(const MergedPoint& merged) const {
+    const MergedPoint* single = single_of(merged);
+    if (single == nullptr || is_replicas(merged) || is_doubtful(merged)) return nullptr;
+    if (is_doubtful(*single)) return kDoubtfulSingle;
+    if (!(ratio(merged) < 1)) return nullptr;
+    return merged.measures.step_high_s < single->measures.step_low_s ? kBelowSingle : kPerhapsOne;
   }
 
  private:
   static std::string key(const MergedPoint& merged) {
     return fmt::format("{} {} {}", merged.family, merged.point.ranks, merged.point.training.batch_size);
   }
-  std::unordered_map<std::string, double> step_s_;
+  const MergedPoint* single_of(const MergedPoint& merged) const {
+    const auto found = points_.find(key(merged));
+    return found == points_.end() ? nullptr : found->second;
+  }
+  std::unordered_map<std::string, const MergedPoint*> points_;
 };
 
 std::vector<Cell> measured(const MergedPoint& merged, const Replicas& replicas) {
@@ -43,7 +62,7 @@ std::vector<Cell> measured(const MergedPoint& merged, const Replicas& replicas) 
           cells::milliseconds(m.step_s),
           cells::milliseconds(m.step_low_s),
           cells::milliseconds(m.step_high_s),
-          cells::number(m.step_s / replicas.step_s(merged), 3),
+          cells::number(replicas.ratio(merged), 3),
           cells::mebibytes(m.peak_bytes),
           cells::milliseconds(m.exposed_s),
           cells::percent(m.exposed_s / m.step_s),
@@ -124,6 +143,33 @@ std::string unverified_note(const MergedPoints& points) {
   return note.empty() ? "" : note + ".";
 }
 
+std::vector<Cell> mark_cells(const MergedPoint& merged, const Replicas& replicas) {
+  std::vector<Cell> cells = TrainingColumns::mark_cells(merged);
+  if (const char* mark = replicas.mark(merged))
+    cells.back() = cells::words(cells.back().text + (cells.back().text.empty() ? "" : ", ") + mark);
+  return cells;
+}
+
+std::vector<std::string> ratio_notes(const MergedPoints& points, const Replicas& replicas) {
+  std::set<std::string_view> marks;
+  for (const MergedPoint& merged : points)
+    if (const char* mark = is_training(merged) ? replicas.mark(merged) : nullptr) marks.insert(mark);
+  std::vector<std::string> notes;
+  if (marks.contains(kDoubtfulSingle))
+    notes.push_back(std::string(kDoubtfulSingle) +
+                    ": the row of `single` that x single divides by has a mark, so the ratio says little.");
+  if (marks.contains(kPerhapsOne))
+    notes.push_back(std::string(kPerhapsOne) +
+                    ": the ratio is below 1, but the 95 % intervals of both steps overlap, so that it cannot "
+                    "be told from 1.");
+  if (marks.contains(kBelowSingle))
+    notes.push_back(std::string(kBelowSingle) +
+                    ": the step is shorter than that of ranks which never communicate. Only a strategy that "
+                    "shards the update computes less than they do; else the machine was not equally fast for "
+                    "both points.");
+  return notes;
+}
+
 std::vector<Column> columns() {
   return concat<Column>({TrainingColumns::columns(),
                          {{"samples/s", ""},
@@ -145,7 +191,9 @@ std::vector<Column> columns() {
 std::vector<std::string> definitions() {
   return {
       "samples/s, tokens/s: of all ranks together, by the wall time of the slowest rank.",
-      "Global batch / samples/s is the average step; its inverse is what trainers print as it/s.",
+      "Global batch / samples/s is the average step; its inverse is what trainers print as it/s. Where it "
+      "differs from the median by more than 10 %, the most by which a median may be uncertain before it gets "
+      "a mark, the row is marked `mean off median`.",
       "step time: median over the steps of the slowest rank's time; low, high: its 95 % interval.",
       "x single: step time / that of `single`, whose ranks train independent copies and never communicate.",
       "peak memory: everything at the worst moment of a step, on the rank that needs most.",
@@ -170,9 +218,10 @@ Table strategies_table(const MergedPoints& points) {
   const Replicas replicas(points);
   for (const MergedPoint& merged : points) {
     if (!is_training(merged)) continue;
-    table.rows.push_back(concat<Cell>(
-        {labels.cells(merged), measured(merged, replicas), TrainingColumns::mark_cells(merged)}));
+    table.rows.push_back(
+        concat<Cell>({labels.cells(merged), measured(merged, replicas), mark_cells(merged, replicas)}));
   }
+  for (std::string& note : ratio_notes(points, replicas)) table.notes.push_back(std::move(note));
   for (const std::string& note :
        {peaks_note(points), impossible_mfu_note(points), flops_note(points), unverified_note(points)})
     if (!note.empty()) table.notes.push_back(note);

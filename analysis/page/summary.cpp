@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "analysis/plots/rows.h"
 #include "analysis/plots/series.h"
@@ -19,6 +20,7 @@ namespace {
 using Statements = std::vector<Statement>;
 using PointList = std::vector<const MergedPoint*>;
 
+constexpr double kMargin = 0.05;  // differences below it do not matter: the default of `compare`
 constexpr std::array kOutcomes = {Outcome::skipped, Outcome::out_of_memory, Outcome::wrong, Outcome::failed,
                                   Outcome::timed_out};
 
@@ -42,43 +44,82 @@ Statement about_study(const StudyData& study) {
                   e.transport.empty() ? "" : " over " + e.transport, outcomes)};
 }
 
-bool is_comparable(const MergedPoint& merged) {
-  return is_training(merged) && !is_replicas(merged) && !merged.measures.oversubscribed &&
-         merged.measures.step_s > 0 && std::isfinite(merged.measures.step_s);
+bool is_comparable(const MergedPoint& merged) { return is_training(merged) && !is_replicas(merged); }
+
+// "uncertain, slowing down": every kind for which one of the points is left out.
+std::string reasons_text(const PointList& points) {
+  std::set<std::string> kinds;
+  for (const MergedPoint* merged : points)
+    for (const Doubt& doubt : merged->doubts)
+      if (doubt.excludes) kinds.insert(doubt.kind);
+  return fmt::format("{}", fmt::join(kinds, ", "));
 }
 
-// Of the points of a group, those on the most ranks; fastest first.
-PointList on_most_ranks(const RowGroup& group) {
-  int64_t most = 0;
-  for (const MergedPoint* merged : group.points) most = std::max(most, merged->point.ranks);
-  PointList points;
+// The points of a group on the most ranks where one of them is free of doubts, else on the most of all.
+struct Ranked {
+  PointList fastest_first;  // without doubts
+  PointList doubtful;
+};
+
+Ranked on_most_ranks(const RowGroup& group) {
+  std::pair<bool, int64_t> most = {false, 0};  // free of doubts, ranks
   for (const MergedPoint* merged : group.points)
-    if (merged->point.ranks == most) points.push_back(merged);
-  std::stable_sort(points.begin(), points.end(),
+    most = std::max(most, {!is_doubtful(*merged), merged->point.ranks});
+  Ranked ranked;
+  for (const MergedPoint* merged : group.points)
+    if (merged->point.ranks == most.second)
+      (is_doubtful(*merged) ? ranked.doubtful : ranked.fastest_first).push_back(merged);
+  std::stable_sort(ranked.fastest_first.begin(), ranked.fastest_first.end(),
                    [](auto* a, auto* b) { return a->measures.step_s < b->measures.step_s; });
-  return points;
+  return ranked;
 }
 
-// Whether their 95 % intervals are apart; not where one of them has none.
-bool is_slower(const MergedPoint& merged, const MergedPoint& than) {
-  return merged.measures.step_low_s > than.measures.step_high_s;
+enum class Against { as_fast, slower, untold };
+
+// As fast: all that both 95 % intervals allow is within the margin of `compare`. Intervals that overlap more
+// widely tell nothing, nor do missing ones.
+Against against(const MergedPoint& merged, const MergedPoint& best) {
+  const Measures &m = merged.measures, &b = best.measures;
+  if (m.step_low_s > b.step_high_s) return Against::slower;
+  const bool within =
+      m.step_high_s <= (1 + kMargin) * b.step_low_s && b.step_high_s <= (1 + kMargin) * m.step_low_s;
+  return within ? Against::as_fast : Against::untold;
 }
 
-// "ddp, 55.3 samples/s, 144 ms a step; zero3 as fast within the 95 % intervals; slowest fsdp, +11 %."
-std::string speeds_text(const PointList& fastest_first, const PlotNames& names) {
+std::string names_of(const PointList& points, const PlotNames& names) {
+  std::vector<std::string> all;
+  all.reserve(points.size());
+  for (const MergedPoint* merged : points) all.push_back(names.strategy(*merged));
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+// "fastest ddp, 55.3 samples/s, 144 ms a step; zero3 as fast within 5 %; slowest fsdp, +11 %."
+std::string speeds_text(const Ranked& ranked, const PlotNames& names) {
+  const PointList& fastest_first = ranked.fastest_first;
+  if (fastest_first.empty())
+    return fmt::format("no ranking is possible, as every point is doubtful ({}): {}.",
+                       reasons_text(ranked.doubtful), names_of(ranked.doubtful, names));
   const MergedPoint &best = *fastest_first.front(), &worst = *fastest_first.back();
+  std::map<Against, PointList> others;
+  for (auto other = fastest_first.begin() + 1; other != fastest_first.end(); ++other)
+    others[against(**other, best)].push_back(*other);
   std::string text =
-      fmt::format("{}, {} samples/s, {} a step", names.strategy(best),
+      fmt::format("{}{}, {} samples/s, {} a step",
+                  others[Against::untold].empty() ? "fastest " : "least median: ", names.strategy(best),
                   format_number(best.measures.samples_per_s, 3), format_seconds(best.measures.step_s));
-  std::vector<std::string> as_fast;
-  for (const MergedPoint* merged : fastest_first)
-    if (merged != &best && !is_slower(*merged, best)) as_fast.push_back(names.strategy(*merged));
-  if (!as_fast.empty())
-    text += fmt::format("; {} as fast within the 95 % intervals", fmt::join(as_fast, ", "));
-  if (is_slower(worst, best))
+  if (fastest_first.size() == 1) text = text.substr(std::string("fastest ").size());
+  if (const PointList& same = others[Against::as_fast]; !same.empty())
+    text += fmt::format("; {} as fast within {:.0f} %", names_of(same, names), 100 * kMargin);
+  if (const PointList& untold = others[Against::untold]; !untold.empty())
+    text += fmt::format("; whether {} {} as fast cannot be told, as the 95 % intervals overlap",
+                        names_of(untold, names), untold.size() == 1 ? "is" : "are");
+  if (against(worst, best) == Against::slower)
     text += fmt::format("; slowest {}, +{:.0f} %", names.strategy(worst),
                         100 * (worst.measures.step_s / best.measures.step_s - 1));
-  return (fastest_first.size() == 1 ? "" : "fastest ") + text + ".";
+  if (!ranked.doubtful.empty())
+    text += fmt::format("; not ranked, as doubtful ({}): {}", reasons_text(ranked.doubtful),
+                        names_of(ranked.doubtful, names));
+  return text + ".";
 }
 
 std::string memory_text(PointList points, const PlotNames& names) {
@@ -95,10 +136,12 @@ std::string memory_text(PointList points, const PlotNames& names) {
 Statements strategies(const std::vector<MergedPoint>& points, const PlotNames& names) {
   Statements statements;
   for (const RowGroup& group : row_groups(points, names, is_comparable)) {
-    const PointList fastest_first = on_most_ranks(group);
-    const std::string ranks = ranks_text(fastest_first.front()->point.ranks);
+    const Ranked ranked = on_most_ranks(group);
+    PointList all = ranked.fastest_first;
+    all.insert(all.end(), ranked.doubtful.begin(), ranked.doubtful.end());
+    const std::string ranks = ranks_text(all.front()->point.ranks);
     statements.push_back({group.about + (group.about.ends_with(ranks) ? ":" : ", " + ranks + ":"),
-                          speeds_text(fastest_first, names) + memory_text(fastest_first, names)});
+                          speeds_text(ranked, names) + memory_text(all, names)});
   }
   return statements;
 }
@@ -140,6 +183,22 @@ Statements efficiencies(const std::vector<ScalingSeries>& all, const PlotNames& 
   return statements;
 }
 
+std::string bandwidth_text(PointList points) {
+  const std::string reasons = reasons_text(points);
+  std::erase_if(points, [](auto* merged) { return is_doubtful(*merged); });
+  if (points.empty()) return fmt::format("every point is doubtful ({}).", reasons);
+  const MergedPoint& best = **std::max_element(points.begin(), points.end(), [](auto* a, auto* b) {
+    return a->measures.busbw_gb_s < b->measures.busbw_gb_s;
+  });
+  const MergedPoint& quick = **std::min_element(
+      points.begin(), points.end(), [](auto* a, auto* b) { return a->measures.step_s < b->measures.step_s; });
+  return fmt::format("bus bandwidth up to {} GB/s (at {}), time from {} (at {}).",
+                     format_number(best.measures.busbw_gb_s, 3),
+                     format_bytes(static_cast<double>(best.point.collective.bytes)),
+                     format_seconds(quick.measures.step_s),
+                     format_bytes(static_cast<double>(quick.point.collective.bytes)));
+}
+
 // The all-reduce of each group of ranks; where there is none, whatever was measured.
 Statements collectives(const std::vector<MergedPoint>& points) {
   std::vector<std::pair<std::string, PointList>> groups;
@@ -158,17 +217,7 @@ Statements collectives(const std::vector<MergedPoint>& points) {
   Statements statements;
   for (const auto& [about, all] : groups) {
     if (any_all_reduce && !about.starts_with("all_reduce,")) continue;
-    const MergedPoint& best = **std::max_element(all.begin(), all.end(), [](auto* a, auto* b) {
-      return a->measures.busbw_gb_s < b->measures.busbw_gb_s;
-    });
-    const MergedPoint& quick = **std::min_element(
-        all.begin(), all.end(), [](auto* a, auto* b) { return a->measures.step_s < b->measures.step_s; });
-    statements.push_back(
-        {about, fmt::format("bus bandwidth up to {} GB/s (at {}), time from {} (at {}).",
-                            format_number(best.measures.busbw_gb_s, 3),
-                            format_bytes(static_cast<double>(best.point.collective.bytes)),
-                            format_seconds(quick.measures.step_s),
-                            format_bytes(static_cast<double>(quick.point.collective.bytes)))});
+    statements.push_back({about, bandwidth_text(all)});
   }
   return statements;
 }

@@ -27,6 +27,16 @@ void add_strategy(std::vector<Choice>& strategies, const Choice& strategy) {
 
 bool can_be_predicted(const Choice& strategy) { return strategy.name != "single" && strategy.name != "auto"; }
 
+// Of any point on the same machine and transport: how many ranks share a node is the cluster's, not the
+// model's that happened to be measured on one rank.
+int64_t most_ranks_per_node(const std::vector<MergedPoint>& points, const MergedPoint& like) {
+  int64_t most = 1;
+  for (const MergedPoint& merged : points)
+    if (merged.machine == like.machine && merged.transport == like.transport)
+      most = std::max(most, merged.ranks_per_node);
+  return most;
+}
+
 std::vector<Family> families_of(const std::vector<MergedPoint>& points,
                                 const std::vector<Predictor>& predictors, const PredictQuery& query) {
   std::vector<Family> families;
@@ -38,11 +48,11 @@ std::vector<Family> families_of(const std::vector<MergedPoint>& points,
     if (is_new) families.push_back({&merged, *known, predictor_of(merged, predictors), {}, {}, 1});
     Family& family = families[found->second];
     family.batch_sizes.insert(merged.point.training.batch_size);
-    family.ranks_per_node = std::max(family.ranks_per_node, merged.ranks_per_node);
     if (can_be_predicted(known->training.strategy)) add_strategy(family.strategies, known->training.strategy);
   }
   for (Family& family : families) {
-    if (query.ranks_per_node > 0) family.ranks_per_node = query.ranks_per_node;
+    family.ranks_per_node =
+        query.ranks_per_node > 0 ? query.ranks_per_node : most_ranks_per_node(points, *family.like);
     for (const char* usual : {"ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)", "zero3"})
       add_strategy(family.strategies, strategy_from_text(usual));
     if (family.ranks_per_node > 1)

@@ -88,6 +88,10 @@ std::vector<std::string> notes_of(const std::vector<PredictedPoint>& predicted, 
       "no "
       "small run shows: congestion, stragglers, failures.",
   };
+  if (query.ranks_per_node == 0)
+    notes.push_back(
+        "nodes: of as many ranks as lay on one node where most of the study did; --ranks-per-node changes "
+        "it.");
   if (query.network && !predicted.empty())
     notes.push_back("across nodes: " + query.network->name + ", one link for each rank.");
   if (query.node_link && !predicted.empty()) notes.push_back("within a node: " + query.node_link->name + ".");

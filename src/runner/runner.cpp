@@ -180,6 +180,7 @@ class Walk {
       if (!settled.reason.empty()) {
         record.point.training.chosen = to_text(settled.point.training.strategy);
         add_reason(record, settled.reason);
+        if (settled.communication_s > 0) record.measures.probed_communication_s = settled.communication_s;
       }
       if (options_.check_collectives) add_reason(record, "collectives were checked: its times mean nothing");
     }

@@ -11,7 +11,7 @@ namespace shardmark {
 
 // Major.minor: a reader refuses a newer major, and fills what an older file lacks with the member's default.
 inline constexpr int kSchemaMajor = 1;
-inline constexpr int kSchemaMinor = 2;
+inline constexpr int kSchemaMinor = 3;
 
 struct SeriesInfo {
   std::string_view name;
@@ -138,6 +138,9 @@ void visit_fields(R& r, Visit&& visit) {
         m.compute_only_s);
   visit("communication_only_time", "s",
         "a step's operations without its computing: median of the slowest rank", m.communication_only_s);
+  visit("probed_communication_time", "s",
+        "a step's operations one after the other, as the probe of strategy auto expected them",
+        m.probed_communication_s);
   visit("overlap", "", "1 - (step - compute_only_time) / communication_only_time", m.overlap);
   visit("flops_per_step", "FLOP", "model FLOPs per rank and step by formula", m.flops_per_step);
   visit("peak_flops", "FLOP/s", "peak of a rank's device, measured by a matrix product", m.peak_flops);

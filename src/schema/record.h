@@ -57,8 +57,9 @@ struct Measures {
   double backward_s = kNone;
   double exposed_s = kNone;  // exposed communication
   double optimizer_s = kNone;
-  double compute_only_s = kNone;        // a step without its communication: like step_s
-  double communication_only_s = kNone;  // the communication of a step, without the step: like step_s
+  double compute_only_s = kNone;          // a step without its communication: like step_s
+  double communication_only_s = kNone;    // the communication of a step, without the step: like step_s
+  double probed_communication_s = kNone;  // of the strategy that auto chose, expected by its probe before
   double overlap = kNone;          // 1 - (step_s - compute_only_s) / communication_only_s; may be negative
   double flops_per_step = kNone;   // per rank, by laws' formula
   double peak_flops = kNone;       // per rank, measured by a matrix product before the study

@@ -23,7 +23,7 @@ double usable_bytes(const HostGroup& group, at::Device device) {
 }  // namespace
 
 Settled settle_strategy(const Point& point, const HostGroup& group, Communicator& comm, ProbeCache& probes) {
-  if (point.workload == "collective" || point.training.strategy.name != "auto") return {point, {}};
+  if (point.workload == "collective" || point.training.strategy.name != "auto") return {point, {}, 0};
   const std::string key = comm.transport() + " " + std::to_string(comm.size());
   if (!probes.contains(key)) probes[key] = probe(group, comm);
   const Probe& network = probes[key];
@@ -32,7 +32,7 @@ Settled settle_strategy(const Point& point, const HostGroup& group, Communicator
   const laws::Decision decision = laws::decide(
       laws::cost_input(point, table), {usable_bytes(group, comm.device()), expect(point).activation_bytes,
                                        network.ranks_per_node, network.all, network.node});
-  Settled settled{point, decision.reason};
+  Settled settled{point, decision.reason, decision.choice().communication_s};
   settled.point.training.strategy = decision.choice().strategy;
   return settled;
 }

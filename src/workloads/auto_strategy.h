@@ -14,6 +14,7 @@ using ProbeCache = std::map<std::string, Probe>;  // by transport and ranks
 struct Settled {
   Point point;
   std::string reason;
+  double communication_s = 0;  // of its step, as the probe expects it; 0: unknown
 };
 
 // The same on all ranks; collective over `group`, which holds the ranks of `comm`. The probe is made once for

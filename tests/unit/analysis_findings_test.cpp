@@ -60,7 +60,18 @@ TEST(Findings, AMessageSlowerThanItsPieces) {
   const auto findings = findings_of(points);
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].kind, "sum of pieces");
-  EXPECT_EQ(findings[0].words, "4 messages of 256 KiB would take 50 % less; also at 1 other size");
+  EXPECT_EQ(findings[0].words, "takes 100 % longer than 4 messages of 256 KiB would; also at 1 other size");
+}
+
+// "23 % less" would stand beside "less than 25 % longer is no finding", though both are of the same excess
+// of 1.3.
+TEST(Findings, AreMeasuredAsTheirThresholdIs) {
+  auto records = healthy_collectives();
+  records[5].measures.step_s = 1.3 * 4 * (5e-6 + 262144 / 4e9);
+  const Table table = findings_table(merge_repeats({study_of(records)}), {});
+  ASSERT_FALSE(table.rows.empty());
+  EXPECT_EQ(cell(table, 0, "what").text, "takes 30 % longer than 4 messages of 256 KiB would");
+  EXPECT_THAT(table.notes[0], HasSubstr("less than 25 % longer"));
 }
 
 TEST(Findings, AnOperationSlowerThanItsParts) {
@@ -172,6 +183,39 @@ TEST(Doubts, NumbersThatAreNone) {
   EXPECT_EQ(doubts_of(with_steps(record, {0.1, 0.0}, {0.1, 0.1}))[0].kind, "broken samples");
   EXPECT_EQ(doubts_of(with_steps(record, {0.1, Measures::kNone}, {0.1, 0.1}))[0].kind, "broken samples");
   EXPECT_EQ(doubts_of(with_steps(record, {}, {}))[0].kind, "broken samples");
+}
+
+TEST(Doubts, AMeanThatIsNotTheMedian) {
+  Record record = training_record("ddp", 2, 4, 0.1);
+  const auto kind = [&](double samples_per_s) {
+    record.measures.samples_per_s = samples_per_s;
+    const auto doubts = doubts_of(record);
+    return doubts.empty() ? "" : doubts[0].kind;
+  };
+  EXPECT_EQ(kind(8 / 0.109), "");
+  EXPECT_EQ(kind(8 / 0.2), "mean off median");
+  EXPECT_EQ(kind(8 / 0.05), "mean off median");
+  for (const double none : {0.0, -1.0, Measures::kNone, 1 / 0.0}) EXPECT_EQ(kind(none), "") << none;
+  record.measures.samples_per_s = 8 / 0.2;
+  EXPECT_EQ(
+      doubts_of(record)[0].words,
+      "the average step, 200 ms, is 100 % above the median: samples/s and step time need not rank it alike");
+  const std::vector<StudyData> studies = {study_of({record})};
+  const MergedPoints points = merge_repeats(studies);
+  EXPECT_FALSE(is_doubtful(points[0]));  // the median is as good as before
+  EXPECT_EQ(cell(strategies_table(points), 0, "marks").text, "mean off median");
+}
+
+TEST(Doubts, AChoiceOfAutoByADisturbedProbe) {
+  Record record = training_record("ddp", 2, 4, 0.075);
+  record.point.training.chosen = "ddp";
+  record.measures.probed_communication_s = 0.05;
+  EXPECT_THAT(doubts_of(record), IsEmpty());
+  record.measures.probed_communication_s = 1.37;
+  ASSERT_EQ(doubts_of(record).size(), 1u);
+  EXPECT_EQ(doubts_of(record)[0].kind, "auto misled");
+  EXPECT_THAT(doubts_of(record)[0].words,
+              HasSubstr("expected 1.37 s of communication, but the whole step takes 75.0 ms"));
 }
 
 TEST(Doubts, OfHalfTheRepeatsAreThePoints) {

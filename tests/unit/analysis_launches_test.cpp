@@ -114,6 +114,25 @@ TEST(Comparison, CountsWhatItMatched) {
               HasSubstr("nothing to compare"));
 }
 
+// An interval such as -97.9 ... +488352.3 % tells nothing, and reads as if it told much.
+TEST(Comparison, SaysWhereLaunchesTellNothing) {
+  std::vector<StudyData> before, after;
+  double step_s = 1e-3;
+  for (const std::string start : {"1", "2", "3"}) {
+    before.push_back(launch(start, {repeat_of(0, step_s)}));
+    after.push_back(launch(start + "b", {repeat_of(0, 2 * step_s)}));
+    step_s *= 30;
+  }
+  const ComparisonReport report = compare_sides(launches_of(before), launches_of(after), after, 0.05);
+  const auto found = std::find_if(report.tables.begin(), report.tables.end(),
+                                  [](const Table& table) { return table.key == "compared_training"; });
+  ASSERT_NE(found, report.tables.end());
+  EXPECT_EQ(cell(*found, 0, "low").text, "any");
+  EXPECT_EQ(cell(*found, 0, "high").text, "any");
+  EXPECT_EQ(cell(*found, 0, "could show").text, "nothing");
+  EXPECT_GT(cell(*found, 0, "high").value.get<double>(), 900);  // programs get the number
+}
+
 TEST(Baseline, GivesBackWhatWasWritten) {
   const Launches launches =
       launches_of({launch("a", {repeat_of(0, 0.125)}), launch("b", {repeat_of(0, 0.25)})});

@@ -24,6 +24,18 @@ TEST(Merge, RepeatsBecomeOnePointOfMedians) {
   EXPECT_DOUBLE_EQ(points[0].measures.step_high_s, 0.4 * 1.01);
 }
 
+TEST(Merge, OrdersModelsByTheirNumbers) {
+  std::vector<Record> records;
+  for (const char* model : {"resnet(width=16)", "resnet(width=8)", "resnet(width=128)"}) {
+    records.push_back(training_record("ddp", 2, 4, 0.1));
+    records.back().point.training.model = choice_from_text(model);
+  }
+  std::string order;
+  for (const MergedPoint& point : merge_repeats({study_of(records)}))
+    order += to_text(point.point.training.model) + " ";
+  EXPECT_EQ(order, "resnet(width=8) resnet(width=16) resnet(width=128) ");
+}
+
 TEST(Merge, RatesAreMergedThroughTheirCosts) {
   const auto points = merge_repeats({study_of({repeat_of(0, 0.1), repeat_of(1, 0.3)})});
   EXPECT_DOUBLE_EQ(points[0].measures.step_s, 0.2);

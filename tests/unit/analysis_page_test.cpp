@@ -153,7 +153,41 @@ TEST(Summary, SaysWhatIsFastestAndWhatCannotBeTold) {
                                training_record("zero3", 2, 4, 0.150), training_record("single", 2, 4, 0.05)});
   EXPECT_THAT(texts[1],
               HasSubstr("gpt2, batch 4 per rank, 2 ranks: fastest ddp, 80.0 samples/s, 100 ms a step; fsdp "
-                        "as fast within the 95 % intervals; slowest zero3, +50 %. Memory of a rank: from "));
+                        "as fast within 5 %; slowest zero3, +50 %. Memory of a rank: from "));
+}
+
+Record with_half_width(const std::string& strategy, double step_s, double half) {
+  Record record = training_record(strategy, 2, 4, step_s);
+  record.measures.step_low_s = step_s * (1 - half);
+  record.measures.step_high_s = step_s * (1 + half);
+  return record;
+}
+
+// Intervals that overlap widely are no equality, and a point with such an interval is not ranked.
+TEST(Summary, RanksNoDoubtfulPoint) {
+  const auto texts =
+      texts_of({with_half_width("ddp", 0.1, 0.04), with_half_width("fsdp", 0.105, 0.09),
+                with_half_width("zero3", 0.4, 0.8), with_half_width("fsdp(shard=optimizer)", 0.02, 0.9)});
+  EXPECT_THAT(texts[1],
+              HasSubstr("2 ranks: least median: ddp, 80.0 samples/s, 100 ms a step; whether fsdp is as fast "
+                        "cannot be told, as the 95 % intervals overlap; not ranked, as doubtful (uncertain): "
+                        "fsdp(shard=optimizer), zero3."));
+}
+
+TEST(Summary, SaysWhereNoRankingIsPossible) {
+  const auto texts = texts_of({with_half_width("ddp", 0.1, 0.5), with_half_width("zero3", 0.4, 0.8)});
+  EXPECT_THAT(
+      texts[1],
+      HasSubstr("2 ranks: no ranking is possible, as every point is doubtful (uncertain): ddp, zero3."));
+}
+
+TEST(Summary, HeadsWithNoDoubtfulCollective) {
+  Record fast = collective_record("all_reduce", 4, 1 << 20, true, 1e-5),
+         slow = collective_record("all_reduce", 4, 1024, true, 1e-3);
+  fast.measures.step_low_s = 1e-6;
+  fast.measures.step_high_s = 1e-4;
+  EXPECT_THAT(texts_of({fast, slow})[1], HasSubstr("time from 1.00 ms (at 1.00 KiB)"));
+  EXPECT_THAT(texts_of({fast})[1], HasSubstr("every point is doubtful (uncertain)."));
 }
 
 TEST(Summary, LeavesOversubscribedPointsOut) {

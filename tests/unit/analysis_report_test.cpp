@@ -114,6 +114,32 @@ TEST(Report, DoubtsWhatCannotBe) {
   EXPECT_NE(text.find("Caution: an MFU above 100 % (1 row) cannot be."), std::string::npos) << text;
 }
 
+Record with_interval(Record record, double low_s, double high_s) {
+  record.measures.step_low_s = low_s;
+  record.measures.step_high_s = high_s;
+  return record;
+}
+
+// The marks of ddp, whose step is beside one of `single`.
+std::string ratio_marks(const Record& ddp, const Record& single) {
+  const std::vector<StudyData> studies = {study_of({ddp, single})};
+  const Table table = strategies_table(merge_repeats(studies));
+  return cell(table, 1, "marks").text;
+}
+
+TEST(Report, MarksARatioToSingleThatSaysLittle) {
+  const Record single = training_record("single", 2, 4, 0.1);
+  const Record vague = with_interval(single, 0.05, 0.2);
+  EXPECT_EQ(ratio_marks(training_record("ddp", 2, 4, 0.12), single), "");
+  EXPECT_EQ(ratio_marks(training_record("ddp", 2, 4, 0.12), vague), "single doubtful");
+  EXPECT_EQ(ratio_marks(training_record("ddp", 2, 4, 0.099), single), "x single perhaps 1");
+  EXPECT_EQ(ratio_marks(training_record("ddp", 2, 4, 0.0783), single), "below single");
+  EXPECT_EQ(ratio_marks(with_interval(training_record("ddp", 2, 4, 0.0783), 0.03, 0.2), single), "uncertain");
+  EXPECT_EQ(ratio_marks(with_interval(training_record("ddp", 2, 4, 0.09), Measures::kNone, Measures::kNone),
+                        single),
+            "x single perhaps 1");
+}
+
 // Processor time of a report over points of every kind.
 double report_seconds(int64_t num_points) {
   std::vector<Record> records;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "analysis/known.h"
 #include "analysis/plots/plots.h"
@@ -172,6 +173,25 @@ TEST_F(Predict, PlotMarksEveryHeldOutPoint) {
   EXPECT_EQ(std::count_if(plots[0].curves.begin(), plots[0].curves.end(),
                           [](const Curve& curve) { return curve.form == Form::dots; }),
             4);  // strategies
+}
+
+// How many ranks share a node is the cluster's: a model that was measured on one rank alone has no nodes of
+// its own.
+TEST_F(Predict, EveryModelLiesOnTheSameNodes) {
+  Record alone = measured("ddp", 1, 2);
+  alone.point.seed = 7;  // another family
+  studies_[0].records.push_back(alone);
+  const MergedPoints points = merge_repeats(studies_);
+  PredictQuery query;
+  query.ranks = {2};
+  const auto predictors = make_predictors(points);
+  const Table table = predictions_table(points, predict_all(points, predictors, query), query);
+  std::set<std::string> seeds;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    seeds.insert(cell(table, row, "seed").text);
+    EXPECT_EQ(cell(table, row, "nodes").value, 1) << cell(table, row, "seed").text;
+  }
+  EXPECT_EQ(seeds.size(), 2);
 }
 
 TEST_F(Predict, TheBestThatFits) {
