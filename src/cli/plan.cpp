@@ -18,6 +18,7 @@ struct PlanOptions {
   std::string suite;
   int64_t ranks = 0;
   int64_t memory_bytes = 0;  // 0: unknown
+  int64_t num_samples = 0;
   bool json = false;
   Overrides overrides;
 };
@@ -60,7 +61,7 @@ int print_plan(const PlanOptions& options) {
   for (const std::string& warning : suite.warnings) log_warning(warning);
   const World world = world_for(options, suite);
   const auto plan = make_plan(suite, world);
-  const auto tables = plan_tables(plan, world);
+  const auto tables = plan_tables(plan, world, options.num_samples);
   const auto totals = plan_totals(plan);
   if (options.json) {
     print_data(json_text(suite, world, tables, totals));
@@ -79,6 +80,8 @@ std::function<int()> define(CLI::App& app) {
             "ranks of the world; default: as many as the suite's largest point");
   add_value(app, "--memory", options->memory_bytes, values::kMemory,
             "memory of a rank, 80GiB: points whose state needs more are impossible");
+  add_value(app, "--samples", options->num_samples, values::kSamples,
+            "also the first samples of each rank, so many: who sees which");
   app.add_flag("--json", options->json, "one JSON document");
   add_override_flags(app, options->overrides);
   return [options] { return print_plan(*options); };

@@ -98,7 +98,7 @@ Table impossible_table(const std::vector<const Point*>& points) {
 
 }  // namespace
 
-std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& world) {
+std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& world, int64_t num_samples) {
   std::vector<const Point*> training, open, collectives, impossible;
   for (const auto& point : plan) {
     if (point.repeat != 0) continue;
@@ -112,6 +112,11 @@ std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& worl
   }
   std::vector<Table> tables;
   if (!training.empty()) tables.push_back(training_table(training));
+  if (Table moved = communication_table(training); !moved.rows.empty()) tables.push_back(std::move(moved));
+  if (num_samples > 0) {
+    training.insert(training.end(), open.begin(), open.end());
+    tables.push_back(samples_table(training, num_samples));
+  }
   if (!open.empty()) tables.push_back(auto_table(open, world));
   if (!collectives.empty()) tables.push_back(collectives_table(collectives));
   if (!impossible.empty()) tables.push_back(impossible_table(impossible));

@@ -8,8 +8,9 @@
 
 namespace shardmark {
 
-// Tables "training", "auto", "collectives" and "impossible", those with rows alone; repetitions are one row.
-std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& world);
+// Tables "training", "communication", "auto", "collectives" and "impossible", those with rows alone;
+// repetitions are one row. num_samples: adds the table "samples", so many of each rank.
+std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& world, int64_t num_samples = 0);
 
 struct PlanTotals {
   int64_t num_points = 0;  // repeats included
@@ -23,11 +24,14 @@ PlanTotals plan_totals(const std::vector<Point>& plan);
 // The parts.
 Table auto_table(const std::vector<const Point*>& points, const World& world);
 Table training_table(const std::vector<const Point*>& points);
+Table communication_table(const std::vector<const Point*>& points);
+Table samples_table(const std::vector<const Point*>& points, int64_t count);
 std::vector<Column> sampling_columns();
 std::vector<Cell> sampling_cells(const Sampling& sampling);
 double total_bytes(const Expectation& expectation);  // memory of a rank, activations included
 // Names without the options that are at their defaults.
 std::string model_name(const Point& point);
+std::string data_name(const Point& point);
 std::string strategy_name(const Point& point);
 
 }  // namespace shardmark

@@ -7,9 +7,6 @@
 namespace shardmark {
 namespace {
 
-std::string data_name(const Point& p) {
-  return to_text(without_defaults(p.training.data, laws::data_laws().at(p.training.data.name).options));
-}
 std::string optimizer_name(const Point& p) {
   return to_text(
       without_defaults(p.training.optimizer, laws::optimizer_laws().at(p.training.optimizer.name).options));
@@ -96,6 +93,10 @@ std::vector<Cell> sampling_cells(const Sampling& s) {
 
 std::string model_name(const Point& p) {
   return to_text(without_defaults(p.training.model, laws::model_law(p.training.model.name).options));
+}
+
+std::string data_name(const Point& p) {
+  return to_text(without_defaults(p.training.data, laws::data_laws().at(p.training.data.name).options));
 }
 
 std::string strategy_name(const Point& p) {

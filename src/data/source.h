@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/registry.h"
-#include "data/sampler.h"
 #include "models/model.h"
+#include "plan/sampler.h"
 
 namespace shardmark {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "base/hash.h"
-#include "data/permutation.h"
 #include "data/token_batch.h"
+#include "plan/permutation.h"
 
 namespace shardmark {
 namespace {

@@ -16,6 +16,8 @@ struct DataLaw {
   // Why a model that takes such samples cannot train on it; empty when it can. File contents are data/'s
   // business.
   std::string (*mismatch)(const SampleShape& sample);
+  // Samples to train on in an epoch; 0: its files tell.
+  int64_t (*num_samples)(const Options& options) = [](const Options&) { return int64_t{0}; };
 };
 struct OptimizerLaw {
   std::string description;

@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "data/sampler.h"
 #include "device/meter.h"
 #include "optim/optimizer.h"
+#include "plan/sampler.h"
 #include "strategies/precision.h"
 
 namespace shardmark {

@@ -50,6 +50,35 @@ says "the state of a rank needs 1.85 GiB, a rank has 1.00 GiB" plan suites/gpt2.
 says "suites/quick.yaml" list
 says "fsdp" list
 
+# Who sees which samples: the ranks of one epoch share all samples, and none is seen twice.
+says "The first 3 samples of each rank" plan tests/data/plan.yaml -n 2 --samples 3
+printf 'ranks: [4]\ntraining: {model: mlp, data: {synthetic: {size: 24}}, strategy: [ddp, zero3], batch_size: 2, accumulation: 3}\n' >"$dir/samples.yaml"
+"$shardmark" plan "$dir/samples.yaml" --samples 6 --json >"$dir/samples.json"
+python3 - "$dir/samples.json" <<'PYTHON' || fail "the samples of the ranks"
+import json, sys
+rows = [table for table in json.load(open(sys.argv[1]))["tables"] if table["key"] == "samples"][0]["rows"]
+assert [row["rank"] for row in rows] == [0, 1, 2, 3], rows  # both strategies see the same
+seen = [int(index) for row in rows for index in row["first"].split(", ")]
+assert sorted(seen) == list(range(24)) and seen != sorted(seen), seen
+PYTHON
+says "epoch 1: " plan "$dir/samples.yaml" --samples 7
+printf 'training: {model: {gpt2: {sequence: 32}}, data: {text: {files: README.md}}, strategy: ddp, batch_size: 2}\n' >"$dir/text.yaml"
+says "Left out: text(files=README.md): how many samples" plan "$dir/text.yaml" --samples 2
+
+# The phases of a step add up to its traffic; forward moves something where parameters are cut, in ddp nothing.
+"$shardmark" plan suites/gpt2.yaml -n 2 --json >"$dir/phases.json"
+python3 - "$dir/phases.json" <<'PYTHON' || fail "the communication by phase"
+import json, sys
+tables = {table["key"]: table["rows"] for table in json.load(open(sys.argv[1]))["tables"]}
+what = lambda row: tuple(row[column] for column in ("model", "strategy", "accumulation", "ranks"))
+traffic = {what(row): row["per rank and step traffic"] for row in tables["training"] if row["ranks"] == 2}
+moved = {what(row): [row[phase + " traffic"] for phase in ("forward", "backward", "update")] for row in tables["communication"]}
+assert moved.keys() == traffic.keys(), moved.keys() ^ traffic.keys()
+for row, phases in moved.items():
+    assert abs(sum(phases) - traffic[row]) < 1e-9 * traffic[row], (row, phases, traffic[row])
+    assert (phases[0] == 0) == (row[1] == "ddp") and phases[1] > 0, (row, phases)
+PYTHON
+
 refused "no suite" "suite is required" plan
 refused "missing file" "nowhere.yaml: cannot be read: No such file or directory" plan nowhere.yaml
 printf 'training:\n  - model: mlp\n    stratgy: ddp\n    batch_size: 4\n' >"$dir/typo.yaml"
@@ -60,6 +89,7 @@ refused "a study as suite" "not UTF-8" plan <(printf '\x89HDF\r\n')
 refused "wrong override" "--strategies: unknown strategy 'dpp'; did you mean 'ddp'?" plan tests/data/plan.yaml --strategies dpp
 refused "override without use" "has no training block" plan suites/collectives.yaml --models mlp
 refused "wrong memory" "--memory: expected a size from 1 MiB to 1024 TiB" plan tests/data/plan.yaml --memory lots
+refused "no samples" "--samples: " plan tests/data/plan.yaml --samples 0
 refused "no rank" "-n: " plan tests/data/plan.yaml -n 0
 refused "unknown flag" "--rank " plan tests/data/plan.yaml --rank 2
 

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "data/permutation.h"
-#include "data/sampler.h"
+#include "plan/permutation.h"
+#include "plan/sampler.h"
 
 namespace shardmark {
 namespace {

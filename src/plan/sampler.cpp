@@ -1,9 +1,9 @@
 // The distributed sampler: a position in the endless sequence of epochs, and the epoch's permutation there.
-#include "data/sampler.h"
+#include "plan/sampler.h"
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "data/permutation.h"
+#include "plan/permutation.h"
 
 namespace shardmark {
 

@@ -1,5 +1,5 @@
 // The Feistel network behind a shuffle.
-#include "data/permutation.h"
+#include "plan/permutation.h"
 
 #include <cmath>
 

@@ -1,0 +1,90 @@
+// Who sees which samples: the first that each rank trains on, as the sampler of a run deals them out.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "analysis/cells.h"
+#include "cli/plan_tables.h"
+#include "laws/vocabulary.h"
+#include "plan/sampler.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int64_t kMostRanks = 64;  // nobody reads more
+
+int64_t num_samples(const Point& point) {
+  const Choice& data = point.training.data;
+  return laws::data_laws().at(data.name).num_samples(data.options);
+}
+
+// "17, 4, 250": in the order of micro-batches and steps; a later epoch is named where it begins.
+std::string first_samples(const Point& point, int64_t rank, int64_t count) {
+  const TrainingPoint& t = point.training;
+  const DistributedSampler sampler(num_samples(point), point.ranks, rank, t.batch_size, t.accumulation,
+                                   point.seed);
+  std::string text;
+  int64_t epoch = 0, written = 0;
+  for (int64_t micro_batch = 0; written < count; ++micro_batch)
+    for (const Draw& draw : sampler.draw(micro_batch / t.accumulation, micro_batch % t.accumulation)) {
+      if (written++ == count) return text;
+      text += text.empty() ? "" : ", ";
+      if (draw.epoch != epoch) text += fmt::format("epoch {}: ", epoch = draw.epoch);
+      text += std::to_string(draw.index);
+    }
+  return text;
+}
+
+void add_rows(Table& table, const Point& point, int64_t count) {
+  const TrainingPoint& t = point.training;
+  for (int64_t rank = 0; rank < std::min(point.ranks, kMostRanks); ++rank)
+    table.rows.push_back({cells::words(data_name(point)), cells::count(num_samples(point)),
+                          cells::count(point.seed), cells::count(t.accumulation), cells::count(t.batch_size),
+                          cells::count(point.ranks), cells::count(rank),
+                          cells::words(first_samples(point, rank, count))});
+}
+
+}  // namespace
+
+Table samples_table(const std::vector<const Point*>& points, int64_t count) {
+  Table table{
+      "samples",
+      fmt::format("The first {} of each rank", count == 1 ? "sample" : fmt::format("{} samples", count)),
+      {"An epoch is one shuffle of all samples by seed and epoch, which every rank computes for itself. A "
+       "step "
+       "takes the next ranks x accumulation x batch of it, and rank r the r-th part of these.",
+       "The numbers are indices into the data source, in the order in which the rank trains on them."},
+      {{"data", "", false, true},
+       {"samples", "", true, true},
+       {"seed", "", true, true},
+       {"accumulation", "", true, true},
+       {"batch", "per rank", true, true},
+       {"ranks", "", true, true},
+       {"rank", ""},
+       {"first", "", false}},
+      {},
+      6,
+      6};
+  using Key = std::tuple<std::string, int64_t, int64_t, int64_t, int64_t>;
+  std::set<Key> known;
+  std::set<std::string> by_files;
+  for (const Point* point : points) {
+    const TrainingPoint& t = point->training;
+    if (t.batch_size == kLargest) continue;
+    if (num_samples(*point) == 0)
+      by_files.insert(data_name(*point));
+    else if (known.emplace(data_name(*point), point->seed, t.accumulation, t.batch_size, point->ranks).second)
+      add_rows(table, *point, count);
+  }
+  if (!by_files.empty())
+    table.notes.push_back(
+        fmt::format("Left out: {}: how many samples there are is known only once the files are read.",
+                    fmt::join(by_files, ", ")));
+  if (std::any_of(known.begin(), known.end(), [](const Key& key) { return std::get<4>(key) > kMostRanks; }))
+    table.notes.push_back(fmt::format("Of more than {0} ranks, the first {0} are shown.", kMostRanks));
+  return table;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,81 @@
+// What a step moves by phase, and what the mpi transport's own algorithms make of it.
+#include <gtest/gtest.h>
+
+#include "laws/step_traffic.h"
+#include "laws/vocabulary.h"
+#include "laws/wire_bytes.h"
+
+namespace shardmark::laws {
+namespace {
+
+class StepTrafficOf : public ::testing::Test {
+ protected:
+  CostInput input(const std::string& strategy, bool norm = false) const {
+    const Choice choice = choice_from_text(strategy);
+    const Choice resolved = resolve(choice, strategy_law(choice.name).options, "strategy");
+    return {table_, 4, 2, element_bytes("fp32", "same"), 2, resolved.options, norm};
+  }
+  StepTraffic traffic(const std::string& strategy, bool norm = false) const {
+    return step_traffic(program(strategy, norm));
+  }
+  Program program(const std::string& strategy, bool norm = false) const {
+    return strategy_law(choice_from_text(strategy).name).program(input(strategy, norm));
+  }
+  Cost cost(const std::string& strategy) const {
+    return strategy_law(choice_from_text(strategy).name).cost(input(strategy));
+  }
+
+  ModelTable table_ = model_law("gpt2").table(
+      resolve(choice_from_text("gpt2(layers=3, width=64, heads=4, sequence=32, vocabulary=256)"),
+              model_law("gpt2").options, "model")
+          .options);
+};
+
+TEST_F(StepTrafficOf, PhasesAddUpToTheStep) {
+  for (const char* strategy :
+       {"single", "ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)", "zero3"}) {
+    const StepTraffic step = traffic(strategy);
+    EXPECT_EQ(step.forward.num_operations + step.backward.num_operations + step.update.num_operations,
+              cost(strategy).num_operations)
+        << strategy;
+    const double bytes = step.forward.bytes + step.backward.bytes + step.update.bytes;
+    EXPECT_NEAR(bytes, cost(strategy).traffic_bytes, 1e-9 * bytes) << strategy;
+  }
+}
+
+TEST_F(StepTrafficOf, EachStrategyMovesWhereItShould) {
+  EXPECT_EQ(traffic("ddp").forward, PhaseTraffic{});
+  EXPECT_GT(traffic("ddp").backward.bytes, 0);
+  EXPECT_EQ(traffic("ddp").update, PhaseTraffic{});
+  EXPECT_GT(traffic("fsdp").forward.bytes, 0);  // parameters are gathered
+  EXPECT_GT(traffic("fsdp").backward.bytes, traffic("fsdp").forward.bytes);
+  EXPECT_EQ(traffic("fsdp(shard=optimizer)").forward, PhaseTraffic{});
+  EXPECT_GT(traffic("fsdp(shard=optimizer)").update.bytes, 0);  // updated parameters are handed out
+  EXPECT_EQ(traffic("fsdp", true).update.num_operations,
+            traffic("fsdp").update.num_operations + 1);  // the norm
+}
+
+TEST_F(StepTrafficOf, OfADamagedProgramIsNone) { EXPECT_EQ(step_traffic({}), StepTraffic{}); }
+
+double wire(const char* operation, double bytes, int64_t ranks) {
+  return wire_bytes({operation, bytes, ranks});
+}
+
+TEST_F(StepTrafficOf, TheWireCarriesMoreOfSomeOperations) {
+  constexpr double kLong = 12e6;
+  for (const CollectiveLaw& law : collective_laws())
+    for (const int64_t ranks : {1, 2, 3, 16}) {
+      const double ring = kLong * ring_factor(law.name, ranks);
+      const auto n = static_cast<double>(ranks);
+      EXPECT_DOUBLE_EQ(wire(law.name.c_str(), kLong, ranks), law.name == "reduce" ? ring * (n + 1) / n : ring)
+          << law.name;
+    }
+  EXPECT_DOUBLE_EQ(wire("all_reduce", 8, 4), 3 * 8);               // whole, to everyone
+  EXPECT_DOUBLE_EQ(wire("all_reduce", 8, 16), 2 * 15.0 / 16 * 8);  // along a tree
+  EXPECT_DOUBLE_EQ(wire("reduce", 4096, 2), 2048);                 // along a tree
+  EXPECT_DOUBLE_EQ(wire_bytes(program("fsdp")), cost("fsdp").traffic_bytes);
+  EXPECT_GT(wire_bytes(program("zero3")), cost("zero3").traffic_bytes);  // it reduces to owners
+}
+
+}  // namespace
+}  // namespace shardmark::laws
