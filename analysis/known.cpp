@@ -85,6 +85,13 @@ std::optional<Point> known_point(Point point) {
   return point;
 }
 
+std::optional<laws::Program> known_program(const Point& point) {
+  const auto known = known_point(point);
+  if (!known) return std::nullopt;
+  const auto table = known_table(known->training.model);
+  return laws::strategy_law(known->training.strategy.name).program(laws::cost_input(*known, *table));
+}
+
 Choice strategy_from_text(const std::string& text) {
   const Choice written = choice_from_text(text);
   return resolve(written, laws::strategy_law(written.name).options, "strategy");

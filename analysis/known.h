@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "laws/model_table.h"
+#include "laws/program.h"
 #include "laws/reduction_law.h"
 #include "schema/point.h"
 
@@ -21,6 +22,8 @@ std::optional<laws::ReductionCost> known_reduction(const Point& point);
 // A training point with every option that this program knows resolved, and with what auto chose for auto:
 // what laws can be asked about. Nothing where a word, an option or a number is beyond them.
 std::optional<Point> known_point(Point point);
+// A step of a training point by formula; nothing where known_point has nothing.
+std::optional<laws::Program> known_program(const Point& point);
 // "fsdp(shard=gradients)" with every option. UsageError: unknown, or options that it does not have.
 Choice strategy_from_text(const std::string& text);
 // As to_text(point), without the options that are known and at their defaults.

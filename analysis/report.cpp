@@ -28,7 +28,8 @@ std::vector<Table> make_report(const std::vector<StudyData>& studies, const Repo
     tables.push_back(make(points, scaling));
   tables.push_back(interconnects_table(points, inputs.links));
   tables.push_back(held_out_table(points, predictors));
-  for (const auto& make : {memory_table, shares_table, traffic_table}) tables.push_back(make(points));
+  for (const auto& make : {memory_table, shares_table, traffic_table, communication_table})
+    tables.push_back(make(points));
   tables.push_back(largest_table(studies, points));
   for (Table& table : collective_tables(points)) tables.push_back(std::move(table));
   const std::vector<CollectiveSetting> settings = collective_settings(points);
