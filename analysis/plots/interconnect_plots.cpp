@@ -13,15 +13,20 @@ namespace {
 
 constexpr double kMostRanks = 512;
 constexpr int kMostDecade = 6;  // of gradients: 1 MB to 10^6 MB
-constexpr double kRanks = 8;    // of the all-reduce
 
-Plot speed_up_plot(const Workload& workload, const PlotNames& names, const std::vector<laws::Link>& links) {
+// "gpt2, global batch 8": which step on one rank.
+struct NamedWorkload {
+  const Workload& workload;
+  std::string name;
+};
+
+Plot speed_up_plot(const NamedWorkload& named, const std::vector<laws::Link>& links) {
+  const Workload& workload = named.workload;
   Plot plot{"interconnects",
             "interconnects",
             "Amdahl's curve of a step over each link",
-            fmt::format("{}, global batch {}: {} on one rank, gradients of {} MB",
-                        names.family(*workload.merged), workload.merged->point.global_batch(),
-                        format_seconds(workload.step_s), format_number(workload.gradient_bytes / 1e6, 3)),
+            fmt::format("{}: {} on one rank, gradients of {} MB", named.name, format_seconds(workload.step_s),
+                        format_number(workload.gradient_bytes / 1e6, 3)),
             "By formula: T(1) / (T(1)/n + a ring all-reduce of the gradients), nothing of it hidden.",
             {"ranks", Scale::log2},
             {"speed-up", Scale::log2},
@@ -40,24 +45,25 @@ Plot speed_up_plot(const Workload& workload, const PlotNames& names, const std::
   return plot;
 }
 
-Plot all_reduce_plot(const std::vector<Workload>& workloads, const std::vector<laws::Link>& links) {
-  Plot plot{"all_reduce_overhead",
-            "interconnects",
-            "All-reduce of the gradients, by model size",
-            fmt::format("on {:.0f} ranks", kRanks),
-            fmt::format(
-                "By formula: 2 (n-1) (alpha + M / n / rate) with n = {:.0f} ranks. Upright lines: models of "
-                "this report.",
-                kRanks),
-            {"gradients M (MB)", Scale::log10},
-            {"time (ms)", Scale::log10},
-            {},
-            {}};
+Plot all_reduce_plot(const std::vector<Workload>& workloads, const std::vector<laws::Link>& links,
+                     int64_t ranks) {
+  const auto n = static_cast<double>(ranks);
+  Plot plot{
+      "all_reduce_overhead",
+      "interconnects",
+      "All-reduce of the gradients, by model size",
+      fmt::format("on {} ranks", ranks),
+      fmt::format("By formula: 2 (n-1) (alpha + M / n / rate) with n = {} ranks. Upright lines: the models.",
+                  ranks),
+      {"gradients M (MB)", Scale::log10},
+      {"time (ms)", Scale::log10},
+      {},
+      {}};
   for (const laws::Link& link : links) {
     Curve curve{link.name, Form::law, static_cast<int>(plot.curves.size()), {}};
     for (int half = 0; half <= 2 * kMostDecade; ++half) {
       const double megabytes = std::pow(10, half / 2.0);
-      const double time_s = laws::ring_all_reduce_s(megabytes * 1e6, kRanks, link);
+      const double time_s = laws::ring_all_reduce_s(megabytes * 1e6, n, link);
       curve.points.push_back({megabytes, time_s * 1e3});
       curve.points.back().text =
           fmt::format("{} MB: {}", format_number(megabytes, 3), format_seconds(time_s));
@@ -66,7 +72,8 @@ Plot all_reduce_plot(const std::vector<Workload>& workloads, const std::vector<l
   }
   for (const Workload& workload : workloads)
     plot.references.push_back(
-        {workload.gradient_bytes / 1e6, workload.merged->point.training.model.name, false});
+        {workload.gradient_bytes / 1e6,
+         workload.merged == nullptr ? workload.label : workload.merged->point.training.model.name, false});
   return plot;
 }
 
@@ -74,12 +81,27 @@ Plot all_reduce_plot(const std::vector<Workload>& workloads, const std::vector<l
 
 Plots interconnect_plots(const std::vector<MergedPoint>& points, const PlotNames& names,
                          const std::vector<laws::Link>& links) {
+  constexpr int64_t kRanks = 8;  // of the all-reduce
   std::vector<Workload> all = workloads(points);
   std::erase_if(all, [](const Workload& workload) { return !std::isfinite(workload.step_s); });
   if (all.empty()) return {};
   Plots plots;
-  for (const Workload& workload : all) plots.push_back(speed_up_plot(workload, names, links));
-  plots.push_back(all_reduce_plot(all, links));
+  for (const Workload& workload : all) {
+    const MergedPoint& merged = *workload.merged;
+    plots.push_back(speed_up_plot(
+        {workload, fmt::format("{}, global batch {}", names.family(merged), merged.point.global_batch())},
+        links));
+  }
+  plots.push_back(all_reduce_plot(all, links, kRanks));
+  return plots;
+}
+
+Plots interconnect_plots(const std::vector<Workload>& workloads, const std::vector<laws::Link>& links,
+                         int64_t ranks) {
+  Plots plots;
+  for (const Workload& workload : workloads)
+    if (std::isfinite(workload.step_s)) plots.push_back(speed_up_plot({workload, workload.label}, links));
+  plots.push_back(all_reduce_plot(workloads, links, ranks));
   return plots;
 }
 

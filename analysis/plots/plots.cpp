@@ -27,12 +27,15 @@ Plots make_plots(const std::vector<StudyData>& studies, const std::vector<Merged
   add(memory_plots(points, names));
   add(collective_plots(points));
   add(loss_plots(studies));
+  return with_unique_keys(std::move(all));
+}
 
+Plots with_unique_keys(Plots plots) {
   std::map<std::string, int> total, so_far;
-  for (const Plot& plot : all) ++total[plot.key];
-  for (Plot& plot : all)
+  for (const Plot& plot : plots) ++total[plot.key];
+  for (Plot& plot : plots)
     if (const int number = ++so_far[plot.key]; total[plot.key] > 1) plot.key += "_" + std::to_string(number);
-  return all;
+  return plots;
 }
 
 }  // namespace shardmark

@@ -13,6 +13,8 @@
 namespace shardmark {
 
 using Plots = std::vector<Plot>;
+struct Workload;        // interconnects.h
+struct PredictedPoint;  // predict/tables.h
 
 Plots phase_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots sample_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
@@ -21,10 +23,18 @@ Plots scaling_plots(const std::vector<ScalingSeries>& all, const PlotNames& name
 Plots law_plots(const std::vector<ScalingSeries>& all, const PlotNames& names);
 Plots interconnect_plots(const std::vector<MergedPoint>& points, const PlotNames& names,
                          const std::vector<laws::Link>& links);
+// Without a study: of models with the time of a step on one rank, where it is given.
+Plots interconnect_plots(const std::vector<Workload>& workloads, const std::vector<laws::Link>& links,
+                         int64_t ranks);
+// Throughput over the numbers of ranks that were asked for.
+Plots predicted_plots(const std::vector<PredictedPoint>& predicted, const PlotNames& names);
 Plots prediction_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots memory_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots collective_plots(const std::vector<MergedPoint>& points);
 Plots loss_plots(const std::vector<StudyData>& studies);
+
+// Plots of the same key get numbers behind it.
+Plots with_unique_keys(Plots plots);
 
 // All of them, in the order of the report's tables, with keys that are unique. scaling: of the points.
 Plots make_plots(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points,

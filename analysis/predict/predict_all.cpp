@@ -82,7 +82,7 @@ void add_series(std::vector<PredictedPoint>& all, const Family& family, Point po
     }
     Prediction prediction = family.predictor->predict(*family.like, point, cluster);
     const bool fits = !(prediction.memory_bytes > query.memory_bytes);
-    all.push_back({family.like, cluster, std::move(prediction), one_rank_s, fits});
+    all.push_back({family.like, cluster, std::move(prediction), one_rank_s, fits, query.global_batch});
   }
 }
 

@@ -29,6 +29,7 @@ struct PredictedPoint {
   double one_rank_s;  // predicted step of the strategy on one rank with the same batch per rank (strong: the
                       // global batch)
   bool fits;
+  int64_t global_batch = 0;  // that was asked for; 0: the batch per rank was
 };
 
 // In the order of families, strategies, batches, ranks. UsageError: a strategy or batch that no point can

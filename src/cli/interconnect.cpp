@@ -6,6 +6,7 @@
 #include "analysis/interconnects.h"
 #include "cli/command.h"
 #include "cli/parsed.h"
+#include "cli/plot_output.h"
 #include "cli/table_output.h"
 #include "cli/values.h"
 #include "laws/vocabulary.h"
@@ -20,6 +21,7 @@ struct InterconnectOptions {
   double step_s = Measures::kNone;
   int64_t ranks = 8;
   TableOutput output;
+  std::string plots;
 };
 
 double gradient_bytes(const std::string& model, const std::string& precision) {
@@ -49,6 +51,11 @@ int print_interconnects(const InterconnectOptions& options) {
   for (const std::string& text : options.links)
     links.push_back(parsed("--link", [&] { return laws::link_from_text(text); }));
   const std::vector<Workload> workloads = workloads_of(options);
+  if (!options.plots.empty()) {
+    write_plot_files(with_unique_keys(interconnect_plots(workloads, links, options.ranks)), options.plots,
+                     options.output.overwrite, "");
+    return kDone;
+  }
   std::vector<Table> tables = {all_reduce_table(workloads, links, options.ranks)};
   if (!std::isnan(options.step_s)) tables.push_back(interconnects_table(workloads, links));
   write_tables(std::move(tables), options.output);
@@ -66,6 +73,7 @@ std::function<int()> define(CLI::App& app) {
             "time of a step on one rank, such as 120ms: adds Amdahl's curves");
   app.add_option("--link", options->links, "one more link: NAME=LATENCY,RATE such as mine=5us,25GB/s");
   add_table_flags(app, options->output);
+  add_plots_flag(app, options->plots);
   return [options] { return print_interconnects(*options); };
 }
 

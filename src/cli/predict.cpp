@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/parsed.h"
+#include "cli/plot_output.h"
 #include "cli/table_output.h"
 #include "cli/values.h"
 #include "laws/vocabulary.h"
@@ -26,6 +27,7 @@ struct PredictOptions {
   bool layouts = false, published = false;
   PredictQuery query;
   TableOutput output;
+  std::string plots;
 };
 
 int64_t rank_count(std::string_view text) {
@@ -92,6 +94,14 @@ int predict(const PredictOptions& options) {
   const std::vector<Predictor> predictors = make_predictors(points);
   require_ingredients(points, predictors);
   const std::vector<PredictedPoint> predicted = predict_all(points, predictors, query);
+  if (!options.plots.empty()) {
+    const PlotNames names(points);
+    Plots plots = predicted_plots(predicted, names);
+    for (Plot& plot : prediction_plots(points, names)) plots.push_back(std::move(plot));
+    write_plot_files(with_unique_keys(std::move(plots)), options.plots, options.output.overwrite,
+                     "nothing can be predicted for these numbers of ranks");
+    return kDone;
+  }
   std::vector<Table> tables = {best_table(points, predicted, query),
                                predictions_table(points, predicted, query),
                                held_out_table(points, predictors)};
@@ -138,6 +148,8 @@ std::function<int()> define(CLI::App& app) {
                "no study: scaling that others published, predicted from its first row")
       ->excludes(studies);
   add_table_flags(app, options->output);
+  auto* plots = add_plots_flag(app, options->plots);
+  for (const char* other : {"--published", "--layouts"}) plots->excludes(app.get_option(other));
   return [options] { return predict(*options); };
 }
 

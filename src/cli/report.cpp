@@ -5,11 +5,9 @@
 #include <memory>
 
 #include "analysis/page/page.h"
-#include "analysis/plots/gnuplot.h"
-#include "analysis/plots/plots.h"
-#include "base/error.h"
 #include "cli/command.h"
 #include "cli/parsed.h"
+#include "cli/plot_output.h"
 #include "cli/table_output.h"
 #include "cli/values.h"
 #include "schema/file.h"
@@ -33,16 +31,6 @@ ReportInputs inputs_of(const ReportOptions& options) {
   return inputs;
 }
 
-void write_all_plots(const std::vector<StudyData>& studies, const ReportInputs& inputs,
-                     const ReportOptions& options) {
-  const Plots plots = make_plots(studies, inputs.links);
-  if (plots.empty())
-    throw UsageError("--plots: nothing to plot: no point with outcome ok, and no training run");
-  for (const Plot& plot : plots)
-    require_free(std::filesystem::path(options.plots) / (plot.key + ".svg"), options.output.overwrite);
-  for (const std::filesystem::path& path : write_plots(plots, options.plots)) print(path.string() + "\n");
-}
-
 void write_page(const std::vector<StudyData>& studies, const ReportInputs& inputs,
                 const ReportOptions& options) {
   const std::string& path = options.html;
@@ -56,7 +44,9 @@ int report(const ReportOptions& options) {
   const ReportInputs inputs = inputs_of(options);
   const std::vector<StudyData> studies = read_studies(options.studies);
   if (!options.html.empty()) write_page(studies, inputs, options);
-  if (!options.plots.empty()) write_all_plots(studies, inputs, options);
+  if (!options.plots.empty())
+    write_plot_files(make_plots(studies, inputs.links), options.plots, options.output.overwrite,
+                     "no point with outcome ok, and no training run");
   if (options.html.empty() && options.plots.empty())
     write_tables(make_report(studies, inputs), options.output);
   return kDone;
@@ -71,10 +61,9 @@ std::function<int()> define(CLI::App& app) {
                  "one more link to compare: NAME=LATENCY,RATE such as mine=5us,25GB/s");
   add_table_flags(app, options->output);
   auto* html = app.add_option("--html", options->html, "write summary, plots and tables to FILE, one page");
-  auto* plots =
-      app.add_option("--plots", options->plots, "draw each plot with gnuplot: DIR/<key>.svg, .png, .pdf");
   for (const char* tables : {"--csv", "--json", "--markdown", "--table"})
-    for (auto* option : {html, plots}) option->excludes(app.get_option(tables));
+    html->excludes(app.get_option(tables));
+  add_plots_flag(app, options->plots);
   return [options] { return report(*options); };
 }
 

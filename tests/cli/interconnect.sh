@@ -20,6 +20,14 @@ if command -v python3 >/dev/null; then
   python3 -c 'import json; t = json.load(open("json"))["tables"]; assert [x["key"] for x in t] == ["all_reduce_overhead", "interconnects"], t'
 fi
 
+if command -v gnuplot >/dev/null; then
+  "$shardmark" interconnect --model gpt2 --model mlp --step 120ms --ranks 4 --plots plots >files
+  [[ $(sort files) == $(ls plots/* | sort) ]] || fail "--plots named other files than it wrote: $(cat files)"
+  has files plots/interconnects_1.svg plots/interconnects_2.svg plots/all_reduce_overhead.svg
+  has plots/all_reduce_overhead.svg 'on 4 ranks'
+fi
+refuses '--plots' --plots plots --csv tables
+
 refuses 'is no link' --link nonsense
 refuses '--step: expected a time above 0' --step 5
 refuses 'unknown model' --model nonsense

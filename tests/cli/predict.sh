@@ -25,6 +25,16 @@ assert rows and all(int(r["batch (per rank)"]) * 8 == 64 for r in rows), rows[:1
 PYTHON
 fi
 
+"$shardmark" predict shaped.h5 --ranks 8 --layouts --table layouts >layouts
+has layouts 'data x tensor x pipeline'
+
+if command -v gnuplot >/dev/null; then
+  "$shardmark" predict shaped.h5 --ranks 2..64 --plots plots >files
+  [[ $(sort files) == $(ls plots/* | sort) ]] || fail "--plots named other files than it wrote: $(cat files)"
+  has files plots/held_out.svg 'plots/predicted'
+fi
+refuses '--plots' shaped.h5 --plots plots --json
+
 "$shardmark" predict --published >published
 has published 'A100' 'V100' '136,334'
 

@@ -1,0 +1,58 @@
+// Throughput that was predicted for other numbers of ranks.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "analysis/known.h"
+#include "analysis/plots/plots.h"
+#include "analysis/predict/tables.h"
+#include "base/units.h"
+
+namespace shardmark {
+namespace {
+
+PlotPoint point_of(const PredictedPoint& one) {
+  const Point& p = one.prediction.point;
+  const Estimate& step_s = one.prediction.step_s;
+  const auto batch = static_cast<double>(p.global_batch());
+  return {static_cast<double>(p.ranks), batch / step_s.value, batch / step_s.high, batch / step_s.low,
+          fmt::format("{}: {} samples/s, step {}", ranks_text(p.ranks),
+                      format_number(batch / step_s.value, 4), format_seconds(step_s.value))};
+}
+
+Curve& curve_of(Plot& plot, const Choice& strategy) {
+  const std::string name = to_text(without_defaults(strategy, known_options(strategy)));
+  for (Curve& curve : plot.curves)
+    if (curve.name == name) return curve;
+  return plot.curves.emplace_back(Curve{name, Form::measured, static_cast<int>(plot.curves.size()), {}});
+}
+
+}  // namespace
+
+// One for each family and batch per rank; with a global batch the batch follows from the ranks, so those are
+// one plot.
+Plots predicted_plots(const std::vector<PredictedPoint>& predicted, const PlotNames& names) {
+  Plots plots;
+  std::map<std::string, size_t> known;
+  for (const PredictedPoint& one : predicted) {
+    if (!one.prediction.unknown.empty()) continue;
+    const std::string batch =
+        one.global_batch > 0 ? fmt::format("global batch {}", one.global_batch)
+                             : fmt::format("batch {} per rank", one.prediction.point.training.batch_size);
+    const auto [found, is_new] = known.try_emplace(one.like->family + batch, plots.size());
+    if (is_new)
+      plots.push_back({"predicted",
+                       "predictions",
+                       "Predicted throughput",
+                       names.family(*one.like) + ", " + batch,
+                       "Nothing here was measured. Bars: the prediction's 95 % interval, where it has one.",
+                       {"ranks", Scale::log2},
+                       {"samples/s", Scale::log2},
+                       {},
+                       {}});
+    curve_of(plots[found->second], one.prediction.point.training.strategy).points.push_back(point_of(one));
+  }
+  return plots;
+}
+
+}  // namespace shardmark
