@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <ostream>
 #include <set>
 
+#include "analysis/table_names.h"
 #include "base/error.h"
 #include "schema/file.h"
 
@@ -17,14 +19,13 @@ namespace {
 void keep_only(std::vector<Table>& tables, const std::vector<std::string>& keys) {
   if (keys.empty()) return;
   std::string known;
-  for (const Table& table : tables) known += (known.empty() ? "" : ", ") + table.key;
+  for (const Table& table : tables) known += (known.empty() ? "" : ", ") + with_other_names(table.key);
   std::vector<Table> kept;
-  for (const std::string& key : keys) {
-    const auto found =
-        std::find_if(tables.begin(), tables.end(), [&](const Table& table) { return table.key == key; });
-    if (found == tables.end())
-      throw UsageError(fmt::format("--table {}: no such table here; there are: {}", key, known));
-    kept.push_back(*found);
+  for (const std::string& word : keys) {
+    const auto is_meant = [&](const Table& table) { return is_called(table.key, word); };
+    if (std::none_of(tables.begin(), tables.end(), is_meant))
+      throw UsageError(fmt::format("--table {}: no such table here; there are: {}", word, known));
+    std::copy_if(tables.begin(), tables.end(), std::back_inserter(kept), is_meant);
   }
   tables = std::move(kept);
 }
@@ -59,8 +60,9 @@ void add_overwrite_flag(CLI::App& command, bool& overwrite) {
 }
 
 void add_table_flags(CLI::App& command, TableOutput& output) {
-  command.add_option("--table", output.only,
-                     "only the tables with these keys, such as strategies, weak_scaling");
+  command.add_option(
+      "--table", output.only,
+      "only these tables, such as strategies, weak_scaling or amdahl (a wrong name lists all)");
   auto* csv = command.add_option("--csv", output.csv,
                                  "write each table to DIR/<key>.csv, or all to the standard output: -");
   auto* json = command.add_flag("--json", output.json, "one JSON document")->excludes(csv);

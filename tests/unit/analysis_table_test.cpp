@@ -4,6 +4,7 @@
 #include "analysis/cells.h"
 #include "analysis/labels.h"
 #include "analysis/table.h"
+#include "analysis/table_names.h"
 
 namespace shardmark {
 namespace {
@@ -156,6 +157,30 @@ TEST(Labels, NeverHideWhatIsOffItsDefault) {
   labels.add(fsdp, table);
   EXPECT_EQ(labels.label(fsdp), "fsdp(shard=gradients)");
   EXPECT_EQ(labels.legend(), "fsdp(prefetch=1)");
+}
+
+TEST(Cells, PercentagesStayReadable) {
+  EXPECT_EQ(cells::percent(-0.0004).text, "0.0");
+  EXPECT_EQ(cells::percent(-0.0006).text, "-0.1");
+  EXPECT_EQ(cells::percent(9.994).text, "999.4");
+  EXPECT_EQ(cells::percent(23387.346).text, "2,338,735");
+  EXPECT_EQ(cells::percent(1e300).text, "1.000e+302");
+  EXPECT_EQ(cells::difference(1e6, 2).text, "+49,999,900");
+  EXPECT_EQ(cells::difference(3, 2).text, "+50");
+}
+
+TEST(TableNames, ThoseThatPeopleGuess) {
+  EXPECT_TRUE(is_called("layouts_3d", "layouts"));
+  EXPECT_TRUE(is_called("largest", "largest_batch"));
+  EXPECT_TRUE(is_called("scaling_laws", "amdahl"));
+  EXPECT_TRUE(is_called("memory", "memory"));
+  EXPECT_FALSE(is_called("memory", "traffic"));
+  EXPECT_TRUE(is_called("collective_all_reduce_2", "all_reduce"));
+  EXPECT_TRUE(is_called("collective_all_reduce_2", "collectives"));
+  EXPECT_FALSE(is_called("collective_all_reduce_2", "reduce"));
+  EXPECT_FALSE(is_called("collective_fits", "collectives"));
+  EXPECT_EQ(with_other_names("layouts_3d"), "layouts_3d (layouts, layout, 3d)");
+  EXPECT_EQ(with_other_names("missing"), "missing");
 }
 
 }  // namespace
