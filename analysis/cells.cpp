@@ -12,6 +12,8 @@
 namespace shardmark::cells {
 namespace {
 
+constexpr double kLongPercent = 1000;  // from here on digits are grouped, and decimals say nothing
+
 Cell missing() { return {"-", nullptr}; }
 
 }  // namespace
@@ -36,8 +38,12 @@ Cell milliseconds(double seconds) { return number(seconds * 1e3); }
 Cell mebibytes(double bytes) { return number(bytes / kMebi); }
 
 Cell percent(double ratio, int decimals) {
-  if (!std::isfinite(ratio * 100)) return missing();
-  return {fmt::format("{:.{}f}", ratio * 100 + 0.0, decimals), ratio * 100};
+  const double value = ratio * 100;
+  if (!std::isfinite(value)) return missing();
+  if (std::abs(value) >= kLongPercent) return {format_number(value, 4), value};
+  const bool is_zero =
+      std::abs(value) < 0.5 * std::pow(10, -decimals);  // without the sign of what was rounded off
+  return {fmt::format("{:.{}f}", is_zero ? 0 : value, decimals), value};
 }
 
 Cell difference(double measured, double by_law) {
@@ -46,6 +52,8 @@ Cell difference(double measured, double by_law) {
   if (by_law == 0) return {"not 0", "not 0"};  // no percentage exists, and the difference must not hide
   const double percent = (measured / by_law - 1) * 100;
   if (!std::isfinite(percent)) return missing();
+  if (std::abs(percent) >= kLongPercent)
+    return {(percent > 0 ? "+" : "") + format_number(percent, 4), percent};
   return {fmt::format("{:+.{}f}", percent, std::abs(percent) < 10 ? 2 : 0), percent};
 }
 

@@ -31,14 +31,16 @@ std::vector<Column> number_columns(const std::string& unit) {
           {"test", "", false, true}};
 }
 
-Cell signed_percent(double ratio) {
-  if (!std::isfinite(ratio)) return cells::words("");
-  return {fmt::format("{:+.{}f}", ratio * 100, std::abs(ratio) < 10 ? 1 : 0), ratio * 100};
-}
-
 // Launches that allow a change by this factor in either direction tell nothing; people then read a word in
 // place of digits that look like knowledge.
 constexpr double kAnything = 10;
+
+Cell signed_percent(double ratio) {
+  if (!std::isfinite(ratio)) return cells::words("");
+  if (std::abs(ratio) >= kAnything)
+    return {(ratio > 0 ? "+" : "") + format_number(100 * ratio, 4), 100 * ratio};
+  return {fmt::format("{:+.1f}", ratio * 100), ratio * 100};
+}
 
 // The ends of the interval.
 std::vector<Cell> interval_cells(const Interval& interval) {

@@ -103,11 +103,11 @@ std::string speeds_text(const Ranked& ranked, const PlotNames& names) {
   std::map<Against, PointList> others;
   for (auto other = fastest_first.begin() + 1; other != fastest_first.end(); ++other)
     others[against(**other, best)].push_back(*other);
-  std::string text =
-      fmt::format("{}{}, {} samples/s, {} a step",
-                  others[Against::untold].empty() ? "fastest " : "least median: ", names.strategy(best),
-                  format_number(best.measures.samples_per_s, 3), format_seconds(best.measures.step_s));
-  if (fastest_first.size() == 1) text = text.substr(std::string("fastest ").size());
+  const char* heading = others[Against::untold].empty() ? "fastest " : "least median: ";
+  std::string text = (fastest_first.size() == 1 ? "" : heading) + names.strategy(best);
+  if (std::isfinite(best.measures.samples_per_s))
+    text += fmt::format(", {} samples/s", format_number(best.measures.samples_per_s, 3));
+  text += fmt::format(", {} a step", format_seconds(best.measures.step_s));
   if (const PointList& same = others[Against::as_fast]; !same.empty())
     text += fmt::format("; {} as fast within {:.0f} %", names_of(same, names), 100 * kMargin);
   if (const PointList& untold = others[Against::untold]; !untold.empty())
