@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 
 #include "base/error.h"
+#include "laws/rate_schedules.h"
 
 namespace shardmark {
 namespace {
@@ -25,31 +27,24 @@ double by_steps(const Options& options, int64_t step, int64_t) {
                   static_cast<double>(step / options.at("every").get<int64_t>()));
 }
 
+// What the peak rate is multiplied by. step: of the `steps` after the warm-up, from 0.
+using Factor = double (*)(const Options& options, int64_t step, int64_t steps);
+
+Factor factor_of(const std::string& name) {
+  static const std::map<std::string, Factor> factors = {
+      {"constant", constant}, {"cosine", cosine}, {"step", by_steps}};
+  return factors.at(name);
+}
+
 Choice resolved(const Choice& choice) {
-  const auto found = schedule_laws().find(choice.name);
-  if (found != schedule_laws().end()) return resolve(choice, found->second.options, "schedule");
+  const auto found = laws::rate_schedules().find(choice.name);
+  if (found != laws::rate_schedules().end()) return resolve(choice, found->second.options, "schedule");
   std::string known;
-  for (const auto& [name, law] : schedule_laws()) known += (known.empty() ? "" : ", ") + name;
+  for (const auto& [name, law] : laws::rate_schedules()) known += (known.empty() ? "" : ", ") + name;
   throw UsageError("unknown schedule '" + choice.name + "'; known: " + known);
 }
 
 }  // namespace
-
-const std::map<std::string, ScheduleLaw>& schedule_laws() {
-  static const std::map<std::string, ScheduleLaw> laws = {
-      {"constant", {"the same rate throughout", {}, constant}},
-      {"cosine",
-       {"half a cosine from the peak down",
-        {{"end", OptionType::number, 0.0, "rate at the end, as a part of the peak", {}, 0, 1}},
-        cosine}},
-      {"step",
-       {"multiplied by a factor every so many steps",
-        {{"every", OptionType::integer, nullptr, "steps between two drops", {}, 1},
-         {"factor", OptionType::number, 0.1, "of each drop", {}, 0, 1}},
-        by_steps}},
-  };
-  return laws;
-}
 
 Schedule::Schedule(const Choice& choice, double peak, int64_t warmup_steps, int64_t num_steps)
     : choice_(resolved(choice)), peak_(peak), warmup_steps_(warmup_steps), num_steps_(num_steps) {
@@ -62,7 +57,7 @@ double Schedule::at(int64_t step) const {
   if (step < warmup_steps_) return peak_ * static_cast<double>(step + 1) / static_cast<double>(warmup_steps_);
   const int64_t steps = num_steps_ - warmup_steps_;
   const int64_t after = std::min(step - warmup_steps_, steps);
-  return peak_ * schedule_laws().at(choice_.name).factor(choice_.options, after, steps);
+  return peak_ * factor_of(choice_.name)(choice_.options, after, steps);
 }
 
 }  // namespace shardmark

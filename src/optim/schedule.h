@@ -1,22 +1,14 @@
 // Learning rates: a pure function of the step, so that a run which goes on elsewhere gets the same ones.
 #pragma once
 
-#include <map>
+#include <cstdint>
 #include <string>
 
 #include "schema/choice.h"
 
 namespace shardmark {
 
-struct ScheduleLaw {
-  std::string description;
-  OptionTable options;
-  // What the peak rate is multiplied by. step: of the `steps` after the warm-up, from 0.
-  double (*factor)(const Options& options, int64_t step, int64_t steps);
-};
-const std::map<std::string, ScheduleLaw>& schedule_laws();  // constant, cosine, step
-
-// A linear warm-up, then a schedule.
+// A linear warm-up, then a schedule of laws' table.
 class Schedule {
  public:
   // choice: unresolved. UsageError: an unknown schedule or option, a warm-up longer than the run.
