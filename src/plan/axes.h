@@ -42,6 +42,9 @@ struct CollectiveAxes : CommonAxes {
 // Reads the common keys that are present over the ones given.
 CommonAxes read_common(const YamlMap& map, CommonAxes axes);
 TrainingAxes read_training(const YamlNode& block, const CommonAxes& defaults);
+// What a training block may hold, and its reader: the keys that are present over the axes given.
+const std::vector<std::string>& training_keys();
+TrainingAxes read_training_keys(const YamlMap& map, TrainingAxes axes);
 CollectiveAxes read_collective(const YamlNode& block, const CommonAxes& defaults);
 
 // The command line over the blocks. UsageError where it names an axis that no block has.

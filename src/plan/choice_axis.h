@@ -13,6 +13,7 @@ const ChoiceKind& model_kind();
 const ChoiceKind& data_kind();
 const ChoiceKind& strategy_kind();
 const ChoiceKind& optimizer_kind();
+const ChoiceKind& schedule_kind();
 const ChoiceKind& transport_kind();
 
 // Every default filled in, every list expanded.

@@ -1,5 +1,6 @@
-// The four kinds of choices and where their tables are.
+// The kinds of choices and where their tables are.
 #include "laws/model_table.h"
+#include "laws/rate_schedules.h"
 #include "laws/strategy_law.h"
 #include "laws/vocabulary.h"
 #include "plan/choice_axis.h"
@@ -45,6 +46,13 @@ const ChoiceKind& optimizer_kind() {
   static const ChoiceKind kind = {
       "optimizer", names_of(laws::optimizer_laws()),
       [](const std::string& name) -> const OptionTable& { return laws::optimizer_laws().at(name).options; }};
+  return kind;
+}
+
+const ChoiceKind& schedule_kind() {
+  static const ChoiceKind kind = {
+      "schedule", names_of(laws::rate_schedules()),
+      [](const std::string& name) -> const OptionTable& { return laws::rate_schedules().at(name).options; }};
   return kind;
 }
 

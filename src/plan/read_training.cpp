@@ -11,16 +11,9 @@ void read_batches(const YamlMap& map, TrainingAxes& axes) {
   const auto* weak = map.find("batch_size");
   const auto* strong = map.find("global_batch");
   if (weak != nullptr && strong != nullptr) strong->fail("there is a batch_size too; write one of them");
-  if (weak == nullptr && strong == nullptr)
-    map.node().fail(
-        "needs batch_size (per rank: weak scaling) or global_batch (of all ranks: strong scaling)");
-  axes.batches = weak != nullptr ? read_axis(*weak, read_batch) : read_values(*strong, values::kBatch);
-  axes.scaling = weak != nullptr ? "weak" : "strong";
-}
-
-std::vector<Choice> read_choices_or(const YamlNode* node, const std::string& default_name,
-                                    const ChoiceKind& kind) {
-  return node != nullptr ? read_choices(*node, kind) : choices_from_flag({default_name}, kind.noun, kind);
+  if (weak != nullptr) axes.batches = read_axis(*weak, read_batch);
+  if (strong != nullptr) axes.batches = read_values(*strong, values::kBatch);
+  axes.scaling = strong == nullptr ? "weak" : "strong";
 }
 
 }  // namespace
@@ -49,17 +42,19 @@ int64_t read_checkpointing(const YamlNode& node) {
   }
 }
 
-TrainingAxes read_training(const YamlNode& block, const CommonAxes& defaults) {
-  const YamlMap map(
-      block, "training",
-      {"model", "data", "strategy", "optimizer", "precision", "reduce_dtype", "clip_norm", "checkpointing",
-       "batch_size", "global_batch", "accumulation", "ranks", "transport", "sampling"});
-  TrainingAxes axes;
-  static_cast<CommonAxes&>(axes) = read_common(map, defaults);
-  axes.models = read_choices(map.need("model"), model_kind());
-  axes.strategies = read_choices(map.need("strategy"), strategy_kind());
-  axes.data = read_choices_or(map.find("data"), "synthetic", data_kind());
-  axes.optimizers = read_choices_or(map.find("optimizer"), "sgd", optimizer_kind());
+const std::vector<std::string>& training_keys() {
+  static const std::vector<std::string> keys = {
+      "model",         "data",       "strategy",     "optimizer",    "precision", "reduce_dtype", "clip_norm",
+      "checkpointing", "batch_size", "global_batch", "accumulation", "ranks",     "transport",    "sampling"};
+  return keys;
+}
+
+TrainingAxes read_training_keys(const YamlMap& map, TrainingAxes axes) {
+  static_cast<CommonAxes&>(axes) = read_common(map, axes);
+  if (const auto* found = map.find("model")) axes.models = read_choices(*found, model_kind());
+  if (const auto* found = map.find("strategy")) axes.strategies = read_choices(*found, strategy_kind());
+  if (const auto* found = map.find("data")) axes.data = read_choices(*found, data_kind());
+  if (const auto* found = map.find("optimizer")) axes.optimizers = read_choices(*found, optimizer_kind());
   if (const auto* found = map.find("precision"))
     axes.precisions = read_values(*found, Word{names_of(laws::precision_laws())});
   if (const auto* found = map.find("reduce_dtype"))
@@ -70,6 +65,21 @@ TrainingAxes read_training(const YamlNode& block, const CommonAxes& defaults) {
   if (const auto* found = map.find("accumulation"))
     axes.accumulations = read_values(*found, values::kAccumulation);
   read_batches(map, axes);
+  return axes;
+}
+
+TrainingAxes read_training(const YamlNode& block, const CommonAxes& defaults) {
+  const YamlMap map(block, "training", training_keys());
+  TrainingAxes axes;
+  static_cast<CommonAxes&>(axes) = defaults;
+  axes.data = choices_from_flag({"synthetic"}, "data", data_kind());
+  axes.optimizers = choices_from_flag({"sgd"}, "optimizer", optimizer_kind());
+  map.need("model");
+  map.need("strategy");
+  axes = read_training_keys(map, axes);
+  if (axes.batches.empty())
+    map.node().fail(
+        "needs batch_size (per rank: weak scaling) or global_batch (of all ranks: strong scaling)");
   return axes;
 }
 

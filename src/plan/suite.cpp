@@ -3,10 +3,7 @@
 #include "plan/suite.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <iterator>
 
 #include "plan/axes.h"
 #include "plan/exclude.h"
@@ -116,11 +113,7 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
 }
 
 Suite read_suite(const std::string& path, const Overrides& overrides) {
-  const auto text = read_input(path, kMostSuiteBytes);
-  if (!text)
-    throw UsageError(path + ": cannot be read: " + std::strerror(ENOENT) +
-                     "; shardmark list shows the suites at hand");
-  return parse_suite(*text, path, overrides);
+  return parse_suite(read_text(path, "shardmark list shows the suites at hand"), path, overrides);
 }
 
 }  // namespace shardmark

@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 
+#include <cerrno>
+#include <cstring>
 #include <set>
 #include <sstream>
+
+#include "schema/file.h"
 
 namespace shardmark {
 namespace {
@@ -59,6 +63,11 @@ void require_one_document(const std::string& text, const std::string& path) {
 
 }  // namespace
 
+std::string read_text(const std::string& path, const std::string& advice) {
+  if (auto text = read_input(path, kMostSuiteBytes)) return std::move(*text);
+  throw UsageError(path + ": cannot be read: " + std::strerror(ENOENT) + "; " + advice);
+}
+
 YamlNode::YamlNode(const YAML::Node& node, std::string path, std::string key)
     : node_(node), path_(std::move(path)), key_(std::move(key)) {
   const std::string& tag = node_.Tag();  // "?" a plain scalar, "!" a quoted one
@@ -66,14 +75,12 @@ YamlNode::YamlNode(const YAML::Node& node, std::string path, std::string key)
     fail("tags such as '" + tag + "' have no meaning here; leave it out");
 }
 
-YamlNode YamlNode::parse(const std::string& text, const std::string& path) {
+YamlNode YamlNode::parse(const std::string& text, const std::string& path, const std::string& what) {
   require_utf8(text, path);
   try {
     const YAML::Node root = YAML::Load(text);
     require_one_document(text, path);
-    if (root.IsNull())
-      throw UsageError(
-          path + ":1:1: empty; a suite is a map with 'training' or 'collectives' (see suites/README.md)");
+    if (root.IsNull()) throw UsageError(path + ":1:1: empty; " + what + " (see suites/README.md)");
     return {root, path, ""};
   } catch (const YAML::Exception& error) {
     throw UsageError(place_in(path, error.mark) + "not valid YAML: " + printable(error.msg, ""));

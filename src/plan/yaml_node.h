@@ -18,8 +18,9 @@ namespace shardmark {
 // documents in one file are errors. `true` and `false` are the only booleans; a quoted number is text.
 class YamlNode {
  public:
-  // The whole file. UsageError where it is no YAML, empty, or more than one document.
-  static YamlNode parse(const std::string& text, const std::string& path);
+  // The whole file. UsageError where it is no YAML, empty (what: it should be), or more than one document.
+  static YamlNode parse(const std::string& text, const std::string& path,
+                        const std::string& what = "a suite is a map with 'training' or 'collectives'");
 
   // "suites/x.yaml:7:12: "; of the key where there is no value.
   std::string place() const { return place_of(is_null() && key_node_.IsScalar() ? key_node_ : node_); }
@@ -81,5 +82,8 @@ class YamlMap {
   std::string noun_;
   std::vector<YamlNode> entries_;
 };
+
+// What a suite's file holds. UsageError ends with the advice.
+std::string read_text(const std::string& path, const std::string& advice);
 
 }  // namespace shardmark

@@ -1,0 +1,116 @@
+// A training run in YAML: read as a suite's training block is, with one value for each key.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "plan/suite.h"
+#include "plan/training_run.h"
+
+namespace shardmark {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string error_of(const std::string& text) {
+  try {
+    parse_training_run(text, "r.yaml");
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(TrainingRunFile, HoldsWhatIsWritten) {
+  const TrainingRun run = parse_training_run(R"(
+model: {gpt2: {layers: 2}}
+strategy: {fsdp: {shard: gradients}}
+optimizer: {adamw: {lr: 0.01}}
+schedule: {cosine: {end: 0.1}}
+precision: bf16
+clip_norm: none
+checkpointing: full
+global_batch: 64
+epochs: 3
+eval_batches: 0
+memory_limit: 1GiB
+transport: mpi
+)",
+                                             "r.yaml");
+  EXPECT_EQ(run.model->options.at("layers"), 2);
+  EXPECT_EQ(run.model->options.at("width"), 768) << "defaults are filled in";
+  EXPECT_EQ(run.strategy->options.at("shard"), "gradients");
+  EXPECT_EQ(run.optimizer->options.at("lr"), 0.01);
+  EXPECT_EQ(to_text(*run.schedule), "cosine(end=0.1)");
+  EXPECT_EQ(run.precision, "bf16");
+  EXPECT_EQ(run.clip_norm, 0);
+  EXPECT_EQ(run.checkpointing, 1);
+  EXPECT_EQ(run.global_batch, 64);
+  EXPECT_EQ(run.epochs, 3);
+  EXPECT_EQ(run.eval_batches, 0);
+  EXPECT_EQ(run.memory_limit_bytes, int64_t{1} << 30);
+  EXPECT_EQ(run.transport, "mpi");
+}
+
+TEST(TrainingRunFile, SaysNothingOfWhatIsNotThere) {
+  const TrainingRun run = parse_training_run("description: empty\n", "r.yaml");
+  EXPECT_FALSE(run.model || run.data || run.strategy || run.optimizer || run.schedule);
+  EXPECT_FALSE(run.precision || run.reduce_dtype || run.transport || run.clip_norm || run.checkpointing);
+  EXPECT_FALSE(run.batch_size || run.global_batch || run.steps || run.epochs || run.warmup || run.seed);
+}
+
+TEST(TrainingRunFile, HasOneValueForEachKey) {
+  EXPECT_EQ(error_of("model: [gpt2, mlp]\n"), "r.yaml:1:8: model: a training run has one model, not a list");
+  EXPECT_EQ(error_of("model: [gpt2]\n"), "r.yaml:1:8: model: a training run has one model, not a list");
+  EXPECT_EQ(error_of("model: {gpt2: {layers: [1, 2]}}\n"),
+            "r.yaml:1:8: model: a training run has one model, not a list");
+  EXPECT_EQ(error_of("model: mlp\nbatch_size: [1, 2]\n"),
+            "r.yaml:2:13: batch_size: a training run has one batch size, not a list");
+  EXPECT_EQ(error_of("precision: [fp32, bf16]\n"),
+            "r.yaml:1:12: precision: a training run has one precision, not a list");
+  EXPECT_EQ(error_of("schedule: [constant]\n"),
+            "r.yaml:1:11: schedule: a training run has one schedule, not a list");
+  EXPECT_EQ(error_of("batch_size: largest\n"),
+            "r.yaml:1:13: batch_size: a training run has no search for the largest batch; write a number");
+  EXPECT_EQ(error_of("steps: [1, 2]\n"),
+            "r.yaml:1:8: steps: expected a whole number of at least 1 and at most 1000000000, got a list");
+}
+
+TEST(TrainingRunFile, IsAsStrictAsASuite) {
+  EXPECT_THAT(
+      error_of("modl: gpt2\n"),
+      HasSubstr(
+          "r.yaml:1:1: unknown key 'modl' in the training run; did you mean 'model'? accepted: model, "));
+  EXPECT_THAT(error_of("ranks: 4\n"), HasSubstr("r.yaml:1:1: unknown key 'ranks' in the training run"));
+  EXPECT_THAT(error_of("training: {model: mlp}\n"), HasSubstr("unknown key 'training' in the training run"));
+  EXPECT_EQ(error_of("model: mlp\nmodel: mlp\n"), "r.yaml:2:1: key 'model' comes twice; keep one");
+  EXPECT_EQ(error_of("batch_size: 2\nglobal_batch: 4\n"),
+            "r.yaml:2:15: global_batch: there is a batch_size too; write one of them");
+  EXPECT_EQ(error_of("steps: 2\nepochs: 4\n"), "r.yaml:2:9: epochs: there are steps too; write one of them");
+  EXPECT_EQ(error_of("schedule: linear\n"),
+            "r.yaml:1:11: unknown schedule 'linear'; accepted: constant, cosine, step");
+  EXPECT_EQ(error_of("schedule: step\n"),
+            "r.yaml:1:11: schedule step needs option 'every': steps between two drops");
+  EXPECT_EQ(error_of("steps: 0\n"),
+            "r.yaml:1:8: steps: expected a whole number of at least 1 and at most 1000000000, got '0'");
+  EXPECT_EQ(error_of("optimizer: adam\n"),
+            "r.yaml:1:12: unknown optimizer 'adam'; did you mean 'adamw'? accepted: adamw, sgd");
+  EXPECT_EQ(error_of(""),
+            "r.yaml:1:1: empty; a training run is a map with 'model' and other keys (see suites/README.md)");
+}
+
+TEST(TrainingRunFile, EveryOneOfTheRepositoryIsValidAndNoSuite) {
+  size_t count = 0;
+  for (const auto& file : std::filesystem::directory_iterator(SHARDMARK_SOURCE_DIR "/suites/train")) {
+    EXPECT_TRUE(read_training_run(file.path().string()).model) << file.path();
+    EXPECT_THROW(read_suite(file.path().string()), UsageError) << file.path();
+    ++count;
+  }
+  EXPECT_GE(count, 1u);
+  EXPECT_THROW(read_training_run(SHARDMARK_SOURCE_DIR "/suites/quick.yaml"), UsageError);
+  EXPECT_THROW(read_training_run("no/such.yaml"), UsageError);
+}
+
+}  // namespace
+}  // namespace shardmark
