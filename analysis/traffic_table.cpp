@@ -2,10 +2,8 @@
 #include <cmath>
 
 #include "analysis/cells.h"
-#include "analysis/known.h"
 #include "analysis/tables.h"
 #include "analysis/training_columns.h"
-#include "laws/wire_bytes.h"
 
 namespace shardmark {
 namespace {
@@ -16,19 +14,7 @@ std::vector<Column> columns() {
                           {"counted", "MB", true, false, "moved"},
                           {"law", "MB", true, false, "moved"},
                           {"off by", "%", true, false, "moved"},
-                          {"wire", "MB", true, true, "moved"},
                           {"exposed", "ms"}}});
-}
-
-// Expected of the mpi transport, whose algorithms tests know; nothing for others, and where it is what was
-// counted.
-Cell wire_cell(const MergedPoint& merged) {
-  constexpr double kAlike = 1e-3;
-  const auto program = merged.transport == "mpi" ? known_program(merged.point) : std::nullopt;
-  if (!program) return {"", nullptr};
-  const double sent = laws::wire_bytes(*program), counted = merged.measures.traffic_bytes;
-  const bool is_alike = std::abs(sent - counted) <= kAlike * counted;
-  return cells::unless_default(is_alike, cells::number(sent / 1e6));
 }
 
 }  // namespace
@@ -49,18 +35,16 @@ Table traffic_table(const MergedPoints& points) {
         {labels.cells(merged),
          {cells::count(m.num_operations), cells::number(m.traffic_bytes / 1e6),
           cells::number(m.law_traffic_bytes / 1e6), cells::difference(m.traffic_bytes, m.law_traffic_bytes),
-          wire_cell(merged), cells::milliseconds(m.exposed_s)}}));
+          cells::milliseconds(m.exposed_s)}}));
   }
   table.notes = {
       "moved, per rank and step: counted: payload of each collective as it was started, times its ring "
       "factor (all-reduce 2(N-1)/N; all-gather, "
       "reduce-scatter, broadcast, reduce (N-1)/N); mean over ranks, MB = 10^6 bytes. law: the strategy's "
       "formula.",
-      "What a transport really sends depends on its algorithms and may be more. wire: what transport mpi "
-      "sends by "
-      "formula, where that is not what was counted: a reduce of a long message moves (N+1)/N of the above, "
-      "an "
-      "all-reduce of up to 4 KiB among up to 8 ranks goes whole from everyone to everyone.",
+      "What a transport sends depends on its algorithms. Transport mpi sends exactly the law's bytes, but "
+      "for an "
+      "all-reduce of up to 4 KiB among up to 8 ranks, which goes whole from everyone to everyone.",
       "operations: collectives that a rank starts in a step. exposed: time that computing waited for them.",
   };
   return table;

@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "comm/host_group.h"
-#include "laws/wire_bytes.h"
 
 namespace shardmark {
 
@@ -16,9 +15,14 @@ inline constexpr int64_t kChunkBytes = 2 << 20;
 inline constexpr int64_t kLeastPieceBytes = 16 << 10;
 inline constexpr int64_t kCacheLine = 64;
 
-// What travels whole; the formula of the bytes sent is beside it.
-using laws::is_short;
-using laws::kFewRanks;
+// A short message travels whole: in one round to every other rank while ranks are few, along a tree beyond.
+inline constexpr int kFewRanks = 8;
+inline constexpr int64_t kShortBytes = 4096;
+inline constexpr int64_t kShortBytesPerRank = 512;
+
+inline bool is_short(int64_t bytes, int num_ranks) {
+  return bytes <= (num_ranks <= kFewRanks ? kShortBytes : kShortBytesPerRank * num_ranks);
+}
 
 struct Piece {
   int64_t begin;

@@ -44,22 +44,5 @@ TEST(Communication, SaysWhereTheFormulaDiffers) {
   EXPECT_TRUE(communication(record).rows.empty());
 }
 
-// A reduce moves (n+1)/n of what a ring would: the counted bytes of zero3 agree with its formula all the
-// same.
-TEST(Traffic, ShowsWhatTheWireCarries) {
-  const std::vector<StudyData> studies = {
-      study_of({training_record("zero3", 2, 4, 0.1), training_record("ddp", 2, 4, 0.1)})};
-  const Table table = traffic_table(merge_repeats(studies));
-  ASSERT_EQ(table.rows.size(), 2u);
-  EXPECT_TRUE(cell(table, 0, "moved wire").value.is_null());  // ddp: as counted
-  const double counted = cell(table, 1, "moved counted").value.get<double>();
-  EXPECT_EQ(cell(table, 1, "moved off by").text, "0");
-  EXPECT_NEAR(cell(table, 1, "moved wire").value.get<double>() / counted, 1 + 0.5 / 3, 0.02);
-  StudyData other = study_of({training_record("zero3", 2, 4, 0.1)});
-  other.environment.transport = "nccl";
-  const std::vector<StudyData> over_nccl = {other};
-  EXPECT_TRUE(cell(traffic_table(merge_repeats(over_nccl)), 0, "moved wire").value.is_null());
-}
-
 }  // namespace
 }  // namespace shardmark
