@@ -1,9 +1,8 @@
-// What a step moves by phase, and what the mpi transport's own algorithms make of it.
+// What a step moves by phase.
 #include <gtest/gtest.h>
 
 #include "laws/step_traffic.h"
 #include "laws/vocabulary.h"
-#include "laws/wire_bytes.h"
 
 namespace shardmark::laws {
 namespace {
@@ -56,26 +55,6 @@ TEST_F(StepTrafficOf, EachStrategyMovesWhereItShould) {
 }
 
 TEST_F(StepTrafficOf, OfADamagedProgramIsNone) { EXPECT_EQ(step_traffic({}), StepTraffic{}); }
-
-double wire(const char* operation, double bytes, int64_t ranks) {
-  return wire_bytes({operation, bytes, ranks});
-}
-
-TEST_F(StepTrafficOf, TheWireCarriesMoreOfSomeOperations) {
-  constexpr double kLong = 12e6;
-  for (const CollectiveLaw& law : collective_laws())
-    for (const int64_t ranks : {1, 2, 3, 16}) {
-      const double ring = kLong * ring_factor(law.name, ranks);
-      const auto n = static_cast<double>(ranks);
-      EXPECT_DOUBLE_EQ(wire(law.name.c_str(), kLong, ranks), law.name == "reduce" ? ring * (n + 1) / n : ring)
-          << law.name;
-    }
-  EXPECT_DOUBLE_EQ(wire("all_reduce", 8, 4), 3 * 8);               // whole, to everyone
-  EXPECT_DOUBLE_EQ(wire("all_reduce", 8, 16), 2 * 15.0 / 16 * 8);  // along a tree
-  EXPECT_DOUBLE_EQ(wire("reduce", 4096, 2), 2048);                 // along a tree
-  EXPECT_DOUBLE_EQ(wire_bytes(program("fsdp")), cost("fsdp").traffic_bytes);
-  EXPECT_GT(wire_bytes(program("zero3")), cost("zero3").traffic_bytes);  // it reduces to owners
-}
 
 }  // namespace
 }  // namespace shardmark::laws
