@@ -26,7 +26,7 @@ struct LackOfFit {
   double p(double least = 0) const;
 };
 
-// Source: Draper and Smith, Applied Regression Analysis, 1998, 2.1 and 3.3 (weighted).
+// Source: Draper and Smith, Applied Regression Analysis, 1998, 2.1; here with weights.
 LackOfFit lack_of_fit(const std::vector<Residual>& residuals, int num_coefficients);
 
 // P(F >= f) of Fisher's distribution. Source: Abramowitz and Stegun, 26.6.2 and 26.5.8.

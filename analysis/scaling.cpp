@@ -99,6 +99,17 @@ std::vector<TimedCount> fitted_times(const ScalingSeries& series, double node) {
   return times;
 }
 
+// Ranks that a node has, as far as worlds of several nodes tell; infinite where they do not.
+double most_in_node(const ScalingSeries& series) {
+  double most = 0;
+  for (const ScalingPoint& point : series.points)
+    for (const Environment* e : point.merged->environments)
+      if (e->nodes.size() > 1 && !e->rank_nodes.empty())
+        most = std::fmax(most, static_cast<double>(std::count(e->rank_nodes.begin(), e->rank_nodes.end(),
+                                                              e->rank_nodes.front())));
+  return most > 0 ? most : std::numeric_limits<double>::infinity();
+}
+
 void add_fits(ScalingSeries& series) {
   const ScalingLaw first = series.scaling == Scaling::strong ? ScalingLaw::amdahl : ScalingLaw::gustafson;
   const bool mixed = is_mixed(series);
@@ -110,6 +121,8 @@ void add_fits(ScalingSeries& series) {
       fit.refused = "ranks of one node and of several use different links, and no nodes have equally many";
     else
       fit = fit_scaling(fit, times);
+    if (series.span == Span::node)
+      std::erase_if(fit.further, [&](double units) { return units > most_in_node(series); });
     if (fit.refused.empty()) fit.held_out = hold_out_largest(fit, times);
     series.fits.push_back(std::move(fit));
   }
@@ -132,12 +145,17 @@ Crossing measured_crossing(const ScalingSeries& series) {
   return {};
 }
 
+// With as many parameters as counts any curve comes near.
+bool describes_better(const ScalingFit& fit, const ScalingFit& other) {
+  return fit.lack.degrees > 0 && fit.deviation < other.deviation / 2;
+}
+
 // A fit with fewer unknowns goes first where both describe the points equally well.
 Crossing crossing(const ScalingSeries& series) {
   if (Crossing measured = measured_crossing(series); !measured.from.empty()) return measured;
   const ScalingFit* best = nullptr;
   for (const ScalingFit& fit : series.fits)
-    if (fit.refused.empty() && (best == nullptr || fit.deviation < best->deviation / 2)) best = &fit;
+    if (fit.refused.empty() && (best == nullptr || describes_better(fit, *best))) best = &fit;
   if (best == nullptr) return {};
   const Estimate units = fitted_crossing(*best, series.points.front().units, Crossing::kEfficiency);
   const double reach = Crossing::kReach * series.points.back().units;
@@ -145,7 +163,7 @@ Crossing crossing(const ScalingSeries& series) {
     return u > reach ? std::numeric_limits<double>::infinity()
                      : u * static_cast<double>(series.ranks_per_unit);
   };
-  return {{ranks(units.value), ranks(units.low), ranks(units.high)}, std::string(to_text(best->law))};
+  return {{ranks(units.value), ranks(units.low), ranks(units.high)}, to_text(*best)};
 }
 
 ScalingSeries make_series(const Group& group, Span span, int64_t ranks_per_unit, const Points& points) {

@@ -185,7 +185,7 @@ std::string_view to_text(ScalingLaw law) {
 }
 
 std::string to_text(const ScalingForm& form) {
-  return std::string(to_text(form.law)) + (form.node > 0 ? ", two levels" : "");
+  return std::string(to_text(form.law)) + (form.node > 0 ? ", 2 levels" : "");
 }
 
 ScalingFit fit_scaling(const ScalingForm& form, const std::vector<TimedCount>& all) {

@@ -27,7 +27,7 @@ struct ScalingForm {
   Scaling scaling = Scaling::strong;
   double node = 0;  // units on a full node; 0: one level
 };
-std::string to_text(const ScalingForm& form);  // "Amdahl", "Amdahl, two levels"
+std::string to_text(const ScalingForm& form);  // "Amdahl", "Amdahl, 2 levels"
 
 // A step time as one launch measured it; units are ranks, or whole nodes.
 struct TimedCount {

@@ -90,9 +90,8 @@ Estimate limit_or_peak(const ScalingSeries& series, const ScalingFit& fit) {
 
 // What the intervals take for granted.
 std::string assumption(const ScalingFit& fit) {
-  if (fit.lack.degrees == 0) return "the law holds: as many parameters as counts";
-  return fit.from_launches ? "launches scatter alike on all counts"
-                           : "what counts are off the law by is chance";
+  if (fit.lack.degrees == 0) return "the law, untested";
+  return fit.from_launches ? "launches scatter alike" : "counts scatter alike";
 }
 
 Cell held_out_cell(const Extrapolation& largest) {
@@ -120,7 +119,7 @@ Table table_of_fits(std::string key, std::string title, std::vector<Column> colu
 
 // From 1e-1 down to 1e-9, and worth the same digits everywhere.
 Cell beta_cell(double beta) {
-  return std::isnan(beta) ? cells::words("") : Cell{fmt::format("{:.3g}", beta), beta};
+  return std::isnan(beta) ? cells::words("") : Cell{fmt::format("{:.2g}", beta), beta};
 }
 
 std::vector<Cell> law_cells(const ScalingSeries& series, const ScalingFit& fit) {
@@ -158,7 +157,8 @@ Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSe
       "speed up; Gustafson (weak) s + (1-s) n; USL, the Universal Scalability Law, n / (1 + alpha (n-1) + "
       "beta n (n-1)), alpha: what waits its turn, beta: what every pair exchanges. In two levels, each rank "
       "beyond the first node costs delta more.",
-      "limit or peak: of Amdahl the speed-up 1 / (s + delta) that no count exceeds; of USL the number of "
+      "limit or peak: of Amdahl the speed-up 1 / (s + delta) over one rank (node) that no count exceeds; of "
+      "USL the number of "
       "ranks "
       "with the highest throughput.",
       "low, high: 95 % interval by a parametric bootstrap of the points around the curve; no interval: the "
@@ -172,10 +172,10 @@ Table fit_quality_table(const MergedPoints& points, const std::vector<ScalingSer
   Table table = table_of_fits("fit_quality", "Laws of scaling: what the fits rest on",
                               {{"off by", "%"},
                                {"degrees", ""},
-                               {"lack of fit p", "", true, true},
-                               {"largest held out", "", false, true},
-                               {"the intervals assume that", "", false},
-                               {"ranks that would test it", "", false, true}},
+                               {"p", "", true, true, "lack of fit"},
+                               {"held out", "", false, true},
+                               {"assumed", "", false},
+                               {"tested by ranks", "", false, true}},
                               points, all, quality_cells, false);
   table.notes = {
       "off by: the largest distance of a count's step time from the curve. degrees of freedom: times (one "
@@ -185,17 +185,20 @@ Table fit_quality_table(const MergedPoints& points, const std::vector<ScalingSer
       "lack of fit p: where the law holds, how often counts miss the curve by as much, as launches scatter "
       "(F "
       "test). Below 1 % a law is refused, unless launches that differ by 1 % could explain it.",
-      "largest held out: whether the largest count is where a fit of the others predicts it (95 %).",
+      "held out: whether the largest count is where a fit of the others predicts it (95 %).",
+      "assumed, by the intervals: launches scatter alike on all counts; counts scatter alike around the law; "
+      "or the law, for as many parameters as counts leave nothing to contradict it, but any of the ranks "
+      "beside it would, measured in as many launches.",
   };
   return table;
 }
 
 Table refused_fits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
   Table table = table_of_fits("refused_fits", "Laws of scaling that were not fitted, and why",
-                              {{"reason", "", false}, {"ranks that would do", "", false, true}}, points, all,
+                              {{"reason", "", false}, {"determined by ranks", "", false, true}}, points, all,
                               refusal_cells, true);
   table.notes = {
-      "ranks that would do: any of these counts, measured in as many launches as the others, makes a fit "
+      "determined by ranks: any of these counts, measured in as many launches as the others, makes a fit "
       "possible."};
   return table;
 }

@@ -198,7 +198,7 @@ TEST(ScalingFitLaunches, TwoLevelsAreToldApart) {
   const Truth truth = {{ScalingLaw::amdahl, Scaling::strong, 8}, 0.01, 0, 0.02};
   const ScalingFit fit = fit_scaling(truth.form, times_of(truth, {kOverNodes, 5, 8, 0.0001}, random));
   ASSERT_EQ(fit.refused, "");
-  EXPECT_EQ(to_text(fit), "Amdahl, two levels");
+  EXPECT_EQ(to_text(fit), "Amdahl, 2 levels");
   EXPECT_NEAR(fit.parameters[0].estimate.value, 0.01, 5e-4);
   EXPECT_EQ(fit.parameters[1].symbol, "delta");
   EXPECT_NEAR(fit.parameters[1].estimate.value, 0.02, 5e-4);
