@@ -23,7 +23,7 @@ Expectation expect_training(const Point& point) {
 }  // namespace
 
 Expectation expect(const Point& point) {
-  if (point.workload == "training") return expect_training(point);
+  if (point.workload == "training" || point.workload == "train") return expect_training(point);
   Expectation expectation;
   expectation.cost.traffic_bytes = static_cast<double>(point.collective.bytes) *
                                    laws::ring_factor(point.collective.operation, point.ranks);

@@ -30,18 +30,6 @@ std::string data_mismatch(const TrainingPoint& t) {
   return reason.empty() ? "" : fmt::format("data {}: {}", t.data.name, reason);
 }
 
-// By the laws alone, without activations, which are an estimate: only what certainly does not fit is ruled
-// out.
-std::string memory_shortage(const Point& point, const World& world) {
-  if (world.memory_per_rank_bytes == 0) return {};
-  const auto cost = expect(point).cost;
-  const double needed =
-      cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes + cost.transient_bytes;
-  if (needed <= static_cast<double>(world.memory_per_rank_bytes)) return {};
-  return fmt::format("the state of a rank needs {}, a rank has {}", format_bytes(needed),
-                     format_bytes(static_cast<double>(world.memory_per_rank_bytes)));
-}
-
 std::string collective_reason(const Point& point) {
   const CollectivePoint& c = point.collective;
   const auto& laws = laws::collective_laws();
@@ -83,7 +71,7 @@ std::string settle(Point& point, const World& world) {
     return "no native support of " + point.training.precision + " here: its time would say nothing";
   for (std::string reason : {data_mismatch(point.training), strategy_reason(point)})
     if (!reason.empty()) return reason;
-  return memory_shortage(point, world);
+  return memory_reason(point, world.memory_per_rank_bytes);
 }
 
 }  // namespace
@@ -92,6 +80,16 @@ std::string strategy_reason(const Point& point) {
   const TrainingPoint& t = point.training;
   const auto table = laws::model_law(t.model.name).table(t.model.options);
   return laws::strategy_law(t.strategy.name).impossible(laws::cost_input(point, table));
+}
+
+std::string memory_reason(const Point& point, int64_t memory_per_rank_bytes) {
+  if (memory_per_rank_bytes == 0) return {};
+  const auto cost = expect(point).cost;
+  const double needed =
+      cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes + cost.transient_bytes;
+  if (needed <= static_cast<double>(memory_per_rank_bytes)) return {};
+  return fmt::format("the state of a rank needs {}, a rank has {}", format_bytes(needed),
+                     format_bytes(static_cast<double>(memory_per_rank_bytes)));
 }
 
 std::vector<Point> make_plan(const Suite& suite, const World& world) {

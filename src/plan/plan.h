@@ -25,6 +25,10 @@ std::vector<Point> make_plan(const Suite& suite, const World& world);
 // Why this strategy cannot do with these options, precision or ranks; empty when it can.
 std::string strategy_reason(const Point& point);
 
+// Why its state does not fit into the memory of a rank, by the laws alone: without activations, which are an
+// estimate, so that only what certainly does not fit is ruled out. Empty when it does, or 0 bytes are given.
+std::string memory_reason(const Point& point, int64_t memory_per_rank_bytes);
+
 // The order in which a run takes them: shuffled by the suite's seed within each repetition. Indices into the
 // plan.
 std::vector<size_t> run_order(const Suite& suite, const std::vector<Point>& plan);

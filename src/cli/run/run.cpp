@@ -57,12 +57,6 @@ std::vector<std::string> precisions_of(const std::vector<Point>& points) {
   return {seen.begin(), seen.end()};
 }
 
-int64_t memory_per_rank(int64_t limit, at::Device device, int local_ranks) {
-  if (limit > 0) return limit;
-  const auto share = static_cast<double>(device_memory_bytes(device)) / (device.is_cuda() ? 1 : local_ranks);
-  return static_cast<int64_t>(0.8 * share);  // the rest is for the system, libraries and page cache
-}
-
 // What is to be measured: decided, and refused, before anything is.
 struct Sweep {
   Suite suite;
@@ -78,8 +72,7 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
     sweep.suite = read_suite(flags.suite, run.overrides);
     const int64_t limit =
         run.memory_limit_bytes == 0 ? sweep.suite.memory_limit_bytes : run.memory_limit_bytes;
-    sweep.memory = memory_per_rank(limit, device, local_ranks);
-    if (!device.is_cuda() || limit > 0) meter::set_limit(sweep.memory);
+    sweep.memory = limit_memory(limit, device, local_ranks);
     sweep.points = points_in_order(
         sweep.suite, {ranks.world->size(), sweep.memory, local_ranks, native_precisions(device)});
     check_transports(sweep.points, transport_for(run.world, device), device);

@@ -95,6 +95,14 @@ std::string transport_for(const WorldFlags& flags, at::Device device) {
   return device.is_cuda() ? "nccl" : "mpi";
 }
 
+int64_t limit_memory(int64_t asked, at::Device device, int local_ranks) {
+  const auto share = static_cast<double>(device_memory_bytes(device)) / (device.is_cuda() ? 1 : local_ranks);
+  // The rest is for the system, libraries and page cache.
+  const int64_t limit = asked > 0 ? asked : static_cast<int64_t>(0.8 * share);
+  if (!device.is_cuda() || asked > 0) meter::set_limit(limit);
+  return limit;
+}
+
 void together(const HostGroup& world, const std::function<void()>& body) {
   std::string trouble;
   int64_t status = kDone;

@@ -24,6 +24,10 @@ at::Device choose_device(const WorldFlags& flags, const MpiSession& session, con
 void set_threads(const WorldFlags& flags, int local_ranks);
 std::string transport_for(const WorldFlags& flags, at::Device device);
 
+// What a rank may hold, set as the meter's limit: `asked` bytes; where that is 0, 0.8 of the node's memory /
+// its ranks, or of the GPU's.
+int64_t limit_memory(int64_t asked, at::Device device, int local_ranks);
+
 // All ranks of a job, from MPI's start to its end, and what looks out for the one that stands still: the job
 // ends with kTimedOut when nothing moves for the timeout. The first object of a command.
 struct Ranks {
