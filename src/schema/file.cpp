@@ -182,6 +182,18 @@ void sync_path(const std::string& path) {
   check(::fsync(file.get()) == 0 || errno == EINVAL, "write", path);  // EINVAL: nothing to sync there
 }
 
+void require_regular(const std::string& path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::is_directory(status)) throw UsageError(path + " is a directory; name a file");
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    throw UsageError(path + " is not a regular file, and nothing else is ever replaced; name another place");
+}
+
+std::string path_beside(const std::string& path) {
+  return fmt::format("{}.{}.{}.tmp", path, host_name(), ::getpid());
+}
+
 void require_writable(const std::string& given, const std::string& advice) {
   const Place place = place_of(given);
   if (::access(place.in_place ? place.path.c_str() : directory_of(place.path).c_str(), W_OK) != 0)
@@ -191,7 +203,7 @@ void require_writable(const std::string& given, const std::string& advice) {
 void write_whole(const std::string& given, const std::string& advice,
                  const std::function<void(std::ostream&)>& write) {
   const auto [path, in_place] = place_of(given);
-  const std::string beside = in_place ? path : fmt::format("{}.{}.{}.tmp", path, host_name(), ::getpid());
+  const std::string beside = in_place ? path : path_beside(path);
   try {
     // Held open while it is opened again: a pipe that nobody reads would let that wait for ever.
     const File held(in_place ? ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC) : -1);

@@ -52,6 +52,12 @@ void rename_file(const std::string& from, const std::string& to);  // durable wh
 void remove_file(const std::string& path);                         // durable when it returns; may be absent
 void sync_path(const std::string& path);                           // of a file or directory
 
+// UsageError where something else than a regular file is at `path`, or behind a link there: a device or a
+// folder is never replaced.
+void require_regular(const std::string& path);
+// The name under which a file is written that is to take the place of `path`; no other process writes it.
+std::string path_beside(const std::string& path);
+
 // A file for people, whole or not at all: written beside, synced, renamed, so that what was there stays when
 // the disk is full. A device, a pipe, and a file in a folder that takes no other are written to themselves.
 // The error ends with the advice; require_writable() tells what can be told of it before.

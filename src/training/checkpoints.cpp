@@ -1,6 +1,7 @@
 // Finding, checking, writing and removing checkpoints.
 #include "training/checkpoints.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr const char* kRun = "run";  // key of the metadata
 constexpr const char* kFirst = "step-";
 constexpr const char* kLast = ".safetensors";
+constexpr const char* kTemporary = ".tmp";
 constexpr size_t kKept = 2;
 
 nlohmann::ordered_json to_json(const RunIdentity& identity) {
@@ -31,22 +33,46 @@ nlohmann::ordered_json run_of(const SafetensorsFile& checkpoint) {
   if (found == checkpoint.metadata().end())
     throw UsageError("'" + checkpoint.path() +
                      "' holds weights, but is no checkpoint of a run; start from them with --weights");
-  return nlohmann::ordered_json::parse(found->second);
+  const auto run = nlohmann::ordered_json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+  nlohmann::ordered_json wanted = to_json({});
+  wanted["step"] = 0;
+  for (const auto& [key, value] : wanted.items())
+    if (!run.is_object() || !run.contains(key) || std::string(run.at(key).type_name()) != value.type_name())
+      throw UsageError("'" + checkpoint.path() +
+                       "' is no checkpoint that this program wrote: its metadata are damaged");
+  return run;
 }
 
 }  // namespace
 
 std::vector<Checkpoints::Found> Checkpoints::found() const {
   std::vector<Found> files;
-  std::error_code none;  // no such directory: no checkpoints
-  for (const auto& entry : fs::directory_iterator(directory_, none)) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory_, error)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(kFirst) || !name.ends_with(kLast)) continue;
     files.push_back(
         {std::atoll(name.c_str() + std::char_traits<char>::length(kFirst)), entry.path().string()});
   }
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw UsageError("cannot read the directory " + directory_ + ": " + error.message());
   std::sort(files.begin(), files.end(), [](const Found& a, const Found& b) { return a.step > b.step; });
   return files;
+}
+
+File Checkpoints::claim() const {
+  std::error_code error;
+  fs::create_directories(directory_, error);
+  if (error) throw UsageError("cannot make the directory " + directory_ + ": " + error.message());
+  File directory = open_if_exists(directory_, O_RDONLY | O_DIRECTORY);
+  if (lock_file(directory, directory_) == Lock::held_by_another)
+    throw UsageError("another run writes its checkpoints to " + directory_ +
+                     "; wait for its end, or choose another directory");
+  for (const auto& entry : fs::directory_iterator(directory_, error)) {  // of a run that was killed in them
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kFirst) && name.ends_with(kTemporary)) fs::remove(entry.path(), error);
+  }
+  return directory;
 }
 
 void Checkpoints::start() const {
@@ -56,9 +82,6 @@ void Checkpoints::start() const {
         fmt::format("{} holds checkpoints up to step {}; go on with --resume, or choose another "
                     "directory",
                     directory_, files.front().step));
-  std::error_code error;
-  fs::create_directories(directory_, error);
-  if (error) throw UsageError("cannot make the directory " + directory_ + ": " + error.message());
 }
 
 std::optional<SafetensorsFile> Checkpoints::newest() const {
@@ -76,7 +99,6 @@ std::optional<SafetensorsFile> Checkpoints::newest() const {
     }
   }
   if (!files.empty()) throw UsageError("no checkpoint to go on from: " + trouble);
-  start();
   return {};
 }
 
@@ -87,14 +109,24 @@ std::string Checkpoints::write(int64_t step, const RunIdentity& identity, const 
   const std::string path = fmt::format("{}/{}{:09}{}", directory_, kFirst, step, kLast);
   std::string trouble =
       write_state(path, trainee, State::all, {{"format", "pt"}, {kRun, run.dump()}}, writes);
-  if (writes && trouble.empty()) remove_old();
+  if (writes && trouble.empty()) remove_old(step);
   return trouble;
 }
 
-void Checkpoints::remove_old() const {
-  const auto files = found();
-  std::error_code ignored;  // an old file more does no harm
+void Checkpoints::remove_old(int64_t step) const {
+  auto files = found();
+  std::erase_if(files,
+                [&](const Found& file) { return file.step > step; });  // damaged: newest() passed over them
+  std::error_code ignored;                                             // an old file more does no harm
   for (size_t i = kKept; i < files.size(); ++i) fs::remove(files[i].path, ignored);
+}
+
+Checkpoints::Growth Checkpoints::growth(int64_t num_writes) const {
+  const int64_t before = std::ssize(found()), kept = kKept;
+  const auto more = [&](int64_t most) {
+    return std::max<int64_t>(0, std::min(before + num_writes, most) - before);
+  };
+  return {more(kept + 1), more(kept)};  // an old one goes when the new one is there
 }
 
 int64_t step_of(const SafetensorsFile& checkpoint) { return run_of(checkpoint).at("step"); }

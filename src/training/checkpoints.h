@@ -21,6 +21,9 @@ class Checkpoints {
  public:
   explicit Checkpoints(std::string directory) : directory_(std::move(directory)) {}
 
+  // Makes the directory, and keeps other runs out of it as long as the file is open; what a killed run left
+  // half written goes. UsageError: it cannot be made, or another run is in it.
+  File claim() const;
   // Of a new run. UsageError: there are checkpoints already.
   void start() const;
   // The newest checkpoint that is whole, all of its bytes checked; damaged ones are named and passed over.
@@ -30,13 +33,19 @@ class Checkpoints {
   // Collective. Returns what kept it from being written, on rank 0; the earlier ones then stay.
   std::string write(int64_t step, const RunIdentity& identity, const Trainee& trainee, bool writes) const;
 
+  // How many files more there will be, if so many are written: at the worst moment, and at the end.
+  struct Growth {
+    int64_t most, last;
+  };
+  Growth growth(int64_t num_writes) const;
+
  private:
   struct Found {
     int64_t step;
     std::string path;
   };
   std::vector<Found> found() const;  // newest first
-  void remove_old() const;
+  void remove_old(int64_t step) const;  // older than the last ones up to this step
 
   std::string directory_;
 };

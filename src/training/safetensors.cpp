@@ -38,15 +38,18 @@ std::string_view bytes_of(const at::Tensor& tensor) {
 
 }  // namespace
 
-SafetensorsWriter::SafetensorsWriter(std::string path, int64_t header_room)
-    : path_(std::move(path)), header_room_((header_room + 1023) / 1024 * 1024), hash_(kHashStart) {
-  const std::string temporary = path_ + ".tmp";
-  file_ = AppendFile(open_or_create(temporary, O_RDWR | O_TRUNC), temporary);
+SafetensorsWriter::SafetensorsWriter(const std::string& path, int64_t header_room)
+    : path_(follow_links(path)), header_room_((header_room + 1023) / 1024 * 1024), hash_(kHashStart) {
+  require_regular(path_);
+  const std::string beside = path_beside(path_);
+  File file = open_or_create(beside, O_RDWR | O_EXCL);
+  temporary_.path = beside;
+  file_ = AppendFile(std::move(file), beside);
   file_.write(std::string(static_cast<size_t>(kSizeBytes + header_room_), ' '));
 }
 
-SafetensorsWriter::~SafetensorsWriter() {
-  if (!finished_) ::unlink((path_ + ".tmp").c_str());
+SafetensorsWriter::Temporary::~Temporary() {
+  if (!path.empty()) ::unlink(path.c_str());
 }
 
 void SafetensorsWriter::add(const std::string& name, const at::Tensor& value) {
@@ -71,8 +74,9 @@ void SafetensorsWriter::finish(const TextMap& metadata) {
     start[byte] = static_cast<char>(static_cast<uint64_t>(header_room_) >> (8 * byte));
   write_at(file_.file(), file_.path(), 0, start + header);
   file_.sync();
+  require_regular(path_);  // what has come there since the start
   rename_file(file_.path(), path_);
-  finished_ = true;
+  temporary_.path.clear();
 }
 
 SafetensorsFile::SafetensorsFile(const std::string& path)

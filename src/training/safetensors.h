@@ -15,14 +15,14 @@ namespace shardmark {
 
 using TextMap = std::map<std::string, std::string>;
 
-// The file appears under its name, whole and durable, when finish() returns; before that it is `path`.tmp.
-// UsageErrors say what the disk did not take.
+// The file appears under its name, whole and durable, when finish() returns; before that it has another name
+// beside it (path_beside). It takes the place of a regular file alone. UsageErrors say what the disk did not
+// take.
 class SafetensorsWriter {
  public:
   // header_room: bytes kept in front for the header, padded with blanks; see header_bytes().
-  SafetensorsWriter(std::string path, int64_t header_room);
+  SafetensorsWriter(const std::string& path, int64_t header_room);
   SafetensorsWriter(SafetensorsWriter&&) = delete;
-  ~SafetensorsWriter();  // leaves no temporary behind
 
   // More than what the entry of a tensor of such a name takes in the header.
   static int64_t header_bytes(const std::string& name) { return static_cast<int64_t>(name.size()) + 256; }
@@ -31,12 +31,16 @@ class SafetensorsWriter {
   void finish(const TextMap& metadata);                        // adds "checksum", of data and header
 
  private:
+  struct Temporary {  // goes with its owner, unless it became the file
+    std::string path;
+    ~Temporary();
+  };
   std::string path_;
   int64_t header_room_;
+  Temporary temporary_;
   AppendFile file_;
   nlohmann::ordered_json header_;
   uint64_t hash_;
-  bool finished_ = false;
 };
 
 class SafetensorsFile {

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <set>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "laws/vocabulary.h"
 #include "strategies/state.h"
 
 namespace shardmark {
@@ -33,6 +36,12 @@ bool is_redundant(const std::string& name) {
          name.ends_with(".num_batches_tracked") || name.starts_with(kOptimizer);
 }
 
+// What state is of: wte.weight of "optimizer.exp_avg.wte.weight"; empty for a scalar of the whole run.
+std::string parameter_of(const std::string& state) {
+  const size_t kind_end = state.find('.', std::char_traits<char>::length(kOptimizer));
+  return kind_end == std::string::npos ? "" : state.substr(kind_end + 1);
+}
+
 std::string name_in(const SafetensorsFile& file, const std::string& name) {
   return file.entries().contains(name) ? name : kPrefix + name;
 }
@@ -47,8 +56,8 @@ std::string write_state(const std::string& path, const Trainee& trainee, State w
     if (!writes || !trouble.empty()) return;
     try {
       body();
-    } catch (const UsageError& error) {
-      trouble = error.what();
+    } catch (const std::exception& error) {  // whatever it is: the other ranks are in a gather
+      trouble = first_line(error.what());
       writer.reset();
     }
   };
@@ -62,6 +71,19 @@ std::string write_state(const std::string& path, const Trainee& trainee, State w
       add(kOptimizer + name, value.cpu().to(at::kFloat));
   attempt([&] { writer->finish(metadata); });
   return trouble;
+}
+
+int64_t state_bytes(const Point& point, State what) {
+  const TrainingPoint& t = point.training;
+  const auto table = laws::model_law(t.model.name).table(t.model.options);
+  const auto bytes = laws::element_bytes(t.precision, t.reduce_dtype);
+  const int64_t kinds =
+      what == State::weights
+          ? 1
+          : 1 + laws::optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options);
+  int64_t sum = kinds * table.num_parameters() * bytes.master + header_room(table, {});
+  for (const auto& spec : table.buffers) sum += c10::multiply_integers(spec.shape) * bytes.compute;
+  return sum;
 }
 
 void load_state(const Trainee& trainee, Communicator& comm, State what, const StateReader& read) {
@@ -89,6 +111,12 @@ void check_model(const SafetensorsFile& file, const laws::ModelTable& table, con
   for (const auto& group : table.groups)
     for (const auto& spec : group.parameters) check(spec.name, spec.shape);
   for (const auto& spec : table.buffers) check(spec.name, spec.shape);
+  std::map<std::string, std::vector<int64_t>> shapes = {{"", {}}};
+  for (const auto& group : table.groups)
+    for (const auto& spec : group.parameters) shapes[spec.name] = spec.shape;
+  for (const auto& [name, entry] : file.entries())  // no rank may fail while all of them load it
+    if (name.starts_with(kOptimizer) && shapes.contains(parameter_of(name)))
+      check(name, shapes.at(parameter_of(name)));
   for (const auto& [name, entry] : file.entries())
     if (!known.contains(name) && !is_redundant(name)) fail("the model has no " + name);
 }

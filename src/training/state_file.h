@@ -11,6 +11,8 @@ namespace shardmark {
 // written: a full disk is no reason to stop.
 std::string write_state(const std::string& path, const Trainee& trainee, State what, const TextMap& metadata,
                         bool writes);
+// How long such a file will be.
+int64_t state_bytes(const Point& point, State what);
 // Collective; read: on rank 0 alone.
 void load_state(const Trainee& trainee, Communicator& comm, State what, const StateReader& read);
 

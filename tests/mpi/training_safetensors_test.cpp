@@ -2,6 +2,7 @@
 // RANKS 1
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -71,7 +72,6 @@ TEST_F(Safetensors, ReadsBackWhatWasWritten) {
     EXPECT_TRUE(at::equal(read, value)) << name;
   }
   EXPECT_THAT(refusal([&] { file.read("b"); }), HasSubstr("has no tensor b"));
-  EXPECT_FALSE(fs::exists(path_ + ".tmp"));
 }
 
 TEST_F(Safetensors, LeavesNothingBehindUnfinished) {
@@ -80,8 +80,30 @@ TEST_F(Safetensors, LeavesNothingBehindUnfinished) {
     SafetensorsWriter writer(other, 1000);
     writer.add("a", tensors_.at("a.weight"));
   }
-  EXPECT_FALSE(fs::exists(other));
-  EXPECT_FALSE(fs::exists(other + ".tmp"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1) << "the whole one";
+}
+
+TEST_F(Safetensors, TakesThePlaceOfARegularFileAlone) {
+  const auto write = [&](const std::string& path) {
+    SafetensorsWriter writer(path, 1000);
+    writer.add("a", tensors_.at("a.weight"));
+    writer.finish({});
+  };
+  const std::string link = folder_ / "link", target = folder_ / "target.safetensors", pipe = folder_ / "pipe";
+  fs::create_symlink("target.safetensors", link);
+  write(link);
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(SafetensorsFile(target).entries().size(), 1u);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(refusal([&] { write(pipe); }), HasSubstr("is not a regular file"));
+  EXPECT_THAT(refusal([&] { write(folder_); }), HasSubstr("is a directory"));
+  EXPECT_TRUE(fs::is_fifo(pipe));
+
+  const std::string other = folder_ / "other";  // what comes there while it is written
+  SafetensorsWriter writer(other, 1000);
+  ASSERT_EQ(::mkfifo(other.c_str(), 0600), 0);
+  EXPECT_THAT(refusal([&] { writer.finish({}); }), HasSubstr("is not a regular file"));
+  EXPECT_TRUE(fs::is_fifo(other));
 }
 
 TEST_F(Safetensors, NamesEveryTruncation) {
@@ -130,6 +152,30 @@ TEST_F(Safetensors, OfAnotherModelAreNamed) {
   EXPECT_THAT(refused("gpt2(layers=1, width=8, heads=2, sequence=4, vocabulary=9)"),
               HasSubstr("wte.weight is [7, 8] in it, and [9, 8] in the model"));
   EXPECT_THAT(refused("mlp"), HasSubstr("it has no layers.0.weight"));
+}
+
+// Ranks load a state together: what does not fit has to be known before.
+TEST_F(Safetensors, OptimizerStateOfAnotherShapeIsNamed) {
+  const Choice choice = resolved_model("mlp(features=4, width=4, layers=1, classes=3)");
+  const auto model = laws::model_law(choice.name).table(choice.options);
+  const std::string name = model.groups.front().parameters.front().name;
+  const auto refused = [&](const std::string& state, at::IntArrayRef shape) {
+    const std::string path = folder_ / "state.safetensors";
+    {
+      SafetensorsWriter writer(path, 100000);
+      for (const auto& group : model.groups)
+        for (const auto& spec : group.parameters) writer.add(spec.name, at::zeros(spec.shape));
+      writer.add("optimizer." + state, at::zeros(shape));
+      writer.finish({});
+    }
+    const SafetensorsFile file(path);
+    return refusal([&] { check_model(file, model, "mlp"); });
+  };
+  EXPECT_EQ(refused("momentum." + name, model.groups.front().parameters.front().shape), "");
+  EXPECT_THAT(refused("momentum." + name, {2, 2}),
+              HasSubstr("optimizer.momentum." + name + " is [2, 2] in it"));
+  EXPECT_EQ(refused("num_updates", {}), "");
+  EXPECT_THAT(refused("num_updates", {2}), HasSubstr("optimizer.num_updates is [2] in it"));
 }
 
 }  // namespace

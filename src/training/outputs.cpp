@@ -1,0 +1,81 @@
+// Places and room on disks.
+#include "training/outputs.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/units.h"
+
+namespace shardmark {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string directory_of(const std::string& file) {
+  const fs::path parent = fs::path(follow_links(file)).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+void require_writable_directory(const std::string& directory, const std::string& flag) {
+  struct stat info;
+  if (::stat(directory.c_str(), &info) != 0)
+    throw UsageError(fmt::format("{}: {}: {}; make the directory first: mkdir -p {}", flag, directory,
+                                 std::strerror(errno), directory));
+  if (!S_ISDIR(info.st_mode)) throw UsageError(fmt::format("{}: {} is not a directory", flag, directory));
+  if (::access(directory.c_str(), W_OK | X_OK) != 0)
+    throw UsageError(fmt::format("{}: the directory {} cannot be written ({}); name another place", flag,
+                                 directory, std::strerror(errno)));
+}
+
+void require_room(const std::string& directory, int64_t bytes, const std::string& flag,
+                  const std::string& what) {
+  struct statvfs disk;
+  if (::statvfs(directory.c_str(), &disk) != 0 || disk.f_blocks == 0) return;  // it does not tell
+  const double room = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
+  if (static_cast<double>(bytes) > room)
+    throw UsageError(
+        fmt::format("{}: {} need {}, and the disk of {} has {} left; make room or name another place", flag,
+                    what, format_bytes(static_cast<double>(bytes)), directory, format_bytes(room)));
+}
+
+bool same_disk(const std::string& a, const std::string& b) {
+  struct stat of_a, of_b;
+  return ::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0 && of_a.st_dev == of_b.st_dev;
+}
+
+// One after the last step, whatever the interval.
+int64_t num_checkpoints(const RunOptions& options, int64_t first_step) {
+  const int64_t every = options.checkpoint_every, last = options.num_steps;
+  if (first_step >= last) return 0;
+  return every == 0 ? 1 : (last + every - 1) / every - first_step / every;
+}
+
+}  // namespace
+
+void check_outputs(const RunOptions& options, int64_t first_step) {
+  const std::string& checkpoints = options.checkpoint_directory;
+  int64_t kept_bytes = 0;  // more than now, when the weights are written
+  if (!checkpoints.empty()) {
+    require_writable_directory(checkpoints, "--checkpoint");
+    const auto growth = Checkpoints(checkpoints).growth(num_checkpoints(options, first_step));
+    const int64_t bytes = state_bytes(options.point, State::all);
+    require_room(checkpoints, growth.most * bytes, "--checkpoint", "the checkpoints");
+    kept_bytes = growth.last * bytes;
+  }
+  if (options.save_weights.empty()) return;
+  require_regular(options.save_weights);
+  const std::string directory = directory_of(options.save_weights);
+  require_writable_directory(directory, "--save-weights");
+  const bool shared = !checkpoints.empty() && same_disk(checkpoints, directory);
+  require_room(directory, state_bytes(options.point, State::weights) + (shared ? kept_bytes : 0),
+               "--save-weights", shared ? "checkpoints and weights" : "the weights");
+}
+
+}  // namespace shardmark
