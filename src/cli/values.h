@@ -11,10 +11,9 @@
 
 namespace shardmark {
 
-// add_option of a target that takes only values of this kind; the help names its range.
-template <class Kind, class Target>
-CLI::Option* add_value(CLI::App& app, const std::string& names, Target& target, const Kind& kind,
-                       const std::string& description) {
+// Lets an option take only values of this kind; the help names its range.
+template <class Kind>
+CLI::Option* takes(CLI::Option* option, const Kind& kind) {
   const auto read = [kind](std::string& text) -> std::string {
     try {
       text = fmt::format("{}", kind.parse(text));
@@ -23,9 +22,13 @@ CLI::Option* add_value(CLI::App& app, const std::string& names, Target& target, 
       return error.what();
     }
   };
-  return app.add_option(names, target, description)
-      ->transform(CLI::Validator(read, kind.range()))
-      ->type_name(Kind::kName);
+  return option->transform(CLI::Validator(read, kind.range()))->type_name(Kind::kName);
+}
+
+template <class Kind, class Target>
+CLI::Option* add_value(CLI::App& app, const std::string& names, Target& target, const Kind& kind,
+                       const std::string& description) {
+  return takes(app.add_option(names, target, description), kind);
 }
 
 // An empty value is a slip, such as a variable of a script that is not set: of no flag and no argument does

@@ -31,9 +31,10 @@ std::optional<Value> single(const YamlMap& map, const std::string& key, const st
   return values.front();
 }
 
-std::optional<int64_t> whole(const YamlMap& map, const std::string& key, int64_t minimum, int64_t maximum) {
+template <class Kind>
+std::optional<int64_t> value_of(const YamlMap& map, const std::string& key, const Kind& kind) {
   const YamlNode* found = map.find(key);
-  return found == nullptr ? std::nullopt : std::optional(found->integer(minimum, maximum));
+  return found == nullptr ? std::nullopt : std::optional(found->value(kind));
 }
 
 void take_training(const YamlMap& map, TrainingRun& run) {
@@ -65,15 +66,15 @@ TrainingRun parse_training_run(const std::string& text, const std::string& path)
   take_training(map, run);
   if (const YamlNode* found = map.find("schedule"))
     run.schedule = single(map, "schedule", read_choices(*found, schedule_kind()));
-  run.steps = whole(map, "steps", 1, kMostSteps);
-  run.epochs = whole(map, "epochs", 1, kMostSteps);
+  run.steps = value_of(map, "steps", values::kSteps);
+  run.epochs = value_of(map, "epochs", values::kSteps);
   if (run.steps && run.epochs) map.find("epochs")->fail("there are steps too; write one of them");
-  run.warmup = whole(map, "warmup", 0, kMostSteps);
-  run.seed = whole(map, "seed", 0, std::numeric_limits<int64_t>::max());
-  run.log_every = whole(map, "log_every", 1, kMostSteps);
-  run.eval_every = whole(map, "eval_every", 0, kMostSteps);
-  run.eval_batches = whole(map, "eval_batches", 0, kMostSteps);
-  if (const YamlNode* found = map.find("memory_limit")) run.memory_limit_bytes = read_size(*found);
+  run.warmup = value_of(map, "warmup", values::kStepsOrNone);
+  run.seed = value_of(map, "seed", values::kSeed);
+  run.log_every = value_of(map, "log_every", values::kSteps);
+  run.eval_every = value_of(map, "eval_every", values::kStepsOrNone);
+  run.eval_batches = value_of(map, "eval_batches", values::kStepsOrNone);
+  run.memory_limit_bytes = value_of(map, "memory_limit", values::kMemory);
   for (const char* key : {"name", "description"})
     if (const YamlNode* found = map.find(key)) static_cast<void>(found->text());
   return run;

@@ -11,9 +11,10 @@ struct Evaluation {
   double accuracy = 0;  // share of targets with the largest logit
 };
 
-// The held-out samples are dealt to the ranks; the result is that of one rank. Collective; between steps.
-// Buffers become rank 0's.
+// The held-out samples are dealt to the ranks, at most so many batches to each; the result is that of one
+// rank, as long as all are seen. Collective, then a rank may throw alone; between steps. Buffers become rank
+// 0's.
 Evaluation evaluate(Model& model, Strategy& strategy, Communicator& comm, const HostGroup& group,
-                    const DataSource& source, int64_t batch_size);
+                    const DataSource& source, int64_t batch_size, int64_t most_batches);
 
 }  // namespace shardmark

@@ -42,9 +42,9 @@ void Curves::move_into(Record& record) {
 
 void Lines::head() const {
   if (!prints_) return;
-  print_progress(fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10} {:>12} {:>10}\n", "step", "loss", "lr",
-                             "gradient", "step time", tokens_per_sample_ > 0 ? "tokens/s" : "samples/s",
-                             "peak"));
+  print_progress(fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10} {:>12} {:>10}{}\n", "step", "loss", "lr",
+                             "gradient", "step time", tokens_per_sample_ > 0 ? "tokens/s" : "samples/s", "peak",
+                             scaled_ ? fmt::format(" {:>10} {:>8}", "loss scale", "skipped") : ""));
 }
 
 void Lines::step(int64_t step, const Curves& curves, size_t num_steps, double peak_bytes) const {
@@ -54,14 +54,21 @@ void Lines::step(int64_t step, const Curves& curves, size_t num_steps, double pe
   const double rate = samples * static_cast<double>(std::max<int64_t>(1, tokens_per_sample_)) / slowest_s;
   const double norm = curves.gradient_norm.back();
   print_progress(fmt::format(
-      "{:>8} {:>10.5f} {:>10.3g} {:>10} {:>10} {:>12.1f} {:>10}\n", step, curves.loss.back(),
+      "{:>8} {:>10.5f} {:>10.3g} {:>10} {:>10} {:>12.1f} {:>10}{}\n", step, curves.loss.back(),
       curves.learning_rate.back(), std::isnan(norm) ? "-" : fmt::format("{:.4g}", norm),
-      format_seconds(slowest_s / static_cast<double>(num_steps)), rate, format_bytes(peak_bytes)));
+      format_seconds(slowest_s / static_cast<double>(num_steps)), rate, format_bytes(peak_bytes),
+      scaled_ ? fmt::format(" {:>10g} {:>8}", curves.loss_scale, curves.num_skipped) : ""));
 }
 
 void Lines::evaluation(int64_t step, const Curves& curves) const {
   note(fmt::format("step {}: held-out loss {:.5f}, accuracy {:.2f} %", step, curves.held_out_loss.back(),
                    100 * curves.accuracy.back()));
+}
+
+void Lines::end(int64_t step, const Curves& curves) const {
+  if (scaled_)
+    note(fmt::format("{} of {} steps skipped, their gradients were not finite in fp16; loss scale {:g}",
+                     curves.num_skipped, step, curves.loss_scale));
 }
 
 void Lines::note(const std::string& text) const {

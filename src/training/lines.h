@@ -13,6 +13,9 @@ struct Curves {
   std::vector<double> loss, learning_rate, gradient_norm;
   std::vector<std::vector<double>> step_s;  // [rank][step]
   std::vector<double> held_out_at, held_out_loss, accuracy;
+  // fp16: after the latest step; the steps of the whole run that changed nothing.
+  double loss_scale = 0;
+  int64_t num_skipped = 0;
 
   // The slowest rank's times of the last so many steps, added up.
   double slowest_s(size_t num_steps) const;
@@ -22,18 +25,22 @@ struct Curves {
 // Lines on the standard output of rank 0; nothing on other ranks.
 class Lines {
  public:
-  // tokens_per_sample: 0 where samples are no tokens.
-  Lines(bool prints, int64_t global_batch, int64_t tokens_per_sample)
-      : prints_(prints), global_batch_(global_batch), tokens_per_sample_(tokens_per_sample) {}
+  // tokens_per_sample: 0 where samples are no tokens. scaled: with fp16's loss scale and skipped steps.
+  Lines(bool prints, int64_t global_batch, int64_t tokens_per_sample, bool scaled)
+      : prints_(prints),
+        scaled_(scaled),
+        global_batch_(global_batch),
+        tokens_per_sample_(tokens_per_sample) {}
 
   void head() const;
   // After a step: the latest of the curves; speed over the last so many steps.
   void step(int64_t step, const Curves& curves, size_t num_steps, double peak_bytes) const;
   void evaluation(int64_t step, const Curves& curves) const;
+  void end(int64_t step, const Curves& curves) const;
   void note(const std::string& text) const;
 
  private:
-  bool prints_;
+  bool prints_, scaled_;
   int64_t global_batch_, tokens_per_sample_;
 };
 

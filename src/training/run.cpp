@@ -27,6 +27,13 @@ DistributedSampler sampler_of(const Point& point, const DataSource& source, int 
           point.seed};
 }
 
+// Elements.
+int64_t largest_group(const laws::ModelTable& table) {
+  int64_t largest = 0;
+  for (const auto& group : table.groups) largest = std::max(largest, group.numel());
+  return largest;
+}
+
 bool every(int64_t steps, int64_t done) { return steps > 0 && done % steps == 0; }
 
 }  // namespace
@@ -44,25 +51,33 @@ Run::Run(const RunOptions& options, const Start& start, const HostGroup& group, 
               comm.device(),
               prefetch_depth(placement.num_cores, placement.local_ranks, placement.threads_per_rank),
               start.step),
-      lines_(group.rank() == 0, options.point.global_batch(), tokens_per_sample(trainee_.model->table())),
+      lines_(group.rank() == 0, options.point.global_batch(), tokens_per_sample(trainee_.model->table()),
+             trainee_.guard->loss_scale().defined()),
       first_step_(start.step),
       num_done_(start.step) {
-  if (start.loads) {
-    std::exception_ptr failure;  // of rank 0: thrown when the others no longer wait for what it reads
-    const StateReader read = [&](const std::string& name) {
-      try {
-        return read_tensor(*start.file, name);
-      } catch (const std::exception&) {
-        failure = std::current_exception();
-        return at::zeros({});
-      }
-    };
-    load_state(trainee_, comm, start.what, start.file ? read : StateReader{});
-    if (failure) std::rethrow_exception(failure);
-  }
+  if (start.loads || !options.checkpoint_directory.empty() || !options.save_weights.empty())
+    at::empty({largest_group(trainee_.model->table())},
+              at::TensorOptions(comm.device())
+                  .dtype(options.point.training.precision == "fp64" ? at::kDouble : at::kFloat));
   curves_.step_s.resize(static_cast<size_t>(group.size()));
   trainee_.loop->set_flight(&flight);
   meter::reset_peak();
+}
+
+void Run::load(const Start& start) {
+  if (!start.loads) return;
+  const meter::Strict lenient(false);  // the ranks move groups together
+  std::exception_ptr failure;          // of rank 0: thrown when the others no longer wait for what it reads
+  const StateReader read = [&](const std::string& name) {
+    try {
+      return read_tensor(*start.file, name);
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+      return at::zeros({});
+    }
+  };
+  load_state(trainee_, comm_, start.what, start.file ? read : StateReader{});
+  if (failure) std::rethrow_exception(failure);
 }
 
 Record Run::train() {
@@ -71,7 +86,7 @@ Record Run::train() {
   record.id = point_id(options_.point);
   record.started = utc_now();
   const double begin_s = now_s();
-  lines_.head();
+  if (first_step_ < options_.num_steps) lines_.head();
   Verdict verdict;
   bool stopped = false;
   while (verdict.ok() && num_done_ < options_.num_steps) {
@@ -79,13 +94,13 @@ Record Run::train() {
     if (stopped) break;
     const int64_t done = num_done_ + 1;
     const bool last = done == options_.num_steps;
-    const bool evaluates = last || every(options_.evaluate_every, done);
+    const bool evaluates = options_.evaluate_batches > 0 && (last || every(options_.evaluate_every, done));
     const bool saves = last || every(options_.checkpoint_every, done);
     const bool settles = evaluates || saves || every(options_.log_every, done);
     step(settles);
     if (!settles) continue;
     verdict = settle();
-    if (verdict.ok() && evaluates) evaluate();
+    if (verdict.ok() && evaluates) verdict = evaluate();
     if (verdict.ok() && saves) write_checkpoint();
   }
   if (stopped && !pending_.losses.empty()) verdict = settle();
@@ -130,6 +145,10 @@ Verdict Run::settle() {
   const double peak_bytes = group_.max(static_cast<double>(meter::read().peak));
   if (group_.rank() == 0) {
     keep(all, count);
+    if (const at::Tensor& scale = trainee_.guard->loss_scale(); scale.defined()) {
+      curves_.loss_scale = scale.item<double>();
+      curves_.num_skipped = trainee_.guard->num_skipped();
+    }
     lines_.step(num_done_, curves_, static_cast<size_t>(count), peak_bytes);
   }
   pending_ = {};
@@ -171,14 +190,18 @@ void Run::keep(const std::vector<double>& all, int64_t count) {
   curves_.learning_rate.insert(curves_.learning_rate.end(), pending_.rates.begin(), pending_.rates.end());
 }
 
-void Run::evaluate() {
-  flight_.stage("evaluation");
-  const Evaluation result = shardmark::evaluate(*trainee_.model, *trainee_.strategy, comm_, group_, source_,
-                                                options_.point.training.batch_size);
+Verdict Run::evaluate() {
+  Evaluation result;
+  const Verdict verdict = agreed(group_, flight_, "evaluation", [&] {
+    result = shardmark::evaluate(*trainee_.model, *trainee_.strategy, comm_, group_, source_,
+                                 options_.point.training.batch_size, options_.evaluate_batches);
+  });
+  if (!verdict.ok()) return verdict;
   curves_.held_out_at.push_back(static_cast<double>(num_done_));
   curves_.held_out_loss.push_back(result.loss);
   curves_.accuracy.push_back(result.accuracy);
   lines_.evaluation(num_done_, curves_);
+  return {};
 }
 
 void Run::write_checkpoint() {
@@ -188,18 +211,36 @@ void Run::write_checkpoint() {
   const double begin_s = now_s();
   const std::string trouble = Checkpoints(options_.checkpoint_directory)
                                   .write(num_done_, options_.identity, trainee_, group_.rank() == 0);
-  if (!trouble.empty())
+  checkpoint_at_ = num_done_;
+  ++unwritten_.num_tried;
+  if (!trouble.empty()) {
+    ++unwritten_.num_checkpoints;
+    unwritten_.last_step = num_done_;
+    unwritten_.checkpoint_trouble = trouble;
     return log_warning(
         fmt::format("the checkpoint of step {} was not written, earlier ones stay: {}", num_done_, trouble));
+  }
   lines_.note(fmt::format("step {}: checkpoint written in {}", num_done_, format_seconds(now_s() - begin_s)));
 }
 
 void Run::write_weights() {
   if (options_.save_weights.empty()) return;
   flight_.stage("writing the weights");
-  const std::string trouble =
+  unwritten_.weights_trouble =
       write_state(options_.save_weights, trainee_, State::weights, {{"format", "pt"}}, group_.rank() == 0);
-  if (!trouble.empty()) log_warning("the weights were not written: " + trouble);
+}
+
+std::string Run::unwritten() const {
+  const auto& [tried, failed, last_step, checkpoint_trouble, weights_trouble] = unwritten_;
+  std::string text;
+  if (failed > 0)
+    text = failed == 1
+               ? fmt::format("the checkpoint of step {} was not written: {}", last_step, checkpoint_trouble)
+               : fmt::format("{} of {} checkpoints were not written, the last of them at step {}: {}", failed,
+                             tried, last_step, checkpoint_trouble);
+  if (!weights_trouble.empty())
+    text += (text.empty() ? "" : "; ") + ("the weights were not written: " + weights_trouble);
+  return text;
 }
 
 void Run::finish(Record& record, const Verdict& verdict) {
@@ -210,6 +251,7 @@ void Run::finish(Record& record, const Verdict& verdict) {
   m.first_step = first_step_;
   m.num_skipped = trainee_.guard->num_skipped();
   if (group_.rank() != 0 || curves_.loss.empty()) return;
+  lines_.end(num_done_, curves_);
   m.loss_first = curves_.loss.front();
   m.loss_last = curves_.loss.back();
   m.gradient_norm = curves_.gradient_norm.back();

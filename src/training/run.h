@@ -2,6 +2,8 @@
 // and a clean end.
 #pragma once
 
+#include <limits>
+
 #include "comm/communicator.h"
 #include "data/loader.h"
 #include "optim/schedule.h"
@@ -19,15 +21,17 @@ struct RunOptions {
   Schedule schedule;
   int64_t num_steps = 0;
   int64_t log_every = 1;
-  int64_t evaluate_every = 0;             // 0: after the last step only
-  std::string checkpoint_directory = {};  // empty: none
-  int64_t checkpoint_every = 0;           // 0: at the end only
-  std::string save_weights = {};          // empty: nowhere
+  int64_t evaluate_every = 0;                                      // 0: after the last step only
+  int64_t evaluate_batches = std::numeric_limits<int64_t>::max();  // of each rank, at most; 0: no evaluation
+  std::string checkpoint_directory = {};                           // empty: none
+  int64_t checkpoint_every = 0;                                    // 0: at the end only
+  std::string save_weights = {};                                   // empty: nowhere
   RunIdentity identity = {};
 };
 
 // Where a run begins: the file is read by rank 0 alone.
 struct Start {
+  File directory = File();  // of checkpoints, kept from other runs; on rank 0
   std::optional<SafetensorsFile> file;
   State what = State::weights;
   bool loads = false;  // on every rank: whether rank 0 has a file
@@ -36,13 +40,21 @@ struct Start {
 
 class Run {
  public:
-  // Collective. Everything must outlive it.
+  // Collective, then a rank may throw alone: it takes the memory of the run, and asks for what reading and
+  // writing a state takes for a moment. Everything must outlive it.
   Run(const RunOptions& options, const Start& start, const HostGroup& group, Communicator& comm,
       const Placement& placement, const DataSource& source, Flight& flight);
+
+  // Once, before train(): takes over what the start holds, if anything. Collective, then rank 0 may throw
+  // alone.
+  void load(const Start& start);
 
   // Trains to the end, or until a signal or a failure ends it, on all ranks after the same step. The record
   // is whole on rank 0; its outcome is the same on all.
   Record train();
+
+  // The checkpoints and weights that could not be written, and why; empty: none. On rank 0.
+  std::string unwritten() const;
 
  private:
   // What happened since the last settlement, on this rank; a GPU is not waited for before.
@@ -54,7 +66,7 @@ class Run {
   Verdict settle();  // collects the pending steps; not ok: what ends the run
   Verdict check_losses(const std::vector<double>& losses, int64_t count) const;
   void keep(const std::vector<double>& all, int64_t count);
-  void evaluate();
+  Verdict evaluate();
   void write_checkpoint();
   void write_weights();
   void finish(Record& record, const Verdict& verdict);
@@ -70,6 +82,11 @@ class Run {
   Lines lines_;
   int64_t first_step_, num_done_;  // steps
   int64_t checkpoint_at_ = -1;     // steps done at the last attempt; the same on all ranks
+  struct Unwritten {
+    int64_t num_tried = 0, num_checkpoints = 0, last_step = 0;  // of checkpoints
+    std::string checkpoint_trouble, weights_trouble;            // the latest
+  };
+  Unwritten unwritten_;
   Pending pending_;
   Curves curves_;  // on rank 0
 };

@@ -60,7 +60,9 @@ class TrainingRuns : public ::testing::Test {
     if (change) change(run_options);
     FlightPage page{};
     Flight flight(page);
-    return shardmark::Run(run_options, start, group, comm, Placement{}, *data, flight).train();
+    shardmark::Run run(run_options, start, group, comm, Placement{}, *data, flight);
+    run.load(start);
+    return run.train();
   }
 
   const Choice data_ = {"synthetic", {{"size", 50}}};
@@ -110,7 +112,7 @@ TEST_F(TrainingRuns, GoOnFromCheckpointsUnderAnotherStrategyAndRanks) {
     const Task& task = kTasks[i % 2];
     const std::string directory = folder + "/" + std::to_string(i);
     const Checkpoints checkpoints(directory);
-    if (world.rank() == 0) checkpoints.start();
+    if (world.rank() == 0) checkpoints.claim();
     const Record whole = train(task, kStrategies[i], world, *comm, {}, [&](RunOptions& options) {
       options.checkpoint_directory = directory;
       options.checkpoint_every = 2;

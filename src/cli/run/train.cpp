@@ -7,14 +7,17 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "cli/parsed.h"
 #include "cli/run/preflight.h"
 #include "cli/run/train_flags.h"
-#include "device/device.h"
+#include "cli/table_output.h"
 #include "device/meter.h"
 #include "laws/short_text.h"
+#include "plan/plan.h"
 #include "runner/environment.h"
 #include "schema/study.h"
 #include "strategies/precision.h"
+#include "training/outputs.h"
 #include "training/stop.h"
 #include "workloads/auto_strategy.h"
 
@@ -35,7 +38,9 @@ Start find_start(const TrainFlags& flags, const HostGroup& world) {
   together(world, [&] {
     check_train_flags(flags);
     if (world.rank() != 0) return;
+    if (!flags.save_weights.empty()) require_free(flags.save_weights, flags.overwrite);
     const Checkpoints checkpoints(flags.checkpoint);
+    if (!flags.checkpoint.empty()) start.directory = checkpoints.claim();
     if (!flags.checkpoint.empty() && !flags.resume) checkpoints.start();
     if (flags.resume) start.file = checkpoints.newest();
     if (start.file) {
@@ -59,28 +64,52 @@ std::optional<int64_t> global_batch_of(const Start& start, const HostGroup& worl
   return world.broadcast(start.file ? global_batch_of(*start.file) : 0, 0);
 }
 
-void check_start(const Start& start, const RunOptions& options) {
-  if (!start.file) return;
-  if (start.what == State::all) check_identity(*start.file, options.identity);
-  const Choice& model = options.point.training.model;
-  check_model(*start.file, laws::model_law(model.name).table(model.options), to_text(model));
+// Of a run that is over, the weights can still be written.
+void check_steps(const TrainFlags& flags, const Start& start, int64_t num_steps) {
+  if (start.what != State::all || start.step < num_steps) return;
+  if (start.step == num_steps && !flags.save_weights.empty()) return;
+  throw UsageError(fmt::format(
+      "the checkpoint is at step {}, and the run ends at step {}: nothing to do; give {}", start.step,
+      num_steps, flags.epochs ? "more --epochs" : fmt::format("--steps above {}", start.step)));
+}
+
+// On rank 0: what it reads and what it is to write.
+void check_files(const TrainFlags& flags, const Start& start, const RunOptions& options) {
+  if (start.file) {
+    if (start.what == State::all) check_identity(*start.file, options.identity);
+    const Choice& model = options.point.training.model;
+    check_model(*start.file, laws::model_law(model.name).table(model.options), to_text(model));
+    check_steps(flags, start, options.num_steps);
+  }
+  check_outputs(options, start.step);
+}
+
+void check_memory(const TrainFlags& flags, const Point& point, at::Device device, int local_ranks) {
+  const int64_t limit = limit_memory(flags.memory_limit_bytes, device, local_ranks);
+  const std::string reason = memory_reason(point, limit);
+  if (!reason.empty())
+    throw UsageError(reason + "; choose a smaller model, or more ranks and a strategy that shards its state");
 }
 
 void print_head(const TrainFlags& flags, const RunOptions& options, const Start& start,
                 const DataSource& source) {
   const Point& point = options.point;
   const auto& t = point.training;
-  print_progress(
+  std::string head =
       fmt::format("{}: {} samples a step, {} to train on, {} held out; peak learning rate {:g}{}\n",
                   laws::short_text(point), point.global_batch(), source.size(), source.num_held_out(),
                   t.optimizer.options.at("lr").get<double>(),
-                  flags.scale_lr ? fmt::format(" (x {} ranks)", point.ranks) : ""));
+                  flags.scale_lr ? fmt::format(" (x {} ranks)", point.ranks) : "");
+  if (flags.epochs)
+    head += fmt::format("{} epoch{}: {} steps\n", *flags.epochs, *flags.epochs == 1 ? "" : "s", options.num_steps);
   if (start.file)
-    print_progress(fmt::format("{} {}\n",
-                               start.what == State::all
-                                   ? fmt::format("going on after step {} from", start.step)
-                                   : std::string("weights from"),
-                               start.file->path()));
+    head += fmt::format("{} {}\n",
+                        start.what == State::all ? fmt::format("going on after step {} from", start.step)
+                                                 : std::string("weights from"),
+                        start.file->path());
+  if (flags.resume && start.what != State::all)
+    head += fmt::format("no checkpoint in {} yet: starting at step 0\n", flags.checkpoint);
+  print_progress(head);
 }
 
 // One record: the run. A study that cannot be written ends the run before it begins.
@@ -90,6 +119,8 @@ class Results {
     together(world, [&] {
       if (world.rank() != 0 || flags.output.empty()) return;
       environment.command_line = command_line();
+      environment.suite_path = flags.file;
+      environment.suite_text = flags.file_text;
       study_.emplace(Study::create(flags.output, environment));
     });
   }
@@ -113,7 +144,6 @@ int train(const TrainFlags& flags) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too long is an error of its write
   const Preflight checked = preflight(flags.world, ranks, flags.output);
   const at::Device device = checked.device;
-  if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / ranks.session->local_size());
 
   const std::string transport = transport_for(flags.world, device);
   const Start start = find_start(flags, world);
@@ -122,12 +152,13 @@ int train(const TrainFlags& flags) {
   std::optional<RunOptions> options;
   together(world, [&] {
     const Point point = train_point(flags, world.size(), transport, global_batch);
+    check_memory(flags, point, device, ranks.session->local_size());
     const auto& t = point.training;
     source = make_source(t.data, {laws::model_law(t.model.name).table(t.model.options).sample,
                                   precision_from(t.precision, t.reduce_dtype).compute, point.seed,
                                   /*holds_out=*/true});
     options.emplace(run_options(flags, point, *source));
-    check_start(start, *options);
+    if (world.rank() == 0) check_files(flags, start, *options);
   });
   flight.stage("measuring the peaks of this machine");
   const Placement placement = describe_placement(world, ranks.session->local_size(), device, {});
@@ -147,10 +178,11 @@ int train(const TrainFlags& flags) {
   comm->set_flight(&flight);
   flight.begin_point(laws::short_text(options->point));
   std::unique_ptr<Run> run;
-  const Verdict ready =
-      agree(world, attempt([&] {
-              run = std::make_unique<Run>(*options, start, world, *comm, placement, *source, flight);
-            }));
+  Verdict ready = agreed(world, flight, "set-up", [&] {
+    const meter::Strict strict;
+    run = std::make_unique<Run>(*options, start, world, *comm, placement, *source, flight);
+  });
+  if (ready.ok()) ready = agreed(world, flight, "reading the state", [&] { run->load(start); });
   if (!ready.ok()) {
     if (world.rank() == 0) log_line(ready.reason);
     return kWrong;
@@ -159,7 +191,10 @@ int train(const TrainFlags& flags) {
   const Record record = run->train();
   flight.end_point();
   if (world.rank() == 0 && !record.reason.empty()) log_line(record.reason);
+  const std::string unwritten = world.broadcast(run->unwritten(), 0);
+  if (world.rank() == 0 && !unwritten.empty()) log_line("failed: " + unwritten);
   results.keep(world, record);
+  if (!unwritten.empty()) return kSystem;
   return record.reason.empty() ? kDone : kWrong;
 }
 

@@ -1,6 +1,7 @@
 // From flags to a point and its run.
 #include "cli/run/train_flags.h"
 
+#include "cli/run/train_file.h"
 #include "cli/values.h"
 #include "laws/vocabulary.h"
 #include "plan/choice_axis.h"
@@ -9,7 +10,7 @@
 namespace shardmark {
 namespace {
 
-constexpr int64_t kBatchSize = 4;  // where nothing else says
+constexpr int64_t kBatchSize = 4, kSteps = 100;  // where nothing else says
 
 Choice only_choice(const std::string& text, const std::string& flag, const ChoiceKind& kind) {
   const auto choices = choices_from_flag({text}, flag, kind);
@@ -37,14 +38,25 @@ Choice optimizer_of(const TrainFlags& flags, int ranks) {
 
 int64_t batch_size_of(const TrainFlags& flags, int ranks, std::optional<int64_t> global_batch) {
   const int64_t parts = ranks * flags.accumulation;
-  if (!global_batch) return flags.batch_size.value_or(kBatchSize);
   if (flags.batch_size) return *flags.batch_size;  // compared with the checkpoint's later
+  const std::string whose = flags.global_batch ? flags.file + " asks for " : "the checkpoint's run took ";
+  if (flags.global_batch) global_batch = flags.global_batch;
+  if (!global_batch) return kBatchSize;
   if (*global_batch % parts != 0)
-    throw UsageError("the checkpoint's run took " + std::to_string(*global_batch) +
-                     " samples a step, which " + std::to_string(ranks) + " ranks with --accumulation " +
+    throw UsageError(whose + std::to_string(*global_batch) + " samples a step, which " +
+                     std::to_string(ranks) + " ranks with --accumulation " +
                      std::to_string(flags.accumulation) +
                      " cannot share evenly; choose ranks and accumulation that divide it");
   return *global_batch / parts;
+}
+
+// The last step of an epoch may reach into the next one: data/sampler.h.
+int64_t num_steps(const TrainFlags& flags, const Point& point, const DataSource& source) {
+  if (!flags.epochs) return flags.steps.value_or(kSteps);
+  int64_t samples = 0;
+  if (__builtin_mul_overflow(*flags.epochs, source.size(), &samples))
+    throw UsageError("--epochs " + std::to_string(*flags.epochs) + ": more samples than can be counted");
+  return (samples - 1) / point.global_batch() + 1;
 }
 
 std::vector<std::string> names_of(const std::vector<laws::PrecisionLaw>& laws) {
@@ -54,11 +66,22 @@ std::vector<std::string> names_of(const std::vector<laws::PrecisionLaw>& laws) {
   return names;
 }
 
+void add_file(CLI::App& app, TrainFlags& flags) {
+  app.add_option_function<std::string>(
+      "file",
+      [&flags](const std::string& path) {
+        try {
+          read_train_file(path, flags);
+        } catch (const UsageError&) {
+          flags.file_error = std::current_exception();
+        }
+      },
+      "a training run in YAML, such as suites/train/gpt2.yaml; flags go before what it says");
+}
+
 void add_training(CLI::App& app, TrainFlags& flags) {
   const std::string what = "What trains";
-  app.add_option("--model", flags.model, "such as gpt2 or \"gpt2(layers=4, width=256)\"")
-      ->required()
-      ->group(what);
+  app.add_option("--model", flags.model, "such as gpt2 or \"gpt2(layers=4, width=256)\"")->group(what);
   app.add_option("--data", flags.data, "such as \"text(files=README.md src/**/*.h)\"")
       ->capture_default_str()
       ->group(what);
@@ -83,8 +106,24 @@ void add_training(CLI::App& app, TrainFlags& flags) {
   add_value(app, "--accumulation", flags.accumulation, values::kAccumulation, "micro-batches of a step")
       ->capture_default_str()
       ->group(what);
-  add_value(app, "--steps", flags.steps, values::kSteps, "of the whole run, those before --resume included")
-      ->capture_default_str()
+  auto* steps = takes(app.add_option_function<int64_t>(
+                          "--steps",
+                          [&flags](int64_t count) {
+                            flags.epochs.reset();
+                            flags.steps = count;
+                          },
+                          "of the whole run, those before --resume included (default: 100)"),
+                      values::kSteps)
+                    ->group(what);
+  takes(app.add_option_function<int64_t>(
+            "--epochs",
+            [&flags](int64_t count) {
+              flags.steps.reset();
+              flags.epochs = count;
+            },
+            "instead of --steps: passes over the samples to train on"),
+        values::kSteps)
+      ->excludes(steps)
       ->group(what);
   add_value(app, "--seed", flags.seed, values::kSeed, "of initial values and data")
       ->capture_default_str()
@@ -128,6 +167,9 @@ void add_results(CLI::App& app, TrainFlags& flags) {
             "steps between two evaluations; 0: at the end only")
       ->capture_default_str()
       ->group(results);
+  add_value(app, "--eval-batches", flags.eval_batches, values::kStepsOrNone,
+            "most batches that each rank evaluates, the first ones held out; 0: no evaluation (default: all)")
+      ->group(results);
   app.add_option("-o,--output", flags.output, "study to write, such as results/run.h5")->group(results);
   app.add_option("--checkpoint", flags.checkpoint, "directory of checkpoints; the last two are kept")
       ->group(results);
@@ -143,19 +185,27 @@ void add_results(CLI::App& app, TrainFlags& flags) {
       ->group(results);
   app.add_option("--save-weights", flags.save_weights, "safetensors file to write at the end")
       ->group(results);
+  app.add_flag("--overwrite", flags.overwrite, "with --save-weights: replace the file if it is there already")
+      ->group(results);
 }
 
 }  // namespace
 
 void add_train_flags(CLI::App& app, TrainFlags& flags) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts add to a command
+  add_file(app, flags);  // first: CLI11 takes options in this order, so that flags go over the file
   add_training(app, flags);
   add_optimizer(app, flags);
   add_results(app, flags);
+  add_value(app, "--memory-limit", flags.memory_limit_bytes, values::kMemory,
+            "of a rank, such as 8GiB (default: 0.8 of the node's memory / its ranks, or of the GPU)");
   add_world_flags(app, flags.world);
 }
 
 void check_train_flags(const TrainFlags& flags) {
+  if (flags.file_error) std::rethrow_exception(flags.file_error);
+  if (flags.model.empty())
+    throw UsageError("a training run needs --model, or a file that names one (suites/train/ holds examples)");
   if (flags.checkpoint.empty() && (flags.resume || flags.checkpoint_every > 0))
     throw UsageError("--resume and --checkpoint-every need --checkpoint DIR");
 }
@@ -188,12 +238,14 @@ Point train_point(const TrainFlags& flags, int ranks, const std::string& transpo
 
 RunOptions run_options(const TrainFlags& flags, const Point& point, const DataSource& source) {
   const auto& t = point.training;
+  const int64_t steps = num_steps(flags, point, source);
   return {.point = point,
-          .schedule = Schedule(choice_from_text(flags.schedule), t.optimizer.options.at("lr").get<double>(),
-                               flags.warmup, flags.steps),
-          .num_steps = flags.steps,
+          .schedule = Schedule(only_choice(flags.schedule, "--schedule", schedule_kind()),
+                               t.optimizer.options.at("lr").get<double>(), flags.warmup, steps),
+          .num_steps = steps,
           .log_every = flags.log_every,
           .evaluate_every = flags.eval_every,
+          .evaluate_batches = flags.eval_batches.value_or(std::numeric_limits<int64_t>::max()),
           .checkpoint_directory = flags.checkpoint,
           .checkpoint_every = flags.checkpoint_every,
           .save_weights = flags.save_weights,

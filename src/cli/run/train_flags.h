@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <optional>
 #include <string>
 
@@ -17,8 +18,9 @@ struct TrainFlags {
   bool scale_lr = false;
   std::string schedule = "constant";
   int64_t warmup = 0;
-  int64_t steps = 100;
+  std::optional<int64_t> steps, epochs;  // one of them, or neither: 100 steps
   std::optional<int64_t> batch_size;
+  std::optional<int64_t> global_batch;  // of a file alone; --batch-size goes before it
   int64_t accumulation = 1;
   std::string reduce_dtype = "same";
   double clip = 0;
@@ -26,13 +28,18 @@ struct TrainFlags {
   int64_t seed = 1;
   int64_t log_every = 1;
   int64_t eval_every = 0;
+  std::optional<int64_t> eval_batches;
   std::string checkpoint;
   int64_t checkpoint_every = 0;
   bool resume = false;
   std::string weights, save_weights;
+  bool overwrite = false;
+  int64_t memory_limit_bytes = 0;  // 0: of the device
   std::string output;
   bool deterministic = false;
   WorldFlags world;
+  std::string file, file_text;    // a training run in YAML, over which the flags go
+  std::exception_ptr file_error;  // told by check_train_flags(), once for all ranks
 };
 
 void add_train_flags(CLI::App& app, TrainFlags& flags);
@@ -43,7 +50,7 @@ void check_train_flags(const TrainFlags& flags);
 // which sets the batch size where no flag does. UsageError names the flag.
 Point train_point(const TrainFlags& flags, int ranks, const std::string& transport,
                   std::optional<int64_t> global_batch);
-// For a point from train_point.
+// For a point from train_point. UsageError: more steps than can be counted.
 RunOptions run_options(const TrainFlags& flags, const Point& point, const DataSource& source);
 
 }  // namespace shardmark
