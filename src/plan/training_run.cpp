@@ -10,8 +10,6 @@
 namespace shardmark {
 namespace {
 
-constexpr int64_t kMostSteps = 1000000000;
-
 std::vector<std::string> accepted_keys() {
   std::vector<std::string> keys = training_keys();
   std::erase_if(keys, [](const std::string& key) { return key == "ranks" || key == "sampling"; });

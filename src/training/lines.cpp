@@ -43,8 +43,8 @@ void Curves::move_into(Record& record) {
 void Lines::head() const {
   if (!prints_) return;
   print_progress(fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10} {:>12} {:>10}{}\n", "step", "loss", "lr",
-                             "gradient", "step time", tokens_per_sample_ > 0 ? "tokens/s" : "samples/s", "peak",
-                             scaled_ ? fmt::format(" {:>10} {:>8}", "loss scale", "skipped") : ""));
+                             "gradient", "step time", tokens_per_sample_ > 0 ? "tokens/s" : "samples/s",
+                             "peak", scaled_ ? fmt::format(" {:>10} {:>8}", "loss scale", "skipped") : ""));
 }
 
 void Lines::step(int64_t step, const Curves& curves, size_t num_steps, double peak_bytes) const {
@@ -53,11 +53,11 @@ void Lines::step(int64_t step, const Curves& curves, size_t num_steps, double pe
   const auto samples = static_cast<double>(global_batch_ * static_cast<int64_t>(num_steps));
   const double rate = samples * static_cast<double>(std::max<int64_t>(1, tokens_per_sample_)) / slowest_s;
   const double norm = curves.gradient_norm.back();
-  print_progress(fmt::format(
-      "{:>8} {:>10.5f} {:>10.3g} {:>10} {:>10} {:>12.1f} {:>10}{}\n", step, curves.loss.back(),
-      curves.learning_rate.back(), std::isnan(norm) ? "-" : fmt::format("{:.4g}", norm),
-      format_seconds(slowest_s / static_cast<double>(num_steps)), rate, format_bytes(peak_bytes),
-      scaled_ ? fmt::format(" {:>10g} {:>8}", curves.loss_scale, curves.num_skipped) : ""));
+  print_progress(
+      fmt::format("{:>8} {:>10.5f} {:>10.3g} {:>10} {:>10} {:>12.1f} {:>10}{}\n", step, curves.loss.back(),
+                  curves.learning_rate.back(), std::isnan(norm) ? "-" : fmt::format("{:.4g}", norm),
+                  format_seconds(slowest_s / static_cast<double>(num_steps)), rate, format_bytes(peak_bytes),
+                  scaled_ ? fmt::format(" {:>10g} {:>8}", curves.loss_scale, curves.num_skipped) : ""));
 }
 
 void Lines::evaluation(int64_t step, const Curves& curves) const {

@@ -101,7 +101,8 @@ void print_head(const TrainFlags& flags, const RunOptions& options, const Start&
                   t.optimizer.options.at("lr").get<double>(),
                   flags.scale_lr ? fmt::format(" (x {} ranks)", point.ranks) : "");
   if (flags.epochs)
-    head += fmt::format("{} epoch{}: {} steps\n", *flags.epochs, *flags.epochs == 1 ? "" : "s", options.num_steps);
+    head += fmt::format("{} epoch{}: {} steps\n", *flags.epochs, *flags.epochs == 1 ? "" : "s",
+                        options.num_steps);
   if (start.file)
     head += fmt::format("{} {}\n",
                         start.what == State::all ? fmt::format("going on after step {} from", start.step)
