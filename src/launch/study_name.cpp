@@ -2,12 +2,14 @@
 #include "launch/study_name.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <regex>
 
 #include "base/error.h"
+#include "schema/journal.h"
 
 namespace shardmark {
 namespace {
@@ -16,18 +18,27 @@ namespace fs = std::filesystem;
 
 constexpr int kMostNumber = 9999;
 
-int newest_number(const std::string& folder, const std::string& stem) {
+// 12 of "gpt2-0012.h5"; 0 where it is no study of this stem.
+int number_in(const std::string& name, const std::string& stem) {
   static const std::regex numbered("-([0-9]{4})\\.h5(\\.journal)?");
+  if (!name.starts_with(stem)) return 0;
+  const std::string rest = name.substr(stem.size());
+  std::smatch found;
+  return std::regex_match(rest, found, numbered) ? std::stoi(found.str(1)) : 0;
+}
+
+int newest_number(const std::string& folder, const std::string& stem) {
   int newest = 0;
   std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(folder, absent)) {
-    const std::string name = entry.path().filename();
-    std::smatch found;
-    if (!name.starts_with(stem)) continue;
-    const std::string rest = name.substr(stem.size());
-    if (std::regex_match(rest, found, numbered)) newest = std::max(newest, std::stoi(found.str(1)));
-  }
+  for (const auto& entry : fs::directory_iterator(folder, absent))
+    newest = std::max(newest, number_in(entry.path().filename(), stem));
   return newest;
+}
+
+std::string path_of(const std::string& folder, const std::string& stem, int number) {
+  if (number > kMostNumber)
+    throw UsageError(fmt::format("{} has {} studies of {}; choose one with -o", folder, kMostNumber, stem));
+  return fmt::format("{}/{}-{:04}.h5", folder, stem, number);
 }
 
 }  // namespace
@@ -38,19 +49,27 @@ std::string numbered_study(const std::string& folder, const std::string& stem, b
   const int newest = newest_number(folder, stem);
   if (resume && newest == 0)
     throw UsageError("nothing to resume: no study of " + stem + " in " + folder + "; leave out --resume");
-  if (!resume && newest == kMostNumber)
-    throw UsageError(folder + " has " + std::to_string(newest) + " studies of " + stem +
-                     "; choose one with -o");
-  return fmt::format("{}/{}-{:04}.h5", folder, stem, newest + (resume ? 0 : 1));
+  return path_of(folder, stem, newest + (resume ? 0 : 1));
 }
+
+ReservedStudy::ReservedStudy(const std::string& folder, const std::string& stem) {
+  int number = newest_number(folder, stem);
+  do path_ = path_of(folder, stem, ++number);
+  while (!reserve_study(path_));  // others took it since
+}
+
+ReservedStudy::~ReservedStudy() { release_study(path_); }
 
 void link_newest(const std::string& study, const std::string& stem) {
   const fs::path link = fs::path(study).parent_path() / (stem + ".h5");
   if (fs::exists(fs::symlink_status(link)) && !fs::is_symlink(link)) return;
-  const fs::path temporary = link.string() + ".new";
   std::error_code ignored;
-  fs::remove(temporary, ignored);
-  fs::create_symlink(fs::path(study).filename(), temporary, ignored);
+  const fs::path before = fs::read_symlink(link, ignored), name = fs::path(study).filename();
+  if (!before.has_parent_path() && number_in(before, stem) > number_in(name, stem) &&
+      fs::exists(link, ignored))
+    return;  // of a launch that began later and ended earlier
+  const fs::path temporary = fmt::format("{}.{}.new", link.string(), ::getpid());
+  fs::create_symlink(name, temporary, ignored);
   if (!ignored) fs::rename(temporary, link, ignored);
 }
 

@@ -2,8 +2,11 @@
 #include "schema/journal.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -41,6 +44,34 @@ void cut_back(AppendFile& file, int64_t size) noexcept {
 
 }  // namespace
 
+bool has_journal(const std::string& study) {
+  struct stat lines, samples;
+  if (::stat(journal_path(study).c_str(), &lines) != 0) return false;
+  // Empty beside samples it is damaged: no reservation.
+  return lines.st_size > 0 || (::stat(samples_path(study).c_str(), &samples) == 0 && samples.st_size > 0);
+}
+
+bool reserve_study(const std::string& study) {
+  const std::string path = journal_path(study);
+  const File file(::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666));
+  if (!file && errno != EEXIST)
+    throw UsageError("cannot write " + path + ": " + std::strerror(errno) + "; choose another place with -o");
+  if (!file) return false;
+  if (!file_exists(study)) return true;
+  remove_file(path);  // looked at last: a job may have published it meanwhile
+  return false;
+}
+
+void release_study(const std::string& study) noexcept {
+  try {
+    if (!file_exists(journal_path(study)) || has_journal(study)) return;
+    const Journal claimed = Journal::claim(study);  // no rank begins it meanwhile
+    for (const std::string& path : {samples_path(study), journal_path(study), temporary_path(study)})
+      remove_file(path);
+  } catch (const std::exception&) {  // it was begun after all; or nothing can be removed here
+  }
+}
+
 Journal Journal::claim(const std::string& study) {
   const std::string path = temporary_path(study);
   for (;;) {
@@ -48,7 +79,7 @@ Journal Journal::claim(const std::string& study) {
     const Lock lock = lock_file(file, path);
     if (lock == Lock::held_by_another) refuse_busy(study);
     if (lock == Lock::replaced) continue;
-    if (file_exists(journal_path(study))) {  // another process was quicker
+    if (has_journal(study)) {  // another process was quicker
       remove_file(path);
       refuse_busy(study);
     }
@@ -66,6 +97,7 @@ std::optional<Journal> Journal::open(const std::string& study) {
     const Lock lock = lock_file(file, path);
     if (lock == Lock::held_by_another) refuse_busy(study);
     if (lock == Lock::replaced) continue;
+    if (!has_journal(study)) return {};  // a reservation
     Journal journal(study);
     auto scan = scan_journal(study, Load::everything, [&](Record&& record) { journal.know(record); });
     if (!scan)

@@ -9,9 +9,10 @@
 //   x.h5.samples   the series' values back to back: float64 of this machine's byte order
 // The checksum is of everything behind it up to the line's end. Samples are synced before the line that
 // points at them, so a line that is whole has its samples: after a crash only the last line can be torn, and
-// it is cut off. A record that ended its job brings no samples of its own: those of the lines of progress
-// before it are its. A later record of the same point takes the place of an earlier one. Where a journal and
-// a published file lie side by side, the journal holds all of the file and is the truth.
+// it is cut off. An empty journal holds nothing: it reserves the study's name for a job that is about to
+// start. A record that ended its job brings no samples of its own: those of the lines of progress before it
+// are its. A later record of the same point takes the place of an earlier one. Where a journal and a
+// published file lie side by side, the journal holds all of the file and is the truth.
 #pragma once
 
 #include <functional>
@@ -43,9 +44,20 @@ struct JournalScan {
   bool torn = false;
 };
 
-// Reads every whole line of a journal, also while it is written; nothing when there is no journal.
+// Reads every whole line of a journal, also while it is written; nothing when there is no journal, or an
+// empty one.
 // UsageError: its first line is none of ours, or of a newer schema.
 std::optional<JournalScan> scan_journal(const std::string& study, Load load, const RecordSink& sink);
+
+// A journal that holds something: an empty one only reserves the name.
+bool has_journal(const std::string& study);
+
+// Takes the study's name, for this process or the ranks that it starts, with an empty journal; false where a
+// study, or another reservation, has it. One system call decides (O_EXCL), also between nodes of a shared
+// file system.
+bool reserve_study(const std::string& study);
+// Gives the name back where nothing was begun under it.
+void release_study(const std::string& study) noexcept;
 
 struct StudyBusy : UsageError {  // another process writes it
   using UsageError::UsageError;

@@ -33,7 +33,11 @@ std::optional<std::vector<Series>> read_samples(const File& file, const std::str
 class Scanner {
  public:
   Scanner(const std::string& study, Load load, const RecordSink& sink)
-      : path_(journal_path(study)), samples_path_(samples_path(study)), load_(load), sink_(sink) {}
+      : study_(study),
+        path_(journal_path(study)),
+        samples_path_(samples_path(study)),
+        load_(load),
+        sink_(sink) {}
 
   std::optional<JournalScan> run() {
     auto opened = open_input(path_, kMostJournalBytes);
@@ -54,6 +58,7 @@ class Scanner {
       scan_.num_damaged += std::exchange(num_broken, 0);
       scan_.whole_bytes = end;
     }
+    if (end == 0 && !has_journal(study_)) return {};  // a reservation
     if (end == 0) throw UsageError(path_ + " is empty");
     scan_.torn = num_broken > 0;
     if (scan_.began) scan_.began->samples = joined();
@@ -122,7 +127,7 @@ class Scanner {
     return join_columns(pieces);
   }
 
-  std::string path_, samples_path_;
+  std::string study_, path_, samples_path_;
   Load load_;
   const RecordSink& sink_;
   File samples_;

@@ -23,7 +23,7 @@ struct Study::State {
 namespace {
 
 void refuse_existing(const std::string& path) {
-  if (file_exists(journal_path(path)))
+  if (has_journal(path))
     throw UsageError(journal_path(path) +
                      " exists: an unfinished study; go on with --resume, or choose another output");
   if (file_exists(path)) throw UsageError(path + " exists; go on with --resume, or choose another output");
@@ -221,7 +221,7 @@ StudyData read_study(const std::string& given, Load load) {
     data.environment = read_published(path, load, keep);
     return data;
   }
-  if (file_exists(journal_path(path)))
+  if (has_journal(path))
     throw UsageError(samples_path(path) + ", which belongs to " + journal_path(path) +
                      ", is missing; put it back");
   throw UsageError(given + ": no such study");
