@@ -3,6 +3,7 @@
 #include "comm/mpi_watch.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <new>
 
 #include "base/log.h"
+#include "launch/leftovers.h"
 #include "schema/file.h"
 
 namespace shardmark {
@@ -25,9 +27,12 @@ std::shared_ptr<FlightPage[]> map(const File& file, size_t count) {
   return {static_cast<FlightPage*>(memory), [bytes](FlightPage* pages) { ::munmap(pages, bytes); }};
 }
 
-// With its bytes reserved: where /dev/shm is full, writing to them would end the process.
+// With its bytes reserved: where /dev/shm is full, writing to them would end the process. Its lock says,
+// until it has no name any more, that it is no leftover.
 File create(const std::string& name, size_t bytes) {
+  remove_leftovers();
   File file(::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600));
+  if (file) ::flock(file.get(), LOCK_EX);
   if (file && ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)) != 0) file.reset();
   return file;
 }
@@ -123,7 +128,7 @@ Seats gather_seats(const HostGroup& world, const std::string& host) {
 
 std::shared_ptr<FlightPage[]> share_pages(const HostGroup& node) {
   const auto count = static_cast<size_t>(node.size());
-  const std::string name = "/shardmark-" +
+  const std::string name = "/" + shared_name_prefix() +
                            std::to_string(node.broadcast(static_cast<int64_t>(::getpid()), 0)) + "-" +
                            std::to_string(node.broadcast(static_cast<int64_t>(watch_clock_s() * 1e9), 0));
   File file;

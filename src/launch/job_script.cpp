@@ -12,6 +12,8 @@
 namespace shardmark {
 namespace {
 
+constexpr int kMostDays = 9999;  // its seconds fit Slurm's 32 bits
+
 void require_one_line(const std::string& text) {
   if (printable(text, "\t") != text)
     throw UsageError("a job script cannot hold the line break or control character in " + quoted_line(text));
@@ -69,6 +71,9 @@ std::string quoted(const std::string& text) {
 }
 
 std::string slurm_time(double seconds) {
+  if (!(seconds >= 0 && seconds <= kMostDays * 86400.0))  // nor what is no number
+    throw UsageError(fmt::format("a job of {:g} days is none that Slurm takes: give --time, at most {} days",
+                                 seconds / 86400, kMostDays));
   const auto minutes = static_cast<int64_t>(std::ceil(seconds / 60));
   return fmt::format("{}-{:02}:{:02}:00", minutes / 1440, minutes / 60 % 24, minutes % 60);
 }

@@ -32,7 +32,7 @@ std::string job_script(const JobOptions& options);
 // One word of a shell, whatever the text: 'it'\''s'.
 std::string quoted(const std::string& text);
 
-// "1-02:30:00", whole minutes up, as Slurm counts them.
+// "1-02:30:00", whole minutes up, as Slurm counts them. UsageError: a time that Slurm cannot hold.
 std::string slurm_time(double seconds);
 
 }  // namespace shardmark

@@ -60,6 +60,51 @@ std::string death_of_task(const std::string& line) {
   return std::regex_search(line, found, node_failure) ? death_of_node(found.str(1)) : "";
 }
 
+// "Executable: /opt/x" of a block's lines.
+std::string field(const std::vector<std::string>& block, const std::string& name) {
+  for (const std::string& line : block) {
+    const size_t at = line.find_first_not_of(' ');
+    if (at == std::string::npos || line.compare(at, name.size() + 1, name + ":") != 0) continue;
+    const size_t value = line.find_first_not_of(' ', at + name.size() + 1);
+    if (value != std::string::npos) return line.substr(value);
+  }
+  return "";
+}
+
+// Of Open MPI's blocks (4 and 5: mpirun, prterun) about a program that could not be started.
+std::string start_failure_in(const std::vector<std::string>& block, const std::string& text) {
+  const auto told = [&](const std::string& what, const std::string& node, const std::string& why) {
+    return (what.empty() ? "a program" : what) + (node.empty() ? "" : " on " + node) + ": " + why;
+  };
+  if (has(text, "could not access or execute an executable"))
+    return told(field(block, "Executable"), field(block, "Node"), "no such file, or it may not be executed");
+  if (has(text, "unable to find the specified executable file"))
+    return told(field(block, "Executable"), field(block, "Node"), "no such program in PATH");
+  if (has(text, "could not change to the specified working directory"))
+    return told(field(block, "Working directory"), field(block, "Node"), "cannot be the working directory");
+  if (has(text, "via the \"execve\" system call"))
+    return told(field(block, "Application name"), field(block, "Local host"), field(block, "Error"));
+  if (has(text, "unable to start the specified application"))
+    return told("", field(block, "Node"), field(block, "Error name"));
+  return "";
+}
+
+// Of Slurm and of the dynamic loader, a line each:
+// "slurmstepd: error: execve(): /opt/x: No such file or directory", "srun: error: Task launch for StepId=3.0
+// failed on node node2: ...", "/opt/x: error while loading shared libraries: libx.so: cannot open shared
+// object file"
+std::string start_failure_of_line(const std::string& line) {
+  static const std::regex slurm(
+      "^(?:srun|slurmd|slurmstepd)\\S*: (?:error|fatal): "
+      "(execve\\(\\).*|couldn't chdir to .*|.*launch .*failed.*|Unable to (?:create step|allocate|confirm).*|"
+      ".*(?:cannot find|Couldn't find).* plugin.*)$");
+  static const std::regex loader(
+      "^(\\S.*: (?:error while loading shared libraries|symbol lookup error): .*|"
+      "\\S.*: version `.*' not found \\(required by .*)$");
+  std::smatch found;
+  return std::regex_match(line, found, slurm) || std::regex_match(line, found, loader) ? found.str(1) : "";
+}
+
 std::optional<int> status_in(const std::string& death) {
   static const std::regex exited("Exited with exit code ([0-9]+)$");
   std::smatch found;
@@ -76,6 +121,7 @@ void LauncherVoice::take(const std::string& line) {
     death_ = death_of_task(line);
     first_status_ = status_in(death_);
   }
+  if (start_failure_.empty()) start_failure_ = start_failure_of_line(line);
   if (!block_ && !is_dashed(line)) return show_(line);
   if (!block_) {
     block_.emplace({line});
@@ -91,7 +137,9 @@ void LauncherVoice::finish() {
   for (const std::string& line : block) text += line + " ";
   if (death_.empty()) death_ = death_in(text);
   aborted_ = aborted_ || has(text, "MPI_ABORT was invoked");
-  if (!is_boilerplate(text))
+  const std::string start_failure = start_failure_in(block, text);
+  if (start_failure_.empty()) start_failure_ = start_failure;
+  if (start_failure.empty() && !is_boilerplate(text))
     for (const std::string& line : block) show_(line);
 }
 

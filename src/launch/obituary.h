@@ -22,8 +22,11 @@ class LauncherVoice {
 
   const std::string& death() const { return death_; }  // "rank 1 on node2 was killed by signal 9 (Killed)"
   const std::string& last_words() const { return last_words_; }  // our own last line: "failed: ..."
-  // A rank ended or had the job end: the launcher is about to end, too.
-  bool has_signs_of_death() const { return aborted_ || !death_.empty(); }
+  // Why no rank could begin, in the launcher's words: "/opt/x on node2: Exec format error". Of a job that
+  // opened its study it means nothing.
+  const std::string& start_failure() const { return start_failure_; }
+  // A rank ended or had the job end, or none could begin: the launcher is about to end, too.
+  bool has_signs_of_death() const { return aborted_ || !death_.empty() || !start_failure_.empty(); }
   bool ran_out_of_memory() const { return ran_out_of_memory_; }  // as Slurm tells
   // With which the first task left, as Slurm tells. srun then ends the others, and returns how they ended.
   std::optional<int> first_status() const { return first_status_; }
@@ -31,7 +34,7 @@ class LauncherVoice {
  private:
   LineSink show_;
   std::optional<std::vector<std::string>> block_;  // lines since the first dashed one
-  std::string death_, last_words_;
+  std::string death_, last_words_, start_failure_;
   std::optional<int> first_status_;
   bool ran_out_of_memory_ = false, aborted_ = false;
 };

@@ -1,11 +1,11 @@
-// posix_spawn, pipes, signals.
+// fork, pipes, signals.
 #include "launch/process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,33 +47,48 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
+struct Pipe {
+  Pipe() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw SystemError(std::string("pipe: ") + std::strerror(errno));
+    output = File(ends[0]);
+    input = File(ends[1]);
+  }
+  File output, input;
+};
+
 // A child whose `descriptor` (1 or 2) comes to us, in a process group of its own, with all signals unblocked.
+// It is asked to end when we die, by kill -9 too: a launcher then ends its ranks and removes what they share.
 class Child {
  public:
   Child(const std::vector<std::string>& arguments, const EnvironmentChanges& changes, int descriptor,
         bool hides_errors = false) {
     ::signal(SIGCHLD, SIG_DFL);  // one who was started ignoring it has no child to wait for
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw SystemError(std::string("pipe: ") + std::strerror(errno));
-    output_ = File(ends[0]);
-    const File input(ends[1]);
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], descriptor);
-    if (hides_errors) posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    Pipe output, failure;
     const auto entries = changed_environment(changes);
-    error_ = posix_spawnp(&pid_, arguments.front().c_str(), &actions, &attributes, pointers(arguments).data(),
-                          pointers(entries).data());
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
+    const auto words = pointers(arguments), environment = pointers(entries);
+    const pid_t parent = ::getpid();
+    pid_ = ::fork();  // not posix_spawn, which knows no signal at our death
+    if (pid_ < 0) throw SystemError(std::string("fork: ") + std::strerror(errno));
+    if (pid_ == 0) {  // until exec only what a signal handler may call
+      const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+      ::dup2(null, STDIN_FILENO);
+      if (hides_errors) ::dup2(null, STDERR_FILENO);
+      ::dup2(output.input.get(), descriptor);
+      sigset_t none;
+      sigemptyset(&none);
+      ::sigprocmask(SIG_SETMASK, &none, nullptr);
+      ::setpgid(0, 0);
+      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+      if (::getppid() != parent) ::_exit(kCannotStart);  // it has died before
+      ::execvpe(words.front(), words.data(), environment.data());
+      const int error = errno;
+      [[maybe_unused]] const ssize_t ignored = ::write(failure.input.get(), &error, sizeof error);
+      ::_exit(kCannotStart);
+    }
+    failure.input.reset();
+    output_ = std::move(output.output);  // its input is closed at the end of this
+    if (::read(failure.output.get(), &error_, sizeof error_) > 0) ::waitpid(pid_, nullptr, 0);
   }
 
   int error() const { return error_; }  // errno of a start that failed
@@ -202,6 +217,7 @@ SupervisedEnd supervise(Signals& signals, const std::vector<std::string>& argume
     throw UsageError(arguments.front() + " cannot be started: " + std::strerror(child.error()) +
                      "; install it (jobs/bootstrap.sh), or load its module in jobs/env.sh");
   try {
+    supervision.on_start(child.pid());
     return Supervisor(child, signals, supervision).run();
   } catch (...) {  // nothing runs on unwatched
     child.signal(SIGKILL);

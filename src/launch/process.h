@@ -30,6 +30,7 @@ struct SupervisedEnd {
 // What the caller decides while a child runs.
 struct Supervision {
   LineSink on_stderr;                       // each line of its stderr
+  std::function<void(pid_t)> on_start;      // with its process id
   std::function<bool()> has_lost_patience;  // asked about once a second: true ends it
 };
 

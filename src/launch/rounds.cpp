@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <map>
 #include <thread>
 
@@ -15,6 +16,7 @@
 #include "base/error.h"
 #include "base/exit_status.h"
 #include "base/log.h"
+#include "launch/leftovers.h"
 #include "launch/obituary.h"
 #include "launch/process.h"
 #include "laws/short_text.h"
@@ -50,7 +52,7 @@ Count count(const std::string& study) {
     if (!record.ended_job) count.over.insert_or_assign(record.id, record.started);
     count.latest = std::move(record);
   };
-  if (file_exists(journal_path(path))) {
+  if (has_journal(path)) {
     scan_journal(path, Load::without_samples, add);
   } else if (file_exists(path)) {
     try {
@@ -94,9 +96,10 @@ class Opening {
 class Rounds {
  public:
   explicit Rounds(const Sweep& sweep)
-      : sweep_(sweep), resume_(sweep.resume), rerun_failed_(sweep.rerun_failed) {}
+      : sweep_(sweep), mark_(sweep.temporary), resume_(sweep.resume), rerun_failed_(sweep.rerun_failed) {}
 
   SweepEnd run() {
+    remove_leftovers();
     if (sweep_.waits_for_lock) wait_until_free();
     const Count at_start = count(sweep_.study);
     SweepEnd result;
@@ -106,6 +109,10 @@ class Rounds {
       const RoundEnd end = round();
       result.status = end.status;
       result.stopped_by = end.stopped_by;
+      if (!end.start_failure.empty()) {
+        log_line("the ranks cannot be started: " + end.start_failure);
+        break;
+      }
       if (end.completed || result.stopped_by != 0 || result.status == kDone || result.status == kUsage) break;
       const Obituary& ending = end.obituary;
       const Count after = end.opened ? bury(ending, before) : before;
@@ -142,6 +149,7 @@ class Rounds {
     int status = 0, stopped_by = 0;  // as SweepEnd's
     bool opened = false;             // the study, by its ranks
     bool completed = false;          // it
+    std::string start_failure = {};  // why no rank could begin
   };
 
   // As its ranks would have ended.
@@ -169,14 +177,17 @@ class Rounds {
       return sweep_.start_limit_s > 0 && !opening.seen() && now_s() - begin_s > sweep_.start_limit_s;
     };
     SupervisedEnd end = supervise(signals_, arguments, sweep_.command.environment,
-                                  {[&](const std::string& line) { voice.take(line); }, has_lost_patience});
+                                  {[&](const std::string& line) { voice.take(line); },
+                                   [&](pid_t launcher) { mark_.name(launcher); }, has_lost_patience});
     voice.finish();
     if (end.status > 128) end.status = voice.first_status().value_or(end.status);
     RoundEnd found{obituary(voice, end, count_oom_kills() - kills_before)};
     found.opened = opening.seen();
     rerun_failed_ = rerun_failed_ && !found.opened;  // the journal says so by then
-    found.completed = found.opened && is_complete(sweep_.study);
+    // Ranks that are refused a study have not completed it: another job has, meanwhile.
+    found.completed = found.opened && end.status != kUsage && is_complete(sweep_.study);
     found.status = end.gave_up ? static_cast<int>(kTimedOut) : end.status;
+    if (!found.opened && end.stopped_by == 0) explain_start(voice, found);
     found.stopped_by = found.completed ? 0 : end.stopped_by;
     if (!found.completed || found.status == kDone) return found;
     const int own = status_of_complete();
@@ -187,6 +198,20 @@ class Rounds {
       found.status = own;
     }
     return found;
+  }
+
+  // Of ranks that did not come to open the study: a program that cannot be started is the user's to mend. A
+  // launcher's own status is none of ours, where 1 would tell of something measured.
+  static void explain_start(const LauncherVoice& voice, RoundEnd& found) {
+    const int status = found.status;
+    const bool is_ours = status == kDone || status == kUsage || status == kSystem || status == kTimedOut;
+    const bool is_signal = status > 128 && status <= 128 + SIGRTMAX;
+    if (status != kDone && !voice.start_failure().empty()) {
+      found.start_failure = voice.start_failure();
+      found.status = kUsage;
+    } else if (!is_ours && !is_signal) {
+      found.status = kSystem;
+    }
   }
 
   // The ranks are gone, but what holds the lock for them may be slower: a node, or a shared file system.
@@ -226,6 +251,7 @@ class Rounds {
   }
 
   const Sweep& sweep_;
+  LauncherMark mark_;
   Signals signals_;  // through all rounds: one that comes between two of them is not lost
   bool resume_, rerun_failed_;
 };

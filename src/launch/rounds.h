@@ -5,8 +5,8 @@
 // point that was running then gets its outcome and reason (Study::bury; the watchdog does it by itself) and
 // is tried once more; a second death is final. Ranks that had not opened the study died in no point. So a
 // sweep ends after finitely many rounds, and sooner where no point can be blamed: two rounds in a row whose
-// ranks were killed and that left no new record (one, where they ended by themselves), or kMostDeaths rounds
-// without a finished point.
+// ranks were killed and that left no new record (one, where they ended by themselves, or the launcher could
+// not start them), or kMostDeaths rounds without a finished point.
 #pragma once
 
 #include <string>
@@ -21,8 +21,9 @@ struct Sweep {
   std::vector<std::string> run;  // the program and its arguments, but for those that follow
   std::string study;
   bool resume = false, rerun_failed = false;
-  bool waits_for_lock = false;  // of ranks of an earlier job, whose node was lost
-  double start_limit_s = 0;     // until the ranks have opened the study; 0: none
+  bool waits_for_lock = false;     // of ranks of an earlier job, whose node was lost
+  std::string temporary = "/tmp";  // where mpirun keeps its session files
+  double start_limit_s = 0;        // until the ranks have opened the study; 0: none
 };
 
 struct SweepEnd {

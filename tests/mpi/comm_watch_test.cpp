@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "comm/mpi_watch.h"
+#include "launch/leftovers.h"
 
 namespace shardmark {
 namespace {
@@ -36,7 +37,7 @@ TEST_F(WatchTest, PagesAreSharedAndLeaveNoName) {
   for (int rank = 0; rank < world_.size(); ++rank)
     EXPECT_EQ(pages[rank].point.get(), "a point of rank " + std::to_string(rank));
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
-    EXPECT_NE(entry.path().filename().string().rfind("shardmark-" + std::to_string(getpid()), 0), 0U);
+    EXPECT_NE(entry.path().filename().string().rfind(shared_name_prefix() + std::to_string(getpid()), 0), 0U);
 }
 
 TEST_F(WatchTest, MessagesArriveWholeAndInOrder) {

@@ -2,12 +2,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
+#include <limits>
+#include <memory>
+#include <set>
+#include <thread>
 
 #include "base/error.h"
 #include "launch/job_script.h"
 #include "launch/process.h"
 #include "launch/study_name.h"
+#include "schema/journal.h"
 #include "schema_fixture.h"
 
 namespace shardmark {
@@ -139,6 +145,19 @@ TEST(JobScript, SaysWhatSlurmNeeds) {
   EXPECT_EQ(slurm_time(86400 * 2 + 59), "2-00:01:00");
 }
 
+TEST(JobScript, WritesNoTimeThatSlurmCannotHold) {
+  EXPECT_EQ(slurm_time(0), "0-00:00:00");
+  EXPECT_EQ(slurm_time(9999 * 86400.0), "9999-00:00:00");
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  for (double seconds : {-1.0, 9999 * 86400.0 + 1, 1e19, 1e300, kInf, -kInf, std::nan("")}) {
+    EXPECT_THROW(slurm_time(seconds), UsageError) << seconds;
+    const ScratchDirectory scratch;
+    JobOptions long_job = options(scratch);
+    long_job.time_limit_s = seconds;
+    EXPECT_THROW(job_script(long_job), UsageError) << seconds;
+  }
+}
+
 TEST(StudyName, CountsUpAndResumesTheNewest) {
   const ScratchDirectory scratch;
   const std::string results = scratch / "results";
@@ -151,6 +170,49 @@ TEST(StudyName, CountsUpAndResumesTheNewest) {
   EXPECT_EQ(numbered_study(results, "x", false), results + "/x-0004.h5")
       << "an unfinished study has its number";
   EXPECT_EQ(numbered_study(results, "x", true), results + "/x-0003.h5");
+}
+
+TEST(StudyName, GivesEachLaunchANumberOfItsOwn) {
+  const ScratchDirectory scratch;
+  std::vector<std::string> paths(16);
+  {
+    std::vector<std::unique_ptr<ReservedStudy>> reserved(paths.size());
+    std::vector<std::thread> starts;
+    for (size_t i = 0; i < paths.size(); ++i)
+      starts.emplace_back([&, i] { reserved[i] = std::make_unique<ReservedStudy>(scratch / "", "x"); });
+    for (std::thread& start : starts) start.join();
+    for (size_t i = 0; i < paths.size(); ++i) paths[i] = reserved[i]->path();
+  }
+  EXPECT_EQ(std::set<std::string>(paths.begin(), paths.end()).size(), paths.size());
+  EXPECT_TRUE(std::filesystem::is_empty(scratch / "")) << "given back where nothing was begun";
+}
+
+TEST(StudyName, ReservationsHoldNothing) {
+  const ScratchDirectory scratch;
+  const std::string study = scratch / "x-0001.h5";
+  ASSERT_TRUE(reserve_study(study));
+  EXPECT_FALSE(reserve_study(study)) << "also after the one that took it was killed";
+  EXPECT_EQ(numbered_study(scratch / "", "x", false), scratch / "/x-0002.h5");
+  EXPECT_EQ(numbered_study(scratch / "", "x", true), scratch / "/x-0001.h5") << "--resume begins it";
+  EXPECT_THROW(read_study(study), UsageError);
+  { Study begun = Study::resume(study, Environment()); }
+  EXPECT_THROW(Study::create(study, Environment()), UsageError) << "it is begun, and no reservation any more";
+  release_study(study);
+  EXPECT_TRUE(has_journal(study)) << "what was begun stays";
+  write_text(scratch / "y-0001.h5", "a study");
+  EXPECT_FALSE(reserve_study(scratch / "y-0001.h5"));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "y-0001.h5.journal"));
+}
+
+TEST(StudyName, KeepsTheLinkOnTheHighestNumber) {
+  const ScratchDirectory scratch;
+  for (const char* name : {"x-0001.h5", "x-0002.h5"}) write_text(scratch / name, name);
+  link_newest(scratch / "x-0002.h5", "x");
+  link_newest(scratch / "x-0001.h5", "x");  // began first, ended last
+  EXPECT_EQ(read_text(scratch / "x.h5"), "x-0002.h5");
+  std::filesystem::remove(scratch / "x-0002.h5");
+  link_newest(scratch / "x-0001.h5", "x");
+  EXPECT_EQ(read_text(scratch / "x.h5"), "x-0001.h5") << "the link led nowhere";
 }
 
 TEST(StudyName, LinksTheNewest) {

@@ -97,6 +97,68 @@ TEST(Obituary, TellsCrashesFromEnds) {
   EXPECT_FALSE(was_killed("srun: error: node1: task 0: Exited with exit code 3", 143));
 }
 
+// Why no rank could begin, and that the launcher's block about it is not shown again.
+std::string start_failure(const std::vector<std::string>& lines, bool is_shown = false) {
+  std::vector<std::string> shown;
+  LauncherVoice voice([&](const std::string& line) { shown.push_back(line); });
+  for (const auto& line : lines) voice.take(line);
+  voice.finish();
+  EXPECT_EQ(shown.empty(), !is_shown);
+  EXPECT_EQ(voice.has_signs_of_death(), !voice.start_failure().empty())
+      << "a launcher that then hangs is ended";
+  return voice.start_failure();
+}
+
+TEST(Obituary, KnowsWhyMpirunCouldNotStartTheRanks) {
+  EXPECT_EQ(
+      start_failure({kDashes, "mpirun was unable to launch the specified application as it could not access",
+                     "or execute an executable:", "", "Executable: /opt/a b", "Node: node2", "",
+                     "while attempting to start process rank 0.", kDashes}),
+      "/opt/a b on node2: no such file, or it may not be executed");
+  EXPECT_EQ(
+      start_failure({kDashes, "prterun was unable to find the specified executable file, and therefore",
+                     "did not launch the job.", "", "Node:       vm", "Executable: apptainer", kDashes}),
+      "apptainer on vm: no such program in PATH");
+  EXPECT_EQ(start_failure({kDashes, "Open MPI tried to fork a new process via the \"execve\" system call but",
+                           "failed.", "  Local host:        vm", "  Application name:  /opt/x",
+                           "  Error:             Exec format error", kDashes, kDashes,
+                           "mpirun was unable to start the specified application as it encountered an",
+                           "error:", "Error code: -125",
+                           "Error name: The specified application failed to start", "Node: vm", kDashes}),
+            "/opt/x on vm: Exec format error");
+  EXPECT_EQ(start_failure({kDashes, "mpirun was unable to launch the specified application as it could not",
+                           "change to the specified working directory:", "", "Working directory: /nowhere",
+                           "Node: vm", kDashes}),
+            "/nowhere on vm: cannot be the working directory");
+  const std::string library =
+      "/opt/x: error while loading shared libraries: libz9.so: cannot open shared object file";
+  EXPECT_EQ(start_failure({library}, true), library);
+}
+
+TEST(Obituary, KnowsWhySrunCouldNotStartTheRanks) {
+  EXPECT_EQ(start_failure({"slurmstepd: error: execve(): /opt/x: No such file or directory"}, true),
+            "execve(): /opt/x: No such file or directory");
+  EXPECT_EQ(start_failure(
+                {"slurmstepd-node2: error: couldn't chdir to `/x': No such file or directory: going to /tmp "
+                 "instead"},
+                true),
+            "couldn't chdir to `/x': No such file or directory: going to /tmp instead");
+  EXPECT_EQ(start_failure({"srun: error: Task launch for StepId=3.0 failed on node node2: Unspecified error"},
+                          true),
+            "Task launch for StepId=3.0 failed on node node2: Unspecified error");
+  EXPECT_EQ(start_failure({"srun: error: task 0 launch failed: Error configuring interconnect"}, true),
+            "task 0 launch failed: Error configuring interconnect");
+  EXPECT_EQ(
+      start_failure(
+          {"srun: error: Unable to create step for job 7: More processors requested than permitted"}, true),
+      "Unable to create step for job 7: More processors requested than permitted");
+  EXPECT_EQ(
+      start_failure(
+          {"srun: error: Couldn't find the specified plugin name for mpi/pmix looking at all files"}, true),
+      "Couldn't find the specified plugin name for mpi/pmix looking at all files");
+  EXPECT_EQ(start_failure({"[1/4] launch failed twice: a rank's own words"}, true), "");
+}
+
 TEST(Obituary, TellsMemoryFromOtherDeaths) {
   const std::string killed = "srun: error: node2: task 1: Killed";
   EXPECT_EQ(hear({killed}, 137, 0).outcome, Outcome::failed);
