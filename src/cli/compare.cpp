@@ -31,6 +31,7 @@ std::string text_of(const std::string& path) {
 
 int write_baseline(const CompareOptions& options) {
   const std::string& path = options.write_baseline;
+  require_free(path, /*overwrite=*/true, options.studies);  // a baseline takes further machines in
   const Launches launches = launches_of(read_studies(options.studies, Load::without_samples));
   const std::string existing = file_exists(path) ? text_of(path) : "";
   const std::string text = to_baseline(launches, existing, path);
@@ -68,6 +69,9 @@ void resolve_sides(CompareOptions& options) {
 int compare(CompareOptions options) {
   if (!options.write_baseline.empty()) return write_baseline(options);
   resolve_sides(options);
+  options.output.inputs = options.before;
+  options.output.inputs.insert(options.output.inputs.end(), options.after.begin(), options.after.end());
+  if (!options.baseline.empty()) options.output.inputs.push_back(options.baseline);
   const std::vector<StudyData> studies = read_studies(options.after, Load::without_samples);
   const Launches after = launches_of(studies);
   const Launches before = options.baseline.empty()

@@ -19,9 +19,18 @@ struct ExportOptions {
   bool overwrite = false;
 };
 
-void write_file(const std::filesystem::path& path, const char* flag, bool overwrite,
+// Told before the first of them is written.
+void require_all_free(const ExportOptions& options) {
+  std::vector<std::filesystem::path> paths;
+  if (!options.csv.empty())
+    for (const char* key : {"points", "fields", "environment", "samples"})
+      paths.push_back(std::filesystem::path(options.csv) / (std::string(key) + ".csv"));
+  if (!options.json.empty() && options.json != "-") paths.emplace_back(options.json);
+  for (const auto& path : paths) require_free(path, options.overwrite, {options.study});
+}
+
+void write_file(const std::filesystem::path& path, const char* flag,
                 const std::function<void(std::ostream&)>& write) {
-  require_free(path, overwrite);
   write_whole(path, std::string("name a place that can: ") + flag, write);
   print(path.string() + "\n");
 }
@@ -30,21 +39,20 @@ int export_study(const ExportOptions& options) {
   if (options.csv.empty() && options.json.empty())
     throw UsageError("export needs a form: --csv DIR, --json FILE, or --json - for the standard output");
   const StudyData study = read_study(options.study);
+  require_all_free(options);
   if (!options.csv.empty()) {
     const std::filesystem::path directory = options.csv;
     std::error_code error;
     std::filesystem::create_directories(directory, error);
     for (const Table& table : {points_export(study), fields_export(), environment_export(study)})
-      write_file(directory / (table.key + ".csv"), "--csv", options.overwrite,
-                 [&](std::ostream& out) { out << to_csv(table); });
-    write_file(directory / "samples.csv", "--csv", options.overwrite,
-               [&](std::ostream& out) { write_samples_csv(out, study); });
+      write_file(directory / (table.key + ".csv"), "--csv", [&](std::ostream& out) { out << to_csv(table); });
+    write_file(directory / "samples.csv", "--csv", [&](std::ostream& out) { write_samples_csv(out, study); });
   }
   if (options.json == "-") {
     write_json(std::cout, study);
     if (!std::cout.flush()) throw SystemError("cannot write to the standard output");
   } else if (!options.json.empty()) {
-    write_file(options.json, "--json", options.overwrite, [&](std::ostream& out) { write_json(out, study); });
+    write_file(options.json, "--json", [&](std::ostream& out) { write_json(out, study); });
   }
   return kDone;
 }

@@ -6,14 +6,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
+#include "analysis/report.h"
 #include "base/error.h"
 #include "base/exit_status.h"
 #include "base/log.h"
 #include "base/node.h"
 #include "cli/after_dashes.h"
 #include "cli/command.h"
+#include "cli/find_suite.h"
 #include "cli/run_flags.h"
 #include "cli/values.h"
 #include "launch/job_script.h"
@@ -39,6 +42,7 @@ struct LaunchFlags {
   bool resume = false, rerun_failed = false;
   bool requeue = false;
   bool print = false;
+  bool report = false;
   LaunchOptions options;
 };
 
@@ -75,6 +79,8 @@ std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe
 
 std::string signal_name(int number) { return fmt::format("signal {} ({})", number, ::strsignal(number)); }
 
+bool has_study(const std::string& path) { return file_exists(path) || has_journal(path); }
+
 // As scontrol takes it. A task of an array has a number of its own, which for one of the tasks is also that
 // of the whole array.
 std::string own_job(const Allocation& allocation) {
@@ -88,11 +94,10 @@ int after_stop(const LaunchFlags& flags, const SweepEnd& end, const std::string&
                const Allocation& allocation) {
   const bool out_of_time = end.stopped_by == SIGUSR1 && flags.requeue && !allocation.job.empty();
   if (!out_of_time) {
-    const bool has_study = file_exists(study) || file_exists(journal_path(study));
     const std::string kept =
-        has_study ? fmt::format("{} more points are finished, and kept in {}: go on with --resume",
-                                end.num_finished, study)
-                  : "nothing was measured yet";
+        has_study(study) ? fmt::format("{} more points are finished, and kept in {}: go on with --resume",
+                                       end.num_finished, study)
+                         : "nothing was measured yet";
     log_line(fmt::format("ended by {}; {}", signal_name(end.stopped_by), kept));
     return 128 + end.stopped_by;
   }
@@ -144,60 +149,79 @@ void print_command(const Sweep& sweep) {
 void make_folder_of_studies() {
   std::error_code trouble;
   std::filesystem::create_directories(kStudies, trouble);
-  if (trouble) throw UsageError(fmt::format("cannot make the folder {}: {}", kStudies, trouble.message()));
+  if (trouble || !std::filesystem::is_directory(kStudies, trouble))
+    throw UsageError(fmt::format("cannot make the folder {}: {}; name a study elsewhere with -o", kStudies,
+                                 trouble ? trouble.message() : "something else has that name"));
 }
 
-int launch(LaunchFlags flags) {
+void read_variables(LaunchOptions& options) {
+  options.variables = variables_for_ranks();
+  options.sets_yield = variable("OMPI_MCA_mpi_yield_when_idle").empty();
+  options.threads = number(variable("OMP_NUM_THREADS"));
+  for (const char* name : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"})
+    options.pins_threads = options.pins_threads || !variable(name).empty();
+}
+
+// All but the study of a launch that is to get a number.
+Sweep make_sweep(LaunchFlags& flags, const Allocation& allocation) {
   const auto own = flags.arguments.own(), run_flags = flags.arguments.flags();
   if (own.size() != 1)
     throw UsageError("launch runs one suite, not " + std::to_string(own.size()) +
                      "; flags of `shardmark run` follow after --");
-  const std::string& suite = own.front();
-  const std::string stem = suite_stem(suite);
-  if (!file_exists(suite)) throw UsageError(suite + ": no such suite");
   const RunFlags run = parse_run_flags(run_flags);
-  read_suite(suite, run.overrides);
-  const bool numbered = flags.output.empty();
-  Sweep sweep;
-  sweep.study = numbered ? numbered_study(kStudies, stem, flags.resume) : flags.output;
-  flags.options.variables = variables_for_ranks();
-  flags.options.sets_yield = variable("OMPI_MCA_mpi_yield_when_idle").empty();
-  flags.options.threads = number(variable("OMP_NUM_THREADS"));
-  for (const char* name : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"})
-    flags.options.pins_threads = flags.options.pins_threads || !variable(name).empty();
-  const Allocation allocation = read_allocation();
-  if (flags.resume) take_from_study(sweep.study, allocation.num_nodes, flags.options);
-  const LaunchCommand command = make_launch_command(read_machine(), allocation, flags.options);
-  sweep.command = command;
-  sweep.resume = flags.resume;
-  sweep.waits_for_lock = number(variable("SLURM_RESTART_COUNT")) > 0;
-  sweep.rerun_failed = flags.rerun_failed;
-  if (run.world.timeout_s > 0) sweep.start_limit_s = std::max(kStartS, run.world.timeout_s + kBeforeRanksS);
+  read_suite(find_suite(own.front()), run.overrides);
   const bool contained = !flags.options.container.empty();
   if (!contained && !Registry<CommandEntry>::instance().contains("run"))
     throw UsageError(
         "this shardmark was built without ranks (make build ANALYSIS=1): use a full build, or name a "
         "container that holds one with --container");
-  sweep.run = {contained ? "shardmark" : own_program(), "run", suite, "-o", sweep.study};
+  Sweep sweep;
+  sweep.resume = flags.resume;
+  sweep.rerun_failed = flags.rerun_failed;
+  sweep.waits_for_lock = number(variable("SLURM_RESTART_COUNT")) > 0;
+  if (run.world.timeout_s > 0) sweep.start_limit_s = std::max(kStartS, run.world.timeout_s + kBeforeRanksS);
+  std::error_code none;
+  sweep.temporary = std::filesystem::temp_directory_path(none);
+  sweep.study = flags.output;
+  if (sweep.study.empty() && (flags.resume || flags.print))
+    sweep.study = numbered_study(kStudies, suite_stem(own.front()), flags.resume);
+  read_variables(flags.options);
+  if (flags.resume) take_from_study(sweep.study, allocation.num_nodes, flags.options);
+  sweep.command = make_launch_command(read_machine(), allocation, flags.options);
+  sweep.run = {contained ? "shardmark" : own_program(), "run", own.front()};
+  return sweep;
+}
+
+int launch(LaunchFlags flags) {
+  const Allocation allocation = read_allocation();
+  Sweep sweep = make_sweep(flags, allocation);
+  const std::string suite = flags.arguments.own().front(), stem = suite_stem(suite);
+  std::optional<ReservedStudy> reserved;
+  if (sweep.study.empty()) {
+    make_folder_of_studies();
+    sweep.study = reserved.emplace(kStudies, stem).path();
+  }
+  const auto run_flags = flags.arguments.flags();
+  sweep.run.insert(sweep.run.end(), {"-o", sweep.study});
   sweep.run.insert(sweep.run.end(), run_flags.begin(), run_flags.end());
   if (flags.print) {
     print_command(sweep);
     return kDone;
   }
-  if (numbered) make_folder_of_studies();
-  log_line(fmt::format("{}: {} -> {}{}", ranks_text(command), suite, sweep.study,
+  log_line(fmt::format("{}: {} -> {}{}", ranks_text(sweep.command), suite, sweep.study,
                        flags.resume ? ", resuming" : ""));
 
   const SweepEnd end = run_rounds(sweep);
-  const bool has_study = file_exists(sweep.study) || file_exists(journal_path(sweep.study));
-  if (numbered && has_study) link_newest(sweep.study, stem);
+  if (flags.output.empty() && has_study(sweep.study)) link_newest(sweep.study, stem);
   if (end.stopped_by != 0) return after_stop(flags, end, sweep.study, allocation);
+  if (flags.report && end.status <= kWrong) write_tables(make_report(read_studies({sweep.study}), {}), {});
   return end.status;
 }
 
 std::function<int()> define(CLI::App& app) {
   auto flags = std::make_shared<LaunchFlags>();
-  flags->arguments.add_to(app, "suite", "the suite, a YAML file");
+  flags->arguments.add_to(app, "suite",
+                          "the suite, a YAML file or the name of one that shardmark list shows");
   add_value(app, "-n,--ranks", flags->options.ranks, values::kRanks,
             "default: one rank per GPU; without GPUs one per core, as far as memory goes");
   app.add_option(
@@ -217,6 +241,8 @@ std::function<int()> define(CLI::App& app) {
       ->allow_extra_args(false);
   add_value(app, "--ranks-per-node", flags->options.ranks_per_node, values::kRanksPerNode,
             "default: its GPUs, or its cores");
+  app.add_flag("--report", flags->report,
+               "print the tables of the study at the end, as shardmark report does");
   app.add_flag("--print", flags->print, "print the command that starts the ranks, start nothing");
   app.add_flag(
       "--requeue", flags->requeue,

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/find_suite.h"
 #include "laws/reduction_law.h"
 #include "laws/replica_cost.h"
 #include "laws/strategy_law.h"
@@ -79,7 +80,8 @@ std::vector<Entry> suites_in(const std::filesystem::path& folder) {
   std::set<std::filesystem::path> paths;
   std::error_code none;  // a folder that is not there holds no suites
   for (const auto& file : std::filesystem::directory_iterator(folder, none))
-    if (file.path().extension() == ".yaml") paths.insert(file.path());
+    if (file.path().extension() == ".yaml" && !file.is_fifo(none))
+      paths.insert(file.path());  // reading would wait
   std::vector<Entry> entries;
   for (const auto& path : paths) {
     try {
@@ -92,8 +94,8 @@ std::vector<Entry> suites_in(const std::filesystem::path& folder) {
   return entries;
 }
 
-void print_section(const std::string& title, const std::vector<Entry>& entries) {
-  if (entries.empty()) return;
+std::string section(const std::string& title, const std::vector<Entry>& entries) {
+  if (entries.empty()) return "";
   size_t width = 0;
   for (const auto& entry : entries) width = std::max(width, entry.name.size());
   std::string text = title + "\n";
@@ -101,22 +103,32 @@ void print_section(const std::string& title, const std::vector<Entry>& entries) 
     text += fmt::format("  {:<{}}  {}\n", entry.name, width, printable(entry.description, ""));
     for (const auto& option : entry.options) text += fmt::format("  {:<{}}    {}\n", "", width, option);
   }
-  print(text + "\n");
+  return text + "\n";
+}
+
+// Those of the working directory by their files, those that came with the program by their names.
+std::string suites() {
+  const std::string here = "suites", installed = installed_suites();
+  std::error_code none;
+  std::string text = section("Suites in the working directory", suites_in(here));
+  if (installed.empty() || std::filesystem::equivalent(here, installed, none)) return text;
+  std::vector<Entry> entries = suites_in(installed);
+  for (Entry& entry : entries) entry.name = std::filesystem::path(entry.name).stem();
+  return text + section("Suites in " + installed + ", by name in any directory", entries);
 }
 
 int list() {
-  print_section("Models", entries_of(Registry<laws::ModelLaw>::instance().entries()));
-  print_section("Strategies", entries_of(Registry<laws::StrategyLaw>::instance().entries()));
-  print_section("Reductions of ddp's buckets",
-                entries_of(Registry<laws::ReductionLaw>::instance().entries()));
-  print_section("Data", entries_of(laws::data_laws()));
-  print_section("Optimizers", entries_of(laws::optimizer_laws()));
-  print_section("Collectives", rows_of(laws::collective_laws()));
-  print_section("Transports", entries_of(laws::transport_laws()));
-  print_section("Precisions", precisions());
-  print(fmt::format("Element types of collectives: {}\nReductions: {}\n\n",
-                    fmt::join(laws::dtype_names(), ", "), fmt::join(laws::reduction_names(), ", ")));
-  print_section("Suites", suites_in("suites"));
+  print(
+      section("Models", entries_of(Registry<laws::ModelLaw>::instance().entries())) +
+      section("Strategies", entries_of(Registry<laws::StrategyLaw>::instance().entries())) +
+      section("Reductions of ddp's buckets", entries_of(Registry<laws::ReductionLaw>::instance().entries())) +
+      section("Data", entries_of(laws::data_laws())) +
+      section("Optimizers", entries_of(laws::optimizer_laws())) +
+      section("Collectives", rows_of(laws::collective_laws())) +
+      section("Transports", entries_of(laws::transport_laws())) + section("Precisions", precisions()) +
+      fmt::format("Element types of collectives: {}\nReductions: {}\n\n",
+                  fmt::join(laws::dtype_names(), ", "), fmt::join(laws::reduction_names(), ", ")) +
+      suites());
   return kDone;
 }
 

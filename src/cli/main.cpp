@@ -1,7 +1,10 @@
 // shardmark: finds the command, runs it, and turns every error into one line and an exit status.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -38,6 +41,13 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
                      quoted_line(words.front()), accepted_words(words.front(), commands));
 }
 
+// A descriptor that we were started without would be given to the first file we open, a study perhaps, and
+// take what is printed: it gets one that refuses that.
+void fill_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(descriptor, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);
+}
+
 int run_command(int argc, char** argv) {
   CLI::App app{"shardmark tells how fast a cluster trains"};
   app.require_subcommand(1);
@@ -51,7 +61,10 @@ int run_command(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    return app.exit(help);
+    std::ostringstream text;
+    const int status = app.exit(help, text, text);
+    print(text.str());
+    return status;
   } catch (const CLI::ParseError& error) {
     return refuse(message_of(error, app));
   } catch (const UsageError& error) {
@@ -65,7 +78,10 @@ int run_command(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return shardmark::run_command(argc, argv);
+    shardmark::fill_standard_descriptors();
+    const int status = shardmark::run_command(argc, argv);
+    shardmark::print("");  // and what was printed without it: did the standard output take all?
+    return status;
   } catch (const shardmark::Silent& told) {
     return told.status;
   } catch (const shardmark::UsageError& error) {

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/find_suite.h"
 #include "cli/overrides.h"
 #include "cli/plan_tables.h"
 #include "cli/values.h"
@@ -57,7 +58,7 @@ std::string json_text(const Suite& suite, const World& world, const std::vector<
 }
 
 int print_plan(const PlanOptions& options) {
-  const Suite suite = read_suite(options.suite, options.overrides);
+  const Suite suite = read_suite(find_suite(options.suite), options.overrides);
   for (const std::string& warning : suite.warnings) log_warning(warning);
   const World world = world_for(options, suite);
   const auto plan = make_plan(suite, world);
@@ -75,7 +76,9 @@ int print_plan(const PlanOptions& options) {
 
 std::function<int()> define(CLI::App& app) {
   auto options = std::make_shared<PlanOptions>();
-  app.add_option("suite", options->suite, "the suite: suites/x.yaml")->required();
+  app.add_option("suite", options->suite,
+                 "the suite: suites/x.yaml, or the name of one that shardmark list shows")
+      ->required();
   add_value(app, "-n", options->ranks, values::kRanks,
             "ranks of the world; default: as many as the suite's largest point");
   add_value(app, "--memory", options->memory_bytes, values::kMemory,

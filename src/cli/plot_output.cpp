@@ -3,7 +3,6 @@
 
 #include "analysis/plots/gnuplot.h"
 #include "base/error.h"
-#include "cli/table_output.h"
 
 namespace shardmark {
 
@@ -15,11 +14,12 @@ CLI::Option* add_plots_flag(CLI::App& command, std::string& directory) {
   return plots;
 }
 
-void write_plot_files(const Plots& plots, const std::string& directory, bool overwrite,
+void write_plot_files(const Plots& plots, const std::string& directory, const TableOutput& output,
                       const std::string& nothing) {
   if (plots.empty()) throw UsageError("--plots: nothing to plot: " + nothing);
   for (const Plot& plot : plots)
-    require_free(std::filesystem::path(directory) / (plot.key + ".svg"), overwrite);
+    for (const char* ending : {".svg", ".png", ".pdf", ".gp"})
+      require_free(std::filesystem::path(directory) / (plot.key + ending), output.overwrite, output.inputs);
   for (const std::filesystem::path& path : write_plots(plots, directory)) print(path.string() + "\n");
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "analysis/plots/plots.h"
+#include "cli/table_output.h"
 
 namespace shardmark {
 
@@ -13,7 +14,7 @@ CLI::Option* add_plots_flag(CLI::App& command, std::string& directory);
 
 // Prints the names of the files. UsageError: one is there already and must stay, or there is nothing to plot
 // (`nothing` says why).
-void write_plot_files(const Plots& plots, const std::string& directory, bool overwrite,
+void write_plot_files(const Plots& plots, const std::string& directory, const TableOutput& output,
                       const std::string& nothing);
 
 }  // namespace shardmark

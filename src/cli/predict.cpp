@@ -82,7 +82,8 @@ void require_ingredients(const std::vector<MergedPoint>& points, const std::vect
         "blocks; measure again with this version");
 }
 
-int predict(const PredictOptions& options) {
+int predict(PredictOptions options) {
+  options.output.inputs = options.studies;
   if (options.published) {
     write_tables({published_table()}, options.output);
     return kDone;
@@ -98,7 +99,7 @@ int predict(const PredictOptions& options) {
     const PlotNames names(points);
     Plots plots = predicted_plots(predicted, names);
     for (Plot& plot : prediction_plots(points, names)) plots.push_back(std::move(plot));
-    write_plot_files(with_unique_keys(std::move(plots)), options.plots, options.output.overwrite,
+    write_plot_files(with_unique_keys(std::move(plots)), options.plots, options.output,
                      "nothing can be predicted for these numbers of ranks");
     return kDone;
   }

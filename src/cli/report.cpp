@@ -34,18 +34,19 @@ ReportInputs inputs_of(const ReportOptions& options) {
 void write_page(const std::vector<StudyData>& studies, const ReportInputs& inputs,
                 const ReportOptions& options) {
   const std::string& path = options.html;
-  require_free(path, options.output.overwrite);
+  require_free(path, options.output.overwrite, options.studies);
   const std::string page = make_page(studies, make_report(studies, inputs), inputs.links);
   write_whole(path, "name a file that can: --html FILE", [&](std::ostream& out) { out << page; });
   print(path + "\n");
 }
 
-int report(const ReportOptions& options) {
+int report(ReportOptions options) {
+  options.output.inputs = options.studies;
   const ReportInputs inputs = inputs_of(options);
   const std::vector<StudyData> studies = read_studies(options.studies);
   if (!options.html.empty()) write_page(studies, inputs, options);
   if (!options.plots.empty())
-    write_plot_files(make_plots(studies, inputs.links), options.plots, options.output.overwrite,
+    write_plot_files(make_plots(studies, inputs.links), options.plots, options.output,
                      "no point with outcome ok, and no training run");
   if (options.html.empty() && options.plots.empty())
     write_tables(make_report(studies, inputs), options.output);

@@ -1,5 +1,6 @@
 // shardmark submit: writes the Slurm job of a suite and hands it to sbatch.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include "base/units.h"
 #include "cli/after_dashes.h"
 #include "cli/command.h"
+#include "cli/find_suite.h"
 #include "cli/plan_tables.h"
 #include "cli/run_flags.h"
 #include "cli/values.h"
@@ -39,7 +41,7 @@ struct SubmitFlags {
 double estimate_s(const JobOptions& job, int64_t ranks, std::string& reason) {
   double longest_s = 0;
   for (const std::string& path : job.suites) {
-    const Suite suite = read_suite(path, parse_run_flags(job.flags).overrides);
+    const Suite suite = read_suite(find_suite(path), parse_run_flags(job.flags).overrides);
     World world{ranks, 0};
     if (ranks == 0)
       for (const Point& point : suite.points) world.ranks = std::max({world.ranks, point.ranks, int64_t{1}});
@@ -85,9 +87,11 @@ std::string write_script(const JobOptions& job, const std::string& text) {
     std::FILE* const file = std::fopen(path.c_str(), "wx");  // x: of two at the same time one gets the number
     if (file == nullptr && errno == EEXIST) continue;
     const bool written = file != nullptr && std::fputs(text.c_str(), file) >= 0;
-    if (file == nullptr || std::fclose(file) != 0 || !written)  // half a script must not be submitted
+    if (file == nullptr || std::fclose(file) != 0 || !written) {  // half a script must not be submitted
+      if (file != nullptr) ::unlink(path.c_str());
       throw UsageError("cannot write " + path +
                        "; submit from a folder that you may write to and that has room");
+    }
     return path;
   }
 }
@@ -111,11 +115,15 @@ int submit(SubmitFlags flags) {
   if (!flags.env_file.empty() && !file_exists(flags.env_file))
     throw UsageError("--env " + flags.env_file +
                      ": no such file; jobs/env.sh.example shows what it may hold");
-  job.folder = std::filesystem::current_path();
+  std::error_code gone;
+  job.folder = std::filesystem::current_path(gone);
+  if (gone) throw UsageError("the working directory is gone; submit from one that is there");
   job.program = std::filesystem::read_symlink("/proc/self/exe");
   job.env_file = std::filesystem::absolute(flags.env_file.empty() ? "jobs/env.sh" : flags.env_file);
   if (const char* asked = std::getenv("LAUNCHER"); asked != nullptr && job.launcher.empty())
     job.launcher = asked;
+  if (!job.launcher.empty() && job.launcher != "mpirun" && job.launcher != "srun")
+    throw UsageError("LAUNCHER=" + job.launcher + " in the environment: accepted are mpirun, srun");
   const std::string text = job_script(job);
   if (flags.print) {
     print_data(text);  // names of its own quoting; to be run

@@ -2,6 +2,7 @@
 #include "cli/table_output.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include "analysis/table_names.h"
 #include "base/error.h"
 #include "schema/file.h"
+#include "schema/journal.h"
 
 namespace shardmark {
 namespace {
@@ -30,8 +32,19 @@ void keep_only(std::vector<Table>& tables, const std::vector<std::string>& keys)
   tables = std::move(kept);
 }
 
-void write_csv(const std::vector<Table>& tables, const std::filesystem::path& directory, bool overwrite) {
-  for (const Table& table : tables) require_free(directory / (table.key + ".csv"), overwrite);
+// By all names: a study is itself, and its journal and samples.
+std::vector<std::string> files_of(const std::string& input) {
+  std::string study = follow_links(input);
+  if (study.ends_with(journal_path(""))) study.resize(study.size() - journal_path("").size());
+  return {input, study, journal_path(study), samples_path(study)};
+}
+
+const char* kind_of(mode_t mode) { return S_ISDIR(mode) ? "folder" : S_ISBLK(mode) ? "disk" : "socket"; }
+
+void write_csv(const std::vector<Table>& tables, const std::filesystem::path& directory,
+               const TableOutput& output) {
+  for (const Table& table : tables)
+    require_free(directory / (table.key + ".csv"), output.overwrite, output.inputs);
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   for (const Table& table : tables) {
@@ -49,9 +62,19 @@ std::string rendered(const Table& table, const TableOutput& output, bool one_of_
 
 }  // namespace
 
-void require_free(const std::filesystem::path& path, bool overwrite) {
-  std::error_code ignored;
-  if (!overwrite && std::filesystem::is_regular_file(path, ignored))
+void require_free(const std::filesystem::path& path, bool overwrite, const std::vector<std::string>& inputs) {
+  struct stat there;
+  if (::stat(path.c_str(), &there) != 0) return;
+  for (const std::string& input : inputs)
+    for (const std::string& file : files_of(input)) {
+      struct stat read;
+      if (::stat(file.c_str(), &read) == 0 && read.st_dev == there.st_dev && read.st_ino == there.st_ino)
+        throw UsageError(path.string() + " is " + file + ", which is read here; name another place");
+    }
+  if (S_ISCHR(there.st_mode) || S_ISFIFO(there.st_mode)) return;
+  if (!S_ISREG(there.st_mode))
+    throw UsageError(path.string() + " is a " + kind_of(there.st_mode) + ", not a file; name another place");
+  if (!overwrite)
     throw UsageError(path.string() + " exists; name another place, or replace it with --overwrite");
 }
 
@@ -77,7 +100,7 @@ void write_tables(std::vector<Table> tables, const TableOutput& output) {
     for (const Table& table : tables) document["tables"].push_back(to_json(table));
     print_data(document.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else if (!output.csv.empty() && output.csv != "-") {
-    write_csv(tables, output.csv, output.overwrite);
+    write_csv(tables, output.csv, output);
   } else {
     std::string text;
     for (const Table& table : tables)

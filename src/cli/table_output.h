@@ -18,6 +18,7 @@ struct TableOutput {
   bool json = false;
   bool markdown = false;
   bool overwrite = false;
+  std::vector<std::string> inputs = {};  // that the tables were made from: nothing is written over them
 };
 
 // --table, --csv, --json, --markdown, --overwrite. Call it with an output that outlives the parsing.
@@ -26,8 +27,10 @@ void add_table_flags(CLI::App& command, TableOutput& output);
 // To the standard output, or into the directory of --csv. UsageError: --table names none of them.
 void write_tables(std::vector<Table> tables, const TableOutput& output);
 
-// UsageError where a file is there already and --overwrite was not given.
-void require_free(const std::filesystem::path& path, bool overwrite);
+// May the path be written? UsageError: it is an input, by whatever name or link, or belongs to one (a study
+// has a journal and samples); a file is there and --overwrite was not given; or what is there is neither a
+// file nor a stream. Nothing but regular files is ever replaced: a pipe or terminal is written to.
+void require_free(const std::filesystem::path& path, bool overwrite, const std::vector<std::string>& inputs);
 void add_overwrite_flag(CLI::App& command, bool& overwrite);
 
 // One path for all names of a file (links, ./x, x), also of one that is still a journal.

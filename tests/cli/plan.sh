@@ -80,11 +80,12 @@ for row, phases in moved.items():
 PYTHON
 
 refused "no suite" "suite is required" plan
-refused "missing file" "nowhere.yaml: cannot be read: No such file or directory" plan nowhere.yaml
+refused "missing file" "nowhere.yaml: no such suite here, in suites" plan nowhere.yaml
 printf 'training:\n  - model: mlp\n    stratgy: ddp\n    batch_size: 4\n' >"$dir/typo.yaml"
 refused "unknown key" "typo.yaml:3:5: unknown key 'stratgy' in training; did you mean 'strategy'?" plan "$dir/typo.yaml"
 printf 'training: [\n' >"$dir/broken.yaml"
 refused "no YAML" "broken.yaml:2:1: not valid YAML" plan "$dir/broken.yaml"
+refused "a folder" "tests: no such suite" plan tests
 refused "a study as suite" "not UTF-8" plan <(printf '\x89HDF\r\n')
 refused "wrong override" "--strategies: unknown strategy 'dpp'; did you mean 'ddp'?" plan tests/data/plan.yaml --strategies dpp
 refused "override without use" "has no training block" plan suites/collectives.yaml --models mlp
@@ -94,5 +95,6 @@ refused "no rank" "-n: " plan tests/data/plan.yaml -n 0
 refused "unknown flag" "--rank " plan tests/data/plan.yaml --rank 2
 
 mkdir "$dir/suites" && cp "$dir/typo.yaml" "$dir/suites"
-(cd "$dir" && "$shardmark" list) | grep -q 'typo.yaml *damaged: .*unknown key' || fail "list hides a damaged suite"
+(cd "$dir" && "$shardmark" list) >"$dir/out"
+grep -q 'typo.yaml *damaged: .*unknown key' "$dir/out" || fail "list hides a damaged suite"
 echo "plan: ok"

@@ -154,20 +154,18 @@ std::string columns(const Measures& m) {
 }
 
 void print_head(const Communicator& comm, const CollectiveFlags& flags, const std::string& placement) {
+  constexpr const char* kRow =
+      "# {:>12} {:>12} {:>9} {:>8} {:>5}  {:>10} {:>7} {:>7} {:>6}   {:>10} {:>7} {:>7} {:>6}\n";
   print_progress(
       fmt::format("# shardmark collective {}, transport {}, {} ranks, {} operations a size, {} before\n",
-                  flags.operation, comm.transport(), comm.size(), flags.iterations, flags.warmup));
-  print_progress(fmt::format("# {}\n", placement));
-  print_progress(fmt::format("# time: median over operations of the slowest rank; GB = 1e9 bytes\n#\n"));
-  print_progress(
-      fmt::format("#{:>51} {:>33}   {:>33}\n", "", "out-of-place          ", "in-place            "));
-  print_progress(
-      fmt::format("# {:>12} {:>12} {:>9} {:>8} {:>5}  {:>10} {:>7} {:>7} {:>6}   {:>10} {:>7} {:>7} {:>6}\n",
-                  "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
-                  "algbw", "busbw", "#wrong"));
-  print_progress(fmt::format(
-      "# {:>12} {:>12} {:>9} {:>8} {:>5}  {:>10} {:>7} {:>7} {:>6}   {:>10} {:>7} {:>7} {:>6}\n", "(B)",
-      "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", ""));
+                  flags.operation, comm.transport(), comm.size(), flags.iterations, flags.warmup) +
+      fmt::format("# {}\n", placement) +
+      "# time: median over operations of the slowest rank; GB = 1e9 bytes\n#\n" +
+      fmt::format("#{:>51} {:>33}   {:>33}\n", "", "out-of-place          ", "in-place            ") +
+      fmt::format(kRow, "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
+                  "algbw", "busbw", "#wrong") +
+      fmt::format(kRow, "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
+                  "(GB/s)", ""));
 }
 
 // Over all lines: what the footer says.
@@ -202,10 +200,9 @@ void measure_line(const Sweep& sweep, Bench& bench, Point point, int num_ranks, 
 }
 
 void print_foot(const CollectiveFlags& flags, const Totals& totals) {
-  if (flags.check) {
+  if (flags.check)
     print_progress(fmt::format("# Out of bounds values : {} {}\n", totals.num_wrong,
                                totals.num_wrong == 0 ? "OK" : "FAILED"));
-  }
   print_progress(
       fmt::format("# Avg bus bandwidth    : {:.4g} (of all lines above: it depends on the range of sizes)\n",
                   totals.busbw_gb_s / static_cast<double>(std::max<int64_t>(totals.num_values, 1))));

@@ -69,7 +69,7 @@ void check(const DoctorFlags& flags, const HostGroup& world) {
   if (flags.pairs && world.size() < 2)
     throw UsageError("doctor --pairs needs two ranks or more: mpirun -n 8 shardmark doctor --pairs");
   if (flags.html.empty() || world.rank() != 0) return;
-  require_free(flags.html, flags.overwrite);
+  require_free(flags.html, flags.overwrite, {});
   require_writable(flags.html, kNameAPage);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/find_suite.h"
 #include "cli/run/preflight.h"
 #include "cli/run/world.h"
 #include "data/source.h"
@@ -69,7 +70,7 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
   together(*ranks.world, [&] {
     const RunFlags& run = flags.run;
     const int local_ranks = ranks.session->local_size();
-    sweep.suite = read_suite(flags.suite, run.overrides);
+    sweep.suite = read_suite(find_suite(flags.suite), run.overrides);
     const int64_t limit =
         run.memory_limit_bytes == 0 ? sweep.suite.memory_limit_bytes : run.memory_limit_bytes;
     sweep.memory = limit_memory(limit, device, local_ranks);
@@ -194,7 +195,8 @@ int run(const Flags& flags) {
 
 std::function<int()> define(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("suite", flags->suite, "the suite, a YAML file")->required();
+  app.add_option("suite", flags->suite, "the suite, a YAML file or the name of one that shardmark list shows")
+      ->required();
   app.add_option("-o,--output", flags->output, "the study to write, such as results/x.h5")->required();
   app.add_flag("--resume", flags->resume, "go on with this study: finished points are not run again");
   app.add_flag("--rerun-failed", flags->rerun_failed,

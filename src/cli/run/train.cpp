@@ -38,7 +38,7 @@ Start find_start(const TrainFlags& flags, const HostGroup& world) {
   together(world, [&] {
     check_train_flags(flags);
     if (world.rank() != 0) return;
-    if (!flags.save_weights.empty()) require_free(flags.save_weights, flags.overwrite);
+    if (!flags.save_weights.empty()) require_free(flags.save_weights, flags.overwrite, {flags.weights});
     const Checkpoints checkpoints(flags.checkpoint);
     if (!flags.checkpoint.empty()) start.directory = checkpoints.claim();
     if (!flags.checkpoint.empty() && !flags.resume) checkpoints.start();

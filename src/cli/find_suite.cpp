@@ -1,0 +1,53 @@
+// Where suites lie.
+#include "cli/find_suite.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace shardmark {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kHere = "suites";
+
+bool is_folder(const fs::path& path) {
+  std::error_code none;
+  return fs::is_directory(path, none);
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code none;
+  return fs::exists(path, none) && !fs::is_directory(path, none);
+}
+
+}  // namespace
+
+std::string installed_suites() {
+  std::error_code none;
+  const fs::path program = fs::read_symlink("/proc/self/exe", none);
+  const fs::path prefix = program.parent_path().parent_path();
+  for (const fs::path& folder : {prefix / "share/shardmark/suites", fs::path(SHARDMARK_SOURCE_DIR) / kHere})
+    if (!none && is_folder(folder)) return folder;
+  return "";
+}
+
+std::string find_suite(const std::string& name) {
+  if (is_file(name)) return name;
+  const fs::path path(name), folder = path.parent_path();
+  const std::string installed = installed_suites();
+  if (path.has_filename() && (folder.empty() || folder == kHere)) {
+    for (const std::string& place : {std::string(kHere), installed})
+      for (const char* ending : {"", ".yaml"}) {
+        const fs::path found = fs::path(place) / (path.filename().string() + ending);
+        if (!place.empty() && is_file(found)) return found;
+      }
+    throw UsageError(name + ": no such suite here, in " + kHere +
+                     (installed.empty() ? "" : " or in " + installed) +
+                     "; shardmark list shows the suites at hand");
+  }
+  throw UsageError(name + ": no such suite; shardmark list shows the suites at hand");
+}
+
+}  // namespace shardmark

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Where commands write: a standard output that takes nothing ends each with status 3, and no file that a command reads, and
+# nothing that is no file, is written over.
+set -euo pipefail
+
+home=$(cd "$(dirname "$0")/../.." && pwd)
+program=$(realpath "${1:?usage: output.sh path/to/shardmark}")
+# shellcheck source=tests/cli/checks.bash
+source "$(dirname "$0")/checks.bash"
+shardmark=$program
+unset SLURM_JOB_ID
+
+# --- the standard output ----------------------------------------------------------------------------------------------
+# fails_to_print COMMAND...: on a full disk and with none at all.
+fails_to_print() {
+  local status=0
+  "$program" "$@" >/dev/full 2>err || status=$?
+  [[ $status == 3 ]] && has err 'cannot write to the standard output' || fail "$* >/dev/full: status $status: $(cat err)"
+  status=0
+  "$program" "$@" >&- 2>err || status=$?
+  [[ $status == 3 ]] && has err 'cannot write to the standard output' || fail "$* >&-: status $status: $(cat err)"
+}
+cp -r "$home/suites" "$home/tests/data/plan.yaml" .
+fails_to_print plan plan.yaml
+fails_to_print plan plan.yaml --json
+fails_to_print list
+fails_to_print --help
+fails_to_print --help-all
+fails_to_print report --help
+fails_to_print report small.h5
+fails_to_print export small.h5 --json -
+fails_to_print interconnect
+fails_to_print submit plan.yaml --print
+fails_to_print launch plan.yaml -n 1 --container x --print
+if "$program" doctor --help >/dev/null 2>&1; then
+  fails_to_print doctor
+  fails_to_print collective all_reduce -b 8 -e 8
+fi
+
+# --- files that are read ----------------------------------------------------------------------------------------------
+"$program" export small.h5 --json small.json >/dev/null
+cp -r . ../"$(basename "$dir").kept"
+kept=$(realpath ../"$(basename "$dir").kept")
+trap 'rm -rf "$dir" "$kept"' EXIT
+
+# spares COMMAND...: refused in one line, and no study is changed.
+spares() {
+  local status=0 file
+  "$program" "$@" >out 2>err || status=$?
+  [[ $status == 2 && ! -s out && $(wc -l <err) == 1 ]] || fail "$*: status $status: $(cat out err)"
+  has err 'name another place'
+  for file in *.h5*; do cmp -s "$file" "$kept/$file" || [[ ! -e $kept/$file ]] || fail "$*: $file was changed"; done
+}
+mkdir links tables plots
+for study in small.h5.journal shaped.h5; do
+  ln -f "$study" links/hard; ln -sf "../$study" links/soft
+  for name in "$study" "./$study" "$dir/$study" links/hard links/soft; do
+    spares report "${study%.journal}" --html "$name" --overwrite
+  done
+  for name in "$study" links/hard; do
+    spares export "${study%.journal}" --json "$name" --overwrite
+    spares compare --write-baseline "$name" "${study%.journal}"
+  done
+  ln -sf "../$study" tables/strategies.csv; ln -sf "../$study" tables/points.csv; ln -sf "../$study" tables/differences.csv
+  spares report "${study%.journal}" --csv tables --table strategies --overwrite
+  spares export "${study%.journal}" --csv tables --overwrite
+  rm tables/*
+done
+spares report small.h5 --html small.h5.samples --overwrite
+spares report small.h5 shaped.h5 --html shaped.h5 --overwrite
+ln -s ../shaped.h5 plots/strong_scaling.png
+spares report small.h5 shaped.h5 --plots plots --overwrite
+
+# --- what is no file --------------------------------------------------------------------------------------------------
+mkdir folder; ln -s folder link
+spares report small.h5 --html folder --overwrite
+spares export small.h5 --json link --overwrite
+spares compare --write-baseline folder small.h5
+mkfifo pipe    # written to, and still a pipe
+cat pipe >page & "$program" report small.h5 --html pipe --overwrite >out; wait $!
+[[ -p pipe ]] && has page '<!doctype html>' || fail "the pipe was replaced"
+"$program" report small.h5 --html /dev/stdout | cat >page
+has page '<!doctype html>'
+"$program" report small.h5 --html /dev/null --overwrite >out
+[[ -c /dev/null ]] || fail "/dev/null was replaced"
+"$program" report small.h5 --html page --overwrite >out    # a file is replaced
+has page '<!doctype html>'
+"$program" compare --write-baseline base.json shaped.h5 2>err
+"$program" compare --write-baseline base.json shaped.h5 2>err || fail "a baseline takes no more launches: $(cat err)"
+echo 'output: ok'

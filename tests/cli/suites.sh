@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Suites by name: those of an installation are found from any directory, by every command that takes a suite.
+set -euo pipefail
+
+program=$(realpath "${1:?usage: suites.sh path/to/shardmark}")
+build=$(dirname "$program")
+home=$(cd "$(dirname "$0")/../.." && pwd)
+dir=$(realpath "$(mktemp -d)")
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/elsewhere"
+cmake --install "$build" --prefix "$dir/prefix" >/dev/null
+cd "$dir/elsewhere"
+unset SLURM_JOB_ID LAUNCHER
+shardmark=$dir/prefix/bin/shardmark
+installed=$dir/prefix/share/shardmark/suites
+
+fail() { echo "FAILED: $*"; exit 1; }
+says() {
+  local text=$1
+  shift
+  "$@" >out 2>&1 || fail "$*: exit status $?: $(cat out)"
+  grep -qF -- "$text" out || fail "$*: '$text' is not in: $(cat out)"
+}
+refuses() {
+  local status=0
+  "${@:2}" >out 2>err || status=$?
+  [[ $status == 2 && $(wc -l <err) == 1 ]] || fail "${*:2}: status $status: $(cat out err)"
+  grep -qF -- "$1" err || fail "${*:2}: '$1' is not in: $(cat err)"
+}
+
+says "Suites in $installed, by name in any directory" "$shardmark" list
+grep -q '^  quick  *every strategy' out || fail "list does not name quick: $(cat out)"
+for name in primitives primitives.yaml suites/primitives suites/primitives.yaml; do
+  says 'primitives on' "$shardmark" plan $name
+  says "suites=('$name')" "$shardmark" submit $name --print
+  says "'$name' '-o' 'results/primitives-0001.h5'" "$shardmark" launch $name -n 1 --container shardmark --print
+done
+for command in plan submit launch; do
+  refuses "nowhere: no such suite here, in suites or in $installed; shardmark list" "$shardmark" $command nowhere
+  refuses "far/quick.yaml: no such suite; shardmark list" "$shardmark" $command far/quick.yaml
+done
+
+# What is here goes first.
+mkdir suites
+printf 'name: mine\ndescription: of this directory\nranks: 1\ntraining: {model: mlp, strategy: single, batch_size: 2}\n' >suites/primitives.yaml
+says 'mine on 1 rank' "$shardmark" plan primitives
+says 'Suites in the working directory' "$shardmark" list
+grep -q 'suites/primitives.yaml  *of this directory' out || fail "list does not show the suite of this directory: $(cat out)"
+
+# In a build tree: those of the sources. In their own directory once.
+rm -r suites
+says 'quick on' "$program" plan quick
+says 'Suites in ' "$program" list
+cd "$home"
+[[ $("$program" list | grep -c '^Suites in ') == 1 ]] || fail "list shows the suites of the sources twice"
+cd "$dir/elsewhere"
+
+if "$shardmark" run --help >/dev/null 2>&1; then
+  says 'study: x.h5' timeout 300 "$shardmark" run primitives -o x.h5 --ranks 1 --steps 2
+  refuses 'nowhere: no such suite here' "$shardmark" run nowhere -o y.h5
+fi
+echo 'suites: ok'
