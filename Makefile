@@ -18,14 +18,11 @@ PREFIX ?= /usr/local
 ANALYSIS ?=
 
 BUILD   := build
-STUDY    = results/$(notdir $(basename $(SUITE))).h5
 SOURCES  = $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp')
 
 ##@ Two commands that are enough on a fresh machine
 run: build  ## Build, run SUITE on all GPUs (without any: on the CPU's cores), print the tables of the new study
-	@status=0; \
-	jobs/sweep.sh $(SUITE) $(if $(RANKS),-n $(RANKS)) -- $(if $(STEPS),--steps $(STEPS)) $(ARGS) || status=$$?; \
-	if [[ $$status -le 1 ]]; then $(BUILD)/shardmark report $(STUDY); fi; exit $$status
+	@jobs/sweep.sh $(SUITE) --report $(if $(RANKS),-n $(RANKS)) -- $(if $(STEPS),--steps $(STEPS)) $(ARGS)
 
 test: build  ## Build and run every test that needs no GPU (TESTS=regex: only those)
 	@cd $(BUILD) && ctest --output-on-failure $(if $(TESTS),-R '$(TESTS)')

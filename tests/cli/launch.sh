@@ -49,13 +49,13 @@ sweep -n 1
 ends 0; has "1 rank on 1 node" "-n 1 $program run suites/tiny.yaml -o results/tiny-0001.h5"; link_is tiny-0001.h5
 sweep -n 500 -- --steps 3
 ends 0; has "--oversubscribe" "mpi_yield_when_idle 1" "--bind-to none" "-o results/tiny-0002.h5 --steps 3"; link_is tiny-0002.h5
-STATUS=1 sweep -n 1; ends 1
+STATUS=1 sweep -n 1; ends 3    # the launcher's own: ours would tell of something measured
 STATUS=2 sweep -n 1; ends 2; link_is tiny-0002.h5
 sweep -n 1 --resume; ends 0; has "-o results/tiny-0002.h5 --resume" "resuming"
 sweep -n 2 --print -- --steps 3; ends 0; has "OMP_NUM_THREADS='1' 'mpirun'" "'-n' '2'" "tiny-0003.h5' '--steps' '3'"; lacks "ranks on"
 sweep -n 1 -o results/own.h5; ends 0; has "-o results/own.h5"; link_is tiny-0002.h5
 STATUS=255 sweep -n 1 -o results/none.h5
-ends 255; has "exit status 255; no point was running, so it is not tried again"
+ends 3; has "exit status 255; no point was running, so it is not tried again"
 STATUS=3 sweep -n 1 -o results/none.h5
 ends 3; has "no point was running, so it is not tried again"
 KILL=1 sweep -n 1 -o results/none.h5
@@ -67,7 +67,7 @@ for dead in 1 5 137 139; do    # mpirun lost a node, the watchdog named it, or a
   ends 0; has "the study is complete; its job then ended badly"
 done
 STATUS=1 sweep -n 1 -o results/died-5.h5 --resume    # complete, but not by this job, which did not come up
-ends 1; has "no point was running, so it is not tried again"
+ends 3; has "no point was running, so it is not tried again"
 if PATH=$dir/bin:$PATH jobs/sweep.sh suites/tiny.yaml -n 1 -o results/full.h5 2>/dev/full; then :; else fail "a full disk for messages ended the sweep"; fi
 answers nvidia-smi 'printf "GPU 0: H200 (UUID: a)\nGPU 1: H200 (UUID: b)\n"'
 sweep; ends 0; has "2 ranks on 1 node" "-n 2 "
@@ -97,6 +97,9 @@ bash -n <<<"$said" || fail "not a shell script"
 runs "$program" submit suites/tiny.yaml --time 90m --print; ends 0; has "#SBATCH --time=0-01:30:00" "As asked for"
 runs "$program" submit suites/tiny.yaml --time 1-02 --print; ends 0; has "#SBATCH --time=1-02:00:00" "# sbatch is given: '--time=1-02:00:00'"
 for time in soon -1:00:00 inf 1e9h; do runs "$program" submit suites/tiny.yaml --time=$time --print; ends 2; has "90m, 2h"; done
+for time in 999999d 9999-25; do runs "$program" submit suites/tiny.yaml --time=$time --print; ends 2; has "at most 9999 days"; done
+runs "$program" submit suites/tiny.yaml --print -- --time-limit 1e300; ends 2; lacks "#SBATCH"
+LAUNCHER=torchrun runs "$program" submit suites/tiny.yaml --print; ends 2; has "LAUNCHER=torchrun" "mpirun, srun"
 runs "$program" submit suites/tiny.yaml --time 2m --print; ends 2; has "signalled 120 s ahead"
 runs "$program" submit suites/tiny.yaml --print -- --duration 8h; ends 0; has "#SBATCH --time=4-"
 runs "$program" submit suites/tiny.yaml --print -- --frob; ends 2; has "after --" "--frob"
