@@ -53,7 +53,7 @@ int print_interconnects(const InterconnectOptions& options) {
   const std::vector<Workload> workloads = workloads_of(options);
   if (!options.plots.empty()) {
     write_plot_files(with_unique_keys(interconnect_plots(workloads, links, options.ranks)), options.plots,
-                     options.output.overwrite, "");
+                     options.output, "");
     return kDone;
   }
   std::vector<Table> tables = {all_reduce_table(workloads, links, options.ranks)};
