@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/find_suite.h"
 #include "cli/run_flags.h"
+#include "cli/table_output.h"
 #include "cli/values.h"
 #include "launch/job_script.h"
 #include "launch/process.h"
