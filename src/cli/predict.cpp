@@ -83,6 +83,8 @@ void require_ingredients(const std::vector<MergedPoint>& points, const std::vect
 }
 
 int predict(PredictOptions options) {
+  if (options.published && !options.studies.empty())
+    throw UsageError("--published needs no study: leave out " + options.studies.front() + ", or --published");
   options.output.inputs = options.studies;
   if (options.published) {
     write_tables({published_table()}, options.output);
@@ -121,8 +123,7 @@ int predict(PredictOptions options) {
 
 std::function<int()> define(CLI::App& app) {
   auto options = std::make_shared<PredictOptions>();
-  auto* studies =
-      app.add_option("studies", options->studies, "studies (x.h5) with collectives and training points");
+  app.add_option("studies", options->studies, "studies (x.h5) with collectives and training points");
   app.add_option("--ranks", options->ranks, "numbers of ranks: 8..65536 (doubling) or 8,16,24")
       ->capture_default_str();
   app.add_option(
@@ -146,8 +147,7 @@ std::function<int()> define(CLI::App& app) {
       "--layouts", options->layouts,
       "data x tensor x pipeline ranks for transformers, by formula only: shardmark does not train so");
   app.add_flag("--published", options->published,
-               "no study: scaling that others published, predicted from its first row")
-      ->excludes(studies);
+               "no study: scaling that others published, predicted from its first row");
   add_table_flags(app, options->output);
   auto* plots = add_plots_flag(app, options->plots);
   for (const char* other : {"--published", "--layouts"}) plots->excludes(app.get_option(other));

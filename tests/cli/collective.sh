@@ -34,9 +34,9 @@ refused() { # words of the one line, then arguments
   [ "$(grep -c '^shardmark:' "$scratch/err")" = 1 ] || fail "$*: not one line"
   grep '^shardmark:' "$scratch/err" | grep -q -- "$words" || fail "$*: the line does not say '$words'"
 }
-refused "unknown collective 'all_hands'; known: all_reduce" all_hands
-refused "-d int7: accepted are" all_reduce -d int7
-refused "-o mean: accepted are" all_reduce -o mean
+refused "operation: unknown value 'all_hands'; accepted: all_reduce" all_hands
+refused "--datatype: unknown value 'int7'; did you mean 'int32'" all_reduce -d int7
+refused "--op: unknown value 'mean'; accepted: sum" all_reduce -o mean
 refused "average of integers" all_reduce -d int32 -o avg
 refused "8X" all_reduce -b 8X
 refused "--minbytes 8 is above --maxbytes 4" all_reduce -b 8 -e 4

@@ -113,4 +113,12 @@ refuses 'it has: Other CPU, 1 thread per rank' --baseline bad.json old1.h5
 sed '0,/"step_s":\[[^]]*\]/s//"step_s":[0.1,-1]/' again.json >bad.json
 refuses 'expected seconds, more than 0' --baseline bad.json old1.h5
 refuses '--margin' old1.h5 new1.h5 --margin nonsense
+refuses '--margin: expected a number from 0 to 100' old1.h5 new1.h5 --margin nan
+refuses '--write-baseline requires studies' --write-baseline b.json
+refuses '/dev/full: cannot be read: it is a device' --write-baseline /dev/full old1.h5
+ln -s loop.h5 loop.h5
+refuses 'loop.h5: Too many levels of symbolic links' old1.h5 loop.h5
+refuses 'loop.h5: Too many levels of symbolic links' --write-baseline loop.h5 old1.h5
+mkfifo pipe.json
+refuses 'pipe.json: cannot be read: it is a pipe' --baseline pipe.json old1.h5
 echo 'compare: verdicts, baselines and refusals are as they should be'

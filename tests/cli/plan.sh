@@ -86,7 +86,8 @@ refused "unknown key" "typo.yaml:3:5: unknown key 'stratgy' in training; did you
 printf 'training: [\n' >"$dir/broken.yaml"
 refused "no YAML" "broken.yaml:2:1: not valid YAML" plan "$dir/broken.yaml"
 refused "a folder" "tests: no such suite" plan tests
-refused "a study as suite" "not UTF-8" plan <(printf '\x89HDF\r\n')
+printf '\x89HDF\r\n' >"$dir/study.yaml"
+refused "a study as suite" "not UTF-8" plan "$dir/study.yaml"
 refused "wrong override" "--strategies: unknown strategy 'dpp'; did you mean 'ddp'?" plan tests/data/plan.yaml --strategies dpp
 refused "override without use" "has no training block" plan suites/collectives.yaml --models mlp
 refused "wrong memory" "--memory: expected a size from 1 MiB to 1024 TiB" plan tests/data/plan.yaml --memory lots
@@ -97,4 +98,41 @@ refused "unknown flag" "--rank " plan tests/data/plan.yaml --rank 2
 mkdir "$dir/suites" && cp "$dir/typo.yaml" "$dir/suites"
 (cd "$dir" && "$shardmark" list) >"$dir/out"
 grep -q 'typo.yaml *damaged: .*unknown key' "$dir/out" || fail "list hides a damaged suite"
+refused "a huge duration" "--duration: expected a time above 0, at most 10000h" plan tests/data/plan.yaml --duration 1e300h
+refused "no number" "--time-limit: expected a number above 0" plan tests/data/plan.yaml --time-limit inf
+refused "no memory" "--memory: expected a size from 1 MiB" plan tests/data/plan.yaml --memory 0
+refused "a seed too large" "--seed: expected a whole number from 0 to 9223372036854775807, got '99999999999999999999'" plan tests/data/plan.yaml --seed 99999999999999999999
+refused "nothing" "--memory: an empty value" plan tests/data/plan.yaml --memory ""
+refused "nothing as suite" "suite: an empty value" plan ""
+
+# Only regular files are read, and none of any size: a pipe would be waited for, a device has no end.
+mkfifo "$dir/pipe"
+ln -s loop "$dir/loop"
+truncate -s 20M "$dir/large.yaml"
+refused "a pipe" "pipe: cannot be read: it is a pipe" plan "$dir/pipe"
+refused "a device" "/dev/zero: cannot be read: it is a device" plan /dev/zero
+refused "a folder" "cannot be read: it is a folder" plan "$dir"
+refused "a loop of links" "Too many levels of symbolic links" plan "$dir/loop"
+refused "a large file" "large.yaml: cannot be read: it has 20.0 MiB, and what is read here at most 16.0 MiB" plan "$dir/large.yaml"
+
+# A rule that names no point is told, with its place; plan goes on.
+cat >"$dir/rule.yaml" <<'YAML'
+training: {model: mlp, strategy: ddp, batch_size: [1, 2]}
+exclude:
+  - {batch_size: 2}
+  - {strategy: zero3}
+YAML
+"$shardmark" plan "$dir/rule.yaml" >"$dir/out" 2>"$dir/err" || fail "a rule without use ended the plan"
+[[ $(cat "$dir/err") == "shardmark: warning: $dir/rule.yaml:4:5: this rule of exclude names no point of the suite" ]] ||
+  fail "a rule without use: $(cat "$dir/err")"
+
+# What a terminal would obey is shown: names in suites, files and flags.
+mkdir -p "$dir/suites"
+printf 'name: "tiny\\e[31m"\ndescription: "first\\nsecond \\a"\ntraining: {model: mlp, strategy: ddp, batch_size: 1}\n' >"$dir/suites/red.yaml"
+"$shardmark" plan "$dir/suites/red.yaml" >"$dir/out"
+grep -qF 'tiny\x1b[31m on 1 rank' "$dir/out" || fail "the name of a suite: $(cat -v "$dir/out")"
+(cd "$dir" && "$shardmark" list) >"$dir/out"
+grep -qF 'first\x0asecond \x07' "$dir/out" || fail "the description of a suite: $(cat -v "$dir/out")"
+refused "a name with control characters" 'none\x1b[31m.yaml' plan "$dir/none"$'\x1b[31m.yaml'
+if grep -q '[[:cntrl:]]' "$dir/out" "$dir/err"; then fail "control characters: $(cat -v "$dir/out" "$dir/err")"; fi
 echo "plan: ok"

@@ -47,5 +47,6 @@ refuses '--memory' shaped.h5 --memory much
 refuses '--global-batch' shaped.h5 --global-batch 8 --batch-sizes 4
 refuses 'holds the times of its blocks' small.h5
 refuses 'name a study'
+refuses '--published needs no study: leave out shaped.h5' shaped.h5 --published
 refuses 'missing.h5' missing.h5
 echo 'predict: every table and every refusal is as it should be'

@@ -76,5 +76,14 @@ refuses 'other.h5' small.h5 --plots other.h5/plots
 refuses '--csv' small.h5 --csv tables --json
 refuses 'studies' --json
 refuses '--price' small.h5 --price 0
-refuses 'is no link' small.h5 --link nonsense
+refuses '--price: expected a number above 0' small.h5 --price nan
+refuses '--link: '"'nonsense' is no link" small.h5 --link nonsense
+refuses 'studies: an empty value' ""
+refuses '--html: an empty value' small.h5 --html ""
+mkfifo pipe
+refuses 'pipe: cannot be read: it is a pipe' pipe
+refuses '/dev/zero: cannot be read: it is a device' /dev/zero
+refuses 'no process reads this pipe' small.h5 --html pipe
+refuses 'page' small.h5 --html $'no/page\e[31m'
+grep -qF 'no/page\x1b[31m' err || fail "a name with control characters: $(cat -v err)"
 echo 'report: every form and every refusal is as it should be'

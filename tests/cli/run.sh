@@ -61,6 +61,9 @@ sed 's/strategy:/stratgy:/' "$dir/tiny.yaml" >"$dir/key.yaml"
 refused "unknown key" 2 "key.yaml:7:" ranks 2 run "$dir/key.yaml" -o "$dir/y.h5"
 sed 's/mlp:/mpl:/' "$dir/tiny.yaml" >"$dir/model.yaml"
 refused "unknown model" 2 "mlp" ranks 2 run "$dir/model.yaml" -o "$dir/y.h5"
+refused "no output" 2 "--output: an empty value" ranks 2 run "$dir/tiny.yaml" -o ""
+refused "no steps" 2 "--steps: expected a whole number from 1 to" ranks 2 run "$dir/tiny.yaml" -o "$dir/y.h5" --steps 0
+refused "no memory" 2 "--memory-limit: expected a size from 1 MiB" ranks 2 run "$dir/tiny.yaml" -o "$dir/y.h5" --memory-limit 1
 refused "missing suite" 2 "nowhere.yaml" ranks 2 run "$dir/nowhere.yaml" -o "$dir/y.h5"
 refused "unwritable output" 2 "$dir/no/such" ranks 2 run "$dir/tiny.yaml" -o "$dir/no/such/y.h5"
 sed 's/data: synthetic/data: {text: {files: "'"${dir//\//\\/}"'\/nothing*"}}/; s/{mlp:.*/{gpt2: {layers: 1, width: 8, heads: 1, sequence: 8, vocabulary: 256}}/' "$dir/tiny.yaml" >"$dir/data.yaml"

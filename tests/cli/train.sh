@@ -64,6 +64,9 @@ refuses 'truncated' --weights "$scratch/cut.safetensors"
 refuses 'no such file' --weights "$scratch/none.safetensors"
 refuses 'is of another model' --weights "$scratch/a.safetensors" --model 'gpt2(layers=1, width=32, heads=2, sequence=32, vocabulary=256)'
 refuses 'optimizer' --momentum 0.9
+refuses "--lr: expected a number" --lr nan
+refuses '--seed: expected a whole number from 0' --seed -1
+refuses '--checkpoint: an empty value' --checkpoint ""
 refuses 'one rank' --strategy single
 refuses 'known: constant, cosine, step' --schedule linear
 refuses 'need --checkpoint' --resume

@@ -183,5 +183,13 @@ TEST(TableNames, ThoseThatPeopleGuess) {
   EXPECT_EQ(with_other_names("missing"), "missing");
 }
 
+// A cell from a file makes no rows of its own, and nothing that a terminal would obey.
+TEST(Table, CellsOfFilesAreOneLine) {
+  Table table = small_table();
+  table.rows.front()[1] = cells::words("red \x1b[31m\nrow");
+  for (const std::string& text : {to_text(table), to_markdown(table)})
+    EXPECT_NE(text.find("red \\x1b[31m\\x0arow"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace shardmark

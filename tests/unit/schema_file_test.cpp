@@ -1,4 +1,5 @@
 // Files for people: whole, or as they were.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -60,6 +61,32 @@ TEST(WriteWhole, SaysWhereItCannot) {
       HasSubstr("no/page.html: cannot be written (No such file or directory); name another");
   EXPECT_THAT(usage_error([&] { require_writable(path, "name another"); }), expected);
   EXPECT_THAT(usage_error([&] { write(path, "one"); }), expected);
+}
+
+TEST(WriteWhole, DoesNotWaitForAPipeThatNobodyReads) {
+  const ScratchDirectory scratch;
+  const std::string pipe = scratch / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(usage_error([&] { write(pipe, "one"); }), HasSubstr("no process reads this pipe"));
+}
+
+TEST(Input, IsARegularFileOfBoundedSize) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x", pipe = scratch / "pipe", loop = scratch / "loop";
+  EXPECT_FALSE(read_input(path, 10).has_value());
+  EXPECT_FALSE(read_input(path + "/y", 10).has_value());
+  write(path, "0123456789");
+  EXPECT_EQ(read_input(path, 10), "0123456789");
+  EXPECT_THAT(usage_error([&] { read_input(path, 9); }),
+              HasSubstr("it has 10 B, and what is read here at most 9 B"));
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(usage_error([&] { read_input(pipe, 10); }), HasSubstr("pipe: cannot be read: it is a pipe"));
+  EXPECT_THAT(usage_error([&] { open_if_exists(pipe, O_RDWR); }), HasSubstr("it is a pipe"));
+  EXPECT_THAT(usage_error([&] { read_input("/dev/zero", 10); }), HasSubstr("it is a device"));
+  EXPECT_THAT(usage_error([&] { read_input(scratch / "", 10); }), HasSubstr("it is a folder"));
+  std::filesystem::create_symlink("loop", loop);
+  EXPECT_THAT(usage_error([&] { read_input(loop, 10); }), HasSubstr("Too many levels of symbolic links"));
+  EXPECT_THAT(usage_error([&] { follow_links(loop); }), HasSubstr("Too many levels of symbolic links"));
 }
 
 }  // namespace

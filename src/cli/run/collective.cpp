@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/error.h"
@@ -40,27 +41,32 @@ struct CollectiveFlags {
 };
 
 // nccl-tests' words beside our own.
-std::vector<std::string> translate(const std::string& word, std::vector<std::string> known,
-                                   const std::map<std::string, std::string>& synonyms,
-                                   const std::string& flag) {
+using Synonyms = std::map<std::string, std::string>;
+const Synonyms kDtypes = {{"float", "float32"}, {"half", "float16"}, {"double", "float64"}, {"int", "int32"}};
+const Synonyms kReductions = {{"avg", "average"}};
+
+Word words_of(std::vector<std::string> known, const Synonyms& synonyms) {
+  for (const auto& [word, name] : synonyms) known.push_back(word);
+  known.push_back("all");
+  return {std::move(known)};
+}
+
+std::vector<std::string> translate(const std::string& word, const std::vector<std::string>& known,
+                                   const Synonyms& synonyms) {
   if (word == "all") return known;
   const auto synonym = synonyms.find(word);
-  const std::string name = synonym == synonyms.end() ? word : synonym->second;
-  std::string accepted = "all";
-  for (const std::string& one : known) {
-    if (one == name) return {name};
-    accepted += ", " + one;
-  }
-  throw UsageError(flag + " " + word + ": accepted are " + accepted);
+  return {synonym == synonyms.end() ? word : synonym->second};
+}
+
+std::vector<std::string> operations() {
+  std::vector<std::string> names;
+  for (const laws::CollectiveLaw& law : laws::collective_laws()) names.push_back(law.name);
+  return names;
 }
 
 const laws::CollectiveLaw& find_law(const std::string& operation) {
-  std::string known;
-  for (const laws::CollectiveLaw& law : laws::collective_laws()) {
-    if (law.name == operation) return law;
-    known += (known.empty() ? "" : ", ") + law.name;
-  }
-  throw UsageError("unknown collective '" + operation + "'; known: " + known);
+  const auto& laws = laws::collective_laws();
+  return *std::find_if(laws.begin(), laws.end(), [&](const auto& law) { return law.name == operation; });
 }
 
 std::vector<int64_t> sizes_of(const CollectiveFlags& flags) {
@@ -90,12 +96,8 @@ struct Sweep {
 
 Sweep read_sweep(const CollectiveFlags& flags) {
   Sweep sweep{find_law(flags.operation), sizes_of(flags), {}, {"none"}};
-  sweep.dtypes =
-      translate(flags.dtype, laws::dtype_names(),
-                {{"float", "float32"}, {"half", "float16"}, {"double", "float64"}, {"int", "int32"}}, "-d");
-  if (sweep.law.reduces) {
-    sweep.reductions = translate(flags.reduction, laws::reduction_names(), {{"avg", "average"}}, "-o");
-  }
+  sweep.dtypes = translate(flags.dtype, laws::dtype_names(), kDtypes);
+  if (sweep.law.reduces) sweep.reductions = translate(flags.reduction, laws::reduction_names(), kReductions);
   if (sweep.dtypes == std::vector<std::string>{"int32"} &&
       sweep.reductions == std::vector<std::string>{"average"}) {
     throw UsageError("-d int32 -o avg: an average of integers is not exact; use sum, min or max");
@@ -246,15 +248,18 @@ int run(const CollectiveFlags& flags) {
 
 std::function<int()> define(CLI::App& app) {
   auto flags = std::make_shared<CollectiveFlags>();
-  app.add_option("operation", flags->operation, "such as all_reduce; shardmark list names all")->required();
+  add_value(app, "operation", flags->operation, Word{operations()},
+            "such as all_reduce; shardmark list names all")
+      ->required();
   add_value(app, "-b,--minbytes", flags->least, values::kMessage, "least size")->default_str("32M");
   add_value(app, "-e,--maxbytes", flags->most, values::kMessage, "largest size")->default_str("32M");
   add_value(app, "-i,--stepbytes", flags->increment, values::kMessage, "increment between sizes, without -f")
       ->default_str("1M");
   add_value(app, "-f,--stepfactor", flags->factor, Whole{2, values::kMessage.most}, "factor between sizes");
-  app.add_option("-d,--datatype", flags->dtype, "float, half, bfloat16, double, int32 or all")
+  add_value(app, "-d,--datatype", flags->dtype, words_of(laws::dtype_names(), kDtypes), "element type")
       ->capture_default_str();
-  app.add_option("-o,--op", flags->reduction, "sum, avg, min, max or all")->capture_default_str();
+  add_value(app, "-o,--op", flags->reduction, words_of(laws::reduction_names(), kReductions), "reduction")
+      ->capture_default_str();
   add_value(app, "-n,--iters", flags->iterations, values::kSteps, "timed operations of each size")
       ->capture_default_str();
   add_value(app, "-w,--warmup_iters", flags->warmup, values::kStepsOrNone, "operations before those")

@@ -1,0 +1,211 @@
+"""Runs every command with every flag that its --help lists, and with every kind of bad value; see flags.sh. Each run has to
+end by itself, with a documented status, say in a few printable lines what is wrong, and leave other files alone."""
+import os, pathlib, re, shutil, signal, subprocess, sys, threading
+
+PROGRAM, SERVER, SCRATCH = sys.argv[1:4]
+ONLY = set(sys.argv[4:])  # commands; none: all
+DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "studies"
+LIMIT_S = 120   # the machine may be busy
+MOST_LINES = 6  # on stderr
+STATUSES = {0, 1, 2, 4}  # 3 and 5 say that the system failed, or that nothing moved: no value of a flag is a reason
+
+SUITE = """name: tiny
+sampling: {warmup_steps: 0, min_steps: 1, max_steps: 1}
+training: {model: mlp, strategy: ddp, batch_size: 1, ranks: 1}
+"""
+# The cheapest line of each command that works. A flag that stands in it is replaced.
+BASE = {
+    "collective": ["all_reduce", "-b", "8", "-e", "8", "-n", "1", "--device", "cpu"],
+    "compare": ["small.h5", "again.h5"],
+    "doctor": ["--device", "cpu"],
+    "export": ["small.h5", "--json", "-"],
+    "interconnect": [],
+    "launch": ["tiny.yaml", "--print", "--container", "apptainer"],  # which needs no ranks in the build
+    "list": [],
+    "plan": ["tiny.yaml"],
+    "predict": ["shaped.h5", "--ranks", "8"],
+    "report": ["small.h5"],
+    "run": ["tiny.yaml", "-o", "new.h5", "--device", "cpu", "-q"],
+    "submit": ["tiny.yaml", "--print"],
+    "train": ["--model", "mlp", "--steps", "1", "--batch-size", "1", "--device", "cpu"],
+}
+ESCAPE = "\x1b[31mred\x07"
+VALUES = {
+    "empty": "", "NaN": "nan", "infinity": "inf", "negative infinity": "-inf", "negative": "-1", "zero": "0",
+    "huge": "1e300", "300 digits": "9" * 300, "a word": "frobnicate", "no ASCII": "größe模型", "control characters": ESCAPE,
+    "a missing file": "missing/file", "a folder": "folder", "a pipe": "pipe", "an endless device": "/dev/zero",
+    "a full device": "/dev/full", "a loop of links": "loop", "an unreadable file": "unreadable",
+}
+INTERNAL = re.compile(r"std::|exception|bad_alloc|basic_string|what\(\)|terminate called|filesystem error|Assertion|"
+                      r"shardmark: failed: |\.cpp:\d|\.h:\d")
+
+
+class Server:
+    """The program, loaded once and forked for each run."""
+
+    def __init__(self, number):
+        self.folder = pathlib.Path(SCRATCH) / f"server{number}" / "work"
+        self.folder.mkdir(parents=True)
+        environment = dict(os.environ, LD_PRELOAD=SERVER, OMP_NUM_THREADS="1", OMPI_ALLOW_RUN_AS_ROOT="1",
+                           OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        self.process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        for study in DATA.iterdir():
+            shutil.copy(study, self.folder)
+            if study.name.startswith("small"):
+                shutil.copy(study, self.folder / study.name.replace("small", "again"))
+        (self.folder / "tiny.yaml").write_text(SUITE)
+        (self.folder / "folder").mkdir()
+        (self.folder / "loop").symlink_to("loop2")
+        (self.folder / "loop2").symlink_to("loop")
+        os.mkfifo(self.folder / "pipe")
+        (self.folder / "unreadable").write_text("secret")
+        (self.folder / "unreadable").chmod(0)
+        self.before = self.files()
+
+    def files(self):
+        found = {}
+        for path in self.folder.rglob("*"):
+            about = path.lstat()
+            found[str(path.relative_to(self.folder))] = (about.st_mode, about.st_size, 0 if path.is_dir() else about.st_mtime_ns)
+        return found
+
+    def run(self, arguments):
+        """Wait status (None: it did not end), stdout, stderr."""
+        request = b""
+        for text in [str(self.folder), str(len(arguments))] + arguments:
+            text = text.encode()
+            request += b"%d:%s" % (len(text), text)
+        self.process.stdin.write(request)
+        self.process.stdin.flush()
+        pid = int(self.process.stdout.readline())
+        late = []
+        timer = threading.Timer(LIMIT_S, lambda: (late.append(True), os.kill(pid, signal.SIGKILL)))
+        timer.start()
+        status = int(self.process.stdout.readline())
+        timer.cancel()
+        said = [(self.folder.parent / name).read_bytes() for name in ("out", "err")]
+        return None if late else status, *said
+
+    def tidy(self, arguments):
+        """What a run changed that its arguments do not name; all is put back as it was."""
+        named = {text.split("/")[0] for text in arguments if text} | {"results"}
+        wrong = []
+        after = self.files()
+        for path in sorted(set(after) | set(self.before), reverse=True):
+            if after.get(path) == self.before.get(path): continue
+            asked = any(path.split("/")[0].startswith(name) for name in named) and path not in self.before
+            if not asked: wrong.append(path)
+            if path in after and path not in self.before:
+                whole = self.folder / path
+                whole.rmdir() if whole.is_dir() and not whole.is_symlink() else whole.unlink()
+        return wrong
+
+
+def commands():
+    text = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True).stdout
+    return re.findall(r"^  ([a-z]+)\b", text.split("Subcommands:")[1], re.M)
+
+
+def arguments_of(command):
+    """(name, all names, takes a value, is positional) of everything that the help lists."""
+    text = subprocess.run([PROGRAM, command, "--help"], capture_output=True, text=True, check=True).stdout
+    found, positional = [], False
+    for line in text.splitlines():
+        if line and not line.startswith(" "): positional = line == "Positionals:"
+        match = re.match(r"  (\S+)(?: ([A-Z]{3,})\b)?", line)
+        if not match or line.startswith("   ") or match[1].startswith(("-h,", "--help")): continue
+        names = match[1].split(",")
+        found.append((names[-1], names, match[2] is not None, positional))
+    return found
+
+
+def with_value(base, names, value, positional):
+    """The base line with the flag, or its first argument, replaced; None as value: the flag is the last word."""
+    if positional: return [value] + base[1:] if value is not None else base[1:]
+    line = list(base)
+    for name in names:
+        if name in line: del line[line.index(name):line.index(name) + 2]
+    return line + [names[-1]] + ([value] if value is not None else [])
+
+
+def shown(value):
+    return re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\x{ord(found[0]):02x}", value)
+
+
+def problems(line, names, value, result, wrong_files):
+    status, out, err = result
+    if status is None: return [f"it did not end in {LIMIT_S} s"]
+    found = []
+    if os.WIFSIGNALED(status): return [f"ended by signal {os.WTERMSIG(status)}"]
+    code = os.WEXITSTATUS(status)
+    try:
+        out, err = out.decode(), err.decode()
+    except UnicodeDecodeError as error:
+        return [f"not UTF-8: {error}"]
+    if code not in STATUSES: found.append(f"exit status {code}")
+    if value == "" and code != 2: found.append(f"an empty value is accepted: exit status {code}")
+    if value is None and code != 2: found.append(f"a missing value is accepted: exit status {code}")
+    for name, text in (("stdout", out), ("stderr", err)):
+        raw = re.search(r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]", text)
+        if raw: found.append(f"{name} has the control character {raw[0]!r}")
+        internal = INTERNAL.search(text)
+        if internal: found.append(f"{name} has internal words: {internal[0]}")
+    if code != 0 and len(err.splitlines()) > MOST_LINES: found.append(f"{len(err.splitlines())} lines on stderr")
+    if code == 2:
+        accepted = [name.strip("-") if name.startswith("--") else name for name in names]
+        if value: accepted += [shown(value)[:40], value[:40]]
+        if not any(word in err for word in accepted): found.append("no line names the flag or its value")
+    if any(len(text) > 1500 for text in err.splitlines()): found.append("a line of more than 1500 characters")
+    if wrong_files: found.append(f"it changed {wrong_files}")
+    return found
+
+
+def cases():
+    for command in commands():
+        if ONLY and command not in ONLY: continue
+        if command not in BASE: sys.exit(f"FAILED: flags.py has no line of the new command {command}: add one to BASE")
+        for name, names, takes_value, positional in arguments_of(command):
+            if positional and name == "flags": continue  # of launch and submit: never filled
+            if not takes_value:
+                yield command, names, None, "as it is", [command] + BASE[command] + [names[-1]]
+                continue
+            if not positional: yield command, names, None, "no value", [command] + with_value(BASE[command], names, None, False)
+            for kind, value in VALUES.items():
+                if positional and value.startswith("-"): continue  # by its first letter a flag
+                if kind == "an unreadable file" and os.geteuid() == 0: continue
+                yield command, names, value, kind, [command] + with_value(BASE[command], names, value, positional)
+
+
+def tell(line, kind, found, err):
+    words = " ".join(shown(word) if len(word) < 80 else word[:20] + "..." for word in line)
+    print(f"{words} ({kind}): {'; '.join(found)}")
+    for text in err.decode(errors="replace").splitlines()[:4]: print("    " + ascii(text[:300]), flush=True)
+
+
+def main():
+    todo, failed, lock, count = cases(), [], threading.Lock(), [0]
+
+    def work(number):
+        server = Server(number)
+        while True:
+            with lock:
+                case = next(todo, None)
+            if case is None: return
+            command, names, value, kind, line = case
+            result = server.run(line)
+            wrong = server.tidy(line)
+            found = problems(line, names, value if kind != "as it is" else "as it is", result, wrong)
+            with lock:
+                count[0] += 1
+                if found: failed.append(line)
+                if found: tell(line, kind, found, result[2])
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for worker in workers: worker.start()
+    for worker in workers: worker.join()
+    if os.geteuid() == 0: print("skipped: unreadable files, which root can read")
+    print(f"{count[0]} runs, {len(failed)} of them wrong")
+    sys.exit(1 if failed or count[0] < 100 else 0)
+
+
+main()

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Every flag of every command, as the program lists them, with every kind of bad value: flags.py. And what is said of a word
+# that is no command.
+set -euo pipefail
+program=$1
+home=$(cd "$(dirname "$0")/../.." && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+fail() { echo "FAILED: $*"; exit 1; }
+
+# refused TEXT ARGUMENT...: status 2, and one line on stderr that holds the text.
+refused() {
+  local text=$1 status=0
+  shift
+  "$program" "$@" >"$dir/out" 2>"$dir/err" || status=$?
+  [[ $status == 2 && $(wc -l <"$dir/err") == 1 ]] || fail "$*: status $status: $(cat "$dir/err")"
+  grep -qF -- "$text" "$dir/err" || fail "$*: '$text' is not in: $(cat "$dir/err")"
+}
+refused "unknown command 'pln'; did you mean 'plan'?" pln suites/quick.yaml
+refused "unknown command 'x\\x1b[31m'" $'x\x1b[31m'
+refused "unknown flag '--fast'" --fast
+refused "no command given; accepted: " 
+
+c++ -shared -fPIC -O1 -std=c++20 "$home/tests/cli/fork_server.cpp" -o "$dir/fork_server.so" -ldl || fail "the fork server does not compile"
+python3=$home/.venv/bin/python3
+[[ -x $python3 ]] || python3=python3
+"$python3" "$home/tests/cli/flags.py" "$program" "$dir/fork_server.so" "$dir"
