@@ -94,15 +94,19 @@ std::string start_failure_in(const std::vector<std::string>& block, const std::s
 // failed on node node2: ...", "/opt/x: error while loading shared libraries: libx.so: cannot open shared
 // object file"
 std::string start_failure_of_line(const std::string& line) {
-  static const std::regex slurm(
-      "^(?:srun|slurmd|slurmstepd)\\S*: (?:error|fatal): "
-      "(execve\\(\\).*|couldn't chdir to .*|.*launch .*failed.*|Unable to (?:create step|allocate|confirm).*|"
-      ".*(?:cannot find|Couldn't find).* plugin.*)$");
-  static const std::regex loader(
-      "^(\\S.*: (?:error while loading shared libraries|symbol lookup error): .*|"
-      "\\S.*: version `.*' not found \\(required by .*)$");
-  std::smatch found;
-  return std::regex_match(line, found, slurm) || std::regex_match(line, found, loader) ? found.str(1) : "";
+  const bool by_loader = has(line, ": error while loading shared libraries: ") ||
+                         has(line, ": symbol lookup error: ") ||
+                         (has(line, ": version `") && has(line, "' not found (required by "));
+  if (by_loader) return line;
+  const size_t error = std::min(line.find(": error: "), line.find(": fatal: "));
+  const bool by_slurm = line.starts_with("srun") || line.starts_with("slurm");
+  if (!by_slurm || error == std::string::npos) return "";
+  const std::string text = line.substr(line.find(' ', error + 2) + 1);
+  const bool found = text.starts_with("execve()") || text.starts_with("couldn't chdir to ") ||
+                     text.starts_with("Unable to create step") || text.starts_with("Unable to allocate") ||
+                     text.starts_with("Unable to confirm") || (has(text, "launch ") && has(text, "failed")) ||
+                     (has(text, "plugin") && (has(text, "cannot find") || has(text, "Couldn't find")));
+  return found ? text : "";
 }
 
 std::optional<int> status_in(const std::string& death) {

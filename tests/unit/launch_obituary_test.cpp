@@ -156,6 +156,7 @@ TEST(Obituary, KnowsWhySrunCouldNotStartTheRanks) {
       start_failure(
           {"srun: error: Couldn't find the specified plugin name for mpi/pmix looking at all files"}, true),
       "Couldn't find the specified plugin name for mpi/pmix looking at all files");
+  EXPECT_EQ(start_failure({"srun: error: " + std::string(1 << 20, 'x')}, true), "") << "and none too long";
   EXPECT_EQ(start_failure({"[1/4] launch failed twice: a rank's own words"}, true), "");
 }
 
