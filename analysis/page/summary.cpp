@@ -177,8 +177,13 @@ Statements efficiencies(const std::vector<ScalingSeries>& all, const PlotNames& 
     const auto [least, most] = std::minmax_element(
         strategies.begin(), strategies.end(),
         [](auto& a, auto& b) { return a.points.back().efficiency.value < b.points.back().efficiency.value; });
-    statements.push_back({about, "efficiency kept: " + kept_text(*most, names) +
-                                     (least == most ? "." : ", " + kept_text(*least, names) + ".")});
+    const bool apart = most->points.back().efficiency.low > least->points.back().efficiency.high;
+    statements.push_back(
+        {about,
+         "efficiency kept: " + kept_text(*most, names) +
+             (least == most ? "" : ", " + kept_text(*least, names)) +
+             (least == most || apart ? "."
+                                     : "; which keeps more cannot be told, as the 95 % intervals overlap.")});
   }
   return statements;
 }

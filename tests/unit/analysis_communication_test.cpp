@@ -36,7 +36,7 @@ TEST(Communication, IsShownByPhase) {
 TEST(Communication, SaysWhereTheFormulaDiffers) {
   Record record = with_program("ddp", 2);
   record.point.training.strategy = resolved_strategy("fsdp");  // recorded by a ddp that calls itself fsdp
-  EXPECT_THAT(cell(communication(record), 0, "formula").text, HasSubstr("forward 6 of "));
+  EXPECT_THAT(cell(communication(record), 0, "formula").text, HasSubstr("forward 8 of "));
   record.point.training.strategy = {"future_strategy"};
   EXPECT_TRUE(cell(communication(record), 0, "formula").value.is_null());
   EXPECT_TRUE(communication(training_record("ddp", 2, 4, 0.1)).rows.empty());

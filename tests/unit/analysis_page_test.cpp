@@ -205,6 +205,21 @@ TEST(Summary, LeavesOversubscribedPointsOut) {
   EXPECT_THAT(texts.back(), HasSubstr("Doubtful: 1 point of 4;"));
 }
 
+TEST(Summary, SaysWhetherEfficienciesAreApart) {
+  std::vector<Record> records;
+  for (int64_t ranks : {1, 2, 4}) {
+    const auto n = static_cast<double>(ranks);
+    records.push_back(training_record("ddp", ranks, 4, 0.1 * (1 + 0.02 * (n - 1))));
+    records.push_back(training_record("fsdp", ranks, 4, 0.1 * (1 + 0.021 * (n - 1))));
+  }
+  EXPECT_THAT(texts_of(records)[2],
+              HasSubstr("; which keeps more cannot be told, as the 95 % intervals overlap."));
+  for (Record& record : records)
+    if (record.point.training.strategy.name == "fsdp" && record.point.ranks > 1)
+      record = training_record("fsdp", record.point.ranks, 4, 0.2);
+  EXPECT_THAT(texts_of(records)[2], HasSubstr("fsdp 50 % (from 1 to 4 ranks; below 80 % from about 1 on)."));
+}
+
 // What the page offers for each point is read by the very reader of suites, and is that point again.
 TEST(SuiteOf, MakesTheSamePoint) {
   int64_t num_checked = 0;
