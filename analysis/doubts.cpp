@@ -62,7 +62,11 @@ void add_spread(const Measures& m, std::vector<Doubt>& doubts) {
   constexpr double kTail = 1.5;
   const double half = (m.step_high_s - m.step_low_s) / 2 / m.step_s, tail = m.step_p90_s / m.step_s;
   if (half > kHalfWidth)
-    doubts.push_back({"uncertain", fmt::format("the median is known to +- {:.0f} % only", 100 * half), true});
+    doubts.push_back({"uncertain",
+                      half < 1 ? fmt::format("the median is known to +- {:.0f} % only", 100 * half)
+                               : fmt::format("the median is not known: its 95 % interval goes from {} to {}",
+                                             format_seconds(m.step_low_s), format_seconds(m.step_high_s)),
+                      true});
   if (tail > kTail && std::isfinite(tail))
     doubts.push_back(
         {"uneven steps", fmt::format("one step in ten takes {:.1f} times the median or more", tail), false});
@@ -81,6 +85,17 @@ void add_mean(const Record& record, std::vector<Doubt>& doubts) {
                    "need not rank it alike",
                    format_seconds(average_s), 100 * std::abs(ratio - 1), ratio > 1 ? "above" : "below"),
        false});
+}
+
+// A part of every step is no longer than that step, so the medians are in that order too.
+void add_impossible(const Measures& m, std::vector<Doubt>& doubts) {
+  constexpr double kClocks = 1.01;  // what two clocks may differ by
+  if (m.exposed_s >= 0 && m.exposed_s <= kClocks * m.step_s) return;
+  if (std::isnan(m.exposed_s)) return;
+  doubts.push_back({"impossible parts",
+                    fmt::format("{} of exposed communication in a step of {} cannot be",
+                                format_seconds(m.exposed_s), format_seconds(m.step_s)),
+                    true});
 }
 
 // A step holds all of its operations: a probe that expected more of them was disturbed, and auto chose by it.
@@ -127,6 +142,7 @@ std::vector<Doubt> doubts_of(const Record& record) {
   add_spread(m, doubts);
   if (record.point.workload == "training") add_mean(record, doubts);
   add_probe(m, doubts);
+  add_impossible(m, doubts);
   const Series* series = record.series("step");
   if (series == nullptr) return doubts;
   if (!all_timed(*series)) {

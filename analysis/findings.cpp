@@ -91,7 +91,7 @@ void check_sizes(const Curve& curve, std::vector<Finding>& findings) {
       const double found =
           excess(time_of(whole), {count * piece.s, count * piece.low_s, count * piece.high_s});
       pieces.add(found, whole, "sum of pieces",
-                 fmt::format("takes {:.0f} % longer than {:.0f} messages of {} would", 100 * (found - 1),
+                 fmt::format("takes {} times as long as {:.0f} messages of {} would", format_number(found, 2),
                              count, size_text(small->first)));
     }
   }

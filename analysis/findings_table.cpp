@@ -10,8 +10,8 @@ Table findings_table(const std::vector<MergedPoint>& points, const std::vector<M
       "Findings: numbers to look at twice",
       {"An operation should not take longer than a larger message of it, than the pieces it could be "
        "cut into, or "
-       "than other operations that together do its work (Traeff, Gropp and Thakur 2010); less than 25 % "
-       "longer, or a difference within the 95 % intervals, is no finding, and of each kind the worst "
+       "than other operations that together do its work (Traeff, Gropp and Thakur 2010); less than 1.25 "
+       "times as long, or a difference within the 95 % intervals, is no finding, and of each kind the worst "
        "size is named.",
        "fits left out: no fit uses the point."},
       concat<Column>(

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "analysis/known.h"
 #include "laws/vocabulary.h"
@@ -19,12 +20,15 @@ double gradient_bytes(const TrainingPoint& t) {
   return static_cast<double>(table->num_parameters() * element);
 }
 
-// Which of two points on one rank stands for their family: the larger batch, then the least that a strategy
-// adds.
+// Which of two points on one rank stands for their family: one without doubts, the larger batch, then the
+// least that a strategy adds.
 bool is_better(const MergedPoint& a, const MergedPoint& b) {
   const auto rank = [](const MergedPoint& m) {
     const std::string& name = m.point.training.strategy.name;
-    return std::pair(m.point.training.batch_size, name == "single" ? 2 : name == "ddp" ? 1 : 0);
+    return std::tuple(!is_doubtful(m), m.point.training.batch_size,
+                      name == "single" ? 2
+                      : name == "ddp"  ? 1
+                                       : 0);
   };
   return rank(a) > rank(b);
 }

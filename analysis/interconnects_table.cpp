@@ -67,15 +67,17 @@ Table empty_table(std::vector<Column> leading, const std::vector<laws::Link>& li
 }  // namespace
 
 Table interconnects_table(const std::vector<MergedPoint>& points, const std::vector<laws::Link>& links) {
-  Table table = empty_table(
-      concat<Column>({TrainingColumns::family_columns(), {{"global batch", "", true, true}}}), links);
-  table.num_group_columns = table.num_section_columns = TrainingColumns::kNumFamilyColumns + 1;
+  Table table = empty_table(concat<Column>({TrainingColumns::family_columns(),
+                                            {{"global batch", "", true, true}, {"marks", "", false, true}}}),
+                            links);
+  table.num_group_columns = table.num_section_columns = TrainingColumns::kNumFamilyColumns + 2;
   const TrainingColumns labels(points);
   for (const Workload& workload : workloads(points))
     for (const laws::Link& link : links)
-      table.rows.push_back(concat<Cell>({labels.family_cells(*workload.merged),
-                                         {cells::count(workload.merged->point.global_batch())},
-                                         row(workload, link)}));
+      table.rows.push_back(
+          concat<Cell>({labels.family_cells(*workload.merged),
+                        {cells::count(workload.merged->point.global_batch()), doubt_cell(*workload.merged)},
+                        row(workload, link)}));
   return table;
 }
 

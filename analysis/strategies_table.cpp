@@ -109,7 +109,7 @@ std::string peaks_note(const MergedPoints& points) {
 std::string impossible_mfu_note(const MergedPoints& points) {
   const auto count = std::count_if(points.begin(), points.end(), [](const MergedPoint& merged) {
     const Measures& m = merged.measures;
-    return is_training(merged) && m.flops_per_step / m.step_s > m.peak_flops;
+    return is_training(merged) && !is_doubtful(merged) && m.flops_per_step / m.step_s > m.peak_flops;
   });
   if (count == 0) return "";
   return fmt::format(

@@ -60,7 +60,8 @@ TEST(Findings, AMessageSlowerThanItsPieces) {
   const auto findings = findings_of(points);
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].kind, "sum of pieces");
-  EXPECT_EQ(findings[0].words, "takes 100 % longer than 4 messages of 256 KiB would; also at 1 other size");
+  EXPECT_EQ(findings[0].words,
+            "takes 2.0 times as long as 4 messages of 256 KiB would; also at 1 other size");
 }
 
 // "23 % less" would stand beside "less than 25 % longer is no finding", though both are of the same excess
@@ -70,8 +71,8 @@ TEST(Findings, AreMeasuredAsTheirThresholdIs) {
   records[5].measures.step_s = 1.3 * 4 * (5e-6 + 262144 / 4e9);
   const Table table = findings_table(merge_repeats({study_of(records)}), {});
   ASSERT_FALSE(table.rows.empty());
-  EXPECT_EQ(cell(table, 0, "what").text, "takes 30 % longer than 4 messages of 256 KiB would");
-  EXPECT_THAT(table.notes[0], HasSubstr("less than 25 % longer"));
+  EXPECT_EQ(cell(table, 0, "what").text, "takes 1.3 times as long as 4 messages of 256 KiB would");
+  EXPECT_THAT(table.notes[0], HasSubstr("less than 1.25 times as long"));
 }
 
 TEST(Findings, AnOperationSlowerThanItsParts) {
@@ -204,6 +205,17 @@ TEST(Doubts, AMeanThatIsNotTheMedian) {
   const MergedPoints points = merge_repeats(studies);
   EXPECT_FALSE(is_doubtful(points[0]));  // the median is as good as before
   EXPECT_EQ(cell(strategies_table(points), 0, "marks").text, "mean off median");
+}
+
+TEST(Doubts, PartsThatAreLongerThanTheStep) {
+  Record record = training_record("ddp", 2, 4, 0.1, 0.05);
+  EXPECT_THAT(doubts_of(record), IsEmpty());
+  for (const double exposed_s : {0.2, -0.1}) {
+    record.measures.exposed_s = exposed_s;
+    ASSERT_EQ(doubts_of(record).size(), 1u);
+    EXPECT_EQ(doubts_of(record)[0].kind, "impossible parts");
+    EXPECT_TRUE(doubts_of(record)[0].excludes);
+  }
 }
 
 TEST(Doubts, AChoiceOfAutoByADisturbedProbe) {

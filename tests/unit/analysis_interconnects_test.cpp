@@ -66,5 +66,15 @@ TEST(Interconnects, AWorkloadIsTheLargestBatchOnOneRank) {
               1e-9);
 }
 
+TEST(Interconnects, APointWithoutDoubtsStandsForItsFamily) {
+  Record vague = training_record("single", 1, 8, 0.18);
+  vague.measures.step_high_s = 1;
+  const std::vector<StudyData> both = {study_of({training_record("ddp", 1, 4, 0.1), vague})},
+                               only = {study_of({vague})};
+  const MergedPoints points = merge_repeats(both), doubtful = merge_repeats(only);
+  EXPECT_DOUBLE_EQ(workloads(points).at(0).step_s, 0.1);
+  EXPECT_EQ(cell(interconnects_table(doubtful, laws::link_laws()), 0, "marks").text, "uncertain");
+}
+
 }  // namespace
 }  // namespace shardmark
