@@ -61,6 +61,7 @@ TEST(ScalingTables, OversubscribedPointsAreMarkedAndNotFitted) {
   std::vector<Record> records = amdahl_records(0.1, 5);
   records.back().measures.oversubscribed = true;
   records.back().measures.step_s = 5;  // nonsense, as oversubscribed times are
+  records.back().measures.samples_per_s = 64.0 / 5;
   const MergedPoints points = merge_repeats({study_of(records)});
   const auto series = scaling_series(points);
   EXPECT_EQ(cell(strong_scaling_table(points, series), 4, "marks").text, "oversubscribed");
