@@ -58,10 +58,11 @@ std::string too_few_counts(const ScalingForm& form, const std::vector<TimedCount
   const size_t unknown = num_coefficients(form), several = std::max(kLeastCounts, unknown);
   if (launches.size() >= several && !are_determined(form, launches))
     return fmt::format("{} counts do not tell ranks beyond the node from ranks inside it", launches.size());
-  return fmt::format("{} count{}{}; a fit needs {}, or {} in several launches", launches.size(),
-                     launches.size() == 1 ? "" : "s",
-                     num_times(launches) == launches.size() ? "" : " in several launches",
-                     unknown + kLeastDegrees, several);
+  if (launches.size() >= several && num_times(launches) > launches.size())
+    return fmt::format("{} counts, {} times in all; a fit needs {} times", launches.size(),
+                       num_times(launches), unknown + kLeastDegrees);
+  return fmt::format("{} count{}; a fit needs {}, or {} in several launches", launches.size(),
+                     launches.size() == 1 ? "" : "s", unknown + kLeastDegrees, several);
 }
 
 std::vector<double> further_counts(const ScalingForm& form, const std::vector<TimedCount>& times,
