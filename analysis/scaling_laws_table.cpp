@@ -119,7 +119,7 @@ Table table_of_fits(std::string key, std::string title, std::vector<Column> colu
 
 // From 1e-1 down to 1e-9, and worth the same digits everywhere.
 Cell beta_cell(double beta) {
-  return std::isnan(beta) ? cells::words("") : Cell{fmt::format("{:.2g}", beta), beta};
+  return std::isnan(beta) ? cells::words("") : Cell{fmt::format("{:.3g}", beta), beta};
 }
 
 std::vector<Cell> law_cells(const ScalingSeries& series, const ScalingFit& fit) {

@@ -13,13 +13,17 @@ namespace {
 constexpr int kPointsPerDoubling = 6;  // of a smooth curve
 constexpr double kBeyond = 4;          // times the measured counts
 
-// "Amdahl, s = 0.91 % (0.77 to 1.05)"
+// "Amdahl, s = 0.91 % (0.77 to 1.05)"; a parameter that is held at 0 has no interval
 std::string law_name(const ScalingFit& fit) {
   std::string name = to_text(fit);
-  for (const auto& [symbol, e] : fit.parameters)
-    name += symbol == "beta" ? fmt::format(", beta = {:.2g} ({:.2g} to {:.2g})", e.value, e.low, e.high)
-                             : fmt::format(", {} = {:.2f} % ({:.2f} to {:.2f})", symbol, 100 * e.value,
-                                           100 * e.low, 100 * e.high);
+  for (const auto& [symbol, e] : fit.parameters) {
+    const bool is_percent = symbol != "beta";
+    const auto digits = [&](double value) {
+      return is_percent ? fmt::format("{:.2f}", 100 * value) : fmt::format("{:.3g}", value);
+    };
+    name += fmt::format(", {} = {}{}", symbol, digits(e.value), is_percent ? " %" : "");
+    if (!std::isnan(e.low)) name += fmt::format(" ({} to {})", digits(e.low), digits(e.high));
+  }
   return name;
 }
 

@@ -91,6 +91,21 @@ TEST(Plots, FittedLawsGoOnBeyondTheMeasuredCounts) {
   EXPECT_NEAR(law.points.back().value, 1 / (0.05 + 0.95 / 64), 1e-6);
 }
 
+// Costs that grow less than linearly: beta could only be below 0.
+TEST(Plots, AParameterHeldAtZeroHasNoInterval) {
+  std::vector<Record> records;
+  int64_t ranks = 1;
+  for (const double images_per_s : {450., 880., 1720., 3360., 6400., 12160., 22400., 41600.}) {
+    records.push_back(training_record("ddp", ranks, 8, static_cast<double>(ranks) / images_per_s));
+    ranks *= 2;
+  }
+  const Plots plots = plots_of(records);
+  const std::string name = plot_called(plots, "laws").curves.at(0).name;
+  EXPECT_THAT(name, HasSubstr("USL"));
+  EXPECT_THAT(name, HasSubstr("beta = 0"));
+  EXPECT_EQ(name.find("nan"), std::string::npos) << name;
+}
+
 TEST(Plots, InterconnectsByFormula) {
   const Record one = training_record("ddp", 1, 8, 0.5);
   const laws::Link link = laws::link_from_text("mine=5us,25GB/s");
