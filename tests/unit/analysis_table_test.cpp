@@ -186,7 +186,7 @@ TEST(TableNames, ThoseThatPeopleGuess) {
 // A cell from a file makes no rows of its own, and nothing that a terminal would obey.
 TEST(Table, CellsOfFilesAreOneLine) {
   Table table = small_table();
-  table.rows.front()[1] = cells::words("red \x1b[31m\nrow");
+  table.rows.front()[1].text = "red \x1b[31m\nrow";
   for (const std::string& text : {to_text(table), to_markdown(table)})
     EXPECT_NE(text.find("red \\x1b[31m\\x0arow"), std::string::npos) << text;
 }

@@ -200,7 +200,7 @@ TEST(Study, SaysWhatIsWrongWithThePath) {
               HasSubstr("Not a directory"));
   EXPECT_THAT(usage_error([&] { read_study(scratch / "none.h5"); }), HasSubstr("none.h5: no such study"));
   EXPECT_THAT(usage_error([&] { read_study(scratch / "file"); }), HasSubstr("file is damaged, or no study"));
-  EXPECT_THAT(usage_error([&] { read_study(scratch / "."); }), HasSubstr("is damaged, or no study"));
+  EXPECT_THAT(usage_error([&] { read_study(scratch / "."); }), HasSubstr("cannot be read: it is a folder"));
 }
 
 TEST(Study, RefusesOtherHdf5FilesAndNewerSchemas) {
