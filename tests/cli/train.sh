@@ -68,7 +68,7 @@ refuses "--lr: expected a number" --lr nan
 refuses '--seed: expected a whole number from 0' --seed -1
 refuses '--checkpoint: an empty value' --checkpoint ""
 refuses 'one rank' --strategy single
-refuses 'known: constant, cosine, step' --schedule linear
+refuses 'accepted: constant, cosine, step' --schedule linear
 refuses 'need --checkpoint' --resume
 mkdir "$scratch/other" && cp "$scratch/whole/step-000000008.safetensors" "$scratch/other"
 refuses 'seed was 1, and is 2 now' --checkpoint "$scratch/other" --resume --seed 2
@@ -81,14 +81,15 @@ train 2 --strategy ddp --steps 6 --checkpoint "$scratch/damaged" --resume || fai
 says 'step-000000008.safetensors'
 says 'going on after step 4'
 
-# A full disk: the run goes on and says so; the checkpoint from before stays.
+# A full disk: the run goes on, and ends with status 3 and a line that says so; the checkpoint from before stays.
 size=$(stat -c %s "$scratch/whole/step-000000008.safetensors")
 mkdir "$scratch/full" && cp "$scratch/whole/step-000000004.safetensors" "$scratch/full"
 # The ranks' files may be half as long as a checkpoint; over TCP, because Open MPI's shared memory is files as well.
 "${mpirun[@]}" --mca btl self,tcp -n 2 bash -c 'ulimit -f "$1"; shift; exec "$@"' - $((size / 2048)) "$program" train --model "$model" \
-  --data "$data" --lr 1e-3 --strategy ddp --steps 6 --checkpoint "$scratch/full" --checkpoint-every 1 --resume >"$scratch/out" 2>&1 ||
-  fail "a full disk ended the run"
+  --data "$data" --lr 1e-3 --strategy ddp --steps 6 --checkpoint "$scratch/full" --checkpoint-every 1 --resume >"$scratch/out" 2>&1 && status=0 || status=$?
+[[ $status == 3 && $(losses 6 6) == 6* ]] || fail "a full disk: exit status $status instead of 3, or not all steps"
 says 'the checkpoint of step 5 was not written'
+says 'failed: 2 of 2 checkpoints were not written, the last of them at step 6'
 [[ $(ls "$scratch/full") == step-000000004.safetensors ]] || fail "what a full disk left: $(ls "$scratch/full")"
 
 # SIGTERM to one rank ends all ranks at the same step, with a checkpoint.

@@ -10,7 +10,7 @@ fi
 program=$(readlink -f "$1")
 scratch=$(mktemp -d)
 job=
-trap 'if [[ -n $job ]]; then kill "$job" 2>/dev/null || true; fi; rm -rf "$scratch" 2>/dev/null || true' EXIT
+trap 'if [[ -n $job ]]; then kill $(pgrep -P "$job") "$job" 2>/dev/null || true; fi; rm -rf "$scratch" 2>/dev/null || true' EXIT
 cd "$scratch"
 export OMP_NUM_THREADS=1
 mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
@@ -19,13 +19,14 @@ mlp='mlp(features=64, width=64, layers=2, classes=8)'    # about 65 KiB a checkp
 fail() { echo "FAILED: $1"; tail -n 30 out; exit 1; }
 says() { grep -qF -- "$1" out || fail "it does not say: $1"; }
 train() { # ranks, arguments; sets status
-  local n=$1; shift
+  local n=$1 start=(); shift
+  ((n == 1)) || start=("${mpirun[@]}" -n "$n")
   status=0
-  "${mpirun[@]}" -n "$n" "$program" train --model "$mlp" --strategy ddp --batch-size 2 --eval-batches 0 "$@" >out 2>&1 || status=$?
+  "${start[@]}" "$program" train --model "$mlp" --strategy ddp --batch-size 2 --eval-batches 0 "$@" >out 2>&1 || status=$?
 }
-refuses() { # words, then arguments: one line, status 2, before the first step, and nothing is written
+refuses() { # words, then arguments: one line, status 2, before the first step
   local words=$1; shift
-  train 2 --steps 3 "$@"
+  train "$ranks" --steps 3 "$@"
   [[ $status == 2 ]] || fail "$*: exit status $status instead of 2"
   [[ $(grep -c '^shardmark: ' out) == 1 ]] || fail "$*: not one line"
   says "$words"
@@ -34,9 +35,11 @@ refuses() { # words, then arguments: one line, status 2, before the first step, 
 
 # Places that cannot be written.
 touch file
+ranks=2
 refuses 'no/such: No such file or directory; make the directory first: mkdir -p no/such' --save-weights no/such/w.safetensors
-refuses 'file is not a directory' --save-weights file/w.safetensors
 refuses 'cannot make the directory file/run: Not a directory' --checkpoint file/run
+ranks=1
+refuses 'file is not a directory' --save-weights file/w.safetensors
 refuses 'cannot make the directory file: Not a directory' --checkpoint file
 refuses 'is a directory; name a file' --save-weights .
 refuses 'is a directory; name a file' --save-weights . --overwrite
@@ -93,7 +96,7 @@ train 1 --steps 3 --checkpoint mine --resume
 [[ $status == 0 && $(ls mine) == $'notes.tmp\nstep-000000002.safetensors\nstep-000000003.safetensors' ]] || fail "left: $(ls mine)"
 
 # A run that is over: there is nothing to do, but its weights can still be written.
-refuses 'the checkpoint is at step 3, and the run ends at step 2: nothing to do; give --steps above 3' --checkpoint mine --resume --batch-size 1 --steps 2
+refuses 'the checkpoint is at step 3, and the run ends at step 2: nothing to do; give --steps above 3' --checkpoint mine --resume --steps 2
 train 1 --steps 3 --checkpoint mine --resume
 [[ $status == 2 ]] || fail "a run that is over: exit status $status instead of 2"
 says 'nothing to do; give --steps above 3'
@@ -112,13 +115,14 @@ if [[ -n ${OWN_MOUNTS:-} ]]; then
   # It fills while the run goes on: the checkpoints from before stay, and the run can be gone on from there.
   rm -r disk/run
   mount -o remount,size=2m disk
-  train 2 --steps 100000 --checkpoint disk/run --checkpoint-every 1 &
+  train 2 --steps 100000 --checkpoint "$scratch/disk/run" --checkpoint-every 1 &
   job=$!
   for _ in $(seq 300); do compgen -G 'disk/run/step-*' >/dev/null && break; sleep 0.1; done
   { cat /dev/zero >disk/full; } 2>/dev/null || true
   for _ in $(seq 300); do grep -q 'was not written' out && break; sleep 0.1; done
   says 'was not written, earlier ones stay'
-  kill -TERM "$(pgrep -P "$(pgrep -P "$job" mpirun)" shardmark | head -n 1)"
+  pids=$(pgrep -f "$scratch/disk/run" | while read -r pid; do [[ $(readlink "/proc/$pid/exe") != "$program" ]] || echo "$pid"; done)
+  kill -TERM "${pids%%$'\n'*}"
   wait "$job" || true
   job=
   says 'checkpoints were not written'
