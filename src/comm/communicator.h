@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "comm/host_group.h"
 #include "device/phases.h"
@@ -159,5 +160,25 @@ enum class MovedBy { caller, thread };
 // nodes that a form of hierarchical cannot take.
 std::unique_ptr<Communicator> make_communicator(const std::string& transport, const HostGroup& group,
                                                 at::Device device, MovedBy moved_by = MovedBy::caller);
+
+// Between its making and end() the operations of a communicator share one launch. An exception closes the
+// launch as well, or nothing that NCCL is asked for afterwards would ever begin.
+class OneLaunch {
+ public:
+  explicit OneLaunch(Communicator& comm) : comm_(&comm) { comm.group_begin(); }
+  ~OneLaunch() {
+    if (comm_ == nullptr) return;
+    try {
+      comm_->group_end();
+    } catch (...) {  // the exception that is on its way tells more
+    }
+  }
+  void end() { std::exchange(comm_, nullptr)->group_end(); }
+  OneLaunch(const OneLaunch&) = delete;
+  OneLaunch& operator=(const OneLaunch&) = delete;
+
+ private:
+  Communicator* comm_;
+};
 
 }  // namespace shardmark

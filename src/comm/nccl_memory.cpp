@@ -2,6 +2,7 @@
 #include "comm/nccl_memory.h"
 
 #include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 
 #include <cstring>
@@ -47,8 +48,7 @@ class RegisteredMemory {
     const c10::cuda::CUDAGuard guard(device_);
     meter::add(bytes_, use_);
     if (bytes_ == 0) return;
-    if (ncclMemAlloc(&data_, static_cast<size_t>(bytes_)) != ncclSuccess) {
-      static_cast<void>(cudaGetLastError());
+    if (!allocate()) {
       meter::remove(bytes_, use_);
       throw OutOfMemory("ncclMemAlloc gave no " + format_bytes(static_cast<double>(bytes_)) + " on " +
                         device_.str());
@@ -72,6 +72,18 @@ class RegisteredMemory {
   void* data() const { return data_; }
 
  private:
+  // Where the memory lies in the cache of torch's allocator, that is emptied, and it is tried once more.
+  bool allocate() {
+    const auto size = static_cast<size_t>(bytes_);
+    if (ncclMemAlloc(&data_, size) == ncclSuccess) return true;
+    static_cast<void>(cudaGetLastError());
+    c10::cuda::CUDACachingAllocator::emptyCache();
+    if (ncclMemAlloc(&data_, size) == ncclSuccess) return true;
+    static_cast<void>(cudaGetLastError());
+    data_ = nullptr;
+    return false;
+  }
+
   std::shared_ptr<NcclComm> comm_;
   at::Device device_;
   int64_t bytes_;

@@ -9,8 +9,9 @@ namespace {
 // The same memory for as long as it lives, wherever the tensor's storage is aimed later.
 at::Tensor pinned(const at::Tensor& tensor) {
   if (!tensor.defined()) return tensor;
+  // With its device: asked for the one of an empty part's null pointer, CUDA fails.
   return at::from_blob(
-      tensor.data_ptr(), tensor.sizes(), [keep = tensor](void*) {}, tensor.options());
+      tensor.data_ptr(), tensor.sizes(), [keep = tensor](void*) {}, tensor.options(), tensor.device());
 }
 
 // Between the ranks of `part` in the communicator it was split off, where this rank is `rank`; 0 where they

@@ -9,18 +9,18 @@ namespace {
 
 class AdamW final : public Optimizer {
  public:
-  AdamW(const Options& options, std::vector<FlatPiece> pieces)
+  AdamW(const Options& options, std::vector<FlatPiece> pieces, at::Device device)
       : lr_(options.at("lr")),
         beta1_(options.at("beta1")),
         beta2_(options.at("beta2")),
         eps_(options.at("eps")),
         weight_decay_(options.at("weight_decay")),
         first_moments_(zeros_like_pieces(pieces)),
-        second_moments_(zeros_like_pieces(pieces)) {
+        second_moments_(zeros_like_pieces(pieces)),
+        num_updates_(at::zeros({}, at::TensorOptions(device).dtype(at::kFloat))) {
     for (const auto& piece : pieces) {
       parameters_.push_back(piece.parameters);
       gradients_.push_back(piece.gradients);
-      num_updates_ = num_updates_.to(piece.parameters.device());
     }
     steps_.assign(pieces.size(), num_updates_);
   }
@@ -46,12 +46,12 @@ class AdamW final : public Optimizer {
  private:
   double lr_, beta1_, beta2_, eps_, weight_decay_;
   std::vector<at::Tensor> parameters_, gradients_, first_moments_, second_moments_;
-  at::Tensor num_updates_ = at::zeros({}, at::kFloat);
+  at::Tensor num_updates_;
   std::vector<at::Tensor> steps_;  // [piece]: num_updates_
 };
 
-std::unique_ptr<Optimizer> make(const Options& options, std::vector<FlatPiece> pieces) {
-  return std::make_unique<AdamW>(options, std::move(pieces));
+std::unique_ptr<Optimizer> make(const Options& options, std::vector<FlatPiece> pieces, at::Device device) {
+  return std::make_unique<AdamW>(options, std::move(pieces), device);
 }
 
 const Registration<OptimizerEntry> registered{"adamw", {"AdamW, fused", make}};

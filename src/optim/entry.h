@@ -14,11 +14,13 @@ inline std::optional<at::Tensor> optional(const at::Tensor& tensor) {
 // Registered by src/optim/<name>.cpp; its options stand in laws/vocabulary.cpp.
 struct OptimizerEntry {
   std::string description;
-  std::unique_ptr<Optimizer> (*make)(const Options& options, std::vector<FlatPiece> pieces);
+  std::unique_ptr<Optimizer> (*make)(const Options& options, std::vector<FlatPiece> pieces,
+                                     at::Device device);
 };
 
 // Its state counts as the meter's current use.
-std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, std::vector<FlatPiece> pieces);
+std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, std::vector<FlatPiece> pieces,
+                                         at::Device device);
 
 // One zeroed state tensor per piece.
 std::vector<at::Tensor> zeros_like_pieces(const std::vector<FlatPiece>& pieces);

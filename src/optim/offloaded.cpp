@@ -17,7 +17,7 @@ class Offloaded final : public Optimizer {
     const meter::Scope scope(MemoryUse::offloaded);
     for (const auto& piece : device_)
       host_.push_back({host_copy(piece.parameters), host_copy(piece.gradients)});
-    optimizer_ = make_in_scope(choice, host_);
+    optimizer_ = make_in_scope(choice, host_, at::kCPU);
     if (!device_.empty() && device_.front().parameters.is_cuda()) count_host_memory();
   }
   ~Offloaded() override { meter::remove(counted_bytes_, MemoryUse::offloaded); }

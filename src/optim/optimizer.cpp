@@ -6,15 +6,17 @@
 
 namespace shardmark {
 
-std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<FlatPiece> pieces) {
+std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<FlatPiece> pieces,
+                                          at::Device device) {
   const meter::Scope scope(MemoryUse::optimizer);
-  return make_in_scope(choice, std::move(pieces));
+  return make_in_scope(choice, std::move(pieces), device);
 }
 
-std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, std::vector<FlatPiece> pieces) {
+std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, std::vector<FlatPiece> pieces,
+                                         at::Device device) {
   return Registry<OptimizerEntry>::instance()
       .get(choice.name, "optimizer")
-      .make(choice.options, std::move(pieces));
+      .make(choice.options, std::move(pieces), device);
 }
 
 std::vector<at::Tensor> zeros_like_pieces(const std::vector<FlatPiece>& pieces) {

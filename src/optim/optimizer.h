@@ -37,8 +37,10 @@ class Optimizer {
 };
 
 // sgd {lr, momentum, weight_decay} or adamw {lr, beta1, beta2, eps, weight_decay}; a resolved choice. State
-// is allocated at once, zeroed, and counted as MemoryUse::optimizer.
-std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<FlatPiece> pieces);
+// is allocated at once, zeroed, and counted as MemoryUse::optimizer. device: of the pieces; a rank may have
+// none.
+std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<FlatPiece> pieces,
+                                          at::Device device);
 
 // The same with its state in host memory, counted as MemoryUse::offloaded: a step copies the gradients to the
 // host, updates there, and copies the parameters back.

@@ -38,7 +38,7 @@ class Sgd final : public Optimizer {
   std::vector<at::Tensor> parameters_, gradients_, momenta_;
 };
 
-std::unique_ptr<Optimizer> make(const Options& options, std::vector<FlatPiece> pieces) {
+std::unique_ptr<Optimizer> make(const Options& options, std::vector<FlatPiece> pieces, at::Device) {
   return std::make_unique<Sgd>(options, pieces);
 }
 

@@ -8,6 +8,21 @@
 #include "device/meter.h"
 
 namespace shardmark {
+namespace {
+
+// What CUDA, cuBLAS and cuDNN say where they allocate beside torch's allocator: modules that are loaded when
+// first called, workspaces.
+bool is_out_of_memory(const std::string& text) {
+  for (const char* said :
+       {"CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED",
+        "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+        "CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED"})
+    if (text.find(said) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
 Verdict attempt(const std::function<void()>& body) {
   try {
     body();
@@ -22,7 +37,8 @@ Verdict attempt(const std::function<void()>& body) {
   } catch (const SystemError&) {
     throw;
   } catch (const c10::Error& error) {
-    return {Outcome::failed, first_line(error.what_without_backtrace())};
+    const std::string text = error.what_without_backtrace();
+    return {is_out_of_memory(text) ? Outcome::out_of_memory : Outcome::failed, first_line(text)};
   } catch (const std::exception& error) {
     return {Outcome::failed, first_line(error.what())};
   }

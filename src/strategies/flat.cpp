@@ -102,9 +102,13 @@ void fill_initial(const Model& model, size_t group, const laws::GroupLayout& lay
 
 at::Tensor squares(const std::vector<at::Tensor>& tensors, at::Device device) {
   at::Tensor sum = at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
+  // In the tensor's own type by chunks, whose squares are added in double: a norm in double would copy the
+  // whole tensor.
+  constexpr int64_t kChunk = 1 << 20;
   for (const auto& tensor : tensors)
     if (tensor.numel() > 0)
-      sum += at::linalg_vector_norm(tensor, 2, std::nullopt, false, at::kDouble).square();
+      for (const auto& chunk : tensor.split(kChunk))
+        sum += at::linalg_vector_norm(chunk).to(at::kDouble).square();
   return sum;
 }
 

@@ -9,12 +9,12 @@ template <class Start>
 Works for_each_piece(Communicator& comm, const laws::GroupLayout& layout, const at::Tensor& whole,
                      Start&& start) {
   Works works;
-  comm.group_begin();
+  OneLaunch launch(comm);
   for (size_t i = 0; i < layout.pieces.size(); ++i) {
     const auto& [range, owner] = layout.pieces[i];
     works.push_back(start(whole.narrow(0, range.begin, range.numel), i, static_cast<int>(owner)));
   }
-  comm.group_end();
+  launch.end();
   return works;
 }
 

@@ -15,7 +15,8 @@ Replica::Replica(const StrategyContext& context, at::ScalarType reduce)
   copy_ = mixed_ ? flat(MemoryUse::parameters, types.compute) : master_;
   gradients_ = flat(MemoryUse::gradients, types.compute);
   main_gradients_ = mixed_ ? flat(MemoryUse::gradients, types.master) : gradients_;
-  optimizer_ = make_optimizer(context.optimizer, {{master_.buffer, main_gradients_.buffer}});
+  optimizer_ =
+      make_optimizer(context.optimizer, {{master_.buffer, main_gradients_.buffer}}, master_.buffer.device());
   for (size_t g = 0; g < layout_.size(); ++g) {
     fill_initial(model_, g, layout_[g], {0, layout_[g].numel}, context.seed, master_.groups[g]);
     bind_parameters(model_, g, layout_[g], copy_.groups[g]);
@@ -34,7 +35,9 @@ void Replica::finish() {
   if (mixed_ && !promotes_) main_gradients_.buffer.copy_(gradients_.buffer);
 }
 
-at::Tensor Replica::gradient_squares() const { return squares({main_gradients_.buffer}, main_gradients_.buffer.device()); }
+at::Tensor Replica::gradient_squares() const {
+  return squares({main_gradients_.buffer}, main_gradients_.buffer.device());
+}
 
 void Replica::update(const UpdateControl& control) {
   optimizer_->step(control);

@@ -16,7 +16,7 @@ class Sharded final : public Strategy {
         gradients_(options.hold.gradients == laws::Hold::part ? make_slotted_gradients(s_)
                                                               : make_resident_gradients(s_)),
         optimizer_(options.offload ? make_offloaded_optimizer(context.optimizer, pieces())
-                                   : make_optimizer(context.optimizer, pieces())),
+                                   : make_optimizer(context.optimizer, pieces(), context.comm.device())),
         scale_(1.0 / static_cast<double>(s_.all.size() * context.accumulation)) {}
 
   void begin_micro_batch(int64_t index, bool last) override {
@@ -104,10 +104,10 @@ class Sharded final : public Strategy {
 
 void start_replica_sum(ShardedModel& sharded, const std::vector<at::Tensor>& parts, Works& works) {
   if (!sharded.replicas) return;
-  sharded.replicas->group_begin();
+  OneLaunch launch(*sharded.replicas);
   for (const auto& part : parts)
     if (part.numel() > 0) works.push_back(sharded.replicas->all_reduce(part, ReduceOp::sum));
-  sharded.replicas->group_end();
+  launch.end();
 }
 
 std::unique_ptr<Strategy> make_sharded(const StrategyContext& context, ShardedOptions options) {

@@ -55,7 +55,7 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
       pieces.push_back({parameter.detach().view(-1), parameter.grad().view(-1)});
     }
   }
-  const auto optimizer = make_optimizer(t.optimizer, pieces);
+  const auto optimizer = make_optimizer(t.optimizer, pieces, device);
   GradientGuard guard(t.clip_norm, /*scales_loss=*/false, device);
 
   ReferenceRun run;

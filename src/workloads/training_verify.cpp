@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "device/device.h"
 #include "workloads/reference.h"
 #include "workloads/training.h"
 
@@ -51,9 +52,8 @@ Check Training::verify() {
     return {};  // another rank throws, and the runner makes all agree
   }
 
-  meter::reset_peak();  // the reference is not the point's
-
   const int64_t sum = checksum(trainee_.strategy->replicated());
+  meter::reset_peak();  // the reference and the checksum's copies are not the point's
   if (group_.max(sum) != -group_.max(-sum))
     return {true, "wrong: replicas differ between ranks", Measures::kNone};
   if (!reference.impossible.empty()) return {false, "unverified: " + reference.impossible, Measures::kNone};
@@ -93,8 +93,11 @@ Check Training::lossy_check(const std::vector<double>& losses, const std::vector
 ReferenceRun Training::shared_reference(int64_t replica) {
   const std::string key = reference_key(point_, replica);
   flight_.stage(kReferenceStage);
-  if (group_.rank() == 0 && !references_.contains(key))
+  if (group_.rank() == 0 && !references_.contains(key)) {
     references_[key] = run_reference(point_, *source_, comm_.device(), replica, flight_);
+    empty_caches(
+        comm_.device());  // NCCL allocates beside torch's allocator, which would keep the reference's memory
+  }
   flight_.meet(kReferenceStage);
   group_.sleep_barrier();
   flight_.stage("verification");

@@ -53,7 +53,7 @@ class Plain final : public Contender {
         pieces_.push_back({parameter.detach().view(-1), parameter.grad().view(-1)});
       }
     }
-    optimizer_ = make_optimizer(kAdamW, pieces_);
+    optimizer_ = make_optimizer(kAdamW, pieces_, at::kCPU);
   }
   void step() override {
     at::Tensor h = batch_.inputs;

@@ -54,7 +54,7 @@ Preflight look_around(const WorldFlags& flags, const Ranks& ranks, const std::st
   given.device = found.device;
   given.gpus_refused = flags.device == "cpu";
   given.bound = bind(flags, topology, world, found.device);
-  set_threads(flags, session.local_size());
+  set_threads(flags, session.local_size(), found.device);
   given.threads = at::get_num_threads();
   given.revision = revision();
   given.output = directory_of(output);

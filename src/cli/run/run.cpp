@@ -46,9 +46,14 @@ void check_data(const std::vector<Point>& points) {
 
 // Told once and before anything is written; points may name a transport of their own.
 void check_transports(const std::vector<Point>& points, const std::string& transport, at::Device device) {
-  for (const auto& point : points)
-    if ((point.transport.empty() ? transport : point.transport) == "nccl" && !device.is_cuda())
+  for (const auto& point : points) {
+    if (!point.impossible.empty()) continue;
+    const std::string name = choice_from_text(point.transport.empty() ? transport : point.transport).name;
+    if (name == "nccl" && !device.is_cuda())
       throw UsageError("transport nccl needs a GPU for every rank; use transport mpi on CPUs");
+    if (name == "mpi" && device.is_cuda())
+      throw UsageError("transport mpi moves host memory; use transport nccl on GPUs, or --device cpu");
+  }
 }
 
 std::vector<std::string> precisions_of(const std::vector<Point>& points) {

@@ -22,6 +22,8 @@
 namespace shardmark {
 namespace {
 
+constexpr int kMostThreadsOfGpu = 4;
+
 void leave_timed_out() { std::_Exit(kTimedOut); }
 
 }  // namespace
@@ -78,15 +80,18 @@ at::Device choose_device(const WorldFlags& flags, const MpiSession& session, con
   return device;
 }
 
-void set_threads(const WorldFlags& flags, int local_ranks) {
+void set_threads(const WorldFlags& flags, int local_ranks, at::Device device) {
   const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   const int mine = num_cores();  // fewer than online: this rank is bound to them
   const double quota = granted_cores();
   const int granted = quota > 0 ? std::max(1, static_cast<int>(quota / local_ranks)) : online;
   if (flags.threads > 0)
     at::set_num_threads(flags.threads);
-  else if (std::getenv("OMP_NUM_THREADS") == nullptr)
-    at::set_num_threads(std::min(mine < online ? mine : std::max(1, online / local_ranks), granted));
+  else if (std::getenv("OMP_NUM_THREADS") == nullptr) {
+    const int share = std::min(mine < online ? mine : std::max(1, online / local_ranks), granted);
+    // A GPU's rank computes little on its cores: one is left for the loader.
+    at::set_num_threads(device.is_cuda() ? std::clamp(share - 1, 1, kMostThreadsOfGpu) : share);
+  }
 }
 
 std::string transport_for(const WorldFlags& flags, at::Device device) {

@@ -20,8 +20,9 @@ std::string command_line();  // of this process
 // This rank's device, made current, with the meter installed. UsageError: more ranks on a node than GPUs.
 // Collective.
 at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world);
-// --threads, else OMP_NUM_THREADS, else this rank's share of the node's cores.
-void set_threads(const WorldFlags& flags, int local_ranks);
+// --threads, else OMP_NUM_THREADS, else this rank's share of the node's cores; where it computes on a GPU, a
+// few of these.
+void set_threads(const WorldFlags& flags, int local_ranks, at::Device device);
 std::string transport_for(const WorldFlags& flags, at::Device device);
 
 // What a rank may hold, set as the meter's limit: `asked` bytes; where that is 0, 0.8 of the node's memory /
