@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <sstream>
+#include <thread>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -23,8 +25,13 @@ bool is_first_rank() {
   return true;
 }
 
+constexpr std::chrono::seconds kTellS{5};
+
 int refuse(const std::string& message) {
-  if (is_first_rank()) log_line(printable(message, ""));
+  if (is_first_rank())
+    log_line(printable(message, ""));
+  else
+    std::this_thread::sleep_for(kTellS);  // a launcher ends all ranks with the first that ends
   return kUsage;
 }
 

@@ -35,7 +35,7 @@ refused() { # words of the one line, then arguments
   grep '^shardmark:' "$scratch/err" | grep -q -- "$words" || fail "$*: the line does not say '$words'"
 }
 refused "operation: unknown value 'all_hands'; accepted: all_reduce" all_hands
-refused "--datatype: unknown value 'int7'; did you mean 'int32'" all_reduce -d int7
+refused "--datatype: unknown value 'int7'; did you mean 'int'" all_reduce -d int7
 refused "--op: unknown value 'mean'; accepted: sum" all_reduce -o mean
 refused "average of integers" all_reduce -d int32 -o avg
 refused "8X" all_reduce -b 8X
