@@ -1,5 +1,7 @@
 // shardmark launch: starts the ranks of a sweep, watches them, and goes on after any death.
 #include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -159,6 +161,7 @@ void read_variables(LaunchOptions& options) {
   options.variables = variables_for_ranks();
   options.sets_yield = variable("OMPI_MCA_mpi_yield_when_idle").empty();
   options.threads = number(variable("OMP_NUM_THREADS"));
+  options.is_homeless = variable("HOME").empty() && ::getpwuid(::geteuid()) == nullptr;
   for (const char* name : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"})
     options.pins_threads = options.pins_threads || !variable(name).empty();
 }

@@ -117,6 +117,7 @@ LaunchCommand make_launch_command(const Machine& machine, const Allocation& allo
   // Else all ranks of a node would get the cores that OpenMP sees first, and could not bind themselves.
   if (options.launcher == "mpirun" && options.pins_threads)
     command.environment.emplace_back("OMP_PROC_BIND", "false");
+  if (options.launcher == "mpirun" && options.is_homeless) command.environment.emplace_back("HOME", "/");
   if (options.launcher == "mpirun")
     command.arguments = mpirun(machine, options, command, layout);
   else if (options.launcher == "srun")

@@ -34,7 +34,8 @@ struct LaunchOptions {
   int64_t threads = 0;  // of a rank; 0: on CPUs 1, on GPUs as many as the cores that the rank is bound to
   std::vector<std::string> variables = {};  // of our environment, for the ranks on other nodes
   bool pins_threads = false;                // OMP_PROC_BIND, OMP_PLACES or GOMP_CPU_AFFINITY would
-  bool sets_yield = true;  // false: OMPI_MCA_mpi_yield_when_idle says whether idle ranks yield their core
+  bool is_homeless = false;  // neither HOME nor an entry in the list of users: Open MPI's mpirun dies of that
+  bool sets_yield = true;    // false: OMPI_MCA_mpi_yield_when_idle says whether idle ranks yield their core
 };
 
 struct LaunchCommand {

@@ -139,6 +139,15 @@ TEST(LaunchCommand, PinsNoThreadsOfRanksThatBindThemselves) {
   EXPECT_EQ(set({.launcher = "srun", .pins_threads = true}).environment.size(), 1u) << "srun binds";
 }
 
+// A user without a home, as in a container: mpirun of Open MPI 4.1 ends with signal 11.
+TEST(LaunchCommand, GivesTheHomelessAHome) {
+  const auto environment = [](const LaunchOptions& options) {
+    return make_launch_command(plain(), {"7", 2, 4}, options).environment;
+  };
+  EXPECT_THAT(environment({.is_homeless = true}), testing::Contains(testing::Pair("HOME", "/")));
+  EXPECT_EQ(environment({.launcher = "srun", .is_homeless = true}).size(), 1u);
+}
+
 TEST(LaunchCommand, PutsTheContainerBeforeTheProgram) {
   EXPECT_EQ(line(plain(), {.container = {"apptainer", "exec", "x.sif"}}),
             "mpirun " + kUnbound + "-n 4 apptainer exec x.sif ");
