@@ -54,6 +54,7 @@ std::string death_in(const std::string& block) {
 std::string death_of_task(const std::string& line) {
   static const std::regex task("^srun: error: (\\S+): tasks? ([0-9,-]+): (.*)$");
   static const std::regex node_failure("^srun: error: Node failure on (\\S+)$");
+  if (line.size() > 10000) return "";  // Slurm's are short, and std::regex needs stack for every character
   std::smatch found;
   if (std::regex_search(line, found, task))
     return fmt::format("rank {} on {}: {}", found.str(2), found.str(1), found.str(3));
