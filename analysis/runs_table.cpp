@@ -26,6 +26,7 @@ std::vector<Cell> row(const Record& record) {
           cells::number(m.loss_last),
           cells::number(m.held_out_loss),
           cells::percent(m.accuracy),
+          cells::number(t.precision == "fp16" ? static_cast<double>(m.num_skipped) : Measures::kNone),
           cells::number(m.samples_per_s),
           cells::number(m.tokens_per_s),
           cells::mebibytes(m.peak_bytes)};
@@ -39,7 +40,7 @@ Table runs_table(const std::vector<StudyData>& studies) {
               {"loss: mean over ranks of the first and the last step of this launch. held out: on the "
                "samples kept back, "
                "after the last step. Curves are in the study: series loss, learning_rate, gradient_norm, "
-               "held_out_loss."},
+               "held_out_loss. skipped: steps of the whole run whose gradients were not finite in fp16."},
               {{"started", "", false, true},
                {"model", "", false, true},
                {"data", "", false, true},
@@ -53,6 +54,7 @@ Table runs_table(const std::vector<StudyData>& studies) {
                {"last", "", true, false, "loss"},
                {"held out", "", true, true, "loss"},
                {"accuracy", "%", true, true},
+               {"skipped", "steps", true, true},
                {"samples/s", ""},
                {"tokens/s", "", true, true},
                {"peak", "MiB"}},

@@ -47,12 +47,13 @@ done
 if cmp -s held-out-all held-out-1 || cmp -s held-out-1 held-out-2; then fail "--eval-batches changes nothing"; fi
 refuses '--eval-batches -1: at least 0' --model "$mlp" --eval-batches -1
 
-# fp16: its loss scale and the steps that it leaves out, on each line, at the end and in the report. A loss scale of 65536 is too much
-# for this rate.
+# fp16: its loss scale and the steps that it leaves out, on each line and at the end; the latter in the report, too.
 train 2 0 --model "$mlp" --precision fp16 --strategy fsdp --steps 3 --batch-size 4 -o fp16.h5
 grep -q 'peak loss scale  skipped$' out || fail "no column of the loss scale"
 awk '$1 == 3 && ($(NF - 1) < 1 || $NF !~ /^[0-9]+$/) {exit 1}' out || fail "no loss scale of step 3"
 grep -Eq '^[0-9]+ of 3 steps skipped, their gradients were not finite in fp16; loss scale [0-9]+$' out || fail "no loss scale at the end"
+"$program" report fp16.h5 >report
+grep -q 'skipped' report || fail "the report does not tell skipped steps"
 train 1 0 --model "$mlp" --strategy single --steps 1
 if grep -q 'loss scale' out; then fail "a loss scale in fp32"; fi
 
