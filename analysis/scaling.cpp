@@ -99,18 +99,15 @@ std::vector<TimedCount> fitted_times(const ScalingSeries& series, double node) {
   return times;
 }
 
-// Ranks that a node has, as far as worlds of several nodes tell; infinite where they do not.
-double most_in_node(const ScalingSeries& series) {
-  double most = 0;
-  for (const ScalingPoint& point : series.points)
-    for (const Environment* e : point.merged->environments)
-      if (e->nodes.size() > 1 && !e->rank_nodes.empty())
-        most = std::fmax(most, static_cast<double>(std::count(e->rank_nodes.begin(), e->rank_nodes.end(),
-                                                              e->rank_nodes.front())));
-  return most > 0 ? most : std::numeric_limits<double>::infinity();
+// Ranks that a node has, as far as points on several nodes tell; infinite where there are none.
+double most_in_node(const Points& points) {
+  int64_t most = 0;
+  for (const MergedPoint* point : points)
+    if (point->nodes > 1) most = std::max(most, point->ranks_per_node);
+  return most > 0 ? static_cast<double>(most) : std::numeric_limits<double>::infinity();
 }
 
-void add_fits(ScalingSeries& series) {
+void add_fits(ScalingSeries& series, const Points& group) {
   const ScalingLaw first = series.scaling == Scaling::strong ? ScalingLaw::amdahl : ScalingLaw::gustafson;
   const bool mixed = is_mixed(series);
   const double node = mixed ? ranks_of_node(series) : 0;
@@ -122,7 +119,7 @@ void add_fits(ScalingSeries& series) {
     else
       fit = fit_scaling(fit, times);
     if (series.span == Span::node)
-      std::erase_if(fit.further, [&](double units) { return units > most_in_node(series); });
+      std::erase_if(fit.further, [&](double units) { return units > most_in_node(group); });
     if (fit.refused.empty()) fit.held_out = hold_out_largest(fit, times);
     series.fits.push_back(std::move(fit));
   }
@@ -175,7 +172,7 @@ ScalingSeries make_series(const Group& group, Span span, int64_t ranks_per_unit,
     const double units = static_cast<double>(merged->point.ranks) / static_cast<double>(ranks_per_unit);
     series.points.push_back(scaling_point(group.scaling, base, *merged, units));
   }
-  add_fits(series);
+  add_fits(series, group.points);
   series.below_80 = crossing(series);
   return series;
 }
