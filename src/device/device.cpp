@@ -119,7 +119,8 @@ double measure_peak_flops(at::Device device, const std::string& precision) {
 }
 
 double datasheet_peak_flops(const std::string& device_name, const std::string& precision) {
-  // TFLOP/s, dense; fp32 without tensor cores, fp64 with them, as cuBLAS multiplies. Source: NVIDIA's data sheets of each device.
+  // TFLOP/s, dense; fp32 without tensor cores, fp64 with them, as cuBLAS multiplies. Source: NVIDIA's data
+  // sheets of each device.
   struct Row {
     const char* name;
     double fp32, fp64, tf32, half;

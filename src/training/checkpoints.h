@@ -44,7 +44,7 @@ class Checkpoints {
     int64_t step;
     std::string path;
   };
-  std::vector<Found> found() const;  // newest first
+  std::vector<Found> found() const;     // newest first
   void remove_old(int64_t step) const;  // older than the last ones up to this step
 
   std::string directory_;

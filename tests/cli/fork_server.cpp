@@ -1,6 +1,7 @@
-// Preloaded into the program, lets a test run it hundreds of times: it is loaded once, and forked for every run. Requests on
-// stdin: numbers and texts as "<length>:<bytes>" - the folder to run in, how many arguments, the arguments; stdout and stderr
-// of the run go to the files `out` and `err` of the folder above. Answers on stdout: the process's id, then its wait status.
+// Preloaded into the program, lets a test run it hundreds of times: it is loaded once, and forked for every
+// run. Requests on stdin: numbers and texts as "<length>:<bytes>" - the folder to run in, how many arguments,
+// the arguments; stdout and stderr of the run go to the files `out` and `err` of the folder above. Answers on
+// stdout: the process's id, then its wait status.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/wait.h>
