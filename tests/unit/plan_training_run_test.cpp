@@ -74,7 +74,7 @@ TEST(TrainingRunFile, HasOneValueForEachKey) {
   EXPECT_EQ(error_of("batch_size: largest\n"),
             "r.yaml:1:13: batch_size: a training run has no search for the largest batch; write a number");
   EXPECT_EQ(error_of("steps: [1, 2]\n"),
-            "r.yaml:1:8: steps: expected a whole number of at least 1 and at most 1000000000, got a list");
+            "r.yaml:1:8: steps: expected a whole number from 1 to 1000000000, got a list");
 }
 
 TEST(TrainingRunFile, IsAsStrictAsASuite) {
@@ -93,7 +93,7 @@ TEST(TrainingRunFile, IsAsStrictAsASuite) {
   EXPECT_EQ(error_of("schedule: step\n"),
             "r.yaml:1:11: schedule step needs option 'every': steps between two drops");
   EXPECT_EQ(error_of("steps: 0\n"),
-            "r.yaml:1:8: steps: expected a whole number of at least 1 and at most 1000000000, got '0'");
+            "r.yaml:1:8: steps: expected a whole number from 1 to 1000000000, got '0'");
   EXPECT_EQ(error_of("optimizer: adam\n"),
             "r.yaml:1:12: unknown optimizer 'adam'; did you mean 'adamw'? accepted: adamw, sgd");
   EXPECT_EQ(error_of(""),
