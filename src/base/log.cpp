@@ -11,7 +11,8 @@ namespace shardmark {
 namespace {
 
 bool write_to(std::FILE* stream, const std::string& text) {
-  return std::fwrite(text.data(), 1, text.size(), stream) == text.size() && std::fflush(stream) == 0;
+  return std::fwrite(text.data(), 1, text.size(), stream) == text.size() && std::fflush(stream) == 0 &&
+         std::ferror(stream) == 0;  // of what was written before
 }
 
 }  // namespace

@@ -22,6 +22,12 @@ bool is_file(const fs::path& path) {
   return fs::exists(path, none) && !fs::is_directory(path, none);
 }
 
+// Whatever it is: the reader tells why it cannot be read.
+bool is_there(const fs::path& path) {
+  std::error_code none;
+  return fs::exists(fs::symlink_status(path, none)) && !is_folder(path);
+}
+
 }  // namespace
 
 std::string installed_suites() {
@@ -34,7 +40,7 @@ std::string installed_suites() {
 }
 
 std::string find_suite(const std::string& name) {
-  if (is_file(name)) return name;
+  if (is_there(name)) return name;
   const fs::path path(name), folder = path.parent_path();
   const std::string installed = installed_suites();
   if (path.has_filename() && (folder.empty() || folder == kHere)) {
@@ -43,11 +49,13 @@ std::string find_suite(const std::string& name) {
         const fs::path found = fs::path(place) / (path.filename().string() + ending);
         if (!place.empty() && is_file(found)) return found;
       }
-    throw UsageError(name + ": no such suite here, in " + kHere +
-                     (installed.empty() ? "" : " or in " + installed) +
-                     "; shardmark list shows the suites at hand");
+    if (!is_folder(name))
+      throw UsageError(name + ": no such suite here, in " + kHere +
+                       (installed.empty() ? "" : " or in " + installed) +
+                       "; shardmark list shows the suites at hand");
   }
-  throw UsageError(name + ": no such suite; shardmark list shows the suites at hand");
+  throw UsageError(name + (is_folder(name) ? ": cannot be read: it is a folder" : ": no such suite") +
+                   "; shardmark list shows the suites at hand");
 }
 
 }  // namespace shardmark

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 
@@ -32,6 +33,12 @@ void require_writable_directory(const std::string& directory, const std::string&
   if (::access(directory.c_str(), W_OK | X_OK) != 0)
     throw UsageError(fmt::format("{}: the directory {} cannot be written ({}); name another place", flag,
                                  directory, std::strerror(errno)));
+}
+
+// Of the file that is written beside it first, too.
+void require_short_name(const std::string& file, const std::string& flag) {
+  if (fs::path(path_beside(file)).filename().string().size() > NAME_MAX)
+    throw UsageError(fmt::format("{}: {}", flag, std::strerror(ENAMETOOLONG)));
 }
 
 void require_room(const std::string& directory, int64_t bytes, const std::string& flag,
@@ -71,6 +78,7 @@ void check_outputs(const RunOptions& options, int64_t first_step) {
   }
   if (options.save_weights.empty()) return;
   require_regular(options.save_weights);
+  require_short_name(options.save_weights, "--save-weights");
   const std::string directory = directory_of(options.save_weights);
   require_writable_directory(directory, "--save-weights");
   const bool shared = !checkpoints.empty() && same_disk(checkpoints, directory);

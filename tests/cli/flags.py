@@ -27,7 +27,7 @@ BASE = {
     "report": ["small.h5"],
     "run": ["tiny.yaml", "-o", "new.h5", "--device", "cpu", "-q"],
     "submit": ["tiny.yaml", "--print"],
-    "train": ["--model", "mlp", "--steps", "1", "--batch-size", "1", "--device", "cpu"],
+    "train": ["train.yaml", "--steps", "1", "--batch-size", "1", "--device", "cpu"],
 }
 ESCAPE = "\x1b[31mred\x07"
 VALUES = {
@@ -54,6 +54,7 @@ class Server:
             if study.name.startswith("small"):
                 shutil.copy(study, self.folder / study.name.replace("small", "again"))
         (self.folder / "tiny.yaml").write_text(SUITE)
+        (self.folder / "train.yaml").write_text("model: mlp\n")
         (self.folder / "folder").mkdir()
         (self.folder / "loop").symlink_to("loop2")
         (self.folder / "loop2").symlink_to("loop")

@@ -85,7 +85,7 @@ printf 'training:\n  - model: mlp\n    stratgy: ddp\n    batch_size: 4\n' >"$dir
 refused "unknown key" "typo.yaml:3:5: unknown key 'stratgy' in training; did you mean 'strategy'?" plan "$dir/typo.yaml"
 printf 'training: [\n' >"$dir/broken.yaml"
 refused "no YAML" "broken.yaml:2:1: not valid YAML" plan "$dir/broken.yaml"
-refused "a folder" "tests: no such suite" plan tests
+refused "a folder" "tests: cannot be read: it is a folder" plan tests
 printf '\x89HDF\r\n' >"$dir/study.yaml"
 refused "a study as suite" "not UTF-8" plan "$dir/study.yaml"
 refused "wrong override" "--strategies: unknown strategy 'dpp'; did you mean 'ddp'?" plan tests/data/plan.yaml --strategies dpp

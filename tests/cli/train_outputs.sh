@@ -41,8 +41,8 @@ refuses 'cannot make the directory file/run: Not a directory' --checkpoint file/
 ranks=1
 refuses 'file is not a directory' --save-weights file/w.safetensors
 refuses 'cannot make the directory file: Not a directory' --checkpoint file
-refuses 'is a directory; name a file' --save-weights .
-refuses 'is a directory; name a file' --save-weights . --overwrite
+refuses 'is a folder, not a file' --save-weights .
+refuses 'is a folder, not a file' --save-weights . --overwrite
 if [[ $(id -u) != 0 ]]; then
   mkdir -m 555 closed
   refuses 'the directory closed cannot be written' --checkpoint closed
