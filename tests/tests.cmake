@@ -98,7 +98,7 @@ foreach(script ${_scripts})
   string(REPLACE ".sh" "" name ${name})
   add_test(NAME ${name} COMMAND bash ${script} $<TARGET_FILE:shardmark> WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   get_filename_component(_label ${name} DIRECTORY)
-  set_tests_properties(${name} PROPERTIES LABELS ${_label} TIMEOUT 900 SKIP_RETURN_CODE 77 RUN_SERIAL ON)
+  set_tests_properties(${name} PROPERTIES LABELS ${_label} TIMEOUT 1800 SKIP_RETURN_CODE 77 RUN_SERIAL ON)
   if(_label MATCHES "faults|cluster")  # the long form: ctest -C soak
     add_test(NAME soak/${name} COMMAND bash ${script} $<TARGET_FILE:shardmark>
              WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} CONFIGURATIONS soak)

@@ -59,7 +59,7 @@ if grep -q 'loss scale' out; then fail "a loss scale in fp32"; fi
 # Memory: what certainly does not fit is refused before it is begun; what set-up takes for a moment is counted, too.
 refuses 'the state of a rank needs 1.85 GiB, a rank has 1.00 GiB; choose a smaller model, or more ranks' \
   --model gpt2 --strategy ddp --memory-limit 1GiB
-refuses "--memory-limit: '1GB2' is no size" --model "$mlp" --memory-limit 1GB2
+refuses "--memory-limit: expected a size from 1 MiB" --model "$mlp" --memory-limit 1GB2
 wide='mlp(features=1024, width=1024, layers=2, classes=8)'
 train 2 1 --model "$wide" --strategy ddp --optimizer 'sgd(momentum=0)' --steps 1 --memory-limit 17MiB
 says 'out of memory: '
