@@ -120,6 +120,7 @@ ScalingFit::Curve fit(const ScalingForm& form, const std::vector<TimedCount>& ti
 std::vector<Residual> residuals(const ScalingForm& form, const std::vector<TimedCount>& times,
                                 const Coefficients& c) {
   std::vector<Residual> all;
+  all.reserve(times.size());
   for (const TimedCount& time : times)
     all.push_back({time.units, response(form, time) / dot(c, terms(form, time.units)) - 1,
                    std::pow(least_squares::relative_error(time.step_s), -2)});

@@ -119,6 +119,7 @@ std::vector<Distance> distances(const ScalingFit& fit, const std::vector<TimedCo
   const Coefficients best = constrained(fit.curve, fit.curve.best);
   const double between = 1.96 * std::sqrt(fit.lack.pure_error) * fit.launch_error / fit.curve.error;
   std::vector<Distance> all;
+  all.reserve(means.size());
   for (const auto& [units, mean] : means)
     all.push_back(
         {units, mean.sum / mean.launches / step_s(fit, best, units) - 1, std::fmax(mean.half, between)});

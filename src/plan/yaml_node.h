@@ -38,8 +38,8 @@ class YamlNode {
   // By a kind of value (base/value.h) and its range. A quoted number is a text, and no number.
   template <class Kind>
   auto value(const Kind& kind) const {
-    constexpr bool is_number = std::is_same_v<Kind, Whole> || std::is_same_v<Kind, Real>;
-    if (!node_.IsScalar() || (is_number && is_quoted()))
+    constexpr bool kIsNumber = std::is_same_v<Kind, Whole> || std::is_same_v<Kind, Real>;
+    if (!node_.IsScalar() || (kIsNumber && is_quoted()))
       fail("expected " + kind.expected() + ", got " + describe());
     try {
       return kind.parse(node_.Scalar());
