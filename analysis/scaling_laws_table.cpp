@@ -158,9 +158,7 @@ Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSe
       "beta n (n-1)), alpha: what waits its turn, beta: what every pair exchanges. In two levels, each rank "
       "beyond the first node costs delta more.",
       "limit or peak: of Amdahl the speed-up 1 / (s + delta) over one rank (node) that no count exceeds; of "
-      "USL the number of "
-      "ranks "
-      "with the highest throughput.",
+      "USL the number of ranks with the highest throughput.",
       "low, high: 95 % interval by a parametric bootstrap of the points around the curve; no interval: the "
       "data say that it could only be below 0. A fit holds for the counts that it saw; beyond them it is a "
       "guess.",
@@ -179,12 +177,10 @@ Table fit_quality_table(const MergedPoints& points, const std::vector<ScalingSer
                               points, all, quality_cells, false);
   table.notes = {
       "off by: the largest distance of a count's step time from the curve. degrees of freedom: times (one "
-      "for "
-      "each launch and count) less parameters; counts less parameters where counts are off the curve by more "
-      "than launches scatter.",
+      "for each launch and count) less parameters; counts less parameters where counts are off the curve by "
+      "more than launches scatter.",
       "lack of fit p: where the law holds, how often counts miss the curve by as much, as launches scatter "
-      "(F "
-      "test). Below 1 % a law is refused, unless launches that differ by 1 % could explain it.",
+      "(F test). Below 1 % a law is refused, unless launches that differ by 1 % could explain it.",
       "held out: whether the largest count is where a fit of the others predicts it (95 %).",
       "assumed, by the intervals: launches scatter alike on all counts; counts scatter alike around the law; "
       "or the law, for as many parameters as counts leave nothing to contradict it, but any of the ranks "

@@ -7,8 +7,6 @@
 #include <cmath>
 #include <utility>
 
-#include "base/value.h"
-
 namespace shardmark {
 namespace {
 
@@ -31,9 +29,6 @@ std::string grouped(std::string digits) {
 }
 
 }  // namespace
-
-int64_t parse_bytes(const std::string& text) { return Bytes{0, int64_t{1} << 62}.parse(text); }
-double parse_seconds(const std::string& text) { return Duration{1e9, /*is_open=*/false}.parse(text); }
 
 std::string format_bytes(double bytes) {
   if (std::abs(bytes) < 1024) return fmt::format("{:.0f} B", bytes);

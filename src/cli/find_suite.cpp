@@ -17,11 +17,6 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, none);
 }
 
-bool is_file(const fs::path& path) {
-  std::error_code none;
-  return fs::exists(path, none) && !fs::is_directory(path, none);
-}
-
 // Whatever it is: the reader tells why it cannot be read.
 bool is_there(const fs::path& path) {
   std::error_code none;
@@ -47,7 +42,7 @@ std::string find_suite(const std::string& name) {
     for (const std::string& place : {std::string(kHere), installed})
       for (const char* ending : {"", ".yaml"}) {
         const fs::path found = fs::path(place) / (path.filename().string() + ending);
-        if (!place.empty() && is_file(found)) return found;
+        if (!place.empty() && is_there(found)) return found;
       }
     if (!is_folder(name))
       throw UsageError(name + ": no such suite here, in " + kHere +

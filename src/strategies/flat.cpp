@@ -1,7 +1,7 @@
 // Allocation, binding and re-aiming of flat memory.
 #include "strategies/flat.h"
 
-#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/_foreach_norm.h>
 
 #include <algorithm>
 
@@ -101,15 +101,15 @@ void fill_initial(const Model& model, size_t group, const laws::GroupLayout& lay
 }
 
 at::Tensor squares(const std::vector<at::Tensor>& tensors, at::Device device) {
-  at::Tensor sum = at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
-  // In the tensor's own type by chunks, whose squares are added in double: a norm in double would copy the
-  // whole tensor.
+  // In the tensors' own type by chunks, whose squares are added in double: a norm in double would copy all of
+  // them.
   constexpr int64_t kChunk = 1 << 20;
+  std::vector<at::Tensor> chunks;
   for (const auto& tensor : tensors)
     if (tensor.numel() > 0)
-      for (const auto& chunk : tensor.split(kChunk))
-        sum += at::linalg_vector_norm(chunk).to(at::kDouble).square();
-  return sum;
+      for (auto& chunk : tensor.split(kChunk)) chunks.push_back(std::move(chunk));
+  if (chunks.empty()) return at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
+  return at::stack(at::_foreach_norm(chunks)).to(at::kDouble).square().sum();
 }
 
 AimedGroup::AimedGroup(int64_t numel, at::ScalarType dtype, at::Device device) {

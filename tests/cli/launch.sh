@@ -4,15 +4,11 @@
 # resumed, and that a sweep goes on after ranks die in a point. mpirun and sbatch are stand-ins where only the command counts.
 set -euo pipefail
 
-program=$(realpath "${1:?usage: launch.sh path/to/shardmark}")
-home=$(cd "$(dirname "$0")/../.." && pwd)
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-mkdir -p "$dir"/{bin,jobs,build,suites}
-cp "$home"/jobs/sweep.sh "$dir/jobs"
-ln -s "$program" "$dir/build/shardmark"
-cd "$dir"
-unset OMP_NUM_THREADS SHARDMARK_ENV LAUNCHER SLURM_JOB_ID SLURM_NNODES SLURM_CPUS_ON_NODE
+# shellcheck source=tests/cli/stand_ins.bash
+source "$(dirname "$0")/stand_ins.bash"
+mkdir jobs build
+cp "$home"/jobs/sweep.sh jobs
+ln -s "$program" build/shardmark
 
 cat >suites/tiny.yaml <<'Y'
 name: tiny
@@ -24,14 +20,6 @@ training:
     batch_size: [2, 4]
 Y
 
-answers() { printf '#!/bin/bash\n%s\n' "$2" >"bin/$1"; chmod +x "bin/$1"; }
-said=''
-status=0
-runs() { status=0; said=$("$@" 2>&1) || status=$?; }
-fail() { printf 'FAILED: %s; exit status %s; it said:\n%s\n' "$1" "$status" "$said"; exit 1; }
-has() { local text; for text in "$@"; do [[ $said == *"$text"* ]] || fail "'$text' is missing"; done; }
-lacks() { local text; for text in "$@"; do [[ $said != *"$text"* ]] || fail "'$text' should not be there"; done; }
-ends() { [[ $status == "$1" ]] || fail "exit status $1 expected"; }
 link_is() { [[ $(readlink results/tiny.h5) == "$1" ]] || fail "results/tiny.h5 should link $1"; }
 
 # --- the command ------------------------------------------------------------------------------------------------------

@@ -4,14 +4,9 @@
 # cannot be written. mpirun and sbatch are stand-ins where only what launch makes of them counts.
 set -euo pipefail
 
-program=$(realpath "${1:?usage: launch_starts.sh path/to/shardmark}")
-home=$(cd "$(dirname "$0")/../.." && pwd)
-dir=$(mktemp -d)
-dir=$(realpath "$dir")
-trap 'rm -rf "$dir"' EXIT
-mkdir -p "$dir"/{bin,suites,tmp}
-cd "$dir"
-unset OMP_NUM_THREADS SHARDMARK_ENV LAUNCHER SLURM_JOB_ID SLURM_NNODES SLURM_CPUS_ON_NODE
+# shellcheck source=tests/cli/stand_ins.bash
+source "$(dirname "$0")/stand_ins.bash"
+mkdir tmp
 export TMPDIR=$dir/tmp
 
 cat >suites/tiny.yaml <<'Y'
@@ -21,14 +16,6 @@ sampling: {warmup_steps: 1, min_steps: 20000, max_steps: 20000, time_limit: 60}
 training: {model: {mlp: {features: 8, width: 16, layers: 2}}, strategy: [single, ddp], batch_size: [2, 4]}
 Y
 
-answers() { printf '#!/bin/bash\n%s\n' "$2" >"bin/$1"; chmod +x "bin/$1"; }
-said=''
-status=0
-runs() { status=0; said=$("$@" 2>&1) || status=$?; }
-fail() { printf 'FAILED: %s; exit status %s; it said:\n%s\n' "$1" "$status" "$said"; exit 1; }
-has() { local text; for text in "$@"; do [[ $said == *"$text"* ]] || fail "'$text' is missing"; done; }
-lacks() { local text; for text in "$@"; do [[ $said != *"$text"* ]] || fail "'$text' should not be there"; done; }
-ends() { [[ $status == "$1" ]] || fail "exit status $1 expected"; }
 standing_in() { PATH=$dir/bin:$PATH runs "$@"; }
 # at_once COUNT COMMAND...: so many of it; what each says and returns is in said-N and status-N.
 at_once() {

@@ -29,6 +29,7 @@ debootstrap --variant=minbase --include=ca-certificates "$VERSION_CODENAME" "$ro
   { tail -n 5 "$root.log"; rm -f "$root.log"; skip "debootstrap got no base system from $mirror (its last lines are above)"; }
 rm -f "$root.log"
 
+rm -f "$root/etc/apt/sources.list"    # debootstrap's; this machine's may be another file
 for path in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs /usr/local/share/ca-certificates /etc/apt/sources.list \
   /etc/apt/sources.list.d /etc/apt/trusted.gpg.d /etc/apt/apt.conf.d /usr/share/keyrings; do
   [[ ! -e $path ]] || { mkdir -p "$root$(dirname "$path")" && cp -rL "$path" "$root$(dirname "$path")/" 2>/dev/null || true; }
