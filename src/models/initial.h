@@ -8,7 +8,7 @@
 
 namespace shardmark {
 
-// The whole parameter on the CPU, [spec.shape], drawn in float64's generator order for fp32 and fp64 alike.
+// The whole parameter on the CPU, [spec.shape], drawn in float32 for every dtype alike.
 at::Tensor initial_value(const laws::ParameterSpec& spec, int64_t seed, at::ScalarType dtype);
 
 }  // namespace shardmark

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Makes an archive that runs where there are GPUs but no network, compiler or packages: the program, the GPU tests, the
+# suites, Open MPI and every other library but glibc and LibTorch, which a Python's torch of the same version brings.
+#   jobs/bundle.sh [ARCHIVE]        (after make build; default: build/shardmark-gpu-bundle.tar.xz)
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+fail() { printf 'bundle: %s\n' "$@" >&2; exit 2; }
+
+archive=${1:-build/shardmark-gpu-bundle.tar.xz}
+command -v patchelf >/dev/null || fail "patchelf is missing: jobs/bootstrap.sh --bundle installs it"
+[[ -x build/shardmark && -x build/gpu_tests ]] || fail "no build/shardmark and build/gpu_tests: run make build first"
+plugins=$(ompi_info --parsable --path libdir | sed -n 's/^path:libdir://p')/openmpi3
+[[ -d $plugins ]] || fail "no Open MPI 4 of this Debian in ${plugins%/*} (ompi_info --path libdir)"
+texts=$(ompi_info --parsable --path pkgdatadir | sed -n 's/^path:pkgdatadir://p')
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+name=$(basename "$archive"); name=${name%.tar.*}
+root=$work/$name
+inside=$root/${plugins#/usr/}    # Open MPI looks for its plugins under OPAL_PREFIX, as under /usr
+mkdir -p "$root"/{bin,lib/gcc,share/shardmark,share/openmpi} "$inside"
+
+cp build/shardmark build/gpu_tests "$root/bin/"
+cp "$(command -v orterun)" "$root/bin/mpirun"
+cp "$(command -v orted)" "$root/bin/orted"
+cp -r "$texts"/. "$root/share/openmpi/"
+for plugin in "$plugins"/*.so; do    # NCCL moves the data of GPUs; MPI's own wires are TCP and shared memory
+  needs=$(ldd "$plugin")
+  [[ $needs =~ not\ found|libucp|libucs|libfabric|libpsm|libibverbs|librdmacm|liboshmem ]] || cp "$plugin" "$inside/"
+done
+
+# Every library that these load but glibc's and those of the wheels; gcc's own apart, for systems that have older ones.
+find "$root/bin" "$inside" -type f -print0 | xargs -0 ldd 2>/dev/null | awk '$3 ~ /^\// {print $3}' | sort -u |
+  while read -r library; do
+    case $(basename "$library") in
+      libc.so.* | libm.so.* | libdl.so.* | librt.so.* | libpthread.so.* | libutil.so.* | libresolv.so.* | libanl.so.*) ;;
+      libstdc++.so.* | libgcc_s.so.*) cp -L "$library" "$root/lib/gcc/" ;;
+      *) if [[ $library != "$PWD"/.venv/* ]]; then cp -L "$library" "$root/lib/"; fi ;;
+    esac
+  done
+find "$root" -type f \( -name '*.so*' -o -path '*/bin/*' \) -print0 | while IFS= read -r -d '' file; do
+  chmod u+w "$file"
+  strip --strip-unneeded "$file"
+  patchelf --set-rpath "\$ORIGIN/$(realpath --relative-to "$(dirname "$file")" "$root/lib")" "$file"
+done
+
+cp -r suites "$root/share/shardmark/suites"
+cp jobs/gpu_check.sh jobs/bundle/torch.sh "$root/share/shardmark/"
+cp jobs/bundle/shardmark jobs/bundle/gpu-check "$root/"
+sed -n 's/^torch==//p' jobs/requirements.txt >"$root/share/shardmark/torch-version"
+ldd --version | sed -n '1s/.* //p' >"$root/share/shardmark/glibc-version"
+cp LICENSE "$root/"
+cp jobs/bundle/README.md "$root/README.md"
+tar -C "$work" --owner=0 --group=0 --sort=name -cJf "$archive.part" "$name"
+mv "$archive.part" "$archive"
+echo "bundle: $archive ($(($(stat -c %s "$archive") / 1000000)) MB); there: tar xf, then ./gpu-check (PYTHON=... names the Python with torch)"

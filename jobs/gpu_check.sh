@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# Checks everything that shardmark does on this machine's GPUs, within ten minutes: facts of the machine, the GPU tests,
+# the GPU suites, training runs, memory errors, kernels. Each step has its own limit, and one that fails stops no other.
+# What they print, the studies, the report and a table of the steps (steps.txt) go to one folder.
+set -uo pipefail
+unset CDPATH
+
+usage() {
+  cat <<'TEXT'
+usage: gpu_check.sh [--programs FOLDER] [--only REGEX] [FOLDER]
+
+  FOLDER       where everything goes (default: results/gpu-check-NNNN; it must not exist)
+  --programs   the folder of shardmark and gpu_tests (default: build)
+  --only       only the steps whose name matches this regular expression
+  --list       print the names of the steps, one a line, and what each does
+TEXT
+}
+
+programs=build only=. folder='' list=no
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --programs) programs=${2:?--programs needs a folder}; shift 2 ;;
+    --only) only=${2:?--only needs a regular expression}; shift 2 ;;
+    --list) list=yes; shift ;;
+    -h | --help) usage; exit 0 ;;
+    -*) usage >&2; echo "gpu_check: unknown flag '$1'" >&2; exit 2 ;;
+    *) folder=$1; shift ;;
+  esac
+done
+
+steps=()    # name | limit in seconds | what it does | the function that does it
+step() { steps+=("$1|$2|$3|$4"); }
+
+step facts 30 'driver, clocks, topology, limits of this machine' facts
+step doctor 60 'what would spoil the numbers, by shardmark doctor' doctor
+step tests 150 'tests/gpu on one rank' tests_alone
+step tests-2 150 'tests/gpu on two ranks: two GPUs, or two processes that share one (emulated)' tests_of_two
+step single 240 'suites/gpu-single.yaml' suite_single
+step strategies 150 'suites/gpu-strategies.yaml' suite_strategies
+step collectives 90 'suites/gpu-collectives.yaml' suite_collectives
+step memory 90 'suites/gpu-memory.yaml' suite_memory
+step train 60 'a training run with a checkpoint, and another that goes on from it' train
+step sanitizer 120 'compute-sanitizer memcheck over a step of a small model' sanitizer
+step kernels 120 'every kernel of a step of GPT-2 124M, with durations, by ncu' kernels
+step report 60 'the report of all studies' report
+
+if [[ $list == yes ]]; then
+  for one in "${steps[@]}"; do IFS='|' read -r name limit what _ <<<"$one"; printf '%-12s %4d s  %s\n' "$name" "$limit" "$what"; done
+  exit 0
+fi
+
+programs=$(cd "$programs" && pwd) || { echo "gpu_check: no folder '$programs'" >&2; exit 2; }
+shardmark=$programs/shardmark
+[[ -x $shardmark && -x $programs/gpu_tests ]] || { echo "gpu_check: no shardmark and gpu_tests in $programs: run make build" >&2; exit 2; }
+if [[ -z $folder ]]; then
+  number=1
+  mkdir -p results || exit 3
+  until mkdir "$(printf 'results/gpu-check-%04d' "$number")" 2>/dev/null; do
+    number=$((number + 1)); [[ $number -lt 10000 ]] || { echo "gpu_check: cannot make a folder in results/" >&2; exit 3; }
+  done
+  folder=$(printf 'results/gpu-check-%04d' "$number")
+else
+  mkdir "$folder" || exit 2
+fi
+folder=$(cd "$folder" && pwd)
+cd "$folder" || exit 3
+
+unavailable=77    # the status of a step that this machine cannot do; it says why
+num_gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+if [[ $(id -u) == 0 ]]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
+
+facts() {
+  uname -a; nproc; free -g | head -2; ulimit -l -n
+  ldd "$shardmark" | grep -E 'torch|nccl|cudart|cudnn|mpi'
+  command -v nvidia-smi >/dev/null || { echo "no nvidia-smi: the NVIDIA driver is not installed"; return 1; }
+  nvidia-smi && nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE && { nvidia-smi topo -m || true; }
+}
+doctor() { "$shardmark" doctor; }
+tests_alone() { mpirun -n 1 "$programs/gpu_tests" --gtest_brief=0; }
+tests_of_two() {
+  if [[ $num_gpus -ge 2 ]]; then mpirun -n 2 "$programs/gpu_tests"; return; fi
+  echo "one GPU: two processes share it (emulated; NCCL takes each for a host of its own)"
+  mpirun --oversubscribe -n 1 -x NCCL_HOSTID=first "$programs/gpu_tests" : \
+    -n 1 -x NCCL_HOSTID=second "$programs/gpu_tests"
+}
+suite() { "$shardmark" launch "$1" -o "$folder/$1.h5" && "$shardmark" report "$folder/$1.h5"; }
+suite_single() { suite gpu-single; }
+suite_strategies() { suite gpu-strategies; }
+suite_collectives() { suite gpu-collectives; }
+suite_memory() { suite gpu-memory; }
+train() {
+  local flags=(train --model 'gpt2(layers=4, width=256, heads=4, sequence=256, vocabulary=256)'
+    --strategy fsdp --precision bf16 --lr 3e-4 --checkpoint "$folder/checkpoints" --checkpoint-every 50)
+  mpirun -n "$num_gpus" "$shardmark" "${flags[@]}" --steps 100 --log-every 20 &&
+    mpirun -n "$num_gpus" "$shardmark" "${flags[@]}" --steps 200 --log-every 20 --resume
+}
+small_model='gpt2(layers=2, width=128, heads=2, sequence=64, vocabulary=512)'
+sanitizer() {
+  command -v compute-sanitizer >/dev/null || { echo "no compute-sanitizer: it comes with the CUDA Toolkit"; return $unavailable; }
+  compute-sanitizer --tool memcheck --error-exitcode 1 "$shardmark" train --model "$small_model" --strategy fsdp \
+    --precision bf16 --steps 3
+}
+kernels() {
+  command -v ncu >/dev/null || { echo "no ncu: it comes with the CUDA Toolkit"; return $unavailable; }
+  ncu --metrics gpu__time_duration.sum --clock-control none --launch-skip 2600 --launch-count 1300 --csv \
+    "$shardmark" train --model gpt2 --strategy single --precision bf16 --batch-size 16 --steps 6 --timeout 0 >kernels.csv
+  wc -l kernels.csv
+}
+report() {
+  local studies=(*.h5)
+  [[ -e ${studies[0]} ]] || { echo "no study"; return $unavailable; }
+  "$shardmark" report "${studies[@]}" >report.txt && "$shardmark" report "${studies[@]}" --html report.html &&
+    "$shardmark" export "${studies[@]}" --csv measured && wc -l report.txt
+}
+
+export programs shardmark folder num_gpus small_model unavailable
+for one in "${steps[@]}"; do export -f "${one##*|}"; done
+export -f suite
+failed=0
+printf '%-12s  %-8s  %8s  %s\n' step outcome seconds log >steps.txt
+for one in "${steps[@]}"; do
+  IFS='|' read -r name limit what function <<<"$one"
+  [[ $name =~ $only ]] || continue
+  printf 'gpu_check: %-12s %s (at most %d s)\n' "$name" "$what" "$limit" >&2
+  start=$SECONDS
+  timeout -k 10 "$limit" bash -c "$function" >"$name.log" 2>&1 </dev/null
+  status=$?
+  took=$((SECONDS - start))
+  case $status in
+    0) outcome=passed ;;
+    "$unavailable") outcome=skipped ;;
+    124 | 137) outcome=too_long; failed=1 ;;
+    *) outcome=failed; failed=1 ;;
+  esac
+  printf '%-12s  %-8s  %8d  %s\n' "$name" "$outcome" "$took" "$name.log" >>steps.txt
+  if [[ $outcome != passed ]]; then tail -n 12 "$name.log" | sed 's/^/    /' >&2; fi
+done
+cat steps.txt
+echo "gpu_check: everything is in $folder"
+exit $failed
