@@ -30,8 +30,13 @@ for plugin in "$plugins"/*.so; do    # NCCL moves the data of GPUs; MPI's own wi
   [[ $needs =~ not\ found|libucp|libucs|libfabric|libpsm|libibverbs|librdmacm|liboshmem ]] || cp "$plugin" "$inside/"
 done
 
+mkdir "$root/lib/pmix"    # where the PMIx of Open MPI finds its own, instead of those of another version
+for plugin in "$(dirname "$(ldd "$plugins/mca_pmix_ext3x.so" | awk '/libpmix/ {print $3}' | xargs readlink -f)")"/pmix/*.so; do
+  [[ $plugin == *munge* || $plugin == *slurm* ]] || cp "$plugin" "$root/lib/pmix/"
+done
+
 # Every library that these load but glibc's and those of the wheels; gcc's own apart, for systems that have older ones.
-find "$root/bin" "$inside" -type f -print0 | xargs -0 ldd 2>/dev/null | awk '$3 ~ /^\// {print $3}' | sort -u |
+find "$root/bin" "$inside" "$root/lib/pmix" -type f -print0 | xargs -0 ldd 2>/dev/null | awk '$3 ~ /^\// {print $3}' | sort -u |
   while read -r library; do
     case $(basename "$library") in
       libc.so.* | libm.so.* | libdl.so.* | librt.so.* | libpthread.so.* | libutil.so.* | libresolv.so.* | libanl.so.*) ;;
@@ -46,7 +51,7 @@ find "$root" -type f \( -name '*.so*' -o -path '*/bin/*' \) -print0 | while IFS=
 done
 
 cp -r suites "$root/share/shardmark/suites"
-cp jobs/gpu_check.sh jobs/bundle/torch.sh "$root/share/shardmark/"
+cp jobs/gpu_check.sh jobs/kernel_list.py jobs/bundle/torch.sh "$root/share/shardmark/"
 cp jobs/bundle/shardmark jobs/bundle/gpu-check "$root/"
 sed -n 's/^torch==//p' jobs/requirements.txt >"$root/share/shardmark/torch-version"
 ldd --version | sed -n '1s/.* //p' >"$root/share/shardmark/glibc-version"

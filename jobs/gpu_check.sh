@@ -4,6 +4,7 @@
 # What they print, the studies, the report and a table of the steps (steps.txt) go to one folder.
 set -uo pipefail
 unset CDPATH
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 usage() {
   cat <<'TEXT'
@@ -41,7 +42,7 @@ step collectives 90 'suites/gpu-collectives.yaml' suite_collectives
 step memory 90 'suites/gpu-memory.yaml' suite_memory
 step train 60 'a training run with a checkpoint, and another that goes on from it' train
 step sanitizer 120 'compute-sanitizer memcheck over a step of a small model' sanitizer
-step kernels 120 'every kernel of a step of GPT-2 124M, with durations, by ncu' kernels
+step kernels 120 'every kernel of a step of GPT-2 124M and of ResNet-50, with durations' kernels
 step report 60 'the report of all studies' report
 
 if [[ $list == yes ]]; then
@@ -52,6 +53,11 @@ fi
 programs=$(cd "$programs" && pwd) || { echo "gpu_check: no folder '$programs'" >&2; exit 2; }
 shardmark=$programs/shardmark
 [[ -x $shardmark && -x $programs/gpu_tests ]] || { echo "gpu_check: no shardmark and gpu_tests in $programs: run make build" >&2; exit 2; }
+num_gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+if [[ $num_gpus == 0 ]]; then
+  echo "gpu_check: no GPU here (nvidia-smi -L lists none); shardmark doctor says what is missing" >&2
+  exit 2
+fi
 if [[ -z $folder ]]; then
   number=1
   mkdir -p results || exit 3
@@ -66,7 +72,6 @@ folder=$(cd "$folder" && pwd)
 cd "$folder" || exit 3
 
 unavailable=77    # the status of a step that this machine cannot do; it says why
-num_gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
 if [[ $(id -u) == 0 ]]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
 
 facts() {
@@ -97,14 +102,19 @@ train() {
 small_model='gpt2(layers=2, width=128, heads=2, sequence=64, vocabulary=512)'
 sanitizer() {
   command -v compute-sanitizer >/dev/null || { echo "no compute-sanitizer: it comes with the CUDA Toolkit"; return $unavailable; }
-  compute-sanitizer --tool memcheck --error-exitcode 1 "$shardmark" train --model "$small_model" --strategy fsdp \
+  compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode 1 "$shardmark" train --model "$small_model" --strategy fsdp \
     --precision bf16 --steps 3
 }
 kernels() {
-  command -v ncu >/dev/null || { echo "no ncu: it comes with the CUDA Toolkit"; return $unavailable; }
-  ncu --metrics gpu__time_duration.sum --clock-control none --launch-skip 2600 --launch-count 1300 --csv \
-    "$shardmark" train --model gpt2 --strategy single --precision bf16 --batch-size 16 --steps 6 --timeout 0 >kernels.csv
-  wc -l kernels.csv
+  local model name
+  for model in gpt2 'gpt2(vocabulary=50304)' 'resnet(layers=50, image=224, classes=1000)'; do
+    name=${model%%[,)]*}; name=${name//[(=]/-}
+    mkdir "trace-$name" || return
+    "$shardmark" train --model "$model" --strategy single --precision bf16 --batch-size "$([[ $model == gpt2* ]] && echo 16 || echo 128)" \
+      --data 'synthetic(size=4096)' --steps 10 --log-every 10 --eval-batches 0 --trace "trace-$name" &&
+      "$python" "$here/kernel_list.py" "trace-$name/rank-0.json" 3 >"kernels-$name.txt" && head -n 40 "kernels-$name.txt" || return
+    rm -r "trace-$name"    # large
+  done
 }
 report() {
   local studies=(*.h5)
@@ -113,7 +123,8 @@ report() {
     "$shardmark" export "${studies[@]}" --csv measured && wc -l report.txt
 }
 
-export programs shardmark folder num_gpus small_model unavailable
+python=${PYTHON:-$(command -v "$here/../.venv/bin/python3" || command -v python3)}
+export here python programs shardmark folder num_gpus small_model unavailable
 for one in "${steps[@]}"; do export -f "${one##*|}"; done
 export -f suite
 failed=0

@@ -37,7 +37,8 @@ folders=("${found[@]:1}")
 
 export LD_LIBRARY_PATH
 LD_LIBRARY_PATH=$(IFS=:; echo "${folders[*]}")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export OPAL_PREFIX=$home PATH=$home/bin:$PATH
+export OPAL_PREFIX=$home PMIX_MCA_mca_base_component_path=$home/lib/pmix PATH=$home/bin:$PATH
+export PYTHON=$python
 missing=$(ldd "$home/bin/shardmark" 2>&1 | grep -E 'not found' || true)
 if [[ $missing == *GLIBCXX* || $missing == *libstdc++* || $missing == *libgcc_s* ]]; then  # older than the bundle's
   LD_LIBRARY_PATH=$home/lib/gcc:$LD_LIBRARY_PATH

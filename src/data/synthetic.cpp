@@ -23,10 +23,11 @@ class SyntheticValues : public DataSource {
         size_(size - num_held_out_),
         context_(context),
         numel_(c10::multiply_integers(context.sample.input)) {
-    pool_.resize(static_cast<size_t>(kPoolValues + numel_));
+    pool_ = at::empty({kPoolValues + numel_}, at::kFloat);
     const float scale = std::sqrt(1.5f) / (uint64_t{1} << 63);  // of 64 random bits: uniform, variance 1/2
-    for (size_t i = 0; i < pool_.size(); ++i)
-      pool_[i] = scale * static_cast<float>(static_cast<int64_t>(hash_of(context.seed, kPool, i)));
+    float* const values = pool_.data_ptr<float>();
+    for (int64_t i = 0; i < pool_.numel(); ++i)
+      values[i] = scale * static_cast<float>(static_cast<int64_t>(hash_of(context.seed, kPool, i)));
   }
 
   int64_t size() const override { return size_; }
@@ -38,30 +39,27 @@ class SyntheticValues : public DataSource {
     Batch batch{empty_on_host(shape, context_.dtype, pinned),
                 empty_on_host({std::ssize(draws)}, at::kLong, pinned)};
     int64_t* targets = batch.targets.data_ptr<int64_t>();
-    AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, context_.dtype, "synthetic", [&] {
-      auto* inputs = batch.inputs.data_ptr<scalar_t>();
-      for (const Draw& draw : draws) {
-        const int64_t target =
-            below(hash_of(context_.seed, kTarget, draw.index), context_.sample.num_classes);
-        const float* pattern = window(kPattern, target);
-        const float* noise = window(kNoise, draw.index);
-        for (int64_t i = 0; i < numel_; ++i) inputs[i] = static_cast<scalar_t>(pattern[i] + noise[i]);
-        inputs += numel_;
-        *targets++ = target;
-      }
-    });
+    const at::Tensor sum = at::empty(context_.sample.input, at::kFloat);  // then rounded, as vectors
+    for (int64_t i = 0; i < std::ssize(draws); ++i) {
+      const int64_t index = draws[static_cast<size_t>(i)].index;
+      targets[i] = below(hash_of(context_.seed, kTarget, index), context_.sample.num_classes);
+      at::Tensor image = sum;
+      at::add_out(image, window(kPattern, targets[i]), window(kNoise, index));
+      batch.inputs[i].copy_(sum);
+    }
     return batch;
   }
 
  private:
-  const float* window(Purpose purpose, int64_t key) const {
-    return pool_.data() + below(hash_of(context_.seed, purpose, key), kPoolValues);
+  at::Tensor window(Purpose purpose, int64_t key) const {
+    const int64_t begin = below(hash_of(context_.seed, purpose, key), kPoolValues);
+    return pool_.narrow(0, begin, numel_).view(context_.sample.input);
   }
 
   int64_t num_held_out_, size_;
   DataContext context_;
-  int64_t numel_;  // of one sample
-  std::vector<float> pool_;
+  int64_t numel_;    // of one sample
+  at::Tensor pool_;  // float32
 };
 
 // Tokens: seven times in eight the next token is the successor of this one, by a fixed permutation of the

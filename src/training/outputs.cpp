@@ -76,6 +76,7 @@ void check_outputs(const RunOptions& options, int64_t first_step) {
     require_room(checkpoints, growth.most * bytes, "--checkpoint", "the checkpoints");
     kept_bytes = growth.last * bytes;
   }
+  if (!options.trace_directory.empty()) require_writable_directory(options.trace_directory, "--trace");
   if (options.save_weights.empty()) return;
   require_regular(options.save_weights);
   require_short_name(options.save_weights, "--save-weights");

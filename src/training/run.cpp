@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "device/device.h"
 #include "device/meter.h"
 #include "device/timeline.h"
 #include "runner/environment.h"
@@ -33,6 +34,8 @@ int64_t largest_group(const laws::ModelTable& table) {
   for (const auto& group : table.groups) largest = std::max(largest, group.numel());
   return largest;
 }
+
+constexpr int64_t kTracedSteps = 3, kStepsBeforeTrace = 5;
 
 bool every(int64_t steps, int64_t done) { return steps > 0 && done % steps == 0; }
 
@@ -89,6 +92,7 @@ Record Run::train() {
   if (first_step_ < options_.num_steps) lines_.head();
   Verdict verdict;
   bool stopped = false;
+  trace();
   while (verdict.ok() && num_done_ < options_.num_steps) {
     stopped = group_.max(static_cast<int64_t>(stop_requested())) != 0;  // one decision of all ranks
     if (stopped) break;
@@ -98,6 +102,7 @@ Record Run::train() {
     const bool saves = last || every(options_.checkpoint_every, done);
     const bool settles = evaluates || saves || every(options_.log_every, done);
     step(settles);
+    trace();
     if (!settles) continue;
     verdict = settle();
     if (verdict.ok() && evaluates) verdict = evaluate();
@@ -113,6 +118,30 @@ Record Run::train() {
   record.duration_s = now_s() - begin_s;
   finish(record, verdict);
   return record;
+}
+
+// The device is waited for at both ends, so that the trace holds whole steps.
+void Run::trace() {
+  if (options_.trace_directory.empty()) return;
+  const int64_t latest = options_.num_steps - kTracedSteps;
+  const int64_t begin = std::max(first_step_, std::min(first_step_ + kStepsBeforeTrace, latest));
+  const int64_t end = std::min(begin + kTracedSteps, options_.num_steps);
+  if (num_done_ == begin) {
+    synchronize(comm_.device());
+    profile_.emplace();
+  } else if (num_done_ == end && profile_) {
+    synchronize(comm_.device());
+    const std::string path = fmt::format("{}/rank-{}.json", options_.trace_directory, group_.rank());
+    const std::string trouble = profile_->stop(path);
+    profile_.reset();
+    if (!trouble.empty()) log_warning("the trace was not written: " + trouble);
+    const int64_t failed = group_.max(trouble.empty() ? int64_t{-1} : group_.rank());
+    if (failed >= 0)
+      unwritten_.trace_trouble = fmt::format("the trace of rank {} was not written", failed);
+    else
+      lines_.note(
+          fmt::format("steps {} to {}: traces written to {}", begin + 1, end, options_.trace_directory));
+  }
 }
 
 void Run::step(bool wants_norm) {
@@ -231,7 +260,7 @@ void Run::write_weights() {
 }
 
 std::string Run::unwritten() const {
-  const auto& [tried, failed, last_step, checkpoint_trouble, weights_trouble] = unwritten_;
+  const auto& [tried, failed, last_step, checkpoint_trouble, weights_trouble, trace_trouble] = unwritten_;
   std::string text;
   if (failed > 0)
     text = failed == 1
@@ -240,6 +269,7 @@ std::string Run::unwritten() const {
                              tried, last_step, checkpoint_trouble);
   if (!weights_trouble.empty())
     text += (text.empty() ? "" : "; ") + ("the weights were not written: " + weights_trouble);
+  if (!trace_trouble.empty()) text += (text.empty() ? "" : "; ") + trace_trouble;
   return text;
 }
 

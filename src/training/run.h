@@ -6,6 +6,7 @@
 
 #include "comm/communicator.h"
 #include "data/loader.h"
+#include "device/profile.h"
 #include "optim/schedule.h"
 #include "runner/verdict.h"
 #include "training/checkpoints.h"
@@ -26,6 +27,7 @@ struct RunOptions {
   std::string checkpoint_directory = {};                           // empty: none
   int64_t checkpoint_every = 0;                                    // 0: at the end only
   std::string save_weights = {};                                   // empty: nowhere
+  std::string trace_directory = {};                                // of profiles of some steps; empty: none
   RunIdentity identity = {};
 };
 
@@ -63,6 +65,7 @@ class Run {
     std::vector<double> rates;
   };
   void step(bool wants_norm);
+  void trace();      // between two steps: begins or ends the profile where it is time
   Verdict settle();  // collects the pending steps; not ok: what ends the run
   Verdict check_losses(const std::vector<double>& losses, int64_t count) const;
   void keep(const std::vector<double>& all, int64_t count);
@@ -85,8 +88,10 @@ class Run {
   struct Unwritten {
     int64_t num_tried = 0, num_checkpoints = 0, last_step = 0;  // of checkpoints
     std::string checkpoint_trouble, weights_trouble;            // the latest
+    std::string trace_trouble;                                  // of any rank; the same on all
   };
   Unwritten unwritten_;
+  std::optional<Profile> profile_;
   Pending pending_;
   Curves curves_;  // on rank 0
 };

@@ -39,6 +39,7 @@ Start find_start(const TrainFlags& flags, const HostGroup& world) {
     check_train_flags(flags);
     if (world.rank() != 0) return;
     if (!flags.save_weights.empty()) require_free(flags.save_weights, flags.overwrite, {flags.weights});
+    if (!flags.trace.empty()) require_free(flags.trace + "/rank-0.json", flags.overwrite, {});
     const Checkpoints checkpoints(flags.checkpoint);
     if (!flags.checkpoint.empty()) start.directory = checkpoints.claim();
     if (!flags.checkpoint.empty() && !flags.resume) checkpoints.start();

@@ -185,7 +185,13 @@ void add_results(CLI::App& app, TrainFlags& flags) {
       ->group(results);
   app.add_option("--save-weights", flags.save_weights, "safetensors file to write at the end")
       ->group(results);
-  app.add_flag("--overwrite", flags.overwrite, "with --save-weights: replace the file if it is there already")
+  app.add_option(
+         "--trace", flags.trace,
+         "directory for a trace of three steps of each rank (rank-0.json ...): operators, GPU kernels and "
+         "memory, for Perfetto or chrome://tracing")
+      ->group(results);
+  app.add_flag("--overwrite", flags.overwrite,
+               "with --save-weights and --trace: replace files that are there already")
       ->group(results);
 }
 
@@ -249,6 +255,7 @@ RunOptions run_options(const TrainFlags& flags, const Point& point, const DataSo
           .checkpoint_directory = flags.checkpoint,
           .checkpoint_every = flags.checkpoint_every,
           .save_weights = flags.save_weights,
+          .trace_directory = flags.trace,
           .identity = {to_text(t.model), to_text(t.data), t.optimizer.name,
                        laws::optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options),
                        point.seed, point.global_batch(), source.size()}};

@@ -32,7 +32,7 @@ struct TrainFlags {
   std::string checkpoint;
   int64_t checkpoint_every = 0;
   bool resume = false;
-  std::string weights, save_weights;
+  std::string weights, save_weights, trace;
   bool overwrite = false;
   int64_t memory_limit_bytes = 0;  // 0: of the device
   std::string output;
