@@ -41,20 +41,22 @@ set_tests_properties(threads/all PROPERTIES LABELS threads TIMEOUT 600 SKIP_RETU
 
 if(NOT SHARDMARK_ANALYSIS_ONLY)
   set(_mpirun ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
-  file(GLOB _mpi CONFIGURE_DEPENDS tests/mpi/*_test.cpp tests/gpu/*_test.cpp)
+  file(GLOB _mpi CONFIGURE_DEPENDS tests/mpi/*_test.cpp)
   add_library(fake_nvml SHARED tests/mpi/fake_nvml.cpp)
   # Open MPI keeps memory to the end, torch its registries.
   set(_sanitizer "ASAN_OPTIONS=detect_leaks=0")
-  foreach(source ${_mpi})
-    get_filename_component(name ${source} NAME_WE)
-    get_filename_component(_folder ${source} DIRECTORY)
-    get_filename_component(_folder ${_folder} NAME)
-    add_executable(${name} ${source} tests/mpi/main.cpp)
+  # A program over MPI and torch, on all ranks of a world.
+  function(add_rank_tests name)
+    add_executable(${name} ${ARGN} tests/mpi/main.cpp)
     target_link_libraries(${name} PRIVATE shardmark_all GTest::gtest GTest::gmock)
     target_precompile_headers(${name} REUSE_FROM shardmark_pch)
     target_compile_options(${name} PRIVATE -fPIC)  # as the precompiled header; programs get -fPIE otherwise
     target_compile_definitions(${name} PRIVATE ${_paths} FAKE_NVML="$<TARGET_FILE:fake_nvml>")
     set_target_properties(${name} PROPERTIES JOB_POOL_COMPILE torch)
+  endfunction()
+  foreach(source ${_mpi})
+    get_filename_component(name ${source} NAME_WE)
+    add_rank_tests(${name} ${source})
     file(STRINGS ${source} _ranks REGEX "^//.*RANKS [0-9]" LIMIT_COUNT 1)
     string(REGEX REPLACE ".*RANKS " "" _ranks "${_ranks}")
     string(REGEX MATCHALL "[0-9]+" _ranks "${_ranks}")
@@ -62,11 +64,22 @@ if(NOT SHARDMARK_ANALYSIS_ONLY)
       message(FATAL_ERROR "${source} does not say on how many ranks it runs: // RANKS 1 2 4")
     endif()
     foreach(n ${_ranks})
-      add_test(NAME ${_folder}/${name}_${n} COMMAND ${_mpirun} -n ${n} $<TARGET_FILE:${name}>)
-      set_tests_properties(${_folder}/${name}_${n} PROPERTIES LABELS ${_folder} TIMEOUT 600 PROCESSORS 2
+      add_test(NAME mpi/${name}_${n} COMMAND ${_mpirun} -n ${n} $<TARGET_FILE:${name}>)
+      set_tests_properties(mpi/${name}_${n} PROPERTIES LABELS mpi TIMEOUT 600 PROCESSORS 2
                            ENVIRONMENT "OMP_NUM_THREADS=1;${_sanitizer}")
     endforeach()
   endforeach()
+
+  # tests/gpu is one program, so that a bundle of it is small. emulated: two ranks share a GPU.
+  file(GLOB _gpu CONFIGURE_DEPENDS tests/gpu/*_test.cpp)
+  add_rank_tests(gpu_tests ${_gpu})
+  add_test(NAME gpu/all_1 COMMAND ${_mpirun} -n 1 $<TARGET_FILE:gpu_tests>)
+  add_test(NAME gpu/all_2 COMMAND ${_mpirun} -n 2 $<TARGET_FILE:gpu_tests>)
+  add_test(NAME gpu/emulated_2 COMMAND ${_mpirun} -n 1 -x NCCL_HOSTID=a $<TARGET_FILE:gpu_tests>
+                                       : -n 1 -x NCCL_HOSTID=b $<TARGET_FILE:gpu_tests>)
+  set_tests_properties(gpu/all_1 gpu/all_2 gpu/emulated_2 PROPERTIES LABELS gpu TIMEOUT 600 PROCESSORS 2
+                       ENVIRONMENT "OMP_NUM_THREADS=1;${_sanitizer}")
+  set_tests_properties(gpu/emulated_2 PROPERTIES LABELS "gpu;emulated")
 endif()
 
 # tests/fuzz: with libFuzzer (make fuzz) a program that goes on by itself; without it, a replay of the corpus and of

@@ -1,31 +1,15 @@
-// RANKS 1 2
-// The nccl transport passes the checks of the mpi transport, and orders its work by streams. Needs a GPU for
-// each rank (or, as a test of function only, a different NCCL_HOSTID for each rank on one GPU).
+// The nccl transport passes the checks of the mpi transport, and orders its work by streams.
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
 
 #include "base/error.h"
-#include "collective_checks.h"
-#include "device/device.h"
+#include "tests/gpu/collective_checks.h"
+#include "tests/gpu/gpu_fixture.h"
 
 namespace shardmark {
 namespace {
 
-class Nccl : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (world_.max(int64_t{num_gpus() == 0}) != 0) GTEST_SKIP() << "no GPU on this machine";
-    const bool shared = std::getenv("NCCL_HOSTID") != nullptr;
-    if (!shared && world_.size() > num_gpus()) GTEST_SKIP() << "fewer GPUs than ranks";
-    device_ = at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(world_.rank() % num_gpus()));
-    use_device(device_);
-    comm_ = make_communicator("nccl", world_, device_);
-  }
-
-  HostGroup world_ = HostGroup::world();
-  at::Device device_{at::kCPU};
-  std::unique_ptr<Communicator> comm_;
-};
+class Nccl : public GpuTest {};
 
 TEST_F(Nccl, EveryCaseIsExact) { checks::exact(*comm_, {1, 7, 1000, 300001}); }
 TEST_F(Nccl, WaitsInAnyOrder) { checks::out_of_order(*comm_); }
@@ -55,9 +39,10 @@ TEST_F(Nccl, OrdersTheCurrentStream) {
 }
 
 TEST_F(Nccl, AnAbortedCommunicatorSaysSo) {
-  comm_->abort();
+  const auto aborted = comm_->split(0, comm_->rank());
+  aborted->abort();
   const at::Tensor tensor = at::ones({8}, at::TensorOptions().device(device_));
-  EXPECT_THROW(comm_->all_reduce(tensor, ReduceOp::sum), SystemError);
+  EXPECT_THROW(aborted->all_reduce(tensor, ReduceOp::sum), SystemError);
 }
 
 }  // namespace

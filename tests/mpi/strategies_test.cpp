@@ -3,46 +3,16 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include "tests/mpi/strategy_cases.h"
 #include "tests/mpi/training_fixture.h"
 
 namespace shardmark {
 namespace {
 
-// One of every kind of side; for properties that options do not touch.
-const std::vector<std::string> kKinds = {"ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)",
-                                         "zero3"};
-
-// Every strategy of the registry by its defaults, and these variants of options.
-std::vector<std::string> strategies() {
-  std::vector<std::string> all = {"fsdp(shard=gradients)",
-                                  "fsdp(shard=optimizer)",
-                                  "fsdp(prefetch=0)",
-                                  "fsdp(prefetch=3)",
-                                  "zero3(prefetch=0)",
-                                  "zero3(prefetch=2)",
-                                  "ddp(bucket_mb=0.01, first_bucket_mb=0.001)"};
-  all.insert(all.end(), {"fsdp(layout=dim0)", "fsdp(layout=dim0, shard=gradients)",
-                         "fsdp(layout=dim0, shard=optimizer)", "fsdp(offload=optimizer)",
-                         "zero3(evenness=count)", "zero3(persistence=30, offload=optimizer)"});
-  if (HostGroup::world().size() % 2 == 0)
-    all.insert(all.end(), {"fsdp(group=2)", "fsdp(group=1)", "fsdp(group=2, shard=optimizer)",
-                           "fsdp(group=2, layout=dim0)"});
-  for (const auto& [name, entry] : Registry<StrategyEntry>::instance().entries())
-    if (name != "single") all.push_back(name);
-  return all;
-}
-
-// Shapes that no rank count divides. AdamW's eps is large enough not to blow up rounding in tiny gradients.
-const std::vector<std::string> kModels = {
-    "mlp(features=13, width=19, layers=3, classes=5)",
-    "gpt2(layers=2, width=24, heads=3, sequence=11, vocabulary=37)",
-    "resnet(layers=20, width=3, image=9, batch_norm=sync)",
-    "resnet(layers=20, width=3, image=9, batch_norm=frozen)",
-};
 // Two tensors: on three ranks or more one of zero3's owns nothing.
 const std::string kTiny = "mlp(features=5, layers=1, classes=3)";
-const std::vector<std::string> kOptimizers = {"sgd(lr=0.05, momentum=0.9, weight_decay=0.01)",
-                                              "adamw(lr=0.001, eps=1e-5, weight_decay=0.1)"};
+
+std::vector<std::string> strategies() { return all_strategies(HostGroup::world().size()); }
 
 class Strategies : public ::testing::Test {
  protected:
@@ -54,13 +24,7 @@ class Strategies : public ::testing::Test {
   }
 
   void expect_equal(const Case& c, const std::string& strategy, const Outcomes& single, double tolerance) {
-    SCOPED_TRACE(c.model + " " + strategy + " " + c.optimizer + " accumulation " +
-                 std::to_string(c.accumulation));
-    const Outcomes run =
-        train(c, strategy, *comm, c.model.find("sync") == std::string::npos ? nullptr : statistics.get());
-    EXPECT_LE(largest_relative(run.losses, single.losses), tolerance);
-    EXPECT_LE(largest_relative(run.norms, single.norms), tolerance);
-    EXPECT_LE(parameter_error(run, single), tolerance);
+    expect_equals_single(c, strategy, *comm, statistics.get(), single, tolerance);
   }
 
   HostGroup world = HostGroup::world();

@@ -1,6 +1,8 @@
 // A small training run of any strategy on any communicator, for tests: losses, gradient norms, parameters.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 
 #include "comm/communicator.h"
@@ -112,6 +114,18 @@ inline double largest_relative(const std::vector<double>& values, const std::vec
   for (size_t i = 0; i < expected.size(); ++i)
     largest = std::max(largest, std::abs(values[i] - expected[i]) / std::abs(expected[i]));
   return largest;
+}
+
+// statistics: where batch norm is synchronised.
+inline void expect_equals_single(const Case& c, const std::string& strategy, Communicator& comm,
+                                 Communicator* statistics, const Outcomes& single, double tolerance) {
+  SCOPED_TRACE(c.model + " " + strategy + " " + c.optimizer + " accumulation " +
+               std::to_string(c.accumulation));
+  const bool synchronised = c.model.find("sync") != std::string::npos;
+  const Outcomes run = train(c, strategy, comm, synchronised ? statistics : nullptr);
+  EXPECT_LE(largest_relative(run.losses, single.losses), tolerance);
+  EXPECT_LE(largest_relative(run.norms, single.norms), tolerance);
+  EXPECT_LE(parameter_error(run, single), tolerance);
 }
 
 }  // namespace shardmark
