@@ -4,26 +4,10 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "laws/compressed.h"
-#include "laws/reduction_law.h"
-#include "strategies/reductions/reduction.h"
-#include "tests/mpi/training_fixture.h"
+#include "tests/mpi/reduction_checks.h"
 
 namespace shardmark {
 namespace {
-
-constexpr const char* kModel = "mlp(features=13, width=19, layers=3, classes=5)";
-const std::vector<std::string> kLossy = {"cast(to=bf16)",   "cast(to=fp16)", "topk(ratio=0.01)",
-                                         "topk(ratio=0.3)", "int8",          "powersgd(rank=2)"};
-
-std::string ddp_with(const std::string& reduction) {
-  return "ddp(bucket_mb=0.002, first_bucket_mb=0.001, reduction=" + reduction + ")";
-}
-
-Choice resolved_reduction(const std::string& text) {
-  const Choice choice = choice_from_text(text);
-  return resolve(choice, laws::reduction_kind().options(choice.name), "reduction");
-}
 
 class Reductions : public ::testing::Test {
  protected:
@@ -33,220 +17,16 @@ class Reductions : public ::testing::Test {
   std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
 };
 
-// One reduction over the gradients of a small model in several buckets, without a model around it.
-struct Bench {
-  Bench(Communicator& comm, const std::string& reduction, at::ScalarType dtype)
-      : table(laws::model_law("mlp").table(resolved_model(kModel).options)),
-        layout(laws::even_layout(table, 1)),
-        buckets(laws::buckets(table, layout, 256, 512)),
-        flat(at::zeros({laws::total_numel(layout)}, dtype)) {
-    const Choice choice = resolved_reduction(reduction);
-    ReductionContext context{comm, table, layout, buckets, {}, choice.options, 7};
-    int64_t begin = 0;
-    for (const auto& bucket : buckets) {
-      context.gradients.push_back(flat.narrow(0, begin, bucket.numel));
-      begin += bucket.numel;
-    }
-    under_test = make_reduction(choice.name, context);
-  }
-  void reduce() {
-    for (size_t b = 0; b < buckets.size(); ++b) under_test->start(b);
-    under_test->finish();
-  }
-  // [numel]: true in these ranges of each bucket
-  at::Tensor mask(const std::function<std::vector<laws::Range>(const laws::Bucket&)>& ranges) const {
-    at::Tensor mask = at::zeros_like(flat).to(at::kBool);
-    int64_t begin = 0;
-    for (const auto& bucket : buckets) {
-      for (const auto& range : ranges(bucket)) mask.narrow(0, begin + range.begin, range.numel).fill_(true);
-      begin += bucket.numel;
-    }
-    return mask;
-  }
-  at::Tensor residual() const { return at::cat(under_test->residuals()).clone(); }
-
-  laws::ModelTable table;
-  std::vector<laws::GroupLayout> layout;
-  std::vector<laws::Bucket> buckets;
-  at::Tensor flat;  // gradients of all buckets
-  std::unique_ptr<Reduction> under_test;
-};
-
-// Whole numbers, whose sums are exact in any order.
-at::Tensor whole_numbers(int64_t numel, int64_t seed) {
-  at::manual_seed(static_cast<uint64_t>(seed));
-  return at::randint(-1000, 1000, {numel}, at::kFloat);
-}
-
-// Over all ranks, the reduced gradient is what was there to be sent less what is kept.
-TEST_F(Reductions, TopKLosesNothing) {
-  Bench bench(*comm, "topk(ratio=0.1)", at::kFloat);
-  at::Tensor kept = at::zeros_like(bench.flat);
-  for (int64_t step = 0; step < 4; ++step) {
-    const at::Tensor to_send = kept + whole_numbers(bench.flat.numel(), 100 * step + comm->rank());
-    bench.flat.copy_(to_send - kept);
-    bench.reduce();
-    kept = bench.residual();
-    // What this rank sent is where its residual differs: the element itself, whole.
-    EXPECT_TRUE(at::logical_or(kept == to_send, kept == 0).all().item<bool>());
-    at::Tensor sent = to_send - kept;
-    EXPECT_LE(sent.count_nonzero().item<int64_t>(),
-              bench.flat.numel() / 10 + 2 * static_cast<int64_t>(bench.buckets.size()));
-    comm->all_reduce(sent, ReduceOp::sum).wait();
-    EXPECT_TRUE(bench.flat.equal(sent)) << "step " << step;
-  }
-}
-
-// Nothing waits forever: without new gradients the rest is sent in turn, and no element twice.
-TEST_F(Reductions, TopKSendsTheRestLater) {
-  Bench bench(*comm, "topk(ratio=0.25)", at::kFloat);
-  at::Tensor expected = whole_numbers(bench.flat.numel(), comm->rank());
-  bench.flat.copy_(expected);
-  at::Tensor received = at::zeros_like(bench.flat);
-  for (int step = 0; step < 4; ++step) {
-    bench.reduce();
-    received += bench.flat;
-    bench.flat.zero_();
-  }
-  comm->all_reduce(expected, ReduceOp::sum).wait();
-  EXPECT_TRUE(received.equal(expected));
-  EXPECT_EQ(bench.residual().count_nonzero().item<int64_t>(), 0);
-}
-
-TEST_F(Reductions, TopKSendsTheLargest) {
-  Bench bench(*comm, "topk(ratio=0.25)", at::kDouble);
-  bench.flat.copy_(whole_numbers(bench.flat.numel(), comm->rank()));
-  const at::Tensor before = bench.flat.clone();
-  bench.reduce();
-  int64_t begin = 0;
-  for (const at::Tensor& kept : bench.under_test->residuals()) {
-    const at::Tensor mine = before.narrow(0, begin, kept.numel());
-    const at::Tensor sent = mine.masked_select(kept != mine);
-    EXPECT_GE(sent.abs().min().item<double>(), kept.abs().max().item<double>());
-    begin += kept.numel();
-  }
-}
-
-// What this rank's share of the sum does not hold is kept, to the last bit; vectors are sent whole.
-TEST_F(Reductions, PowerSgdLosesNothing) {
-  Bench bench(*comm, "powersgd(rank=2)", at::kFloat);
-  const at::Tensor is_matrix = bench.mask([&](const laws::Bucket& bucket) {
-    std::vector<laws::Range> ranges;
-    for (const auto& m : laws::low_rank(bench.table, bench.layout, bucket, 2).matrices)
-      ranges.push_back({m.begin, m.rows * m.columns});
-    return ranges;
-  });
-  const at::Tensor is_other = bench.mask([&](const laws::Bucket& bucket) {
-    return laws::low_rank(bench.table, bench.layout, bucket, 2).others;
-  });
-  ASSERT_TRUE(is_matrix.any().item<bool>() && is_other.any().item<bool>());
-  at::Tensor kept = at::zeros_like(bench.flat);
-  for (int64_t step = 0; step < 4; ++step) {
-    const at::Tensor gradients = whole_numbers(bench.flat.numel(), 100 * step + comm->rank());
-    const at::Tensor to_send = kept + gradients;
-    at::Tensor sum = to_send.clone();
-    comm->all_reduce(sum, ReduceOp::sum).wait();
-    bench.flat.copy_(gradients);
-    bench.reduce();
-    kept = bench.residual();
-    const at::Tensor not_sent = at::sub(to_send, bench.flat, 1.0 / comm->size());
-    EXPECT_TRUE(kept.masked_select(is_matrix).equal(not_sent.masked_select(is_matrix))) << "step " << step;
-    EXPECT_TRUE(bench.flat.masked_select(is_other).equal(sum.masked_select(is_other))) << "step " << step;
-    EXPECT_EQ(kept.masked_select(is_other).count_nonzero().item<int64_t>(), 0);
-  }
-}
-
-// Each element is off by half a step of its block's scale at most, on every sending rank and once for the
-// sum.
-TEST_F(Reductions, Int8RoundsToItsScale) {
-  Bench bench(*comm, "int8", at::kFloat);
-  bench.flat.copy_(whole_numbers(bench.flat.numel(), comm->rank()));
-  at::Tensor exact = bench.flat.clone();
-  comm->all_reduce(exact, ReduceOp::sum).wait();
-  bench.reduce();
-  const double sent = 1000.0 * comm->size(), step = 1.001 / 127;
-  EXPECT_LE((bench.flat - exact).abs().max().item<double>(), (sent + sent * (1 + step)) * step / 2);
-  EXPECT_FALSE(bench.flat.equal(exact));
-  bench.flat.fill_(std::nan(""));
-  bench.reduce();
-  EXPECT_TRUE(bench.flat.isnan().all().item<bool>()) << "what is no number must not pass as one";
-  bench.flat.zero_();
-  bench.reduce();
-  EXPECT_EQ(bench.flat.count_nonzero().item<int64_t>(), 0);
-}
-
-TEST_F(Reductions, KeepReplicasBitEqual) {
-  std::vector<std::string> all = kLossy;
-  all.emplace_back("plain");
-  for (const auto& reduction : all) {
-    const Outcomes run =
-        train({kModel, "adamw(lr=0.01)", at::kFloat, 2, 2, 6}, ddp_with(reduction), *comm, nullptr);
-    for (const auto& [name, value] : run.parameters) {
-      const at::Tensor of_root = value.clone();
-      comm->broadcast(of_root, 0).wait();
-      EXPECT_TRUE(value.equal(of_root)) << reduction << " " << name;
-    }
-  }
-}
-
-// A lossy reduction trains on, though not to the same numbers.
-TEST_F(Reductions, LossFalls) {
-  for (const auto& reduction : kLossy) {
-    const Outcomes run =
-        train({kModel, "sgd(lr=0.05)", at::kFloat, 8, 1, 60}, ddp_with(reduction), *comm, nullptr);
-    EXPECT_LT(run.losses.back(), 0.9 * run.losses.front()) << reduction;
-  }
-}
-
-TEST_F(Reductions, WithoutLossEqualPlain) {
-  for (const auto& optimizer : {"sgd(lr=0.05)", "adamw(lr=0.001, eps=1e-5)"}) {
-    // At most four samples in all, so gradients of matrices have at most rank 4.
-    const Case c{kModel, optimizer, at::kDouble, 1};
-    const Outcomes plain = train(c, ddp_with("plain"), *comm, nullptr);
-    for (const auto* reduction : {"topk(ratio=1)", "powersgd(rank=4)"}) {
-      const Outcomes run = train(c, ddp_with(reduction), *comm, nullptr);
-      EXPECT_LE(parameter_error(run, plain), 1e-10) << reduction << " " << optimizer;
-    }
-  }
-}
-
-// Rounding alone separates a cast from the plain sum: half a unit of each type when cast and when summed.
-TEST_F(Reductions, CastRoundsTwice) {
-  for (const auto& [to, unit] : {std::pair("bf16", 0x1p-8), std::pair("fp16", 0x1p-11)}) {
-    Bench bench(*comm, std::string("cast(to=") + to + ")", at::kFloat);
-    bench.flat.copy_(whole_numbers(bench.flat.numel(), comm->rank()) / 3);
-    at::Tensor exact = bench.flat.clone(), sizes = bench.flat.abs();
-    comm->all_reduce(exact, ReduceOp::sum).wait();
-    comm->all_reduce(sizes, ReduceOp::sum).wait();
-    bench.reduce();
-    EXPECT_TRUE(((bench.flat - exact).abs() <= 2 * unit * sizes).all().item<bool>()) << to;
-    EXPECT_FALSE(bench.flat.equal(exact)) << to;
-  }
-}
-
-// Counted on the way, against a ring all-reduce of the same gradients: 1/(r N) for top-k with 32-bit indices,
-// which is 50 at 2 ranks and 25 at 4 for r = 0.01, but for the rounding of k per bucket; 2 for 16-bit types.
-TEST_F(Reductions, SaveTheBytesThatTheyPromise) {
-  if (comm->size() == 1) GTEST_SKIP() << "nothing moves";
-  const auto bytes = [&](const std::string& reduction) {
-    const auto table = laws::model_law("mlp").table(resolved_model("mlp(features=512, width=512)").options);
-    const auto layout = laws::even_layout(table, 1);
-    const auto buckets = laws::buckets(table, layout, 100000, 100000);
-    const Choice choice = resolved_reduction(reduction);
-    ReductionContext context{*comm, table, layout, buckets, {}, choice.options, 7};
-    for (const auto& bucket : buckets) context.gradients.push_back(at::randn({bucket.numel}));
-    const auto under_test = make_reduction(choice.name, context);
-    comm->reset_traffic();
-    for (size_t b = 0; b < buckets.size(); ++b) under_test->start(b);
-    under_test->finish();
-    return comm->traffic().law_bytes;
-  };
-  const double plain = bytes("plain");
-  EXPECT_NEAR(plain / bytes("topk(ratio=0.01)") * 0.01 * comm->size(), 1, 0.001);
-  EXPECT_NEAR(plain / bytes("int8"), 4.0 * 256 / 260, 0.02);
-  EXPECT_EQ(plain / bytes("cast(to=bf16)"), 2);
-  EXPECT_EQ(plain / bytes("cast(to=fp16)"), 2);
-}
+TEST_F(Reductions, TopKLosesNothing) { checks::reduction_top_k_loses_nothing(*comm); }
+TEST_F(Reductions, TopKSendsTheRestLater) { checks::reduction_top_k_sends_the_rest_later(*comm); }
+TEST_F(Reductions, TopKSendsTheLargest) { checks::reduction_top_k_sends_the_largest(*comm); }
+TEST_F(Reductions, PowerSgdLosesNothing) { checks::reduction_power_sgd_loses_nothing(*comm); }
+TEST_F(Reductions, Int8RoundsToItsScale) { checks::reduction_int8_rounds_to_its_scale(*comm); }
+TEST_F(Reductions, KeepReplicasBitEqual) { checks::reduction_keep_replicas_bit_equal(*comm); }
+TEST_F(Reductions, LossFalls) { checks::reduction_loss_falls(*comm); }
+TEST_F(Reductions, WithoutLossEqualPlain) { checks::reduction_without_loss_equal_plain(*comm); }
+TEST_F(Reductions, CastRoundsTwice) { checks::reduction_cast_rounds_twice(*comm); }
+TEST_F(Reductions, SaveTheBytesThatTheyPromise) { checks::reduction_save_the_bytes_that_they_promise(*comm); }
 
 }  // namespace
 }  // namespace shardmark

@@ -1,0 +1,87 @@
+// Memory and traffic of every strategy on a GPU equal their law, by the figures of torch's allocator and of
+// NCCL's; a run gives everything back; and what the ranks of a shard save shows in the peak.
+#include "tests/gpu/gpu_fixture.h"
+#include "tests/mpi/strategy_cases.h"
+#include "tests/mpi/strategy_law_checks.h"
+
+namespace shardmark {
+namespace {
+
+class Memory : public GpuTest {
+ protected:
+  void check(const Case& c, const std::string& strategy) { LawChecks(world_, *comm_).check(c, strategy); }
+};
+
+TEST_F(Memory, OfEveryStrategyEqualsItsLaw) {
+  std::vector<std::string> strategies = is_emulated() ? kKinds : all_strategies(comm_->size());
+  for (const char* reduction : {"cast(to=bf16)", "topk(ratio=0.01)", "int8", "powersgd(rank=2)"})
+    strategies.push_back(std::string("ddp(bucket_mb=0.02, first_bucket_mb=0.004, reduction=") + reduction +
+                         ")");
+  for (const auto& strategy : strategies)
+    check({kModels[1], "adamw(lr=0.001)", at::kFloat, 2, 3, 1}, strategy);
+  check({kModels[3], "sgd(lr=0.1, momentum=0.9)", at::kDouble, 2, 1, 1}, "fsdp");
+}
+
+// Master weights, copies, gradients in either type on their way.
+TEST_F(Memory, OfMixedPrecisionEqualsItsLaw) {
+  for (const auto reduce : {at::kBFloat16, at::kFloat}) {
+    for (const auto& strategy : kKinds) {
+      Case c{kModels[1], "adamw(lr=0.001)", at::kFloat, 2, 2, 1};
+      c.precision = Precision{at::kBFloat16, at::kFloat, reduce};
+      check(c, strategy);
+    }
+  }
+}
+
+// After a first run, which leaves workspaces of libraries behind, the next one ends where it began.
+TEST_F(Memory, IsGivenBack) {
+  for (const auto& strategy : kKinds) {
+    const Case c{kModels[1], kOptimizers[1], at::kFloat, 2, 1, 2};
+    train(c, strategy, *comm_, nullptr);
+    const int64_t before = meter::read().total;
+    train(c, strategy, *comm_, nullptr);
+    EXPECT_EQ(meter::read().total, before) << strategy;
+  }
+}
+
+// The peak of a step holds all that the law counts. Beyond it are a batch and its activations, which are
+// small for a wide model: half of the law's bytes is plenty for them, and too little for a second copy of
+// anything.
+TEST_F(Memory, PeakIsTheLawAndActivations) {
+  const Case c{"mlp(features=64, width=2048, layers=4, classes=8)", kOptimizers[1], at::kFloat, 4, 1, 3};
+  for (const auto& strategy : kKinds) {
+    SCOPED_TRACE(strategy);
+    train(c, strategy, *comm_, nullptr);  // workspaces of libraries
+    const int64_t before = meter::read().total;
+    int64_t largest = 0;
+    train(c, strategy, *comm_, nullptr, [&](std::unique_ptr<Strategy> inner) {
+      meter::reset_peak();  // what initial values took for a moment is no part of a step
+      largest = meter::read().total;
+      return inner;
+    });
+    const double peak = static_cast<double>(meter::read().peak - before);
+    const laws::Cost law = LawChecks(world_, *comm_).law(c, strategy);
+    const double bytes = law.parameter_bytes + law.gradient_bytes + law.optimizer_bytes + law.transient_bytes;
+    EXPECT_GE(peak, static_cast<double>(largest - before));
+    EXPECT_GE(world_.max(peak), bytes);
+    // What gathers a state for the test after the last step is one group more.
+    EXPECT_LE(peak, 1.5 * bytes);
+  }
+}
+
+// The allocator's peak is that of the device: what it has taken from it is at least as much.
+TEST_F(Memory, MeterAgreesWithTheDevice) {
+  empty_caches(device_);
+  const MemoryReading before = meter::read();
+  {
+    const at::Tensor tensor = at::empty({64 << 20}, at::TensorOptions(device_).dtype(at::kByte));
+    EXPECT_EQ(meter::read().total - before.total, 64 << 20);
+    const at::Tensor registered = comm_->allocate(8 << 20, at::kFloat);
+    EXPECT_EQ(meter::read().total - before.total, (64 << 20) + (32 << 20));
+  }
+  EXPECT_EQ(meter::read().total, before.total);
+  EXPECT_GE(meter::read().peak - before.total, (64 << 20) + (32 << 20));
+}
+
+}  // namespace
+}  // namespace shardmark

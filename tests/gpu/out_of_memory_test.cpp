@@ -1,0 +1,100 @@
+// Where a GPU's memory runs out, by a limit or for good, that is the outcome of the point on all ranks, and
+// the next point is measured as if nothing had been.
+#include "runner/measure.h"
+#include "runner/verdict.h"
+#include "tests/gpu/gpu_fixture.h"
+#include "tests/gpu/point_on_gpu.h"
+
+namespace shardmark {
+namespace {
+
+// The logits of a sample take 64 x 50257 x 4 bytes: 12.9 MB.
+constexpr const char* kModel = "gpt2(layers=1, width=64, heads=2, sequence=64, vocabulary=50257)";
+constexpr int64_t kSampleBytes = int64_t{64} * 50257 * 4;
+constexpr int64_t kGib = int64_t{1} << 30;
+
+class OutOfMemoryOnGpu : public GpuTest {
+ protected:
+  void TearDown() override {
+    if (!IsSkipped()) meter::set_limit(device_memory_bytes(device_));
+    empty_caches(device_);
+  }
+
+  Record measure(const std::string& model, const std::string& strategy, int64_t batch_size) {
+    const Point point = training_point(model, strategy, comm_->size(), batch_size);
+    return measure_point(surroundings_.of(point, world_, *comm_));
+  }
+  void expect_out_of_memory(const Record& record) {
+    EXPECT_EQ(record.outcome, Outcome::out_of_memory) << to_text(record.outcome) << ": " << record.reason;
+    EXPECT_FALSE(record.reason.empty());
+  }
+  void expect_next_point_works() {
+    for (const auto* strategy : {"single", "fsdp"}) {
+      const Record record = measure(kModel, strategy, 2);
+      EXPECT_EQ(record.outcome, Outcome::ok) << strategy << ": " << record.reason;
+      if (world_.rank() == 0) {
+        EXPECT_GT(record.measures.step_s, 0) << strategy;
+        EXPECT_EQ(record.measures.verified, "equal to one device") << strategy;
+      }
+    }
+  }
+
+  Surroundings surroundings_;
+};
+
+// In the middle of a step, when the other blocks have computed: the step is gone through to its end.
+TEST_F(OutOfMemoryOnGpu, IsAnOutcomeInAStep) {
+  const int64_t batch_size = 2 * device_memory_bytes(device_) / kSampleBytes;  // twice of what there is
+  for (const auto* strategy : {"single", "ddp", "fsdp", "zero3"}) {
+    SCOPED_TRACE(strategy);
+    const Record record = measure(kModel, strategy, batch_size);
+    expect_out_of_memory(record);
+  }
+  expect_next_point_works();
+}
+
+TEST_F(OutOfMemoryOnGpu, IsAnOutcomeInSetUp) {
+  for (const auto* strategy : {"single", "fsdp"}) {
+    SCOPED_TRACE(strategy);
+    meter::set_limit(kGib);  // 3 x 16384^2 parameters take 3.2 GB
+    const Record record = measure("mlp(features=8, width=16384, layers=5, classes=8)", strategy, 1);
+    expect_out_of_memory(record);
+    meter::set_limit(device_memory_bytes(device_));
+  }
+  expect_next_point_works();
+}
+
+// The limit is below the device's memory, and holds for torch's allocator too.
+TEST_F(OutOfMemoryOnGpu, ComesAtTheLimit) {
+  meter::set_limit(kGib);
+  expect_out_of_memory(measure(kModel, "ddp", 2 * kGib / kSampleBytes));
+  expect_next_point_works();  // under the same limit
+}
+
+// On one rank alone: the verdict of all ranks is its own.
+TEST_F(OutOfMemoryOnGpu, OfOneRankIsThatOfAll) {
+  const bool is_last = comm_->rank() == comm_->size() - 1;
+  const Verdict verdict = agreed(world_, surroundings_.flight, "test", [&] {
+    const int64_t bytes = is_last ? 2 * device_memory_bytes(device_) : 512;
+    at::empty({bytes}, at::TensorOptions(device_).dtype(at::kByte));
+  });
+  EXPECT_EQ(verdict.outcome, Outcome::out_of_memory);
+  EXPECT_NE(verdict.reason.find("rank " + std::to_string(comm_->size() - 1)), std::string::npos)
+      << verdict.reason;
+}
+
+// ncclMemAlloc: memory that torch's allocator does not see.
+TEST_F(OutOfMemoryOnGpu, OfRegisteredMemoryIsAnOutcome) {
+  const int64_t before = meter::read().total;
+  const Verdict verdict =
+      attempt([&] { static_cast<void>(comm_->allocate(2 * device_memory_bytes(device_) / 4, at::kFloat)); });
+  EXPECT_EQ(verdict.outcome, Outcome::out_of_memory) << verdict.reason;
+  EXPECT_EQ(meter::read().total, before);
+  const at::Tensor small = comm_->allocate(1000, at::kFloat);
+  small.fill_(1);
+  comm_->all_reduce(small, ReduceOp::sum).wait();
+  EXPECT_EQ(small.sum().item<double>(), 1000.0 * comm_->size());
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,142 @@
+// Phases by events on a GPU's stream: they add up to the wall time of a window, and tell what the GPU did,
+// not when the host asked for it.
+#include "device/phases.h"
+
+#include <numeric>
+
+#include "runner/window.h"
+#include "tests/gpu/gpu_fixture.h"
+#include "tests/gpu/point_on_gpu.h"
+#include "workloads/training.h"
+
+namespace shardmark {
+namespace {
+
+class PhasesOnGpu : public GpuTest {
+ protected:
+  // So many matrix products, one after the other.
+  void work(int64_t times) const {
+    for (int64_t i = 0; i < times; ++i) at::mm_out(product_, factor_, factor_);
+  }
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (IsSkipped()) return;
+    factor_ = at::rand({2048, 2048}, at::TensorOptions(device_));
+    product_ = at::empty_like(factor_);
+    work(20);
+    synchronize(device_);
+  }
+  void TearDown() override {
+    if (comm_ != nullptr) comm_->set_phase_clock(nullptr);  // the clock goes with the test
+  }
+
+  mutable at::Tensor factor_, product_;
+};
+
+// The host enqueues all of it in no time.
+TEST_F(PhasesOnGpu, AreWhatTheGpuDid) {
+  PhaseClock clock(device_);
+  double best = HUGE_VAL;  // of several turns: other work may come in between
+  for (int turn = 0; turn < 5; ++turn) {
+    clock.begin_step();
+    clock.enter(Phase::forward);
+    work(50);
+    clock.enter(Phase::backward);
+    work(150);
+    clock.enter(Phase::optimizer);
+    clock.end();
+    const auto steps = clock.resolve();
+    ASSERT_EQ(steps.size(), 1);
+    const auto of = [&](Phase phase) { return steps[0][static_cast<size_t>(phase)]; };
+    EXPECT_GT(of(Phase::forward), of(Phase::data) + of(Phase::optimizer));
+    best = std::min(best, std::abs(of(Phase::backward) / of(Phase::forward) - 3));
+  }
+  EXPECT_LE(best, is_emulated() ? 1.5 : 0.3);  // two ranks take turns on one GPU
+}
+
+// Several steps without a wait of the host in between, and again after they were resolved.
+TEST_F(PhasesOnGpu, OfManyStepsAddUpToTheWallTime) {
+  PhaseClock clock(device_);
+  double best = HUGE_VAL;
+  for (int turn = 0; turn < 5; ++turn) {
+    synchronize(device_);
+    const double begin_s = now_s();
+    for (int step = 0; step < 10; ++step) {
+      clock.begin_step();
+      for (const Phase phase : {Phase::forward, Phase::backward, Phase::exposed, Phase::optimizer}) {
+        clock.enter(phase);
+        work(20);
+      }
+    }
+    clock.end();
+    const auto steps = clock.resolve();
+    const double wall_s = now_s() - begin_s;
+    ASSERT_EQ(steps.size(), 10);
+    double sum_s = 0;
+    for (const auto& step : steps) sum_s += std::accumulate(step.begin(), step.end(), 0.0);
+    EXPECT_LE(sum_s, 1.01 * wall_s);
+    best = std::min(best, 1 - sum_s / wall_s);
+  }
+  EXPECT_LE(best, 0.05);
+}
+
+// Time that the stream waits for another rank's part is exposed communication.
+TEST_F(PhasesOnGpu, WaitsOfTheStreamAreExposed) {
+  if (comm_->size() == 1) GTEST_SKIP() << "nobody to wait for";
+  PhaseClock clock(device_);
+  comm_->set_phase_clock(&clock);
+  const at::Tensor tensor = comm_->allocate(1 << 24, at::kFloat);
+  for (int step = 0; step < 5; ++step) {
+    clock.begin_step();
+    clock.enter(Phase::forward);
+    comm_->all_reduce(tensor, ReduceOp::sum).wait();
+  }
+  clock.end();
+  double exposed_s = 0, all_s = 0;
+  for (const auto& step : clock.resolve()) {
+    exposed_s += step[static_cast<size_t>(Phase::exposed)];
+    all_s += std::accumulate(step.begin(), step.end(), 0.0);
+  }
+  EXPECT_GT(exposed_s, 0.5 * all_s);
+}
+
+// A window of the training workload, as the runner checks it. The best of several: where others use the
+// machine, the host may come late to the end of a window.
+TEST_F(PhasesOnGpu, OfAWindowAddUpToItsWallTime) {
+  for (const auto* strategy : {"single", "ddp", "fsdp", "zero3"}) {
+    SCOPED_TRACE(strategy);
+    const Point point = training_point("gpt2(layers=4, width=256, heads=4, sequence=128, vocabulary=1000)",
+                                       strategy, comm_->size(), 4, "fp32");
+    Surroundings surroundings;
+    const WorkloadContext context = surroundings.of(point, world_, *comm_);
+    const auto training = make_training(context);
+    const Check check = training->verify();
+    EXPECT_FALSE(check.wrong) << check.text;
+    WindowTimer timer(context, *training);
+    const int64_t num_steps = is_emulated() ? 3 : 20;
+    bool accounted = false;
+    for (int turn = 0; turn < 5; ++turn) {
+      Window window;
+      const Verdict verdict = timer.run(num_steps, window);
+      ASSERT_TRUE(verdict.ok()) << verdict.reason;
+      ASSERT_EQ(window.phases.size(), 1 + kNumPhases);
+      const auto& steps = window.phases[0];
+      ASSERT_EQ(std::ssize(steps), num_steps);
+      for (size_t step = 0; step < steps.size(); ++step) {
+        double sum_s = 0;
+        for (size_t phase = 1; phase < window.phases.size(); ++phase) {
+          EXPECT_GE(window.phases[phase][step], 0);
+          sum_s += window.phases[phase][step];
+        }
+        EXPECT_NEAR(sum_s, steps[step], 1e-6 * steps[step]);
+      }
+      const double timed_s = std::accumulate(steps.begin(), steps.end(), 0.0);
+      EXPECT_LE(timed_s, 1.01 * window.wall_s + 2e-4);
+      accounted |= is_accounted(timed_s, window.wall_s);
+    }
+    EXPECT_TRUE(accounted) << "steps do not add up to the wall time of any window";
+  }
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,43 @@
+// Every reduction passes on a GPU the checks that it passes on the CPU, and gives the same as there.
+#include "tests/gpu/gpu_fixture.h"
+#include "tests/mpi/reduction_checks.h"
+
+namespace shardmark {
+namespace {
+
+class ReductionsOnGpu : public GpuTest {};
+
+TEST_F(ReductionsOnGpu, TopKLosesNothing) { checks::reduction_top_k_loses_nothing(*comm_); }
+TEST_F(ReductionsOnGpu, TopKSendsTheRestLater) { checks::reduction_top_k_sends_the_rest_later(*comm_); }
+TEST_F(ReductionsOnGpu, TopKSendsTheLargest) { checks::reduction_top_k_sends_the_largest(*comm_); }
+TEST_F(ReductionsOnGpu, PowerSgdLosesNothing) { checks::reduction_power_sgd_loses_nothing(*comm_); }
+TEST_F(ReductionsOnGpu, Int8RoundsToItsScale) { checks::reduction_int8_rounds_to_its_scale(*comm_); }
+TEST_F(ReductionsOnGpu, KeepReplicasBitEqual) { checks::reduction_keep_replicas_bit_equal(*comm_); }
+TEST_F(ReductionsOnGpu, LossFalls) { checks::reduction_loss_falls(*comm_); }
+TEST_F(ReductionsOnGpu, WithoutLossEqualPlain) { checks::reduction_without_loss_equal_plain(*comm_); }
+TEST_F(ReductionsOnGpu, CastRoundsTwice) { checks::reduction_cast_rounds_twice(*comm_); }
+TEST_F(ReductionsOnGpu, SaveTheBytesThatTheyPromise) {
+  checks::reduction_save_the_bytes_that_they_promise(*comm_);
+}
+
+// Of the registry, by its defaults and by the options of the checks. Normal values: of whole numbers several
+// would be the k-th largest. Kernels round low-rank factors, casts and scales in another order.
+TEST_F(ReductionsOnGpu, EqualTheCpu) {
+  std::vector<std::string> all = checks::kLossy;
+  for (const auto& [name, entry] : Registry<ReductionEntry>::instance().entries()) all.push_back(name);
+  for (const auto& reduction : all) {
+    const auto reduced = [&](Communicator& comm) {
+      checks::Bench bench(comm, reduction, at::kFloat);
+      at::manual_seed(static_cast<uint64_t>(comm.rank()));
+      bench.flat.copy_(at::randn({bench.flat.numel()}));
+      bench.reduce();
+      return bench.flat.cpu();
+    };
+    const at::Tensor on_cpu = reduced(*cpu_comm_), on_gpu = reduced(*comm_);
+    const double error = (on_gpu - on_cpu).norm().item<double>() / on_cpu.norm().item<double>();
+    EXPECT_LE(error, reduction.starts_with("topk") || reduction == "plain" ? 1e-6 : 1e-2) << reduction;
+  }
+}
+
+}  // namespace
+}  // namespace shardmark
