@@ -1,5 +1,6 @@
 // gpt2 and its sizes: embedding, transformer blocks, head. Between blocks the residual stream is [B T, C].
 // B batch, T tokens, H heads, D channels per head, C = H D width, V vocabulary.
+#include "models/cross_entropy.h"
 #include "models/layers.h"
 
 namespace shardmark {
@@ -54,8 +55,13 @@ Block transformer(Model& model, const std::string& name, int64_t heads, double d
 Block head(Model& model) {
   const auto ln_f = layer<LayerNorm>(model, "ln_f");
   const at::Tensor& tokens = model.parameter("wte.weight");
-  return {"head", [ln_f, &tokens](const at::Tensor& x, const Batch& batch) {
-            return loss_or_logits(at::linear(ln_f(x), tokens), batch);
+  return {"head", [&model, ln_f, &tokens](const at::Tensor& x, const Batch& batch) {
+            const at::Tensor h = ln_f(x);
+            if (!model.gpu_forms || !at::isReducedFloatingType(model.dtype()))
+              return loss_or_logits(at::linear(h, tokens), batch);
+            if (batch.targets.defined() && model.dtype() == at::kBFloat16)
+              return linear_cross_entropy(h, tokens, batch.targets.flatten());
+            return loss_or_logits(aligned_linear(h, tokens), batch);
           }};
 }
 

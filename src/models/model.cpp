@@ -6,7 +6,7 @@
 namespace shardmark {
 
 Model::Model(laws::ModelTable table, at::ScalarType dtype, at::Device device)
-    : dtype_(dtype), device_(device) {
+    : gpu_forms(device.is_cuda()), dtype_(dtype), device_(device) {
   const auto meta = at::TensorOptions().dtype(dtype).device(at::kMeta);
   for (const auto& group : table.groups)
     for (const auto& spec : group.parameters)

@@ -56,8 +56,9 @@ class Model {
   at::Tensor& buffer(const std::string& name);
   const std::map<std::string, at::Tensor>& buffers() const { return buffers_; }
 
-  bool training = true;      // false: batch norm goes by its running statistics, and leaves them alone
-  bool draws = false;        // dropout happens; set where a model has any
+  bool training = true;  // false: batch norm goes by its running statistics, and leaves them alone
+  bool draws = false;    // dropout happens; set where a model has any
+  bool gpu_forms;        // blocks compute in the forms that GPUs are fast at; set on a GPU. Another rounding
   bool recomputing = false;  // a block runs again for its backward: running statistics stay as they are
   SumOverRanks sum_over_ranks = [](const at::Tensor&) {};
   int64_t num_ranks = 1;  // that sum_over_ranks spans

@@ -104,6 +104,10 @@ TEST_F(Strategies, LowPrecisionFollowsFp32) {
         for (const auto& strategy : all ? strategies() : kKinds) {
           SCOPED_TRACE(c.model + " " + strategy + " " + at::toString(compute) + " " + at::toString(reduce));
           EXPECT_LE(largest_relative(train(c, strategy, *comm, nullptr).losses, single.losses), 1e-2);
+          if (compute != at::kBFloat16) continue;
+          Case on_gpu = c;
+          on_gpu.gpu_forms = true;
+          EXPECT_LE(largest_relative(train(on_gpu, strategy, *comm, nullptr).losses, single.losses), 1e-2);
         }
       }
     }

@@ -24,6 +24,7 @@ struct Case {
   std::optional<Precision> precision = {};  // none: everything in dtype
   double clip_norm = 0;
   int64_t checkpointing = 0;
+  bool gpu_forms = false;
 };
 
 struct Outcomes {
@@ -53,6 +54,7 @@ inline Outcomes train(const Case& c, const std::string& strategy_text, Communica
                       Communicator* statistics, const Wrap& wrap = {}) {
   const auto model =
       make_model(resolved_model(c.model), c.precision ? c.precision->compute : c.dtype, comm.device());
+  model->gpu_forms |= c.gpu_forms;
   if (statistics != nullptr && statistics->size() > 1) {
     model->num_ranks = statistics->size();
     model->sum_over_ranks = [statistics](const at::Tensor& t) {

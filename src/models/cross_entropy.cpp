@@ -1,0 +1,89 @@
+// Output layer and loss as one autograd function.
+//
+// Note [Bytes of a logit]: GPT-2's vocabulary makes logits the largest tensor of a step (16 x 1024 tokens x
+// 50,257: 0.8 billion, 1.65 GB in bf16), and every pass over them costs 0.5 ms per 2 bytes on an H100
+// (3.35 TB/s). Counted as bytes that are read or written per logit, each kernel once:
+//   at::cross_entropy_loss of floats: product 2; to float 2 + 4; log_softmax 4 + 4; backward of the mean 4;
+//   of log_softmax 4 + 4 + 4; to bf16 4 + 2; two products 2 + 2: 42, more where a row of 200 kB is read again
+//   by log_softmax and its backward (up to 8 and 4); at its peak 12 bytes per logit are held.
+//   here: product 2; softmax 2 + 2 (a row of 100 kB that is read again is still in the L2 cache); sum 2; two
+//   products 2 + 2: 12, and 2 bytes per logit are held.
+// The softmax computes in float inside and rounds its results (ATen's SoftMax.cu). It may write over its
+// input, as ATen's own attention does it (native/transformers/attention.cpp, masked_softmax). The gradient of
+// the loss then is the probabilities but for one entry per row, and the scale (gradient of the loss / N) goes
+// to x and to the product with the weight, which are 65 times smaller than the logits.
+//
+// Note [Rounded probabilities]: p of the target minus 1 would have no digit left where p comes near to 1, as
+// bf16 has none between 1 - 2^-8 and 1. The others' sum is the same number, and has a relative error of a
+// rounding (2^-9) wherever p is: it costs one more pass over 2 bytes (on a GPU a sum of bf16 in float needs
+// no copy: native/ReduceOpsUtils.h). So every entry of the gradient is as exact as one that was computed in
+// float and rounded. The loss of a row comes from the same sum where p is at least 1/2; elsewhere log p has
+// an absolute error of 2^-9 at most, without bias, which is no more than what rounding the logits to bf16 has
+// done already; the mean over N rows has 1/sqrt(N) of it.
+//
+// Note [Aligned rows]: 50,257 is odd, so that rows of logits start at odd multiples of 2 bytes: neither 16
+// byte loads nor the tensor memory accelerator can read them, and cuBLAS leaves its fast kernels for all
+// three products (NVIDIA, Matrix Multiplication Background User's Guide: multiples of 64 elements are best).
+// Padding lives in a copy of the weight that is made anew in every forward, 50,304 rows: 77 MB filled, read
+// and written, 0.08 ms against about 8 ms that the products gain. Parameters, their layout and all formulas
+// know nothing of it. Padded logits are -inf, their probabilities and gradients 0.
+#include "models/cross_entropy.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <limits>
+
+namespace shardmark {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Zeros below the last row; itself where it is aligned.
+at::Tensor padded_rows(const at::Tensor& weight, int64_t multiple) {
+  const int64_t missing = (multiple - weight.size(0) % multiple) % multiple;
+  return missing == 0 ? weight : at::constant_pad_nd(weight, {0, 0, 0, missing});
+}
+
+struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& targets, int64_t multiple) {
+    const int64_t classes = weight.size(0);
+    const at::Tensor padded = padded_rows(weight, multiple), column = targets.unsqueeze(1);
+    at::Tensor p = at::mm(x, padded.t());
+    p.narrow(1, classes, padded.size(0) - classes).fill_(-std::numeric_limits<double>::infinity());
+    at::_softmax_out(p, p, 1, /*half_to_float=*/false);
+
+    const auto precise = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    const at::Tensor of_target = p.gather(1, column).to(precise);
+    const at::Tensor of_others = (p.sum(1, /*keepdim=*/true, precise) - of_target).clamp_min(0);
+    p.scatter_(1, column, of_others.neg().to(p.scalar_type()));  // p is the gradient from here on
+    ctx->save_for_backward({x, padded, p});
+    ctx->saved_data["classes"] = classes;
+    const at::Tensor likely = at::log1p(-of_others);
+    const at::Tensor unlikely = of_target.clamp_min(std::numeric_limits<float>::min()).log_();
+    return at::where(of_target < 0.5, unlikely, likely).mean().neg_();
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &padded = saved[1], &gradient = saved[2];
+    const at::Tensor scale = outputs[0] / static_cast<double>(x.size(0));
+    const at::Tensor dx = at::mm(gradient, padded).mul_(scale);
+    const at::Tensor dweight = at::mm(gradient.t(), x * scale);
+    return {dx, dweight.narrow(0, 0, ctx->saved_data["classes"].toInt()), {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor aligned_linear(const at::Tensor& x, const at::Tensor& weight, int64_t multiple) {
+  return at::linear(x, padded_rows(weight, multiple)).narrow(1, 0, weight.size(0));
+}
+
+at::Tensor linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
+                                int64_t multiple) {
+  return LinearCrossEntropy::apply(x, weight, targets, multiple);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,159 @@
+// The fused output layer and loss against the plain ones: exact in fp64, within rounding in bf16. RANKS 1
+#include "models/cross_entropy.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "models/model.h"
+
+namespace shardmark {
+namespace {
+
+struct Outcome {
+  at::Tensor loss, dx, dweight;
+};
+
+struct Problem {
+  at::Tensor x, weight, targets;
+
+  Problem(int64_t rows, int64_t width, int64_t classes, double spread) {
+    at::manual_seed(5);
+    x = at::randn({rows, width}, at::kDouble);
+    weight = at::randn({classes, width}, at::kDouble) * spread;
+    targets = at::randint(classes, {rows}, at::kLong);
+  }
+
+  // loss(x, weight) in this type, and its gradients at a gradient of 3.7 of the loss.
+  template <class Loss>
+  Outcome of(at::ScalarType dtype, const Loss& loss) const {
+    const at::Tensor a = x.to(dtype, false, true).set_requires_grad(true),
+                     b = weight.to(dtype, false, true).set_requires_grad(true);
+    const at::Tensor value = loss(a, b);
+    value.backward(at::full_like(value, 3.7));
+    return {value.detach().to(at::kDouble), a.grad().to(at::kDouble), b.grad().to(at::kDouble)};
+  }
+  Outcome plain(at::ScalarType dtype = at::kDouble) const {
+    return of(dtype, [&](const at::Tensor& a, const at::Tensor& b) {
+      return at::cross_entropy_loss(at::linear(a, b), targets);
+    });
+  }
+  Outcome fused(at::ScalarType dtype, int64_t multiple) const {
+    return of(dtype, [&](const at::Tensor& a, const at::Tensor& b) {
+      return linear_cross_entropy(a, b, targets, multiple);
+    });
+  }
+};
+
+double distance(const at::Tensor& a, const at::Tensor& b) {
+  return ((a - b).norm() / b.norm()).item<double>();
+}
+
+void expect_near(const Outcome& measured, const Outcome& expected, double tolerance) {
+  EXPECT_LE(distance(measured.loss, expected.loss), tolerance);
+  EXPECT_LE(distance(measured.dx, expected.dx), tolerance);
+  EXPECT_LE(distance(measured.dweight, expected.dweight), tolerance);
+}
+
+constexpr double kRounding = 0x1p-9;  // of bf16, relative
+
+TEST(LinearCrossEntropy, EqualsThePlainLossWithAndWithoutPadding) {
+  for (const int64_t classes : {2, 31, 64, 65})
+    for (const double spread : {0.01, 0.3, 3.0})
+      for (const int64_t multiple : {int64_t{1}, kRowMultiple}) {
+        SCOPED_TRACE(std::to_string(classes) + " classes, multiple " + std::to_string(multiple));
+        const Problem problem(7, 12, classes, spread);
+        expect_near(problem.fused(at::kDouble, multiple), problem.plain(), 1e-12);
+        expect_near(problem.fused(at::kFloat, multiple), problem.plain(), 1e-5);
+      }
+}
+
+// The yardstick has the same bf16 operands; both products round their results.
+TEST(LinearCrossEntropy, RoundsInBf16AsFloatsThatAreRoundedAtLast) {
+  Problem problem(200, 32, 301, 0.2);
+  problem.x = problem.x.to(at::kBFloat16).to(at::kDouble);
+  problem.weight = problem.weight.to(at::kBFloat16).to(at::kDouble);
+  const Outcome exact = problem.plain();
+  for (const int64_t multiple : {int64_t{1}, kRowMultiple}) {
+    const Outcome fused = problem.fused(at::kBFloat16, multiple);
+    expect_near(fused, exact, 2 * kRounding);
+    EXPECT_LE(distance(fused.loss, exact.loss), kRounding / 10) << "roundings of a row do not average out";
+  }
+}
+
+// A row whose target has the probability 1 - rest: rest is the size of its gradient and of its loss.
+TEST(LinearCrossEntropy, KeepsTheDigitsOfSmallRests) {
+  for (const double rest : {0.3, 1e-2, 1e-3, 1e-5}) {
+    Problem problem(1, 2, 2, 1);
+    problem.x = at::tensor({1.0, 0.0}, at::kDouble).view({1, 2});
+    problem.weight = at::tensor({std::log((1 - rest) / rest), 0.0, 0.0, 0.0}, at::kDouble).view({2, 2});
+    problem.weight = problem.weight.to(at::kBFloat16).to(at::kDouble);
+    problem.targets = at::zeros({1}, at::kLong);
+    expect_near(problem.fused(at::kBFloat16, 1), problem.plain(), 4 * kRounding);
+  }
+}
+
+TEST(LinearCrossEntropy, IsFiniteWhereTheTargetIsImpossible) {
+  Problem problem(1, 1, 2, 1);
+  problem.x = at::ones({1, 1}, at::kDouble);
+  problem.weight = at::tensor({300.0, 0.0}, at::kDouble).view({2, 1});
+  problem.targets = at::ones({1}, at::kLong);
+  const Outcome fused = problem.fused(at::kBFloat16, kRowMultiple);
+  EXPECT_NEAR(fused.loss.item<double>(), -std::log(std::numeric_limits<float>::min()), 0.1);
+  EXPECT_LE(distance(fused.dweight, problem.plain().dweight), kRounding);
+}
+
+TEST(LinearCrossEntropy, IsNoNumberWhereALogitIsNone) {
+  Problem problem(3, 4, 5, 1);
+  problem.x[1][2] = std::nan("");
+  const Outcome fused = problem.fused(at::kBFloat16, kRowMultiple);
+  EXPECT_TRUE(std::isnan(fused.loss.item<double>()));
+  EXPECT_TRUE(fused.dweight.isnan().any().item<bool>());
+}
+
+TEST(AlignedLinear, EqualsThePlainOne) {
+  const Problem problem(7, 12, 31, 1);
+  const auto loss = [&](const at::Tensor& logits) { return at::cross_entropy_loss(logits, problem.targets); };
+  const Outcome aligned = problem.of(
+      at::kDouble, [&](const at::Tensor& a, const at::Tensor& b) { return loss(aligned_linear(a, b)); });
+  expect_near(aligned, problem.plain(), 1e-12);
+  const at::Tensor logits = aligned_linear(problem.x, problem.weight);
+  EXPECT_EQ(logits.size(1), 31);
+  EXPECT_EQ(logits.stride(0), kRowMultiple);
+}
+
+// A whole gpt2 in both forms: loss, logits and every gradient.
+TEST(GpuForms, OfGpt2AreTheSameModel) {
+  const Choice choice =
+      resolve({"gpt2", {{"layers", 2}, {"width", 24}, {"heads", 3}, {"sequence", 20}, {"vocabulary", 131}}},
+              laws::model_law("gpt2").options, "model");
+  for (const auto dtype : {at::kBFloat16, at::kHalf}) {
+    const auto plain = make_model(choice, dtype, at::kCPU), fast = make_model(choice, dtype, at::kCPU);
+    fast->gpu_forms = true;
+    at::manual_seed(3);
+    const Batch batch{at::randint(131, {4, 20}, at::kLong), at::randint(131, {4, 20}, at::kLong)};
+    const auto forward = [](const Model& model, const Batch& given) {
+      at::Tensor h = given.inputs;
+      for (const auto& block : model.blocks()) h = block.forward(h, given);
+      return h;
+    };
+    for (Model* model : {plain.get(), fast.get()}) materialize(*model, 1);
+    EXPECT_TRUE(forward(*plain, {batch.inputs, {}}).allclose(forward(*fast, {batch.inputs, {}}), 1e-2, 1e-2));
+    const at::Tensor expected = forward(*plain, batch), measured = forward(*fast, batch);
+    EXPECT_EQ(measured.scalar_type(), at::kFloat);
+    EXPECT_LE(distance(measured.detach(), expected.detach()), kRounding / 10);
+    const at::Tensor scale = at::full({}, dtype == at::kHalf ? 1024.0 : 1.0, at::kFloat);
+    expected.backward(scale);
+    measured.backward(scale);
+    for (const auto& group : plain->table().groups)
+      for (const auto& spec : group.parameters)
+        EXPECT_LE(distance(fast->parameter(spec.name).grad().to(at::kDouble),
+                           plain->parameter(spec.name).grad().to(at::kDouble)),
+                  10 * kRounding)
+            << spec.name;
+  }
+}
+
+}  // namespace
+}  // namespace shardmark
