@@ -71,6 +71,11 @@ void use_tf32(bool use) {
   at::globalContext().setAllowTF32CuDNN(use);
 }
 
+void search_convolutions(at::Device device) {
+  auto& context = at::globalContext();
+  if (device.is_cuda()) context.setBenchmarkCuDNN(!context.deterministicCuDNN());
+}
+
 void use_device(at::Device device) {
   if (!device.is_cuda()) return;
   c10::cuda::set_device(device.index());

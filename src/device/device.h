@@ -14,8 +14,11 @@ int num_cores();                                 // that this process may run on
 int64_t device_memory_bytes(at::Device device);  // of the GPU; of the node, as far as it is granted
 // The words of laws/vocabulary.h for what the device computes in by itself, without emulation.
 std::vector<std::string> native_precisions(at::Device device);
-void use_tf32(bool use);             // for fp32 matrix products and convolutions on a GPU, from now on
-void use_device(at::Device device);  // makes a GPU current; nothing on the CPU
+void use_tf32(bool use);  // for fp32 matrix products and convolutions on a GPU, from now on
+// Lets cuDNN time its algorithms when it meets a convolution of new sizes, unless bits are to repeat. The
+// first steps take longer, and their memory has room for what is tried.
+void search_convolutions(at::Device device);
+void use_device(at::Device device);                     // makes a GPU current; nothing on the CPU
 void seed_generator(at::Device device, uint64_t seed);  // of what draws without a generator of its own
 void synchronize(at::Device device);                    // waits for a GPU; nothing on the CPU
 void empty_caches(at::Device device);  // what was freed goes back to the device, and to the system

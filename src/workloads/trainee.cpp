@@ -12,6 +12,7 @@ Trainee::Trainee(const Point& point, Communicator& comm, PhaseClock& clock, int6
   if (has_synchronised_statistics(point) && comm.size() > 1) statistics_comm = comm.split(0, comm.rank());
   const Precision types = precision_from(t.precision, t.reduce_dtype);
   use_tf32(t.precision == "tf32");
+  search_convolutions(comm.device());
   model = make_model(t.model, types.compute, comm.device());
   if (statistics_comm) {
     model->num_ranks = comm.size();

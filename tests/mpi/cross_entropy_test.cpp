@@ -6,8 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "models/model.h"
-
 namespace shardmark {
 namespace {
 
@@ -121,38 +119,6 @@ TEST(AlignedLinear, EqualsThePlainOne) {
   const at::Tensor logits = aligned_linear(problem.x, problem.weight);
   EXPECT_EQ(logits.size(1), 31);
   EXPECT_EQ(logits.stride(0), kRowMultiple);
-}
-
-// A whole gpt2 in both forms: loss, logits and every gradient.
-TEST(GpuForms, OfGpt2AreTheSameModel) {
-  const Choice choice =
-      resolve({"gpt2", {{"layers", 2}, {"width", 24}, {"heads", 3}, {"sequence", 20}, {"vocabulary", 131}}},
-              laws::model_law("gpt2").options, "model");
-  for (const auto dtype : {at::kBFloat16, at::kHalf}) {
-    const auto plain = make_model(choice, dtype, at::kCPU), fast = make_model(choice, dtype, at::kCPU);
-    fast->gpu_forms = true;
-    at::manual_seed(3);
-    const Batch batch{at::randint(131, {4, 20}, at::kLong), at::randint(131, {4, 20}, at::kLong)};
-    const auto forward = [](const Model& model, const Batch& given) {
-      at::Tensor h = given.inputs;
-      for (const auto& block : model.blocks()) h = block.forward(h, given);
-      return h;
-    };
-    for (Model* model : {plain.get(), fast.get()}) materialize(*model, 1);
-    EXPECT_TRUE(forward(*plain, {batch.inputs, {}}).allclose(forward(*fast, {batch.inputs, {}}), 1e-2, 1e-2));
-    const at::Tensor expected = forward(*plain, batch), measured = forward(*fast, batch);
-    EXPECT_EQ(measured.scalar_type(), at::kFloat);
-    EXPECT_LE(distance(measured.detach(), expected.detach()), kRounding / 10);
-    const at::Tensor scale = at::full({}, dtype == at::kHalf ? 1024.0 : 1.0, at::kFloat);
-    expected.backward(scale);
-    measured.backward(scale);
-    for (const auto& group : plain->table().groups)
-      for (const auto& spec : group.parameters)
-        EXPECT_LE(distance(fast->parameter(spec.name).grad().to(at::kDouble),
-                           plain->parameter(spec.name).grad().to(at::kDouble)),
-                  10 * kRounding)
-            << spec.name;
-  }
 }
 
 }  // namespace

@@ -1,0 +1,128 @@
+// Models in the forms that GPUs are fast at against their plain forms, on the CPU: losses, logits, gradients.
+// RANKS 1
+#include <gtest/gtest.h>
+
+#include "device/device.h"
+#include "models/model.h"
+
+namespace shardmark {
+namespace {
+
+Choice resolved(const std::string& name, const Options& options) {
+  return resolve({name, options}, laws::model_law(name).options, "model");
+}
+
+at::Tensor forward(const Model& model, const Batch& batch, bool channels_last = false) {
+  at::Tensor h = batch.inputs;
+  for (const auto& block : model.blocks()) {
+    h = block.forward(h, batch);
+    const bool kept = h.dim() != 4 || h.is_contiguous(at::MemoryFormat::ChannelsLast);
+    EXPECT_TRUE(kept || !channels_last) << block.name;
+  }
+  return h;
+}
+
+double distance(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor expected = b.detach().to(at::kDouble);
+  return ((a.detach().to(at::kDouble) - expected).norm() / expected.norm()).item<double>();
+}
+
+// The same parameters twice, with gradients in memory as strategies provide them.
+struct BothForms {
+  std::unique_ptr<Model> plain, fast;
+
+  BothForms(const Choice& choice, at::ScalarType dtype)
+      : plain(make_model(choice, dtype, at::kCPU)), fast(make_model(choice, dtype, at::kCPU)) {
+    EXPECT_FALSE(fast->gpu_forms) << "on the CPU blocks take their plain forms";
+    fast->gpu_forms = true;
+    for (Model* model : {plain.get(), fast.get()}) {
+      materialize(*model, 1);
+      for_each_parameter(*model, [](const auto&, at::Tensor& p) { p.mutable_grad() = at::zeros_like(p); });
+    }
+  }
+
+  template <class Visit>
+  static void for_each_parameter(Model& model, const Visit& visit) {
+    for (const auto& group : model.table().groups)
+      for (const auto& spec : group.parameters) visit(spec.name, model.parameter(spec.name));
+  }
+
+  void expect_near_gradients(double tolerance) const {
+    for_each_parameter(*plain, [&](const std::string& name, const at::Tensor& parameter) {
+      const at::Tensor& gradient = fast->parameter(name).grad();
+      EXPECT_TRUE(gradient.is_contiguous()) << name;
+      EXPECT_LE(distance(gradient, parameter.grad()), tolerance) << name;
+    });
+  }
+};
+
+TEST(GpuForms, OfGpt2AreTheSameModel) {
+  const Choice choice =
+      resolved("gpt2", {{"layers", 2}, {"width", 24}, {"heads", 3}, {"sequence", 20}, {"vocabulary", 131}});
+  at::manual_seed(3);
+  const Batch batch{at::randint(131, {4, 20}, at::kLong), at::randint(131, {4, 20}, at::kLong)};
+  for (const auto dtype : {at::kBFloat16, at::kHalf}) {
+    const BothForms forms(choice, dtype);
+    EXPECT_LE(distance(forward(*forms.fast, {batch.inputs, {}}), forward(*forms.plain, {batch.inputs, {}})),
+              1e-2);
+    const at::Tensor expected = forward(*forms.plain, batch), measured = forward(*forms.fast, batch);
+    EXPECT_EQ(measured.scalar_type(), at::kFloat);
+    EXPECT_LE(distance(measured, expected), 2e-4);
+    const at::Tensor scale = at::full({}, dtype == at::kHalf ? 1024.0 : 1.0, at::kFloat);
+    expected.backward(scale);
+    measured.backward(scale);
+    forms.expect_near_gradients(2e-2);
+  }
+}
+
+// Bit by bit: nothing but 16-bit types takes another form.
+TEST(GpuForms, OfGpt2AreThePlainOnesInFp32AndFp64) {
+  const Choice choice =
+      resolved("gpt2", {{"layers", 1}, {"width", 24}, {"heads", 3}, {"sequence", 20}, {"vocabulary", 131}});
+  const Batch batch{at::randint(131, {4, 20}, at::kLong), at::randint(131, {4, 20}, at::kLong)};
+  for (const auto dtype : {at::kFloat, at::kDouble}) {
+    const BothForms forms(choice, dtype);
+    for (const auto& model : {forms.plain.get(), forms.fast.get()}) forward(*model, batch).backward();
+    forms.expect_near_gradients(0);
+  }
+}
+
+TEST(GpuForms, OfResNetAreTheSameModel) {
+  at::manual_seed(3);
+  for (const Options& options :
+       {Options{{"layers", 20}, {"width", 4}, {"image", 16}},
+        Options{{"layers", 20}, {"width", 4}, {"image", 15}, {"batch_norm", "sync"}},
+        Options{{"layers", 18}, {"width", 4}, {"image", 16}, {"batch_norm", "frozen"}},
+        Options{{"layers", 50}, {"width", 4}, {"image", 65}, {"classes", 7}}}) {
+    const BothForms forms(resolved("resnet", options), at::kDouble);
+    SCOPED_TRACE(options.dump());
+    const auto& shape = forms.plain->table().sample;
+    const Batch batch{at::randn({6, shape.input[0], shape.input[1], shape.input[2]}, at::kDouble),
+                      at::randint(shape.num_classes, {6}, at::kLong)};
+    const at::Tensor expected = forward(*forms.plain, batch);
+    const at::Tensor measured = forward(*forms.fast, batch, /*channels_last=*/true);
+    EXPECT_LE(distance(measured, expected), 1e-10);
+    expected.backward();
+    measured.backward();
+    forms.expect_near_gradients(1e-8);
+    for (const auto& [name, buffer] : forms.plain->buffers())
+      EXPECT_TRUE(forms.fast->buffer(name).allclose(buffer, 1e-10, 1e-10)) << name;
+  }
+}
+
+// A deterministic run must find cuDNN's search switched off, whatever comes later.
+TEST(SearchOfConvolutions, HappensOnAGpuUnlessBitsAreToRepeat) {
+  auto& context = at::globalContext();
+  const at::Device gpu(at::kCUDA, 0);
+  search_convolutions(at::kCPU);
+  EXPECT_FALSE(context.benchmarkCuDNN());
+  search_convolutions(gpu);
+  EXPECT_TRUE(context.benchmarkCuDNN());
+  context.setDeterministicCuDNN(true);
+  search_convolutions(gpu);
+  EXPECT_FALSE(context.benchmarkCuDNN());
+  context.setDeterministicCuDNN(false);
+}
+
+}  // namespace
+}  // namespace shardmark
