@@ -14,6 +14,19 @@ using torch::autograd::variable_list;
 
 at::Tensor per_channel(const at::Tensor& values) { return values.view({1, -1, 1, 1}); }
 
+// Of statistics and of what computes with them: float for 16-bit activations, as in PyTorch's mixed
+// precision.
+at::ScalarType precise_type(const at::Tensor& x) {
+  return at::isReducedFloatingType(x.scalar_type()) ? at::kFloat : x.scalar_type();
+}
+
+// Mean and variance of this rank's activations. Kernels of the CPU find them in the type of running ones.
+std::tuple<at::Tensor, at::Tensor> local_statistics(const at::Tensor& x) {
+  if (!at::isReducedFloatingType(x.scalar_type())) return at::batch_norm_update_stats(x, {}, {}, 0);
+  const at::Tensor unused = at::zeros({x.size(1)}, x.options().dtype(at::kFloat));
+  return at::batch_norm_update_stats(x, unused, at::ones_like(unused), 0);
+}
+
 // What backward needs besides tensors.
 struct RankSum : torch::CustomClassHolder {
   explicit RankSum(SumOverRanks sum) : sum(std::move(sum)) {}
@@ -25,13 +38,15 @@ struct RankSum : torch::CustomClassHolder {
 // x, then packed in float64 as (n mean, n (variance + mean^2), n): sums of these give the statistics of the
 // whole batch, and float64 leaves their difference exact enough for fp64 equality at 1e-10. n travels with
 // them, so that ranks may hold unequal batches. Backward: dx needs the means of dy and of dy xhat over the
-// whole batch; weight and bias get the local sums only, because strategies reduce parameter gradients.
+// whole batch; weight and bias get the local sums only, because strategies reduce parameter gradients. Around
+// 16-bit activations every per-channel value is a float, weight and bias too: kernels on a GPU ask for float
+// statistics, and those on the CPU for one type of all.
 struct SyncBatchNorm : torch::autograd::Function<SyncBatchNorm> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias, const BatchNorm& norm) {
     const int64_t channels = x.size(1);
     const auto n = static_cast<double>(x.numel() / channels);
-    const auto [local_mean, local_variance] = at::batch_norm_update_stats(x, {}, {}, 0);
+    const auto [local_mean, local_variance] = local_statistics(x);
     const at::Tensor m = local_mean.to(at::kDouble), v = local_variance.to(at::kDouble);
     const at::Tensor packed = at::cat({m * n, (v + m * m) * n, at::full({1}, n, m.options())});
     norm.model.sum_over_ranks(packed);
@@ -39,15 +54,16 @@ struct SyncBatchNorm : torch::autograd::Function<SyncBatchNorm> {
     const at::Tensor total = packed.narrow(0, 2 * channels, 1);
     const at::Tensor mean = packed.narrow(0, 0, channels) / total;
     const at::Tensor variance = packed.narrow(0, channels, channels) / total - mean * mean;
-    norm.mean.lerp_(mean.to(x.dtype()), norm.momentum());
-    norm.variance.lerp_((variance * total / (total - 1)).to(x.dtype()), norm.momentum());
+    norm.mean.lerp_(mean.to(norm.mean.scalar_type()), norm.momentum());
+    norm.variance.lerp_((variance * total / (total - 1)).to(norm.variance.scalar_type()), norm.momentum());
 
-    const at::Tensor mean_x = mean.to(x.dtype());
-    ctx->save_for_backward({x, weight, mean_x, (variance + kEpsilon).rsqrt().to(x.dtype()), total});
+    const auto precise = precise_type(x);
+    const at::Tensor w = weight.to(precise), mean_x = mean.to(precise);
+    ctx->save_for_backward({x, w, mean_x, (variance + kEpsilon).rsqrt().to(precise), total});
     ctx->saved_data["sum"] =
         at::IValue::make_capsule(c10::make_intrusive<RankSum>(norm.model.sum_over_ranks));
     return std::get<0>(
-        at::native_batch_norm(x, weight, bias, mean_x, variance.to(x.dtype()), false, 0, kEpsilon));
+        at::native_batch_norm(x, w, bias.to(precise), mean_x, variance.to(precise), false, 0, kEpsilon));
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
@@ -59,12 +75,13 @@ struct SyncBatchNorm : torch::autograd::Function<SyncBatchNorm> {
         dy, x, weight, {}, {}, mean, inverse_std, true, kEpsilon, {false, true, true});
     const at::Tensor packed = at::cat({dbias, dweight}).to(at::kDouble);
     static_cast<RankSum&>(*ctx->saved_data["sum"].toCapsule()).sum(packed);
-    const auto means = (packed / total).to(x.dtype()).chunk(2);  // of dy, of dy xhat
+    const auto means = (packed / total).to(mean.scalar_type()).chunk(2);  // of dy, of dy xhat
 
     at::Tensor dx = at::addcmul(dy - per_channel(means[0]), x - per_channel(mean),
                                 per_channel(inverse_std * means[1]), -1);
     dx.mul_(per_channel(weight * inverse_std));
-    return {dx, dweight, dbias, {}};
+    const auto dtype = x.scalar_type();
+    return {dx.to(dtype), dweight.to(dtype), dbias.to(dtype), {}};
   }
 };
 

@@ -106,6 +106,35 @@ TEST_P(BatchNormTest, IsExactWhereTheMeanIsFarFromZero) {
   EXPECT_LT(distance(x_mine.grad(), part(x.grad(), world)), relative);
 }
 
+// Statistics in float: in 16 bits a mean of 30 would be off by 0.1, a tenth of the deviation.
+TEST(BatchNorm, OverRanksRoundsActivationsAloneIn16Bits) {
+  const World world;
+  const auto plain = resnet("local", at::kDouble);
+  for (const auto& [dtype, rounding] : {std::pair(at::kBFloat16, 0x1p-9), std::pair(at::kHalf, 0x1p-12)}) {
+    const auto sync = resnet("sync", dtype);
+    sync->sum_over_ranks = add_ranks;
+    plain->buffer("bn1.running_mean").zero_();
+    at::manual_seed(7);
+    const at::Tensor whole = at::randn({whole_size(world), 5, 6, 6}, at::kDouble).add_(30).to(dtype);
+    const at::Tensor dy = at::randn_like(whole);
+    const at::Tensor x = whole.to(at::kDouble).set_requires_grad(true),
+                     x_mine = part(whole, world).clone().set_requires_grad(true);
+    const at::Tensor y = BatchNorm(*plain, "bn1", BatchStatistics::local)(x);
+    const at::Tensor y_mine = BatchNorm(*sync, "bn1", BatchStatistics::sync)(x_mine);
+    EXPECT_EQ(y_mine.scalar_type(), dtype);
+    y.backward(dy.to(at::kDouble));
+    y_mine.backward(part(dy, world));
+    EXPECT_LT(distance(y_mine.to(at::kDouble), part(y, world)), rounding);
+    EXPECT_LT(distance(x_mine.grad().to(at::kDouble), part(x.grad(), world)), rounding);
+    EXPECT_LT(distance(sync->buffer("bn1.running_mean").to(at::kDouble), plain->buffer("bn1.running_mean")),
+              2 * rounding);
+    const at::Tensor gradient = sync->parameter("bn1.weight").grad().to(at::kDouble);
+    add_ranks(gradient);
+    EXPECT_LT(distance(gradient, plain->parameter("bn1.weight").grad()), 2 * rounding);
+    plain->parameter("bn1.weight").mutable_grad().reset();
+  }
+}
+
 TEST_P(BatchNormTest, FrozenStatisticsAreConstants) {
   const auto model = resnet("frozen", GetParam().dtype);
   const at::Tensor before = model->buffer("bn1.running_mean").clone();
