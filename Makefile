@@ -68,6 +68,10 @@ overhead: configure  ## Measure what harness and strategies cost on RANKS=2 core
 	@for launch in $$(seq $(LAUNCHES)); do OMP_NUM_THREADS=1 mpirun --allow-run-as-root --bind-to core \
 	  -n $(or $(RANKS),2) $(BUILD)/shardmark_overhead; done | suites/overhead/summarize.awk
 
+peers: configure  ## Compare with PyTorch (plain, compiled, DDP, FSDP2), MPI_Allreduce ... in turns: RANKS, LAUNCHES=5, ARGS
+	@ninja -C $(BUILD) --quiet shardmark shardmark_mpi_allreduce
+	@.venv/bin/python suites/peers/peers.py $(if $(RANKS),--ranks $(RANKS)) --launches $(LAUNCHES) $(ARGS)
+
 SANITIZED = $(BUILD)/sanitize
 sanitize: bootstrap  ## Build with AddressSanitizer and UndefinedBehaviorSanitizer; run the tests of one process and of 2 ranks
 	@if [[ ! -e $(SANITIZED)/build.ninja ]]; then cmake -S . -B $(SANITIZED) -G Ninja -DSHARDMARK_SANITIZE=ON \
@@ -116,4 +120,4 @@ help:  ## Print this
 	  '  FUZZ_SECONDS=600   for make fuzz, make soak     FAULTS=20   for make soak' \
 	  '  ANALYSIS=1    build only what needs no rank (plan, launch, submit, report, compare ...): no torch, MPI or CUDA'
 
-.PHONY: run test build bootstrap configure install clean kernels overhead soak cluster-test bare-root sanitize fuzz format format-check lint help
+.PHONY: run test build bootstrap configure install clean kernels overhead peers soak cluster-test bare-root sanitize fuzz format format-check lint help

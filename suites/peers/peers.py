@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""Measures shardmark beside its peers: the same model, data, weights, optimizer, precision and threads, in turns.
+
+    make peers [RANKS=2] [LAUNCHES=5] [ARGS="--models 'resnet(width=16):16'"]
+
+Every launch starts each contender once, in an order that rotates. A ratio is our time / the peer's of one launch;
+the table shows the geometric mean over launches with a 95 % t-interval, so launches are the unit. The first losses of
+each peer must be those of our strategy. All of it goes to results/peers-NNNN.json.
+"""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+HOME = HERE.parent.parent
+COMPARED = 4  # first losses; later ones of a ResNet differ by more than rounding, because batch norm makes it grow
+# 97.5 % quantiles of Student's t for 1, 2, 3 ... degrees of freedom; beyond them the normal distribution's.
+T = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    gpus = len(list(pathlib.Path("/dev").glob("nvidia[0-9]*")))
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda" if gpus else "cpu")
+    parser.add_argument("--ranks", type=int, default=gpus or 2)
+    parser.add_argument("--launches", type=int, default=5)
+    parser.add_argument("--steps", type=int, help="timed ones of a launch (default: 12, on GPUs 30)")
+    parser.add_argument("--warmup", type=int, help="steps before those (default: 4, on GPUs 10)")
+    parser.add_argument("--threads", type=int, default=1, help="of a rank")
+    parser.add_argument("--precision", choices=["fp32", "bf16"], help="default: fp32, on GPUs bf16")
+    parser.add_argument("--models", nargs="+", metavar="MODEL:BATCH", help='such as "gpt2(vocabulary=50304):16" (per rank)')
+    parser.add_argument("--only", nargs="+", metavar="WORD", help="contenders whose name has one of these words")
+    parser.add_argument("--bytes", type=int, nargs="*", default=[4096, 1 << 20, 16 << 20], help="of the all-reduces; none: skip")
+    parser.add_argument("--program", default=str(HOME / "build/shardmark"))
+    parser.add_argument("--python", default=next((str(path) for path in [HOME / ".venv/bin/python"] if path.exists()), "python3"))
+    parser.add_argument("--mpirun", default="mpirun")
+    parser.add_argument("--output", help="default: results/peers-NNNN.json, numbered")
+    args = parser.parse_args()
+    cuda = args.device == "cuda"
+    args.steps = args.steps or (30 if cuda else 12)
+    args.warmup = args.warmup or (10 if cuda else 4)
+    args.precision = args.precision or ("bf16" if cuda else "fp32")
+    args.models = args.models or (
+        ["gpt2:16", "gpt2(vocabulary=50304):16", "resnet(layers=50):64"] if cuda else
+        ["gpt2(layers=4,width=256,heads=4,sequence=128,vocabulary=8192):4", "resnet(width=16):16"])
+    return args
+
+
+class Contender:
+    """A row: its name, how it starts, and what its launches gave (None: failed, and why)."""
+
+    def __init__(self, name, ranks, command, base=None, note="", parse=None):
+        self.name, self.ranks, self.command, self.base, self.note = name, ranks, command, base, note
+        self.parse = parse or (lambda text: json.loads(text.splitlines()[-1]))
+        self.runs, self.failure = [], ""
+
+    def launch(self, args, folder):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        environment = dict(os.environ, OMP_NUM_THREADS=str(args.threads), MASTER_PORT=str(port),
+                           OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        alone = self.ranks == 1 and self.command[0] == args.python
+        start = [] if alone else [args.mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(self.ranks)]
+        try:
+            done = subprocess.run(start + self.command, env=environment, capture_output=True, text=True, timeout=900)
+            if done.returncode != 0:
+                words = [line for line in done.stderr.splitlines() if "Error" in line or line.startswith("shardmark:")]
+                raise RuntimeError((words or done.stderr.splitlines() or ["no word"])[-1][:200])
+            self.runs.append(self.parse(done.stdout))
+        except Exception as error:  # a peer that fails costs its row, not the others'
+            self.failure = f"{type(error).__name__}: {error}" if not isinstance(error, RuntimeError) else str(error)
+            self.runs.append(None)
+        print(f"  {self.name}: {self.failure or 'done'}", file=sys.stderr, flush=True)
+
+
+def exported(args, study):
+    """Ours from the study that the run wrote: the same numbers as train_peer.py's."""
+    def parse(_):
+        export = subprocess.run([args.program, "export", study, "--json", "-"], capture_output=True, text=True, check=True)
+        os.unlink(study)
+        document = json.loads(export.stdout)
+        point = document["points"][0]
+        steps = [max(of_ranks) for of_ranks in zip(*point["samples"]["step"])][args.warmup:-1]
+        return {"step_s": statistics.median(steps), "steps_s": steps, "losses": point["samples"]["loss"][0][:8],
+                "peak_bytes": point["peak_bytes"], "revision": document["environment"]["revision"],
+                "versions": document["environment"]["versions"], "device": document["environment"]["devices"][0]}
+    return parse
+
+
+def contenders(args, model, batch, folder):
+    steps = args.warmup + args.steps + 1
+    weights = f"{folder}/weights.safetensors"
+
+    def train(strategy, *flags):
+        return [args.program, "train", "--device", args.device, "--threads", str(args.threads), "--model", model, "--batch-size",
+                batch, "--precision", args.precision, "--strategy", strategy, "--eval-batches", "0", *flags]
+
+    first = Contender("weights", 1, train("single", "--steps", "1", "--lr", "0", "--save-weights", weights, "--overwrite"),
+                      parse=lambda text: {})
+    first.launch(args, folder)
+    if first.failure:
+        sys.exit(f"peers: no initial weights: {first.failure}")
+
+    def ours(strategy, ranks):
+        study = f"{folder}/{strategy}.h5"
+        return Contender(strategy, ranks, train(strategy, "--steps", str(steps), "--log-every", str(steps), "--weights", weights,
+                                                "-o", study), parse=exported(args, study))
+
+    def peer(name, framework, base, precision=args.precision, note=""):
+        return Contender(name, base.ranks, [args.python, str(HERE / "train_peer.py"), "--framework", framework, "--model", model,
+                         "--precision", precision, "--batch-size", batch, "--steps", str(args.steps), "--warmup", str(args.warmup),
+                         "--threads", str(args.threads), "--device", args.device, "--weights", weights], base, note)
+
+    single, ddp, fsdp, zero3 = ours("single", 1), *(ours(name, args.ranks) for name in ("ddp", "fsdp", "zero3"))
+    mixed = args.precision == "bf16"
+    autocast = "autocast" if mixed else ""
+    rows = [single, ddp, fsdp, zero3, peer("PyTorch", "plain", single, note=autocast),
+            peer("torch.compile", "compile", single, note=autocast)]
+    if mixed:
+        rows += [peer("PyTorch, bf16 copy", "plain", single, "bf16-copy", "as ours"),
+                 peer("torch.compile, bf16 copy", "compile", single, "bf16-copy", "as ours")]
+    rows += [peer("PyTorch DDP", "ddp", ddp, note=autocast),
+             peer("PyTorch FSDP2", "fsdp2", fsdp, note="bf16 policy, fp32 reductions" if mixed else "")]
+    if args.only:
+        rows = [row for row in rows if any(word in row.name for word in args.only) or
+                any(row is other.base for other in rows if any(word in other.name for word in args.only))]
+    return rows
+
+
+def columns_of(text, size, seconds, scale):
+    """A table's seconds by bytes, from lines of numbers."""
+    rows = [line.split() for line in text.splitlines() if line.strip()[:1].isdigit()]
+    return {"seconds": {row[size]: float(row[seconds]) * scale for row in rows}}
+
+
+def all_reduces(args):
+    if args.ranks == 1 or not args.bytes:
+        print(f"all-reduce: not measured ({'one rank has nobody to reduce with' if args.bytes else 'no sizes'})\n")
+        return []
+    sizes = [str(size) for size in args.bytes]
+
+    def by_size(command, size, seconds, scale):  # one start for each size, all in one shell
+        return ["bash", "-c", " && ".join(" ".join(command(size)) for size in sizes)], lambda text: columns_of(text, size, seconds, scale)
+
+    ours = Contender("shardmark", args.ranks, [args.program, "collective", "all_reduce", "--device", args.device, "-n", "20", "-w", "5",
+                                               "-c", "0", "-b", sizes[0], "-e", sizes[-1], "-f", "2"],
+                     parse=lambda text: columns_of(text, 0, 9, 1e-6))
+    rows = [ours, Contender(f"torch.distributed, {'NCCL' if args.device == 'cuda' else 'gloo'}", args.ranks,
+                            [args.python, str(HERE / "all_reduce_peer.py"), "--device", args.device, "--bytes", *sizes], ours)]
+    others = [("MPI_Allreduce", str(pathlib.Path(args.program).parent / "shardmark_mpi_allreduce"), ["20", *sizes], 0, 1, 1, "cpu"),
+              ("nccl-tests", "all_reduce_perf", ["-b", sizes[0], "-e", sizes[-1], "-f", "2", "-n", "20", "-w", "5"], 0, 9, 1e-6, "cuda"),
+              ("OSU", "osu_allreduce", ["-m", f"{sizes[0]}:{sizes[-1]}", "-i", "20", "-x", "5"], 0, 1, 1e-6, "cpu")]
+    for name, program, flags, size, seconds, scale, device in others:
+        found = shutil.which(program)
+        row = Contender(name, args.ranks, [found or program, *flags], ours,
+                        parse=lambda text, at=(size, seconds, scale): columns_of(text, *at))
+        if device != args.device:
+            row.note = f"not measured: for {device} only"
+        elif not found:
+            row.note = f"not measured: {program} was not found"
+        rows.append(row)
+    return rows
+
+
+def in_turns(args, rows, folder):
+    rows = [row for row in rows if not row.note.startswith("not measured")]
+    for launch in range(args.launches):
+        print(f"launch {launch + 1} of {args.launches}", file=sys.stderr)
+        for i in range(len(rows)):
+            rows[(i + launch) % len(rows)].launch(args, folder)
+
+
+def ratio(ours, peers):
+    """Geometric mean of ours / the peer's, its interval as text; None where no launch has both."""
+    logs = [math.log(a / b) for a, b in zip(ours, peers) if a is not None and b is not None]
+    if not logs:
+        return None, "-"
+    mean = statistics.fmean(logs)
+    if len(logs) < 2:
+        return math.exp(mean), "-"
+    half = (T[len(logs) - 2] if len(logs) - 2 < len(T) else 1.96) * statistics.stdev(logs) / math.sqrt(len(logs))
+    return math.exp(mean), f"{math.exp(mean - half):.3f} .. {math.exp(mean + half):.3f}"
+
+
+def agreement(args, row):
+    """The largest relative difference of the first losses, or why they cannot be compared."""
+    pairs = [(a["losses"][:COMPARED], b["losses"][:COMPARED]) for a, b in zip(row.base.runs, row.runs) if a and b]
+    if not pairs:
+        return "not compared"
+    worst = max(abs(a - b) / abs(a) for ours, theirs in pairs for a, b in zip(ours, theirs))
+    return f"{'agree' if worst <= (2e-2 if args.precision == 'bf16' else 1e-4) else 'DIFFER'}, {worst:.0e}"
+
+
+def step_table(args, model, batch, rows):
+    print(f"\n-> {model}, batch {batch} per rank, {args.precision}, {args.ranks} ranks of {args.threads} threads "
+          f"(single and its peers: 1 rank), {args.device}, {args.launches} launches, AdamW\n")
+    print(f"{'':26} {'step':>9} {'peak':>8} {'ours /':>8} {'95 % interval':>16} {'losses':>15}")
+    print(f"{'':26} {'ms':>9} {'GiB':>8} {'peer':>8}")
+    for row in rows:
+        times = [run and run["step_s"] for run in row.runs]
+        if not any(times):
+            print(f"{row.name:26} failed: {row.failure}")
+            continue
+        step = statistics.median(time for time in times if time)
+        peak = max((run["peak_bytes"] or 0 for run in row.runs if run), default=0) if args.device == "cuda" else 0
+        line = f"{row.name:26} {1000 * step:9.2f} {f'{peak / 2**30:.2f}' if peak else '-':>8}"
+        if row.base:
+            value, interval = ratio([run and run["step_s"] for run in row.base.runs], times)
+            line += f" {f'{value:.3f}' if value else '-':>8} {interval:>16} {agreement(args, row):>15}"
+        print(f"{line}  {row.base.name if row.base else ''}{' / ' + row.note if row.note else ''}".rstrip())
+
+
+def collective_table(args, rows):
+    if not rows:
+        return
+    print(f"\n-> all-reduce of floats, in place, {args.ranks} ranks, {args.device}, {args.launches} launches\n")
+    print(f"{'':26} {'bytes':>10} {'time us':>10} {'ours /':>8} {'95 % interval':>16}")
+    for row in rows:
+        if not any(row.runs):
+            print(f"{row.name:26} {row.note or 'failed: ' + row.failure}")
+            continue
+        for size in map(str, args.bytes):
+            def of(contender):
+                return [run and run["seconds"].get(size) for run in contender.runs]
+            times = of(row)
+            value, interval = ratio(of(row.base), times) if row.base else (None, "")
+            middle = statistics.median(time for time in times if time)
+            print(f"{row.name:26} {size:>10} {1e6 * middle:10.1f} {f'{value:.3f}' if value else '':>8} {interval:>16}".rstrip())
+
+
+def write(args, parts):
+    if not args.output:
+        (HOME / "results").mkdir(exist_ok=True)
+        number = 1 + max((int(path.stem[6:]) for path in (HOME / "results").glob("peers-[0-9]*.json")), default=0)
+        args.output = str(HOME / f"results/peers-{number:04}.json")
+    rows = [{"part": part, "name": row.name, "ours": row.base is None, "base": row.base and row.base.name, "note": row.note,
+             "ranks": row.ranks, "command": row.command, "failure": row.failure, "launches": row.runs,
+             "losses": agreement(args, row) if row.base and "step" in part else ""} for part, list_ in parts for row in list_]
+    with open(args.output, "w") as file:
+        json.dump({"made_by": "suites/peers/peers.py", "command": sys.argv, "arguments": vars(args), "host": socket.gethostname(),
+                   "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "rows": rows}, file, indent=1)
+    print(f"\nwritten: {args.output}")
+
+
+def main():
+    args = arguments()
+    parts, wrong = [], False
+    with tempfile.TemporaryDirectory(prefix="peers-") as folder:
+        for model, _, batch in (text.rpartition(":") for text in args.models):
+            rows = contenders(args, model, batch, folder)
+            in_turns(args, rows, folder)
+            step_table(args, model, batch, rows)
+            parts.append((f"step of {model}, batch {batch}", rows))
+            wrong |= any(row.failure or row.base and "DIFFER" in agreement(args, row) for row in rows)
+        rows = all_reduces(args)
+        in_turns(args, rows, folder)
+        collective_table(args, rows)
+        parts.append(("all-reduce", rows))
+    write(args, parts)
+    return int(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
