@@ -1,0 +1,115 @@
+// Models on a GPU, in every type: the forms that it computes in give what the plain ones give on the CPU.
+// RANKS 1
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "device/device.h"
+#include "device/meter.h"
+#include "models/cross_entropy.h"
+#include "models/model.h"
+
+namespace shardmark {
+namespace {
+
+class GpuModels : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (num_gpus() == 0) GTEST_SKIP() << "no GPU on this machine";
+    ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // what cuBLAS needs to be deterministic
+    use_device(gpu_);
+    use_tf32(false);
+  }
+
+  at::Device gpu_{at::kCUDA, 0};
+};
+
+struct Kind {
+  at::ScalarType dtype;
+  double loss, gradient;  // most that it may differ from fp64, relative
+};
+const std::vector<Kind> kKinds = {
+    {at::kBFloat16, 2e-2, 0.7}, {at::kHalf, 5e-3, 0.35}, {at::kFloat, 1e-4, 0.05}, {at::kDouble, 1e-9, 1e-7}};
+
+// The loss, and the gradient of the parameter that backward reaches last.
+std::pair<double, at::Tensor> trained(const Choice& choice, at::ScalarType dtype, at::Device device,
+                                      const Batch& batch) {
+  const auto model = make_model(choice, dtype, device);
+  materialize(*model, 1);
+  const bool tokens = !batch.inputs.is_floating_point();
+  const Batch here{tokens ? batch.inputs.to(device) : batch.inputs.to(device, dtype),
+                   batch.targets.to(device)};
+  at::Tensor h = here.inputs;
+  for (const auto& block : model->blocks()) h = block.forward(h, here);
+  const double scale = dtype == at::kHalf ? 256 : 1;
+  h.backward(at::full_like(h, scale));
+  const auto& first = model->table().groups.front().parameters.front().name;
+  return {h.item<double>(), model->parameter(first).grad().to(at::kCPU, at::kDouble) / scale};
+}
+
+void expect_near_fp64(const Choice& choice, at::Device gpu, const Batch& batch) {
+  const auto [loss, gradient] = trained(choice, at::kDouble, at::kCPU, batch);
+  for (const auto& kind : kKinds) {
+    SCOPED_TRACE(to_text(choice) + " " + at::toString(kind.dtype));
+    const auto [measured, direction] = trained(choice, kind.dtype, gpu, batch);
+    EXPECT_LE(std::abs(measured - loss) / loss, kind.loss);
+    EXPECT_LE(((direction - gradient).norm() / gradient.norm()).item<double>(), kind.gradient);
+  }
+}
+
+Choice resolved(const std::string& name, const Options& options) {
+  return resolve({name, options}, laws::model_law(name).options, "model");
+}
+
+TEST_F(GpuModels, Gpt2) {
+  at::manual_seed(3);
+  const Batch batch{at::randint(131, {4, 64}, at::kLong), at::randint(131, {4, 64}, at::kLong)};
+  expect_near_fp64(
+      resolved("gpt2", {{"layers", 2}, {"width", 128}, {"heads", 2}, {"sequence", 64}, {"vocabulary", 131}}),
+      gpu_, batch);
+}
+
+// The bounds are this network's: rounding takes activations across ReLU's kink, which depth makes grow. On
+// the CPU gradients differ by 0.4, 0.15 and 0.01.
+TEST_F(GpuModels, ResNetWithStatisticsOfEveryKind) {
+  search_convolutions(gpu_);
+  at::manual_seed(3);
+  const Batch batch{at::randn({32, 3, 32, 32}, at::kDouble), at::randint(10, {32}, at::kLong)};
+  for (const char* statistics : {"local", "sync", "frozen"})
+    expect_near_fp64(resolved("resnet", {{"layers", 20}, {"width", 8}, {"batch_norm", statistics}}), gpu_,
+                     batch);
+}
+
+TEST_F(GpuModels, LossHoldsTwoBytesOfALogitAndIsDeterministic) {
+  const int64_t rows = 4096, width = 768, classes = 50257;
+  meter::install(gpu_.index());
+  const auto options = at::TensorOptions(gpu_).dtype(at::kBFloat16);
+  const at::Tensor x = at::randn({rows, width}, options).set_requires_grad(true);
+  const at::Tensor weight = (at::randn({classes, width}, options) * 0.02).set_requires_grad(true);
+  const at::Tensor targets = at::randint(classes, {rows}, options.dtype(at::kLong));
+  const double logits_bytes = 2.0 * static_cast<double>(rows * classes);
+  const double weight_bytes = 2.0 * static_cast<double>(width * classes);
+
+  const auto before = static_cast<double>(meter::read().total);
+  meter::reset_peak();
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+  const at::Tensor loss = linear_cross_entropy(x, weight, targets);
+  loss.backward();
+  at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/false);
+  const double held = static_cast<double>(meter::read().peak) - before;
+  EXPECT_LE(held, 1.1 * logits_bytes + 3 * weight_bytes);  // the weight's padded copy and gradient
+
+  const at::Tensor a = x.detach().to(at::kFloat).set_requires_grad(true),
+                   b = weight.detach().to(at::kFloat).set_requires_grad(true);
+  const at::Tensor expected = at::cross_entropy_loss(at::linear(a, b), targets);
+  expected.backward();
+  const auto distance = [](const at::Tensor& measured, const at::Tensor& exact) {
+    return ((measured - exact).norm() / exact.norm()).item<double>();
+  };
+  EXPECT_LE(distance(loss.detach(), expected.detach()), 1e-4);
+  EXPECT_LE(distance(x.grad(), a.grad()), 1e-2);
+  EXPECT_LE(distance(weight.grad(), b.grad()), 1e-2);
+}
+
+}  // namespace
+}  // namespace shardmark
