@@ -44,8 +44,8 @@ struct RankSum : torch::CustomClassHolder {
 struct SyncBatchNorm : torch::autograd::Function<SyncBatchNorm> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias, const BatchNorm& norm) {
-    const int64_t channels = x.size(1);
-    const auto n = static_cast<double>(x.numel() / channels);
+    const int64_t channels = x.size(1), values = x.numel() / channels;
+    const auto n = static_cast<double>(values);
     const auto [local_mean, local_variance] = local_statistics(x);
     const at::Tensor m = local_mean.to(at::kDouble), v = local_variance.to(at::kDouble);
     const at::Tensor packed = at::cat({m * n, (v + m * m) * n, at::full({1}, n, m.options())});

@@ -52,6 +52,7 @@ Block stem(Model& model, const laws::ResNetShape& shape, BatchStatistics statist
 
 Block residual(Model& model, const laws::ResidualSpec& spec, BatchStatistics statistics) {
   std::vector<ConvNorm> branch;
+  branch.reserve(spec.branch.size());
   for (const auto& conv : spec.branch) branch.emplace_back(model, conv, statistics);
   std::optional<ConvNorm> shortcut;
   if (spec.shortcut) shortcut.emplace(model, *spec.shortcut, statistics);
