@@ -96,6 +96,11 @@ class Communicator {
   virtual void group_begin() {}
   virtual void group_end() {}
 
+  // While it lives, operations run in the order of this thread's work on the device, on one queue with it: as
+  // they are timed alone, without the events that let them overlap with computing. Empty where there is no such
+  // queue.
+  virtual std::shared_ptr<void> in_order() { return nullptr; }
+
   void progress();  // moves what is in flight; call after each block
 
   std::unique_ptr<Communicator> split(int color, int key);  // color < 0: takes no part, gets nullptr

@@ -25,10 +25,12 @@ class NcclOperation final : public Operation {
   NcclOperation(std::shared_ptr<CUDAEvent> done, std::vector<at::Tensor> tensors)
       : done_(std::move(done)), tensors_(std::move(tensors)) {}
   bool poll() override { return true; }
-  void wait() override { done_->block(at::cuda::getCurrentCUDAStream()); }
+  void wait() override {
+    if (done_) done_->block(at::cuda::getCurrentCUDAStream());
+  }
 
  private:
-  std::shared_ptr<CUDAEvent> done_;  // of the operation, or of the group that it is part of
+  std::shared_ptr<CUDAEvent> done_;  // of the operation, or of its group; none where streams are the same
   std::vector<at::Tensor> tensors_;
 };
 
@@ -69,6 +71,22 @@ ncclRedOp_t nccl_op(ReduceOp op) {
 void* data_of(const at::Tensor& tensor) { return tensor.defined() ? tensor.data_ptr() : nullptr; }
 size_t count_of(const at::Tensor& tensor) { return static_cast<size_t>(tensor.numel()); }
 
+// Events that are used again when nobody holds them any more: to make one costs a call of the driver.
+class EventPool {
+ public:
+  std::shared_ptr<CUDAEvent> get() {
+    for (size_t tried = 0; tried < events_.size(); ++tried) {
+      const std::shared_ptr<CUDAEvent>& event = events_[next_++ % events_.size()];
+      if (event.use_count() == 1) return event;
+    }
+    return events_.emplace_back(std::make_shared<CUDAEvent>());
+  }
+
+ private:
+  std::vector<std::shared_ptr<CUDAEvent>> events_;
+  size_t next_ = 0;
+};
+
 class NcclCommunicator final : public Communicator {
  public:
   NcclCommunicator(HostGroup group, at::Device device)
@@ -88,7 +106,7 @@ class NcclCommunicator final : public Communicator {
 
   void group_begin() override {
     ENSURE(!grouped_, "groups do not nest");
-    grouped_ = std::make_shared<CUDAEvent>();
+    grouped_ = events_.get();
     GPU_CHECK(ncclGroupStart());
   }
   void group_end() override {
@@ -96,6 +114,8 @@ class NcclCommunicator final : public Communicator {
     GPU_CHECK(ncclGroupEnd());  // the operations are on the stream only now
     done->record(stream_);
   }
+
+  std::shared_ptr<void> in_order() override { return std::make_shared<c10::cuda::CUDAStreamGuard>(stream_); }
 
   void abort() noexcept override { comm_->abort(); }
 
@@ -172,12 +192,15 @@ class NcclCommunicator final : public Communicator {
   template <class Enqueue>
   Started enqueue(std::vector<at::Tensor> tensors, Enqueue&& enqueue_on) {
     const c10::cuda::CUDAGuard guard(device_);
-    ready_.record(at::cuda::getCurrentCUDAStream());
-    ready_.block(stream_);
+    const CUDAStream current = at::cuda::getCurrentCUDAStream();
+    if (current != stream_) {
+      ready_.record(current);
+      ready_.block(stream_);
+    }
     GPU_CHECK(enqueue_on(comm_->get()));
     auto done = grouped_;
-    if (!done) {
-      done = std::make_shared<CUDAEvent>();
+    if (!done && current != stream_) {
+      done = events_.get();
       done->record(stream_);
     }
     return std::make_unique<NcclOperation>(std::move(done), std::move(tensors));
@@ -188,6 +211,7 @@ class NcclCommunicator final : public Communicator {
   CUDAStream stream_;
   std::shared_ptr<NcclComm> comm_;
   CUDAEvent ready_;  // a wait for an event keeps the record that it saw, so one event serves all operations
+  EventPool events_;
   std::shared_ptr<CUDAEvent> grouped_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <malloc.h>
 #include <sched.h>
 #include <unistd.h>
@@ -49,6 +50,14 @@ int64_t device_memory_bytes(at::Device device) {
   const auto whole = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
   const int64_t granted = granted_memory_bytes();
   return granted > 0 ? std::min(whole, granted) : whole;
+}
+
+int64_t device_used_bytes(at::Device device) {
+  if (!device.is_cuda()) return 0;
+  const c10::cuda::CUDAGuard guard(device);
+  size_t free_bytes = 0, total_bytes = 0;
+  C10_CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
+  return static_cast<int64_t>(total_bytes - free_bytes);
 }
 
 std::vector<std::string> native_precisions(at::Device device) {

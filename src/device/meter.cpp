@@ -59,11 +59,13 @@ struct CountingAllocator final : c10::Allocator {
   void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
 };
 
+constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+
 int64_t gpu_allocated(bool peak) {
   if (gpu_index < 0) return 0;
   const auto stats =
       c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(gpu_index));
-  const auto& all = stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+  const auto& all = stats.allocated_bytes[kAll];
   return peak ? all.peak : all.current;
 }
 
@@ -87,6 +89,10 @@ MemoryReading read() {
   // peak and theirs need not fall together, so the sum is an upper bound there.
   reading.total = total_bytes + gpu_allocated(false);
   reading.peak = peak_bytes + gpu_allocated(true);
+  if (gpu_index >= 0) {
+    const auto gpu = static_cast<c10::DeviceIndex>(gpu_index);
+    reading.reserved_peak = c10::cuda::CUDACachingAllocator::getDeviceStats(gpu).reserved_bytes[kAll].peak;
+  }
   return reading;
 }
 

@@ -18,6 +18,7 @@ struct MemoryReading {
   std::array<int64_t, kNumMemoryUses> bytes{};  // now, by use
   int64_t total = 0;                            // now
   int64_t peak = 0;                             // highest total since reset_peak()
+  int64_t reserved_peak = 0;                    // of a GPU: what torch's allocator held, free blocks with it
   int64_t of(MemoryUse use) const { return bytes[static_cast<size_t>(use)]; }
 };
 

@@ -29,6 +29,11 @@ size_t Timeline::mark() {
   return events_->used++;
 }
 
+void Timeline::clear() {
+  stamps_.clear();
+  if (events_) events_->used = 0;
+}
+
 std::vector<double> Timeline::resolve() {
   if (!events_) {
     std::vector<double> times = std::move(stamps_);

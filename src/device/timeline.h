@@ -19,6 +19,7 @@ class Timeline {
   Timeline& operator=(Timeline&&) noexcept;
 
   size_t mark();                  // index of the new mark
+  void clear();                   // forgets the marks; a GPU's events are kept for those that follow
   std::vector<double> resolve();  // waits for the last mark on a GPU; then clears
   at::Device device() const;
 

@@ -46,7 +46,8 @@ struct GpuFacts {  // name empty: the rank computes on the CPU
 };
 
 struct VersionFacts {
-  std::string shardmark, torch, mpi, nccl, nccl_built, cuda, driver, hdf5, kernel;  // empty: not there
+  std::string shardmark, torch, mpi, nccl, nccl_built, cuda, cudnn, cublas, driver, hdf5,
+      kernel;  // empty: not there
 };
 
 struct HostFacts {
@@ -93,7 +94,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuFacts, name, uuid, pci, numa, visible, in_
                                    clock_mhz, most_clock_mhz, set_clock_mhz, power_cap_w, default_cap_w,
                                    throttle, pcie_width, most_pcie_width, compute_mode, uncorrected_errors,
                                    mig)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VersionFacts, shardmark, torch, mpi, nccl, nccl_built, cuda, driver, hdf5,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VersionFacts, shardmark, torch, mpi, nccl, nccl_built, cuda, cudnn,
+                                   cublas, driver, hdf5,
                                    kernel)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HostFacts, memory_bytes, free_bytes, limit_bytes, shm_bytes, output,
                                    disk_bytes, file_system, locking, locked_bytes, open_files, infiniband)

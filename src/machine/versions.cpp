@@ -1,7 +1,9 @@
 // Each library says its own version; what was compiled against stands in its header.
 #include "machine/versions.h"
 
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <nccl.h>
 #include <sys/utsname.h>
@@ -25,6 +27,14 @@ std::string mpi_version() {
   return whole.substr(0, whole.find(','));
 }
 
+// Of the library that LibTorch has loaded; it is not linked here.
+std::string cublas_version() {
+  const auto version = reinterpret_cast<size_t (*)()>(::dlsym(RTLD_DEFAULT, "cublasLtGetVersion"));
+  if (version == nullptr) return "";
+  const size_t code = version();
+  return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
+}
+
 }  // namespace
 
 doctor::VersionFacts versions() {
@@ -38,6 +48,11 @@ doctor::VersionFacts versions() {
   int cuda = 0;
   cudaRuntimeGetVersion(&cuda);
   found.cuda = fmt::format("{}.{}", cuda / 1000, cuda / 10 % 100);
+  if (at::detail::getCUDAHooks().hasCuDNN()) {
+    const long cudnn = at::detail::getCUDAHooks().versionRuntimeCuDNN();
+    found.cudnn = fmt::format("{}.{}.{}", cudnn / 10000, cudnn / 100 % 100, cudnn % 100);
+  }
+  found.cublas = cublas_version();
   found.hdf5 = h5::library_version();
   utsname system{};
   uname(&system);

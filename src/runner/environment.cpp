@@ -59,6 +59,9 @@ nlohmann::ordered_json versions() {
   return {{"torch", found.torch},
           {"mpi", found.mpi},
           {"nccl", found.nccl},
+          {"cuda", found.cuda},
+          {"cudnn", found.cudnn},
+          {"cublas", found.cublas},
           {"compiler", "g++ " __VERSION__},
           {"kernel", found.kernel}};
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "device/device.h"
 #include "device/timeline.h"
 
 namespace shardmark {
@@ -25,9 +26,11 @@ Verdict WindowTimer::run(int64_t steps, Window& window, bool reads_gauges) {
       workload_.step();
     }
     flight_.stage("steps, waiting for the device");
-    seen.phases = workload_.end_window();
-    seen.wall_s = now_s() - begin;
+    workload_.close_window();
+    synchronize(device_);
+    seen.wall_s = now_s() - begin;  // before the marks are read: each costs calls of the driver
     seen.energy_j = gauges_.energy_j() - energy_before_j;
+    seen.phases = workload_.end_window();
   });
   if (verdict.ok()) window = std::move(seen);
   return verdict;

@@ -11,7 +11,7 @@ namespace shardmark {
 
 // Major.minor: a reader refuses a newer major, and fills what an older file lacks with the member's default.
 inline constexpr int kSchemaMajor = 1;
-inline constexpr int kSchemaMinor = 3;
+inline constexpr int kSchemaMinor = 4;
 
 struct SeriesInfo {
   std::string_view name;
@@ -161,6 +161,10 @@ void visit_fields(R& r, Visit&& visit) {
   visit("transient_bytes", "bytes", "slots and buckets of the strategy, largest rank", m.transient_bytes);
   visit("offloaded_bytes", "bytes", "in host memory beside the device's, largest rank", m.offloaded_bytes);
   visit("peak_bytes", "bytes", "everything at the worst moment, largest rank", m.peak_bytes);
+  visit("reserved_bytes", "bytes", "of a GPU: the most that LibTorch's allocator held, largest rank",
+        m.reserved_bytes);
+  visit("device_bytes", "bytes", "of a GPU: in use after the last step by all that is on it, largest rank",
+        m.device_bytes);
   visit("law_parameter_bytes", "bytes", "persistent parameters by formula", m.law_parameter_bytes);
   visit("law_gradient_bytes", "bytes", "persistent gradients by formula", m.law_gradient_bytes);
   visit("law_optimizer_bytes", "bytes", "optimizer state by formula", m.law_optimizer_bytes);

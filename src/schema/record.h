@@ -81,6 +81,8 @@ struct Measures {
   double transient_bytes = kNone;  // slots and buckets of the strategy
   double offloaded_bytes = kNone;  // in host memory, no part of the peak
   double peak_bytes = kNone;       // everything, at the worst moment of a step
+  double reserved_bytes = kNone;   // of GPUs: the most that torch's allocator held, free blocks with it
+  double device_bytes = kNone;     // of GPUs: in use after the last step, by everything and everyone on it
   double law_parameter_bytes = kNone;
   double law_gradient_bytes = kNone;
   double law_optimizer_bytes = kNone;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "comm/collectives.h"
+#include "device/device.h"
 #include "device/meter.h"
 #include "device/timeline.h"
 #include "laws/strategy_law.h"
@@ -68,7 +69,9 @@ class Collective final : public Workload {
   }
 
   void begin_window() override {
-    timeline_ = Timeline(comm_.device());
+    timeline_.clear();
+    synchronize(comm_.device());  // what came before ran on another queue
+    in_order_ = comm_.in_order();
     timeline_.mark();
   }
 
@@ -80,6 +83,7 @@ class Collective final : public Workload {
 
   std::vector<std::vector<double>> end_window() override {
     const std::vector<double> times = timeline_.resolve();
+    in_order_.reset();
     std::vector<double> steps;
     for (size_t i = 1; i < times.size(); ++i) steps.push_back(times[i] - times[i - 1]);
     return {steps};
@@ -123,6 +127,7 @@ class Collective final : public Workload {
   const CollectiveRow& row_;
   at::ScalarType dtype_;
   Timeline timeline_;
+  std::shared_ptr<void> in_order_;  // as long as a window lasts
   std::vector<CollectiveCase> sets_;
   int64_t num_steps_ = 0;
   int64_t num_wrong_ = -1;

@@ -25,7 +25,7 @@ Trainee::Trainee(const Point& point, Communicator& comm, PhaseClock& clock, int6
   guard = std::make_unique<GradientGuard>(t.clip_norm, t.precision == "fp16", comm.device());
   loop = std::make_unique<TrainingLoop>(
       *model, *strategy, clock, *guard,
-      LoopOptions{t.accumulation, t.checkpointing, hash_of(point.seed, comm.rank()), first_step});
+      LoopOptions{t.accumulation, t.checkpointing, hash_of(point.seed, comm.rank()), first_step, comm.size()});
 }
 
 }  // namespace shardmark

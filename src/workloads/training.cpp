@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "device/device.h"
 #include "device/meter.h"
 #include "workloads/reference.h"
 #include "workloads/training_results.h"
@@ -49,8 +50,9 @@ void Training::step() {
   if (num_steps_++ == 0) first_loss_ = last_loss_;
 }
 
+void Training::close_window() { clock_.end(); }
+
 std::vector<std::vector<double>> Training::end_window() {
-  clock_.end();
   const auto steps = clock_.resolve();
   if (trainee_.loop->failure()) std::rethrow_exception(trainee_.loop->failure());
   std::vector<std::vector<double>> rows(1 + kNumPhases);  // the step, then its phases
@@ -95,8 +97,13 @@ void Training::collect_memory(Record& record) {
   m.optimizer_bytes = largest(MemoryUse::optimizer);
   m.transient_bytes = largest(MemoryUse::transient);
   m.offloaded_bytes = largest(MemoryUse::offloaded);
-  const double peak = static_cast<double>(meter::read().peak);
+  const MemoryReading now = meter::read();
+  const auto peak = static_cast<double>(now.peak);
   m.peak_bytes = group_.max(peak);
+  if (comm_.device().is_cuda()) {
+    m.reserved_bytes = group_.max(static_cast<double>(now.reserved_peak));
+    m.device_bytes = group_.max(static_cast<double>(device_used_bytes(comm_.device())));
+  }
   const auto peaks = group_.gather(std::vector<double>{peak});
   if (group_.rank() == 0) record.samples.push_back({"peak", point_.ranks, 1, peaks});
 }

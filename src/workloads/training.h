@@ -17,6 +17,7 @@ class Training final : public Workload {
   Check verify() override;
   void begin_window() override {}
   void step() override;
+  void close_window() override;
   std::vector<std::vector<double>> end_window() override;
   std::vector<std::string> phases() const override;
   void derive(Record& record) const override;

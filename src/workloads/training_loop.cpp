@@ -30,6 +30,17 @@ void note(Flight& flight, Moment what, int64_t index) {
 }  // namespace
 
 StepResult TrainingLoop::step(const std::function<Batch()>& next_batch, bool wants_norm) {
+  try {
+    return run_step(next_batch, wants_norm);
+  } catch (const c10::OutOfMemoryError& error) {
+    if (options_.num_ranks == 1) throw;
+    log_line(std::string("a GPU's memory ran out where the other ranks wait for this one: ") +
+             error.what_without_backtrace());
+    MpiSession::abort_world(kSystem);
+  }
+}
+
+StepResult TrainingLoop::run_step(const std::function<Batch()>& next_batch, bool wants_norm) {
   clock_.begin_step();
   if (flight_ != nullptr) flight_->step();
   StepResult result;

@@ -24,6 +24,7 @@ struct LoopOptions {
   int64_t checkpointing = 0;  // every n-th block is recomputed in backward; 1: all, 0: none
   uint64_t random_key = 0;    // of dropout: another one on every rank
   int64_t first_step = 0;     // of a run that goes on
+  int64_t num_ranks = 1;      // that wait for each other in a step
 };
 
 // Is told as each moment of a step begins, but for operations.
@@ -55,6 +56,10 @@ class TrainingLoop {
   // Note [Draining]: a rank whose computing fails (out of memory, a bad batch) goes through the rest of the
   // step, and through all steps after it, without computing: every collective still happens, so no rank
   // hangs. failure() then says what it was.
+  //
+  // Note [Out of memory between ranks]: on a GPU memory may run out outside of what a rank may drain from, while a
+  // strategy reduces or updates. Then the other ranks wait in NCCL for one that threw: the job ends at once, with a
+  // line that says so, instead of hanging. On one rank it is an outcome like any other.
   StepResult step(const std::function<Batch()>& next_batch, bool wants_norm = false);
 
   void set_observer(StepObserver* observer) { observer_ = observer; }  // nullptr: nobody
@@ -63,6 +68,7 @@ class TrainingLoop {
   std::exception_ptr failure() const { return failure_; }
 
  private:
+  StepResult run_step(const std::function<Batch()>& next_batch, bool wants_norm);
   at::Tensor forward(const Batch& batch);
   void backward(const at::Tensor& loss, const Batch& batch);
   at::Tensor run_block(size_t block, const Batch& batch);
