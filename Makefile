@@ -69,7 +69,7 @@ overhead: configure  ## Measure what harness and strategies cost on RANKS=2 core
 	  -n $(or $(RANKS),2) $(BUILD)/shardmark_overhead; done | suites/overhead/summarize.awk
 
 peers: configure  ## Compare with PyTorch (plain, compiled, DDP, FSDP2), MPI_Allreduce ... in turns: RANKS, LAUNCHES=5, ARGS
-	@ninja -C $(BUILD) --quiet shardmark shardmark_mpi_allreduce
+	@ninja -C $(BUILD) --quiet shardmark shardmark_libtorch_loop shardmark_mpi_allreduce
 	@.venv/bin/python suites/peers/peers.py $(if $(RANKS),--ranks $(RANKS)) --launches $(LAUNCHES) $(ARGS)
 
 SANITIZED = $(BUILD)/sanitize

@@ -24,7 +24,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 HOME = HERE.parent.parent
 COMPARED = 4  # first losses; later ones of a ResNet differ by more than rounding, because batch norm makes it grow
-# 97.5 % quantiles of Student's t for 1, 2, 3 ... degrees of freedom; beyond them the normal distribution's.
+# 97.5 % quantiles of Student's t for 1, 2, 3 ... degrees of freedom; beyond them the last one, which is a little wide.
 T = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120]
 
 
@@ -57,10 +57,10 @@ def arguments():
 
 
 class Contender:
-    """A row: its name, how it starts, and what its launches gave (None: failed, and why)."""
+    """Its name, how it starts, ours that it is compared with, and what its launches gave (None: failed)."""
 
-    def __init__(self, name, ranks, command, base=None, note="", parse=None):
-        self.name, self.ranks, self.command, self.base, self.note = name, ranks, command, base, note
+    def __init__(self, name, ranks, command, bases=(), note="", parse=None):
+        self.name, self.ranks, self.command, self.bases, self.note = name, ranks, command, bases, note
         self.parse = parse or (lambda text: json.loads(text.splitlines()[-1]))
         self.runs, self.failure = [], ""
 
@@ -98,6 +98,11 @@ def exported(args, study):
     return parse
 
 
+def beside(args, name):
+    """A program that was built beside ours."""
+    return str(pathlib.Path(args.program).resolve().parent / name)
+
+
 def contenders(args, model, batch, folder):
     steps = args.warmup + args.steps + 1
     weights = f"{folder}/weights.safetensors"
@@ -117,25 +122,26 @@ def contenders(args, model, batch, folder):
         return Contender(strategy, ranks, train(strategy, "--steps", str(steps), "--log-every", str(steps), "--weights", weights,
                                                 "-o", study), parse=exported(args, study))
 
-    def peer(name, framework, base, precision=args.precision, note=""):
-        return Contender(name, base.ranks, [args.python, str(HERE / "train_peer.py"), "--framework", framework, "--model", model,
+    def peer(name, framework, bases, precision=args.precision, note=""):
+        return Contender(name, bases[0].ranks, [args.python, str(HERE / "train_peer.py"), "--framework", framework, "--model", model,
                          "--precision", precision, "--batch-size", batch, "--steps", str(args.steps), "--warmup", str(args.warmup),
-                         "--threads", str(args.threads), "--device", args.device, "--weights", weights], base, note)
+                         "--threads", str(args.threads), "--device", args.device, "--weights", weights], bases, note)
 
     single, ddp, fsdp, zero3 = ours("single", 1), *(ours(name, args.ranks) for name in ("ddp", "fsdp", "zero3"))
     mixed = args.precision == "bf16"
     autocast = "autocast" if mixed else ""
-    rows = [single, ddp, fsdp, zero3, peer("PyTorch", "plain", single, note=autocast),
-            peer("torch.compile", "compile", single, note=autocast)]
+    loop = beside(args, "shardmark_libtorch_loop")
+    rows = [single, ddp, fsdp, zero3,
+            Contender("plain LibTorch", 1, [loop, model, batch, args.precision, args.device, str(args.warmup), str(args.steps)], [single],
+                      "" if os.access(loop, os.X_OK) else f"not measured: no {loop}"),
+            peer("PyTorch", "plain", [single], note=autocast), peer("torch.compile", "compile", [single], note=autocast)]
     if mixed:
-        rows += [peer("PyTorch, bf16 copy", "plain", single, "bf16-copy", "as ours"),
-                 peer("torch.compile, bf16 copy", "compile", single, "bf16-copy", "as ours")]
-    rows += [peer("PyTorch DDP", "ddp", ddp, note=autocast),
-             peer("PyTorch FSDP2", "fsdp2", fsdp, note="bf16 policy, fp32 reductions" if mixed else "")]
-    if args.only:
-        rows = [row for row in rows if any(word in row.name for word in args.only) or
-                any(row is other.base for other in rows if any(word in other.name for word in args.only))]
-    return rows
+        rows += [peer("PyTorch, bf16 copy", "plain", [single], "bf16-copy", "as ours"),
+                 peer("torch.compile, bf16 copy", "compile", [single], "bf16-copy", "as ours")]
+    rows += [peer("PyTorch DDP", "ddp", [ddp], note=autocast),
+             peer("PyTorch FSDP2", "fsdp2", [fsdp, zero3], note="bf16 policy, fp32 reductions" if mixed else "")]
+    picked = [row for row in rows if not args.only or any(word in row.name for word in args.only)]
+    return [row for row in rows if row in picked or any(row in other.bases for other in picked)]
 
 
 def columns_of(text, size, seconds, scale):
@@ -150,20 +156,17 @@ def all_reduces(args):
         return []
     sizes = [str(size) for size in args.bytes]
 
-    def by_size(command, size, seconds, scale):  # one start for each size, all in one shell
-        return ["bash", "-c", " && ".join(" ".join(command(size)) for size in sizes)], lambda text: columns_of(text, size, seconds, scale)
-
     ours = Contender("shardmark", args.ranks, [args.program, "collective", "all_reduce", "--device", args.device, "-n", "20", "-w", "5",
                                                "-c", "0", "-b", sizes[0], "-e", sizes[-1], "-f", "2"],
                      parse=lambda text: columns_of(text, 0, 9, 1e-6))
     rows = [ours, Contender(f"torch.distributed, {'NCCL' if args.device == 'cuda' else 'gloo'}", args.ranks,
-                            [args.python, str(HERE / "all_reduce_peer.py"), "--device", args.device, "--bytes", *sizes], ours)]
-    others = [("MPI_Allreduce", str(pathlib.Path(args.program).parent / "shardmark_mpi_allreduce"), ["20", *sizes], 0, 1, 1, "cpu"),
+                            [args.python, str(HERE / "all_reduce_peer.py"), "--device", args.device, "--bytes", *sizes], [ours])]
+    others = [("MPI_Allreduce", beside(args, "shardmark_mpi_allreduce"), ["20", *sizes], 0, 1, 1, "cpu"),
               ("nccl-tests", "all_reduce_perf", ["-b", sizes[0], "-e", sizes[-1], "-f", "2", "-n", "20", "-w", "5"], 0, 9, 1e-6, "cuda"),
               ("OSU", "osu_allreduce", ["-m", f"{sizes[0]}:{sizes[-1]}", "-i", "20", "-x", "5"], 0, 1, 1e-6, "cpu")]
     for name, program, flags, size, seconds, scale, device in others:
         found = shutil.which(program)
-        row = Contender(name, args.ranks, [found or program, *flags], ours,
+        row = Contender(name, args.ranks, [found or program, *flags], [ours],
                         parse=lambda text, at=(size, seconds, scale): columns_of(text, *at))
         if device != args.device:
             row.note = f"not measured: for {device} only"
@@ -189,13 +192,13 @@ def ratio(ours, peers):
     mean = statistics.fmean(logs)
     if len(logs) < 2:
         return math.exp(mean), "-"
-    half = (T[len(logs) - 2] if len(logs) - 2 < len(T) else 1.96) * statistics.stdev(logs) / math.sqrt(len(logs))
+    half = T[min(len(logs) - 2, len(T) - 1)] * statistics.stdev(logs) / math.sqrt(len(logs))
     return math.exp(mean), f"{math.exp(mean - half):.3f} .. {math.exp(mean + half):.3f}"
 
 
-def agreement(args, row):
+def agreement(args, row, base):
     """The largest relative difference of the first losses, or why they cannot be compared."""
-    pairs = [(a["losses"][:COMPARED], b["losses"][:COMPARED]) for a, b in zip(row.base.runs, row.runs) if a and b]
+    pairs = [(a["losses"][:COMPARED], b["losses"][:COMPARED]) for a, b in zip(base.runs, row.runs) if a and b]
     if not pairs:
         return "not compared"
     worst = max(abs(a - b) / abs(a) for ours, theirs in pairs for a, b in zip(ours, theirs))
@@ -204,21 +207,23 @@ def agreement(args, row):
 
 def step_table(args, model, batch, rows):
     print(f"\n-> {model}, batch {batch} per rank, {args.precision}, {args.ranks} ranks of {args.threads} threads "
-          f"(single and its peers: 1 rank), {args.device}, {args.launches} launches, AdamW\n")
-    print(f"{'':26} {'step':>9} {'peak':>8} {'ours /':>8} {'95 % interval':>16} {'losses':>15}")
-    print(f"{'':26} {'ms':>9} {'GiB':>8} {'peer':>8}")
+          f"(of single and its peers: 1 rank), {args.device}, {args.launches} launches, AdamW\n")
+    print(f"{'':26} {'step':>9} {'peak':>8} {'ours':>8} {'ours /':>8} {'95 % interval':>16} {'losses':>15}")
+    print(f"{'':26} {'ms':>9} {'GiB':>8} {'':8} {'peer':>8}")
     for row in rows:
         times = [run and run["step_s"] for run in row.runs]
         if not any(times):
-            print(f"{row.name:26} failed: {row.failure}")
+            print(f"{row.name:26} {row.note if not row.runs else 'failed: ' + row.failure}")
             continue
         step = statistics.median(time for time in times if time)
-        peak = max((run["peak_bytes"] or 0 for run in row.runs if run), default=0) if args.device == "cuda" else 0
+        peak = max(run["peak_bytes"] or 0 for run in row.runs if run) if args.device == "cuda" else 0
         line = f"{row.name:26} {1000 * step:9.2f} {f'{peak / 2**30:.2f}' if peak else '-':>8}"
-        if row.base:
-            value, interval = ratio([run and run["step_s"] for run in row.base.runs], times)
-            line += f" {f'{value:.3f}' if value else '-':>8} {interval:>16} {agreement(args, row):>15}"
-        print(f"{line}  {row.base.name if row.base else ''}{' / ' + row.note if row.note else ''}".rstrip())
+        for base in row.bases:
+            value, interval = ratio([run and run["step_s"] for run in base.runs], times)
+            print(f"{line} {base.name:>8} {f'{value:.3f}' if value else '-':>8} {interval:>16} {agreement(args, row, base):>15}  "
+                  f"{row.note}".rstrip())
+        if not row.bases:
+            print(line)
 
 
 def collective_table(args, rows):
@@ -234,7 +239,7 @@ def collective_table(args, rows):
             def of(contender):
                 return [run and run["seconds"].get(size) for run in contender.runs]
             times = of(row)
-            value, interval = ratio(of(row.base), times) if row.base else (None, "")
+            value, interval = ratio(of(row.bases[0]), times) if row.bases else (None, "")
             middle = statistics.median(time for time in times if time)
             print(f"{row.name:26} {size:>10} {1e6 * middle:10.1f} {f'{value:.3f}' if value else '':>8} {interval:>16}".rstrip())
 
@@ -244,9 +249,9 @@ def write(args, parts):
         (HOME / "results").mkdir(exist_ok=True)
         number = 1 + max((int(path.stem[6:]) for path in (HOME / "results").glob("peers-[0-9]*.json")), default=0)
         args.output = str(HOME / f"results/peers-{number:04}.json")
-    rows = [{"part": part, "name": row.name, "ours": row.base is None, "base": row.base and row.base.name, "note": row.note,
+    rows = [{"part": part, "name": row.name, "compared_with": [base.name for base in row.bases], "note": row.note,
              "ranks": row.ranks, "command": row.command, "failure": row.failure, "launches": row.runs,
-             "losses": agreement(args, row) if row.base and "step" in part else ""} for part, list_ in parts for row in list_]
+             "losses": [agreement(args, row, base) for base in row.bases] if part != "all-reduce" else []} for part, list_ in parts for row in list_]
     with open(args.output, "w") as file:
         json.dump({"made_by": "suites/peers/peers.py", "command": sys.argv, "arguments": vars(args), "host": socket.gethostname(),
                    "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "rows": rows}, file, indent=1)
@@ -262,7 +267,7 @@ def main():
             in_turns(args, rows, folder)
             step_table(args, model, batch, rows)
             parts.append((f"step of {model}, batch {batch}", rows))
-            wrong |= any(row.failure or row.base and "DIFFER" in agreement(args, row) for row in rows)
+            wrong |= any(row.failure or any("DIFFER" in agreement(args, row, base) for base in row.bases) for row in rows)
         rows = all_reduces(args)
         in_turns(args, rows, folder)
         collective_table(args, rows)

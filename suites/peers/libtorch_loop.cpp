@@ -1,0 +1,115 @@
+// Trains one of our models by a plain LibTorch loop: one graph, parameters of their own, the fused optimizer,
+// no harness and no strategy. Prints one line of JSON, as train_peer.py does. bf16: a bf16 model beside fp32
+// weights.
+//   build/shardmark_libtorch_loop MODEL BATCH fp32|bf16 cpu|cuda WARMUP STEPS
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/stats.h"
+#include "data/loader.h"
+#include "device/device.h"
+#include "device/meter.h"
+#include "device/timeline.h"
+#include "models/initial.h"
+#include "optim/optimizer.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int64_t kSamples = 4096 - 4096 / 20;  // `shardmark train` holds out the last twentieth
+constexpr int64_t kSeed = 1;
+constexpr int64_t kCompared = 8;  // batches; later steps begin again with the first
+
+const Choice kAdamW{"adamw",
+                    {{"lr", 3e-4}, {"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}}};
+
+class Loop {
+ public:
+  Loop(const std::string& model, int64_t batch_size, bool mixed, at::Device device)
+      : device_(device),
+        model_(make_model(
+            resolve(choice_from_text(model), laws::model_law(choice_from_text(model).name).options, "model"),
+            mixed ? at::kBFloat16 : at::kFloat, device)) {
+    materialize(*model_, kSeed);
+    std::vector<FlatPiece> pieces;
+    for (const auto& group : model_->table().groups) {
+      for (const auto& spec : group.parameters) {
+        at::Tensor& parameter = model_->parameter(spec.name);
+        parameter.mutable_grad() = at::zeros_like(parameter);
+        own_.push_back({parameter.detach().view(-1), parameter.grad().view(-1)});
+        const auto initial = initial_value(spec, kSeed, at::kFloat).to(device).view(-1);
+        pieces.push_back(mixed ? FlatPiece{initial, at::zeros_like(initial)} : own_.back());
+      }
+    }
+    if (mixed) masters_ = pieces;
+    optimizer_ = make_optimizer(kAdamW, pieces, device);
+    const auto source =
+        make_source({"synthetic", {{"size", kSamples}}}, {model_->table().sample, model_->dtype(), kSeed});
+    const DistributedSampler sampler(kSamples, 1, 0, batch_size, 1, kSeed);
+    for (int64_t step = 0; step < kCompared; ++step)
+      batches_.push_back(source->fetch(sampler.draw(step, 0), device.is_cuda()));
+  }
+
+  // The loss, on the device.
+  at::Tensor step(size_t number) {
+    const Batch& from = batches_[number % batches_.size()];
+    const Batch batch{from.inputs.to(device_, true), from.targets.to(device_, true)};
+    at::Tensor h = batch.inputs;
+    for (const auto& block : model_->blocks()) h = block.forward(h, batch);
+    torch::autograd::backward({h}, {});
+    for (size_t i = 0; i < masters_.size(); ++i) masters_[i].gradients.copy_(own_[i].gradients);
+    optimizer_->step({});
+    for (size_t i = 0; i < masters_.size(); ++i) own_[i].parameters.copy_(masters_[i].parameters);
+    for (auto& piece : own_) piece.gradients.zero_();
+    return h.detach();
+  }
+
+ private:
+  at::Device device_;
+  std::unique_ptr<Model> model_;
+  std::vector<FlatPiece> own_, masters_;  // [parameter]; masters_ is empty without mixed precision
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<Batch> batches_;
+};
+
+int run(const std::vector<std::string>& words) {
+  if (words.size() != 6) {
+    fmt::print(stderr, "usage: shardmark_libtorch_loop MODEL BATCH fp32|bf16 cpu|cuda WARMUP STEPS\n");
+    return EXIT_FAILURE;
+  }
+  const at::Device device = words[3] == "cuda" ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+  const auto warmup = static_cast<size_t>(std::stoll(words[4])),
+             count = warmup + static_cast<size_t>(std::stoll(words[5])) + 1;
+  use_device(device);
+  Loop loop(words[0], std::stoll(words[1]), words[2] == "bf16", device);
+  Timeline timeline(device);
+  std::vector<at::Tensor> losses;
+  timeline.mark();
+  for (size_t i = 0; i < count; ++i) {
+    losses.push_back(loop.step(i));
+    timeline.mark();
+  }
+  const auto times = timeline.resolve();
+  std::vector<double> seconds, first;
+  for (size_t i = warmup; i + 1 < count; ++i) seconds.push_back(times[i + 1] - times[i]);
+  for (size_t i = 0; i < count && i < kCompared; ++i) first.push_back(losses[i].item<double>());
+  fmt::print("{}\n", nlohmann::json{{"step_s", median(seconds)},
+                                    {"steps_s", seconds},
+                                    {"losses", first},
+                                    {"peak_bytes", meter::read().peak}}
+                         .dump());
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+}  // namespace shardmark
+
+int main(int argc, char** argv) {
+  try {
+    return shardmark::run({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return EXIT_FAILURE;
+  }
+}
