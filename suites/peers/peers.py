@@ -62,24 +62,24 @@ class Contender:
     def __init__(self, name, ranks, command, bases=(), note="", parse=None):
         self.name, self.ranks, self.command, self.bases, self.note = name, ranks, command, bases, note
         self.parse = parse or (lambda text: json.loads(text.splitlines()[-1]))
-        self.runs, self.failure = [], ""
+        self.part, self.runs, self.failure = "all-reduce", [], ""
 
-    def launch(self, args, folder):
+    def launch(self, args):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         environment = dict(os.environ, OMP_NUM_THREADS=str(args.threads), MASTER_PORT=str(port),
                            OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         alone = self.ranks == 1 and self.command[0] == args.python
-        start = [] if alone else [args.mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(self.ranks)]
+        start = ["timeout", "900"] + ([] if alone else [args.mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(self.ranks)])
         try:
-            done = subprocess.run(start + self.command, env=environment, capture_output=True, text=True, timeout=900)
+            done = subprocess.run(start + self.command, env=environment, capture_output=True, text=True)
             if done.returncode != 0:
                 words = [line for line in done.stderr.splitlines() if "Error" in line or line.startswith("shardmark:")]
-                raise RuntimeError((words or done.stderr.splitlines() or ["no word"])[-1][:200])
+                raise RuntimeError((words or done.stderr.splitlines() or [f"exit status {done.returncode}"])[-1][:200])
             self.runs.append(self.parse(done.stdout))
         except Exception as error:  # a peer that fails costs its row, not the others'
-            self.failure = f"{type(error).__name__}: {error}" if not isinstance(error, RuntimeError) else str(error)
+            self.failure = f"{type(error).__name__}: {error}"
             self.runs.append(None)
         print(f"  {self.name}: {self.failure or 'done'}", file=sys.stderr, flush=True)
 
@@ -113,7 +113,7 @@ def contenders(args, model, batch, folder):
 
     first = Contender("weights", 1, train("single", "--steps", "1", "--lr", "0", "--save-weights", weights, "--overwrite"),
                       parse=lambda text: {})
-    first.launch(args, folder)
+    first.launch(args)
     if first.failure:
         sys.exit(f"peers: no initial weights: {first.failure}")
 
@@ -131,21 +131,23 @@ def contenders(args, model, batch, folder):
     mixed = args.precision == "bf16"
     autocast = "autocast" if mixed else ""
     loop = beside(args, "shardmark_libtorch_loop")
+    command = [loop, model, batch, args.precision, args.device, str(args.warmup), str(args.steps)]
     rows = [single, ddp, fsdp, zero3,
-            Contender("plain LibTorch", 1, [loop, model, batch, args.precision, args.device, str(args.warmup), str(args.steps)], [single],
-                      "" if os.access(loop, os.X_OK) else f"not measured: no {loop}"),
+            Contender("plain LibTorch", 1, command, [single], "" if os.access(loop, os.X_OK) else f"not measured: no {loop}"),
             peer("PyTorch", "plain", [single], note=autocast), peer("torch.compile", "compile", [single], note=autocast)]
     if mixed:
         rows += [peer("PyTorch, bf16 copy", "plain", [single], "bf16-copy", "as ours"),
                  peer("torch.compile, bf16 copy", "compile", [single], "bf16-copy", "as ours")]
     rows += [peer("PyTorch DDP", "ddp", [ddp], note=autocast),
              peer("PyTorch FSDP2", "fsdp2", [fsdp, zero3], note="bf16 policy, fp32 reductions" if mixed else "")]
+    for row in rows:
+        row.part = f"step of {model}, batch {batch}"
     picked = [row for row in rows if not args.only or any(word in row.name for word in args.only)]
     return [row for row in rows if row in picked or any(row in other.bases for other in picked)]
 
 
 def columns_of(text, size, seconds, scale):
-    """A table's seconds by bytes, from lines of numbers."""
+    """Seconds by bytes, from these columns of a table's lines that begin with a number."""
     rows = [line.split() for line in text.splitlines() if line.strip()[:1].isdigit()]
     return {"seconds": {row[size]: float(row[seconds]) * scale for row in rows}}
 
@@ -155,33 +157,27 @@ def all_reduces(args):
         print(f"all-reduce: not measured ({'one rank has nobody to reduce with' if args.bytes else 'no sizes'})\n")
         return []
     sizes = [str(size) for size in args.bytes]
-
-    ours = Contender("shardmark", args.ranks, [args.program, "collective", "all_reduce", "--device", args.device, "-n", "20", "-w", "5",
-                                               "-c", "0", "-b", sizes[0], "-e", sizes[-1], "-f", "2"],
+    span = ["-b", sizes[0], "-e", sizes[-1], "-f", "2", "-n", "20", "-w", "5"]
+    ours = Contender("shardmark", args.ranks, [args.program, "collective", "all_reduce", "--device", args.device, "-c", "0", *span],
                      parse=lambda text: columns_of(text, 0, 9, 1e-6))
     rows = [ours, Contender(f"torch.distributed, {'NCCL' if args.device == 'cuda' else 'gloo'}", args.ranks,
                             [args.python, str(HERE / "all_reduce_peer.py"), "--device", args.device, "--bytes", *sizes], [ours])]
-    others = [("MPI_Allreduce", beside(args, "shardmark_mpi_allreduce"), ["20", *sizes], 0, 1, 1, "cpu"),
-              ("nccl-tests", "all_reduce_perf", ["-b", sizes[0], "-e", sizes[-1], "-f", "2", "-n", "20", "-w", "5"], 0, 9, 1e-6, "cuda"),
-              ("OSU", "osu_allreduce", ["-m", f"{sizes[0]}:{sizes[-1]}", "-i", "20", "-x", "5"], 0, 1, 1e-6, "cpu")]
-    for name, program, flags, size, seconds, scale, device in others:
-        found = shutil.which(program)
-        row = Contender(name, args.ranks, [found or program, *flags], [ours],
-                        parse=lambda text, at=(size, seconds, scale): columns_of(text, *at))
-        if device != args.device:
-            row.note = f"not measured: for {device} only"
-        elif not found:
-            row.note = f"not measured: {program} was not found"
-        rows.append(row)
+    for name, program, flags, device, columns in [
+            ("MPI_Allreduce", beside(args, "shardmark_mpi_allreduce"), ["20", *sizes], "cpu", (0, 1, 1)),
+            ("nccl-tests", "all_reduce_perf", span, "cuda", (0, 9, 1e-6)),
+            ("OSU", "osu_allreduce", ["-m", f"{sizes[0]}:{sizes[-1]}", "-i", "20", "-x", "5"], "cpu", (0, 1, 1e-6))]:
+        note = f"for {device} only" if device != args.device else "" if shutil.which(program) else f"{program} was not found"
+        rows.append(Contender(name, args.ranks, [program, *flags], [ours], note and f"not measured: {note}",
+                              lambda text, columns=columns: columns_of(text, *columns)))
     return rows
 
 
-def in_turns(args, rows, folder):
+def in_turns(args, rows):
     rows = [row for row in rows if not row.note.startswith("not measured")]
     for launch in range(args.launches):
         print(f"launch {launch + 1} of {args.launches}", file=sys.stderr)
         for i in range(len(rows)):
-            rows[(i + launch) % len(rows)].launch(args, folder)
+            rows[(i + launch) % len(rows)].launch(args)
 
 
 def ratio(ours, peers):
@@ -197,12 +193,13 @@ def ratio(ours, peers):
 
 
 def agreement(args, row, base):
-    """The largest relative difference of the first losses, or why they cannot be compared."""
-    pairs = [(a["losses"][:COMPARED], b["losses"][:COMPARED]) for a, b in zip(base.runs, row.runs) if a and b]
-    if not pairs:
+    """Whether the first losses of every launch are ours, and their largest relative difference."""
+    differences = [abs(a - b) / abs(a) for ours, theirs in zip(base.runs, row.runs) if ours and theirs
+                   for a, b in list(zip(ours["losses"], theirs["losses"]))[:COMPARED]]
+    if not differences:
         return "not compared"
-    worst = max(abs(a - b) / abs(a) for ours, theirs in pairs for a, b in zip(ours, theirs))
-    return f"{'agree' if worst <= (2e-2 if args.precision == 'bf16' else 1e-4) else 'DIFFER'}, {worst:.0e}"
+    agree = all(difference <= (2e-2 if args.precision == "bf16" else 1e-4) for difference in differences)
+    return f"{'agree' if agree else 'DIFFER'}, {max(differences):.0e}"
 
 
 def step_table(args, model, batch, rows):
@@ -240,40 +237,40 @@ def collective_table(args, rows):
                 return [run and run["seconds"].get(size) for run in contender.runs]
             times = of(row)
             value, interval = ratio(of(row.bases[0]), times) if row.bases else (None, "")
-            middle = statistics.median(time for time in times if time)
-            print(f"{row.name:26} {size:>10} {1e6 * middle:10.1f} {f'{value:.3f}' if value else '':>8} {interval:>16}".rstrip())
+            if any(times):
+                middle = statistics.median(time for time in times if time)
+                print(f"{row.name:26} {size:>10} {1e6 * middle:10.1f} {f'{value:.3f}' if value else '':>8} {interval:>16}".rstrip())
 
 
-def write(args, parts):
+def write(args, rows):
     if not args.output:
         (HOME / "results").mkdir(exist_ok=True)
         number = 1 + max((int(path.stem[6:]) for path in (HOME / "results").glob("peers-[0-9]*.json")), default=0)
         args.output = str(HOME / f"results/peers-{number:04}.json")
-    rows = [{"part": part, "name": row.name, "compared_with": [base.name for base in row.bases], "note": row.note,
-             "ranks": row.ranks, "command": row.command, "failure": row.failure, "launches": row.runs,
-             "losses": [agreement(args, row, base) for base in row.bases] if part != "all-reduce" else []} for part, list_ in parts for row in list_]
+    described = [{"part": row.part, "name": row.name, "note": row.note, "ranks": row.ranks, "command": row.command,
+                  "compared_with": {base.name: agreement(args, row, base) if "step" in row.part else "" for base in row.bases},
+                  "failure": row.failure, "launches": row.runs} for row in rows]
     with open(args.output, "w") as file:
-        json.dump({"made_by": "suites/peers/peers.py", "command": sys.argv, "arguments": vars(args), "host": socket.gethostname(),
-                   "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "rows": rows}, file, indent=1)
+        json.dump({"command": sys.argv, "arguments": vars(args), "host": socket.gethostname(),
+                   "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "rows": described}, file, indent=1)
     print(f"\nwritten: {args.output}")
 
 
 def main():
     args = arguments()
-    parts, wrong = [], False
+    every = []
     with tempfile.TemporaryDirectory(prefix="peers-") as folder:
         for model, _, batch in (text.rpartition(":") for text in args.models):
             rows = contenders(args, model, batch, folder)
-            in_turns(args, rows, folder)
+            in_turns(args, rows)
             step_table(args, model, batch, rows)
-            parts.append((f"step of {model}, batch {batch}", rows))
-            wrong |= any(row.failure or any("DIFFER" in agreement(args, row, base) for base in row.bases) for row in rows)
-        rows = all_reduces(args)
-        in_turns(args, rows, folder)
-        collective_table(args, rows)
-        parts.append(("all-reduce", rows))
-    write(args, parts)
-    return int(wrong)
+            every += rows
+    differ = any("DIFFER" in agreement(args, row, base) for row in every for base in row.bases)
+    rows = all_reduces(args)
+    in_turns(args, rows)
+    collective_table(args, rows)
+    write(args, every + rows)
+    return int(differ or any(row.failure for row in every + rows))
 
 
 if __name__ == "__main__":
