@@ -21,8 +21,8 @@ constexpr int64_t kSamples = 4096 - 4096 / 20;  // `shardmark train` holds out t
 constexpr int64_t kSeed = 1;
 constexpr int64_t kCompared = 8;  // batches; later steps begin again with the first
 
-const Choice kAdamW{"adamw",
-                    {{"lr", 3e-4}, {"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}}};
+const Choice adamw{"adamw",
+                   {{"lr", 3e-4}, {"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}}};
 
 class Loop {
  public:
@@ -43,7 +43,7 @@ class Loop {
       }
     }
     if (mixed) masters_ = pieces;
-    optimizer_ = make_optimizer(kAdamW, pieces, device);
+    optimizer_ = make_optimizer(adamw, pieces, device);
     const auto source =
         make_source({"synthetic", {{"size", kSamples}}}, {model_->table().sample, model_->dtype(), kSeed});
     const DistributedSampler sampler(kSamples, 1, 0, batch_size, 1, kSeed);

@@ -70,10 +70,9 @@ class Contender:
             port = free.getsockname()[1]
         environment = dict(os.environ, OMP_NUM_THREADS=str(args.threads), MASTER_PORT=str(port),
                            OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-        alone = self.ranks == 1 and self.command[0] == args.python
-        start = ["timeout", "900"] + ([] if alone else [args.mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(self.ranks)])
+        mpirun = [args.mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(self.ranks)] if self.ranks > 1 else []
         try:
-            done = subprocess.run(start + self.command, env=environment, capture_output=True, text=True)
+            done = subprocess.run(["timeout", "900", *mpirun, *self.command], env=environment, capture_output=True, text=True)
             if done.returncode != 0:
                 words = [line for line in done.stderr.splitlines() if "Error" in line or line.startswith("shardmark:")]
                 raise RuntimeError((words or done.stderr.splitlines() or [f"exit status {done.returncode}"])[-1][:200])
