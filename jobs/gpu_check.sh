@@ -35,7 +35,7 @@ step() { steps+=("$1|$2|$3|$4"); }
 step facts 30 'driver, clocks, topology, limits of this machine' facts
 step doctor 60 'what would spoil the numbers, by shardmark doctor' doctor
 step tests 150 'tests/gpu on one rank' tests_alone
-step tests-2 150 'tests/gpu on two ranks: two GPUs, or two processes that share one (emulated)' tests_of_two
+step tests-2 200 'tests/gpu on two ranks: two GPUs, or two processes that share one (emulated)' tests_of_two
 step single 240 'suites/gpu-single.yaml' suite_single
 step strategies 150 'suites/gpu-strategies.yaml' suite_strategies
 step collectives 90 'suites/gpu-collectives.yaml' suite_collectives
