@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <set>
-#include <sstream>
 
 #include "base/node.h"
+#include "base/visible_gpus.h"
 #include "launch/process.h"
 
 namespace shardmark {
@@ -58,18 +59,18 @@ int64_t free_memory() {
   return granted == 0 ? free_bytes : std::min(free_bytes, granted);
 }
 
-int64_t count_lines(const std::string& text, const std::string& beginning) {
-  std::istringstream lines(text);
-  int64_t count = 0;
-  for (std::string line; std::getline(lines, line);) count += line.starts_with(beginning);
-  return count;
+// That CUDA shows to processes which we start.
+int64_t visible_gpus() {
+  const std::string all = output_of({"nvidia-smi", "-L"});
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return visible == nullptr ? count_gpus(all) : count_visible_gpus(all, visible);
 }
 
 }  // namespace
 
 Machine read_machine() {
   Machine machine;
-  machine.num_gpus = count_lines(output_of({"nvidia-smi", "-L"}), "GPU");
+  machine.num_gpus = visible_gpus();
   machine.num_cores = std::min(allowed_cores(), quota());
   machine.free_bytes = free_memory();
   machine.is_root = geteuid() == 0;
