@@ -11,6 +11,7 @@
 #include "cli/overrides.h"
 #include "cli/plan_tables.h"
 #include "cli/values.h"
+#include "plan/gpu_memory.h"
 
 namespace shardmark {
 namespace {
@@ -44,6 +45,12 @@ std::string totals_text(const Suite& suite, const World& world, const PlanTotals
   return text + "\n";
 }
 
+// What a run on GPUs would refuse, though these tables hold for CPUs.
+std::string gpu_note(const Suite& suite, const World& world) {
+  const std::string of_suite = gpu_memory_reason(suite.memory_limit_bytes);
+  return of_suite.empty() ? gpu_memory_reason(world.memory_per_rank_bytes) : of_suite;
+}
+
 std::string json_text(const Suite& suite, const World& world, const std::vector<Table>& tables,
                       const PlanTotals& totals) {
   nlohmann::ordered_json document = {{"suite", suite.name},
@@ -53,6 +60,7 @@ std::string json_text(const Suite& suite, const World& world, const std::vector<
                                      {"time_limit_s", totals.time_limit_s},
                                      {"most_bytes", totals.most_bytes},
                                      {"tables", nlohmann::ordered_json::array()}};
+  if (const std::string note = gpu_note(suite, world); !note.empty()) document["note"] = note;
   for (const auto& table : tables) document["tables"].push_back(to_json(table));
   return document.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
@@ -69,7 +77,9 @@ int print_plan(const PlanOptions& options) {
   } else {
     std::string text;
     for (const auto& table : tables) text += to_text(table) + "\n";
-    print(text + totals_text(suite, world, totals));
+    text += totals_text(suite, world, totals);
+    if (const std::string note = gpu_note(suite, world); !note.empty()) text += "Note: " + note + "\n";
+    print(text);
   }
   return kDone;
 }

@@ -47,6 +47,9 @@ PYTHON
 says "golden on 8 ranks" plan tests/data/plan.yaml                      # no -n: as large as the largest point
 says "golden on 3 ranks: 29 points, 1 of them impossible" plan tests/data/plan.yaml --ranks 3 --repeats 1 --strategies ddp --models mlp --batch-sizes 2
 says "the state of a rank needs 1.85 GiB, a rank has 1.00 GiB" plan suites/gpt2.yaml -n 1 --memory 1GiB
+says "Note: a memory limit of 512 MiB is too small for GPUs" plan tests/data/plan.yaml -n 2 --memory 512MiB
+says "Note: a memory limit of 64.0 MiB is too small for GPUs" plan suites/memory.yaml -n 2
+if "$shardmark" plan suites/gpu-memory.yaml -n 2 | grep -q "too small for GPUs"; then fail "20 GiB are enough"; fi
 says "suites/quick.yaml" list
 says "fsdp" list
 
