@@ -15,6 +15,8 @@
 
 #include "base/node.h"
 #include "base/stats.h"
+#include "device/gpu_in_use.h"
+#include "device/nvml.h"
 #include "device/timeline.h"
 
 namespace shardmark {
@@ -30,7 +32,13 @@ std::string cpuinfo(const std::string& key) {
 
 }  // namespace
 
-int num_gpus() { return static_cast<int>(c10::cuda::device_count()); }
+// Asked of CUDA itself: torch would write of an old driver to stderr, once per rank.
+int num_gpus() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  static_cast<void>(cudaGetLastError());  // or the next call reports it again
+  return 0;
+}
 
 std::string device_name(at::Device device) {
   if (device.is_cuda()) return at::cuda::getDeviceProperties(device.index())->name;
@@ -86,9 +94,11 @@ void search_convolutions(at::Device device) {
 }
 
 void use_device(at::Device device) {
+  name_gpu_in_use("");
   if (!device.is_cuda()) return;
   c10::cuda::set_device(device.index());
   at::globalContext().lazyInitDevice(at::kCUDA);  // before it the caching allocator knows no device
+  name_gpu_in_use("GPU " + std::to_string(device.index()) + " (" + pci_bus_id(device) + ")");
 }
 
 void seed_generator(at::Device device, uint64_t seed) {

@@ -73,7 +73,7 @@ void check_kinds(const World& world, Findings& findings) {
 
 // NCCL reaches a GPU of the node over NVLink only from a process that may see it.
 void check_visible(const World& world, Findings& findings) {
-  Afflicted blind, unused;
+  Afflicted blind;
   int64_t in_node = 0;
   for (const auto& [name, ranks] : nodes_of(world)) {
     std::set<std::string> used;  // a container or control group may hide the others from NVML as well
@@ -86,8 +86,6 @@ void check_visible(const World& world, Findings& findings) {
         blind.add(*rank, gpu.visible);
         in_node = there;
       }
-      if (!rank->on_gpu() && !rank->gpus_refused && gpu.visible == 0 && gpu.in_node > 0)
-        unused.add(*rank, gpu.in_node);
     }
   }
   blind.report(
@@ -95,11 +93,6 @@ void check_visible(const World& world, Findings& findings) {
       fmt::format("each rank sees {} of {} GPUs of its node: NCCL may fall from NVLink to PCIe or sockets",
                   blind.least(), in_node),
       "srun --gpu-bind=none and --gpus-per-node instead of --gpus-per-task; unset CUDA_VISIBLE_DEVICES");
-  unused.report(
-      findings, Severity::warns,
-      fmt::format("there are {} GPUs on {}, but CUDA shows none to the ranks", unused.most(), unused.hosts()),
-      "see nvidia-smi, CUDA_VISIBLE_DEVICES and sbatch --gpus-per-node; apptainer --nv, docker --gpus all; a "
-      "driver older than 580 cannot run CUDA 13.0, a new one wants a reboot");
 }
 
 // Numbers that should be the same on all GPUs of a name.

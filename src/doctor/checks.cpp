@@ -18,6 +18,7 @@ std::string to_text(const Finding& finding) {
 
 std::vector<Finding> examine(const World& world) {
   Findings findings;
+  check_needs(world, findings);  // first: it may be why something else is not as it should be
   check_world(world, findings);
   check_gpus(world, findings);
   check_versions(world, findings);

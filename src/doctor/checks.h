@@ -30,6 +30,7 @@ std::vector<Finding> examine(const std::vector<RankFacts>& world);
 using Findings = std::vector<Finding>;
 using World = std::vector<RankFacts>;
 void check_world(const World& world, Findings& findings);     // who is where; what MPI makes of it
+void check_needs(const World& world, Findings& findings);     // driver, generation, list of visible GPUs
 void check_gpus(const World& world, Findings& findings);      // shared, hidden, unlike, slowed GPUs
 void check_versions(const World& world, Findings& findings);  // libraries and drivers
 void check_cores(const World& world, Findings& findings);     // binding

@@ -30,7 +30,12 @@ struct GpuFacts {  // name empty: the rank computes on the CPU
   std::string pci;                    // bus id: "0000:17:00.0"
   int64_t numa = kUnknown;            // NUMA node that it hangs on
   int64_t visible = 0;                // GPUs that this process may use
+  std::string cuda_error;             // why CUDA shows none: "cudaErrorNoDevice: no CUDA-capable ..."
   int64_t in_node = kUnknown;         // GPUs that the driver shows on the node
+  std::string name_in_node;           // of the oldest of those, where this rank has none
+  int64_t capability = kUnknown;      // 90 for 9.0: of the GPU, or of that oldest one
+  int64_t on_bus = 0;                 // NVIDIA's for computing, whether a driver shows them or not
+  int64_t screens_on_bus = 0;         // NVIDIA's that may have a screen
   int64_t foreign_bytes = kUnknown;   // memory in use before this rank allocated any
   int64_t clock_mhz = kUnknown;       // of the multiprocessors, now
   int64_t most_clock_mhz = kUnknown;  // the most the device can
@@ -73,6 +78,7 @@ struct RankFacts {
   int64_t local_rank = 0, local_ranks = 1;  // among the ranks that MPI says share memory
   bool binding_refused = false;             // --bind none
   bool gpus_refused = false;                // --device cpu
+  bool gpus_wanted = false;                 // --device cuda
   CpuFacts cpu;
   GpuFacts gpu;
   VersionFacts versions;
@@ -90,17 +96,16 @@ inline constexpr const char* kVariables[] = {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CpuFacts, name, allowed, numa, cores, node_cores, node_numa, threads,
                                    quota, bound_by)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuFacts, name, uuid, pci, numa, visible, in_node, foreign_bytes,
-                                   clock_mhz, most_clock_mhz, set_clock_mhz, power_cap_w, default_cap_w,
-                                   throttle, pcie_width, most_pcie_width, compute_mode, uncorrected_errors,
-                                   mig)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VersionFacts, shardmark, torch, mpi, nccl, nccl_built, cuda, cudnn,
-                                   cublas, driver, hdf5,
-                                   kernel)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuFacts, name, uuid, pci, numa, visible, cuda_error, in_node,
+                                   name_in_node, capability, on_bus, screens_on_bus, foreign_bytes, clock_mhz,
+                                   most_clock_mhz, set_clock_mhz, power_cap_w, default_cap_w, throttle,
+                                   pcie_width, most_pcie_width, compute_mode, uncorrected_errors, mig)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VersionFacts, shardmark, torch, mpi, nccl, nccl_built, cuda, cudnn, cublas,
+                                   driver, hdf5, kernel)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HostFacts, memory_bytes, free_bytes, limit_bytes, shm_bytes, output,
                                    disk_bytes, file_system, locking, locked_bytes, open_files, infiniband)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, host, machine, pid, rank, world_ranks, promised_ranks,
-                                   local_rank, local_ranks, binding_refused, gpus_refused, cpu, gpu, versions,
-                                   node, variables)
+                                   local_rank, local_ranks, binding_refused, gpus_refused, gpus_wanted, cpu,
+                                   gpu, versions, node, variables)
 
 }  // namespace shardmark::doctor

@@ -71,6 +71,7 @@ doctor::RankFacts facts_of_rank(const Topology& topology, const HostGroup& world
   facts.local_ranks = session.local_size();
   facts.binding_refused = given.bound.refused;
   facts.gpus_refused = given.gpus_refused;
+  facts.gpus_wanted = given.gpus_wanted;
   facts.cpu = cpu_facts(topology, given);
   facts.gpu = gpu_facts(given.device);
   facts.versions = versions();

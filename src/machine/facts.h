@@ -25,6 +25,7 @@ Bound bind_ranks(const Topology& topology, const HostGroup& node, at::Device dev
 struct FactsOf {
   at::Device device{at::kCPU};
   bool gpus_refused = false;  // the user wants CPU ranks
+  bool gpus_wanted = false;   // the user wants GPUs, and nothing else
   Bound bound;
   int threads = 1;
   std::string revision;                          // of shardmark

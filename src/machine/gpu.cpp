@@ -32,18 +32,46 @@ std::string uuid_text(const cudaUUID_t& uuid) {
 int64_t watts(unsigned milliwatts) { return milliwatts == 0 ? doctor::kUnknown : milliwatts / 1000; }
 int64_t known(unsigned number) { return number == 0 ? doctor::kUnknown : number; }
 
+// Why CUDA shows no GPU, by its own name for it.
+std::string error_of_cuda() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  static_cast<void>(cudaGetLastError());  // or the next call reports it again
+  if (error == cudaSuccess) return "";
+  return fmt::format("{}: {}", cudaGetErrorName(error), cudaGetErrorString(error));
+}
+
+// Of all GPUs that NVML shows, which this rank does not use, the one that CUDA is likeliest to refuse.
+void add_oldest(doctor::GpuFacts& facts, const Nvml& nvml) {
+  auto* capability_of = nvml.find<int(void*, int*, int*)>("nvmlDeviceGetCudaComputeCapability");
+  auto* name_of = nvml.find<int(void*, char*, unsigned)>("nvmlDeviceGetName");
+  for (int64_t index = 0; index < facts.in_node; ++index) {
+    void* const gpu =
+        nvml.read<void*>("nvmlDeviceGetHandleByIndex_v2", nullptr, static_cast<unsigned>(index));
+    int major = 0, minor = 0;
+    if (gpu == nullptr || capability_of == nullptr || capability_of(gpu, &major, &minor) != 0) continue;
+    const int64_t capability = 10 * major + minor;
+    if (facts.capability != doctor::kUnknown && capability >= facts.capability) continue;
+    facts.capability = capability;
+    char name[96] = "";
+    if (name_of != nullptr && name_of(gpu, name, sizeof name) == 0) facts.name_in_node = name;
+  }
+}
+
 }  // namespace
 
-int64_t gpus_on_bus(const std::string& devices) {
-  int64_t count = 0;
+GpusOnBus gpus_on_bus(const std::string& devices) {
+  GpusOnBus found;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(devices, none)) {
     std::string vendor, kind;
     std::ifstream(entry.path() / "vendor") >> vendor;
     std::ifstream(entry.path() / "class") >> kind;
-    count += vendor == "0x10de" && kind.starts_with("0x0302");
+    if (vendor != "0x10de") continue;
+    found.computing += kind.starts_with("0x0302");
+    found.screens += kind.starts_with("0x0300");
   }
-  return count;
+  return found;
 }
 
 int numa_of_pci(const std::string& pci_bus_id) {
@@ -57,9 +85,14 @@ int numa_of_pci(const std::string& pci_bus_id) {
 doctor::GpuFacts gpu_facts(at::Device device) {
   doctor::GpuFacts facts;
   facts.visible = num_gpus();
+  if (facts.visible == 0) facts.cuda_error = error_of_cuda();
+  const GpusOnBus on_bus = gpus_on_bus();
+  facts.on_bus = on_bus.computing;
+  facts.screens_on_bus = on_bus.screens;
   cudaDeviceProp properties{};
   if (!device.is_cuda() || cudaGetDeviceProperties(&properties, device.index()) != cudaSuccess) return facts;
   facts.name = properties.name;
+  facts.capability = 10 * properties.major + properties.minor;
   facts.uuid = uuid_text(properties.uuid);
   facts.pci = pci_bus_id(device);
   facts.numa = numa_of_pci(facts.pci);
@@ -68,14 +101,12 @@ doctor::GpuFacts gpu_facts(at::Device device) {
 
 std::string add_nvml(doctor::GpuFacts& facts, const std::string& library) {
   const auto nvml = Nvml::open(library);
-  if (!nvml) {  // no driver, a broken one, or a container without it
-    if (const int64_t found = gpus_on_bus(); found > 0) facts.in_node = found;
-    return "";
-  }
+  if (!nvml) return "";  // no driver, a broken one, or a container without it
   facts.in_node = nvml->read<unsigned>("nvmlDeviceGetCount_v2", 0);
   char driver[96] = "";
   if (auto* version = nvml->find<int(char*, unsigned)>("nvmlSystemGetDriverVersion"))
     version(driver, sizeof driver);
+  if (facts.pci.empty()) add_oldest(facts, *nvml);
   void* const gpu = facts.pci.empty() ? nullptr : nvml->device(facts.pci);
   if (gpu == nullptr) return driver;
   facts.clock_mhz = known(nvml->read<unsigned>("nvmlDeviceGetClockInfo", 0, gpu, kMultiprocessorClock));

@@ -9,8 +9,12 @@
 
 namespace shardmark::machine {
 
-// NVIDIA's for computing (not for a screen), whether a driver shows them or not.
-int64_t gpus_on_bus(const std::string& devices = "/sys/bus/pci/devices");
+// NVIDIA's on the PCI bus, whether a driver shows them or not.
+struct GpusOnBus {
+  int64_t computing = 0;  // data-center cards, which have no screen
+  int64_t screens = 0;    // may have one: for computing, or not
+};
+GpusOnBus gpus_on_bus(const std::string& devices = "/sys/bus/pci/devices");
 
 // NUMA node that a PCI device hangs on; -1: none, or nobody knows.
 int numa_of_pci(const std::string& pci_bus_id);

@@ -3,6 +3,7 @@
 # shardmark doctor as a user meets it: alone, on several ranks, with every pair; and the preflight and binding of runs.
 set -u
 program=$1
+fake_nvml=$(realpath "$(dirname "$0")/../mpi/fake_nvml.cpp")
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 unset OMP_NUM_THREADS OMP_PROC_BIND OMP_PLACES
@@ -95,6 +96,25 @@ ranks 2 "$program" doctor --device cpu --pairs --json >out 2>err
 json 'maps = document["pairs"]["maps"]
 assert [m["unit"] for m in maps] == ["GB/s each way", "us"], maps
 assert all(len(m["pairs"]) == 1 and m["pairs"][0][2] > 0 for m in maps), maps' || fail "--pairs --json: $(cat out err)"
+
+# A driver that is too old for this CUDA, as a library in the place of NVML tells it: nobody falls to the CPUs unasked.
+if ! nvidia-smi >/dev/null 2>&1; then
+  mkdir nvml
+  c++ -shared -fPIC -std=c++20 "$fake_nvml" -o nvml/libnvidia-ml.so.1 || fail "the stand-in for NVML does not compile"
+  old_driver() { LD_LIBRARY_PATH=$PWD/nvml:${LD_LIBRARY_PATH:-} FAKE_NVML_DRIVER=550.54.15 "$@"; }
+  old_driver ranks 2 "$program" doctor >out 2>err && fail "a driver that is too old, but healthy"
+  has out "stops  ranks 0-1: 8 GPUs (NVIDIA A100-PCIE-40GB)" "the driver is 550.54.15, CUDA 13.0 needs 580 or newer" \
+    "mend: install driver 580 or newer" "--device cpu"
+  old_driver ranks 2 "$program" collective all_reduce -b 1K -e 1K -n 5 >out 2>err
+  [ $? = 2 ] || fail "a run under a driver that is too old: $(cat out err)"
+  [ "$(grep -c '^shardmark:' err)" = 1 ] || fail "not one line: $(cat err)"
+  has err "the driver is 550.54.15"
+  old_driver ranks 2 "$program" collective all_reduce -b 1K -e 1K -n 5 --device cpu >out 2>err || fail "--device cpu: $(cat out err)"
+  LD_LIBRARY_PATH=$PWD/nvml CUDA_VISIBLE_DEVICES='' "$program" doctor >out 2>err && fail "no GPU is to be seen, but healthy"
+  has out "CUDA_VISIBLE_DEVICES='' names none of the 8 GPUs on"
+  LD_LIBRARY_PATH=$PWD/nvml CUDA_VISIBLE_DEVICES=0 "$program" doctor >out 2>err && fail "no libcuda, but healthy"
+  has out "CUDA shows none to the ranks (cudaErrorInsufficientDriver" "NVIDIA_DRIVER_CAPABILITIES"
+fi
 
 # Mistakes: one line, status 2.
 refused() {

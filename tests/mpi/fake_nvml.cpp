@@ -1,5 +1,6 @@
 // A library with the functions of NVML that device/gauges.cpp and machine/gpu.cpp need, and one GPU in it:
 // hot, capped, with half of its lanes. Some functions are missing, as in old drivers.
+#include <cstdlib>
 #include <cstring>
 
 extern "C" {
@@ -11,6 +12,25 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** device) {
   static int gpu;
   *device = &gpu;
   return std::strcmp(bus_id, "0000:17:00.0") == 0 ? 0 : 6;  // NVML_ERROR_NOT_FOUND
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  static int gpus[8];
+  *device = &gpus[index % 8];
+  return index == 3 ? 15 : 0;  // NVML_ERROR_GPU_IS_LOST
+}
+
+int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
+  void* other = nullptr;
+  nvmlDeviceGetHandleByIndex_v2(5, &other);
+  *major = device == other ? 8 : 9;
+  *minor = 0;
+  return 0;
+}
+
+int nvmlDeviceGetName(void*, char* name, unsigned length) {
+  std::strncpy(name, "NVIDIA A100-PCIE-40GB", length);
+  return 0;
 }
 
 int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* millijoules) {
@@ -25,7 +45,8 @@ int nvmlDeviceGetCount_v2(unsigned* count) {
 }
 
 int nvmlSystemGetDriverVersion(char* version, unsigned length) {
-  std::strncpy(version, "580.95.05", length);
+  const char* const other = std::getenv("FAKE_NVML_DRIVER");
+  std::strncpy(version, other != nullptr ? other : "580.95.05", length);
   return 0;
 }
 

@@ -83,11 +83,22 @@ TEST(MachineGpu, StaysUnknownWhereNobodyAnswers) {
   doctor::GpuFacts gpu, none;
   gpu.pci = none.pci = "0000:99:00.0";
   EXPECT_EQ(add_nvml(gpu, "no-such-library.so"), "");
-  if (gpus_on_bus() > 0) none.in_node = gpus_on_bus();
   EXPECT_EQ(nlohmann::json(gpu), nlohmann::json(none));
   EXPECT_EQ(add_nvml(gpu, FAKE_NVML), "580.95.05");
   EXPECT_EQ(gpu.in_node, 8);
   EXPECT_EQ(gpu.power_cap_w, doctor::kUnknown);  // no such GPU
+}
+
+// Where CUDA shows none, as under a driver that is too old for it: what is there all the same.
+TEST(MachineGpu, IsSeenWithoutCuda) {
+  doctor::GpuFacts gpu;
+  EXPECT_EQ(add_nvml(gpu, FAKE_NVML), "580.95.05");
+  EXPECT_EQ(gpu.in_node, 8);
+  EXPECT_EQ(gpu.capability, 80);  // the oldest
+  EXPECT_EQ(gpu.name_in_node, "NVIDIA A100-PCIE-40GB");
+  EXPECT_EQ(gpu.name, "") << "this rank uses none";
+  const doctor::GpuFacts here = gpu_facts(at::kCPU);
+  EXPECT_EQ(here.cuda_error.empty(), here.visible > 0) << here.cuda_error;
 }
 
 TEST(MachineGpu, IsCountedWithoutADriver) {
@@ -102,8 +113,9 @@ TEST(MachineGpu, IsCountedWithoutADriver) {
   device("0000:1a:00.0", "0x10de", "0x030000");  // with a screen
   device("0000:18:00.1", "0x10de", "0x040300");  // its audio
   device("0000:19:00.0", "0x15b3", "0x020700");
-  EXPECT_EQ(gpus_on_bus(devices), 2);
-  EXPECT_EQ(gpus_on_bus(devices + "/none"), 0);
+  EXPECT_EQ(gpus_on_bus(devices).computing, 2);
+  EXPECT_EQ(gpus_on_bus(devices).screens, 1);
+  EXPECT_EQ(gpus_on_bus(devices + "/none").computing, 0);
   std::filesystem::remove_all(devices);
 }
 

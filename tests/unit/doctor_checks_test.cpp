@@ -131,13 +131,6 @@ TEST(DoctorGpus, AreInvisible) {
   World world = healthy_world();
   for (RankFacts& rank : world) rank.gpu.visible = 1;
   expect_only(world, Severity::warns, "0-15", "each rank sees 1 of 8 GPUs");
-  for (RankFacts& rank : world) {
-    rank.gpu = {};
-    rank.gpu.in_node = 8;
-  }
-  expect_only(world, Severity::warns, "0-15", "there are 8 GPUs on node1 and node2, but CUDA shows none");
-  for (RankFacts& rank : world) rank.gpus_refused = true;
-  EXPECT_EQ(told(examine(world)), "") << "--device cpu";
 }
 
 // Each rank in a container of its own, in which NVML knows one GPU as well.

@@ -47,7 +47,8 @@ inline RankFacts healthy_rank(int64_t rank, bool on_gpu = true) {
     facts.gpu.uuid = fmt::format("GPU-{}", rank);
     facts.gpu.pci = fmt::format("0000:{:02x}:00.0", 0x10 + local);
     facts.gpu.numa = local < 4 ? 0 : 1;
-    facts.gpu.visible = facts.gpu.in_node = 8;
+    facts.gpu.visible = facts.gpu.in_node = facts.gpu.on_bus = 8;
+    facts.gpu.capability = 90;
     facts.gpu.foreign_bytes = 600 << 20;
     facts.gpu.clock_mhz = 345;
     facts.gpu.most_clock_mhz = facts.gpu.set_clock_mhz = 1980;

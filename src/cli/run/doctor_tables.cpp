@@ -35,8 +35,12 @@ std::string memory_text(const RankFacts& rank) {
 
 std::string gpus_text(const RankFacts& rank) {
   const auto& gpu = rank.gpu;
-  if (gpu.in_node == doctor::kUnknown && gpu.visible == 0) return "none";
-  if (!rank.on_gpu()) return fmt::format("{} on the node, {} visible, not used", gpu.in_node, gpu.visible);
+  if (gpu.in_node == doctor::kUnknown && gpu.visible == 0)
+    return gpu.on_bus == 0 ? "none" : fmt::format("{} on the PCI bus, no driver answers", gpu.on_bus);
+  if (!rank.on_gpu())
+    return fmt::format("{} on the node{}, {} visible, not used; driver {}", gpu.in_node,
+                       gpu.name_in_node.empty() ? "" : " (" + gpu.name_in_node + ")", gpu.visible,
+                       rank.versions.driver);
   return fmt::format("{} x {}, {} visible to a rank; driver {}; cap {} W of {} W, clock set to {} of {} MHz",
                      gpu.in_node, gpu.name, gpu.visible, rank.versions.driver, gpu.power_cap_w,
                      gpu.default_cap_w, gpu.set_clock_mhz, gpu.most_clock_mhz);

@@ -53,6 +53,7 @@ Preflight look_around(const WorldFlags& flags, const Ranks& ranks, const std::st
   machine::FactsOf given;
   given.device = found.device;
   given.gpus_refused = flags.device == "cpu";
+  given.gpus_wanted = flags.device == "cuda";
   given.bound = bind(flags, topology, world, found.device);
   set_threads(flags, session.local_size(), found.device);
   given.threads = at::get_num_threads();

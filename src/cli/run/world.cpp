@@ -16,6 +16,7 @@
 #include "device/device.h"
 #include "device/meter.h"
 #include "plan/choice_axis.h"
+#include "plan/gpu_memory.h"
 #include "runner/environment.h"
 #include "watch/rendezvous.h"
 
@@ -23,6 +24,12 @@ namespace shardmark {
 namespace {
 
 constexpr int kMostThreadsOfGpu = 4;
+
+// Why CUDA may show fewer GPUs than there are.
+std::string by_list() {
+  const char* const list = std::getenv("CUDA_VISIBLE_DEVICES");
+  return list == nullptr ? "" : " (CUDA_VISIBLE_DEVICES=" + quoted_line(list) + ")";
+}
 
 void leave_timed_out() { std::_Exit(kTimedOut); }
 
@@ -58,14 +65,11 @@ at::Device choose_device(const WorldFlags& flags, const MpiSession& session, con
   at::Device device{at::kCPU};
   together(world, [&] {
     const int gpus = flags.device == "cpu" ? 0 : num_gpus();
-    if (flags.device == "cuda" && gpus == 0)
-      throw UsageError("--device cuda: " + host_name() +
-                       " shows no GPU to this process; use --device cpu, or see nvidia-smi");
     const bool one_each =
         gpus == 1;  // a scheduler may show each rank its own; the preflight looks whether it does
     if (gpus > 0 && session.local_size() > gpus && !one_each)
-      throw UsageError(host_name() + " shows " + std::to_string(gpus) + " GPUs to a rank, for " +
-                       std::to_string(session.local_size()) +
+      throw UsageError(host_name() + " shows " + std::to_string(gpus) + " GPUs to a rank" + by_list() +
+                       ", for " + std::to_string(session.local_size()) +
                        " ranks; start at most one rank per GPU, let each see all of them (srun "
                        "--gpu-bind=none), or use --device cpu");
     const int index = one_each ? 0 : session.local_rank();
@@ -73,7 +77,8 @@ at::Device choose_device(const WorldFlags& flags, const MpiSession& session, con
     try {
       use_device(device);
     } catch (const std::exception& error) {  // in use exclusively, prohibited, ill
-      throw SystemError(host_name() + ", GPU " + std::to_string(index) + ": " + first_line(error.what()));
+      throw SystemError(host_name() + ", GPU " + std::to_string(index) + ": " + first_line(error.what()) +
+                        "; `nvidia-smi -q` and `dmesg | grep -i xid` there tell more");
     }
   });
   meter::install(device.is_cuda() ? device.index() : -1);
@@ -101,6 +106,8 @@ std::string transport_for(const WorldFlags& flags, at::Device device) {
 }
 
 int64_t limit_memory(int64_t asked, at::Device device, int local_ranks) {
+  if (const std::string reason = gpu_memory_reason(asked); device.is_cuda() && !reason.empty())
+    throw UsageError(reason);
   const auto share = static_cast<double>(device_memory_bytes(device)) / (device.is_cuda() ? 1 : local_ranks);
   // The rest is for the system, libraries and page cache.
   const int64_t limit = asked > 0 ? asked : static_cast<int64_t>(0.8 * share);

@@ -17,8 +17,8 @@ namespace shardmark {
 
 std::string command_line();  // of this process
 
-// This rank's device, made current, with the meter installed. UsageError: more ranks on a node than GPUs.
-// Collective.
+// This rank's device, made current, with the meter installed: the CPU where CUDA shows no GPU, whatever the
+// flags say, which the preflight judges. UsageError: more ranks on a node than GPUs. Collective.
 at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world);
 // --threads, else OMP_NUM_THREADS, else this rank's share of the node's cores; where it computes on a GPU, a
 // few of these.
@@ -26,7 +26,7 @@ void set_threads(const WorldFlags& flags, int local_ranks, at::Device device);
 std::string transport_for(const WorldFlags& flags, at::Device device);
 
 // What a rank may hold, set as the meter's limit: `asked` bytes; where that is 0, 0.8 of the node's memory /
-// its ranks, or of the GPU's.
+// its ranks, or of the GPU's. UsageError: too little for a GPU.
 int64_t limit_memory(int64_t asked, at::Device device, int local_ranks);
 
 // All ranks of a job, from MPI's start to its end, and what looks out for the one that stands still: the job

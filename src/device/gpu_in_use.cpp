@@ -1,0 +1,24 @@
+// One name, and one question that never waits.
+#include "device/gpu_in_use.h"
+
+#include <cuda_runtime_api.h>
+
+namespace shardmark {
+namespace {
+
+std::string name_in_use;
+
+}  // namespace
+
+void name_gpu_in_use(const std::string& name) { name_in_use = name; }
+std::string gpu_in_use() { return name_in_use; }
+
+std::string error_of_gpu_in_use() {
+  if (name_in_use.empty()) return "";
+  const cudaError_t state = cudaStreamQuery(nullptr);  // any call reports a context that is gone
+  static_cast<void>(cudaGetLastError());               // or the next call reports it again
+  if (state == cudaSuccess || state == cudaErrorNotReady) return "";
+  return std::string("CUDA error: ") + cudaGetErrorString(state);
+}
+
+}  // namespace shardmark
