@@ -6,9 +6,11 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -61,6 +63,24 @@ struct CountingAllocator final : c10::Allocator {
 
 constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
 
+// Note [One limit on a GPU]: torch's allocator throws c10::OutOfMemoryError at what the memory that was added
+// here (ncclMemAlloc) leaves of the limit: with every add and remove it is told anew. What is added counts
+// torch's allocations, but not its cache, which torch empties when it next lacks memory. No limit lifts the
+// one before.
+void share_limit() {
+  static std::mutex one_at_a_time;
+  static bool shares = false;
+  if (gpu_index < 0) return;
+  const std::lock_guard lock(one_at_a_time);
+  const int64_t limit = limit_bytes;
+  if (limit <= 0 && !shares) return;
+  shares = limit > 0;
+  const auto gpu = static_cast<c10::DeviceIndex>(gpu_index);
+  const auto whole = static_cast<double>(at::cuda::getDeviceProperties(gpu)->totalGlobalMem);
+  const double share = shares ? static_cast<double>(limit - total_bytes) / whole : 1.0;
+  c10::cuda::CUDACachingAllocator::setMemoryFraction(std::clamp(share, 0.0, 1.0), gpu);
+}
+
 int64_t gpu_allocated(bool peak) {
   if (gpu_index < 0) return 0;
   const auto stats =
@@ -104,10 +124,7 @@ void reset_peak() {
 
 void set_limit(int64_t bytes) {
   limit_bytes = bytes;
-  if (gpu_index < 0 || bytes <= 0) return;
-  const auto gpu = static_cast<c10::DeviceIndex>(gpu_index);
-  const auto total = static_cast<double>(at::cuda::getDeviceProperties(gpu)->totalGlobalMem);
-  c10::cuda::CUDACachingAllocator::setMemoryFraction(std::min(1.0, static_cast<double>(bytes) / total), gpu);
+  share_limit();
 }
 
 int64_t limit() { return limit_bytes; }
@@ -128,22 +145,27 @@ void add(int64_t bytes, MemoryUse use) {
   }
   const int64_t total = total_bytes += bytes;
   const int64_t limit = limit_bytes;
-  if (limit > 0 && total > limit) {
+  if (const int64_t held = limit > 0 ? total + gpu_allocated(false) : 0; held > limit) {
     if (strict_now) {
       total_bytes -= bytes;
-      throw beyond_limit(total);
+      throw beyond_limit(held);
     }
-    excess_bytes = total;
+    excess_bytes = held;
   }
   bytes_by_use[static_cast<size_t>(use)] += bytes;
   int64_t peak = peak_bytes;
   while (total > peak && !peak_bytes.compare_exchange_weak(peak, total)) {
   }
+  share_limit();
 }
 
 void remove(int64_t bytes, MemoryUse use) {
   if (use != MemoryUse::offloaded) total_bytes -= bytes;
   bytes_by_use[static_cast<size_t>(use)] -= bytes;
+  try {
+    share_limit();
+  } catch (const std::exception&) {  // a GPU that is lost: whoever calls it next will say so, no destructor
+  }
 }
 
 MemoryUse current_use() { return use_now; }

@@ -17,14 +17,9 @@ class OutOfMemoryOnGpu : public GpuTest {
  protected:
   void TearDown() override {
     if (comm_ == nullptr) return;
-    remove_limit();
+    meter::set_limit(0);
     meter::take_excess();
     empty_caches(device_);
-  }
-  // The allocator forgets a limit only when it is given another one.
-  void remove_limit() const {
-    meter::set_limit(device_memory_bytes(device_));
-    meter::set_limit(0);
   }
 
   Record measure(const std::string& model, const std::string& strategy, int64_t batch_size) {
@@ -66,7 +61,7 @@ TEST_F(OutOfMemoryOnGpu, IsAnOutcomeInSetUp) {
     meter::set_limit(kGib);  // 3 x 16384^2 parameters take 3.2 GB
     const Record record = measure("mlp(features=8, width=16384, layers=5, classes=8)", strategy, 1);
     expect_out_of_memory(record);
-    remove_limit();
+    meter::set_limit(0);
   }
   expect_next_point_works();
 }
@@ -76,6 +71,32 @@ TEST_F(OutOfMemoryOnGpu, ComesAtTheLimit) {
   meter::set_limit(kGib);
   expect_out_of_memory(measure(kModel, "ddp", 2 * kGib / kSampleBytes));
   expect_next_point_works();  // under the same limit
+}
+
+// One limit for torch's memory and NCCL's together: what one of them holds the other cannot have.
+TEST_F(OutOfMemoryOnGpu, ComesAtOneLimitForTorchAndNccl) {
+  empty_caches(device_);
+  const int64_t before = meter::read().total, most = before + kGib;
+  const auto bytes = at::TensorOptions(device_).dtype(at::kByte);
+  const auto torch_takes = [&](int64_t count) { return attempt([&] { at::empty({count}, bytes); }).outcome; };
+  meter::set_limit(most);
+  {
+    const at::Tensor registered = comm_->allocate(3 * kGib / 4, at::kByte);
+    EXPECT_EQ(torch_takes(kGib / 8), Outcome::ok);
+    EXPECT_EQ(torch_takes(kGib / 2), Outcome::out_of_memory) << "NCCL holds three quarters";
+  }
+  EXPECT_EQ(torch_takes(kGib / 2), Outcome::ok) << "NCCL has given them back";
+  {
+    const at::Tensor torchs = at::empty({3 * kGib / 4}, bytes);
+    const auto nccl_takes = [&] {
+      const meter::Strict strict;
+      static_cast<void>(comm_->allocate(kGib / 2, at::kByte));
+    };
+    EXPECT_EQ(attempt(nccl_takes).outcome, Outcome::out_of_memory) << "torch holds three quarters";
+  }
+  EXPECT_EQ(meter::read().total, before);
+  meter::set_limit(0);
+  EXPECT_EQ(torch_takes(2 * kGib), Outcome::ok) << "no limit holds any more";
 }
 
 // On one rank alone: the verdict of all ranks is its own.
