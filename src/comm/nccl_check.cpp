@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "comm/lost_gpu.h"
 
 namespace shardmark {
 namespace {
@@ -18,12 +19,15 @@ namespace {
 void check_gpu(cudaError_t code, const char* call, const char* file, int line) {
   if (code == cudaSuccess) return;
   static_cast<void>(cudaGetLastError());  // or the next call reports it again
+  end_job_if_gpu_is_lost(cudaGetErrorString(code));
   fail(call, cudaGetErrorString(code), file, line);
 }
 
 void check_gpu(ncclResult_t code, const char* call, const char* file, int line) {
   if (code == ncclSuccess || code == ncclInProgress) return;
-  fail(call, std::string(ncclGetErrorString(code)) + "; " + ncclGetLastError(nullptr), file, line);
+  const std::string reason = std::string(ncclGetErrorString(code)) + "; " + ncclGetLastError(nullptr);
+  end_job_if_gpu_is_lost(reason);
+  fail(call, reason, file, line);
 }
 
 }  // namespace shardmark

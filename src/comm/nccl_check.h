@@ -1,4 +1,5 @@
-// GPU_CHECK(call): throws SystemError when a call of CUDA or NCCL fails.
+// GPU_CHECK(call): throws SystemError when a call of CUDA or NCCL fails; a lost GPU ends the job
+// (lost_gpu.h).
 #pragma once
 
 #include <cuda_runtime_api.h>

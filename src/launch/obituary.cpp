@@ -162,10 +162,13 @@ Obituary obituary(const LauncherVoice& voice, const SupervisedEnd& end, int64_t 
   if (voice.ran_out_of_memory() || (by_kernel && oom_kills > 0))
     return {Outcome::out_of_memory, death + ": the kernel ended it because memory ran out", true};
   if (by_kernel) death += "; if memory ran out on its node, `dmesg` there says so";
-  if (!death.empty()) return {Outcome::failed, death, was_killed};
-  const bool is_our_status =
-      end.status == kUsage || end.status == kSystem;  // a launcher has its own, 1 mostly
-  if (is_our_status && !voice.last_words().empty()) return {Outcome::failed, voice.last_words()};
+  const int status = voice.first_status().value_or(end.status);
+  const bool is_our_status = status == kUsage || status == kSystem;  // a launcher has its own, 1 mostly
+  const bool says_why = is_our_status && !voice.last_words().empty() && !was_killed;
+  // srun knows only with which status a rank left: the rank's own words tell more.
+  if (!death.empty() && !(says_why && voice.last_words().starts_with("failed: ")))
+    return {Outcome::failed, death, was_killed};
+  if (says_why) return {Outcome::failed, voice.last_words()};
   return {Outcome::failed, fmt::format("the job ended with exit status {}", end.status)};
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/lost_gpu.h"
 #include "device/meter.h"
 
 namespace shardmark {
@@ -34,12 +35,15 @@ Verdict attempt(const std::function<void()>& body) {
     return {Outcome::out_of_memory, first_line(error.what_without_backtrace())};
   } catch (const std::bad_alloc&) {
     return {Outcome::out_of_memory, "the system gave no memory"};
-  } catch (const SystemError&) {
+  } catch (const SystemError& error) {
+    end_job_if_gpu_is_lost(error.what());
     throw;
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
+    end_job_if_gpu_is_lost(text);
     return {is_out_of_memory(text) ? Outcome::out_of_memory : Outcome::failed, first_line(text)};
   } catch (const std::exception& error) {
+    end_job_if_gpu_is_lost(error.what());
     return {Outcome::failed, first_line(error.what())};
   }
 }

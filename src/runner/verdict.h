@@ -18,7 +18,7 @@ struct Verdict {
 
 // Runs something that may throw on this rank alone. Out of memory is an outcome; the rest is `failed`. A
 // failure of the transport (SystemError that is no OutOfMemory) passes through: no agreement is possible any
-// more.
+// more. A lost GPU ends the job here (comm/lost_gpu.h).
 Verdict attempt(const std::function<void()>& body);
 
 // The worst verdict of all ranks, with the reason of the lowest rank that has it. Collective.

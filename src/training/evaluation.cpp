@@ -5,6 +5,7 @@
 
 #include <exception>
 
+#include "comm/lost_gpu.h"
 #include "device/meter.h"
 #include "strategies/state.h"
 
@@ -24,7 +25,8 @@ class Sums {
     const meter::Strict strict;
     try {
       compute();
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
+      end_job_if_gpu_is_lost(error.what());
       failure = std::current_exception();
     }
   }

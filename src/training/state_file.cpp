@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/lost_gpu.h"
 #include "laws/vocabulary.h"
 #include "strategies/state.h"
 
@@ -57,6 +58,7 @@ std::string write_state(const std::string& path, const Trainee& trainee, State w
     try {
       body();
     } catch (const std::exception& error) {  // whatever it is: the other ranks are in a gather
+      end_job_if_gpu_is_lost(error.what());
       trouble = first_line(error.what());
       writer.reset();
     }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "comm/lost_gpu.h"
 #include "device/meter.h"
 #include "optim/optimizer.h"
 #include "plan/sampler.h"
@@ -96,6 +97,7 @@ ReferenceRun run_reference(const Point& point, const DataSource& source, at::Dev
   } catch (const c10::OutOfMemoryError&) {
     return {{}, {}, "one device has not the memory for it"};
   } catch (const std::exception& error) {
+    end_job_if_gpu_is_lost(error.what());
     return {{}, {}, std::string("training on one device failed: ") + error.what()};
   }
 }

@@ -6,6 +6,7 @@
 #include "base/exit_status.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "comm/lost_gpu.h"
 #include "device/device.h"
 #include "device/meter.h"
 
@@ -139,6 +140,7 @@ void TrainingLoop::attempt(const std::function<void()>& compute) {
   try {
     compute();
   } catch (const std::exception& error) {
+    end_job_if_gpu_is_lost(error.what());
     // Statistics over all ranks are summed inside a block, where a draining rank would be missing.
     if (model_.num_ranks > 1) {
       log_line(std::string("a rank failed inside a block with synchronised batch norm: ") + error.what());

@@ -1,8 +1,10 @@
 // What becomes of an exception: an outcome, or one that goes on.
 // RANKS 1
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "comm/lost_gpu.h"
 #include "runner/verdict.h"
 
 namespace shardmark {
@@ -20,8 +22,33 @@ TEST(Verdict, KnowsOutOfMemoryByItsText) {
             Outcome::out_of_memory);
   EXPECT_EQ(outcome_of("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"),
             Outcome::out_of_memory);
-  EXPECT_EQ(outcome_of("CUDA error: an illegal memory access was encountered"), Outcome::failed);
   EXPECT_EQ(outcome_of("cuDNN error: CUDNN_STATUS_NOT_SUPPORTED"), Outcome::failed);
+}
+
+// Every later call of CUDA in the process fails as well: a job of its own for each.
+TEST(Verdict, KnowsALostGpuByItsText) {
+  for (const cudaError_t code :
+       {cudaErrorECCUncorrectable, cudaErrorIllegalAddress, cudaErrorAssert, cudaErrorLaunchFailure,
+        cudaErrorNoDevice, cudaErrorLaunchTimeout, cudaErrorContextIsDestroyed, cudaErrorNvlinkUncorrectable})
+    EXPECT_TRUE(tells_of_lost_gpu(std::string("CUDA error: ") + cudaGetErrorString(code) +
+                                  "\nCompile with `TORCH_USE_CUDA_DSA`"))
+        << cudaGetErrorName(code);
+  EXPECT_TRUE(tells_of_lost_gpu("CUDA error: unknown error"));
+  EXPECT_TRUE(tells_of_lost_gpu("NVML: GPU is lost"));
+  for (const cudaError_t code : {cudaErrorMemoryAllocation, cudaErrorInvalidValue, cudaErrorNotReady,
+                                 cudaErrorInvalidConfiguration, cudaErrorNoKernelImageForDevice})
+    EXPECT_FALSE(tells_of_lost_gpu(std::string("CUDA error: ") + cudaGetErrorString(code)))
+        << cudaGetErrorName(code);
+  EXPECT_FALSE(tells_of_lost_gpu("Expected all tensors to be on the same device"));
+  EXPECT_FALSE(tells_of_lost_gpu("ncclAllReduce failed: unhandled cuda error; "));
+}
+
+TEST(Verdict, SaysWhoLostWhichGpuInOneLine) {
+  EXPECT_EQ(
+      lost_gpu_line(3, "node2", "GPU 3 (0000:17:00.0)", "CUDA error: unspecified launch failure\nCUDA ..."),
+      "rank 3 on node2 has lost GPU 3 (0000:17:00.0): CUDA error: unspecified launch failure; on that node "
+      "`dmesg | grep -i xid` and `nvidia-smi -q` tell more: reset the GPU (nvidia-smi -r), or leave the "
+      "node out");
 }
 
 TEST(Verdict, PassesOnWhatNoAgreementCanMend) {

@@ -74,6 +74,19 @@ TEST(Obituary, UnderstandsSrun) {
             "rank 0-3 on node1: Exited with exit code 3");
 }
 
+// A rank that ended the job by its own choice has said why; srun knows its status alone.
+TEST(Obituary, PrefersTheRanksOwnWordsToSrun) {
+  EXPECT_EQ(
+      hear({"shardmark: failed: rank 1 on node2 has lost GPU 1 (0000:18:00.0): CUDA error: unknown error",
+            "srun: error: node2: task 1: Exited with exit code 3"},
+           3)
+          .reason,
+      "failed: rank 1 on node2 has lost GPU 1 (0000:18:00.0): CUDA error: unknown error");
+  EXPECT_EQ(
+      hear({"shardmark: [1/4] a point", "srun: error: node2: task 1: Exited with exit code 3"}, 3).reason,
+      "rank 1 on node2: Exited with exit code 3");
+}
+
 // The first task leaves with a status, srun ends the others by signal 15 and returns 143.
 TEST(Obituary, KnowsTheStatusThatSrunHides) {
   const auto status = [](const std::vector<std::string>& lines) {
