@@ -16,7 +16,7 @@
 namespace shardmark {
 namespace {
 
-constexpr std::string_view kOurs = "shardmark: ";
+constexpr std::string_view kOurs = "shardmark: ", kFailed = "failed: ";
 
 bool is_dashed(const std::string& line) {
   return line.size() > 40 && line.find_first_not_of('-') == std::string::npos;
@@ -120,7 +120,7 @@ std::optional<int> status_in(const std::string& death) {
 }  // namespace
 
 void LauncherVoice::take(const std::string& line) {
-  if (line.starts_with(kOurs)) last_words_ = line.substr(kOurs.size());
+  if (line.starts_with(kOurs)) remember(line.substr(kOurs.size()));
   if (has(line, "oom-kill") || has(line, "oom_kill") || has(line, "Out Of Memory")) ran_out_of_memory_ = true;
   if (death_.empty()) {
     death_ = death_of_task(line);
@@ -134,6 +134,12 @@ void LauncherVoice::take(const std::string& line) {
   }
   block_->push_back(line);
   if (is_dashed(line)) finish();
+}
+
+// Of several failures the first is the cause: the others lose their connection to the rank that had it.
+void LauncherVoice::remember(const std::string& words) {
+  const bool is_consequence = words.starts_with(kFailed) && last_words_.starts_with(kFailed);
+  if (!is_consequence) last_words_ = words;
 }
 
 void LauncherVoice::finish() {
@@ -166,7 +172,7 @@ Obituary obituary(const LauncherVoice& voice, const SupervisedEnd& end, int64_t 
   const bool is_our_status = status == kUsage || status == kSystem;  // a launcher has its own, 1 mostly
   const bool says_why = is_our_status && !voice.last_words().empty() && !was_killed;
   // srun knows only with which status a rank left: the rank's own words tell more.
-  if (!death.empty() && !(says_why && voice.last_words().starts_with("failed: ")))
+  if (!death.empty() && !(says_why && voice.last_words().starts_with(kFailed)))
     return {Outcome::failed, death, was_killed};
   if (says_why) return {Outcome::failed, voice.last_words()};
   return {Outcome::failed, fmt::format("the job ended with exit status {}", end.status)};

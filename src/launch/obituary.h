@@ -21,7 +21,7 @@ class LauncherVoice {
   void finish();  // understands, or shows, what was held back
 
   const std::string& death() const { return death_; }  // "rank 1 on node2 was killed by signal 9 (Killed)"
-  const std::string& last_words() const { return last_words_; }  // our own last line: "failed: ..."
+  const std::string& last_words() const { return last_words_; }  // our own last line, or first "failed: ..."
   // Why no rank could begin, in the launcher's words: "/opt/x on node2: Exec format error". Of a job that
   // opened its study it means nothing.
   const std::string& start_failure() const { return start_failure_; }
@@ -32,6 +32,8 @@ class LauncherVoice {
   std::optional<int> first_status() const { return first_status_; }
 
  private:
+  void remember(const std::string& words);
+
   LineSink show_;
   std::optional<std::vector<std::string>> block_;  // lines since the first dashed one
   std::string death_, last_words_, start_failure_;

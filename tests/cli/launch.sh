@@ -60,9 +60,9 @@ if PATH=$dir/bin:$PATH jobs/sweep.sh suites/tiny.yaml -n 1 -o results/full.h5 2>
 answers nvidia-smi 'printf "GPU 0: H200 (UUID: a)\nGPU 1: H200 (UUID: b)\n"'
 unset CUDA_VISIBLE_DEVICES
 sweep; ends 0; has "2 ranks on 1 node" "-n 2 "
-CUDA_VISIBLE_DEVICES=1 sweep --print; ends 0; has "-n 1 "
-CUDA_VISIBLE_DEVICES=1,7,0 sweep --print; ends 0; has "-n 1 "    # there is no GPU 7: CUDA stops reading there
-CUDA_VISIBLE_DEVICES=0,1 sweep --print; ends 0; has "-n 2 "
+CUDA_VISIBLE_DEVICES=1 sweep --print; ends 0; has "'-n' '1'"
+CUDA_VISIBLE_DEVICES=1,7,0 sweep --print; ends 0; has "'-n' '1'"    # there is no GPU 7: CUDA stops reading there
+CUDA_VISIBLE_DEVICES=0,1 sweep --print; ends 0; has "'-n' '2'"
 answers nvidia-smi 'exit 9'
 echo "LAUNCHER=srun RANKS_PER_NODE=2 SRUN_FLAGS=(--gpu-bind=none '--x=a b') CONTAINER=(apptainer exec x.sif)" >jobs/env.sh
 SLURM_JOB_ID=7 SLURM_NNODES=3 sweep

@@ -74,6 +74,14 @@ TEST(Obituary, UnderstandsSrun) {
             "rank 0-3 on node1: Exited with exit code 3");
 }
 
+TEST(Obituary, TakesTheFirstOfSeveralFailuresForTheCause) {
+  EXPECT_EQ(
+      hear({"shardmark: failed: rank 1 on node2 has lost GPU 1", "shardmark: failed: ncclAllReduce failed"},
+           3)
+          .reason,
+      "failed: rank 1 on node2 has lost GPU 1");
+}
+
 // A rank that ended the job by its own choice has said why; srun knows its status alone.
 TEST(Obituary, PrefersTheRanksOwnWordsToSrun) {
   EXPECT_EQ(
