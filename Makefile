@@ -31,15 +31,23 @@ soak: build  ## Every long test: sanitizers, fuzzing, FAULTS=20 of each fault, c
 	@$(MAKE) sanitize
 	@$(MAKE) fuzz
 	@$(MAKE) bare-root
+	@$(MAKE) bare-bundle
 	@cd $(BUILD) && FAULTS=$(FAULTS) ctest -C soak -R '^soak/' --output-on-failure
 
 cluster-test: build  ## The long form of the tests on several nodes of one machine and a real Slurm
 	@jobs/bootstrap.sh --cluster
 	@cd $(BUILD) && ctest -C soak -R '^soak/cluster/' --output-on-failure
 
+gpu-check: build  ## On a machine with GPUs: the GPU tests, the GPU suites, training, kernels; 10 minutes, one folder (ARGS)
+	@jobs/gpu_check.sh $(ARGS)
+
 bare-root:  ## `make run` and `make test` of the last commit in a bare root made by debootstrap (as root; half an hour)
 	@tests/install/bare_root.sh || [[ $$? == 77 ]]
 	@tests/install/bare_root.sh container || [[ $$? == 77 ]]
+
+bare-bundle: build  ## The bundle of `make gpu-bundle` in a bare root with nothing but a Python and its torch (as root)
+	@jobs/bootstrap.sh --bundle
+	@tests/install/bundle_bare_root.sh $(BUILD)/shardmark || [[ $$? == 77 ]]
 
 ##@ Building
 build: configure  ## Build the program (build/shardmark) and the tests; quiet when nothing is to do
@@ -55,6 +63,10 @@ configure: bootstrap
 
 install: build  ## Install the program and the suites under PREFIX
 	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+gpu-bundle: build  ## An archive for a machine with GPUs but no network, compiler or packages: build/shardmark-gpu-bundle.tar.xz
+	@jobs/bootstrap.sh --bundle
+	@jobs/bundle.sh
 
 clean:  ## Remove build/ (studies in results/ and .venv stay)
 	@rm -rf $(BUILD)
@@ -120,4 +132,4 @@ help:  ## Print this
 	  '  FUZZ_SECONDS=600   for make fuzz, make soak     FAULTS=20   for make soak' \
 	  '  ANALYSIS=1    build only what needs no rank (plan, launch, submit, report, compare ...): no torch, MPI or CUDA'
 
-.PHONY: run test build bootstrap configure install clean kernels overhead peers soak cluster-test bare-root sanitize fuzz format format-check lint help
+.PHONY: run test build bootstrap configure install clean kernels overhead peers soak cluster-test gpu-check gpu-bundle bare-root bare-bundle sanitize fuzz format format-check lint help

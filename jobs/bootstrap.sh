@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
   cat <<'TEXT'
-usage: jobs/bootstrap.sh [--analysis] [--lint] [--fuzz] [--cluster] [--page] [--print]
+usage: jobs/bootstrap.sh [--analysis] [--lint] [--fuzz] [--cluster] [--page] [--bundle] [--print]
 
 Installs the Debian packages that shardmark needs (as root or with sudo; without either it only checks that they are
 there) and makes .venv with the PyPI packages pinned in jobs/requirements.txt (4.6 GB; mostly LibTorch with CUDA).
@@ -16,6 +16,7 @@ there) and makes .venv with the PyPI packages pinned in jobs/requirements.txt (4
   --fuzz       also clang-16 with libFuzzer and its sanitizers, for `make fuzz`
   --cluster    also Slurm, munge and iproute2, for the test that runs jobs/sweep.sbatch on two nodes
   --page       also Chromium, for the test that opens the report's page in it
+  --bundle     also patchelf, for `make gpu-bundle`
   --print      only print the names of the Debian packages, one a line; install nothing
 
 PYTHON=/path/to/python3 chooses the Python (3.11 or newer) that makes .venv.
@@ -25,7 +26,7 @@ TEXT
 say() { echo "bootstrap: $*"; }
 fail() { printf 'bootstrap: %s\n' "$@" >&2; exit 1; }
 
-analysis=no lint=no fuzz=no cluster=no page=no print=no
+analysis=no lint=no fuzz=no cluster=no page=no bundle=no print=no
 for argument in "$@"; do
   case $argument in
     --analysis) analysis=yes ;;
@@ -33,6 +34,7 @@ for argument in "$@"; do
     --fuzz) fuzz=yes ;;
     --cluster) cluster=yes ;;
     --page) page=yes ;;
+    --bundle) bundle=yes ;;
     --print) print=yes ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; fail "unknown argument '$argument'" ;;
@@ -53,6 +55,7 @@ if [[ $cluster == yes ]]; then
   packages+=(slurm-wlm munge iproute2); commands+=(slurmctld slurmd munged ip)
 fi
 if [[ $page == yes ]]; then packages+=(chromium); commands+=(chromium); fi
+if [[ $bundle == yes ]]; then packages+=(patchelf); commands+=(patchelf); fi
 if [[ $print == yes ]]; then printf '%s\n' "${packages[@]}" "${handy[@]}"; exit 0; fi
 
 # Prints those of its arguments that are not installed.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes an archive that runs where there are GPUs but no network, compiler or packages: the program, the GPU tests, the
 # suites, Open MPI and every other library but glibc and LibTorch, which a Python's torch of the same version brings.
-#   jobs/bundle.sh [ARCHIVE]        (after make build; default: build/shardmark-gpu-bundle.tar.xz)
+#   jobs/bundle.sh [ARCHIVE]        (after make build; default: build/shardmark-gpu-bundle.tar.xz; XZ_OPT=-0 packs faster)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -36,18 +36,22 @@ for plugin in "$(dirname "$(ldd "$plugins/mca_pmix_ext3x.so" | awk '/libpmix/ {p
 done
 
 # Every library that these load but glibc's and those of the wheels; gcc's own apart, for systems that have older ones.
+wheels=$(ldd "$root/bin/shardmark" | awk '$1 == "libtorch_cpu.so" {print $3}' | xargs -r readlink -f)
+wheels=${wheels%/torch/lib/*}    # wherever .venv is, or is a link to
+[[ -d $wheels ]] || fail "build/shardmark finds no LibTorch (ldd build/shardmark shows what is missing): run make build first"
 find "$root/bin" "$inside" "$root/lib/pmix" -type f -print0 | xargs -0 ldd 2>/dev/null | awk '$3 ~ /^\// {print $3}' | sort -u |
   while read -r library; do
     case $(basename "$library") in
       libc.so.* | libm.so.* | libdl.so.* | librt.so.* | libpthread.so.* | libutil.so.* | libresolv.so.* | libanl.so.*) ;;
       libstdc++.so.* | libgcc_s.so.*) cp -L "$library" "$root/lib/gcc/" ;;
-      *) if [[ $library != "$PWD"/.venv/* ]]; then cp -L "$library" "$root/lib/"; fi ;;
+      *) if [[ $(readlink -f "$library") != "$wheels"/* ]]; then cp -L "$library" "$root/lib/"; fi ;;
     esac
   done
+# RPATH, not RUNPATH: it goes before LD_LIBRARY_PATH, in which modules have another Open MPI.
 find "$root" -type f \( -name '*.so*' -o -path '*/bin/*' \) -print0 | while IFS= read -r -d '' file; do
   chmod u+w "$file"
   strip --strip-unneeded "$file"
-  patchelf --set-rpath "\$ORIGIN/$(realpath --relative-to "$(dirname "$file")" "$root/lib")" "$file"
+  patchelf --force-rpath --set-rpath "\$ORIGIN/$(realpath --relative-to "$(dirname "$file")" "$root/lib")" "$file"
 done
 
 cp -r suites "$root/share/shardmark/suites"
@@ -58,5 +62,7 @@ ldd --version | sed -n '1s/.* //p' >"$root/share/shardmark/glibc-version"
 cp LICENSE "$root/"
 cp jobs/bundle/README.md "$root/README.md"
 tar -C "$work" --owner=0 --group=0 --sort=name -cJf "$archive.part" "$name"
+size=$(stat -c %s "$archive.part")
+[[ $size -le 40000000 ]] || fail "$archive.part has $((size / 1000000)) MB, and 40 MB is the most: see what it holds with tar tvf"
 mv "$archive.part" "$archive"
-echo "bundle: $archive ($(($(stat -c %s "$archive") / 1000000)) MB); there: tar xf, then ./gpu-check (PYTHON=... names the Python with torch)"
+echo "bundle: $archive ($((size / 1000000)) MB); there: tar xf, then ./gpu-check (PYTHON=... names the Python with torch)"

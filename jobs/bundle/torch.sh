@@ -1,21 +1,23 @@
 # Sourced by the bundle's programs, with $home set to its folder: finds LibTorch in the torch of a Python (PYTHON, else
 # python3, else python) and puts its folders, the bundle's mpirun and its Open MPI into the environment.
 
-stop() { printf 'shardmark: %s\n' "$@" >&2; exit 2; }
+stop() { printf 'shardmark: %s\n' "$*" >&2; exit 2; }
 
 # Prints the version of torch, the folder of libtorch and every folder of NVIDIA's libraries, one a line, without loading torch.
 look_for_torch() {
   "$1" - <<'PYTHON'
-import glob, importlib.util, os, re, sys
+import sys
+sys.path = [place for place in sys.path if place]    # not the working directory, whose "torch" is another thing
+import glob, importlib.util, os, re
 spec = importlib.util.find_spec("torch")
-if spec is None or not spec.submodule_search_locations:
+if spec is None or not spec.origin:
     sys.exit("no module named torch")
-torch = list(spec.submodule_search_locations)[0]
-print(re.search(r"__version__ = '([^']+)'", open(os.path.join(torch, "version.py")).read()).group(1))
+torch = os.path.abspath(list(spec.submodule_search_locations)[0])
+print(re.search(r"__version__ = ['\"]([^'\"]+)", open(os.path.join(torch, "version.py")).read()).group(1))
 print(os.path.join(torch, "lib"))
 places = [os.path.dirname(torch)] + sys.path
 for pattern in ("nvidia/nccl/lib/libnccl.so.2", "nvidia/cu13/lib/libcudart.so.13"):
-    found = [name for place in dict.fromkeys(places) for name in glob.glob(os.path.join(place, pattern))]
+    found = [name for place in dict.fromkeys(places) for name in glob.glob(os.path.join(glob.escape(place), pattern))]
     if found:
         print(os.path.dirname(found[0]))
 PYTHON
@@ -23,25 +25,26 @@ PYTHON
 
 wanted=$(cat "$home/share/shardmark/torch-version")
 [[ $(uname -m) == x86_64 ]] || stop "this bundle is for x86_64, and this machine is $(uname -m)"
-python=${PYTHON:-$(command -v python3 || command -v python || true)}
-[[ -n $python ]] || stop "there is no python3 here, and this bundle takes LibTorch $wanted from the torch of a Python." \
-  "Install it (python3 -m venv torch && torch/bin/pip install torch==$wanted), then set PYTHON=torch/bin/python3."
-found=$(look_for_torch "$python" 2>&1) || stop "$python has no torch: ${found##*$'\n'}" \
-  "Name a Python that has torch $wanted: PYTHON=/path/to/python3 $0 ..."
+hint="name a Python that has torch $wanted with CUDA 13: PYTHON=/path/to/python3 $0 ..."
+python=$(command -v "${PYTHON:-python3}" || { [[ -z ${PYTHON:-} ]] && command -v python; } || true)
+[[ -n $python ]] || stop "there is no ${PYTHON:-python3} here, and this bundle takes LibTorch from the torch of a Python; $hint"
+[[ $python == /* ]] || python=$PWD/$python    # programs start in other folders
+found=$(look_for_torch "$python" 2>&1) || stop "$python has no torch (${found##*$'\n'}); $hint"
 mapfile -t found <<<"$found"
-[[ ${found[0]%%+*} == "$wanted" ]] || stop "the torch of $python is ${found[0]}, and this bundle was built with $wanted." \
-  "Name a Python that has torch $wanted: PYTHON=/path/to/python3 $0 ..."
-[[ -e ${found[1]}/libtorch_cuda.so ]] || stop "the torch of $python (${found[0]}) was built without CUDA (no libtorch_cuda.so in ${found[1]})." \
-  "Install the wheel with CUDA 13: pip install torch==$wanted"
+[[ ${found[0]%%+*} == "$wanted" ]] || stop "the torch of $python is ${found[0]}, and this bundle was built with $wanted; $hint"
+[[ -e ${found[1]}/libtorch_cuda.so ]] || stop "the torch of $python (${found[0]}) was built without CUDA; $hint"
+[[ ${found[0]} != *+cu* || ${found[0]} == *+cu13* ]] || stop "the torch of $python is ${found[0]}, of another CUDA than 13; $hint"
 folders=("${found[@]:1}")
 
 export LD_LIBRARY_PATH
 LD_LIBRARY_PATH=$(IFS=:; echo "${folders[*]}")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export OPAL_PREFIX=$home PMIX_MCA_mca_base_component_path=$home/lib/pmix PATH=$home/bin:$PATH
-export PYTHON=$python
+export OPAL_PREFIX=$home PATH=$home/bin:$PATH PYTHON=$python
+# Where PMIx has its plugins, and where it looks for more: a system's own may be of another version. It reads both.
+export PMIX_PKGLIBDIR=$home/lib/pmix PMIX_MCA_mca_base_component_path=$home/lib/pmix
 missing=$(ldd "$home/bin/shardmark" 2>&1 | grep -E 'not found' || true)
 if [[ $missing == *GLIBCXX* || $missing == *libstdc++* || $missing == *libgcc_s* ]]; then  # older than the bundle's
   LD_LIBRARY_PATH=$home/lib/gcc:$LD_LIBRARY_PATH
   missing=$(ldd "$home/bin/shardmark" 2>&1 | grep -E 'not found' || true)
 fi
-[[ -z $missing ]] || stop "libraries are missing or too old (glibc $(cat "$home/share/shardmark/glibc-version") or newer is needed):" "$missing"
+[[ -z $missing ]] || stop "libraries are missing or too old (glibc $(cat "$home/share/shardmark/glibc-version") or newer is needed):" \
+  "$(sed -E 's/^[[:space:]]+//; s/ \(required by .*//' <<<"$missing" | sort -u | paste -sd , | sed 's/,/, /g')"
