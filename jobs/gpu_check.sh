@@ -1,30 +1,45 @@
 #!/usr/bin/env bash
 # Checks everything that shardmark does on this machine's GPUs, within ten minutes: facts of the machine, the GPU tests,
-# the GPU suites, training runs, memory errors, kernels. Each step has its own limit, and one that fails stops no other.
+# the GPU suites, training runs, memory errors, kernels. Each step has its own limit, and one that fails stops no other; those
+# that the ten minutes leave no time for are named.
 # What they print, the studies, the report and a table of the steps (steps.txt) go to one folder.
+# shellcheck disable=SC2317  # the steps are called by their names
 set -uo pipefail
 unset CDPATH
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 usage() {
   cat <<'TEXT'
-usage: gpu_check.sh [--programs FOLDER] [--only REGEX] [FOLDER]
+usage: gpu_check.sh [--programs FOLDER] [--only REGEX] [--limit SECONDS] [--total SECONDS] [--list] [FOLDER]
 
   FOLDER       where everything goes (default: results/gpu-check-NNNN; it must not exist)
-  --programs   the folder of shardmark and gpu_tests (default: build)
+  --programs   the folder of shardmark and gpu_tests (default: build, beside jobs)
   --only       only the steps whose name matches this regular expression
-  --list       print the names of the steps, one a line, and what each does
+  --limit      no step may take longer (default: each has a limit of its own, see --list)
+  --total      nor all together (default: 600); what is not begun by then has the outcome no_time
+  --list       print the names of the steps, one a line, their limits, and what each does
+
+Exit status: 0 when every step passed or was skipped, with its reason, as impossible here; 1 when one failed, took too long
+or had no time; 2 when nothing could begin.
 TEXT
 }
 
-programs=build only=. folder='' list=no
+programs=$here/../build only=. folder='' list=no most=100000 total=600
+wrong() { echo "gpu_check: $*" >&2; exit 2; }
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --programs) programs=${2:?--programs needs a folder}; shift 2 ;;
-    --only) only=${2:?--only needs a regular expression}; shift 2 ;;
+    --programs | --only | --limit | --total)
+      [[ -n ${2:-} ]] || wrong "$1 needs a value"
+      [[ $1 != --limit && $1 != --total || $2 =~ ^[1-9][0-9]{0,5}$ ]] || wrong "$1 needs a whole number of seconds from 1, not '$2'" ;;
+  esac
+  case $1 in
+    --programs) programs=$2; shift 2 ;;
+    --only) only=$2; shift 2 ;;
+    --limit) most=$2; shift 2 ;;
+    --total) total=$2; shift 2 ;;
     --list) list=yes; shift ;;
     -h | --help) usage; exit 0 ;;
-    -*) usage >&2; echo "gpu_check: unknown flag '$1'" >&2; exit 2 ;;
+    -*) usage >&2; wrong "unknown flag '$1'" ;;
     *) folder=$1; shift ;;
   esac
 done
@@ -50,14 +65,12 @@ if [[ $list == yes ]]; then
   exit 0
 fi
 
-programs=$(cd "$programs" && pwd) || { echo "gpu_check: no folder '$programs'" >&2; exit 2; }
+programs=$(cd "$programs" 2>/dev/null && pwd) || wrong "no folder of programs: run make build, or name it with --programs"
 shardmark=$programs/shardmark
-[[ -x $shardmark && -x $programs/gpu_tests ]] || { echo "gpu_check: no shardmark and gpu_tests in $programs: run make build" >&2; exit 2; }
+[[ -x $shardmark && -x $programs/gpu_tests ]] || wrong "no shardmark and gpu_tests in $programs: run make build"
 num_gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
-if [[ $num_gpus == 0 ]]; then
-  echo "gpu_check: no GPU here (nvidia-smi -L lists none); shardmark doctor says what is missing" >&2
-  exit 2
-fi
+[[ $num_gpus -gt 0 ]] || wrong "no GPU here (nvidia-smi -L lists none); shardmark doctor says what is missing"
+if [[ -n ${CUDA_VISIBLE_DEVICES:-} ]]; then visible=${CUDA_VISIBLE_DEVICES//[^,]/}; num_gpus=$((${#visible} + 1)); fi
 if [[ -z $folder ]]; then
   number=1
   mkdir -p results || exit 3
@@ -66,9 +79,9 @@ if [[ -z $folder ]]; then
   done
   folder=$(printf 'results/gpu-check-%04d' "$number")
 else
-  mkdir "$folder" || exit 2
+  mkdir -- "$folder" || exit 2
 fi
-folder=$(cd "$folder" && pwd)
+folder=$(cd -- "$folder" && pwd)
 cd "$folder" || exit 3
 
 unavailable=77    # the status of a step that this machine cannot do; it says why
@@ -81,11 +94,12 @@ facts() {
   nvidia-smi && nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE && { nvidia-smi topo -m || true; }
 }
 doctor() { "$shardmark" doctor; }
-tests_alone() { mpirun -n 1 "$programs/gpu_tests" --gtest_brief=0; }
+# mpirun binds each of two ranks to one core, unless told not to: a rank has threads that load data.
+tests_alone() { mpirun --bind-to none -n 1 "$programs/gpu_tests" --gtest_brief=0; }
 tests_of_two() {
-  if [[ $num_gpus -ge 2 ]]; then mpirun -n 2 "$programs/gpu_tests"; return; fi
+  if [[ $num_gpus -ge 2 ]]; then mpirun --oversubscribe --bind-to none -n 2 "$programs/gpu_tests"; return; fi
   echo "one GPU: two processes share it (emulated; NCCL takes each for a host of its own)"
-  mpirun --oversubscribe -n 1 -x NCCL_HOSTID=first "$programs/gpu_tests" : \
+  mpirun --oversubscribe --bind-to none -n 1 -x NCCL_HOSTID=first "$programs/gpu_tests" : \
     -n 1 -x NCCL_HOSTID=second "$programs/gpu_tests"
 }
 suite() { "$shardmark" launch "$1" -o "$folder/$1.h5" && "$shardmark" report "$folder/$1.h5"; }
@@ -96,8 +110,8 @@ suite_memory() { suite gpu-memory; }
 train() {
   local flags=(train --model 'gpt2(layers=4, width=256, heads=4, sequence=256, vocabulary=256)'
     --strategy fsdp --precision bf16 --lr 3e-4 --checkpoint "$folder/checkpoints" --checkpoint-every 50)
-  mpirun -n "$num_gpus" "$shardmark" "${flags[@]}" --steps 100 --log-every 20 &&
-    mpirun -n "$num_gpus" "$shardmark" "${flags[@]}" --steps 200 --log-every 20 --resume
+  mpirun --bind-to none -n "$num_gpus" "$shardmark" "${flags[@]}" --steps 100 --log-every 20 &&
+    mpirun --bind-to none -n "$num_gpus" "$shardmark" "${flags[@]}" --steps 200 --log-every 20 --resume
 }
 small_model='gpt2(layers=2, width=128, heads=2, sequence=64, vocabulary=512)'
 sanitizer() {
@@ -132,17 +146,27 @@ printf '%-12s  %-8s  %8s  %s\n' step outcome seconds log >steps.txt
 for one in "${steps[@]}"; do
   IFS='|' read -r name limit what function <<<"$one"
   [[ $name =~ $only ]] || continue
+  left=$((total - SECONDS))
+  if [[ $name != report && $total -gt 120 ]]; then left=$((left - 60)); fi    # the report comes in any case
+  if [[ $most -lt $limit ]]; then limit=$most; fi
+  if [[ $left -lt $limit ]]; then limit=$left; fi
+  if [[ $limit -lt 1 ]]; then
+    echo "not begun: the $total s of --total are over" >"$name.log"
+    printf 'gpu_check: %-12s no time left\n' "$name" >&2
+    printf '%-12s  %-8s  %8d  %s\n' "$name" no_time 0 "$name.log" >>steps.txt
+    failed=1
+    continue
+  fi
   printf 'gpu_check: %-12s %s (at most %d s)\n' "$name" "$what" "$limit" >&2
   start=$SECONDS
   timeout -k 10 "$limit" bash -c "$function" >"$name.log" 2>&1 </dev/null
   status=$?
   took=$((SECONDS - start))
-  case $status in
-    0) outcome=passed ;;
-    "$unavailable") outcome=skipped ;;
-    124 | 137) outcome=too_long; failed=1 ;;
-    *) outcome=failed; failed=1 ;;
-  esac
+  outcome=failed    # also when the kernel killed it for its memory: 137, long before the limit
+  if [[ $status == 0 ]]; then outcome=passed
+  elif [[ $status == "$unavailable" ]]; then outcome=skipped
+  elif [[ $status == 124 || $took -ge $limit ]]; then outcome=too_long; echo "ended after its limit of $limit s" >>"$name.log"; fi
+  if [[ $outcome == failed || $outcome == too_long ]]; then failed=1; fi
   printf '%-12s  %-8s  %8d  %s\n' "$name" "$outcome" "$took" "$name.log" >>steps.txt
   if [[ $outcome != passed ]]; then tail -n 12 "$name.log" | sed 's/^/    /' >&2; fi
 done
