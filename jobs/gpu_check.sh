@@ -115,7 +115,7 @@ train() {
 }
 small_model='gpt2(layers=2, width=128, heads=2, sequence=64, vocabulary=512)'
 sanitizer() {
-  command -v compute-sanitizer >/dev/null || { echo "no compute-sanitizer: it comes with the CUDA Toolkit"; return $unavailable; }
+  command -v compute-sanitizer >/dev/null || { echo "no compute-sanitizer: it comes with the CUDA Toolkit"; return "$unavailable"; }
   compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode 1 "$shardmark" train --model "$small_model" --strategy fsdp \
     --precision bf16 --steps 3
 }
@@ -132,7 +132,7 @@ kernels() {
 }
 report() {
   local studies=(*.h5)
-  [[ -e ${studies[0]} ]] || { echo "no study"; return $unavailable; }
+  [[ -e ${studies[0]} ]] || { echo "no study"; return "$unavailable"; }
   "$shardmark" report "${studies[@]}" >report.txt && "$shardmark" report "${studies[@]}" --html report.html &&
     "$shardmark" export "${studies[@]}" --csv measured && wc -l report.txt
 }

@@ -1,6 +1,7 @@
 # Sourced by the bundle's programs, with $home set to its folder: finds LibTorch in the torch of a Python (PYTHON, else
 # python3, else python) and puts its folders, the bundle's mpirun and its Open MPI into the environment.
 
+# shellcheck shell=bash disable=SC2154  # $home
 stop() { printf 'shardmark: %s\n' "$*" >&2; exit 2; }
 
 # Prints the version of torch, the folder of libtorch and every folder of NVIDIA's libraries, one a line, without loading torch.
@@ -41,10 +42,12 @@ LD_LIBRARY_PATH=$(IFS=:; echo "${folders[*]}")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PA
 export OPAL_PREFIX=$home PATH=$home/bin:$PATH PYTHON=$python
 # Where PMIx has its plugins, and where it looks for more: a system's own may be of another version. It reads both.
 export PMIX_PKGLIBDIR=$home/lib/pmix PMIX_MCA_mca_base_component_path=$home/lib/pmix
-missing=$(ldd "$home/bin/shardmark" 2>&1 | grep -E 'not found' || true)
+# What the loader does not find, and files that it cannot read (cut short, of another machine).
+not_loaded() { { ldd "$home/bin/shardmark" 2>&1 || echo "unusable libraries: not found"; } | grep -E 'not found|error while loading' || true; }
+missing=$(not_loaded)
 if [[ $missing == *GLIBCXX* || $missing == *libstdc++* || $missing == *libgcc_s* ]]; then  # older than the bundle's
   LD_LIBRARY_PATH=$home/lib/gcc:$LD_LIBRARY_PATH
-  missing=$(ldd "$home/bin/shardmark" 2>&1 | grep -E 'not found' || true)
+  missing=$(not_loaded)
 fi
 [[ -z $missing ]] || stop "libraries are missing or too old (glibc $(cat "$home/share/shardmark/glibc-version") or newer is needed):" \
-  "$(sed -E 's/^[[:space:]]+//; s/ \(required by .*//' <<<"$missing" | sort -u | paste -sd , | sed 's/,/, /g')"
+  "$(sed -E 's/^[[:space:]]+//; s/ \(required by .*//; s/^.*error while loading shared libraries: //' <<<"$missing" | sort -u | paste -sd , | sed 's/,/, /g')"

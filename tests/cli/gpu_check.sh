@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The runner of jobs/gpu_check.sh without a GPU, with stand-ins for nvidia-smi, mpirun and the programs: steps that pass, fail,
 # take too long, cannot be done here or have no time left; the table of the steps and the exit status.
+# shellcheck disable=SC2016  # stand-ins expand what is theirs
 set -euo pipefail
 # shellcheck source=tests/cli/stand_ins.bash
 source "$(dirname "$0")/stand_ins.bash"
@@ -14,7 +15,7 @@ is() {
 
 answers nvidia-smi 'if [[ $1 == -L ]]; then for ((i = 0; i < ${GPUS:-1}; ++i)); do echo "GPU $i: Fake"; done; fi'
 answers mpirun 'echo "mpirun $*"; while [[ $1 == -* || $1 != */* ]]; do shift; done; exec "$@"'
-answers compute-sanitizer 'exit 77'
+answers compute-sanitizer 'echo "no device for it"; exit 77'
 answers gpu_tests 'echo "ran in $PWD"; sleep "${SLOW:-0}"; exit "${TESTS_STATUS:-0}"'
 answers shardmark 'case $1 in
   doctor) exit 0 ;;
