@@ -29,7 +29,9 @@ std::string installed_suites() {
   std::error_code none;
   const fs::path program = fs::read_symlink("/proc/self/exe", none);
   const fs::path prefix = program.parent_path().parent_path();
-  for (const fs::path& folder : {prefix / "share/shardmark/suites", fs::path(SHARDMARK_SOURCE_DIR) / kHere})
+  // Installed; in build/ of a checkout; in build/sanitize/ of one.
+  for (const fs::path& folder :
+       {prefix / "share/shardmark/suites", prefix / kHere, prefix.parent_path() / kHere})
     if (!none && is_folder(folder)) return folder;
   return "";
 }

@@ -5,7 +5,7 @@
 
 namespace shardmark {
 
-// The folder that was installed with this program, or is in the source tree that it was built from; empty:
+// The folder that was installed with this program, or is in the source tree whose build folder holds it; empty:
 // none.
 std::string installed_suites();
 
