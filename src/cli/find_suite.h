@@ -5,8 +5,8 @@
 
 namespace shardmark {
 
-// The folder that was installed with this program, or is in the source tree whose build folder holds it; empty:
-// none.
+// The folder that was installed with this program, or that of the checkout whose build folder holds it; or
+// empty.
 std::string installed_suites();
 
 // The file of a suite: the name itself; else `quick`, `quick.yaml` or `suites/quick.yaml` in ./suites, then
