@@ -35,7 +35,7 @@ debootstrap --variant=minbase --include=python3-minimal,libpython3-stdlib "$VERS
   { tail -n 5 "$root.log"; rm -f "$root.log"; skip "debootstrap got no base system from $mirror (its last lines are above)"; }
 rm -f "$root.log"
 
-jobs/bundle.sh "$root/bundle.tar.xz"
+XZ_OPT=${XZ_OPT:--1} jobs/bundle.sh "$root/bundle.tar.xz"
 mkdir -p "$root/opt/torch" "$root/on a node"
 tar -C "$root/on a node" -xf "$root/bundle.tar.xz"
 mount --bind "$site" "$root/opt/torch"
