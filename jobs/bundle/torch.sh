@@ -42,6 +42,8 @@ LD_LIBRARY_PATH=$(IFS=:; echo "${folders[*]}")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PA
 export OPAL_PREFIX=$home PATH=$home/bin:$PATH PYTHON=$python
 # Where PMIx has its plugins, and where it looks for more: a system's own may be of another version. It reads both.
 export PMIX_PKGLIBDIR=$home/lib/pmix PMIX_MCA_mca_base_component_path=$home/lib/pmix
+# One node needs no ssh, but Open MPI ends where there is none.
+if ! command -v ssh >/dev/null && ! command -v rsh >/dev/null; then export OMPI_MCA_plm_rsh_agent=/bin/false; fi
 # What the loader does not find, and files that it cannot read (cut short, of another machine).
 not_loaded() { { ldd "$home/bin/shardmark" 2>&1 || echo "unusable libraries: not found"; } | grep -E 'not found|error while loading' || true; }
 missing=$(not_loaded)

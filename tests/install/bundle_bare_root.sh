@@ -12,6 +12,7 @@ suite=${2:-quick}
 [[ $(id -u) == 0 ]] || skip "a bare root is made by root only"
 command -v debootstrap >/dev/null || skip "debootstrap is missing: apt-get install debootstrap"
 command -v patchelf >/dev/null || skip "patchelf is missing: jobs/bootstrap.sh --bundle installs it"
+command -v ip >/dev/null || skip "iproute2 is missing: jobs/bootstrap.sh --cluster installs it"
 [[ -e /etc/debian_version ]] || skip "the mirror is taken from this machine's sources of apt, and it is neither Debian nor Ubuntu"
 unshare --mount --net true 2>/dev/null || skip "this machine lets nobody make mounts"
 # Its mounts are in a namespace of their own: they are gone with this process, however it ends.
@@ -45,7 +46,7 @@ for folder in proc sys dev; do mount --rbind "/$folder" "$root/$folder"; done
 # in_root WHAT SHELL: in the bundle's folder, with no network but the loop and no variables of this machine.
 in_root() {
   local start=$SECONDS status=0
-  unshare --net chroot "$root" /usr/bin/env -i HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin PYTHONPATH=/opt/torch \
+  unshare --net sh -c 'ip link set lo up && exec "$@"' - chroot "$root" /usr/bin/env -i HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin PYTHONPATH=/opt/torch \
     bash -c "cd '/on a node/bundle' && $2" || status=$?
   [[ $status == 0 ]] || fail "$1 on a bare $PRETTY_NAME: exit status $status after $((SECONDS - start)) s"
   echo "$1 on a bare $PRETTY_NAME: ok, $((SECONDS - start)) s"
