@@ -123,16 +123,15 @@ Record Run::train() {
 // The device is waited for at both ends, so that the trace holds whole steps.
 void Run::trace() {
   if (options_.trace_directory.empty()) return;
-  const int64_t latest = options_.num_steps - kTracedSteps;
-  const int64_t begin = std::max(first_step_, std::min(first_step_ + kStepsBeforeTrace, latest));
-  const int64_t end = std::min(begin + kTracedSteps, options_.num_steps);
+  const int64_t end = std::min(first_step_ + kStepsBeforeTrace + kTracedSteps, options_.num_steps);
+  const int64_t begin = std::max(first_step_, end - kTracedSteps);
   if (num_done_ == begin) {
     synchronize(comm_.device());
     profile_.emplace();
   } else if (num_done_ == end && profile_) {
     synchronize(comm_.device());
-    const std::string path = fmt::format("{}/rank-{}.json", options_.trace_directory, group_.rank());
-    const std::string trouble = profile_->stop(path);
+    const std::string trouble =
+        profile_->stop(fmt::format("{}/rank-{}.json", options_.trace_directory, group_.rank()));
     profile_.reset();
     if (!trouble.empty()) log_warning("the trace was not written: " + trouble);
     const int64_t failed = group_.max(trouble.empty() ? int64_t{-1} : group_.rank());

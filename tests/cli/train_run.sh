@@ -61,9 +61,9 @@ refuses 'the state of a rank needs 1.85 GiB, a rank has 1.00 GiB; choose a small
   --model gpt2 --strategy ddp --memory-limit 1GiB
 refuses "--memory-limit: expected a size from 1 MiB" --model "$mlp" --memory-limit 1GB2
 wide='mlp(features=1024, width=1024, layers=2, classes=8)'
-train 2 1 --model "$wide" --strategy ddp --optimizer 'sgd(momentum=0)' --steps 1 --memory-limit 17MiB
+train 2 1 --model "$wide" --strategy ddp --optimizer 'sgd(momentum=0)' --steps 1 --memory-limit 13MiB
 says 'out of memory: '
-says 'the limit of a rank is 17.0 MiB'
+says 'the limit of a rank is 13.0 MiB'
 if grep -q ' step ' out; then fail "it began to train"; fi
 train 2 0 --model "$wide" --strategy ddp --optimizer 'sgd(momentum=0)' --steps 1 --memory-limit 64MiB
 
