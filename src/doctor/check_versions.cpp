@@ -68,6 +68,7 @@ void check_versions(const World& world, Findings& findings) {
   check_same(world, findings, "torch", &VersionFacts::torch, Severity::stops, kBuild);
   check_same(world, findings, "MPI", &VersionFacts::mpi, Severity::warns,
              "load the same MPI module on all nodes; see LD_LIBRARY_PATH");
+  check_same(world, findings, "cuDNN", &VersionFacts::cudnn, Severity::warns, "see LD_LIBRARY_PATH");
   check_same(world, findings, "HDF5", &VersionFacts::hdf5, Severity::notes, "see LD_LIBRARY_PATH");
   check_same(world, findings, "CUDA runtime", &VersionFacts::cuda, Severity::warns, kBuild);
   check_same(world, findings, "GPU driver", &VersionFacts::driver, Severity::warns,

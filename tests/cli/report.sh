@@ -3,6 +3,7 @@
 # at once, and bad input: one line and exit status 2.
 set -euo pipefail
 
+reference=$PWD/results/reference
 # shellcheck source=tests/cli/checks.bash
 source "$(dirname "$0")/checks.bash"
 
@@ -19,6 +20,10 @@ has markdown '## Laws of scaling' '| Amdahl | 10.00 |'
 has tables/scaling_laws.csv 's or alpha value (%)'
 [[ $(wc -l <tables/strong_scaling.csv) == 5 ]] || fail "strong_scaling.csv is not a header and four rows"
 "$shardmark" report small.h5 --csv - --table scaling_laws | cmp - tables/scaling_laws.csv || fail "--csv - differs from --csv DIR"
+
+# What was measured on GPUs stays readable.
+"$shardmark" report "$reference"/h100-*.h5 >gpu
+has gpu 'NVIDIA H100 80GB HBM3' 'gpt2_xl' 'fsdp(shard=gradients)' 'energy'
 
 # ddp on 1 rank: 20 samples/s, so 10^6 samples take 50,000 s: 13.89 hours at 2
 "$shardmark" report small.h5 --price 2 --table costs >costs

@@ -27,8 +27,8 @@ inline RankFacts healthy_rank(int64_t rank, bool on_gpu = true) {
                14,
                0,
                "shardmark"};
-  facts.versions = {"abc123", "2.11.0", "Open MPI v4.1.4", "2.28.9", "2.28.9", "13.0", on_gpu ? "580.1" : "",
-                    "1.10.8", "6.1.0"};
+  facts.versions = {"abc123", "2.11.0", "Open MPI v4.1.4",     "2.28.9", "2.28.9", "13.0",
+                    "9.19.0", "13.1.0", on_gpu ? "580.1" : "", "1.10.8", "6.1.0"};
   const int64_t gib = 1 << 30;
   facts.node.memory_bytes = 2048 * gib;
   facts.node.free_bytes = 2000 * gib;

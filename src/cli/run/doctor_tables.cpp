@@ -48,7 +48,8 @@ std::string gpus_text(const RankFacts& rank) {
 
 std::string libraries_text(const RankFacts& rank) {
   const auto& v = rank.versions;
-  return fmt::format("{}; NCCL {}; CUDA {}; torch {}; HDF5 {}", v.mpi, v.nccl, v.cuda, v.torch, v.hdf5);
+  return fmt::format("{}; NCCL {}; CUDA {}; cuDNN {}; cuBLAS {}; torch {}; HDF5 {}", v.mpi, v.nccl, v.cuda,
+                     v.cudnn, v.cublas, v.torch, v.hdf5);
 }
 
 std::string limits_text(const RankFacts& rank) {
