@@ -97,8 +97,8 @@ class Communicator {
   virtual void group_end() {}
 
   // While it lives, operations run in the order of this thread's work on the device, on one queue with it: as
-  // they are timed alone, without the events that let them overlap with computing. Empty where there is no such
-  // queue.
+  // they are timed alone, without the events that let them overlap with computing. Empty where there is no
+  // such queue.
   virtual std::shared_ptr<void> in_order() { return nullptr; }
 
   void progress();  // moves what is in flight; call after each block

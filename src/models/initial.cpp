@@ -1,5 +1,6 @@
-// Draws a parameter in pieces, each from a generator of its own, seeded by (seed, name, piece): the threads of a rank
-// share the work, and their number changes nothing. float32 because ATen draws it with vector instructions.
+// Draws a parameter in pieces, each from a generator of its own, seeded by (seed, name, piece): the threads
+// of a rank share the work, and their number changes nothing. float32 because ATen draws it with vector
+// instructions.
 #include "models/initial.h"
 
 #include <ATen/CPUGeneratorImpl.h>

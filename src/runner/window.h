@@ -25,7 +25,11 @@ bool is_accounted(double timed_s, double wall_s);
 class WindowTimer {
  public:
   WindowTimer(const WorkloadContext& context, Workload& workload)
-      : group_(context.group), workload_(workload), flight_(context.flight), device_(context.comm.device()), gauges_(device_) {}
+      : group_(context.group),
+        workload_(workload),
+        flight_(context.flight),
+        device_(context.comm.device()),
+        gauges_(device_) {}
 
   // Collective, and so is the verdict. A window that is not ok is left as it is.
   Verdict run(int64_t steps, Window& window, bool reads_gauges = false);

@@ -23,9 +23,10 @@ Trainee::Trainee(const Point& point, Communicator& comm, PhaseClock& clock, int6
   strategy = make_strategy(
       t.strategy.name, {*model, comm, t.strategy.options, t.optimizer, t.accumulation, point.seed, types});
   guard = std::make_unique<GradientGuard>(t.clip_norm, t.precision == "fp16", comm.device());
-  loop = std::make_unique<TrainingLoop>(
-      *model, *strategy, clock, *guard,
-      LoopOptions{t.accumulation, t.checkpointing, hash_of(point.seed, comm.rank()), first_step, comm.size()});
+  loop =
+      std::make_unique<TrainingLoop>(*model, *strategy, clock, *guard,
+                                     LoopOptions{t.accumulation, t.checkpointing,
+                                                 hash_of(point.seed, comm.rank()), first_step, comm.size()});
 }
 
 }  // namespace shardmark

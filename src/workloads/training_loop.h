@@ -57,9 +57,9 @@ class TrainingLoop {
   // step, and through all steps after it, without computing: every collective still happens, so no rank
   // hangs. failure() then says what it was.
   //
-  // Note [Out of memory between ranks]: on a GPU memory may run out outside of what a rank may drain from, while a
-  // strategy reduces or updates. Then the other ranks wait in NCCL for one that threw: the job ends at once, with a
-  // line that says so, instead of hanging. On one rank it is an outcome like any other.
+  // Note [Out of memory between ranks]: on a GPU memory may run out outside of what a rank may drain from,
+  // while a strategy reduces or updates. Then the other ranks wait in NCCL for one that threw: the job ends
+  // at once, with a line that says so, instead of hanging. On one rank it is an outcome like any other.
   StepResult step(const std::function<Batch()>& next_batch, bool wants_norm = false);
 
   void set_observer(StepObserver* observer) { observer_ = observer; }  // nullptr: nobody

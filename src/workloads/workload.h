@@ -60,7 +60,8 @@ class Workload {
   // of operations, so that no other rank hangs, and end_window() throws what went wrong.
   virtual void step() = 0;
   virtual void close_window() {}  // after the last step: marks its end, if the next one's begin does
-  // After a window, which has been closed: this rank's durations, one row per phase of `phases()`, one column per step.
+  // After a window, which has been closed: this rank's durations, one row per phase of `phases()`, one column
+  // per step.
   virtual std::vector<std::vector<double>> end_window() = 0;
   virtual std::vector<std::string> phases() const = 0;  // names of kSeries; the first is "step"
   virtual void derive(Record& record) const = 0;        // on rank 0, from record.samples: arithmetic only

@@ -28,7 +28,8 @@ TEST_F(PrecisionOnGpu, LowPrecisionFollowsFp32) {
       for (const auto reduce : {compute, at::kFloat}) {
         c.precision = Precision{compute, at::kFloat, reduce};
         if (is_emulated() && reduce != at::kFloat) continue;
-        const bool every = !is_emulated() && model == kModels[1] && compute == at::kBFloat16 && reduce == at::kFloat;
+        const bool every =
+            !is_emulated() && model == kModels[1] && compute == at::kBFloat16 && reduce == at::kFloat;
         for (const auto& strategy : every ? all_strategies(comm_->size()) : kKinds) {
           SCOPED_TRACE(model + " " + strategy + " " + at::toString(compute) + " " + at::toString(reduce));
           EXPECT_LE(largest_relative(train(c, strategy, *comm_, nullptr).losses, single.losses), 1e-2);
