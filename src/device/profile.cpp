@@ -18,9 +18,11 @@ using torch::profiler::impl::ActivityType;
 }  // namespace
 
 Profile::Profile() {
-  ::setenv("KINETO_LOG_LEVEL", "4", /*overwrite=*/0);  // else it tells of every machine without a GPU
   std::set<ActivityType> activities = {ActivityType::CPU};
-  if (num_gpus() > 0) activities.insert(ActivityType::CUDA);
+  if (num_gpus() > 0)
+    activities.insert(ActivityType::CUDA);
+  else
+    ::setenv("KINETO_LOG_LEVEL", "5", /*overwrite=*/0);  // beyond errors: it takes a missing GPU for one
   const torch::profiler::impl::ProfilerConfig config(torch::profiler::impl::ProfilerState::KINETO,
                                                      /*report_input_shapes=*/false, /*profile_memory=*/true);
   kineto::prepareProfiler(config, activities);
