@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# NEEDS torch
+# shardmark train --trace: a trace of some steps of each rank that JSON readers take, where it was asked for, and nothing else
+# on stderr.
+set -euo pipefail
+program=$(readlink -f "$1")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+export OMP_NUM_THREADS=1
+fail() { echo "FAILED: $*"; cat out err; exit 1; }
+
+# train STATUS FLAG...: on two ranks
+train() {
+  local expected=$1 status=0
+  shift
+  timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 2 "$program" train --device cpu \
+    --model 'mlp(features=8, width=8, layers=1, classes=4)' --eval-batches 0 --log-every 20 "$@" >out 2>err || status=$?
+  [[ $status == "$expected" ]] || fail "$*: exit status $status instead of $expected"
+}
+
+train 2 --steps 1 --trace traces
+grep -q -- '--trace: traces: No such file or directory; make the directory first: mkdir -p traces' err || fail "no word of the missing directory"
+mkdir traces
+train 0 --steps 20 --strategy fsdp --trace traces
+grep -q 'steps 6 to 8: traces written to traces' out err || fail "it does not say what it wrote"
+if grep -q ERROR err; then fail "a word of the profiler's own"; fi
+[[ $(ls traces) == $'rank-0.json\nrank-1.json' ]] || fail "not one file for each rank: $(ls traces)"
+for rank in 0 1; do
+  python3 - "traces/rank-$rank.json" <<'PYTHON' || fail "the trace of rank $rank"
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+names = [event["name"] for event in events if event.get("cat") == "cpu_op"]
+# Forward, backward and update of three steps: one linear layer.
+assert names.count("aten::addmm") >= 3, names.count("aten::addmm")
+assert any("Backward" in name for name in names)
+PYTHON
+done
+train 2 --steps 20 --trace traces
+grep -q 'traces/rank-0.json exists; name another place, or replace it with --overwrite' err || fail "it would replace a trace"
+train 0 --steps 2 --trace traces --overwrite    # a run that is shorter than what is traced
+grep -q 'steps 1 to 2: traces written' out err || fail "a short run is not traced"
