@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "device/device.h"
@@ -14,6 +15,17 @@ namespace {
 
 namespace kineto = torch::autograd::profiler;
 using torch::profiler::impl::ActivityType;
+
+// Kineto tells of no write that failed: a trace that was cut short lacks the line of the brace that ends it.
+bool is_whole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file.tellg();
+  if (size < 2) return false;
+  file.seekg(-2, std::ios::end);
+  std::string end(2, '\0');
+  file.read(end.data(), 2);
+  return end == "\n}";
+}
 
 }  // namespace
 
@@ -35,16 +47,20 @@ Profile::~Profile() {
   if (running_) kineto::disableProfiler();
 }
 
+// Kineto writes to path.tmp and renames that itself.
 std::string Profile::stop(const std::string& path) {
   running_ = false;
+  std::string trouble;
   try {
-    const std::string beside = path + ".part";  // Kineto names no error of a file
-    kineto::disableProfiler()->save(beside);
-    std::filesystem::rename(beside, path);
-    return "";
+    kineto::disableProfiler()->save(path);
+    if (!is_whole(path)) trouble = path + ": it could not be written to its end; is the disk full?";
   } catch (const std::exception& error) {
-    return error.what();
+    trouble = error.what();
   }
+  std::error_code none;
+  if (!trouble.empty())
+    for (const char* ending : {"", ".tmp"}) std::filesystem::remove(path + ending, none);
+  return trouble;
 }
 
 }  // namespace shardmark

@@ -139,8 +139,7 @@ std::string mend(Lack lack, const RankFacts& rank) {
       if (rank.gpu.cuda_error.starts_with("cudaErrorInsufficientDriver"))
         return fmt::format(
             "libcuda.so.1 is not there, or older than the driver: reboot after an update; apptainer --nv, "
-            "docker "
-            "--gpus all with NVIDIA_DRIVER_CAPABILITIES=compute,utility; {}",
+            "docker --gpus all with NVIDIA_DRIVER_CAPABILITIES=compute,utility; {}",
             kCpu);
       return fmt::format(
           "see nvidia-smi, dmesg and sbatch --gpus-per-node; apptainer --nv, docker --gpus all; a new driver "
@@ -150,8 +149,7 @@ std::string mend(Lack lack, const RankFacts& rank) {
     case Lack::screen_driver:
       return fmt::format(
           "install driver {} or newer, or load it (sudo modprobe nvidia; a new one wants a reboot; see "
-          "dmesg); "
-          "in a container apptainer --nv, docker --gpus all; {}",
+          "dmesg); in a container apptainer --nv, docker --gpus all; {}",
           driver, kCpu);
     case Lack::gpu:
       return "see nvidia-smi and sbatch --gpus-per-node, or use --device cpu";

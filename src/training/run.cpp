@@ -125,7 +125,7 @@ void Run::trace() {
   if (options_.trace_directory.empty()) return;
   const int64_t end = std::min(first_step_ + kStepsBeforeTrace + kTracedSteps, options_.num_steps);
   const int64_t begin = std::max(first_step_, end - kTracedSteps);
-  if (num_done_ == begin) {
+  if (num_done_ == begin && begin < end) {
     synchronize(comm_.device());
     profile_.emplace();
   } else if (num_done_ == end && profile_) {

@@ -41,14 +41,14 @@ def permuted(size, key, positions):
     columns = (size + rows - 1) // rows
     keys = hash_of(key, np.arange(8))
     out = np.array(positions, np.int64)
-    todo = np.arange(len(out))
-    while len(todo):
-        row, column = out[todo] // columns, out[todo] % columns
+    outside = np.arange(len(out))
+    while len(outside):
+        row, column = out[outside] // columns, out[outside] % columns
         for i in range(0, 8, 2):
             row = (row + below(mix(keys[i] ^ column.astype(np.uint64)), rows)) % rows
             column = (column + below(mix(keys[i + 1] ^ row.astype(np.uint64)), columns)) % columns
-        out[todo] = row * columns + column
-        todo = todo[out[todo] >= size]
+        out[outside] = row * columns + column
+        outside = outside[out[outside] >= size]
     return out
 
 

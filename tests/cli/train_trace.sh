@@ -10,11 +10,13 @@ cd "$scratch"
 export OMP_NUM_THREADS=1
 fail() { echo "FAILED: $*"; cat out err; exit 1; }
 
-# train STATUS FLAG...: on two ranks
+# train STATUS FLAG...: on two ranks, whose files may have $kib KiB; shared memory of MPI's would be files, too
+kib=unlimited
 train() {
   local expected=$1 status=0
   shift
-  timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 2 "$program" train --device cpu \
+  timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca btl self,tcp -n 2 \
+    bash -c 'ulimit -f "$1"; shift; exec "$@"' - "$kib" "$program" train --device cpu \
     --model 'mlp(features=8, width=8, layers=1, classes=4)' --eval-batches 0 --log-every 20 "$@" >out 2>err || status=$?
   [[ $status == "$expected" ]] || fail "$*: exit status $status instead of $expected"
 }
@@ -40,3 +42,10 @@ train 2 --steps 20 --trace traces
 grep -q 'traces/rank-0.json exists; name another place, or replace it with --overwrite' err || fail "it would replace a trace"
 train 0 --steps 2 --trace traces --overwrite    # a run that is shorter than what is traced
 grep -q 'steps 1 to 2: traces written' out err || fail "a short run is not traced"
+
+# A disk that is full: no half of a trace stays, and the run says so.
+mkdir full
+kib=50
+train 3 --steps 3 --trace full
+grep -q 'failed: the trace of rank 1 was not written' err || fail "a trace that was cut short passes for whole"
+[[ -z $(ls full) ]] || fail "it left $(ls full)"
