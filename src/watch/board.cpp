@@ -89,8 +89,8 @@ std::vector<RankState> Board::read(double now_s, double silent_s) const {
     state.process = sees_pid ? process_of_(state.pid) : '?';
     state.heard = true;
     state.answers = now_s - page.looked_s < silent_s && !state.is_stopped() && !state.is_gone();
-    state.beat_age_s = now_s - page.at_s.load(std::memory_order_acquire);
     copy(state.point, page.point.get());
+    state.beat_age_s = now_s - page.at_s.load(std::memory_order_acquire);  // after its point: see begin_point
     state.num_points = page.num_points;
     copy(state.stage, page.stage.get());
     state.num_stages = page.num_stages;

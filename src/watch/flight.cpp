@@ -24,8 +24,8 @@ void Flight::begin_point(std::string_view text) {
                        &page_.num_stages})
     set<int64_t>(*number, 0);
   count(page_.num_points);
-  page_.point.set(text);
   begin_stage("start", 0, 0);
+  page_.point.set(text);  // last: whoever reads it finds the beat of this point, not one of long ago
 }
 
 void Flight::end_point() {

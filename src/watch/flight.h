@@ -12,7 +12,7 @@
 namespace shardmark {
 
 // A short text that one thread writes and others read, word by word: what is read while it changes may be
-// half of each, but never undefined. Cut to its size.
+// half of each, but never undefined; whoever reads it sees what its writer noted before. Cut to its size.
 template <size_t kBytes>
 class SharedText {
  public:
@@ -21,13 +21,13 @@ class SharedText {
       uint64_t word = 0;
       if (i * 8 < text.size())
         std::memcpy(&word, text.data() + i * 8, std::min<size_t>(8, text.size() - i * 8));
-      words_[i].store(word, std::memory_order_relaxed);
+      words_[i].store(word, std::memory_order_release);
     }
   }
   std::string get() const {
     std::array<char, kBytes + 1> text{};
     for (size_t i = 0; i < words_.size(); ++i) {
-      const uint64_t word = words_[i].load(std::memory_order_relaxed);
+      const uint64_t word = words_[i].load(std::memory_order_acquire);
       std::memcpy(text.data() + i * 8, &word, 8);
     }
     return text.data();

@@ -264,5 +264,27 @@ TEST(Lookout, AThousandNodesTakeFewMessages) {
   EXPECT_LE(cluster.num_messages, 2 * 1000 + 8);
 }
 
+// A point that begins is never as old as the last beat before it: whoever looks in between, at any of the
+// moments when the flight asks for the time, must not find a rank inside a point that has not moved for long.
+const Board* board_looked_at = nullptr;
+double oldest_s = 0;
+double looking_clock() {
+  oldest_s = std::max(oldest_s, board_looked_at->least_age_s(clock_s));
+  for (const RankState& state : board_looked_at->read(clock_s, 1))
+    if (state.is_inside()) oldest_s = std::max(oldest_s, state.beat_age_s);
+  return clock_s;
+}
+
+TEST(Board, ABeginningPointIsNeverOld) {
+  const Board board(std::shared_ptr<FlightPage[]>(new FlightPage[1]()), {0}, 0, [](int64_t) { return 'S'; });
+  board_looked_at = &board;
+  Flight flight(board.own(), looking_clock);
+  for (clock_s = 1000; clock_s < 4000; clock_s += 1000) {
+    flight.begin_point("a point");
+    flight.end_point();
+  }
+  EXPECT_EQ(oldest_s, 0);
+}
+
 }  // namespace
 }  // namespace shardmark
