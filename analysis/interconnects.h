@@ -12,7 +12,7 @@
 namespace shardmark {
 
 // A step on one rank, whose global batch is then divided over n.
-struct Workload {
+struct OneRankStep {
   std::string label;
   double step_s = Measures::kNone;
   double gradient_bytes = 0;
@@ -21,19 +21,19 @@ struct Workload {
 
 // One for each family of training points with one rank (of the largest batch; `single` or ddp before others)
 // whose model is known.
-std::vector<Workload> workloads(const std::vector<MergedPoint>& points);
+std::vector<OneRankStep> workloads(const std::vector<MergedPoint>& points);
 
 // T(1) / (T(1)/n + all-reduce on n).
-double interconnect_speed_up(const Workload& workload, const laws::Link& link, double ranks);
+double interconnect_speed_up(const OneRankStep& workload, const laws::Link& link, double ranks);
 // Amdahl's p: 1 - (all-reduce on many ranks, latency aside) / T(1). Below 0: the link takes longer than the
 // step.
-double parallel_share(const Workload& workload, const laws::Link& link);
+double parallel_share(const OneRankStep& workload, const laws::Link& link);
 
 // Rows: workload x link; columns: p, the limit 1 / (1-p), speed-ups.
 Table interconnects_table(const std::vector<MergedPoint>& points, const std::vector<laws::Link>& links);
-Table interconnects_table(const std::vector<Workload>& workloads, const std::vector<laws::Link>& links);
+Table interconnects_table(const std::vector<OneRankStep>& workloads, const std::vector<laws::Link>& links);
 // Rows: models by their gradients; columns: links; cells: time of the all-reduce on so many ranks.
-Table all_reduce_table(const std::vector<Workload>& workloads, const std::vector<laws::Link>& links,
+Table all_reduce_table(const std::vector<OneRankStep>& workloads, const std::vector<laws::Link>& links,
                        int64_t ranks);
 
 }  // namespace shardmark

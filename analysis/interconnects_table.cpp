@@ -22,7 +22,7 @@ std::vector<Column> columns() {
   return columns;
 }
 
-std::vector<Cell> row(const Workload& workload, const laws::Link& link) {
+std::vector<Cell> row(const OneRankStep& workload, const laws::Link& link) {
   const double p = parallel_share(workload, link);
   std::vector<Cell> row = {cells::milliseconds(workload.step_s),
                            cells::number(workload.gradient_bytes / 1e6),
@@ -72,7 +72,7 @@ Table interconnects_table(const std::vector<MergedPoint>& points, const std::vec
                             links);
   table.num_group_columns = table.num_section_columns = TrainingColumns::kNumFamilyColumns + 2;
   const TrainingColumns labels(points);
-  for (const Workload& workload : workloads(points))
+  for (const OneRankStep& workload : workloads(points))
     for (const laws::Link& link : links)
       table.rows.push_back(
           concat<Cell>({labels.family_cells(*workload.merged),
@@ -81,16 +81,16 @@ Table interconnects_table(const std::vector<MergedPoint>& points, const std::vec
   return table;
 }
 
-Table interconnects_table(const std::vector<Workload>& workloads, const std::vector<laws::Link>& links) {
+Table interconnects_table(const std::vector<OneRankStep>& workloads, const std::vector<laws::Link>& links) {
   Table table = empty_table({{"model", "", false, true}}, links);
   table.num_group_columns = table.num_section_columns = 1;
-  for (const Workload& workload : workloads)
+  for (const OneRankStep& workload : workloads)
     for (const laws::Link& link : links)
       table.rows.push_back(concat<Cell>({{cells::words(workload.label)}, row(workload, link)}));
   return table;
 }
 
-Table all_reduce_table(const std::vector<Workload>& workloads, const std::vector<laws::Link>& links,
+Table all_reduce_table(const std::vector<OneRankStep>& workloads, const std::vector<laws::Link>& links,
                        int64_t ranks) {
   Table table{
       "all_reduce_overhead",
@@ -103,7 +103,7 @@ Table all_reduce_table(const std::vector<Workload>& workloads, const std::vector
       {}};
   for (const laws::Link& link : links)
     table.columns.push_back({link.name, "ms", true, false, fmt::format("{:g} GB/s", link.bytes_per_s / 1e9)});
-  for (const Workload& workload : workloads) {
+  for (const OneRankStep& workload : workloads) {
     std::vector<Cell> row = {cells::words(workload.label), cells::number(workload.gradient_bytes / 1e6)};
     for (const laws::Link& link : links)
       row.push_back(cells::milliseconds(

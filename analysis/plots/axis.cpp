@@ -117,7 +117,7 @@ Range over_range(const Plot& plot) {
   for (const Curve& curve : plot.curves)
     for (const PlotPoint& point : curve.points)
       if (can_show(plot, point)) extent.add(point.over);
-  for (const Reference& line : plot.references)
+  for (const ReferenceLine& line : plot.references)
     if (!line.on_value) extent.add(line.at);
   return extent.range();
 }
@@ -135,7 +135,7 @@ Range value_range(const Plot& plot) {
       for (double value : {point.value, point.low, point.high}) extent.add(value);
     }
   }
-  for (const Reference& line : plot.references)
+  for (const ReferenceLine& line : plot.references)
     if (line.on_value) extent.add(line.at);
   return extent.range();
 }

@@ -70,7 +70,7 @@ std::string axes_text(const Plot& plot) {
 
 std::string references_text(const Plot& plot) {
   std::string text;
-  for (const Reference& line : plot.references) {
+  for (const ReferenceLine& line : plot.references) {
     const bool flat = line.on_value == plot.rows.empty();
     const std::string from =
         flat ? fmt::format("graph 0, first {:.9g}", line.at) : fmt::format("first {:.9g}, graph 0", line.at);

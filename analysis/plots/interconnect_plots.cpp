@@ -16,12 +16,12 @@ constexpr int kMostDecade = 6;  // of gradients: 1 MB to 10^6 MB
 
 // "gpt2, global batch 8": which step on one rank.
 struct NamedWorkload {
-  const Workload& workload;
+  const OneRankStep& workload;
   std::string name;
 };
 
 Plot speed_up_plot(const NamedWorkload& named, const std::vector<laws::Link>& links) {
-  const Workload& workload = named.workload;
+  const OneRankStep& workload = named.workload;
   Plot plot{"interconnects",
             "interconnects",
             "Amdahl's curve of a step over each link",
@@ -45,7 +45,7 @@ Plot speed_up_plot(const NamedWorkload& named, const std::vector<laws::Link>& li
   return plot;
 }
 
-Plot all_reduce_plot(const std::vector<Workload>& workloads, const std::vector<laws::Link>& links,
+Plot all_reduce_plot(const std::vector<OneRankStep>& workloads, const std::vector<laws::Link>& links,
                      int64_t ranks) {
   const auto n = static_cast<double>(ranks);
   Plot plot{
@@ -70,7 +70,7 @@ Plot all_reduce_plot(const std::vector<Workload>& workloads, const std::vector<l
     }
     plot.curves.push_back(std::move(curve));
   }
-  for (const Workload& workload : workloads)
+  for (const OneRankStep& workload : workloads)
     plot.references.push_back(
         {workload.gradient_bytes / 1e6,
          workload.merged == nullptr ? workload.label : workload.merged->point.training.model.name, false});
@@ -82,11 +82,11 @@ Plot all_reduce_plot(const std::vector<Workload>& workloads, const std::vector<l
 Plots interconnect_plots(const std::vector<MergedPoint>& points, const PlotNames& names,
                          const std::vector<laws::Link>& links) {
   constexpr int64_t kRanks = 8;  // of the all-reduce
-  std::vector<Workload> all = workloads(points);
-  std::erase_if(all, [](const Workload& workload) { return !std::isfinite(workload.step_s); });
+  std::vector<OneRankStep> all = workloads(points);
+  std::erase_if(all, [](const OneRankStep& workload) { return !std::isfinite(workload.step_s); });
   if (all.empty()) return {};
   Plots plots;
-  for (const Workload& workload : all) {
+  for (const OneRankStep& workload : all) {
     const MergedPoint& merged = *workload.merged;
     plots.push_back(speed_up_plot(
         {workload, fmt::format("{}, global batch {}", names.family(merged), merged.point.global_batch())},
@@ -96,10 +96,10 @@ Plots interconnect_plots(const std::vector<MergedPoint>& points, const PlotNames
   return plots;
 }
 
-Plots interconnect_plots(const std::vector<Workload>& workloads, const std::vector<laws::Link>& links,
+Plots interconnect_plots(const std::vector<OneRankStep>& workloads, const std::vector<laws::Link>& links,
                          int64_t ranks) {
   Plots plots;
-  for (const Workload& workload : workloads)
+  for (const OneRankStep& workload : workloads)
     if (std::isfinite(workload.step_s)) plots.push_back(speed_up_plot({workload, workload.label}, links));
   plots.push_back(all_reduce_plot(workloads, links, ranks));
   return plots;

@@ -46,7 +46,7 @@ struct Curve {
 inline constexpr int kNeutral = -1;
 
 // A straight line through the whole plot, with a word at its end.
-struct Reference {
+struct ReferenceLine {
   double at;
   std::string name;
   bool on_value = true;  // at this value, or at this place of the other axis
@@ -61,7 +61,7 @@ struct Plot {
   Axis over, value;
   std::vector<std::string> rows;  // not empty: the plot lies on its side, with a row for each name
   std::vector<Curve> curves;
-  std::vector<Reference> references = {};
+  std::vector<ReferenceLine> references = {};
 };
 
 }  // namespace shardmark

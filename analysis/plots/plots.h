@@ -13,7 +13,7 @@
 namespace shardmark {
 
 using Plots = std::vector<Plot>;
-struct Workload;        // interconnects.h
+struct OneRankStep;     // interconnects.h
 struct PredictedPoint;  // predict/tables.h
 
 Plots phase_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
@@ -24,7 +24,7 @@ Plots law_plots(const std::vector<ScalingSeries>& all, const PlotNames& names);
 Plots interconnect_plots(const std::vector<MergedPoint>& points, const PlotNames& names,
                          const std::vector<laws::Link>& links);
 // Without a study: of models with the time of a step on one rank, where it is given.
-Plots interconnect_plots(const std::vector<Workload>& workloads, const std::vector<laws::Link>& links,
+Plots interconnect_plots(const std::vector<OneRankStep>& workloads, const std::vector<laws::Link>& links,
                          int64_t ranks);
 // Throughput over the numbers of ranks that were asked for.
 Plots predicted_plots(const std::vector<PredictedPoint>& predicted, const PlotNames& names);

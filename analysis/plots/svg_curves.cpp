@@ -39,7 +39,7 @@ class Drawer {
     }
   }
 
-  void draw(const Reference& line) {
+  void draw(const ReferenceLine& line) {
     const bool flat = line.on_value == plot_.rows.empty();
     const Place at = line.on_value ? place_of(over_.low, line.at) : place_of(line.at, value_.low);
     if (flat) {
@@ -131,7 +131,7 @@ class Drawer {
 void draw_curves(SvgCanvas& canvas, const Plot& plot, const Frame& frame, const Range& over,
                  const Range& value) {
   Drawer drawer(canvas, plot, frame, over, value);
-  for (const Reference& line : plot.references) drawer.draw(line);
+  for (const ReferenceLine& line : plot.references) drawer.draw(line);
   for (const Curve& curve : plot.curves) drawer.draw(curve);
 }
 

@@ -32,8 +32,8 @@ double gradient_bytes(const std::string& model, const std::string& precision) {
 }
 
 // Named models, or sizes from 10 million to 100 billion parameters.
-std::vector<Workload> workloads_of(const InterconnectOptions& options) {
-  std::vector<Workload> all;
+std::vector<OneRankStep> workloads_of(const InterconnectOptions& options) {
+  std::vector<OneRankStep> all;
   all.reserve(options.models.size());
   for (const std::string& model : options.models)
     all.push_back(
@@ -50,7 +50,7 @@ int print_interconnects(const InterconnectOptions& options) {
   std::vector<laws::Link> links = laws::link_laws();
   for (const std::string& text : options.links)
     links.push_back(parsed("--link", [&] { return laws::link_from_text(text); }));
-  const std::vector<Workload> workloads = workloads_of(options);
+  const std::vector<OneRankStep> workloads = workloads_of(options);
   if (!options.plots.empty()) {
     write_plot_files(with_unique_keys(interconnect_plots(workloads, links, options.ranks)), options.plots,
                      options.output, "");

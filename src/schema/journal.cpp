@@ -165,7 +165,7 @@ void Journal::extend(const std::string& id, const std::vector<Series>& columns) 
   write_with_samples(
       columns,
       [&](const SamplesPlace& place) {
-        return to_line(Progress{id, place});
+        return to_line(Extended{id, place});
       },
       /*durable=*/false);
 }

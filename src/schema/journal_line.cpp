@@ -72,7 +72,7 @@ std::string to_line(const Record& record, const SamplesPlace& samples) {
 
 std::string to_began_line(const Record& record) { return seal({{"began", to_json(record)}}); }
 
-std::string to_line(const Progress& progress) {
+std::string to_line(const Extended& progress) {
   return seal({{"progress", progress.id}, {"samples", to_json(progress.samples)}});
 }
 
@@ -87,7 +87,7 @@ std::optional<JournalLine> read_line(const std::string& line, const std::string&
       return environment_from_json(json.at("environment"));
     }
     if (json.contains("began")) return Began{record_from_json(json.at("began"))};
-    if (json.contains("progress")) return Progress{json.at("progress"), place_from_json(json.at("samples"))};
+    if (json.contains("progress")) return Extended{json.at("progress"), place_from_json(json.at("samples"))};
     if (json.contains("due")) return Due{json.at("due")};
     if (!json.contains("record")) return Foreign{};
     return Recorded{record_from_json(json.at("record")), place_from_json(json.at("samples"))};

@@ -23,7 +23,7 @@ struct SamplesPlace {
 struct Began {
   Record record;  // no more than what is known before
 };
-struct Progress {
+struct Extended {
   std::string id;        // of the point that has begun
   SamplesPlace samples;  // columns that its series have gained
 };
@@ -35,12 +35,12 @@ struct Due {
   std::vector<std::string> ids;  // of points that are to be measured again
 };
 struct Foreign {};  // of a later minor version: passed over
-using JournalLine = std::variant<Environment, Began, Progress, Recorded, Due, Foreign>;
+using JournalLine = std::variant<Environment, Began, Extended, Recorded, Due, Foreign>;
 
 std::string to_line(const Environment& environment);
 std::string to_line(const Record& record, const SamplesPlace& samples);
 std::string to_began_line(const Record& record);
-std::string to_line(const Progress& progress);
+std::string to_line(const Extended& progress);
 std::string to_line(const Due& due);
 // Nothing when the line is not what was written. `where` names file and line in errors: UsageError for a
 // newer schema.

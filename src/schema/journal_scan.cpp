@@ -83,7 +83,7 @@ class Scanner {
     scan_.began = std::move(began.record);
     return true;
   }
-  bool keep(Progress&& progress) {
+  bool keep(Extended&& progress) {
     scan_.samples_bytes = std::max(scan_.samples_bytes, progress.samples.end());
     if (has_begun(progress.id)) pieces_.push_back(std::move(progress.samples));
     return true;

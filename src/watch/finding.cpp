@@ -104,7 +104,7 @@ class Explanation {
       if (std::find(behind_.begin(), behind_.end(), state) == behind_.end()) others_.push_back(state);
   }
 
-  Finding finding() const {
+  Diagnosis finding() const {
     std::string message = fmt::format("watchdog: nothing has moved for {} in {}", seconds(still_s_),
                                       latest_ == nullptr ? "any point" : latest_->point);
     message += behind_.empty() ? nobody_behind("\n  ") : behind_lines() + waiting_lines();
@@ -239,7 +239,7 @@ class Explanation {
 
 }  // namespace
 
-Finding explain(std::vector<RankState> states, const Seats& seats) {
+Diagnosis explain(std::vector<RankState> states, const Seats& seats) {
   std::sort(states.begin(), states.end(),
             [](const RankState& a, const RankState& b) { return a.rank < b.rank; });
   return Explanation(states, seats).finding();

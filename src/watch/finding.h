@@ -8,7 +8,7 @@
 
 namespace shardmark {
 
-struct Finding {
+struct Diagnosis {
   std::string message;  // lines for people
   std::string reason;   // one line for the record of the point
 };
@@ -19,7 +19,7 @@ struct Finding {
 // wait for ranks: they have not come to an end of it for the whole timeout. Where all of them work, or all
 // wait, those that are least far: fewest points begun, then operations started, then stages begun, which come
 // in the same order on every rank.
-Finding explain(std::vector<RankState> states, const Seats& seats);
+Diagnosis explain(std::vector<RankState> states, const Seats& seats);
 
 // "0-1, 3": ascending.
 std::string ranges(const std::vector<int64_t>& numbers);

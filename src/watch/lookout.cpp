@@ -140,7 +140,7 @@ Lookout::Order Lookout::judge(const Answers& answers, double now_s) {
 }
 
 // Rank 0 keeps the study: it writes down what was found, then ends the job. It has some time for that.
-Lookout::Order Lookout::speak(const Finding& finding, bool rank_0_answers, double now_s) {
+Lookout::Order Lookout::speak(const Diagnosis& finding, bool rank_0_answers, double now_s) {
   if (rank_ == 0) return {finding, finding.reason, true};
   if (rank_0_answers) channel_.send(0, std::string{kFound, ' '} + finding.reason);
   end_s_ = now_s + (rank_0_answers ? options_.record_s : 0);

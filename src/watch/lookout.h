@@ -32,7 +32,7 @@ class Lookout {
   Lookout(const Board& board, const Seats& seats, int rank, Channel& channel, const LookoutOptions& options);
 
   struct Order {
-    std::optional<Finding> say;         // to whoever reads stderr
+    std::optional<Diagnosis> say;       // to whoever reads stderr
     std::optional<std::string> record;  // the reason, on rank 0
     bool end = false;                   // the job, after that
   };
@@ -56,7 +56,7 @@ class Lookout {
   static void take_answer(Inquiry& inquiry, int node, const std::string& bytes, double now_s);
   bool is_answered(const Inquiry& inquiry, double now_s) const;
   Order judge(const Answers& answers, double now_s);
-  Order speak(const Finding& finding, bool rank_0_answers, double now_s);
+  Order speak(const Diagnosis& finding, bool rank_0_answers, double now_s);
 
   const Board& board_;
   const Seats& seats_;

@@ -36,13 +36,13 @@ TEST(Link, IsKnownByExactDeviceNameAlone) {
 
 TEST(Interconnects, NearTheSharesThatTeachersUse) {
   // A step of 100 ms with gradients of 300 MB: p is about 0.99 over 600 GB/s and about 0.9 over 50 GB/s.
-  const Workload workload{"", 0.1, 300e6};
+  const OneRankStep workload{"", 0.1, 300e6};
   EXPECT_NEAR(parallel_share(workload, {"", 0, 600e9, ""}), 0.99, 1e-12);
   EXPECT_NEAR(parallel_share(workload, {"", 0, 50e9, ""}), 0.88, 1e-12);
 }
 
 TEST(Interconnects, WithoutLatencyTheCurveNearsAmdahls) {
-  const Workload workload{"", 0.1, 300e6};
+  const OneRankStep workload{"", 0.1, 300e6};
   const laws::Link link{"", 0, 50e9, ""};
   const double s = 1 - parallel_share(workload, link);
   EXPECT_NEAR(interconnect_speed_up(workload, link, 1e6), 1 / (s + (1 - s) / 1e6), 0.01);

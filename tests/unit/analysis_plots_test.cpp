@@ -156,7 +156,7 @@ TEST(Plots, CollectivesMarkTheBucketsOfTraining) {
   ASSERT_EQ(busbw.curves[0].points.size(), 2u);
   EXPECT_DOUBLE_EQ(busbw.curves[0].points[0].value, 1024 / 1e-5 / 1e9);  // in place, where it was measured
   double reduced = 0;
-  for (const Reference& line : busbw.references) reduced += line.at;
+  for (const ReferenceLine& line : busbw.references) reduced += line.at;
   EXPECT_DOUBLE_EQ(reduced, ddp.measures.traffic_bytes);  // 2(n-1)/n = 1; its buckets differ in size
 }
 

@@ -61,7 +61,7 @@ TEST(WatchFinding, NamesTheRankThatIsStopped) {
   RankState stopped = computing(2);
   stopped.process = 'T';
   stopped.answers = false;
-  const Finding finding = explain(four(stopped), two_by_two());
+  const Diagnosis finding = explain(four(stopped), two_by_two());
   EXPECT_EQ(
       finding.message,
       "watchdog: nothing has moved for 60 s in training mlp fsdp 4 ranks\n"
@@ -117,7 +117,7 @@ TEST(WatchFinding, OfRanksThatAllWaitThoseWithFewerOperationsAreBehind) {
   left.meets = true;
   put(left.stage, "steps");
   left.block = 0;
-  const Finding finding = explain(four(left), two_by_two());
+  const Diagnosis finding = explain(four(left), two_by_two());
   EXPECT_THAT(finding.message, HasSubstr("behind: rank 2 on node2 (pid 4002): step 12, steps"));
   EXPECT_THAT(finding.reason, HasSubstr("rank 2 on node2 has not started all_gather #123"));
 }
@@ -128,13 +128,13 @@ TEST(WatchFinding, OfRanksThatAllWorkThoseInAnEarlierStageAreBehind) {
     states.push_back(computing(rank));
     if (rank != 1) states.back().num_stages += 2;
   }
-  const Finding finding = explain(states, two_by_two());
+  const Diagnosis finding = explain(states, two_by_two());
   EXPECT_THAT(finding.message, HasSubstr("behind: rank 1 on node1"));
   EXPECT_THAT(finding.message, HasSubstr("others: ranks 0, 2-3, in step 12, backward of block 3 since 60 s"));
 }
 
 TEST(WatchFinding, NobodyIsBehindWhereAllWaitForTheSame) {
-  const Finding finding = explain(four(waiting(2)), two_by_two());
+  const Diagnosis finding = explain(four(waiting(2)), two_by_two());
   EXPECT_EQ(
       finding.reason,
       "nothing moved for 61 s: no rank is behind: ranks 0-3 are all in all_gather #123 (4.00 MiB), which "
@@ -143,12 +143,12 @@ TEST(WatchFinding, NobodyIsBehindWhereAllWaitForTheSame) {
 }
 
 TEST(WatchFinding, OneRankAloneIsNamed) {
-  const Finding finding = explain({computing(0)}, make_seats({"node1"}, {0}));
+  const Diagnosis finding = explain({computing(0)}, make_seats({"node1"}, {0}));
   EXPECT_EQ(finding.reason, "nothing moved for 60 s: rank 0 on node1 is in step 12, backward of block 3");
 }
 
 TEST(WatchFinding, RanksThatHaveDoneTheirPartAreNeverBehind) {
-  const Finding finding = explain({waiting(0), waiting(1), computing(2), resting(3)}, two_by_two());
+  const Diagnosis finding = explain({waiting(0), waiting(1), computing(2), resting(3)}, two_by_two());
   EXPECT_THAT(finding.message, HasSubstr("behind: rank 2 on node2"));
   EXPECT_THAT(finding.message, HasSubstr("waiting for it: rank 3, done with their part"));
   EXPECT_THAT(explain({waiting(0), waiting(1), resting(2), resting(3)}, two_by_two()).reason,
@@ -161,7 +161,7 @@ TEST(WatchFinding, ANodeThatDoesNotAnswerIsNamedWithItsRanks) {
     states.emplace_back();
     states.back().rank = rank;
   }
-  const Finding finding = explain(states, two_by_two());
+  const Diagnosis finding = explain(states, two_by_two());
   EXPECT_THAT(finding.message, HasSubstr("\n  behind: ranks 2-3 on node2: the node does not answer\n"));
   EXPECT_EQ(finding.reason,
             "nothing moved for 61 s: ranks 2-3 on node2 (its node does not answer) are behind");
@@ -186,7 +186,7 @@ TEST(WatchFinding, TheTextStaysShortOnManyRanks) {
     first.push_back(rank / 8 * 8);
     states.push_back(rank % 3 == 0 ? computing(rank) : waiting(rank));
   }
-  const Finding finding = explain(states, make_seats(hosts, first));
+  const Diagnosis finding = explain(states, make_seats(hosts, first));
   EXPECT_LT(finding.message.size(), 3000U);
   EXPECT_LT(finding.reason.size(), 400U);
   EXPECT_THAT(finding.message, HasSubstr("behind are 2667 ranks in all: 0, 3, 6"));

@@ -64,7 +64,7 @@ class Cluster {
     }
   }
 
-  std::vector<std::pair<int, Finding>> said;  // by which rank
+  std::vector<std::pair<int, Diagnosis>> said;  // by which rank
   std::vector<std::string> recorded;
   std::optional<int> ended_by;
   int64_t num_messages = 0;
