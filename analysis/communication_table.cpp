@@ -8,7 +8,7 @@
 #include "analysis/predict/predictor.h"
 #include "analysis/tables.h"
 #include "analysis/training_columns.h"
-#include "laws/step_traffic.h"
+#include "strategies/step_traffic.h"
 
 namespace shardmark {
 namespace {
@@ -17,19 +17,19 @@ std::vector<Column> phase_columns(const std::string& phase) {
   return {{"operations", "", true, false, phase}, {"moved", "MB", true, false, phase}};
 }
 
-std::vector<Cell> phase_cells(const laws::PhaseTraffic& phase) {
+std::vector<Cell> phase_cells(const strategies::PhaseTraffic& phase) {
   return {cells::count(phase.num_operations), cells::number(phase.bytes / 1e6)};
 }
 
-std::string phase_text(const char* name, const laws::PhaseTraffic& phase) {
+std::string phase_text(const char* name, const strategies::PhaseTraffic& phase) {
   return fmt::format("{} {} of {} MB", name, phase.num_operations, cells::number(phase.bytes / 1e6).text);
 }
 
 // "agrees", or what it says instead; nothing where this program knows no formula for the point.
-Cell formula_cell(const MergedPoint& merged, const laws::StepTraffic& recorded) {
+Cell formula_cell(const MergedPoint& merged, const strategies::StepTraffic& recorded) {
   const auto program = known_program(merged.point);
   if (!program) return {"", nullptr};
-  const laws::StepTraffic formula = laws::step_traffic(*program);
+  const strategies::StepTraffic formula = strategies::step_traffic(*program);
   if (formula == recorded) return cells::words("agrees");
   return cells::words(fmt::format("{}, {}, {}", phase_text("forward", formula.forward),
                                   phase_text("backward", formula.backward),
@@ -58,8 +58,8 @@ Table communication_table(const MergedPoints& points) {
   for (const MergedPoint& merged : points) {
     const Series* series = merged.records.empty() ? nullptr : merged.records.front()->series("program");
     if (!is_training(merged) || series == nullptr) continue;
-    const laws::StepTraffic moved = laws::step_traffic(program_or_nothing(*series));
-    if (moved == laws::StepTraffic{}) continue;
+    const strategies::StepTraffic moved = strategies::step_traffic(program_or_nothing(*series));
+    if (moved == strategies::StepTraffic{}) continue;
     table.rows.push_back(concat<Cell>(
         {labels.cells(merged),
          concat<Cell>({phase_cells(moved.forward), phase_cells(moved.backward), phase_cells(moved.update)}),

@@ -24,18 +24,15 @@ double gradient_bytes(const TrainingPoint& t) {
 // least that a strategy adds.
 bool is_better(const MergedPoint& a, const MergedPoint& b) {
   const auto rank = [](const MergedPoint& m) {
-    const std::string& name = m.point.training.strategy.name;
-    return std::tuple(!is_doubtful(m), m.point.training.batch_size,
-                      name == "single" ? 2
-                      : name == "ddp"  ? 1
-                                       : 0);
+    const strategies::Traits& traits = strategies::traits_of(m.point.training.strategy.name);
+    return std::tuple(!is_doubtful(m), m.point.training.batch_size, !traits.communicates, traits.buckets);
   };
   return rank(a) > rank(b);
 }
 
 }  // namespace
 
-std::vector<Workload> workloads(const std::vector<MergedPoint>& points) {
+std::vector<OneRankStep> workloads(const std::vector<MergedPoint>& points) {
   std::vector<const MergedPoint*> chosen;
   std::map<std::string, size_t> known;
   for (const MergedPoint& merged : points) {
@@ -46,7 +43,7 @@ std::vector<Workload> workloads(const std::vector<MergedPoint>& points) {
     else if (is_better(merged, *chosen[found->second]))
       chosen[found->second] = &merged;
   }
-  std::vector<Workload> all;
+  std::vector<OneRankStep> all;
   for (const MergedPoint* merged : chosen) {
     const double bytes = gradient_bytes(merged->point.training);
     if (bytes > 0)
@@ -55,12 +52,12 @@ std::vector<Workload> workloads(const std::vector<MergedPoint>& points) {
   return all;
 }
 
-double interconnect_speed_up(const Workload& workload, const laws::Link& link, double ranks) {
+double interconnect_speed_up(const OneRankStep& workload, const laws::Link& link, double ranks) {
   const double moved_s = laws::ring_all_reduce_s(workload.gradient_bytes, ranks, link);
   return workload.step_s / (workload.step_s / ranks + moved_s);
 }
 
-double parallel_share(const Workload& workload, const laws::Link& link) {
+double parallel_share(const OneRankStep& workload, const laws::Link& link) {
   return 1 - 2 * workload.gradient_bytes / link.bytes_per_s / workload.step_s;
 }
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "laws/strategy_law.h"
 #include "laws/vocabulary.h"
+#include "strategies/strategy.h"
 
 namespace shardmark {
 namespace {
@@ -51,19 +51,6 @@ std::optional<int64_t> known_optimizer_state(const Choice& optimizer) {
   }
 }
 
-std::optional<laws::ReductionCost> known_reduction(const Point& point) {
-  const TrainingPoint& t = point.training;
-  const auto table = known_table(t.model);
-  if (!table || t.strategy.name != "ddp") return std::nullopt;
-  try {
-    const Options options = resolve(t.strategy, known_options(t.strategy), "strategy").options;
-    const laws::ElementBytes bytes = laws::element_bytes(t.precision, t.reduce_dtype);
-    return laws::reduction_cost({*table, point.ranks, t.accumulation, bytes, 0, options});
-  } catch (const UsageError&) {
-    return std::nullopt;
-  }
-}
-
 std::optional<Point> known_point(Point point) {
   constexpr int64_t kMostRanks = 1 << 20, kMostMicroBatches = 1 << 12;  // a program grows with the latter
   TrainingPoint& t = point.training;
@@ -74,27 +61,35 @@ std::optional<Point> known_point(Point point) {
     return std::nullopt;
   try {
     if (!t.chosen.empty()) t.strategy = choice_from_text(t.chosen);
-    const laws::StrategyLaw& law = laws::strategy_law(t.strategy.name);
+    const strategies::Strategy& law = strategies::strategy(t.strategy.name);
     t.strategy = resolve(t.strategy, law.options, "strategy");
     t.model = resolve(t.model, known_model_options(t.model), "model");
     t.optimizer = resolve(t.optimizer, known_optimizer_options(t.optimizer), "optimizer");
-    if (!law.impossible(laws::cost_input(point, *table)).empty()) return std::nullopt;
+    if (!law.impossible(strategies::step_input(point, *table)).empty()) return std::nullopt;
   } catch (const UsageError&) {
     return std::nullopt;
   }
   return point;
 }
 
-std::optional<laws::Program> known_program(const Point& point) {
+std::optional<strategies::Program> known_program(const Point& point) {
   const auto known = known_point(point);
   if (!known) return std::nullopt;
   const auto table = known_table(known->training.model);
-  return laws::strategy_law(known->training.strategy.name).program(laws::cost_input(*known, *table));
+  return strategies::strategy(known->training.strategy.name).step(strategies::step_input(*known, *table));
+}
+
+double known_value_bytes(const Point& point) {
+  const auto program = known_program(point);
+  if (!program || program->buckets.empty()) return Measures::kNone;
+  double bytes = 0;
+  for (const auto& bucket : program->buckets) bytes += bucket.value_bytes;
+  return bytes;
 }
 
 Choice strategy_from_text(const std::string& text) {
   const Choice written = choice_from_text(text);
-  return resolve(written, laws::strategy_law(written.name).options, "strategy");
+  return resolve(written, strategies::strategy(written.name).options, "strategy");
 }
 
 std::string short_name(Point point) {
@@ -105,23 +100,18 @@ std::string short_name(Point point) {
 }
 
 std::vector<int64_t> known_bucket_bytes(const Point& point) {
-  const TrainingPoint& t = point.training;
-  const auto table = known_table(t.model);
-  if (!table || t.strategy.name != "ddp") return {};
-  try {
-    const Options options = resolve(t.strategy, known_options(t.strategy), "strategy").options;
-    const int64_t element_bytes = laws::element_bytes(t.precision, t.reduce_dtype).reduce;
-    std::vector<int64_t> sizes;
-    for (const laws::Bucket& bucket : laws::ddp_buckets(*table, options, element_bytes))
-      sizes.push_back(bucket.numel * element_bytes);
-    return sizes;
-  } catch (const UsageError&) {
-    return {};
-  }
+  const auto known = known_point(point);
+  const auto program = known_program(point);
+  if (!program) return {};
+  const int64_t element_bytes =
+      laws::element_bytes(known->training.precision, known->training.reduce_dtype).reduce;
+  std::vector<int64_t> sizes;
+  for (const auto& bucket : program->buckets) sizes.push_back(bucket.gradients.numel * element_bytes);
+  return sizes;
 }
 
 const OptionTable& known_options(const Choice& strategy) {
-  return options_in(Registry<laws::StrategyLaw>::instance().entries(), strategy);
+  return options_in(Registry<strategies::Strategy>::instance().entries(), strategy);
 }
 const OptionTable& known_model_options(const Choice& model) {
   return options_in(Registry<laws::ModelLaw>::instance().entries(), model);

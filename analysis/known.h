@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "laws/model_table.h"
-#include "laws/program.h"
-#include "laws/reduction_law.h"
 #include "schema/point.h"
+#include "strategies/program.h"
 
 namespace shardmark {
 
@@ -17,13 +16,14 @@ std::optional<laws::ModelTable> known_table(const Choice& model);
 std::optional<int64_t> known_bytes(const std::string& dtype);             // of an element of a collective
 std::optional<int64_t> known_master_bytes(const std::string& precision);  // of a weight
 std::optional<int64_t> known_optimizer_state(const Choice& optimizer);    // elements per parameter
-// How a point of ddp reduces its gradients.
-std::optional<laws::ReductionCost> known_reduction(const Point& point);
 // A training point with every option that this program knows resolved, and with what auto chose for auto:
 // what laws can be asked about. Nothing where a word, an option or a number is beyond them.
 std::optional<Point> known_point(Point point);
 // A step of a training point by formula; nothing where known_point has nothing.
-std::optional<laws::Program> known_program(const Point& point);
+std::optional<strategies::Program> known_program(const Point& point);
+// What the gradient of a point of ddp shrinks to on its way, in bytes: its values, without indices, scales,
+// ranks; a NaN for other strategies.
+double known_value_bytes(const Point& point);
 // "fsdp(shard=gradients)" with every option. UsageError: unknown, or options that it does not have.
 Choice strategy_from_text(const std::string& text);
 // As to_text(point), without the options that are known and at their defaults.

@@ -203,7 +203,7 @@ auto order_of(const MergedPoint& merged) {
       p.workload, merged.machine, merged.transport, c.operation, natural_key(to_text(t.model)),
       natural_key(to_text(t.data)), natural_key(to_text(t.optimizer)), t.accumulation, p.seed, t.precision,
       t.reduce_dtype, t.clip_norm, t.checkpointing, t.batch_size, p.ranks, merged.nodes, c.dtype, c.reduction,
-      c.bytes, c.in_place, t.strategy.name != "single", natural_key(merged.strategy));
+      c.bytes, c.in_place, !is_replicas(merged), natural_key(merged.strategy));
 }
 
 void sort(std::vector<MergedPoint>& points) {

@@ -7,6 +7,7 @@
 #include "analysis/doubts.h"
 #include "analysis/estimate.h"
 #include "schema/study.h"
+#include "strategies/traits.h"
 
 namespace shardmark {
 
@@ -44,7 +45,9 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies);
 std::string machine_text(const Environment& environment);  // "NVIDIA H200, 4 threads per rank"
 
 inline bool is_training(const MergedPoint& merged) { return merged.point.workload == "training"; }
-inline bool is_replicas(const MergedPoint& merged) { return merged.point.training.strategy.name == "single"; }
+inline bool is_replicas(const MergedPoint& merged) {
+  return !strategies::traits_of(merged.point.training.strategy.name).communicates;
+}
 
 // No fit uses such a point; tables show and mark it.
 inline bool is_doubtful(const MergedPoint& merged) {

@@ -24,7 +24,7 @@ bool is_plain(const MergedPoint& merged) {
 }
 
 bool is_measured_ddp(const MergedPoint& merged) {
-  return is_training(merged) && merged.point.training.strategy.name == "ddp" &&
+  return is_training(merged) && strategies::traits_of(merged.point.training.strategy.name).buckets &&
          std::isfinite(merged.measures.communication_only_s);
 }
 
@@ -68,8 +68,7 @@ std::string kind_of(const MergedPoint& merged, const MergedPoint& baseline) {
 
 std::vector<Cell> gains(const MergedPoint& merged, const MergedPoint& baseline) {
   const Measures &m = merged.measures, &base = baseline.measures;
-  const auto own = known_reduction(merged.point), whole = known_reduction(baseline.point);
-  const double gradient_bytes = whole ? whole->value_bytes : Measures::kNone;
+  const double gradient_bytes = known_value_bytes(baseline.point);
   return {cells::words(kind_of(merged, baseline)),
           cells::number(gradient_bytes / m.communication_only_s / 1e9, 3),
           cells::milliseconds(m.communication_only_s),
@@ -78,7 +77,7 @@ std::vector<Cell> gains(const MergedPoint& merged, const MergedPoint& baseline) 
           cells::number(base.step_s / m.step_s, 3),
           cells::number(m.traffic_bytes / 1e6),
           cells::number(base.traffic_bytes / m.traffic_bytes, 3),
-          cells::number(own ? gradient_bytes / own->value_bytes : Measures::kNone, 3),
+          cells::number(gradient_bytes / known_value_bytes(merged.point), 3),
           cells::number(m.between_nodes_bytes / 1e6),
           cells::words(m.verified.substr(0, m.verified.find_first_of(" :"))),
           cells::number(m.verify_error, 2)};

@@ -133,7 +133,7 @@ std::string memory_text(PointList points, const PlotNames& names) {
                      format_bytes((*most)->measures.peak_bytes), names.strategy(**most));
 }
 
-Statements strategies(const std::vector<MergedPoint>& points, const PlotNames& names) {
+Statements fastest_strategies(const std::vector<MergedPoint>& points, const PlotNames& names) {
   Statements statements;
   for (const RowGroup& group : row_groups(points, names, is_comparable)) {
     const Ranked ranked = on_most_ranks(group);
@@ -258,8 +258,8 @@ std::vector<Statement> summary_of(const std::vector<StudyData>& studies,
   const PlotNames names(points);
   Statements all;
   for (const StudyData& study : studies) all.push_back(about_study(study));
-  for (const Statements& part :
-       {strategies(points, names), efficiencies(scaling, names), collectives(points), cautions(points)})
+  for (const Statements& part : {fastest_strategies(points, names), efficiencies(scaling, names),
+                                 collectives(points), cautions(points)})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

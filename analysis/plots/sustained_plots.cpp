@@ -6,7 +6,7 @@
 
 #include "analysis/plots/plots.h"
 #include "analysis/sustained.h"
-#include "laws/short_text.h"
+#include "strategies/short_text.h"
 
 namespace shardmark {
 namespace {
@@ -57,7 +57,7 @@ Plots sustained_plots(const std::vector<MergedPoint>& points) {
           {kind.series,
            "sustained",
            kind.title,
-           laws::short_text(run.about->point),
+           strategies::short_text(run.about->point),
            "A mark for each interval, at its end. Bars: from the 10th to the 90th percentile of the "
            "ranks.",
            {"time since the timed steps began (min)"},

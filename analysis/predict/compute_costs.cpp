@@ -10,6 +10,8 @@
 #include "analysis/known.h"
 #include "base/stats.h"
 #include "laws/vocabulary.h"
+#include "strategies/strategy.h"
+#include "strategies/traits.h"
 
 namespace shardmark {
 namespace {
@@ -94,14 +96,13 @@ double activation_bytes(const MergedPoint& merged) {
 
 }  // namespace
 
-bool communicates(const Point& point) { return point.ranks > 1 && point.training.strategy.name != "single"; }
+bool communicates(const Point& point) {
+  return point.ranks > 1 && strategies::traits_of(point.training.strategy.name).communicates;
+}
 
 double owned_elements(const Point& point, const laws::ModelTable& table) {
-  laws::CostInput input = laws::cost_input(point, table);
-  input.optimizer_elements = 1;
-  const laws::Cost cost = laws::strategy_law(point.training.strategy.name).cost(input);
-  const auto bytes = static_cast<double>(input.bytes.master);
-  return cost.optimizer_bytes > 0 ? cost.optimizer_bytes / bytes : cost.offloaded_bytes / (3 * bytes);
+  const strategies::Strategy& strategy = strategies::strategy(point.training.strategy.name);
+  return static_cast<double>(strategy.step(strategies::step_input(point, table)).most_updated);
 }
 
 std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged, const Point& point) {

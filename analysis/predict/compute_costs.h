@@ -9,7 +9,7 @@
 
 #include "analysis/merged.h"
 #include "analysis/predict/simulate.h"
-#include "laws/strategy_law.h"
+#include "strategies/strategy.h"
 
 namespace shardmark {
 

@@ -58,7 +58,7 @@ void add_caveat(Gap& gap, const std::string& caveat) {
     gap.caveat.push_back(caveat);
 }
 
-void add_caveats(Gap& gap, const laws::StartedOperation& operation, const CollectiveCosts& costs) {
+void add_caveats(Gap& gap, const strategies::Call& operation, const CollectiveCosts& costs) {
   const laws::Span span = span_of(operation, gap.merged->ranks_per_node);
   const auto basis = costs.basis(operation.name, operation.bytes, span);
   if (!basis || span.ranks < 2) return;
@@ -67,15 +67,15 @@ void add_caveats(Gap& gap, const laws::StartedOperation& operation, const Collec
   if (!(basis->span == span)) add_caveat(gap, "other ranks or nodes than measured");
 }
 
-void add_expected(Gap& gap, const laws::Program& program, const Predictor& predictor) {
+void add_expected(Gap& gap, const strategies::Program& program, const Predictor& predictor) {
   const CollectiveCosts& costs = predictor.collectives();
   const std::vector<double> seconds = operation_times(program, costs, gap.merged->ranks_per_node);
   for (size_t i = 0; i < seconds.size(); ++i) {
     if (!std::isfinite(seconds[i])) {
-      gap.missing = "no curve of " + program.operations[i].name + " or anything like it";
+      gap.missing = "no curve of " + program.calls[i].name + " or anything like it";
       return;
     }
-    add_caveats(gap, program.operations[i], costs);
+    add_caveats(gap, program.calls[i], costs);
   }
   gap.operations_s = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   const auto point = known_point(gap.merged->point);
@@ -96,8 +96,8 @@ std::vector<Gap> gaps(const std::vector<MergedPoint>& points, const std::vector<
       continue;
     const Series* series = merged.records.front()->series("program");
     if (series == nullptr) continue;
-    const laws::Program program = program_or_nothing(*series);
-    if (program.operations.empty()) continue;
+    const strategies::Program program = program_or_nothing(*series);
+    if (program.calls.empty()) continue;
     Gap& gap = all.emplace_back();
     gap.merged = &merged;
     add_measured(gap);

@@ -25,7 +25,10 @@ void add_strategy(std::vector<Choice>& strategies, const Choice& strategy) {
   if (std::none_of(strategies.begin(), strategies.end(), same)) strategies.push_back(strategy);
 }
 
-bool can_be_predicted(const Choice& strategy) { return strategy.name != "single" && strategy.name != "auto"; }
+bool can_be_predicted(const Choice& strategy) {
+  const strategies::Traits& traits = strategies::traits_of(strategy.name);
+  return traits.communicates && !traits.becomes_another;
+}
 
 // Of any point on the same machine and transport: how many ranks share a node is the cluster's, not the
 // model's that happened to be measured on one rank.

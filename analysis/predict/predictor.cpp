@@ -10,6 +10,7 @@
 #include "analysis/known.h"
 #include "base/stats.h"
 #include "laws/vocabulary.h"
+#include "strategies/strategy.h"
 
 namespace shardmark {
 namespace {
@@ -17,26 +18,36 @@ namespace {
 constexpr int kDraws = 40;
 constexpr double kMostError = 0.5;  // counted of a point, so that none decides alone
 
-// Operations of one launch from or to different roots use different links at once: passed on around a ring,
-// the busiest link carries all bytes but those of the root that has least. Balanced roots then take what an
-// all-gather of their bytes takes.
-void share_links(const laws::Program& program, std::vector<double>& seconds) {
-  const auto& moments = program.moments;
-  for (size_t begin = 0, end = 0; begin < moments.size(); begin = std::max(end, begin + 1)) {
+bool is_rooted_start(const strategies::Program& program, const strategies::Instruction& instruction) {
+  return instruction.what == strategies::Instruction::What::start &&
+         program.calls[static_cast<size_t>(instruction.index)].root >= 0;
+}
+
+// Operations that start one after the other, from or to different roots, use different links at once: passed
+// on around a ring, the busiest link carries all bytes but those of the root that has least. Balanced roots
+// then take what an all-gather of their bytes takes.
+void share_links(const strategies::Program& program, std::vector<double>& seconds) {
+  const auto& instructions = program.instructions;
+  for (size_t begin = 0, end = 0; begin < instructions.size(); begin = std::max(end, begin + 1)) {
     std::map<int64_t, double> bytes;  // by root
     double total = 0;
-    for (end = begin; end < moments.size() && moments[end].what == laws::Moment::What::start; ++end) {
-      const auto& operation = program.operations[static_cast<size_t>(moments[end].index)];
-      if (operation.root < 0) break;
-      bytes[operation.root] += operation.bytes;
-      total += operation.bytes;
+    std::vector<size_t> calls;
+    for (end = begin; end < instructions.size(); ++end) {
+      const strategies::Instruction& instruction = instructions[end];
+      if (!instruction.is_compute() && !instruction.is_communication()) continue;
+      if (!is_rooted_start(program, instruction)) break;
+      for (int64_t i = instruction.index; i < instruction.index + instruction.count; ++i) {
+        const auto& call = program.calls[calls.emplace_back(i)];
+        bytes[call.root] += call.bytes;
+        total += call.bytes;
+      }
     }
-    if (end == begin) continue;
-    const int64_t ranks = program.operations[static_cast<size_t>(moments[begin].index)].ranks;
+    if (calls.empty()) continue;
+    const int64_t ranks = program.calls[calls.front()].team.ranks;
     double least = static_cast<int64_t>(bytes.size()) < ranks ? 0 : total;
     for (const auto& [root, of_root] : bytes) least = std::min(least, of_root);
-    for (size_t i = begin; i < end && total > 0; ++i)
-      seconds[static_cast<size_t>(moments[i].index)] *= 1 - least / total;
+    for (const size_t call : calls)
+      if (total > 0) seconds[call] *= 1 - least / total;
   }
 }
 
@@ -60,24 +71,16 @@ bool any_unknown(const std::vector<double>& seconds) {
   return std::any_of(seconds.begin(), seconds.end(), [](double one) { return !std::isfinite(one); });
 }
 
-// Why a program is not all that a step of this point does.
-std::string not_modelled(const Point& point) {
-  const Options& model = point.training.model.options;
-  if (model.contains("batch_norm") && model.at("batch_norm") == "sync" && point.ranks > 1)
-    return "synchronised batch norm communicates inside its blocks, which no law describes";
-  return {};
-}
-
 }  // namespace
 
 // Equal operations are asked for once.
-std::vector<double> operation_times(const laws::Program& program, const CollectiveCosts& costs,
+std::vector<double> operation_times(const strategies::Program& program, const CollectiveCosts& costs,
                                     int64_t ranks_per_node) {
   std::map<std::tuple<std::string_view, double, int64_t, int64_t>, double> known;
   std::vector<double> seconds;
-  seconds.reserve(program.operations.size());
-  for (const laws::StartedOperation& o : program.operations) {
-    const auto [found, is_new] = known.try_emplace({o.name, o.bytes, o.ranks, o.stride}, 0);
+  seconds.reserve(program.calls.size());
+  for (const strategies::Call& o : program.calls) {
+    const auto [found, is_new] = known.try_emplace({o.name, o.bytes, o.team.ranks, o.team.stride}, 0);
     if (is_new) found->second = costs.time_s(o.name, o.bytes, span_of(o, ranks_per_node));
     seconds.push_back(found->second);
   }
@@ -85,17 +88,18 @@ std::vector<double> operation_times(const laws::Program& program, const Collecti
   return seconds;
 }
 
-laws::Program program_or_nothing(const Series& series) {
+strategies::Program program_or_nothing(const Series& series) {
   try {
-    return laws::program_of(series);
+    return strategies::program_of(series);
   } catch (const UsageError&) {
     return {};
   }
 }
 
-laws::Span span_of(const laws::StartedOperation& operation, int64_t ranks_per_node) {
-  if (ranks_per_node <= 0) return {operation.ranks, 1};
-  return laws::span_of(operation.ranks, std::max<int64_t>(operation.stride, 1), ranks_per_node);
+laws::Span span_of(const strategies::Call& operation, int64_t ranks_per_node) {
+  const auto& [ranks, stride] = operation.team;
+  if (ranks_per_node <= 0) return {ranks, 1};
+  return laws::span_of(ranks, std::max<int64_t>(stride, 1), ranks_per_node);
 }
 
 Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& machine,
@@ -134,9 +138,9 @@ std::optional<Predictor::Replayed> Predictor::replay(const MeasuredCompute& meas
   const MergedPoint& merged = *measured.merged;
   const Series* series = merged.records.front()->series("program");
   if (merged.point.ranks < 2 || series == nullptr) return std::nullopt;
-  const laws::Program program = program_or_nothing(*series);
+  const strategies::Program program = program_or_nothing(*series);
   auto seconds = operation_times(program, costs_, merged.ranks_per_node);
-  if (program.operations.empty() || any_unknown(seconds)) return std::nullopt;
+  if (program.calls.empty() || any_unknown(seconds)) return std::nullopt;
   const double alone_s = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   const double stretch = merged.measures.communication_only_s / alone_s;
   Replayed replayed{measured.strategy, stretch > 0 ? stretch : 1, {}};
@@ -185,17 +189,16 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
 
 Prediction Predictor::predict(const MergedPoint& like, const Point& point, const Cluster& cluster,
                               const MergedPoint* without) const {
-  Prediction prediction{point, not_modelled(point), {}, {}, {}, {}, Measures::kNone};
+  Prediction prediction{point, "", {}, {}, {}, {}, Measures::kNone};
   const auto found = families_.find(like.family);
   const auto table = known_table(point.training.model);
-  if (!prediction.unknown.empty()) return prediction;
   if (!table || found == families_.end()) {
     prediction.unknown = "no training point holds the times of its blocks";
     return prediction;
   }
-  const laws::CostInput input = laws::cost_input(point, *table);
-  const laws::StrategyLaw& law = laws::strategy_law(point.training.strategy.name);
-  if (prediction.unknown = law.impossible(input); !prediction.unknown.empty()) return prediction;
+  const strategies::StepInput input = strategies::step_input(point, *table);
+  const strategies::Strategy& strategy = strategies::strategy(point.training.strategy.name);
+  if (prediction.unknown = strategy.impossible(input); !prediction.unknown.empty()) return prediction;
 
   const ComputeCosts& computing = found->second;
   const int64_t ranks_here = std::min(point.ranks, cluster.ranks_per_node);
@@ -208,7 +211,7 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
   const std::optional<CollectiveCosts> other =
       as_measured ? std::nullopt : std::optional(collectives_on(cluster));
   const CollectiveCosts& costs = other ? *other : costs_;
-  const laws::Program program = law.program(input);
+  const strategies::Program program = strategy.step(input);
   auto seconds = operation_times(program, costs, cluster.ranks_per_node);
   const double stretch = as_measured ? stretch_of(to_text(point.training.strategy), without) : 1;
   stretch_all(seconds, stretch);
@@ -218,12 +221,14 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
   }
   const double progress = progress_of(without);
   prediction.times = *times;
+  prediction.operation_s = seconds;
+  prediction.progress = progress;
   prediction.parts = simulate(program, *times, seconds, progress);
   prediction.step_s = {prediction.parts.step_s, Measures::kNone, Measures::kNone};
   if (without != nullptr) return prediction;  // of which nothing else is asked
   prediction.step_s = interval(prediction, program, costs, cluster.ranks_per_node, stretch, progress);
-  prediction.cost = law.cost(input);
-  const laws::Cost& cost = prediction.cost;
+  prediction.cost = strategies::cost_of(program, input);
+  const strategies::Cost& cost = prediction.cost;
   prediction.memory_bytes =
       cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes + cost.transient_bytes +
       static_cast<double>(point.training.batch_size) * computing.activation_bytes_per_sample();
@@ -231,7 +236,7 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
 }
 
 // Each draw takes other alphas and betas, and the error of a point that was held out.
-Estimate Predictor::interval(const Prediction& prediction, const laws::Program& program,
+Estimate Predictor::interval(const Prediction& prediction, const strategies::Program& program,
                              const CollectiveCosts& costs, int64_t ranks_per_node, double stretch,
                              double progress) const {
   const double step_s = prediction.parts.step_s;

@@ -25,8 +25,11 @@ struct Prediction {
   Estimate step_s;
   ComputeTimes times;
   SimulatedStep parts;
-  laws::Cost cost;          // of a rank, by the strategy's law
+  strategies::Cost cost;    // of a rank, by the strategy's law
   double memory_bytes = 0;  // cost, and activations as measured; a NaN where none were
+  // What the simulation went by, so that it can be shown: of each call of the step's program; see simulate().
+  std::vector<double> operation_s = {};
+  double progress = 0;
 };
 
 // A measured point, predicted without its own measurement.
@@ -71,8 +74,9 @@ class Predictor {
   double stretch_of(const std::string& strategy, const MergedPoint* without) const;
   Prediction predict(const MergedPoint& like, const Point& point, const Cluster& cluster,
                      const MergedPoint* without) const;
-  Estimate interval(const Prediction& prediction, const laws::Program& program, const CollectiveCosts& costs,
-                    int64_t ranks_per_node, double stretch, double progress) const;
+  Estimate interval(const Prediction& prediction, const strategies::Program& program,
+                    const CollectiveCosts& costs, int64_t ranks_per_node, double stretch,
+                    double progress) const;
 
   std::string machine_, transport_;
   CollectiveCosts costs_;
@@ -89,12 +93,12 @@ std::vector<Predictor> make_predictors(const std::vector<MergedPoint>& points);
 const Predictor* predictor_of(const MergedPoint& merged, const std::vector<Predictor>& predictors);
 
 // Of an operation's ranks, when a node holds so many of all ranks.
-laws::Span span_of(const laws::StartedOperation& operation, int64_t ranks_per_node);
+laws::Span span_of(const strategies::Call& operation, int64_t ranks_per_node);
 
 // Of each operation of a program; NaN: nothing like it was measured.
-std::vector<double> operation_times(const laws::Program& program, const CollectiveCosts& costs,
+std::vector<double> operation_times(const strategies::Program& program, const CollectiveCosts& costs,
                                     int64_t ranks_per_node);
 // Of the series "program"; empty where that is damaged, or of another version of this program.
-laws::Program program_or_nothing(const Series& series);
+strategies::Program program_or_nothing(const Series& series);
 
 }  // namespace shardmark

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "laws/collective_law.h"
 #include "laws/vocabulary.h"
+#include "strategies/strategy.h"
 
 namespace shardmark {
 namespace {
@@ -21,12 +22,13 @@ class Step {
  public:
   Step(const PublishedScaling& published, const PublishedRow& row)
       : model_(laws::model_law(row.point.training.model.name).table(row.point.training.model.options)),
-        program_(laws::strategy_law(row.point.training.strategy.name)
-                     .program(laws::cost_input(row.point, model_))) {
-    for (const laws::StartedOperation& operation : program_.operations)
+        program_(strategies::strategy(row.point.training.strategy.name)
+                     .step(strategies::step_input(row.point, model_))) {
+    for (const strategies::Call& operation : program_.calls)
       operation_s_.push_back(laws::collective_s(
           operation.name, operation.bytes,
-          laws::span_of(operation.ranks, operation.stride, published.ranks_per_node), network_of(published)));
+          laws::span_of(operation.team.ranks, operation.team.stride, published.ranks_per_node),
+          network_of(published)));
   }
 
   SimulatedStep with(double computing_s) const {
@@ -41,7 +43,7 @@ class Step {
 
  private:
   laws::ModelTable model_;
-  laws::Program program_;
+  strategies::Program program_;
   std::vector<double> operation_s_;
 };
 

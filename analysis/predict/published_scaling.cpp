@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "laws/vocabulary.h"
+#include "strategies/strategy.h"
 
 namespace shardmark {
 namespace {
@@ -16,7 +17,7 @@ Choice resolved(const std::string& text, const OptionTable& (*options)(const std
   return resolve(choice, options(choice.name), "choice");
 }
 const OptionTable& model_options(const std::string& name) { return laws::model_law(name).options; }
-const OptionTable& strategy_options(const std::string& name) { return laws::strategy_law(name).options; }
+const OptionTable& strategy_options(const std::string& name) { return strategies::strategy(name).options; }
 const OptionTable& optimizer_options(const std::string& name) {
   return laws::optimizer_laws().at(name).options;
 }

@@ -30,10 +30,11 @@ class Queue {
   std::vector<double> ends_;  // [operation]: its last start, on the scale of started_
 };
 
-double lasting(const laws::Moment& moment, const ComputeTimes& compute) {
-  using What = laws::Moment::What;
-  const auto block = static_cast<size_t>(moment.index);
-  switch (moment.what) {
+using What = strategies::Instruction::What;
+
+double lasting(const strategies::Instruction& instruction, const ComputeTimes& compute) {
+  const auto block = static_cast<size_t>(instruction.index);
+  switch (instruction.what) {
     case What::data:
       return compute.data_s;
     case What::forward:
@@ -42,34 +43,37 @@ double lasting(const laws::Moment& moment, const ComputeTimes& compute) {
       return block < compute.backward_s.size() ? compute.backward_s[block] : 0;
     case What::update:
       return compute.update_s;
-    case What::start:
-    case What::wait:
-      break;
+    default:
+      return 0;  // what a rank does to its own memory is part of the blocks' times
   }
-  return 0;
 }
 
 }  // namespace
 
-SimulatedStep simulate(const laws::Program& program, const ComputeTimes& compute,
-                       const std::vector<double>& operation_s, double progress) {
-  using What = laws::Moment::What;
-  Queue queue(program.operations.size());
+SimulatedStep simulate(const strategies::Program& program, const ComputeTimes& compute,
+                       const std::vector<double>& operation_s, double progress,
+                       strategies::TimedStep* timed) {
+  Queue queue(program.calls.size());
   SimulatedStep step;
   constexpr int kSteps = 2;  // operations reach into the next step, not farther
   for (int i = 0; i < kSteps; ++i) {
     step = {};
-    for (const laws::Moment& moment : program.moments) {
-      const auto index = static_cast<size_t>(moment.index);
-      if (moment.what == What::start) {
-        queue.start(index, operation_s[index]);
-      } else if (moment.what == What::wait) {
-        step.exposed_s += queue.wait(index);
-      } else {
-        const double seconds = lasting(moment, compute);
+    if (timed != nullptr) *timed = {&program, {}};
+    for (const strategies::Instruction& instruction : program.instructions) {
+      const auto first = static_cast<size_t>(instruction.index);
+      const size_t end = first + static_cast<size_t>(instruction.count);
+      if (instruction.what == What::start) {
+        for (size_t call = first; call < end; ++call) queue.start(call, operation_s[call]);
+      } else if (instruction.what == What::wait) {
+        for (size_t call = first; call < end; ++call) step.exposed_s += queue.wait(call);
+      } else if (instruction.is_compute()) {
+        const double seconds = lasting(instruction, compute);
         step.compute_s += seconds;
         queue.advance(progress * seconds);
       }
+      if (timed == nullptr) continue;
+      const double end_s = step.compute_s + step.exposed_s;
+      timed->times.push_back({timed->times.empty() ? 0 : timed->times.back().end_s, end_s});
     }
   }
   step.step_s = step.compute_s + step.exposed_s;

@@ -4,11 +4,11 @@
 
 #include <vector>
 
-#include "laws/program.h"
+#include "strategies/step_trace.h"
 
 namespace shardmark {
 
-// Seconds of what a program's moments last, communication excluded.
+// Seconds that a program's blocks compute.
 struct ComputeTimes {
   double data_s = 0;                          // of a micro-batch
   std::vector<double> forward_s, backward_s;  // [block]
@@ -17,7 +17,7 @@ struct ComputeTimes {
 
 struct SimulatedStep {
   double step_s = 0;
-  double compute_s = 0;        // all moments
+  double compute_s = 0;        // all that computes
   double communication_s = 0;  // all operations, one after the other
   double exposed_s = 0;        // step_s - compute_s: waiting
 };
@@ -25,7 +25,9 @@ struct SimulatedStep {
 // operation_s: of each operation of the program. progress: how much of a second's communication gets done in
 // a second of computing: 1 where a network moves by itself, 0 where only a waiting rank moves anything. In
 // steady state: of steps without end, the last.
-SimulatedStep simulate(const laws::Program& program, const ComputeTimes& compute,
-                       const std::vector<double>& operation_s, double progress);
+// timed: when each instruction of it begins and ends; nullptr: nobody asks.
+SimulatedStep simulate(const strategies::Program& program, const ComputeTimes& compute,
+                       const std::vector<double>& operation_s, double progress,
+                       strategies::TimedStep* timed = nullptr);
 
 }  // namespace shardmark

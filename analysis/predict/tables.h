@@ -42,6 +42,10 @@ Table predictions_table(const std::vector<MergedPoint>& points, const std::vecto
 // Of each family and number of ranks what fits and has the highest throughput.
 Table best_table(const std::vector<MergedPoint>& points, const std::vector<PredictedPoint>& predicted,
                  const PredictQuery& query);
+// A simulated step of each prediction, named by strategy, ranks and number, as a file for Perfetto: a name
+// without its ending, and the text.
+std::vector<std::pair<std::string, std::string>> predicted_traces(
+    const std::vector<PredictedPoint>& predicted);
 Table held_out_table(const std::vector<MergedPoint>& points, const std::vector<Predictor>& predictors);
 
 }  // namespace shardmark

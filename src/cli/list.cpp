@@ -8,11 +8,10 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/find_suite.h"
-#include "laws/reduction_law.h"
-#include "laws/replica_cost.h"
-#include "laws/strategy_law.h"
 #include "laws/vocabulary.h"
 #include "plan/suite.h"
+#include "strategies/reductions/reduction.h"
+#include "strategies/strategy.h"
 
 namespace shardmark {
 namespace {
@@ -117,17 +116,17 @@ std::string suites() {
 }
 
 int list() {
-  print(
-      section("Models", entries_of(Registry<laws::ModelLaw>::instance().entries())) +
-      section("Strategies", entries_of(Registry<laws::StrategyLaw>::instance().entries())) +
-      section("Reductions of ddp's buckets", entries_of(Registry<laws::ReductionLaw>::instance().entries())) +
-      section("Data", entries_of(laws::data_laws())) +
-      section("Optimizers", entries_of(laws::optimizer_laws())) +
-      section("Collectives", rows_of(laws::collective_laws())) +
-      section("Transports", entries_of(laws::transport_laws())) + section("Precisions", precisions()) +
-      fmt::format("Element types of collectives: {}\nReductions: {}\n\n",
-                  fmt::join(laws::dtype_names(), ", "), fmt::join(laws::reduction_names(), ", ")) +
-      suites());
+  print(section("Models", entries_of(Registry<laws::ModelLaw>::instance().entries())) +
+        section("Strategies", entries_of(Registry<strategies::Strategy>::instance().entries())) +
+        section("Reductions of ddp's buckets",
+                entries_of(Registry<strategies::Reduction>::instance().entries())) +
+        section("Data", entries_of(laws::data_laws())) +
+        section("Optimizers", entries_of(laws::optimizer_laws())) +
+        section("Collectives", rows_of(laws::collective_laws())) +
+        section("Transports", entries_of(laws::transport_laws())) + section("Precisions", precisions()) +
+        fmt::format("Element types of collectives: {}\nReductions: {}\n\n",
+                    fmt::join(laws::dtype_names(), ", "), fmt::join(laws::reduction_names(), ", ")) +
+        suites());
   return kDone;
 }
 

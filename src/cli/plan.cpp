@@ -11,13 +11,24 @@
 #include "cli/overrides.h"
 #include "cli/plan_tables.h"
 #include "cli/values.h"
+#include "laws/vocabulary.h"
+#include "plan/choice_axis.h"
 #include "plan/gpu_memory.h"
+#include "plan/read_axis.h"
+#include "strategies/program_text.h"
 
 namespace shardmark {
 namespace {
 
+// --step: one step of a strategy, instruction by instruction, instead of a suite.
+struct StepOptions {
+  std::string strategy, model = "gpt2", precision = "fp32", reduce_dtype = "same";
+  int64_t accumulation = 1;
+};
+
 struct PlanOptions {
   std::string suite;
+  StepOptions step;
   int64_t ranks = 0;
   int64_t memory_bytes = 0;  // 0: unknown
   int64_t num_samples = 0;
@@ -84,11 +95,49 @@ int print_plan(const PlanOptions& options) {
   return kDone;
 }
 
+int print_step(const PlanOptions& options) {
+  constexpr int64_t kRanks = 8;
+  Point point;
+  point.workload = "training";
+  point.ranks = options.ranks == 0 ? kRanks : options.ranks;
+  TrainingPoint& t = point.training;
+  t.model = choice_from_flag(options.step.model, "--model", model_kind());
+  t.strategy = choice_from_flag(options.step.strategy, "--step", strategy_kind());
+  t.optimizer = choice_from_flag("adamw", "--optimizer", optimizer_kind());
+  t.precision = options.step.precision;
+  t.reduce_dtype = options.step.reduce_dtype;
+  t.accumulation = options.step.accumulation;
+  if (const std::string reason = strategy_reason(point); !reason.empty())
+    throw UsageError("--step: " + reason);
+  const laws::ModelTable table = laws::model_law(t.model.name).table(t.model.options);
+  const strategies::StepInput input = strategies::step_input(point, table);
+  print(fmt::format("a step of {} on {}, as rank 0 of {} does it, in {}\n\n{}", options.step.strategy,
+                    options.step.model, point.ranks, t.precision,
+                    strategies::to_text(strategies::strategy(t.strategy.name).step(input), input)));
+  return kDone;
+}
+
 std::function<int()> define(CLI::App& app) {
   auto options = std::make_shared<PlanOptions>();
-  app.add_option("suite", options->suite,
-                 "the suite: suites/x.yaml, or the name of one that shardmark list shows")
-      ->required();
+  auto* suite = app.add_option("suite", options->suite,
+                               "the suite: suites/x.yaml, or the name of one that shardmark list shows");
+  const std::string group = "One step, instruction by instruction, instead of a suite";
+  StepOptions& step = options->step;
+  app.add_option("--step", step.strategy,
+                 "of this strategy, such as \"fsdp(prefetch=2)\"; on 8 ranks without -n")
+      ->excludes(suite)
+      ->group(group);
+  app.add_option("--model", step.model, "such as \"gpt2(layers=3)\"")->group(group)->capture_default_str();
+  add_value(app, "--precision", step.precision, Word{names_of(laws::precision_laws())}, "of arithmetic")
+      ->group(group)
+      ->capture_default_str();
+  add_value(app, "--reduce-dtype", step.reduce_dtype, Word{laws::reduce_dtype_names()},
+            "of gradients on their way between ranks")
+      ->group(group)
+      ->capture_default_str();
+  add_value(app, "--accumulation", step.accumulation, values::kAccumulation, "micro-batches of a step")
+      ->group(group)
+      ->capture_default_str();
   add_value(app, "-n", options->ranks, values::kRanks,
             "ranks of the world; default: as many as the suite's largest point");
   add_value(app, "--memory", options->memory_bytes, values::kMemory,
@@ -97,7 +146,11 @@ std::function<int()> define(CLI::App& app) {
             "also the first samples of each rank, so many: who sees which");
   app.add_flag("--json", options->json, "one JSON document");
   add_override_flags(app, options->overrides);
-  return [options] { return print_plan(*options); };
+  return [options] {
+    if (!options->step.strategy.empty()) return print_step(*options);
+    if (options->suite.empty()) throw UsageError("which suite? give one, or --step STRATEGY");
+    return print_plan(*options);
+  };
 }
 
 const Registration<CommandEntry> registered{

@@ -1,14 +1,14 @@
 // What strategy auto may become, for every point that leaves it open: a row per candidate.
 #include "analysis/cells.h"
 #include "cli/plan_tables.h"
-#include "laws/auto_choice.h"
 #include "laws/vocabulary.h"
+#include "strategies/auto_choice.h"
 
 namespace shardmark {
 namespace {
 
-std::vector<Cell> row_of(const Point& point, const laws::Candidate& candidate, const World& world) {
-  const auto& options = laws::strategy_law(candidate.strategy.name).options;
+std::vector<Cell> row_of(const Point& point, const strategies::Candidate& candidate, const World& world) {
+  const auto& options = strategies::strategy(candidate.strategy.name).options;
   return {cells::words(model_name(point)),
           cells::words(point.training.precision),
           cells::count(point.ranks),
@@ -41,9 +41,9 @@ Table auto_table(const std::vector<const Point*>& points, const World& world) {
               {}};
   for (const Point* point : points) {
     const auto model = laws::model_law(point->training.model.name).table(point->training.model.options);
-    const laws::Surroundings around{static_cast<double>(world.memory_per_rank_bytes),
-                                    expect(*point).activation_bytes, world.ranks_per_node};
-    for (const auto& candidate : laws::decide(laws::cost_input(*point, model), around).candidates)
+    const strategies::Surroundings around{static_cast<double>(world.memory_per_rank_bytes),
+                                          expect(*point).activation_bytes, world.ranks_per_node};
+    for (const auto& candidate : strategies::decide(strategies::step_input(*point, model), around).candidates)
       table.rows.push_back(row_of(*point, candidate, world));
   }
   table.num_section_columns = 5;

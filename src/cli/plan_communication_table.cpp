@@ -4,13 +4,13 @@
 
 #include "analysis/cells.h"
 #include "cli/plan_tables.h"
-#include "laws/step_traffic.h"
 #include "laws/vocabulary.h"
+#include "strategies/step_traffic.h"
 
 namespace shardmark {
 namespace {
 
-std::vector<Cell> phase_cells(const laws::PhaseTraffic& phase) {
+std::vector<Cell> phase_cells(const strategies::PhaseTraffic& phase) {
   return {cells::count(phase.num_operations), cells::mebibytes(phase.bytes)};
 }
 
@@ -49,9 +49,9 @@ Table communication_table(const std::vector<const Point*>& points) {
                             .second;
     if (!is_new || point->ranks == 1) continue;
     const auto model = laws::model_law(t.model.name).table(t.model.options);
-    const auto traffic =
-        laws::step_traffic(laws::strategy_law(t.strategy.name).program(laws::cost_input(*point, model)));
-    if (traffic == laws::StepTraffic{}) continue;
+    const auto traffic = strategies::step_traffic(
+        strategies::strategy(t.strategy.name).step(strategies::step_input(*point, model)));
+    if (traffic == strategies::StepTraffic{}) continue;
     table.rows.push_back(concat<Cell>(
         {{cells::words(model_name(*point)), cells::words(t.precision),
           cells::unless_default(t.reduce_dtype == "same", cells::words(t.reduce_dtype)),

@@ -100,7 +100,8 @@ std::string data_name(const Point& p) {
 }
 
 std::string strategy_name(const Point& p) {
-  return to_text(without_defaults(p.training.strategy, laws::strategy_law(p.training.strategy.name).options));
+  return to_text(
+      without_defaults(p.training.strategy, strategies::strategy(p.training.strategy.name).options));
 }
 
 Table training_table(const std::vector<const Point*>& points) {

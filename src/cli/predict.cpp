@@ -9,12 +9,14 @@
 #include "analysis/predict/published_scaling.h"
 #include "analysis/predict/tables.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "cli/command.h"
 #include "cli/parsed.h"
 #include "cli/plot_output.h"
 #include "cli/table_output.h"
 #include "cli/values.h"
 #include "laws/vocabulary.h"
+#include "schema/file.h"
 
 namespace shardmark {
 namespace {
@@ -27,7 +29,7 @@ struct PredictOptions {
   bool layouts = false, published = false;
   PredictQuery query;
   TableOutput output;
-  std::string plots;
+  std::string plots, traces;
 };
 
 int64_t rank_count(std::string_view text) {
@@ -82,6 +84,19 @@ void require_ingredients(const std::vector<MergedPoint>& points, const std::vect
         "blocks; measure again with this version");
 }
 
+void write_traces(const std::vector<PredictedPoint>& predicted, const PredictOptions& options) {
+  require_writable_directory(options.traces, "--trace");
+  const auto traces = predicted_traces(predicted);
+  if (traces.empty()) throw UsageError("nothing can be predicted for these numbers of ranks");
+  for (const auto& [name, text] : traces) {
+    const std::string path = options.traces + "/" + name + ".json";
+    require_free(path, options.output.overwrite, options.studies);
+    write_whole(path, "name another directory: --trace DIR", [&](std::ostream& out) { out << text; });
+  }
+  print(
+      fmt::format("{} step{} written to {}\n", traces.size(), traces.size() == 1 ? "" : "s", options.traces));
+}
+
 int predict(PredictOptions options) {
   if (options.published && !options.studies.empty())
     throw UsageError("--published needs no study: leave out " + options.studies.front() + ", or --published");
@@ -103,6 +118,10 @@ int predict(PredictOptions options) {
     for (Plot& plot : prediction_plots(points, names)) plots.push_back(std::move(plot));
     write_plot_files(with_unique_keys(std::move(plots)), options.plots, options.output,
                      "nothing can be predicted for these numbers of ranks");
+    return kDone;
+  }
+  if (!options.traces.empty()) {
+    write_traces(predicted, options);
     return kDone;
   }
   std::vector<Table> tables = {best_table(points, predicted, query),
@@ -150,7 +169,13 @@ std::function<int()> define(CLI::App& app) {
                "no study: scaling that others published, predicted from its first row");
   add_table_flags(app, options->output);
   auto* plots = add_plots_flag(app, options->plots);
-  for (const char* other : {"--published", "--layouts"}) plots->excludes(app.get_option(other));
+  app.add_option(
+         "--trace", options->traces,
+         "instead of tables: a directory for simulated steps, a file each, for Perfetto beside those of run "
+         "--trace")
+      ->excludes(plots);
+  for (const char* other : {"--published", "--layouts"})
+    for (const char* flag : {"--plots", "--trace"}) app.get_option(flag)->excludes(app.get_option(other));
   return [options] { return predict(*options); };
 }
 

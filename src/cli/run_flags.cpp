@@ -46,6 +46,10 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
       "--check-collectives", flags.check_collectives,
       "compare every collective across its ranks before it starts and name those that differ: for finding "
       "a hang, not for measuring");
+  app.add_option(
+      "--trace", flags.trace,
+      "directory for a trace of three steps of each training point, instruction by instruction on all "
+      "ranks, for Perfetto or chrome://tracing");
   add_world_flags(app, flags.world);
   add_override_flags(app, flags.overrides);
 }

@@ -22,6 +22,7 @@ void add_world_flags(CLI::App& app, WorldFlags& flags);
 struct RunFlags {
   bool quiet = false;
   bool check_collectives = false;
+  std::string trace;               // directory; empty: none
   int64_t memory_limit_bytes = 0;  // of a rank; 0: the suite's, or the device's own
   WorldFlags world;
   Overrides overrides;

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "device/phases.h"
-#include "laws/strategy_law.h"
+#include "laws/vocabulary.h"
 #include "watch/flight.h"
 
 namespace shardmark {

@@ -3,13 +3,13 @@
 #pragma once
 
 #include "comm/communicator.h"
-#include "laws/auto_choice.h"
+#include "strategies/auto_choice.h"
 
 namespace shardmark {
 
 struct Probe {
-  laws::Link all;
-  laws::Link node;             // among the ranks of a node
+  strategies::Link all;
+  strategies::Link node;       // among the ranks of a node
   int64_t ranks_per_node = 0;  // 0: one node, or nodes that do not hold equally many neighbouring ranks
 };
 

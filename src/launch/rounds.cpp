@@ -19,8 +19,8 @@
 #include "launch/leftovers.h"
 #include "launch/obituary.h"
 #include "launch/process.h"
-#include "laws/short_text.h"
 #include "schema/journal.h"
+#include "strategies/short_text.h"
 
 namespace shardmark {
 namespace {
@@ -241,7 +241,7 @@ class Rounds {
     if (after.num_records == before.num_records || !after.latest) return after;
     const Record& latest = *after.latest;
     if (latest.ended_job)
-      log_line(fmt::format("{}: {}: {}; {}", laws::short_text(latest.point), to_text(latest.outcome),
+      log_line(fmt::format("{}: {}: {}; {}", strategies::short_text(latest.point), to_text(latest.outcome),
                            latest.reason,
                            latest.attempts < Known::kMostAttempts ? "it is tried once more"
                                                                   : "for the second time, so that stands"));

@@ -162,10 +162,13 @@ int64_t owned_numel(const std::vector<GroupLayout>& layout, int64_t rank) {
 }
 
 int64_t largest_share(const std::vector<GroupLayout>& layout) {
-  int64_t largest = 0;
-  for (int64_t rank = 0; rank < layout.front().ranks; ++rank)
-    largest = std::max(largest, owned_numel(layout, rank));
-  return largest;
+  int64_t everyone = 0;  // of what is cut
+  std::vector<int64_t> whole(static_cast<size_t>(layout.front().ranks));
+  for (const auto& place : layout)
+    for (const auto& [range, owner] : place.pieces)
+      (owner == Piece::kCut ? everyone : whole[static_cast<size_t>(owner)]) +=
+          owner == Piece::kCut ? range.numel / place.ranks : range.numel;
+  return everyone + *std::max_element(whole.begin(), whole.end());
 }
 
 int64_t largest_group(const ModelTable& table, const std::vector<GroupLayout>& layout) {

@@ -43,8 +43,9 @@ struct GroupSpec {
 
 struct BlockSpec {
   std::string name;
-  double forward_flops = 0;        // per sample; a multiply-add counts 2
-  double activation_elements = 0;  // kept from forward to backward, per sample: an estimate for plan
+  double forward_flops = 0;              // per sample; a multiply-add counts 2
+  double activation_elements = 0;        // kept from forward to backward, per sample: an estimate for plan
+  std::vector<int64_t> statistics = {};  // channels of each batch norm over all ranks, in forward order
 };
 
 // What one sample looks like, so that a data source can be matched with a model.

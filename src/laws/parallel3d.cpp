@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "laws/replica_cost.h"
 
 namespace shardmark::laws {
 namespace {

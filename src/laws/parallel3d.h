@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "laws/collective_law.h"
+#include "laws/element_bytes.h"
+#include "laws/model_table.h"
 #include "laws/models/gpt2.h"
-#include "laws/strategy_law.h"
 
 namespace shardmark::laws {
 

@@ -164,15 +164,13 @@ ElementBytes element_bytes(const std::string& precision, const std::string& redu
           /*scaled=*/precision == "fp16"};
 }
 
-CostInput cost_input(const Point& point, const ModelTable& table) {
-  const TrainingPoint& t = point.training;
-  return {table,
-          point.ranks,
-          t.accumulation,
-          element_bytes(t.precision, t.reduce_dtype),
-          optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options),
-          t.strategy.options,
-          /*norm=*/t.clip_norm > 0 || t.precision == "fp16"};
+double ring_factor(const std::string& operation, int64_t ranks) {
+  const auto n = static_cast<double>(ranks);
+  if (ranks == 1) return 0;
+  if (operation == "all_reduce") return 2 * (n - 1) / n;
+  if (operation == "gather" || operation == "scatter") return (n - 1) / (n * n);
+  if (operation == "send_recv") return 1;
+  return (n - 1) / n;  // reduce_scatter, all_gather, broadcast, reduce, all_to_all
 }
 
 }  // namespace shardmark::laws

@@ -1,11 +1,11 @@
 // The words a suite may use for data sources, optimizers, precisions and collectives, with their options.
-// Models and strategies have tables of their own (model_table.h, strategy_law.h).
+// Models and strategies have tables of their own (model_table.h, strategies/strategy.h).
 #pragma once
 
 #include <map>
 
+#include "laws/element_bytes.h"
 #include "laws/model_table.h"
-#include "laws/strategy_law.h"
 #include "schema/point.h"
 
 namespace shardmark::laws {
@@ -55,8 +55,12 @@ int64_t dtype_bytes(const std::string& dtype);
 const std::vector<PrecisionLaw>& precision_laws();     // fp32, tf32, bf16, fp16, fp64
 const std::vector<std::string>& reduce_dtype_names();  // same, fp32
 const PrecisionLaw& precision_law(const std::string& name);
-// Of a training point, every choice resolved; `table` must outlive it.
 ElementBytes element_bytes(const std::string& precision, const std::string& reduce_dtype);
-CostInput cost_input(const Point& point, const ModelTable& table);
+
+// Ring factors: bytes that a rank sends, as the mean over n ranks, for a payload of 1 byte (a payload is the
+// larger of a rank's two sides). A broadcast passes the payload on n-1 times: (n-1)/n a rank. nccl-tests'
+// busbw factor differs for broadcast and reduce (1), because it asks for the busiest link instead. Source:
+// Patarasuk and Yuan 2009.
+double ring_factor(const std::string& operation, int64_t ranks);
 
 }  // namespace shardmark::laws

@@ -146,4 +146,8 @@ std::vector<Choice> choices_from_flag(const std::vector<std::string>& texts, con
   return choices;
 }
 
+Choice choice_from_flag(const std::string& text, const std::string& flag, const ChoiceKind& kind) {
+  return choices_from_flag({text}, flag, kind).front();
+}
+
 }  // namespace shardmark

@@ -23,5 +23,7 @@ std::vector<Choice> read_partial_choices(const YamlNode& axis, const ChoiceKind&
 // As typed on the command line: "fsdp(shard=gradients)". flag: "--strategies", for messages.
 std::vector<Choice> choices_from_flag(const std::vector<std::string>& texts, const std::string& flag,
                                       const ChoiceKind& kind);
+// The same of one, where a list has no place.
+Choice choice_from_flag(const std::string& text, const std::string& flag, const ChoiceKind& kind);
 
 }  // namespace shardmark

@@ -1,9 +1,9 @@
 // The kinds of choices and where their tables are.
 #include "laws/model_table.h"
 #include "laws/rate_schedules.h"
-#include "laws/strategy_law.h"
 #include "laws/vocabulary.h"
 #include "plan/choice_axis.h"
+#include "strategies/strategy.h"
 
 namespace shardmark {
 namespace {
@@ -30,8 +30,8 @@ const ChoiceKind& model_kind() {
 
 const ChoiceKind& strategy_kind() {
   static const ChoiceKind kind = {
-      "strategy", names_of(Registry<laws::StrategyLaw>::instance().entries()),
-      [](const std::string& name) -> const OptionTable& { return laws::strategy_law(name).options; }};
+      "strategy", names_of(Registry<strategies::Strategy>::instance().entries()),
+      [](const std::string& name) -> const OptionTable& { return strategies::strategy(name).options; }};
   return kind;
 }
 

@@ -13,7 +13,7 @@ Expectation expect_training(const Point& point) {
 
   Expectation expectation;
   expectation.num_parameters = table.num_parameters();
-  expectation.cost = laws::strategy_law(t.strategy.name).cost(laws::cost_input(point, table));
+  expectation.cost = strategies::cost_of(t.strategy.name, strategies::step_input(point, table));
   for (const auto& block : table.blocks)
     expectation.activation_bytes += block.activation_elements * batch * static_cast<double>(bytes.compute);
   expectation.flops_per_step = table.step_flops() * batch * static_cast<double>(t.accumulation);

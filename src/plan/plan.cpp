@@ -79,7 +79,7 @@ std::string settle(Point& point, const World& world) {
 std::string strategy_reason(const Point& point) {
   const TrainingPoint& t = point.training;
   const auto table = laws::model_law(t.model.name).table(t.model.options);
-  return laws::strategy_law(t.strategy.name).impossible(laws::cost_input(point, table));
+  return strategies::strategy(t.strategy.name).impossible(strategies::step_input(point, table));
 }
 
 std::string memory_reason(const Point& point, int64_t memory_per_rank_bytes) {

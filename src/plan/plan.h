@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "laws/strategy_law.h"
 #include "plan/suite.h"
+#include "strategies/strategy.h"
 
 namespace shardmark {
 
@@ -35,7 +35,7 @@ std::vector<size_t> run_order(const Suite& suite, const std::vector<Point>& plan
 
 // What a point is expected to cost; of a search for the largest batch, its first try: a batch of 1.
 struct Expectation {
-  laws::Cost cost;              // per rank; zeros for a collective but for traffic
+  strategies::Cost cost;        // per rank; zeros for a collective but for traffic
   double activation_bytes = 0;  // estimate
   double flops_per_step = 0;    // per rank
   int64_t num_parameters = 0;

@@ -7,12 +7,12 @@
 
 #include "base/error.h"
 #include "comm/checked.h"
-#include "laws/short_text.h"
 #include "plan/search.h"
 #include "runner/book.h"
 #include "runner/environment.h"
 #include "runner/measure.h"
 #include "runner/progress.h"
+#include "strategies/short_text.h"
 #include "workloads/auto_strategy.h"
 
 namespace shardmark {
@@ -163,15 +163,15 @@ class Walk {
   void measure(Record& record) {
     const Point point = record.point;
     progress_.begin(point);
-    flight_.begin_point(laws::short_text(point));
+    flight_.begin_point(strategies::short_text(point));
     Party& party = parties_.get(point.ranks, transport_of(point));
     if (party.comm) {
       const Settled settled = settle_strategy(point, party.group, *party.comm, probes_);
-      Record measured =
-          measure_point({settled.point, party.group, *party.comm, placement_, references_, flight_},
-                        [this](const std::vector<Series>& columns) {
-                          if (study_ != nullptr) book_.extend(columns);
-                        });
+      Record measured = measure_point({settled.point, party.group, *party.comm, placement_, references_,
+                                       flight_, options_.trace_directory},
+                                      [this](const std::vector<Series>& columns) {
+                                        if (study_ != nullptr) book_.extend(columns);
+                                      });
       measured.point = point;
       measured.id = record.id;
       measured.started = record.started;

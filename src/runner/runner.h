@@ -16,7 +16,8 @@ struct RunOptions {
   std::string transport;  // for points that name none
   at::Device device{at::kCPU};
   bool quiet = false;
-  bool check_collectives = false;  // comm/checked.h; every record says so
+  bool check_collectives = false;    // comm/checked.h; every record says so
+  std::string trace_directory = {};  // of a trace of each training point; empty: none
 };
 
 struct RunSummary {

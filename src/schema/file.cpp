@@ -200,6 +200,17 @@ void require_writable(const std::string& given, const std::string& advice) {
     refuse(given, errno, advice);
 }
 
+void require_writable_directory(const std::string& directory, const std::string& flag) {
+  struct stat info;
+  if (::stat(directory.c_str(), &info) != 0)
+    throw UsageError(fmt::format("{}: {}: {}; make the directory first: mkdir -p {}", flag, directory,
+                                 std::strerror(errno), directory));
+  if (!S_ISDIR(info.st_mode)) throw UsageError(fmt::format("{}: {} is not a directory", flag, directory));
+  if (::access(directory.c_str(), W_OK | X_OK) != 0)
+    throw UsageError(fmt::format("{}: the directory {} cannot be written ({}); name another place", flag,
+                                 directory, std::strerror(errno)));
+}
+
 void write_whole(const std::string& given, const std::string& advice,
                  const std::function<void(std::ostream&)>& write) {
   const auto [path, in_place] = place_of(given);

@@ -1,92 +1,133 @@
-// ddp: replicas whose gradients are reduced bucket by bucket (reductions/) while backward still computes.
-// Source: Li et al., VLDB 2020.
-#include "laws/reduction_law.h"
-#include "laws/schedule.h"
+// ddp: replicas that sum their gradients bucket by bucket while backward still computes: with one all-reduce
+// each, or by another of reductions/. A bucket is sent when its last group is complete; gradients complete in
+// the order in which they lie in memory. Source: Li et al., PyTorch Distributed, VLDB 2020, section 3.2.
 #include "strategies/reductions/reduction.h"
 #include "strategies/replica.h"
 
-namespace shardmark {
+namespace shardmark::strategies {
 namespace {
 
-class Ddp final : public Strategy {
+std::vector<ReducedBucket> cut_buckets(const StepBuilder& step, const Slice& gradients) {
+  const StepInput& input = step.input();
+  const auto elements = [&](const char* option) {
+    return static_cast<int64_t>(input.options.at(option).get<double>() * 1e6) / input.bytes.reduce;
+  };
+  std::vector<ReducedBucket> buckets;
+  Slice rest = gradients;
+  for (laws::Bucket& bucket :
+       laws::buckets(input.model, step.layout(), elements("first_bucket_mb"), elements("bucket_mb"))) {
+    const int64_t numel = bucket.numel;
+    buckets.push_back({{std::move(bucket), rest.first(numel), {}}, {}});
+    rest.begin += numel;
+  }
+  return buckets;
+}
+
+// Sends buckets as they become complete, and finishes them.
+class BucketReduction {
  public:
-  explicit Ddp(const StrategyContext& context)
-      : comm_(context.comm),
-        model_(context.model),
-        schedule_(laws::make_schedule(context.model.table())),
-        replica_(context, context.types().reduce),
-        scale_(1.0 / static_cast<double>(comm_.size() * context.accumulation)) {
-    cut_buckets(context);
+  BucketReduction(StepBuilder& step, const Slice& gradients)
+      : step_(step), buckets_(cut_buckets(step, gradients)) {
+    const Choice choice = reduction_of(step.input().options);
+    const Reduction& way = reduction(choice.name);
+    way.plan(step, buckets_, choice.options);
+    step.program().reduction = choice;
+    step.program().lossy = way.lossy;
+    for (const ReducedBucket& bucket : buckets_) step.program().buckets.push_back(bucket.memory);
   }
 
-  void begin_micro_batch(int64_t, bool last) override {
-    reducing_ = last;
-    num_ready_ = 0;
-    next_bucket_ = 0;
-  }
-
-  // Gradients complete in the order in which they lie in memory, so a count of elements says which buckets
-  // are ready.
-  void after_backward(int64_t block) override {
-    for (size_t group : schedule_.complete_at[static_cast<size_t>(block)]) {
-      replica_.collect(group);
-      num_ready_ += replica_.layout()[group].numel;
+  void complete(const std::vector<size_t>& groups) {
+    for (const size_t group : groups) num_complete_ += step_.numel_of(group);
+    for (; works_.size() < buckets_.size(); works_.push_back(start(works_.size(), Stage::pack))) {
+      const Slice& next = buckets_[works_.size()].memory.gradients;
+      if (next.begin + next.numel > num_complete_) break;
     }
-    if (!reducing_) return;
-    for (; next_bucket_ < ends_.size() && ends_[next_bucket_] <= num_ready_; ++next_bucket_)
-      reduction_->start(next_bucket_);
-    comm_.progress();
   }
-
-  void reduce() override {
-    reduction_->finish();
-    replica_.finish();
-  }
-  void update(const UpdateControl& control) override { replica_.update(control); }
-  void set_learning_rate(double lr) override { replica_.set_learning_rate(lr); }
-  double gradient_scale() const override { return scale_; }
-  at::Tensor gradient_squares() override { return replica_.gradient_squares(); }
-  std::vector<at::Tensor> replicated() override { return {replica_.parameters()}; }
-  bool lossy() const override { return reduction_->lossy(); }
-  void visit_state(State what, const StateVisitor& visit) override { replica_.held(what).visit(visit); }
-  void load_state(State what, const StateReader& read) override {
-    replica_.held(what).load(read);
-    replica_.refresh_copy();
+  void finish() {
+    for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+      step_.wait(works_[bucket]);
+      if (calls_twice(bucket))
+        works_[bucket] = start(bucket, Stage::combine);
+      else
+        stage(bucket, Stage::unpack);
+    }
+    for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+      if (!calls_twice(bucket)) continue;
+      step_.wait(works_[bucket]);
+      stage(bucket, Stage::unpack);
+    }
   }
 
  private:
-  void cut_buckets(const StrategyContext& context) {
-    const auto elements = [&](const char* option) {
-      return static_cast<int64_t>(context.options.at(option).get<double>() * 1e6) /
-             static_cast<int64_t>(replica_.reduced().element_size());
-    };
-    const Choice choice = laws::reduction_of(context.options);
-    ReductionContext cut{comm_, model_.table(), replica_.layout(), {}, {}, choice.options, context.seed};
-    cut.buckets = laws::buckets(cut.model, cut.layout, elements("first_bucket_mb"), elements("bucket_mb"));
-    int64_t begin = 0;
-    for (const auto& bucket : cut.buckets) {
-      cut.gradients.push_back(replica_.reduced().narrow(0, begin, bucket.numel));
-      begin += bucket.numel;
-      ends_.push_back(begin);
-    }
-    reduction_ = make_reduction(choice.name, cut);
+  Operations start(size_t bucket, Stage before) {
+    stage(bucket, before);
+    return step_.start({buckets_[bucket].calls[static_cast<size_t>(before)]});
+  }
+  bool calls_twice(size_t bucket) const { return buckets_[bucket].calls.size() > 1; }
+  void stage(size_t bucket, Stage which) {
+    if (buckets_[bucket].compresses)
+      step_.compress(static_cast<int64_t>(bucket), static_cast<int64_t>(which));
   }
 
-  Communicator& comm_;
-  Model& model_;
-  laws::Schedule schedule_;
-  Replica replica_;
-  double scale_;
-  std::vector<int64_t> ends_;  // [bucket]: in elements from the begin of the gradients
-  std::unique_ptr<Reduction> reduction_;
-  bool reducing_ = false;
-  int64_t num_ready_ = 0;
-  size_t next_bucket_ = 0;
+  StepBuilder& step_;
+  std::vector<ReducedBucket> buckets_;
+  std::vector<Operations> works_;  // [bucket]: in flight
+  int64_t num_complete_ = 0;       // elements
 };
 
-std::unique_ptr<Strategy> make(const StrategyContext& context) { return std::make_unique<Ddp>(context); }
+Program write(const StepInput& input, bool trains) {
+  StepBuilder step("ddp", input, laws::even_layout(input.model, 1));
+  Replica replica(step, Element::reduce);
+  step.replicated(replica.parameters());
+  BucketReduction reduction(step, replica.reduced());
+  for (int64_t m = 0; m < (trains ? input.accumulation : 1); ++m) {
+    step.load();
+    for (int64_t block = 0; block < step.num_blocks(); ++block) step.forward(block);
+    for (int64_t block = step.num_blocks() - 1; trains && block >= 0; --block) {
+      step.backward(block);
+      for (const size_t group : step.complete_after(block)) replica.collect(group);
+      if (m + 1 == input.accumulation) reduction.complete(step.complete_after(block));
+    }
+  }
+  if (trains) {
+    reduction.finish();
+    replica.finish();
+    replica.update();
+  }
+  return step.finish();
+}
 
-const Registration<StrategyEntry> registered{"ddp", {"replicas; gradients reduced in buckets", make}};
+std::string impossible(const StepInput& input) {
+  const Choice choice = reduction_of(input.options);
+  const Reduction& way = reduction(choice.name);
+  if (input.bytes.scaled && way.keeps_residual)
+    return "reduction " + choice.name +
+           " keeps a part of the gradient, which the changing loss scale of fp16 would make wrong; take bf16 "
+           "or another reduction";
+  if (input.bytes.reduce <= way.most_element_bytes) return {};
+  return "reduction " + choice.name + " takes gradients of at most " +
+         std::to_string(way.most_element_bytes) + " bytes an element, the precision has " +
+         std::to_string(input.bytes.reduce) + "; take fp32 or another reduction";
+}
+
+const OptionTable kOptions = {
+    {"bucket_mb", OptionType::number, 25, "bucket size in MB (1e6 bytes)", {}, 1e-3, 1e6},
+    {"first_bucket_mb",
+     OptionType::number,
+     1,
+     "size of the first bucket in MB: communication starts early",
+     {},
+     1e-3,
+     1e6},
+    {.key = "reduction",
+     .type = OptionType::choice,
+     .default_value = "plain",
+     .description = "how a bucket is reduced",
+     .kind = reduction_kind},
+};
+
+const Registration<Strategy> registered{
+    "ddp", {"replicas; gradients reduced in buckets during backward", kOptions, write, impossible}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::strategies

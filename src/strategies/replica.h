@@ -1,10 +1,9 @@
-// A whole model on one rank, in flat memory: what `single` trains and `ddp` keeps equal on all ranks.
+// A whole model on one rank, as single and ddp keep it.
 #pragma once
 
-#include "strategies/flat.h"
-#include "strategies/state.h"
+#include "strategies/step_builder.h"
 
-namespace shardmark {
+namespace shardmark::strategies {
 
 // Note [Mixed replica]: blocks see a copy of the master weights in the compute type, and backward leaves
 // gradients in it. The optimizer needs them in the master's type. Where they are reduced in that type, each
@@ -12,32 +11,47 @@ namespace shardmark {
 // where they are reduced in the compute type, they add up and travel in it, and are converted at last.
 class Replica {
  public:
-  Replica(const StrategyContext& context, at::ScalarType reduce);
+  // reduce: the element that gradients are reduced in.
+  Replica(StepBuilder& step, Element reduce) : step_(step) {
+    const laws::ElementBytes& bytes = step.input().bytes;
+    mixed_ = bytes.mixed();
+    promotes_ = mixed_ && strategies::bytes_of(reduce, bytes) == bytes.master;
+    const auto allocate = [&](const char* name, Use use, Element element) {
+      return step.allocate_groups(name, use, element);
+    };
+    master_ = allocate("parameters", Use::parameters, Element::master);
+    copy_ = mixed_ ? allocate("parameters, compute copy", Use::parameters, Element::compute) : master_;
+    gradients_ = allocate("gradients", Use::gradients, Element::compute);
+    main_ = mixed_ ? allocate("main gradients", Use::gradients, Element::master) : gradients_;
+    for (size_t group = 0; group < master_.size(); ++group) {
+      step.place_parameters(group, copy_[group]);
+      step.place_gradients(group, gradients_[group]);
+    }
+    step.updates(master_, main_);
+  }
 
-  const std::vector<laws::GroupLayout>& layout() const { return layout_; }
-  // What is to be reduced, [total_numel], groups in backward order. Complete for a group after
-  // collect(group).
-  const at::Tensor& reduced() const { return promotes_ ? main_gradients_.buffer : gradients_.buffer; }
-  void collect(size_t group);  // after its backward, of each micro-batch
-  void finish();               // after the reduction, before squares and update
+  // What is to be reduced, groups in backward order. Complete for a group after collect(group).
+  Slice reduced() const { return StepBuilder::all_of(promotes_ ? main_ : gradients_); }
+  Slice parameters() const { return StepBuilder::all_of(master_); }
 
-  at::Tensor gradient_squares() const;  // after finish()
-  void update(const UpdateControl& control);
-  void set_learning_rate(double lr) { optimizer_->set_learning_rate(lr); }
-  const at::Tensor& parameters() const { return master_.buffer; }
-  HeldState held(State what);
-  void refresh_copy();  // after the master weights have changed
+  void collect(size_t group) {  // after its backward, of each micro-batch
+    if (!promotes_) return;
+    step_.add(main_[group], gradients_[group]);
+    step_.zero(gradients_[group]);
+  }
+  void finish() {  // after the reduction
+    if (mixed_ && !promotes_) step_.copy(StepBuilder::all_of(main_), StepBuilder::all_of(gradients_));
+  }
+  void update() {
+    step_.update(/*squares_of=*/{0, 1});  // all gradients are here
+    if (mixed_) step_.copy(StepBuilder::all_of(copy_), parameters());
+    step_.zero(reduced());
+  }
 
  private:
-  Model& model_;
-  Communicator& comm_;
-  std::vector<laws::GroupLayout> layout_;
-  bool mixed_, promotes_;
-  FlatModel master_;
-  FlatModel copy_;  // in the compute type: master_ itself unless mixed
-  FlatModel gradients_;
-  FlatModel main_gradients_;  // in the master's type: gradients_ itself unless mixed
-  std::unique_ptr<Optimizer> optimizer_;
+  StepBuilder& step_;
+  bool mixed_ = false, promotes_ = false;
+  std::vector<Slice> master_, copy_, gradients_, main_;
 };
 
-}  // namespace shardmark
+}  // namespace shardmark::strategies

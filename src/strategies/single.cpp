@@ -1,41 +1,30 @@
-// single: independent replicas, nothing moves.
-#include "laws/schedule.h"
+// single: every rank trains a replica of its own; nothing moves. The base of overhead ratios.
 #include "strategies/replica.h"
 
-namespace shardmark {
+namespace shardmark::strategies {
 namespace {
 
-class Single final : public Strategy {
- public:
-  explicit Single(const StrategyContext& context)
-      : schedule_(laws::make_schedule(context.model.table())),
-        replica_(context, context.types().master),
-        scale_(1.0 / static_cast<double>(context.accumulation)) {}
-
-  void begin_micro_batch(int64_t, bool) override {}
-  void after_backward(int64_t block) override {
-    for (size_t group : schedule_.complete_at[static_cast<size_t>(block)]) replica_.collect(group);
+Program write(const StepInput& input, bool trains) {
+  StepBuilder step("single", input, laws::even_layout(input.model, 1));
+  Replica replica(step, Element::master);
+  step.program().gradient_scale = 1.0 / static_cast<double>(input.accumulation);
+  for (int64_t m = 0; m < (trains ? input.accumulation : 1); ++m) {
+    step.load();
+    for (int64_t block = 0; block < step.num_blocks(); ++block) step.forward(block);
+    for (int64_t block = step.num_blocks() - 1; trains && block >= 0; --block) {
+      step.backward(block);
+      for (const size_t group : step.complete_after(block)) replica.collect(group);
+    }
   }
-  void reduce() override { replica_.finish(); }
-  void update(const UpdateControl& control) override { replica_.update(control); }
-  void set_learning_rate(double lr) override { replica_.set_learning_rate(lr); }
-  double gradient_scale() const override { return scale_; }
-  at::Tensor gradient_squares() override { return replica_.gradient_squares(); }
-  void visit_state(State what, const StateVisitor& visit) override { replica_.held(what).visit(visit); }
-  void load_state(State what, const StateReader& read) override {
-    replica_.held(what).load(read);
-    replica_.refresh_copy();
+  if (trains) {
+    replica.finish();
+    replica.update();
   }
+  return step.finish();
+}
 
- private:
-  laws::Schedule schedule_;
-  Replica replica_;
-  double scale_;
-};
-
-std::unique_ptr<Strategy> make(const StrategyContext& context) { return std::make_unique<Single>(context); }
-
-const Registration<StrategyEntry> registered{"single", {"independent replicas, one per rank", make}};
+const Registration<Strategy> registered{
+    "single", {"independent replicas, one per rank; the base of ratios", {}, write}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::strategies

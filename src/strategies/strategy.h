@@ -1,90 +1,68 @@
-// A strategy says what happens around a block: who holds its parameters, gradients and optimizer state, and
-// when they move. It never runs a block. See README.md in this folder for the picture.
+// What a strategy is: options, and the program of a step. Everything else follows from the program: what a
+// rank executes, what it costs, how long it takes. Registered by src/strategies/<name>.cpp.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "base/registry.h"
-#include "comm/communicator.h"
-#include "models/model.h"
-#include "optim/optimizer.h"
-#include "strategies/precision.h"
+#include "laws/element_bytes.h"
+#include "schema/point.h"
+#include "strategies/program.h"
 
-namespace shardmark {
+namespace shardmark::strategies {
 
-struct StrategyContext {
-  Model& model;
-  Communicator& comm;
-  Options options;   // resolved
-  Choice optimizer;  // resolved
-  int64_t accumulation = 1;
-  int64_t seed = 1;
-  std::optional<Precision> precision = {};  // none: everything in the model's type
-  Precision types() const { return precision.value_or(uniform(model.dtype())); }
+// What a step is written for. `model` outlives the input.
+struct StepInput {
+  const ModelTable& model;
+  int64_t ranks;
+  int64_t accumulation;  // micro-batches
+  laws::ElementBytes bytes;
+  int64_t optimizer_elements;  // state elements per parameter: sgd 0, sgd with momentum 1, adamw 2
+  Options options;             // of the strategy, resolved
+  bool norm = false;           // every step asks for the gradient's norm: clipping, fp16
+  int64_t rank = 0;            // whose program it is
+  int64_t recompute = 0;       // every n-th block is computed again in backward; 0: none
 };
+// The last block's backward follows its forward at once: nothing is saved by running it again.
+inline bool is_recomputed(int64_t every, int64_t block, int64_t num_blocks) {
+  return every > 0 && (block + 1) % every == 0 && block + 1 < num_blocks;
+}
+// Of a training point, every choice resolved; `table` must outlive it.
+StepInput step_input(const Point& point, const ModelTable& table);
 
-// Note [State]
-// What training goes on from: parameters and buffers by their own names, and the optimizer's state as
-// "optimizer.exp_avg.<parameter>" and "optimizer.num_updates". Tensors travel whole, one group at a time, so
-// that what one strategy wrote any other can read, on any number of ranks. Neither function may throw: the
-// other ranks would wait. Ranks that have nothing to do with the tensors give an empty function.
-enum class State { weights, all };  // all: the optimizer's too
-// The tensor is on the CPU, and the visitor's to keep.
-using StateVisitor = std::function<void(const std::string& name, const at::Tensor& value)>;
-// The whole tensor of this name, of any floating type; asked for on rank 0 alone.
-using StateReader = std::function<at::Tensor(const std::string& name)>;
-
-class Strategy {
- public:
-  virtual ~Strategy() = default;
-
-  // Around the blocks of one micro-batch; defaults do nothing. Blocks are numbered in forward order.
-  virtual void begin_micro_batch(int64_t index, bool last) = 0;
-  virtual void before_forward(int64_t block) { static_cast<void>(block); }
-  virtual void after_forward(int64_t block) { static_cast<void>(block); }
-  virtual void before_backward(int64_t block) { static_cast<void>(block); }
-  virtual void after_backward(int64_t block) { static_cast<void>(block); }
-
-  // After the last micro-batch, in two moments so that they can be timed apart: reduce() waits for what is in
-  // flight, then update() runs the optimizer on what this rank owns and clears its gradients.
-  virtual void reduce() = 0;
-  virtual void update(const UpdateControl& control) = 0;
-
-  virtual void set_learning_rate(double lr) = 0;  // of the updates after this
-
-  // What the backward of the loss is seeded with: 1 / (accumulation x ranks that reduce together).
-  virtual double gradient_scale() const = 0;
-
-  // Between reduce() and update(): sum of squares of the reduced gradient, over all ranks. Collective; a
-  // double scalar on the device.
-  virtual at::Tensor gradient_squares() = 0;
-
-  // Whether the reduced gradient is less than the sum over ranks, by choice: then no comparison with one
-  // device is strict.
-  virtual bool lossy() const { return false; }
-
-  // State that must be bit-equal on all ranks between steps; for checks.
-  virtual std::vector<at::Tensor> replicated() { return {}; }
-
-  // Between steps; Note [State]. Collective. visit: called on each rank that gives one, with rank 0's buffers
-  // on rank 0.
-  virtual void visit_state(State what, const StateVisitor& visit) = 0;
-  virtual void load_state(State what, const StateReader& read) = 0;
-};
-
-// Registered by src/strategies/<name>.cpp; its options and costs by src/laws/strategies/<name>.cpp. `make`
-// materialises the model: memory, initial values, optimizer. Collective.
-struct StrategyEntry {
+struct Strategy {
   std::string description;
-  std::unique_ptr<Strategy> (*make)(const StrategyContext& context);
+  OptionTable options;
+  // A step; or where it does not train, forward of one micro-batch with the memory of a step.
+  Program (*write)(const StepInput& input, bool trains);
+  // Why these options cannot work together with this precision, model or number of ranks; empty when they
+  // can.
+  std::string (*impossible)(const StepInput& input) = [](const StepInput&) { return std::string(); };
+
+  Program step(const StepInput& input) const { return write(input, /*trains=*/true); }
+  Program evaluation(const StepInput& input) const { return write(input, /*trains=*/false); }
 };
 
-inline std::unique_ptr<Strategy> make_strategy(const std::string& name, const StrategyContext& context) {
-  return Registry<StrategyEntry>::instance().get(name, "strategy").make(context);
+inline const Strategy& strategy(const std::string& name) {
+  return Registry<Strategy>::instance().get(name, "strategy");
 }
 
-}  // namespace shardmark
+// Bytes on the rank that has most; traffic is the mean over ranks, of one step. Padding (laws/layout.h) is
+// included, so that the numbers equal what is allocated.
+struct Cost {
+  double parameter_bytes = 0;  // persistent
+  double gradient_bytes = 0;
+  double optimizer_bytes = 0;
+  double transient_bytes = 0;  // slots for gathered parameters and for gradients on their way
+  double offloaded_bytes = 0;  // in host memory, beside the device's
+  double traffic_bytes = 0;    // ring bytes: payload x ring factor
+  int64_t num_operations = 0;  // collectives started per step, on each rank
+};
+
+// The sums over a program's buffers and calls.
+Cost cost_of(const Program& program, const StepInput& input);
+inline Cost cost_of(const std::string& name, const StepInput& input) {
+  return cost_of(strategy(name).step(input), input);
+}
+
+int64_t bytes_of(Element element, const laws::ElementBytes& bytes);
+
+}  // namespace shardmark::strategies

@@ -1,24 +1,29 @@
-// zero3: whole tensors dealt to ranks by bytes; owners broadcast them before use and get their gradients
-// reduced to them.
-#include "laws/sharded_cost.h"
-#include "strategies/sharded.h"
+// zero3: the fully sharded step over whole tensors: each belongs to one rank, which broadcasts it before use
+// and gets its gradient reduced to it. Tensors of fewer than `persistence` elements stay gathered through a
+// step. Source: Rajbhandari et al., ZeRO, SC 2020, section 5.3.
+#include "strategies/sharded_step.h"
 
-namespace shardmark {
+namespace shardmark::strategies {
 namespace {
 
-std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  context.model.regroup(
-      laws::with_persistent(context.model.table(), context.options.at("persistence").get<int64_t>()));
-  return make_sharded(context,
-                      {.layout = laws::whole_tensor_layout(context.model.table(), context.comm.size(),
-                                                           laws::evenness(context.options)),
-                       .group = context.comm.size(),
-                       .hold = {},
-                       .prefetch = context.options.at("prefetch").get<int64_t>(),
-                       .offload = laws::offloads(context.options)});
+Program write(const StepInput& input, bool trains) {
+  const ModelTable model = laws::with_persistent(input.model, input.options.at("persistence").get<int64_t>());
+  StepBuilder step("zero3", input, model,
+                   laws::whole_tensor_layout(model, input.ranks, laws::evenness(input.options)));
+  Shards parameters = step.allocate_shards("parameters", Use::parameters, Element::master);
+  ParameterSlots slots(step, std::move(parameters), trains);
+  return sharded_step(step, std::move(slots), GradientSlots(step), trains);
 }
 
-const Registration<StrategyEntry> registered{"zero3", {"whole tensors dealt to ranks", make}};
+const OptionTable kOptions = {
+    prefetch_option(),
+    {"evenness", OptionType::text, "bytes", "what ranks own equally much of", {"bytes", "count"}},
+    {"persistence", OptionType::integer, 0, "tensors of fewer elements stay gathered through a step", {}, 0},
+    offload_option(),
+};
+
+const Registration<Strategy> registered{
+    "zero3", {"whole tensors dealt to ranks by bytes, broadcast by their owner when used", kOptions, write}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::strategies

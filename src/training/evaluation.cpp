@@ -1,35 +1,14 @@
-// Forward only: blocks, and what the strategy does around them.
+// Forward alone, batch by batch.
 #include "training/evaluation.h"
 
 #include <c10/core/GradMode.h>
 
-#include <exception>
-
-#include "comm/lost_gpu.h"
-#include "device/meter.h"
-#include "strategies/state.h"
-
 namespace shardmark {
 namespace {
 
-// What this rank has seen. A rank that fails takes part in what is left without computing, as in training:
-// workloads/training_loop.h, Note [Draining].
-class Sums {
- public:
+// What this rank has seen.
+struct Sums {
   double loss = 0, hits = 0, targets = 0;
-  std::exception_ptr failure;
-
-  template <class Compute>
-  void attempt(const Compute& compute) {
-    if (failure) return;
-    const meter::Strict strict;
-    try {
-      compute();
-    } catch (const std::exception& error) {
-      end_job_if_gpu_is_lost(error.what());
-      failure = std::current_exception();
-    }
-  }
 
   void add(const at::Tensor& logits, const at::Tensor& wanted) {
     const auto count = static_cast<double>(wanted.numel());
@@ -39,21 +18,11 @@ class Sums {
   }
 };
 
-at::Tensor logits_of(const Model& model, Strategy& strategy, const at::Tensor& inputs, Sums& sums) {
-  strategy.begin_micro_batch(0, /*last=*/false);
-  const Batch batch{inputs, {}};
-  at::Tensor h = inputs;
-  for (size_t b = 0; b < model.blocks().size(); ++b) {
-    strategy.before_forward(static_cast<int64_t>(b));
-    sums.attempt([&] { h = model.blocks()[b].forward(h, batch); });
-    strategy.after_forward(static_cast<int64_t>(b));
-  }
-  return h;
-}
-
 }  // namespace
 
-Evaluation evaluate(Model& model, Strategy& strategy, Communicator& comm, const HostGroup& group,
+// A rank that fails takes part in what is left without computing, as in training: executor/executor.h, Note
+// [Draining].
+Evaluation evaluate(Model& model, Executor& executor, Communicator& comm, const HostGroup& group,
                     const DataSource& source, int64_t batch_size, int64_t most_batches) {
   broadcast_buffers(model, comm);
   const c10::NoGradGuard no_grad;
@@ -70,17 +39,17 @@ Evaluation evaluate(Model& model, Strategy& strategy, Communicator& comm, const 
     const bool counts = !samples.empty();
     if (!counts) samples.push_back({source.size()});
     Batch batch;
-    sums.attempt([&] {
+    executor.attempt([&] {
       batch = source.fetch(samples);
       batch.inputs = batch.inputs.to(comm.device());
     });
-    const at::Tensor logits = logits_of(model, strategy, batch.inputs, sums);
-    if (counts) sums.attempt([&] { sums.add(logits, batch.targets.to(comm.device()).flatten()); });
+    const at::Tensor logits = executor.evaluate({batch.inputs, {}});
+    if (counts) executor.attempt([&] { sums.add(logits, batch.targets.to(comm.device()).flatten()); });
   }
   model.training = true;
   model.draws = draws;
   const double loss = group.sum(sums.loss), hits = group.sum(sums.hits), targets = group.sum(sums.targets);
-  if (sums.failure) std::rethrow_exception(sums.failure);
+  if (executor.failure()) std::rethrow_exception(executor.failure());
   return {loss / targets, hits / targets};
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/source.h"
-#include "strategies/strategy.h"
+#include "executor/executor.h"
 
 namespace shardmark {
 
@@ -14,7 +14,7 @@ struct Evaluation {
 // The held-out samples are dealt to the ranks, at most so many batches to each; the result is that of one
 // rank, as long as all are seen. Collective, then a rank may throw alone; between steps. Buffers become rank
 // 0's.
-Evaluation evaluate(Model& model, Strategy& strategy, Communicator& comm, const HostGroup& group,
+Evaluation evaluate(Model& model, Executor& executor, Communicator& comm, const HostGroup& group,
                     const DataSource& source, int64_t batch_size, int64_t most_batches);
 
 }  // namespace shardmark

@@ -24,17 +24,6 @@ std::string directory_of(const std::string& file) {
   return parent.empty() ? "." : parent.string();
 }
 
-void require_writable_directory(const std::string& directory, const std::string& flag) {
-  struct stat info;
-  if (::stat(directory.c_str(), &info) != 0)
-    throw UsageError(fmt::format("{}: {}: {}; make the directory first: mkdir -p {}", flag, directory,
-                                 std::strerror(errno), directory));
-  if (!S_ISDIR(info.st_mode)) throw UsageError(fmt::format("{}: {} is not a directory", flag, directory));
-  if (::access(directory.c_str(), W_OK | X_OK) != 0)
-    throw UsageError(fmt::format("{}: the directory {} cannot be written ({}); name another place", flag,
-                                 directory, std::strerror(errno)));
-}
-
 // Of the file that is written beside it first, too.
 void require_short_name(const std::string& file, const std::string& flag) {
   if (fs::path(path_beside(file)).filename().string().size() > NAME_MAX)
@@ -58,7 +47,7 @@ bool same_disk(const std::string& a, const std::string& b) {
 }
 
 // One after the last step, whatever the interval.
-int64_t num_checkpoints(const RunOptions& options, int64_t first_step) {
+int64_t num_checkpoints(const TrainingOptions& options, int64_t first_step) {
   const int64_t every = options.checkpoint_every, last = options.num_steps;
   if (first_step >= last) return 0;
   return every == 0 ? 1 : (last + every - 1) / every - first_step / every;
@@ -66,7 +55,7 @@ int64_t num_checkpoints(const RunOptions& options, int64_t first_step) {
 
 }  // namespace
 
-void check_outputs(const RunOptions& options, int64_t first_step) {
+void check_outputs(const TrainingOptions& options, int64_t first_step) {
   const std::string& checkpoints = options.checkpoint_directory;
   int64_t kept_bytes = 0;  // more than now, when the weights are written
   if (!checkpoints.empty()) {

@@ -7,6 +7,6 @@ namespace shardmark {
 
 // On the rank that writes. first_step: of this launch. UsageError: a place that cannot be written, or a disk
 // without room for the checkpoints and weights of the run, as far as the system tells.
-void check_outputs(const RunOptions& options, int64_t first_step);
+void check_outputs(const TrainingOptions& options, int64_t first_step);
 
 }  // namespace shardmark

@@ -35,13 +35,11 @@ int64_t largest_group(const laws::ModelTable& table) {
   return largest;
 }
 
-constexpr int64_t kTracedSteps = 3, kStepsBeforeTrace = 5;
-
 bool every(int64_t steps, int64_t done) { return steps > 0 && done % steps == 0; }
 
 }  // namespace
 
-Run::Run(const RunOptions& options, const Start& start, const HostGroup& group, Communicator& comm,
+Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& group, Communicator& comm,
          const Placement& placement, const DataSource& source, Flight& flight)
     : options_(options),
       group_(group),
@@ -57,13 +55,15 @@ Run::Run(const RunOptions& options, const Start& start, const HostGroup& group, 
       lines_(group.rank() == 0, options.point.global_batch(), tokens_per_sample(trainee_.model->table()),
              trainee_.guard->loss_scale().defined()),
       first_step_(start.step),
-      num_done_(start.step) {
+      num_done_(start.step),
+      traces_(options.trace_directory, start.step, options.num_steps, group, trainee_, comm.device(),
+              lines_) {
   if (start.loads || !options.checkpoint_directory.empty() || !options.save_weights.empty())
     at::empty({largest_group(trainee_.model->table())},
               at::TensorOptions(comm.device())
                   .dtype(options.point.training.precision == "fp64" ? at::kDouble : at::kFloat));
   curves_.step_s.resize(static_cast<size_t>(group.size()));
-  trainee_.loop->set_flight(&flight);
+  trainee_.executor->set_flight(&flight);
   meter::reset_peak();
 }
 
@@ -92,7 +92,7 @@ Record Run::train() {
   if (first_step_ < options_.num_steps) lines_.head();
   Verdict verdict;
   bool stopped = false;
-  trace();
+  traces_.between_steps(num_done_);
   while (verdict.ok() && num_done_ < options_.num_steps) {
     stopped = group_.max(static_cast<int64_t>(stop_requested())) != 0;  // one decision of all ranks
     if (stopped) break;
@@ -102,7 +102,7 @@ Record Run::train() {
     const bool saves = last || every(options_.checkpoint_every, done);
     const bool settles = evaluates || saves || every(options_.log_every, done);
     step(settles);
-    trace();
+    traces_.between_steps(num_done_);
     if (!settles) continue;
     verdict = settle();
     if (verdict.ok() && evaluates) verdict = evaluate();
@@ -120,34 +120,11 @@ Record Run::train() {
   return record;
 }
 
-// The device is waited for at both ends, so that the trace holds whole steps.
-void Run::trace() {
-  if (options_.trace_directory.empty()) return;
-  const int64_t end = std::min(first_step_ + kStepsBeforeTrace + kTracedSteps, options_.num_steps);
-  const int64_t begin = std::max(first_step_, end - kTracedSteps);
-  if (num_done_ == begin && begin < end) {
-    synchronize(comm_.device());
-    profile_.emplace();
-  } else if (num_done_ == end && profile_) {
-    synchronize(comm_.device());
-    const std::string trouble =
-        profile_->stop(fmt::format("{}/rank-{}.json", options_.trace_directory, group_.rank()));
-    profile_.reset();
-    if (!trouble.empty()) log_warning("the trace was not written: " + trouble);
-    const int64_t failed = group_.max(trouble.empty() ? int64_t{-1} : group_.rank());
-    if (failed >= 0)
-      unwritten_.trace_trouble = fmt::format("the trace of rank {} was not written", failed);
-    else
-      lines_.note(
-          fmt::format("steps {} to {}: traces written to {}", begin + 1, end, options_.trace_directory));
-  }
-}
-
 void Run::step(bool wants_norm) {
   comm_.set_phase_clock(&clock_);
   const double rate = options_.schedule.at(num_done_);
-  trainee_.strategy->set_learning_rate(rate);
-  const StepResult result = trainee_.loop->step([this] { return loader_.next(); }, wants_norm);
+  trainee_.state->optimizer().set_learning_rate(rate);
+  const StepResult result = trainee_.executor->step([this] { return loader_.next(); }, wants_norm);
   pending_.losses.push_back(result.loss);
   pending_.norms.push_back(result.gradient_norm);
   pending_.rates.push_back(rate);
@@ -160,7 +137,8 @@ Verdict Run::settle() {
   const auto steps = clock_.resolve();
   comm_.set_phase_clock(nullptr);  // what follows is no part of a step
   Verdict computed = agree(group_, attempt([this] {
-                             if (trainee_.loop->failure()) std::rethrow_exception(trainee_.loop->failure());
+                             if (trainee_.executor->failure())
+                               std::rethrow_exception(trainee_.executor->failure());
                            }));
   if (!computed.ok()) return computed;
 
@@ -221,7 +199,7 @@ void Run::keep(const std::vector<double>& all, int64_t count) {
 Verdict Run::evaluate() {
   Evaluation result;
   const Verdict verdict = agreed(group_, flight_, "evaluation", [&] {
-    result = shardmark::evaluate(*trainee_.model, *trainee_.strategy, comm_, group_, source_,
+    result = shardmark::evaluate(*trainee_.model, *trainee_.executor, comm_, group_, source_,
                                  options_.point.training.batch_size, options_.evaluate_batches);
   });
   if (!verdict.ok()) return verdict;
@@ -259,7 +237,7 @@ void Run::write_weights() {
 }
 
 std::string Run::unwritten() const {
-  const auto& [tried, failed, last_step, checkpoint_trouble, weights_trouble, trace_trouble] = unwritten_;
+  const auto& [tried, failed, last_step, checkpoint_trouble, weights_trouble] = unwritten_;
   std::string text;
   if (failed > 0)
     text = failed == 1
@@ -268,7 +246,7 @@ std::string Run::unwritten() const {
                              tried, last_step, checkpoint_trouble);
   if (!weights_trouble.empty())
     text += (text.empty() ? "" : "; ") + ("the weights were not written: " + weights_trouble);
-  if (!trace_trouble.empty()) text += (text.empty() ? "" : "; ") + trace_trouble;
+  if (!traces_.trouble().empty()) text += (text.empty() ? "" : "; ") + traces_.trouble();
   return text;
 }
 

@@ -6,18 +6,18 @@
 
 #include "comm/communicator.h"
 #include "data/loader.h"
-#include "device/profile.h"
 #include "optim/schedule.h"
 #include "runner/verdict.h"
 #include "training/checkpoints.h"
 #include "training/evaluation.h"
 #include "training/lines.h"
+#include "training/traces.h"
 #include "workloads/trainee.h"
 #include "workloads/workload.h"
 
 namespace shardmark {
 
-struct RunOptions {
+struct TrainingOptions {
   Point point;  // workload "train"
   Schedule schedule;
   int64_t num_steps = 0;
@@ -44,7 +44,7 @@ class Run {
  public:
   // Collective, then a rank may throw alone: it takes the memory of the run, and asks for what reading and
   // writing a state takes for a moment. Everything must outlive it.
-  Run(const RunOptions& options, const Start& start, const HostGroup& group, Communicator& comm,
+  Run(const TrainingOptions& options, const Start& start, const HostGroup& group, Communicator& comm,
       const Placement& placement, const DataSource& source, Flight& flight);
 
   // Once, before train(): takes over what the start holds, if anything. Collective, then rank 0 may throw
@@ -65,7 +65,6 @@ class Run {
     std::vector<double> rates;
   };
   void step(bool wants_norm);
-  void trace();      // between two steps: begins or ends the profile where it is time
   Verdict settle();  // collects the pending steps; not ok: what ends the run
   Verdict check_losses(const std::vector<double>& losses, int64_t count) const;
   void keep(const std::vector<double>& all, int64_t count);
@@ -74,7 +73,7 @@ class Run {
   void write_weights();
   void finish(Record& record, const Verdict& verdict);
 
-  const RunOptions& options_;
+  const TrainingOptions& options_;
   const HostGroup& group_;
   Communicator& comm_;
   const DataSource& source_;
@@ -88,10 +87,9 @@ class Run {
   struct Unwritten {
     int64_t num_tried = 0, num_checkpoints = 0, last_step = 0;  // of checkpoints
     std::string checkpoint_trouble, weights_trouble;            // the latest
-    std::string trace_trouble;                                  // of any rank; the same on all
   };
   Unwritten unwritten_;
-  std::optional<Profile> profile_;
+  Traces traces_;
   Pending pending_;
   Curves curves_;  // on rank 0
 };

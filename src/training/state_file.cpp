@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/lost_gpu.h"
+#include "executor/training_state.h"
 #include "laws/vocabulary.h"
-#include "strategies/state.h"
 
 namespace shardmark {
 namespace {
@@ -67,7 +67,7 @@ std::string write_state(const std::string& path, const Trainee& trainee, State w
   const StateVisitor add = [&](const std::string& name, const at::Tensor& value) {
     attempt([&] { writer->add(name, value); });
   };
-  trainee.strategy->visit_state(what, writes ? add : StateVisitor{});
+  trainee.state->visit(what, writes ? add : StateVisitor{});
   if (what == State::all)
     for (const auto& [name, value] : trainee.guard->state())
       add(kOptimizer + name, value.cpu().to(at::kFloat));
@@ -89,7 +89,7 @@ int64_t state_bytes(const Point& point, State what) {
 }
 
 void load_state(const Trainee& trainee, Communicator& comm, State what, const StateReader& read) {
-  trainee.strategy->load_state(what, read);
+  trainee.state->load(what, read);
   if (what != State::all) return;
   for (const auto& [name, value] : trainee.guard->state()) {
     if (read) value.copy_(read(kOptimizer + name));

@@ -3,9 +3,9 @@
 
 #include "device/device.h"
 #include "device/meter.h"
-#include "laws/auto_choice.h"
 #include "laws/vocabulary.h"
 #include "plan/plan.h"
+#include "strategies/auto_choice.h"
 
 namespace shardmark {
 namespace {
@@ -29,9 +29,10 @@ Settled settle_strategy(const Point& point, const HostGroup& group, Communicator
   const Probe& network = probes[key];
 
   const auto table = laws::model_law(point.training.model.name).table(point.training.model.options);
-  const laws::Decision decision = laws::decide(
-      laws::cost_input(point, table), {usable_bytes(group, comm.device()), expect(point).activation_bytes,
-                                       network.ranks_per_node, network.all, network.node});
+  const strategies::Decision decision =
+      strategies::decide(strategies::step_input(point, table),
+                         {usable_bytes(group, comm.device()), expect(point).activation_bytes,
+                          network.ranks_per_node, network.all, network.node});
   Settled settled{point, decision.reason, decision.choice().communication_s};
   settled.point.training.strategy = decision.choice().strategy;
   return settled;

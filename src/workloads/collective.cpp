@@ -8,7 +8,7 @@
 #include "device/device.h"
 #include "device/meter.h"
 #include "device/timeline.h"
-#include "laws/strategy_law.h"
+#include "laws/vocabulary.h"
 #include "workloads/workload.h"
 
 namespace shardmark {

@@ -7,9 +7,9 @@
 
 #include "comm/lost_gpu.h"
 #include "device/meter.h"
+#include "executor/precision.h"
 #include "optim/optimizer.h"
 #include "plan/sampler.h"
-#include "strategies/precision.h"
 
 namespace shardmark {
 namespace {

@@ -15,17 +15,19 @@ Trainee::Trainee(const Point& point, Communicator& comm, PhaseClock& clock, int6
   search_convolutions(comm.device());
   model = make_model(t.model, types.compute, comm.device());
   if (statistics_comm) {
+    statistics_comm->count_in(comm);
     model->num_ranks = comm.size();
-    model->sum_over_ranks = [statistics = statistics_comm.get()](const at::Tensor& sums) {
-      statistics->all_reduce(sums, ReduceOp::sum).wait();
+    model->sum_over_ranks = [this](const at::Tensor& sums) {
+      if (executor->ablation() != Ablation::compute_only)
+        statistics_comm->all_reduce(sums, ReduceOp::sum).wait();
     };
   }
-  strategy = make_strategy(
-      t.strategy.name, {*model, comm, t.strategy.options, t.optimizer, t.accumulation, point.seed, types});
+  state = std::make_unique<TrainingState>(StateContext{*model, comm, t.strategy, t.optimizer, t.accumulation,
+                                                       point.seed, types, t.checkpointing});
   guard = std::make_unique<GradientGuard>(t.clip_norm, t.precision == "fp16", comm.device());
-  loop =
-      std::make_unique<TrainingLoop>(*model, *strategy, clock, *guard,
-                                     LoopOptions{t.accumulation, t.checkpointing,
+  executor =
+      std::make_unique<Executor>(*state, clock, *guard,
+                                 ExecutorOptions{t.accumulation, t.checkpointing,
                                                  hash_of(point.seed, comm.rank()), first_step, comm.size()});
 }
 

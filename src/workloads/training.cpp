@@ -23,6 +23,7 @@ Training::Training(const WorkloadContext& context)
       placement_(context.placement),
       references_(context.references),
       flight_(context.flight),
+      trace_directory_(context.trace_directory),
       clock_(context.comm.device()),
       before_(meter::read()),
       trainee_(point_, comm_, clock_),
@@ -35,18 +36,18 @@ Training::Training(const WorkloadContext& context)
       *source_, sampler, t.accumulation, comm_.device(),
       prefetch_depth(placement_.num_cores, placement_.local_ranks, placement_.threads_per_rank));
   comm_.set_phase_clock(&clock_);
-  trainee_.loop->set_flight(&flight_);
+  trainee_.executor->set_flight(&flight_);
   meter::reset_peak();
 }
 
-Training::~Training() = default;
+Training::~Training() { comm_.set_phase_clock(nullptr); }  // which dies now
 
 void Training::step() {
   if (num_steps_ == 0) {
     comm_.reset_traffic();
     between_nodes_before_ = comm_.bytes_between_nodes();
   }
-  last_loss_ = trainee_.loop->step([this] { return loader_->next(); }).loss;
+  last_loss_ = trainee_.executor->step([this] { return loader_->next(); }).loss;
   if (num_steps_++ == 0) first_loss_ = last_loss_;
 }
 
@@ -54,7 +55,7 @@ void Training::close_window() { clock_.end(); }
 
 std::vector<std::vector<double>> Training::end_window() {
   const auto steps = clock_.resolve();
-  if (trainee_.loop->failure()) std::rethrow_exception(trainee_.loop->failure());
+  if (trainee_.executor->failure()) std::rethrow_exception(trainee_.executor->failure());
   std::vector<std::vector<double>> rows(1 + kNumPhases);  // the step, then its phases
   for (const auto& step : steps) {
     rows[0].push_back(std::accumulate(step.begin(), step.end(), 0.0));

@@ -1,7 +1,6 @@
 // The training workload: a model, its data and a strategy, stepped and timed.
 #pragma once
 
-#include "comm/tap.h"
 #include "data/loader.h"
 #include "device/meter.h"
 #include "workloads/trainee.h"
@@ -28,16 +27,17 @@ class Training final : public Workload {
   ReferenceRun shared_reference(int64_t replica);
   Check lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const;
   void collect_memory(Record& record);
+  void trace_steps(const Record& record, const std::function<void()>& train);
   std::vector<double> timed(int64_t times, const std::function<void()>& step);
-  Recording trace_steps(Record& record, const std::function<void()>& train);
   std::vector<double> timed_compute(Record& record, int64_t times, const std::function<void()>& train);
 
   const Point& point_;
   const HostGroup& group_;
-  Tap comm_;
+  Communicator& comm_;
   const Placement& placement_;
   ReferenceCache& references_;
   Flight& flight_;
+  std::string trace_directory_;
 
   PhaseClock clock_;
   MemoryReading before_;

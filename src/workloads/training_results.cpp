@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "base/stats.h"
-#include "laws/strategy_law.h"
 #include "laws/vocabulary.h"
+#include "strategies/strategy.h"
 #include "workloads/statistics.h"
 
 namespace shardmark {
@@ -37,8 +37,8 @@ double phase_s(const Series& step, const Series& phase) {
 
 void derive_laws(Record& record, const laws::ModelTable& table) {
   auto& m = record.measures;
-  const laws::Cost cost =
-      laws::strategy_law(record.point.training.strategy.name).cost(laws::cost_input(record.point, table));
+  const strategies::Cost cost =
+      strategies::cost_of(record.point.training.strategy.name, strategies::step_input(record.point, table));
   m.law_parameter_bytes = cost.parameter_bytes;
   m.law_gradient_bytes = cost.gradient_bytes;
   m.law_optimizer_bytes = cost.optimizer_bytes;

@@ -1,9 +1,12 @@
 // The twins of a point: its steps without communication, and its communication without steps. They tell how
 // much of the communication hides behind computing, whatever the phases say.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
-#include "workloads/step_trace.h"
+#include "base/log.h"
+#include "executor/block_timer.h"
 #include "workloads/training.h"
 
 namespace shardmark {
@@ -26,58 +29,57 @@ std::vector<double> Training::timed(int64_t times, const std::function<void()>& 
   return seconds;
 }
 
-// The program of a step in steady state, written down in the second of two; and the first recorded.
-Recording Training::trace_steps(Record& record, const std::function<void()>& train) {
-  StepTrace trace;
-  comm_.set_listener(&trace);
-  trainee_.loop->set_observer(&trace);
-  comm_.set_mode(Tap::Mode::record);
-  static_cast<void>(timed(0, train));
-  Recording recording = comm_.take_recording();
-  comm_.set_mode(Tap::Mode::pass);
-  trace.begin_step();
-  static_cast<void>(timed(0, train));
-  comm_.set_listener(nullptr);
-  trainee_.loop->set_observer(nullptr);
-  if (group_.rank() == 0) record.samples.push_back(laws::to_series(trace.program()));
-  return recording;
+// Three steps, instruction by instruction, of all ranks in one file.
+void Training::trace_steps(const Record& record, const std::function<void()>& train) {
+  constexpr int64_t kTracedSteps = 3;
+  StepRecorder recorder(comm_.device());
+  trainee_.executor->set_recorder(&recorder);
+  static_cast<void>(timed(kTracedSteps - 1, train));
+  trainee_.executor->set_recorder(nullptr);
+  const std::string title = to_text(point_),
+                    path = fmt::format("{}/{}-{}-ranks-{}.json", trace_directory_,
+                                       point_.training.strategy.name, point_.ranks, record.id.substr(0, 8));
+  const std::string trouble = write_trace(group_, trainee_.model->table(), recorder, title, path);
+  if (group_.rank() == 0 && !trouble.empty()) log_warning("the trace was not written: " + trouble);
 }
 
-// Steps in which nothing moves; moment by moment, too.
+// Steps in which nothing moves; block by block, too.
 std::vector<double> Training::timed_compute(Record& record, int64_t times,
                                             const std::function<void()>& train) {
-  MomentTimer timer(comm_.device());
-  trainee_.loop->set_observer(&timer);
-  comm_.set_mode(Tap::Mode::mute);
+  BlockTimer timer(comm_.device());
+  trainee_.executor->set_timer(&timer);
+  trainee_.executor->set_ablation(Ablation::compute_only);
   std::vector<double> seconds = timed(times, [&] {
     train();
     timer.end_step();
   });
-  comm_.set_mode(Tap::Mode::pass);
-  trainee_.loop->set_observer(nullptr);
-  const auto moments = group_.gather(timer.medians(trainee_.model->blocks().size()));
-  const auto columns = static_cast<int64_t>(moments.size()) / point_.ranks;
-  if (group_.rank() == 0) record.samples.push_back({"block_time", point_.ranks, columns, moments});
+  trainee_.executor->set_ablation(Ablation::none);
+  trainee_.executor->set_timer(nullptr);
+  const auto blocks = group_.gather(timer.medians(trainee_.model->blocks().size()));
+  const auto columns = static_cast<int64_t>(blocks.size()) / point_.ranks;
+  if (group_.rank() == 0) record.samples.push_back({"block_time", point_.ranks, columns, blocks});
   return seconds;
 }
 
 // The parameters stay as they are (learning rate 0), so the muted steps compute on values of the usual size:
 // groups that would have been gathered hold what was gathered last. Nothing trains afterwards.
 void Training::measure_twins(Record& record) {
-  trainee_.strategy->set_learning_rate(0);
-  const auto train = [this] { trainee_.loop->step([this] { return loader_->next(); }); };
-  const Recording recording = trace_steps(record, train);
+  Executor& executor = *trainee_.executor;
+  trainee_.state->optimizer().set_learning_rate(0);
+  const auto train = [&] { executor.step([this] { return loader_->next(); }); };
+  const strategies::Program& program = trainee_.state->step(trainee_.guard->needs_norm()).program();
+  if (group_.rank() == 0) record.samples.push_back(strategies::to_series(program));
+  static_cast<void>(timed(0, train));
+  if (!trace_directory_.empty()) trace_steps(record, train);
   const int64_t times = std::clamp<int64_t>(point_.sampling.min_steps, 1, kMostSteps);
   const auto compute = group_.gather(timed_compute(record, times, train));
   // The same on all ranks: operations are collective.
-  const bool communicates = !recording.empty() && comm_.size() > 1;
+  const bool communicates = !program.calls.empty() && comm_.size() > 1;
   std::vector<double> communication;
-  if (communicates)
-    communication = group_.gather(timed(times, [&] {
-      clock_.begin_step();
-      recording.play();
-    }));
-  if (trainee_.loop->failure()) std::rethrow_exception(trainee_.loop->failure());
+  executor.set_ablation(Ablation::communication_only);
+  if (communicates) communication = group_.gather(timed(times, train));
+  executor.set_ablation(Ablation::none);
+  if (executor.failure()) std::rethrow_exception(executor.failure());
   if (group_.rank() != 0 || !communicates) return;
   record.samples.push_back({"compute_only", point_.ranks, times, compute});
   record.samples.push_back({"communication_only", point_.ranks, times, communication});

@@ -32,14 +32,15 @@ int64_t checksum(const std::vector<at::Tensor>& tensors) {
 
 Check Training::verify() {
   const bool replicas =
-      trainee_.strategy->gradient_scale() * static_cast<double>(point_.training.accumulation) == 1.0;
+      trainee_.state->program().gradient_scale * static_cast<double>(point_.training.accumulation) == 1.0;
   const ReferenceRun reference = shared_reference(replicas ? 0 : -1);
 
   const bool draws =
       std::exchange(trainee_.model->draws, false);  // ranks drop other elements than one device would
   std::vector<double> losses, norms;
   for (int64_t step = 0; step < kReferenceSteps; ++step) {
-    const StepResult result = trainee_.loop->step([this] { return loader_->next(); }, /*wants_norm=*/true);
+    const StepResult result =
+        trainee_.executor->step([this] { return loader_->next(); }, /*wants_norm=*/true);
     const double own = result.loss.item<double>();
     losses.push_back(replicas ? own : group_.sum(own) / static_cast<double>(point_.ranks));
     norms.push_back(result.gradient_norm.item<double>());
@@ -47,12 +48,12 @@ Check Training::verify() {
   trainee_.model->draws = draws;
   clock_.end();
   clock_.resolve();
-  if (group_.max(static_cast<int64_t>(trainee_.loop->failure() != nullptr)) != 0) {
-    if (trainee_.loop->failure()) std::rethrow_exception(trainee_.loop->failure());
+  if (group_.max(static_cast<int64_t>(trainee_.executor->failure() != nullptr)) != 0) {
+    if (trainee_.executor->failure()) std::rethrow_exception(trainee_.executor->failure());
     return {};  // another rank throws, and the runner makes all agree
   }
 
-  const int64_t sum = checksum(trainee_.strategy->replicated());
+  const int64_t sum = checksum(trainee_.state->replicated());
   meter::reset_peak();  // the reference and the checksum's copies are not the point's
   if (group_.max(sum) != -group_.max(-sum))
     return {true, "wrong: replicas differ between ranks", Measures::kNone};
@@ -66,7 +67,7 @@ Check Training::verify() {
   }
   const double own_error = group_.rank() == 0 ? check.error : 0;  // a replica's data are rank 0's alone
   check.error = group_.max(std::isnan(own_error) ? HUGE_VAL : own_error);
-  if (trainee_.strategy->lossy()) return lossy_check(losses, reference.losses);
+  if (trainee_.state->program().lossy) return lossy_check(losses, reference.losses);
   if (check.error > tolerance(point_.training.precision)) {
     check.wrong = true;
     check.text =

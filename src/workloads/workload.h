@@ -48,7 +48,8 @@ struct WorkloadContext {
   Communicator& comm;
   const Placement& placement;
   ReferenceCache& references;
-  Flight& flight;  // what this rank does, for the watchdog
+  Flight& flight;                    // what this rank does, for the watchdog
+  std::string trace_directory = {};  // of traces of some steps; empty: none
 };
 
 class Workload {

@@ -11,8 +11,8 @@
 #include "comm/communicator.h"
 #include "data/loader.h"
 #include "device/timeline.h"
-#include "laws/strategy_law.h"
-#include "workloads/training_loop.h"
+#include "executor/executor.h"
+#include "strategies/strategy.h"
 
 namespace shardmark {
 namespace {
@@ -77,29 +77,28 @@ class Harnessed final : public Contender {
         model_(make_gpt2()),
         batch_(make_batch(*model_, world)),
         clock_(at::kCPU),
-        strategy_(make(choice_from_text(text))),
-        loop_(*model_, *strategy_, clock_, guard_, {}) {
+        state_({*model_, *comm_, resolved(choice_from_text(text)), kAdamW, 1, 1}),
+        executor_(state_, clock_, guard_, {}) {
     comm_->set_phase_clock(&clock_);
   }
   void step() override {
-    loop_.step([this] { return batch_; });
+    executor_.step([this] { return batch_; });
     clock_.end();
     clock_.resolve();
-    if (loop_.failure()) std::rethrow_exception(loop_.failure());
+    if (executor_.failure()) std::rethrow_exception(executor_.failure());
   }
 
  private:
-  std::unique_ptr<Strategy> make(const Choice& choice) {
-    const Options options = resolve(choice, laws::strategy_law(choice.name).options, "strategy").options;
-    return make_strategy(choice.name, {*model_, *comm_, options, kAdamW, 1, 1});
+  static Choice resolved(const Choice& choice) {
+    return resolve(choice, strategies::strategy(choice.name).options, "strategy");
   }
   std::unique_ptr<Communicator> comm_;
   std::unique_ptr<Model> model_;
   Batch batch_;
   PhaseClock clock_;
-  std::unique_ptr<Strategy> strategy_;
+  TrainingState state_;
   GradientGuard guard_{0, false, at::kCPU};
-  TrainingLoop loop_;
+  Executor executor_;
 };
 
 // Seconds of a turn on the slowest rank.

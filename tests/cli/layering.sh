@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # The house rules a machine can check: a folder includes only what stands above it, the analysis side needs no torch, MPI or
-# CUDA, only base/log writes to the standard streams, no file is longer than 300 lines, and each opens with what it is.
+# CUDA, only base/log writes to the standard streams, no file is longer than 300 lines, and each opens with what it is; no
+# namespace has two types of one name, of which a linked program would take either (the one-definition rule).
 set -euo pipefail
 
-readonly LAYERS=(base schema laws plan watch launch engine doctor device comm machine models data optim strategies workloads runner training cli)
-readonly PLAIN=(base schema laws plan launch)
+readonly LAYERS=(base schema laws strategies plan watch launch engine doctor device comm machine models data optim executor workloads runner training cli)
+readonly PLAIN=(base schema laws strategies plan launch)
 readonly LIGHT=("${PLAIN[@]}" watch engine doctor)
 # Only base/log writes to the standard streams: what files and flags hold is shown there, not obeyed by a terminal.
 readonly PRINTS='fmt::print|std::(fputs|fprintf|printf|puts|fwrite)|std::(cout|cerr)'
@@ -19,6 +20,18 @@ bad_includes() {
   grep -nE '^#include "(src/)?[a-z_]+/' "$file" | grep -vE "\"($allowed)/" | sed "s|^|$file:|" || true
 }
 
+# Of the files named: types that another file has in the same namespace; what unnamed namespaces hold is a file's own.
+readonly SAME_TYPES='
+FNR == 1 { space = ""; unnamed = 0 }
+/^namespace [a-z_:0-9]+ \{/ { space = $2 }
+/^namespace \{/ { unnamed = 1 }
+/^}  \/\/ namespace$/ { unnamed = 0 }
+/^(class|struct|enum class|enum|union) [A-Za-z0-9_]+( |$)/ && /[{:]/ && !/;$/ && !unnamed {
+  name = space "::" ($1 == "enum" && $2 == "class" ? $3 : $2)
+  if (name in file && file[name] != FILENAME) print FILENAME ": " name " is a type of " file[name] ", too"
+  else file[name] = FILENAME
+}'
+
 # Prints every broken rule under a root that has src/ and analysis/.
 broken_rules() {
   local root=$1 layer above=() file lines
@@ -28,7 +41,7 @@ broken_rules() {
       if [[ $layer == cli ]]; then bad_includes "$file" "${above[@]}" analysis; else bad_includes "$file" "${above[@]}"; fi
     done < <(sources "$root/src/$layer")
   done
-  while read -r file; do bad_includes "$file" base schema laws analysis; done < <(sources "$root/analysis")
+  while read -r file; do bad_includes "$file" base schema laws strategies analysis; done < <(sources "$root/analysis")
   # Commands outside cli/run/ are in every build; between #ifdef SHARDMARK_WITH_TORCH and #endif they may do as they like.
   while read -r file; do
     sed '/#ifdef SHARDMARK_WITH_TORCH/,/#endif/d' "$file" >"$scratch/plain"
@@ -41,6 +54,7 @@ broken_rules() {
     case $file in */base/log.cpp | */cli/export.cpp | */cli/submit.cpp) continue ;; esac  # JSON of a study; the file of a job
     grep -nE "$PRINTS" "$file" | sed "s|^|$file:|" || true
   done < <(sources "$root/src" "$root/analysis")
+  sources "$root/src" "$root/analysis" | xargs --no-run-if-empty awk "$SAME_TYPES"
   while read -r file; do
     lines=$(wc -l <"$file")
     ((lines <= 300)) || echo "$file: $lines lines, at most 300 are allowed"
@@ -59,7 +73,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 # First the check itself: each of these files breaks one rule, and the good one none.
 house=$scratch/house
-mkdir -p "$house"/src/{base,schema,engine,comm,strategies,cli/run} "$house"/analysis
+mkdir -p "$house"/src/{base,schema,engine,comm,executor,strategies,cli/run} "$house"/analysis
 expect() {  # path, content, what the complaint must hold (empty: none)
   printf '%b\n' "$2" >"$house/$1"
   local said
@@ -72,7 +86,8 @@ expect() {  # path, content, what the complaint must hold (empty: none)
 }
 expect src/comm/good.cpp '// Good.\n#include <mpi.h>\n#include "base/error.h"\n#include "comm/good.h"' ''
 expect src/base/a.cpp '// Up.\n#include "schema/point.h"' 'schema/point.h'
-expect src/comm/a.cpp '// Up.\n#include "strategies/strategy.h"' 'strategies/strategy.h'
+expect src/comm/a.cpp '// Up.\n#include "executor/executor.h"' 'executor/executor.h'
+expect src/strategies/b.h '// Heavy.\n#include <ATen/ATen.h>' 'ATen'
 expect src/strategies/a.h '// Aside.\n#include "analysis/table.h"' 'analysis/table.h'
 expect analysis/a.cpp '// Plan is not analysis.\n#include "plan/plan.h"' 'plan/plan.h'
 expect src/schema/a.cpp '// Heavy.\n#include <mpi.h>' 'mpi.h'
@@ -82,6 +97,12 @@ expect src/cli/a.cpp '// Prints.\nfmt::print("x");' 'fmt::print'
 expect src/cli/a.cpp '// In every build.\n#include "comm/communicator.h"' 'comm/communicator.h'
 expect src/cli/run/a.cpp '// Good.\n#include "comm/communicator.h"' ''
 expect src/cli/b.cpp '// Guarded.\n#ifdef SHARDMARK_WITH_TORCH\n#include "comm/communicator.h"\n#endif' ''
+expect src/base/d.h '// Once.\nnamespace shardmark {\nstruct A {\n};\n}  // namespace shardmark' ''
+printf '// Its own.\nnamespace shardmark {\nstruct Twice {\n};\nnamespace {\nstruct Hidden {};\n}  // namespace\n}\n' >"$house"/src/base/e.h
+expect src/schema/e.h '// Again.\nnamespace shardmark {\nclass Twice final {\n};\n}' 'shardmark::Twice is a type of'
+expect src/schema/e.cpp '// Hidden.\nnamespace shardmark {\nnamespace {\nstruct Twice {\n};\nstruct Hidden {\n};\n}  // namespace\n}' ''
+expect src/schema/f.h '// Elsewhere.\nnamespace shardmark::laws {\nstruct Twice {\n};\n}' ''
+rm "$house"/src/base/e.h
 expect src/base/b.cpp 'int nameless;' 'must open with a comment'
 expect src/base/c.cpp "// Long.$(printf '\\n%.0s' {1..300})" '301 lines'
 

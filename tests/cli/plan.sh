@@ -82,7 +82,7 @@ for row, phases in moved.items():
     assert (phases[0] > 0) == (row[1] in ("fsdp", "zero3")) and phases[1] > 0, (row, phases)
 PYTHON
 
-refused "no suite" "suite is required" plan
+refused "no suite" "which suite? give one, or --step STRATEGY" plan
 refused "missing file" "nowhere.yaml: no such suite here, in suites" plan nowhere.yaml
 printf 'training:\n  - model: mlp\n    stratgy: ddp\n    batch_size: 4\n' >"$dir/typo.yaml"
 refused "unknown key" "typo.yaml:3:5: unknown key 'stratgy' in training; did you mean 'strategy'?" plan "$dir/typo.yaml"

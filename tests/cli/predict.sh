@@ -35,6 +35,30 @@ if command -v gnuplot >/dev/null; then
 fi
 refuses '--plots' shaped.h5 --plots plots --json
 
+# Simulated steps in the form of measured ones: whole, and as long as the table says.
+mkdir traces
+"$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --trace traces >written
+has written 'written to traces'
+refuses 'exists; name another place' shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --trace traces
+refuses '--trace: nowhere: No such file or directory' shaped.h5 --ranks 2 --trace nowhere
+if command -v python3 >/dev/null; then
+  "$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --csv of_traces >/dev/null
+  python3 - <<'PYTHON' || fail "simulated steps"
+import csv, glob, json
+steps_ms = sorted(float(r["step (ms)"]) for r in csv.DictReader(open("of_traces/predictions.csv", newline="")))
+traced_ms = []
+for path in glob.glob("traces/*.json"):
+    events = json.load(open(path))["traceEvents"]
+    slices = [e for e in events if e["ph"] == "X" and e["cat"] != "phase"]
+    traced_ms.append(max(e["ts"] + e["dur"] for e in slices) / 1e3)
+    assert any(e["name"].startswith("backward of ") for e in slices), path
+    assert sum(e["ph"] == "b" for e in events) == sum(e["ph"] == "e" for e in events) > 0, path
+assert len(traced_ms) == len(steps_ms) > 0, (traced_ms, steps_ms)
+for traced, step in zip(sorted(traced_ms), steps_ms):
+    assert abs(traced / step - 1) < 0.01, (traced, step)
+PYTHON
+fi
+
 "$shardmark" predict --published >published
 has published 'A100' 'V100' '136,334'
 

@@ -27,7 +27,7 @@ mkdir traces
 train 0 --steps 20 --strategy fsdp --trace traces
 grep -q 'steps 6 to 8: traces written to traces' out err || fail "it does not say what it wrote"
 if grep -q ERROR err; then fail "a word of the profiler's own"; fi
-[[ $(ls traces) == $'rank-0.json\nrank-1.json' ]] || fail "not one file for each rank: $(ls traces)"
+[[ $(ls traces) == $'rank-0.json\nrank-1.json\nsteps.json' ]] || fail "not one file for each rank: $(ls traces)"
 for rank in 0 1; do
   python3 - "traces/rank-$rank.json" <<'PYTHON' || fail "the trace of rank $rank"
 import json, sys
@@ -39,7 +39,7 @@ assert any("Backward" in name for name in names)
 PYTHON
 done
 train 2 --steps 20 --trace traces
-grep -q 'traces/rank-0.json exists; name another place, or replace it with --overwrite' err || fail "it would replace a trace"
+grep -q 'traces/steps.json exists; name another place, or replace it with --overwrite' err || fail "it would replace a trace"
 train 0 --steps 2 --trace traces --overwrite    # a run that is shorter than what is traced
 grep -q 'steps 1 to 2: traces written' out err || fail "a short run is not traced"
 
@@ -48,4 +48,4 @@ mkdir full
 kib=50
 train 3 --steps 3 --trace full
 grep -q 'failed: the trace of rank 1 was not written' err || fail "a trace that was cut short passes for whole"
-[[ -z $(ls full) ]] || fail "it left $(ls full)"
+[[ $(ls full) == steps.json ]] || fail "it left $(ls full)"

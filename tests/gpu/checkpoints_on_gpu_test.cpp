@@ -30,8 +30,8 @@ class Trained {
   double step() {
     const DistributedSampler sampler(source_->size(), comm_.size(), comm_.rank(), 2, 1, 7);
     Loader loader(*source_, sampler, 1, comm_.device(), 0, num_steps_++);
-    const at::Tensor loss = trainee_->loop->step([&] { return loader.next(); }).loss;
-    if (trainee_->loop->failure()) std::rethrow_exception(trainee_->loop->failure());
+    const at::Tensor loss = trainee_->executor->step([&] { return loader.next(); }).loss;
+    if (trainee_->executor->failure()) std::rethrow_exception(trainee_->executor->failure());
     const at::Tensor sum = loss.to(at::kDouble).view({1});
     comm_.all_reduce(sum, ReduceOp::sum).wait();
     return sum.item<double>() / comm_.size();
@@ -140,7 +140,7 @@ TEST_F(CheckpointsOnGpu, LetARunGoOnOnTheOtherDevice) {
     point.workload = "train";
     const auto sample = laws::model_law("gpt2").table(point.training.model.options).sample;
     const auto source = make_source(point.training.data, {sample, at::kDouble, 3, /*holds_out=*/true});
-    RunOptions options{point, Schedule({"cosine"}, 0.01, 2, kSteps)};
+    TrainingOptions options{point, Schedule({"cosine"}, 0.01, 2, kSteps)};
     options.num_steps = kSteps;
     options.evaluate_every = 3;
     options.checkpoint_directory = directory;

@@ -8,7 +8,6 @@
 
 #include "comm/collectives.h"
 #include "comm/host_group.h"
-#include "laws/strategy_law.h"
 #include "laws/vocabulary.h"
 
 namespace shardmark::checks {

@@ -54,13 +54,13 @@ TEST_F(Memory, PeakIsTheLawAndActivations) {
     train(c, strategy, *comm_, nullptr);  // workspaces of libraries
     const int64_t before = meter::read().total;
     int64_t largest = 0;
-    train(c, strategy, *comm_, nullptr, [&](std::unique_ptr<Strategy> inner) {
+    const auto made = [&] {
       meter::reset_peak();  // what initial values took for a moment is no part of a step
       largest = meter::read().total;
-      return inner;
-    });
+    };
+    train(c, strategy, *comm_, nullptr, {.change = {}, .made = made});
     const double peak = static_cast<double>(meter::read().peak - before);
-    const laws::Cost law = LawChecks(world_, *comm_).law(c, strategy);
+    const strategies::Cost law = LawChecks(world_, *comm_).law(c, strategy);
     const double bytes = law.parameter_bytes + law.gradient_bytes + law.optimizer_bytes + law.transient_bytes;
     EXPECT_GE(peak, static_cast<double>(largest - before));
     EXPECT_GE(world_.max(peak), bytes);

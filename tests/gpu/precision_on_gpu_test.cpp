@@ -1,6 +1,7 @@
 // Low precision on a GPU follows fp32 under every strategy, and fp16's loss scale leaves the same steps out
 // on all ranks.
 #include "tests/gpu/gpu_fixture.h"
+#include "tests/mpi/precision_checks.h"
 #include "tests/mpi/strategy_cases.h"
 #include "tests/mpi/training_fixture.h"
 
@@ -59,40 +60,9 @@ TEST_F(PrecisionOnGpu, SingleFollowsTheCpu) {
   }
 }
 
-// The loss scale makes the backward of one rank overflow: all ranks leave that update out, and go on with
-// half the scale.
 TEST_F(PrecisionOnGpu, NonFiniteGradientsAreLeftOutByAllRanks) {
-  for (const auto& strategy : is_emulated() ? kKinds : all_strategies(comm_->size())) {
-    SCOPED_TRACE(strategy);
-    const auto model = make_model(resolved_model(kModels[0]), at::kHalf, device_);
-    const Choice choice = resolved_strategy(strategy);
-    const auto trained = make_strategy(
-        choice.name, {*model, *comm_, choice.options, resolved_optimizer(kOptimizers[1]), /*accumulation=*/1,
-                      /*seed=*/7, Precision{at::kHalf, at::kFloat, at::kHalf}});
-    GradientGuard guard(/*clip_norm=*/0, /*scales_loss=*/true, device_);
-    PhaseClock clock(device_);
-    TrainingLoop loop(*model, *trained, clock, guard, {});
-    const auto batch = [&](double scale) {
-      const auto on = at::TensorOptions(device_);
-      return Batch{at::full({2, 13}, scale, on.dtype(at::kHalf)), at::zeros({2}, on.dtype(at::kLong))};
-    };
-    const auto weights = [&] {
-      std::map<std::string, at::Tensor> all;
-      trained->visit_state(State::weights, [&](const auto& name, const auto& value) { all[name] = value; });
-      return all;
-    };
-    const auto before = weights();
-    const double scale = guard.loss_scale().item<double>();
-    loop.step([&] { return batch(comm_->rank() == comm_->size() - 1 ? 6e4 : 1); });
-    EXPECT_EQ(guard.num_skipped(), 1);
-    EXPECT_EQ(guard.loss_scale().item<double>(), scale / 2);
-    for (const auto& [name, value] : weights()) EXPECT_TRUE(value.equal(before.at(name))) << name;
-    for (int i = 0; i < 12; ++i) loop.step([&] { return batch(1); });  // until the scale is small enough
-    EXPECT_LT(guard.num_skipped(), 13);
-    bool moved = false;
-    for (const auto& [name, value] : weights()) moved |= !value.equal(before.at(name));
-    EXPECT_TRUE(moved);
-  }
+  for (const auto& strategy : is_emulated() ? kKinds : all_strategies(comm_->size()))
+    checks::leaves_out_non_finite_gradients(strategy, *comm_);
 }
 
 }  // namespace

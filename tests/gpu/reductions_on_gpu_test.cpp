@@ -24,7 +24,7 @@ TEST_F(ReductionsOnGpu, SaveTheBytesThatTheyPromise) {
 // would be the k-th largest. Kernels round low-rank factors, casts and scales in another order.
 TEST_F(ReductionsOnGpu, EqualTheCpu) {
   std::vector<std::string> all = checks::kLossy;
-  for (const auto& [name, entry] : Registry<ReductionEntry>::instance().entries()) all.push_back(name);
+  for (const auto& [name, entry] : Registry<strategies::Reduction>::instance().entries()) all.push_back(name);
   for (const auto& reduction : all) {
     const auto reduced = [&](Communicator& comm) {
       checks::Bench bench(comm, reduction, at::kFloat);

@@ -2,7 +2,6 @@
 // All-reduce in stages: as exact as any transport, whatever is in flight, and counted between nodes.
 #include "../gpu/collective_checks.h"
 #include "base/error.h"
-#include "comm/tap.h"
 #include "tests/mpi/training_fixture.h"
 
 namespace shardmark {
@@ -82,8 +81,7 @@ TEST_P(Hierarchical, TrainsAsTheFlatTransport) {
   const Case c{"mlp(features=13, width=19, layers=3, classes=5)", "sgd(lr=0.05, momentum=0.9)"};
   const auto flat = make_communicator("mpi", world_, at::kCPU);
   const std::string ddp = "ddp(bucket_mb=0.002, first_bucket_mb=0.001)";
-  Tap tap(*comm_);
-  const Outcomes expected = train(c, ddp, *flat, nullptr), run = train(c, ddp, tap, nullptr);
+  const Outcomes expected = train(c, ddp, *flat, nullptr), run = train(c, ddp, *comm_, nullptr);
   EXPECT_LE(parameter_error(run, expected), 1e-10);
 }
 

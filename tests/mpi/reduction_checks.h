@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "laws/compressed.h"
-#include "laws/reduction_law.h"
+#include "strategies/compressed.h"
 #include "strategies/reductions/reduction.h"
 #include "tests/mpi/training_fixture.h"
 
@@ -19,48 +18,52 @@ inline std::string ddp_with(const std::string& reduction) {
   return "ddp(bucket_mb=0.002, first_bucket_mb=0.001, reduction=" + reduction + ")";
 }
 
-inline Choice resolved_reduction(const std::string& text) {
-  const Choice choice = choice_from_text(text);
-  return resolve(choice, laws::reduction_kind().options(choice.name), "reduction");
-}
-
-// One reduction over the gradients of a small model in several buckets, without a model around it.
+// One reduction over the gradients of a small model in several buckets: of ddp's step nothing else happens.
 struct Bench {
-  Bench(Communicator& comm, const std::string& reduction, at::ScalarType dtype)
-      : table(laws::model_law("mlp").table(resolved_model(kReducedModel).options)),
-        layout(laws::even_layout(table, 1)),
-        buckets(laws::buckets(table, layout, 256, 512)),
-        flat(at::zeros({laws::total_numel(layout)}, at::TensorOptions(comm.device()).dtype(dtype))) {
-    const Choice choice = resolved_reduction(reduction);
-    ReductionContext context{comm, table, layout, buckets, {}, choice.options, 7};
-    int64_t begin = 0;
-    for (const auto& bucket : buckets) {
-      context.gradients.push_back(flat.narrow(0, begin, bucket.numel));
-      begin += bucket.numel;
-    }
-    under_test = make_reduction(choice.name, context);
-  }
+  // first, others: elements of buckets.
+  Bench(Communicator& comm, const std::string& reduction, at::ScalarType dtype,
+        const std::string& model_text = kReducedModel, size_t first = 256, size_t others = 512)
+      : model(make_model(resolved_model(model_text), dtype, comm.device())),
+        state({*model, comm,
+               resolved_strategy("ddp(first_bucket_mb=" + mb(first, dtype) +
+                                 ", bucket_mb=" + mb(others, dtype) + ", reduction=" + reduction + ")"),
+               resolved_optimizer("sgd(lr=0)"), /*accumulation=*/1, /*seed=*/7}),
+        flat(state.memory().at(state.program().updated.front().gradients)) {}
+
   void reduce() {
-    for (size_t b = 0; b < buckets.size(); ++b) under_test->start(b);
-    under_test->finish();
+    BoundProgram& step = state.step(/*with_norm=*/false);
+    const auto& instructions = step.program().instructions;
+    for (size_t i = 0; i < instructions.size(); ++i) {
+      if (instructions[i].is_communication()) step.communicate(i);
+      if (instructions[i].what == strategies::Instruction::What::compress) step.run_locally(i);
+    }
   }
   // [numel]: true in these ranges of each bucket
   at::Tensor mask(const std::function<std::vector<laws::Range>(const laws::Bucket&)>& ranges) const {
     at::Tensor mask = at::zeros_like(flat).to(at::kBool);
     int64_t begin = 0;
-    for (const auto& bucket : buckets) {
+    for (const auto& [bucket, gradients, scratch, value_bytes] : buckets()) {
       for (const auto& range : ranges(bucket)) mask.narrow(0, begin + range.begin, range.numel).fill_(true);
-      begin += bucket.numel;
+      begin += gradients.numel;
     }
     return mask;
   }
-  at::Tensor residual() const { return at::cat(under_test->residuals()).clone(); }
+  const std::vector<strategies::BucketMemory>& buckets() const { return state.program().buckets; }
+  // [bucket]: what error feedback keeps for the next step
+  std::vector<at::Tensor> residuals() const {
+    std::vector<at::Tensor> all;
+    for (const auto& bucket : buckets()) all.push_back(state.memory().at(bucket.scratch.front()));
+    return all;
+  }
+  at::Tensor residual() const { return at::cat(residuals()).clone(); }
 
-  laws::ModelTable table;
-  std::vector<laws::GroupLayout> layout;
-  std::vector<laws::Bucket> buckets;
+  static std::string mb(size_t elements, at::ScalarType dtype) {
+    return std::to_string(static_cast<double>(elements * at::elementSize(dtype)) / 1e6);
+  }
+
+  std::unique_ptr<Model> model;
+  TrainingState state;
   at::Tensor flat;  // gradients of all buckets
-  std::unique_ptr<Reduction> under_test;
 };
 
 // Whole numbers, whose sums are exact in any order.
@@ -83,7 +86,7 @@ inline void reduction_top_k_loses_nothing(Communicator& comm) {
     EXPECT_TRUE(at::logical_or(kept == to_send, kept == 0).all().item<bool>());
     at::Tensor sent = to_send - kept;
     EXPECT_LE(sent.count_nonzero().item<int64_t>(),
-              bench.flat.numel() / 10 + 2 * static_cast<int64_t>(bench.buckets.size()));
+              bench.flat.numel() / 10 + 2 * static_cast<int64_t>(bench.buckets().size()));
     comm.all_reduce(sent, ReduceOp::sum).wait();
     EXPECT_TRUE(bench.flat.equal(sent)) << "step " << step;
   }
@@ -111,7 +114,7 @@ inline void reduction_top_k_sends_the_largest(Communicator& comm) {
   const at::Tensor before = bench.flat.clone();
   bench.reduce();
   int64_t begin = 0;
-  for (const at::Tensor& kept : bench.under_test->residuals()) {
+  for (const at::Tensor& kept : bench.residuals()) {
     const at::Tensor mine = before.narrow(0, begin, kept.numel());
     const at::Tensor sent = mine.masked_select(kept != mine);
     EXPECT_GE(sent.abs().min().item<double>(), kept.abs().max().item<double>());
@@ -124,12 +127,13 @@ inline void reduction_power_sgd_loses_nothing(Communicator& comm) {
   Bench bench(comm, "powersgd(rank=2)", at::kFloat);
   const at::Tensor is_matrix = bench.mask([&](const laws::Bucket& bucket) {
     std::vector<laws::Range> ranges;
-    for (const auto& m : laws::low_rank(bench.table, bench.layout, bucket, 2).matrices)
+    for (const auto& m :
+         strategies::low_rank(bench.model->table(), bench.state.program().layout, bucket, 2).matrices)
       ranges.push_back({m.begin, m.rows * m.columns});
     return ranges;
   });
   const at::Tensor is_other = bench.mask([&](const laws::Bucket& bucket) {
-    return laws::low_rank(bench.table, bench.layout, bucket, 2).others;
+    return strategies::low_rank(bench.model->table(), bench.state.program().layout, bucket, 2).others;
   });
   ASSERT_TRUE(is_matrix.any().item<bool>() && is_other.any().item<bool>());
   at::Tensor kept = at::zeros_like(bench.flat);
@@ -221,17 +225,10 @@ inline void reduction_cast_rounds_twice(Communicator& comm) {
 inline void reduction_save_the_bytes_that_they_promise(Communicator& comm) {
   if (comm.size() == 1) GTEST_SKIP() << "nothing moves";
   const auto bytes = [&](const std::string& reduction) {
-    const auto table = laws::model_law("mlp").table(resolved_model("mlp(features=512, width=512)").options);
-    const auto layout = laws::even_layout(table, 1);
-    const auto buckets = laws::buckets(table, layout, 100000, 100000);
-    const Choice choice = resolved_reduction(reduction);
-    ReductionContext context{comm, table, layout, buckets, {}, choice.options, 7};
-    for (const auto& bucket : buckets)
-      context.gradients.push_back(at::randn({bucket.numel}, at::TensorOptions(comm.device())));
-    const auto under_test = make_reduction(choice.name, context);
+    Bench bench(comm, reduction, at::kFloat, "mlp(features=512, width=512)", 100000, 100000);
+    bench.flat.normal_();
     comm.reset_traffic();
-    for (size_t b = 0; b < buckets.size(); ++b) under_test->start(b);
-    under_test->finish();
+    bench.reduce();
     return comm.traffic().law_bytes;
   };
   const double plain = bytes("plain");

@@ -1,4 +1,4 @@
-// The names in a suite (laws/), in the registries and of the files: the same everywhere.
+// The names in a suite, in the registries and of the files: the same everywhere.
 // RANKS 1
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,8 +10,7 @@
 #include <sstream>
 
 #include "data/source.h"
-#include "laws/reduction_law.h"
-#include "laws/strategy_law.h"
+#include "executor/reductions/reduction.h"
 #include "laws/vocabulary.h"
 #include "models/model.h"
 #include "optim/entry.h"
@@ -70,18 +69,17 @@ TEST(Registry, ModelsHaveATableAndBlocks) {
   expect_files_hold("laws/models", "ModelLaw", registered<laws::ModelLaw>());
 }
 
-TEST(Registry, StrategiesHaveALawAndAFile) {
-  Names laws = registered<laws::StrategyLaw>();
-  EXPECT_EQ(laws.erase("auto"), 1u);  // becomes another one before anything is made
-  EXPECT_EQ(registered<StrategyEntry>(), laws);
-  expect_files_hold("strategies", "StrategyEntry", registered<StrategyEntry>());
-  expect_files_hold("laws/strategies", "StrategyLaw", registered<laws::StrategyLaw>());
+TEST(Registry, StrategiesHaveAFile) {
+  expect_files_hold("strategies", "Strategy", registered<strategies::Strategy>());
 }
 
-TEST(Registry, ReductionsHaveALawAndAFile) {
-  EXPECT_EQ(registered<ReductionEntry>(), registered<laws::ReductionLaw>());
-  expect_files_hold("strategies/reductions", "ReductionEntry", registered<ReductionEntry>());
-  expect_files_hold("laws/reductions", "ReductionLaw", registered<laws::ReductionLaw>());
+// One that only calls has no kernels.
+TEST(Registry, ReductionsHaveAFileAndKernels) {
+  Names reductions = registered<strategies::Reduction>();
+  expect_files_hold("strategies/reductions", "Reduction", reductions);
+  EXPECT_EQ(reductions.erase("plain"), 1u);
+  EXPECT_EQ(registered<KernelsEntry>(), reductions);
+  expect_files_hold("executor/reductions", "KernelsEntry", reductions);
 }
 
 TEST(Registry, DataSourcesHaveALawAndAFile) {

@@ -1,51 +1,14 @@
-// The program that a strategy's law makes of a step is what ranks do, operation by operation and wait by
-// wait.
+// A step makes the calls of its program, as communicators count them: every strategy, on every rank.
 // RANKS 1 2 4
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include "tests/mpi/strategy_cases.h"
 #include "tests/mpi/training_fixture.h"
-#include "workloads/step_trace.h"
 #include "workloads/trainee.h"
 
 namespace shardmark {
 namespace {
-
-const std::vector<std::string> kStrategies = {
-    "single",
-    "ddp",
-    "ddp(bucket_mb=0.02, first_bucket_mb=0.004)",
-    "ddp(bucket_mb=0.02, first_bucket_mb=0.004, reduction=cast(to=bf16))",
-    "ddp(bucket_mb=0.02, first_bucket_mb=0.004, reduction=topk(ratio=0.01))",
-    "ddp(bucket_mb=0.02, first_bucket_mb=0.004, reduction=int8)",
-    "ddp(bucket_mb=0.02, first_bucket_mb=0.004, reduction=powersgd(rank=2))",
-    "fsdp",
-    "fsdp(prefetch=0)",
-    "fsdp(prefetch=3, layout=dim0)",
-    "fsdp(shard=gradients)",
-    "fsdp(shard=optimizer)",
-    "fsdp(shard=optimizer, layout=dim0)",
-    "zero3",
-    "zero3(prefetch=2, persistence=30)",
-};
-const std::vector<std::string> kInTwos = {"fsdp(group=2)", "fsdp(group=2, shard=gradients, layout=dim0)",
-                                          "fsdp(group=2, shard=optimizer)", "fsdp(group=1)"};
-const std::vector<std::string> kModels = {"mlp(features=13, width=19, layers=3, classes=5)",
-                                          "gpt2(layers=3, width=24, heads=3, sequence=11, vocabulary=37)"};
-
-std::string to_text(const laws::Program& program) {
-  std::string text;
-  for (const laws::Moment& moment : program.moments) {
-    text += "dfbusw"[static_cast<size_t>(moment.what)] + std::to_string(moment.index);
-    if (moment.what == laws::Moment::What::start) {
-      const auto& o = program.operations[static_cast<size_t>(moment.index)];
-      text += ":" + o.name + ":" + std::to_string(static_cast<int64_t>(o.bytes)) + ":" +
-              std::to_string(o.ranks) + "/" + std::to_string(o.stride) + "@" + std::to_string(o.root);
-    }
-    text += "\n";
-  }
-  return text;
-}
 
 class StepProgram : public ::testing::Test {
  protected:
@@ -63,48 +26,48 @@ class StepProgram : public ::testing::Test {
     return p;
   }
 
-  // The third of three steps.
-  laws::Program traced(const Point& p) {
-    Tap tap(*inner_);
-    PhaseClock clock(tap.device());
-    Trainee trainee(p, tap, clock);
+  // What the third of three steps calls.
+  void check(const Point& p) {
+    SCOPED_TRACE(shardmark::to_text(p) + " accumulation " + std::to_string(p.training.accumulation));
+    PhaseClock clock(comm_->device());
+    Trainee trainee(p, *comm_, clock);
     const auto source =
         make_source(p.training.data, {trainee.model->table().sample, trainee.model->dtype(), p.seed});
     const int64_t accumulation = p.training.accumulation;
-    Loader loader(*source, DistributedSampler(source->size(), tap.size(), tap.rank(), 2, accumulation, 7),
-                  accumulation, tap.device(), /*depth=*/0);
-    StepTrace trace;
-    tap.set_listener(&trace);
-    trainee.loop->set_observer(&trace);
+    Loader loader(*source,
+                  DistributedSampler(source->size(), comm_->size(), comm_->rank(), 2, accumulation, 7),
+                  accumulation, comm_->device(), /*depth=*/0);
     for (int i = 0; i < 3; ++i) {
-      trace.begin_step();
-      trainee.loop->step([&] { return loader.next(); });
-      if (trainee.loop->failure()) std::rethrow_exception(trainee.loop->failure());
+      comm_->reset_traffic();
+      trainee.executor->step([&] { return loader.next(); });
+      if (trainee.executor->failure()) std::rethrow_exception(trainee.executor->failure());
     }
-    tap.set_listener(nullptr);
-    return trace.program();
-  }
+    const Traffic traffic = comm_->traffic();
+    double bytes = 0;
+    std::map<std::string, int64_t> calls;
+    const auto& program = trainee.state->step(trainee.guard->needs_norm()).program();
+    for (const strategies::Call& call : program.calls) {
+      bytes += call.bytes;
+      ++calls[call.name];
+    }
+    EXPECT_EQ(traffic.operations, calls);
+    EXPECT_EQ(traffic.payload_bytes, bytes);
 
-  void check(const Point& p) {
-    const std::string what =
-        shardmark::to_text(p) + " accumulation " + std::to_string(p.training.accumulation);
-    const laws::Program happened = traced(p);
-    if (world_.rank() != 0) return;
     const auto table = laws::model_law(p.training.model.name).table(p.training.model.options);
-    const laws::Program expected =
-        laws::strategy_law(p.training.strategy.name).program(laws::cost_input(p, table));
-    EXPECT_EQ(to_text(happened), to_text(expected)) << what;
-    EXPECT_EQ(laws::program_of(laws::to_series(happened)), happened) << what;
+    strategies::StepInput input = strategies::step_input(p, table);
+    EXPECT_EQ(strategies::strategy(p.training.strategy.name).step(input).calls, program.calls)
+        << "what plan and predict go by is what rank 0 does, and all ranks";
   }
 
   HostGroup world_ = HostGroup::world();
-  std::unique_ptr<Communicator> inner_ = make_communicator("mpi", world_, at::kCPU);
+  std::unique_ptr<Communicator> comm_ = make_communicator("mpi", world_, at::kCPU);
 };
 
 TEST_F(StepProgram, IsWhatHappens) {
-  std::vector<std::string> strategies = kStrategies;
-  if (world_.size() % 2 == 0) strategies.insert(strategies.end(), kInTwos.begin(), kInTwos.end());
-  for (const auto& model : kModels)
+  std::vector<std::string> strategies = all_strategies(world_.size());
+  for (const std::string reduction : {"cast(to=bf16)", "topk(ratio=0.01)", "int8", "powersgd(rank=2)"})
+    strategies.push_back("ddp(bucket_mb=0.02, first_bucket_mb=0.004, reduction=" + reduction + ")");
+  for (const auto& model : {kModels[0], kModels[1]})
     for (const auto& strategy : strategies)
       for (const int64_t accumulation : {1, 3}) {
         Point p = point(model, strategy);
@@ -114,8 +77,7 @@ TEST_F(StepProgram, IsWhatHappens) {
 }
 
 TEST_F(StepProgram, ClippedAndInMixedPrecision) {
-  for (const std::string strategy :
-       {"ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)", "zero3"})
+  for (const std::string& strategy : kKinds)
     for (const std::string reduce : {"same", "fp32"}) {
       Point p = point(kModels[1], strategy);
       p.training.precision = "bf16";
@@ -126,17 +88,27 @@ TEST_F(StepProgram, ClippedAndInMixedPrecision) {
     }
 }
 
-// The times of moments are those between them: nothing is counted twice, and a block takes some time.
-TEST_F(StepProgram, MomentsTakeTime) {
-  MomentTimer timer(at::kCPU);
-  using What = laws::Moment::What;
+// Synchronised batch norm sums inside its blocks, once more where a block is computed again.
+TEST_F(StepProgram, SumsInsideBlocks) {
+  for (const std::string strategy : {"ddp", "fsdp", "single"})
+    for (const int64_t recompute : {0, 2}) {
+      Point p = point(kModels[2], strategy);
+      p.training.checkpointing = recompute;
+      check(p);
+    }
+}
+
+// The times of blocks are those between them: nothing is counted twice, and a block takes some time.
+TEST_F(StepProgram, BlocksTakeTime) {
+  BlockTimer timer(at::kCPU);
+  using What = strategies::Instruction::What;
   for (int i = 0; i < 3; ++i) {
-    timer.at(What::data, 0);
-    timer.at(What::forward, 0);
-    timer.at(What::forward, 1);
-    timer.at(What::backward, 1);
-    timer.at(What::backward, 0);
-    timer.at(What::update, 0);
+    timer.begin(What::data, 0);
+    timer.begin(What::forward, 0);
+    timer.begin(What::forward, 1);
+    timer.begin(What::backward, 1);
+    timer.begin(What::backward, 0);
+    timer.begin(What::update, 0);
     timer.end_step();
   }
   const auto medians = timer.medians(2);

@@ -3,7 +3,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "strategies/state.h"
+#include "executor/training_state.h"
 #include "tests/mpi/training_fixture.h"
 
 namespace shardmark {
@@ -21,19 +21,17 @@ class Job {
       int64_t seed)
       : comm_(comm),
         model_(make_model(resolved_model(model), at::kDouble, comm.device())),
-        strategy_(make_strategy(
-            resolved_strategy(strategy).name,
-            {*model_, comm, resolved_strategy(strategy).options, resolved_optimizer(optimizer), 1, seed})),
+        training_({*model_, comm, resolved_strategy(strategy), resolved_optimizer(optimizer), 1, seed}),
         source_(make_source({"synthetic", {{"size", 64}}}, {model_->table().sample, at::kDouble, kSeed})),
         sampler_(source_->size(), comm.size(), comm.rank(), kSamples / comm.size(), 1, kSeed),
         clock_(comm.device()),
         guard_(0, false, comm.device()),
-        loop_(*model_, *strategy_, clock_, guard_, {}) {}
+        executor_(training_, clock_, guard_, {}) {}
 
   double step() {  // its loss
-    const at::Tensor loss = loop_.step([&] { return source_->fetch(sampler_.draw(num_steps_, 0)); }).loss;
+    const at::Tensor loss = executor_.step([&] { return source_->fetch(sampler_.draw(num_steps_, 0)); }).loss;
     ++num_steps_;
-    if (loop_.failure()) std::rethrow_exception(loop_.failure());
+    if (executor_.failure()) std::rethrow_exception(executor_.failure());
     comm_.all_reduce(loss.view({1}), ReduceOp::sum).wait();
     return loss.item<double>() / comm_.size();
   }
@@ -43,25 +41,25 @@ class Job {
     const StateVisitor keep = [&](const std::string& name, const at::Tensor& value) {
       EXPECT_TRUE(tensors.emplace(name, value).second) << name;
     };
-    strategy_->visit_state(State::all, comm_.rank() == 0 ? keep : StateVisitor{});
+    training_.visit(State::all, comm_.rank() == 0 ? keep : StateVisitor{});
     return tensors;
   }
 
   void load(const Tensors& tensors, int64_t num_steps) {
     const StateReader read = [&](const std::string& name) { return tensors.at(name); };
-    strategy_->load_state(State::all, comm_.rank() == 0 ? read : StateReader{});
+    training_.load(State::all, comm_.rank() == 0 ? read : StateReader{});
     num_steps_ = num_steps;
   }
 
  private:
   Communicator& comm_;
   std::unique_ptr<Model> model_;
-  std::unique_ptr<Strategy> strategy_;
+  TrainingState training_;
   std::unique_ptr<DataSource> source_;
   DistributedSampler sampler_;
   PhaseClock clock_;
   GradientGuard guard_;
-  TrainingLoop loop_;
+  Executor executor_;
   int64_t num_steps_ = 0;
 };
 

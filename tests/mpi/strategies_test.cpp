@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include "tests/mpi/precision_checks.h"
 #include "tests/mpi/strategy_cases.h"
 #include "tests/mpi/training_fixture.h"
 
@@ -114,40 +115,8 @@ TEST_F(Strategies, LowPrecisionFollowsFp32) {
   }
 }
 
-// The loss scale makes the backward of one rank overflow: all ranks leave that update out, and go on with
-// half the scale.
 TEST_F(Strategies, NonFiniteGradientsAreLeftOutByAllRanks) {
-  for (const auto& strategy : strategies()) {
-    SCOPED_TRACE(strategy);
-    const auto model = make_model(resolved_model(kModels[0]), at::kHalf, at::kCPU);
-    const Choice choice = resolved_strategy(strategy);
-    const auto trained = make_strategy(
-        choice.name, {*model, *comm, choice.options, resolved_optimizer(kOptimizers[1]), /*accumulation=*/1,
-                      /*seed=*/7, Precision{at::kHalf, at::kFloat, at::kHalf}});
-    GradientGuard guard(/*clip_norm=*/0, /*scales_loss=*/true, at::kCPU);
-    PhaseClock clock(at::kCPU);
-    TrainingLoop loop(*model, *trained, clock, guard, {});
-    const bool overflows = comm->rank() == comm->size() - 1;
-    const auto batch = [&](double scale) {
-      return Batch{at::full({2, 13}, scale, at::kHalf), at::zeros({2}, at::kLong)};
-    };
-    const auto weights = [&] {
-      std::map<std::string, at::Tensor> all;
-      trained->visit_state(State::weights, [&](const auto& name, const auto& value) { all[name] = value; });
-      return all;
-    };
-    const auto before = weights();
-    const double scale = guard.loss_scale().item<double>();
-    loop.step([&] { return batch(overflows ? 6e4 : 1); });
-    EXPECT_EQ(guard.num_skipped(), 1);
-    EXPECT_EQ(guard.loss_scale().item<double>(), scale / 2);
-    for (const auto& [name, value] : weights()) EXPECT_TRUE(value.equal(before.at(name))) << name;
-    for (int i = 0; i < 12; ++i) loop.step([&] { return batch(1); });  // until the scale is small enough
-    EXPECT_LT(guard.num_skipped(), 13);
-    bool moved = false;
-    for (const auto& [name, value] : weights()) moved |= !value.equal(before.at(name));
-    EXPECT_TRUE(moved);
-  }
+  for (const auto& strategy : strategies()) checks::leaves_out_non_finite_gradients(strategy, *comm);
 }
 
 // One divisor for all ranks, whoever holds which part of the gradient.
@@ -183,64 +152,31 @@ TEST_F(Strategies, CheckpointedStepsAreBitEqual) {
   }
 }
 
-// Passes everything on; the broken ones below leave something out.
-class Wrapper : public Strategy {
- public:
-  explicit Wrapper(std::unique_ptr<Strategy> inner) : inner_(std::move(inner)) {}
-  void begin_micro_batch(int64_t i, bool last) override { inner_->begin_micro_batch(i, last); }
-  void before_forward(int64_t b) override { inner_->before_forward(b); }
-  void after_forward(int64_t b) override { inner_->after_forward(b); }
-  void before_backward(int64_t b) override { inner_->before_backward(b); }
-  void after_backward(int64_t b) override { inner_->after_backward(b); }
-  void reduce() override { inner_->reduce(); }
-  void update(const UpdateControl& control) override { inner_->update(control); }
-  void set_learning_rate(double lr) override { inner_->set_learning_rate(lr); }
-  double gradient_scale() const override { return inner_->gradient_scale(); }
-  at::Tensor gradient_squares() override { return inner_->gradient_squares(); }
-  void visit_state(State what, const StateVisitor& visit) override { inner_->visit_state(what, visit); }
-  void load_state(State what, const StateReader& read) override { inner_->load_state(what, read); }
+using strategies::Instruction;
+using What = Instruction::What;
 
- protected:
-  std::unique_ptr<Strategy> inner_;
-};
+void without_communication(Programs& programs) {
+  for (strategies::Program* program : {&programs.step, &programs.step_with_norm})
+    std::erase_if(program->instructions, [](const Instruction& i) { return i.is_communication(); });
+}
 
-class WithoutReduction final : public Wrapper {
- public:
-  using Wrapper::Wrapper;
-  void after_backward(int64_t) override {}
-};
+void without_mean(Programs& programs) { programs.step.gradient_scale = 1; }
 
-class WithoutMean final : public Wrapper {
- public:
-  using Wrapper::Wrapper;
-  double gradient_scale() const override { return 1; }
-};
-
-// From the second step on, forward uses what earlier gathers left in the slots.
-class StaleSlot final : public Wrapper {
- public:
-  using Wrapper::Wrapper;
-  void before_forward(int64_t block) override {
-    if (step_ == 0) inner_->before_forward(block);
-  }
-  void update(const UpdateControl& control) override {
-    inner_->update(control);
-    ++step_;
-  }
-
- private:
-  int64_t step_ = 0;
-};
-
-template <class Broken>
-Wrap breaking() {
-  return [](std::unique_ptr<Strategy> inner) { return std::make_unique<Broken>(std::move(inner)); };
+// Every block computes on what was gathered for the one before it.
+void in_the_wrong_slot(Programs& programs) {
+  strategies::Slice last;
+  for (Instruction& i : programs.step_with_norm.instructions)
+    if (i.what == What::bind) {
+      const strategies::Slice own = i.to;
+      if (last.buffer >= 0) i.to = {last.buffer, 0, own.numel};
+      last = own;
+    }
 }
 
 double error_of(const Case& c, const std::string& strategy, Communicator& comm, Communicator& alone,
-                const Wrap& wrap) {
+                const std::function<void(Programs&)>& change) {
   const Outcomes single = train_single(c, alone, comm.size());
-  const Outcomes run = train(c, strategy, comm, nullptr, wrap);
+  const Outcomes run = train(c, strategy, comm, nullptr, {.change = change, .made = {}});
   return std::max(parameter_error(run, single), largest_relative(run.norms, single.norms));
 }
 
@@ -248,12 +184,12 @@ TEST_F(Strategies, BrokenOnesAreFound) {
   for (const auto& optimizer : kOptimizers) {
     const Case c{kModels[1], optimizer};
     if (comm->size() > 1) {
-      EXPECT_GT(error_of(c, "ddp", *comm, *alone, breaking<WithoutReduction>()), 1e-3) << "no reduction";
-      EXPECT_GT(error_of(c, "ddp", *comm, *alone, breaking<WithoutMean>()), 1e-3) << "no 1/N";
-      EXPECT_GT(error_of(c, "fsdp", *comm, *alone, breaking<WithoutMean>()), 1e-3) << "no 1/N";
+      EXPECT_GT(error_of(c, "ddp", *comm, *alone, without_communication), 1e-3) << "no reduction";
+      EXPECT_GT(error_of(c, "ddp", *comm, *alone, without_mean), 1e-3) << "no 1/N";
+      EXPECT_GT(error_of(c, "fsdp", *comm, *alone, without_mean), 1e-3) << "no 1/N";
     }
-    EXPECT_GT(error_of(c, "fsdp", *comm, *alone, breaking<StaleSlot>()), 1e-6) << "a stale slot";
-    EXPECT_GT(error_of(c, "zero3", *comm, *alone, breaking<StaleSlot>()), 1e-6) << "a stale slot";
+    EXPECT_GT(error_of(c, "fsdp", *comm, *alone, in_the_wrong_slot), 1e-6) << "another group's slot";
+    EXPECT_GT(error_of(c, "zero3", *comm, *alone, in_the_wrong_slot), 1e-6) << "another group's slot";
   }
 }
 

@@ -27,8 +27,8 @@ inline std::vector<std::string> all_strategies(int64_t ranks) {
                          "zero3(evenness=count)", "zero3(persistence=30, offload=optimizer)"});
   if (ranks % 2 == 0)
     all.insert(all.end(), {"fsdp(group=2)", "fsdp(group=1)", "fsdp(group=2, shard=optimizer)",
-                           "fsdp(group=2, layout=dim0)"});
-  for (const auto& [name, entry] : Registry<StrategyEntry>::instance().entries())
+                           "fsdp(group=2, layout=dim0)", "hpz(group=2)", "hpz(group=1, prefetch=3)"});
+  for (const auto& [name, entry] : Registry<strategies::Strategy>::instance().entries())
     if (name != "single") all.push_back(name);
   return all;
 }

@@ -15,25 +15,24 @@ class LawChecks {
  public:
   LawChecks(const HostGroup& world, Communicator& comm) : world_(world), comm_(comm) {}
 
-  laws::Cost law(const Case& c, const std::string& strategy) {
+  // norm: as `train` asks for it in every step
+  strategies::Cost law(const Case& c, const std::string& strategy, bool norm = true) {
     const Choice model = resolved_model(c.model);
     const Choice choice = resolved_strategy(strategy);
     const Choice optimizer = resolved_optimizer(c.optimizer);
     const laws::ModelTable table = laws::model_law(model.name).table(model.options);
-    return laws::strategy_law(choice.name)
-        .cost({table, comm_.size(), c.accumulation, bytes_of(c),
-               laws::optimizer_laws().at(optimizer.name).state_elements(optimizer.options), choice.options});
+    return strategies::cost_of(
+        choice.name,
+        {table, comm_.size(), c.accumulation, bytes_of(c),
+         laws::optimizer_laws().at(optimizer.name).state_elements(optimizer.options), choice.options, norm});
   }
 
   void check(const Case& c, const std::string& strategy) {
     SCOPED_TRACE(c.model + " " + strategy + " accumulation " + std::to_string(c.accumulation));
-    const laws::Cost expected = law(c, strategy);
+    const strategies::Cost expected = law(c, strategy);
     MemoryReading held;
     const MemoryReading before = meter::read();
-    train(c, strategy, comm_, nullptr, [&](std::unique_ptr<Strategy> inner) {
-      held = meter::read();
-      return inner;
-    });
+    train(c, strategy, comm_, nullptr, {.change = {}, .made = [&] { held = meter::read(); }});
     const auto bytes = [&](MemoryUse use) {
       return largest(static_cast<double>(held.of(use) - before.of(use)));
     };
@@ -84,17 +83,10 @@ class LawChecks {
       if (steps == 1)
         one = total;
       else
-        // the fixture's own sums of losses and norms, 8 bytes each, are all-reduced too
-        result.law_bytes = (total - one) / 2 - fixture_bytes(strategy);
+        // the fixture's own sum of losses, 8 bytes, is all-reduced too
+        result.law_bytes = (total - one) / 2 - 8 * laws::ring_factor("all_reduce", comm_.size());
     }
     return result;
-  }
-
-  double fixture_bytes(const std::string& strategy) const {
-    const double loss = 8 * laws::ring_factor("all_reduce", comm_.size());
-    if (strategy.starts_with("ddp") || strategy.starts_with("single")) return loss;
-    const bool in_twos = strategy.find("group=2") != std::string::npos;
-    return loss + 8 * laws::ring_factor("all_reduce", in_twos ? 2 : comm_.size());
   }
 
   const HostGroup& world_;

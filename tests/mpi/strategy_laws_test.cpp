@@ -35,7 +35,7 @@ class StrategyLaws : public ::testing::Test {
     at::set_num_threads(1);
   }
 
-  laws::Cost law(const Case& c, const std::string& strategy) {
+  strategies::Cost law(const Case& c, const std::string& strategy) {
     return LawChecks(world, *comm).law(c, strategy);
   }
   void check(const Case& c, const std::string& strategy) { LawChecks(world, *comm).check(c, strategy); }
@@ -48,7 +48,8 @@ TEST_F(StrategyLaws, EqualWhatIsAllocatedAndSent) {
   std::vector<std::string> strategies = kVariants;
   for (const auto& reduction : kReductions)
     strategies.push_back("ddp(bucket_mb=0.02, first_bucket_mb=0.004, reduction=" + reduction + ")");
-  for (const auto& [name, entry] : Registry<StrategyEntry>::instance().entries()) strategies.push_back(name);
+  for (const auto& [name, entry] : Registry<strategies::Strategy>::instance().entries())
+    strategies.push_back(name);
   for (const auto& model : kLawModels)
     for (const auto& strategy : strategies)
       for (const int64_t accumulation : {1, 3})
@@ -73,7 +74,7 @@ TEST_F(StrategyLaws, OptimizerStateFollowsTheOptimizer) {
 // Master weights, copies, gradients in either type on their way.
 TEST_F(StrategyLaws, MixedPrecision) {
   for (const auto reduce : {at::kBFloat16, at::kFloat}) {
-    for (const auto& [strategy, entry] : Registry<StrategyEntry>::instance().entries()) {
+    for (const auto& [strategy, entry] : Registry<strategies::Strategy>::instance().entries()) {
       Case c{kLawModels[2], "adamw(lr=0.001)", at::kFloat, 2, 2, 1};
       c.precision = Precision{at::kBFloat16, at::kFloat, reduce};
       check(c, strategy);

@@ -7,10 +7,9 @@
 
 #include "comm/communicator.h"
 #include "data/loader.h"
-#include "laws/strategy_law.h"
+#include "executor/executor.h"
 #include "laws/vocabulary.h"
 #include "strategies/strategy.h"
-#include "workloads/training_loop.h"
 
 namespace shardmark {
 
@@ -42,16 +41,18 @@ inline Choice resolved_optimizer(const std::string& text) {
 }
 inline Choice resolved_strategy(const std::string& text) {
   const Choice choice = choice_from_text(text);
-  return resolve(choice, laws::strategy_law(choice.name).options, "strategy");
+  return resolve(choice, strategies::strategy(choice.name).options, "strategy");
 }
 
-// Puts something between the loop and the strategy; for deliberately broken strategies.
-using Wrap = std::function<std::unique_ptr<Strategy>(std::unique_ptr<Strategy>)>;
+struct Hooks {
+  std::function<void(Programs&)> change;  // for deliberately broken programs
+  std::function<void()> made;             // the state is there, and has not trained yet
+};
 
 // ranks, batch and accumulation of the sampler follow the communicator; statistics: for synchronised batch
 // norm, or nullptr.
-inline Outcomes train(const Case& c, const std::string& strategy_text, Communicator& comm,
-                      Communicator* statistics, const Wrap& wrap = {}) {
+inline Outcomes train(const Case& c, const std::string& strategy, Communicator& comm,
+                      Communicator* statistics, const Hooks& hooks = {}) {
   const auto model =
       make_model(resolved_model(c.model), c.precision ? c.precision->compute : c.dtype, comm.device());
   model->gpu_forms |= c.gpu_forms;
@@ -61,17 +62,20 @@ inline Outcomes train(const Case& c, const std::string& strategy_text, Communica
       statistics->all_reduce(t, ReduceOp::sum).wait();
     };
   }
-  const Choice choice = resolved_strategy(strategy_text);
-  auto strategy = make_strategy(choice.name, {*model, comm, choice.options, resolved_optimizer(c.optimizer),
-                                              c.accumulation, /*seed=*/7, c.precision});
-  if (wrap) strategy = wrap(std::move(strategy));
+  const StateContext context{
+      *model,     comm,       resolved_strategy(strategy), resolved_optimizer(c.optimizer), c.accumulation,
+      /*seed=*/7, c.precision};
+  Programs programs = programs_of(context);
+  if (hooks.change) hooks.change(programs);
+  TrainingState state(context, std::move(programs));
+  if (hooks.made) hooks.made();
   Outcomes outcomes;
   const auto keep = [&](std::map<std::string, at::Tensor>& into) {
     return [&](const std::string& name, const at::Tensor& value) {
       if (!model->buffers().contains(name)) into[name] = value;
     };
   };
-  strategy->visit_state(State::weights, keep(outcomes.initial));
+  state.visit(State::weights, keep(outcomes.initial));
 
   const auto source = make_source({"synthetic", {{"size", 64}}}, {model->table().sample, model->dtype(), 7});
   Loader loader(*source,
@@ -79,17 +83,17 @@ inline Outcomes train(const Case& c, const std::string& strategy_text, Communica
                 c.accumulation, comm.device(), /*depth=*/0);
   PhaseClock clock(comm.device());
   GradientGuard guard(c.clip_norm, c.precision && c.precision->compute == at::kHalf, comm.device());
-  TrainingLoop loop(*model, *strategy, clock, guard,
+  Executor executor(state, clock, guard,
                     {c.accumulation, c.checkpointing, /*random_key=*/static_cast<uint64_t>(comm.rank())});
   for (int64_t step = 0; step < c.num_steps; ++step) {
-    const auto [loss, norm] = loop.step([&] { return loader.next(); }, /*wants_norm=*/true);
-    if (loop.failure()) std::rethrow_exception(loop.failure());
+    const auto [loss, norm] = executor.step([&] { return loader.next(); }, /*wants_norm=*/true);
+    if (executor.failure()) std::rethrow_exception(executor.failure());
     outcomes.norms.push_back(norm.item<double>());
     const at::Tensor sum = loss.to(at::kDouble).view({1});
     comm.all_reduce(sum, ReduceOp::sum).wait();
     outcomes.losses.push_back(sum.item<double>() / comm.size());
   }
-  strategy->visit_state(State::weights, keep(outcomes.parameters));
+  state.visit(State::weights, keep(outcomes.parameters));
   outcomes.buffers = model->buffers();
   return outcomes;
 }

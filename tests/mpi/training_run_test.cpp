@@ -24,8 +24,8 @@ class TrainingRuns : public ::testing::Test {
  protected:
   TrainingRuns() { at::set_num_threads(1); }
 
-  RunOptions options(const Task& task, const std::string& strategy, const Communicator& comm,
-                     const DataSource& source) const {
+  TrainingOptions options(const Task& task, const std::string& strategy, const Communicator& comm,
+                          const DataSource& source) const {
     Point point;
     point.workload = "train";
     point.ranks = comm.size();
@@ -37,8 +37,8 @@ class TrainingRuns : public ::testing::Test {
     t.optimizer = resolved_optimizer(task.optimizer);
     t.precision = "fp64";
     t.batch_size = kGlobalBatch / comm.size();
-    RunOptions options{point,
-                       Schedule({"cosine"}, t.optimizer.options.at("lr").get<double>(), 2, task.num_steps)};
+    TrainingOptions options{
+        point, Schedule({"cosine"}, t.optimizer.options.at("lr").get<double>(), 2, task.num_steps)};
     options.num_steps = task.num_steps;
     options.evaluate_every = 3;
     options.identity = {to_text(t.model), to_text(t.data), t.optimizer.name, 2,
@@ -54,9 +54,9 @@ class TrainingRuns : public ::testing::Test {
 
   // change: of the options.
   Record train(const Task& task, const std::string& strategy, const HostGroup& group, Communicator& comm,
-               const Start& start = {}, const std::function<void(RunOptions&)>& change = {}) const {
+               const Start& start = {}, const std::function<void(TrainingOptions&)>& change = {}) const {
     const auto data = source(task);
-    RunOptions run_options = options(task, strategy, comm, *data);
+    TrainingOptions run_options = options(task, strategy, comm, *data);
     if (change) change(run_options);
     FlightPage page{};
     Flight flight(page);
@@ -113,7 +113,7 @@ TEST_F(TrainingRuns, GoOnFromCheckpointsUnderAnotherStrategyAndRanks) {
     const std::string directory = folder + "/" + std::to_string(i);
     const Checkpoints checkpoints(directory);
     if (world.rank() == 0) checkpoints.claim();
-    const Record whole = train(task, kStrategies[i], world, *comm, {}, [&](RunOptions& options) {
+    const Record whole = train(task, kStrategies[i], world, *comm, {}, [&](TrainingOptions& options) {
       options.checkpoint_directory = directory;
       options.checkpoint_every = 2;
     });
@@ -151,7 +151,7 @@ TEST_F(TrainingRuns, TwoRunsAreBitEqual) {
 TEST_F(TrainingRuns, StopAtALossThatIsNotFinite) {
   Task task = kTasks[2];
   task.optimizer = "sgd(lr=1e200, momentum=0)";
-  const Record run = train(task, "fsdp", world, *comm, {}, [](RunOptions& o) { o.log_every = 4; });
+  const Record run = train(task, "fsdp", world, *comm, {}, [](TrainingOptions& o) { o.log_every = 4; });
   EXPECT_EQ(run.outcome, Outcome::failed);
   EXPECT_NE(run.reason.find("not finite: step"), std::string::npos) << run.reason;
 }

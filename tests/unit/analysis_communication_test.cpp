@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 Record with_program(const std::string& strategy, int64_t ranks) {
   Record record = training_record(strategy, ranks, 4, 0.1);
-  record.samples.push_back(laws::to_series(*known_program(record.point)));
+  record.samples.push_back(strategies::to_series(*known_program(record.point)));
   return record;
 }
 

@@ -4,14 +4,14 @@
 #include <string>
 
 #include "analysis/tables.h"
-#include "laws/strategy_law.h"
 #include "schema/study.h"
+#include "strategies/strategy.h"
 
 namespace shardmark {
 
 inline Choice resolved_strategy(const std::string& text) {
   const Choice choice = choice_from_text(text);
-  return resolve(choice, laws::strategy_law(choice.name).options, "strategy");
+  return resolve(choice, strategies::strategy(choice.name).options, "strategy");
 }
 
 inline Choice small_gpt2() {
@@ -53,8 +53,8 @@ inline Record training_record(const std::string& strategy, int64_t ranks, int64_
   m.verified = "equal to one device";
 
   const laws::ModelTable table = laws::model_law("gpt2").table(p.training.model.options);
-  const laws::Cost law = laws::strategy_law(p.training.strategy.name)
-                             .cost({table, ranks, 1, {4, 4, 4}, 2, p.training.strategy.options});
+  const strategies::Cost law = strategies::cost_of(
+      p.training.strategy.name, {table, ranks, 1, {4, 4, 4}, 2, p.training.strategy.options});
   m.parameter_bytes = m.law_parameter_bytes = law.parameter_bytes;
   m.gradient_bytes = m.law_gradient_bytes = law.gradient_bytes;
   m.optimizer_bytes = m.law_optimizer_bytes = law.optimizer_bytes;

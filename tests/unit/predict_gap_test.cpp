@@ -6,6 +6,7 @@
 #include "analysis/known.h"
 #include "analysis/predict/gap.h"
 #include "analysis_fixture.h"
+#include "program_testing.h"
 
 namespace shardmark {
 namespace {
@@ -14,14 +15,14 @@ constexpr double kBackward = 0.04, kForward = 0.02, kLate = 0.005;
 const laws::Network kNetwork{{2e-6, 1 / 10e9}, {}};
 
 // One all-reduce of all gradients behind the backward pass: nothing hides it.
-laws::Program one_all_reduce(size_t num_blocks, double bytes) {
-  using What = laws::Moment::What;
-  laws::Program program;
-  program.add(What::data);
-  for (size_t b = 0; b < num_blocks; ++b) program.add(What::forward, static_cast<int64_t>(b));
-  for (size_t b = num_blocks; b-- > 0;) program.add(What::backward, static_cast<int64_t>(b));
-  program.add(What::wait, program.start({"all_reduce", bytes, 4, 1}));
-  program.add(What::update);
+strategies::Program one_all_reduce(size_t num_blocks, double bytes) {
+  using What = strategies::Instruction::What;
+  strategies::Program program;
+  add(program, What::data);
+  for (size_t b = 0; b < num_blocks; ++b) add(program, What::forward, static_cast<int64_t>(b));
+  for (size_t b = num_blocks; b-- > 0;) add(program, What::backward, static_cast<int64_t>(b));
+  add(program, What::wait, start(program, {"all_reduce", bytes, {4, 1}}));
+  add(program, What::update);
   return program;
 }
 
@@ -46,7 +47,8 @@ Record step_record(double bytes, double extra_s) {
         block_time.values.push_back(pass_s / static_cast<double>(table.blocks.size()));
     block_time.values.push_back(0);
   }
-  record.samples = {step, exposed, block_time, laws::to_series(one_all_reduce(table.blocks.size(), bytes))};
+  record.samples = {step, exposed, block_time,
+                    strategies::to_series(one_all_reduce(table.blocks.size(), bytes))};
   return record;
 }
 

@@ -3,25 +3,26 @@
 
 #include "analysis/predict/simulate.h"
 #include "base/error.h"
+#include "program_testing.h"
 
 namespace shardmark {
 namespace {
 
-using What = laws::Moment::What;
+using What = strategies::Instruction::What;
 
 // Two blocks, one operation after each block's backward, both waited for before the update.
-laws::Program two_buckets() {
-  laws::Program program;
-  program.add(What::data);
-  program.add(What::forward, 0);
-  program.add(What::forward, 1);
-  program.add(What::backward, 1);
-  program.start({"all_reduce", 100, 4, 1});
-  program.add(What::backward, 0);
-  program.start({"all_reduce", 50, 4, 1});
-  program.add(What::wait, 0);
-  program.add(What::wait, 1);
-  program.add(What::update);
+strategies::Program two_buckets() {
+  strategies::Program program;
+  add(program, What::data);
+  add(program, What::forward, 0);
+  add(program, What::forward, 1);
+  add(program, What::backward, 1);
+  start(program, {"all_reduce", 100, {4, 1}});
+  add(program, What::backward, 0);
+  start(program, {"all_reduce", 50, {4, 1}});
+  add(program, What::wait, 0);
+  add(program, What::wait, 1);
+  add(program, What::update);
   return program;
 }
 const ComputeTimes kTimes{1, {2, 3}, {4, 6}, 5};
@@ -43,43 +44,45 @@ TEST(Simulate, OperationsHideBehindWhatComputesMeanwhile) {
 
 // Started at the end of a step, needed by the second block of the next: data and a block, 3 s, hide a part.
 TEST(Simulate, OperationsReachIntoTheNextStep) {
-  laws::Program program;
-  program.add(What::data);
-  program.add(What::forward, 0);
-  program.add(What::wait, 0);
-  program.add(What::forward, 1);
-  program.add(What::backward, 1);
-  program.add(What::backward, 0);
-  program.add(What::update);
-  program.start({"all_gather", 100, 4, 1});
+  strategies::Program program;
+  add(program, What::data);
+  add(program, What::forward, 0);
+  add(program, What::wait, 0);
+  add(program, What::forward, 1);
+  add(program, What::backward, 1);
+  add(program, What::backward, 0);
+  add(program, What::update);
+  start(program, {"all_gather", 100, {4, 1}});
   EXPECT_DOUBLE_EQ(simulate(program, kTimes, {10}, 1).exposed_s, 7);
   EXPECT_DOUBLE_EQ(simulate(program, kTimes, {2}, 1).exposed_s, 0);
 }
 
 // A wait for a later operation waits for those before it: they share one queue.
 TEST(Simulate, OneQueue) {
-  laws::Program program;
-  program.start({"all_gather", 100, 2, 1});
-  program.start({"all_gather", 100, 2, 1});
-  program.add(What::wait, 1);
-  program.add(What::forward, 0);
-  program.add(What::wait, 0);
+  strategies::Program program;
+  start(program, {"all_gather", 100, {2, 1}});
+  start(program, {"all_gather", 100, {2, 1}});
+  add(program, What::wait, 1);
+  add(program, What::forward, 0);
+  add(program, What::wait, 0);
   EXPECT_DOUBLE_EQ(simulate(program, {0, {1}, {1}, 0}, {10, 20}, 1).exposed_s, 30);
 }
 
 TEST(Program, IsTheSameAsASeries) {
-  const laws::Program program = two_buckets();
-  EXPECT_EQ(laws::program_of(laws::to_series(program)), program);
+  const strategies::Program program = two_buckets();
+  const strategies::Program again = strategies::program_of(strategies::to_series(program));
+  EXPECT_EQ(again.calls, program.calls);
+  EXPECT_EQ(again.instructions, program.instructions);
 }
 
 TEST(Program, DamagedSeriesAreRefused) {
   const auto damaged = [](size_t place, double value) {
-    Series series = laws::to_series(two_buckets());
+    Series series = strategies::to_series(two_buckets());
     series.values[place] = value;
     return series;
   };
-  constexpr size_t kStart = 4 * laws::kProgramColumns, kWait = 7 * laws::kProgramColumns;
-  EXPECT_NO_THROW(laws::program_of(damaged(kStart + 3, 1e9)));
+  constexpr size_t kStart = 4 * strategies::kProgramColumns, kWait = 7 * strategies::kProgramColumns;
+  EXPECT_NO_THROW(strategies::program_of(damaged(kStart + 3, 1e9)));
   for (const auto& [place, value] : std::vector<std::pair<size_t, double>>{{0, 6},
                                                                            {0, -1},
                                                                            {0, 0.5},
@@ -87,7 +90,7 @@ TEST(Program, DamagedSeriesAreRefused) {
                                                                            {kStart + 1, 1},
                                                                            {kStart + 2, 99},
                                                                            {kWait + 1, 2}})
-    EXPECT_THROW(laws::program_of(damaged(place, value)), UsageError) << place << " " << value;
+    EXPECT_THROW(strategies::program_of(damaged(place, value)), UsageError) << place << " " << value;
 }
 
 }  // namespace

@@ -32,10 +32,10 @@ ComputeTimes true_times(const laws::ModelTable& table, const Point& point) {
 
 SimulatedStep true_step(const Point& point, const laws::Network& network = kNetwork) {
   const auto table = *known_table(point.training.model);
-  const laws::Program program =
-      laws::strategy_law(point.training.strategy.name).program(laws::cost_input(point, table));
+  const strategies::Program program =
+      strategies::strategy(point.training.strategy.name).step(strategies::step_input(point, table));
   std::vector<double> seconds;
-  for (const auto& o : program.operations)
+  for (const auto& o : program.calls)
     seconds.push_back(laws::collective_s(o.name, o.bytes, span_of(o, kRanksPerNode), network));
   return simulate(program, true_times(table, point), seconds, kProgress);
 }
@@ -58,8 +58,8 @@ Record measured(const std::string& strategy, int64_t ranks, int64_t batch) {
     block_time.values.push_back(times.update_s);
   }
   record.samples.push_back(block_time);
-  record.samples.push_back(laws::to_series(laws::strategy_law(record.point.training.strategy.name)
-                                               .program(laws::cost_input(record.point, table))));
+  record.samples.push_back(strategies::to_series(strategies::strategy(record.point.training.strategy.name)
+                                                     .step(strategies::step_input(record.point, table))));
   record.id = point_id(record.point);
   return record;
 }

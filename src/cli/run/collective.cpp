@@ -15,9 +15,9 @@
 #include "device/device.h"
 #include "device/meter.h"
 #include "doctor/placement.h"
-#include "laws/short_text.h"
 #include "laws/vocabulary.h"
 #include "runner/environment.h"
+#include "strategies/short_text.h"
 #include "workloads/statistics.h"
 #include "workloads/workload.h"
 
@@ -112,7 +112,7 @@ class Bench {
       : flags_(flags), world_(world), comm_(comm), flight_(flight) {}
 
   Measures measure(const Point& point) {
-    flight_.begin_point(laws::short_text(point));
+    flight_.begin_point(strategies::short_text(point));
     std::unique_ptr<Workload> workload;  // too large for one rank is too large for all
     together(world_, [&] {
       const meter::Strict strict;

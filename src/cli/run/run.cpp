@@ -9,9 +9,10 @@
 #include "data/source.h"
 #include "device/device.h"
 #include "device/meter.h"
+#include "executor/precision.h"
 #include "runner/environment.h"
 #include "runner/runner.h"
-#include "strategies/precision.h"
+#include "schema/file.h"
 #include "workloads/reference.h"
 
 namespace shardmark {
@@ -83,6 +84,7 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
         sweep.suite, {ranks.world->size(), sweep.memory, local_ranks, native_precisions(device)});
     check_transports(sweep.points, transport_for(run.world, device), device);
     check_data(sweep.points);
+    if (!run.trace.empty() && ranks.world->rank() == 0) require_writable_directory(run.trace, "--trace");
   });
   if (ranks.world->rank() == 0)
     for (const std::string& warning : sweep.suite.warnings) log_warning(warning);
@@ -177,7 +179,7 @@ int run(const Flags& flags) {
   checked.tell(flags.run.quiet);
 
   const RunOptions options{transport_for(flags.run.world, device), device, flags.run.quiet,
-                           flags.run.check_collectives};
+                           flags.run.check_collectives, flags.run.trace};
   const RunSummary summary = [&] {
     try {
       return run_points(world, sweep.points, study, placement, options, *ranks.watchdog);

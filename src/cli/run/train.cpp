@@ -12,11 +12,11 @@
 #include "cli/run/train_flags.h"
 #include "cli/table_output.h"
 #include "device/meter.h"
-#include "laws/short_text.h"
+#include "executor/precision.h"
 #include "plan/plan.h"
 #include "runner/environment.h"
 #include "schema/study.h"
-#include "strategies/precision.h"
+#include "strategies/short_text.h"
 #include "training/outputs.h"
 #include "training/stop.h"
 #include "workloads/auto_strategy.h"
@@ -39,7 +39,8 @@ Start find_start(const TrainFlags& flags, const HostGroup& world) {
     check_train_flags(flags);
     if (world.rank() != 0) return;
     if (!flags.save_weights.empty()) require_free(flags.save_weights, flags.overwrite, {flags.weights});
-    if (!flags.trace.empty()) require_free(flags.trace + "/rank-0.json", flags.overwrite, {});
+    for (const char* file : {"/steps.json", "/rank-0.json"})
+      if (!flags.trace.empty()) require_free(flags.trace + file, flags.overwrite, {});
     const Checkpoints checkpoints(flags.checkpoint);
     if (!flags.checkpoint.empty()) start.directory = checkpoints.claim();
     if (!flags.checkpoint.empty() && !flags.resume) checkpoints.start();
@@ -75,7 +76,7 @@ void check_steps(const TrainFlags& flags, const Start& start, int64_t num_steps)
 }
 
 // On rank 0: what it reads and what it is to write.
-void check_files(const TrainFlags& flags, const Start& start, const RunOptions& options) {
+void check_files(const TrainFlags& flags, const Start& start, const TrainingOptions& options) {
   if (start.file) {
     if (start.what == State::all) check_identity(*start.file, options.identity);
     const Choice& model = options.point.training.model;
@@ -92,13 +93,13 @@ void check_memory(const TrainFlags& flags, const Point& point, at::Device device
     throw UsageError(reason + "; choose a smaller model, or more ranks and a strategy that shards its state");
 }
 
-void print_head(const TrainFlags& flags, const RunOptions& options, const Start& start,
+void print_head(const TrainFlags& flags, const TrainingOptions& options, const Start& start,
                 const DataSource& source) {
   const Point& point = options.point;
   const auto& t = point.training;
   std::string head =
       fmt::format("{}: {} samples a step, {} to train on, {} held out; peak learning rate {:g}{}\n",
-                  laws::short_text(point), point.global_batch(), source.size(), source.num_held_out(),
+                  strategies::short_text(point), point.global_batch(), source.size(), source.num_held_out(),
                   t.optimizer.options.at("lr").get<double>(),
                   flags.scale_lr ? fmt::format(" (x {} ranks)", point.ranks) : "");
   if (flags.epochs)
@@ -151,7 +152,7 @@ int train(const TrainFlags& flags) {
   const Start start = find_start(flags, world);
   const auto global_batch = global_batch_of(start, world);
   std::unique_ptr<DataSource> source;
-  std::optional<RunOptions> options;
+  std::optional<TrainingOptions> options;
   together(world, [&] {
     const Point point = train_point(flags, world.size(), transport, global_batch);
     check_memory(flags, point, device, ranks.session->local_size());
@@ -178,7 +179,7 @@ int train(const TrainFlags& flags) {
   checked.tell(/*quiet=*/false);
   if (world.rank() == 0) print_head(flags, *options, start, *source);
   comm->set_flight(&flight);
-  flight.begin_point(laws::short_text(options->point));
+  flight.begin_point(strategies::short_text(options->point));
   std::unique_ptr<Run> run;
   Verdict ready = agreed(world, flight, "set-up", [&] {
     const meter::Strict strict;

@@ -12,13 +12,6 @@ namespace {
 
 constexpr int64_t kBatchSize = 4, kSteps = 100;  // where nothing else says
 
-Choice only_choice(const std::string& text, const std::string& flag, const ChoiceKind& kind) {
-  const auto choices = choices_from_flag({text}, flag, kind);
-  if (choices.size() != 1)
-    throw UsageError(flag + " " + text + ": a training run has one " + kind.noun + ", not a list");
-  return choices.front();
-}
-
 Choice optimizer_of(const TrainFlags& flags, int ranks) {
   Choice choice = choice_from_text(flags.optimizer);
   const auto set = [&](const char* key, const std::optional<double>& value) {
@@ -30,7 +23,7 @@ Choice optimizer_of(const TrainFlags& flags, int ranks) {
   set("beta1", flags.beta1);
   set("beta2", flags.beta2);
   set("eps", flags.eps);
-  choice = only_choice(to_text(choice), "--optimizer", optimizer_kind());
+  choice = choice_from_flag(to_text(choice), "--optimizer", optimizer_kind());
   // The linear scaling rule. Source: Goyal et al. 2017, Accurate, Large Minibatch SGD.
   if (flags.scale_lr) choice.options["lr"] = choice.options["lr"].get<double>() * ranks;
   return choice;
@@ -187,8 +180,9 @@ void add_results(CLI::App& app, TrainFlags& flags) {
       ->group(results);
   app.add_option(
          "--trace", flags.trace,
-         "directory for a trace of three steps of each rank (rank-0.json ...): operators, GPU kernels and "
-         "memory, for Perfetto or chrome://tracing")
+         "directory for traces, for Perfetto or chrome://tracing: three steps of all ranks, instruction by "
+         "instruction (steps.json), and three of each rank by operators, GPU kernels and memory (rank-0.json "
+         "...)")
       ->group(results);
   app.add_flag("--overwrite", flags.overwrite,
                "with --save-weights and --trace: replace files that are there already")
@@ -224,9 +218,9 @@ Point train_point(const TrainFlags& flags, int ranks, const std::string& transpo
   point.transport = transport;
   point.seed = flags.seed;
   auto& t = point.training;
-  t.model = only_choice(flags.model, "--model", model_kind());
-  t.data = only_choice(flags.data, "--data", data_kind());
-  t.strategy = only_choice(flags.strategy, "--strategy", strategy_kind());
+  t.model = choice_from_flag(flags.model, "--model", model_kind());
+  t.data = choice_from_flag(flags.data, "--data", data_kind());
+  t.strategy = choice_from_flag(flags.strategy, "--strategy", strategy_kind());
   t.optimizer = optimizer_of(flags, ranks);
   t.precision = flags.precision;
   t.reduce_dtype = flags.reduce_dtype;
@@ -242,11 +236,11 @@ Point train_point(const TrainFlags& flags, int ranks, const std::string& transpo
   return point;
 }
 
-RunOptions run_options(const TrainFlags& flags, const Point& point, const DataSource& source) {
+TrainingOptions run_options(const TrainFlags& flags, const Point& point, const DataSource& source) {
   const auto& t = point.training;
   const int64_t steps = num_steps(flags, point, source);
   return {.point = point,
-          .schedule = Schedule(only_choice(flags.schedule, "--schedule", schedule_kind()),
+          .schedule = Schedule(choice_from_flag(flags.schedule, "--schedule", schedule_kind()),
                                t.optimizer.options.at("lr").get<double>(), flags.warmup, steps),
           .num_steps = steps,
           .log_every = flags.log_every,

@@ -51,6 +51,6 @@ void check_train_flags(const TrainFlags& flags);
 Point train_point(const TrainFlags& flags, int ranks, const std::string& transport,
                   std::optional<int64_t> global_batch);
 // For a point from train_point. UsageError: more steps than can be counted.
-RunOptions run_options(const TrainFlags& flags, const Point& point, const DataSource& source);
+TrainingOptions run_options(const TrainFlags& flags, const Point& point, const DataSource& source);
 
 }  // namespace shardmark

@@ -75,9 +75,10 @@ double conv_flops(const ConvNormSpec& c) {
 }
 double output_elements(const ConvNormSpec& c) { return static_cast<double>(c.out * c.size * c.size); }
 
-void add_block(ModelTable& table, GroupSpec group, double flops, double elements) {
+void add_block(ModelTable& table, GroupSpec group, double flops, double elements,
+               std::vector<int64_t> statistics = {}) {
   group.first_block = group.last_block = static_cast<int64_t>(table.blocks.size());
-  table.blocks.push_back({group.name, flops, elements});
+  table.blocks.push_back({group.name, flops, elements, std::move(statistics)});
   table.groups.push_back(std::move(group));
 }
 
@@ -87,7 +88,8 @@ void add_stem(ModelTable& table, const ResNetShape& shape) {
   // Kept: what the norm and the pooling were given; pooling's output and its 64-bit indices.
   const double pooled =
       shape.pooled ? 3.0 * static_cast<double>(shape.stem.out) * std::pow(halved(shape.stem.size), 2) : 0;
-  add_block(table, std::move(group), conv_flops(shape.stem), 2 * output_elements(shape.stem) + pooled);
+  add_block(table, std::move(group), conv_flops(shape.stem), 2 * output_elements(shape.stem) + pooled,
+            {shape.stem.out});
 }
 
 // Frozen statistics normalise nothing, so that every branch would double the variance: dividing by the number
@@ -95,7 +97,9 @@ void add_stem(ModelTable& table, const ResNetShape& shape) {
 void add_residual(ModelTable& table, const ResidualSpec& block, double last_variance) {
   GroupSpec group{block.name, {}};
   double flops = 0, elements = 0;
+  std::vector<int64_t> statistics;
   for (const auto& conv : block.branch) {
+    statistics.push_back(conv.out);
     add_conv_norm(table, group, conv, &conv == &block.branch.back() ? last_variance : 1);
     flops += conv_flops(conv);
     elements += 2 * output_elements(conv);  // the inputs of the norm and of what follows its ReLU
@@ -104,8 +108,9 @@ void add_residual(ModelTable& table, const ResidualSpec& block, double last_vari
     add_conv_norm(table, group, *block.shortcut);
     flops += conv_flops(*block.shortcut);
     elements += output_elements(*block.shortcut);
+    statistics.push_back(block.shortcut->out);
   }
-  add_block(table, std::move(group), flops, elements);
+  add_block(table, std::move(group), flops, elements, std::move(statistics));
 }
 
 ModelTable resnet_table(const Options& options) {
@@ -115,6 +120,8 @@ ModelTable resnet_table(const Options& options) {
   add_stem(table, shape);
   for (const auto& block : shape.blocks)
     add_residual(table, block, frozen ? static_cast<double>(shape.blocks.size()) : 1);
+  if (options.at("batch_norm") != "sync")
+    for (BlockSpec& block : table.blocks) block.statistics.clear();
   const auto in = static_cast<double>(shape.features), out = static_cast<double>(shape.classes);
   GroupSpec head{"head",
                  {uniform("fc.weight", {shape.classes, shape.features}, 1 / std::sqrt(in)),

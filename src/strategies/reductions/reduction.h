@@ -1,46 +1,36 @@
-// How ddp makes the gradients of its buckets those of all ranks together. Every rank must end with the same
-// bits, because replicas are never compared again.
+// How ddp makes the gradients of its buckets those of all ranks together: the memory that it needs and the
+// calls that it makes. What happens to a bucket before, between and after its calls is done by
+// src/executor/reductions/<name>.cpp. Every rank must end with the same bits.
 #pragma once
 
-#include <memory>
+#include "strategies/step_builder.h"
 
-#include "comm/communicator.h"
-#include "laws/layout.h"
+namespace shardmark::strategies {
 
-namespace shardmark {
+// A bucket goes through `pack` and its first call as soon as its gradients are complete; through `combine`
+// and its second call, where it has one, and through `unpack`, when backward is over.
+enum class Stage : int64_t { pack, combine, unpack };
 
-// Values live as long as the reduction.
-struct ReductionContext {
-  Communicator& comm;
-  const laws::ModelTable& model;
-  const std::vector<laws::GroupLayout>& layout;
-  std::vector<laws::Bucket> buckets;
-  std::vector<at::Tensor> gradients;  // [bucket]: [numel], a stretch of flat memory
-  Options options;                    // of the reduction, resolved
-  int64_t seed;
+struct ReducedBucket {
+  BucketMemory memory;      // its gradients are there; the reduction adds what it needs
+  std::vector<Call> calls;  // one or two, over all ranks
+  bool compresses = true;   // there are stages
 };
 
-class Reduction {
- public:
-  virtual ~Reduction() = default;
-  // During backward, bucket by bucket in order: its gradients are complete on this rank.
-  virtual void start(size_t bucket) = 0;
-  // After backward: then all gradients hold their sum over ranks, or what the reduction makes of it.
-  virtual void finish() = 0;
-  virtual bool lossy() const { return true; }
-  // [bucket]: what error feedback keeps for the next step; for checks.
-  virtual std::vector<at::Tensor> residuals() const { return {}; }
-};
-
-// Registered by src/strategies/reductions/<name>.cpp; its options and costs by
-// src/laws/reductions/<name>.cpp. `make` allocates all that a step needs.
-struct ReductionEntry {
+struct Reduction {
   std::string description;
-  std::unique_ptr<Reduction> (*make)(const ReductionContext& context);
+  OptionTable options;
+  void (*plan)(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options& options);
+  bool lossy = true;
+  bool keeps_residual = false;     // error feedback: what was not sent is added to the next gradient
+  int64_t most_element_bytes = 8;  // of gradients that it can reduce
 };
 
-inline std::unique_ptr<Reduction> make_reduction(const std::string& name, const ReductionContext& context) {
-  return Registry<ReductionEntry>::instance().get(name, "reduction").make(context);
+inline const Reduction& reduction(const std::string& name) {
+  return Registry<Reduction>::instance().get(name, "reduction");
 }
+const ChoiceKind& reduction_kind();
+// The option `reduction` of ddp, which is a text after resolve().
+Choice reduction_of(const Options& ddp_options);
 
-}  // namespace shardmark
+}  // namespace shardmark::strategies

@@ -1,113 +1,48 @@
 // topk: every rank sends the largest elements of its gradient (with what it has not sent before) as values
-// and 32-bit indices, and adds up what all sent in rank order. Sources: Aji and Heafield, EMNLP 2017; Stich
-// et al., NeurIPS 2018.
-#include <ATen/ops/abs.h>
-#include <ATen/ops/index_select.h>
-#include <ATen/ops/topk.h>
+// and 32-bit indices, and adds up what all sent in rank order. The rest waits for the next step. Sources: Aji
+// and Heafield, EMNLP 2017; Stich et al., NeurIPS 2018 (error feedback).
+#include <algorithm>
 
-#include "device/meter.h"
-#include "laws/compressed.h"
+#include "strategies/compressed.h"
 #include "strategies/reductions/reduction.h"
 
-namespace shardmark {
+namespace shardmark::strategies {
 namespace {
 
-// k values and k indices in a row of 32-bit words.
-struct Message {
-  at::Tensor values;   // [k]
-  at::Tensor indices;  // [k], int32
-};
-
-Message view_message(const at::Tensor& words, int64_t k, at::ScalarType dtype) {
-  const int64_t num_value_words = words.numel() - k;
-  return {words.narrow(0, 0, num_value_words).view(dtype), words.narrow(0, num_value_words, k)};
+int64_t selected(const BucketMemory& bucket, const Options& options) {
+  return num_selected(bucket.gradients.numel, options.at("ratio").get<double>());
 }
 
-class TopK final : public Reduction {
- public:
-  explicit TopK(const ReductionContext& context) : comm_(context.comm) {
-    const auto ratio = context.options.at("ratio").get<double>();
-    const at::ScalarType dtype = context.gradients.front().scalar_type();
-    const auto element_bytes = static_cast<int64_t>(at::elementSize(dtype));
-    int64_t most = 0, largest = 0;
-    for (const at::Tensor& gradients : context.gradients) {
-      const int64_t k = laws::num_selected(gradients.numel(), ratio);
-      const int64_t num_words = k * element_bytes / 4 + k;
-      buckets_.push_back({gradients,
-                          allocate(MemoryUse::gradients, gradients.numel(), dtype),
-                          allocate(MemoryUse::transient, comm_.size() * num_words, at::kInt),
-                          k,
-                          {}});
-      most = std::max(most, k);
-      largest = std::max(largest, gradients.numel());
-    }
-    magnitudes_ = allocate(MemoryUse::transient, largest, dtype);
-    largest_ = allocate(MemoryUse::transient, most, dtype);
-    where_ = allocate(MemoryUse::transient, most, at::kLong);
+// scratch: what was not sent yet; the messages of all ranks; then, of the bucket that is being selected from,
+// magnitudes, the largest of them, and where they are.
+void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options& options) {
+  int64_t most = 0, largest = 0;
+  for (const ReducedBucket& bucket : buckets) {
+    most = std::max(most, selected(bucket.memory, options));
+    largest = std::max(largest, bucket.memory.gradients.numel);
   }
-
-  void start(size_t index) override {
-    Bucket& bucket = buckets_[index];
-    at::Tensor magnitudes = magnitudes_.narrow(0, 0, bucket.residual.numel());
-    at::Tensor largest = largest_.narrow(0, 0, bucket.k), where = where_.narrow(0, 0, bucket.k);
-    bucket.residual.add_(bucket.gradients);
-    at::abs_out(magnitudes, bucket.residual);
-    at::topk_out(largest, where, magnitudes, bucket.k, /*dim=*/0, /*largest=*/true, /*sorted=*/false);
-
-    const at::Tensor own = words_of(bucket, comm_.rank());
-    Message message = view_message(own, bucket.k, bucket.gradients.scalar_type());
-    at::index_select_out(message.values, bucket.residual, 0, where);
-    message.indices.copy_(where);
-    bucket.residual.index_fill_(0, where, 0);
-    bucket.work = comm_.all_gather(bucket.words, own);
+  const Slice magnitudes = step.allocate("magnitudes", Use::transient, Element::reduce, largest);
+  const Slice values = step.allocate("largest magnitudes", Use::transient, Element::reduce, most);
+  const Slice places = step.allocate("their places", Use::transient, Element::int64, most);
+  for (ReducedBucket& bucket : buckets) {
+    const int64_t numel = bucket.memory.gradients.numel, k = selected(bucket.memory, options);
+    const int64_t words = k * step.input().bytes.reduce / 4 + k;
+    const Slice residual = step.allocate("residual", Use::gradients, Element::reduce, numel);
+    const Slice messages =
+        step.allocate("messages", Use::transient, Element::int32, step.input().ranks * words);
+    bucket.memory.scratch = {residual, messages, magnitudes.first(numel), values.first(k), places.first(k)};
+    bucket.memory.value_bytes = static_cast<double>(k * step.input().bytes.reduce);
+    bucket.calls = {step.call("all_gather", messages, messages.part({step.input().rank * words, words}))};
   }
+}
 
-  void finish() override {
-    for (Bucket& bucket : buckets_) {
-      bucket.work.wait();
-      bucket.gradients.zero_();
-      for (int rank = 0; rank < comm_.size(); ++rank) {
-        const Message message =
-            view_message(words_of(bucket, rank), bucket.k, bucket.gradients.scalar_type());
-        bucket.gradients.index_add_(0, message.indices, message.values);
-      }
-    }
-  }
+const OptionTable kOptions = {
+    {"ratio", OptionType::number, 0.01, "part of a bucket's elements that a rank sends", {}, 1e-6, 1}};
 
-  std::vector<at::Tensor> residuals() const override {
-    std::vector<at::Tensor> all;
-    all.reserve(buckets_.size());
-    for (const Bucket& bucket : buckets_) all.push_back(bucket.residual);
-    return all;
-  }
-
- private:
-  struct Bucket {
-    at::Tensor gradients;  // [numel]
-    at::Tensor residual;   // [numel]: not sent yet
-    at::Tensor words;      // the messages of all ranks
-    int64_t k;
-    Work work;
-  };
-
-  at::Tensor allocate(MemoryUse use, int64_t numel, at::ScalarType dtype) {
-    const meter::Scope scope(use);
-    return comm_.allocate(numel, dtype);
-  }
-  at::Tensor words_of(const Bucket& bucket, int rank) const {
-    const int64_t num_words = bucket.words.numel() / comm_.size();
-    return bucket.words.narrow(0, rank * num_words, num_words);
-  }
-
-  Communicator& comm_;
-  std::vector<Bucket> buckets_;
-  // Of the bucket that is being selected from: a step allocates nothing, so no rank can fail alone in it.
-  at::Tensor magnitudes_, largest_, where_;
-};
-
-std::unique_ptr<Reduction> make(const ReductionContext& context) { return std::make_unique<TopK>(context); }
-
-const Registration<ReductionEntry> registered{"topk", {"largest elements, all-gathered", make}};
+const Registration<Reduction> registered{
+    "topk",
+    {"largest elements all-gathered, the rest kept for the next step", kOptions, plan,
+     /*lossy=*/true, /*keeps_residual=*/true}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::strategies

@@ -1,0 +1,103 @@
+// Instructions on tensors.
+#include "executor/bound_program.h"
+
+#include <algorithm>
+
+namespace shardmark {
+
+using strategies::Call;
+using strategies::Instruction;
+using What = Instruction::What;
+
+// Ranks are dealt to a team and its like in blocks of ranks x stride neighbours.
+Communicator& Teams::of(const strategies::Team& team) {
+  if (team.ranks == all_.size() && team.stride == 1) return all_;
+  auto& part = teams_[{team.ranks, team.stride}];
+  if (!part) {
+    const int64_t rank = all_.rank(), block = team.ranks * team.stride;
+    part = all_.split(static_cast<int>(rank / block * team.stride + rank % team.stride), all_.rank());
+    part->count_in(all_);
+  }
+  return *part;
+}
+
+BoundProgram::BoundProgram(strategies::Program program, ProgramMemory& memory, Teams& teams,
+                           ReductionKernels* reduction)
+    : program_(std::move(program)), memory_(memory), reduction_(reduction) {
+  for (const Call& call : program_.calls) {
+    calls_.push_back(bound(call, teams));
+    if (std::find(communicators_.begin(), communicators_.end(), calls_.back().comm) == communicators_.end())
+      communicators_.push_back(calls_.back().comm);
+  }
+  for (const Instruction& instruction : program_.instructions)
+    instructions_.push_back({memory.at(instruction.to), memory.at(instruction.from)});
+  for (const strategies::Updated& piece : program_.updated) gradients_.push_back(memory.at(piece.gradients));
+}
+
+BoundProgram::BoundCall BoundProgram::bound(const Call& call, Teams& teams) const {
+  Communicator* comm = &teams.of(call.team);
+  const at::Tensor out = memory_.at(call.out), in = memory_.at(call.in);
+  const int root = static_cast<int>(call.root);
+  const std::map<std::string, std::function<Work()>> starts = {
+      {"all_reduce", [=] { return comm->all_reduce(out, in, ReduceOp::sum); }},
+      {"reduce_scatter", [=] { return comm->reduce_scatter(out, in, ReduceOp::sum); }},
+      {"all_gather", [=] { return comm->all_gather(out, in); }},
+      {"broadcast", [=] { return comm->broadcast(out, in, root); }},
+      {"reduce", [=] { return comm->reduce(out, in, root, ReduceOp::sum); }},
+      {"all_to_all", [=] { return comm->all_to_all(out, in); }},
+  };
+  const auto found = starts.find(call.name);
+  ENSURE(found != starts.end(), "a call that no communicator has: " + call.name);
+  return {comm, found->second, {}};
+}
+
+void BoundProgram::communicate(size_t i) {
+  const Instruction& instruction = program_.instructions[i];
+  BoundCall* const first = &calls_[static_cast<size_t>(instruction.index)];
+  BoundCall* const end = first + instruction.count;
+  if (instruction.what == What::wait) {
+    for (BoundCall* call = first; call != end; ++call) call->work.wait();
+    return;
+  }
+  OneLaunch launch(*first->comm);
+  for (BoundCall* call = first; call != end; ++call) call->work = call->start();
+  launch.end();
+}
+
+void BoundProgram::run_locally(size_t i) {
+  const Instruction& instruction = program_.instructions[i];
+  BoundInstruction& bound = instructions_[i];
+  switch (instruction.what) {
+    case What::bind:
+      return memory_.parameters_of(instruction.index).bind(bound.to);
+    case What::bind_gradients:
+      return memory_.gradients_of(instruction.index).bind(bound.to);
+    case What::copy:
+      bound.to.copy_(bound.from);
+      return;
+    case What::add:
+      bound.to.add_(bound.from);
+      return;
+    case What::zero:
+      bound.to.zero_();
+      return;
+    case What::compress:
+      return reduction_->run(static_cast<strategies::Stage>(instruction.count),
+                             static_cast<size_t>(instruction.index));
+    case What::squares:
+      bound.to.copy_(squares(gradients_, bound.to.device()).view({1}));
+      return;
+    default:
+      return;  // the executor's
+  }
+}
+
+void BoundProgram::poll() {
+  for (Communicator* comm : communicators_) comm->progress();
+}
+
+void BoundProgram::wait_all() {
+  for (BoundCall& call : calls_) call.work.wait();
+}
+
+}  // namespace shardmark

@@ -1,0 +1,62 @@
+// A program bound to memory and communicators: what a rank does to its own memory and says to others, between
+// the blocks that it computes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "executor/memory.h"
+#include "executor/reductions/reduction.h"
+
+namespace shardmark {
+
+// The communicators of a program's teams, split off one of all ranks. They share its accounts.
+class Teams {
+ public:
+  explicit Teams(Communicator& all) : all_(all) {}
+  Communicator& of(const strategies::Team& team);  // the first time: collective
+
+ private:
+  Communicator& all_;
+  std::map<std::pair<int64_t, int64_t>, std::unique_ptr<Communicator>> teams_;
+};
+
+class BoundProgram {
+ public:
+  // reduction: of ddp, else nullptr. Everything must outlive this; collective.
+  BoundProgram(strategies::Program program, ProgramMemory& memory, Teams& teams, ReductionKernels* reduction);
+
+  const strategies::Program& program() const { return program_; }
+  // Instruction i, which starts calls or waits for them.
+  void communicate(size_t i);
+  bool is_inside_block(size_t i) const {
+    return program_.calls[static_cast<size_t>(program_.instructions[i].index)].is_inside_block();
+  }
+  // Instruction i, which is local.
+  void run_locally(size_t i);
+  void poll();      // moves what is in flight
+  void wait_all();  // for what is in flight, at the end of a step too
+
+ private:
+  struct BoundCall {
+    Communicator* comm;
+    std::function<Work()> start;  // made once: a step looks nothing up and allocates nothing
+    Work work;
+  };
+  struct BoundInstruction {
+    at::Tensor to, from;
+  };
+  BoundCall bound(const strategies::Call& call, Teams& teams) const;
+
+  strategies::Program program_;
+  ProgramMemory& memory_;
+  ReductionKernels* reduction_;
+  std::vector<BoundCall> calls_;                // parallel to the program's calls
+  std::vector<BoundInstruction> instructions_;  // parallel to the program's instructions
+  std::vector<at::Tensor> gradients_;           // that this rank updates with
+  std::vector<Communicator*> communicators_;    // each once
+};
+
+}  // namespace shardmark

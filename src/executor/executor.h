@@ -1,0 +1,108 @@
+// The only training loop: it executes the program of a step.
+#pragma once
+
+#include <exception>
+#include <functional>
+
+#include "device/phases.h"
+#include "executor/block_timer.h"
+#include "executor/step_recorder.h"
+#include "executor/training_state.h"
+#include "models/model.h"
+#include "optim/gradient_guard.h"
+#include "watch/flight.h"
+
+namespace shardmark {
+
+struct StepResult {
+  at::Tensor loss;  // this rank's, the mean over its micro-batches: scalar, on the device
+  at::Tensor
+      gradient_norm;  // of all ranks that train together, before clipping; undefined if nobody needs it
+};
+
+struct ExecutorOptions {
+  int64_t accumulation = 1;   // micro-batches per step
+  int64_t checkpointing = 0;  // every n-th block is recomputed in backward; 1: all, 0: none
+  uint64_t random_key = 0;    // of dropout: another one on every rank
+  int64_t first_step = 0;     // of a run that goes on
+  int64_t num_ranks = 1;      // that wait for each other in a step
+};
+
+// What of a step happens. compute_only: no call starts, and none is waited for. communication_only: nothing
+// else. With a learning rate of 0 parameters stay as they are, and slots hold what was gathered last.
+enum class Ablation { none, compute_only, communication_only };
+
+class Executor {
+ public:
+  // state, clock, guard: outlive the executor.
+  Executor(TrainingState& state, PhaseClock& clock, GradientGuard& guard, const ExecutorOptions& options)
+      : state_(state),
+        model_(state.model()),
+        clock_(clock),
+        guard_(guard),
+        options_(options),
+        step_(options.first_step) {}
+
+  // One step: forward and backward of `accumulation` micro-batches, reduction, update.
+  //
+  // Note [Recomputation]: a checkpointed block keeps its input alone (Chen et al. 2016); backward runs it
+  // again first. Dropout draws from a generator that every run of a block seeds by (key, step, micro-batch,
+  // block), so that the second run draws the same without any saved state, and a resumed run the same as the
+  // first.
+  //
+  // Note [Draining]: a rank whose computing fails (out of memory, a bad batch) goes through the rest of the
+  // step, and through all steps after it, without computing: every collective still happens, so no rank
+  // hangs. failure() then says what it was.
+  //
+  // Note [Out of memory between ranks]: on a GPU memory may run out outside of what a rank may drain from,
+  // while it converts gradients or updates. Then the other ranks wait in NCCL for one that threw: the job
+  // ends at once, with a line that says so, instead of hanging. On one rank it is an outcome like any other.
+  StepResult step(const std::function<Batch()>& next_batch, bool wants_norm = false);
+
+  // Forward alone: the loss, or without targets the logits. Undefined where this rank has failed.
+  at::Tensor evaluate(const Batch& batch);
+  // Runs compute unless this rank drains, and makes it drain if that throws.
+  void attempt(const std::function<void()>& compute);
+
+  void set_ablation(Ablation ablation);  // what is in flight is waited for
+  Ablation ablation() const { return ablation_; }
+  void set_timer(BlockTimer* timer) { timer_ = timer; }                // nullptr: none
+  void set_recorder(StepRecorder* recorder) { recorder_ = recorder; }  // of every instruction; nullptr: none
+  void set_flight(Flight* flight) { flight_ = flight; }  // where steps and blocks are noted; nullptr: nowhere
+
+  std::exception_ptr failure() const { return failure_; }
+
+ private:
+  using What = strategies::Instruction::What;
+  void execute(BoundProgram& bound, const std::function<Batch()>& next_batch);
+  void compute(What what, int64_t index, const std::function<Batch()>& next_batch);
+  void load(const std::function<Batch()>& next_batch);
+  void forward(size_t block);
+  void backward(size_t block);
+  void apply(const BoundProgram& bound);
+  at::Tensor run_block(size_t block);
+  bool is_checkpointed(size_t block) const;
+  void enter(Phase phase);
+  void tell(What what, int64_t index);
+
+  TrainingState& state_;
+  Model& model_;
+  PhaseClock& clock_;
+  GradientGuard& guard_;
+  ExecutorOptions options_;
+  int64_t step_, micro_batch_ = 0;
+  bool evaluates_ = false;
+  BoundProgram* last_ = nullptr;  // which may have left operations in flight
+  Batch batch_;
+  at::Tensor activation_, gradient_;  // that went into the next block: forward, backward
+  std::vector<at::Tensor> inputs_;    // [block]: what it was given, cut off from the graph before it
+  std::vector<at::Tensor> outputs_;   // [block]
+  StepResult result_;
+  std::exception_ptr failure_;
+  Ablation ablation_ = Ablation::none;
+  BlockTimer* timer_ = nullptr;
+  StepRecorder* recorder_ = nullptr;
+  Flight* flight_ = nullptr;
+};
+
+}  // namespace shardmark

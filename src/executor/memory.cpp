@@ -1,0 +1,153 @@
+// Allocation, views and initial values.
+#include "executor/memory.h"
+
+#include <ATen/ops/_foreach_norm.h>
+
+#include <algorithm>
+
+#include "device/meter.h"
+#include "models/initial.h"
+
+namespace shardmark {
+namespace {
+
+using strategies::Element;
+using strategies::Use;
+
+at::ScalarType type_of(Element element, const Precision& types) {
+  switch (element) {
+    case Element::master:
+      return types.master;
+    case Element::compute:
+      return types.compute;
+    case Element::reduce:
+      return types.reduce;
+    case Element::bf16:
+      return at::kBFloat16;
+    case Element::fp16:
+      return at::kHalf;
+    case Element::fp32:
+      return at::kFloat;
+    case Element::fp64:
+      return at::kDouble;
+    case Element::int32:
+      return at::kInt;
+    case Element::int64:
+      return at::kLong;
+  }
+  return types.master;
+}
+
+MemoryUse memory_use(Use use) {
+  return use == Use::parameters  ? MemoryUse::parameters
+         : use == Use::gradients ? MemoryUse::gradients
+                                 : MemoryUse::transient;
+}
+
+at::Tensor view_of(const at::Tensor& whole, const laws::GroupLayout& layout, size_t index,
+                   const laws::ParameterSpec& spec) {
+  // variable_data(): an own version counter, so that refilling the memory between forward and backward is no
+  // "modification".
+  return whole.narrow(0, layout.offsets[index], spec.numel()).view(spec.shape).variable_data();
+}
+
+int64_t most_inside_block(const strategies::Program& program) {
+  int64_t most = 0;
+  for (const strategies::Call& call : program.calls)
+    if (call.is_inside_block()) most = std::max(most, call.out.numel);
+  return most;
+}
+
+// Makes the model's parameters of a group leaves that view `whole` ([layout.numel]).
+void bind_parameters(Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole) {
+  const auto& specs = model.table().groups[group].parameters;
+  for (size_t i = 0; i < specs.size(); ++i)
+    model.parameter(group, i) = view_of(whole, layout, i, specs[i]).requires_grad_(true);
+}
+
+// The same for their gradients; parameters must be bound before. Backward then adds into `whole`.
+void bind_gradients(Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole) {
+  const auto& specs = model.table().groups[group].parameters;
+  for (size_t i = 0; i < specs.size(); ++i)
+    model.parameter(group, i).mutable_grad() = view_of(whole, layout, i, specs[i]);
+}
+
+// Writes the initial values of the part `range` of a group into `part` ([range.numel]).
+void fill_part(const Model& model, size_t group, const laws::GroupLayout& layout, laws::Range range,
+               int64_t seed, const at::Tensor& part) {
+  const auto& specs = model.table().groups[group].parameters;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const int64_t begin = std::max(layout.offsets[i], range.begin);
+    const int64_t end = std::min(layout.offsets[i] + specs[i].numel(), range.begin + range.numel);
+    if (begin >= end) continue;
+    const at::Tensor value = initial_value(specs[i], seed, part.scalar_type()).view(-1);
+    part.narrow(0, begin - range.begin, end - begin)
+        .copy_(value.narrow(0, begin - layout.offsets[i], end - begin));
+  }
+}
+
+}  // namespace
+
+ReboundGroup::ReboundGroup(int64_t numel, at::ScalarType dtype, at::Device device) {
+  const size_t bytes = static_cast<size_t>(numel) * at::elementSize(dtype);
+  const c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, c10::DataPtr(nullptr, device),
+                             /*allocator=*/nullptr,
+                             /*resizable=*/false);
+  whole_ = at::empty({0}, at::TensorOptions(device).dtype(dtype)).set_(storage, 0, {numel}, {1});
+}
+
+void ReboundGroup::bind(const at::Tensor& slot) {
+  whole_.storage().unsafeGetStorageImpl()->set_data_ptr_noswap(c10::DataPtr(slot.data_ptr(), slot.device()));
+}
+
+ProgramMemory::ProgramMemory(const strategies::Program& program, Model& model, Communicator& comm,
+                             const Precision& types)
+    : squares_(at::zeros({1}, at::TensorOptions(comm.device()).dtype(at::kDouble))),
+      inside_block_(at::zeros({most_inside_block(program)}, squares_.options())),
+      parameters_(program.layout.size()),
+      gradients_(program.layout.size()) {
+  for (const strategies::Buffer& buffer : program.buffers) {
+    const meter::Scope scope(memory_use(buffer.use));
+    buffers_.push_back(comm.allocate(buffer.numel, type_of(buffer.element, types)));
+  }
+  for (size_t group = 0; group < program.layout.size(); ++group) {
+    const laws::GroupLayout& layout = program.layout[group];
+    const auto place = [&](const strategies::Slice& fixed, std::optional<ReboundGroup>& rebound) {
+      if (fixed.buffer >= 0) return at(fixed);
+      return rebound.emplace(layout.numel, types.compute, model.device()).whole();
+    };
+    bind_parameters(model, group, layout, place(program.parameters[group], parameters_[group]));
+    bind_gradients(model, group, layout, place(program.gradients[group], gradients_[group]));
+  }
+}
+
+at::Tensor ProgramMemory::at(const strategies::Slice& slice) const {
+  if (slice == strategies::kSquares) return squares_;
+  if (slice.buffer == strategies::kInsideBlock) return inside_block_.narrow(0, 0, slice.numel);
+  if (slice.buffer < 0) return {};
+  return buffers_[static_cast<size_t>(slice.buffer)].narrow(0, slice.begin, slice.numel);
+}
+
+void fill_initial(const strategies::Program& program, const Model& model, const ProgramMemory& memory,
+                  int64_t rank, int64_t seed) {
+  for (size_t group = 0; group < program.layout.size(); ++group) {
+    const laws::GroupLayout& layout = program.layout[group];
+    for (size_t piece = 0; piece < program.owned[group].size(); ++piece)
+      fill_part(model, group, layout, layout.owned(piece, rank % layout.ranks), seed,
+                memory.at(program.owned[group][piece]));
+  }
+}
+
+at::Tensor squares(const std::vector<at::Tensor>& tensors, at::Device device) {
+  // In the tensors' own type by chunks, whose squares are added in double: a norm in double would copy all of
+  // them.
+  constexpr int64_t kChunk = 1 << 20;
+  std::vector<at::Tensor> chunks;
+  for (const auto& tensor : tensors)
+    if (tensor.numel() > 0)
+      for (auto& chunk : tensor.split(kChunk)) chunks.push_back(std::move(chunk));
+  if (chunks.empty()) return at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
+  return at::stack(at::_foreach_norm(chunks)).to(at::kDouble).square().sum();
+}
+
+}  // namespace shardmark

@@ -1,0 +1,49 @@
+// What happens to a bucket of gradients before, between and after its calls; memory and calls are those of
+// src/strategies/reductions/<name>.cpp.
+#pragma once
+
+#include "executor/memory.h"
+#include "strategies/reductions/reduction.h"
+
+namespace shardmark {
+
+struct ReducedTensors {
+  laws::Bucket bucket;
+  at::Tensor gradients;             // [numel]
+  std::vector<at::Tensor> scratch;  // as the reduction's `plan` has listed them
+};
+
+struct KernelContext {
+  int64_t rank, ranks;
+  const laws::ModelTable& model;
+  const std::vector<laws::GroupLayout>& layout;
+  std::vector<ReducedTensors> buckets;
+  Options options;  // of the reduction, resolved
+  int64_t seed;
+};
+
+// A stage must not allocate: a rank that failed alone in it would leave the others waiting.
+class ReductionKernels {
+ public:
+  virtual ~ReductionKernels() = default;
+  void run(strategies::Stage stage, size_t bucket) {
+    if (stage == strategies::Stage::pack) return pack(bucket);
+    return stage == strategies::Stage::combine ? combine(bucket) : unpack(bucket);
+  }
+  virtual void pack(size_t bucket) = 0;
+  virtual void combine(size_t bucket) { static_cast<void>(bucket); }
+  virtual void unpack(size_t bucket) = 0;
+};
+
+// Registered by src/executor/reductions/<name>.cpp; a reduction that only calls has none.
+struct KernelsEntry {
+  std::string description;
+  std::unique_ptr<ReductionKernels> (*make)(KernelContext context);
+};
+
+// nullptr where the program has no reduction with kernels.
+std::unique_ptr<ReductionKernels> make_kernels(const strategies::Program& program, const Model& model,
+                                               const ProgramMemory& memory, const Communicator& comm,
+                                               int64_t seed);
+
+}  // namespace shardmark

@@ -1,0 +1,200 @@
+// A strategy's memory set up, and its state as whole tensors, gathered and dealt one group at a time.
+#include "executor/training_state.h"
+
+#include "laws/vocabulary.h"
+
+namespace shardmark {
+namespace {
+
+constexpr const char* kOptimizer = "optimizer.";
+constexpr const char* kNumUpdates = "optimizer.num_updates";
+
+int64_t bytes(at::ScalarType type) { return static_cast<int64_t>(at::elementSize(type)); }
+
+// A program's groups are the model's.
+Model& regrouped(Model& model, const strategies::Program& program) {
+  if (program.regrouped) model.regroup(*program.regrouped);
+  return model;
+}
+
+std::unique_ptr<Optimizer> make_optimizer_of(const StateContext& context, const strategies::Program& program,
+                                             const ProgramMemory& memory) {
+  std::vector<FlatPiece> pieces;
+  for (const auto& [parameters, gradients] : program.updated)
+    pieces.push_back({memory.at(parameters), memory.at(gradients)});
+  if (program.offload) return make_offloaded_optimizer(context.optimizer, std::move(pieces));
+  return make_optimizer(context.optimizer, std::move(pieces), context.comm.device());
+}
+
+at::Tensor on_cpu(const at::Tensor& value) {
+  return value.to(at::kCPU, value.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+}
+
+}  // namespace
+
+Programs programs_of(const StateContext& context) {
+  const Precision types = context.types();
+  const strategies::Strategy& strategy = strategies::strategy(context.strategy.name);
+  const laws::ModelTable table = context.model.table();
+  strategies::StepInput input{
+      table,
+      context.comm.size(),
+      context.accumulation,
+      {bytes(types.compute), bytes(types.master), bytes(types.reduce)},
+      laws::optimizer_laws().at(context.optimizer.name).state_elements(context.optimizer.options),
+      context.strategy.options,
+      /*norm=*/false,
+      context.comm.rank(),
+      context.recompute};
+  strategies::Program step = strategy.step(input), evaluation = strategy.evaluation(input);
+  input.norm = true;
+  return {std::move(step), strategy.step(input), std::move(evaluation)};
+}
+
+TrainingState::TrainingState(const StateContext& context, Programs programs)
+    : model_(regrouped(context.model, programs.step)),
+      comm_(context.comm),
+      teams_(context.comm),
+      memory_(programs.step, context.model, context.comm, context.types()),
+      reduction_(make_kernels(programs.step, context.model, memory_, context.comm, context.seed)),
+      step_(std::move(programs.step), memory_, teams_, reduction_.get()),
+      step_with_norm_(std::move(programs.step_with_norm), memory_, teams_, reduction_.get()),
+      evaluation_(std::move(programs.evaluation), memory_, teams_, reduction_.get()) {
+  fill_initial(program(), model_, memory_, comm_.rank(), context.seed);
+  optimizer_ = make_optimizer_of(context, program(), memory_);
+  after_change();
+}
+
+// The end of a step, behind the update, brings what the optimizer has changed to where blocks see it.
+void TrainingState::after_change() {
+  const auto& instructions = program().instructions;
+  size_t i = 0;
+  while (instructions[i].what != strategies::Instruction::What::apply) ++i;
+  for (++i; i < instructions.size(); ++i) {
+    if (instructions[i].is_communication())
+      step_.communicate(i);
+    else
+      step_.run_locally(i);
+  }
+  wait_all();
+}
+
+void TrainingState::wait_all() {
+  for (BoundProgram* bound : {&step_, &step_with_norm_, &evaluation_}) bound->wait_all();
+}
+
+std::vector<at::Tensor> TrainingState::replicated() {
+  wait_all();
+  std::vector<at::Tensor> all;
+  for (size_t i = 0; i < program().buffers.size(); ++i)
+    if (program().buffers[i].replicated) all.push_back(memory_.buffer(i));
+  return all;
+}
+
+// The optimizer's pieces as parts of groups: it has none for what is empty, or one for all groups together.
+TrainingState::Parts TrainingState::parts_of(const std::vector<at::Tensor>& pieces) const {
+  Parts parts;
+  size_t next = 0;
+  const bool whole = program().updated.size() == 1 && program().owned.size() > 1;
+  for (const auto& shard : program().owned) {
+    auto& group = parts.emplace_back();
+    for (const strategies::Slice& slice : shard) {
+      if (whole)
+        group.push_back(
+            pieces.front().narrow(0, slice.begin - program().updated.front().parameters.begin, slice.numel));
+      else
+        group.push_back(slice.numel > 0 ? pieces.at(next++) : memory_.at(slice));
+    }
+  }
+  ENSURE(whole || next == pieces.size(), "pieces of the optimizer that are not parameters' parts");
+  return parts;
+}
+
+std::vector<TrainingState::Kind> TrainingState::kinds(State what) const {
+  std::vector<Kind> kinds = {{"", {}}};
+  for (const auto& shard : program().owned) {
+    auto& group = kinds.front().parts.emplace_back();
+    for (const strategies::Slice& slice : shard) group.push_back(memory_.at(slice));
+  }
+  if (what == State::all)
+    for (const auto& [kind, pieces] : optimizer_->state())
+      kinds.push_back({kOptimizer + kind + ".", parts_of(pieces)});
+  return kinds;
+}
+
+at::Tensor TrainingState::gathered(size_t group, const std::vector<at::Tensor>& parts) {
+  const laws::GroupLayout& layout = program().layout[group];
+  if (layout.ranks == 1 && parts.size() == 1) return parts.front();
+  Communicator& team = teams_.of({layout.ranks, 1});
+  at::Tensor whole = at::empty({layout.numel}, parts.front().options().device(comm_.device()));
+  for (size_t piece = 0; piece < parts.size(); ++piece) {
+    const auto& [range, owner] = layout.pieces[piece];
+    const at::Tensor own = parts[piece].to(comm_.device()), to = whole.narrow(0, range.begin, range.numel);
+    if (owner == laws::Piece::kCut)
+      team.all_gather(to, own).wait();
+    else
+      team.broadcast(to, own, static_cast<int>(owner)).wait();
+  }
+  return whole;
+}
+
+void TrainingState::visit(State what, const StateVisitor& visit) {
+  wait_all();
+  const auto& layout = program().layout;
+  for (const auto& [prefix, parts] : kinds(what)) {
+    for (size_t g = 0; g < layout.size(); ++g) {
+      const at::Tensor whole = gathered(g, parts[g]);
+      const auto& specs = model_.table().groups[g].parameters;
+      for (size_t i = 0; visit && i < specs.size(); ++i)
+        visit(prefix + specs[i].name,
+              on_cpu(whole.narrow(0, layout[g].offsets[i], specs[i].numel()).view(specs[i].shape)));
+    }
+  }
+  if (!visit) return;
+  for (const auto& [name, value] : model_.buffers()) visit(name, on_cpu(value));
+  if (what == State::all && optimizer_->num_updates().defined())
+    visit(kNumUpdates, on_cpu(optimizer_->num_updates()));
+}
+
+void TrainingState::load(State what, const StateReader& read) {
+  wait_all();
+  const bool reads = comm_.rank() == 0;
+  const auto& layout = program().layout;
+  for (const auto& [prefix, parts] : kinds(what)) {
+    for (size_t g = 0; g < layout.size(); ++g) {
+      const at::Tensor whole =
+          at::zeros({layout[g].numel}, parts[g].front().options().device(comm_.device()));
+      const auto& specs = model_.table().groups[g].parameters;
+      for (size_t i = 0; reads && i < specs.size(); ++i)
+        whole.narrow(0, layout[g].offsets[i], specs[i].numel())
+            .view(specs[i].shape)
+            .copy_(read(prefix + specs[i].name));
+      comm_.broadcast(whole, 0).wait();
+      for (size_t piece = 0; piece < parts[g].size(); ++piece) {
+        const laws::Range own = layout[g].owned(piece, comm_.rank() % layout[g].ranks);
+        parts[g][piece].copy_(whole.narrow(0, own.begin, own.numel));
+      }
+    }
+  }
+  if (reads)
+    for (const auto& [name, value] : model_.buffers()) value.copy_(read(name));
+  broadcast_buffers(model_, comm_);
+  if (what == State::all && optimizer_->num_updates().defined()) {
+    if (reads) optimizer_->num_updates().copy_(read(kNumUpdates));
+    broadcast_value(comm_, optimizer_->num_updates());
+  }
+  optimizer_->parameters_changed();
+  after_change();
+}
+
+void broadcast_value(Communicator& comm, const at::Tensor& value) {
+  const at::Tensor on_device = value.to(comm.device()).view(-1);
+  comm.broadcast(on_device, 0).wait();
+  value.copy_(on_device.view(value.sizes()));
+}
+
+void broadcast_buffers(Model& model, Communicator& comm) {
+  for (const auto& [name, value] : model.buffers()) broadcast_value(comm, value);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,96 @@
+// What a rank holds of a training: the memory of its strategy's program, the model bound to it, and the
+// optimizer over what the rank owns.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "executor/bound_program.h"
+#include "optim/optimizer.h"
+#include "strategies/strategy.h"
+
+namespace shardmark {
+
+struct StateContext {
+  Model& model;
+  Communicator& comm;
+  Choice strategy;   // resolved
+  Choice optimizer;  // resolved
+  int64_t accumulation = 1;
+  int64_t seed = 1;
+  std::optional<Precision> precision = {};  // none: everything in the model's type
+  int64_t recompute = 0;                    // as ExecutorOptions::checkpointing
+  Precision types() const { return precision.value_or(uniform(model.dtype())); }
+};
+
+// Note [State]
+// What training goes on from: parameters and buffers by their own names, and the optimizer's state as
+// "optimizer.exp_avg.<parameter>" and "optimizer.num_updates". Tensors travel whole, one group at a time, so
+// that what one strategy wrote any other can read, on any number of ranks. Neither function may throw: the
+// other ranks would wait. Ranks that have nothing to do with the tensors give an empty function.
+enum class State { weights, all };  // all: the optimizer's too
+// The tensor is on the CPU, and the visitor's to keep.
+using StateVisitor = std::function<void(const std::string& name, const at::Tensor& value)>;
+// The whole tensor of this name, of any floating type; asked for on rank 0 alone.
+using StateReader = std::function<at::Tensor(const std::string& name)>;
+
+// The programs of a strategy, for one set of memory.
+struct Programs {
+  strategies::Program step, step_with_norm, evaluation;
+};
+Programs programs_of(const StateContext& context);
+
+class TrainingState {
+ public:
+  // Allocates, binds the model, draws the initial values. Collective; the context's references must outlive
+  // this.
+  explicit TrainingState(const StateContext& context) : TrainingState(context, programs_of(context)) {}
+  TrainingState(const StateContext& context, Programs programs);
+
+  const strategies::Program& program() const { return step_.program(); }
+  BoundProgram& step(bool with_norm) { return with_norm ? step_with_norm_ : step_; }
+  BoundProgram& evaluation() { return evaluation_; }
+  Optimizer& optimizer() { return *optimizer_; }
+  Communicator& comm() { return comm_; }
+  Model& model() { return model_; }
+  const ProgramMemory& memory() const { return memory_; }
+  at::Tensor squares() const { return memory_.at(strategies::kSquares).squeeze(0); }
+
+  // State that must be bit-equal on all ranks between steps; for checks.
+  std::vector<at::Tensor> replicated();
+
+  // Between steps; Note [State]. Collective. visit: called on each rank that gives one, with rank 0's buffers
+  // on rank 0.
+  void visit(State what, const StateVisitor& visit);
+  void load(State what, const StateReader& read);
+
+ private:
+  using Parts = std::vector<std::vector<at::Tensor>>;  // [group][piece], maybe empty
+  struct Kind {
+    std::string prefix;
+    Parts parts;
+  };
+  void wait_all();
+  void after_change();  // of what this rank owns, by others than a step
+  std::vector<Kind> kinds(State what) const;
+  Parts parts_of(const std::vector<at::Tensor>& pieces) const;
+  at::Tensor gathered(size_t group, const std::vector<at::Tensor>& parts);
+
+  Model& model_;
+  Communicator& comm_;
+  Teams teams_;
+  ProgramMemory memory_;
+  std::unique_ptr<ReductionKernels> reduction_;
+  BoundProgram step_, step_with_norm_, evaluation_;
+  std::unique_ptr<Optimizer> optimizer_;
+};
+
+// Rank 0's value for all. Collective.
+void broadcast_value(Communicator& comm, const at::Tensor& value);
+
+// What forward changes on each rank by itself: rank 0's for all. Before evaluation. Collective.
+void broadcast_buffers(Model& model, Communicator& comm);
+
+}  // namespace shardmark

@@ -1,0 +1,96 @@
+// The candidates, what they need, and the choice among them.
+#include "strategies/auto_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "laws/vocabulary.h"
+
+namespace shardmark::strategies {
+namespace {
+
+constexpr double kAlike = 1.05;  // times this close are equal: the simpler candidate wins
+
+// From whole replicas to everything cut; groups of a node where there are several.
+std::vector<std::string> candidate_texts(const Surroundings& around) {
+  std::vector<std::string> texts = {"ddp", "fsdp(shard=optimizer)", "fsdp(shard=gradients)"};
+  if (around.ranks_per_node > 0) texts.push_back(fmt::format("fsdp(group={})", around.ranks_per_node));
+  texts.insert(texts.end(), {"fsdp", "fsdp(offload=optimizer)"});
+  return texts;
+}
+
+// Operations of neighbours stay in their node; others go among all.
+double communication_s(const Program& program, const Surroundings& around) {
+  double seconds = 0;
+  for (const Call& call : program.calls) {
+    const bool in_node = call.team.stride == 1 && call.team.ranks == around.ranks_per_node;
+    const Link& link = in_node ? around.node : around.all;
+    if (link.bytes_per_s == 0) continue;
+    seconds += link.latency_s + call.bytes * laws::ring_factor(call.name, call.team.ranks) / link.bytes_per_s;
+  }
+  return seconds;
+}
+
+Candidate candidate(const std::string& text, StepInput input, const Surroundings& around) {
+  const Choice written = choice_from_text(text);
+  const Strategy& entry = strategy(written.name);
+  const Choice choice = resolve(written, entry.options, "strategy");
+  input.options = choice.options;
+  const Program program = entry.step(input);
+  const Cost cost = cost_of(program, input);
+  const double needed = cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes +
+                        cost.transient_bytes + around.activation_bytes;
+  return {choice, cost, needed, communication_s(program, around),
+          around.memory_bytes == 0 || needed <= around.memory_bytes};
+}
+
+std::string name_of(const Candidate& candidate) {
+  return to_text(without_defaults(candidate.strategy, strategy(candidate.strategy.name).options));
+}
+
+std::string memory_text(const Decision& decision, size_t num_fitting, const Surroundings& around) {
+  const std::string memory = format_bytes(around.memory_bytes);
+  if (num_fitting == 0)
+    return fmt::format("nothing fits into the {} of a rank; it needs least, {}", memory,
+                       format_bytes(decision.choice().needed_bytes));
+  const auto& all = decision.candidates;
+  if (num_fitting == all.size()) return fmt::format("all {} candidates fit into {}", all.size(), memory);
+  const auto first_not = std::find_if(all.begin(), all.end(), [](const auto& c) { return !c.fits; });
+  return fmt::format("{} of {} candidates fit into {} ({} needs {})", num_fitting, all.size(), memory,
+                     name_of(*first_not), format_bytes(first_not->needed_bytes));
+}
+
+std::string reason_of(const Decision& decision, const Surroundings& around) {
+  const auto num_fitting = static_cast<size_t>(std::count_if(
+      decision.candidates.begin(), decision.candidates.end(), [](const auto& c) { return c.fits; }));
+  std::string text = fmt::format("auto chose {}: {}", name_of(decision.choice()),
+                                 memory_text(decision, num_fitting, around));
+  if (num_fitting > 1 && decision.choice().communication_s > 0)
+    text += fmt::format("; of these none communicates less, {} a step at {} GB/s and {} an operation",
+                        format_seconds(decision.choice().communication_s),
+                        format_number(around.all.bytes_per_s / 1e9, 3), format_seconds(around.all.latency_s));
+  return text;
+}
+
+}  // namespace
+
+Decision decide(const StepInput& input, const Surroundings& around) {
+  Decision decision;
+  for (const auto& text : candidate_texts(around))
+    decision.candidates.push_back(candidate(text, input, around));
+  const auto& all = decision.candidates;
+  const bool any_fits = std::any_of(all.begin(), all.end(), [](const auto& c) { return c.fits; });
+  for (size_t i = 1; i < all.size(); ++i) {
+    const Candidate &best = decision.choice(), &next = all[i];
+    const bool better = !any_fits                ? next.needed_bytes < best.needed_bytes
+                        : best.fits != next.fits ? next.fits
+                                                 : next.communication_s * kAlike < best.communication_s;
+    if (better) decision.chosen = i;
+  }
+  decision.reason = reason_of(decision, around);
+  return decision;
+}
+
+}  // namespace shardmark::strategies

@@ -1,0 +1,78 @@
+// Programs as they are stored.
+#include "strategies/program.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "laws/vocabulary.h"
+
+namespace shardmark::strategies {
+namespace {
+
+using What = Instruction::What;
+
+double code_of(const std::string& name) {
+  const auto& laws = laws::collective_laws();
+  const auto found =
+      std::find_if(laws.begin(), laws.end(), [&](const auto& law) { return law.name == name; });
+  ENSURE(found != laws.end(), "an operation that laws/vocabulary.cpp does not know");
+  return static_cast<double>(found - laws.begin());
+}
+
+int64_t whole(double value, double below) {
+  if (!(value >= 0 && value < below) || value != static_cast<double>(static_cast<int64_t>(value)))
+    throw UsageError("series program: " + std::to_string(value) + " is no whole number below " +
+                     std::to_string(below));
+  return static_cast<int64_t>(value);
+}
+
+void add_row(Series& series, What what, int64_t index, const Call* call) {
+  ++series.rows;
+  for (const double value :
+       {static_cast<double>(what), static_cast<double>(index), call == nullptr ? -1 : code_of(call->name),
+        call == nullptr ? 0 : call->bytes, static_cast<double>(call == nullptr ? 0 : call->team.ranks),
+        static_cast<double>(call == nullptr ? 0 : call->team.stride),
+        static_cast<double>(call == nullptr ? -1 : call->root)})
+    series.values.push_back(value);
+}
+
+}  // namespace
+
+Series to_series(const Program& program) {
+  Series series{"program", 0, kProgramColumns, {}};
+  for (const Instruction& instruction : program.instructions) {
+    if (instruction.is_compute()) add_row(series, instruction.what, instruction.index, nullptr);
+    if (!instruction.is_communication()) continue;
+    for (int64_t i = instruction.index; i < instruction.index + instruction.count; ++i)
+      add_row(series, instruction.what, i,
+              instruction.what == What::start ? &program.calls[static_cast<size_t>(i)] : nullptr);
+  }
+  return series;
+}
+
+Program program_of(const Series& series) {
+  constexpr double kMost = 1e9;
+  if (series.columns != kProgramColumns) throw UsageError("series program: not 7 columns");
+  Program program;
+  int64_t last_wait = -1;
+  for (int64_t row = 0; row < series.rows; ++row) {
+    const auto what = static_cast<What>(whole(series.at(row, 0), 6));
+    const int64_t index = whole(series.at(row, 1), kMost);
+    program.instructions.push_back({what, index});
+    if (what == What::wait) last_wait = std::max(last_wait, index);
+    if (what != What::start) continue;
+    const auto& laws = laws::collective_laws();
+    const auto code = static_cast<size_t>(whole(series.at(row, 2), static_cast<double>(laws.size())));
+    if (index != static_cast<int64_t>(program.calls.size()))
+      throw UsageError("series program: operations are not numbered in order");
+    program.calls.push_back({laws[code].name,
+                             series.at(row, 3),
+                             {whole(series.at(row, 4), kMost), whole(series.at(row, 5), kMost)},
+                             whole(series.at(row, 6) + 1, kMost) - 1});
+  }
+  if (last_wait >= static_cast<int64_t>(program.calls.size()))
+    throw UsageError("series program: a wait for an operation that never starts");
+  return program;
+}
+
+}  // namespace shardmark::strategies

@@ -1,0 +1,145 @@
+// A step of training as a program: the memory that a rank needs for it, and what it does, in order. Each
+// strategy writes one (strategies/<name>.cpp); ranks execute it (executor/), `plan` adds up its memory and
+// its calls, `predict` simulates it, and a study keeps it. See README.md in this folder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "laws/layout.h"
+#include "schema/record.h"
+
+namespace shardmark::strategies {
+
+using laws::GroupLayout;
+using laws::ModelTable;
+
+enum class Use { parameters, gradients, transient };
+
+// master: as the optimizer updates; compute: as blocks see it; reduce: as gradients travel.
+enum class Element { master, compute, reduce, bf16, fp16, fp32, fp64, int32, int64 };
+
+// Memory that lives as long as training does. Lengths in elements, of this rank.
+struct Buffer {
+  std::string name;
+  Use use = Use::transient;
+  Element element = Element::compute;
+  int64_t numel = 0;
+  int64_t most_numel = 0;   // of the rank that has most
+  bool replicated = false;  // the same bits on all ranks between steps
+};
+
+// A stretch of a buffer; buffer -1: none.
+struct Slice {
+  int64_t buffer = -1;
+  int64_t begin = 0;
+  int64_t numel = 0;
+  Slice first(int64_t count) const { return {buffer, begin, count}; }
+  Slice part(laws::Range range) const { return {buffer, begin + range.begin, range.numel}; }
+  bool overlaps(const Slice& other) const {
+    return buffer == other.buffer && begin < other.begin + other.numel && other.begin < begin + numel;
+  }
+  bool operator==(const Slice&) const = default;
+};
+
+// What is in no buffer: the sum of squares of the gradients, one fp64 element; and what a block sums over
+// ranks by itself, also fp64: the statistics of synchronised batch norm.
+inline constexpr Slice kSquares{-2, 0, 1};
+inline constexpr int64_t kInsideBlock = -3;
+
+// Ranks that communicate: `ranks` of them, `stride` apart. All ranks of a job are dealt to such teams.
+struct Team {
+  int64_t ranks = 1;
+  int64_t stride = 1;
+  bool operator==(const Team&) const = default;
+};
+
+// One collective operation, as this rank calls it. Reductions are sums.
+struct Call {
+  std::string name;  // of the table of collectives: all_reduce ...
+  double bytes = 0;  // payload: the larger of a rank's two sides
+  Team team;
+  int64_t root = -1;  // of a broadcast or reduction, among the team
+  Slice out = {}, in = {};
+  int64_t group = -1;  // of the model whose parameters or gradients move; -1: none alone
+  bool is_inside_block() const { return out.buffer == kInsideBlock; }  // which makes it by itself
+  // What a study keeps; memory is the executor's business.
+  bool operator==(const Call& other) const {
+    return name == other.name && bytes == other.bytes && team == other.team && root == other.root;
+  }
+};
+
+struct Instruction {
+  // The first four are work that takes time: a micro-batch is loaded, a block computes forward or backward,
+  // the optimizer's part of the step begins. start and wait are communication. The others are local: what a
+  // rank does to its own memory between them.
+  enum class What {
+    data,
+    forward,
+    backward,
+    update,
+    start,
+    wait,
+    bind,            // the parameters of group `index` are at `to` from here on
+    bind_gradients,  // the same for its gradients: backward adds to what is there
+    copy,            // to = from, converted where their elements differ
+    add,             // to += from
+    zero,            // to = 0
+    compress,        // stage `count` of the reduction of bucket `index`
+    squares,         // kSquares = sum of squares of the gradients that this rank updates with
+    apply,           // the optimizer updates what this rank owns
+  };
+  What what = What::data;
+  int64_t index = 0;  // of the block, group, bucket or first call
+  int64_t count = 1;  // of calls that start in one launch, or are waited for one after the other
+  Slice to = {}, from = {};
+  bool operator==(const Instruction&) const = default;
+  bool is_compute() const { return what <= What::update; }
+  bool is_communication() const { return what == What::start || what == What::wait; }
+};
+
+// What the optimizer updates by one kernel, equally long.
+struct Updated {
+  Slice parameters, gradients;
+};
+
+// What this rank owns of a group: [piece of its layout], maybe empty.
+using Shard = std::vector<Slice>;
+
+// A bucket of ddp: the groups whose gradients lie in it, and what its reduction needs beside them.
+struct BucketMemory {
+  laws::Bucket bucket;
+  Slice gradients;
+  std::vector<Slice> scratch;  // by the reduction's own count: strategies/reductions/
+  double value_bytes = 0;      // what the gradient itself shrinks to, without indices, scales, ranks
+};
+
+// Steps repeat: a wait that comes before its call's start is for that call of the step before.
+struct Program {
+  std::vector<Call> calls;  // in the order in which they start
+  std::vector<Instruction> instructions;
+
+  std::string strategy;
+  std::vector<Buffer> buffers;
+  std::vector<GroupLayout> layout;           // [group]
+  std::optional<ModelTable> regrouped;       // the model by other groups than its own
+  std::vector<Slice> parameters, gradients;  // [group]: where they always are; buffer -1: bound on the way
+  std::vector<Shard> owned;                  // [group]: the parameters that this rank updates
+  std::vector<Updated> updated;              // the same and their gradients, as the optimizer sees them
+  int64_t most_updated = 0;                  // elements, on the rank that updates most
+  bool offload = false;                      // the optimizer's state is in host memory
+  double gradient_scale = 1;                 // that the backward of the loss begins with
+  Choice reduction;                          // of ddp; no name: none
+  std::vector<BucketMemory> buckets;         // of ddp
+  bool lossy = false;                        // the reduced gradient is less than the sum, by choice
+};
+
+// As a study keeps it: the series "program", [row, kProgramColumns] (schema/fields.h says what each column
+// is): what computes and what communicates. Throws UsageError where a series is no program.
+inline constexpr int64_t kProgramColumns = 7;
+Series to_series(const Program& program);
+Program program_of(const Series& series);
+
+}  // namespace shardmark::strategies

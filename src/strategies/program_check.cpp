@@ -1,0 +1,201 @@
+// Walks a program as a rank would, and keeps book of what is in flight and of what slots hold.
+#include "strategies/program_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "strategies/program_text.h"
+
+namespace shardmark::strategies {
+namespace {
+
+using What = Instruction::What;
+
+// Memory that calls in flight use, by buffer: what they write, and what they only read.
+class InFlight {
+ public:
+  void add(const Call& call) {
+    insert(writes_, call.out);
+    if (!is_inside(call.in, call.out)) insert(reads_, call.in);
+  }
+  void remove(const Call& call) {
+    writes_.erase(key(call.out));
+    if (!is_inside(call.in, call.out)) reads_.erase(key(call.in));
+  }
+  bool forbids_reading(const Slice& slice) const { return overlaps(writes_, slice); }
+  bool forbids_writing(const Slice& slice) const {
+    return overlaps(writes_, slice) || overlaps(reads_, slice);
+  }
+
+ private:
+  using Key = std::pair<int64_t, int64_t>;  // buffer, begin
+  using Ranges = std::map<Key, int64_t>;    // end
+  static Key key(const Slice& slice) { return {slice.buffer, slice.begin}; }
+  static bool is_inside(const Slice& part, const Slice& whole) {
+    return part.numel == 0 || (part.buffer == whole.buffer && part.begin >= whole.begin &&
+                               part.begin + part.numel <= whole.begin + whole.numel);
+  }
+  static void insert(Ranges& ranges, const Slice& slice) {
+    if (slice.numel > 0) ranges[key(slice)] = slice.begin + slice.numel;
+  }
+  static bool overlaps(const Ranges& ranges, const Slice& slice) {
+    if (slice.numel == 0) return false;
+    const auto next = ranges.lower_bound(key(slice));
+    if (next != ranges.end() && next->first.first == slice.buffer &&
+        next->first.second < slice.begin + slice.numel)
+      return true;
+    if (next == ranges.begin()) return false;
+    const auto before = std::prev(next);
+    return before->first.first == slice.buffer && before->second > slice.begin;
+  }
+
+  Ranges writes_, reads_;
+};
+
+class Walk {
+ public:
+  Walk(const Program& program, const ModelTable& model)
+      : p_(program),
+        model_(model),
+        state_(p_.calls.size()),
+        parameters_(p_.parameters),
+        gradients_(p_.gradients) {}
+
+  std::string find() {
+    for (int step = 0; step < 2; ++step)
+      for (const Instruction& instruction : p_.instructions)
+        if (std::string wrong = check(instruction, step > 0); !wrong.empty())
+          return fmt::format("{}: {}: {}", p_.strategy, describe(p_, instruction, model_), wrong);
+    return {};
+  }
+
+ private:
+  struct CallState {
+    bool has_started = false, in_flight = false;
+  };
+
+  std::string check(const Instruction& i, bool second_step) {
+    switch (i.what) {
+      case What::start:
+        return each_call(i, [&](size_t call) { return start(call); });
+      case What::wait:
+        return each_call(i, [&](size_t call) { return wait(call, second_step); });
+      case What::bind:
+        parameters_[size_t(i.index)] = i.to;
+        return holds(i.to, i.index);
+      case What::bind_gradients:
+        gradients_[size_t(i.index)] = i.to;
+        return {};
+      case What::forward:
+      case What::backward:
+        return compute(i.index, i.what == What::backward);
+      case What::compress: {
+        const BucketMemory& bucket = p_.buckets[size_t(i.index)];
+        for (const Slice& slice : bucket.scratch)
+          if (flying_.forbids_writing(slice)) return "its memory is in use by a call in flight";
+        return write(bucket.gradients);
+      }
+      case What::apply:
+        for (const Updated& piece : p_.updated)
+          if (std::string wrong = write(piece.parameters) + read(piece.gradients); !wrong.empty())
+            return wrong;
+        return {};
+      default:
+        return write(i.to) + read(i.from);
+    }
+  }
+
+  template <class Check>
+  static std::string each_call(const Instruction& i, const Check& check) {
+    std::string wrong;
+    for (int64_t call = i.index; call < i.index + i.count && wrong.empty(); ++call)
+      wrong = check(size_t(call));
+    return wrong;
+  }
+
+  std::string start(size_t index) {
+    const Call& call = p_.calls[index];
+    CallState& state = state_[index];
+    if (state.in_flight) return "starts again while it is in flight";
+    if (std::string wrong = write(call.out) + read(call.in); !wrong.empty()) return wrong;
+    state.has_started = state.in_flight = true;
+    flying_.add(call);
+    if (call.group >= 0) {
+      std::erase_if(contents_, [&](const auto& written) { return written.first.overlaps(call.out); });
+      contents_.emplace_back(call.out, call.group);
+    }
+    return {};
+  }
+
+  std::string wait(size_t index, bool second_step) {
+    if (index >= state_.size()) return "no such call";
+    CallState& state = state_[index];
+    if (!state.in_flight)
+      return second_step || state.has_started ? "a wait for a call that is not in flight" : "";
+    state.in_flight = false;
+    flying_.remove(p_.calls[index]);
+    return {};
+  }
+
+  std::string compute(int64_t block, bool backward) {
+    for (size_t group = 0; group < model_.groups.size(); ++group) {
+      if (block < model_.groups[group].first_block || block > model_.groups[group].last_block) continue;
+      if (parameters_[group].buffer < 0)
+        return "the parameters of " + model_.groups[group].name + " are nowhere";
+      if (std::string wrong = read(parameters_[group]); !wrong.empty()) return wrong;
+      if (!backward) continue;
+      if (gradients_[group].buffer < 0)
+        return "the gradients of " + model_.groups[group].name + " are nowhere";
+      if (std::string wrong = write(gradients_[group]); !wrong.empty()) return wrong;
+    }
+    return {};
+  }
+
+  // What was gathered last into a slot must be the group that is bound to it.
+  std::string holds(const Slice& slot, int64_t group) const {
+    for (const auto& [slice, held] : contents_)
+      if (held != group && slice.overlaps(slot)) return "its slot holds " + model_.groups[size_t(held)].name;
+    const bool any = std::any_of(contents_.begin(), contents_.end(),
+                                 [&](const auto& written) { return written.first.overlaps(slot); });
+    return any ? "" : "nothing was gathered into its slot";
+  }
+
+  std::string read(const Slice& slice) const {
+    return flying_.forbids_reading(slice) ? name(slice) + " is read while a call in flight writes it" : "";
+  }
+  std::string write(const Slice& slice) const {
+    return flying_.forbids_writing(slice) ? name(slice) + " is written while a call in flight uses it" : "";
+  }
+  std::string name(const Slice& slice) const {
+    return slice.buffer < 0 ? "the sum of squares" : p_.buffers[size_t(slice.buffer)].name;
+  }
+
+  const Program& p_;
+  const ModelTable& model_;
+  std::vector<CallState> state_;
+  std::vector<Slice> parameters_, gradients_;        // [group]
+  std::vector<std::pair<Slice, int64_t>> contents_;  // what was gathered last, of which group
+  InFlight flying_;
+};
+
+}  // namespace
+
+std::string wrong_with(const Program& program, const ModelTable& model) {
+  return Walk(program, model).find();
+}
+
+std::string calls_that_differ(const Program& program, const Program& other) {
+  if (program.calls.size() != other.calls.size())
+    return fmt::format("{}: {} calls and {} calls", program.strategy, program.calls.size(),
+                       other.calls.size());
+  for (size_t i = 0; i < program.calls.size(); ++i)
+    if (!(program.calls[i] == other.calls[i]))
+      return fmt::format("{}: call #{} is {} of {} bytes and {} of {} bytes", program.strategy, i,
+                         program.calls[i].name, program.calls[i].bytes, other.calls[i].name,
+                         other.calls[i].bytes);
+  return {};
+}
+
+}  // namespace shardmark::strategies

@@ -1,0 +1,142 @@
+// A line for each buffer and instruction.
+#include "strategies/program_text.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/units.h"
+#include "laws/vocabulary.h"
+
+namespace shardmark::strategies {
+namespace {
+
+using What = Instruction::What;
+
+std::string name_of(const Program& program, const Slice& slice) {
+  if (slice.buffer == kInsideBlock) return "statistics of the block";
+  return slice.buffer < 0 ? "the sum of squares" : program.buffers[static_cast<size_t>(slice.buffer)].name;
+}
+
+double bytes_of(const Program& program, const Instruction& calls) {
+  double bytes = 0;
+  for (int64_t c = calls.index; c < calls.index + calls.count; ++c)
+    bytes += program.calls[static_cast<size_t>(c)].bytes;
+  return bytes;
+}
+
+// "all_gather #12-14 of h.3"
+std::string calls_text(const Program& program, const Instruction& i, const ModelTable& model) {
+  const Call& first = program.calls[static_cast<size_t>(i.index)];
+  std::string text = fmt::format("{} #{}", first.name, i.index);
+  if (i.count > 1) text += fmt::format("-{}", i.index + i.count - 1);
+  if (first.group >= 0) text += " of " + model.groups[static_cast<size_t>(first.group)].name;
+  return text;
+}
+
+std::string start_text(const Program& program, const Instruction& i, const ModelTable& model) {
+  const Call& first = program.calls[static_cast<size_t>(i.index)];
+  const std::string ranks = first.team.stride == 1
+                                ? fmt::format("{} ranks", first.team.ranks)
+                                : fmt::format("{} ranks, every {}th", first.team.ranks, first.team.stride);
+  return fmt::format("start {}, {} over {}, into {}", calls_text(program, i, model),
+                     format_bytes(bytes_of(program, i)), ranks, name_of(program, first.out));
+}
+
+const char* word_of(Use use) {
+  return use == Use::parameters ? "parameters" : use == Use::gradients ? "gradients" : "transient";
+}
+
+std::string memory_text(const Program& program, const StepInput& input) {
+  size_t width = 0;
+  for (const Buffer& buffer : program.buffers) width = std::max(width, buffer.name.size());
+  std::string text = "memory of a rank\n";
+  for (const Buffer& buffer : program.buffers)
+    text +=
+        fmt::format("  {:<{}}  {:<10}  {:>10}\n", buffer.name, width, word_of(buffer.use),
+                    format_bytes(static_cast<double>(buffer.numel * bytes_of(buffer.element, input.bytes))));
+  const auto state = static_cast<double>(program.most_updated * input.bytes.master);
+  if (program.offload)
+    return text + fmt::format("  {:<{}}  {:<10}  {:>10}\n", "optimizer state and copies", width, "host",
+                              format_bytes(state * static_cast<double>(2 + input.optimizer_elements)));
+  return text + fmt::format("  {:<{}}  {:<10}  {:>10}\n", "optimizer state", width, "optimizer",
+                            format_bytes(state * static_cast<double>(input.optimizer_elements)));
+}
+
+std::string sums_text(const Program& program, const StepInput& input) {
+  const Cost cost = cost_of(program, input);
+  return fmt::format(
+      "{} calls, {} sent by each rank around rings; {} of parameters, {} of gradients, {} of "
+      "optimizer state, {} transient\n",
+      cost.num_operations, format_bytes(cost.traffic_bytes), format_bytes(cost.parameter_bytes),
+      format_bytes(cost.gradient_bytes), format_bytes(cost.optimizer_bytes),
+      format_bytes(cost.transient_bytes));
+}
+
+}  // namespace
+
+std::string describe(const Program& program, const Instruction& i, const ModelTable& model) {
+  const auto block = [&] { return model.blocks[static_cast<size_t>(i.index)].name; };
+  const auto group = [&] { return model.groups[static_cast<size_t>(i.index)].name; };
+  switch (i.what) {
+    case What::data:
+      return "load a micro-batch";
+    case What::forward:
+      return "forward of " + block();
+    case What::backward:
+      return "backward of " + block();
+    case What::update:
+      return "update";
+    case What::start:
+      return start_text(program, i, model);
+    case What::wait:
+      return "wait for " + calls_text(program, i, model);
+    case What::bind:
+      return fmt::format("parameters of {} are in {}", group(), name_of(program, i.to));
+    case What::bind_gradients:
+      return fmt::format("gradients of {} are in {}", group(), name_of(program, i.to));
+    case What::copy:
+      return fmt::format("copy {} to {}", name_of(program, i.from), name_of(program, i.to));
+    case What::add:
+      return fmt::format("add {} to {}", name_of(program, i.from), name_of(program, i.to));
+    case What::zero:
+      return "zero " + name_of(program, i.to);
+    case What::compress:
+      return fmt::format("{} bucket {} by {}",
+                         i.count == 0   ? "pack"
+                         : i.count == 1 ? "combine"
+                                        : "unpack",
+                         i.index, program.reduction.name);
+    case What::squares:
+      return "sum the squares of the gradients";
+    case What::apply:
+      return "apply the optimizer";
+  }
+  return {};
+}
+
+std::string to_text(const Program& program, const StepInput& input) {
+  const ModelTable& model = program.regrouped ? *program.regrouped : input.model;
+  std::string text = memory_text(program, input) + "\n";
+  std::set<int64_t> in_flight;
+  for (int step = 0; step < 2; ++step) {  // the second one finds in flight what the first has left
+    for (const Instruction& i : program.instructions) {
+      for (int64_t c = i.index; i.is_communication() && c < i.index + i.count; ++c) {
+        if (i.what == What::start) in_flight.insert(c);
+        if (i.what == What::wait) in_flight.erase(c);
+      }
+      if (step == 0) continue;
+      std::string meanwhile;
+      for (const int64_t c : in_flight) meanwhile += fmt::format(" #{}", c);
+      if (i.is_compute() && !meanwhile.empty())
+        text += fmt::format("{:<40}  in flight:{}\n", describe(program, i, model), meanwhile);
+      else if (i.is_compute())
+        text += describe(program, i, model) + "\n";
+      else
+        text += "    " + describe(program, i, model) + "\n";
+    }
+  }
+  return text + "\n" + sums_text(program, input);
+}
+
+}  // namespace shardmark::strategies

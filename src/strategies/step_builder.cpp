@@ -1,0 +1,262 @@
+// Memory is a list of buffers, a step a list of instructions: both only grow.
+#include "strategies/step_builder.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "strategies/program_check.h"
+
+namespace shardmark::strategies {
+
+StepBuilder::StepBuilder(std::string strategy, const StepInput& input, std::optional<ModelTable> regrouped,
+                         std::vector<GroupLayout> layout)
+    : regrouped_(std::move(regrouped)),
+      input_{regrouped_ ? *regrouped_ : input.model,
+             input.ranks,
+             input.accumulation,
+             input.bytes,
+             input.optimizer_elements,
+             input.options,
+             input.norm,
+             input.rank,
+             input.recompute},
+      schedule_(make_schedule(input_.model)) {
+  program_.strategy = std::move(strategy);
+  program_.layout = std::move(layout);
+  program_.offload = input.options.contains("offload") && input.options.at("offload") == "optimizer";
+  program_.parameters.resize(program_.layout.size());
+  program_.gradients.resize(program_.layout.size());
+  program_.gradient_scale = 1.0 / static_cast<double>(input.ranks * input.accumulation);
+}
+
+Slice StepBuilder::allocate(std::string name, Use use, Element element, int64_t numel) {
+  program_.buffers.push_back({std::move(name), use, element, numel, numel});
+  return {std::ssize(program_.buffers) - 1, 0, numel};
+}
+
+// Gradients that are complete together lie together.
+std::vector<Slice> StepBuilder::allocate_groups(std::string name, Use use, Element element) {
+  Slice all = allocate(std::move(name), use, element, laws::total_numel(program_.layout));
+  std::vector<Slice> groups(program_.layout.size());
+  for (const size_t group : laws::backward_order(input_.model)) {
+    groups[group] = all.first(program_.layout[group].numel);
+    all.begin += groups[group].numel;
+  }
+  return groups;
+}
+
+Shards StepBuilder::allocate_shards(std::string name, Use use, Element element,
+                                    const std::vector<GroupLayout>& layout) {
+  Slice next = allocate(std::move(name), use, element, 0);
+  Shards shards{layout, {}};
+  for (const GroupLayout& place : layout) {
+    Shard& shard = shards.of.emplace_back();
+    for (size_t piece = 0; piece < place.pieces.size(); ++piece) {
+      shard.push_back(next.first(place.owned(piece, rank_in_team(place)).numel));
+      next.begin += shard.back().numel;
+    }
+  }
+  program_.buffers.back().numel = next.begin;
+  program_.buffers.back().most_numel = laws::largest_share(layout);
+  return shards;
+}
+
+Shard StepBuilder::shard_of(const GroupLayout& layout, Slice whole) const {
+  Shard shard;
+  for (size_t piece = 0; piece < layout.pieces.size(); ++piece)
+    shard.push_back(whole.part(layout.owned(piece, rank_in_team(layout))));
+  return shard;
+}
+
+Shards StepBuilder::shards_of(const std::vector<Slice>& groups) const {
+  Shards shards{program_.layout, {}};
+  for (size_t g = 0; g < groups.size(); ++g) shards.of.push_back(shard_of(program_.layout[g], groups[g]));
+  return shards;
+}
+
+Slice StepBuilder::all_of(const std::vector<Slice>& groups) {
+  Slice all{groups.front().buffer, 0, 0};
+  for (const Slice& group : groups) all.numel += group.numel;
+  return all;
+}
+
+// Statistics of a batch norm over all ranks: sums of values and squares, and their number; in backward, of
+// the gradient and its product with the values. models/batch_norm.cpp, Note [Statistics of all ranks].
+void StepBuilder::forward(int64_t block) {
+  add({What::forward, block});
+  for (const int64_t channels : input_.model.blocks[static_cast<size_t>(block)].statistics)
+    sum_inside_block(2 * channels + 1);
+}
+
+void StepBuilder::backward(int64_t block) {
+  add({What::backward, block});
+  const std::vector<int64_t>& statistics = input_.model.blocks[static_cast<size_t>(block)].statistics;
+  if (is_recomputed(input_.recompute, block, num_blocks()))
+    for (const int64_t channels : statistics) sum_inside_block(2 * channels + 1);
+  for (auto channels = statistics.rbegin(); channels != statistics.rend(); ++channels)
+    sum_inside_block(2 * *channels);
+}
+
+void StepBuilder::sum_inside_block(int64_t numel) {
+  if (input_.ranks == 1) return;
+  Operations sum = all_reduce({{kInsideBlock, 0, numel}}, all());
+  wait(sum);
+}
+
+void StepBuilder::local(What what, Slice to, Slice from) {
+  if (to.numel > 0) add({what, 0, 1, to, from});
+}
+
+void StepBuilder::copy(const Shard& to, const Shard& from) {
+  for (size_t piece = 0; piece < to.size(); ++piece) copy(to[piece], from[piece]);
+}
+
+void StepBuilder::add(const Shard& to, const Shard& from) {
+  for (size_t piece = 0; piece < to.size(); ++piece) add(to[piece], from[piece]);
+}
+
+double StepBuilder::bytes_of(Slice slice) const {
+  const int64_t each = slice.buffer < 0 ? 8 : strategies::bytes_of(element_of(slice), input_.bytes);
+  return static_cast<double>(slice.numel * each);
+}
+
+Call StepBuilder::call(std::string name, Slice out, Slice in) const {
+  return {std::move(name), std::max(bytes_of(out), bytes_of(in)), all(), -1, out, in};
+}
+
+Operations StepBuilder::start(std::vector<Call> calls) {
+  const Operations operations{std::ssize(program_.calls), std::ssize(calls)};
+  if (operations.count > 0) add({What::start, operations.first, operations.count});
+  std::move(calls.begin(), calls.end(), std::back_inserter(program_.calls));
+  return operations;
+}
+
+Operations StepBuilder::unshard(size_t group, Slice whole, const Shards& shards) {
+  const GroupLayout& layout = shards.layout[group];
+  const Shard& shard = shards.of[group];
+  Shard parts = shard_of(layout, whole);
+  if (element_of(shard.front()) == element_of(whole))
+    parts = shard;
+  else
+    copy(parts, shard);
+  std::vector<Call> calls;
+  for (size_t i = 0; i < layout.pieces.size(); ++i) {
+    const auto& [range, owner] = layout.pieces[i];
+    const Slice piece = whole.part(range);
+    calls.push_back({owner == laws::Piece::kCut ? "all_gather" : "broadcast",
+                     bytes_of(piece),
+                     {layout.ranks, 1},
+                     owner,
+                     piece,
+                     parts[i],
+                     static_cast<int64_t>(group)});
+  }
+  return start(std::move(calls));
+}
+
+Operations StepBuilder::reduce(size_t group, Slice whole) {
+  const GroupLayout& layout = program_.layout[group];
+  const Shard parts = shard_of(layout, whole);
+  std::vector<Call> calls;
+  for (size_t i = 0; i < layout.pieces.size(); ++i) {
+    const auto& [range, owner] = layout.pieces[i];
+    const Slice piece = whole.part(range);
+    const bool cut = owner == laws::Piece::kCut;
+    calls.push_back({cut ? "reduce_scatter" : "reduce",
+                     bytes_of(piece),
+                     {layout.ranks, 1},
+                     owner,
+                     cut ? parts[i] : piece,
+                     piece,
+                     static_cast<int64_t>(group)});
+  }
+  return start(std::move(calls));
+}
+
+Operations StepBuilder::all_reduce(const Shard& slices, Team team, int64_t group) {
+  std::vector<Call> calls;
+  for (const Slice& slice : slices)
+    if (slice.numel > 0) calls.push_back({"all_reduce", bytes_of(slice), team, -1, slice, slice, group});
+  return start(std::move(calls));
+}
+
+Operations StepBuilder::sum_over_replicas(size_t group, const Shard& shard) {
+  if (replicas().ranks == 1) return {};
+  return all_reduce(shard, replicas(), static_cast<int64_t>(group));
+}
+
+void StepBuilder::wait(Operations& operations) {
+  if (operations.count > 0) add({What::wait, operations.first, operations.count});
+  operations.count = 0;
+}
+
+size_t StepBuilder::wait_for_step_before() {
+  add({What::wait, 0, 0});
+  return program_.instructions.size() - 1;
+}
+
+void StepBuilder::fill_in(size_t wait, Operations operations) {
+  program_.instructions[wait].index = operations.first;
+  program_.instructions[wait].count = operations.count;
+}
+
+void StepBuilder::update(Team squares_of) {
+  add({What::update});
+  if (input_.norm) {
+    add({What::squares, 0, 1, kSquares});
+    if (squares_of.ranks > 0) {
+      Operations sum = all_reduce({kSquares}, squares_of);
+      wait(sum);
+    }
+  }
+  add({What::apply});
+}
+
+void StepBuilder::updates(const Shards& parameters, const Shards& gradients) {
+  program_.owned = parameters.of;
+  for (size_t group = 0; group < parameters.of.size(); ++group)
+    for (size_t piece = 0; piece < parameters.of[group].size(); ++piece)
+      if (parameters.of[group][piece].numel > 0)
+        program_.updated.push_back({parameters.of[group][piece], gradients.of[group][piece]});
+  program_.most_updated = laws::largest_share(program_.layout);
+}
+
+void StepBuilder::updates(const std::vector<Slice>& parameters, const std::vector<Slice>& gradients) {
+  for (const Slice& group : parameters) program_.owned.push_back({group});
+  program_.updated = {{all_of(parameters), all_of(gradients)}};
+  program_.most_updated = all_of(parameters).numel;
+}
+
+Program StepBuilder::finish() {
+  std::erase_if(program_.instructions,
+                [](const Instruction& i) { return i.what == What::wait && i.count == 0; });
+  const std::string wrong = wrong_with(program_, input_.model);
+  ENSURE(wrong.empty(), wrong);
+  program_.regrouped = std::move(regrouped_);
+  return std::move(program_);
+}
+
+OptionSpec prefetch_option() {
+  return {"prefetch", OptionType::integer, 1, "blocks gathered ahead", {}, 0, 64};
+}
+
+int64_t group_size(const StepInput& input) {
+  const auto group = input.options.at("group").get<int64_t>();
+  return group == 0 ? input.ranks : group;
+}
+
+std::string group_must_divide(const StepInput& input) {
+  if (input.ranks % group_size(input) == 0) return {};
+  return "groups of " + std::to_string(group_size(input)) + " do not divide " + std::to_string(input.ranks) +
+         " ranks";
+}
+
+OptionSpec offload_option() {
+  return {"offload",
+          OptionType::text,
+          "none",
+          "what lives in host memory instead of the device's",
+          {"none", "optimizer"}};
+}
+
+}  // namespace shardmark::strategies

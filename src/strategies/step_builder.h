@@ -1,0 +1,136 @@
+// The words in which strategies write the program of a step: memory, computing, communication. Instructions
+// are appended in the order of the calls; memory is placed when the program is written, like registers.
+#pragma once
+
+#include "strategies/schedule.h"
+#include "strategies/strategy.h"
+
+namespace shardmark::strategies {
+
+// Calls that started together, by number.
+struct Operations {
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+// Every group cut into shards: how, and where this rank's are.
+struct Shards {
+  std::vector<GroupLayout> layout;
+  std::vector<Shard> of;  // [group]
+};
+
+class StepBuilder {
+ public:
+  // layout: how each group of the model is cut over teams of neighbours (their number is the layout's own).
+  // regrouped: the same model by other groups.
+  StepBuilder(std::string strategy, const StepInput& input, std::optional<ModelTable> regrouped,
+              std::vector<GroupLayout> layout);
+  StepBuilder(std::string strategy, const StepInput& input, std::vector<GroupLayout> layout)
+      : StepBuilder(std::move(strategy), input, std::nullopt, std::move(layout)) {}
+  StepBuilder(const StepBuilder&) = delete;
+  StepBuilder& operator=(const StepBuilder&) = delete;
+
+  const StepInput& input() const { return input_; }
+  const Schedule& schedule() const { return schedule_; }
+  const std::vector<GroupLayout>& layout() const { return program_.layout; }
+  int64_t num_blocks() const { return std::ssize(input_.model.blocks); }
+  // A unit is a group of one block: which it is of, or -1; and its group. Groups whose gradients are
+  // complete.
+  int64_t unit_of(int64_t block) const { return schedule_.unit_of_block[static_cast<size_t>(block)]; }
+  size_t group_of_unit(int64_t unit) const {
+    return static_cast<size_t>(schedule_.units[static_cast<size_t>(unit)]);
+  }
+  const std::vector<size_t>& complete_after(int64_t block) const {
+    return schedule_.complete_at[static_cast<size_t>(block)];
+  }
+  int64_t numel_of(size_t group) const { return program_.layout[group].numel; }
+  int64_t largest_group() const { return laws::largest_group(input_.model, program_.layout); }  // of units
+  Team all() const { return {input_.ranks, 1}; }
+  Team team() const { return {program_.layout.front().ranks, 1}; }  // shares one copy of the model
+  Team replicas() const { return {input_.ranks / team().ranks, team().ranks}; }  // have the same shards
+
+  // Memory.
+  Slice allocate(std::string name, Use use, Element element, int64_t numel);
+  std::vector<Slice> allocate_groups(std::string name, Use use, Element element);  // [group], backward order
+  // What this rank owns of every group: in memory of its own, and in memory of whole groups.
+  Shards allocate_shards(std::string name, Use use, Element element, const std::vector<GroupLayout>& layout);
+  Shards allocate_shards(std::string name, Use use, Element element) {
+    return allocate_shards(std::move(name), use, element, program_.layout);
+  }
+  Shards shards_of(const std::vector<Slice>& groups) const;
+  Shard shard_of(const GroupLayout& layout, Slice whole) const;
+  static Slice all_of(const std::vector<Slice>& groups);  // the memory of all groups together
+  // The same bits on all ranks between steps.
+  void replicated(Slice slice) { program_.buffers[static_cast<size_t>(slice.buffer)].replicated = true; }
+  double bytes_of(Slice slice) const;
+
+  // Computing.
+  void load() { add({What::data}); }
+  void forward(int64_t block);
+  void backward(int64_t block);
+  // Clipping and the optimizer. squares_of: the team that holds every gradient once between its ranks.
+  void update(Team squares_of);
+
+  // Where a group is: for good, or from here on.
+  void place_parameters(size_t group, Slice whole) { program_.parameters[group] = whole; }
+  void place_gradients(size_t group, Slice whole) { program_.gradients[group] = whole; }
+  void bind_parameters(size_t group, Slice whole) {
+    add({What::bind, static_cast<int64_t>(group), 1, whole});
+  }
+  void bind_gradients(size_t group, Slice whole) {
+    add({What::bind_gradients, static_cast<int64_t>(group), 1, whole});
+  }
+
+  // Local work. Shards piece by piece; empty pieces cost nothing.
+  void copy(Slice to, Slice from) { local(What::copy, to, from); }
+  void add(Slice to, Slice from) { local(What::add, to, from); }
+  void copy(const Shard& to, const Shard& from);
+  void add(const Shard& to, const Shard& from);
+  void zero(Slice to) { add({What::zero, 0, 1, to}); }
+  void compress(int64_t bucket, int64_t stage) { add({What::compress, bucket, stage}); }
+
+  // Communication. All start at once and are to be waited for. unshard: every rank of a team fills `whole`
+  // from the shards of its ranks; shards of another element are converted on the way. reduce: `whole` is
+  // summed over the team into each rank's shard of it.
+  Operations unshard(size_t group, Slice whole, const Shards& shards);
+  Operations reduce(size_t group, Slice whole);
+  Call call(std::string name, Slice out, Slice in) const;                     // of all ranks
+  Operations all_reduce(const Shard& slices, Team team, int64_t group = -1);  // in place, the parts not empty
+  Operations sum_over_replicas(size_t group, const Shard& shard);             // none where there is one
+  Operations start(std::vector<Call> calls);                                  // in one launch
+  void wait(Operations& operations);                                          // which are none then
+  // A wait for what the step before has started: where it stands, to be filled in.
+  size_t wait_for_step_before();
+  void fill_in(size_t wait, Operations operations);
+
+  // What this rank updates, shard by shard or in one piece.
+  void updates(const Shards& parameters, const Shards& gradients);
+  void updates(const std::vector<Slice>& parameters, const std::vector<Slice>& gradients);
+  Program& program() { return program_; }
+  Program finish();  // a broken contract (program_check.h) ends here
+
+ private:
+  using What = Instruction::What;
+  void add(Instruction instruction) { program_.instructions.push_back(instruction); }
+  void local(What what, Slice to, Slice from);
+  void sum_inside_block(int64_t numel);
+  Element element_of(Slice slice) const {
+    return program_.buffers[static_cast<size_t>(slice.buffer)].element;
+  }
+  int64_t rank_in_team(const GroupLayout& layout) const { return input_.rank % layout.ranks; }
+
+  Program program_;
+  std::optional<ModelTable> regrouped_;
+  StepInput input_;
+  Schedule schedule_;
+};
+
+// Options that several strategies have. Where the optimizer's state lives: Ren et al., ZeRO-Offload, ATC
+// 2021.
+OptionSpec offload_option();
+OptionSpec prefetch_option();
+// `group`: of so many neighbours each; 0: all ranks. It divides the ranks, or this says that it does not.
+int64_t group_size(const StepInput& input);
+std::string group_must_divide(const StepInput& input);
+
+}  // namespace shardmark::strategies

@@ -1,0 +1,135 @@
+// Events, one a line. Times are microseconds, as the format has them.
+#include "strategies/step_trace.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "strategies/program_text.h"
+
+namespace shardmark::strategies {
+namespace {
+
+using What = Instruction::What;
+
+constexpr int kComputing = 0, kPhases = 1;  // tracks of a rank
+constexpr double kShortestS = 1e-7;         // local work below it is left out
+
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+const char* phase_of(What what) {
+  return what == What::data       ? "data"
+         : what == What::forward  ? "forward"
+         : what == What::backward ? "backward"
+                                  : "optimizer";
+}
+
+class Events {
+ public:
+  explicit Events(int64_t rank) : rank_(rank) {}
+
+  void name(const std::string& process) {
+    add(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":{}}}}})", rank_, quoted(process));
+    for (const auto& [track, title] : {std::pair(kPhases, "phases"), std::pair(kComputing, "computing")})
+      add(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})", rank_, track,
+          title);
+  }
+  void slice(int track, const std::string& name, const char* category, double begin_s, double end_s) {
+    add(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f}}})", quoted(name),
+        category, rank_, track, begin_s * 1e6, (end_s - begin_s) * 1e6);
+  }
+  void memory(double at_s, double bytes) {
+    if (std::isfinite(bytes))
+      add(R"({{"ph":"C","name":"memory","pid":{},"ts":{:.3f},"args":{{"bytes":{:.0f}}}}})", rank_, at_s * 1e6,
+          bytes);
+  }
+  // Those in flight together lie beside each other.
+  void call(const Call& call, const std::string& name, double begin_s, double end_s) {
+    const int64_t id = next_id_++;
+    const double seconds = end_s - begin_s;
+    add(R"({{"ph":"b","name":{},"cat":"communication","id":"{}.{}","pid":{},"tid":{},"ts":{:.3f},"args":{{"bytes":{:.0f},"ranks":{},"algbw GB/s":{:.4g}}}}})",
+        quoted(name), rank_, id, rank_, kComputing, begin_s * 1e6, call.bytes, call.team.ranks,
+        seconds > 0 ? call.bytes / seconds / 1e9 : 0);
+    add(R"({{"ph":"e","name":{},"cat":"communication","id":"{}.{}","pid":{},"tid":{},"ts":{:.3f}}})",
+        quoted(name), rank_, id, rank_, kComputing, end_s * 1e6);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  template <class... Values>
+  void add(const char* format, const Values&... values) {
+    if (!text_.empty()) text_ += ",\n";
+    text_ += fmt::format(fmt::runtime(format), values...);
+  }
+
+  int64_t rank_;
+  int64_t next_id_ = 0;
+  std::string text_;
+};
+
+std::string call_name(const Program& program, int64_t index, const ModelTable& model) {
+  const Call& call = program.calls[static_cast<size_t>(index)];
+  return fmt::format("{} #{}{}", call.name, index,
+                     call.group >= 0 ? " of " + model.groups[static_cast<size_t>(call.group)].name : "");
+}
+
+}  // namespace
+
+std::string trace_events(const ModelTable& model, int64_t rank, const std::string& rank_name,
+                         const std::vector<TimedStep>& steps) {
+  Events events(rank);
+  events.name(rank_name);
+  std::map<int64_t, double> started;  // calls in flight
+  const Program* last = nullptr;
+  for (const TimedStep& step : steps) {
+    if (step.times.empty()) continue;
+    const Program& program = *step.program;
+    if (std::exchange(last, &program) != &program) started.clear();
+    const char* phase = nullptr;
+    double phase_begin_s = 0;
+    for (size_t i = 0; i < program.instructions.size(); ++i) {
+      const Instruction& instruction = program.instructions[i];
+      const TimedInstruction& time = step.times[i];
+      if (instruction.is_compute()) {
+        events.memory(time.begin_s, time.memory_bytes);
+        const char* next = phase_of(instruction.what);
+        if (phase != nullptr && std::string(phase) != next)
+          events.slice(kPhases, phase, "phase", phase_begin_s, time.begin_s);
+        if (phase == nullptr || std::string(phase) != next) phase_begin_s = time.begin_s;
+        phase = next;
+      }
+      if (instruction.is_compute() || time.end_s - time.begin_s > kShortestS)
+        events.slice(kComputing, describe(program, instruction, model),
+                     instruction.is_compute()         ? "compute"
+                     : instruction.is_communication() ? "wait"
+                                                      : "local",
+                     time.begin_s, time.end_s);
+      for (int64_t c = instruction.index; c < instruction.index + instruction.count; ++c) {
+        if (instruction.what == What::start) started[c] = time.begin_s;
+        if (instruction.what != What::wait || !started.contains(c)) continue;
+        events.call(program.calls[static_cast<size_t>(c)], call_name(program, c, model), started[c],
+                    time.end_s);
+        started.erase(c);
+      }
+    }
+    if (phase != nullptr) events.slice(kPhases, phase, "phase", phase_begin_s, step.times.back().end_s);
+  }
+  return events.take();
+}
+
+std::string trace_file(const std::vector<std::string>& events_of_ranks,
+                       const std::vector<std::pair<std::string, std::string>>& about) {
+  std::string text = "{\"traceEvents\":[\n";
+  for (const std::string& events : events_of_ranks)
+    if (!events.empty()) text += (&events == &events_of_ranks.front() ? "" : ",\n") + events;
+  text += "\n],\n\"displayTimeUnit\":\"ms\",\n\"otherData\":{";
+  for (const auto& [name, value] : about)
+    text += (name == about.front().first ? "" : ",") + quoted(name) + ":" + quoted(value);
+  return text + "}}\n";
+}
+
+}  // namespace shardmark::strategies

@@ -1,0 +1,80 @@
+// Strategy auto: each of its branches, by memory and by network.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "laws/vocabulary.h"
+#include "strategies/auto_choice.h"
+
+namespace shardmark::strategies {
+namespace {
+
+using ::testing::HasSubstr;
+
+class AutoChoice : public ::testing::Test {
+ protected:
+  Decision decide_on(int64_t ranks, const Surroundings& around, int64_t accumulation = 1) {
+    return decide({table_, ranks, accumulation, laws::element_bytes("fp32", "same"), 2, {}}, around);
+  }
+  static std::string chosen(const Decision& decision) {
+    const Choice& strategy = decision.choice().strategy;
+    return to_text(without_defaults(strategy, strategies::strategy(strategy.name).options));
+  }
+  // A rank's memory that holds this candidate, but none that needs more.
+  double just_enough_for(const std::string& name, int64_t ranks) {
+    for (const auto& candidate : decide_on(ranks, {}).candidates) {
+      const Choice& strategy = candidate.strategy;
+      if (to_text(without_defaults(strategy, strategies::strategy(strategy.name).options)) == name)
+        return candidate.needed_bytes;
+    }
+    ADD_FAILURE() << "no candidate " << name;
+    return 0;
+  }
+
+  ModelTable table_ = laws::model_law("gpt2").table(
+      resolve({"gpt2", Options::object()}, laws::model_law("gpt2").options, "model").options);
+  static constexpr Link kSlow{1e-5, 1e9};
+};
+
+TEST_F(AutoChoice, MemoryDecidesWhatIsCut) {
+  for (const std::string name :
+       {"ddp", "fsdp(shard=optimizer)", "fsdp(shard=gradients)", "fsdp", "fsdp(offload=optimizer)"}) {
+    const Decision decision = decide_on(8, {.memory_bytes = just_enough_for(name, 8), .all = kSlow});
+    EXPECT_EQ(chosen(decision), name);
+    EXPECT_THAT(decision.reason, HasSubstr("auto chose " + name + ": "));
+  }
+}
+
+TEST_F(AutoChoice, TheReasonNamesWhatDoesNotFit) {
+  const auto memory = just_enough_for("fsdp", 8);
+  EXPECT_THAT(decide_on(8, {.memory_bytes = memory, .all = kSlow}).reason,
+              HasSubstr("2 of 5 candidates fit into 640 MiB (ddp needs 1.85 GiB)"));
+}
+
+TEST_F(AutoChoice, WhereNothingFitsTheLeanest) {
+  const Decision decision = decide_on(8, {.memory_bytes = 1e6, .all = kSlow});
+  EXPECT_EQ(chosen(decision), "fsdp(offload=optimizer)");
+  EXPECT_THAT(decision.reason, HasSubstr("nothing fits into the 977 KiB of a rank; it needs least"));
+}
+
+TEST_F(AutoChoice, AccumulationMakesReductionsDear) {
+  // Cut gradients are reduced in every micro-batch; cut optimizer state needs one reduction a step.
+  const Surroundings around{.memory_bytes = just_enough_for("fsdp(shard=optimizer)", 8), .all = kSlow};
+  EXPECT_EQ(chosen(decide_on(8, around, 16)), "fsdp(shard=optimizer)");
+}
+
+TEST_F(AutoChoice, ASlowNetworkBetweenNodesMakesGroups) {
+  const double memory = just_enough_for("fsdp(shard=gradients)", 32) - 1;
+  Surroundings around{.memory_bytes = memory, .ranks_per_node = 16, .all = kSlow, .node = {1e-5, 400e9}};
+  EXPECT_EQ(chosen(decide_on(32, around)), "fsdp(group=16)");
+  around.node = {1e-5, 1e9};
+  around.all = {1e-5, 400e9};  // the network is not what is slow
+  EXPECT_EQ(chosen(decide_on(32, around)), "fsdp");
+}
+
+TEST_F(AutoChoice, OneRankAndAnUnknownNetworkTakeTheSimplest) {
+  EXPECT_EQ(chosen(decide_on(1, {.memory_bytes = 80e9})), "ddp");
+  EXPECT_EQ(chosen(decide_on(64, {})), "ddp");
+}
+
+}  // namespace
+}  // namespace shardmark::strategies
