@@ -62,6 +62,7 @@ void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_b
     } else if (ablation_ == Ablation::communication_only) {
       continue;
     } else if (instruction.is_compute()) {
+      if (ablation_ == Ablation::none) bound.poll();  // what has just started moves before a block computes
       compute(instruction.what, instruction.index, next_batch);
       if (ablation_ == Ablation::none) bound.poll();
     } else if (instruction.what == What::apply) {
