@@ -51,10 +51,11 @@ void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_b
   if (last_ != nullptr && last_ != &bound) last_->wait_all();
   last_ = &bound;
   const std::vector<Instruction>& instructions = bound.program().instructions;
-  if (recorder_ != nullptr) recorder_->begin_step(bound.program());
+  StepRecorder* const recorder = evaluates_ ? nullptr : recorder_;  // an evaluation is no step
+  if (recorder != nullptr) recorder->begin_step(bound.program());
   for (size_t i = 0; i < instructions.size(); ++i) {
     const Instruction& instruction = instructions[i];
-    if (recorder_ != nullptr) recorder_->begin_instruction(/*reads_memory=*/instruction.is_compute());
+    if (recorder != nullptr) recorder->begin_instruction(/*reads_memory=*/instruction.is_compute());
     if (instruction.is_communication()) {
       const bool happens =
           ablation_ == Ablation::none ? !bound.is_inside_block(i) : ablation_ == Ablation::communication_only;
@@ -71,7 +72,7 @@ void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_b
       bound.run_locally(i);
     }
   }
-  if (recorder_ != nullptr) recorder_->end_step();
+  if (recorder != nullptr) recorder->end_step();
 }
 
 void Executor::compute(What what, int64_t index, const std::function<Batch()>& next_batch) {

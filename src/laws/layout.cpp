@@ -149,18 +149,6 @@ int64_t total_numel(const std::vector<GroupLayout>& layout) {
   return total;
 }
 
-int64_t owned_numel(const GroupLayout& place, int64_t rank) {
-  int64_t total = 0;
-  for (size_t piece = 0; piece < place.pieces.size(); ++piece) total += place.owned(piece, rank).numel;
-  return total;
-}
-
-int64_t owned_numel(const std::vector<GroupLayout>& layout, int64_t rank) {
-  int64_t total = 0;
-  for (const auto& place : layout) total += owned_numel(place, rank);
-  return total;
-}
-
 int64_t largest_share(const std::vector<GroupLayout>& layout) {
   int64_t everyone = 0;  // of what is cut
   std::vector<int64_t> whole(static_cast<size_t>(layout.front().ranks));
@@ -176,13 +164,6 @@ int64_t largest_group(const ModelTable& table, const std::vector<GroupLayout>& l
   for (size_t g = 0; g < layout.size(); ++g)
     if (!is_root(table.groups[g])) largest = std::max(largest, layout[g].numel);
   return largest;
-}
-
-int64_t root_numel(const ModelTable& table, const std::vector<GroupLayout>& layout) {
-  int64_t total = 0;
-  for (size_t g = 0; g < layout.size(); ++g)
-    if (is_root(table.groups[g])) total += layout[g].numel;
-  return total;
 }
 
 }  // namespace shardmark::laws

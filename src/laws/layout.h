@@ -81,10 +81,7 @@ ModelTable with_persistent(ModelTable table, int64_t threshold);
 inline bool is_root(const GroupSpec& group) { return group.first_block != group.last_block; }
 
 int64_t total_numel(const std::vector<GroupLayout>& layout);
-int64_t owned_numel(const GroupLayout& place, int64_t rank);
-int64_t owned_numel(const std::vector<GroupLayout>& layout, int64_t rank);
 int64_t largest_share(const std::vector<GroupLayout>& layout);  // of any rank, over all groups
 int64_t largest_group(const ModelTable& table, const std::vector<GroupLayout>& layout);  // root groups aside
-int64_t root_numel(const ModelTable& table, const std::vector<GroupLayout>& layout);
 
 }  // namespace shardmark::laws

@@ -65,7 +65,7 @@ class BucketReduction {
   }
   bool calls_twice(size_t bucket) const { return buckets_[bucket].calls.size() > 1; }
   void stage(size_t bucket, Stage which) {
-    if (buckets_[bucket].compresses)
+    if (buckets_[bucket].compresses())
       step_.compress(static_cast<int64_t>(bucket), static_cast<int64_t>(which));
   }
 

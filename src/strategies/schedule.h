@@ -7,11 +7,8 @@
 
 namespace shardmark::strategies {
 
-inline constexpr int64_t kNoGroup = -1;
-
 struct Schedule {
-  std::vector<int64_t> own_group;      // [block]: its own group, or kNoGroup
-  std::vector<int64_t> units;          // own groups in forward order
+  std::vector<int64_t> units;          // groups of one block, in forward order
   std::vector<int64_t> unit_of_block;  // [block]: index into units, or -1
   std::vector<size_t> roots;           // root groups
   std::vector<std::vector<size_t>>
@@ -20,7 +17,7 @@ struct Schedule {
 
 inline Schedule make_schedule(const ModelTable& table) {
   Schedule schedule;
-  schedule.own_group.assign(table.blocks.size(), kNoGroup);
+  std::vector<int64_t> own_group(table.blocks.size(), -1);  // [block]
   schedule.unit_of_block.assign(table.blocks.size(), -1);
   schedule.complete_at.resize(table.blocks.size());
   for (size_t group : laws::backward_order(table)) {
@@ -29,12 +26,12 @@ inline Schedule make_schedule(const ModelTable& table) {
     if (laws::is_root(table.groups[group]))
       schedule.roots.push_back(group);
     else
-      schedule.own_group[first] = static_cast<int64_t>(group);
+      own_group[first] = static_cast<int64_t>(group);
   }
   for (size_t block = 0; block < table.blocks.size(); ++block) {
-    if (schedule.own_group[block] == kNoGroup) continue;
+    if (own_group[block] < 0) continue;
     schedule.unit_of_block[block] = static_cast<int64_t>(schedule.units.size());
-    schedule.units.push_back(schedule.own_group[block]);
+    schedule.units.push_back(own_group[block]);
   }
   return schedule;
 }

@@ -69,7 +69,7 @@ ranks 0 run suite.yaml -o x.h5 --device cpu --trace traces
 python3 check.py traces/fsdp-*.json 2 3 || fail "a measured trace"
 
 mkdir steps
-ranks 0 train --device cpu --model "$model" --strategy fsdp --steps 20 --eval-batches 0 --log-every 4 --trace steps
+ranks 0 train --device cpu --model "$model" --strategy fsdp --steps 20 --eval-every 4 --eval-batches 1 --log-every 4 --trace steps
 grep -q 'steps 3 to 5: all ranks in steps/steps.json' out err || fail "it does not say what it wrote"
 python3 check.py steps/steps.json 2 3 || fail "the trace of a run"
 

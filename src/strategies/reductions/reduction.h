@@ -14,7 +14,7 @@ enum class Stage : int64_t { pack, combine, unpack };
 struct ReducedBucket {
   BucketMemory memory;      // its gradients are there; the reduction adds what it needs
   std::vector<Call> calls;  // one or two, over all ranks
-  bool compresses = true;   // there are stages
+  bool compresses() const { return !memory.scratch.empty(); }  // into it: there are stages
 };
 
 struct Reduction {
