@@ -10,7 +10,7 @@
 #include "analysis/known.h"
 #include "analysis/tables.h"
 #include "analysis/training_columns.h"
-#include "laws/vocabulary.h"
+#include "laws/collectives.h"
 
 namespace shardmark {
 namespace {
@@ -21,18 +21,16 @@ struct Pair {
   std::array<const MergedPoint*, 2> by_place = {};  // out-of-place, in-place
 };
 
-// Place of an operation in the reports' order; unknown ones come last.
-size_t order_of(const std::string& operation) {
-  const auto& all = laws::collective_laws();
-  return static_cast<size_t>(
-      std::find_if(all.begin(), all.end(), [&](const auto& law) { return law.name == operation; }) -
-      all.begin());
+// Without a name for an operation that this program does not know.
+laws::CollectiveRow row_of(const std::string& operation) {
+  const laws::CollectiveRow* const found = laws::find_collective(operation);
+  return found == nullptr ? laws::CollectiveRow{} : *found;
 }
 
-// Without a name for an operation that this program does not know.
-laws::CollectiveLaw law_of(const std::string& operation) {
-  const size_t place = order_of(operation);
-  return place < laws::collective_laws().size() ? laws::collective_laws()[place] : laws::CollectiveLaw{};
+// In the order of the table of collectives; unknown ones come last.
+size_t order_of(const std::string& operation) {
+  const laws::CollectiveRow* const found = laws::find_collective(operation);
+  return found == nullptr ? laws::kNumCollectives : static_cast<size_t>(found->what);
 }
 
 // As nccl-tests counts: of the parts of an operation that cuts its message, one.
@@ -40,7 +38,7 @@ Cell count_cell(const Point& point) {
   const CollectivePoint& c = point.collective;
   const auto element_bytes = known_bytes(c.dtype);
   if (!element_bytes) return cells::words("");
-  return cells::count(c.bytes / *element_bytes / (law_of(c.operation).cut ? point.ranks : 1));
+  return cells::count(c.bytes / *element_bytes / (row_of(c.operation).is_cut() ? point.ranks : 1));
 }
 
 std::vector<Cell> place_cells(const MergedPoint* merged) {
@@ -57,7 +55,7 @@ std::vector<Cell> row(const Pair& pair) {
   };
   return concat<Cell>({{cells::words(pair.any->machine), cells::words(pair.any->transport),
                         cells::count(c.bytes), count_cell(pair.any->point), cells::words(c.dtype),
-                        cells::words(c.reduction), cells::count(law_of(c.operation).rooted ? 0 : -1)},
+                        cells::words(c.reduction), cells::count(row_of(c.operation).is_rooted() ? 0 : -1)},
                        place_cells(pair.by_place[0]),
                        concat<Cell>({place_cells(pair.by_place[1])}),
                        {marks(0), marks(1)}});
@@ -77,22 +75,19 @@ std::vector<Column> columns() {
   return columns;
 }
 
-std::vector<std::string> notes(const laws::CollectiveLaw& law) {
-  const char* factor = law.name.empty()           ? "the operation's factor"
-                       : law.name == "all_reduce" ? "2(n-1)/n"
-                       : law.cut                  ? "(n-1)/n"
-                                                  : "1";
+std::vector<std::string> notes(const laws::CollectiveRow& row) {
+  const std::string factor = row.name.empty() ? "the operation's factor" : row.busbw.formula;
   return {fmt::format(
       "Columns as in nccl-tests. size: the larger of a rank's send and receive side; count: its elements{}. "
       "time: median of the slowest rank's. algbw = size / time; busbw = algbw x {}; GB = 10^9 bytes. #wrong: "
       "elements that differed from the expected value.",
-      law.cut ? ", of one rank's part" : "", factor)};
+      row.is_cut() ? ", of one rank's part" : "", factor)};
 }
 
 Table empty_table(const std::string& operation, int64_t ranks) {
   return {fmt::format("collective_{}_{}", operation, ranks),
           fmt::format("Collective {} on {} rank{}", operation, ranks, ranks == 1 ? "" : "s"),
-          notes(law_of(operation)),
+          notes(row_of(operation)),
           columns(),
           {},
           2,

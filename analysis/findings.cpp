@@ -12,8 +12,8 @@
 #include "analysis/slow_ranks.h"
 #include "analysis/sustained.h"
 #include "base/units.h"
+#include "laws/collectives.h"
 #include "laws/link.h"
-#include "laws/vocabulary.h"
 
 namespace shardmark {
 namespace {
@@ -132,19 +132,13 @@ const std::vector<Guideline>& guidelines() {
   return all;
 }
 
-bool reduces(const std::string& operation) {
-  const auto& laws = laws::collective_laws();
-  return std::any_of(laws.begin(), laws.end(),
-                     [&](const auto& law) { return law.name == operation && law.reduces; });
-}
-
 // The curves of the parts; fewer than there are parts where one was not measured.
 std::vector<const Curve*> parts_of(const Guideline& guideline, const std::string& reduction,
                                    const Curves& curves) {
   std::vector<const Curve*> parts;
   for (const char* part : guideline.parts) {
     // gather <= all_gather and the like: what moves is the same whatever is reduced
-    const auto found = curves.find({part, reduces(part) ? reduction : "none"});
+    const auto found = curves.find({part, laws::collective(part).reduces ? reduction : "none"});
     if (found != curves.end()) parts.push_back(&found->second);
   }
   return parts;

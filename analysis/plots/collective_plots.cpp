@@ -9,7 +9,7 @@
 #include "analysis/known.h"
 #include "analysis/plots/plots.h"
 #include "base/units.h"
-#include "laws/vocabulary.h"
+#include "laws/collectives.h"
 
 namespace shardmark {
 namespace {
@@ -20,12 +20,8 @@ using GroupKey =
     std::tuple<int64_t, std::string, std::string, std::string>;  // ranks, machine, transport, type
 
 int style_of(const std::string& operation) {
-  const auto& laws = laws::collective_laws();
-  for (size_t i = 0; i < laws.size(); ++i)
-    if (operation.starts_with(laws[i].name) &&
-        (operation.size() == laws[i].name.size() || operation[laws[i].name.size()] == ' '))
-      return static_cast<int>(i);
-  return static_cast<int>(laws.size());
+  const auto* const found = laws::find_collective(operation.substr(0, operation.find(' ')));
+  return static_cast<int>(found == nullptr ? laws::Collective(laws::kNumCollectives) : found->what);
 }
 
 // Where a size was measured with one buffer and with two, the former: training works in place.

@@ -11,7 +11,7 @@
 namespace shardmark {
 
 struct TimedCollective {
-  std::string operation;
+  laws::Collective operation = laws::Collective::all_reduce;
   double bytes = 0;  // as in CollectivePoint
   laws::Span span;
   Estimate time_s;
@@ -20,7 +20,7 @@ struct TimedCollective {
 
 // alpha and beta of laws/collective_law.h: of the links of a node, or of a rank's share of the links across.
 struct AlphaBeta {
-  std::string operation;
+  laws::Collective operation = laws::Collective::all_reduce;
   bool across_nodes = false;
   Estimate alpha_s;                    // of one step
   Estimate beta_s_per_byte;            // 1 / bandwidth

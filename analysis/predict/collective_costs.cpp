@@ -4,32 +4,35 @@
 #include <algorithm>
 #include <cmath>
 
-#include "laws/vocabulary.h"
+#include "laws/collectives.h"
 
 namespace shardmark {
 namespace {
 
+using laws::Collective;
+
 // Operations by how much their messages are like those of the first, which is the one in question.
-const std::vector<std::vector<std::string>>& likeness() {
-  static const std::vector<std::vector<std::string>> lists = {
-      {"all_reduce", "reduce_scatter", "all_gather", "reduce", "broadcast"},
-      {"reduce_scatter", "all_gather", "all_reduce", "all_to_all"},
-      {"all_gather", "reduce_scatter", "all_reduce", "all_to_all"},
-      {"broadcast", "reduce", "all_gather", "all_reduce", "scatter"},
-      {"reduce", "broadcast", "reduce_scatter", "all_reduce", "gather"},
-      {"all_to_all", "all_gather", "reduce_scatter", "all_reduce"},
-      {"gather", "scatter", "all_gather", "reduce_scatter", "all_reduce"},
-      {"scatter", "gather", "all_gather", "reduce_scatter", "all_reduce"},
-      {"send_recv", "broadcast", "scatter", "all_gather", "all_reduce"}};
+const std::vector<std::vector<Collective>>& likeness() {
+  using enum laws::Collective;
+  static const std::vector<std::vector<Collective>> lists = {
+      {all_reduce, reduce_scatter, all_gather, reduce, broadcast},
+      {reduce_scatter, all_gather, all_reduce, all_to_all},
+      {all_gather, reduce_scatter, all_reduce, all_to_all},
+      {broadcast, reduce, all_gather, all_reduce, scatter},
+      {reduce, broadcast, reduce_scatter, all_reduce, gather},
+      {all_to_all, all_gather, reduce_scatter, all_reduce},
+      {gather, scatter, all_gather, reduce_scatter, all_reduce},
+      {scatter, gather, all_gather, reduce_scatter, all_reduce},
+      {send_recv, broadcast, scatter, all_gather, all_reduce}};
   return lists;
 }
 
 // The first thing that `of` finds for the operation itself, or else for the one most like it.
 template <class Of>
-auto most_alike(const std::string& operation, Of of) {
+auto most_alike(Collective operation, Of of) {
   for (const auto& list : likeness())
     if (list.front() == operation)
-      for (const std::string& one : list)
+      for (const Collective one : list)
         if (auto* found = of(one); found != nullptr) return found;
   return of(operation);
 }
@@ -73,28 +76,27 @@ CollectiveCosts::CollectiveCosts(const std::vector<TimedCollective>& times) {
 }
 
 void CollectiveCosts::add_fits(const std::vector<TimedCollective>& times, bool across_nodes) {
-  for (const laws::CollectiveLaw& law : laws::collective_laws()) {
+  for (const laws::CollectiveRow& row : laws::collectives()) {
     std::vector<TimedCollective> here;
     std::copy_if(times.begin(), times.end(), std::back_inserter(here), [&](const TimedCollective& time) {
-      return time.operation == law.name && time.across_nodes() == across_nodes;
+      return time.operation == row.what && time.across_nodes() == across_nodes;
     });
     if (here.empty()) continue;
     // Where nothing was measured within a node, its part is counted to the links across.
-    fits_.push_back(fit_alpha_beta(here, across_nodes ? fit_for(law.name, false) : nullptr));
+    fits_.push_back(fit_alpha_beta(here, across_nodes ? fit_for(row.what, false) : nullptr));
   }
 }
 
-const AlphaBeta* CollectiveCosts::fit_for(const std::string& operation, bool across_nodes) const {
-  return most_alike(operation, [&](const std::string& one) -> const AlphaBeta* {
+const AlphaBeta* CollectiveCosts::fit_for(Collective operation, bool across_nodes) const {
+  return most_alike(operation, [&](Collective one) -> const AlphaBeta* {
     for (const AlphaBeta& fit : fits_)
       if (fit.operation == one && fit.across_nodes == across_nodes && fit.refused.empty()) return &fit;
     return nullptr;
   });
 }
 
-const CollectiveCosts::Curve* CollectiveCosts::curve_for(const std::string& operation,
-                                                         laws::Span span) const {
-  return most_alike(operation, [&](const std::string& one) {
+const CollectiveCosts::Curve* CollectiveCosts::curve_for(Collective operation, laws::Span span) const {
+  return most_alike(operation, [&](Collective one) {
     const Curve* nearest = nullptr;
     for (const Curve& curve : curves_) {
       if (curve.operation != one || (curve.span.nodes > 1) != (span.nodes > 1)) continue;
@@ -104,8 +106,7 @@ const CollectiveCosts::Curve* CollectiveCosts::curve_for(const std::string& oper
   });
 }
 
-std::optional<double> CollectiveCosts::law_s(const std::string& operation, double bytes,
-                                             laws::Span span) const {
+std::optional<double> CollectiveCosts::law_s(Collective operation, double bytes, laws::Span span) const {
   const AlphaBeta* node = fit_for(operation, false);
   const AlphaBeta* across = fit_for(operation, true);
   if (span.nodes < 2 && node == nullptr) return std::nullopt;
@@ -119,7 +120,7 @@ std::optional<double> CollectiveCosts::law_s(const std::string& operation, doubl
                              across == nullptr ? laws::LinkCost{} : across->cost()});
 }
 
-double CollectiveCosts::time_s(const std::string& operation, double bytes, laws::Span span) const {
+double CollectiveCosts::time_s(Collective operation, double bytes, laws::Span span) const {
   if (span.ranks < 2) return 0;
   const auto law = law_s(operation, bytes, span);
   if (!law) return Measures::kNone;
@@ -127,7 +128,7 @@ double CollectiveCosts::time_s(const std::string& operation, double bytes, laws:
   return curve == nullptr ? *law : *law * std::exp(interpolated(curve->deviations, std::log(bytes)));
 }
 
-std::optional<CollectiveBasis> CollectiveCosts::basis(const std::string& operation, double bytes,
+std::optional<CollectiveBasis> CollectiveCosts::basis(Collective operation, double bytes,
                                                       laws::Span span) const {
   const Curve* curve = curve_for(operation, span);
   if (curve == nullptr) return std::nullopt;
@@ -141,9 +142,9 @@ CollectiveCosts CollectiveCosts::replaced(const laws::Link& link, bool across_no
   std::erase_if(other.curves_, [&](const Curve& curve) { return (curve.span.nodes > 1) == across_nodes; });
   std::erase_if(other.fits_, [&](const AlphaBeta& fit) { return fit.across_nodes == across_nodes; });
   const double alpha = link.latency_s, beta = 1 / link.bytes_per_s;
-  for (const laws::CollectiveLaw& law : laws::collective_laws()) {
+  for (const laws::CollectiveRow& row : laws::collectives()) {
     AlphaBeta& fit = other.fits_.emplace_back();
-    fit.operation = law.name;
+    fit.operation = row.what;
     fit.across_nodes = across_nodes;
     fit.alpha_s = {alpha, alpha, alpha};
     fit.beta_s_per_byte = {beta, beta, beta};

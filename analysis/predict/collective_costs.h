@@ -18,9 +18,9 @@ namespace shardmark {
 
 // What a time of CollectiveCosts comes from.
 struct CollectiveBasis {
-  std::string operation;      // the measured one; another where that one was not measured
-  laws::Span span;            // the nearest one measured
-  bool within_sizes = false;  // the size lies between measured ones (or is one)
+  laws::Collective operation;  // the measured one; another where that one was not measured
+  laws::Span span;             // the nearest one measured
+  bool within_sizes = false;   // the size lies between measured ones (or is one)
 };
 
 class CollectiveCosts {
@@ -31,9 +31,9 @@ class CollectiveCosts {
   // this size (between measured sizes interpolated over log(bytes), beyond them as at the last). So a
   // measured point has its measured time. An operation that was not measured there takes all of this from the
   // one whose messages are most alike; a NaN where nothing was measured. 0 on one rank.
-  double time_s(const std::string& operation, double bytes, laws::Span span) const;
+  double time_s(laws::Collective operation, double bytes, laws::Span span) const;
   // Nothing where time_s is not measured but a link's, or a NaN.
-  std::optional<CollectiveBasis> basis(const std::string& operation, double bytes, laws::Span span) const;
+  std::optional<CollectiveBasis> basis(laws::Collective operation, double bytes, laws::Span span) const;
 
   const std::vector<AlphaBeta>& fits() const { return fits_; }
 
@@ -47,14 +47,14 @@ class CollectiveCosts {
  private:
   // Measured times of an operation on one span, as log(measured / law) by log(bytes).
   struct Curve {
-    std::string operation;
+    laws::Collective operation = laws::Collective::all_reduce;
     laws::Span span;
     std::map<double, double> deviations;
   };
   CollectiveCosts replaced(const laws::Link& link, bool across_nodes) const;
-  const AlphaBeta* fit_for(const std::string& operation, bool across_nodes) const;
-  const Curve* curve_for(const std::string& operation, laws::Span span) const;
-  std::optional<double> law_s(const std::string& operation, double bytes, laws::Span span) const;
+  const AlphaBeta* fit_for(laws::Collective operation, bool across_nodes) const;
+  const Curve* curve_for(laws::Collective operation, laws::Span span) const;
+  std::optional<double> law_s(laws::Collective operation, double bytes, laws::Span span) const;
   void add_fits(const std::vector<TimedCollective>& times, bool across_nodes);
 
   std::vector<AlphaBeta> fits_;

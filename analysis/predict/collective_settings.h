@@ -20,7 +20,7 @@ std::vector<CollectiveSetting> collective_settings(const std::vector<MergedPoint
 
 // Of one operation and span: each size but the smallest and the largest, told by the times without it.
 struct HeldOutCollective {
-  std::string operation;
+  laws::Collective operation = laws::Collective::all_reduce;
   laws::Span span;
   std::vector<double> bytes, errors;  // predicted / measured - 1
 };

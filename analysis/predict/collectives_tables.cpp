@@ -29,8 +29,9 @@ std::vector<Column> estimate_columns(const std::string& group, const std::string
 
 std::vector<Cell> row(const CollectiveSetting& setting, const AlphaBeta& fit) {
   return concat<Cell>(
-      {{cells::words(setting.machine), cells::words(setting.transport), cells::words(fit.operation),
-        cells::words(links_text(fit.across_nodes)), cells::count(fit.num_times)},
+      {{cells::words(setting.machine), cells::words(setting.transport),
+        cells::words(laws::collective(fit.operation).name), cells::words(links_text(fit.across_nodes)),
+        cells::count(fit.num_times)},
        microseconds(fit.alpha_s),
        bandwidth(fit.beta_s_per_byte),
        {cells::percent(fit.deviation), fit.refused.empty() ? Cell{"", nullptr} : cells::words(fit.refused)}});
@@ -91,10 +92,10 @@ Table held_out_collectives_table(const std::vector<CollectiveSetting>& settings)
       all.insert(all.end(), errors.begin(), errors.end());
       const auto largest = std::max_element(errors.begin(), errors.end());
       table.rows.push_back(
-          {cells::words(setting.machine), cells::words(setting.transport), cells::words(held.operation),
-           cells::count(held.span.ranks), cells::count(held.span.nodes),
-           cells::count(static_cast<int64_t>(errors.size())), cells::percent(median(errors)),
-           cells::percent(*largest),
+          {cells::words(setting.machine), cells::words(setting.transport),
+           cells::words(laws::collective(held.operation).name), cells::count(held.span.ranks),
+           cells::count(held.span.nodes), cells::count(static_cast<int64_t>(errors.size())),
+           cells::percent(median(errors)), cells::percent(*largest),
            cells::words(format_bytes(held.bytes[static_cast<size_t>(largest - errors.begin())]))});
     }
   if (!all.empty())

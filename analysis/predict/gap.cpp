@@ -60,9 +60,10 @@ void add_caveat(Gap& gap, const std::string& caveat) {
 
 void add_caveats(Gap& gap, const strategies::Call& operation, const CollectiveCosts& costs) {
   const laws::Span span = span_of(operation, gap.merged->ranks_per_node);
-  const auto basis = costs.basis(operation.name, operation.bytes, span);
+  const auto basis = costs.basis(operation.what, operation.bytes, span);
   if (!basis || span.ranks < 2) return;
-  if (basis->operation != operation.name) add_caveat(gap, operation.name + " as " + basis->operation);
+  if (basis->operation != operation.what)
+    add_caveat(gap, operation.name() + " as " + laws::collective(basis->operation).name);
   if (!basis->within_sizes) add_caveat(gap, "sizes outside those measured");
   if (!(basis->span == span)) add_caveat(gap, "other ranks or nodes than measured");
 }
@@ -72,7 +73,7 @@ void add_expected(Gap& gap, const strategies::Program& program, const Predictor&
   const std::vector<double> seconds = operation_times(program, costs, gap.merged->ranks_per_node);
   for (size_t i = 0; i < seconds.size(); ++i) {
     if (!std::isfinite(seconds[i])) {
-      gap.missing = "no curve of " + program.calls[i].name + " or anything like it";
+      gap.missing = "no curve of " + program.calls[i].name() + " or anything like it";
       return;
     }
     add_caveats(gap, program.calls[i], costs);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "laws/collectives.h"
 #include "laws/vocabulary.h"
 
 namespace shardmark {
@@ -23,10 +24,10 @@ std::optional<double> compute_s(const Predictor& predictor, const PredictedPoint
 }
 
 auto operations(const Predictor& predictor, const Cluster& cluster) {
-  return [costs = predictor.collectives_on(cluster)](const std::string& operation, double bytes,
-                                                     laws::Span span) {
-    return costs.time_s(operation, bytes, span);
-  };
+  return
+      [costs = predictor.collectives_on(cluster)](laws::Collective operation, double bytes, laws::Span span) {
+        return costs.time_s(operation, bytes, span);
+      };
 }
 
 bool is_transformer(const MergedPoint& merged) {

@@ -9,7 +9,7 @@
 
 #include "analysis/known.h"
 #include "base/stats.h"
-#include "laws/vocabulary.h"
+#include "laws/collectives.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
@@ -54,7 +54,7 @@ void share_links(const strategies::Program& program, std::vector<double>& second
 // What has to be given, because no collective was measured there.
 std::string unknown_link(const CollectiveCosts& costs, const Cluster& cluster, int64_t ranks) {
   const auto is_known = [&](laws::Span span) {
-    return std::isfinite(costs.time_s("all_reduce", 1024, span));
+    return std::isfinite(costs.time_s(laws::Collective::all_reduce, 1024, span));
   };
   if (cluster.ranks_per_node > 1 && !is_known({cluster.ranks_per_node, 1}))
     return "no collective within a node was measured; give --node-link";
@@ -76,12 +76,12 @@ bool any_unknown(const std::vector<double>& seconds) {
 // Equal operations are asked for once.
 std::vector<double> operation_times(const strategies::Program& program, const CollectiveCosts& costs,
                                     int64_t ranks_per_node) {
-  std::map<std::tuple<std::string_view, double, int64_t, int64_t>, double> known;
+  std::map<std::tuple<laws::Collective, double, int64_t, int64_t>, double> known;
   std::vector<double> seconds;
   seconds.reserve(program.calls.size());
   for (const strategies::Call& o : program.calls) {
-    const auto [found, is_new] = known.try_emplace({o.name, o.bytes, o.team.ranks, o.team.stride}, 0);
-    if (is_new) found->second = costs.time_s(o.name, o.bytes, span_of(o, ranks_per_node));
+    const auto [found, is_new] = known.try_emplace({o.what, o.bytes, o.team.ranks, o.team.stride}, 0);
+    if (is_new) found->second = costs.time_s(o.what, o.bytes, span_of(o, ranks_per_node));
     seconds.push_back(found->second);
   }
   share_links(program, seconds);

@@ -26,7 +26,7 @@ class Step {
                      .step(strategies::step_input(row.point, model_))) {
     for (const strategies::Call& operation : program_.calls)
       operation_s_.push_back(laws::collective_s(
-          operation.name, operation.bytes,
+          operation.what, operation.bytes,
           laws::span_of(operation.team.ranks, operation.team.stride, published.ranks_per_node),
           network_of(published)));
   }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/find_suite.h"
+#include "laws/collectives.h"
 #include "laws/vocabulary.h"
 #include "plan/suite.h"
 #include "strategies/reductions/reduction.h"
@@ -122,7 +123,7 @@ int list() {
                 entries_of(Registry<strategies::Reduction>::instance().entries())) +
         section("Data", entries_of(laws::data_laws())) +
         section("Optimizers", entries_of(laws::optimizer_laws())) +
-        section("Collectives", rows_of(laws::collective_laws())) +
+        section("Collectives", rows_of(laws::collectives())) +
         section("Transports", entries_of(laws::transport_laws())) + section("Precisions", precisions()) +
         fmt::format("Element types of collectives: {}\nReductions: {}\n\n",
                     fmt::join(laws::dtype_names(), ", "), fmt::join(laws::reduction_names(), ", ")) +

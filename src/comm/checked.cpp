@@ -23,11 +23,17 @@ struct Packed {
 
 constexpr const char* kReductions[] = {"sum", "average", "min", "max"};  // in the order of ReduceOp
 
-const char* word(ReduceOp op) { return kReductions[static_cast<size_t>(op)]; }
-
-std::string bytes_text(const at::Tensor& tensor) {
-  return fmt::format("{} B {}", format_count(static_cast<double>(tensor.nbytes())),
-                     c10::toString(tensor.scalar_type()));
+// "reduce (sum) to 0 of 4,194,304 B Float". What a pair of ranks exchanges is its own affair.
+std::string text_of(const Call& call, int rank, int size) {
+  using Root = laws::CollectiveRow::Root;
+  const laws::CollectiveRow& row = laws::collective(call.what);
+  if (row.in == laws::Holds::pair) return row.name;
+  std::string text = row.name;
+  if (row.reduces) text += fmt::format(" ({})", kReductions[static_cast<size_t>(call.op)]);
+  if (row.is_rooted()) text += fmt::format(" {} {}", row.root == Root::sends ? "from" : "to", call.root);
+  const at::Tensor& side = call.uses_in(rank) ? call.in : call.out;
+  return text + fmt::format(" of {} B {}", format_count(call.payload_bytes(rank, size)),
+                            c10::toString(side.scalar_type()));
 }
 
 class Checked final : public Communicator {
@@ -56,51 +62,15 @@ class Checked final : public Communicator {
   void abort() noexcept override { inner_->abort(); }
 
  protected:
-  using Started = std::unique_ptr<Operation>;
-  using Tensor = const at::Tensor&;
-
   std::unique_ptr<Communicator> do_split(int color, int key) override {
     auto part = inner_->split(color, key);
     HostGroup group = group_.split(color, key);
     if (!part) return nullptr;
     return std::make_unique<Checked>(std::move(part), std::move(group), own_.rank, peers_);
   }
-  // In every one: what it is, then the operation itself.
-  Started do_all_reduce(Tensor out, Tensor in, ReduceOp op) override {
-    announce(fmt::format("all_reduce ({}) of {}", word(op), bytes_text(in)));
-    return handed_on(inner_->all_reduce(out, in, op));
-  }
-  Started do_reduce_scatter(Tensor out, Tensor in, ReduceOp op) override {
-    announce(fmt::format("reduce_scatter ({}) of {}", word(op), bytes_text(in)));
-    return handed_on(inner_->reduce_scatter(out, in, op));
-  }
-  Started do_all_gather(Tensor out, Tensor in) override {
-    announce("all_gather of " + bytes_text(out));
-    return handed_on(inner_->all_gather(out, in));
-  }
-  Started do_broadcast(Tensor out, Tensor in, int root) override {
-    announce(fmt::format("broadcast from {} of {}", root, bytes_text(out)));
-    return handed_on(inner_->broadcast(out, in, root));
-  }
-  Started do_reduce(Tensor out, Tensor in, int root, ReduceOp op) override {
-    announce(fmt::format("reduce ({}) to {} of {}", word(op), root, bytes_text(in)));
-    return handed_on(inner_->reduce(out, in, root, op));
-  }
-  Started do_all_to_all(Tensor out, Tensor in) override {
-    announce("all_to_all of " + bytes_text(in));
-    return handed_on(inner_->all_to_all(out, in));
-  }
-  Started do_gather(Tensor out, Tensor in, int root) override {
-    announce(fmt::format("gather to {} of {} each", root, bytes_text(in)));
-    return handed_on(inner_->gather(out, in, root));
-  }
-  Started do_scatter(Tensor out, Tensor in, int root) override {
-    announce(fmt::format("scatter from {} of {} each", root, bytes_text(out)));
-    return handed_on(inner_->scatter(out, in, root));
-  }
-  Started do_send_recv(Tensor out, int from, Tensor in, int to) override {
-    announce("send_recv");
-    return handed_on(inner_->send_recv(out, from, in, to));
+  std::unique_ptr<Operation> do_start(const Call& call) override {
+    announce(text_of(call, rank(), size()));
+    return std::make_unique<HandedOn>(inner_->start(call));
   }
   void do_progress() override { inner_->progress(); }
 
@@ -114,7 +84,6 @@ class Checked final : public Communicator {
    private:
     Work work_;
   };
-  static Started handed_on(Work work) { return std::make_unique<HandedOn>(std::move(work)); }
 
   // Waits for all ranks, while what is in flight goes on: a rank that comes late may be waiting for it.
   void announce(const std::string& operation) {

@@ -5,18 +5,38 @@
 
 #include <ATen/ATen.h>
 
+#include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "comm/host_group.h"
 #include "device/phases.h"
+#include "laws/collectives.h"
 
 namespace shardmark {
 
+using laws::Collective;
+
 enum class ReduceOp { sum, average, min, max };
+
+// One operation, as a rank calls it. Tensors are contiguous; a side that the rank does not use may be
+// undefined. Where `out` and `in` share memory it works in place: they are the same tensor, or the one is the
+// rank's own shard of the other.
+struct Call {
+  Collective what = Collective::all_reduce;
+  at::Tensor out, in;
+  ReduceOp op = ReduceOp::sum;  // of reductions; integers have no average
+  int root = 0;                 // of broadcast, reduce, gather and scatter
+  int from = 0, to = 0;         // of send_recv: `out` comes from there, `in` goes there
+
+  bool uses_in(int rank) const;
+  bool uses_out(int rank) const;
+  // As nccl-tests counts it: the larger of a rank's two sides, of a rooted operation the root's. The same on
+  // every rank, but for send_recv.
+  double payload_bytes(int rank, int size) const;
+};
 
 // An operation in flight. Owns its tensors until waited for.
 class Operation {
@@ -48,16 +68,15 @@ class Work {
   int64_t number_ = 0;
 };
 
-// Payload as nccl-tests counts it (the larger of a rank's two sides) and law bytes = payload x ring factor.
+// Payloads, and law bytes = payload x ring factor.
 struct Traffic {
   int64_t num_operations = 0;
   double payload_bytes = 0;
   double law_bytes = 0;
-  std::map<std::string, int64_t> operations;  // by name
+  std::array<int64_t, laws::kNumCollectives> operations = {};  // by Collective
 };
 
-// The public functions count traffic and time (PhaseClock::Exposed), then call the transport's do_*. Tensors
-// are contiguous.
+// The public functions count traffic and time (PhaseClock::Exposed), then call the transport's do_*.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -71,26 +90,40 @@ class Communicator {
   // use.
   virtual at::Tensor allocate(int64_t numel, at::ScalarType dtype) = 0;
 
-  // Where `out` and `in` may be the same tensor, the short form with one tensor does it in place. Roots are
-  // ranks; a side that a rank does not use may be undefined. A reduction of integers has no average.
-  Work all_reduce(const at::Tensor& out, const at::Tensor& in, ReduceOp op);
+  // What there is to start; ContractError: sides that do not fit the operation. The functions below spell it.
+  Work start(const Call& call);
+
+  Work all_reduce(const at::Tensor& out, const at::Tensor& in, ReduceOp op) {
+    return start({Collective::all_reduce, out, in, op});
+  }
+  Work reduce_scatter(const at::Tensor& out, const at::Tensor& in, ReduceOp op) {  // in: [size * out]
+    return start({Collective::reduce_scatter, out, in, op});
+  }
+  Work all_gather(const at::Tensor& out, const at::Tensor& in) {  // out: [size * in]
+    return start({Collective::all_gather, out, in});
+  }
+  Work broadcast(const at::Tensor& out, const at::Tensor& in, int root) {  // in: used on the root only
+    return start({Collective::broadcast, out, in, ReduceOp::sum, root});
+  }
+  Work reduce(const at::Tensor& out, const at::Tensor& in, int root, ReduceOp op) {  // out: on the root only
+    return start({Collective::reduce, out, in, op, root});
+  }
+  Work all_to_all(const at::Tensor& out, const at::Tensor& in) {  // both [size * chunk], not in place
+    return start({Collective::all_to_all, out, in});
+  }
+  Work gather(const at::Tensor& out, const at::Tensor& in, int root) {  // out: [size * in], on the root only
+    return start({Collective::gather, out, in, ReduceOp::sum, root});
+  }
+  Work scatter(const at::Tensor& out, const at::Tensor& in, int root) {  // in: [size * out], on the root only
+    return start({Collective::scatter, out, in, ReduceOp::sum, root});
+  }
+  Work send_recv(const at::Tensor& out, int from, const at::Tensor& in, int to) {
+    return start({Collective::send_recv, out, in, ReduceOp::sum, 0, from, to});
+  }
+  // In place.
   Work all_reduce(const at::Tensor& tensor, ReduceOp op) { return all_reduce(tensor, tensor, op); }
-  Work reduce_scatter(const at::Tensor& out, const at::Tensor& in,
-                      ReduceOp op);  // in: [size * out]; out may be in's own slice
-  Work all_gather(const at::Tensor& out,
-                  const at::Tensor& in);  // out: [size * in]; in may be out's own slice
-  Work broadcast(const at::Tensor& out, const at::Tensor& in, int root);  // in used on root only
   Work broadcast(const at::Tensor& tensor, int root) { return broadcast(tensor, tensor, root); }
-  Work reduce(const at::Tensor& out, const at::Tensor& in, int root,
-              ReduceOp op);  // out used (and changed) on root only
   Work reduce(const at::Tensor& tensor, int root, ReduceOp op) { return reduce(tensor, tensor, root, op); }
-  Work all_to_all(const at::Tensor& out, const at::Tensor& in);  // both [size * chunk]; out != in
-  Work gather(const at::Tensor& out, const at::Tensor& in,
-              int root);  // out: [size * in], used on root only; in may be its slice
-  Work scatter(const at::Tensor& out, const at::Tensor& in,
-               int root);  // in: [size * out], used on root only; out may be its slice
-  Work send_recv(const at::Tensor& out, int from, const at::Tensor& in,
-                 int to);  // sends `in` to `to`, receives `out` from `from`
 
   // Several operations of one block in one launch (ncclGroupStart/End); order them the same on every rank.
   virtual void group_begin() {}
@@ -129,25 +162,12 @@ class Communicator {
 
  protected:
   virtual std::unique_ptr<Communicator> do_split(int color, int key) = 0;
-  virtual std::unique_ptr<Operation> do_all_reduce(const at::Tensor& out, const at::Tensor& in,
-                                                   ReduceOp op) = 0;
-  virtual std::unique_ptr<Operation> do_reduce_scatter(const at::Tensor& out, const at::Tensor& in,
-                                                       ReduceOp op) = 0;
-  virtual std::unique_ptr<Operation> do_all_gather(const at::Tensor& out, const at::Tensor& in) = 0;
-  virtual std::unique_ptr<Operation> do_broadcast(const at::Tensor& out, const at::Tensor& in, int root) = 0;
-  virtual std::unique_ptr<Operation> do_reduce(const at::Tensor& out, const at::Tensor& in, int root,
-                                               ReduceOp op) = 0;
-  virtual std::unique_ptr<Operation> do_all_to_all(const at::Tensor& out, const at::Tensor& in) = 0;
-  virtual std::unique_ptr<Operation> do_gather(const at::Tensor& out, const at::Tensor& in, int root) = 0;
-  virtual std::unique_ptr<Operation> do_scatter(const at::Tensor& out, const at::Tensor& in, int root) = 0;
-  virtual std::unique_ptr<Operation> do_send_recv(const at::Tensor& out, int from, const at::Tensor& in,
-                                                  int to) = 0;
+  // nullptr: complete already.
+  virtual std::unique_ptr<Operation> do_start(const Call& call) = 0;
   virtual void do_progress() = 0;
 
  private:
   friend class Work;
-  template <class Start>
-  Work start(const char* name, double payload_bytes, Start&& start);
   struct Accounts {
     Traffic traffic;
     PhaseClock* clock = nullptr;

@@ -41,32 +41,13 @@ class Hierarchical final : public Communicator {
   }
 
  protected:
-  using Started = std::unique_ptr<Operation>;
   using Tensor = const at::Tensor&;
 
   std::unique_ptr<Communicator> do_split(int color, int key) override { return flat_->split(color, key); }
-  Started do_all_reduce(Tensor out, Tensor in, ReduceOp op) override {
-    return queue_.start(sharded_ ? sharded_stages(out, in, op) : leader_stages(out, in, op));
-  }
-  Started do_reduce_scatter(Tensor out, Tensor in, ReduceOp op) override {
-    return queue_.pass(flat_->reduce_scatter(out, in, op));
-  }
-  Started do_all_gather(Tensor out, Tensor in) override { return queue_.pass(flat_->all_gather(out, in)); }
-  Started do_broadcast(Tensor out, Tensor in, int root) override {
-    return queue_.pass(flat_->broadcast(out, in, root));
-  }
-  Started do_reduce(Tensor out, Tensor in, int root, ReduceOp op) override {
-    return queue_.pass(flat_->reduce(out, in, root, op));
-  }
-  Started do_all_to_all(Tensor out, Tensor in) override { return queue_.pass(flat_->all_to_all(out, in)); }
-  Started do_gather(Tensor out, Tensor in, int root) override {
-    return queue_.pass(flat_->gather(out, in, root));
-  }
-  Started do_scatter(Tensor out, Tensor in, int root) override {
-    return queue_.pass(flat_->scatter(out, in, root));
-  }
-  Started do_send_recv(Tensor out, int from, Tensor in, int to) override {
-    return queue_.pass(flat_->send_recv(out, from, in, to));
+  std::unique_ptr<Operation> do_start(const Call& call) override {
+    if (call.what != Collective::all_reduce) return queue_.pass(flat_->start(call));
+    return queue_.start(sharded_ ? sharded_stages(call.out, call.in, call.op)
+                                 : leader_stages(call.out, call.in, call.op));
   }
   void do_progress() override { queue_.progress(); }
 

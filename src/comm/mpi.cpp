@@ -26,6 +26,31 @@ class MpiOperation final : public Operation {
   std::shared_ptr<const RunningJob> job_;
 };
 
+Job job_of(const HostGroup& group, const Call& call) {
+  const auto& [what, out, in, op, root, from, to] = call;
+  switch (what) {
+    case Collective::all_reduce:
+      return all_reduce_job(group, out, in, op);
+    case Collective::reduce_scatter:
+      return reduce_scatter_job(group, out, in, op);
+    case Collective::all_gather:
+      return all_gather_job(group, out, in);
+    case Collective::broadcast:
+      return broadcast_job(group, out, in, root);
+    case Collective::reduce:
+      return reduce_job(group, out, in, root, op);
+    case Collective::all_to_all:
+      return all_to_all_job(group, out, in);
+    case Collective::gather:
+      return gather_job(group, out, in, root);
+    case Collective::scatter:
+      return scatter_job(group, out, in, root);
+    case Collective::send_recv:
+      return send_recv_job(group, out, from, in, to);
+  }
+  return {};
+}
+
 class MpiCommunicator final : public Communicator {
  public:
   MpiCommunicator(HostGroup group, MovedBy moved_by)
@@ -56,39 +81,13 @@ class MpiCommunicator final : public Communicator {
     const MovedBy moved_by = engine_.has_thread() ? MovedBy::thread : MovedBy::caller;
     return part.size() == 0 ? nullptr : std::make_unique<MpiCommunicator>(std::move(part), moved_by);
   }
-  using Started = std::unique_ptr<Operation>;
-  using Tensor = const at::Tensor&;
-  Started do_all_reduce(Tensor out, Tensor in, ReduceOp op) override {
-    return start(all_reduce_job(group_, out, in, op));
-  }
-  Started do_reduce_scatter(Tensor out, Tensor in, ReduceOp op) override {
-    return start(reduce_scatter_job(group_, out, in, op));
-  }
-  Started do_all_gather(Tensor out, Tensor in) override { return start(all_gather_job(group_, out, in)); }
-  Started do_broadcast(Tensor out, Tensor in, int root) override {
-    return start(broadcast_job(group_, out, in, root));
-  }
-  Started do_reduce(Tensor out, Tensor in, int root, ReduceOp op) override {
-    return start(reduce_job(group_, out, in, root, op));
-  }
-  Started do_all_to_all(Tensor out, Tensor in) override { return start(all_to_all_job(group_, out, in)); }
-  Started do_gather(Tensor out, Tensor in, int root) override {
-    return start(gather_job(group_, out, in, root));
-  }
-  Started do_scatter(Tensor out, Tensor in, int root) override {
-    return start(scatter_job(group_, out, in, root));
-  }
-  Started do_send_recv(Tensor out, int from, Tensor in, int to) override {
-    return start(send_recv_job(group_, out, from, in, to));
+  std::unique_ptr<Operation> do_start(const Call& call) override {
+    auto running = engine_.start(job_of(group_, call));
+    return running->done() ? nullptr : std::make_unique<MpiOperation>(engine_, std::move(running));
   }
   void do_progress() override { engine_.progress(); }
 
  private:
-  Started start(Job job) {
-    auto running = engine_.start(std::move(job));
-    return running->done() ? nullptr : std::make_unique<MpiOperation>(engine_, std::move(running));
-  }
-
   HostGroup group_;
   MpiWire wire_;
   Engine engine_;  // last: it uses both

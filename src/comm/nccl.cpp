@@ -68,8 +68,48 @@ ncclRedOp_t nccl_op(ReduceOp op) {
   return ncclNumOps;
 }
 
-void* data_of(const at::Tensor& tensor) { return tensor.defined() ? tensor.data_ptr() : nullptr; }
 size_t count_of(const at::Tensor& tensor) { return static_cast<size_t>(tensor.numel()); }
+
+ncclResult_t send_and_receive(const Call& call, ncclComm_t comm, cudaStream_t stream) {
+  GPU_CHECK(ncclGroupStart());
+  const ncclResult_t sent =
+      ncclSend(call.in.data_ptr(), count_of(call.in), nccl_type(call.in), call.to, comm, stream);
+  const ncclResult_t received =
+      ncclRecv(call.out.data_ptr(), count_of(call.out), nccl_type(call.out), call.from, comm, stream);
+  const ncclResult_t ended = ncclGroupEnd();
+  return sent != ncclSuccess ? sent : received != ncclSuccess ? received : ended;
+}
+
+// A side that this rank does not use is given as the other: NCCL looks at it no further than that.
+ncclResult_t enqueue(const Call& call, int size, ncclComm_t comm, cudaStream_t stream) {
+  const at::Tensor& out = call.out.defined() ? call.out : call.in;
+  const at::Tensor& in = call.in.defined() ? call.in : call.out;
+  const void* const from = in.data_ptr();
+  void* const to = out.data_ptr();
+  const ncclDataType_t type = nccl_type(in);
+  const ncclRedOp_t op = nccl_op(call.op);
+  switch (call.what) {
+    case Collective::all_reduce:
+      return ncclAllReduce(from, to, count_of(in), type, op, comm, stream);
+    case Collective::reduce_scatter:
+      return ncclReduceScatter(from, to, count_of(out), type, op, comm, stream);
+    case Collective::all_gather:
+      return ncclAllGather(from, to, count_of(in), type, comm, stream);
+    case Collective::broadcast:
+      return ncclBroadcast(from, to, count_of(out), type, call.root, comm, stream);
+    case Collective::reduce:
+      return ncclReduce(from, to, count_of(in), type, op, call.root, comm, stream);
+    case Collective::all_to_all:
+      return ncclAlltoAll(from, to, count_of(in) / static_cast<size_t>(size), type, comm, stream);
+    case Collective::gather:
+      return ncclGather(from, to, count_of(in), type, call.root, comm, stream);
+    case Collective::scatter:
+      return ncclScatter(from, to, count_of(out), type, call.root, comm, stream);
+    case Collective::send_recv:
+      return send_and_receive(call, comm, stream);
+  }
+  return ncclInvalidArgument;
+}
 
 // Events that are used again when nobody holds them any more: to make one costs a call of the driver.
 class EventPool {
@@ -124,62 +164,20 @@ class NcclCommunicator final : public Communicator {
     HostGroup part = group_.split(color, key);
     return part.size() == 0 ? nullptr : std::make_unique<NcclCommunicator>(std::move(part), device_);
   }
-  using Started = std::unique_ptr<Operation>;
-  using Tensor = const at::Tensor&;
-
-  Started do_all_reduce(Tensor out, Tensor in, ReduceOp op) override {
-    return enqueue({out, in}, [&](ncclComm_t comm) {
-      return ncclAllReduce(data_of(in), data_of(out), count_of(in), nccl_type(in), nccl_op(op), comm,
-                           stream_);
-    });
-  }
-  Started do_reduce_scatter(Tensor out, Tensor in, ReduceOp op) override {
-    return enqueue({out, in}, [&](ncclComm_t comm) {
-      return ncclReduceScatter(data_of(in), data_of(out), count_of(out), nccl_type(in), nccl_op(op), comm,
-                               stream_);
-    });
-  }
-  Started do_all_gather(Tensor out, Tensor in) override {
-    return enqueue({out, in}, [&](ncclComm_t comm) {
-      return ncclAllGather(data_of(in), data_of(out), count_of(in), nccl_type(in), comm, stream_);
-    });
-  }
-  Started do_broadcast(Tensor out, Tensor in, int root) override {
-    return enqueue({out, in}, [&](ncclComm_t comm) {
-      return ncclBroadcast(data_of(in), data_of(out), count_of(out), nccl_type(out), root, comm, stream_);
-    });
-  }
-  Started do_reduce(Tensor out, Tensor in, int root, ReduceOp op) override {
-    return enqueue({out, in}, [&](ncclComm_t comm) {
-      return ncclReduce(data_of(in), data_of(out), count_of(in), nccl_type(in), nccl_op(op), root, comm,
-                        stream_);
-    });
-  }
-  Started do_all_to_all(Tensor out, Tensor in) override {
-    return enqueue({out, in}, [&](ncclComm_t comm) {
-      return ncclAlltoAll(data_of(in), data_of(out), count_of(in) / static_cast<size_t>(size()),
-                          nccl_type(in), comm, stream_);
-    });
-  }
-  Started do_gather(Tensor out, Tensor in, int root) override {
-    return enqueue({out, in}, [&](ncclComm_t comm) {
-      return ncclGather(data_of(in), data_of(out), count_of(in), nccl_type(in), root, comm, stream_);
-    });
-  }
-  Started do_scatter(Tensor out, Tensor in, int root) override {
-    return enqueue({out, in}, [&](ncclComm_t comm) {
-      return ncclScatter(data_of(in), data_of(out), count_of(out), nccl_type(out), root, comm, stream_);
-    });
-  }
-  Started do_send_recv(Tensor out, int from, Tensor in, int to) override {
-    return enqueue({out, in}, [&](ncclComm_t comm) {
-      GPU_CHECK(ncclGroupStart());
-      const ncclResult_t sent = ncclSend(data_of(in), count_of(in), nccl_type(in), to, comm, stream_);
-      const ncclResult_t received =
-          ncclRecv(data_of(out), count_of(out), nccl_type(out), from, comm, stream_);
-      const ncclResult_t ended = ncclGroupEnd();
-      return sent != ncclSuccess ? sent : received != ncclSuccess ? received : ended;
-    });
+  std::unique_ptr<Operation> do_start(const Call& call) override {
+    const c10::cuda::CUDAGuard guard(device_);
+    const CUDAStream current = at::cuda::getCurrentCUDAStream();
+    if (current != stream_) {
+      ready_.record(current);
+      ready_.block(stream_);
+    }
+    GPU_CHECK(enqueue(call, size(), comm_->get(), stream_));
+    auto done = grouped_;
+    if (!done && current != stream_) {
+      done = events_.get();
+      done->record(stream_);
+    }
+    return std::make_unique<NcclOperation>(std::move(done), std::vector<at::Tensor>{call.out, call.in});
   }
   // NCCL moves by itself; this is where a peer's failure is noticed.
   void do_progress() override {
@@ -189,23 +187,6 @@ class NcclCommunicator final : public Communicator {
   }
 
  private:
-  template <class Enqueue>
-  Started enqueue(std::vector<at::Tensor> tensors, Enqueue&& enqueue_on) {
-    const c10::cuda::CUDAGuard guard(device_);
-    const CUDAStream current = at::cuda::getCurrentCUDAStream();
-    if (current != stream_) {
-      ready_.record(current);
-      ready_.block(stream_);
-    }
-    GPU_CHECK(enqueue_on(comm_->get()));
-    auto done = grouped_;
-    if (!done && current != stream_) {
-      done = events_.get();
-      done->record(stream_);
-    }
-    return std::make_unique<NcclOperation>(std::move(done), std::move(tensors));
-  }
-
   HostGroup group_;
   at::Device device_;
   CUDAStream stream_;

@@ -40,7 +40,8 @@ strategies::Link measure(const HostGroup& group, Communicator& comm) {
   int64_t numel = kSmall;
   double large_s = small_s;
   while (large_s < kLongS && numel < kMostNumel) large_s = all_reduce_s(group, comm, numel *= 16);
-  const double bytes = 4.0 * static_cast<double>(numel) * laws::ring_factor("all_reduce", comm.size());
+  const double bytes =
+      4.0 * static_cast<double>(numel) * laws::ring_factor(Collective::all_reduce, comm.size());
   return {small_s, bytes / std::max(large_s - small_s, 1e-9)};
 }
 

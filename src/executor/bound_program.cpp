@@ -5,7 +5,6 @@
 
 namespace shardmark {
 
-using strategies::Call;
 using strategies::Instruction;
 using What = Instruction::What;
 
@@ -24,7 +23,7 @@ Communicator& Teams::of(const strategies::Team& team) {
 BoundProgram::BoundProgram(strategies::Program program, ProgramMemory& memory, Teams& teams,
                            ReductionKernels* reduction)
     : program_(std::move(program)), memory_(memory), reduction_(reduction) {
-  for (const Call& call : program_.calls) {
+  for (const strategies::Call& call : program_.calls) {
     calls_.push_back(bound(call, teams));
     if (std::find(communicators_.begin(), communicators_.end(), calls_.back().comm) == communicators_.end())
       communicators_.push_back(calls_.back().comm);
@@ -34,21 +33,10 @@ BoundProgram::BoundProgram(strategies::Program program, ProgramMemory& memory, T
   for (const strategies::Updated& piece : program_.updated) gradients_.push_back(memory.at(piece.gradients));
 }
 
-BoundProgram::BoundCall BoundProgram::bound(const Call& call, Teams& teams) const {
-  Communicator* comm = &teams.of(call.team);
-  const at::Tensor out = memory_.at(call.out), in = memory_.at(call.in);
-  const int root = static_cast<int>(call.root);
-  const std::map<std::string, std::function<Work()>> starts = {
-      {"all_reduce", [=] { return comm->all_reduce(out, in, ReduceOp::sum); }},
-      {"reduce_scatter", [=] { return comm->reduce_scatter(out, in, ReduceOp::sum); }},
-      {"all_gather", [=] { return comm->all_gather(out, in); }},
-      {"broadcast", [=] { return comm->broadcast(out, in, root); }},
-      {"reduce", [=] { return comm->reduce(out, in, root, ReduceOp::sum); }},
-      {"all_to_all", [=] { return comm->all_to_all(out, in); }},
-  };
-  const auto found = starts.find(call.name);
-  ENSURE(found != starts.end(), "a call that no communicator has: " + call.name);
-  return {comm, found->second, {}};
+BoundProgram::BoundCall BoundProgram::bound(const strategies::Call& call, Teams& teams) const {
+  return {&teams.of(call.team),
+          {call.what, memory_.at(call.out), memory_.at(call.in), ReduceOp::sum, static_cast<int>(call.root)},
+          {}};
 }
 
 void BoundProgram::communicate(size_t i) {
@@ -60,7 +48,7 @@ void BoundProgram::communicate(size_t i) {
     return;
   }
   OneLaunch launch(*first->comm);
-  for (BoundCall* call = first; call != end; ++call) call->work = call->start();
+  for (BoundCall* call = first; call != end; ++call) call->work = call->comm->start(call->call);
   launch.end();
 }
 

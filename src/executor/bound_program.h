@@ -42,7 +42,7 @@ class BoundProgram {
  private:
   struct BoundCall {
     Communicator* comm;
-    std::function<Work()> start;  // made once: a step looks nothing up and allocates nothing
+    Call call;  // made once: a step looks nothing up and allocates nothing
     Work work;
   };
   struct BoundInstruction {

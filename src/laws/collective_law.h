@@ -4,8 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
+
+#include "laws/collectives.h"
 
 namespace shardmark::laws {
 
@@ -39,11 +40,11 @@ struct CollectiveTerms {
   double node_factor = 0, across_factor = 0;
 };
 
-// The ways to do an operation (a row of collective_laws()): ring; tree, where there is one.
-std::vector<CollectiveTerms> collective_terms(const std::string& operation, Span span);
+// The ways to do an operation: ring; tree, where there is one.
+std::vector<CollectiveTerms> collective_terms(Collective operation, Span span);
 
 double collective_s(const CollectiveTerms& terms, double bytes, const Network& network);
 // Of the fastest way. 0 on one rank. bytes: payload, the larger of a rank's two sides.
-double collective_s(const std::string& operation, double bytes, Span span, const Network& network);
+double collective_s(Collective operation, double bytes, Span span, const Network& network);
 
 }  // namespace shardmark::laws

@@ -64,16 +64,17 @@ double compute_s(const Job3d& job, const Stage& stage, const Grid& grid) {
 double tensor_s(const Job3d& job, const Stage& stage, const Grid& grid) {
   const double all_reduces =
       stage.layers * (job.recompute ? 6 : 4) + (stage.first ? 1 : 0) + (stage.last ? 1 : 0);
-  return all_reduces * job.operation_s("all_reduce", boundary_bytes(job), {grid.tensor, 1});
+  return all_reduces * job.operation_s(Collective::all_reduce, boundary_bytes(job), {grid.tensor, 1});
 }
 
 double data_s(const Job3d& job, const Grid& grid, double most_parameters, Span stages) {
   const double element = real(job.bytes.reduce);
-  double seconds = job.operation_s("all_reduce", most_parameters * element,
+  double seconds = job.operation_s(Collective::all_reduce, most_parameters * element,
                                    span_of(grid.data, grid.tensor, job.ranks_per_node));
   if (grid.pipeline > 1)  // the first stage's embedding is the last one's output layer
-    seconds += job.operation_s(
-        "all_reduce", real(job.shape.vocabulary * job.shape.width) / real(grid.tensor) * element, stages);
+    seconds +=
+        job.operation_s(Collective::all_reduce,
+                        real(job.shape.vocabulary * job.shape.width) / real(grid.tensor) * element, stages);
   return seconds;
 }
 
@@ -126,7 +127,7 @@ Cost3d cost_3d(const Job3d& job, const Grid& grid) {
   const Stage slowest = last_stage(job, grid);                      // it has the output layer
   const double compute = compute_s(job, slowest, grid), tensor = tensor_s(job, slowest, grid);
   const double pipeline =
-      grid.pipeline > 1 ? 2 * job.operation_s("send_recv", boundary_bytes(job), stages) : 0;
+      grid.pipeline > 1 ? 2 * job.operation_s(Collective::send_recv, boundary_bytes(job), stages) : 0;
   const double m = real(cost.num_micro_batches);
   cost.compute_s = m * compute;
   cost.tensor_s = m * tensor;

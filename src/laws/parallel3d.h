@@ -32,7 +32,7 @@ struct Job3d {
   double compute_s = 0;  // of a micro-batch by the whole model on one rank, recomputing included
   int64_t ranks_per_node = 1;
   // Seconds of a collective; a NaN where it is not known.
-  std::function<double(const std::string& operation, double bytes, Span span)> operation_s = {};
+  std::function<double(Collective operation, double bytes, Span span)> operation_s = {};
 };
 
 // Seconds of a step, on its slowest stage; bytes on the rank that has most.

@@ -1,4 +1,4 @@
-// The tables of words: data sources, optimizers, collectives, transports, element types.
+// The tables of words: data sources, optimizers, transports, element types.
 #include "laws/vocabulary.h"
 
 #include <algorithm>
@@ -80,22 +80,6 @@ const std::map<std::string, OptimizerLaw>& optimizer_laws() {
   return laws;
 }
 
-const std::vector<CollectiveLaw>& collective_laws() {
-  //                        reduces rooted   cut  in place
-  static const std::vector<CollectiveLaw> laws = {
-      {"all_reduce", true, false, false, true, "every rank gets the reduction over all ranks"},
-      {"reduce_scatter", true, false, true, true, "every rank gets its part of the reduction"},
-      {"all_gather", false, false, true, true, "every rank gets the parts of all"},
-      {"broadcast", false, true, false, true, "every rank gets what the root has"},
-      {"reduce", true, true, false, true, "the root gets the reduction over all ranks"},
-      {"all_to_all", false, false, true, false, "every rank gets a part from every rank"},
-      {"gather", false, true, true, true, "the root gets the parts of all"},
-      {"scatter", false, true, true, true, "every rank gets its part from the root"},
-      {"send_recv", false, false, false, false, "every rank sends to the next, in a ring"},
-  };
-  return laws;
-}
-
 const std::map<std::string, TransportLaw>& transport_laws() {
   static const std::map<std::string, TransportLaw> laws = {
       {"mpi", {"MPI on host memory; the default without GPUs"}},
@@ -162,15 +146,6 @@ ElementBytes element_bytes(const std::string& precision, const std::string& redu
   const PrecisionLaw& law = precision_law(precision);
   return {law.compute_bytes, law.master_bytes, reduce_dtype == "same" ? law.compute_bytes : law.master_bytes,
           /*scaled=*/precision == "fp16"};
-}
-
-double ring_factor(const std::string& operation, int64_t ranks) {
-  const auto n = static_cast<double>(ranks);
-  if (ranks == 1) return 0;
-  if (operation == "all_reduce") return 2 * (n - 1) / n;
-  if (operation == "gather" || operation == "scatter") return (n - 1) / (n * n);
-  if (operation == "send_recv") return 1;
-  return (n - 1) / n;  // reduce_scatter, all_gather, broadcast, reduce, all_to_all
 }
 
 }  // namespace shardmark::laws

@@ -1,5 +1,6 @@
-// The words a suite may use for data sources, optimizers, precisions and collectives, with their options.
-// Models and strategies have tables of their own (model_table.h, strategies/strategy.h).
+// The words a suite may use for data sources, optimizers, precisions and transports, with their options.
+// Models, strategies and collectives have tables of their own (model_table.h, strategies/strategy.h,
+// collectives.h).
 #pragma once
 
 #include <map>
@@ -24,14 +25,6 @@ struct OptimizerLaw {
   OptionTable options;
   int64_t (*state_elements)(const Options& options);  // per parameter
 };
-struct CollectiveLaw {
-  std::string name;
-  bool reduces;   // takes sum, average, min, max
-  bool rooted;    // has a root (rank 0)
-  bool cut;       // the larger side is cut into one piece per rank, so it holds at least one element for each
-  bool in_place;  // has an in-place form
-  std::string description;
-};
 // Bytes of an element by what it is for; master and compute differ in mixed precision.
 struct PrecisionLaw {
   std::string name;
@@ -46,7 +39,6 @@ struct TransportLaw {
 
 const std::map<std::string, DataLaw>& data_laws();              // synthetic, cifar10, tokens, text
 const std::map<std::string, OptimizerLaw>& optimizer_laws();    // sgd, adamw
-const std::vector<CollectiveLaw>& collective_laws();            // the nine rows, in the order reports use
 const std::map<std::string, TransportLaw>& transport_laws();    // mpi, nccl, hierarchical
 const OptionTable& transport_options(const std::string& name);  // UsageError lists the known ones
 const std::vector<std::string>& reduction_names();              // sum, average, min, max
@@ -56,11 +48,5 @@ const std::vector<PrecisionLaw>& precision_laws();     // fp32, tf32, bf16, fp16
 const std::vector<std::string>& reduce_dtype_names();  // same, fp32
 const PrecisionLaw& precision_law(const std::string& name);
 ElementBytes element_bytes(const std::string& precision, const std::string& reduce_dtype);
-
-// Ring factors: bytes that a rank sends, as the mean over n ranks, for a payload of 1 byte (a payload is the
-// larger of a rank's two sides). A broadcast passes the payload on n-1 times: (n-1)/n a rank. nccl-tests'
-// busbw factor differs for broadcast and reduce (1), because it asks for the busiest link instead. Source:
-// Patarasuk and Yuan 2009.
-double ring_factor(const std::string& operation, int64_t ranks);
 
 }  // namespace shardmark::laws

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "laws/collectives.h"
 #include "laws/vocabulary.h"
 #include "plan/choice_axis.h"
 #include "plan/read_axis.h"
@@ -114,7 +115,7 @@ const std::map<std::string, ReadRule>& rule_readers() {
        }},
       {"operation",
        [](Node n) {
-         return only("collective", value_rule(n, Word{names_of(laws::collective_laws())},
+         return only("collective", value_rule(n, Word{laws::collective_names()},
                                               [](const Point& p) { return p.collective.operation; }));
        }},
       {"dtype",

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "laws/vocabulary.h"
+#include "laws/collectives.h"
 #include "plan/axes.h"
 
 namespace shardmark {
@@ -31,11 +31,6 @@ void cross(std::vector<Point>& points, const std::vector<Value>& values, const s
 void cross_common(std::vector<Point>& points, const CommonAxes& axes) {
   cross(points, axes.ranks, axes.place, [](Point& p, int64_t value) { p.ranks = value; });
   cross(points, axes.transports, axes.place, [](Point& p, const std::string& value) { p.transport = value; });
-}
-
-const laws::CollectiveLaw& collective_law(const std::string& operation) {
-  const auto& laws = laws::collective_laws();
-  return *std::find_if(laws.begin(), laws.end(), [&](const auto& law) { return law.name == operation; });
 }
 
 }  // namespace
@@ -70,13 +65,13 @@ std::vector<Point> expand(const CollectiveAxes& axes) {
   base.sampling = axes.sampling;
   std::vector<Point> all;
   for (const auto& operation : axes.operations) {
-    const laws::CollectiveLaw& law = collective_law(operation);
+    const laws::CollectiveRow& row = laws::collective(operation);
     base.collective.operation = operation;
     std::vector<Point> points = {base};
     const std::string& place = axes.place;
     const std::vector<std::string> reductions =
-        law.reduces ? axes.reductions : std::vector<std::string>{"none"};
-    const std::vector<bool> in_place = law.in_place ? axes.in_place : std::vector<bool>{false};
+        row.reduces ? axes.reductions : std::vector<std::string>{"none"};
+    const std::vector<bool> in_place = row.in_place ? axes.in_place : std::vector<bool>{false};
     cross(points, axes.dtypes, place, [](Point& p, const std::string& value) { p.collective.dtype = value; });
     cross(points, reductions, place,
           [](Point& p, const std::string& value) { p.collective.reduction = value; });

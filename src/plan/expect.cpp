@@ -1,4 +1,5 @@
 // What a point is expected to cost, by the laws.
+#include "laws/collectives.h"
 #include "laws/vocabulary.h"
 #include "plan/plan.h"
 
@@ -25,8 +26,9 @@ Expectation expect_training(const Point& point) {
 Expectation expect(const Point& point) {
   if (point.workload == "training" || point.workload == "train") return expect_training(point);
   Expectation expectation;
-  expectation.cost.traffic_bytes = static_cast<double>(point.collective.bytes) *
-                                   laws::ring_factor(point.collective.operation, point.ranks);
+  expectation.cost.traffic_bytes =
+      static_cast<double>(point.collective.bytes) *
+      laws::ring_factor(laws::collective(point.collective.operation).what, point.ranks);
   expectation.cost.num_operations = 1;
   return expectation;
 }

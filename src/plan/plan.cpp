@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/units.h"
+#include "laws/collectives.h"
 #include "laws/vocabulary.h"
 
 namespace shardmark {
@@ -32,10 +33,8 @@ std::string data_mismatch(const TrainingPoint& t) {
 
 std::string collective_reason(const Point& point) {
   const CollectivePoint& c = point.collective;
-  const auto& laws = laws::collective_laws();
-  const auto law =
-      std::find_if(laws.begin(), laws.end(), [&](const auto& row) { return row.name == c.operation; });
-  const int64_t elements = c.bytes / laws::dtype_bytes(c.dtype), least = law->cut ? point.ranks : 1;
+  const int64_t elements = c.bytes / laws::dtype_bytes(c.dtype),
+                least = laws::collective(c.operation).is_cut() ? point.ranks : 1;
   if (elements < least)
     return fmt::format("{} hold {} {}, {} on {} ranks needs {}", format_bytes(static_cast<double>(c.bytes)),
                        elements, c.dtype, c.operation, point.ranks, least);

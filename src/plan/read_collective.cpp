@@ -1,6 +1,7 @@
 // Collective blocks: operations, sizes, element types.
 #include <algorithm>
 
+#include "laws/collectives.h"
 #include "laws/vocabulary.h"
 #include "plan/axes.h"
 #include "plan/read_axis.h"
@@ -32,7 +33,7 @@ std::vector<int64_t> read_sizes(const YamlNode& node) {
 }
 
 std::vector<std::string> read_operations(const YamlNode& node) {
-  auto known = names_of(laws::collective_laws());
+  auto known = laws::collective_names();
   auto accepted = known;
   accepted.push_back("all");
   auto operations = read_values(node, Word{accepted});

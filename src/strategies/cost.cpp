@@ -55,7 +55,7 @@ Cost cost_of(const Program& program, const StepInput& input) {
   else
     cost.optimizer_bytes = state * static_cast<double>(input.optimizer_elements);
   for (const Call& call : program.calls)
-    cost.traffic_bytes += call.bytes * laws::ring_factor(call.name, call.team.ranks);
+    cost.traffic_bytes += call.bytes * laws::ring_factor(call.what, call.team.ranks);
   cost.num_operations = static_cast<int64_t>(program.calls.size());
   return cost;
 }

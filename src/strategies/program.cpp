@@ -4,20 +4,11 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "laws/vocabulary.h"
 
 namespace shardmark::strategies {
 namespace {
 
 using What = Instruction::What;
-
-double code_of(const std::string& name) {
-  const auto& laws = laws::collective_laws();
-  const auto found =
-      std::find_if(laws.begin(), laws.end(), [&](const auto& law) { return law.name == name; });
-  ENSURE(found != laws.end(), "an operation that laws/vocabulary.cpp does not know");
-  return static_cast<double>(found - laws.begin());
-}
 
 int64_t whole(double value, double below) {
   if (!(value >= 0 && value < below) || value != static_cast<double>(static_cast<int64_t>(value)))
@@ -29,8 +20,9 @@ int64_t whole(double value, double below) {
 void add_row(Series& series, What what, int64_t index, const Call* call) {
   ++series.rows;
   for (const double value :
-       {static_cast<double>(what), static_cast<double>(index), call == nullptr ? -1 : code_of(call->name),
-        call == nullptr ? 0 : call->bytes, static_cast<double>(call == nullptr ? 0 : call->team.ranks),
+       {static_cast<double>(what), static_cast<double>(index),
+        call == nullptr ? -1 : static_cast<double>(call->what), call == nullptr ? 0 : call->bytes,
+        static_cast<double>(call == nullptr ? 0 : call->team.ranks),
         static_cast<double>(call == nullptr ? 0 : call->team.stride),
         static_cast<double>(call == nullptr ? -1 : call->root)})
     series.values.push_back(value);
@@ -61,11 +53,10 @@ Program program_of(const Series& series) {
     program.instructions.push_back({what, index});
     if (what == What::wait) last_wait = std::max(last_wait, index);
     if (what != What::start) continue;
-    const auto& laws = laws::collective_laws();
-    const auto code = static_cast<size_t>(whole(series.at(row, 2), static_cast<double>(laws.size())));
+    const int64_t code = whole(series.at(row, 2), static_cast<double>(laws::kNumCollectives));
     if (index != static_cast<int64_t>(program.calls.size()))
       throw UsageError("series program: operations are not numbered in order");
-    program.calls.push_back({laws[code].name,
+    program.calls.push_back({static_cast<Collective>(code),
                              series.at(row, 3),
                              {whole(series.at(row, 4), kMost), whole(series.at(row, 5), kMost)},
                              whole(series.at(row, 6) + 1, kMost) - 1});

@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "laws/collectives.h"
 #include "laws/layout.h"
 #include "schema/record.h"
 
 namespace shardmark::strategies {
 
+using laws::Collective;
 using laws::GroupLayout;
 using laws::ModelTable;
 
@@ -58,16 +60,17 @@ struct Team {
 
 // One collective operation, as this rank calls it. Reductions are sums.
 struct Call {
-  std::string name;  // of the table of collectives: all_reduce ...
+  Collective what = Collective::all_reduce;
   double bytes = 0;  // payload: the larger of a rank's two sides
   Team team;
   int64_t root = -1;  // of a broadcast or reduction, among the team
   Slice out = {}, in = {};
   int64_t group = -1;  // of the model whose parameters or gradients move; -1: none alone
+  const std::string& name() const { return laws::collective(what).name; }
   bool is_inside_block() const { return out.buffer == kInsideBlock; }  // which makes it by itself
   // What a study keeps; memory is the executor's business.
   bool operator==(const Call& other) const {
-    return name == other.name && bytes == other.bytes && team == other.team && root == other.root;
+    return what == other.what && bytes == other.bytes && team == other.team && root == other.root;
   }
 };
 

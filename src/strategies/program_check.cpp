@@ -193,7 +193,7 @@ std::string calls_that_differ(const Program& program, const Program& other) {
   for (size_t i = 0; i < program.calls.size(); ++i)
     if (!(program.calls[i] == other.calls[i]))
       return fmt::format("{}: call #{} is {} of {} bytes and {} of {} bytes", program.strategy, i,
-                         program.calls[i].name, program.calls[i].bytes, other.calls[i].name,
+                         program.calls[i].name(), program.calls[i].bytes, other.calls[i].name(),
                          other.calls[i].bytes);
   return {};
 }

@@ -28,7 +28,7 @@ double bytes_of(const Program& program, const Instruction& calls) {
 // "all_gather #12-14 of h.3"
 std::string calls_text(const Program& program, const Instruction& i, const ModelTable& model) {
   const Call& first = program.calls[static_cast<size_t>(i.index)];
-  std::string text = fmt::format("{} #{}", first.name, i.index);
+  std::string text = fmt::format("{} #{}", first.name(), i.index);
   if (i.count > 1) text += fmt::format("-{}", i.index + i.count - 1);
   if (first.group >= 0) text += " of " + model.groups[static_cast<size_t>(first.group)].name;
   return text;

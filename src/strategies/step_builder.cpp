@@ -120,8 +120,8 @@ double StepBuilder::bytes_of(Slice slice) const {
   return static_cast<double>(slice.numel * each);
 }
 
-Call StepBuilder::call(std::string name, Slice out, Slice in) const {
-  return {std::move(name), std::max(bytes_of(out), bytes_of(in)), all(), -1, out, in};
+Call StepBuilder::call(Collective what, Slice out, Slice in) const {
+  return {what, std::max(bytes_of(out), bytes_of(in)), all(), -1, out, in};
 }
 
 Operations StepBuilder::start(std::vector<Call> calls) {
@@ -143,7 +143,7 @@ Operations StepBuilder::unshard(size_t group, Slice whole, const Shards& shards)
   for (size_t i = 0; i < layout.pieces.size(); ++i) {
     const auto& [range, owner] = layout.pieces[i];
     const Slice piece = whole.part(range);
-    calls.push_back({owner == laws::Piece::kCut ? "all_gather" : "broadcast",
+    calls.push_back({owner == laws::Piece::kCut ? Collective::all_gather : Collective::broadcast,
                      bytes_of(piece),
                      {layout.ranks, 1},
                      owner,
@@ -162,7 +162,7 @@ Operations StepBuilder::reduce(size_t group, Slice whole) {
     const auto& [range, owner] = layout.pieces[i];
     const Slice piece = whole.part(range);
     const bool cut = owner == laws::Piece::kCut;
-    calls.push_back({cut ? "reduce_scatter" : "reduce",
+    calls.push_back({cut ? Collective::reduce_scatter : Collective::reduce,
                      bytes_of(piece),
                      {layout.ranks, 1},
                      owner,
@@ -176,7 +176,8 @@ Operations StepBuilder::reduce(size_t group, Slice whole) {
 Operations StepBuilder::all_reduce(const Shard& slices, Team team, int64_t group) {
   std::vector<Call> calls;
   for (const Slice& slice : slices)
-    if (slice.numel > 0) calls.push_back({"all_reduce", bytes_of(slice), team, -1, slice, slice, group});
+    if (slice.numel > 0)
+      calls.push_back({Collective::all_reduce, bytes_of(slice), team, -1, slice, slice, group});
   return start(std::move(calls));
 }
 

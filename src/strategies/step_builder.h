@@ -94,7 +94,7 @@ class StepBuilder {
   // summed over the team into each rank's shard of it.
   Operations unshard(size_t group, Slice whole, const Shards& shards);
   Operations reduce(size_t group, Slice whole);
-  Call call(std::string name, Slice out, Slice in) const;                     // of all ranks
+  Call call(Collective what, Slice out, Slice in) const;                      // of all ranks
   Operations all_reduce(const Shard& slices, Team team, int64_t group = -1);  // in place, the parts not empty
   Operations sum_over_replicas(size_t group, const Shard& shard);             // none where there is one
   Operations start(std::vector<Call> calls);                                  // in one launch

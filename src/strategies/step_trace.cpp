@@ -73,7 +73,7 @@ class Events {
 
 std::string call_name(const Program& program, int64_t index, const ModelTable& model) {
   const Call& call = program.calls[static_cast<size_t>(index)];
-  return fmt::format("{} #{}{}", call.name, index,
+  return fmt::format("{} #{}{}", call.name(), index,
                      call.group >= 0 ? " of " + model.groups[static_cast<size_t>(call.group)].name : "");
 }
 

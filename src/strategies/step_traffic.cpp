@@ -1,8 +1,6 @@
 // Walks a program and notes when each operation starts.
 #include "strategies/step_traffic.h"
 
-#include "laws/vocabulary.h"
-
 namespace shardmark::strategies {
 namespace {
 
@@ -33,7 +31,7 @@ StepTraffic step_traffic(const Program& program) {
     for (int64_t c = instruction.index; c < instruction.index + instruction.count; ++c) {
       const Call& call = program.calls[static_cast<size_t>(c)];
       ++phase.num_operations;
-      phase.bytes += call.bytes * laws::ring_factor(call.name, call.team.ranks);
+      phase.bytes += call.bytes * laws::ring_factor(call.what, call.team.ranks);
     }
   }
   return traffic;

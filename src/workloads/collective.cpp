@@ -1,14 +1,14 @@
-// The collective workload: one row of comm's table, one message size, timed operation by operation.
+// The collective workload: one operation, one message size, timed operation by operation.
 #include <ATen/cuda/CUDAContext.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "comm/collectives.h"
+#include "comm/verification.h"
 #include "device/device.h"
 #include "device/meter.h"
 #include "device/timeline.h"
-#include "laws/vocabulary.h"
+#include "laws/collectives.h"
 #include "workloads/workload.h"
 
 namespace shardmark {
@@ -23,14 +23,14 @@ int64_t last_level_cache_bytes(at::Device device) {
   return std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 1 << 20);  // 0 where the system does not know
 }
 
-class Collective final : public Workload {
+class CollectiveWorkload final : public Workload {
  public:
-  explicit Collective(const WorkloadContext& context)
+  explicit CollectiveWorkload(const WorkloadContext& context)
       : point_(context.point),
         group_(context.group),
         comm_(context.comm),
         flight_(context.flight),
-        row_(collective_row(point_.collective.operation)),
+        row_(laws::collective(point_.collective.operation)),
         dtype_(element_type(point_.collective.dtype)),
         timeline_(comm_.device()) {
     meter::reset_peak();
@@ -41,7 +41,7 @@ class Collective final : public Workload {
         std::clamp(cache / std::max<int64_t>(point_.collective.bytes, 1) + 2, int64_t{2}, kMostSets);
     const ReduceOp op = reduce_op(point_.collective.reduction);
     for (int64_t i = 0; i < num_sets; ++i) {
-      sets_.push_back(row_.prepare(comm_, numel, dtype_, op, point_.collective.in_place));
+      calls_.push_back(prepare(comm_, row_.what, numel, dtype_, op, point_.collective.in_place));
     }
   }
 
@@ -49,12 +49,12 @@ class Collective final : public Workload {
   Check verify() override {
     int64_t wrong = 0;
     for (int64_t round = 0; round < kVerifyRounds; ++round) {
-      const CollectiveCase& buffers = sets_[static_cast<size_t>(round) % sets_.size()];
-      fill(comm_, buffers, round);
-      row_.run(comm_, buffers).wait();
-      wrong += ::shardmark::num_wrong(row_, comm_, buffers, round);
+      const Call& call = calls_[static_cast<size_t>(round) % calls_.size()];
+      fill(comm_, call, round);
+      comm_.start(call).wait();
+      wrong += ::shardmark::num_wrong(comm_, call, round);
       // Sums in place would grow from step to step; zeros stay zeros.
-      for (const at::Tensor& side : {buffers.in, buffers.out}) {
+      for (const at::Tensor& side : {call.in, call.out}) {
         if (side.defined()) side.zero_();
       }
     }
@@ -77,7 +77,7 @@ class Collective final : public Workload {
 
   void step() override {
     flight_.step();
-    row_.run(comm_, sets_[static_cast<size_t>(num_steps_++) % sets_.size()]).wait();
+    comm_.start(calls_[static_cast<size_t>(num_steps_++) % calls_.size()]).wait();
     timeline_.mark();
   }
 
@@ -93,9 +93,9 @@ class Collective final : public Workload {
 
   void derive(Record& record) const override {
     Measures& m = record.measures;
-    m.algbw_gb_s = static_cast<double>(moved_bytes()) / m.step_s / 1e9;
-    m.busbw_gb_s = m.algbw_gb_s * row_.busbw_factor(comm_.size());
-    m.law_traffic_bytes = static_cast<double>(moved_bytes()) * laws::ring_factor(row_.name, comm_.size());
+    m.algbw_gb_s = payload_bytes() / m.step_s / 1e9;
+    m.busbw_gb_s = m.algbw_gb_s * row_.busbw.of(comm_.size());
+    m.law_traffic_bytes = payload_bytes() * laws::ring_factor(row_.what, comm_.size());
   }
 
   void collect(Record& record) override {
@@ -112,23 +112,18 @@ class Collective final : public Workload {
   }
 
  private:
-  // The larger side of any rank: what the suite asked for, in whole elements of whole parts.
-  int64_t moved_bytes() const {
-    const auto bytes = [](const at::Tensor& side) {
-      return side.defined() ? static_cast<int64_t>(side.nbytes()) : 0;
-    };
-    return std::max(bytes(sets_[0].in), bytes(sets_[0].out));
-  }
+  // What the suite asked for, in whole elements of whole shards.
+  double payload_bytes() const { return calls_.front().payload_bytes(comm_.rank(), comm_.size()); }
 
   const Point& point_;
   const HostGroup& group_;
   Communicator& comm_;
   Flight& flight_;
-  const CollectiveRow& row_;
+  const laws::CollectiveRow& row_;
   at::ScalarType dtype_;
   Timeline timeline_;
   std::shared_ptr<void> in_order_;  // as long as a window lasts
-  std::vector<CollectiveCase> sets_;
+  std::vector<Call> calls_;         // on other buffers each
   int64_t num_steps_ = 0;
   int64_t num_wrong_ = -1;
 };
@@ -136,7 +131,7 @@ class Collective final : public Workload {
 }  // namespace
 
 std::unique_ptr<Workload> make_collective(const WorkloadContext& context) {
-  return std::make_unique<Collective>(context);
+  return std::make_unique<CollectiveWorkload>(context);
 }
 
 }  // namespace shardmark

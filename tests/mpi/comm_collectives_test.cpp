@@ -4,7 +4,6 @@
 
 #include "../gpu/collective_checks.h"
 #include "base/error.h"
-#include "comm/pattern.h"
 #include "device/meter.h"
 
 namespace shardmark {
@@ -19,11 +18,11 @@ class Comm : public ::testing::TestWithParam<MovedBy> {
 TEST_P(Comm, EveryCaseIsExact) { checks::exact(*comm_, {0, 1, 7, 1000, 300001}); }
 
 TEST_P(Comm, LargeMessagesOfManyChunks) {
-  for (const CollectiveRow& row : collective_rows()) {
-    const CollectiveCase buffers = row.prepare(*comm_, 3000017, at::kFloat, ReduceOp::sum, false);
-    fill(*comm_, buffers, 3);
-    row.run(*comm_, buffers).wait();
-    EXPECT_EQ(num_wrong(row, *comm_, buffers, 3), 0) << row.name;
+  for (const laws::CollectiveRow& row : laws::collectives()) {
+    const Call call = checks::plain(*comm_, row.what, 3000017);
+    fill(*comm_, call, 3);
+    comm_->start(call).wait();
+    EXPECT_EQ(num_wrong(*comm_, call, 3), 0) << row.name;
   }
 }
 
@@ -110,11 +109,16 @@ TEST_P(Comm, AllocatedMemoryIsZeroedAndCounted) {
 TEST_P(Comm, RefusesWhatItCannotDo) {
   EXPECT_THROW(make_communicator("carrier_pigeon", world_, at::kCPU), UsageError);
   EXPECT_THROW(make_communicator("nccl", world_, at::kCPU), UsageError);
-  const CollectiveRow& row = collective_row("all_reduce");
-  EXPECT_THROW(row.prepare(*comm_, 8, at::kInt, ReduceOp::average, true), UsageError);
-  EXPECT_THROW(collective_row("all_hands"), UsageError);
+  EXPECT_THROW(prepare(*comm_, Collective::all_reduce, 8, at::kInt, ReduceOp::average, true), UsageError);
+  EXPECT_THROW(prepare(*comm_, Collective::all_to_all, 8, at::kInt, ReduceOp::sum, true), UsageError);
+  EXPECT_THROW(laws::collective("all_hands"), UsageError);
   const at::Tensor strided = at::zeros({8, 8}).t();
   EXPECT_THROW(comm_->all_reduce(strided, ReduceOp::sum), ContractError);
+  const at::Tensor whole = at::zeros({4 * comm_->size()});
+  EXPECT_THROW(comm_->all_reduce(at::zeros({3}), whole, ReduceOp::sum), ContractError);
+  EXPECT_THROW(comm_->all_gather(whole, at::zeros({3})), ContractError);
+  EXPECT_THROW(comm_->all_to_all(whole, whole), ContractError);
+  EXPECT_THROW(comm_->all_reduce(whole.to(at::kInt), ReduceOp::average), ContractError);
 }
 
 INSTANTIATE_TEST_SUITE_P(MovedBy, Comm, ::testing::Values(MovedBy::caller, MovedBy::thread),
@@ -127,13 +131,6 @@ TEST(Pattern, SumsOfAHundredThousandRanksAreExact) {
   for (const int num_ranks : {2, 31, 33, 1000, 1 << 17}) {
     EXPECT_LE(reduced_pattern(num_ranks, 499, at::kDouble, 1, ReduceOp::sum).abs().max().item<double>(), 256);
     EXPECT_GT(pattern(num_ranks - 1, 1 << 20, at::kDouble, 1).abs().max().item<double>(), 0);
-  }
-}
-
-TEST(Table, HasTheRowsOfTheLaws) {
-  ASSERT_EQ(collective_rows().size(), laws::collective_laws().size());
-  for (size_t i = 0; i < collective_rows().size(); ++i) {
-    EXPECT_EQ(collective_rows()[i].name, laws::collective_laws()[i].name);
   }
 }
 

@@ -44,11 +44,11 @@ class StepProgram : public ::testing::Test {
     }
     const Traffic traffic = comm_->traffic();
     double bytes = 0;
-    std::map<std::string, int64_t> calls;
+    decltype(traffic.operations) calls = {};
     const auto& program = trainee.state->step(trainee.guard->needs_norm()).program();
     for (const strategies::Call& call : program.calls) {
       bytes += call.bytes;
-      ++calls[call.name];
+      ++calls.at(static_cast<size_t>(call.what));
     }
     EXPECT_EQ(traffic.operations, calls);
     EXPECT_EQ(traffic.payload_bytes, bytes);

@@ -84,7 +84,7 @@ class LawChecks {
         one = total;
       else
         // the fixture's own sum of losses, 8 bytes, is all-reduced too
-        result.law_bytes = (total - one) / 2 - 8 * laws::ring_factor("all_reduce", comm_.size());
+        result.law_bytes = (total - one) / 2 - 8 * laws::ring_factor(Collective::all_reduce, comm_.size());
     }
     return result;
   }

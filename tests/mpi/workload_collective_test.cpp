@@ -3,7 +3,7 @@
 // definitions; and the statistics that both workloads share.
 #include <gtest/gtest.h>
 
-#include "comm/collectives.h"
+#include "comm/verification.h"
 #include "laws/vocabulary.h"
 #include "workloads/statistics.h"
 #include "workloads/workload.h"
@@ -43,18 +43,18 @@ class CollectiveWorkload : public ::testing::Test {
 };
 
 TEST_F(CollectiveWorkload, EveryRowIsVerifiedAndTimed) {
-  for (const laws::CollectiveLaw& law : laws::collective_laws()) {
+  for (const laws::CollectiveRow& row : laws::collectives()) {
     const Record record =
-        measure({law.name, "float32", law.reduces ? "sum" : "none", 120000, law.in_place}, 7);
-    EXPECT_FALSE(check_.wrong) << law.name << ": " << check_.text;
+        measure({row.name, "float32", row.reduces ? "sum" : "none", 120000, row.in_place}, 7);
+    EXPECT_FALSE(check_.wrong) << row.name << ": " << check_.text;
     EXPECT_EQ(record.measures.num_wrong, 0);
     EXPECT_EQ(record.measures.num_operations, 1);
     if (world_.rank() != 0) continue;
     const Measures& m = record.measures;
     EXPECT_EQ(m.num_steps, 7);
     EXPECT_DOUBLE_EQ(m.algbw_gb_s, 120000 / m.step_s / 1e9);
-    EXPECT_DOUBLE_EQ(m.busbw_gb_s, m.algbw_gb_s * collective_row(law.name).busbw_factor(world_.size()));
-    EXPECT_DOUBLE_EQ(m.traffic_bytes, m.law_traffic_bytes) << law.name;
+    EXPECT_DOUBLE_EQ(m.busbw_gb_s, m.algbw_gb_s * row.busbw.of(world_.size()));
+    EXPECT_DOUBLE_EQ(m.traffic_bytes, m.law_traffic_bytes) << row.name;
     EXPECT_GE(m.peak_bytes, 120000);
   }
 }
@@ -72,7 +72,7 @@ TEST(BusbwFactor, IsThatOfNcclTests) {
       {"gather", 0.75},    {"scatter", 0.75},        {"broadcast", 1},     {"reduce", 1},
       {"send_recv", 1}};
   for (const auto& [name, factor] : on_four_ranks)
-    EXPECT_DOUBLE_EQ(collective_row(name).busbw_factor(4), factor) << name;
+    EXPECT_DOUBLE_EQ(laws::collective(name).busbw.of(4), factor) << name;
 }
 
 TEST(Statistics, StepTimeIsTheMedianOfTheSlowestRank) {

@@ -11,7 +11,7 @@ namespace shardmark::laws {
 namespace {
 
 auto over(const Network& network) {
-  return [network](const std::string& operation, double bytes, Span span) {
+  return [network](Collective operation, double bytes, Span span) {
     return collective_s(operation, bytes, span, network);
   };
 }

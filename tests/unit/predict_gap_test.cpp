@@ -21,7 +21,7 @@ strategies::Program one_all_reduce(size_t num_blocks, double bytes) {
   add(program, What::data);
   for (size_t b = 0; b < num_blocks; ++b) add(program, What::forward, static_cast<int64_t>(b));
   for (size_t b = num_blocks; b-- > 0;) add(program, What::backward, static_cast<int64_t>(b));
-  add(program, What::wait, start(program, {"all_reduce", bytes, {4, 1}}));
+  add(program, What::wait, start(program, {laws::Collective::all_reduce, bytes, {4, 1}}));
   add(program, What::update);
   return program;
 }
@@ -30,7 +30,8 @@ strategies::Program one_all_reduce(size_t num_blocks, double bytes) {
 Record step_record(double bytes, double extra_s) {
   Record record = training_record("ddp", 4, 4, 1);
   const auto table = *known_table(record.point.training.model);
-  const double communication_s = laws::collective_s("all_reduce", bytes, {4, 1}, kNetwork) + extra_s;
+  const double communication_s =
+      laws::collective_s(laws::Collective::all_reduce, bytes, {4, 1}, kNetwork) + extra_s;
   Measures& m = record.measures;
   m.step_s = kForward + kBackward + kLate + communication_s;
   m.exposed_s = communication_s;
@@ -55,9 +56,9 @@ Record step_record(double bytes, double extra_s) {
 std::vector<Record> collectives() {
   std::vector<Record> records;
   for (int64_t bytes = 1024; bytes <= 16 << 20; bytes *= 4)
-    records.push_back(
-        collective_record("all_reduce", 4, bytes, true,
-                          laws::collective_s("all_reduce", static_cast<double>(bytes), {4, 1}, kNetwork)));
+    records.push_back(collective_record(
+        "all_reduce", 4, bytes, true,
+        laws::collective_s(laws::Collective::all_reduce, static_cast<double>(bytes), {4, 1}, kNetwork)));
   return records;
 }
 
@@ -82,7 +83,8 @@ TEST(Gap, PartsAddUpAndAreFound) {
   EXPECT_NEAR(gap.step_s, report.points.back().measures.step_s, 1e-9);  // the busy step is not among them
   EXPECT_NEAR(gap.skew_s, 0.75 * kLate, 1e-9);
   EXPECT_NEAR(gap.compute_s, kForward + kBackward + 0.25 * kLate, 1e-9);
-  EXPECT_NEAR(gap.operations_s, laws::collective_s("all_reduce", 4e6, {4, 1}, kNetwork), 1e-6);
+  EXPECT_NEAR(gap.operations_s, laws::collective_s(laws::Collective::all_reduce, 4e6, {4, 1}, kNetwork),
+              1e-6);
   EXPECT_NEAR(gap.expected_exposed_s, gap.operations_s, 1e-9);
   EXPECT_NEAR(gap.unexplained_s(), 0.002, 1e-6);
   EXPECT_EQ(gap.missing, "");

@@ -23,7 +23,7 @@ laws::Job3d small_job() {
   job.optimizer_elements = 2;
   job.compute_s = 0.1;
   job.ranks_per_node = 4;
-  job.operation_s = [](const std::string& operation, double bytes, laws::Span span) {
+  job.operation_s = [](laws::Collective operation, double bytes, laws::Span span) {
     return laws::collective_s(operation, bytes, span, {{1e-6, 1e-10}, {1e-5, 1e-9}});
   };
   return job;
@@ -66,13 +66,13 @@ TEST(Layouts3dTable, TheFastestThatFitComeFirst) {
 TEST(Layouts3dTable, WhatWasNotMeasuredIsLeftOut) {
   laws::Job3d job = small_job();
   const auto known = job.operation_s;
-  job.operation_s = [&](const std::string& operation, double bytes, laws::Span span) {
-    return operation == "send_recv" ? NAN : known(operation, bytes, span);
+  job.operation_s = [&](laws::Collective operation, double bytes, laws::Span span) {
+    return operation == laws::Collective::send_recv ? NAN : known(operation, bytes, span);
   };
   const Table some = layouts_3d_table(job, 8, NAN);
   ASSERT_EQ(some.rows.size(), 3u);  // without stages
   EXPECT_THAT(some.notes[0], HasSubstr("5 more"));
-  job.operation_s = [](const std::string&, double, laws::Span) { return NAN; };
+  job.operation_s = [](laws::Collective, double, laws::Span) { return NAN; };
   const Table none = layouts_3d_table(job, 8, NAN);
   EXPECT_THAT(none.notes[0], StartsWith("None of 8 layouts can be timed"));
   ASSERT_EQ(none.rows.size(), 8u);

@@ -36,7 +36,7 @@ SimulatedStep true_step(const Point& point, const laws::Network& network = kNetw
       strategies::strategy(point.training.strategy.name).step(strategies::step_input(point, table));
   std::vector<double> seconds;
   for (const auto& o : program.calls)
-    seconds.push_back(laws::collective_s(o.name, o.bytes, span_of(o, kRanksPerNode), network));
+    seconds.push_back(laws::collective_s(o.what, o.bytes, span_of(o, kRanksPerNode), network));
   return simulate(program, true_times(table, point), seconds, kProgress);
 }
 
@@ -70,9 +70,9 @@ StudyData study() {
     const laws::Span span{ranks, ranks / kRanksPerNode};
     for (const char* operation : {"all_reduce", "all_gather", "reduce_scatter"})
       for (int64_t bytes = 1024; bytes <= 64 << 20; bytes *= 4)
-        records.push_back(
-            collective_record(operation, ranks, bytes, true,
-                              laws::collective_s(operation, static_cast<double>(bytes), span, kNetwork)));
+        records.push_back(collective_record(operation, ranks, bytes, true,
+                                            laws::collective_s(laws::collective(operation).what,
+                                                               static_cast<double>(bytes), span, kNetwork)));
     for (const char* strategy : {"single", "ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)"})
       for (const int64_t batch : {2, 8}) records.push_back(measured(strategy, ranks, batch));
   }

@@ -113,7 +113,7 @@ TEST_F(WrongProgram, AStartThatNobodyWaitsFor) {
   Program p = program();
   p.buffers.push_back({"a buffer", Use::transient, Element::compute, 4, 4});
   const Slice slice{std::ssize(p.buffers) - 1, 0, 4};
-  p.calls.push_back({"all_reduce", 16, {4, 1}, -1, slice, slice});
+  p.calls.push_back({laws::Collective::all_reduce, 16, {4, 1}, -1, slice, slice});
   p.instructions.push_back({What::start, std::ssize(p.calls) - 1});
   EXPECT_THAT(wrong(p),
               AllOf(HasSubstr("start all_reduce #"), HasSubstr("starts again while it is in flight")));
@@ -140,7 +140,7 @@ TEST_F(WrongProgram, GradientsClearedWhileTheyAreReduced) {
   const Instruction zero = first(p, What::zero, 1);  // of a slot, before a block's backward
   for (size_t i = 0; i < p.instructions.size(); ++i)
     if (p.instructions[i].what == What::start &&
-        p.calls[size_t(p.instructions[i].index)].name == "reduce_scatter") {
+        p.calls[size_t(p.instructions[i].index)].what == laws::Collective::reduce_scatter) {
       p.instructions.insert(p.instructions.begin() + static_cast<int64_t>(i) + 1, zero);
       break;
     }

@@ -15,6 +15,7 @@
 #include "device/device.h"
 #include "device/meter.h"
 #include "doctor/placement.h"
+#include "laws/collectives.h"
 #include "laws/vocabulary.h"
 #include "runner/environment.h"
 #include "strategies/short_text.h"
@@ -58,17 +59,6 @@ std::vector<std::string> translate(const std::string& word, const std::vector<st
   return {synonym == synonyms.end() ? word : synonym->second};
 }
 
-std::vector<std::string> operations() {
-  std::vector<std::string> names;
-  for (const laws::CollectiveLaw& law : laws::collective_laws()) names.push_back(law.name);
-  return names;
-}
-
-const laws::CollectiveLaw& find_law(const std::string& operation) {
-  const auto& laws = laws::collective_laws();
-  return *std::find_if(laws.begin(), laws.end(), [&](const auto& law) { return law.name == operation; });
-}
-
 std::vector<int64_t> sizes_of(const CollectiveFlags& flags) {
   if (flags.most < flags.least)
     throw UsageError(fmt::format("--minbytes {} is above --maxbytes {}", flags.least, flags.most));
@@ -88,16 +78,17 @@ std::vector<int64_t> sizes_of(const CollectiveFlags& flags) {
 
 // What the flags ask for, told apart from how it is run.
 struct Sweep {
-  laws::CollectiveLaw law;
+  laws::CollectiveRow operation;
   std::vector<int64_t> sizes;
   std::vector<std::string> dtypes;
   std::vector<std::string> reductions;
 };
 
 Sweep read_sweep(const CollectiveFlags& flags) {
-  Sweep sweep{find_law(flags.operation), sizes_of(flags), {}, {"none"}};
+  Sweep sweep{laws::collective(flags.operation), sizes_of(flags), {}, {"none"}};
   sweep.dtypes = translate(flags.dtype, laws::dtype_names(), kDtypes);
-  if (sweep.law.reduces) sweep.reductions = translate(flags.reduction, laws::reduction_names(), kReductions);
+  if (sweep.operation.reduces)
+    sweep.reductions = translate(flags.reduction, laws::reduction_names(), kReductions);
   if (sweep.dtypes == std::vector<std::string>{"int32"} &&
       sweep.reductions == std::vector<std::string>{"average"}) {
     throw UsageError("-d int32 -o avg: an average of integers is not exact; use sum, min or max");
@@ -184,11 +175,11 @@ struct Totals {
 
 void measure_line(const Sweep& sweep, Bench& bench, Point point, int num_ranks, bool prints, Totals& totals) {
   const int64_t element = laws::dtype_bytes(point.collective.dtype);
-  const int64_t parts = sweep.law.cut ? num_ranks : 1;
+  const int64_t parts = sweep.operation.is_cut() ? num_ranks : 1;
   const int64_t count = point.collective.bytes / element / parts;
   std::string sides[2] = {kNothing, kNothing};
   for (const bool in_place : {false, true}) {
-    if (in_place && !sweep.law.in_place) continue;
+    if (in_place && !sweep.operation.in_place) continue;
     point.collective.in_place = in_place;
     const Measures measures = bench.measure(point);
     if (!prints) continue;
@@ -197,8 +188,8 @@ void measure_line(const Sweep& sweep, Bench& bench, Point point, int num_ranks, 
   }
   if (!prints) return;
   print_progress(fmt::format("  {:>12} {:>12} {:>9} {:>8} {:>5}  {}   {}\n", count * parts * element, count,
-                             point.collective.dtype, point.collective.reduction, sweep.law.rooted ? 0 : -1,
-                             sides[0], sides[1]));
+                             point.collective.dtype, point.collective.reduction,
+                             sweep.operation.is_rooted() ? 0 : -1, sides[0], sides[1]));
 }
 
 void print_foot(const CollectiveFlags& flags, const Totals& totals) {
@@ -248,7 +239,7 @@ int run(const CollectiveFlags& flags) {
 
 std::function<int()> define(CLI::App& app) {
   auto flags = std::make_shared<CollectiveFlags>();
-  add_value(app, "operation", flags->operation, Word{operations()},
+  add_value(app, "operation", flags->operation, Word{laws::collective_names()},
             "such as all_reduce; shardmark list names all")
       ->required();
   add_value(app, "-b,--minbytes", flags->least, values::kMessage, "least size")->default_str("32M");

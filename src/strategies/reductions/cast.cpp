@@ -11,7 +11,7 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
     const Slice message = step.allocate("message", Use::transient, element, bucket.memory.gradients.numel);
     bucket.memory.scratch = {message};
     bucket.memory.value_bytes = step.bytes_of(message);
-    bucket.calls = {step.call("all_reduce", message, message)};
+    bucket.calls = {step.call(Collective::all_reduce, message, message)};
   }
 }
 

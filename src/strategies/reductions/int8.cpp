@@ -26,8 +26,8 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
     const Slice theirs = step.allocate("messages of all", Use::transient, Element::int32, ranks * words);
     bucket.memory.scratch = {mine, theirs, sum.first(parts.numel), summand.first(parts.numel)};
     bucket.memory.value_bytes = static_cast<double>(bucket.memory.gradients.numel);
-    bucket.calls = {step.call("all_to_all", theirs, mine),
-                    step.call("all_gather", mine, mine.part({step.input().rank * words, words}))};
+    bucket.calls = {step.call(Collective::all_to_all, theirs, mine),
+                    step.call(Collective::all_gather, mine, mine.part({step.input().rank * words, words}))};
   }
 }
 

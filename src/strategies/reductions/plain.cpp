@@ -6,7 +6,7 @@ namespace {
 
 void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&) {
   for (ReducedBucket& bucket : buckets) {
-    bucket.calls = {step.call("all_reduce", bucket.memory.gradients, bucket.memory.gradients)};
+    bucket.calls = {step.call(Collective::all_reduce, bucket.memory.gradients, bucket.memory.gradients)};
     bucket.memory.value_bytes = step.bytes_of(bucket.memory.gradients);
   }
 }

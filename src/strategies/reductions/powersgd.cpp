@@ -22,8 +22,8 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
     const Slice right = step.allocate("right factors", Use::gradients, Element::reduce, factors.right_numel);
     bucket.memory.scratch = {residual, left, right};
     bucket.memory.value_bytes = step.bytes_of(left) + step.bytes_of(right);
-    bucket.calls = {step.call("all_reduce", left, left)};
-    if (factors.right_numel > 0) bucket.calls.push_back(step.call("all_reduce", right, right));
+    bucket.calls = {step.call(Collective::all_reduce, left, left)};
+    if (factors.right_numel > 0) bucket.calls.push_back(step.call(Collective::all_reduce, right, right));
   }
 }
 

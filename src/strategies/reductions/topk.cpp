@@ -32,7 +32,8 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
         step.allocate("messages", Use::transient, Element::int32, step.input().ranks * words);
     bucket.memory.scratch = {residual, messages, magnitudes.first(numel), values.first(k), places.first(k)};
     bucket.memory.value_bytes = static_cast<double>(k * step.input().bytes.reduce);
-    bucket.calls = {step.call("all_gather", messages, messages.part({step.input().rank * words, words}))};
+    bucket.calls = {
+        step.call(Collective::all_gather, messages, messages.part({step.input().rank * words, words}))};
   }
 }
 
