@@ -109,10 +109,12 @@ format:  ## Format the sources as .clang-format says
 format-check:  ## Fail where `make format` would change something
 	@jobs/bootstrap.sh --lint && clang-format-16 --dry-run -Werror $(SOURCES)
 
-# clang cannot read g++'s precompiled header: the lint reads the header itself.
+# clang cannot read g++'s precompiled headers: the lint reads the headers themselves.
 lint: configure  ## clang-tidy over the sources that differ from the last commit (FILES="a.cpp b.cpp", FILES=all)
 	@jobs/bootstrap.sh --lint && mkdir -p $(BUILD)/lint
-	@sed 's|-include [^ ]*cmake_pch.hxx|-include $(CURDIR)/src/device/torch_pch.h|' $(BUILD)/compile_commands.json \
+	@sed -E 's|-include [^ ]*/shardmark_torch_pch.dir/cmake_pch.hxx|-include $(CURDIR)/src/device/pch.h|; \
+	  s|-include [^ ]*/shardmark_pch.dir/cmake_pch.hxx|-include $(CURDIR)/src/base/pch.h|; \
+	  s|-include [^ ]*/cmake_pch.hxx|-include $(CURDIR)/tests/pch.h|' $(BUILD)/compile_commands.json \
 	  >$(BUILD)/lint/compile_commands.json
 	@case "$(FILES)" in \
 	  all) files=$$(git ls-files '*.cpp') ;; \

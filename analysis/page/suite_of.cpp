@@ -8,6 +8,7 @@
 #include "analysis/known.h"
 #include "base/error.h"
 #include "laws/vocabulary.h"
+#include "schema/json.h"
 
 namespace shardmark {
 namespace {
@@ -26,11 +27,11 @@ Choice choice_or_name(const std::string& text) {
 Node choice_node(const Choice& choice, const OptionTable& table) {
   const Choice brief = without_defaults(choice, table);
   Node options = Node::object();
-  for (const auto& [key, value] : brief.options.items()) {
+  for (const auto& [key, value] : brief.options) {
     const auto spec =
         std::find_if(table.begin(), table.end(), [&](const OptionSpec& s) { return s.key == key; });
-    if (spec == table.end() || spec->type != OptionType::choice || !value.is_string()) {
-      options[key] = value;
+    if (spec == table.end() || spec->type != OptionType::choice || !value.is<std::string>()) {
+      options[key] = to_json(value);
       continue;
     }
     const Choice inner = choice_or_name(value.get<std::string>());

@@ -11,6 +11,7 @@
 #include "laws/collectives.h"
 #include "laws/vocabulary.h"
 #include "plan/suite.h"
+#include "schema/json.h"
 #include "strategies/reductions/reduction.h"
 #include "strategies/strategy.h"
 
@@ -24,8 +25,9 @@ struct Entry {
 };
 
 std::string default_text(const OptionSpec& spec) {
-  if (spec.default_value.is_null()) return "required";
-  return spec.default_value.is_string() ? spec.default_value.get<std::string>() : spec.default_value.dump();
+  if (spec.default_value.is_nothing()) return "required";
+  return spec.default_value.is<std::string>() ? spec.default_value.get<std::string>()
+                                              : to_json(spec.default_value).dump();
 }
 
 // "layers = 12  transformer blocks", one line per option, aligned.

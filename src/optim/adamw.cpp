@@ -10,11 +10,11 @@ namespace {
 class AdamW final : public Optimizer {
  public:
   AdamW(const Options& options, std::vector<FlatPiece> pieces, at::Device device)
-      : lr_(options.at("lr")),
-        beta1_(options.at("beta1")),
-        beta2_(options.at("beta2")),
-        eps_(options.at("eps")),
-        weight_decay_(options.at("weight_decay")),
+      : lr_(options.at("lr").get<double>()),
+        beta1_(options.at("beta1").get<double>()),
+        beta2_(options.at("beta2").get<double>()),
+        eps_(options.at("eps").get<double>()),
+        weight_decay_(options.at("weight_decay").get<double>()),
         first_moments_(zeros_like_pieces(pieces)),
         second_moments_(zeros_like_pieces(pieces)),
         num_updates_(at::zeros({}, at::TensorOptions(device).dtype(at::kFloat))) {

@@ -11,7 +11,9 @@ namespace {
 class Sgd final : public Optimizer {
  public:
   Sgd(const Options& options, const std::vector<FlatPiece>& pieces)
-      : lr_(options.at("lr")), momentum_(options.at("momentum")), weight_decay_(options.at("weight_decay")) {
+      : lr_(options.at("lr").get<double>()),
+        momentum_(options.at("momentum").get<double>()),
+        weight_decay_(options.at("weight_decay").get<double>()) {
     if (momentum_ != 0) momenta_ = zeros_like_pieces(pieces);
     for (const auto& piece : pieces) {
       parameters_.push_back(piece.parameters);

@@ -19,7 +19,7 @@ const OptionSpec* find_spec(const OptionTable& table, const std::string& key) {
 }
 
 // A plain scalar by what it looks like; text where the option takes text, or where it is quoted.
-nlohmann::ordered_json scalar_value(const YamlNode& node, const OptionSpec* spec) {
+OptionValue scalar_value(const YamlNode& node, const OptionSpec* spec) {
   if (node.is_map() || node.is_list() || node.is_null())
     node.fail("expected one value, got " + node.describe());
   const std::string text = node.text();
@@ -34,16 +34,14 @@ nlohmann::ordered_json scalar_value(const YamlNode& node, const OptionSpec* spec
   return text;
 }
 
-// What one option may be: the items of a list, unless the option itself is a list.
-std::vector<nlohmann::ordered_json> option_values(const YamlNode& node, const OptionSpec* spec) {
-  std::vector<nlohmann::ordered_json> values;
+// What one option may be: the items of a list.
+std::vector<OptionValue> option_values(const YamlNode& node, const OptionSpec* spec) {
+  std::vector<OptionValue> values;
   if (spec != nullptr && spec->type == OptionType::choice) {
     for (const auto& choice : read_choices(node, spec->kind())) values.emplace_back(to_text(choice));
     return values;
   }
   for (const auto& item : node.items()) values.push_back(scalar_value(item, spec));
-  if (spec != nullptr && spec->type == OptionType::integers && node.is_list())
-    return {nlohmann::ordered_json(std::move(values))};
   return values;
 }
 
@@ -121,7 +119,7 @@ std::vector<Choice> read_partial_choices(const YamlNode& axis, const ChoiceKind&
     visit_choices(item, kind, [&](const Choice& choice, const Where& where) {
       OptionTable table = kind.options(choice.name);
       std::erase_if(table, [&](const OptionSpec& spec) {  // nothing is required of a part
-        return spec.default_value.is_null() && !choice.options.contains(spec.key);
+        return spec.default_value.is_nothing() && !choice.options.contains(spec.key);
       });
       resolve(choice, table, kind.noun, where);
       choices.push_back(choice);

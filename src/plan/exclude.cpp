@@ -24,8 +24,8 @@ Rule one_of(const YamlNode& node, Read read, Get get) {
 
 bool matches(const Choice& choice, const Choice& part) {
   if (choice.name != part.name) return false;
-  return std::all_of(part.options.items().begin(), part.options.items().end(),
-                     [&](const auto& option) { return choice.options.at(option.key()) == option.value(); });
+  return std::all_of(part.options.begin(), part.options.end(),
+                     [&](const auto& option) { return choice.options.at(option.first) == option.second; });
 }
 
 template <Choice TrainingPoint::*member>

@@ -6,6 +6,7 @@
 #include "base/node.h"
 #include "comm/host_group.h"
 #include "machine/facts.h"
+#include "schema/environment.h"
 #include "schema/record.h"
 #include "workloads/workload.h"
 

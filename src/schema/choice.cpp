@@ -33,22 +33,20 @@ std::string accepted_text(const OptionSpec& spec) {
       return "true, false";
     case OptionType::text:
       return spec.accepted.empty() ? "a text (quote it if it looks like a number)" : joined(spec.accepted);
-    case OptionType::integers:
-      return "a list of integers" + range_text(spec) + ", such as [1, 2]";
     case OptionType::choice:
       return joined(spec.kind().names);
   }
   return "";
 }
 
-bool in_range(const nlohmann::json& value, const OptionSpec& spec) {
+bool in_range(const OptionValue& value, const OptionSpec& spec) {
   const auto number = value.get<double>();
   return number >= spec.minimum && number <= spec.maximum;  // false for a NaN
 }
 
 // A choice as text whose name is known; its options are resolve's business.
-bool names_one_of(const ChoiceKind& kind, const nlohmann::json& value) {
-  if (!value.is_string()) return false;
+bool names_one_of(const ChoiceKind& kind, const OptionValue& value) {
+  if (!value.is<std::string>()) return false;
   try {
     const std::string name = choice_from_text(value.get<std::string>()).name;
     return std::count(kind.names.begin(), kind.names.end(), name) > 0;
@@ -57,22 +55,18 @@ bool names_one_of(const ChoiceKind& kind, const nlohmann::json& value) {
   }
 }
 
-bool accepts(const OptionSpec& spec, const nlohmann::json& value) {
+bool accepts(const OptionSpec& spec, const OptionValue& value) {
   switch (spec.type) {
     case OptionType::integer:
-      return value.is_number_integer() && in_range(value, spec);
+      return value.is<int64_t>() && in_range(value, spec);
     case OptionType::number:
       return value.is_number() && in_range(value, spec);
     case OptionType::boolean:
-      return value.is_boolean();
+      return value.is<bool>();
     case OptionType::text:
-      return value.is_string() &&
+      return value.is<std::string>() &&
              (spec.accepted.empty() ||
               std::count(spec.accepted.begin(), spec.accepted.end(), value.get<std::string>()) > 0);
-    case OptionType::integers:
-      return value.is_array() && std::all_of(value.begin(), value.end(), [&](const nlohmann::json& item) {
-               return item.is_number_integer() && in_range(item, spec);
-             });
     case OptionType::choice:
       return names_one_of(spec.kind(), value);
   }
@@ -85,7 +79,7 @@ std::string resolved_text(const std::string& text, const ChoiceKind& kind, const
 }
 
 // One text for equal values however they were written, so that `1` and `1.0` are the same point.
-nlohmann::json normal_form(const nlohmann::json& value, const OptionSpec& spec, const Where& where) {
+OptionValue normal_form(const OptionValue& value, const OptionSpec& spec, const Where& where) {
   if (spec.type == OptionType::number) return value.get<double>();
   if (spec.type != OptionType::choice) return value;
   const Where of_option = [&](const std::string&) { return where ? where(spec.key) : ""; };
@@ -99,7 +93,7 @@ Choice resolve(const Choice& choice, const OptionTable& table, const std::string
     throw UsageError((where ? where(key) : "") + what);
   };
   const std::string owner = noun + " " + choice.name;
-  for (const auto& [key, value] : choice.options.items()) {
+  for (const auto& [key, value] : choice.options) {
     if (std::any_of(table.begin(), table.end(),
                     [&, &name = key](const OptionSpec& spec) { return spec.key == name; }))
       continue;
@@ -110,21 +104,21 @@ Choice resolve(const Choice& choice, const OptionTable& table, const std::string
   }
   Choice resolved{choice.name};
   for (const OptionSpec& spec : table) {
-    const auto given = choice.options.find(spec.key);
-    const nlohmann::json value = given == choice.options.end() ? spec.default_value : nlohmann::json(*given);
-    if (given == choice.options.end() && value.is_null())
+    const OptionValue* const given = choice.options.find(spec.key);
+    const OptionValue& value = given == nullptr ? spec.default_value : *given;
+    if (given == nullptr && value.is_nothing())
       fail(spec.key, fmt::format("{} needs option '{}': {}", owner, spec.key, spec.description));
-    if (given != choice.options.end() && !accepts(spec, value))
-      fail(spec.key, fmt::format("option '{}' of {} is {}; accepted: {}", spec.key, owner, dump_line(value),
-                                 accepted_text(spec)));
+    if (given != nullptr && !accepts(spec, value))
+      fail(spec.key, fmt::format("option '{}' of {} is {}; accepted: {}", spec.key, owner,
+                                 dump_line(to_json(value)), accepted_text(spec)));
     resolved.options[spec.key] = normal_form(value, spec, where);
   }
   return resolved;
 }
 
 Choice without_defaults(const Choice& choice, const OptionTable& table) {
-  Choice shorter{choice.name, Options::object()};
-  for (const auto& [key, value] : choice.options.items()) {
+  Choice shorter{choice.name};
+  for (const auto& [key, value] : choice.options) {
     const auto spec = std::find_if(table.begin(), table.end(),
                                    [&, &name = key](const OptionSpec& known) { return known.key == name; });
     if (spec != table.end() && spec->default_value == value) continue;

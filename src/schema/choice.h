@@ -4,31 +4,29 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-namespace shardmark {
+#include "schema/options.h"
 
-using Options =
-    nlohmann::ordered_json;  // an object: option -> integer, number, boolean, text or list of integers
+namespace shardmark {
 
 struct Choice {
   std::string name;
-  Options options = Options::object();
+  Options options = {};
 
   bool operator==(const Choice&) const = default;
 };
 
 // choice: a choice among the options, `ddp: {reduction: {topk: {ratio: 0.1}}}`; stored as its text.
-enum class OptionType { integer, number, boolean, text, integers, choice };
+enum class OptionType { integer, number, boolean, text, choice };
 
 struct ChoiceKind;
 
 struct OptionSpec {
   std::string key;
   OptionType type;
-  nlohmann::json default_value;            // null: the option is required
+  OptionValue default_value;               // nothing: the option is required
   std::string description;                 // with its unit
   std::vector<std::string> accepted = {};  // of a text; empty: any
   double minimum = -1e300;                 // of a number or integer

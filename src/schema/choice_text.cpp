@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "schema/choice.h"
+#include "schema/json.h"
 
 namespace shardmark {
 namespace {
@@ -56,9 +57,9 @@ class Parser {
     if (!take(')')) fail("',' or ')'");
   }
 
-  nlohmann::ordered_json value(const std::string& key) {
+  OptionValue value(const std::string& key) {
     skip_space();
-    if (at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '[')) return quoted_or_list(key);
+    if (at_ < text_.size() && text_[at_] == '"') return quoted(key);
     std::string bare = word("a value of '" + key + "'", is_word_char);
     const size_t word_end = at_;
     if (takes_choices_ && at_ < text_.size() && text_[at_] == '(') {
@@ -73,26 +74,25 @@ class Parser {
       bare += word("a word", is_word_char);
     }
     if (!reads_as_value(bare)) return bare;
-    return nlohmann::ordered_json::parse(bare);
+    return option_value(nlohmann::ordered_json::parse(bare));
   }
 
-  // The shortest piece from here that is whole JSON: its end is the first closing sign outside a string.
-  nlohmann::ordered_json quoted_or_list(const std::string& key) {
-    const char close = text_[at_] == '[' ? ']' : '"';
-    bool in_string = false;
+  // From one quotation mark to the next, as JSON writes a text.
+  OptionValue quoted(const std::string& key) {
     for (size_t end = at_ + 1; end < text_.size(); ++end) {
-      if (text_[end] == '\\') {
-        ++end;
-      } else if (text_[end] == close && !in_string) {
-        auto parsed = nlohmann::ordered_json::parse(text_.substr(at_, end + 1 - at_), nullptr, false);
-        if (parsed.is_discarded()) fail("a text or list of numbers for '" + key + "'");
-        at_ = end + 1;
-        return parsed;
-      } else if (text_[end] == '"') {
-        in_string = !in_string;
-      }
+      if (text_[end] == '\\')
+        ++end;  // and what it escapes
+      else if (text_[end] == '"')
+        return value_of_quoted(key, end + 1 - at_);
     }
-    fail(fmt::format("'{}' that ends the value of '{}'", close, key), text_.size());
+    fail(fmt::format("'\"' that ends the value of '{}'", key), text_.size());
+  }
+
+  OptionValue value_of_quoted(const std::string& key, size_t length) {
+    const auto parsed = nlohmann::ordered_json::parse(text_.substr(at_, length), nullptr, false);
+    if (parsed.is_discarded()) fail("a text for '" + key + "'");
+    at_ += length;
+    return option_value(parsed);
   }
 
   template <class Accepts>
@@ -138,20 +138,20 @@ bool is_choice_text(const std::string& text) {
   }
 }
 
-std::string value_text(const nlohmann::ordered_json& value) {
-  if (!value.is_string()) return value.dump();
-  const auto& text = value.get_ref<const std::string&>();
+std::string value_text(const OptionValue& value) {
+  if (!value.is<std::string>()) return to_json(value).dump();
+  const auto text = value.get<std::string>();
   const bool bare =
       !text.empty() && std::all_of(text.begin(), text.end(), is_word_char) && !reads_as_value(text);
   if (bare || is_choice_text(text)) return text;
-  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return dump_line(to_json(value));
 }
 
 }  // namespace
 
 std::string to_text(const Choice& choice) {
   std::vector<std::string> parts;
-  for (const auto& [key, value] : choice.options.items()) parts.push_back(key + "=" + value_text(value));
+  for (const auto& [key, value] : choice.options) parts.push_back(key + "=" + value_text(value));
   return parts.empty() ? choice.name : fmt::format("{}({})", choice.name, fmt::join(parts, ", "));
 }
 

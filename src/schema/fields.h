@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "schema/environment.h"
 #include "schema/record.h"
 
 namespace shardmark {

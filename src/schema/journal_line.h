@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "schema/environment.h"
 #include "schema/record.h"
 
 namespace shardmark {

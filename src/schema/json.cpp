@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "base/error.h"
 #include "schema/fields.h"
@@ -107,6 +108,30 @@ Environment environment_from_json(const Json& json) {
   visit_provenance(environment, visit);
   visit_environment(environment, visit);
   return environment;
+}
+
+Json to_json(const OptionValue& value) {
+  return value.visit([]<class T>(const T& held) {
+    if constexpr (std::is_same_v<T, std::monostate>)
+      return Json();
+    else
+      return Json(held);
+  });
+}
+
+Json to_json(const Options& options) {
+  Json json = Json::object();
+  for (const auto& [key, value] : options) json[key] = to_json(value);
+  return json;
+}
+
+OptionValue option_value(const Json& json) {
+  const bool is_too_large = json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX;
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_integer() && !is_too_large) return json.get<int64_t>();
+  if (json.is_number()) return json.get<double>();
+  if (json.is_string()) return json.get<std::string>();
+  return dump_line(json);
 }
 
 // get<int64_t>() would convert a fraction, or what no int64_t can hold.

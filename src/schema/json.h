@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "schema/environment.h"
+#include "schema/options.h"
 #include "schema/record.h"
 
 namespace shardmark {
@@ -18,6 +20,11 @@ Record record_from_json(const nlohmann::ordered_json& json);
 
 nlohmann::ordered_json to_json(const Environment& environment);
 Environment environment_from_json(const nlohmann::ordered_json& json);
+
+nlohmann::ordered_json to_json(const OptionValue& value);
+nlohmann::ordered_json to_json(const Options& options);  // an object
+// Anything but an integer, number, boolean or text becomes the text of it.
+OptionValue option_value(const nlohmann::ordered_json& json);
 
 // One line; bytes that are no UTF-8 (a message may hold any) are replaced.
 std::string dump_line(const nlohmann::ordered_json& json);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "schema/content_hash.h"
+#include "schema/json.h"
 
 namespace shardmark {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using Canonical = nlohmann::json;
 
 Canonical canonical(const Choice& choice) {
-  return {{"name", choice.name}, {"options", Canonical(choice.options)}};
+  return {{"name", choice.name}, {"options", Canonical(to_json(choice.options))}};
 }
 
 Canonical canonical(const TrainingPoint& t) {

@@ -115,24 +115,4 @@ struct Record {
   const Series* series(std::string_view name) const;  // nullptr when absent
 };
 
-// Where and how a study was made. Lists hold one entry per node or rank.
-struct Environment {
-  std::string command_line;
-  std::string revision;    // git describe
-  std::string suite_text;  // the YAML as read
-  std::string suite_path;
-  std::string started;  // ISO 8601, UTC
-  std::string transport;
-  int64_t world_ranks = 0;
-  int64_t order_seed = 0;  // of the shuffled order of points
-  int64_t threads_per_rank = 1;
-  std::vector<std::string> nodes;                                       // host name of each node
-  std::vector<std::string> devices;                                     // name of each rank's device
-  std::vector<std::string> rank_nodes;                                  // host name of each rank
-  nlohmann::ordered_json versions = nlohmann::ordered_json::object();   // library -> version
-  nlohmann::ordered_json variables = nlohmann::ordered_json::object();  // allow-listed environment variables
-  nlohmann::ordered_json facts =
-      nlohmann::ordered_json::object();  // cores, memory, processor, peak FLOP/s ...
-};
-
 }  // namespace shardmark

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "schema/environment.h"
 #include "schema/record.h"
 
 namespace shardmark {

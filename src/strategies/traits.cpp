@@ -10,8 +10,8 @@ namespace {
 
 Traits look_at(const std::string& name, const Strategy& strategy) {
   const laws::ModelLaw& law = laws::model_law("mlp");
-  const ModelTable table = law.table(resolve({"mlp", Options::object()}, law.options, "model").options);
-  const Choice choice = resolve({name, Options::object()}, strategy.options, "strategy");
+  const ModelTable table = law.table(resolve({"mlp"}, law.options, "model").options);
+  const Choice choice = resolve({name}, strategy.options, "strategy");
   const Program program =
       strategy.step({table, /*ranks=*/2, /*accumulation=*/1, {}, /*optimizer_elements=*/0, choice.options});
   return {!program.calls.empty(), !program.buckets.empty(), program.strategy != name};

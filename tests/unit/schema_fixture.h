@@ -53,8 +53,7 @@ inline void fill(double& member, int64_t number) { member = static_cast<double>(
 inline void fill(bool& member, int64_t) { member = !member; }
 inline void fill(Outcome& member, int64_t) { member = Outcome::timed_out; }
 inline void fill(Choice& member, int64_t number) {
-  member = {"choice" + std::to_string(number),
-            {{"whole", number}, {"rate", 0.1}, {"on", true}, {"list", {1, 2}}}};
+  member = {"choice" + std::to_string(number), {{"whole", number}, {"rate", 0.1}, {"on", true}}};
   member.options["text"] = "a, (b) = \"c\" 7";
   member.options["word"] = "full";
 }

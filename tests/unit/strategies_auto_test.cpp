@@ -30,8 +30,8 @@ class AutoChoice : public ::testing::Test {
     return 0;
   }
 
-  ModelTable table_ = laws::model_law("gpt2").table(
-      resolve({"gpt2", Options::object()}, laws::model_law("gpt2").options, "model").options);
+  ModelTable table_ =
+      laws::model_law("gpt2").table(resolve({"gpt2"}, laws::model_law("gpt2").options, "model").options);
   static constexpr Link kSlow{1e-5, 1e9};
 };
 

@@ -6,6 +6,7 @@
 
 #include "cli/run/world.h"
 #include "doctor/checks.h"
+#include "schema/environment.h"
 #include "schema/record.h"
 
 namespace shardmark {

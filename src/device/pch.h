@@ -1,0 +1,8 @@
+// The precompiled header of what needs torch: what nearly all of it includes.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include "base/pch.h"
