@@ -18,27 +18,29 @@ PREFIX ?= /usr/local
 ANALYSIS ?=
 
 BUILD   := build
+NINJA    = ninja -C $(BUILD)
+QUIETLY  = | sed -u '/Entering directory/d; /Re-checking globbed/d; /no work to do/d'
 SOURCES  = $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp')
 
 ##@ Two commands that are enough on a fresh machine
 run: build  ## Build, run SUITE on all GPUs (without any: on the CPU's cores), print the tables of the new study
 	@jobs/sweep.sh $(SUITE) --report $(if $(RANKS),-n $(RANKS)) -- $(if $(STEPS),--steps $(STEPS)) $(ARGS)
 
-test: build  ## Build and run every test that needs no GPU (TESTS=regex: only those)
+test: tests  ## Build and run every test that needs no GPU (TESTS=regex: only those)
 	@cd $(BUILD) && ctest --output-on-failure $(if $(TESTS),-R '$(TESTS)')
 
-soak: build  ## Every long test: sanitizers, fuzzing, FAULTS=20 of each fault, clusters, a bare machine (hours)
+soak: tests  ## Every long test: sanitizers, fuzzing, FAULTS=20 of each fault, clusters, a bare machine (hours)
 	@$(MAKE) sanitize
 	@$(MAKE) fuzz
 	@$(MAKE) bare-root
 	@$(MAKE) bare-bundle
 	@cd $(BUILD) && FAULTS=$(FAULTS) ctest -C soak -R '^soak/' --output-on-failure
 
-cluster-test: build  ## The long form of the tests on several nodes of one machine and a real Slurm
+cluster-test: tests  ## The long form of the tests on several nodes of one machine and a real Slurm
 	@jobs/bootstrap.sh --cluster
 	@cd $(BUILD) && ctest -C soak -R '^soak/cluster/' --output-on-failure
 
-gpu-check: build  ## On a machine with GPUs: the GPU tests, the GPU suites, training, kernels; 10 minutes, one folder (ARGS)
+gpu-check: tests  ## On a machine with GPUs: the GPU tests, the GPU suites, training, kernels; 10 minutes, one folder (ARGS)
 	@jobs/gpu_check.sh $(ARGS)
 
 bare-root:  ## `make run` and `make test` of the last commit in a bare root made by debootstrap (as root; half an hour)
@@ -50,8 +52,11 @@ bare-bundle: build  ## The bundle of `make gpu-bundle` in a bare root with nothi
 	@tests/install/bundle_bare_root.sh $(BUILD)/shardmark || [[ $$? == 77 ]]
 
 ##@ Building
-build: configure  ## Build the program (build/shardmark) and the tests; quiet when nothing is to do
-	@ninja -C $(BUILD) | sed -u '/Entering directory/d; /Re-checking globbed/d; /no work to do/d'
+build: configure  ## Build the program (build/shardmark); quiet when nothing is to do
+	@$(NINJA) shardmark $(QUIETLY)
+
+tests: configure  ## Build the program and all tests
+	@$(NINJA) $(QUIETLY)
 
 bootstrap:  ## Install what is missing: Debian packages and .venv (see jobs/bootstrap.sh --help)
 	@jobs/bootstrap.sh $(if $(ANALYSIS),--analysis)
@@ -64,7 +69,7 @@ configure: bootstrap
 install: build  ## Install the program and the suites under PREFIX
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
-gpu-bundle: build  ## An archive for a machine with GPUs but no network, compiler or packages: build/shardmark-gpu-bundle.tar.xz
+gpu-bundle: tests  ## An archive for a machine with GPUs but no network, compiler or packages: build/shardmark-gpu-bundle.tar.xz
 	@jobs/bootstrap.sh --bundle
 	@jobs/bundle.sh
 
@@ -134,4 +139,4 @@ help:  ## Print this
 	  '  FUZZ_SECONDS=600   for make fuzz, make soak     FAULTS=20   for make soak' \
 	  '  ANALYSIS=1    build only what needs no rank (plan, launch, submit, report, compare ...): no torch, MPI or CUDA'
 
-.PHONY: run test build bootstrap configure install clean kernels overhead peers soak cluster-test gpu-check gpu-bundle bare-root bare-bundle sanitize fuzz format format-check lint help
+.PHONY: run test build tests bootstrap configure install clean kernels overhead peers soak cluster-test gpu-check gpu-bundle bare-root bare-bundle sanitize fuzz format format-check lint help

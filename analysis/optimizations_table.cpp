@@ -20,7 +20,7 @@ bool is_hierarchical(const MergedPoint& merged) { return merged.transport.starts
 
 bool is_plain(const MergedPoint& merged) {
   const Options& options = merged.point.training.strategy.options;
-  return !options.contains("reduction") || options["reduction"] == "plain";
+  return !options.contains("reduction") || options.at("reduction") == "plain";
 }
 
 bool is_measured_ddp(const MergedPoint& merged) {

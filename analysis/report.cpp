@@ -14,7 +14,7 @@ namespace shardmark {
 std::vector<Table> make_report(const std::vector<StudyData>& studies, const ReportInputs& inputs) {
   const MergedPoints points = merge_repeats(studies);
   const MergedPoints unfinished = unfinished_runs(studies);
-  std::vector<Table> tables = {studies_table(studies), findings_table(points, unfinished)};
+  std::vector<Table> tables = {studies_table(studies)};
   tables.push_back(strategies_table(points));
   tables.push_back(costs_table(points, inputs.price_per_gpu_hour));
   for (const auto& make : {phases_table, optimizations_table, accumulation_table})
@@ -35,6 +35,7 @@ std::vector<Table> make_report(const std::vector<StudyData>& studies, const Repo
   const std::vector<CollectiveSetting> settings = collective_settings(points);
   tables.push_back(collective_fits_table(settings));
   tables.push_back(held_out_collectives_table(settings));
+  tables.push_back(findings_table(points, unfinished));
   tables.push_back(runs_table(studies));
   tables.push_back(missing_table(studies, points, scaling));
   tables.push_back(not_ok_table(studies));

@@ -52,7 +52,8 @@ std::vector<T> concat(Parts<T> parts) {
   return whole;
 }
 
-std::string to_text(const Table& table);
+enum class Notes { shown, left_out };
+std::string to_text(const Table& table, Notes notes = Notes::shown);
 std::string to_markdown(const Table& table);
 // RFC 4180: lines end in CRLF, the first names the columns with their units; empty where nothing was
 // measured.

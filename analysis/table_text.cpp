@@ -1,7 +1,6 @@
 // A table as aligned text: headings over the columns with units below them, numbers to the right, long words
 // wrapped.
 #include <algorithm>
-#include <sstream>
 
 #include "analysis/table_view.h"
 #include "base/text.h"
@@ -13,17 +12,6 @@ constexpr size_t kWidestColumn = 60;  // longer words wrap inside their cell
 constexpr size_t kWidestLine = 118;   // of captions and notes
 
 using Lines = std::vector<std::string>;
-
-// Breaks at spaces; a word that is too long for a line stays whole.
-Lines wrapped(const std::string& text, size_t width) {
-  Lines lines(1);
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width) lines.emplace_back();
-    lines.back() += (lines.back().empty() ? "" : " ") + word;
-  }
-  return lines;
-}
 
 std::string paragraph(const std::string& text, const std::string& first, const std::string& indent) {
   std::string out;
@@ -149,7 +137,7 @@ class Layout {
 
 }  // namespace
 
-std::string to_text(const Table& table) {
+std::string to_text(const Table& table, Notes notes) {
   const View view = view_of(table);
   std::string out = table.title + "\n" + std::string(table.title.size(), '=') + "\n";
   if (!view.caption.empty()) out += paragraph(view.caption, "", "");
@@ -158,7 +146,8 @@ std::string to_text(const Table& table) {
     const Layout layout(section);
     out += "\n" + layout.header() + layout.body();
   }
-  if (!table.notes.empty()) out += "\n";
+  if (notes == Notes::left_out || table.notes.empty()) return out;
+  out += "\n";
   for (const std::string& note : table.notes) out += paragraph(note, "* ", "  ");
   return out;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes an archive that runs where there are GPUs but no network, compiler or packages: the program, the GPU tests, the
 # suites, Open MPI and every other library but glibc and LibTorch, which a Python's torch of the same version brings.
-#   jobs/bundle.sh [ARCHIVE]        (after make build; default: build/shardmark-gpu-bundle.tar.xz; XZ_OPT=-0 packs faster)
+#   jobs/bundle.sh [ARCHIVE]        (after make tests; default: build/shardmark-gpu-bundle.tar.xz; XZ_OPT=-0 packs faster)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -9,7 +9,7 @@ fail() { printf 'bundle: %s\n' "$@" >&2; exit 2; }
 
 archive=${1:-build/shardmark-gpu-bundle.tar.xz}
 command -v patchelf >/dev/null || fail "patchelf is missing: jobs/bootstrap.sh --bundle installs it"
-[[ -x build/shardmark && -x build/gpu_tests ]] || fail "no build/shardmark and build/gpu_tests: run make build first"
+[[ -x build/shardmark && -x build/gpu_tests ]] || fail "no build/shardmark and build/gpu_tests: run make tests first"
 plugins=$(ompi_info --parsable --path libdir | sed -n 's/^path:libdir://p')/openmpi3
 [[ -d $plugins ]] || fail "no Open MPI 4 of this Debian in ${plugins%/*} (ompi_info --path libdir)"
 texts=$(ompi_info --parsable --path pkgdatadir | sed -n 's/^path:pkgdatadir://p')

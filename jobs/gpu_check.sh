@@ -67,7 +67,7 @@ fi
 
 programs=$(cd "$programs" 2>/dev/null && pwd) || wrong "no folder of programs: run make build, or name it with --programs"
 shardmark=$programs/shardmark
-[[ -x $shardmark && -x $programs/gpu_tests ]] || wrong "no shardmark and gpu_tests in $programs: run make build"
+[[ -x $shardmark && -x $programs/gpu_tests ]] || wrong "no shardmark and gpu_tests in $programs: run make tests"
 num_gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
 [[ $num_gpus -gt 0 ]] || wrong "no GPU here (nvidia-smi -L lists none); shardmark doctor says what is missing"
 if [[ -n ${CUDA_VISIBLE_DEVICES:-} ]]; then visible=${CUDA_VISIBLE_DEVICES//[^,]/}; num_gpus=$((${#visible} + 1)); fi
@@ -133,7 +133,7 @@ kernels() {
 report() {
   local studies=(*.h5)
   [[ -e ${studies[0]} ]] || { echo "no study"; return "$unavailable"; }
-  "$shardmark" report "${studies[@]}" >report.txt && "$shardmark" report "${studies[@]}" --html report.html &&
+  "$shardmark" report "${studies[@]}" && "$shardmark" report --all "${studies[@]}" >report.txt && "$shardmark" report "${studies[@]}" --html report.html &&
     "$shardmark" export "${studies[@]}" --csv measured && wc -l report.txt
 }
 

@@ -9,22 +9,23 @@
 
 #include "analysis/page/assets.h"
 #include "analysis/page/html.h"
+#include "analysis/page/overview_html.h"
 #include "analysis/page/sections.h"
-#include "analysis/page/summary.h"
 #include "analysis/plots/plots.h"
 #include "analysis/plots/svg.h"
+#include "analysis/sustained.h"
 
 namespace shardmark {
 namespace {
 
 using html::element;
 
-std::string figure(const Plot& plot, bool with_note) {
+std::string figure(const Plot& plot, bool with_note, const std::string& id_of = "plot_") {
   const std::string caption = element("b", html::text(plot.title)) + element("span", html::text(plot.about));
   return element("figure",
                  element("figcaption", caption) + to_svg(plot) +
                      (with_note ? element("p", html::text(plot.note)) : ""),
-                 "id='plot_" + html::text(plot.key) + "'") +
+                 "id='" + id_of + html::text(plot.key) + "'") +
          "\n";
 }
 
@@ -107,12 +108,15 @@ void add_tables(Page& page, const std::vector<Table>& tables, const Plots& plots
   }
 }
 
-std::string summary_html(const std::vector<Statement>& statements) {
-  std::string items = "\n";
-  for (const Statement& statement : statements)
-    items +=
-        element("li", element("b", html::text(statement.about)) + " " + html::text(statement.text)) + "\n";
-  return element("ul", items, "class='summary'") + "\n";
+// The first picture of each kind that answers what a suite asks.
+std::string answering_figures(const Plots& plots) {
+  std::string figures;
+  for (const std::string_view key : {"speed_and_memory", "weak_efficiency", "strong_efficiency", "busbw"}) {
+    const auto found =
+        std::find_if(plots.begin(), plots.end(), [&](const Plot& plot) { return plot.key.starts_with(key); });
+    if (found != plots.end()) figures += figure(*found, true, "answer_");
+  }
+  return figures.empty() ? "" : element("div", "\n" + figures, "class='plots'") + "\n";
 }
 
 std::string title_of(const std::vector<StudyData>& studies) {
@@ -129,8 +133,11 @@ std::string make_page(const std::vector<StudyData>& studies, const std::vector<T
   const std::vector<MergedPoint> points = merge_repeats(studies);
   const std::vector<ScalingSeries> scaling = scaling_series(points);
   Page page;
-  page.add(summary_html(summary_of(studies, points, scaling)));
-  add_tables(page, tables, make_plots(studies, points, scaling, links));
+  const Plots plots = make_plots(studies, points, scaling, links);
+  const Overview overview = overview_of(studies, points, unfinished_runs(studies), scaling);
+  page.add(studies_html(overview) + answers_html(overview) + answering_figures(plots) +
+           cautions_html(overview));
+  add_tables(page, tables, plots);
   page.begin_part("environment", "Environment");
   for (const StudyData& study : studies) page.add(environment_html(study));
   page.begin_part("reproduce", "How to reproduce each point");

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 namespace shardmark {
 namespace {
@@ -86,6 +87,16 @@ std::string accepted_words(const std::string& word, const std::vector<std::strin
     return distance(a) < distance(b);
   });
   return distance(nearest) <= word.size() / 3 ? "did you mean '" + nearest + "'? " + list : list;
+}
+
+std::vector<std::string> wrapped(const std::string& text, size_t width) {
+  std::vector<std::string> lines(1);
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+  }
+  return lines;
 }
 
 }  // namespace shardmark

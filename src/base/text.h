@@ -21,4 +21,7 @@ std::string quoted_line(const std::string& text);
 // "accepted: a, b", with "did you mean 'a'? " before it where the word is close to one of them.
 std::string accepted_words(const std::string& word, const std::vector<std::string>& accepted);
 
+// Lines of at most `width` bytes, broken at spaces; a word that is too long for a line stays whole.
+std::vector<std::string> wrapped(const std::string& text, size_t width);
+
 }  // namespace shardmark

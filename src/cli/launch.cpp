@@ -11,7 +11,6 @@
 #include <optional>
 #include <thread>
 
-#include "analysis/report.h"
 #include "base/error.h"
 #include "base/exit_status.h"
 #include "base/log.h"
@@ -20,7 +19,7 @@
 #include "cli/command.h"
 #include "cli/find_suite.h"
 #include "cli/run_flags.h"
-#include "cli/table_output.h"
+#include "cli/report_output.h"
 #include "cli/values.h"
 #include "launch/job_script.h"
 #include "launch/process.h"
@@ -218,7 +217,7 @@ int launch(LaunchFlags flags) {
   const SweepEnd end = run_rounds(sweep);
   if (flags.output.empty() && has_study(sweep.study)) link_newest(sweep.study, stem);
   if (end.stopped_by != 0) return after_stop(flags, end, sweep.study, allocation);
-  if (flags.report && end.status <= kWrong) write_tables(make_report(read_studies({sweep.study}), {}), {});
+  if (flags.report && end.status <= kWrong) write_report(read_studies({sweep.study}), {}, {});
   return end.status;
 }
 
@@ -246,7 +245,7 @@ std::function<int()> define(CLI::App& app) {
   add_value(app, "--ranks-per-node", flags->options.ranks_per_node, values::kRanksPerNode,
             "default: its GPUs, or its cores");
   app.add_flag("--report", flags->report,
-               "print the tables of the study at the end, as shardmark report does");
+               "print what the study says at the end, as shardmark report does");
   app.add_flag("--print", flags->print, "print the command that starts the ranks, start nothing");
   app.add_flag(
       "--requeue", flags->requeue,

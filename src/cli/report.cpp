@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "cli/parsed.h"
 #include "cli/plot_output.h"
-#include "cli/table_output.h"
+#include "cli/report_output.h"
 #include "cli/values.h"
 #include "schema/file.h"
 
@@ -48,8 +48,7 @@ int report(ReportOptions options) {
   if (!options.plots.empty())
     write_plot_files(make_plots(studies, inputs.links), options.plots, options.output,
                      "no point with outcome ok, and no training run");
-  if (options.html.empty() && options.plots.empty())
-    write_tables(make_report(studies, inputs), options.output);
+  if (options.html.empty() && options.plots.empty()) write_report(studies, inputs, options.output);
   return kDone;
 }
 
@@ -61,14 +60,18 @@ std::function<int()> define(CLI::App& app) {
   app.add_option("--link", options->links,
                  "one more link to compare: NAME=LATENCY,RATE such as mine=5us,25GB/s");
   add_table_flags(app, options->output);
+  auto* all = app.add_flag("--all", options->output.all, "every table, with what its columns mean");
+  app.add_flag("--explain", options->output.explain, "what the columns of the tables mean, below each");
   auto* html = app.add_option("--html", options->html, "write summary, plots and tables to FILE, one page");
   for (const char* tables : {"--csv", "--json", "--markdown", "--table"})
     html->excludes(app.get_option(tables));
+  all->excludes(app.get_option("--table"));
   add_plots_flag(app, options->plots);
   return [options] { return report(*options); };
 }
 
-const Registration<CommandEntry> registered{"report", {"tables of one or several studies", define}};
+const Registration<CommandEntry> registered{
+    "report", {"what studies say: a first screen, tables, plots, a page", define}};
 
 }  // namespace
 }  // namespace shardmark

@@ -55,9 +55,9 @@ void write_csv(const std::vector<Table>& tables, const std::filesystem::path& di
   }
 }
 
-std::string rendered(const Table& table, const TableOutput& output, bool one_of_several) {
+std::string rendered(const Table& table, const TableOutput& output, Notes notes, bool one_of_several) {
   if (output.csv == "-") return (one_of_several ? "# " + table.key + "\r\n" : "") + to_csv(table);
-  return output.markdown ? to_markdown(table) : to_text(table);
+  return output.markdown ? to_markdown(table) : to_text(table, notes);
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ void add_table_flags(CLI::App& command, TableOutput& output) {
   command.add_flag("--markdown", output.markdown, "tables in Markdown")->excludes(csv)->excludes(json);
 }
 
-void write_tables(std::vector<Table> tables, const TableOutput& output) {
+void write_tables(std::vector<Table> tables, const TableOutput& output, Notes notes) {
   keep_only(tables, output.only);
   if (output.json) {
     auto document = nlohmann::ordered_json{{"tables", nlohmann::ordered_json::array()}};
@@ -104,7 +104,7 @@ void write_tables(std::vector<Table> tables, const TableOutput& output) {
   } else {
     std::string text;
     for (const Table& table : tables)
-      text += (text.empty() ? "" : "\n") + rendered(table, output, tables.size() > 1);
+      text += (text.empty() ? "" : "\n") + rendered(table, output, notes, tables.size() > 1);
     if (output.csv == "-")
       print_data(text);
     else

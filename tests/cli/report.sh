@@ -7,7 +7,22 @@ reference=$PWD/results/reference
 # shellcheck source=tests/cli/checks.bash
 source "$(dirname "$0")/checks.bash"
 
-"$shardmark" report small.h5 >text
+# The first screen: one, and no wider than asked for.
+"$shardmark" report small.h5 >first
+has first 'Training, on the most ranks of each setting' 'fastest' 'peak memory' 'Collectives, by their largest and smallest message' \
+  'all_reduce' 'Tables, each with --table NAME' 'scaling_laws'
+! awk 'length > 100' first | grep -q . || fail "the first screen is wider than 100 columns: $(awk 'length > 100' first)"
+[[ $(wc -l <first) -le 60 ]] || fail "the first screen has $(wc -l <first) lines"
+"$shardmark" report "$reference"/h100-*.h5 >first
+has first 'NVIDIA H100 80GB HBM3' 'fsdp(shard=gradients)'
+[[ $(wc -l <first) -le 60 ]] || fail "the first screen of two studies has $(wc -l <first) lines"
+"$shardmark" report small.h5 --table memory >memory
+has memory 'Memory'
+! grep -q '^\* ' memory || fail "a table comes with notes that nobody asked for"
+"$shardmark" report small.h5 --table memory --explain | grep -q '^\* ' || fail "--explain explains nothing"
+refuses '--all' small.h5 --all --table memory
+
+"$shardmark" report small.h5 --all >text
 has text 'Study' 'Strategies' 'Strong scaling' 'Laws of scaling' 'falls below 80 %' 'Memory' 'Traffic' 'Collective all_reduce on 2 ranks' \
   'needs 16 ranks, the world has 8'
 is_narrow text
@@ -22,7 +37,7 @@ has tables/scaling_laws.csv 's or alpha value (%)'
 "$shardmark" report small.h5 --csv - --table scaling_laws | cmp - tables/scaling_laws.csv || fail "--csv - differs from --csv DIR"
 
 # What was measured on GPUs stays readable.
-"$shardmark" report "$reference"/h100-*.h5 >gpu
+"$shardmark" report "$reference"/h100-*.h5 --all >gpu
 has gpu 'NVIDIA H100 80GB HBM3' 'gpt2_xl' 'fsdp(shard=gradients)' 'energy'
 
 # ddp on 1 rank: 20 samples/s, so 10^6 samples take 50,000 s: 13.89 hours at 2
@@ -58,9 +73,9 @@ refuses "page.html exists" small.h5 --html page.html
 has page.html 'mine: 2 ranks: ' 'Costs' '<!doctype html>' '<title>shardmark: small</title>' 'Strong scaling' 'needs 16 ranks, the world has 8'
 
 # The same study twice counts once; a copy of it is a further study, whose points are further repeats.
-"$shardmark" report small.h5 ./small.h5 >twice && cmp text twice || fail "a study named twice counts twice"
+"$shardmark" report --all small.h5 ./small.h5 >twice && cmp text twice || fail "a study named twice counts twice"
 cp small.h5.journal copy.h5.journal && cp small.h5.samples copy.h5.samples
-"$shardmark" report small.h5 copy.h5 >both
+"$shardmark" report --all small.h5 copy.h5 >both
 has both 'small.h5' 'copy.h5' 'repeats 2'
 
 refuses 'nothing.h5' nothing.h5

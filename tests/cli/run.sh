@@ -33,7 +33,7 @@ Y
 ranks 2 run "$dir/tiny.yaml" -o "$dir/x.h5" 2>"$dir/err" || fail "a plain run: $(cat "$dir/err")"
 [ -f "$dir/x.h5" ] || fail "no study"
 [ -e "$dir/x.h5.journal" ] && fail "a published study leaves no journal"
-"$program" report "$dir/x.h5" >"$dir/report" || fail "report"
+"$program" report --all "$dir/x.h5" >"$dir/report" || fail "report"
 grep -q 'fsdp' "$dir/report" || fail "the report names no strategy"
 grep -q 'more ranks than' "$dir/report" || grep -qi 'rank' "$dir/report" || fail "skipped points have no reason"
 points=$("$program" report "$dir/x.h5" --json | python3 -c 'import json,sys; print(len(json.load(sys.stdin)["tables"]))')
@@ -79,6 +79,6 @@ ls "$dir"/y.h5* 2>/dev/null && fail "a refused run left files"
 sed 's/width: 16/width: [16, 6000]/' "$dir/tiny.yaml" >"$dir/memory.yaml"
 ranks 2 run "$dir/memory.yaml" -o "$dir/m.h5" --memory-limit 2GiB --strategies ddp 2>"$dir/err" || fail "out of memory ended the sweep: $(cat "$dir/err")"
 ranks 2 run "$dir/memory.yaml" -o "$dir/m2.h5" --memory-limit 300MiB --strategies ddp 2>"$dir/err" || fail "out of memory ended the sweep: $(cat "$dir/err")"
-"$program" report "$dir/m2.h5" | grep -qi 'memory' || fail "out of memory is not reported"
+"$program" report --all "$dir/m2.h5" | grep -qi 'memory' || fail "out of memory is not reported"
 
 exit $((failures > 0))

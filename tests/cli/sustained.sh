@@ -43,7 +43,7 @@ for name in ("interval_time", "interval_worst", "interval_compute"):
     expect(len(series[name]) == 2 and all(len(row) == len(ends) and min(row) > 0 for row in series[name]), name)
 expect(all(t <= w for ts, ws in zip(series["interval_time"], series["interval_worst"]) for t, w in zip(ts, ws)), "a median below the longest")
 P
-"$program" report "$dir/s.h5" >"$dir/report" || fail "report"
+"$program" report --all "$dir/s.h5" >"$dir/report" || fail "report"
 grep -q 'Sustained runs: step time from the first to the last tenth' "$dir/report" || fail "no table: $(cat "$dir/report")"
 
 # The intervals so far are told while it goes on, and are kept in the record where a rank hangs.
@@ -51,14 +51,14 @@ intervals() { grep -c '"progress":' "$dir/hangs.h5.journal" 2>/dev/null; }
 ranks 2 run "$dir/s.yaml" -o "$dir/hangs.h5" --duration 2m --timeout 3 2>"$dir/err" &
 run=$!
 for ((i = 0; i < 600; ++i)); do [[ $(intervals) -ge 2 ]] && break; sleep 0.1; done
-"$program" report "$dir/hangs.h5" >"$dir/report" || fail "report while it goes on"
+"$program" report --all "$dir/hangs.h5" >"$dir/report" || fail "report while it goes on"
 grep -q 'Sustained runs: step time' "$dir/report" && grep -q 'Every row: ended not yet' "$dir/report" || fail "nothing is told while it goes on: $(cat "$dir/report")"
 for pid in $(pgrep -f "^$program run $dir/s.yaml -o $dir/hangs.h5"); do
   if grep -qz '^OMPI_COMM_WORLD_RANK=1$' "/proc/$pid/environ"; then kill -STOP "$pid"; fi
 done
 status=0; wait "$run" || status=$?
 [[ $status == 5 ]] || fail "a rank that hangs: status $status, not 5: $(cat "$dir/err")"
-"$program" report "$dir/hangs.h5" >"$dir/report" || fail "report of what hung"
+"$program" report --all "$dir/hangs.h5" >"$dir/report" || fail "report of what hung"
 grep -q 'Sustained runs: step time' "$dir/report" && grep -q 'Every row: ended timed_out' "$dir/report" || fail "its intervals are lost: $(cat "$dir/report")"
 "$program" export "$dir/hangs.h5" --json - | python3 -c '
 import json, sys

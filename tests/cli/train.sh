@@ -31,7 +31,7 @@ says 'held-out loss'
 losses 1 8 >"$scratch/losses"
 [[ $(wc -l <"$scratch/losses") == 8 ]] || fail "not one line a step"
 awk 'NR == 1 {first = $2} END {exit !($2 < first)}' "$scratch/losses" || fail "the loss does not fall"
-"$program" report "$scratch/run.h5" >"$scratch/report"
+"$program" report --all "$scratch/run.h5" >"$scratch/report"
 grep -q 'Training runs' "$scratch/report" || fail "no table of the run"
 
 # Two deterministic runs write the same weights, byte by byte; an existing study or directory is not overwritten.

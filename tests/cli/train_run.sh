@@ -51,7 +51,7 @@ train 2 0 --model "$mlp" --precision fp16 --strategy fsdp --steps 3 --batch-size
 grep -q 'peak loss scale  skipped$' out || fail "no column of the loss scale"
 awk '$1 == 3 && ($(NF - 1) < 1 || $NF !~ /^[0-9]+$/) {exit 1}' out || fail "no loss scale of step 3"
 grep -Eq '^[0-9]+ of 3 steps skipped, their gradients were not finite in fp16; loss scale [0-9]+$' out || fail "no loss scale at the end"
-"$program" report fp16.h5 >report
+"$program" report --all fp16.h5 >report
 grep -q 'skipped' report || fail "the report does not tell skipped steps"
 train 1 0 --model "$mlp" --strategy single --steps 1
 if grep -q 'loss scale' out; then fail "a loss scale in fp32"; fi

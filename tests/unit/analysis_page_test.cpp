@@ -9,7 +9,6 @@
 
 #include "analysis/page/page.h"
 #include "analysis/page/suite_of.h"
-#include "analysis/page/summary.h"
 #include "analysis/plots/plots.h"
 #include "analysis/plots/svg.h"
 #include "analysis/report.h"
@@ -137,87 +136,6 @@ TEST(Page, DrawsMarksWhereTheirValuesAre) {
   EXPECT_NEAR(x[2] - x[1], x[3] - x[2], 0.15);  // 1, 2, 4 on a logarithmic axis
   EXPECT_NEAR(y[1] - y[2], y[2] - y[3], 0.15);  // 10, 20, 30 on a linear one, upwards
   EXPECT_GT(y[1], y[2]);
-}
-
-std::vector<std::string> texts_of(const std::vector<Record>& records) {
-  const std::vector<StudyData> studies = {study_of(records)};
-  const auto points = merge_repeats(studies);
-  std::vector<std::string> texts;
-  for (const Statement& statement : summary_of(studies, points, scaling_series(points)))
-    texts.push_back(statement.about + " " + statement.text);
-  return texts;
-}
-
-TEST(Summary, SaysWhatIsFastestAndWhatCannotBeTold) {
-  const auto texts = texts_of({training_record("ddp", 2, 4, 0.100), training_record("fsdp", 2, 4, 0.101),
-                               training_record("zero3", 2, 4, 0.150), training_record("single", 2, 4, 0.05)});
-  EXPECT_THAT(texts[1],
-              HasSubstr("gpt2, batch 4 per rank, 2 ranks: fastest ddp, 80.0 samples/s, 100 ms a step; fsdp "
-                        "as fast within 5 %; slowest zero3, +50 %. Memory of a rank: from "));
-}
-
-Record with_half_width(const std::string& strategy, double step_s, double half) {
-  Record record = training_record(strategy, 2, 4, step_s);
-  record.measures.step_low_s = step_s * (1 - half);
-  record.measures.step_high_s = step_s * (1 + half);
-  return record;
-}
-
-// Intervals that overlap widely are no equality, and a point with such an interval is not ranked.
-TEST(Summary, RanksNoDoubtfulPoint) {
-  const auto texts =
-      texts_of({with_half_width("ddp", 0.1, 0.04), with_half_width("fsdp", 0.105, 0.09),
-                with_half_width("zero3", 0.4, 0.8), with_half_width("fsdp(shard=optimizer)", 0.02, 0.9)});
-  EXPECT_THAT(texts[1],
-              HasSubstr("2 ranks: least median: ddp, 80.0 samples/s, 100 ms a step; whether fsdp is as fast "
-                        "cannot be told, as the 95 % intervals overlap; not ranked, as doubtful (uncertain): "
-                        "fsdp(shard=optimizer), zero3."));
-}
-
-TEST(Summary, SaysWhereNoRankingIsPossible) {
-  const auto texts = texts_of({with_half_width("ddp", 0.1, 0.5), with_half_width("zero3", 0.4, 0.8)});
-  EXPECT_THAT(
-      texts[1],
-      HasSubstr("2 ranks: no ranking is possible, as every point is doubtful (uncertain): ddp, zero3."));
-}
-
-TEST(Summary, HeadsWithNoDoubtfulCollective) {
-  Record fast = collective_record("all_reduce", 4, 1 << 20, true, 1e-5),
-         slow = collective_record("all_reduce", 4, 1024, true, 1e-3);
-  fast.measures.step_low_s = 1e-6;
-  fast.measures.step_high_s = 1e-4;
-  EXPECT_THAT(texts_of({fast, slow})[1], HasSubstr("time from 1.00 ms (at 1.00 KiB)"));
-  EXPECT_THAT(texts_of({fast})[1], HasSubstr("every point is doubtful (uncertain)."));
-}
-
-TEST(Summary, LeavesOversubscribedPointsOut) {
-  std::vector<Record> records;
-  for (int64_t ranks : {1, 2, 4, 8}) {
-    records.push_back(training_record("ddp", ranks, 4, ranks == 8 ? 0.9 : 0.1 * static_cast<double>(ranks)));
-    records.back().measures.oversubscribed = ranks == 8;
-  }
-  const auto texts = texts_of(records);
-  EXPECT_THAT(texts[1], HasSubstr("4 ranks: ddp, 40.0 samples/s, 400 ms a step."));
-  EXPECT_EQ(
-      texts[2],
-      "Weak scaling, gpt2, batch 4 per rank, over ranks of one node: efficiency kept: ddp 25 % (from 1 to 4 "
-      "ranks; below 80 % from about 1 on).");
-  EXPECT_THAT(texts.back(), HasSubstr("Doubtful: 1 point of 4;"));
-}
-
-TEST(Summary, SaysWhetherEfficienciesAreApart) {
-  std::vector<Record> records;
-  for (int64_t ranks : {1, 2, 4}) {
-    const auto n = static_cast<double>(ranks);
-    records.push_back(training_record("ddp", ranks, 4, 0.1 * (1 + 0.02 * (n - 1))));
-    records.push_back(training_record("fsdp", ranks, 4, 0.1 * (1 + 0.021 * (n - 1))));
-  }
-  EXPECT_THAT(texts_of(records)[2],
-              HasSubstr("; which keeps more cannot be told, as the 95 % intervals overlap."));
-  for (Record& record : records)
-    if (record.point.training.strategy.name == "fsdp" && record.point.ranks > 1)
-      record = training_record("fsdp", record.point.ranks, 4, 0.2);
-  EXPECT_THAT(texts_of(records)[2], HasSubstr("fsdp 50 % (from 1 to 4 ranks; below 80 % from about 1 on)."));
 }
 
 // What the page offers for each point is read by the very reader of suites, and is that point again.

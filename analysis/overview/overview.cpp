@@ -1,0 +1,172 @@
+// What was measured, what is doubtful; and how much of the answers fits one screen.
+#include "analysis/overview/overview.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "analysis/findings.h"
+#include "analysis/known.h"
+#include "analysis/plots/names.h"
+#include "base/units.h"
+
+namespace shardmark {
+namespace {
+
+constexpr size_t kMostStudies = 4, kMostCauses = 8;
+constexpr size_t kTrainingLines = 20, kCollectiveLines = 14;
+
+std::string plural(size_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", format_count(static_cast<double>(count)), noun, count == 1 ? "" : "s");
+}
+
+// "54 points: 52 ok, 2 skipped"
+std::string outcomes_text(const StudyData& study) {
+  constexpr Outcome kOutcomes[] = {Outcome::ok,    Outcome::skipped, Outcome::out_of_memory,
+                                   Outcome::wrong, Outcome::failed,  Outcome::timed_out};
+  std::map<Outcome, size_t> counts;
+  for (const Record& record : study.records) ++counts[record.outcome];
+  std::string text;
+  for (const Outcome outcome : kOutcomes)
+    if (counts[outcome] > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", counts[outcome], to_text(outcome));
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return plural(study.records.size(), "point") + (text.empty() ? "" : ": " + text);
+}
+
+std::string about(const StudyData& study) {
+  const Environment& e = study.environment;
+  std::string text =
+      fmt::format("{}: {}, on {}{} ({}){}.", study.path, outcomes_text(study), ranks_text(e.world_ranks),
+                  e.nodes.empty() ? "" : " of " + plural(e.nodes.size(), "node"), machine_text(e),
+                  e.transport.empty() ? "" : " over " + e.transport);
+  const std::string suite = std::filesystem::path(e.suite_path).stem().string();
+  return text + fmt::format(" {}started {}, revision {}.", suite.empty() ? "" : "Suite " + suite + ", ",
+                            e.started, e.revision);
+}
+
+// Findings of one kind are one line, with the first of them as an example.
+void add_findings(std::vector<std::string>& cautions, const std::vector<MergedPoint>& points,
+                  const std::vector<MergedPoint>& unfinished) {
+  const std::vector<Finding> findings = findings_of(points, unfinished);
+  std::vector<std::pair<std::string, std::vector<const Finding*>>> kinds;
+  for (const Finding& finding : findings) {
+    auto found =
+        std::find_if(kinds.begin(), kinds.end(), [&](auto& kind) { return kind.first == finding.kind; });
+    if (found == kinds.end()) found = kinds.insert(kinds.end(), {finding.kind, {}});
+    found->second.push_back(&finding);
+  }
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [](auto& a, auto& b) { return a.second.size() > b.second.size(); });
+  for (size_t i = 0; i < std::min(kinds.size(), kMostCauses); ++i) {
+    const auto& [kind, all] = kinds[i];
+    cautions.push_back(fmt::format("{}: {}{}{}: {}.", kind, plural(all.size(), "point"),
+                                   all.size() == 1 ? ", " : ", such as ",
+                                   short_name(all.front()->about->point), all.front()->words));
+  }
+  if (kinds.size() > kMostCauses)
+    cautions.push_back(plural(kinds.size() - kMostCauses, "further cause") + ": --table findings.");
+}
+
+// Points that failed, with the reason of the first.
+void add_failures(std::vector<std::string>& cautions, const std::vector<StudyData>& studies) {
+  for (const Outcome outcome : {Outcome::wrong, Outcome::failed, Outcome::timed_out}) {
+    const Record* first = nullptr;
+    size_t count = 0;
+    for (const StudyData& study : studies)
+      for (const Record& record : study.records) {
+        if (record.outcome != outcome) continue;
+        if (count++ == 0) first = &record;
+      }
+    if (count == 0) continue;
+    std::string word(to_text(outcome));
+    std::replace(word.begin(), word.end(), '_', ' ');
+    cautions.push_back(fmt::format("{}: {}{}{}: {}.", word, plural(count, "point"),
+                                   count == 1 ? ", " : ", such as ", short_name(first->point),
+                                   first->reason));
+  }
+}
+
+void add_verification(std::vector<std::string>& cautions, const std::vector<MergedPoint>& points) {
+  size_t num_training = 0, num_equal = 0, num_wrong = 0;
+  for (const MergedPoint& merged : points) {
+    num_training += is_training(merged) ? 1 : 0;
+    num_equal += is_training(merged) && merged.measures.verified.starts_with("equal") ? 1 : 0;
+    num_wrong += merged.measures.num_wrong > 0 ? 1 : 0;
+  }
+  if (num_equal < num_training)
+    cautions.push_back(
+        fmt::format("not verified: {} of {}; the others gave the losses and gradient norms of one device.",
+                    num_training - num_equal, plural(num_training, "training point")));
+  if (num_wrong > 0)
+    cautions.push_back(fmt::format("wrong elements: {} gave elements that differ from the expected ones.",
+                                   plural(num_wrong, "collective")));
+}
+
+size_t num_lines(const OverviewGroup& group) {
+  return group.rows.size() + (group.setting.empty() ? 0 : 1) + (group.num_left_out > 0 ? 1 : 0);
+}
+
+}  // namespace
+
+std::vector<std::string> cautions_of(const std::vector<StudyData>& studies,
+                                     const std::vector<MergedPoint>& points,
+                                     const std::vector<MergedPoint>& unfinished) {
+  std::vector<std::string> cautions;
+  add_failures(cautions, studies);
+  add_verification(cautions, points);
+  const auto oversubscribed =
+      static_cast<size_t>(std::count_if(points.begin(), points.end(), [](auto& merged) {
+        return std::any_of(merged.doubts.begin(), merged.doubts.end(),
+                           [](const Doubt& doubt) { return doubt.kind == "oversubscribed"; });
+      }));
+  if (oversubscribed > 0)
+    cautions.push_back(
+        fmt::format("oversubscribed: {} had more ranks than cores, or several ranks on one GPU.",
+                    plural(oversubscribed, "point")));
+  add_findings(cautions, points, unfinished);
+  return cautions;
+}
+
+void shorten(OverviewTable& table, size_t most_lines) {
+  const auto total = [&] {
+    size_t lines = 0;
+    for (const OverviewGroup& group : table.groups) lines += num_lines(group);
+    return lines + (table.num_left_out > 0 ? 1 : 0);
+  };
+  while (total() > most_lines) {
+    const auto largest = std::max_element(table.groups.begin(), table.groups.end(),
+                                          [](auto& a, auto& b) { return a.rows.size() < b.rows.size(); });
+    if (largest->rows.size() > 2) {
+      largest->rows.pop_back();
+      ++largest->num_left_out;
+    } else {
+      table.groups.pop_back();
+      ++table.num_left_out;
+    }
+  }
+}
+
+Overview overview_of(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points,
+                     const std::vector<MergedPoint>& unfinished, const std::vector<ScalingSeries>& scaling) {
+  Overview overview;
+  for (size_t i = 0; i < std::min(studies.size(), kMostStudies); ++i)
+    overview.studies.push_back(about(studies[i]));
+  if (studies.size() > kMostStudies)
+    overview.studies.push_back("And " + plural(studies.size() - kMostStudies, "further study") +
+                               ": --table studies.");
+  overview.answers = {training_overview(points, scaling), collectives_overview(points)};
+  std::erase_if(overview.answers, [](const OverviewTable& table) { return table.groups.empty(); });
+  if (overview.answers.size() == 1) {
+    shorten(overview.answers.front(), kTrainingLines + kCollectiveLines);
+  } else if (overview.answers.size() == 2) {
+    shorten(overview.answers[0], kTrainingLines);
+    shorten(overview.answers[1], kCollectiveLines);
+  }
+  overview.cautions = cautions_of(studies, points, unfinished);
+  return overview;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,58 @@
+// The first screen of a report, and the top of its page: what was measured where, the answer to a suite's
+// question, and what is doubtful, in at most 60 lines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/scaling.h"
+#include "analysis/table.h"
+
+namespace shardmark {
+
+// Rows of one setting, "gpt2, bf16, batch 16 per rank, 2 ranks", the best one first.
+struct OverviewGroup {
+  std::string setting;  // empty: the rows say it themselves
+  std::vector<std::vector<Cell>> rows;
+  size_t num_left_out = 0;  // rows at the end that found no place
+};
+
+struct OverviewTable {
+  std::string title;
+  std::string key;              // of the table that holds all of it
+  std::vector<Column> columns;  // the first one says which row
+  std::vector<OverviewGroup> groups;
+  size_t num_left_out = 0;  // groups at the end that found no place
+};
+
+struct Overview {
+  std::vector<std::string> studies;    // a paragraph each
+  std::vector<OverviewTable> answers;  // training, collectives
+  std::vector<std::string> cautions;   // one for each cause, not for each point
+};
+
+// unfinished: sustained runs that did not come to their end. scaling: of the points.
+Overview overview_of(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points,
+                     const std::vector<MergedPoint>& unfinished, const std::vector<ScalingSeries>& scaling);
+
+// Its parts. Of each training setting the strategies on the most ranks: how fast, whether that can be told
+// from the fastest, memory, exposed communication, efficiency. Of each collective the bus bandwidth of its
+// largest message and the time of its smallest.
+OverviewTable training_overview(const std::vector<MergedPoint>& points,
+                                const std::vector<ScalingSeries>& scaling);
+OverviewTable collectives_overview(const std::vector<MergedPoint>& points);
+std::vector<std::string> cautions_of(const std::vector<StudyData>& studies,
+                                     const std::vector<MergedPoint>& points,
+                                     const std::vector<MergedPoint>& unfinished);
+
+// Leaves out the last rows of the largest groups, then the last groups, until there are no more lines.
+void shorten(OverviewTable& table, size_t most_lines);
+
+// How it is printed: so many columns wide; with colour where a terminal shows it.
+struct TextStyle {
+  size_t width = 100;
+  bool color = false;
+};
+std::string to_text(const Overview& overview, const TextStyle& style);
+
+}  // namespace shardmark

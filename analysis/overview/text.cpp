@@ -1,0 +1,127 @@
+// The overview for a terminal.
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/overview/overview.h"
+
+namespace shardmark {
+namespace {
+
+constexpr size_t kIndent = 2;        // of rows below their setting
+constexpr size_t kMostName = 44;     // of a strategy's name with its options
+constexpr size_t kMostPerCause = 2;  // lines
+
+// Escape sequences of ECMA-48, around text that is fit to be shown.
+std::string styled(const std::string& text, const char* code, const TextStyle& style) {
+  return style.color ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+}
+std::string bold(const std::string& text, const TextStyle& style) { return styled(text, "1", style); }
+
+std::string shown(const Cell& cell) { return printable(cell.text, ""); }
+
+std::string shortened(const std::string& text, size_t most) {
+  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+}
+
+class Columns {
+ public:
+  explicit Columns(const OverviewTable& table) : table_(table) {
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      const Column& column = table.columns[c];
+      size_t width = std::max(column.name.size(), column.unit.size());
+      bool any = c == 0;
+      for (const OverviewGroup& group : table.groups)
+        for (const auto& row : group.rows) {
+          width = std::max(
+              width, c == 0 ? std::min(kMostName, shown(row[c]).size()) + kIndent : shown(row[c]).size());
+          any |= !row[c].value.is_null();
+        }
+      if (any) columns_.push_back({c, width});
+    }
+  }
+
+  std::string heading(const TextStyle& style) const {
+    std::string names, units;
+    for (const auto& [c, width] : columns_) {
+      names +=
+          c == 0 ? fmt::format("{:<{}}", "", width) : fmt::format("  {:>{}}", table_.columns[c].name, width);
+      units +=
+          c == 0 ? fmt::format("{:<{}}", "", width) : fmt::format("  {:>{}}", table_.columns[c].unit, width);
+    }
+    units.erase(units.find_last_not_of(' ') + 1);
+    // The title stands before the names where there is room.
+    const size_t room = names.find_first_not_of(' ');
+    const bool fits = table_.title.size() + 1 < room;
+    if (fits) names = bold(table_.title, style) + names.substr(table_.title.size());
+    return (fits ? "" : bold(table_.title, style) + "\n") + names + "\n" +
+           (units.empty() ? "" : units + "\n");
+  }
+
+  std::string row(const std::vector<Cell>& cells, const TextStyle& style) const {
+    std::string line;
+    for (const auto& [c, width] : columns_) {
+      const std::string text = shown(cells[c]);
+      line += c == 0 ? fmt::format("{:<{}}", std::string(kIndent, ' ') + shortened(text, kMostName), width)
+                     : "  " + std::string(width - text.size(), ' ') + in_color(text, style);
+    }
+    return line + "\n";
+  }
+
+ private:
+  static std::string in_color(const std::string& text, const TextStyle& style) {
+    if (text == "fastest" || text == "equal") return styled(text, "32", style);
+    if (text == "doubtful" || text.ends_with("?")) return styled(text, "33", style);
+    if (text.starts_with("wrong")) return styled(text, "31", style);
+    return text;
+  }
+
+  struct Placed {
+    size_t column;
+    size_t width;
+  };
+  const OverviewTable& table_;
+  std::vector<Placed> columns_;  // those that hold a value
+};
+
+std::string text_of(const OverviewTable& table, const TextStyle& style) {
+  const Columns columns(table);
+  std::string text = columns.heading(style);
+  for (const OverviewGroup& group : table.groups) {
+    if (!group.setting.empty()) text += shortened(printable(group.setting, ""), style.width) + "\n";
+    for (const auto& row : group.rows) text += columns.row(row, style);
+    if (group.num_left_out > 0) text += fmt::format("  and {} more\n", group.num_left_out);
+  }
+  if (table.num_left_out > 0)
+    text += fmt::format("and {} more settings: --table {}\n", table.num_left_out, table.key);
+  return text;
+}
+
+std::string caution_text(const std::string& caution, const TextStyle& style) {
+  const std::string line = printable(caution, "");
+  std::vector<std::string> lines = wrapped(line, style.width - 2);
+  if (lines.size() > kMostPerCause) {
+    lines.resize(kMostPerCause);
+    lines.back() = shortened(lines.back() + " ....", style.width - 2);
+  }
+  std::string text;
+  for (size_t i = 0; i < lines.size(); ++i) text += (i == 0 ? "" : "  ") + lines[i] + "\n";
+  const size_t kind = text.find(':');
+  return kind == std::string::npos ? text : styled(text.substr(0, kind), "33", style) + text.substr(kind);
+}
+
+}  // namespace
+
+std::string to_text(const Overview& overview, const TextStyle& style) {
+  std::string text;
+  for (const std::string& study : overview.studies)
+    for (const std::string& line : wrapped(printable(study, ""), style.width)) text += line + "\n";
+  for (const OverviewTable& table : overview.answers) text += "\n" + text_of(table, style);
+  if (!overview.cautions.empty()) text += "\n" + bold("Look twice", style) + "\n";
+  for (const std::string& caution : overview.cautions) text += caution_text(caution, style);
+  return text;
+}
+
+}  // namespace shardmark

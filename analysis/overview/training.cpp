@@ -1,0 +1,103 @@
+// Which strategy is fastest, and what it costs: on the most ranks of each setting.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analysis/cells.h"
+#include "analysis/overview/overview.h"
+#include "analysis/plots/rows.h"
+
+namespace shardmark {
+namespace {
+
+using PointList = std::vector<const MergedPoint*>;
+
+constexpr double kMargin = 0.05;  // differences below it do not matter: the default of `compare`
+
+bool is_shown(const MergedPoint& merged) { return is_training(merged); }
+
+// Those without doubts first, the fastest of them first.
+PointList on_most_ranks(const RowGroup& group) {
+  std::pair<bool, int64_t> most = {false, 0};  // without doubts, ranks
+  for (const MergedPoint* merged : group.points)
+    if (!is_replicas(*merged)) most = std::max(most, {!is_doubtful(*merged), merged->point.ranks});
+  if (most.second == 0)
+    for (const MergedPoint* merged : group.points)
+      most = std::max(most, {!is_doubtful(*merged), merged->point.ranks});
+  PointList points;
+  for (const MergedPoint* merged : group.points)
+    if (merged->point.ranks == most.second) points.push_back(merged);
+  std::stable_sort(points.begin(), points.end(), [](auto* a, auto* b) {
+    return std::pair(is_doubtful(*a), a->measures.step_s) < std::pair(is_doubtful(*b), b->measures.step_s);
+  });
+  return points;
+}
+
+// The ranks of `single` train independent copies: what it is measured for is to compare others with it.
+bool is_rival(const MergedPoint& merged) {
+  return !is_doubtful(merged) && (!is_replicas(merged) || merged.point.ranks == 1);
+}
+
+// "fastest", "equal" where both 95 % intervals allow no more than the margin, "+11 %", "+3 % ?" where the
+// intervals overlap more widely than that.
+Cell against(const MergedPoint& merged, const MergedPoint* best) {
+  if (is_doubtful(merged)) return cells::words("doubtful");
+  if (best == nullptr || !is_rival(merged)) return cells::words("");
+  if (best == &merged) return cells::words("fastest");
+  const Measures &m = merged.measures, &b = best->measures;
+  const std::string slower = cells::percent(m.step_s / b.step_s - 1, 0).text;
+  if (m.step_low_s > b.step_high_s) return cells::words("+" + slower + " %");
+  const bool is_equal =
+      m.step_high_s <= (1 + kMargin) * b.step_low_s && b.step_high_s <= (1 + kMargin) * m.step_low_s;
+  return cells::words(is_equal ? "equal" : "+" + slower + " % ?");
+}
+
+// By point: its efficiency against the fewest ranks of its series, weak scaling before strong.
+using Efficiencies = std::map<const MergedPoint*, double>;
+
+Efficiencies efficiencies_of(const std::vector<ScalingSeries>& scaling) {
+  Efficiencies efficiencies;
+  for (const ScalingSeries& series : scaling)
+    for (const ScalingPoint& point : series.points)
+      if (&point != &series.points.front()) efficiencies.try_emplace(point.merged, point.efficiency.value);
+  return efficiencies;
+}
+
+}  // namespace
+
+OverviewTable training_overview(const std::vector<MergedPoint>& points,
+                                const std::vector<ScalingSeries>& scaling) {
+  OverviewTable table{"Training, on the most ranks of each setting",
+                      "strategies",
+                      {{"strategy", "", false},
+                       {"samples/s", ""},
+                       {"step", "ms"},
+                       {"vs fastest", ""},
+                       {"peak memory", "MiB"},
+                       {"exposed", "%"},
+                       {"efficiency", "%"},
+                       {"MFU", "%"}},
+                      {}};
+  const PlotNames names(points);
+  const Efficiencies efficiencies = efficiencies_of(scaling);
+  for (const RowGroup& group : row_groups(points, names, is_shown)) {
+    const PointList shown = on_most_ranks(group);
+    const auto best = std::find_if(shown.begin(), shown.end(), [](auto* one) { return is_rival(*one); });
+    const std::string ranks = ranks_text(shown.front()->point.ranks);
+    OverviewGroup rows{group.about + (group.about.ends_with(ranks) ? "" : ", " + ranks), {}};
+    for (const MergedPoint* merged : shown) {
+      const Measures& m = merged->measures;
+      const auto efficiency = efficiencies.find(merged);
+      rows.rows.push_back({cells::words(names.strategy(*merged)), cells::number(m.samples_per_s),
+                           cells::milliseconds(m.step_s),
+                           against(*merged, best == shown.end() ? nullptr : *best),
+                           cells::mebibytes(m.peak_bytes), cells::percent(m.exposed_s / m.step_s),
+                           cells::percent(efficiency == efficiencies.end() ? NAN : efficiency->second),
+                           cells::percent(m.mfu)});
+    }
+    table.groups.push_back(std::move(rows));
+  }
+  return table;
+}
+
+}  // namespace shardmark

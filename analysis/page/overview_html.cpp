@@ -1,0 +1,76 @@
+// The top of the page: the same answers as the first screen of a terminal.
+#include "analysis/page/overview_html.h"
+
+#include "analysis/page/html.h"
+
+namespace shardmark {
+namespace {
+
+using html::element;
+
+std::vector<size_t> columns_with_values(const OverviewTable& table) {
+  std::vector<size_t> columns = {0};
+  for (size_t c = 1; c < table.columns.size(); ++c) {
+    bool any = false;
+    for (const OverviewGroup& group : table.groups)
+      for (const auto& row : group.rows) any |= !row[c].value.is_null();
+    if (any) columns.push_back(c);
+  }
+  return columns;
+}
+
+std::string wide_row(const std::string& text, const char* kind, size_t num_columns) {
+  return element("tr", element("td", html::text(text),
+                               "colspan='" + std::to_string(num_columns) + "' class='" + kind + "'")) +
+         "\n";
+}
+
+std::string table_html(const OverviewTable& table) {
+  const std::vector<size_t> columns = columns_with_values(table);
+  std::string headings, rows = "\n";
+  for (const size_t c : columns)
+    headings += element(
+        "th",
+        element("span", html::text(table.columns[c].name)) +
+            (table.columns[c].unit.empty() ? "" : element("small", html::text(table.columns[c].unit))),
+        c == 0 ? "" : "class='n'");
+  for (const OverviewGroup& group : table.groups) {
+    if (!group.setting.empty()) rows += wide_row(group.setting, "setting", columns.size());
+    for (const auto& row : group.rows) {
+      std::string cells;
+      for (const size_t c : columns)
+        cells += element("td", html::text(row[c].text), c == 0 ? "" : "class='n'");
+      rows += element("tr", cells) + "\n";
+    }
+    if (group.num_left_out > 0)
+      rows += wide_row("and " + std::to_string(group.num_left_out) + " more", "more", columns.size());
+  }
+  if (table.num_left_out > 0)
+    rows += wide_row("and " + std::to_string(table.num_left_out) + " more settings", "more", columns.size());
+  return element("h3", html::text(table.title)) +
+         element("div",
+                 element("table", element("thead", element("tr", headings)) + element("tbody", rows),
+                         "class='answers'"),
+                 "class='scroll'") +
+         "\n";
+}
+
+}  // namespace
+
+std::string studies_html(const Overview& overview) {
+  std::string out;
+  for (const std::string& study : overview.studies) out += element("p", html::text(study)) + "\n";
+  return out;
+}
+
+std::string answers_html(const Overview& overview) {
+  std::string out;
+  for (const OverviewTable& table : overview.answers) out += table_html(table);
+  return out;
+}
+
+std::string cautions_html(const Overview& overview) {
+  return overview.cautions.empty() ? "" : element("h3", "Look twice") + html::list(overview.cautions);
+}
+
+}  // namespace shardmark
