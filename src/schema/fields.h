@@ -14,6 +14,18 @@ namespace shardmark {
 inline constexpr int kSchemaMajor = 1;
 inline constexpr int kSchemaMinor = 4;
 
+// The minor version that brought a column or series; what is not here has been there since 1.0.
+struct Since {
+  std::string_view name;
+  int minor;
+};
+inline constexpr std::array<Since, 4> kSince = {{
+    {"interval_faulty", 1},
+    {"probed_communication_time", 3},
+    {"reserved_bytes", 4},
+    {"device_bytes", 4},
+}};
+
 struct SeriesInfo {
   std::string_view name;
   std::string_view unit;

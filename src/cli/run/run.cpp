@@ -161,40 +161,62 @@ std::string last_line(const RunSummary& summary, const std::string& study) {
                             summary.num_bad > 0 ? " (again: --resume --rerun-failed)" : "", study);
 }
 
-int run(const Flags& flags) {
-  const Ranks ranks(flags.run.world);
-  const HostGroup& world = *ranks.world;
-  Flight& flight = ranks.flight();
-  flight.stage("preflight");
-  const Preflight checked = preflight(flags.run.world, ranks, flags.output);
-  const at::Device device = checked.device;
-  flight.stage("reading the suite");
-  const Sweep sweep = read_sweep(flags, ranks, device);
-  flight.stage("measuring the peaks of this machine");
-  const Placement placement =
-      describe_placement(world, ranks.session->local_size(), device, precisions_of(sweep.points));
-  flight.stage("opening the study");
-  std::optional<Study> study =
-      open_study(flags, ranks, sweep, checked, describe_environment(world, device, placement));
-  checked.tell(flags.run.quiet);
+// run_points, where a study that cannot be written any more ends every rank with one message.
+RunSummary measure(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
+                   const Placement& placement, const RunOptions& options, Watchdog& watchdog) {
+  try {
+    return run_points(world, points, study, placement, options, watchdog);
+  } catch (const StudyLost& lost) {
+    together(world, [&] {
+      if (world.rank() == 0) throw UsageError(lost.what());
+    });
+    throw;
+  }
+}
 
-  const RunOptions options{transport_for(flags.run.world, device), device, flags.run.quiet,
-                           flags.run.check_collectives, flags.run.trace};
-  const RunSummary summary = [&] {
-    try {
-      return run_points(world, sweep.points, study, placement, options, *ranks.watchdog);
-    } catch (const StudyLost& lost) {
-      together(world, [&] {
-        if (world.rank() == 0) throw UsageError(lost.what());
-      });
-      throw;
-    }
-  }();
+void warn_of_points_not_met(const std::optional<Study>& study) {
   if (study && study->num_due() > 0)
     log_warning(
         fmt::format("this plan has not met {} of the failed points that were to be measured again; they stay "
                     "as they were",
                     study->num_due()));
+}
+
+// A sweep from the YAML of a suite to the HDF5 of a study, on every rank. What ends, skips or repeats work is
+// decided by all ranks together.
+int run(const Flags& flags) {
+  // MPI starts; a watchdog names whoever keeps the others waiting.
+  const Ranks ranks(flags.run.world);
+  const HostGroup& world = *ranks.world;
+  Flight& flight = ranks.flight();
+
+  // What would spoil the numbers is found before anything is measured (src/doctor).
+  flight.stage("preflight");
+  const Preflight checked = preflight(flags.run.world, ranks, flags.output);
+  const at::Device device = checked.device;
+
+  // The suite is read and expanded into points, and impossible ones get their reason (src/plan).
+  flight.stage("reading the suite");
+  const Sweep sweep = read_sweep(flags, ranks, device);
+
+  // A matrix product for each precision says what this machine can do at most: 100 % of MFU.
+  flight.stage("measuring the peaks of this machine");
+  const Placement placement =
+      describe_placement(world, ranks.session->local_size(), device, precisions_of(sweep.points));
+
+  // Rank 0 opens the study: a journal that survives any crash (src/schema).
+  flight.stage("opening the study");
+  std::optional<Study> study =
+      open_study(flags, ranks, sweep, checked, describe_environment(world, device, placement));
+  checked.tell(flags.run.quiet);
+
+  // Each point is set up, verified against one rank, timed and recorded (src/runner, src/workloads).
+  const RunOptions options{transport_for(flags.run.world, device), device, flags.run.quiet,
+                           flags.run.check_collectives, flags.run.trace};
+  const RunSummary summary = measure(world, sweep.points, study, placement, options, *ranks.watchdog);
+  warn_of_points_not_met(study);
+
+  // The journal becomes one HDF5 file.
   publish(ranks, study);
   if (world.rank() == 0 && !flags.run.quiet) log_line(last_line(summary, flags.output));
   return summary.num_bad == 0 ? kDone : kWrong;
