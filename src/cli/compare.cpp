@@ -110,7 +110,7 @@ std::function<int()> define(CLI::App& app) {
 }
 
 const Registration<CommandEntry> registered{
-    "compare", {"whether points became faster or slower between launches of two studies", define}};
+    "compare", {"tell whether points became faster or slower between two sets of launches", define}};
 
 }  // namespace
 }  // namespace shardmark

@@ -68,8 +68,8 @@ std::function<int()> define(CLI::App& app) {
   return [options] { return export_study(*options); };
 }
 
-const Registration<CommandEntry> registered{"export",
-                                            {"a whole study, raw samples included, as CSV or JSON", define}};
+const Registration<CommandEntry> registered{
+    "export", {"write a whole study with its raw samples as CSV or JSON", define}};
 
 }  // namespace
 }  // namespace shardmark

@@ -78,7 +78,7 @@ std::function<int()> define(CLI::App& app) {
 }
 
 const Registration<CommandEntry> registered{
-    "interconnect", {"links compared: all-reduce overhead and Amdahl's curves, by formula", define}};
+    "interconnect", {"compare interconnects by formula: all-reduce overhead and Amdahl's curves", define}};
 
 }  // namespace
 }  // namespace shardmark

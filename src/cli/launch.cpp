@@ -18,8 +18,8 @@
 #include "cli/after_dashes.h"
 #include "cli/command.h"
 #include "cli/find_suite.h"
-#include "cli/run_flags.h"
 #include "cli/report_output.h"
+#include "cli/run_flags.h"
 #include "cli/values.h"
 #include "launch/job_script.h"
 #include "launch/process.h"
@@ -230,23 +230,25 @@ std::function<int()> define(CLI::App& app) {
   app.add_option(
       "-o,--output", flags->output,
       "the study; default: results/<suite>-0001.h5, -0002 ..., and results/<suite>.h5 links the newest");
-  app.add_flag("--resume", flags->resume, "go on with this study; without -o with the newest of this suite");
+  app.add_flag("--resume", flags->resume, "continue this study; without -o the newest one of this suite");
   app.add_flag("--rerun-failed", flags->rerun_failed,
                "with --resume: measure again what failed, see run --help")
       ->needs("--resume");
   add_value(app, "--launcher", flags->options.launcher, Word{{"mpirun", "srun"}},
             "mpirun, or srun in a Slurm with PMIx")
       ->capture_default_str();
-  app.add_option("--launcher-flag", flags->options.flags, "handed on to it, one word each time")
+  app.add_option("--launcher-flag", flags->options.flags,
+                 "a flag passed on to the launcher; repeat it for each word")
       ->allow_extra_args(false);
   app.add_option("--container", flags->options.container,
-                 "goes before the program on every rank, one word each time: apptainer, exec, --nv, x.sif")
+                 "a command in front of the program on every rank; repeat it for each word: apptainer, exec, "
+                 "--nv, x.sif")
       ->allow_extra_args(false);
   add_value(app, "--ranks-per-node", flags->options.ranks_per_node, values::kRanksPerNode,
             "default: its GPUs, or its cores");
   app.add_flag("--report", flags->report,
-               "print what the study says at the end, as shardmark report does");
-  app.add_flag("--print", flags->print, "print the command that starts the ranks, start nothing");
+               "print the summary of the study at the end, as shardmark report does");
+  app.add_flag("--print", flags->print, "print the command that starts the ranks, without starting it");
   app.add_flag(
       "--requeue", flags->requeue,
       "in a Slurm job: SIGUSR1 (sbatch --signal=B:USR1@120) requeues it, if it has finished a point");
@@ -255,7 +257,8 @@ std::function<int()> define(CLI::App& app) {
 
 const Registration<CommandEntry> registered{
     "launch",
-    {"start the ranks of a suite and go on after any death: shardmark launch suites/x.yaml -n 8", define}};
+    {"start the ranks of a suite, and continue when a rank crashes: shardmark launch suites/x.yaml -n 8",
+     define}};
 
 }  // namespace
 }  // namespace shardmark

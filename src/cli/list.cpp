@@ -136,7 +136,7 @@ int list() {
 std::function<int()> define(CLI::App&) { return list; }
 
 const Registration<CommandEntry> registered{
-    "list", {"models, strategies, data, optimizers, collectives, suites", define}};
+    "list", {"list models, strategies, data sources, optimizers, collectives and suites", define}};
 
 }  // namespace
 }  // namespace shardmark

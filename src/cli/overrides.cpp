@@ -8,7 +8,7 @@
 namespace shardmark {
 
 void add_override_flags(CLI::App& command, Overrides& overrides) {
-  const std::string group = "Instead of what the suite says";
+  const std::string group = "Overrides of the suite";
   add_value(command, "--ranks,--gpus", overrides.ranks, values::kRanks, "rank counts: 1 2 4 8")->group(group);
   command.add_option("--strategies", overrides.strategies, "such as ddp zero3 \"fsdp(shard=gradients)\"")
       ->group(group);
@@ -20,16 +20,18 @@ void add_override_flags(CLI::App& command, Overrides& overrides) {
   add_value(command, "--precisions", overrides.precisions, Word{names_of(laws::precision_laws())},
             "such as fp32 bf16")
       ->group(group);
-  add_value(command, "--steps", overrides.steps, values::kSteps, "timed steps of every point")->group(group);
-  add_value(command, "--repeats", overrides.repeats, values::kRepeats, "how often every point is measured")
+  add_value(command, "--steps", overrides.steps, values::kSteps, "timed steps of each point")->group(group);
+  add_value(command, "--repeats", overrides.repeats, values::kRepeats,
+            "how many times each point is measured")
       ->group(group);
-  add_value(command, "--seed", overrides.seed, values::kSeed, "of initial values, data and order")
+  add_value(command, "--seed", overrides.seed, values::kSeed,
+            "seed of the initial weights, the data and the order of points")
       ->group(group);
   add_value(command, "--time-limit", overrides.time_limit_s, values::kTimeLimit,
-            "seconds of timed steps per point")
+            "time limit of the timed steps of each point, in seconds")
       ->group(group);
   add_value(command, "--duration", overrides.duration_s, values::kDuration,
-            "sustained runs: every point goes on for so long, 2h")
+            "sustained runs: how long each point runs, such as 2h")
       ->group(group);
 }
 

@@ -128,11 +128,12 @@ std::function<int()> define(CLI::App& app) {
       ->excludes(suite)
       ->group(group);
   app.add_option("--model", step.model, "such as \"gpt2(layers=3)\"")->group(group)->capture_default_str();
-  add_value(app, "--precision", step.precision, Word{names_of(laws::precision_laws())}, "of arithmetic")
+  add_value(app, "--precision", step.precision, Word{names_of(laws::precision_laws())},
+            "precision of arithmetic")
       ->group(group)
       ->capture_default_str();
   add_value(app, "--reduce-dtype", step.reduce_dtype, Word{laws::reduce_dtype_names()},
-            "of gradients on their way between ranks")
+            "type in which gradients are communicated")
       ->group(group)
       ->capture_default_str();
   add_value(app, "--accumulation", step.accumulation, values::kAccumulation, "micro-batches of a step")
@@ -141,9 +142,9 @@ std::function<int()> define(CLI::App& app) {
   add_value(app, "-n", options->ranks, values::kRanks,
             "ranks of the world; default: as many as the suite's largest point");
   add_value(app, "--memory", options->memory_bytes, values::kMemory,
-            "memory of a rank, 80GiB: points whose state needs more are impossible");
+            "memory of a rank, such as 80GiB: points whose state needs more are impossible");
   add_value(app, "--samples", options->num_samples, values::kSamples,
-            "also the first samples of each rank, so many: who sees which");
+            "also print this many of the first samples of each rank");
   app.add_flag("--json", options->json, "one JSON document");
   add_override_flags(app, options->overrides);
   return [options] {
@@ -154,7 +155,7 @@ std::function<int()> define(CLI::App& app) {
 }
 
 const Registration<CommandEntry> registered{
-    "plan", {"points of a suite, with the memory and traffic they need", define}};
+    "plan", {"print the points of a suite with the memory and traffic they need; nothing runs", define}};
 
 }  // namespace
 }  // namespace shardmark

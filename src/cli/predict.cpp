@@ -160,8 +160,9 @@ std::function<int()> define(CLI::App& app) {
             "strong scaling: this batch divided over the ranks; counts that do not divide it are left out")
       ->excludes(batches);
   add_value(app, "--memory", options->query.memory_bytes, values::kMemory,
-            "of a rank, 80GiB: what needs more is no candidate for the best");
-  add_value(app, "--price", options->query.price_per_gpu_hour, values::kPrice, "of a GPU-hour: adds costs");
+            "memory of a rank, such as 80GiB: what needs more is not recommended");
+  add_value(app, "--price", options->query.price_per_gpu_hour, values::kPrice,
+            "price of a GPU-hour: adds costs");
   app.add_flag(
       "--layouts", options->layouts,
       "data x tensor x pipeline ranks for transformers, by formula only: shardmark does not train so");
@@ -179,7 +180,8 @@ std::function<int()> define(CLI::App& app) {
   return [options] { return predict(*options); };
 }
 
-const Registration<CommandEntry> registered{"predict", {"steps on other ranks and networks", define}};
+const Registration<CommandEntry> registered{"predict",
+                                            {"predict steps on other rank counts and networks", define}};
 
 }  // namespace
 }  // namespace shardmark

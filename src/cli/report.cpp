@@ -71,7 +71,7 @@ std::function<int()> define(CLI::App& app) {
 }
 
 const Registration<CommandEntry> registered{
-    "report", {"what studies say: a first screen, tables, plots, a page", define}};
+    "report", {"summarize studies: a first screen, tables, plots, or an HTML page", define}};
 
 }  // namespace
 }  // namespace shardmark

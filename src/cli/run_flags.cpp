@@ -19,7 +19,7 @@ std::string check_transport(const std::string& text) {
 
 void add_world_flags(CLI::App& app, WorldFlags& flags) {
   add_value(app, "--device", flags.device, Word{{"auto", "cpu", "cuda"}},
-            "auto: a GPU for each rank where there are any")
+            "auto: one GPU per rank if there are GPUs, else the CPU")
       ->capture_default_str();
   app.add_option("--transport", flags.transport,
                  "auto: nccl on GPUs, else mpi; or one that `shardmark list` names, with its options")
@@ -29,23 +29,24 @@ void add_world_flags(CLI::App& app, WorldFlags& flags) {
             "computing threads of a rank (default: OMP_NUM_THREADS, else the node's cores / its ranks)");
   add_value(
       app, "--timeout", flags.timeout_s, values::kTimeout,
-      "end the job, with status 5 and the name of the rank that is behind, when nothing moves for so many "
-      "seconds; 0: never")
+      "seconds without progress after which the job ends with status 5 and names the rank that is behind; "
+      "0: never")
       ->capture_default_str();
   add_value(app, "--bind", flags.bind, Word{{"auto", "none"}},
-            "auto: ranks that the launcher left unbound get cores of their own, near their GPU")
+            "auto: bind ranks that the launcher left unbound to cores of their own, near their GPU")
       ->capture_default_str();
 }
 
 void add_run_flags(CLI::App& app, RunFlags& flags) {
-  app.add_flag("-q,--quiet", flags.quiet, "no progress");
+  app.add_flag("-q,--quiet", flags.quiet, "print no progress");
   add_value(app, "--memory-limit", flags.memory_limit_bytes, values::kMemory,
-            "of a rank, such as 8GiB (default: the suite's, else 0.8 of the node's memory / its ranks, or of "
+            "memory limit of a rank, such as 8GiB (default: the suite's, else 0.8 of the node's memory / its "
+            "ranks, or of "
             "the GPU)");
   app.add_flag(
       "--check-collectives", flags.check_collectives,
-      "compare every collective across its ranks before it starts and name those that differ: for finding "
-      "a hang, not for measuring");
+      "before each collective, check that all ranks call the same one, and name those that do not; for "
+      "finding a hang, not for measuring");
   app.add_option(
       "--trace", flags.trace,
       "directory for a trace of three steps of each training point, instruction by instruction on all "

@@ -148,25 +148,25 @@ std::function<int()> define(CLI::App& app) {
   add_value(app, "--ranks-per-node", job.ranks_per_node, values::kRanksPerNode,
             "default: one for each GPU, or core");
   add_value(app, "--time", flags->time_s, values::kJobTime,
-            "limit of one turn: 90m, 2h, 02:00:00 (default: SBATCH_TIMELIMIT, else from the plan)");
+            "time limit of one job: 90m, 2h, 02:00:00 (default: SBATCH_TIMELIMIT, else from the plan)");
   app.add_option("-o,--output", job.study,
-                 "the study, also one to go on with (default: results/<suite>-job<id>.h5)");
+                 "the study to write or continue (default: results/<suite>-job<id>.h5)");
   app.add_flag("--rerun-failed", job.rerun_failed,
                "measure again what failed in the study of -o, see run --help")
       ->needs("-o");
   add_value(app, "--launcher", job.launcher, Word{{"mpirun", "srun"}},
             "mpirun or srun (default: LAUNCHER, else what --env says)");
   app.add_option("--sbatch-flag", job.sbatch_flags,
-                 "handed on to sbatch, one word each time: --partition=gpu")
+                 "a flag passed on to sbatch; repeat it for each word: --partition=gpu")
       ->allow_extra_args(false);
   add_value(app, "--signal-ahead", job.signal_ahead_s, Whole{10, 65535},  // Slurm takes no more
-            "seconds before the limit at which the job has itself requeued")
+            "seconds before the time limit at which the job requeues itself")
       ->capture_default_str();
   app.add_option("--env", flags->env_file,
                  "account, partition, modules, launcher, container: see jobs/env.sh.example (default: "
                  "jobs/env.sh)");
   app.add_option("--results", job.results, "folder of studies and logs")->capture_default_str();
-  app.add_flag("--print", flags->print, "print the script, submit nothing");
+  app.add_flag("--print", flags->print, "print the job script, without submitting it");
   return [flags] { return submit(*flags); };
 }
 

@@ -242,8 +242,8 @@ std::function<int()> define(CLI::App& app) {
   add_value(app, "operation", flags->operation, Word{laws::collective_names()},
             "such as all_reduce; shardmark list names all")
       ->required();
-  add_value(app, "-b,--minbytes", flags->least, values::kMessage, "least size")->default_str("32M");
-  add_value(app, "-e,--maxbytes", flags->most, values::kMessage, "largest size")->default_str("32M");
+  add_value(app, "-b,--minbytes", flags->least, values::kMessage, "smallest message")->default_str("32M");
+  add_value(app, "-e,--maxbytes", flags->most, values::kMessage, "largest message")->default_str("32M");
   add_value(app, "-i,--stepbytes", flags->increment, values::kMessage, "increment between sizes, without -f")
       ->default_str("1M");
   add_value(app, "-f,--stepfactor", flags->factor, Whole{2, values::kMessage.most}, "factor between sizes");
@@ -253,7 +253,7 @@ std::function<int()> define(CLI::App& app) {
       ->capture_default_str();
   add_value(app, "-n,--iters", flags->iterations, values::kSteps, "timed operations of each size")
       ->capture_default_str();
-  add_value(app, "-w,--warmup_iters", flags->warmup, values::kStepsOrNone, "operations before those")
+  add_value(app, "-w,--warmup_iters", flags->warmup, values::kStepsOrNone, "warm-up operations of each size")
       ->capture_default_str();
   app.add_option("-c,--check", flags->check, "1: check every element, before timing; 0: do not")
       ->capture_default_str();
@@ -261,10 +261,11 @@ std::function<int()> define(CLI::App& app) {
   return [flags] { return run(*flags); };
 }
 
-const Registration<CommandEntry> registered{"collective",
-                                            {"one collective over sizes, as nccl-tests: mpirun -n 2 "
-                                             "shardmark collective all_reduce -b 8 -e 128M -f 2",
-                                             define}};
+const Registration<CommandEntry> registered{
+    "collective",
+    {"measure one collective over message sizes, as nccl-tests does: mpirun -n 2 "
+     "shardmark collective all_reduce -b 8 -e 128M -f 2",
+     define}};
 
 }  // namespace
 }  // namespace shardmark

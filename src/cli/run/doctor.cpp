@@ -122,11 +122,11 @@ int see_doctor(DoctorFlags flags, bool has_timeout) {
 std::function<int()> define(CLI::App& app) {
   auto flags = std::make_shared<DoctorFlags>();
   app.add_option("-o,--output", flags->output,
-                 "where studies are to go: a folder or a study (default: results, or here)");
+                 "where studies will be written: a folder or a study (default: results, or here)");
   app.add_flag("--json", flags->json, "all facts of all ranks, and the findings, as one JSON document");
   auto* pairs =
       app.add_flag("--pairs", flags->pairs,
-                   "measure every pair of ranks in nodes and every pair of nodes, in half a minute");
+                   "measure every pair of ranks within nodes and every pair of nodes, in half a minute");
   app.add_option("--html", flags->html, "write the maps of --pairs as a page")->needs(pairs);
   add_overwrite_flag(app, flags->overwrite);
   add_world_flags(app, flags->world);
@@ -134,11 +134,11 @@ std::function<int()> define(CLI::App& app) {
   return [flags, timeout] { return see_doctor(*flags, timeout->count() > 0); };
 }
 
-const Registration<CommandEntry> registered{"doctor",
-                                            {"what this machine has, what would go wrong, how to mend it; "
-                                             "alone or on all ranks: mpirun -n 8 shardmark doctor; "
-                                             "exit status 1: there is something to mend",
-                                             define}};
+const Registration<CommandEntry> registered{
+    "doctor",
+    {"check this machine, or all ranks of a job, for what would spoil a measurement: mpirun -n 8 shardmark "
+     "doctor; exit status 1: problems were found",
+     define}};
 
 }  // namespace
 }  // namespace shardmark

@@ -227,9 +227,10 @@ std::function<int()> define(CLI::App& app) {
   app.add_option("suite", flags->suite, "the suite, a YAML file or the name of one that shardmark list shows")
       ->required();
   app.add_option("-o,--output", flags->output, "the study to write, such as results/x.h5")->required();
-  app.add_flag("--resume", flags->resume, "go on with this study: finished points are not run again");
-  app.add_flag("--rerun-failed", flags->rerun_failed,
-               "with --resume: measure those again that are failed, wrong or timed out, or ended their job")
+  app.add_flag("--resume", flags->resume, "continue this study: finished points are not run again");
+  app.add_flag(
+         "--rerun-failed", flags->rerun_failed,
+         "with --resume: measure again the points that failed, were wrong, timed out, or ended their job")
       ->needs("--resume");
   add_run_flags(app, flags->run);
   return [flags] { return run(*flags); };

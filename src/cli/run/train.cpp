@@ -209,7 +209,7 @@ std::function<int()> define(CLI::App& app) {
 
 const Registration<CommandEntry> registered{
     "train",
-    {"one training run: mpirun -n 2 shardmark train --model gpt2 --strategy zero3 --steps 100", define}};
+    {"train one model: mpirun -n 2 shardmark train --model gpt2 --strategy zero3 --steps 100", define}};
 
 }  // namespace
 }  // namespace shardmark

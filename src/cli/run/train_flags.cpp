@@ -82,15 +82,15 @@ void add_training(CLI::App& app, TrainFlags& flags) {
       ->capture_default_str()
       ->group(what);
   add_value(app, "--precision", flags.precision, Word{names_of(laws::precision_laws())},
-            "of arithmetic; master weights stay fp32")
+            "precision of arithmetic; master weights stay fp32")
       ->capture_default_str()
       ->group(what);
   add_value(app, "--reduce-dtype", flags.reduce_dtype, Word{laws::reduce_dtype_names()},
-            "of gradients on their way between ranks")
+            "type in which gradients are communicated")
       ->capture_default_str()
       ->group(what);
   add_value(app, "--recompute", flags.recompute, values::kEveryBlockOrNone,
-            "activation checkpointing: every n-th block is computed again in backward; 0: none")
+            "activation checkpointing: recompute every n-th block in backward; 0: none")
       ->capture_default_str()
       ->group(what);
   add_value(app, "--batch-size", flags.batch_size, values::kBatch,
@@ -105,7 +105,7 @@ void add_training(CLI::App& app, TrainFlags& flags) {
                             flags.epochs.reset();
                             flags.steps = count;
                           },
-                          "of the whole run, those before --resume included (default: 100)"),
+                          "steps of the whole run, including those before --resume (default: 100)"),
                       values::kSteps)
                     ->group(what);
   takes(app.add_option_function<int64_t>(
@@ -118,10 +118,11 @@ void add_training(CLI::App& app, TrainFlags& flags) {
         values::kSteps)
       ->excludes(steps)
       ->group(what);
-  add_value(app, "--seed", flags.seed, values::kSeed, "of initial values and data")
+  add_value(app, "--seed", flags.seed, values::kSeed, "seed of the initial weights and the data")
       ->capture_default_str()
       ->group(what);
-  app.add_flag("--deterministic", flags.deterministic, "only algorithms that give the same bits in every run")
+  app.add_flag("--deterministic", flags.deterministic,
+               "use only algorithms that give the same bits in every run")
       ->group(what);
 }
 
@@ -132,12 +133,13 @@ void add_optimizer(CLI::App& app, TrainFlags& flags) {
       ->group(rate);
   add_value(app, "--lr", flags.lr, values::kNumber, "peak learning rate (default: the optimizer's)")
       ->group(rate);
-  add_value(app, "--momentum", flags.momentum, values::kNumber, "of sgd")->group(rate);
-  add_value(app, "--weight-decay,--weight_decay", flags.weight_decay, values::kNumber, "of either")
+  add_value(app, "--momentum", flags.momentum, values::kNumber, "momentum of sgd")->group(rate);
+  add_value(app, "--weight-decay,--weight_decay", flags.weight_decay, values::kNumber,
+            "weight decay of either optimizer")
       ->group(rate);
-  add_value(app, "--beta1", flags.beta1, values::kNumber, "of adamw")->group(rate);
-  add_value(app, "--beta2", flags.beta2, values::kNumber, "of adamw")->group(rate);
-  add_value(app, "--eps", flags.eps, values::kNumber, "of adamw")->group(rate);
+  add_value(app, "--beta1", flags.beta1, values::kNumber, "beta1 of adamw")->group(rate);
+  add_value(app, "--beta2", flags.beta2, values::kNumber, "beta2 of adamw")->group(rate);
+  add_value(app, "--eps", flags.eps, values::kNumber, "epsilon of adamw")->group(rate);
   app.add_option("--schedule", flags.schedule,
                  "constant, \"cosine(end=0.1)\", \"step(every=30, factor=0.1)\"")
       ->capture_default_str()
@@ -197,8 +199,9 @@ void add_train_flags(CLI::App& app, TrainFlags& flags) {
   add_training(app, flags);
   add_optimizer(app, flags);
   add_results(app, flags);
-  add_value(app, "--memory-limit", flags.memory_limit_bytes, values::kMemory,
-            "of a rank, such as 8GiB (default: 0.8 of the node's memory / its ranks, or of the GPU)");
+  add_value(
+      app, "--memory-limit", flags.memory_limit_bytes, values::kMemory,
+      "memory limit of a rank, such as 8GiB (default: 0.8 of the node's memory / its ranks, or of the GPU)");
   add_world_flags(app, flags.world);
 }
 
