@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "analysis/launches.h"
+#include "analysis/peaks.h"
 #include "base/natural_order.h"
 #include "base/stats.h"
 #include "schema/fields.h"
@@ -257,6 +258,7 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
     points[i].doubts = merged_doubts(repeats[i]);
     points[i].records = std::move(repeats[i]);
   }
+  use_best_peaks(points);
   sort(points);
   return points;
 }

@@ -69,7 +69,7 @@ Table collective_fits_table(const std::vector<CollectiveSetting>& settings) {
 
 Table held_out_collectives_table(const std::vector<CollectiveSetting>& settings) {
   Table table{"held_out_collectives",
-              "Collectives: each size told by the others",
+              "Collectives: each size predicted from the others (leave one out)",
               {},
               {{"machine", "", false, true},
                {"transport", "", false, true},

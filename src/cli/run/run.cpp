@@ -151,14 +151,16 @@ void publish(const Ranks& ranks, std::optional<Study>& study) {
   ranks.flight().end_point();
 }
 
-// "5 points measured, 1 skipped, 2 from before, 0 not as they should be; study: results/x.h5"
+// "5 points measured, 1 skipped, 2 from before; study: results/x.h5"
 std::string last_line(const RunSummary& summary, const std::string& study) {
   std::string text =
       fmt::format("{} point{} measured", summary.num_measured, summary.num_measured == 1 ? "" : "s");
   if (summary.num_skipped > 0) text += fmt::format(", {} skipped", summary.num_skipped);
   if (summary.num_before > 0) text += fmt::format(", {} from before", summary.num_before);
-  return text + fmt::format(", {} not as they should be{}; study: {}", summary.num_bad,
-                            summary.num_bad > 0 ? " (again: --resume --rerun-failed)" : "", study);
+  if (summary.num_bad > 0)
+    text +=
+        fmt::format(", {} failed or wrong (to measure them again: --resume --rerun-failed)", summary.num_bad);
+  return text + "; study: " + study;
 }
 
 // run_points, where a study that cannot be written any more ends every rank with one message.
