@@ -32,6 +32,7 @@ struct PlanOptions {
   int64_t ranks = 0;
   int64_t memory_bytes = 0;  // 0: unknown
   int64_t num_samples = 0;
+  bool all = false;
   bool json = false;
   Overrides overrides;
 };
@@ -86,10 +87,13 @@ int print_plan(const PlanOptions& options) {
   if (options.json) {
     print_data(json_text(suite, world, tables, totals));
   } else {
-    std::string text;
-    for (const auto& table : tables) text += to_text(table) + "\n";
-    text += totals_text(suite, world, totals);
+    std::string text = totals_text(suite, world, totals);
     if (const std::string note = gpu_note(suite, world); !note.empty()) text += "Note: " + note + "\n";
+    for (const auto& table : tables)
+      if (options.all || table.key != "communication")
+        text += "\n" + to_text(table, options.all ? Notes::shown : Notes::left_out);
+    if (!options.all)
+      text += "\n--all: the communication of a step by phase, too, and what the columns mean\n";
     print(text);
   }
   return kDone;
@@ -145,6 +149,8 @@ std::function<int()> define(CLI::App& app) {
             "memory of a rank, such as 80GiB: points whose state needs more are impossible");
   add_value(app, "--samples", options->num_samples, values::kSamples,
             "also print this many of the first samples of each rank");
+  app.add_flag("--all", options->all,
+               "also print the communication of a step by phase, and what the columns mean");
   app.add_flag("--json", options->json, "one JSON document");
   add_override_flags(app, options->overrides);
   return [options] {

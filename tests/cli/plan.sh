@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # shardmark plan and shardmark list: the text of a plan (golden), JSON, overrides, exit statuses, and errors that are one line.
-# To renew the golden text after a change that is meant: build/shardmark plan tests/data/plan.yaml -n 2 >tests/data/plan.txt
+# To renew the golden text after a change that is meant: build/shardmark plan tests/data/plan.yaml -n 2 --all >tests/data/plan.txt
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 shardmark=$1
@@ -28,7 +28,7 @@ says() {
   grep -qF -- "$text" "$dir/out" || fail "$*: '$text' is not in: $(cat "$dir/out")"
 }
 
-"$shardmark" plan tests/data/plan.yaml -n 2 >"$dir/plan.txt"
+"$shardmark" plan tests/data/plan.yaml -n 2 --all >"$dir/plan.txt"
 diff tests/data/plan.txt "$dir/plan.txt" || fail "the text of the plan changed"
 
 "$shardmark" plan tests/data/plan.yaml -n 2 --json >"$dir/plan.json"
@@ -66,7 +66,7 @@ assert sorted(seen) == list(range(24)) and seen != sorted(seen), seen
 PYTHON
 says "epoch 1: " plan "$dir/samples.yaml" --samples 7
 printf 'training: {model: {gpt2: {sequence: 32}}, data: {text: {files: README.md}}, strategy: ddp, batch_size: 2}\n' >"$dir/text.yaml"
-says "Left out: text(files=README.md): how many samples" plan "$dir/text.yaml" --samples 2
+says "Left out: text(files=README.md): how many samples" plan "$dir/text.yaml" --samples 2 --all
 
 # The phases of a step add up to its traffic; forward moves something only where parameters are cut.
 "$shardmark" plan suites/gpt2.yaml -n 2 --json >"$dir/phases.json"
