@@ -147,7 +147,7 @@ Table optimizations_table(const MergedPoints& points) {
   };
   if (std::any_of(points.begin(), points.end(),
                   [](const auto& merged) { return std::isfinite(merged.measures.between_nodes_bytes); }))
-    table.notes.push_back(
+    table.notes.emplace_back(
         "between nodes: of those bytes, on the rank that sends most, as a hierarchical all-reduce counts "
         "them.");
   return table;

@@ -1,4 +1,4 @@
-// What was measured, what is doubtful; and how much of the answers fits one screen.
+// What was measured, and what is doubtful.
 #include "analysis/overview/overview.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,6 @@ namespace shardmark {
 namespace {
 
 constexpr size_t kMostStudies = 4, kMostCauses = 8;
-constexpr size_t kTrainingLines = 20, kCollectiveLines = 14;
 
 std::string plural(size_t count, const std::string& noun) {
   return fmt::format("{} {}{}", format_count(static_cast<double>(count)), noun, count == 1 ? "" : "s");
@@ -105,10 +104,6 @@ void add_verification(std::vector<std::string>& cautions, const std::vector<Merg
                                    plural(num_wrong, "collective")));
 }
 
-size_t num_lines(const OverviewGroup& group) {
-  return group.rows.size() + (group.setting.empty() ? 0 : 1) + (group.num_left_out > 0 ? 1 : 0);
-}
-
 }  // namespace
 
 std::vector<std::string> cautions_of(const std::vector<StudyData>& studies,
@@ -130,25 +125,6 @@ std::vector<std::string> cautions_of(const std::vector<StudyData>& studies,
   return cautions;
 }
 
-void shorten(OverviewTable& table, size_t most_lines) {
-  const auto total = [&] {
-    size_t lines = 0;
-    for (const OverviewGroup& group : table.groups) lines += num_lines(group);
-    return lines + (table.num_left_out > 0 ? 1 : 0);
-  };
-  while (total() > most_lines) {
-    const auto largest = std::max_element(table.groups.begin(), table.groups.end(),
-                                          [](auto& a, auto& b) { return a.rows.size() < b.rows.size(); });
-    if (largest->rows.size() > 2) {
-      largest->rows.pop_back();
-      ++largest->num_left_out;
-    } else {
-      table.groups.pop_back();
-      ++table.num_left_out;
-    }
-  }
-}
-
 Overview overview_of(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points,
                      const std::vector<MergedPoint>& unfinished, const std::vector<ScalingSeries>& scaling) {
   Overview overview;
@@ -159,12 +135,6 @@ Overview overview_of(const std::vector<StudyData>& studies, const std::vector<Me
                                ": --table studies.");
   overview.answers = {training_overview(points, scaling), collectives_overview(points)};
   std::erase_if(overview.answers, [](const OverviewTable& table) { return table.groups.empty(); });
-  if (overview.answers.size() == 1) {
-    shorten(overview.answers.front(), kTrainingLines + kCollectiveLines);
-  } else if (overview.answers.size() == 2) {
-    shorten(overview.answers[0], kTrainingLines);
-    shorten(overview.answers[1], kCollectiveLines);
-  }
   overview.cautions = cautions_of(studies, points, unfinished);
   return overview;
 }

@@ -1,5 +1,5 @@
 // The first screen of a report, and the top of its page: what was measured where, the answer to a suite's
-// question, and what is doubtful, in at most 60 lines.
+// question, and what is doubtful.
 #pragma once
 
 #include <string>
@@ -45,14 +45,12 @@ std::vector<std::string> cautions_of(const std::vector<StudyData>& studies,
                                      const std::vector<MergedPoint>& points,
                                      const std::vector<MergedPoint>& unfinished);
 
-// Leaves out the last rows of the largest groups, then the last groups, until there are no more lines.
-void shorten(OverviewTable& table, size_t most_lines);
-
 // How it is printed: so many columns wide; with colour where a terminal shows it.
 struct TextStyle {
   size_t width = 100;
   bool color = false;
 };
-std::string to_text(const Overview& overview, const TextStyle& style);
+// One screen: what finds no room is counted.
+std::string to_text(Overview overview, const TextStyle& style);
 
 }  // namespace shardmark

@@ -10,9 +10,11 @@
 namespace shardmark {
 namespace {
 
-constexpr size_t kIndent = 2;        // of rows below their setting
-constexpr size_t kMostName = 44;     // of a strategy's name with its options
-constexpr size_t kMostPerCause = 2;  // lines
+constexpr size_t kIndent = 2;         // of rows below their setting
+constexpr size_t kMostName = 44;      // of a strategy's name with its options
+constexpr size_t kMostPerCause = 2;   // lines
+constexpr size_t kMostLines = 34;     // of all answers together
+constexpr size_t kMostTraining = 20;  // of these, where there are collectives too
 
 // Escape sequences of ECMA-48, around text that is fit to be shown.
 std::string styled(const std::string& text, const char* code, const TextStyle& style) {
@@ -112,9 +114,39 @@ std::string caution_text(const std::string& caution, const TextStyle& style) {
   return kind == std::string::npos ? text : styled(text.substr(0, kind), "33", style) + text.substr(kind);
 }
 
+size_t num_lines(const OverviewGroup& group) {
+  return group.rows.size() + (group.setting.empty() ? 0 : 1) + (group.num_left_out > 0 ? 1 : 0);
+}
+
+// Leaves out the last rows of the largest groups, then the last groups, until there are no more lines.
+void shorten(OverviewTable& table, size_t most_lines) {
+  const auto total = [&] {
+    size_t lines = 0;
+    for (const OverviewGroup& group : table.groups) lines += num_lines(group);
+    return lines + (table.num_left_out > 0 ? 1 : 0);
+  };
+  while (total() > most_lines) {
+    const auto largest = std::max_element(table.groups.begin(), table.groups.end(),
+                                          [](auto& a, auto& b) { return a.rows.size() < b.rows.size(); });
+    if (largest->rows.size() > 2) {
+      largest->rows.pop_back();
+      ++largest->num_left_out;
+    } else {
+      table.groups.pop_back();
+      ++table.num_left_out;
+    }
+  }
+}
+
 }  // namespace
 
-std::string to_text(const Overview& overview, const TextStyle& style) {
+std::string to_text(Overview overview, const TextStyle& style) {
+  if (overview.answers.size() == 1) {
+    shorten(overview.answers.front(), kMostLines);
+  } else if (overview.answers.size() == 2) {
+    shorten(overview.answers[0], kMostTraining);
+    shorten(overview.answers[1], kMostLines - kMostTraining);
+  }
   std::string text;
   for (const std::string& study : overview.studies)
     for (const std::string& line : wrapped(printable(study, ""), style.width)) text += line + "\n";

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "analysis/cells.h"
 #include "analysis/overview/overview.h"
@@ -16,7 +17,12 @@ constexpr double kMargin = 0.05;  // differences below it do not matter: the def
 
 bool is_shown(const MergedPoint& merged) { return is_training(merged); }
 
-// Those without doubts first, the fastest of them first.
+// The ranks of `single` train independent copies: what it is measured for is to compare others with it.
+bool is_rival(const MergedPoint& merged) {
+  return !is_doubtful(merged) && (!is_replicas(merged) || merged.point.ranks == 1);
+}
+
+// Rivals first, the fastest of them first; then `single`, then doubtful ones.
 PointList on_most_ranks(const RowGroup& group) {
   std::pair<bool, int64_t> most = {false, 0};  // without doubts, ranks
   for (const MergedPoint* merged : group.points)
@@ -28,14 +34,12 @@ PointList on_most_ranks(const RowGroup& group) {
   for (const MergedPoint* merged : group.points)
     if (merged->point.ranks == most.second) points.push_back(merged);
   std::stable_sort(points.begin(), points.end(), [](auto* a, auto* b) {
-    return std::pair(is_doubtful(*a), a->measures.step_s) < std::pair(is_doubtful(*b), b->measures.step_s);
+    const auto order = [](const MergedPoint& one) {
+      return std::tuple(is_doubtful(one), !is_rival(one), one.measures.step_s);
+    };
+    return order(*a) < order(*b);
   });
   return points;
-}
-
-// The ranks of `single` train independent copies: what it is measured for is to compare others with it.
-bool is_rival(const MergedPoint& merged) {
-  return !is_doubtful(merged) && (!is_replicas(merged) || merged.point.ranks == 1);
 }
 
 // "fastest", "equal" where both 95 % intervals allow no more than the margin, "+11 %", "+3 % ?" where the
@@ -82,15 +86,16 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points,
   const Efficiencies efficiencies = efficiencies_of(scaling);
   for (const RowGroup& group : row_groups(points, names, is_shown)) {
     const PointList shown = on_most_ranks(group);
-    const auto best = std::find_if(shown.begin(), shown.end(), [](auto* one) { return is_rival(*one); });
+    const auto num_rivals =
+        std::count_if(shown.begin(), shown.end(), [](auto* one) { return is_rival(*one); });
+    const MergedPoint* const best = num_rivals < 2 ? nullptr : shown.front();
     const std::string ranks = ranks_text(shown.front()->point.ranks);
     OverviewGroup rows{group.about + (group.about.ends_with(ranks) ? "" : ", " + ranks), {}};
     for (const MergedPoint* merged : shown) {
       const Measures& m = merged->measures;
       const auto efficiency = efficiencies.find(merged);
       rows.rows.push_back({cells::words(names.strategy(*merged)), cells::number(m.samples_per_s),
-                           cells::milliseconds(m.step_s),
-                           against(*merged, best == shown.end() ? nullptr : *best),
+                           cells::milliseconds(m.step_s), against(*merged, best),
                            cells::mebibytes(m.peak_bytes), cells::percent(m.exposed_s / m.step_s),
                            cells::percent(efficiency == efficiencies.end() ? NAN : efficiency->second),
                            cells::percent(m.mfu)});

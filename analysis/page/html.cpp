@@ -9,7 +9,17 @@ namespace {
 
 constexpr size_t kWideCell = 60;  // letters; longer ones may break into lines
 
-std::string attributes_of(const Column& column) { return column.numeric ? "class='n'" : ""; }
+// The column that says which row it is stays in sight when a wide table scrolls.
+bool is_key(const std::vector<Column>& columns, size_t c) {
+  for (size_t i = 0; i < columns.size(); ++i)
+    if (columns[i].name == "strategy") return i == c;
+  return c == 0;
+}
+
+std::string attributes_of(const std::vector<Column>& columns, size_t c) {
+  const std::string classes = std::string(columns[c].numeric ? "n" : "") + (is_key(columns, c) ? " key" : "");
+  return classes.empty() ? "" : "class='" + classes + "'";
+}
 
 size_t group_end(const std::vector<Column>& columns, size_t begin) {
   size_t end = begin + 1;
@@ -33,11 +43,13 @@ std::string group_row(const std::vector<Column>& columns) {
 
 std::string heading_row(const std::vector<Column>& columns) {
   std::string cells;
-  for (const Column& column : columns)
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const Column& column = columns[c];
     cells += element(
         "th",
         element("span", text(column.name)) + (column.unit.empty() ? "" : element("small", text(column.unit))),
-        attributes_of(column));
+        attributes_of(columns, c));
+  }
   return element("tr", cells);
 }
 
@@ -46,7 +58,7 @@ std::string body_row(const std::vector<Column>& columns, const std::vector<const
   std::string cells;
   for (size_t c = 0; c < columns.size(); ++c)
     cells += element("td", text(row[c]->text),
-                     row[c]->text.size() > kWideCell ? "class='wide'" : attributes_of(columns[c]));
+                     row[c]->text.size() > kWideCell ? "class='wide'" : attributes_of(columns, c));
   return element("tr", cells, starts_group ? "class='group'" : "") + "\n";
 }
 

@@ -107,7 +107,7 @@ function hints() {
   addEventListener("scroll", forget, { passive: true });
 }
 
-for (const table of document.querySelectorAll("table")) equip(table);
+for (const table of document.querySelectorAll("table:not(.answers)")) equip(table);
 hints();
 const opened = [];
 addEventListener("beforeprint", () => {
