@@ -31,6 +31,7 @@ test: tests  ## Build and run every test that needs no GPU (TESTS=regex: only th
 
 soak: tests  ## Every long test: sanitizers, fuzzing, FAULTS=20 of each fault, clusters, a bare machine (hours)
 	@$(MAKE) sanitize
+	@$(MAKE) odr
 	@$(MAKE) fuzz
 	@$(MAKE) bare-root
 	@$(MAKE) bare-bundle
@@ -96,6 +97,13 @@ sanitize: bootstrap  ## Build with AddressSanitizer and UndefinedBehaviorSanitiz
 	@ninja -C $(SANITIZED) --quiet
 	@cd $(SANITIZED) && ctest --output-on-failure -L '^(unit|threads|fuzz)$$' && ctest --output-on-failure -R '^mpi/.*_2$$'
 
+# Link-time optimization sees every definition of a type; without optimization, as only its warnings are wanted.
+ODR = $(BUILD)/odr
+odr: bootstrap  ## Link the program with -Wodr as an error: no two types of one name (a quarter of an hour)
+	@if [[ ! -e $(ODR)/build.ninja ]]; then cmake -S . -B $(ODR) -G Ninja -DSHARDMARK_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE='-O0 -flto' \
+	  -DCMAKE_EXE_LINKER_FLAGS='-flto=2 -Wodr -Werror=odr' >/dev/null; fi
+	@ninja -C $(ODR) --quiet shardmark
+
 FUZZ = $(BUILD)/fuzz
 fuzz:  ## Look for inputs that break a reader or the suite parser: libFuzzer, FUZZ_SECONDS=600 for each target
 	@jobs/bootstrap.sh --analysis --fuzz
@@ -139,4 +147,4 @@ help:  ## Print this
 	  '  FUZZ_SECONDS=600   for make fuzz, make soak     FAULTS=20   for make soak' \
 	  '  ANALYSIS=1    build only what needs no rank (plan, launch, submit, report, compare ...): no torch, MPI or CUDA'
 
-.PHONY: run test build tests bootstrap configure install clean kernels overhead peers soak cluster-test gpu-check gpu-bundle bare-root bare-bundle sanitize fuzz format format-check lint help
+.PHONY: run test build tests bootstrap configure install clean kernels overhead peers soak cluster-test gpu-check gpu-bundle bare-root bare-bundle sanitize odr fuzz format format-check lint help

@@ -45,7 +45,7 @@ def numbers(texts):
 
 def on_a_desktop(browser):
     check(browser.run("document.title").startswith("shardmark"), "no title")
-    check(browser.run("document.querySelectorAll('ul.summary li').length") > 5, "the summary is short")
+    check(browser.run("document.querySelectorAll('table.answers tr').length") > 5, "the answers are short")
     check(browser.run("document.querySelectorAll('svg.plot').length") > 10, "plots are missing")
     check(browser.run("[...document.querySelectorAll('svg.plot')].every(svg => svg.clientHeight > 60)"), "a plot has no height")
     check(browser.run("document.documentElement.scrollWidth") <= 1440, "wider than a desktop")

@@ -85,12 +85,10 @@ TEST(Page, OfAStudyWithoutResultsSaysSo) {
   failed.outcome = Outcome::failed;
   failed.reason = "rank 1 died";
   const std::string page = page_of({study_of({failed})});
-  EXPECT_THAT(
-      page,
-      HasSubstr(
-          "1 point on 4 ranks of 1 node (Some CPU, 1 thread per rank) over mpi: 0 measured, 1 failed."));
+  EXPECT_THAT(page,
+              HasSubstr("1 point: 1 failed, on 4 ranks of 1 node (Some CPU, 1 thread per rank) over mpi."));
   EXPECT_THAT(page, HasSubstr("rank 1 died"));
-  EXPECT_THAT(page_of({study_of({})}), HasSubstr("0 points on"));
+  EXPECT_THAT(page_of({study_of({})}), HasSubstr("0 points, on"));
 }
 
 // Numbers that a damaged or foreign study may hold: no crash, and nothing printed that is no number.

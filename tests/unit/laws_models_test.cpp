@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-ModelTable table_of(const std::string& name, const Options& given = Options::object()) {
+ModelTable table_of(const std::string& name, const Options& given = {}) {
   const ModelLaw& law = model_law(name);
   return law.table(resolve({name, given}, law.options, "model").options);
 }
