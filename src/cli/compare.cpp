@@ -69,6 +69,7 @@ void resolve_sides(CompareOptions& options) {
 int compare(CompareOptions options) {
   if (!options.write_baseline.empty()) return write_baseline(options);
   resolve_sides(options);
+  options.output.explain = true;  // verdicts come with their cautions
   options.output.inputs = options.before;
   options.output.inputs.insert(options.output.inputs.end(), options.after.begin(), options.after.end());
   if (!options.baseline.empty()) options.output.inputs.push_back(options.baseline);

@@ -136,7 +136,7 @@ int predict(PredictOptions options) {
         "that are "
         "free of doubts for the links in question; measure suites/predict.yaml there, or name --node-link, "
         "too");
-  write_tables(std::move(tables), options.output);
+  write_tables(std::move(tables), options.output, {"best", "layouts_3d"});
   return kDone;
 }
 

@@ -60,12 +60,9 @@ std::function<int()> define(CLI::App& app) {
   app.add_option("--link", options->links,
                  "one more link to compare: NAME=LATENCY,RATE such as mine=5us,25GB/s");
   add_table_flags(app, options->output);
-  auto* all = app.add_flag("--all", options->output.all, "every table, with what its columns mean");
-  app.add_flag("--explain", options->output.explain, "what the columns of the tables mean, below each");
   auto* html = app.add_option("--html", options->html, "write summary, plots and tables to FILE, one page");
   for (const char* tables : {"--csv", "--json", "--markdown", "--table"})
     html->excludes(app.get_option(tables));
-  all->excludes(app.get_option("--table"));
   add_plots_flag(app, options->plots);
   return [options] { return report(*options); };
 }

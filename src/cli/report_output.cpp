@@ -1,7 +1,6 @@
 // See report_output.h.
 #include "cli/report_output.h"
 
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -10,9 +9,7 @@
 
 #include "analysis/overview/overview.h"
 #include "analysis/sustained.h"
-#include "analysis/table_names.h"
 #include "analysis/tables.h"
-#include "base/text.h"
 
 namespace shardmark {
 namespace {
@@ -30,34 +27,17 @@ TextStyle style_of_standard_output() {
   return style;
 }
 
-// "strategies, phases, ..., collectives": the tables of single collectives by the one name that they share.
-std::string names_of(const std::vector<Table>& tables) {
-  std::vector<std::string> names;
-  for (const Table& table : tables) {
-    const std::string name = table.key.starts_with("collective_") && is_called(table.key, "collectives")
-                                 ? "collectives"
-                                 : table.key;
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 }  // namespace
 
 void write_report(const std::vector<StudyData>& studies, const ReportInputs& inputs,
                   const TableOutput& output) {
   std::vector<Table> tables = make_report(studies, inputs);
-  if (!output.is_default())
-    return write_tables(std::move(tables), output,
-                        output.all || output.explain ? Notes::shown : Notes::left_out);
+  if (!output.is_default()) return write_tables(std::move(tables), output);
   const MergedPoints points = merge_repeats(studies);
   const TextStyle style = style_of_standard_output();
   std::string text =
       to_text(overview_of(studies, points, unfinished_runs(studies), scaling_series(points)), style) + "\n";
-  const std::string list =
-      "Tables, each with --table NAME (--explain: what its columns mean), or --all: " + names_of(tables) +
-      ".";
-  for (const std::string& line : wrapped(list, style.width)) text += line + "\n";
+  text += list_of_tables(tables, style.width);
   print_data(text);
 }
 

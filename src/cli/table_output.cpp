@@ -12,6 +12,7 @@
 
 #include "analysis/table_names.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "schema/file.h"
 #include "schema/journal.h"
 
@@ -55,9 +56,22 @@ void write_csv(const std::vector<Table>& tables, const std::filesystem::path& di
   }
 }
 
-std::string rendered(const Table& table, const TableOutput& output, Notes notes, bool one_of_several) {
+std::string rendered(const Table& table, const TableOutput& output, bool one_of_several) {
   if (output.csv == "-") return (one_of_several ? "# " + table.key + "\r\n" : "") + to_csv(table);
-  return output.markdown ? to_markdown(table) : to_text(table, notes);
+  return output.markdown ? to_markdown(table)
+                         : to_text(table, output.explain || output.all ? Notes::shown : Notes::left_out);
+}
+
+// "strategies, phases, ..., collectives": the tables of single collectives by the one name that they share.
+std::string names_of(const std::vector<Table>& tables) {
+  std::vector<std::string> names;
+  for (const Table& table : tables) {
+    const std::string name = table.key.starts_with("collective_") && is_called(table.key, "collectives")
+                                 ? "collectives"
+                                 : table.key;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -86,6 +100,9 @@ void add_table_flags(CLI::App& command, TableOutput& output) {
   command.add_option(
       "--table", output.only,
       "only these tables, such as strategies, weak_scaling or amdahl (a wrong name lists all)");
+  command.add_flag("--all", output.all, "every table, with what its columns mean")
+      ->excludes(command.get_option("--table"));
+  command.add_flag("--explain", output.explain, "what the columns of the tables mean, below each");
   auto* csv = command.add_option("--csv", output.csv,
                                  "write each table to DIR/<key>.csv, or all to the standard output: -");
   auto* json = command.add_flag("--json", output.json, "one JSON document")->excludes(csv);
@@ -93,7 +110,24 @@ void add_table_flags(CLI::App& command, TableOutput& output) {
   command.add_flag("--markdown", output.markdown, "tables in Markdown")->excludes(csv)->excludes(json);
 }
 
-void write_tables(std::vector<Table> tables, const TableOutput& output, Notes notes) {
+std::string list_of_tables(const std::vector<Table>& tables, size_t width) {
+  const std::string list =
+      "Tables, each with --table NAME (--explain: what its columns mean), or --all: " + names_of(tables) +
+      ".";
+  std::string text;
+  for (const std::string& line : wrapped(list, width)) text += line + "\n";
+  return text;
+}
+
+void write_tables(std::vector<Table> tables, const TableOutput& output,
+                  const std::vector<std::string>& first) {
+  if (!first.empty() && output.is_default()) {
+    std::string text;
+    for (const Table& table : tables)
+      if (std::count(first.begin(), first.end(), table.key) > 0)
+        text += to_text(table, Notes::left_out) + "\n";
+    return print(text + list_of_tables(tables));
+  }
   keep_only(tables, output.only);
   if (output.json) {
     auto document = nlohmann::ordered_json{{"tables", nlohmann::ordered_json::array()}};
@@ -104,7 +138,7 @@ void write_tables(std::vector<Table> tables, const TableOutput& output, Notes no
   } else {
     std::string text;
     for (const Table& table : tables)
-      text += (text.empty() ? "" : "\n") + rendered(table, output, notes, tables.size() > 1);
+      text += (text.empty() ? "" : "\n") + rendered(table, output, tables.size() > 1);
     if (output.csv == "-")
       print_data(text);
     else

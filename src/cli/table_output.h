@@ -18,18 +18,23 @@ struct TableOutput {
   bool json = false;
   bool markdown = false;
   bool overwrite = false;
-  bool all = false;      // of report: every table, with its notes
-  bool explain = false;  // of report: the notes of the tables
+  bool explain = false;                  // the notes of the tables: what their columns mean
+  bool all = false;                      // every table, with those notes
   std::vector<std::string> inputs = {};  // that the tables were made from: nothing is written over them
 
   bool is_default() const { return only.empty() && csv.empty() && !json && !markdown && !all && !explain; }
 };
 
-// --table, --csv, --json, --markdown, --overwrite. Call it with an output that outlives the parsing.
+// --table, --explain, --all, --csv, --json, --markdown, --overwrite. Call it with an output that outlives the
+// parsing.
 void add_table_flags(CLI::App& command, TableOutput& output);
 
 // To the standard output, or into the directory of --csv. UsageError: --table names none of them.
-void write_tables(std::vector<Table> tables, const TableOutput& output, Notes notes = Notes::shown);
+// first: keys of the tables that are printed where no flag asks for any; the others are listed by name.
+void write_tables(std::vector<Table> tables, const TableOutput& output,
+                  const std::vector<std::string>& first = {});
+// "Tables, each with --table NAME (...), or --all: strategies, phases ...", in lines.
+std::string list_of_tables(const std::vector<Table>& tables, size_t width = 100);
 
 // May the path be written? UsageError: it is an input, by whatever name or link, or belongs to one (a study
 // has a journal and samples); a file is there and --overwrite was not given; or what is there is neither a

@@ -6,7 +6,7 @@ set -euo pipefail
 # shellcheck source=tests/cli/checks.bash
 source "$(dirname "$0")/checks.bash"
 
-"$shardmark" predict shaped.h5 --ranks 2..65536 --network ndr400 --node-link nvlink4 --ranks-per-node 8 --memory 80GiB >text
+"$shardmark" predict shaped.h5 --ranks 2..65536 --network ndr400 --node-link nvlink4 --ranks-per-node 8 --memory 80GiB --all >text
 has text 'Highest predicted throughput' 'Predicted steps' 'Predicted against measured' '65,536' '8,192' 'ndr400' 'fsdp(group=8)'
 is_narrow text
 ! grep -qiE '\b(nan|inf)\b' text || fail "no number: $(grep -iE '\b(nan|inf)\b' text)"
