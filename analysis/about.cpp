@@ -6,25 +6,33 @@
 #include "base/units.h"
 
 namespace shardmark {
+namespace {
 
-std::vector<Column> about_columns() {
-  return {{"model, operation", "", false},
-          {"strategy, place", "", false},
-          {"ranks", ""},
-          {"batch or size", "", false}};
+Cell work_cell(const MergedPoint& merged) {
+  const Point& p = merged.point;
+  return cells::words(is_training(merged) ? p.training.model.name : p.collective.operation);
 }
 
-std::vector<Cell> about_cells(const MergedPoint& merged) {
+Cell strategy_cell(const MergedPoint& merged) {
   const Point& p = merged.point;
-  if (is_training(merged)) {
-    const Choice& strategy = p.training.strategy;
-    return {cells::words(p.training.model.name),
-            cells::words(to_text(without_defaults(strategy, known_options(strategy)))), cells::count(p.ranks),
-            cells::words("batch " + std::to_string(p.training.batch_size))};
-  }
-  const CollectivePoint& c = p.collective;
-  return {cells::words(c.operation), cells::words(c.in_place ? "in place" : "out of place"),
-          cells::count(p.ranks), cells::words(format_bytes(static_cast<double>(c.bytes)))};
+  if (!is_training(merged)) return cells::words(p.collective.in_place ? "in place" : "out of place");
+  const Choice& strategy = p.training.strategy;
+  return cells::words(to_text(without_defaults(strategy, known_options(strategy))));
+}
+
+Cell size_cell(const MergedPoint& merged) {
+  const Point& p = merged.point;
+  return cells::words(is_training(merged) ? "batch " + std::to_string(p.training.batch_size)
+                                          : format_bytes(static_cast<double>(p.collective.bytes)));
+}
+
+}  // namespace
+
+ColumnsOf<MergedPoint> about_columns() {
+  return {{{"model, operation", "", false}, work_cell},
+          {{"strategy, place", "", false}, strategy_cell},
+          {{"ranks", ""}, [](const auto& merged) { return cells::count(merged.point.ranks); }},
+          {{"batch or size", "", false}, size_cell}};
 }
 
 }  // namespace shardmark

@@ -10,8 +10,6 @@
 namespace shardmark {
 namespace {
 
-constexpr size_t kAccumulationColumn = 5, kBatchColumn = TrainingColumns::kNumFamilyColumns;
-
 int64_t num_steps(const MergedPoint& merged) {
   return merged.measures.num_steps + merged.measures.num_warmup;
 }
@@ -33,74 +31,61 @@ bool is_cut(const MergedPoint& merged) {
   return is_training(merged) && merged.point.training.accumulation != 1;
 }
 
-std::vector<Cell> losses(const MergedPoint& merged, const MergedPoint& whole) {
-  const Measures &m = merged.measures, &base = whole.measures;
-  const bool comparable = num_steps(merged) == num_steps(whole);
-  const double difference =
-      comparable ? std::abs(m.loss_last - base.loss_last) / std::abs(base.loss_last) : Measures::kNone;
-  return {cells::count(num_steps(merged)),
-          cells::number(m.loss_last, 7),
-          cells::number(difference, 2),
-          cells::milliseconds(m.step_s),
-          cells::number(m.step_s / base.step_s, 3),
-          cells::mebibytes(m.peak_bytes),
-          cells::number(m.traffic_bytes / 1e6)};
+struct CutPoint {
+  const MergedPoint *merged, *whole;  // the same samples in one batch
+};
+
+// |loss - loss of one batch| / loss of one batch.
+Cell loss_difference(const CutPoint& row) {
+  const double loss = row.merged->measures.loss_last, base = row.whole->measures.loss_last;
+  const bool comparable = num_steps(*row.merged) == num_steps(*row.whole);
+  return cells::number(comparable ? std::abs(loss - base) / std::abs(base) : Measures::kNone, 2);
 }
 
-std::vector<Column> columns() {
-  std::vector<Column> labels = TrainingColumns::columns();
-  labels.erase(labels.begin() + kBatchColumn);
-  labels.erase(labels.begin() + kAccumulationColumn);
-  return concat<Column>({std::move(labels),
-                         {{"micro-batches", ""},
-                          {"of", "samples per rank"},
-                          {"steps", "", true, true},
-                          {"loss", "of the last step"},
-                          {"off by", "relative"},
-                          {"step", "ms"},
-                          {"x one batch", ""},
-                          {"peak", "MiB"},
-                          {"moved", "MB"}},
-                         TrainingColumns::mark_columns()});
+auto count_of(int64_t TrainingPoint::*member) {
+  return [member](const CutPoint& row) { return cells::count(row.merged->point.training.*member); };
+}
+
+ColumnsOf<CutPoint> loss_columns() {
+  return {
+      {{"micro-batches", ""}, count_of(&TrainingPoint::accumulation)},
+      {{"of", "samples per rank"}, count_of(&TrainingPoint::batch_size)},
+      {{"steps", "", true, true}, [](const auto& row) { return cells::count(num_steps(*row.merged)); }},
+      {{"loss", "of the last step"},
+       [](const auto& row) { return cells::number(row.merged->measures.loss_last, 7); }},
+      {{"off by", "relative"},
+       loss_difference,
+       "|loss - loss of one batch| / loss of one batch, after the same number of steps with the same "
+       "samples; - where the numbers of steps differ. Rounding alone without batch norm; local batch norm "
+       "takes its statistics from one micro-batch, so it trains another model; frozen batch norm does not."},
+      {{"step", "ms"}, milliseconds_of(&Measures::step_s)},
+      {{"x one batch", ""},
+       [](const auto& row) {
+         return cells::number(row.merged->measures.step_s / row.whole->measures.step_s, 3);
+       },
+       "step / that of the same samples in one batch."},
+      {{"peak", "MiB"}, mebibytes_of(&Measures::peak_bytes)},
+      {{"moved", "MB"}, megabytes_of(&Measures::traffic_bytes)}};
 }
 
 }  // namespace
 
 Table accumulation_table(const MergedPoints& points) {
-  Table table{"accumulation",
-              "Accumulation: one batch, and the same samples in micro-batches",
-              {},
-              columns(),
-              {},
-              TrainingColumns::kNumGroupColumns - 2,
-              TrainingColumns::kNumSectionColumns - 1};
-  if (std::none_of(points.begin(), points.end(), is_cut)) return table;
-  const TrainingColumns labels(points);
-  std::map<std::string, std::vector<const MergedPoint*>> groups;
-  for (const MergedPoint& merged : points)
-    if (is_training(merged)) groups[key_of(merged)].push_back(&merged);
-  for (const MergedPoint& first : points) {
-    if (!is_training(first) || is_cut(first)) continue;
-    const auto& group = groups[key_of(first)];
-    if (group.size() < 2) continue;
-    for (const MergedPoint* merged : group) {
-      std::vector<Cell> row = labels.cells(*merged);
-      row.erase(row.begin() + kBatchColumn);
-      row.erase(row.begin() + kAccumulationColumn);
-      table.rows.push_back(concat<Cell>({std::move(row),
-                                         {cells::count(merged->point.training.accumulation),
-                                          cells::count(merged->point.training.batch_size)},
-                                         losses(*merged, first),
-                                         TrainingColumns::mark_cells(*merged)}));
+  std::vector<CutPoint> rows;
+  if (std::any_of(points.begin(), points.end(), is_cut)) {
+    std::map<std::string, std::vector<const MergedPoint*>> groups;
+    for (const MergedPoint* merged : training_points(points)) groups[key_of(*merged)].push_back(merged);
+    for (const MergedPoint* whole : training_points(points)) {
+      const auto& group = groups[key_of(*whole)];
+      if (is_cut(*whole) || group.size() < 2) continue;
+      for (const MergedPoint* merged : group) rows.push_back({merged, whole});
     }
   }
-  table.notes = {
-      "off by: |loss - loss of one batch| / loss of one batch, after the same number of steps with the same "
-      "samples; "
-      "- where the numbers of steps differ. Rounding alone without batch norm; local batch norm takes its "
-      "statistics "
-      "from one micro-batch, so it trains another model; frozen batch norm does not."};
-  return table;
+  const TrainingColumns labels(points);
+  return make_table("accumulation", "Accumulation: one batch, and the same samples in micro-batches",
+                    join(via(&CutPoint::merged, without(labels.columns(), {"accumulation", "batch"})),
+                         loss_columns(), via(&CutPoint::merged, TrainingColumns::marks())),
+                    rows);
 }
 
 }  // namespace shardmark

@@ -1,7 +1,6 @@
 // Collectives in the columns of nccl-tests: one table per operation and rank count.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <tuple>
@@ -17,9 +16,10 @@ namespace {
 
 // One message size, measured with two buffers, with one, or both.
 struct Pair {
-  const MergedPoint* any = nullptr;
+  const MergedPoint* merged = nullptr;              // either
   std::array<const MergedPoint*, 2> by_place = {};  // out-of-place, in-place
 };
+constexpr std::array kPlaceNames = {"out-of-place", "in-place"};
 
 // Without a name for an operation that this program does not know.
 laws::CollectiveRow row_of(const std::string& operation) {
@@ -41,57 +41,63 @@ Cell count_cell(const Point& point) {
   return cells::count(c.bytes / *element_bytes / (row_of(c.operation).is_cut() ? point.ranks : 1));
 }
 
-std::vector<Cell> place_cells(const MergedPoint* merged) {
-  if (merged == nullptr) return std::vector<Cell>(4, cells::words(""));
-  const Measures& m = merged->measures;
-  return {cells::number(m.step_s * 1e6), cells::number(m.algbw_gb_s, 3), cells::number(m.busbw_gb_s, 3),
-          m.num_wrong < 0 ? cells::words("") : cells::count(m.num_wrong)};
-}
+enum Place : size_t { kOutOfPlace, kInPlace };
 
-std::vector<Cell> row(const Pair& pair) {
-  const CollectivePoint& c = pair.any->point.collective;
-  const auto marks = [&](size_t place) {
-    return pair.by_place[place] == nullptr ? Cell{"", nullptr} : doubt_cell(*pair.by_place[place]);
+// Of a pair that was measured in this place; nothing else.
+template <class CellOfMerged>
+auto in(Place place, CellOfMerged cell) {
+  return [=](const Pair& pair) {
+    const MergedPoint* merged = pair.by_place[place];
+    return merged == nullptr ? cells::words("") : cell(*merged);
   };
-  return concat<Cell>({{cells::words(pair.any->machine), cells::words(pair.any->transport),
-                        cells::count(c.bytes), count_cell(pair.any->point), cells::words(c.dtype),
-                        cells::words(c.reduction), cells::count(row_of(c.operation).is_rooted() ? 0 : -1)},
-                       place_cells(pair.by_place[0]),
-                       concat<Cell>({place_cells(pair.by_place[1])}),
-                       {marks(0), marks(1)}});
 }
 
-std::vector<Column> columns() {
-  std::vector<Column> columns = {
-      {"machine", "", false, true}, {"transport", "", false, true}, {"size", "B"}, {"count", "elements"},
-      {"type", "", false},          {"redop", "", false},           {"root", ""}};
-  for (const char* place : {"out-of-place", "in-place"}) {
-    columns.push_back({"time", "us", true, true, place});
-    columns.push_back({"algbw", "GB/s", true, true, place});
-    columns.push_back({"busbw", "GB/s", true, true, place});
-    columns.push_back({"#wrong", "", true, true, place});
-  }
-  for (const char* place : {"out-of-place", "in-place"}) columns.push_back({"marks", "", false, true, place});
-  return columns;
+ColumnsOf<Pair> place_columns(Place place, const laws::CollectiveRow& row) {
+  const char* name = kPlaceNames[place];
+  return {{{"time", "us", true, true, name},
+           in(place, [](const auto& merged) { return cells::number(merged.measures.step_s * 1e6); }),
+           "median of the slowest rank's."},
+          {{"algbw", "GB/s", true, true, name},
+           in(place, [](const auto& merged) { return cells::number(merged.measures.algbw_gb_s, 3); }),
+           "size / time; GB = 10^9 bytes."},
+          {{"busbw", "GB/s", true, true, name},
+           in(place, [](const auto& merged) { return cells::number(merged.measures.busbw_gb_s, 3); }),
+           "algbw x " + (row.name.empty() ? "the operation's factor" : std::string(row.busbw.formula)) + "."},
+          {{"#wrong", "", true, true, name},
+           in(place,
+              [](const auto& merged) {
+                const int64_t wrong = merged.measures.num_wrong;
+                return wrong < 0 ? cells::words("") : cells::count(wrong);
+              }),
+           "elements that differed from the expected value."}};
 }
 
-std::vector<std::string> notes(const laws::CollectiveRow& row) {
-  const std::string factor = row.name.empty() ? "the operation's factor" : row.busbw.formula;
-  return {fmt::format(
-      "Columns as in nccl-tests. size: the larger of a rank's send and receive side; count: its elements{}. "
-      "time: median of the slowest rank's. algbw = size / time; busbw = algbw x {}; GB = 10^9 bytes. #wrong: "
-      "elements that differed from the expected value.",
-      row.is_cut() ? ", of one rank's part" : "", factor)};
+ColumnOf<Pair> mark_column(Place place) {
+  return {{"marks", "", false, true, kPlaceNames[place]}, [place](const Pair& pair) {
+            return pair.by_place[place] == nullptr ? Cell{"", nullptr} : doubt_cell(*pair.by_place[place]);
+          }};
 }
 
-Table empty_table(const std::string& operation, int64_t ranks) {
-  return {fmt::format("collective_{}_{}", operation, ranks),
-          fmt::format("Collective {} on {} rank{}", operation, ranks, ranks == 1 ? "" : "s"),
-          notes(row_of(operation)),
-          columns(),
-          {},
-          2,
-          2};
+ColumnsOf<Pair> columns(const laws::CollectiveRow& row) {
+  const auto collective = [](const Pair& pair) -> const auto& { return pair.merged->point.collective; };
+  return join(
+      ColumnsOf<Pair>{
+          {{"machine", "", false, true, "", Starts::section},
+           [](const auto& pair) { return cells::words(pair.merged->machine); }},
+          {{"transport", "", false, true, "", Starts::section},
+           [](const auto& pair) { return cells::words(pair.merged->transport); }},
+          {{"size", "B"},
+           [=](const auto& pair) { return cells::count(collective(pair).bytes); },
+           "the larger of a rank's send and receive side. Columns as in nccl-tests."},
+          {{"count", "elements"},
+           [](const auto& pair) { return count_cell(pair.merged->point); },
+           row.is_cut() ? "elements of the size, of one rank's part." : "elements of the size."},
+          {{"type", "", false}, [=](const auto& pair) { return cells::words(collective(pair).dtype); }},
+          {{"redop", "", false}, [=](const auto& pair) { return cells::words(collective(pair).reduction); }},
+          {{"root", ""},
+           [is_rooted = row.is_rooted()](const auto&) { return cells::count(is_rooted ? 0 : -1); }}},
+      place_columns(kOutOfPlace, row), place_columns(kInPlace, row),
+      ColumnsOf<Pair>{mark_column(kOutOfPlace), mark_column(kInPlace)});
 }
 
 }  // namespace
@@ -107,12 +113,17 @@ std::vector<Table> collective_tables(const MergedPoints& points) {
     const CollectivePoint& c = p.collective;
     Pair& pair = found[{order_of(c.operation), c.operation, p.ranks}]
                       [{merged.machine, merged.transport, c.dtype, c.reduction, c.bytes, p.seed}];
-    pair.any = pair.by_place[c.in_place ? 1 : 0] = &merged;
+    pair.merged = pair.by_place[c.in_place ? 1 : 0] = &merged;
   }
   std::vector<Table> tables;
   for (const auto& [key, pairs] : found) {
-    tables.push_back(empty_table(std::get<1>(key), std::get<2>(key)));
-    for (const auto& [row_key, pair] : pairs) tables.back().rows.push_back(row(pair));
+    const auto& [order, operation, ranks] = key;
+    std::vector<const Pair*> rows;
+    for (const auto& [row_key, pair] : pairs) rows.push_back(&pair);
+    tables.push_back(
+        make_table(fmt::format("collective_{}_{}", operation, ranks),
+                   fmt::format("Collective {} on {} rank{}", operation, ranks, ranks == 1 ? "" : "s"),
+                   columns(row_of(operation)), rows));
   }
   return tables;
 }

@@ -1,8 +1,6 @@
 // What a step moved in each of its phases, as its program was recorded, and what the strategy's formula says.
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "analysis/cells.h"
 #include "analysis/known.h"
 #include "analysis/predict/predictor.h"
@@ -13,12 +11,22 @@
 namespace shardmark {
 namespace {
 
-std::vector<Column> phase_columns(const std::string& phase) {
-  return {{"operations", "", true, false, phase}, {"moved", "MB", true, false, phase}};
-}
+struct MovedPoint {
+  const MergedPoint* merged;
+  strategies::StepTraffic moved;
+};
 
-std::vector<Cell> phase_cells(const strategies::PhaseTraffic& phase) {
-  return {cells::count(phase.num_operations), cells::number(phase.bytes / 1e6)};
+ColumnsOf<MovedPoint> phase_columns(const char* name,
+                                    strategies::PhaseTraffic strategies::StepTraffic::*phase) {
+  return {
+      {{"operations", "", true, false, name},
+       [=](const auto& row) { return cells::count((row.moved.*phase).num_operations); },
+       "that rank 0 started in the phase, as it recorded them. backward: until the update begins, with the "
+       "rest of the gradients; update: with the sum for the gradient's norm and what hands updated "
+       "parameters out."},
+      {{"moved", "MB", true, false, name},
+       [=](const auto& row) { return cells::number((row.moved.*phase).bytes / 1e6); },
+       "payload x ring factor of these operations, MB = 10^6 bytes."}};
 }
 
 std::string phase_text(const char* name, const strategies::PhaseTraffic& phase) {
@@ -26,11 +34,11 @@ std::string phase_text(const char* name, const strategies::PhaseTraffic& phase) 
 }
 
 // "agrees", or what it says instead; nothing where this program knows no formula for the point.
-Cell formula_cell(const MergedPoint& merged, const strategies::StepTraffic& recorded) {
-  const auto program = known_program(merged.point);
+Cell formula_cell(const MovedPoint& row) {
+  const auto program = known_program(row.merged->point);
   if (!program) return {"", nullptr};
   const strategies::StepTraffic formula = strategies::step_traffic(*program);
-  if (formula == recorded) return cells::words("agrees");
+  if (formula == row.moved) return cells::words("agrees");
   return cells::words(fmt::format("{}, {}, {}", phase_text("forward", formula.forward),
                                   phase_text("backward", formula.backward),
                                   phase_text("update", formula.update)));
@@ -39,33 +47,24 @@ Cell formula_cell(const MergedPoint& merged, const strategies::StepTraffic& reco
 }  // namespace
 
 Table communication_table(const MergedPoints& points) {
-  Table table{
-      "communication",
-      "Communication of a step by phase",
-      {"Operations that rank 0 started in the phase, as it recorded them, and their payload x ring factor, "
-       "MB = "
-       "10^6 bytes. backward: until the update begins, with the rest of the gradients; update: with the sum "
-       "for the gradient's norm and what hands updated parameters out.",
-       "formula: whether the strategy's formula says the same, or what it says."},
-      concat<Column>(
-          {TrainingColumns::columns(),
-           concat<Column>({phase_columns("forward"), phase_columns("backward"), phase_columns("update")}),
-           {{"formula", "", false, true}}}),
-      {},
-      TrainingColumns::kNumGroupColumns,
-      TrainingColumns::kNumSectionColumns};
-  const TrainingColumns labels(points);
-  for (const MergedPoint& merged : points) {
-    const Series* series = merged.records.empty() ? nullptr : merged.records.front()->series("program");
-    if (!is_training(merged) || series == nullptr) continue;
+  std::vector<MovedPoint> rows;
+  for (const MergedPoint* merged : training_points(points)) {
+    const Series* series = merged->records.empty() ? nullptr : merged->records.front()->series("program");
+    if (series == nullptr) continue;
     const strategies::StepTraffic moved = strategies::step_traffic(program_or_nothing(*series));
-    if (moved == strategies::StepTraffic{}) continue;
-    table.rows.push_back(concat<Cell>(
-        {labels.cells(merged),
-         concat<Cell>({phase_cells(moved.forward), phase_cells(moved.backward), phase_cells(moved.update)}),
-         {formula_cell(merged, moved)}}));
+    if (moved != strategies::StepTraffic{}) rows.push_back({merged, moved});
   }
-  return table;
+  const TrainingColumns labels(points);
+  return make_table(
+      "communication", "Communication of a step by phase",
+      join(via(&MovedPoint::merged, labels.columns()),
+           phase_columns("forward", &strategies::StepTraffic::forward),
+           phase_columns("backward", &strategies::StepTraffic::backward),
+           phase_columns("update", &strategies::StepTraffic::update),
+           ColumnsOf<MovedPoint>{{{"formula", "", false, true},
+                                  formula_cell,
+                                  "whether the strategy's formula says the same, or what it says."}}),
+      rows);
 }
 
 }  // namespace shardmark

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "analysis/cells.h"
+#include "analysis/columns.h"
 #include "base/error.h"
 
 namespace shardmark {
@@ -55,23 +55,22 @@ std::vector<std::string> notes(const Launches& before, const Launches& after,
                                const std::vector<ComparedPoint>& points, double margin) {
   std::vector<std::string> notes = {
       fmt::format("SLOWER, FASTER: beyond chance (5 % over all points together) and not within {0:g} %. "
-                  "SAME: surely within "
-                  "{0:g} %. AMBIGUOUS: these launches cannot tell. --margin changes the {0:g} %.",
+                  "SAME: surely within {0:g} %. AMBIGUOUS: these launches cannot tell. --margin changes the "
+                  "{0:g} %.",
                   margin * 100)};
   const auto undecidable = std::count_if(points.begin(), points.end(), [](const ComparedPoint& point) {
     return point.comparison.basis == Basis::none;
   });
   if (undecidable > 0)
     notes.push_back(fmt::format(
-        "{} point{} had fewer than {} launches on both sides: how far launches of this machine lie apart "
-        "is not known, so nothing can be said. Start each side {} times or more and give all studies: "
-        "--old a1.h5 a2.h5 a3.h5 --new b1.h5 b2.h5 b3.h5.",
+        "{} point{} had fewer than {} launches on both sides: how far launches of this machine lie apart is "
+        "not known, so nothing can be said. Start each side {} times or more and give all studies: --old "
+        "a1.h5 a2.h5 a3.h5 --new b1.h5 b2.h5 b3.h5.",
         undecidable, undecidable == 1 ? "" : "s", kLeastLaunches, kLeastLaunches));
   if (!took_turns(before, after))
-    notes.push_back(
+    notes.emplace_back(
         "All launches of one side ran before those of the other: a change of the machine in between would "
-        "look the "
-        "same. Launches that take turns tell the two apart.");
+        "look the same. Launches that take turns tell the two apart.");
   return notes;
 }
 
@@ -79,18 +78,19 @@ Table summary_table(const Launches& before, const Launches& after, const std::ve
                     size_t num_lost, double margin) {
   std::array<int64_t, 4> counts = {};
   for (const ComparedPoint& point : points) ++counts[static_cast<size_t>(point.comparison.verdict)];
-  Table table{"comparison",
-              fmt::format("Comparison of step times: {} before, {} after",
-                          launches_text(before.started.size()), launches_text(after.started.size())),
-              notes(before, after, points, margin),
-              {{"points", ""}},
-              {{cells::count(static_cast<int64_t>(points.size()))}}};
-  for (size_t verdict = 0; verdict < counts.size(); ++verdict) {
-    table.columns.push_back({std::string(to_text(static_cast<Judgement>(verdict))), ""});
-    table.rows.front().push_back(cells::count(counts[verdict]));
-  }
-  table.columns.push_back({"no longer ok", ""});
-  table.rows.front().push_back(cells::count(static_cast<int64_t>(num_lost)));
+  ColumnsOf<size_t> columns = {
+      {{"points", ""}, [](const auto& all) { return cells::count(static_cast<int64_t>(all)); }}};
+  for (size_t verdict = 0; verdict < counts.size(); ++verdict)
+    columns.push_back({{std::string(to_text(static_cast<Judgement>(verdict))), ""},
+                       [count = counts[verdict]](const auto&) { return cells::count(count); }});
+  columns.push_back(
+      {{"no longer ok", ""}, [=](const auto&) { return cells::count(static_cast<int64_t>(num_lost)); }});
+  Table table =
+      make_table("comparison",
+                 fmt::format("Comparison of step times: {} before, {} after",
+                             launches_text(before.started.size()), launches_text(after.started.size())),
+                 columns, std::vector<size_t>{points.size()});
+  table.notes = notes(before, after, points, margin);
   return table;
 }
 
@@ -110,8 +110,7 @@ ComparisonReport compare_sides(const Launches& before, const Launches& after,
   if (points.empty() && report.num_lost == 0)
     throw UsageError(
         "nothing to compare: no point has a step time on both sides; points are matched by all that defines "
-        "them "
-        "(model, data, strategy, ranks, batch, seed ...): run the same suite, and see shardmark report");
+        "them (model, data, strategy, ranks, batch, seed ...): run the same suite, and see shardmark report");
   for (const ComparedPoint& point : points) {
     report.num_slower += point.comparison.verdict == Judgement::slower ? 1 : 0;
     report.num_ambiguous += point.comparison.verdict == Judgement::ambiguous ? 1 : 0;

@@ -16,21 +16,6 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kBasisNames = {"ranks", "spread", "reference", ""};
 
-std::vector<Column> number_columns(const std::string& unit) {
-  return {{"before", unit, true, false, "step time"},
-          {"after", unit, true, false, "step time"},
-          {"change", "%"},
-          {"low", "%", true, true},
-          {"high", "%", true, true},
-          {"verdict", "", false},
-          {"p", "", true, true},
-          {"spread", "%", true, true},
-          {"could show", "%", true, true},
-          {"before", "", true, true, "launches"},
-          {"after", "", true, true, "launches"},
-          {"test", "", false, true}};
-}
-
 // Launches that allow a change by this factor in either direction tell nothing; people then read a word in
 // place of digits that look like knowledge.
 constexpr double kAnything = 10;
@@ -42,84 +27,110 @@ Cell signed_percent(double ratio) {
   return {fmt::format("{:+.1f}", ratio * 100), ratio * 100};
 }
 
-// The ends of the interval.
-std::vector<Cell> interval_cells(const Interval& interval) {
-  std::vector<Cell> ends = {signed_percent(interval.low), signed_percent(interval.high)};
-  if (1 + interval.low <= 1 / kAnything && 1 + interval.high >= kAnything)
-    for (Cell& end : ends) end.text = "any";
-  return ends;
+auto interval_of(double Interval::*end) {
+  return [end](const ComparedPoint& compared) {
+    const Interval& interval = compared.comparison.interval;
+    Cell cell = signed_percent(interval.*end);
+    if (1 + interval.low <= 1 / kAnything && 1 + interval.high >= kAnything) cell.text = "any";
+    return cell;
+  };
 }
 
-Cell could_show(double slowdown) {
-  Cell cell = cells::percent(slowdown);
-  if (1 + slowdown >= kAnything) cell.text = "nothing";
+Cell verdict_cell(const ComparedPoint& compared) {
+  return cells::words(std::string(to_text(compared.comparison.verdict)));
+}
+
+Cell change_cell(const ComparedPoint& compared) { return signed_percent(compared.comparison.difference); }
+
+Cell could_show(const ComparedPoint& compared) {
+  Cell cell = cells::percent(compared.smallest);
+  if (1 + compared.smallest >= kAnything) cell.text = "nothing";
   return cell;
 }
 
-std::vector<Cell> number_cells(const ComparedPoint& compared, double unit_s) {
-  const Comparison& c = compared.comparison;
-  return concat<Cell>(
-      {{cells::number(c.old_s / unit_s), cells::number(c.new_s / unit_s), signed_percent(c.difference)},
-       interval_cells(c.interval),
-       {cells::words(std::string(to_text(c.verdict))), cells::number(c.p, 2), cells::percent(c.spread),
-        could_show(compared.smallest), cells::count(static_cast<int64_t>(c.num_old)),
-        cells::count(static_cast<int64_t>(c.num_new)),
-        cells::words(std::string(kBasisNames.at(static_cast<size_t>(c.basis))))}});
+constexpr const char* kStep =
+    "median over launches; of one launch, the median over its steps of the slowest rank's time.";
+constexpr const char* kInterval =
+    "95 % interval of the change. any: from a tenth to ten times or beyond, so that nothing can be told.";
+
+ColumnsOf<ComparedPoint> change_columns(const std::string& unit, double unit_s) {
+  return {{{"before", unit, true, false, "step time"},
+           [=](const auto& compared) { return cells::number(compared.comparison.old_s / unit_s); },
+           kStep},
+          {{"after", unit, true, false, "step time"},
+           [=](const auto& compared) { return cells::number(compared.comparison.new_s / unit_s); },
+           kStep},
+          {{"change", "%"}, change_cell, "after / before - 1."},
+          {{"low", "%", true, true}, interval_of(&Interval::low), kInterval},
+          {{"high", "%", true, true}, interval_of(&Interval::high), kInterval},
+          {{"verdict", "", false}, verdict_cell}};
 }
 
-std::vector<std::string> number_notes() {
+ColumnsOf<ComparedPoint> evidence_columns() {
   return {
-      "step time: median over launches; of one launch, the median over its steps of the slowest rank's time.",
-      "low, high: 95 % interval of the change. p: chance of such a difference without a cause, corrected for "
-      "the "
-      "number of points (Holm). any: from a tenth to ten times or beyond, so that nothing can be told.",
-      "spread: standard deviation of the logarithm of a launch's time. could show: the slow-down that these "
-      "launches would have found with 80 % power; a smaller one may hide. nothing: not even one by ten "
-      "times.",
-      "test: ranks (Mann and Whitney's, of launches); spread (Student's t, where launches are too few for "
-      "ranks "
-      "to show anything); reference (limits in the baseline, no test)."};
+      {{"p", "", true, true},
+       [](const auto& compared) { return cells::number(compared.comparison.p, 2); },
+       "chance of such a difference without a cause, corrected for the number of points (Holm, Scand. J. "
+       "Statist. 6(2), 1979)."},
+      {{"spread", "%", true, true},
+       [](const auto& compared) { return cells::percent(compared.comparison.spread); },
+       "standard deviation of the logarithm of a launch's time."},
+      {{"could show", "%", true, true},
+       could_show,
+       "the slow-down that these launches would have found with 80 % power; a smaller one may hide. nothing: "
+       "not even one by ten times."},
+      {{"before", "", true, true, "launches"},
+       [](const auto& compared) { return cells::count(static_cast<int64_t>(compared.comparison.num_old)); }},
+      {{"after", "", true, true, "launches"},
+       [](const auto& compared) { return cells::count(static_cast<int64_t>(compared.comparison.num_new)); }},
+      {{"test", "", false, true},
+       [](const auto& compared) {
+         return cells::words(std::string(kBasisNames.at(static_cast<size_t>(compared.comparison.basis))));
+       },
+       "ranks (Mann and Whitney's, of launches); spread (Student's t, where launches are too few for ranks "
+       "to show anything); reference (limits in the baseline, no test)."}};
 }
 
 Table training_table(const std::vector<MergedPoint>& all, const std::vector<ComparedPoint>& points) {
-  const TrainingColumns training(all);
-  Table table{"compared_training",
-              "Training points",
-              number_notes(),
-              concat<Column>({TrainingColumns::columns(), number_columns("ms")}),
-              {},
-              TrainingColumns::kNumGroupColumns,
-              TrainingColumns::kNumSectionColumns};
+  std::vector<const ComparedPoint*> rows;
   for (const ComparedPoint& compared : points)
-    if (is_training(*compared.point))
-      table.rows.push_back(concat<Cell>({training.cells(*compared.point), number_cells(compared, 1e-3)}));
-  for (const std::string& note : training.mark_notes()) table.notes.push_back(note);
+    if (is_training(*compared.point)) rows.push_back(&compared);
+  const TrainingColumns labels(all);
+  Table table = make_table(
+      "compared_training", "Training points",
+      join(via(&ComparedPoint::point, labels.columns()), change_columns("ms", 1e-3), evidence_columns()),
+      rows);
+  for (const std::string& note : labels.mark_notes()) table.notes.push_back(note);
   return table;
 }
 
-Table collectives_table(const std::vector<ComparedPoint>& points, bool first) {
-  const std::vector<Column> what = {
-      {"machine", "", false, true},  {"transport", "", false, true}, {"operation", "", false, true},
-      {"ranks", "", true, true},     {"type", "", false, true},      {"redop", "", false, true},
-      {"in place", "", false, true}, {"seed", "", true, true},       {"size", "B"}};
-  Table table{"compared_collectives",
-              "Collectives",
-              first ? number_notes() : std::vector<std::string>{},
-              concat<Column>({what, number_columns("us")}),
-              {},
-              4,
-              4};
-  for (const ComparedPoint& compared : points) {
-    if (is_training(*compared.point)) continue;
-    const Point& p = compared.point->point;
-    const CollectivePoint& c = p.collective;
-    table.rows.push_back(concat<Cell>(
-        {{cells::words(compared.point->machine), cells::words(compared.point->transport),
-          cells::words(c.operation), cells::count(p.ranks), cells::words(c.dtype), cells::words(c.reduction),
-          cells::yes_no(c.in_place), cells::count(p.seed), cells::count(c.bytes)},
-         number_cells(compared, 1e-6)}));
-  }
-  return table;
+ColumnsOf<MergedPoint> collective_columns() {
+  const auto words_of = [](std::string CollectivePoint::*member) {
+    return [=](const MergedPoint& merged) { return cells::words(merged.point.collective.*member); };
+  };
+  return {{{"machine", "", false, true, "", Starts::section},
+           [](const auto& merged) { return cells::words(merged.machine); }},
+          {{"transport", "", false, true, "", Starts::section},
+           [](const auto& merged) { return cells::words(merged.transport); }},
+          {{"operation", "", false, true, "", Starts::section}, words_of(&CollectivePoint::operation)},
+          {{"ranks", "", true, true, "", Starts::section},
+           [](const auto& merged) { return cells::count(merged.point.ranks); }},
+          {{"type", "", false, true}, words_of(&CollectivePoint::dtype)},
+          {{"redop", "", false, true}, words_of(&CollectivePoint::reduction)},
+          {{"in place", "", false, true},
+           [](const auto& merged) { return cells::yes_no(merged.point.collective.in_place); }},
+          {{"seed", "", true, true}, [](const auto& merged) { return cells::count(merged.point.seed); }},
+          {{"size", "B"}, [](const auto& merged) { return cells::count(merged.point.collective.bytes); }}};
+}
+
+Table collectives_table(const std::vector<ComparedPoint>& points) {
+  std::vector<const ComparedPoint*> rows;
+  for (const ComparedPoint& compared : points)
+    if (!is_training(*compared.point)) rows.push_back(&compared);
+  return make_table(
+      "compared_collectives", "Collectives",
+      join(via(&ComparedPoint::point, collective_columns()), change_columns("us", 1e-6), evidence_columns()),
+      rows);
 }
 
 // What a side says of a point.
@@ -129,21 +140,25 @@ std::string state_of(const Launches& side, const std::string& content) {
   return found->second.step_s.empty() ? found->second.missing : "measured";
 }
 
+struct TwoSides {
+  std::string what, before, after;
+};
+
+ColumnsOf<TwoSides> side_columns() {
+  return {{{"before", "", false}, [](const auto& row) { return cells::words(row.before); }},
+          {{"after", "", false}, [](const auto& row) { return cells::words(row.after); }}};
+}
+
 }  // namespace
 
 std::vector<Table> compared_tables(const std::vector<MergedPoint>& all,
                                    const std::vector<ComparedPoint>& points) {
-  Table training = training_table(all, points);
-  const bool no_training = training.rows.empty();
-  return {std::move(training), collectives_table(points, no_training)};
+  Table training = training_table(all, points), collectives = collectives_table(points);
+  if (!training.rows.empty()) collectives.notes.clear();  // they stand below the other
+  return {std::move(training), std::move(collectives)};
 }
 
 Table changed_table(const std::vector<ComparedPoint>& points, const Launches& after) {
-  Table table{"changed",
-              "Points that changed, the most first",
-              {},
-              {{"verdict", "", false}, {"change", "%"}, {"low", "%"}, {"high", "%"}, {"point", "", false}},
-              {}};
   std::vector<const ComparedPoint*> changed;
   for (const ComparedPoint& point : points)
     if (point.comparison.verdict == Judgement::slower || point.comparison.verdict == Judgement::faster)
@@ -151,39 +166,31 @@ Table changed_table(const std::vector<ComparedPoint>& points, const Launches& af
   std::stable_sort(changed.begin(), changed.end(), [](const ComparedPoint* a, const ComparedPoint* b) {
     return a->comparison.difference > b->comparison.difference;
   });
-  for (const ComparedPoint* point : changed) {
-    const Comparison& c = point->comparison;
-    table.rows.push_back(
-        concat<Cell>({{cells::words(std::string(to_text(c.verdict))), signed_percent(c.difference)},
-                      interval_cells(c.interval),
-                      {cells::words(after.points.at(content_id(point->point->point)).name)}}));
-  }
-  return table;
+  const ColumnsOf<ComparedPoint> columns = {
+      {{"verdict", "", false}, verdict_cell},
+      {{"change", "%"}, change_cell},
+      {{"low", "%"}, interval_of(&Interval::low)},
+      {{"high", "%"}, interval_of(&Interval::high)},
+      {{"point", "", false},
+       [&](const auto& row) { return cells::words(after.points.at(content_id(row.point->point)).name); }}};
+  return make_table("changed", "Points that changed, the most first", columns, changed);
 }
 
 Table one_sided_table(const Launches& before, const Launches& after) {
-  Table table{"one_sided",
-              "Points that one side did not measure",
-              {},
-              {{"before", "", false}, {"after", "", false}, {"point", "", false}},
-              {}};
   std::map<std::string, std::string> names;  // by content
   for (const Launches* side : {&before, &after})
     for (const auto& [content, point] : side->points) names[content] = point.name;
+  std::vector<TwoSides> rows;
   for (const auto& [content, name] : names) {
     const std::string was = state_of(before, content), is = state_of(after, content);
-    if (was != is && (was == "measured" || is == "measured"))
-      table.rows.push_back({cells::words(was), cells::words(is), cells::words(name)});
+    if (was != is && (was == "measured" || is == "measured")) rows.push_back({name, was, is});
   }
-  return table;
+  const ColumnsOf<TwoSides> point = {
+      {{"point", "", false}, [](const auto& row) { return cells::words(row.what); }}};
+  return make_table("one_sided", "Points that one side did not measure", join(side_columns(), point), rows);
 }
 
 Table environment_table(const Launches& before, const Launches& after) {
-  Table table{"environment",
-              "What differs between the environments",
-              {},
-              {{"what", "", false}, {"before", "", false}, {"after", "", false}},
-              {}};
   std::set<std::string> names;
   for (const Launches* side : {&before, &after})
     for (const auto& [name, values] : side->environment) names.insert(name);
@@ -191,10 +198,13 @@ Table environment_table(const Launches& before, const Launches& after) {
     const auto found = side.environment.find(name);
     return found == side.environment.end() ? "" : fmt::format("{}", fmt::join(found->second, "; "));
   };
+  std::vector<TwoSides> rows;
   for (const std::string& name : names)
     if (const std::string was = values(before, name), is = values(after, name); was != is)
-      table.rows.push_back({cells::words(name), cells::words(was), cells::words(is)});
-  return table;
+      rows.push_back({name, was, is});
+  const ColumnsOf<TwoSides> what = {
+      {{"what", "", false}, [](const auto& row) { return cells::words(row.what); }}};
+  return make_table("environment", "What differs between the environments", join(what, side_columns()), rows);
 }
 
 }  // namespace shardmark

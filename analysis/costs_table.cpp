@@ -1,5 +1,4 @@
 // What training costs at a price per GPU-hour.
-#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
@@ -17,53 +16,58 @@ double cost_of_million(const MergedPoint& merged, double per_s, double price_per
 }
 
 // On several ranks `single` trains as many models, not one.
-bool is_costed(const MergedPoint& merged) {
-  return is_training(merged) && !(is_replicas(merged) && merged.point.ranks > 1);
+bool is_costed(const MergedPoint& merged) { return !(is_replicas(merged) && merged.point.ranks > 1); }
+
+struct CostedPoint {
+  const MergedPoint* merged;
+  double per_sample, per_token;       // 10^6 of them
+  double cheapest = Measures::kNone;  // of its family, per sample
+};
+
+std::vector<CostedPoint> costed_points(const MergedPoints& points, double price_per_gpu_hour) {
+  std::vector<CostedPoint> rows;
+  if (!(price_per_gpu_hour > 0)) return rows;
+  for (const MergedPoint* merged : training_points(points, is_costed)) {
+    const Measures& m = merged->measures;
+    rows.push_back({merged, cost_of_million(*merged, m.samples_per_s, price_per_gpu_hour),
+                    cost_of_million(*merged, m.tokens_per_s, price_per_gpu_hour)});
+  }
+  std::unordered_map<std::string, double> cheapest;  // by family; fmin passes a NaN over
+  for (const CostedPoint& row : rows) {
+    double& least = cheapest.try_emplace(row.merged->family, Measures::kNone).first->second;
+    least = std::fmin(least, row.per_sample);
+  }
+  for (CostedPoint& row : rows) row.cheapest = cheapest.at(row.merged->family);
+  return rows;
 }
 
-std::vector<Column> columns() {
-  return concat<Column>({TrainingColumns::columns(),
-                         {{"samples/s", ""},
-                          {"tokens/s", "", true, true},
-                          {"samples", "", true, false, "cost of 10^6"},
-                          {"tokens", "", true, true, "cost of 10^6"},
-                          {"x cheapest", ""}},
-                         TrainingColumns::mark_columns()});
+constexpr const char* kCost =
+    "price x ranks x 10^6 / throughput / 3600, in the price's currency; a rank holds one GPU.";
+
+ColumnsOf<CostedPoint> cost_columns() {
+  return {
+      {{"samples/s", ""}, number_of(&Measures::samples_per_s)},
+      {{"tokens/s", "", true, true}, number_of(&Measures::tokens_per_s)},
+      {{"samples", "", true, false, "cost of 10^6"},
+       [](const auto& row) { return cells::number(row.per_sample); },
+       kCost},
+      {{"tokens", "", true, true, "cost of 10^6"},
+       [](const auto& row) { return cells::number(row.per_token); },
+       kCost},
+      {{"x cheapest", ""},
+       [](const auto& row) { return cells::number(row.per_sample / row.cheapest, 3); },
+       "against the cheapest point with the same model, data, optimizer and precision; convergence aside, "
+       "which a larger batch may cost."}};
 }
 
 }  // namespace
 
 Table costs_table(const MergedPoints& points, double price_per_gpu_hour) {
-  Table table{
-      "costs", "Costs at " + cells::number(price_per_gpu_hour).text + " per GPU-hour", {}, columns(), {}};
-  table.num_group_columns = TrainingColumns::kNumGroupColumns;
-  table.num_section_columns = TrainingColumns::kNumSectionColumns;
-  const auto per_sample = [&](const MergedPoint& merged) {
-    return cost_of_million(merged, merged.measures.samples_per_s, price_per_gpu_hour);
-  };
-  std::unordered_map<std::string, double> cheapest;  // by family; fmin passes a NaN over
-  for (const MergedPoint& merged : points) {
-    if (!is_costed(merged)) continue;
-    double& least = cheapest.try_emplace(merged.family, Measures::kNone).first->second;
-    least = std::fmin(least, per_sample(merged));
-  }
   const TrainingColumns labels(points);
-  for (const MergedPoint& merged : points) {
-    if (!is_costed(merged) || !(price_per_gpu_hour > 0)) continue;
-    const Measures& m = merged.measures;
-    table.rows.push_back(concat<Cell>(
-        {labels.cells(merged),
-         {cells::number(m.samples_per_s), cells::number(m.tokens_per_s), cells::number(per_sample(merged)),
-          cells::number(cost_of_million(merged, m.tokens_per_s, price_per_gpu_hour)),
-          cells::number(per_sample(merged) / cheapest.at(merged.family), 3)},
-         TrainingColumns::mark_cells(merged)}));
-  }
-  table.notes = {
-      "cost of 10^6 = price x ranks x 10^6 / throughput / 3600, in the price's currency; a rank holds one "
-      "GPU.",
-      "x cheapest: against the cheapest point with the same model, data, optimizer and precision; "
-      "convergence "
-      "aside, which a larger batch may cost."};
+  Table table = make_table("costs", "Costs at " + cells::number(price_per_gpu_hour).text + " per GPU-hour",
+                           join(via(&CostedPoint::merged, labels.columns()), cost_columns(),
+                                via(&CostedPoint::merged, TrainingColumns::marks())),
+                           costed_points(points, price_per_gpu_hour));
   for (const std::string& note : labels.mark_notes()) table.notes.push_back(note);
   return table;
 }

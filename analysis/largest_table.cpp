@@ -1,6 +1,5 @@
 // The largest batch that fits, per strategy: from points that fit and points that ran out of memory.
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "analysis/cells.h"
@@ -10,13 +9,10 @@
 namespace shardmark {
 namespace {
 
-constexpr size_t kBatchColumn =
-    TrainingColumns::kNumFamilyColumns;  // of TrainingColumns: here it is the result
-
-// Of points that differ in batch size alone.
-struct Search {
-  const MergedPoint* largest = nullptr;
-  int64_t fails = 0;  // the smallest batch that ran out of memory
+// The largest batch of points that differ in batch size alone.
+struct Largest {
+  const MergedPoint* merged;
+  int64_t fails;  // the smallest batch that ran out of memory
 };
 
 std::string key_of(const std::string& family, const std::string& strategy, int64_t ranks) {
@@ -37,71 +33,65 @@ std::map<std::string, int64_t> failures(const std::vector<StudyData>& studies) {
   return fails;
 }
 
-std::vector<Cell> found(const MergedPoint& merged, int64_t fails) {
-  const Measures& m = merged.measures;
-  const auto batch = static_cast<double>(merged.point.training.batch_size);
-  const double state = m.parameter_bytes + m.gradient_bytes + m.optimizer_bytes + m.transient_bytes;
-  return {cells::count(merged.point.training.batch_size),
-          cells::count(fails),
-          cells::mebibytes(m.peak_bytes),
-          cells::mebibytes(state),
-          cells::mebibytes((m.peak_bytes - state) / batch),
-          cells::mebibytes(m.offloaded_bytes),
-          cells::number(m.samples_per_s),
-          cells::milliseconds(m.step_s)};
+std::vector<Largest> rows_of(const std::vector<StudyData>& studies, const MergedPoints& points) {
+  const auto fails = failures(studies);
+  const auto key = [](const MergedPoint& merged) {
+    return key_of(merged.family, merged.strategy, merged.point.ranks);
+  };
+  std::map<std::string, const MergedPoint*> largest;
+  for (const MergedPoint* merged : training_points(points)) {
+    const MergedPoint*& best = largest[key(*merged)];
+    if (best == nullptr || merged->point.training.batch_size > best->point.training.batch_size) best = merged;
+  }
+  std::vector<Largest> rows;
+  for (const MergedPoint* merged : training_points(points))
+    if (const auto failed = fails.find(key(*merged));
+        failed != fails.end() && largest[failed->first] == merged)
+      rows.push_back({merged, failed->second});
+  return rows;
 }
 
-std::vector<Column> columns() {
-  std::vector<Column> labels = TrainingColumns::columns();
-  labels.erase(labels.begin() + kBatchColumn);
-  return concat<Column>({std::move(labels),
-                         {{"largest batch", "per rank"},
-                          {"too large", ""},
-                          {"peak", "MiB", true, false, "at the largest batch"},
-                          {"state and slots", "MiB", true, false, "at the largest batch"},
-                          {"rest per sample", "MiB", true, false, "at the largest batch"},
-                          {"in host memory", "MiB", true, true},
-                          {"throughput", "samples/s", true, false, "at the largest batch"},
-                          {"step", "ms", true, false, "at the largest batch"}},
-                         TrainingColumns::mark_columns()});
+double state_of(const MergedPoint& merged) {
+  const Measures& m = merged.measures;
+  return m.parameter_bytes + m.gradient_bytes + m.optimizer_bytes + m.transient_bytes;
+}
+
+Cell rest_cell(const Largest& row) {
+  const auto batch = static_cast<double>(row.merged->point.training.batch_size);
+  return cells::mebibytes((row.merged->measures.peak_bytes - state_of(*row.merged)) / batch);
+}
+
+ColumnsOf<Largest> found_columns() {
+  constexpr const char* kGroup = "at the largest batch";
+  return {{{"largest batch", "per rank"},
+           [](const auto& row) { return cells::count(row.merged->point.training.batch_size); },
+           "the largest that ran."},
+          {{"too large", ""},
+           [](const auto& row) { return cells::count(row.fails); },
+           "the smallest that ran out of memory, under the limit of the run (suites' memory_limit, or the "
+           "device's own)."},
+          {{"peak", "MiB", true, false, kGroup},
+           mebibytes_of(&Measures::peak_bytes),
+           "memory of the rank that has most."},
+          {{"state and slots", "MiB", true, false, kGroup},
+           [](const auto& row) { return cells::mebibytes(state_of(*row.merged)); },
+           "parameters, gradients, optimizer state and the strategy's slots."},
+          {{"rest per sample", "MiB", true, false, kGroup},
+           rest_cell,
+           "peak without state and slots / batch: activations, the batch and working memory."},
+          {{"in host memory", "MiB", true, true}, mebibytes_of(&Measures::offloaded_bytes)},
+          {{"throughput", "samples/s", true, false, kGroup}, number_of(&Measures::samples_per_s)},
+          {{"step", "ms", true, false, kGroup}, milliseconds_of(&Measures::step_s)}};
 }
 
 }  // namespace
 
 Table largest_table(const std::vector<StudyData>& studies, const MergedPoints& points) {
-  Table table{"largest",
-              "The largest batch that fits",
-              {},
-              columns(),
-              {},
-              TrainingColumns::kNumGroupColumns - 1,
-              TrainingColumns::kNumSectionColumns};
-  const auto fails = failures(studies);
-  std::map<std::string, const MergedPoint*> largest;
-  for (const MergedPoint& merged : points) {
-    if (!is_training(merged)) continue;
-    const MergedPoint*& best = largest[key_of(merged.family, merged.strategy, merged.point.ranks)];
-    if (best == nullptr || merged.point.training.batch_size > best->point.training.batch_size) best = &merged;
-  }
   const TrainingColumns labels(points);
-  for (const MergedPoint& merged : points) {
-    if (!is_training(merged)) continue;
-    const std::string key = key_of(merged.family, merged.strategy, merged.point.ranks);
-    const auto failed = fails.find(key);
-    if (failed == fails.end() || largest[key] != &merged) continue;
-    std::vector<Cell> row = labels.cells(merged);
-    row.erase(row.begin() + kBatchColumn);
-    table.rows.push_back(
-        concat<Cell>({std::move(row), found(merged, failed->second), TrainingColumns::mark_cells(merged)}));
-  }
-  table.notes = {
-      "largest batch: the largest that ran; too large: the smallest that ran out of memory. Memory is that "
-      "of the "
-      "rank that has most, under the limit of the run (suites' memory_limit, or the device's own).",
-      "state and slots: parameters, gradients, optimizer state and the strategy's slots. rest per sample: "
-      "peak "
-      "without them / batch: activations, the batch and working memory."};
-  return table;
+  return make_table("largest", "The largest batch that fits",
+                    join(via(&Largest::merged, without(labels.columns(), {"batch"})), found_columns(),
+                         via(&Largest::merged, TrainingColumns::marks())),
+                    rows_of(studies, points));
 }
 
 }  // namespace shardmark

@@ -8,52 +8,36 @@
 namespace shardmark {
 namespace {
 
-std::vector<Cell> compared(const Measures& m) {
-  const std::array<std::pair<double, double>, 4> kinds = {{{m.parameter_bytes, m.law_parameter_bytes},
-                                                           {m.gradient_bytes, m.law_gradient_bytes},
-                                                           {m.optimizer_bytes, m.law_optimizer_bytes},
-                                                           {m.transient_bytes, m.law_transient_bytes}}};
-  std::vector<Cell> row;
-  for (const auto& [measured, by_law] : kinds) {
-    row.push_back(cells::mebibytes(measured));
-    row.push_back(cells::mebibytes(by_law));
-    row.push_back(cells::difference(measured, by_law));
-  }
-  return row;
-}
-
-std::vector<Column> columns() {
-  std::vector<Column> columns = TrainingColumns::columns();
-  for (const char* kind : {"parameters", "gradients", "optimizer state", "transient"}) {
-    columns.push_back({"is", "MiB", true, false, kind});
-    columns.push_back({"law", "MiB", true, false, kind});
-    columns.push_back({"off by", "%", true, false, kind});
-  }
-  return columns;
+ColumnsOf<MergedPoint> compared(const char* kind, double Measures::*measured, double Measures::*by_law) {
+  return {{{"is", "MiB", true, false, kind},
+           mebibytes_of(measured),
+           "measured on the rank that has most, MiB = 2^20 bytes."},
+          {{"law", "MiB", true, false, kind},
+           mebibytes_of(by_law),
+           "what the strategy's formula says, padding included."},
+          {{"off by", "%", true, false, kind},
+           [=](const auto& merged) {
+             return cells::difference(merged.measures.*measured, merged.measures.*by_law);
+           },
+           "is / law - 1."}};
 }
 
 }  // namespace
 
 Table memory_table(const MergedPoints& points) {
-  Table table{"memory",
-              "Memory: measured against the law",
-              {},
-              columns(),
-              {},
-              TrainingColumns::kNumGroupColumns,
-              TrainingColumns::kNumSectionColumns};
   const TrainingColumns labels(points);
-  for (const MergedPoint& merged : points) {
-    if (!is_training(merged) || std::isnan(merged.measures.parameter_bytes)) continue;
-    table.rows.push_back(concat<Cell>({labels.cells(merged), compared(merged.measures)}));
-  }
-  table.notes = {
-      "is: measured on the rank that has most, MiB = 2^20 bytes. law: what the strategy's formula says, "
-      "padding included.",
+  Table table = make_table(
+      "memory", "Memory: measured against the law",
+      join(labels.columns(),
+           compared("parameters", &Measures::parameter_bytes, &Measures::law_parameter_bytes),
+           compared("gradients", &Measures::gradient_bytes, &Measures::law_gradient_bytes),
+           compared("optimizer state", &Measures::optimizer_bytes, &Measures::law_optimizer_bytes),
+           compared("transient", &Measures::transient_bytes, &Measures::law_transient_bytes)),
+      training_points(points,
+                      [](const auto& merged) { return !std::isnan(merged.measures.parameter_bytes); }));
+  table.notes.emplace_back(
       "parameters, gradients, optimizer state: what a rank holds all the time. transient: the strategy's "
-      "slots for gathered "
-      "parameters and for gradients on their way.",
-  };
+      "slots for gathered parameters and for gradients on their way.");
   return table;
 }
 

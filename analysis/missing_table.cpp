@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "analysis/cells.h"
+#include "analysis/columns.h"
 #include "analysis/interconnects.h"
 #include "analysis/tables.h"
 
@@ -46,14 +46,15 @@ std::string why_no_series(const MergedPoints& points, const std::vector<ScalingS
                                   : "no strategy has the same global batch on two rank counts";
 }
 
-}  // namespace
+struct Missing {
+  std::string what, why;
+};
 
-Table missing_table(const std::vector<StudyData>& studies, const MergedPoints& points,
-                    const std::vector<ScalingSeries>& scaling) {
-  Table table{
-      "missing", "What this report cannot say, and why", {}, {{"what", "", false}, {"why", "", false}}, {}};
+std::vector<Missing> rows_of(const std::vector<StudyData>& studies, const MergedPoints& points,
+                             const std::vector<ScalingSeries>& scaling) {
+  std::vector<Missing> rows;
   const auto add = [&](const char* what, const std::string& why) {
-    if (!why.empty()) table.rows.push_back({cells::words(what), cells::words(why)});
+    if (!why.empty()) rows.push_back({what, why});
   };
   size_t num_records = 0, num_runs = 0;
   for (const StudyData& study : studies) {
@@ -71,11 +72,22 @@ Table missing_table(const std::vector<StudyData>& studies, const MergedPoints& p
   if (untimed > 0)
     add("some step times",
         fmt::format("{} of {} points have none above 0; they are in no series", untimed, points.size()));
-  if (!std::any_of(points.begin(), points.end(), is_training)) return table;
+  if (!std::any_of(points.begin(), points.end(), is_training)) return rows;
   add("weak scaling", why_no_series(points, scaling, Scaling::weak));
   add("strong scaling", why_no_series(points, scaling, Scaling::strong));
   if (workloads(points).empty()) add("interconnects", "no point on one rank of a model whose size is known");
-  return table;
+  return rows;
+}
+
+}  // namespace
+
+Table missing_table(const std::vector<StudyData>& studies, const MergedPoints& points,
+                    const std::vector<ScalingSeries>& scaling) {
+  const ColumnsOf<Missing> columns = {
+      {{"what", "", false}, [](const auto& missing) { return cells::words(missing.what); }},
+      {{"why", "", false}, [](const auto& missing) { return cells::words(missing.why); }}};
+  return make_table("missing", "What this report cannot say, and why", columns,
+                    rows_of(studies, points, scaling));
 }
 
 }  // namespace shardmark

@@ -1,11 +1,10 @@
 // Points that gave no result, with the reason; those that share one are one row.
-#include <fmt/format.h>
-
 #include <map>
 #include <set>
 #include <tuple>
 
 #include "analysis/cells.h"
+#include "analysis/columns.h"
 #include "analysis/known.h"
 #include "analysis/tables.h"
 #include "base/units.h"
@@ -43,40 +42,49 @@ Cell listed(const Set& values, Text text) {
   return cells::words(list);
 }
 
-}  // namespace
+std::string number_text(int64_t value) { return std::to_string(value); }
 
-Table not_ok_table(const std::vector<StudyData>& studies) {
-  Table table{"not_ok",
-              "Points without a result, and why",
-              {"Points with the same outcome and reason are one row. batch: per rank."},
-              {{"outcome", "", false},
-               {"points", ""},
-               {"model, operation", "", false},
-               {"strategy", "", false},
-               {"ranks", "", false},
-               {"batch or size", "", false},
-               {"reason", "", false}},
-              {},
-              0};
-  std::map<std::tuple<Outcome, std::string>, Group> groups;
+using Groups = std::map<std::tuple<Outcome, std::string>, Group>;  // by outcome and reason
+
+Groups groups_of(const std::vector<StudyData>& studies) {
+  Groups groups;
   for (const StudyData& study : studies)
     for (const Record& record : study.records)
       if (record.outcome != Outcome::ok)
         groups[{record.outcome, record.reason + (record.attempts > 1 ? "; in the second attempt" : "")}].add(
             record.point);
+  return groups;
+}
 
+Cell sizes_cell(const Group& group) {
+  return group.message_bytes.empty() ? listed(group.batch_sizes, number_text)
+                                     : listed(group.message_bytes, [](int64_t bytes) {
+                                         return format_bytes(static_cast<double>(bytes));
+                                       });
+}
+
+}  // namespace
+
+Table not_ok_table(const std::vector<StudyData>& studies) {
+  using Row = Groups::value_type;
   const auto name = [](const std::string& text) { return text; };
-  const auto number = [](int64_t value) { return std::to_string(value); };
-  const auto bytes = [](int64_t value) { return format_bytes(static_cast<double>(value)); };
-  for (const auto& [key, group] : groups) {
-    const auto& [outcome, reason] = key;
-    table.rows.push_back(
-        {cells::words(std::string(to_text(outcome))), cells::count(group.num_points),
-         listed(group.work, name), listed(group.strategies, name), listed(group.ranks, number),
-         group.message_bytes.empty() ? listed(group.batch_sizes, number) : listed(group.message_bytes, bytes),
-         cells::words(reason.empty() ? "not recorded" : reason)});
-  }
-  return table;
+  const ColumnsOf<Row> columns = {
+      {{"outcome", "", false},
+       [](const Row& row) { return cells::words(std::string(to_text(std::get<Outcome>(row.first)))); }},
+      {{"points", ""},
+       [](const Row& row) { return cells::count(row.second.num_points); },
+       "with the same outcome and reason."},
+      {{"model, operation", "", false}, [=](const Row& row) { return listed(row.second.work, name); }},
+      {{"strategy", "", false}, [=](const Row& row) { return listed(row.second.strategies, name); }},
+      {{"ranks", "", false}, [](const Row& row) { return listed(row.second.ranks, number_text); }},
+      {{"batch or size", "", false},
+       [](const Row& row) { return sizes_cell(row.second); },
+       "batch per rank, or bytes of the message."},
+      {{"reason", "", false}, [](const Row& row) {
+         const auto& reason = std::get<std::string>(row.first);
+         return cells::words(reason.empty() ? "not recorded" : reason);
+       }}};
+  return make_table("not_ok", "Points without a result, and why", columns, groups_of(studies));
 }
 
 }  // namespace shardmark

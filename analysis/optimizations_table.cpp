@@ -1,6 +1,5 @@
 // What changing the way gradients are reduced gains: bucketing, compression, hierarchical all-reduce, against
 // one all-reduce of everything.
-#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -11,8 +10,6 @@
 
 namespace shardmark {
 namespace {
-
-constexpr size_t kTransportColumn = 1;  // of TrainingColumns: here it stands beside the strategy
 
 using Variants = std::vector<const MergedPoint*>;  // points that differ in reduction and transport alone
 
@@ -55,102 +52,109 @@ const MergedPoint* baseline_of(const Variants& variants) {
   return baseline;
 }
 
+struct Variant {
+  const MergedPoint *merged, *baseline;
+};
+
+std::vector<Variant> rows_of(const MergedPoints& points) {
+  std::vector<Variant> rows;
+  for (const Variants& variants : variants_of(points)) {
+    const MergedPoint* baseline = baseline_of(variants);
+    if (variants.size() < 2 || baseline == nullptr) continue;
+    rows.push_back({baseline, baseline});
+    for (const MergedPoint* merged : variants)
+      if (merged != baseline) rows.push_back({merged, baseline});
+  }
+  return rows;
+}
+
 // In the words of those who offer it: what of the three a row does.
-std::string kind_of(const MergedPoint& merged, const MergedPoint& baseline) {
-  if (&merged == &baseline) return "baseline";
+Cell kind_cell(const Variant& row) {
+  if (row.merged == row.baseline) return cells::words("baseline");
   std::string kind;
   const auto add = [&](const char* word) { kind += (kind.empty() ? "" : ", ") + std::string(word); };
-  if (is_hierarchical(merged)) add("hierarchical");
-  if (!is_plain(merged)) add("compression");
-  if (is_plain(merged) && merged.measures.num_operations > baseline.measures.num_operations) add("bucketing");
-  return kind;
+  if (is_hierarchical(*row.merged)) add("hierarchical");
+  if (!is_plain(*row.merged)) add("compression");
+  if (is_plain(*row.merged) && row.merged->measures.num_operations > row.baseline->measures.num_operations)
+    add("bucketing");
+  return cells::words(kind);
 }
 
-std::vector<Cell> gains(const MergedPoint& merged, const MergedPoint& baseline) {
-  const Measures &m = merged.measures, &base = baseline.measures;
-  const double gradient_bytes = known_value_bytes(baseline.point);
-  return {cells::words(kind_of(merged, baseline)),
-          cells::number(gradient_bytes / m.communication_only_s / 1e9, 3),
-          cells::milliseconds(m.communication_only_s),
-          cells::number(base.communication_only_s / m.communication_only_s, 3),
-          cells::milliseconds(m.step_s),
-          cells::number(base.step_s / m.step_s, 3),
-          cells::number(m.traffic_bytes / 1e6),
-          cells::number(base.traffic_bytes / m.traffic_bytes, 3),
-          cells::number(gradient_bytes / known_value_bytes(merged.point), 3),
-          cells::number(m.between_nodes_bytes / 1e6),
-          cells::words(m.verified.substr(0, m.verified.find_first_of(" :"))),
-          cells::number(m.verify_error, 2)};
+// The baseline's number / the row's.
+auto ratio_of(double Measures::*measure) {
+  return [measure](const Variant& row) {
+    return cells::number(row.baseline->measures.*measure / row.merged->measures.*measure, 3);
+  };
 }
 
-std::vector<Column> columns() {
-  std::vector<Column> labels = TrainingColumns::columns();
-  labels.erase(labels.begin() + kTransportColumn);
-  return concat<Column>({std::move(labels),
-                         {{"over", "", false}},
-                         {{"optimization", "", false},
-                          {"effective", "GB/s", true, false, "communication alone"},
-                          {"time", "ms", true, false, "communication alone"},
-                          {"speed-up", "x", true, false, "communication alone"},
-                          {"time", "ms", true, false, "step"},
-                          {"speed-up", "x", true, false, "step"},
-                          {"counted", "MB", true, false, "moved"},
-                          {"fewer", "x", true, false, "moved"},
-                          {"gradient itself", "x smaller"},
-                          {"between nodes", "MB", true, true},
-                          {"verified", "", false},
-                          {"off by", ""}},
-                         TrainingColumns::mark_columns()});
+constexpr const char* kSpeedUp = "the baseline's time / the row's.";
+
+ColumnsOf<Variant> time_columns() {
+  return {
+      {{"over", "", false}, [](const auto& row) { return cells::words(row.merged->transport); }},
+      {{"optimization", "", false},
+       kind_cell,
+       "baseline: the plain reduction over a flat transport, in the fewest operations, same model, batch and "
+       "ranks; bucketing: in more of them; compression: another reduction, of fewer bytes; hierarchical: in "
+       "the node, between nodes, in the node."},
+      {{"effective", "GB/s", true, false, "communication alone"},
+       [](const auto& row) {
+         const double gradient_bytes = known_value_bytes(row.baseline->point);
+         return cells::number(gradient_bytes / row.merged->measures.communication_only_s / 1e9, 3);
+       },
+       "bytes of the uncompressed gradient / that time; GB = 10^9 bytes."},
+      {{"time", "ms", true, false, "communication alone"},
+       milliseconds_of(&Measures::communication_only_s),
+       "the operations of a step without the step (median of the slowest rank). Compressing and "
+       "decompressing is computing, and no part of it; the step holds everything."},
+      {{"speed-up", "x", true, false, "communication alone"},
+       ratio_of(&Measures::communication_only_s),
+       kSpeedUp},
+      {{"time", "ms", true, false, "step"}, milliseconds_of(&Measures::step_s)},
+      {{"speed-up", "x", true, false, "step"}, ratio_of(&Measures::step_s), kSpeedUp}};
+}
+
+ColumnsOf<Variant> byte_columns() {
+  return {
+      {{"counted", "MB", true, false, "moved"},
+       megabytes_of(&Measures::traffic_bytes),
+       "law bytes per rank and step, as counted."},
+      {{"fewer", "x", true, false, "moved"},
+       ratio_of(&Measures::traffic_bytes),
+       "the baseline's / the row's."},
+      {{"gradient itself", "x smaller"},
+       [](const auto& row) {
+         return cells::number(known_value_bytes(row.baseline->point) / known_value_bytes(row.merged->point),
+                              3);
+       },
+       "how much smaller a rank's gradient becomes, before indices, scales and the exchange with all ranks "
+       "are added: the \"100x\" of top-k at ratio 0.01 is this number, not the bytes on the wire."},
+      {{"between nodes", "MB", true, true},
+       megabytes_of(&Measures::between_nodes_bytes),
+       "of those bytes, on the rank that sends most, as a hierarchical all-reduce counts them."},
+      {{"verified", "", false},
+       [](const auto& row) {
+         const std::string& verified = row.merged->measures.verified;
+         return cells::words(verified.substr(0, verified.find_first_of(" :")));
+       },
+       "against one device; lossy: the reduction leaves something out by choice."},
+      {{"off by", ""},
+       [](const auto& row) { return cells::number(row.merged->measures.verify_error, 2); },
+       "relative difference of the loss after the first update, or of losses and gradient norms where they "
+       "must be equal."}};
 }
 
 }  // namespace
 
 Table optimizations_table(const MergedPoints& points) {
-  Table table{"optimizations",
-              "Optimizations: ways to reduce gradients, against one all-reduce of everything",
-              {},
-              columns(),
-              {},
-              TrainingColumns::kNumGroupColumns - 1,
-              TrainingColumns::kNumFamilyColumns - 1};
   const TrainingColumns labels(points);
-  for (Variants& variants : variants_of(points)) {
-    const MergedPoint* baseline = baseline_of(variants);
-    if (variants.size() < 2 || baseline == nullptr) continue;
-    std::stable_partition(variants.begin(), variants.end(),
-                          [&](const MergedPoint* merged) { return merged == baseline; });
-    for (const MergedPoint* merged : variants) {
-      std::vector<Cell> row = labels.cells(*merged);
-      const Cell transport = row[kTransportColumn];
-      row.erase(row.begin() + kTransportColumn);
-      row.push_back(transport);
-      table.rows.push_back(
-          concat<Cell>({std::move(row), gains(*merged, *baseline), TrainingColumns::mark_cells(*merged)}));
-    }
-  }
-  table.notes = {
-      "baseline: the plain reduction in the fewest operations; bucketing: in more of them; compression: "
-      "fewer "
-      "bytes; hierarchical: in the node, between nodes, in the node. speed-up: the baseline's time / the "
-      "row's.",
-      "communication alone: the operations of a step without the step (median of the slowest rank). "
-      "Compressing "
-      "and decompressing is computing, and no part of it; the step holds everything. effective: bytes of the "
-      "uncompressed gradient / that time; GB = 10^9 bytes.",
-      "moved: law bytes per rank and step, as counted; fewer: the baseline's / the row's. gradient itself: "
-      "how "
-      "much smaller a rank's gradient becomes, before indices, scales and the exchange with all ranks are "
-      "added: the \"100x\" of top-k at ratio 0.01 is this number, not the bytes on the wire.",
-      "verified: against one device; lossy: the reduction leaves something out by choice. off by: relative "
-      "difference of the loss after the first update, or of losses and gradient norms where they must be "
-      "equal.",
-  };
-  if (std::any_of(points.begin(), points.end(),
-                  [](const auto& merged) { return std::isfinite(merged.measures.between_nodes_bytes); }))
-    table.notes.emplace_back(
-        "between nodes: of those bytes, on the rank that sends most, as a hierarchical all-reduce counts "
-        "them.");
-  return table;
+  ColumnsOf<MergedPoint> setting = without(labels.family(), {"transport"});
+  return make_table("optimizations",
+                    "Optimizations: ways to reduce gradients, against one all-reduce of everything",
+                    join(via(&Variant::merged, starting(Starts::section, std::move(setting))),
+                         via(&Variant::merged, labels.batch_ranks_strategy()), time_columns(), byte_columns(),
+                         via(&Variant::merged, TrainingColumns::marks())),
+                    rows_of(points));
 }
 
 }  // namespace shardmark

@@ -1,5 +1,6 @@
 // Training runs: where each began and ended, and how fast it went. Their curves are series of the study.
 #include "analysis/cells.h"
+#include "analysis/columns.h"
 #include "analysis/known.h"
 #include "analysis/tables.h"
 
@@ -10,61 +11,66 @@ std::string without_defaults_text(const Choice& choice, const OptionTable& table
   return to_text(without_defaults(choice, table));
 }
 
-std::vector<Cell> row(const Record& record) {
-  const TrainingPoint& t = record.point.training;
-  const Measures& m = record.measures;
-  return {cells::words(record.started),
-          cells::words(without_defaults_text(t.model, known_model_options(t.model))),
-          cells::words(t.data.name),
-          cells::words(without_defaults_text(t.strategy, known_options(t.strategy))),
-          cells::words(t.precision),
-          cells::count(record.point.ranks),
-          cells::count(record.point.global_batch()),
-          cells::count(m.first_step),
-          cells::count(m.first_step + m.num_steps),
-          cells::number(m.loss_first),
-          cells::number(m.loss_last),
-          cells::number(m.held_out_loss),
-          cells::percent(m.accuracy),
-          cells::number(t.precision == "fp16" ? static_cast<double>(m.num_skipped) : Measures::kNone),
-          cells::number(m.samples_per_s),
-          cells::number(m.tokens_per_s),
-          cells::mebibytes(m.peak_bytes)};
+ColumnsOf<Record> setting_columns() {
+  return {
+      {{"started", "", false, true}, [](const auto& run) { return cells::words(run.started); }},
+      {{"model", "", false, true},
+       [](const auto& run) {
+         const Choice& model = run.point.training.model;
+         return cells::words(without_defaults_text(model, known_model_options(model)));
+       }},
+      {{"data", "", false, true}, [](const auto& run) { return cells::words(run.point.training.data.name); }},
+      {{"strategy", "", false},
+       [](const auto& run) {
+         const Choice& strategy = run.point.training.strategy;
+         return cells::words(without_defaults_text(strategy, known_options(strategy)));
+       }},
+      {{"precision", "", false, true},
+       [](const auto& run) { return cells::words(run.point.training.precision); }},
+      {{"ranks", ""}, [](const auto& run) { return cells::count(run.point.ranks); }},
+      {{"global batch", "samples"}, [](const auto& run) { return cells::count(run.point.global_batch()); }}};
+}
+
+Cell skipped_cell(const Record& run) {
+  const bool can_skip = run.point.training.precision == "fp16";
+  return cells::number(can_skip ? static_cast<double>(run.measures.num_skipped) : Measures::kNone);
+}
+
+auto number_of(double Measures::*measure) {
+  return [measure](const Record& run) { return cells::number(run.measures.*measure); };
+}
+
+constexpr const char* kLoss =
+    "mean over ranks at the first or the last step of this launch. Curves are in the study: series loss, "
+    "learning_rate, gradient_norm, held_out_loss.";
+
+ColumnsOf<Record> result_columns() {
+  return {
+      {{"from step", ""}, [](const auto& run) { return cells::count(run.measures.first_step); }},
+      {{"to step", ""},
+       [](const auto& run) { return cells::count(run.measures.first_step + run.measures.num_steps); }},
+      {{"first", "", true, false, "loss"}, number_of(&Measures::loss_first), kLoss},
+      {{"last", "", true, false, "loss"}, number_of(&Measures::loss_last), kLoss},
+      {{"held out", "", true, true, "loss"},
+       number_of(&Measures::held_out_loss),
+       "on the samples kept back, after the last step."},
+      {{"accuracy", "%", true, true}, [](const auto& run) { return cells::percent(run.measures.accuracy); }},
+      {{"skipped", "steps", true, true},
+       skipped_cell,
+       "of the whole run, whose gradients were not finite in fp16."},
+      {{"samples/s", ""}, number_of(&Measures::samples_per_s)},
+      {{"tokens/s", "", true, true}, number_of(&Measures::tokens_per_s)},
+      {{"peak", "MiB"}, [](const auto& run) { return cells::mebibytes(run.measures.peak_bytes); }}};
 }
 
 }  // namespace
 
 Table runs_table(const std::vector<StudyData>& studies) {
-  Table table{"runs",
-              "Training runs",
-              {"loss: mean over ranks of the first and the last step of this launch. held out: on the "
-               "samples kept back, "
-               "after the last step. Curves are in the study: series loss, learning_rate, gradient_norm, "
-               "held_out_loss. skipped: steps of the whole run whose gradients were not finite in fp16."},
-              {{"started", "", false, true},
-               {"model", "", false, true},
-               {"data", "", false, true},
-               {"strategy", "", false},
-               {"precision", "", false, true},
-               {"ranks", ""},
-               {"global batch", "samples"},
-               {"from step", ""},
-               {"to step", ""},
-               {"first", "", true, false, "loss"},
-               {"last", "", true, false, "loss"},
-               {"held out", "", true, true, "loss"},
-               {"accuracy", "%", true, true},
-               {"skipped", "steps", true, true},
-               {"samples/s", ""},
-               {"tokens/s", "", true, true},
-               {"peak", "MiB"}},
-              {},
-              0};
+  std::vector<const Record*> runs;
   for (const StudyData& study : studies)
     for (const Record& record : study.records)
-      if (record.point.workload == "train" && record.outcome == Outcome::ok)
-        table.rows.push_back(row(record));
-  return table;
+      if (record.point.workload == "train" && record.outcome == Outcome::ok) runs.push_back(&record);
+  return make_table("runs", "Training runs", join(setting_columns(), result_columns()), runs);
 }
 
 }  // namespace shardmark

@@ -7,65 +7,83 @@
 namespace shardmark {
 namespace {
 
-std::vector<Cell> estimate_cells(const Estimate& estimate) {
-  return {cells::percent(estimate.value), cells::percent(estimate.low), cells::percent(estimate.high)};
+struct Row {
+  const ScalingSeries* series;
+  const ScalingPoint* point;
+  const MergedPoint* merged;
+};
+
+std::vector<Row> rows_of(Scaling scaling, const std::vector<ScalingSeries>& all) {
+  std::vector<Row> rows;
+  for (const ScalingSeries& series : all)
+    if (series.scaling == scaling)
+      for (const ScalingPoint& point : series.points) rows.push_back({&series, &point, point.merged});
+  return rows;
 }
 
-std::vector<Cell> row(const TrainingColumns& labels, const ScalingSeries& series, const ScalingPoint& point) {
-  const MergedPoint& merged = *point.merged;
-  const Point& p = merged.point;
-  const Measures& m = merged.measures;
-  const int64_t other = series.scaling == Scaling::weak ? p.global_batch() : p.training.batch_size;
-  std::vector<Cell> cells = concat<Cell>(
-      {labels.family_cells(merged),
-       {labels.strategy(merged), cells::count(series.fixed_batch), cells::words(unit_text(series)),
-        cells::count(p.ranks), merged.nodes > 0 ? cells::count(merged.nodes) : cells::words(""),
-        cells::count(other), cells::number(m.samples_per_s), cells::number(m.tokens_per_s),
-        cells::milliseconds(m.step_s), cells::count(series.points.front().merged->point.ranks)},
-       estimate_cells(point.efficiency)});
-  if (series.scaling == Scaling::strong) {
-    cells.push_back(cells::number(point.speed_up.value, 3));
-    cells.push_back(cells::number(point.karp_flatt, 3));
-  }
-  return concat<Cell>({cells, TrainingColumns::mark_cells(merged)});
+auto efficiency_of(double Estimate::*part) {
+  return [part](const Row& row) { return cells::percent(row.point->efficiency.*part); };
 }
 
-std::vector<Column> columns(Scaling scaling) {
-  const bool weak = scaling == Scaling::weak;
-  std::vector<Column> strong_only = {{"speed-up", ""}, {"Karp-Flatt", ""}};
-  if (weak) strong_only.clear();
-  return concat<Column>({TrainingColumns::family_columns(),
-                         {{"strategy", "", false},
-                          {weak ? "batch per rank" : "global batch", "", true, true},
-                          {"over", "", false, true},
-                          {"ranks", ""},
-                          {"nodes", "", true, true},
-                          {weak ? "global batch" : "batch per rank", ""},
-                          {"samples/s", ""},
-                          {"tokens/s", "", true, true},
-                          {"step", "ms"},
-                          {"base n0", "", true, true},
-                          {"median", "%", true, false, "efficiency"},
-                          {"low", "%", true, false, "efficiency"},
-                          {"high", "%", true, false, "efficiency"}},
-                         strong_only,
-                         TrainingColumns::mark_columns()});
+ColumnsOf<Row> series_columns(const TrainingColumns& labels, bool weak) {
+  return {{{"strategy", "", false, false, "", Starts::group},
+           [&](const auto& row) { return labels.strategy(*row.merged); }},
+          {{weak ? "batch per rank" : "global batch", "", true, true, "", Starts::group},
+           [](const auto& row) { return cells::count(row.series->fixed_batch); }},
+          {{"over", "", false, true, "", Starts::group},
+           [](const auto& row) { return cells::words(unit_text(*row.series)); }}};
+}
+
+ColumnsOf<Row> point_columns(bool weak) {
+  constexpr const char* kInterval =
+      "the same with the far ends of both steps' 95 % intervals; not narrower than 95 %.";
+  return {{{"ranks", ""}, [](const auto& row) { return cells::count(row.merged->point.ranks); }},
+          {{"nodes", "", true, true},
+           [](const auto& row) {
+             return row.merged->nodes > 0 ? cells::count(row.merged->nodes) : cells::words("");
+           }},
+          {{weak ? "global batch" : "batch per rank", ""},
+           [weak](const auto& row) {
+             const Point& p = row.merged->point;
+             return cells::count(weak ? p.global_batch() : p.training.batch_size);
+           }},
+          {{"samples/s", ""}, number_of(&Measures::samples_per_s)},
+          {{"tokens/s", "", true, true}, number_of(&Measures::tokens_per_s)},
+          {{"step", "ms"}, milliseconds_of(&Measures::step_s)},
+          {{"base n0", "", true, true},
+           [](const auto& row) { return cells::count(row.series->points.front().merged->point.ranks); },
+           "the smallest number of ranks measured in the series."},
+          {{"median", "%", true, false, "efficiency"},
+           efficiency_of(&Estimate::value),
+           weak ? "T(n0) / T(n), T the step time: 100 % when more ranks cost no time (Gustafson, CACM 31(5), "
+                  "1988)."
+                : "n0 T(n0) / (n T(n)), T the step time: 100 % when n ranks are n times as fast as one."},
+          {{"low", "%", true, false, "efficiency"}, efficiency_of(&Estimate::low), kInterval},
+          {{"high", "%", true, false, "efficiency"}, efficiency_of(&Estimate::high), kInterval}};
+}
+
+ColumnsOf<Row> strong_columns() {
+  return {
+      {{"speed-up", ""},
+       [](const auto& row) { return cells::number(row.point->speed_up.value, 3); },
+       "S = T(1) / T(n), where the point on one rank was measured."},
+      {{"Karp-Flatt", ""},
+       [](const auto& row) { return cells::number(row.point->karp_flatt, 3); },
+       "(1/S - 1/n) / (1 - 1/n): the serial fraction that would explain this speed-up. If it grows with n, "
+       "communication and imbalance cost more with every rank; if it stays, serial work does (Karp and "
+       "Flatt, CACM 33(5), 1990)."}};
 }
 
 Table scaling_table(Scaling scaling, const MergedPoints& points, const std::vector<ScalingSeries>& all,
-                    Table table) {
-  table.columns = columns(scaling);
-  table.num_group_columns = TrainingColumns::kNumFamilyColumns + 3;
-  table.num_section_columns = TrainingColumns::kNumSectionColumns;
+                    const char* key, const char* title) {
+  const bool weak = scaling == Scaling::weak;
   const TrainingColumns labels(points);
-  for (const ScalingSeries& series : all)
-    if (series.scaling == scaling)
-      for (const ScalingPoint& point : series.points) table.rows.push_back(row(labels, series, point));
-  table.notes.push_back(
-      "The base n0 is the smallest number of ranks measured in the series. low, high: what the 95 % "
-      "intervals of "
-      "both step times allow at most.");
-  table.notes.push_back("`single` is not here: its ranks train independent copies.");
+  Table table = make_table(
+      key, title,
+      join(via(&Row::merged, labels.family()), series_columns(labels, weak), point_columns(weak),
+           weak ? ColumnsOf<Row>{} : strong_columns(), via(&Row::merged, TrainingColumns::marks())),
+      rows_of(scaling, all));
+  table.notes.emplace_back("`single` is not here: its ranks train independent copies.");
   for (const std::string& note : labels.mark_notes()) table.notes.push_back(note);
   return table;
 }
@@ -73,29 +91,13 @@ Table scaling_table(Scaling scaling, const MergedPoints& points, const std::vect
 }  // namespace
 
 Table weak_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  return scaling_table(Scaling::weak, points, all,
-                       {"weak_scaling",
-                        "Weak scaling: the batch of each rank stays the same",
-                        {"efficiency = T(n0) / T(n), T the step time: 100 % when more ranks cost no time."},
-                        {},
-                        {},
-                        0});
+  return scaling_table(Scaling::weak, points, all, "weak_scaling",
+                       "Weak scaling: the batch of each rank stays the same");
 }
 
 Table strong_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  return scaling_table(
-      Scaling::strong, points, all,
-      {"strong_scaling",
-       "Strong scaling: the global batch stays the same",
-       {"efficiency = n0 T(n0) / (n T(n)), T the step time: 100 % when n ranks are n times as fast as one.",
-        "speed-up S = T(1) / T(n). Karp-Flatt = (1/S - 1/n) / (1 - 1/n): the serial fraction that would "
-        "explain this "
-        "speed-up. If it grows with n, communication and imbalance cost more with every rank; if it stays, "
-        "serial work does. "
-        "Both need the point on one rank."},
-       {},
-       {},
-       0});
+  return scaling_table(Scaling::strong, points, all, "strong_scaling",
+                       "Strong scaling: the global batch stays the same");
 }
 
 }  // namespace shardmark

@@ -31,55 +31,44 @@ class Ideal {
   std::map<std::string, double> elements_;  // by model and optimizer: a model's table is worth making once
 };
 
-std::vector<Cell> shares(const MergedPoint& merged, Ideal& ideal) {
+double share_of(const MergedPoint& merged) {
   const Measures& m = merged.measures;
-  const double share = m.parameter_bytes + m.gradient_bytes + m.optimizer_bytes;
-  const double even = ideal.bytes(merged.point);
-  return {cells::mebibytes(share),
-          cells::mebibytes(even),
-          cells::number(share / even, 3),
-          cells::mebibytes(m.transient_bytes),
-          cells::mebibytes(m.peak_bytes - share - m.transient_bytes),
-          cells::mebibytes(m.peak_bytes)};
+  return m.parameter_bytes + m.gradient_bytes + m.optimizer_bytes;
 }
 
-std::vector<Column> columns() {
-  return concat<Column>({TrainingColumns::columns(),
-                         {{"largest share", "MiB"},
-                          {"ideal P/N", "MiB"},
-                          {"x ideal", ""},
-                          {"transient", "MiB"},
-                          {"activations", "MiB"},
-                          {"peak", "MiB"}}});
+ColumnsOf<MergedPoint> share_columns(Ideal& ideal) {
+  return {
+      {{"largest share", "MiB"},
+       [](const auto& merged) { return cells::mebibytes(share_of(merged)); },
+       "parameters, gradients and optimizer state of the rank that has most."},
+      {{"ideal P/N", "MiB"},
+       [&](const auto& merged) { return cells::mebibytes(ideal.bytes(merged.point)); },
+       "parameters x (2 + optimizer state elements) x element size / N: the same if each of N ranks held "
+       "exactly 1/N (Rajbhandari et al., SC 2020). fsdp cuts inside tensors and comes close; zero3 deals "
+       "whole tensors, and its largest tensor may outweigh 1/N; replicas (single, ddp) hold N times the "
+       "ideal."},
+      {{"x ideal", ""},
+       [&](const auto& merged) { return cells::number(share_of(merged) / ideal.bytes(merged.point), 3); }},
+      {{"transient", "MiB"}, mebibytes_of(&Measures::transient_bytes)},
+      {{"activations", "MiB"},
+       [](const auto& merged) {
+         const Measures& m = merged.measures;
+         return cells::mebibytes(m.peak_bytes - share_of(merged) - m.transient_bytes);
+       },
+       "the peak without share and transient bytes: what forward keeps for backward, the batch and working "
+       "memory."},
+      {{"peak", "MiB"}, mebibytes_of(&Measures::peak_bytes), "everything at the worst moment of a step."}};
 }
 
 }  // namespace
 
 Table shares_table(const MergedPoints& points) {
-  Table table{"shares",
-              "Memory: the share of a rank, and its peak",
-              {},
-              columns(),
-              {},
-              TrainingColumns::kNumGroupColumns,
-              TrainingColumns::kNumSectionColumns};
   const TrainingColumns labels(points);
   Ideal ideal;
-  for (const MergedPoint& merged : points) {
-    if (!is_training(merged) || std::isnan(merged.measures.parameter_bytes)) continue;
-    table.rows.push_back(concat<Cell>({labels.cells(merged), shares(merged, ideal)}));
-  }
-  table.notes = {
-      "largest share: parameters, gradients and optimizer state of the rank that has most. ideal P/N: the "
-      "same if each of N "
-      "ranks held exactly 1/N. fsdp cuts inside tensors and comes close; zero3 deals whole tensors, and its "
-      "largest tensor "
-      "may outweigh 1/N; replicas (single, ddp) hold N times the ideal.",
-      "peak: everything at the worst moment of a step. activations: the peak without share and transient "
-      "bytes: what forward "
-      "keeps for backward, the batch and working memory.",
-  };
-  return table;
+  return make_table(
+      "shares", "Memory: the share of a rank, and its peak", join(labels.columns(), share_columns(ideal)),
+      training_points(points,
+                      [](const auto& merged) { return !std::isnan(merged.measures.parameter_bytes); }));
 }
 
 }  // namespace shardmark

@@ -54,25 +54,6 @@ class Replicas {
   std::unordered_map<std::string, const MergedPoint*> points_;
 };
 
-std::vector<Cell> measured(const MergedPoint& merged, const Replicas& replicas) {
-  const Measures& m = merged.measures;
-  const double flops = m.flops_per_step / m.step_s;
-  return {cells::number(m.samples_per_s),
-          cells::number(m.tokens_per_s),
-          cells::milliseconds(m.step_s),
-          cells::milliseconds(m.step_low_s),
-          cells::milliseconds(m.step_high_s),
-          cells::number(replicas.ratio(merged), 3),
-          cells::mebibytes(m.peak_bytes),
-          cells::milliseconds(m.exposed_s),
-          cells::percent(m.exposed_s / m.step_s),
-          cells::number(m.energy_j),
-          cells::percent(flops / m.peak_flops),
-          cells::percent(flops / m.datasheet_flops),
-          m.verified.starts_with("lossy") ? cells::words("lossy")
-                                          : cells::yes_no(m.verified.starts_with("equal"))};
-}
-
 std::string peak_text(double flops) { return format_number(flops / 1e9, 4) + " GFLOP/s"; }
 
 // "NVIDIA H200, 1 thread per rank: 652,000 GFLOP/s measured, 989,000 by its data sheet".
@@ -114,8 +95,7 @@ std::string impossible_mfu_note(const MergedPoints& points) {
   if (count == 0) return "";
   return fmt::format(
       "Caution: an MFU above 100 % ({} row{}) cannot be. The peak was measured too low, perhaps because "
-      "other "
-      "programs ran on the machine; do not trust the MFU of this report.",
+      "other programs ran on the machine; do not trust the MFU of this report.",
       count, count == 1 ? "" : "s");
 }
 
@@ -143,11 +123,19 @@ std::string unverified_note(const MergedPoints& points) {
   return note.empty() ? "" : note + ".";
 }
 
-std::vector<Cell> mark_cells(const MergedPoint& merged, const Replicas& replicas) {
-  std::vector<Cell> cells = TrainingColumns::mark_cells(merged);
-  if (const char* mark = replicas.mark(merged))
-    cells.back() = cells::words(cells.back().text + (cells.back().text.empty() ? "" : ", ") + mark);
-  return cells;
+Cell mfu_cell(const Measures& m, double peak_flops) {
+  return cells::percent(m.flops_per_step / m.step_s / peak_flops);
+}
+
+Cell verified_cell(const MergedPoint& merged) {
+  const std::string& verified = merged.measures.verified;
+  return verified.starts_with("lossy") ? cells::words("lossy") : cells::yes_no(verified.starts_with("equal"));
+}
+
+Cell mark_cell(const MergedPoint& merged, const Replicas& replicas) {
+  const Cell doubts = doubt_cell(merged);
+  const char* mark = replicas.mark(merged);
+  return mark == nullptr ? doubts : cells::words(doubts.text + (doubts.text.empty() ? "" : ", ") + mark);
 }
 
 std::vector<std::string> ratio_notes(const MergedPoints& points, const Replicas& replicas) {
@@ -170,57 +158,59 @@ std::vector<std::string> ratio_notes(const MergedPoints& points, const Replicas&
   return notes;
 }
 
-std::vector<Column> columns() {
-  return concat<Column>({TrainingColumns::columns(),
-                         {{"samples/s", ""},
-                          {"tokens/s", "", true, true},
-                          {"median", "ms", true, false, "step time"},
-                          {"low", "ms", true, false, "step time"},
-                          {"high", "ms", true, false, "step time"},
-                          {"x single", "", true, true},
-                          {"peak memory", "MiB"},
-                          {"time", "ms", true, false, "exposed"},
-                          {"of step", "%", true, false, "exposed"},
-                          {"energy", "J/step", true, true},
-                          {"MFU", "%", true, true},
-                          {"sheet MFU", "%", true, true},
-                          {"verified", "", false}},
-                         TrainingColumns::mark_columns()});
-}
+constexpr const char* kThroughput = "of all ranks together, by the wall time of the slowest rank.";
+constexpr const char* kInterval = "95 % interval of that median.";
+constexpr const char* kExposed = "the part of a step in which computing waited for communication.";
 
-std::vector<std::string> definitions() {
+ColumnsOf<MergedPoint> measured_columns(const Replicas& replicas) {
   return {
-      "samples/s, tokens/s: of all ranks together, by the wall time of the slowest rank.",
-      "Global batch / samples/s is the average step; its inverse is what trainers print as it/s. Where it "
-      "differs from the median by more than 10 %, the most by which a median may be uncertain before it gets "
-      "a mark, the row is marked `mean off median`.",
-      "step time: median over the steps of the slowest rank's time; low, high: its 95 % interval.",
-      "x single: step time / that of `single`, whose ranks train independent copies and never communicate.",
-      "peak memory: everything at the worst moment of a step, on the rank that needs most.",
-      "exposed: the part of a step in which computing waited for communication.",
-      "MFU = model FLOPs per rank and step / step time / peak of a rank's device.",
-      "verified: the point gave the losses and gradient norms of one device on the same batch; lossy: its "
-      "reduction leaves something out by choice, and it did not.",
-  };
+      {{"samples/s", ""}, number_of(&Measures::samples_per_s), kThroughput},
+      {{"tokens/s", "", true, true}, number_of(&Measures::tokens_per_s), kThroughput},
+      {{"median", "ms", true, false, "step time"},
+       milliseconds_of(&Measures::step_s),
+       "over the steps, of the slowest rank's time."},
+      {{"low", "ms", true, false, "step time"}, milliseconds_of(&Measures::step_low_s), kInterval},
+      {{"high", "ms", true, false, "step time"}, milliseconds_of(&Measures::step_high_s), kInterval},
+      {{"x single", "", true, true},
+       [&](const auto& merged) { return cells::number(replicas.ratio(merged), 3); },
+       "step time / that of `single` on the same ranks with the same batch, which trains independent copies "
+       "and never communicates."},
+      {{"peak memory", "MiB"},
+       mebibytes_of(&Measures::peak_bytes),
+       "everything at the worst moment of a step, on the rank that needs most."},
+      {{"time", "ms", true, false, "exposed"}, milliseconds_of(&Measures::exposed_s), kExposed},
+      {{"of step", "%", true, false, "exposed"},
+       [](const auto& merged) { return cells::percent(merged.measures.exposed_s / merged.measures.step_s); },
+       kExposed},
+      {{"energy", "J/step", true, true},
+       number_of(&Measures::energy_j),
+       "of all ranks' GPUs together, by their own counters (NVML), over the timed windows / steps."},
+      {{"MFU", "%", true, true},
+       [](const auto& merged) { return mfu_cell(merged.measures, merged.measures.peak_flops); },
+       "model FLOPs per rank and step / step time / peak of a rank's device, measured by a matrix product "
+       "(Chowdhery et al., PaLM, 2022, appendix B)."},
+      {{"sheet MFU", "%", true, true},
+       [](const auto& merged) { return mfu_cell(merged.measures, merged.measures.datasheet_flops); },
+       "the same against the peak of the device's data sheet."},
+      {{"verified", "", false},
+       verified_cell,
+       "the point gave the losses and gradient norms of one device on the same batch; lossy: its reduction "
+       "leaves something out by choice, and it did not."},
+      {{"repeats", "", true, true}, [](const auto& merged) { return cells::count(merged.repeats); }},
+      {{"marks", "", false, true}, [&](const auto& merged) { return mark_cell(merged, replicas); }}};
 }
 
 }  // namespace
 
 Table strategies_table(const MergedPoints& points) {
-  Table table{"strategies",
-              "Strategies: how fast they train, and what they need",
-              definitions(),
-              columns(),
-              {},
-              TrainingColumns::kNumGroupColumns,
-              TrainingColumns::kNumSectionColumns};
   const TrainingColumns labels(points);
   const Replicas replicas(points);
-  for (const MergedPoint& merged : points) {
-    if (!is_training(merged)) continue;
-    table.rows.push_back(
-        concat<Cell>({labels.cells(merged), measured(merged, replicas), mark_cells(merged, replicas)}));
-  }
+  Table table = make_table("strategies", "Strategies: how fast they train, and what they need",
+                           join(labels.columns(), measured_columns(replicas)), training_points(points));
+  table.notes.emplace_back(
+      "Global batch / samples/s is the average step; its inverse is what trainers print as it/s. Where it "
+      "differs from the median by more than 10 %, the most by which a median may be uncertain before it gets "
+      "a mark, the row is marked `mean off median`.");
   for (std::string& note : ratio_notes(points, replicas)) table.notes.push_back(std::move(note));
   for (const std::string& note :
        {peaks_note(points), impossible_mfu_note(points), flops_note(points), unverified_note(points)})

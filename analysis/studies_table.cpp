@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analysis/cells.h"
+#include "analysis/columns.h"
 #include "analysis/tables.h"
 
 namespace shardmark {
@@ -30,36 +31,43 @@ std::string devices_text(const std::vector<std::string>& devices) {
   return text;
 }
 
-std::vector<Column> columns() {
-  std::vector<Column> columns = {{"study", "", false},           {"suite", "", false, true},
-                                 {"started", "", false, true},   {"revision", "", false, true},
-                                 {"nodes", "", false, true},     {"devices", "", false, true},
-                                 {"ranks", "", true, true},      {"threads per rank", "", true, true},
-                                 {"transport", "", false, true}, {"points", ""}};
-  for (Outcome outcome : kOutcomes)
-    columns.push_back({std::string(to_text(outcome)), "", true, outcome != Outcome::ok});
-  columns.push_back({"second attempts", "", true, true});
-  return columns;
+auto words_of(std::string Environment::*member) {
+  return [member](const StudyData& study) { return cells::words(study.environment.*member); };
 }
 
-std::vector<Cell> row(const StudyData& study) {
-  const Environment& e = study.environment;
-  std::vector<Cell> cells = {cells::words(study.path),
-                             cells::words(e.suite_path),
-                             cells::words(e.started),
-                             cells::words(e.revision),
-                             cells::words(e.nodes.empty() ? "" : nodes_text(e.nodes)),
-                             cells::words(devices_text(e.devices)),
-                             cells::count(e.world_ranks),
-                             cells::count(e.threads_per_rank),
-                             cells::words(e.transport),
-                             cells::count(static_cast<int64_t>(study.records.size()))};
-  std::array<int64_t, kOutcomes.size()> counts = {};
-  for (const Record& record : study.records) ++counts[static_cast<size_t>(record.outcome)];
-  for (Outcome outcome : kOutcomes) cells.push_back(cells::count(counts[static_cast<size_t>(outcome)]));
-  cells.push_back(cells::count(std::count_if(study.records.begin(), study.records.end(),
-                                             [](const Record& record) { return record.attempts > 1; })));
-  return cells;
+auto count_where(bool (*holds)(const Record&, Outcome), Outcome outcome = Outcome::ok) {
+  return [=](const StudyData& study) {
+    return cells::count(std::count_if(study.records.begin(), study.records.end(),
+                                      [&](const Record& record) { return holds(record, outcome); }));
+  };
+}
+
+ColumnsOf<StudyData> columns() {
+  ColumnsOf<StudyData> columns = {
+      {{"study", "", false}, [](const auto& study) { return cells::words(study.path); }},
+      {{"suite", "", false, true}, words_of(&Environment::suite_path)},
+      {{"started", "", false, true}, words_of(&Environment::started)},
+      {{"revision", "", false, true}, words_of(&Environment::revision)},
+      {{"nodes", "", false, true},
+       [](const auto& study) {
+         const auto& nodes = study.environment.nodes;
+         return cells::words(nodes.empty() ? "" : nodes_text(nodes));
+       }},
+      {{"devices", "", false, true},
+       [](const auto& study) { return cells::words(devices_text(study.environment.devices)); }},
+      {{"ranks", "", true, true},
+       [](const auto& study) { return cells::count(study.environment.world_ranks); }},
+      {{"threads per rank", "", true, true},
+       [](const auto& study) { return cells::count(study.environment.threads_per_rank); }},
+      {{"transport", "", false, true}, words_of(&Environment::transport)},
+      {{"points", ""}, [](const auto& study) { return cells::count(std::ssize(study.records)); }}};
+  for (const Outcome outcome : kOutcomes)
+    columns.push_back(
+        {{std::string(to_text(outcome)), "", true, outcome != Outcome::ok},
+         count_where([](const auto& record, Outcome o) { return record.outcome == o; }, outcome)});
+  columns.push_back({{"second attempts", "", true, true},
+                     count_where([](const auto& record, Outcome) { return record.attempts > 1; })});
+  return columns;
 }
 
 int64_t num_unknown(const std::vector<StudyData>& studies) {
@@ -80,10 +88,9 @@ size_t num_distinct(const std::vector<StudyData>& studies, Member member) {
 }  // namespace
 
 Table studies_table(const std::vector<StudyData>& studies) {
-  Table table{"studies", studies.size() == 1 ? "Study" : "Studies", {}, columns(), {}, 0};
-  for (const StudyData& study : studies) table.rows.push_back(row(study));
+  Table table = make_table("studies", studies.size() == 1 ? "Study" : "Studies", columns(), studies);
   if (num_distinct(studies, [](const Environment& e) { return e.revision; }) > 1)
-    table.notes.push_back(
+    table.notes.emplace_back(
         "Caution: these studies were made by different revisions of shardmark; the same points are merged "
         "all the same.");
   if (const int64_t unknown = num_unknown(studies); unknown > 0)
@@ -91,7 +98,7 @@ Table studies_table(const std::vector<StudyData>& studies) {
         fmt::format("{} point{} of a kind that this program does not know: left out of every table below.",
                     unknown, unknown == 1 ? " is" : "s are"));
   if (num_distinct(studies, machine_text) > 1)
-    table.notes.push_back(
+    table.notes.emplace_back(
         "These studies come from different machines (devices or threads per rank): their points are kept "
         "apart.");
   return table;

@@ -1,10 +1,8 @@
 // A Table value: made by every report, rendered as aligned text, Markdown, CSV or JSON.
 #pragma once
 
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace shardmark {
@@ -14,6 +12,10 @@ struct Cell {
   nlohmann::json value;  // as programs read it, in the column's unit; null: not measured
 };
 
+// What people see where the value of a column changes from one row to the next: a blank line (in text), or a
+// section with a heading of its own.
+enum class Starts { nothing, group, section };
+
 struct Column {
   std::string name;
   std::string unit;     // "" for none
@@ -22,6 +24,8 @@ struct Column {
   // has one, the column is left out.
   bool fold = false;
   std::string group = {};  // heading over neighbouring columns: "out-of-place"
+  Starts starts = Starts::nothing;
+  std::string definition = {};  // what the values mean, as a sentence after the name; "" where it says so
 
   std::string full_name() const { return group.empty() ? name : group + " " + name; }  // unique in a table
   std::string heading() const { return full_name() + (unit.empty() ? "" : " (" + unit + ")"); }
@@ -33,24 +37,7 @@ struct Table {
   std::vector<std::string> notes;  // definitions and cautions, a line each, below the table
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
-  // For people: a blank line (in text), and a heading of its own, where one of this many leading columns
-  // changes.
-  size_t num_group_columns = 0;
-  size_t num_section_columns = 0;
 };
-
-// Columns of a heading, or cells of a row, put together from parts: concat<Cell>({left, {one, two}, right}).
-template <class T>
-struct Parts {
-  std::vector<T> first = {}, second = {}, third = {}, fourth = {};
-};
-template <class T>
-std::vector<T> concat(Parts<T> parts) {
-  std::vector<T> whole = std::move(parts.first);
-  for (auto* part : {&parts.second, &parts.third, &parts.fourth})
-    whole.insert(whole.end(), std::make_move_iterator(part->begin()), std::make_move_iterator(part->end()));
-  return whole;
-}
 
 enum class Notes { shown, left_out };
 std::string to_text(const Table& table, Notes notes = Notes::shown);

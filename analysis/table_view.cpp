@@ -35,18 +35,17 @@ Folded fold(const Table& table, const std::vector<size_t>& columns, const Rows& 
   return folded;
 }
 
-bool differ(const Table& table, const std::vector<Cell>& a, const std::vector<Cell>& b, size_t num_leading) {
-  const size_t end = std::min(num_leading, table.columns.size());
-  for (size_t c = 0; c < end; ++c)
-    if (a[c].text != b[c].text) return true;
+// Whether rows differ in a column that starts this, or more.
+bool differ(const Table& table, const std::vector<Cell>& a, const std::vector<Cell>& b, Starts least) {
+  for (size_t c = 0; c < table.columns.size(); ++c)
+    if (table.columns[c].starts >= least && a[c].text != b[c].text) return true;
   return false;
 }
 
 // Groups of one row each need no blank lines.
 std::vector<bool> group_starts(const Table& table, const Rows& rows) {
   std::vector<bool> starts(rows.size(), false);
-  for (size_t r = 1; r < rows.size(); ++r)
-    starts[r] = differ(table, *rows[r - 1], *rows[r], table.num_group_columns);
+  for (size_t r = 1; r < rows.size(); ++r) starts[r] = differ(table, *rows[r - 1], *rows[r], Starts::group);
   const auto num_starts = static_cast<size_t>(std::count(starts.begin(), starts.end(), true));
   return num_starts + 1 < rows.size() ? starts : std::vector<bool>(rows.size(), false);
 }
@@ -77,7 +76,7 @@ View view_of(const Table& table) {
   View view{folded.caption.empty() ? "" : "Every row: " + folded.caption + ".", {}};
   for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
     for (end = begin + 1; end < rows.size(); ++end)
-      if (differ(table, *rows[end - 1], *rows[end], table.num_section_columns)) break;
+      if (differ(table, *rows[end - 1], *rows[end], Starts::section)) break;
     const Rows part(rows.begin() + static_cast<std::ptrdiff_t>(begin),
                     rows.begin() + static_cast<std::ptrdiff_t>(end));
     const bool is_whole = part.size() == rows.size();

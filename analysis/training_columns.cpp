@@ -1,7 +1,6 @@
 // See training_columns.h.
 #include "analysis/training_columns.h"
 
-#include "analysis/cells.h"
 #include "analysis/known.h"
 
 namespace shardmark {
@@ -17,6 +16,14 @@ Cell doubt_cell(const MergedPoint& merged) {
   std::string marks;
   for (const Doubt& doubt : merged.doubts) marks += (marks.empty() ? "" : ", ") + doubt.kind;
   return marks.empty() ? Cell{"", nullptr} : cells::words(marks);
+}
+
+std::vector<const MergedPoint*> training_points(const std::vector<MergedPoint>& points,
+                                                bool (*holds)(const MergedPoint&)) {
+  std::vector<const MergedPoint*> training;
+  for (const MergedPoint& merged : points)
+    if (is_training(merged) && holds(merged)) training.push_back(&merged);
+  return training;
 }
 
 TrainingColumns::TrainingColumns(const std::vector<MergedPoint>& points) {
@@ -48,11 +55,19 @@ std::string TrainingColumns::strategy_text(const TrainingPoint& t) const {
   return t.strategy.name + ": " + to_text(without_defaults(chosen, known_options(chosen)));
 }
 
+// Rows that differ in the last four alone stand together in a section.
 std::vector<Column> TrainingColumns::family_columns() {
-  return {{"machine", "", false, true},  {"transport", "", false, true},    {"model", "", false, true},
-          {"data", "", false, true},     {"optimizer", "", false, true},    {"accumulation", "", true, true},
-          {"seed", "", true, true},      {"precision", "", false, true},    {"reduced as", "", false, true},
-          {"clip norm", "", true, true}, {"checkpointing", "", false, true}};
+  return {{"machine", "", false, true, "", Starts::section},
+          {"transport", "", false, true, "", Starts::section},
+          {"model", "", false, true, "", Starts::section},
+          {"data", "", false, true, "", Starts::section},
+          {"optimizer", "", false, true, "", Starts::section},
+          {"accumulation", "", true, true, "", Starts::section},
+          {"seed", "", true, true, "", Starts::section},
+          {"precision", "", false, true, "", Starts::group},
+          {"reduced as", "", false, true, "", Starts::group},
+          {"clip norm", "", true, true, "", Starts::group},
+          {"checkpointing", "", false, true, "", Starts::group}};
 }
 
 std::vector<Cell> TrainingColumns::make_family_cells(const MergedPoint& merged) const {
@@ -70,36 +85,38 @@ std::vector<Cell> TrainingColumns::make_family_cells(const MergedPoint& merged) 
           cells::unless_default(t.checkpointing == 0, cells::words(checkpointing(t.checkpointing)))};
 }
 
-std::vector<Column> TrainingColumns::columns() {
-  return concat<Column>(
-      {family_columns(),
-       {{"batch", "per rank", true, true}, {"ranks", "", true, true}, {"strategy", "", false}}});
+ColumnsOf<MergedPoint> TrainingColumns::family() const {
+  ColumnsOf<MergedPoint> family;
+  for (Column& column : family_columns())
+    family.push_back({std::move(column), [this, c = family.size()](const MergedPoint& merged) {
+                        return family_cells(merged)[c];
+                      }});
+  return family;
 }
 
-std::vector<Cell> TrainingColumns::cells(const MergedPoint& merged) const {
-  const Point& p = merged.point;
-  return concat<Cell>(
-      {family_cells(merged), {cells::count(p.training.batch_size), cells::count(p.ranks), strategy(merged)}});
+ColumnsOf<MergedPoint> TrainingColumns::batch_ranks_strategy() const {
+  return {{{"batch", "per rank", true, true, "", Starts::group},
+           [](const auto& merged) { return cells::count(merged.point.training.batch_size); }},
+          {{"ranks", "", true, true, "", Starts::group},
+           [](const auto& merged) { return cells::count(merged.point.ranks); }},
+          {{"strategy", "", false}, [this](const auto& merged) { return strategy(merged); }}};
 }
 
-std::vector<Column> TrainingColumns::mark_columns() {
-  return {{"repeats", "", true, true}, {"marks", "", false, true}};
-}
-
-std::vector<Cell> TrainingColumns::mark_cells(const MergedPoint& merged) {
-  return {cells::count(merged.repeats), doubt_cell(merged)};
+ColumnsOf<MergedPoint> TrainingColumns::marks() {
+  return {{{"repeats", "", true, true}, [](const auto& merged) { return cells::count(merged.repeats); }},
+          {{"marks", "", false, true}, doubt_cell}};
 }
 
 std::vector<std::string> TrainingColumns::mark_notes() const {
   std::vector<std::string> notes;
   if (marks_.contains("oversubscribed"))
-    notes.push_back(
+    notes.emplace_back(
         "oversubscribed: more ranks than cores, or several ranks on one GPU. Such a time says little, and no "
         "fit uses it.");
   if (marks_.contains("unaccounted"))
-    notes.push_back("unaccounted: the durations of a rank did not add up to its wall time within 1 %.");
+    notes.emplace_back("unaccounted: the durations of a rank did not add up to its wall time within 1 %.");
   if (marks_.size() > marks_.count("oversubscribed") + marks_.count("unaccounted"))
-    notes.push_back("Other marks: see the table of findings.");
+    notes.emplace_back("Other marks: see the table of findings.");
   return notes;
 }
 
@@ -110,12 +127,12 @@ std::vector<std::string> TrainingColumns::notes() const {
     if (const std::string text = labels->legend(); !text.empty())
       legend += (legend.empty() ? "" : "; ") + text;
   if (!legend.empty())
-    notes.push_back("Options that the names leave out, because all rows share them: " + legend + ".");
+    notes.emplace_back("Options that the names leave out, because all rows share them: " + legend + ".");
   if (any_repeats_)
-    notes.push_back(
+    notes.emplace_back(
         "A point measured several times (repeats, or several studies) is one row of medians over its "
-        "repeats. Its interval "
-        "then spans the repeats' intervals (2 to 5 repeats) or is that of the repeats' medians (from 6).");
+        "repeats. Its interval then spans the repeats' intervals (2 to 5 repeats) or is that of the repeats' "
+        "medians (from 6).");
   return notes;
 }
 

@@ -8,14 +8,41 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/cells.h"
+#include "analysis/columns.h"
 #include "analysis/labels.h"
 #include "analysis/merged.h"
-#include "analysis/table.h"
 
 namespace shardmark {
 
 // The kinds of a point's doubts, "uncertain, warming up"; empty where there are none.
 Cell doubt_cell(const MergedPoint& merged);
+
+// The training points of a report for which `holds` is true.
+std::vector<const MergedPoint*> training_points(
+    const std::vector<MergedPoint>& points,
+    bool (*holds)(const MergedPoint&) = [](const auto&) { return true; });
+
+// The point of a row: itself, or what the row holds of it.
+inline const MergedPoint& point_of(const MergedPoint& merged) { return merged; }
+template <class Row>
+const MergedPoint& point_of(const Row& row) {
+  return *row.merged;
+}
+
+// Cells of a measured number, as columns make them: number_of(&Measures::tokens_per_s).
+inline auto number_of(double Measures::*measure) {
+  return [measure](const auto& row) { return cells::number(point_of(row).measures.*measure); };
+}
+inline auto milliseconds_of(double Measures::*measure) {
+  return [measure](const auto& row) { return cells::milliseconds(point_of(row).measures.*measure); };
+}
+inline auto mebibytes_of(double Measures::*measure) {
+  return [measure](const auto& row) { return cells::mebibytes(point_of(row).measures.*measure); };
+}
+inline auto megabytes_of(double Measures::*measure) {  // 10^6 bytes
+  return [measure](const auto& row) { return cells::number(point_of(row).measures.*measure / 1e6); };
+}
 
 class TrainingColumns {
  public:
@@ -28,15 +55,12 @@ class TrainingColumns {
   }
   const Cell& strategy(const MergedPoint& merged) const { return strategy_cells_.at(merged.strategy); }
 
-  // The family, batch size, ranks, and strategy: for tables that compare strategies with each other.
-  static std::vector<Column> columns();
-  std::vector<Cell> cells(const MergedPoint& merged) const;
-  static constexpr size_t kNumFamilyColumns = 11;
-  static constexpr size_t kNumSectionColumns = 7;  // of these: rows that differ in the others stand together
-  static constexpr size_t kNumGroupColumns = kNumFamilyColumns + 2;  // of columns(): all but the strategy
-
-  static std::vector<Column> mark_columns();  // repeats, marks (kinds of doubts): last in a table
-  static std::vector<Cell> mark_cells(const MergedPoint& merged);
+  // As columns of a table, which refer to this object.
+  ColumnsOf<MergedPoint> family() const;
+  ColumnsOf<MergedPoint> batch_ranks_strategy() const;
+  // Both, for tables that compare strategies with each other.
+  ColumnsOf<MergedPoint> columns() const { return join(family(), batch_ranks_strategy()); }
+  static ColumnsOf<MergedPoint> marks();  // repeats, marks (kinds of doubts): last in a table
 
   std::vector<std::string> mark_notes() const;  // what the marks mean, of those that are there
   // Those, the legend of the labels, and how repeats were merged: for the first table of a report.

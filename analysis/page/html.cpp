@@ -1,6 +1,8 @@
 // See html.h.
 #include "analysis/page/html.h"
 
+#include <algorithm>
+
 #include "analysis/plots/svg.h"
 #include "analysis/table_view.h"
 
@@ -78,7 +80,8 @@ std::string list(const std::vector<std::string>& items) {
 
 std::string table(const Table& table) {
   Table whole = table;
-  whole.num_section_columns = 0;  // one table can be sorted as a whole, several cannot
+  for (Column& column : whole.columns)  // one table can be sorted as a whole, several cannot
+    column.starts = std::min(column.starts, Starts::group);
   const View view = view_of(whole);
   std::string out = view.caption.empty() ? "" : element("p", text(view.caption)) + "\n";
   for (const Section& section : view.sections) {

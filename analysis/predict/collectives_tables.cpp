@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "analysis/cells.h"
+#include "analysis/columns.h"
 #include "analysis/predict/collective_settings.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -12,97 +13,124 @@ namespace {
 
 const char* links_text(bool across_nodes) { return across_nodes ? "across nodes" : "within a node"; }
 
-std::vector<Cell> microseconds(const Estimate& e) {
-  return {cells::number(e.value * 1e6, 3), cells::number(e.low * 1e6, 3), cells::number(e.high * 1e6, 3)};
+struct FitRow {
+  const CollectiveSetting* setting;
+  AlphaBeta fit;
+};
+
+// Also of the operation; rows with a setting.
+template <class Row>
+ColumnsOf<Row> setting_columns(laws::Collective (*operation)(const Row&)) {
+  return {{{"machine", "", false, true, "", Starts::section},
+           [](const auto& row) { return cells::words(row.setting->machine); }},
+          {{"transport", "", false, true, "", Starts::section},
+           [](const auto& row) { return cells::words(row.setting->transport); }},
+          {{"operation", "", false},
+           [=](const auto& row) { return cells::words(laws::collective(operation(row)).name); }}};
 }
 
-std::vector<Cell> bandwidth(const Estimate& beta) {
-  const auto cell = [](double s_per_byte) { return cells::number(1e-9 / s_per_byte, 3); };
-  return {cell(beta.value), cell(beta.high), cell(beta.low)};
+auto microseconds_of(double Estimate::*part) {
+  return [part](const FitRow& row) { return cells::number(row.fit.alpha_s.*part * 1e6, 3); };
 }
 
-std::vector<Column> estimate_columns(const std::string& group, const std::string& unit) {
-  return {{"value", unit, true, false, group},
-          {"low", unit, true, false, group},
-          {"high", unit, true, false, group}};
+auto bandwidth_of(double Estimate::*part) {
+  return [part](const FitRow& row) { return cells::number(1e-9 / (row.fit.beta_s_per_byte.*part), 3); };
 }
 
-std::vector<Cell> row(const CollectiveSetting& setting, const AlphaBeta& fit) {
-  return concat<Cell>(
-      {{cells::words(setting.machine), cells::words(setting.transport),
-        cells::words(laws::collective(fit.operation).name), cells::words(links_text(fit.across_nodes)),
-        cells::count(fit.num_times)},
-       microseconds(fit.alpha_s),
-       bandwidth(fit.beta_s_per_byte),
-       {cells::percent(fit.deviation), fit.refused.empty() ? Cell{"", nullptr} : cells::words(fit.refused)}});
+constexpr const char* kInterval = "95 % interval; -: nothing bounds it from there.";
+
+ColumnsOf<FitRow> fit_columns() {
+  return {{{"links", "", false, true},
+           [](const auto& row) { return cells::words(links_text(row.fit.across_nodes)); }},
+          {{"times", ""}, [](const auto& row) { return cells::count(row.fit.num_times); }},
+          {{"value", "us", true, false, "alpha"},
+           microseconds_of(&Estimate::value),
+           "of one step, from rank to neighbour. Fitted to the times of each operation on all ranks: time = "
+           "steps x alpha + bytes that a rank sends / bandwidth, of a ring or of a tree, whichever is faster "
+           "(Patarasuk and Yuan, JPDC 69(2), 2009)."},
+          {{"low", "us", true, false, "alpha"}, microseconds_of(&Estimate::low), kInterval},
+          {{"high", "us", true, false, "alpha"}, microseconds_of(&Estimate::high), kInterval},
+          {{"value", "GB/s", true, false, "bandwidth"},
+           bandwidth_of(&Estimate::value),
+           "within a node of the links that a rank has, across nodes of a rank's share of its node's."},
+          {{"low", "GB/s", true, false, "bandwidth"}, bandwidth_of(&Estimate::high), kInterval},
+          {{"high", "GB/s", true, false, "bandwidth"}, bandwidth_of(&Estimate::low), kInterval},
+          {{"off by", "%"},
+           [](const auto& row) { return cells::percent(row.fit.deviation); },
+           "median of |measured / fitted - 1|. Real operations change their protocol with the size; where "
+           "times are predicted, measured / fitted corrects the fit at each size."},
+          {{"why not fitted", "", false, true},
+           [](const auto& row) {
+             return row.fit.refused.empty() ? Cell{"", nullptr} : cells::words(row.fit.refused);
+           },
+           "fewer than 4 times, or no ranks with two sizes. Such an operation takes alpha and bandwidth of "
+           "the one most alike, and keeps its own curve."}};
+}
+
+struct HeldOutRow {
+  const CollectiveSetting* setting;
+  HeldOutCollective held;
+  std::vector<double> errors;  // without their signs
+  size_t largest() const {
+    return static_cast<size_t>(std::max_element(errors.begin(), errors.end()) - errors.begin());
+  }
+};
+
+std::vector<HeldOutRow> held_out_rows(const std::vector<CollectiveSetting>& settings) {
+  std::vector<HeldOutRow> rows;
+  for (const CollectiveSetting& setting : settings)
+    for (HeldOutCollective& held : held_out_collectives(setting.times)) {
+      std::vector<double> errors;
+      errors.reserve(held.errors.size());
+      for (const double error : held.errors) errors.push_back(std::abs(error));
+      rows.push_back({&setting, std::move(held), std::move(errors)});
+    }
+  return rows;
+}
+
+ColumnsOf<HeldOutRow> held_out_columns() {
+  constexpr const char* kError =
+      "|predicted / measured - 1| of each size but the smallest and the largest, predicted from the times "
+      "without it: the fit, times measured / fitted between its neighbours (linear in logarithms).";
+  return {{{"ranks", ""}, [](const auto& row) { return cells::count(row.held.span.ranks); }},
+          {{"nodes", "", true, true}, [](const auto& row) { return cells::count(row.held.span.nodes); }},
+          {{"sizes", ""}, [](const auto& row) { return cells::count(std::ssize(row.errors)); }},
+          {{"median", "%", true, false, "error"},
+           [](const auto& row) { return cells::percent(median(row.errors)); },
+           kError},
+          {{"largest", "%", true, false, "error"},
+           [](const auto& row) { return cells::percent(row.errors[row.largest()]); },
+           kError},
+          {{"at size", "", false},
+           [](const auto& row) { return cells::words(format_bytes(row.held.bytes[row.largest()])); }}};
 }
 
 }  // namespace
 
 Table collective_fits_table(const std::vector<CollectiveSetting>& settings) {
-  Table table{
-      "collective_fits",
-      "Latency and bandwidth of the links",
-      {"Fitted to the times of each operation on all ranks: time = steps x alpha + bytes that a rank sends / "
-       "bandwidth, of a ring or of a tree, whichever is faster. alpha: of one step, from rank to neighbour. "
-       "bandwidth: within a node of the links that a rank has, across nodes of a rank's share of its node's.",
-       "low, high: 95 % interval; -: nothing bounds it from there. off by: median distance of a measured "
-       "time from the fit. Real operations change their protocol with the size; where times are "
-       "predicted, measured / fitted corrects the fit at each size."},
-      concat<Column>({{{"machine", "", false, true},
-                       {"transport", "", false, true},
-                       {"operation", "", false},
-                       {"links", "", false, true},
-                       {"times", ""}},
-                      estimate_columns("alpha", "us"),
-                      estimate_columns("bandwidth", "GB/s"),
-                      {{"off by", "%"}, {"why not fitted", "", false, true}}}),
-      {},
-      2,
-      2};
+  std::vector<FitRow> rows;
   for (const CollectiveSetting& setting : settings) {
     const CollectiveCosts costs(setting.times);
-    for (const AlphaBeta& fit : costs.fits()) table.rows.push_back(row(setting, fit));
+    for (const AlphaBeta& fit : costs.fits()) rows.push_back({&setting, fit});
   }
-  return table;
+  return make_table(
+      "collective_fits", "Latency and bandwidth of the links",
+      join(setting_columns<FitRow>([](const FitRow& row) { return row.fit.operation; }), fit_columns()),
+      rows);
 }
 
 Table held_out_collectives_table(const std::vector<CollectiveSetting>& settings) {
-  Table table{"held_out_collectives",
-              "Collectives: each size predicted from the others (leave one out)",
-              {},
-              {{"machine", "", false, true},
-               {"transport", "", false, true},
-               {"operation", "", false},
-               {"ranks", ""},
-               {"nodes", "", true, true},
-               {"sizes", ""},
-               {"median", "%", true, false, "error"},
-               {"largest", "%", true, false, "error"},
-               {"at size", "", false}},
-              {},
-              2,
-              2};
+  const std::vector<HeldOutRow> rows = held_out_rows(settings);
+  Table table =
+      make_table("held_out_collectives", "Collectives: each size predicted from the others (leave one out)",
+                 join(setting_columns<HeldOutRow>([](const HeldOutRow& row) { return row.held.operation; }),
+                      held_out_columns()),
+                 rows);
   std::vector<double> all;
-  for (const CollectiveSetting& setting : settings)
-    for (const HeldOutCollective& held : held_out_collectives(setting.times)) {
-      std::vector<double> errors;
-      errors.reserve(held.errors.size());
-      for (const double error : held.errors) errors.push_back(std::abs(error));
-      all.insert(all.end(), errors.begin(), errors.end());
-      const auto largest = std::max_element(errors.begin(), errors.end());
-      table.rows.push_back(
-          {cells::words(setting.machine), cells::words(setting.transport),
-           cells::words(laws::collective(held.operation).name), cells::count(held.span.ranks),
-           cells::count(held.span.nodes), cells::count(static_cast<int64_t>(errors.size())),
-           cells::percent(median(errors)), cells::percent(*largest),
-           cells::words(format_bytes(held.bytes[static_cast<size_t>(largest - errors.begin())]))});
-    }
+  for (const HeldOutRow& row : rows) all.insert(all.end(), row.errors.begin(), row.errors.end());
   if (!all.empty())
-    table.notes = {
-        "Each size but the smallest and the largest, predicted from the times without it: |predicted "
-        "/ measured - 1|. Of all together the median is " +
-        format_number(100 * median(all), 2) + " %."};
+    table.notes.emplace_back("Of all together the median error is " + format_number(100 * median(all), 2) +
+                             " %.");
   return table;
 }
 

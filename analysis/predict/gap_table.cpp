@@ -8,57 +8,59 @@
 namespace shardmark {
 namespace {
 
-std::vector<Column> columns() {
-  return concat<Column>({TrainingColumns::columns(),
-                         {{"step", "ms"}, {"compute", "ms"}, {"skew", "ms"}, {"communication", "ms"}},
-                         {{"operations", "ms", true, false, "expected"},
-                          {"exposed", "ms", true, false, "expected"},
-                          {"alone", "ms", true, false, "measured"},
-                          {"unexplained", "ms"},
-                          {"of step", "%"}},
-                         {{"expectation", "", false, true}, {"marks", "", false, true}}});
+auto milliseconds_of(double Gap::*seconds) {
+  return [seconds](const Gap& gap) { return cells::milliseconds(gap.*seconds); };
 }
 
-std::vector<Cell> row(const TrainingColumns& labels, const Gap& gap) {
+Cell expectation_cell(const Gap& gap) {
   const std::string remark =
       gap.missing.empty() ? fmt::format("{}", fmt::join(gap.caveat, ", ")) : "none: " + gap.missing;
-  return concat<Cell>(
-      {labels.cells(*gap.merged),
-       {cells::milliseconds(gap.step_s), cells::milliseconds(gap.compute_s), cells::milliseconds(gap.skew_s),
-        cells::milliseconds(gap.communication_s)},
-       {cells::milliseconds(gap.operations_s), cells::milliseconds(gap.expected_exposed_s),
-        cells::milliseconds(gap.merged->measures.communication_only_s),
-        cells::milliseconds(gap.unexplained_s()), cells::percent(gap.unexplained_s() / gap.step_s)},
-       {remark.empty() ? Cell{"", nullptr} : cells::words(remark), doubt_cell(*gap.merged)}});
+  return remark.empty() ? Cell{"", nullptr} : cells::words(remark);
+}
+
+ColumnsOf<Gap> measured_columns() {
+  return {
+      {{"step", "ms"},
+       milliseconds_of(&Gap::step_s),
+       "= compute + skew + communication: mean over ranks, of the middle half of the steps by their length."},
+      {{"compute", "ms"}, milliseconds_of(&Gap::compute_s), "the step without exposed communication."},
+      {{"skew", "ms"},
+       milliseconds_of(&Gap::skew_s),
+       "waiting beyond that of the rank that waits least, which is waiting for slower ranks."},
+      {{"communication", "ms"}, milliseconds_of(&Gap::communication_s), "what that rank waits."}};
+}
+
+ColumnsOf<Gap> expected_columns() {
+  return {
+      {{"operations", "ms", true, false, "expected"},
+       milliseconds_of(&Gap::operations_s),
+       "all operations of the step one after the other, from this study's own collectives at their sizes."},
+      {{"exposed", "ms", true, false, "expected"},
+       milliseconds_of(&Gap::expected_exposed_s),
+       "what of that computing does not hide, by simulation of the step with the point's own block times and "
+       "the study's progress."},
+      {{"alone", "ms", true, false, "measured"},
+       [](const auto& gap) { return cells::milliseconds(gap.merged->measures.communication_only_s); },
+       "the step's operations without its computing."},
+      {{"unexplained", "ms"},
+       [](const auto& gap) { return cells::milliseconds(gap.unexplained_s()); },
+       "communication - expected exposed: below 0 where more is hidden than expected. Much above 0: look for "
+       "what shares the links or the cores."},
+      {{"of step", "%"}, [](const auto& gap) { return cells::percent(gap.unexplained_s() / gap.step_s); }},
+      {{"expectation", "", false, true},
+       expectation_cell,
+       "what was not measured and is told by the law: other operations, sizes or ranks. A suite with the "
+       "collectives of a step on the ranks of its points leaves nothing to be told."},
+      {{"marks", "", false, true}, [](const auto& gap) { return doubt_cell(*gap.merged); }}};
 }
 
 }  // namespace
 
 Table gap_table(const std::vector<MergedPoint>& points, const std::vector<Predictor>& predictors) {
-  Table table{
-      "gap",
-      "Where a step goes, and what of it the collectives explain",
-      {"step = compute + skew + communication: mean over ranks, of the middle half of the steps. compute: "
-       "the step without exposed communication; skew: waiting beyond that of the rank that waits least, "
-       "which is "
-       "waiting for slower ranks; communication: what that rank waits.",
-       "expected: from this study's own collectives at the sizes of the step's operations; operations: all "
-       "of them one after the other; exposed: what of that computing does not hide, by simulation of the "
-       "step. "
-       "measured alone: the step's operations without its computing.",
-       "unexplained = communication - expected exposed: below 0 where more is hidden than expected. Much "
-       "above 0: look for what shares the links or the cores.",
-       "expectation: what was not measured and is told by the law: other operations, sizes or ranks. A suite "
-       "with the collectives of a step on the ranks of its points leaves nothing to be told."},
-      columns(),
-      {},
-      TrainingColumns::kNumGroupColumns,
-      TrainingColumns::kNumSectionColumns};
-  const std::vector<Gap> all = gaps(points, predictors);
-  if (all.empty()) return table;
   const TrainingColumns labels(points);
-  for (const Gap& gap : all) table.rows.push_back(row(labels, gap));
-  return table;
+  return make_table("gap", "Where a step goes, and what of it the collectives explain",
+                    join(via(&Gap::merged, labels.columns()), measured_columns(), expected_columns()),
+                    gaps(points, predictors));
 }
 
 }  // namespace shardmark

@@ -21,40 +21,42 @@ std::string summary(const Predictor& predictor) {
          " s get done in a second of computing.";
 }
 
+auto predicted(double SimulatedStep::*seconds) {
+  return [seconds](const HeldOut& held) { return cells::milliseconds(held.predicted.*seconds); };
+}
+
+ColumnsOf<HeldOut> step_columns() {
+  constexpr const char* kPart = "as predicted.";
+  return {{{"measured", "ms"},
+           [](const auto& held) { return cells::milliseconds(held.merged->measures.step_s); }},
+          {{"predicted", "ms"},
+           predicted(&SimulatedStep::step_s),
+           "from the study's collectives, and from the computing of the other points of the model: other "
+           "strategies at the same batch, other batches of the same strategy."},
+          {{"error", "%"},
+           [](const auto& held) {
+             return cells::difference(held.predicted.step_s, held.merged->measures.step_s);
+           },
+           "predicted / measured - 1; the point's own block times, update and step are not used, nor its "
+           "part in the fits of stretch and progress."},
+          {{"computing", "ms"}, predicted(&SimulatedStep::compute_s), kPart},
+          {{"communication", "ms"}, predicted(&SimulatedStep::communication_s), kPart},
+          {{"exposed", "ms"}, predicted(&SimulatedStep::exposed_s), kPart}};
+}
+
 }  // namespace
 
 Table held_out_table(const std::vector<MergedPoint>& points, const std::vector<Predictor>& predictors) {
-  Table table{"held_out",
-              "Predicted against measured: each point without its own measurement",
-              {},
-              concat<Column>({TrainingColumns::columns(),
-                              {{"measured", "ms"},
-                               {"predicted", "ms"},
-                               {"error", "%"},
-                               {"computing", "ms"},
-                               {"communication", "ms"},
-                               {"exposed", "ms"}}}),
-              {},
-              TrainingColumns::kNumGroupColumns,
-              TrainingColumns::kNumSectionColumns};
-  const TrainingColumns labels(points);
+  std::vector<const HeldOut*> rows;
+  std::vector<std::string> summaries;
   for (const Predictor& predictor : predictors) {
-    if (predictor.held_out().empty()) continue;
-    for (const HeldOut& held : predictor.held_out()) {
-      const SimulatedStep& step = held.predicted;
-      table.rows.push_back(concat<Cell>(
-          {labels.cells(*held.merged),
-           {cells::milliseconds(held.merged->measures.step_s), cells::milliseconds(step.step_s),
-            cells::difference(step.step_s, held.merged->measures.step_s), cells::milliseconds(step.compute_s),
-            cells::milliseconds(step.communication_s), cells::milliseconds(step.exposed_s)}}));
-    }
-    table.notes.push_back(summary(predictor));
+    for (const HeldOut& held : predictor.held_out()) rows.push_back(&held);
+    if (!predictor.held_out().empty()) summaries.push_back(summary(predictor));
   }
-  table.notes.push_back(
-      "Predicted from the study's collectives, and from the computing of the other points of the model: "
-      "other "
-      "strategies at the same batch, other batches of the same strategy. computing, communication, exposed: "
-      "as predicted.");
+  const TrainingColumns labels(points);
+  Table table = make_table("held_out", "Predicted against measured: each point without its own measurement",
+                           join(via(&HeldOut::merged, labels.columns()), step_columns()), rows);
+  table.notes.insert(table.notes.begin(), summaries.begin(), summaries.end());
   return table;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analysis/cells.h"
+#include "analysis/columns.h"
 #include "analysis/predict/layouts_3d.h"
 
 namespace shardmark {
@@ -17,37 +18,59 @@ struct Row {
   laws::Cost3d cost;
 };
 
-std::vector<Column> columns() {
-  return {{"data", "", true, false, "ranks"},
-          {"tensor", "", true, false, "ranks"},
-          {"pipeline", "", true, false, "ranks"},
-          {"micro-batches", ""},
-          {"states", "MiB", true, false, "memory per rank"},
-          {"activations", "MiB", true, false, "memory per rank"},
-          {"compute", "ms", true, false, "of the step"},
-          {"tensor", "ms", true, false, "of the step"},
-          {"pipeline", "ms", true, false, "of the step"},
-          {"bubble", "ms", true, false, "of the step"},
-          {"data", "ms", true, false, "of the step"},
-          {"step", "ms"},
-          {"tokens/s", ""}};
+auto count_of(int64_t laws::Grid::*ranks) {
+  return [ranks](const Row& row) { return cells::count(row.grid.*ranks); };
+}
+auto milliseconds_of(double laws::Cost3d::*seconds) {
+  return [seconds](const Row& row) { return cells::milliseconds(row.cost.*seconds); };
+}
+auto mebibytes_of(double laws::Cost3d::*bytes) {
+  return [bytes](const Row& row) { return cells::mebibytes(row.cost.*bytes); };
 }
 
-std::vector<Cell> cells_of(const Row& row, const laws::Job3d& job) {
-  const laws::Cost3d& c = row.cost;
-  return {cells::count(row.grid.data),
-          cells::count(row.grid.tensor),
-          cells::count(row.grid.pipeline),
-          cells::count(c.num_micro_batches),
-          cells::mebibytes(c.state_bytes),
-          cells::mebibytes(c.activation_bytes),
-          cells::milliseconds(c.compute_s),
-          cells::milliseconds(c.tensor_s),
-          cells::milliseconds(c.pipeline_s),
-          cells::milliseconds(c.bubble_s),
-          cells::milliseconds(c.data_s),
-          cells::milliseconds(c.step_s()),
-          cells::number(static_cast<double>(job.global_batch * job.shape.sequence) / c.step_s())};
+ColumnsOf<Row> grid_columns() {
+  return {
+      {{"data", "", true, false, "ranks"}, count_of(&laws::Grid::data)},
+      {{"tensor", "", true, false, "ranks"}, count_of(&laws::Grid::tensor)},
+      {{"pipeline", "", true, false, "ranks"}, count_of(&laws::Grid::pipeline)},
+      {{"micro-batches", ""}, [](const auto& row) { return cells::count(row.cost.num_micro_batches); }},
+      {{"states", "MiB", true, false, "memory per rank"},
+       mebibytes_of(&laws::Cost3d::state_bytes),
+       "parameters of its stage and share x (weights, gradients, moments), on the rank that has most."},
+      {{"activations", "MiB", true, false, "memory per rank"},
+       mebibytes_of(&laws::Cost3d::activation_bytes),
+       "T (4 C + (12 C + heads) / tensor) values a layer and micro-batch of T tokens, width C (Korthikanti "
+       "et al. 2022, with fused attention and no dropout); the first stage keeps `pipeline` micro-batches."}};
+}
+
+ColumnsOf<Row> time_columns(const laws::Job3d& job) {
+  constexpr const char* kGroup = "of the step";
+  const auto tokens = static_cast<double>(job.global_batch * job.shape.sequence);
+  return {{{"compute", "ms", true, false, kGroup},
+           milliseconds_of(&laws::Cost3d::compute_s),
+           "micro-batches x its share of the FLOPs x the model's forward and backward, on the last stage, "
+           "which also has the output layer."},
+          {{"tensor", "ms", true, false, kGroup},
+           milliseconds_of(&laws::Cost3d::tensor_s),
+           "4 all-reduces a layer and micro-batch (6 where forward is repeated), within a node (Shoeybi et "
+           "al. 2019)."},
+          {{"pipeline", "ms", true, false, kGroup},
+           milliseconds_of(&laws::Cost3d::pipeline_s),
+           "activations to the next stage, their gradients back."},
+          {{"bubble", "ms", true, false, kGroup},
+           milliseconds_of(&laws::Cost3d::bubble_s),
+           "(pipeline - 1) x (compute + tensor + pipeline) of a micro-batch, one forward one backward "
+           "(Narayanan et al., SC 2021)."},
+          {{"data", "ms", true, false, kGroup},
+           milliseconds_of(&laws::Cost3d::data_s),
+           "all-reduce of the largest stage's gradients, and of the embedding that first and last stage "
+           "share (Narayanan et al., SC 2021, 2.2)."},
+          {{"step", "ms"},
+           [](const auto& row) { return cells::milliseconds(row.cost.step_s()); },
+           "the sum of these five."},
+          {{"tokens/s", ""},
+           [=](const auto& row) { return cells::number(tokens / row.cost.step_s()); },
+           "global batch x sequence / step."}};
 }
 
 std::string counted(size_t number, const std::string& what) {
@@ -67,8 +90,8 @@ std::string chosen(const Weighed& weighed, const laws::Job3d& job, int64_t ranks
         ranks, job.ranks_per_node, job.shape.heads, job.shape.layers, job.global_batch, job.micro_batch);
   if (weighed.timed == 0)
     return fmt::format(
-        "None of {} can be timed: the collectives it needs were not measured, within a "
-        "node or across. Those that need least memory.",
+        "None of {} can be timed: the collectives it needs were not measured, within a node or across. Those "
+        "that need least memory.",
         counted(weighed.all, "layout"));
   const std::string untimed =
       weighed.timed == weighed.all
@@ -84,20 +107,11 @@ std::string chosen(const Weighed& weighed, const laws::Job3d& job, int64_t ranks
                      memory, untimed);
 }
 
-std::vector<std::string> notes(const laws::Job3d& job) {
-  return {
-      fmt::format("By formula only; shardmark does not train in tensor groups and pipelines. Global batch "
-                  "{}, micro-batches of {}{}; the optimizer's update and loading data are left out, and "
-                  "nothing overlaps.",
-                  job.global_batch, job.micro_batch,
-                  job.recompute ? ", every layer's forward repeated in backward" : ""),
-      "tensor: 4 all-reduces a layer and micro-batch (6 where forward is repeated), within a node "
-      "(Shoeybi et al. 2019). pipeline: activations to the next stage, their gradients back. bubble: "
-      "(pipeline - 1) micro-batches, one forward one backward (Narayanan et al., SC 2021). data: "
-      "all-reduce of the gradients. The last stage counts: it also has the output layer.",
-      "activations: T (4 C + (12 C + heads) / tensor) values a layer and micro-batch of T tokens, width "
-      "C (Korthikanti et al. 2022, with fused attention and no dropout); the first stage keeps "
-      "`pipeline` micro-batches."};
+std::string formula_note(const laws::Job3d& job) {
+  return fmt::format(
+      "By formula only; shardmark does not train in tensor groups and pipelines. Global batch {}, "
+      "micro-batches of {}{}; the optimizer's update and loading data are left out, and nothing overlaps.",
+      job.global_batch, job.micro_batch, job.recompute ? ", every layer's forward repeated in backward" : "");
 }
 
 }  // namespace
@@ -117,13 +131,10 @@ Table layouts_3d_table(const laws::Job3d& job, int64_t ranks, double memory_byte
     return by_time ? a.cost.step_s() < b.cost.step_s() : a.cost.bytes() < b.cost.bytes();
   });
   if (rows.size() > kMostRows) rows.resize(kMostRows);
-  Table table{"layouts_3d",
-              fmt::format("Layouts of {} ranks: data x tensor x pipeline, by formula", ranks),
-              notes(job),
-              columns(),
-              {}};
-  table.notes.insert(table.notes.begin(), chosen(weighed, job, ranks, memory_bytes));
-  for (const Row& row : rows) table.rows.push_back(cells_of(row, job));
+  Table table = make_table("layouts_3d",
+                           fmt::format("Layouts of {} ranks: data x tensor x pipeline, by formula", ranks),
+                           join(grid_columns(), time_columns(job)), rows);
+  table.notes.insert(table.notes.begin(), {chosen(weighed, job, ranks, memory_bytes), formula_note(job)});
   return table;
 }
 

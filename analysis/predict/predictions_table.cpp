@@ -32,34 +32,53 @@ double cost_of_million(const PredictedPoint& one, const PredictQuery& query) {
          samples_per_s(one);
 }
 
-std::vector<Column> result_columns() {
-  return {{"step", "ms"},
-          {"low", "ms", true, true},
-          {"high", "ms", true, true},
-          {"efficiency", "%"},
-          {"exposed", "% of step"},
-          {"throughput", "samples/s"},
-          {"memory", "MiB per rank", true, true},
-          {"fits", "", false, true},
-          {"cost of 10^6", "samples", true, true}};
+ColumnsOf<PredictedPoint> setting_columns() {
+  return {{{"batch", "per rank"},
+           [](const auto& one) { return cells::count(one.prediction.point.training.batch_size); }},
+          {{"strategy", "", false}, [](const auto& one) {
+             return cells::words(strategy_text(one.prediction.point.training.strategy));
+           }}};
 }
 
-std::vector<Cell> result_cells(const PredictedPoint& one, const PredictQuery& query) {
-  const Prediction& p = one.prediction;
-  const bool any_limit = !std::isnan(query.memory_bytes);
-  return {cells::milliseconds(p.step_s.value),
-          cells::milliseconds(p.step_s.low),
-          cells::milliseconds(p.step_s.high),
-          cells::percent(efficiency(one, query)),
-          cells::percent(p.parts.exposed_s / p.parts.step_s),
-          cells::number(samples_per_s(one)),
-          cells::mebibytes(p.memory_bytes),
-          any_limit ? cells::yes_no(one.fits) : cells::words(""),
-          cells::number(cost_of_million(one, query))};
+ColumnsOf<PredictedPoint> where_columns() {
+  return {{{"ranks", ""}, [](const auto& one) { return cells::count(one.prediction.point.ranks); }},
+          {{"nodes", "", true, true}, [](const auto& one) { return cells::count(nodes_of(one)); }}};
 }
 
-std::vector<Cell> where_cells(const PredictedPoint& one) {
-  return {cells::count(one.prediction.point.ranks), cells::count(nodes_of(one))};
+auto step_of(double Estimate::*part) {
+  return [part](const PredictedPoint& one) { return cells::milliseconds(one.prediction.step_s.*part); };
+}
+
+constexpr const char* kInterval =
+    "2.5 and 97.5 % of 40 draws of latency and bandwidth, each divided by the error (1 + e) of every point "
+    "that was held out. Beyond what was measured (other networks, many more ranks) they cannot hold what no "
+    "small run shows: congestion, stragglers, failures.";
+
+ColumnsOf<PredictedPoint> result_columns(const PredictQuery& query) {
+  return {{{"step", "ms"}, step_of(&Estimate::value)},
+          {{"low", "ms", true, true}, step_of(&Estimate::low), kInterval},
+          {{"high", "ms", true, true}, step_of(&Estimate::high), kInterval},
+          {{"efficiency", "%"},
+           [&](const auto& one) { return cells::percent(efficiency(one, query)); },
+           query.global_batch > 0
+               ? "predicted step on one rank with the whole global batch / (ranks x step)."
+               : "predicted step of the strategy on one rank / step, the same batch per rank."},
+          {{"exposed", "% of step"},
+           [](const auto& one) {
+             const SimulatedStep& parts = one.prediction.parts;
+             return cells::percent(parts.exposed_s / parts.step_s);
+           }},
+          {{"throughput", "samples/s"}, [](const auto& one) { return cells::number(samples_per_s(one)); }},
+          {{"memory", "MiB per rank", true, true},
+           [](const auto& one) { return cells::mebibytes(one.prediction.memory_bytes); },
+           "by the strategy's law + batch x (peak - parameters - gradients - optimizer - transient) / batch, "
+           "median over the family's points."},
+          {{"fits", "", false, true},
+           [any_limit = !std::isnan(query.memory_bytes)](const auto& one) {
+             return any_limit ? cells::yes_no(one.fits) : cells::words("");
+           }},
+          {{"cost of 10^6", "samples", true, true},
+           [&](const auto& one) { return cells::number(cost_of_million(one, query)); }}};
 }
 
 void add_unknown_notes(Table& table, const std::vector<PredictedPoint>& predicted) {
@@ -72,29 +91,22 @@ void add_unknown_notes(Table& table, const std::vector<PredictedPoint>& predicte
                 std::to_string(one.prediction.point.ranks) + " ranks";
     }
   for (const auto& [why, where] : reasons)
-    table.notes.push_back("Left out: " + std::to_string(where.first) + " rows, the first " + where.second +
-                          ": " + why + ".");
+    table.notes.emplace_back("Left out: " + std::to_string(where.first) + " rows, the first " + where.second +
+                             ": " + why + ".");
 }
 
 std::vector<std::string> notes_of(const std::vector<PredictedPoint>& predicted, const PredictQuery& query) {
   std::vector<std::string> notes = {
       "Nothing here was measured: the study's collectives and the computing of its training points, put "
-      "together by an event simulation (analysis/README.md).",
-      query.global_batch > 0
-          ? "efficiency: predicted step on one rank with the whole global batch / (ranks x step)."
-          : "efficiency: predicted step of the strategy on one rank / step, the same batch per rank.",
-      "low, high: 95 % of what other draws of latency and bandwidth, and the errors of predicting measured "
-      "points, make of it. Beyond what was measured (other networks, many more ranks) they cannot hold what "
-      "no "
-      "small run shows: congestion, stragglers, failures.",
-  };
+      "together by an event simulation (analysis/README.md)."};
   if (query.ranks_per_node == 0)
-    notes.push_back(
+    notes.emplace_back(
         "nodes: of as many ranks as lay on one node where most of the study did; --ranks-per-node changes "
         "it.");
   if (query.network && !predicted.empty())
-    notes.push_back("across nodes: " + query.network->name + ", one link for each rank.");
-  if (query.node_link && !predicted.empty()) notes.push_back("within a node: " + query.node_link->name + ".");
+    notes.emplace_back("across nodes: " + query.network->name + ", one link for each rank.");
+  if (query.node_link && !predicted.empty())
+    notes.emplace_back("within a node: " + query.node_link->name + ".");
   return notes;
 }
 
@@ -102,54 +114,41 @@ std::vector<std::string> notes_of(const std::vector<PredictedPoint>& predicted, 
 
 Table predictions_table(const std::vector<MergedPoint>& points, const std::vector<PredictedPoint>& predicted,
                         const PredictQuery& query) {
-  Table table{"predictions", "Predicted steps", notes_of(predicted, query), {}, {}};
-  table.columns = concat<Column>(
-      {TrainingColumns::family_columns(),
-       {{"batch", "per rank", true, true}, {"strategy", "", false}, {"ranks", ""}, {"nodes", "", true, true}},
-       result_columns()});
-  table.num_group_columns = TrainingColumns::kNumFamilyColumns + 2;
-  table.num_section_columns = TrainingColumns::kNumSectionColumns;
+  std::vector<const PredictedPoint*> rows;
+  for (const PredictedPoint& one : predicted)
+    if (one.prediction.unknown.empty()) rows.push_back(&one);
+  ColumnsOf<PredictedPoint> setting = starting(Starts::group, setting_columns());
+  setting.front().head.fold = true;
   const TrainingColumns labels(points);
-  for (const PredictedPoint& one : predicted) {
-    if (!one.prediction.unknown.empty()) continue;
-    const TrainingPoint& t = one.prediction.point.training;
-    table.rows.push_back(concat<Cell>({labels.family_cells(*one.like),
-                                       {cells::count(t.batch_size), cells::words(strategy_text(t.strategy))},
-                                       where_cells(one),
-                                       result_cells(one, query)}));
-  }
+  Table table = make_table(
+      "predictions", "Predicted steps",
+      join(via(&PredictedPoint::like, labels.family()), setting, where_columns(), result_columns(query)),
+      rows);
+  const std::vector<std::string> notes = notes_of(predicted, query);
+  table.notes.insert(table.notes.begin(), notes.begin(), notes.end());
   add_unknown_notes(table, predicted);
   return table;
 }
 
 Table best_table(const std::vector<MergedPoint>& points, const std::vector<PredictedPoint>& predicted,
                  const PredictQuery& query) {
-  Table table{
-      "best",
-      "Highest predicted throughput",
-      {"Of each number of ranks the strategy and batch of the highest throughput, of those that fit."},
-      {},
-      {}};
-  table.columns = concat<Column>(
-      {TrainingColumns::family_columns(),
-       {{"ranks", ""}, {"nodes", "", true, true}, {"strategy", "", false}, {"batch", "per rank"}},
-       result_columns()});
-  table.num_group_columns = TrainingColumns::kNumFamilyColumns;
-  table.num_section_columns = TrainingColumns::kNumSectionColumns;
   std::map<std::pair<const MergedPoint*, int64_t>, const PredictedPoint*> best;
   for (const PredictedPoint& one : predicted) {
     if (!one.prediction.unknown.empty() || !one.fits) continue;
     const PredictedPoint*& known = best[{one.like, one.prediction.point.ranks}];
     if (known == nullptr || samples_per_s(one) > samples_per_s(*known)) known = &one;
   }
+  std::vector<const PredictedPoint*> rows;
+  for (const auto& [key, one] : best) rows.push_back(one);
+  ColumnsOf<PredictedPoint> setting = setting_columns();
+  std::swap(setting.front(), setting.back());
   const TrainingColumns labels(points);
-  for (const auto& [key, one] : best) {
-    const TrainingPoint& t = one->prediction.point.training;
-    table.rows.push_back(concat<Cell>({labels.family_cells(*one->like),
-                                       where_cells(*one),
-                                       {cells::words(strategy_text(t.strategy)), cells::count(t.batch_size)},
-                                       result_cells(*one, query)}));
-  }
+  Table table = make_table(
+      "best", "Highest predicted throughput",
+      join(via(&PredictedPoint::like, labels.family()), where_columns(), setting, result_columns(query)),
+      rows);
+  table.notes = {
+      "Of each number of ranks the strategy and batch of the highest throughput, of those that fit."};
   return table;
 }
 

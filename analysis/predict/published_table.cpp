@@ -2,41 +2,70 @@
 #include <fmt/format.h>
 
 #include "analysis/cells.h"
+#include "analysis/columns.h"
 #include "analysis/known.h"
 #include "analysis/predict/published_scaling.h"
 
 namespace shardmark {
 namespace {
 
-std::vector<Column> columns() {
-  return {{"training", "", false, true},
-          {"strategy", "", false},
-          {"ranks", ""},
-          {"nodes", ""},
-          {"micro-batches", "", true, true},
-          {"published", "", false},
-          {"measured", "ms", true, false, "step"},
-          {"predicted", "ms", true, false, "step"},
-          {"error", "%"},
-          {"in all", "ms", true, false, "communication"},
-          {"exposed", "ms", true, false, "communication"}};
+struct Row {
+  const PublishedScaling* published;
+  const PublishedRow* row;
+  PredictedRow predicted;
+  int64_t nodes() const {
+    return (row->point.ranks + published->ranks_per_node - 1) / published->ranks_per_node;
+  }
+  bool calibrates() const { return row == &published->rows.front(); }
+};
+
+std::vector<Row> rows_of(const std::vector<PublishedScaling>& all) {
+  std::vector<Row> rows;
+  for (const PublishedScaling& published : all) {
+    const std::vector<PredictedRow> predicted = predicted_rows(published);
+    for (size_t i = 0; i < predicted.size(); ++i)
+      rows.push_back({&published, &published.rows[i], predicted[i]});
+  }
+  return rows;
 }
 
-std::vector<Cell> cells_of(const PublishedScaling& published, size_t i, const PredictedRow& predicted) {
-  const PublishedRow& row = published.rows[i];
-  const TrainingPoint& t = row.point.training;
-  const int64_t nodes = (row.point.ranks + published.ranks_per_node - 1) / published.ranks_per_node;
-  return {cells::words(published.name),
-          cells::words(to_text(without_defaults(t.strategy, known_options(t.strategy)))),
-          cells::count(row.point.ranks),
-          cells::count(nodes),
-          cells::count(t.accumulation),
-          cells::words(row.value),
-          cells::milliseconds(row.step_s),
-          cells::milliseconds(predicted.step_s),
-          i == 0 ? Cell{"calibrates", nullptr} : cells::difference(predicted.step_s, row.step_s),
-          cells::milliseconds(predicted.communication_s),
-          cells::milliseconds(predicted.exposed_s)};
+ColumnsOf<Row> setting_columns() {
+  return {{{"training", "", false, true, "", Starts::section},
+           [](const auto& row) { return cells::words(row.published->name); }},
+          {{"strategy", "", false},
+           [](const auto& row) {
+             const Choice& strategy = row.row->point.training.strategy;
+             return cells::words(to_text(without_defaults(strategy, known_options(strategy))));
+           }},
+          {{"ranks", ""}, [](const auto& row) { return cells::count(row.row->point.ranks); }},
+          {{"nodes", ""}, [](const auto& row) { return cells::count(row.nodes()); }},
+          {{"micro-batches", "", true, true},
+           [](const auto& row) { return cells::count(row.row->point.training.accumulation); }},
+          {{"published", "", false}, [](const auto& row) { return cells::words(row.row->value); }}};
+}
+
+ColumnsOf<Row> step_columns() {
+  return {
+      {{"measured", "ms", true, false, "step"},
+       [](const auto& row) { return cells::milliseconds(row.row->step_s); }},
+      {{"predicted", "ms", true, false, "step"},
+       [](const auto& row) { return cells::milliseconds(row.predicted.step_s); },
+       "simulation of the strategy's program: the first row's computing, dealt to the blocks by their FLOPs "
+       "(a third forward, two thirds backward), is that of all rows; what is added is what the strategy's "
+       "operations take over links at the rates of their data sheets and the latencies of NCCL's tuning "
+       "tables, as far as computing does not hide it."},
+      {{"error", "%"},
+       [](const auto& row) {
+         return row.calibrates() ? Cell{"calibrates", nullptr}
+                                 : cells::difference(row.predicted.step_s, row.row->step_s);
+       },
+       "predicted / measured - 1."},
+      {{"in all", "ms", true, false, "communication"},
+       [](const auto& row) { return cells::milliseconds(row.predicted.communication_s); },
+       "sum over the step's operations."},
+      {{"exposed", "ms", true, false, "communication"},
+       [](const auto& row) { return cells::milliseconds(row.predicted.exposed_s); },
+       "what the computing thread waits."}};
 }
 
 std::string described(const laws::Link& link) {
@@ -66,23 +95,12 @@ std::vector<std::string> sources() {
 }  // namespace
 
 Table published_table() {
-  Table table{
-      "published",
-      "Scaling that others published, predicted from its first row",
-      {"error: predicted / measured - 1. The first row's computing, dealt to the blocks by their "
-       "FLOPs (a third forward, two thirds backward), is that of all rows; what is added is what the "
-       "strategy's operations take over links at the rates of their data sheets and the latencies of "
-       "NCCL's tuning tables, as far as computing does not hide it.",
-       "What is missing, mostly: waiting for the slowest of many ranks; what wrapper and host add (ddp "
-       "on 1 rank moves nothing); work once a step, which weighs more where a step "
-       "has fewer micro-batches. Nothing is fitted to the later rows."},
-      columns(),
-      {}};
-  table.num_section_columns = 1;
-  for (const PublishedScaling& published : published_scalings()) {
-    const std::vector<PredictedRow> predicted = predicted_rows(published);
-    for (size_t i = 0; i < predicted.size(); ++i) table.rows.push_back(cells_of(published, i, predicted[i]));
-  }
+  Table table = make_table("published", "Scaling that others published, predicted from its first row",
+                           join(setting_columns(), step_columns()), rows_of(published_scalings()));
+  table.notes.emplace_back(
+      "What is missing, mostly: waiting for the slowest of many ranks; what wrapper and host add (ddp on 1 "
+      "rank moves nothing); work once a step, which weighs more where a step has fewer micro-batches. "
+      "Nothing is fitted to the later rows.");
   for (std::string& note : sources()) table.notes.push_back(std::move(note));
   return table;
 }

@@ -1,5 +1,4 @@
 // What strategy auto may become, for every point that leaves it open: a row per candidate.
-#include "analysis/cells.h"
 #include "cli/plan_tables.h"
 #include "laws/vocabulary.h"
 #include "strategies/auto_choice.h"
@@ -7,55 +6,69 @@
 namespace shardmark {
 namespace {
 
-std::vector<Cell> row_of(const Point& point, const strategies::Candidate& candidate, const World& world) {
-  const auto& options = strategies::strategy(candidate.strategy.name).options;
-  return {cells::words(model_name(point)),
-          cells::words(point.training.precision),
-          cells::count(point.ranks),
-          point.training.batch_size == kLargest ? cells::words("largest")
-                                                : cells::count(point.training.batch_size),
-          cells::count(point.training.accumulation),
-          cells::words(to_text(without_defaults(candidate.strategy, options))),
-          cells::mebibytes(candidate.needed_bytes),
-          world.memory_per_rank_bytes == 0 ? cells::words("") : cells::yes_no(candidate.fits),
-          cells::mebibytes(candidate.cost.traffic_bytes),
-          cells::count(candidate.cost.num_operations)};
-}
+struct Row {
+  const Point* point;
+  strategies::Candidate candidate;
+};
 
-}  // namespace
-
-Table auto_table(const std::vector<const Point*>& points, const World& world) {
-  Table table{"auto",
-              "What auto chooses from",
-              {},
-              {{"model", "", false, true},
-               {"precision", "", false, true},
-               {"ranks", "", true, true},
-               {"batch", "per rank", true, true},
-               {"accumulation", "", true, true},
-               {"candidate", "", false},
-               {"needs", "MiB per rank"},
-               {"fits", "", false},
-               {"traffic", "MiB"},
-               {"operations", ""}},
-              {}};
+std::vector<Row> rows_of(const std::vector<const Point*>& points, const World& world) {
+  std::vector<Row> rows;
   for (const Point* point : points) {
     const auto model = laws::model_law(point->training.model.name).table(point->training.model.options);
     const strategies::Surroundings around{static_cast<double>(world.memory_per_rank_bytes),
                                           expect(*point).activation_bytes, world.ranks_per_node};
     for (const auto& candidate : strategies::decide(strategies::step_input(*point, model), around).candidates)
-      table.rows.push_back(row_of(*point, candidate, world));
+      rows.push_back({point, candidate});
   }
-  table.num_section_columns = 5;
-  table.notes = {
+  return rows;
+}
+
+ColumnsOf<Row> setting_columns() {
+  return {{{"model", "", false, true, "", Starts::section},
+           [](const auto& row) { return cells::words(model_name(*row.point)); }},
+          {{"precision", "", false, true, "", Starts::section},
+           [](const auto& row) { return cells::words(row.point->training.precision); }},
+          {{"ranks", "", true, true, "", Starts::section},
+           [](const auto& row) { return cells::count(row.point->ranks); }},
+          {{"batch", "per rank", true, true, "", Starts::section},
+           [](const auto& row) { return batch_cell(*row.point); }},
+          {{"accumulation", "", true, true, "", Starts::section},
+           [](const auto& row) { return cells::count(row.point->training.accumulation); }}};
+}
+
+ColumnsOf<Row> candidate_columns(const World& world) {
+  constexpr const char* kMoved = "per rank and step.";
+  return {{{"candidate", "", false},
+           [](const auto& row) {
+             const Choice& strategy = row.candidate.strategy;
+             return cells::words(
+                 to_text(without_defaults(strategy, strategies::strategy(strategy.name).options)));
+           }},
+          {{"needs", "MiB per rank"},
+           [](const auto& row) { return cells::mebibytes(row.candidate.needed_bytes); },
+           "state, slots and an estimate of activations, on the rank that has most."},
+          {{"fits", "", false},
+           [any_limit = world.memory_per_rank_bytes != 0](const auto& row) {
+             return any_limit ? cells::yes_no(row.candidate.fits) : cells::words("");
+           }},
+          {{"traffic", "MiB"},
+           [](const auto& row) { return cells::mebibytes(row.candidate.cost.traffic_bytes); },
+           kMoved},
+          {{"operations", ""},
+           [](const auto& row) { return cells::count(row.candidate.cost.num_operations); },
+           kMoved}};
+}
+
+}  // namespace
+
+Table auto_table(const std::vector<const Point*>& points, const World& world) {
+  Table table = make_table("auto", "What auto chooses from",
+                           join(setting_columns(), candidate_columns(world)), rows_of(points, world));
+  table.notes.emplace(
+      table.notes.begin(),
       "Of those that fit (plan: --memory; a run: the memory of a rank), auto takes the one whose operations "
-      "take "
-      "least time over the network, which a run probes when it comes to the point; within 5 %, the first. "
-      "The "
-      "study says which and why.",
-      "needs: state, slots and an estimate of activations, on the rank that has most. traffic and "
-      "operations: "
-      "per rank and step."};
+      "take least time over the network, which a run probes when it comes to the point; within 5 %, the "
+      "first. The study says which and why.");
   return table;
 }
 

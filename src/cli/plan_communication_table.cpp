@@ -2,7 +2,6 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/cells.h"
 #include "cli/plan_tables.h"
 #include "laws/vocabulary.h"
 #include "strategies/step_traffic.h"
@@ -10,36 +9,48 @@
 namespace shardmark {
 namespace {
 
-std::vector<Cell> phase_cells(const strategies::PhaseTraffic& phase) {
-  return {cells::count(phase.num_operations), cells::mebibytes(phase.bytes)};
+struct Row {
+  const Point* point;
+  strategies::StepTraffic traffic;
+};
+
+ColumnsOf<Row> setting_columns() {
+  return {{{"model", "", false, true, "", Starts::section},
+           [](const auto& row) { return cells::words(model_name(*row.point)); }},
+          {{"precision", "", false, true, "", Starts::section},
+           [](const auto& row) { return cells::words(row.point->training.precision); }},
+          {{"reduced as", "", false, true, "", Starts::section},
+           [](const auto& row) {
+             const std::string& dtype = row.point->training.reduce_dtype;
+             return cells::unless_default(dtype == "same", cells::words(dtype));
+           }},
+          {{"clip norm", "", true, true, "", Starts::section},
+           [](const auto& row) {
+             const double norm = row.point->training.clip_norm;
+             return cells::unless_default(norm == 0, cells::number(norm));
+           }},
+          {{"accumulation", "", true, true, "", Starts::section},
+           [](const auto& row) { return cells::count(row.point->training.accumulation); }},
+          {{"strategy", "", false}, [](const auto& row) { return cells::words(strategy_name(*row.point)); }},
+          {{"ranks", ""}, [](const auto& row) { return cells::count(row.point->ranks); }}};
 }
 
-std::vector<Column> phase_columns(const std::string& phase) {
-  return {{"operations", "", true, false, phase}, {"traffic", "MiB", true, false, phase}};
+ColumnsOf<Row> phase_columns(const char* name, strategies::PhaseTraffic strategies::StepTraffic::*phase) {
+  return {
+      {{"operations", "", true, false, name},
+       [=](const auto& row) { return cells::count((row.traffic.*phase).num_operations); },
+       "that a rank starts in the phase. backward: until the update begins, with the rest of the gradients; "
+       "update: with the sum for the gradient's norm and what hands updated parameters out."},
+      {{"traffic", "MiB", true, false, name},
+       [=](const auto& row) { return cells::mebibytes((row.traffic.*phase).bytes); },
+       "what a ring sends for these operations: payload x ring factor, mean over ranks."}};
 }
 
 }  // namespace
 
 // Batch sizes move the same, so they share a row.
 Table communication_table(const std::vector<const Point*>& points) {
-  const std::vector<Column> what = {{"model", "", false, true},
-                                    {"precision", "", false, true},
-                                    {"reduced as", "", false, true},
-                                    {"clip norm", "", true, true},
-                                    {"accumulation", "", true, true},
-                                    {"strategy", "", false},
-                                    {"ranks", ""}};
-  Table table{
-      "communication",
-      "Communication of a step by phase",
-      {"Operations that a rank starts in the phase, and what a ring sends for them: payload x ring factor, "
-       "mean "
-       "over ranks. backward: until the update begins, with the rest of the gradients; update: with the sum "
-       "for the gradient's norm and what hands updated parameters out.",
-       "A strategy and number of ranks without a row moves nothing."},
-      concat<Column>({what, phase_columns("forward"), phase_columns("backward"), phase_columns("update")}),
-      {}};
-  table.num_section_columns = 5;
+  std::vector<Row> rows;
   std::set<std::tuple<std::string, std::string, std::string, double, int64_t, std::string, int64_t>> known;
   for (const Point* point : points) {
     const TrainingPoint& t = point->training;
@@ -51,16 +62,15 @@ Table communication_table(const std::vector<const Point*>& points) {
     const auto model = laws::model_law(t.model.name).table(t.model.options);
     const auto traffic = strategies::step_traffic(
         strategies::strategy(t.strategy.name).step(strategies::step_input(*point, model)));
-    if (traffic == strategies::StepTraffic{}) continue;
-    table.rows.push_back(concat<Cell>(
-        {{cells::words(model_name(*point)), cells::words(t.precision),
-          cells::unless_default(t.reduce_dtype == "same", cells::words(t.reduce_dtype)),
-          cells::unless_default(t.clip_norm == 0, cells::number(t.clip_norm)), cells::count(t.accumulation),
-          cells::words(strategy_name(*point)), cells::count(point->ranks)},
-         phase_cells(traffic.forward),
-         phase_cells(traffic.backward),
-         phase_cells(traffic.update)}));
+    if (traffic != strategies::StepTraffic{}) rows.push_back({point, traffic});
   }
+  Table table =
+      make_table("communication", "Communication of a step by phase",
+                 join(setting_columns(), phase_columns("forward", &strategies::StepTraffic::forward),
+                      phase_columns("backward", &strategies::StepTraffic::backward),
+                      phase_columns("update", &strategies::StepTraffic::update)),
+                 rows);
+  table.notes.emplace_back("A strategy and number of ranks without a row moves nothing.");
   return table;
 }
 

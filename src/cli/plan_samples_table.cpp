@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "analysis/cells.h"
+#include "analysis/columns.h"
 #include "cli/plan_tables.h"
 #include "laws/vocabulary.h"
 #include "plan/sampler.h"
@@ -37,36 +38,35 @@ std::string first_samples(const Point& point, int64_t rank, int64_t count) {
   return text;
 }
 
-void add_rows(Table& table, const Point& point, int64_t count) {
-  const TrainingPoint& t = point.training;
-  for (int64_t rank = 0; rank < std::min(point.ranks, kMostRanks); ++rank)
-    table.rows.push_back({cells::words(data_name(point)), cells::count(num_samples(point)),
-                          cells::count(point.seed), cells::count(t.accumulation), cells::count(t.batch_size),
-                          cells::count(point.ranks), cells::count(rank),
-                          cells::words(first_samples(point, rank, count))});
+struct Reader {
+  const Point* point;
+  int64_t rank;
+};
+
+ColumnsOf<Reader> columns(int64_t count) {
+  const auto number_of = [](int64_t TrainingPoint::*member) {
+    return [member](const Reader& reader) { return cells::count(reader.point->training.*member); };
+  };
+  return {{{"data", "", false, true, "", Starts::section},
+           [](const auto& reader) { return cells::words(data_name(*reader.point)); }},
+          {{"samples", "", true, true, "", Starts::section},
+           [](const auto& reader) { return cells::count(num_samples(*reader.point)); }},
+          {{"seed", "", true, true, "", Starts::section},
+           [](const auto& reader) { return cells::count(reader.point->seed); }},
+          {{"accumulation", "", true, true, "", Starts::section}, number_of(&TrainingPoint::accumulation)},
+          {{"batch", "per rank", true, true, "", Starts::section}, number_of(&TrainingPoint::batch_size)},
+          {{"ranks", "", true, true, "", Starts::section},
+           [](const auto& reader) { return cells::count(reader.point->ranks); }},
+          {{"rank", ""}, [](const auto& reader) { return cells::count(reader.rank); }},
+          {{"first", "", false},
+           [=](const auto& reader) { return cells::words(first_samples(*reader.point, reader.rank, count)); },
+           "indices into the data source, in the order in which the rank trains on them."}};
 }
 
 }  // namespace
 
 Table samples_table(const std::vector<const Point*>& points, int64_t count) {
-  Table table{
-      "samples",
-      fmt::format("The first {} of each rank", count == 1 ? "sample" : fmt::format("{} samples", count)),
-      {"An epoch is one shuffle of all samples by seed and epoch, which every rank computes for itself. A "
-       "step "
-       "takes the next ranks x accumulation x batch of it, and rank r the r-th part of these.",
-       "The numbers are indices into the data source, in the order in which the rank trains on them."},
-      {{"data", "", false, true},
-       {"samples", "", true, true},
-       {"seed", "", true, true},
-       {"accumulation", "", true, true},
-       {"batch", "per rank", true, true},
-       {"ranks", "", true, true},
-       {"rank", ""},
-       {"first", "", false}},
-      {},
-      6,
-      6};
+  std::vector<Reader> rows;
   using Key = std::tuple<std::string, int64_t, int64_t, int64_t, int64_t>;
   std::set<Key> known;
   std::set<std::string> by_files;
@@ -76,8 +76,16 @@ Table samples_table(const std::vector<const Point*>& points, int64_t count) {
     if (num_samples(*point) == 0)
       by_files.insert(data_name(*point));
     else if (known.emplace(data_name(*point), point->seed, t.accumulation, t.batch_size, point->ranks).second)
-      add_rows(table, *point, count);
+      for (int64_t rank = 0; rank < std::min(point->ranks, kMostRanks); ++rank) rows.push_back({point, rank});
   }
+  Table table = make_table(
+      "samples",
+      fmt::format("The first {} of each rank", count == 1 ? "sample" : fmt::format("{} samples", count)),
+      columns(count), rows);
+  table.notes.emplace(table.notes.begin(),
+                      "An epoch is one shuffle of all samples by seed and epoch, which every rank computes "
+                      "for itself. A step takes the next ranks x accumulation x batch of it, and rank r the "
+                      "r-th part of these.");
   if (!by_files.empty())
     table.notes.push_back(
         fmt::format("Left out: {}: how many samples there are is known only once the files are read.",

@@ -15,50 +15,55 @@ namespace {
 
 bool can_run(const Point& point) { return point.impossible.empty(); }
 
-Table collectives_table(const std::vector<const Point*>& points) {
-  Table table{"collectives",
-              "Collective points",
-              {"Traffic is what a ring sends for the largest message: bytes x ring factor, mean over ranks."},
-              concat<Column>({{{"transport", "", false, true}},
-                              sampling_columns(),
-                              {{"operation", "", false},
-                               {"type", "", false, true},
-                               {"reduction", "", false},
-                               {"in place", "", false, true},
-                               {"ranks", ""},
-                               {"sizes", ""},
-                               {"smallest", "bytes"},
-                               {"largest", "bytes"},
-                               {"traffic", "MiB per rank"}}}),
-              {}};
-  struct Sizes {
-    const Point* smallest;
-    const Point* largest;
-    int64_t count;
-  };
-  std::vector<std::pair<Point, Sizes>> rows;  // the point with no size, and its sizes
+// An operation in all sizes that share the rest.
+struct Sizes {
+  Point kind;  // without a size
+  const Point *smallest, *largest;
+  int64_t count = 0;
+};
+
+std::vector<Sizes> sizes_of(const std::vector<const Point*>& points) {
+  std::vector<Sizes> rows;
   std::map<std::string, size_t> row_of;
   for (const Point* point : points) {
     Point kind = *point;
     kind.collective.bytes = 0;
     const auto [at, is_new] = row_of.emplace(point_id(kind), rows.size());
-    if (is_new) rows.push_back({kind, {point, point, 0}});
-    Sizes& sizes = rows[at->second].second;
+    if (is_new) rows.push_back({kind, point, point});
+    Sizes& sizes = rows[at->second];
     if (point->collective.bytes < sizes.smallest->collective.bytes) sizes.smallest = point;
     if (point->collective.bytes > sizes.largest->collective.bytes) sizes.largest = point;
     ++sizes.count;
   }
-  for (const auto& [kind, sizes] : rows) {
-    const CollectivePoint& c = kind.collective;
-    table.rows.push_back(concat<Cell>(
-        {{cells::words(kind.transport)},
-         sampling_cells(kind.sampling),
-         {cells::words(c.operation), cells::words(c.dtype), cells::words(c.reduction),
-          cells::yes_no(c.in_place), cells::count(kind.ranks), cells::count(sizes.count),
-          cells::count(sizes.smallest->collective.bytes), cells::count(sizes.largest->collective.bytes),
-          cells::mebibytes(expect(*sizes.largest).cost.traffic_bytes)}}));
-  }
-  return table;
+  return rows;
+}
+
+ColumnsOf<Sizes> operation_columns() {
+  const auto words_of = [](std::string CollectivePoint::*member) {
+    return [member](const Sizes& row) { return cells::words(row.kind.collective.*member); };
+  };
+  return {
+      {{"operation", "", false}, words_of(&CollectivePoint::operation)},
+      {{"type", "", false, true}, words_of(&CollectivePoint::dtype)},
+      {{"reduction", "", false}, words_of(&CollectivePoint::reduction)},
+      {{"in place", "", false, true},
+       [](const auto& row) { return cells::yes_no(row.kind.collective.in_place); }},
+      {{"ranks", ""}, [](const auto& row) { return cells::count(row.kind.ranks); }},
+      {{"sizes", ""}, [](const auto& row) { return cells::count(row.count); }},
+      {{"smallest", "bytes"}, [](const auto& row) { return cells::count(row.smallest->collective.bytes); }},
+      {{"largest", "bytes"}, [](const auto& row) { return cells::count(row.largest->collective.bytes); }},
+      {{"traffic", "MiB per rank"},
+       [](const auto& row) { return cells::mebibytes(expect(*row.largest).cost.traffic_bytes); },
+       "what a ring sends for the largest message: bytes x ring factor, mean over ranks."}};
+}
+
+Table collectives_table(const std::vector<const Point*>& points) {
+  const ColumnsOf<Sizes> transport = {
+      {{"transport", "", false, true}, [](const auto& row) { return cells::words(row.kind.transport); }}};
+  const auto sampling = [](const Sizes& row) -> const Sampling& { return row.kind.sampling; };
+  return make_table("collectives", "Collective points",
+                    join(transport, sampling_columns<Sizes>(sampling), operation_columns()),
+                    sizes_of(points));
 }
 
 // Without the size of a collective: its sizes are one row where they share the reason.
@@ -75,13 +80,9 @@ std::string impossible_name(const Point& point) {
 }
 
 Table impossible_table(const std::vector<const Point*>& points) {
-  Table table{"impossible",
-              "Points that cannot run",
-              {},
-              {{"model", "", false, true}, {"what", "", false}, {"why", "", false}, {"points", ""}},
-              {}};
   using Key = std::array<std::string, 3>;  // model, what, why
-  std::vector<std::pair<Key, int64_t>> rows;
+  using Row = std::pair<Key, int64_t>;
+  std::vector<Row> rows;
   for (const Point* point : points) {
     const Key key = {point->workload == "training" ? model_name(*point) : "", impossible_name(*point),
                      point->impossible};
@@ -89,11 +90,14 @@ Table impossible_table(const std::vector<const Point*>& points) {
     if (row == rows.end()) row = rows.insert(row, {key, 0});
     ++row->second;
   }
-  for (const auto& [key, count] : rows)
-    table.rows.push_back(
-        {cells::words(key[0]), cells::words(key[1]), cells::words(key[2]), cells::count(count)});
-  table.num_section_columns = 1;
-  return table;
+  const auto words_of = [](size_t part) {
+    return [part](const Row& row) { return cells::words(row.first[part]); };
+  };
+  const ColumnsOf<Row> columns = {{{"model", "", false, true, "", Starts::section}, words_of(0)},
+                                  {{"what", "", false}, words_of(1)},
+                                  {{"why", "", false}, words_of(2)},
+                                  {{"points", ""}, [](const auto& row) { return cells::count(row.second); }}};
+  return make_table("impossible", "Points that cannot run", columns, rows);
 }
 
 }  // namespace

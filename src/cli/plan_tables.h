@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "analysis/table.h"
+#include "analysis/cells.h"
+#include "analysis/columns.h"
 #include "plan/plan.h"
 
 namespace shardmark {
@@ -26,8 +27,26 @@ Table auto_table(const std::vector<const Point*>& points, const World& world);
 Table training_table(const std::vector<const Point*>& points);
 Table communication_table(const std::vector<const Point*>& points);
 Table samples_table(const std::vector<const Point*>& points, int64_t count);
-std::vector<Column> sampling_columns();
-std::vector<Cell> sampling_cells(const Sampling& sampling);
+// How long a point is measured; a point that goes on for hours has no numbers of steps.
+template <class Row>
+ColumnsOf<Row> sampling_columns(const Sampling& (*sampling)(const Row&)) {
+  const auto of_steps = [=](auto cell) {
+    return [=](const Row& row) {
+      return cells::unless_default(sampling(row).duration_s > 0, cell(sampling(row)));
+    };
+  };
+  return {{{"steps at least", "", true, true},
+           of_steps([](const Sampling& s) { return cells::count(s.min_steps); })},
+          {{"steps at most", "", true, true},
+           of_steps([](const Sampling& s) { return cells::count(s.max_steps); })},
+          {{"time limit", "s", true, true},
+           of_steps([](const Sampling& s) { return cells::number(s.time_limit_s, 3); })},
+          {{"duration", "s", true, true}, [=](const Row& row) {
+             const double duration_s = sampling(row).duration_s;
+             return cells::unless_default(!(duration_s > 0), cells::number(duration_s, 4));
+           }}};
+}
+Cell batch_cell(const Point& point);                 // per rank
 double total_bytes(const Expectation& expectation);  // memory of a rank, activations included
 // Names without the options that are at their defaults.
 std::string model_name(const Point& point);

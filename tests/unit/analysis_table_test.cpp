@@ -17,8 +17,7 @@ Table small_table() {
                {"name", "", false},
                {"time", "ms", true, false, "step"},
                {"tokens/s", "", true, true}},
-              {},
-              0};
+              {}};
   table.rows.push_back(
       {cells::words("gpt2"), cells::words("a, \"b\""), cells::number(1.5), cells::number(NAN)});
   table.rows.push_back({cells::words("gpt2"), cells::words("c | d"), cells::number(NAN), cells::number(NAN)});
@@ -60,7 +59,7 @@ TEST(Table, TextFoldsConstantAndEmptyColumns) {
 }
 
 TEST(Table, TextWrapsLongWordsAndSeparatesGroups) {
-  Table table{"t", "T", {}, {{"id", ""}, {"why", "", false}}, {}, 1};
+  Table table{"t", "T", {}, {{"id", "", true, false, "", Starts::group}, {"why", "", false}}, {}};
   const std::string sentence =
       "a reason that goes on and on until it is much too long for one line of a table";
   table.rows = {{cells::count(1), cells::words(sentence)},
@@ -78,11 +77,14 @@ TEST(Table, TextWrapsLongWordsAndSeparatesGroups) {
 }
 
 TEST(Table, RowsAboutDifferentThingsBecomeSections) {
-  Table table{
-      "t", "T",
-      {},  {{"data", "", false, true}, {"model", "", false, true}, {"tokens/s", "", true, true}, {"ms", ""}},
-      {},  2,
-      2};
+  Table table{"t",
+              "T",
+              {},
+              {{"data", "", false, true, "", Starts::section},
+               {"model", "", false, true, "", Starts::section},
+               {"tokens/s", "", true, true},
+               {"ms", ""}},
+              {}};
   for (int i = 0; i < 2; ++i)
     table.rows.push_back(
         {cells::words("text"), cells::words("gpt2"), cells::count(7 + i), cells::count(1 + i)});
@@ -104,9 +106,11 @@ TEST(Table, CsvParsesBack) {
 }
 
 TEST(Table, CsvKeepsLineBreaksAndEveryDigit) {
-  Table table{
-      "t", "T", {}, {{"why", "", false}, {"x", ""}}, {{cells::words("two\nlines"), cells::number(0.1 + 0.2)}},
-      0};
+  Table table{"t",
+              "T",
+              {},
+              {{"why", "", false}, {"x", ""}},
+              {{cells::words("two\nlines"), cells::number(0.1 + 0.2)}}};
   const auto rows = parse_csv(to_csv(table));
   EXPECT_EQ(rows[1][0], "two\nlines");
   EXPECT_EQ(std::stod(rows[1][1]), 0.1 + 0.2);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "analysis/columns.h"
 #include "base/units.h"
 #include "doctor/placement.h"
 #include "doctor/ranges.h"
@@ -97,6 +98,36 @@ class MachineRows {
   const std::vector<RankFacts>& world_;
 };
 
+struct PlacedRank {
+  const doctor::Layout* layout;
+  const RankFacts* rank;
+};
+
+Cell gpu_cell(const PlacedRank& row) {
+  if (!row.rank->on_gpu()) return {"", nullptr};
+  const std::string gpu = fmt::format("{}, NUMA {}", row.rank->gpu.pci, row.rank->gpu.numa);
+  return {gpu, gpu};
+}
+
+ColumnsOf<PlacedRank> placement_columns() {
+  const auto number = [](int64_t value) { return Cell{std::to_string(value), value}; };
+  const auto words = [](const std::string& text) { return Cell{text, text}; };
+  return {{{"nodes", "", false, false, "", Starts::group},
+           [](const auto& row) {
+             const auto& nodes = row.layout->nodes;
+             return Cell{doctor::names_text(nodes), nodes};
+           },
+           "nodes whose ranks sit alike are shown once, with the ranks of the first."},
+          {{"rank", ""}, [=](const auto& row) { return number(row.rank->rank); }},
+          {{"of node", ""}, [=](const auto& row) { return number(row.rank->local_rank); }},
+          {{"cores", "", false},
+           [=](const auto& row) { return words(row.rank->cpu.allowed); },
+           "logical processors."},
+          {{"NUMA", "", false}, [=](const auto& row) { return words(row.rank->cpu.numa); }},
+          {{"GPU", "", false, true}, gpu_cell},
+          {{"bound by", "", false}, [=](const auto& row) { return words(row.rank->cpu.bound_by); }}};
+}
+
 }  // namespace
 
 Table machine_table(const std::vector<RankFacts>& world, const std::vector<Line>& extra) {
@@ -124,30 +155,11 @@ Table machine_table(const std::vector<RankFacts>& world, const std::vector<Line>
 }
 
 Table placement_table(const std::vector<RankFacts>& world) {
-  Table table;
-  table.key = "placement";
-  table.title = "Placement of ranks";
-  table.columns = {{"nodes", "", false},   {"rank", ""},        {"of node", ""},
-                   {"cores", "", false},   {"NUMA", "", false}, {"GPU", "", false, true},
-                   {"bound by", "", false}};
-  table.num_group_columns = 1;
-  table.notes = {
-      "cores: logical processors; nodes whose ranks sit alike are shown once, with the ranks of the first"};
-  for (const auto& layout : doctor::layouts(world)) {
-    const std::string nodes = doctor::names_text(layout.nodes);
-    for (const RankFacts* rank : layout.ranks) {
-      const std::string gpu =
-          rank->on_gpu() ? fmt::format("{}, NUMA {}", rank->gpu.pci, rank->gpu.numa) : std::string();
-      table.rows.push_back({{nodes, layout.nodes},
-                            {std::to_string(rank->rank), rank->rank},
-                            {std::to_string(rank->local_rank), rank->local_rank},
-                            {rank->cpu.allowed, rank->cpu.allowed},
-                            {rank->cpu.numa, rank->cpu.numa},
-                            {gpu, gpu.empty() ? nlohmann::json() : nlohmann::json(gpu)},
-                            {rank->cpu.bound_by, rank->cpu.bound_by}});
-    }
-  }
-  return table;
+  const std::vector<doctor::Layout> layouts = doctor::layouts(world);
+  std::vector<PlacedRank> rows;
+  for (const doctor::Layout& layout : layouts)
+    for (const RankFacts* rank : layout.ranks) rows.push_back({&layout, rank});
+  return make_table("placement", "Placement of ranks", placement_columns(), rows);
 }
 
 std::string findings_text(const std::vector<doctor::Finding>& findings, size_t num_slow) {
