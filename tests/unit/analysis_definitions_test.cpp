@@ -1,0 +1,132 @@
+// analysis/README.md says of every column what the tables say, in the same words.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "analysis/cells.h"
+#include "analysis/columns.h"
+#include "analysis/compare_tables.h"
+#include "analysis/findings.h"
+#include "analysis/interconnects.h"
+#include "analysis/predict/collective_settings.h"
+#include "analysis/predict/gap.h"
+#include "analysis/predict/layouts_3d.h"
+#include "analysis/predict/published_scaling.h"
+#include "analysis_fixture.h"
+
+namespace shardmark {
+namespace {
+
+// Tables of nothing: their columns are there. Of collectives, those of an operation that nobody knows.
+std::vector<Table> all_tables() {
+  const MergedPoints none;
+  std::vector<Table> tables = {strategies_table(none),
+                               costs_table(none, 1),
+                               phases_table(none),
+                               gap_table(none, {}),
+                               optimizations_table(none),
+                               accumulation_table(none),
+                               weak_scaling_table(none, {}),
+                               strong_scaling_table(none, {}),
+                               efficiency_limits_table(none, {}),
+                               scaling_laws_table(none, {}),
+                               fit_quality_table(none, {}),
+                               refused_fits_table(none, {}),
+                               interconnects_table(none, laws::link_laws()),
+                               memory_table(none),
+                               shares_table(none),
+                               largest_table({}, none),
+                               traffic_table(none),
+                               communication_table(none),
+                               collective_fits_table({}),
+                               held_out_collectives_table({}),
+                               runs_table({}),
+                               findings_table(none, none),
+                               not_ok_table({}),
+                               predictions_table(none, {}, {}),
+                               held_out_table(none, {}),
+                               layouts_3d_table({}, 0, 0),
+                               published_table()};
+  for (Table& table : sustained_tables(none, none)) tables.push_back(std::move(table));
+  for (Table& table : compared_tables(none, {})) tables.push_back(std::move(table));
+  const std::vector<StudyData> studies = {study_of({collective_record("any", 2, 8, false, 1e-5)})};
+  for (Table& table : collective_tables(merge_repeats(studies))) tables.push_back(std::move(table));
+  tables.back().key = "collectives";  // one for each operation and rank count
+  return tables;
+}
+
+std::string escaped_bars(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) escaped += c == '|' ? "\\|" : std::string(1, c);
+  return escaped;
+}
+
+// Rows of Markdown; tables that share a definition share its row.
+std::string definitions_text() {
+  std::vector<std::pair<std::string, std::string>> rows;  // tables; the rest of the row
+  for (const Table& table : all_tables())
+    for (const Definition& definition : definitions_of(table.columns)) {
+      const std::string rest =
+          ": " + escaped_bars(definition.names) + " | " + escaped_bars(definition.text) + " |\n";
+      const auto row =
+          std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.second == rest; });
+      if (row == rows.end())
+        rows.emplace_back(table.key, rest);
+      else
+        row->first += ", " + table.key;
+    }
+  std::string text = "| tables: columns | what they mean |\n|---|---|\n";
+  for (const auto& [tables, rest] : rows) text += "| " + tables + rest;
+  return text;
+}
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(Definitions, OfAllColumnsStandInTheReadme) {
+  const std::string path = std::string(SHARDMARK_SOURCE_DIR) + "/analysis/README.md";
+  const std::string readme = text_of_file(path), begin = "<!-- columns -->\n",
+                    end = "<!-- end of columns -->";
+  const size_t from = readme.find(begin), to = readme.find(end);
+  ASSERT_TRUE(from != std::string::npos && to != std::string::npos && from < to);
+  const size_t start = from + begin.size();
+  if (readme.substr(start, to - start) == definitions_text()) return;
+  const auto actual = std::filesystem::temp_directory_path() / "shardmark-analysis-README.md";
+  std::ofstream(actual, std::ios::binary)
+      << readme.substr(0, start) << definitions_text() << readme.substr(to);
+  FAIL() << "the definitions of columns changed; if they read well: cp " << actual << " " << path;
+}
+
+TEST(Definitions, NameTheColumnsThatShareThem) {
+  const std::string interval = "95 % interval.", wait = "waiting.", is = "measured.";
+  const auto column = [](const char* name, const char* group, const std::string& definition) {
+    return Column{name, "ms", true, false, group, Starts::nothing, definition};
+  };
+  const auto definitions = definitions_of(
+      {column("ranks", "", ""), column("median", "step time", "of all steps."),
+       column("low", "step time", interval), column("high", "step time", interval),
+       column("time", "exposed", wait), column("of step", "exposed", wait), column("is", "parameters", is),
+       column("law", "parameters", ""), column("is", "gradients", is)});
+  std::vector<std::string> names;
+  for (const Definition& definition : definitions) names.push_back(definition.names);
+  EXPECT_EQ(names, (std::vector<std::string>{"step time median", "step time low, high", "exposed", "is"}));
+}
+
+TEST(Definitions, OfColumnsThatNobodySeesAreNoNotes) {
+  const ColumnsOf<double> columns = {
+      {{"x", ""}, [](double x) { return cells::number(x); }, "a number."},
+      {{"y", "", true, true}, [](double) { return cells::number(NAN); }, "another one."}};
+  const Table table = make_table("t", "T", columns, std::vector<double>{1, 2});
+  EXPECT_EQ(table.notes, std::vector<std::string>{"x: a number."});
+  EXPECT_EQ(table.rows[1][0].text, "2.000");
+}
+
+}  // namespace
+}  // namespace shardmark
