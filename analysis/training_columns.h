@@ -3,6 +3,8 @@
 // agree), and marks that warn of a point.
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -11,6 +13,7 @@
 #include "analysis/labels.h"
 #include "analysis/merged.h"
 #include "analysis/table.h"
+#include "schema/axes.h"
 
 namespace shardmark {
 
@@ -31,8 +34,11 @@ class TrainingColumns {
   // The family, batch size, ranks, and strategy: for tables that compare strategies with each other.
   static std::vector<Column> columns();
   std::vector<Cell> cells(const MergedPoint& merged) const;
-  static constexpr size_t kNumFamilyColumns = 11;
-  static constexpr size_t kNumSectionColumns = 7;  // of these: rows that differ in the others stand together
+  static constexpr size_t kNumFamilyColumns =
+      3 + std::ranges::count_if(kTrainingAxes, [](const AxisRow& axis) { return axis.heading != nullptr; });
+  // Of these: rows that differ in the others stand together.
+  static constexpr size_t kNumSectionColumns =
+      3 + std::ranges::count_if(kTrainingAxes, [](const AxisRow& axis) { return axis.is_section; });
   static constexpr size_t kNumGroupColumns = kNumFamilyColumns + 2;  // of columns(): all but the strategy
 
   static std::vector<Column> mark_columns();  // repeats, marks (kinds of doubts): last in a table
@@ -45,8 +51,10 @@ class TrainingColumns {
  private:
   std::string strategy_text(const TrainingPoint& t) const;
   std::vector<Cell> make_family_cells(const MergedPoint& merged) const;
+  Cell setting_cell(const AxisRow& axis, const Point& point) const;
 
-  Labels models_, data_, optimizers_, strategies_;
+  std::map<std::string, Labels> labels_;  // of models, data and optimizers, by the axis's key
+  Labels strategies_;
   std::unordered_map<std::string, std::vector<Cell>> family_cells_;  // by MergedPoint::family
   std::unordered_map<std::string, Cell> strategy_cells_;             // by MergedPoint::strategy
   bool any_repeats_ = false;

@@ -1,7 +1,8 @@
 // What a step moves in each of its phases, by the strategies' formulas.
+#include <array>
 #include <set>
-#include <tuple>
 
+#include "analysis/axis_columns.h"
 #include "analysis/cells.h"
 #include "cli/plan_tables.h"
 #include "laws/vocabulary.h"
@@ -18,17 +19,15 @@ std::vector<Column> phase_columns(const std::string& phase) {
   return {{"operations", "", true, false, phase}, {"traffic", "MiB", true, false, phase}};
 }
 
+// The settings that change what a step communicates.
+constexpr std::array kSettings = {"model", "precision", "reduce_dtype", "clip_norm", "accumulation"};
+
 }  // namespace
 
 // Batch sizes move the same, so they share a row.
 Table communication_table(const std::vector<const Point*>& points) {
-  const std::vector<Column> what = {{"model", "", false, true},
-                                    {"precision", "", false, true},
-                                    {"reduced as", "", false, true},
-                                    {"clip norm", "", true, true},
-                                    {"accumulation", "", true, true},
-                                    {"strategy", "", false},
-                                    {"ranks", ""}};
+  std::vector<Column> settings;
+  for (const char* key : kSettings) settings.push_back(axis_column(axis_named(key)));
   Table table{
       "communication",
       "Communication of a step by phase",
@@ -37,29 +36,29 @@ Table communication_table(const std::vector<const Point*>& points) {
        "over ranks. backward: until the update begins, with the rest of the gradients; update: with the sum "
        "for the gradient's norm and what hands updated parameters out.",
        "A strategy and number of ranks without a row moves nothing."},
-      concat<Column>({what, phase_columns("forward"), phase_columns("backward"), phase_columns("update")}),
+      concat<Column>({settings,
+                      {{"strategy", "", false}, {"ranks", ""}},
+                      phase_columns("forward"),
+                      concat<Column>({phase_columns("backward"), phase_columns("update")})}),
       {}};
-  table.num_section_columns = 5;
-  std::set<std::tuple<std::string, std::string, std::string, double, int64_t, std::string, int64_t>> known;
+  table.num_section_columns = kSettings.size();
+  std::set<std::string> known;  // the cells of a row
   for (const Point* point : points) {
     const TrainingPoint& t = point->training;
-    const bool is_new = known
-                            .emplace(model_name(*point), t.precision, t.reduce_dtype, t.clip_norm,
-                                     t.accumulation, to_text(t.strategy), point->ranks)
-                            .second;
+    std::vector<Cell> cells;
+    for (const char* key : kSettings) cells.push_back(setting_cell(axis_named(key), *point));
+    cells.push_back(cells::words(strategy_name(*point)));
+    cells.push_back(cells::count(point->ranks));
+    std::string text;
+    for (const Cell& cell : cells) text += cell.value.dump() + "\n";
+    const bool is_new = known.insert(text).second;
     if (!is_new || point->ranks == 1) continue;
     const auto model = laws::model_law(t.model.name).table(t.model.options);
     const auto traffic = strategies::step_traffic(
         strategies::strategy(t.strategy.name).step(strategies::step_input(*point, model)));
     if (traffic == strategies::StepTraffic{}) continue;
     table.rows.push_back(concat<Cell>(
-        {{cells::words(model_name(*point)), cells::words(t.precision),
-          cells::unless_default(t.reduce_dtype == "same", cells::words(t.reduce_dtype)),
-          cells::unless_default(t.clip_norm == 0, cells::number(t.clip_norm)), cells::count(t.accumulation),
-          cells::words(strategy_name(*point)), cells::count(point->ranks)},
-         phase_cells(traffic.forward),
-         phase_cells(traffic.backward),
-         phase_cells(traffic.update)}));
+        {cells, phase_cells(traffic.forward), phase_cells(traffic.backward), phase_cells(traffic.update)}));
   }
   return table;
 }

@@ -5,6 +5,7 @@
 
 #include "analysis/table.h"
 #include "plan/plan.h"
+#include "schema/axes.h"
 
 namespace shardmark {
 
@@ -29,9 +30,11 @@ Table samples_table(const std::vector<const Point*>& points, int64_t count);
 std::vector<Column> sampling_columns();
 std::vector<Cell> sampling_cells(const Sampling& sampling);
 double total_bytes(const Expectation& expectation);  // memory of a rank, activations included
-// Names without the options that are at their defaults.
+// Names without the options that are at their defaults: of the choice on this axis.
+std::string choice_name(const std::string& key, const Point& point);
 std::string model_name(const Point& point);
 std::string data_name(const Point& point);
 std::string strategy_name(const Point& point);
+Cell setting_cell(const AxisRow& axis, const Point& point);
 
 }  // namespace shardmark

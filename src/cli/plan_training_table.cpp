@@ -1,41 +1,40 @@
 // A row per training point: memory by part, compute and traffic by the laws. What neighbouring points share
 // is a heading.
+#include "analysis/axis_columns.h"
 #include "analysis/cells.h"
 #include "cli/plan_tables.h"
-#include "laws/vocabulary.h"
+#include "plan/axis_values.h"
 
 namespace shardmark {
 namespace {
 
-std::string optimizer_name(const Point& p) {
-  return to_text(
-      without_defaults(p.training.optimizer, laws::optimizer_laws().at(p.training.optimizer.name).options));
+// Those between the scaling and the data.
+template <class Visit>
+void for_each_setting(Visit visit) {
+  for (const AxisRow& axis : kTrainingAxes)
+    if (axis.heading != nullptr && axis.key != std::string_view("model") &&
+        axis.key != std::string_view("data"))
+      visit(axis);
 }
 
 std::vector<Column> family_columns() {
-  return concat<Column>({{{"model", "", false, true},
-                          {"parameters", "million", true, true},
-                          {"scaling", "", false, true},
-                          {"optimizer", "", false, true},
-                          {"precision", "", false, true},
-                          {"reduced as", "", false, true},
-                          {"clip norm", "", true, true},
-                          {"checkpointing", "", true, true},
-                          {"accumulation", "", true, true},
-                          {"data", "", false, true},
-                          {"transport", "", false, true}},
-                         sampling_columns()});
+  std::vector<Column> settings;
+  for_each_setting([&](const AxisRow& axis) { settings.push_back(axis_column(axis)); });
+  return concat<Column>(
+      {{{"model", "", false, true}, {"parameters", "million", true, true}, {"scaling", "", false, true}},
+       settings,
+       {{"data", "", false, true}, {"transport", "", false, true}},
+       sampling_columns()});
 }
 
 std::vector<Cell> family_cells(const Point& point, const Expectation& e) {
-  const TrainingPoint& t = point.training;
+  std::vector<Cell> settings;
+  for_each_setting([&](const AxisRow& axis) { settings.push_back(setting_cell(axis, point)); });
   return concat<Cell>(
       {{cells::words(model_name(point)), cells::number(static_cast<double>(e.num_parameters) / 1e6),
-        cells::words(t.scaling), cells::words(optimizer_name(point)), cells::words(t.precision),
-        cells::unless_default(t.reduce_dtype == "same", cells::words(t.reduce_dtype)),
-        cells::unless_default(t.clip_norm == 0, cells::number(t.clip_norm)),
-        cells::unless_default(t.checkpointing == 0, cells::count(t.checkpointing)),
-        cells::count(t.accumulation), cells::words(data_name(point)), cells::words(point.transport)},
+        cells::words(point.training.scaling)},
+       settings,
+       {cells::words(data_name(point)), cells::words(point.transport)},
        sampling_cells(point.sampling)});
 }
 
@@ -91,17 +90,17 @@ std::vector<Cell> sampling_cells(const Sampling& s) {
   return {cells::count(s.min_steps), cells::count(s.max_steps), cells::number(s.time_limit_s, 3), none};
 }
 
-std::string model_name(const Point& p) {
-  return to_text(without_defaults(p.training.model, laws::model_law(p.training.model.name).options));
+std::string choice_name(const std::string& key, const Point& point) {
+  const auto choice = std::get<Choice>(value_of(axis_named(key), point));
+  return to_text(without_defaults(choice, kind_of(key).options(choice.name)));
 }
+std::string model_name(const Point& point) { return choice_name("model", point); }
+std::string data_name(const Point& point) { return choice_name("data", point); }
+std::string strategy_name(const Point& point) { return choice_name("strategy", point); }
 
-std::string data_name(const Point& p) {
-  return to_text(without_defaults(p.training.data, laws::data_laws().at(p.training.data.name).options));
-}
-
-std::string strategy_name(const Point& p) {
-  return to_text(
-      without_defaults(p.training.strategy, strategies::strategy(p.training.strategy.name).options));
+Cell setting_cell(const AxisRow& axis, const Point& point) {
+  return std::holds_alternative<Choices>(axis.accepted) ? cells::words(choice_name(axis.key, point))
+                                                        : axis_cell(axis, point);
 }
 
 Table training_table(const std::vector<const Point*>& points) {
