@@ -20,8 +20,9 @@ std::vector<std::string> precision_names() {
 }
 
 // A number of a suite or a flag as the member's type.
-AxisValue as_value(const AxisRow& axis, double number) {
-  if (std::holds_alternative<double TrainingPoint::*>(axis.member)) return number;
+template <class Number>
+AxisValue number_value(const AxisRow& axis, Number number) {
+  if (std::holds_alternative<double TrainingPoint::*>(axis.member)) return static_cast<double>(number);
   return static_cast<int64_t>(number);
 }
 
@@ -34,8 +35,7 @@ const NamedNumber* find_name(const AxisRow& axis, const std::string& word) {
 template <class Kind>
 AxisValue read_number(const AxisRow& axis, const Kind& kind, const YamlNode& node) {
   if (!node.is_map() && !node.is_list() && !node.is_null())
-    if (const NamedNumber* named = find_name(axis, node.text()))
-      return as_value(axis, static_cast<double>(named->number));
+    if (const NamedNumber* named = find_name(axis, node.text())) return number_value(axis, named->number);
   if (axis.expected == nullptr) return node.value(kind);
   try {
     return node.value(kind);
@@ -72,7 +72,7 @@ AxisValue parse_value(const AxisRow& axis, const std::string& text) {
           return as_value(axis, choice_from_flag(text, axis.key, kind_of(axis.key)));
         } else {
           const NamedNumber* const named = find_name(axis, text == "0" ? "none" : text);
-          return as_value(axis, static_cast<double>(named == nullptr ? kind.parse(text) : named->number));
+          return named == nullptr ? number_value(axis, kind.parse(text)) : number_value(axis, named->number);
         }
       },
       axis.accepted);
