@@ -7,13 +7,14 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <tuple>
 #include <unordered_map>
+#include <variant>
 
 #include "analysis/launches.h"
 #include "analysis/peaks.h"
 #include "base/natural_order.h"
 #include "base/stats.h"
+#include "schema/axes.h"
 #include "schema/fields.h"
 
 namespace shardmark {
@@ -196,19 +197,33 @@ std::string key_of(const MergedPoint& merged) {
                      merged.nodes);
 }
 
-auto order_of(const MergedPoint& merged) {
+using OrderKey = std::vector<std::variant<bool, int64_t, double, std::string, NaturalKey>>;
+
+// The settings of a training point in the order of the tables' columns, then what else tells points apart.
+OrderKey order_of(const MergedPoint& merged) {
   const Point& p = merged.point;
-  const TrainingPoint& t = p.training;
-  const CollectivePoint& c = p.collective;
-  return std::make_tuple(
-      p.workload, merged.machine, merged.transport, c.operation, natural_key(to_text(t.model)),
-      natural_key(to_text(t.data)), natural_key(to_text(t.optimizer)), t.accumulation, p.seed, t.precision,
-      t.reduce_dtype, t.clip_norm, t.checkpointing, t.batch_size, p.ranks, merged.nodes, c.dtype, c.reduction,
-      c.bytes, c.in_place, !is_replicas(merged), natural_key(merged.strategy));
+  OrderKey key = {p.workload, merged.machine, merged.transport, p.collective.operation};
+  const auto add = [&](const AxisRow& axis) {
+    visit_member(axis, p, [&]<class T>(const T& value) {
+      if constexpr (std::is_same_v<T, Choice>)
+        key.emplace_back(natural_key(to_text(value)));
+      else
+        key.emplace_back(value);
+    });
+  };
+  for (const bool of_sections : {true, false}) {
+    for (const AxisRow& axis : kTrainingAxes)
+      if (axis.heading != nullptr && axis.is_section == of_sections) add(axis);
+    if (of_sections) key.emplace_back(p.seed);
+  }
+  key.insert(key.end(), {p.training.batch_size, p.ranks, merged.nodes});
+  for (const AxisRow& axis : kCollectiveAxes) add(axis);
+  key.insert(key.end(), {!is_replicas(merged), natural_key(merged.strategy)});
+  return key;
 }
 
 void sort(std::vector<MergedPoint>& points) {
-  std::vector<std::pair<decltype(order_of(points.front())), MergedPoint>> keyed;
+  std::vector<std::pair<OrderKey, MergedPoint>> keyed;
   keyed.reserve(points.size());
   for (MergedPoint& merged : points) keyed.emplace_back(order_of(merged), std::move(merged));
   std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

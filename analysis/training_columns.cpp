@@ -1,13 +1,24 @@
 // See training_columns.h.
 #include "analysis/training_columns.h"
 
+#include "analysis/axis_columns.h"
 #include "analysis/known.h"
 
 namespace shardmark {
 namespace {
 
-std::string checkpointing(int64_t every) {
-  return every == 1 ? "full" : "every " + std::to_string(every) + ". block";
+// Calls visit(axis) for the axes that are columns: those of sections, or the others.
+template <class Visit>
+void for_each_setting(bool of_sections, Visit visit) {
+  for (const AxisRow& axis : kTrainingAxes)
+    if (axis.heading != nullptr && axis.is_section == of_sections) visit(axis);
+}
+
+Column column_of(const AxisRow& axis) {
+  Column column = axis_column(axis);
+  if (axis.in_words != nullptr) column.numeric = false;
+  column.starts = axis.is_section ? Starts::section : Starts::group;
+  return column;
 }
 
 }  // namespace
@@ -33,9 +44,11 @@ TrainingColumns::TrainingColumns(const std::vector<MergedPoint>& points) {
     const TrainingPoint& t = merged.point.training;
     if (family_cells_.try_emplace(merged.family).second) {
       families.push_back(&merged);
-      models_.add(t.model);
-      data_.add(t.data);
-      optimizers_.add(t.optimizer);
+      for (const AxisRow& axis : kTrainingAxes) {
+        if (axis.heading == nullptr) continue;
+        const AxisValue value = value_of(axis, merged.point);
+        if (const auto* choice = std::get_if<Choice>(&value)) labels_[axis.key].add(*choice);
+      }
     }
     if (strategy_cells_.try_emplace(merged.strategy).second) {
       strategies.push_back(&merged);
@@ -55,34 +68,32 @@ std::string TrainingColumns::strategy_text(const TrainingPoint& t) const {
   return t.strategy.name + ": " + to_text(without_defaults(chosen, known_options(chosen)));
 }
 
-// Rows that differ in the last four alone stand together in a section.
 std::vector<Column> TrainingColumns::family_columns() {
-  return {{"machine", "", false, true, "", Starts::section},
-          {"transport", "", false, true, "", Starts::section},
-          {"model", "", false, true, "", Starts::section},
-          {"data", "", false, true, "", Starts::section},
-          {"optimizer", "", false, true, "", Starts::section},
-          {"accumulation", "", true, true, "", Starts::section},
-          {"seed", "", true, true, "", Starts::section},
-          {"precision", "", false, true, "", Starts::group},
-          {"reduced as", "", false, true, "", Starts::group},
-          {"clip norm", "", true, true, "", Starts::group},
-          {"checkpointing", "", false, true, "", Starts::group}};
+  std::vector<Column> columns = {{"machine", "", false, true, "", Starts::section},
+                                 {"transport", "", false, true, "", Starts::section}};
+  const auto add = [&](const AxisRow& axis) { columns.push_back(column_of(axis)); };
+  for_each_setting(true, add);
+  columns.push_back({"seed", "", true, true, "", Starts::section});
+  for_each_setting(false, add);
+  return columns;
+}
+
+Cell TrainingColumns::setting_cell(const AxisRow& axis, const Point& point) const {
+  const AxisValue value = value_of(axis, point);
+  if (const auto* choice = std::get_if<Choice>(&value))
+    return cells::words(labels_.at(axis.key).label(*choice));
+  if (axis.in_words != nullptr && !is_default(axis, point))
+    return cells::words(axis.in_words(std::get<int64_t>(value)));
+  return axis_cell(axis, point);
 }
 
 std::vector<Cell> TrainingColumns::make_family_cells(const MergedPoint& merged) const {
-  const TrainingPoint& t = merged.point.training;
-  return {cells::words(merged.machine),
-          cells::words(merged.transport),
-          cells::words(models_.label(t.model)),
-          cells::words(data_.label(t.data)),
-          cells::words(optimizers_.label(t.optimizer)),
-          cells::count(t.accumulation),
-          cells::count(merged.point.seed),
-          cells::words(t.precision),
-          cells::unless_default(t.reduce_dtype == "same", cells::words(t.reduce_dtype)),
-          cells::unless_default(t.clip_norm == 0, cells::number(t.clip_norm)),
-          cells::unless_default(t.checkpointing == 0, cells::words(checkpointing(t.checkpointing)))};
+  std::vector<Cell> cells = {cells::words(merged.machine), cells::words(merged.transport)};
+  const auto add = [&](const AxisRow& axis) { cells.push_back(setting_cell(axis, merged.point)); };
+  for_each_setting(true, add);
+  cells.push_back(cells::count(merged.point.seed));
+  for_each_setting(false, add);
+  return cells;
 }
 
 ColumnsOf<MergedPoint> TrainingColumns::family() const {
@@ -123,9 +134,13 @@ std::vector<std::string> TrainingColumns::mark_notes() const {
 std::vector<std::string> TrainingColumns::notes() const {
   std::vector<std::string> notes = mark_notes();
   std::string legend;
-  for (const Labels* labels : {&models_, &data_, &optimizers_, &strategies_})
-    if (const std::string text = labels->legend(); !text.empty())
+  const auto add = [&](const Labels& labels) {
+    if (const std::string text = labels.legend(); !text.empty())
       legend += (legend.empty() ? "" : "; ") + text;
+  };
+  for (const AxisRow& axis : kTrainingAxes)
+    if (const auto labels = labels_.find(axis.key); labels != labels_.end()) add(labels->second);
+  add(strategies_);
   if (!legend.empty())
     notes.emplace_back("Options that the names leave out, because all rows share them: " + legend + ".");
   if (any_repeats_)

@@ -3,6 +3,7 @@
 // agree), and marks that warn of a point.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -12,6 +13,7 @@
 #include "analysis/columns.h"
 #include "analysis/labels.h"
 #include "analysis/merged.h"
+#include "schema/axes.h"
 
 namespace shardmark {
 
@@ -69,8 +71,10 @@ class TrainingColumns {
  private:
   std::string strategy_text(const TrainingPoint& t) const;
   std::vector<Cell> make_family_cells(const MergedPoint& merged) const;
+  Cell setting_cell(const AxisRow& axis, const Point& point) const;
 
-  Labels models_, data_, optimizers_, strategies_;
+  std::map<std::string, Labels> labels_;  // of models, data and optimizers, by the axis's key
+  Labels strategies_;
   std::unordered_map<std::string, std::vector<Cell>> family_cells_;  // by MergedPoint::family
   std::unordered_map<std::string, Cell> strategy_cells_;             // by MergedPoint::strategy
   bool any_repeats_ = false;

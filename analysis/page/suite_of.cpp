@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 
 #include "analysis/known.h"
 #include "base/error.h"
-#include "laws/vocabulary.h"
+#include "schema/axes.h"
 #include "schema/json.h"
 
 namespace shardmark {
@@ -43,28 +44,46 @@ Node choice_node(const Choice& choice, const OptionTable& table) {
   return {{choice.name, options}};
 }
 
-Node training_node(const TrainingPoint& t, int64_t global_batch) {
-  const TrainingPoint defaults;
-  Node node = {{"model", choice_node(t.model, known_model_options(t.model))},
-               {"data", choice_node(t.data, known_data_options(t.data))},
-               {"strategy", choice_node(t.strategy, known_options(t.strategy))},
-               {"optimizer", choice_node(t.optimizer, known_optimizer_options(t.optimizer))},
-               {"precision", t.precision}};
-  if (t.reduce_dtype != defaults.reduce_dtype) node["reduce_dtype"] = t.reduce_dtype;
-  if (t.clip_norm != defaults.clip_norm) node["clip_norm"] = t.clip_norm;
-  if (t.checkpointing != defaults.checkpointing) node["checkpointing"] = t.checkpointing;
-  if (t.accumulation != defaults.accumulation) node["accumulation"] = t.accumulation;
+// Of a choice that is an axis; none where this program does not know it.
+OptionTable options_of(const std::string& key, const Choice& choice) {
+  static const std::map<std::string, const OptionTable& (*)(const Choice&)> known = {
+      {"model", known_model_options},
+      {"data", known_data_options},
+      {"strategy", known_options},
+      {"optimizer", known_optimizer_options},
+      {"transport", known_transport_options},
+  };
+  const auto found = known.find(key);
+  return found == known.end() ? OptionTable{} : found->second(choice);
+}
+
+// Numbers, and what tables hide, are left out at their defaults.
+void add_axis(const AxisRow& axis, const Point& point, Node& node) {
+  if ((axis.hides_default || std::holds_alternative<Whole>(axis.accepted)) && is_default(axis, point)) return;
+  visit_member(axis, point, [&]<class T>(const T& value) {
+    if constexpr (std::is_same_v<T, Choice>)
+      node[axis.key] = choice_node(value, options_of(axis.key, value));
+    else
+      node[axis.key] = value;
+  });
+}
+
+Node training_node(const Point& point) {
+  const TrainingPoint& t = point.training;
+  Node node;
+  for (const AxisRow& axis : kTrainingAxes)
+    if (axis.scaling == nullptr) add_axis(axis, point, node);
   if (t.scaling == "strong")
-    node["global_batch"] = global_batch;
+    node["global_batch"] = point.global_batch();
   else
     node["batch_size"] = t.batch_size == kLargest ? Node("largest") : Node(t.batch_size);
   return node;
 }
 
-Node collective_node(const CollectivePoint& c) {
-  Node node = {{"operation", c.operation}, {"bytes", c.bytes}, {"dtype", c.dtype}};
-  if (c.reduction != "none") node["reduction"] = c.reduction;
-  node["in_place"] = c.in_place;
+Node collective_node(const Point& point) {
+  Node node = {{"operation", ""}, {"bytes", 0}};  // these stand first
+  for (const AxisRow& axis : kCollectiveAxes) add_axis(axis, point, node);
+  if (node["reduction"] == "none") node.erase("reduction");
   return node;
 }
 
@@ -103,13 +122,13 @@ std::string suite_of(const Point& point) {
   Node suite = {{"name", "point"}, {"seed", point.seed}, {"ranks", point.ranks}};
   if (!point.transport.empty()) {
     const Choice transport = choice_or_name(point.transport);
-    suite["transport"] = choice_node(transport, known_transport_options(transport));
+    suite["transport"] = choice_node(transport, options_of("transport", transport));
   }
   suite["sampling"] = sampling_node(point.sampling);
   if (point.workload == "collective")
-    suite["collectives"] = collective_node(point.collective);
+    suite["collectives"] = collective_node(point);
   else
-    suite["training"] = training_node(point.training, point.global_batch());
+    suite["training"] = training_node(point);
   std::string yaml;
   for (const auto& [key, value] : suite.items()) yaml += key + ": " + flow(value) + "\n";
   return yaml;

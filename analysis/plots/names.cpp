@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "analysis/known.h"
@@ -23,6 +24,12 @@ std::string strategy_name(const TrainingPoint& t) {
          (t.chosen.empty() ? "" : ": " + t.chosen);
 }
 
+bool is_number_in_words(const std::string& heading) {
+  return std::any_of(kTrainingAxes.begin(), kTrainingAxes.end(), [&](const AxisRow& axis) {
+    return axis.in_words != nullptr && axis.heading == heading;
+  });
+}
+
 // "gpt2, bf16, accumulation 4"; a number alone says nothing, so it comes with its name.
 std::string family_name(const MergedPoint& merged, const std::vector<Column>& columns,
                         const std::vector<Cell>& cells, const std::vector<std::set<std::string>>& texts) {
@@ -30,7 +37,7 @@ std::string family_name(const MergedPoint& merged, const std::vector<Column>& co
   for (size_t c = 0; c < columns.size(); ++c) {
     const bool is_model = columns[c].name == "model", is_only = texts[c].size() == 1;
     if ((is_only && !is_model) || cells[c].value.is_null()) continue;
-    const bool needs_name = columns[c].numeric || columns[c].name == "checkpointing";
+    const bool needs_name = columns[c].numeric || is_number_in_words(columns[c].name);
     name += (name.empty() ? "" : ", ") + (needs_name ? columns[c].name + " " : "") +
             (is_model ? model_name(merged, cells[c].text, is_only) : cells[c].text);
   }

@@ -7,9 +7,8 @@
 
 namespace shardmark {
 
-// --ranks/--gpus, --strategies, --models, --batch-sizes, --optimizers, --precisions, --steps, --repeats,
-// --seed,
-// --time-limit. Call it once per command, with overrides that outlive the parsing.
+// A list for each axis that has a flag (schema/axes.h), and --steps, --repeats, --seed, --time-limit,
+// --duration. Call it once per command, with overrides that outlive the parsing.
 void add_override_flags(CLI::App& command, Overrides& overrides);
 
 }  // namespace shardmark

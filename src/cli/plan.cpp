@@ -12,9 +12,9 @@
 #include "cli/plan_tables.h"
 #include "cli/values.h"
 #include "laws/vocabulary.h"
+#include "plan/axis_values.h"
 #include "plan/choice_axis.h"
 #include "plan/gpu_memory.h"
-#include "plan/read_axis.h"
 #include "strategies/program_text.h"
 
 namespace shardmark {
@@ -132,11 +132,10 @@ std::function<int()> define(CLI::App& app) {
       ->excludes(suite)
       ->group(group);
   app.add_option("--model", step.model, "such as \"gpt2(layers=3)\"")->group(group)->capture_default_str();
-  add_value(app, "--precision", step.precision, Word{names_of(laws::precision_laws())},
-            "precision of arithmetic")
+  add_value(app, "--precision", step.precision, Word{words_of("precision")}, "precision of arithmetic")
       ->group(group)
       ->capture_default_str();
-  add_value(app, "--reduce-dtype", step.reduce_dtype, Word{laws::reduce_dtype_names()},
+  add_value(app, "--reduce-dtype", step.reduce_dtype, Word{words_of("reduce_dtype")},
             "type in which gradients are communicated")
       ->group(group)
       ->capture_default_str();

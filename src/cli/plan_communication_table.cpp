@@ -1,7 +1,8 @@
 // What a step moves in each of its phases, by the strategies' formulas.
+#include <array>
 #include <set>
-#include <tuple>
 
+#include "analysis/axis_columns.h"
 #include "cli/plan_tables.h"
 #include "laws/vocabulary.h"
 #include "strategies/step_traffic.h"
@@ -14,25 +15,20 @@ struct Row {
   strategies::StepTraffic traffic;
 };
 
+// The settings that change what a step communicates.
+constexpr std::array kSettings = {"model", "precision", "reduce_dtype", "clip_norm", "accumulation"};
+
 ColumnsOf<Row> setting_columns() {
-  return {{{"model", "", false, true, "", Starts::section},
-           [](const auto& row) { return cells::words(model_name(*row.point)); }},
-          {{"precision", "", false, true, "", Starts::section},
-           [](const auto& row) { return cells::words(row.point->training.precision); }},
-          {{"reduced as", "", false, true, "", Starts::section},
-           [](const auto& row) {
-             const std::string& dtype = row.point->training.reduce_dtype;
-             return cells::unless_default(dtype == "same", cells::words(dtype));
-           }},
-          {{"clip norm", "", true, true, "", Starts::section},
-           [](const auto& row) {
-             const double norm = row.point->training.clip_norm;
-             return cells::unless_default(norm == 0, cells::number(norm));
-           }},
-          {{"accumulation", "", true, true, "", Starts::section},
-           [](const auto& row) { return cells::count(row.point->training.accumulation); }},
-          {{"strategy", "", false}, [](const auto& row) { return cells::words(strategy_name(*row.point)); }},
-          {{"ranks", ""}, [](const auto& row) { return cells::count(row.point->ranks); }}};
+  ColumnsOf<Row> columns;
+  for (const char* key : kSettings) {
+    const AxisRow& axis = axis_named(key);
+    columns.push_back(
+        {axis_column(axis), [&axis](const auto& row) { return setting_cell(axis, *row.point); }});
+  }
+  const ColumnsOf<Row> strategy = {
+      {{"strategy", "", false}, [](const auto& row) { return cells::words(strategy_name(*row.point)); }},
+      {{"ranks", ""}, [](const auto& row) { return cells::count(row.point->ranks); }}};
+  return join(starting(Starts::section, std::move(columns)), strategy);
 }
 
 ColumnsOf<Row> phase_columns(const char* name, strategies::PhaseTraffic strategies::StepTraffic::*phase) {
@@ -50,26 +46,25 @@ ColumnsOf<Row> phase_columns(const char* name, strategies::PhaseTraffic strategi
 
 // Batch sizes move the same, so they share a row.
 Table communication_table(const std::vector<const Point*>& points) {
+  const ColumnsOf<Row> settings = setting_columns();
   std::vector<Row> rows;
-  std::set<std::tuple<std::string, std::string, std::string, double, int64_t, std::string, int64_t>> known;
+  std::set<std::string> known;  // the settings, the strategy and the ranks of a row
   for (const Point* point : points) {
     const TrainingPoint& t = point->training;
-    const bool is_new = known
-                            .emplace(model_name(*point), t.precision, t.reduce_dtype, t.clip_norm,
-                                     t.accumulation, to_text(t.strategy), point->ranks)
-                            .second;
+    std::string text;
+    for (const ColumnOf<Row>& setting : settings) text += setting.cell({point, {}}).value.dump() + "\n";
+    const bool is_new = known.insert(text).second;
     if (!is_new || point->ranks == 1) continue;
     const auto model = laws::model_law(t.model.name).table(t.model.options);
     const auto traffic = strategies::step_traffic(
         strategies::strategy(t.strategy.name).step(strategies::step_input(*point, model)));
     if (traffic != strategies::StepTraffic{}) rows.push_back({point, traffic});
   }
-  Table table =
-      make_table("communication", "Communication of a step by phase",
-                 join(setting_columns(), phase_columns("forward", &strategies::StepTraffic::forward),
-                      phase_columns("backward", &strategies::StepTraffic::backward),
-                      phase_columns("update", &strategies::StepTraffic::update)),
-                 rows);
+  Table table = make_table("communication", "Communication of a step by phase",
+                           join(settings, phase_columns("forward", &strategies::StepTraffic::forward),
+                                phase_columns("backward", &strategies::StepTraffic::backward),
+                                phase_columns("update", &strategies::StepTraffic::update)),
+                           rows);
   table.notes.emplace_back("A strategy and number of ranks without a row moves nothing.");
   return table;
 }

@@ -6,6 +6,7 @@
 #include "analysis/cells.h"
 #include "analysis/columns.h"
 #include "plan/plan.h"
+#include "schema/axes.h"
 
 namespace shardmark {
 
@@ -48,9 +49,11 @@ ColumnsOf<Row> sampling_columns(const Sampling& (*sampling)(const Row&)) {
 }
 Cell batch_cell(const Point& point);                 // per rank
 double total_bytes(const Expectation& expectation);  // memory of a rank, activations included
-// Names without the options that are at their defaults.
+// Names without the options that are at their defaults: of the choice on this axis.
+std::string choice_name(const std::string& key, const Point& point);
 std::string model_name(const Point& point);
 std::string data_name(const Point& point);
 std::string strategy_name(const Point& point);
+Cell setting_cell(const AxisRow& axis, const Point& point);
 
 }  // namespace shardmark

@@ -1,56 +1,43 @@
 // A row per training point: memory by part, compute and traffic by the laws. What neighbouring points share
 // is a heading.
+#include "analysis/axis_columns.h"
 #include "cli/plan_tables.h"
-#include "laws/vocabulary.h"
+#include "plan/axis_values.h"
 
 namespace shardmark {
 namespace {
 
-std::string optimizer_name(const Point& p) {
-  return to_text(
-      without_defaults(p.training.optimizer, laws::optimizer_laws().at(p.training.optimizer.name).options));
+// Those between the scaling and the data.
+template <class Visit>
+void for_each_setting(Visit visit) {
+  for (const AxisRow& axis : kTrainingAxes)
+    if (axis.heading != nullptr && axis.key != std::string_view("model") &&
+        axis.key != std::string_view("data"))
+      visit(axis);
 }
 
 struct Expected {
   const Point* point;
   Expectation e;
-  const TrainingPoint& training() const { return point->training; }
 };
 
 ColumnsOf<Expected> setting_columns() {
   const auto sampling = [](const Expected& row) -> const Sampling& { return row.point->sampling; };
-  return join(
-      ColumnsOf<Expected>{
-          {{"model", "", false, true}, [](const auto& row) { return cells::words(model_name(*row.point)); }},
-          {{"parameters", "million", true, true},
-           [](const auto& row) { return cells::number(static_cast<double>(row.e.num_parameters) / 1e6); }},
-          {{"scaling", "", false, true},
-           [](const auto& row) { return cells::words(row.training().scaling); }},
-          {{"optimizer", "", false, true},
-           [](const auto& row) { return cells::words(optimizer_name(*row.point)); }},
-          {{"precision", "", false, true},
-           [](const auto& row) { return cells::words(row.training().precision); }},
-          {{"reduced as", "", false, true},
-           [](const auto& row) {
-             const std::string& dtype = row.training().reduce_dtype;
-             return cells::unless_default(dtype == "same", cells::words(dtype));
-           }},
-          {{"clip norm", "", true, true},
-           [](const auto& row) {
-             return cells::unless_default(row.training().clip_norm == 0,
-                                          cells::number(row.training().clip_norm));
-           }},
-          {{"checkpointing", "", true, true},
-           [](const auto& row) {
-             const int64_t every = row.training().checkpointing;
-             return cells::unless_default(every == 0, cells::count(every));
-           }},
-          {{"accumulation", "", true, true},
-           [](const auto& row) { return cells::count(row.training().accumulation); }},
-          {{"data", "", false, true}, [](const auto& row) { return cells::words(data_name(*row.point)); }},
-          {{"transport", "", false, true},
-           [](const auto& row) { return cells::words(row.point->transport); }}},
-      sampling_columns<Expected>(sampling));
+  const ColumnsOf<Expected> model = {
+      {{"model", "", false, true}, [](const auto& row) { return cells::words(model_name(*row.point)); }},
+      {{"parameters", "million", true, true},
+       [](const auto& row) { return cells::number(static_cast<double>(row.e.num_parameters) / 1e6); }},
+      {{"scaling", "", false, true},
+       [](const auto& row) { return cells::words(row.point->training.scaling); }}};
+  ColumnsOf<Expected> settings;
+  for_each_setting([&](const AxisRow& axis) {
+    settings.push_back(
+        {axis_column(axis), [&axis](const auto& row) { return setting_cell(axis, *row.point); }});
+  });
+  const ColumnsOf<Expected> data = {
+      {{"data", "", false, true}, [](const auto& row) { return cells::words(data_name(*row.point)); }},
+      {{"transport", "", false, true}, [](const auto& row) { return cells::words(row.point->transport); }}};
+  return join(model, settings, data, sampling_columns<Expected>(sampling));
 }
 
 ColumnsOf<Expected> cost_columns() {
@@ -91,17 +78,17 @@ Cell batch_cell(const Point& p) {
   return p.training.batch_size == kLargest ? cells::words("largest") : cells::count(p.training.batch_size);
 }
 
-std::string model_name(const Point& p) {
-  return to_text(without_defaults(p.training.model, laws::model_law(p.training.model.name).options));
+std::string choice_name(const std::string& key, const Point& point) {
+  const auto choice = std::get<Choice>(value_of(axis_named(key), point));
+  return to_text(without_defaults(choice, kind_of(key).options(choice.name)));
 }
+std::string model_name(const Point& point) { return choice_name("model", point); }
+std::string data_name(const Point& point) { return choice_name("data", point); }
+std::string strategy_name(const Point& point) { return choice_name("strategy", point); }
 
-std::string data_name(const Point& p) {
-  return to_text(without_defaults(p.training.data, laws::data_laws().at(p.training.data.name).options));
-}
-
-std::string strategy_name(const Point& p) {
-  return to_text(
-      without_defaults(p.training.strategy, strategies::strategy(p.training.strategy.name).options));
+Cell setting_cell(const AxisRow& axis, const Point& point) {
+  return std::holds_alternative<Choices>(axis.accepted) ? cells::words(choice_name(axis.key, point))
+                                                        : axis_cell(axis, point);
 }
 
 Table training_table(const std::vector<const Point*>& points) {

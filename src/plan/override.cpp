@@ -1,54 +1,43 @@
 // The command line over a suite: a list that is given replaces the axis in every block that has it.
-#include <algorithm>
-
 #include "plan/axes.h"
-#include "plan/choice_axis.h"
+#include "plan/axis_values.h"
 
 namespace shardmark {
 namespace {
 
-void require(bool used, const std::string& flag, const std::string& path, const std::string& what) {
-  if (!used)
-    throw UsageError(flag + ": " + path + " has no " + what + "; leave the flag out or choose another suite");
+// "--ranks" of "--ranks,--gpus".
+std::string flag_of(const AxisRow& axis) {
+  const std::string flags = axis.flag == nullptr ? axis.key : axis.flag;
+  return flags.substr(0, flags.find(','));
 }
 
-void apply_batches(const std::vector<int64_t>& batches, std::vector<TrainingAxes>& training,
-                   const std::string& path) {
+void replace(const AxisRow& axis, const std::vector<std::string>& texts, std::vector<SuiteBlock>& blocks,
+             const std::string& path) {
+  const std::string flag = flag_of(axis);
+  const std::vector<AxisValue> values = values_from_flag(axis, texts, flag);
   bool used = false;
-  for (auto& axes : training)
-    if (axes.scaling == "weak") {
-      axes.batches = batches;
-      used = true;
-    }
-  require(used, "--batch-sizes", path, "training block with batch_size");
-}
-
-void apply_common(const Overrides& overrides, CommonAxes& axes) {
-  if (!overrides.ranks.empty()) axes.ranks = overrides.ranks;
-  if (overrides.steps) axes.sampling.min_steps = axes.sampling.max_steps = *overrides.steps;
-  if (overrides.time_limit_s) axes.sampling.time_limit_s = *overrides.time_limit_s;
-  if (overrides.duration_s) axes.sampling.duration_s = *overrides.duration_s;
+  for (SuiteBlock& block : blocks) {
+    if (!has_axis(block.base, axis)) continue;
+    block.values[axis.key] = values;
+    used = true;
+  }
+  if (!used)
+    throw UsageError(flag + ": " + path + " has no " + workload_of(axis) + " block" +
+                     (axis.scaling == nullptr ? "" : std::string(" with ") + axis.key) +
+                     "; leave the flag out or choose another suite");
 }
 
 }  // namespace
 
-void apply(const Overrides& overrides, std::vector<TrainingAxes>& training,
-           std::vector<CollectiveAxes>& collectives, const std::string& path) {
-  for (auto& axes : training) apply_common(overrides, axes);
-  for (auto& axes : collectives) apply_common(overrides, axes);
-
-  const auto replace = [&](const auto& values, const std::string& flag, auto member) {
-    if (values.empty()) return;
-    require(!training.empty(), flag, path, "training block");
-    for (auto& axes : training) axes.*member = values;
-  };
-  replace(choices_from_flag(overrides.models, "--models", model_kind()), "--models", &TrainingAxes::models);
-  replace(choices_from_flag(overrides.strategies, "--strategies", strategy_kind()), "--strategies",
-          &TrainingAxes::strategies);
-  replace(choices_from_flag(overrides.optimizers, "--optimizers", optimizer_kind()), "--optimizers",
-          &TrainingAxes::optimizers);
-  replace(overrides.precisions, "--precisions", &TrainingAxes::precisions);
-  if (!overrides.batch_sizes.empty()) apply_batches(overrides.batch_sizes, training, path);
+void apply(const Overrides& overrides, std::vector<SuiteBlock>& blocks, const std::string& path) {
+  for (SuiteBlock& block : blocks) {
+    Sampling& sampling = block.base.sampling;
+    if (overrides.steps) sampling.min_steps = sampling.max_steps = *overrides.steps;
+    if (overrides.time_limit_s) sampling.time_limit_s = *overrides.time_limit_s;
+    if (overrides.duration_s) sampling.duration_s = *overrides.duration_s;
+  }
+  for (const auto& [key, texts] : overrides.axes)
+    if (!texts.empty()) replace(axis_named(key), texts, blocks, path);
 }
 
 }  // namespace shardmark

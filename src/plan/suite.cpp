@@ -7,7 +7,6 @@
 
 #include "plan/axes.h"
 #include "plan/exclude.h"
-#include "plan/read_axis.h"
 #include "schema/file.h"
 
 namespace shardmark {
@@ -27,13 +26,11 @@ void read_head(const YamlMap& top, const Overrides& overrides, Suite& suite) {
   if (overrides.repeats) suite.repeats = *overrides.repeats;
 }
 
-template <class Axes>
-std::vector<Axes> read_blocks(const YamlNode* node, const CommonAxes& defaults,
-                              Axes (*read)(const YamlNode&, const CommonAxes&)) {
-  std::vector<Axes> blocks;
+// Appends the blocks under a key of the suite.
+void read_blocks(const YamlNode* node, const std::string& workload, const SuiteBlock& defaults,
+                 std::vector<SuiteBlock>& blocks) {
   if (node != nullptr)
-    for (const auto& block : node->items()) blocks.push_back(read(block, defaults));
-  return blocks;
+    for (const auto& block : node->items()) blocks.push_back(read_block(block, workload, defaults));
 }
 
 struct PlacedRule {
@@ -48,9 +45,9 @@ std::vector<PlacedRule> read_rules(const YamlNode* node) {
   return rules;
 }
 
-bool changes_axes(const Overrides& o) {
-  return !(o.ranks.empty() && o.strategies.empty() && o.models.empty() && o.batch_sizes.empty() &&
-           o.optimizers.empty() && o.precisions.empty());
+bool changes_axes(const Overrides& overrides) {
+  return std::any_of(overrides.axes.begin(), overrides.axes.end(),
+                     [](const auto& axis) { return !axis.second.empty(); });
 }
 
 // A rule that names no point is most likely a slip; unless the command line has taken the axis away that it
@@ -68,20 +65,6 @@ void leave_out(const std::vector<PlacedRule>& rules, const Overrides& overrides,
       suite.warnings.push_back(rules[i].place + "this rule of exclude names no point of the suite");
 }
 
-std::vector<Point> expand_all(const std::vector<TrainingAxes>& training,
-                              const std::vector<CollectiveAxes>& collectives) {
-  std::vector<Point> points;
-  const auto append = [&](const auto& blocks) {
-    for (const auto& axes : blocks) {
-      auto expanded = expand(axes);
-      std::move(expanded.begin(), expanded.end(), std::back_inserter(points));
-    }
-  };
-  append(training);
-  append(collectives);
-  return points;
-}
-
 }  // namespace
 
 Suite parse_suite(const std::string& text, const std::string& path, const Overrides& overrides) {
@@ -93,15 +76,19 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
                      "transport", "sampling", "training", "collectives", "exclude"});
   read_head(top, overrides, suite);
 
-  const CommonAxes defaults = read_common(top, {});
-  auto training = read_blocks(top.find("training"), defaults, read_training);
-  auto collectives = read_blocks(top.find("collectives"), defaults, read_collective);
-  if (training.empty() && collectives.empty())
+  const SuiteBlock defaults = read_defaults(top);
+  std::vector<SuiteBlock> blocks;
+  read_blocks(top.find("training"), "training", defaults, blocks);
+  read_blocks(top.find("collectives"), "collective", defaults, blocks);
+  if (blocks.empty())
     top.node().fail("nothing to measure; a suite has 'training' or 'collectives' (see suites/README.md)");
   const auto rules = read_rules(top.find("exclude"));
-  apply(overrides, training, collectives, path);
+  apply(overrides, blocks, path);
 
-  suite.points = expand_all(training, collectives);
+  for (const SuiteBlock& block : blocks) {
+    const std::vector<Point> points = expand(block);
+    suite.points.insert(suite.points.end(), points.begin(), points.end());
+  }
   leave_out(rules, overrides, suite);
   for (auto& point : suite.points) point.seed = suite.seed;
   if (suite.points.empty())

@@ -2,6 +2,7 @@
 // line and column.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,16 +11,10 @@
 
 namespace shardmark {
 
-// What the command line changes in a suite; empty lists change nothing. Choices as a user types them; numbers
-// and words in the ranges of base/value.h.
+// What the command line changes in a suite; empty lists change nothing.
 struct Overrides {
-  std::vector<int64_t> ranks;
-  std::vector<std::string> strategies;  // "ddp", "fsdp(shard=gradients)"
-  std::vector<std::string> models;
-  std::vector<int64_t> batch_sizes;
-  std::vector<std::string> optimizers;
-  std::vector<std::string> precisions;
-  std::optional<int64_t> steps;  // timed steps: sets min_steps and max_steps
+  std::map<std::string, std::vector<std::string>> axes;  // by key, as typed: {"strategy", {"ddp", "zero3"}}
+  std::optional<int64_t> steps;                          // timed steps: sets min_steps and max_steps
   std::optional<int64_t> repeats;
   std::optional<int64_t> seed;
   std::optional<double> time_limit_s;  // per point

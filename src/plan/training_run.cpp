@@ -1,31 +1,29 @@
-// Reads a run through the reader of training blocks, and takes the one value of each axis.
+// Reads a run through the readers of a suite's axes, of each one value.
 #include "plan/training_run.h"
 
 #include <algorithm>
 
 #include "plan/axes.h"
+#include "plan/axis_values.h"
 #include "plan/choice_axis.h"
-#include "plan/read_axis.h"
 
 namespace shardmark {
 namespace {
 
 std::vector<std::string> accepted_keys() {
-  std::vector<std::string> keys = training_keys();
+  std::vector<std::string> keys = block_keys("training");
   std::erase_if(keys, [](const std::string& key) { return key == "ranks" || key == "sampling"; });
   keys.insert(keys.end(), {"schedule", "warmup", "steps", "epochs", "seed", "log_every", "eval_every",
                            "eval_batches", "memory_limit", "name", "description"});
   return keys;
 }
 
-// values: of the axis that was read from this key; there is no need of them where the key is absent.
+// values: what was read from the node.
 template <class Value>
-std::optional<Value> single(const YamlMap& map, const std::string& key, const std::vector<Value>& values) {
-  const YamlNode* found = map.find(key);
-  if (found == nullptr) return {};
-  std::string words = key;
+Value single(const YamlNode& node, const std::vector<Value>& values) {
+  std::string words = node.key();
   std::replace(words.begin(), words.end(), '_', ' ');
-  if (found->is_list() || values.size() != 1) found->fail("a training run has one " + words + ", not a list");
+  if (node.is_list() || values.size() != 1) node.fail("a training run has one " + words + ", not a list");
   return values.front();
 }
 
@@ -35,21 +33,13 @@ std::optional<int64_t> value_of(const YamlMap& map, const std::string& key, cons
   return found == nullptr ? std::nullopt : std::optional(found->value(kind));
 }
 
-void take_training(const YamlMap& map, TrainingRun& run) {
-  const TrainingAxes axes = read_training_keys(map, {});
-  run.model = single(map, "model", axes.models);
-  run.data = single(map, "data", axes.data);
-  run.strategy = single(map, "strategy", axes.strategies);
-  run.optimizer = single(map, "optimizer", axes.optimizers);
-  run.precision = single(map, "precision", axes.precisions);
-  run.reduce_dtype = single(map, "reduce_dtype", axes.reduce_dtypes);
-  run.transport = single(map, "transport", axes.transports);
-  run.clip_norm = single(map, "clip_norm", axes.clip_norms);
-  run.checkpointing = single(map, "checkpointing", axes.checkpointings);
-  run.accumulation = single(map, "accumulation", axes.accumulations);
-  run.batch_size = single(map, "batch_size", axes.batches);
-  run.global_batch = single(map, "global_batch", axes.batches);
-  if (run.batch_size == kLargest)
+void take_axes(const YamlMap& map, TrainingRun& run) {
+  for_each_axis([&](const AxisRow& axis) {
+    if (const YamlNode* found = map.find(axis.key))
+      run.axes[axis.key] = single(*found, read_values(axis, *found));
+  });
+  refuse_two_batches(map);
+  if (map.find("batch_size") != nullptr && run.axes["batch_size"] == AxisValue(kLargest))
     map.find("batch_size")->fail("a training run has no search for the largest batch; write a number");
 }
 
@@ -61,9 +51,9 @@ TrainingRun parse_training_run(const std::string& text, const std::string& path)
   run.text = text;
   const YamlMap map(YamlNode::parse(text, path, "a training run is a map with 'model' and other keys"),
                     "the training run", accepted_keys());
-  take_training(map, run);
+  take_axes(map, run);
   if (const YamlNode* found = map.find("schedule"))
-    run.schedule = single(map, "schedule", read_choices(*found, schedule_kind()));
+    run.schedule = single(*found, read_choices(*found, schedule_kind()));
   run.steps = value_of(map, "steps", values::kSteps);
   run.epochs = value_of(map, "epochs", values::kSteps);
   if (run.steps && run.epochs) map.find("epochs")->fail("there are steps too; write one of them");

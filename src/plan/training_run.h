@@ -2,20 +2,19 @@
 // the run itself. As strict as a suite: unknown, duplicate and mistyped keys are errors with their place.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
-#include "schema/point.h"
+#include "schema/axes.h"
 
 namespace shardmark {
 
 // Nothing where the file says nothing. Choices have every default filled in.
 struct TrainingRun {
-  std::string path, text;  // as read
-  std::optional<Choice> model, data, strategy, optimizer, schedule;
-  std::optional<std::string> precision, reduce_dtype, transport;
-  std::optional<double> clip_norm;
-  std::optional<int64_t> checkpointing, accumulation, batch_size, global_batch;
+  std::string path, text;                 // as read
+  std::map<std::string, AxisValue> axes;  // by key
+  std::optional<Choice> schedule;
   std::optional<int64_t> steps, epochs, warmup, seed, log_every, eval_every, eval_batches;
   std::optional<int64_t> memory_limit_bytes;
 };

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "schema/axes.h"
 #include "schema/environment.h"
 #include "schema/record.h"
 
@@ -84,7 +85,6 @@ template <class R, class Visit>
 void visit_fields(R& r, Visit&& visit) {
   auto& p = r.point;
   auto& t = p.training;
-  auto& c = p.collective;
   auto& s = p.sampling;
   auto& m = r.measures;
   visit("id", "", "hash of everything that defines the point", r.id);
@@ -95,28 +95,17 @@ void visit_fields(R& r, Visit&& visit) {
   visit("attempts", "", "how often it was begun: a second time after a rank died or hung", r.attempts);
   visit("ended_job", "", "a rank died or hung in the last attempt, and the job with it", r.ended_job);
   visit("workload", "", "training, collective, or train: a run of shardmark train", p.workload);
-  visit("ranks", "", "ranks that took part", p.ranks);
-  visit("transport", "", "how bytes moved between ranks", p.transport);
+  const auto axis_column = [&](const AxisRow& axis) {
+    if (!axis.is_stored()) return;
+    visit_member(axis, p, [&](auto& member) { visit(axis.key, axis.unit, axis.description, member); });
+    if (axis.key == std::string_view("strategy")) visit("chosen", "", "what strategy auto became", t.chosen);
+  };
+  for (const AxisRow& axis : kCommonAxes) axis_column(axis);
   visit("seed", "", "of initial values, data and order", p.seed);
   visit("repeat", "", "number of the repetition, from 0", p.repeat);
-  visit("model", "", "model with its options", t.model);
-  visit("data", "", "data source with its options", t.data);
-  visit("strategy", "", "strategy with its options", t.strategy);
-  visit("chosen", "", "what strategy auto became", t.chosen);
-  visit("optimizer", "", "optimizer with its options", t.optimizer);
-  visit("precision", "", "type of arithmetic; master weights of bf16 and fp16 are fp32", t.precision);
-  visit("reduce_dtype", "", "type of gradients on their way: same as the arithmetic, or fp32",
-        t.reduce_dtype);
-  visit("clip_norm", "", "largest norm of the gradient; 0: not clipped", t.clip_norm);
-  visit("checkpointing", "", "every n-th block is recomputed in backward; 0: none", t.checkpointing);
-  visit("batch_size", "samples", "per rank and micro-batch", t.batch_size);
-  visit("accumulation", "micro-batches", "per step", t.accumulation);
+  for (const AxisRow& axis : kTrainingAxes) axis_column(axis);
   visit("scaling", "", "weak: batch per rank was given; strong: global batch was given", t.scaling);
-  visit("operation", "", "collective", c.operation);
-  visit("dtype", "", "element type of the collective", c.dtype);
-  visit("reduction", "", "sum, average, min, max or none", c.reduction);
-  visit("bytes", "bytes", "message, the larger of a rank's send and receive side", c.bytes);
-  visit("in_place", "", "send and receive buffer are one", c.in_place);
+  for (const AxisRow& axis : kCollectiveAxes) axis_column(axis);
   visit("warmup_steps", "steps", "least warm-up asked for", s.warmup_steps);
   visit("min_steps", "steps", "least timed steps asked for", s.min_steps);
   visit("max_steps", "steps", "most timed steps asked for", s.max_steps);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "schema/axes.h"
 #include "schema/content_hash.h"
 #include "schema/json.h"
 
@@ -18,20 +19,14 @@ Canonical canonical(const Choice& choice) {
   return {{"name", choice.name}, {"options", Canonical(to_json(choice.options))}};
 }
 
-Canonical canonical(const TrainingPoint& t) {
-  return {
-      {"model", canonical(t.model)},         {"data", canonical(t.data)}, {"strategy", canonical(t.strategy)},
-      {"optimizer", canonical(t.optimizer)}, {"precision", t.precision},  {"batch_size", t.batch_size},
-      {"reduce_dtype", t.reduce_dtype},      {"clip_norm", t.clip_norm},  {"checkpointing", t.checkpointing},
-      {"accumulation", t.accumulation},      {"scaling", t.scaling}};
+template <class T>
+Canonical canonical(const T& value) {
+  return value;
 }
 
-Canonical canonical(const CollectivePoint& c) {
-  return {{"operation", c.operation},
-          {"dtype", c.dtype},
-          {"reduction", c.reduction},
-          {"bytes", c.bytes},
-          {"in_place", c.in_place}};
+void add_axis(Canonical& object, const AxisRow& axis, const Point& point) {
+  if (axis.is_stored())
+    object[axis.key] = visit_member(axis, point, [](const auto& value) { return canonical(value); });
 }
 
 Canonical canonical(const Sampling& s) {
@@ -52,11 +47,17 @@ bool is_training(const Point& point) {
 std::string ranks_text(int64_t ranks) { return fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s"); }
 
 // What is not at its default.
-std::string extras_text(const TrainingPoint& t) {
-  std::string text = t.precision == "fp32" ? "" : " " + t.precision;
-  if (t.reduce_dtype != "same") text += " reduced in " + t.reduce_dtype;
-  if (t.clip_norm > 0) text += fmt::format(" clipped at {}", t.clip_norm);
-  if (t.checkpointing > 0) text += fmt::format(" checkpointing every {}", t.checkpointing);
+template <class Axes>
+std::string extras_text(const Axes& axes, const Point& point) {
+  std::string text;
+  for (const AxisRow& axis : axes)
+    if (axis.phrase != nullptr && !is_default(axis, point))
+      visit_member(axis, point, [&]<class T>(const T& value) {
+        if constexpr (std::is_same_v<T, Choice>)
+          text += fmt::format(fmt::runtime(axis.phrase), to_text(value));
+        else
+          text += fmt::format(fmt::runtime(axis.phrase), value);
+      });
   return text;
 }
 
@@ -67,14 +68,18 @@ bool is_known_workload(const Point& point) {
 }
 
 std::string point_id(const Point& point) {
-  const Canonical whole = {
-      {"workload", point.workload},
-      {"ranks", point.ranks},
-      {"transport", point.transport},
-      {"seed", point.seed},
-      {"repeat", point.repeat},
-      {"sampling", canonical(point.sampling)},
-      {"work", is_training(point) ? canonical(point.training) : canonical(point.collective)}};
+  Canonical whole = {{"workload", point.workload},
+                     {"seed", point.seed},
+                     {"repeat", point.repeat},
+                     {"sampling", canonical(point.sampling)}};
+  for (const AxisRow& axis : kCommonAxes) add_axis(whole, axis, point);
+  Canonical& work = whole["work"];
+  if (is_training(point)) {
+    work["scaling"] = point.training.scaling;
+    for (const AxisRow& axis : kTrainingAxes) add_axis(work, axis, point);
+  } else {
+    for (const AxisRow& axis : kCollectiveAxes) add_axis(work, axis, point);
+  }
   return hash_text(hash_bytes(whole.dump(-1, ' ', false, Canonical::error_handler_t::replace)));
 }
 
@@ -82,12 +87,13 @@ std::string to_text(const Point& point) {
   const TrainingPoint& t = point.training;
   const CollectivePoint& c = point.collective;
   if (is_training(point))
-    return fmt::format("training {} {} {} batch {}{}{}", to_text(t.model), to_text(t.strategy),
-                       ranks_text(point.ranks),
-                       t.batch_size == kLargest ? "largest" : std::to_string(t.batch_size),
-                       t.accumulation > 1 ? fmt::format(" x {}", t.accumulation) : "", extras_text(t));
-  return fmt::format("{} {}{} {} {}", c.operation, c.dtype, c.reduction == "none" ? "" : " " + c.reduction,
-                     format_bytes(static_cast<double>(c.bytes)), ranks_text(point.ranks));
+    return fmt::format(
+        "training {} {} {} batch {}{}{}", to_text(t.model), to_text(t.strategy), ranks_text(point.ranks),
+        t.batch_size == kLargest ? "largest" : std::to_string(t.batch_size),
+        t.accumulation > 1 ? fmt::format(" x {}", t.accumulation) : "", extras_text(kTrainingAxes, point));
+  return fmt::format("{} {}{} {} {}{}", c.operation, c.dtype, c.reduction == "none" ? "" : " " + c.reduction,
+                     format_bytes(static_cast<double>(c.bytes)), ranks_text(point.ranks),
+                     extras_text(kCollectiveAxes, point));
 }
 
 }  // namespace shardmark

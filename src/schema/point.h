@@ -12,26 +12,28 @@ namespace shardmark {
 // fits into memory, each a point of its own.
 inline constexpr int64_t kLargest = -1;
 
+// The axes of a training block; axes.h says what each is and accepts.
 struct TrainingPoint {
   Choice model;  // resolved: every option present
   Choice data;
   Choice strategy;
   std::string chosen;  // what strategy `auto` became where it ran, as text (not part of the identity)
   Choice optimizer;
-  std::string precision = "fp32";     // fp32, tf32, bf16, fp16, fp64
-  std::string reduce_dtype = "same";  // of gradients on their way: same (as blocks compute), fp32
-  double clip_norm = 0;               // gradients of a larger norm are scaled down to it; 0: never
-  int64_t checkpointing = 0;          // every n-th block is recomputed in backward; 1: all, 0: none
-  int64_t batch_size = 0;             // samples per rank and micro-batch; kLargest: the most that fits
-  int64_t accumulation = 1;           // micro-batches per step
+  std::string precision = "fp32";
+  std::string reduce_dtype = "same";
+  double clip_norm = 0;
+  int64_t checkpointing = 0;
+  int64_t batch_size = 0;  // kLargest: the most that fits
+  int64_t accumulation = 1;
   std::string scaling = "weak";  // "weak": the suite fixed batch_size; "strong": it fixed the global batch
 };
 
+// The axes of a collectives block.
 struct CollectivePoint {
-  std::string operation;          // a row of comm's table: all_reduce ...
-  std::string dtype = "float32";  // float32, float16, bfloat16, float64, int32
-  std::string reduction = "sum";  // sum, average, min, max; "none" where the operation does not reduce
-  int64_t bytes = 0;  // as nccl-tests counts them: the larger of the send and receive side of a rank
+  std::string operation;  // a row of comm's table: all_reduce ...
+  std::string dtype = "float32";
+  std::string reduction = "sum";  // "none" where the operation does not reduce
+  int64_t bytes = 0;              // as nccl-tests counts them
   bool in_place = true;
 };
 

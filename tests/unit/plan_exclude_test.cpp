@@ -99,7 +99,7 @@ TEST(Exclude, WarnsOfARuleThatNamesNoPoint) {
   EXPECT_THAT(parse_suite(std::string(kSuite) + "  - {ranks: 1}\n  - {ranks: [1]}\n", "s.yaml").warnings,
               testing::IsEmpty());
   Overrides overrides;
-  overrides.strategies = {"ddp"};
+  overrides.axes["strategy"] = {"ddp"};
   EXPECT_THAT(parse_suite(kSuite + rules, "s.yaml", overrides).warnings, testing::IsEmpty());
 }
 

@@ -40,7 +40,7 @@ TEST(Overrides, NoneChangeNothing) { EXPECT_EQ(parse_suite(kSuite, "s.yaml", {})
 
 TEST(Overrides, RanksReplaceThoseOfEveryBlock) {
   Overrides overrides;
-  overrides.ranks = {3, 5};
+  overrides.axes["ranks"] = {"3", "5"};
   const Suite suite = parse_suite(kSuite, "s.yaml", overrides);
   EXPECT_EQ(values(suite, [](const Point& p) { return p.ranks; }), (std::set<int64_t>{3, 5}));
   EXPECT_EQ(suite.points.size(), 8u + 2 + 2);
@@ -48,10 +48,10 @@ TEST(Overrides, RanksReplaceThoseOfEveryBlock) {
 
 TEST(Overrides, ChoicesAreResolved) {
   Overrides overrides;
-  overrides.strategies = {"single", "fsdp(shard=gradients)", "fsdp:prefetch=2"};
-  overrides.models = {"gpt2(layers=1, width=8, heads=2)"};
-  overrides.optimizers = {"adamw(lr=1e-5)"};
-  overrides.precisions = {"fp64"};
+  overrides.axes["strategy"] = {"single", "fsdp(shard=gradients)", "fsdp:prefetch=2"};
+  overrides.axes["model"] = {"gpt2(layers=1, width=8, heads=2)"};
+  overrides.axes["optimizer"] = {"adamw(lr=1e-5)"};
+  overrides.axes["precision"] = {"fp64"};
   const Suite suite = parse_suite(kSuite, "s.yaml", overrides);
   EXPECT_EQ(suite.points.size(), 3u * 2 + 3 * 2 + 2);
   const auto& training = suite.points.front().training;
@@ -68,7 +68,7 @@ TEST(Overrides, ChoicesAreResolved) {
 
 TEST(Overrides, BatchSizesLeaveStrongScalingAlone) {
   Overrides overrides;
-  overrides.batch_sizes = {16};
+  overrides.axes["batch_size"] = {"16"};
   const Suite suite = parse_suite(kSuite, "s.yaml", overrides);
   for (const auto& point : suite.points) {
     if (point.workload != "training") continue;
@@ -96,18 +96,18 @@ TEST(Overrides, StepsRepeatsSeedAndTime) {
 
 TEST(Overrides, ComeBeforeExclude) {
   Overrides overrides;
-  overrides.strategies = {"ddp", "single"};
+  overrides.axes["strategy"] = {"ddp", "single"};
   const std::string rule = std::string(kSuite) + "exclude: {strategy: single}\n";
   EXPECT_EQ(parse_suite(rule, "s.yaml", overrides).points.size(), 2u + 2 + 2);
 }
 
 TEST(Overrides, OfAnAxisThatNoBlockHasAreErrors) {
   Overrides strategies;
-  strategies.strategies = {"ddp"};
+  strategies.axes["strategy"] = {"ddp"};
   EXPECT_EQ(error_of(kCollectives, strategies),
             "--strategies: s.yaml has no training block; leave the flag out or choose another suite");
   Overrides batches;
-  batches.batch_sizes = {4};
+  batches.axes["batch_size"] = {"4"};
   EXPECT_EQ(error_of("training: {model: mlp, strategy: ddp, global_batch: 4}", batches),
             "--batch-sizes: s.yaml has no training block with batch_size; leave the flag out or choose "
             "another suite");
@@ -119,14 +119,14 @@ TEST(Overrides, WrongValuesAreErrors) {
     set(overrides);
     return error_of(kSuite, overrides);
   };
-  EXPECT_THAT(with([](Overrides& o) { o.strategies = {"dpp"}; }),
+  EXPECT_THAT(with([](Overrides& o) { o.axes["strategy"] = {"dpp"}; }),
               testing::StartsWith(
                   "--strategies: unknown strategy 'dpp'; did you mean 'ddp'? accepted: auto, ddp, fsdp"));
-  EXPECT_THAT(with([](Overrides& o) { o.strategies = {"fsdp(shard=half)"}; }),
+  EXPECT_THAT(with([](Overrides& o) { o.axes["strategy"] = {"fsdp(shard=half)"}; }),
               testing::StartsWith("--strategies: option 'shard' of strategy fsdp is \"half\""));
-  EXPECT_THAT(with([](Overrides& o) { o.strategies = {"fsdp("}; }),
+  EXPECT_THAT(with([](Overrides& o) { o.axes["strategy"] = {"fsdp("}; }),
               testing::StartsWith("--strategies: 'fsdp('"));
-  EXPECT_THAT(with([](Overrides& o) { o.models = {"gpt2(heads=5)"}; }),
+  EXPECT_THAT(with([](Overrides& o) { o.axes["model"] = {"gpt2(heads=5)"}; }),
               testing::StartsWith("--models: gpt2: width 768 is not a multiple of heads 5"));
 }
 

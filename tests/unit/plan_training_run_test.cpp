@@ -38,26 +38,26 @@ memory_limit: 1GiB
 transport: mpi
 )",
                                              "r.yaml");
-  EXPECT_EQ(run.model->options.at("layers"), 2);
-  EXPECT_EQ(run.model->options.at("width"), 768) << "defaults are filled in";
-  EXPECT_EQ(run.strategy->options.at("shard"), "gradients");
-  EXPECT_EQ(run.optimizer->options.at("lr"), 0.01);
+  const auto choice = [&](const char* key) { return std::get<Choice>(run.axes.at(key)); };
+  EXPECT_EQ(choice("model").options.at("layers"), 2);
+  EXPECT_EQ(choice("model").options.at("width"), 768) << "defaults are filled in";
+  EXPECT_EQ(choice("strategy").options.at("shard"), "gradients");
+  EXPECT_EQ(choice("optimizer").options.at("lr"), 0.01);
   EXPECT_EQ(to_text(*run.schedule), "cosine(end=0.1)");
-  EXPECT_EQ(run.precision, "bf16");
-  EXPECT_EQ(run.clip_norm, 0);
-  EXPECT_EQ(run.checkpointing, 1);
-  EXPECT_EQ(run.global_batch, 64);
+  EXPECT_EQ(run.axes.at("precision"), AxisValue(std::string("bf16")));
+  EXPECT_EQ(run.axes.at("clip_norm"), AxisValue(0.0));
+  EXPECT_EQ(run.axes.at("checkpointing"), AxisValue(int64_t{1}));
+  EXPECT_EQ(run.axes.at("global_batch"), AxisValue(int64_t{64}));
   EXPECT_EQ(run.epochs, 3);
   EXPECT_EQ(run.eval_batches, 0);
   EXPECT_EQ(run.memory_limit_bytes, int64_t{1} << 30);
-  EXPECT_EQ(run.transport, "mpi");
+  EXPECT_EQ(run.axes.at("transport"), AxisValue(std::string("mpi")));
 }
 
 TEST(TrainingRunFile, SaysNothingOfWhatIsNotThere) {
   const TrainingRun run = parse_training_run("description: empty\n", "r.yaml");
-  EXPECT_FALSE(run.model || run.data || run.strategy || run.optimizer || run.schedule);
-  EXPECT_FALSE(run.precision || run.reduce_dtype || run.transport || run.clip_norm || run.checkpointing);
-  EXPECT_FALSE(run.batch_size || run.global_batch || run.steps || run.epochs || run.warmup || run.seed);
+  EXPECT_TRUE(run.axes.empty());
+  EXPECT_FALSE(run.schedule || run.steps || run.epochs || run.warmup || run.seed);
 }
 
 TEST(TrainingRunFile, HasOneValueForEachKey) {
@@ -103,7 +103,7 @@ TEST(TrainingRunFile, IsAsStrictAsASuite) {
 TEST(TrainingRunFile, EveryOneOfTheRepositoryIsValidAndNoSuite) {
   size_t count = 0;
   for (const auto& file : std::filesystem::directory_iterator(SHARDMARK_SOURCE_DIR "/suites/train")) {
-    EXPECT_TRUE(read_training_run(file.path().string()).model) << file.path();
+    EXPECT_TRUE(read_training_run(file.path().string()).axes.contains("model")) << file.path();
     EXPECT_THROW(read_suite(file.path().string()), UsageError) << file.path();
     ++count;
   }

@@ -10,25 +10,22 @@ void read_train_file(const std::string& path, TrainFlags& flags) {
   flags.file = path;
   const TrainingRun run = read_training_run(path);
   flags.file_text = run.text;
-  const auto choose = [](std::string& flag, const std::optional<Choice>& choice) {
-    if (choice) flag = to_text(*choice);
-  };
   const auto set = [](auto& flag, const auto& value) {
     if (value) flag = *value;
   };
-  choose(flags.model, run.model);
-  choose(flags.data, run.data);
-  choose(flags.strategy, run.strategy);
-  choose(flags.optimizer, run.optimizer);
-  choose(flags.schedule, run.schedule);
-  set(flags.precision, run.precision);
-  set(flags.reduce_dtype, run.reduce_dtype);
-  set(flags.world.transport, run.transport);
-  set(flags.clip, run.clip_norm);
-  set(flags.recompute, run.checkpointing);
-  set(flags.accumulation, run.accumulation);
-  set(flags.batch_size, run.batch_size);
-  set(flags.global_batch, run.global_batch);
+  for (const auto& [key, value] : run.axes) {
+    if (key == "transport")
+      flags.world.transport = std::get<std::string>(value);
+    else if (key == "batch_size")
+      flags.batch_size = std::get<int64_t>(value);
+    else if (key == "global_batch")
+      flags.global_batch = std::get<int64_t>(value);
+    else if (const auto* choice = std::get_if<Choice>(&value))
+      flags.choices[key] = to_text(*choice);
+    else
+      set_value(axis_named(key), value, flags.point);
+  }
+  if (run.schedule) flags.schedule = to_text(*run.schedule);
   set(flags.steps, run.steps);
   set(flags.epochs, run.epochs);
   set(flags.warmup, run.warmup);

@@ -1,8 +1,10 @@
 // From flags to a point and its run.
 #include "cli/run/train_flags.h"
 
+#include <algorithm>
+
+#include "cli/axis_flags.h"
 #include "cli/run/train_file.h"
-#include "cli/values.h"
 #include "laws/vocabulary.h"
 #include "plan/choice_axis.h"
 #include "plan/plan.h"
@@ -13,7 +15,7 @@ namespace {
 constexpr int64_t kBatchSize = 4, kSteps = 100;  // where nothing else says
 
 Choice optimizer_of(const TrainFlags& flags, int ranks) {
-  Choice choice = choice_from_text(flags.optimizer);
+  Choice choice = choice_from_text(flags.choices.at("optimizer"));
   const auto set = [&](const char* key, const std::optional<double>& value) {
     if (value) choice.options[key] = *value;
   };
@@ -30,15 +32,14 @@ Choice optimizer_of(const TrainFlags& flags, int ranks) {
 }
 
 int64_t batch_size_of(const TrainFlags& flags, int ranks, std::optional<int64_t> global_batch) {
-  const int64_t parts = ranks * flags.accumulation;
+  const int64_t accumulation = flags.point.training.accumulation, parts = ranks * accumulation;
   if (flags.batch_size) return *flags.batch_size;  // compared with the checkpoint's later
   const std::string whose = flags.global_batch ? flags.file + " asks for " : "the checkpoint's run took ";
   if (flags.global_batch) global_batch = flags.global_batch;
   if (!global_batch) return kBatchSize;
   if (*global_batch % parts != 0)
     throw UsageError(whose + std::to_string(*global_batch) + " samples a step, which " +
-                     std::to_string(ranks) + " ranks with --accumulation " +
-                     std::to_string(flags.accumulation) +
+                     std::to_string(ranks) + " ranks with --accumulation " + std::to_string(accumulation) +
                      " cannot share evenly; choose ranks and accumulation that divide it");
   return *global_batch / parts;
 }
@@ -52,11 +53,12 @@ int64_t num_steps(const TrainFlags& flags, const Point& point, const DataSource&
   return (samples - 1) / point.global_batch() + 1;
 }
 
-std::vector<std::string> names_of(const std::vector<laws::PrecisionLaw>& laws) {
-  std::vector<std::string> names;
-  names.reserve(laws.size());
-  for (const auto& law : laws) names.push_back(law.name);
-  return names;
+// "--reduce-dtype" of reduce_dtype, where the row says nothing else.
+std::string flag_of(const AxisRow& axis) {
+  if (axis.train_flag != nullptr) return axis.train_flag;
+  std::string flag = std::string("--") + axis.key;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
 }
 
 void add_file(CLI::App& app, TrainFlags& flags) {
@@ -74,30 +76,20 @@ void add_file(CLI::App& app, TrainFlags& flags) {
 
 void add_training(CLI::App& app, TrainFlags& flags) {
   const std::string what = "What trains";
-  app.add_option("--model", flags.model, "such as gpt2 or \"gpt2(layers=4, width=256)\"")->group(what);
-  app.add_option("--data", flags.data, "such as \"text(files=README.md src/**/*.h)\"")
-      ->capture_default_str()
-      ->group(what);
-  app.add_option("--strategy", flags.strategy, "such as zero3 or \"fsdp(shard=gradients)\"")
-      ->capture_default_str()
-      ->group(what);
-  add_value(app, "--precision", flags.precision, Word{names_of(laws::precision_laws())},
-            "precision of arithmetic; master weights stay fp32")
-      ->capture_default_str()
-      ->group(what);
-  add_value(app, "--reduce-dtype", flags.reduce_dtype, Word{laws::reduce_dtype_names()},
-            "type in which gradients are communicated")
-      ->capture_default_str()
-      ->group(what);
-  add_value(app, "--recompute", flags.recompute, values::kEveryBlockOrNone,
-            "activation checkpointing: recompute every n-th block in backward; 0: none")
-      ->capture_default_str()
-      ->group(what);
+  for (const AxisRow& axis : kTrainingAxes) {
+    if (axis.scaling != nullptr) continue;
+    auto* flag = visit_member(axis, flags.point, [&]<class T>(T& member) {
+      if constexpr (!std::is_same_v<T, Choice>) {
+        return add_axis(app, flag_of(axis), member, axis);
+      } else {
+        const char* const text = axis.default_choice == nullptr ? "" : axis.default_choice;
+        return add_axis(app, flag_of(axis), flags.choices.try_emplace(axis.key, text).first->second, axis);
+      }
+    });
+    flag->capture_default_str()->group(what);
+  }
   add_value(app, "--batch-size", flags.batch_size, values::kBatch,
             "samples per rank and micro-batch (default: 4, or what keeps the checkpoint's global batch)")
-      ->group(what);
-  add_value(app, "--accumulation", flags.accumulation, values::kAccumulation, "micro-batches of a step")
-      ->capture_default_str()
       ->group(what);
   auto* steps = takes(app.add_option_function<int64_t>(
                           "--steps",
@@ -128,9 +120,6 @@ void add_training(CLI::App& app, TrainFlags& flags) {
 
 void add_optimizer(CLI::App& app, TrainFlags& flags) {
   const std::string rate = "Optimizer and learning rate";
-  app.add_option("--optimizer", flags.optimizer, "such as sgd or \"adamw(beta2=0.99)\"")
-      ->capture_default_str()
-      ->group(rate);
   add_value(app, "--lr", flags.lr, values::kNumber, "peak learning rate (default: the optimizer's)")
       ->group(rate);
   add_value(app, "--momentum", flags.momentum, values::kNumber, "momentum of sgd")->group(rate);
@@ -145,9 +134,6 @@ void add_optimizer(CLI::App& app, TrainFlags& flags) {
       ->capture_default_str()
       ->group(rate);
   add_value(app, "--warmup", flags.warmup, values::kStepsOrNone, "steps of linear warm-up")
-      ->capture_default_str()
-      ->group(rate);
-  add_value(app, "--clip", flags.clip, values::kNorm, "largest norm of the gradient; 0: any")
       ->capture_default_str()
       ->group(rate);
   app.add_flag("--scale-lr", flags.scale_lr, "the linear scaling rule: rate x ranks")->group(rate);
@@ -207,7 +193,7 @@ void add_train_flags(CLI::App& app, TrainFlags& flags) {
 
 void check_train_flags(const TrainFlags& flags) {
   if (flags.file_error) std::rethrow_exception(flags.file_error);
-  if (flags.model.empty())
+  if (flags.choices.at("model").empty())
     throw UsageError("a training run needs --model, or a file that names one (suites/train/ holds examples)");
   if (flags.checkpoint.empty() && (flags.resume || flags.checkpoint_every > 0))
     throw UsageError("--resume and --checkpoint-every need --checkpoint DIR");
@@ -215,21 +201,15 @@ void check_train_flags(const TrainFlags& flags) {
 
 Point train_point(const TrainFlags& flags, int ranks, const std::string& transport,
                   std::optional<int64_t> global_batch) {
-  Point point;
+  Point point = flags.point;
   point.workload = "train";
   point.ranks = ranks;
   point.transport = transport;
   point.seed = flags.seed;
-  auto& t = point.training;
-  t.model = choice_from_flag(flags.model, "--model", model_kind());
-  t.data = choice_from_flag(flags.data, "--data", data_kind());
-  t.strategy = choice_from_flag(flags.strategy, "--strategy", strategy_kind());
+  for (const auto& [key, text] : flags.choices)
+    set_value(axis_named(key), choice_from_flag(text, "--" + key, kind_of(key)), point);
+  TrainingPoint& t = point.training;
   t.optimizer = optimizer_of(flags, ranks);
-  t.precision = flags.precision;
-  t.reduce_dtype = flags.reduce_dtype;
-  t.clip_norm = flags.clip;
-  t.checkpointing = flags.recompute;
-  t.accumulation = flags.accumulation;
   t.batch_size = batch_size_of(flags, ranks, global_batch);
   if (t.strategy.name == "single" && ranks > 1)
     throw UsageError("--strategy single on " + std::to_string(ranks) +

@@ -3,17 +3,20 @@
 
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "cli/run/world.h"
-#include "schema/point.h"
+#include "schema/axes.h"
 #include "training/run.h"
 
 namespace shardmark {
 
 struct TrainFlags {
-  std::string model, data = "synthetic", strategy = "ddp", optimizer = "adamw", precision = "fp32";
+  // The axes of the run: choices as text, by key; the others in the point; the batch and the transport below.
+  std::map<std::string, std::string> choices = {{"strategy", "ddp"}, {"optimizer", "adamw"}};
+  Point point;
   std::optional<double> lr, momentum, weight_decay, beta1, beta2, eps;  // of the optimizer
   bool scale_lr = false;
   std::string schedule = "constant";
@@ -21,10 +24,6 @@ struct TrainFlags {
   std::optional<int64_t> steps, epochs;  // one of them, or neither: 100 steps
   std::optional<int64_t> batch_size;
   std::optional<int64_t> global_batch;  // of a file alone; --batch-size goes before it
-  int64_t accumulation = 1;
-  std::string reduce_dtype = "same";
-  double clip = 0;
-  int64_t recompute = 0;
   int64_t seed = 1;
   int64_t log_every = 1;
   int64_t eval_every = 0;

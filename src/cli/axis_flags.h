@@ -1,0 +1,36 @@
+// Flags that take values of an axis of a suite (schema/axes.h).
+#pragma once
+
+#include "cli/values.h"
+#include "plan/axis_values.h"
+
+namespace shardmark {
+
+// 0 where the axis has a word for it: the flag takes the number.
+template <class Kind>
+Kind with_zero(const AxisRow& axis, Kind kind) {
+  for (const NamedNumber& named : axis.named)
+    if (named.word != nullptr && named.number == 0) kind.least = 0;
+  if constexpr (requires { kind.is_open; }) kind.is_open = kind.is_open && axis.named[0].word == nullptr;
+  return kind;
+}
+
+// Target: a text or a list of texts, or the axis's member where that is no choice.
+template <class Target>
+CLI::Option* add_axis(CLI::App& app, const std::string& names, Target& target, const AxisRow& axis) {
+  const std::string help = axis.help == nullptr ? axis.description : axis.help;
+  return std::visit(
+      [&]<class Kind>(const Kind& kind) {
+        if constexpr (std::is_same_v<Kind, Choices>)
+          return app.add_option(names, target, help);
+        else if constexpr (std::is_same_v<Kind, Words>)
+          return add_value(app, names, target, Word{words_of(axis.key)}, help);
+        else if constexpr (std::is_same_v<Kind, TrueOrFalse>)
+          return add_value(app, names, target, Word{{"true", "false"}}, help);
+        else
+          return add_value(app, names, target, with_zero(axis, kind), help);
+      },
+      axis.accepted);
+}
+
+}  // namespace shardmark

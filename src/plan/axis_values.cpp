@@ -1,0 +1,170 @@
+// One reader for each kind of value that an axis accepts.
+#include "plan/axis_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "laws/collectives.h"
+#include "laws/vocabulary.h"
+#include "plan/choice_axis.h"
+
+namespace shardmark {
+namespace {
+
+std::vector<std::string> precision_names() {
+  std::vector<std::string> names;
+  for (const auto& row : laws::precision_laws()) names.push_back(row.name);
+  return names;
+}
+
+// A number of a suite or a flag as the member's type.
+template <class Number>
+AxisValue number_value(const AxisRow& axis, Number number) {
+  if (std::holds_alternative<double TrainingPoint::*>(axis.member)) return static_cast<double>(number);
+  return static_cast<int64_t>(number);
+}
+
+const NamedNumber* find_name(const AxisRow& axis, const std::string& word) {
+  for (const NamedNumber& named : axis.named)
+    if (named.word != nullptr && named.word == word) return &named;
+  return nullptr;
+}
+
+template <class Kind>
+AxisValue read_number(const AxisRow& axis, const Kind& kind, const YamlNode& node) {
+  if (!node.is_map() && !node.is_list() && !node.is_null())
+    if (const NamedNumber* named = find_name(axis, node.text())) return number_value(axis, named->number);
+  if (axis.expected == nullptr) return node.value(kind);
+  try {
+    return node.value(kind);
+  } catch (const UsageError&) {
+    node.fail("expected " + fmt::format(fmt::runtime(axis.expected), kind.expected()) + ", got " +
+              node.describe());
+  }
+}
+
+AxisValue read_value(const AxisRow& axis, const YamlNode& node) {
+  return std::visit(
+      [&]<class Kind>(const Kind& kind) -> AxisValue {
+        if constexpr (std::is_same_v<Kind, Words>)
+          return node.value(Word{words_of(axis.key)});
+        else if constexpr (std::is_same_v<Kind, TrueOrFalse>)
+          return node.boolean();
+        else if constexpr (std::is_same_v<Kind, Choices>)
+          return as_value(axis, read_choices(node, kind_of(axis.key)).front());
+        else
+          return read_number(axis, kind, node);
+      },
+      axis.accepted);
+}
+
+// Of a flag, which takes 0 beside the word for it.
+AxisValue parse_value(const AxisRow& axis, const std::string& text) {
+  return std::visit(
+      [&]<class Kind>(const Kind& kind) -> AxisValue {
+        if constexpr (std::is_same_v<Kind, Words>) {
+          return Word{words_of(axis.key)}.parse(text);
+        } else if constexpr (std::is_same_v<Kind, TrueOrFalse>) {
+          return Word{{"true", "false"}}.parse(text) == "true";
+        } else if constexpr (std::is_same_v<Kind, Choices>) {
+          return as_value(axis, choice_from_flag(text, axis.key, kind_of(axis.key)));
+        } else {
+          const NamedNumber* const named = find_name(axis, text == "0" ? "none" : text);
+          return named == nullptr ? number_value(axis, kind.parse(text)) : number_value(axis, named->number);
+        }
+      },
+      axis.accepted);
+}
+
+// Sizes from `from` to at most `to`, each `factor` times the one before.
+void append_range(const YamlNode& node, const Bytes& kind, std::vector<AxisValue>& sizes) {
+  const YamlMap map(node, "a range of " + node.key(), {"from", "to", "factor"});
+  const int64_t from = map.need("from").value(kind), to = map.need("to").value(kind);
+  const Whole factors{2, kind.most};
+  const int64_t factor = map.find("factor") != nullptr ? map.find("factor")->value(factors) : 2;
+  if (from > to) node.fail("from " + std::to_string(from) + " is above to " + std::to_string(to));
+  for (int64_t bytes = from; bytes <= to; bytes *= factor) {
+    sizes.emplace_back(bytes);
+    if (bytes > to / factor) break;  // the next one would be above, or too large for 64 bits
+  }
+}
+
+std::vector<AxisValue> read_words_or_all(const AxisRow& axis, const YamlNode& node) {
+  const std::vector<std::string>& known = words_of(axis.key);
+  std::vector<std::string> accepted = known;
+  accepted.push_back("all");
+  std::vector<AxisValue> words;
+  for (const auto& item : node.items()) words.emplace_back(item.value(Word{accepted}));
+  if (std::find(words.begin(), words.end(), AxisValue(std::string("all"))) == words.end()) return words;
+  if (words.size() > 1) node.fail(fmt::format("'all' stands for every {}; write it alone", axis.key));
+  return {known.begin(), known.end()};
+}
+
+}  // namespace
+
+const std::vector<std::string>& words_of(const std::string& key) {
+  static const std::map<std::string, std::vector<std::string>> words = {
+      {"precision", precision_names()},
+      {"reduce_dtype", laws::reduce_dtype_names()},
+      {"operation", laws::collective_names()},
+      {"dtype", laws::dtype_names()},
+      {"reduction", laws::reduction_names()}};
+  return words.at(key);
+}
+
+const ChoiceKind& kind_of(const std::string& key) {
+  static const std::map<std::string, const ChoiceKind& (*)()> kinds = {
+      {"model", model_kind},         {"data", data_kind},           {"strategy", strategy_kind},
+      {"optimizer", optimizer_kind}, {"transport", transport_kind},
+  };
+  return kinds.at(key)();
+}
+
+AxisValue as_value(const AxisRow& axis, const Choice& choice) {
+  if (std::holds_alternative<Choice TrainingPoint::*>(axis.member)) return choice;
+  return to_text(choice);
+}
+
+std::vector<AxisValue> read_values(const AxisRow& axis, const YamlNode& node) {
+  std::vector<AxisValue> values;
+  if (std::holds_alternative<Choices>(axis.accepted))
+    for (const Choice& choice : read_choices(node, kind_of(axis.key)))
+      values.push_back(as_value(axis, choice));
+  else
+    for (const auto& item : node.items()) values.push_back(read_value(axis, item));
+  return values;
+}
+
+std::vector<AxisValue> read_block_values(const AxisRow& axis, const YamlNode& node) {
+  if (const auto* words = std::get_if<Words>(&axis.accepted); words != nullptr && words->or_all)
+    return read_words_or_all(axis, node);
+  const auto* sizes = std::get_if<Bytes>(&axis.accepted);
+  if (sizes == nullptr) return read_values(axis, node);
+  std::vector<AxisValue> values;
+  for (const auto& item : node.items())
+    if (item.is_map())
+      append_range(item, *sizes, values);
+    else
+      values.push_back(read_value(axis, item));
+  return values;
+}
+
+std::vector<AxisValue> values_from_flag(const AxisRow& axis, const std::vector<std::string>& texts,
+                                        const std::string& flag) {
+  std::vector<AxisValue> values;
+  if (std::holds_alternative<Choices>(axis.accepted)) {
+    for (const Choice& choice : choices_from_flag(texts, flag, kind_of(axis.key)))
+      values.push_back(as_value(axis, choice));
+    return values;
+  }
+  for (const std::string& text : texts) try {
+      values.push_back(parse_value(axis, text));
+    } catch (const UsageError& error) {
+      throw UsageError(flag + ": " + error.what());
+    }
+  return values;
+}
+
+}  // namespace shardmark
