@@ -12,8 +12,7 @@ using ::testing::HasSubstr;
 const laws::SampleShape kBytes = {Kind::tokens, {8}, 256};
 
 TEST(Sources, UnknownNameListsTheKnown) {
-  EXPECT_THAT(refusal("imagenet", Options(), kCifarImage),
-              HasSubstr("cifar10, synthetic, text, tokens"));
+  EXPECT_THAT(refusal("imagenet", Options(), kCifarImage), HasSubstr("cifar10, synthetic, text, tokens"));
 }
 
 TEST(Sources, MustFitTheModel) {
