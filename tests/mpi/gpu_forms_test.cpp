@@ -95,7 +95,7 @@ TEST(GpuForms, OfResNetAreTheSameModel) {
         Options{{"layers", 18}, {"width", 4}, {"image", 16}, {"batch_norm", "frozen"}},
         Options{{"layers", 50}, {"width", 4}, {"image", 65}, {"classes", 7}}}) {
     const BothForms forms(resolved("resnet", options), at::kDouble);
-    SCOPED_TRACE(options.dump());
+    SCOPED_TRACE(to_text(Choice{"resnet", options}));
     const auto& shape = forms.plain->table().sample;
     const Batch batch{at::randn({6, shape.input[0], shape.input[1], shape.input[2]}, at::kDouble),
                       at::randint(shape.num_classes, {6}, at::kLong)};
