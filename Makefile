@@ -23,7 +23,7 @@ QUIETLY  = | sed -u '/Entering directory/d; /Re-checking globbed/d; /no work to 
 SOURCES  = $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp')
 
 ##@ Two commands that are enough on a fresh machine
-run: build  ## Build, run SUITE on all GPUs (without any: on the CPU's cores), print the tables of the new study
+run: build  ## Build, run SUITE on all GPUs (without any: on the CPU's cores), print what the new study says
 	@jobs/sweep.sh $(SUITE) --report $(if $(RANKS),-n $(RANKS)) -- $(if $(STEPS),--steps $(STEPS)) $(ARGS)
 
 test: tests  ## Build and run every test that needs no GPU (TESTS=regex: only those)

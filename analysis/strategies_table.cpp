@@ -56,34 +56,21 @@ class Replicas {
 
 std::string peak_text(double flops) { return format_number(flops / 1e9, 4) + " GFLOP/s"; }
 
-// "NVIDIA H200, 1 thread per rank: 652,000 GFLOP/s measured, 989,000 by its data sheet".
-// Of all points of a machine and precision: each start of the ranks measures it anew.
-struct Peaks {
-  double low = INFINITY, high = 0;
-  std::string sheet;
-  std::string text() const {
-    if (high < 1.05 * low) return peak_text(high);
-    return peak_text(low) + " to " + peak_text(high) +
-           " (another at each start of the ranks: an MFU is comparable within one)";
-  }
-};
-
+// "Peak of a rank: NVIDIA H200, 1 thread per rank, bf16: 652,000 GFLOP/s measured ..., 989,000 by its data
+// sheet"; peaks.h says which.
 std::string peaks_note(const MergedPoints& points) {
-  std::map<std::string, Peaks> peaks;
+  std::map<std::string, std::string> peaks;  // by machine and precision
   for (const MergedPoint& merged : points) {
     const Measures& m = merged.measures;
     if (!is_training(merged) || std::isnan(m.peak_flops)) continue;
-    Peaks& of_kind = peaks[merged.machine + ", " + merged.point.training.precision];
-    of_kind.low = std::min(of_kind.low, m.peak_flops);
-    of_kind.high = std::max(of_kind.high, m.peak_flops);
-    of_kind.sheet = std::isnan(m.datasheet_flops)
-                        ? "its data sheet is not known, so there is no MFU against it"
-                        : peak_text(m.datasheet_flops) + " by its data sheet";
+    peaks[merged.machine + ", " + merged.point.training.precision] =
+        peak_text(m.peak_flops) + " measured by a matrix product, the best of all starts of the ranks; " +
+        (std::isnan(m.datasheet_flops) ? "its data sheet is not known, so there is no MFU against it"
+                                       : peak_text(m.datasheet_flops) + " by its data sheet");
   }
   std::string note;
-  for (const auto& [kind, found] : peaks)
-    note += fmt::format("{}{}: {} measured by a matrix product; {}", note.empty() ? "Peak of a rank: " : ". ",
-                        kind, found.text(), found.sheet);
+  for (const auto& [kind, text] : peaks)
+    note += fmt::format("{}{}: {}", note.empty() ? "Peak of a rank: " : ". ", kind, text);
   return note.empty() ? "" : note + ".";
 }
 

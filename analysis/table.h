@@ -18,8 +18,8 @@ enum class Starts { nothing, group, section };
 
 struct Column {
   std::string name;
-  std::string unit;     // "" for none
-  bool numeric = true;  // aligned right
+  std::string unit = {};  // "" for none
+  bool numeric = true;    // aligned right
   // For people only (text, Markdown): when all rows agree, the value moves to a line above them; when no row
   // has one, the column is left out.
   bool fold = false;

@@ -58,15 +58,21 @@ std::vector<Cell> row_of(const std::string& name, const Sizes& sizes) {
 }  // namespace
 
 OverviewTable collectives_overview(const std::vector<MergedPoint>& points) {
-  OverviewTable table{"Collectives, by their largest and smallest message",
-                      "collectives",
-                      {{"operation", "", false},
-                       {"busbw", "GB/s"},
-                       {"message", ""},
-                       {"time", "us"},
-                       {"message", ""},
-                       {"verified", ""}},
-                      {}};
+  OverviewTable table{
+      "Collectives, by their largest and smallest message",
+      "collectives",
+      {{.name = "operation", .numeric = false},
+       {.name = "busbw",
+        .unit = "GB/s",
+        .definition = "bus bandwidth of the largest message, as nccl-tests defines it; GB = 10^9 bytes. ?: "
+                      "doubtful, see below."},
+       {.name = "message"},
+       {.name = "time",
+        .unit = "us",
+        .definition = "of the smallest message: median over the operations of the slowest rank's time."},
+       {.name = "message"},
+       {.name = "verified", .definition = "whether every element had the expected value."}},
+      {}};
   std::map<std::pair<int64_t, std::string>, std::map<Key, Sizes>> settings;  // most ranks first
   for (const MergedPoint& merged : points) {
     if (!is_usable(merged)) continue;

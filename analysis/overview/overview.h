@@ -25,6 +25,9 @@ struct OverviewTable {
   size_t num_left_out = 0;  // groups at the end that found no place
 };
 
+// The columns that hold a value, and the first, which says which row.
+std::vector<size_t> columns_with_values(const OverviewTable& table);
+
 struct Overview {
   std::vector<std::string> studies;    // a paragraph each
   std::vector<OverviewTable> answers;  // training, collectives
@@ -51,6 +54,7 @@ struct TextStyle {
   bool color = false;
 };
 // One screen: what finds no room is counted.
-std::string to_text(Overview overview, const TextStyle& style);
+// definitions: shown, what the columns mean, below them.
+std::string to_text(Overview overview, const TextStyle& style, Notes definitions = Notes::left_out);
 
 }  // namespace shardmark

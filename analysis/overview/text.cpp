@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analysis/columns.h"
 #include "analysis/overview/overview.h"
 
 namespace shardmark {
@@ -31,17 +32,14 @@ std::string shortened(const std::string& text, size_t most) {
 class Columns {
  public:
   explicit Columns(const OverviewTable& table) : table_(table) {
-    for (size_t c = 0; c < table.columns.size(); ++c) {
+    for (const size_t c : columns_with_values(table)) {
       const Column& column = table.columns[c];
       size_t width = std::max(column.name.size(), column.unit.size());
-      bool any = c == 0;
       for (const OverviewGroup& group : table.groups)
-        for (const auto& row : group.rows) {
+        for (const auto& row : group.rows)
           width = std::max(
               width, c == 0 ? std::min(kMostName, shown(row[c]).size()) + kIndent : shown(row[c]).size());
-          any |= !row[c].value.is_null();
-        }
-      if (any) columns_.push_back({c, width});
+      columns_.push_back({c, width});
     }
   }
 
@@ -97,7 +95,23 @@ std::string text_of(const OverviewTable& table, const TextStyle& style) {
     if (group.num_left_out > 0) text += fmt::format("  and {} more\n", group.num_left_out);
   }
   if (table.num_left_out > 0)
-    text += fmt::format("and {} more settings: --table {}\n", table.num_left_out, table.key);
+    text += fmt::format("and {} more setting{}: --table {}\n", table.num_left_out,
+                        table.num_left_out == 1 ? "" : "s", table.key);
+  return text;
+}
+
+std::string definitions_text(const OverviewTable& table, const TextStyle& style) {
+  std::vector<Column> columns;
+  for (const size_t c : columns_with_values(table)) columns.push_back(table.columns[c]);
+  std::string text;
+  for (const Definition& definition : definitions_of(columns)) {
+    const char* indent = "* ";
+    for (const std::string& line :
+         wrapped(fmt::format("{}: {}", definition.names, definition.text), style.width - kIndent)) {
+      text += indent + line + "\n";
+      indent = "  ";
+    }
+  }
   return text;
 }
 
@@ -140,7 +154,7 @@ void shorten(OverviewTable& table, size_t most_lines) {
 
 }  // namespace
 
-std::string to_text(Overview overview, const TextStyle& style) {
+std::string to_text(Overview overview, const TextStyle& style, Notes definitions) {
   if (overview.answers.size() == 1) {
     shorten(overview.answers.front(), kMostLines);
   } else if (overview.answers.size() == 2) {
@@ -150,7 +164,10 @@ std::string to_text(Overview overview, const TextStyle& style) {
   std::string text;
   for (const std::string& study : overview.studies)
     for (const std::string& line : wrapped(printable(study, ""), style.width)) text += line + "\n";
-  for (const OverviewTable& table : overview.answers) text += "\n" + text_of(table, style);
+  for (const OverviewTable& table : overview.answers) {
+    text += "\n" + text_of(table, style);
+    if (definitions == Notes::shown) text += "\n" + definitions_text(table, style);
+  }
   if (!overview.cautions.empty()) text += "\n" + bold("Look twice", style) + "\n";
   for (const std::string& caution : overview.cautions) text += caution_text(caution, style);
   return text;

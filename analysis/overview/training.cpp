@@ -15,8 +15,6 @@ using PointList = std::vector<const MergedPoint*>;
 
 constexpr double kMargin = 0.05;  // differences below it do not matter: the default of `compare`
 
-bool is_shown(const MergedPoint& merged) { return is_training(merged); }
-
 // The ranks of `single` train independent copies: what it is measured for is to compare others with it.
 bool is_rival(const MergedPoint& merged) {
   return !is_doubtful(merged) && (!is_replicas(merged) || merged.point.ranks == 1);
@@ -71,20 +69,34 @@ Efficiencies efficiencies_of(const std::vector<ScalingSeries>& scaling) {
 
 OverviewTable training_overview(const std::vector<MergedPoint>& points,
                                 const std::vector<ScalingSeries>& scaling) {
-  OverviewTable table{"Training, on the most ranks of each setting",
-                      "strategies",
-                      {{"strategy", "", false},
-                       {"samples/s", ""},
-                       {"step", "ms"},
-                       {"vs fastest", ""},
-                       {"peak memory", "MiB"},
-                       {"exposed", "%"},
-                       {"efficiency", "%"},
-                       {"MFU", "%"}},
-                      {}};
+  OverviewTable table{
+      "Training, on the most ranks of each setting",
+      "strategies",
+      {{.name = "strategy", .numeric = false},
+       {.name = "samples/s", .definition = "of all ranks together, by the wall time of the slowest rank."},
+       {.name = "step", .unit = "ms", .definition = "median over the steps, of the slowest rank's time."},
+       {.name = "vs fastest",
+        .definition = "step time / that of the fastest strategy - 1. equal: the 95 % intervals allow no more "
+                      "than 5 %; ?: the intervals overlap, so that it cannot be told; doubtful: not ranked, "
+                      "see below. `single` on several ranks is not ranked: its ranks do not work together."},
+       {.name = "peak memory",
+        .unit = "MiB",
+        .definition = "everything at the worst moment of a step, on the rank that needs most."},
+       {.name = "exposed",
+        .unit = "%",
+        .definition = "the part of a step in which computing waited for communication."},
+       {.name = "efficiency",
+        .unit = "%",
+        .definition = "speed per rank against the fewest ranks measured; weak scaling where it was measured, "
+                      "else strong."},
+       {.name = "MFU",
+        .unit = "%",
+        .definition = "model FLOPs per rank and step / step time / peak of a rank's device, measured by a "
+                      "matrix product."}},
+      {}};
   const PlotNames names(points);
   const Efficiencies efficiencies = efficiencies_of(scaling);
-  for (const RowGroup& group : row_groups(points, names, is_shown)) {
+  for (const RowGroup& group : row_groups(points, names, is_training)) {
     const PointList shown = on_most_ranks(group);
     const auto num_rivals =
         std::count_if(shown.begin(), shown.end(), [](auto* one) { return is_rival(*one); });

@@ -8,17 +8,6 @@ namespace {
 
 using html::element;
 
-std::vector<size_t> columns_with_values(const OverviewTable& table) {
-  std::vector<size_t> columns = {0};
-  for (size_t c = 1; c < table.columns.size(); ++c) {
-    bool any = false;
-    for (const OverviewGroup& group : table.groups)
-      for (const auto& row : group.rows) any |= !row[c].value.is_null();
-    if (any) columns.push_back(c);
-  }
-  return columns;
-}
-
 std::string wide_row(const std::string& text, const char* kind, size_t num_columns) {
   return element("tr", element("td", html::text(text),
                                "colspan='" + std::to_string(num_columns) + "' class='" + kind + "'")) +

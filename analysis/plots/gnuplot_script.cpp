@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "analysis/plots/axis.h"
 #include "analysis/plots/gnuplot.h"
 #include "analysis/plots/gnuplot_drawing.h"
 #include "analysis/plots/style.h"
+#include "base/text.h"
 
 namespace shardmark {
 namespace {
@@ -21,16 +21,6 @@ constexpr int kBelowRows = 60;
 constexpr int kLineHeight = 20;     // of title and legend
 constexpr size_t kLineLength = 90;  // in characters
 constexpr size_t kLegendLength = 72;
-
-std::vector<std::string> wrapped(const std::string& text) {
-  std::vector<std::string> lines(1);
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > kLineLength) lines.emplace_back();
-    lines.back() += (lines.back().empty() ? "" : " ") + word;
-  }
-  return lines;
-}
 
 std::string axis_text(char name, const Axis& axis, const Range& range, bool upside_down = false) {
   std::string text;
@@ -99,7 +89,7 @@ Head head_of(const Plot& plot, int axes_height) {
   }
   const size_t columns = std::clamp<size_t>(kLegendLength / (longest + 8), 1, std::max<size_t>(num_names, 1));
   const size_t legend_lines = (num_names + columns - 1) / columns;
-  const std::vector<std::string> about = wrapped(plot.about);
+  const std::vector<std::string> about = wrapped(plot.about, kLineLength);
   const int lines = 1 + static_cast<int>(about.size() + legend_lines);
   Head head{"", kLineHeight * lines + 30};
   const double height = head.height + axes_height;

@@ -9,8 +9,7 @@ namespace shardmark {
 CLI::Option* add_plots_flag(CLI::App& command, std::string& directory) {
   auto* plots =
       command.add_option("--plots", directory, "draw each plot with gnuplot: DIR/<key>.svg, .png, .pdf");
-  for (const char* tables : {"--csv", "--json", "--markdown", "--table"})
-    plots->excludes(command.get_option(tables));
+  for (const char* flag : kTableFlags) plots->excludes(command.get_option(flag));
   return plots;
 }
 

@@ -61,8 +61,7 @@ std::function<int()> define(CLI::App& app) {
                  "one more link to compare: NAME=LATENCY,RATE such as mine=5us,25GB/s");
   add_table_flags(app, options->output);
   auto* html = app.add_option("--html", options->html, "write summary, plots and tables to FILE, one page");
-  for (const char* tables : {"--csv", "--json", "--markdown", "--table"})
-    html->excludes(app.get_option(tables));
+  for (const char* flag : kTableFlags) html->excludes(app.get_option(flag));
   add_plots_flag(app, options->plots);
   return [options] { return report(*options); };
 }

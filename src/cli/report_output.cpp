@@ -35,8 +35,9 @@ void write_report(const std::vector<StudyData>& studies, const ReportInputs& inp
   if (!output.is_default()) return write_tables(std::move(tables), output);
   const MergedPoints points = merge_repeats(studies);
   const TextStyle style = style_of_standard_output();
-  std::string text =
-      to_text(overview_of(studies, points, unfinished_runs(studies), scaling_series(points)), style) + "\n";
+  std::string text = to_text(overview_of(studies, points, unfinished_runs(studies), scaling_series(points)),
+                             style, output.notes()) +
+                     "\n";
   text += list_of_tables(tables, style.width);
   print_data(text);
 }

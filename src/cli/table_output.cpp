@@ -58,8 +58,7 @@ void write_csv(const std::vector<Table>& tables, const std::filesystem::path& di
 
 std::string rendered(const Table& table, const TableOutput& output, bool one_of_several) {
   if (output.csv == "-") return (one_of_several ? "# " + table.key + "\r\n" : "") + to_csv(table);
-  return output.markdown ? to_markdown(table)
-                         : to_text(table, output.explain || output.all ? Notes::shown : Notes::left_out);
+  return output.markdown ? to_markdown(table) : to_text(table, output.notes());
 }
 
 // "strategies, phases, ..., collectives": the tables of single collectives by the one name that they share.
@@ -102,7 +101,7 @@ void add_table_flags(CLI::App& command, TableOutput& output) {
       "only these tables, such as strategies, weak_scaling or amdahl (a wrong name lists all)");
   command.add_flag("--all", output.all, "every table, with what its columns mean")
       ->excludes(command.get_option("--table"));
-  command.add_flag("--explain", output.explain, "what the columns of the tables mean, below each");
+  command.add_flag("--explain", output.explain, "what the columns mean, below each table");
   auto* csv = command.add_option("--csv", output.csv,
                                  "write each table to DIR/<key>.csv, or all to the standard output: -");
   auto* json = command.add_flag("--json", output.json, "one JSON document")->excludes(csv);
@@ -125,7 +124,7 @@ void write_tables(std::vector<Table> tables, const TableOutput& output,
     std::string text;
     for (const Table& table : tables)
       if (std::count(first.begin(), first.end(), table.key) > 0)
-        text += to_text(table, Notes::left_out) + "\n";
+        text += to_text(table, output.notes()) + "\n";
     return print(text + list_of_tables(tables));
   }
   keep_only(tables, output.only);

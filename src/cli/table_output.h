@@ -22,9 +22,14 @@ struct TableOutput {
   bool all = false;                      // every table, with those notes
   std::vector<std::string> inputs = {};  // that the tables were made from: nothing is written over them
 
-  bool is_default() const { return only.empty() && csv.empty() && !json && !markdown && !all && !explain; }
+  // Whether no flag asks for certain tables, or for another form than text.
+  bool is_default() const { return only.empty() && csv.empty() && !json && !markdown && !all; }
+  Notes notes() const { return explain || all ? Notes::shown : Notes::left_out; }
 };
 
+// The flags of tables; what asks for something else excludes them.
+inline constexpr const char* kTableFlags[] = {"--table", "--all",  "--explain",
+                                              "--csv",   "--json", "--markdown"};
 // --table, --explain, --all, --csv, --json, --markdown, --overwrite. Call it with an output that outlives the
 // parsing.
 void add_table_flags(CLI::App& command, TableOutput& output);

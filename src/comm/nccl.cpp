@@ -22,8 +22,8 @@ using at::cuda::CUDAStream;
 
 class NcclOperation final : public Operation {
  public:
-  NcclOperation(std::shared_ptr<CUDAEvent> done, std::vector<at::Tensor> tensors)
-      : done_(std::move(done)), tensors_(std::move(tensors)) {}
+  NcclOperation(std::shared_ptr<CUDAEvent> done, const Call& call)
+      : done_(std::move(done)), out_(call.out), in_(call.in) {}
   bool poll() override { return true; }
   void wait() override {
     if (done_) done_->block(at::cuda::getCurrentCUDAStream());
@@ -31,7 +31,7 @@ class NcclOperation final : public Operation {
 
  private:
   std::shared_ptr<CUDAEvent> done_;  // of the operation, or of its group; none where streams are the same
-  std::vector<at::Tensor> tensors_;
+  at::Tensor out_, in_;
 };
 
 ncclDataType_t nccl_type(const at::Tensor& tensor) {
@@ -177,7 +177,7 @@ class NcclCommunicator final : public Communicator {
       done = events_.get();
       done->record(stream_);
     }
-    return std::make_unique<NcclOperation>(std::move(done), std::vector<at::Tensor>{call.out, call.in});
+    return std::make_unique<NcclOperation>(std::move(done), call);
   }
   // NCCL moves by itself; this is where a peer's failure is noticed.
   void do_progress() override {

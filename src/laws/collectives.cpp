@@ -1,6 +1,8 @@
 // The nine rows.
 #include "laws/collectives.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 
 namespace shardmark::laws {
@@ -56,9 +58,8 @@ const CollectiveRow* find_collective(const std::string& name) {
 
 const CollectiveRow& collective(const std::string& name) {
   if (const CollectiveRow* const found = find_collective(name); found != nullptr) return *found;
-  std::string known;
-  for (const CollectiveRow& row : collectives()) known += (known.empty() ? "" : ", ") + row.name;
-  throw UsageError("unknown collective '" + name + "'; known: " + known);
+  throw UsageError(
+      fmt::format("unknown collective '{}'; known: {}", name, fmt::join(collective_names(), ", ")));
 }
 
 std::vector<std::string> collective_names() {

@@ -74,6 +74,17 @@ TEST(Overview, SaysBandwidthOfTheLargestAndTimeOfTheSmallestMessage) {
               ContainsRegex("\n  all_reduce +[0-9.]+ +1.00 MiB +1,000 +1.00 MiB"));
 }
 
+TEST(Overview, DefinesItsColumnsWhereAsked) {
+  const std::vector<StudyData> studies = {
+      study_of({training_record("ddp", 2, 4, 0.1), collective_record("all_reduce", 4, 1024, true, 1e-5)})};
+  const auto points = merge_repeats(studies);
+  const Overview overview = overview_of(studies, points, {}, scaling_series(points));
+  const std::string text = to_text(overview, {}, Notes::shown);
+  EXPECT_THAT(text, HasSubstr("\n* samples/s: of all ranks together"));
+  EXPECT_THAT(text, HasSubstr("\n* busbw: bus bandwidth of the largest message"));
+  EXPECT_THAT(to_text(overview, {}), Not(HasSubstr("* samples/s:")));
+}
+
 TEST(Overview, IsOneScreen) {
   std::vector<Record> records;
   for (int64_t batch = 1; batch <= 64; ++batch)
