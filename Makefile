@@ -100,8 +100,8 @@ sanitize: bootstrap  ## Build with AddressSanitizer and UndefinedBehaviorSanitiz
 # Link-time optimization sees every definition of a type; without optimization, as only its warnings are wanted.
 ODR = $(BUILD)/odr
 odr: bootstrap  ## Link the program with -Wodr as an error: no two types of one name (a quarter of an hour)
-	@if [[ ! -e $(ODR)/build.ninja ]]; then cmake -S . -B $(ODR) -G Ninja -DSHARDMARK_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE='-O0 -flto' \
-	  -DCMAKE_EXE_LINKER_FLAGS='-flto=2 -Wodr -Werror=odr' >/dev/null; fi
+	@if [[ ! -e $(ODR)/build.ninja ]]; then cmake -S . -B $(ODR) -G Ninja -DSHARDMARK_TESTS=OFF -DCMAKE_BUILD_TYPE=Odr \
+	  -DCMAKE_CXX_FLAGS_ODR='-O0 -flto' -DCMAKE_EXE_LINKER_FLAGS='-flto=2 -Wodr -Werror=odr' >/dev/null; fi
 	@ninja -C $(ODR) --quiet shardmark
 
 FUZZ = $(BUILD)/fuzz

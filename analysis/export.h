@@ -4,7 +4,7 @@
 
 #include <ostream>
 
-#include "analysis/table.h"
+#include "analysis/table/table.h"
 #include "schema/study.h"
 
 namespace shardmark {

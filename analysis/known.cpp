@@ -3,47 +3,47 @@
 
 #include <algorithm>
 
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
 namespace {
 
-template <class Laws>
-const OptionTable& options_in(const Laws& laws, const Choice& choice) {
+template <class Specs>
+const OptionTable& options_in(const Specs& all, const Choice& choice) {
   static const OptionTable none;
-  const auto found = laws.find(choice.name);
-  return found == laws.end() ? none : found->second.options;
+  const auto found = all.find(choice.name);
+  return found == all.end() ? none : found->second.options;
 }
 
 }  // namespace
 
-std::optional<laws::ModelTable> known_table(const Choice& model) {
-  const auto& known = Registry<laws::ModelLaw>::instance();
+std::optional<specs::ModelTable> known_table(const Choice& model) {
+  const auto& known = Registry<specs::ModelSpec>::instance();
   if (!known.contains(model.name)) return std::nullopt;
-  const laws::ModelLaw& law = known.get(model.name, "model");
+  const specs::ModelSpec& spec = known.get(model.name, "model");
   try {
-    return law.table(resolve(model, law.options, "model").options);
+    return spec.table(resolve(model, spec.options, "model").options);
   } catch (const UsageError&) {
     return std::nullopt;
   }
 }
 
 std::optional<int64_t> known_bytes(const std::string& dtype) {
-  const auto& names = laws::dtype_names();
+  const auto& names = specs::dtype_names();
   if (std::find(names.begin(), names.end(), dtype) == names.end()) return std::nullopt;
-  return laws::dtype_bytes(dtype);
+  return specs::dtype_bytes(dtype);
 }
 
 std::optional<int64_t> known_master_bytes(const std::string& precision) {
-  for (const auto& law : laws::precision_laws())
-    if (law.name == precision) return law.master_bytes;
+  for (const auto& spec : specs::precision_specs())
+    if (spec.name == precision) return spec.master_bytes;
   return std::nullopt;
 }
 
 std::optional<int64_t> known_optimizer_state(const Choice& optimizer) {
-  const auto found = laws::optimizer_laws().find(optimizer.name);
-  if (found == laws::optimizer_laws().end()) return std::nullopt;
+  const auto found = specs::optimizer_specs().find(optimizer.name);
+  if (found == specs::optimizer_specs().end()) return std::nullopt;
   try {
     return found->second.state_elements(resolve(optimizer, found->second.options, "optimizer").options);
   } catch (const UsageError&) {
@@ -61,11 +61,11 @@ std::optional<Point> known_point(Point point) {
     return std::nullopt;
   try {
     if (!t.chosen.empty()) t.strategy = choice_from_text(t.chosen);
-    const strategies::Strategy& law = strategies::strategy(t.strategy.name);
-    t.strategy = resolve(t.strategy, law.options, "strategy");
+    const strategies::Strategy& spec = strategies::strategy(t.strategy.name);
+    t.strategy = resolve(t.strategy, spec.options, "strategy");
     t.model = resolve(t.model, known_model_options(t.model), "model");
     t.optimizer = resolve(t.optimizer, known_optimizer_options(t.optimizer), "optimizer");
-    if (!law.impossible(strategies::step_input(point, *table)).empty()) return std::nullopt;
+    if (!spec.impossible(strategies::step_input(point, *table)).empty()) return std::nullopt;
   } catch (const UsageError&) {
     return std::nullopt;
   }
@@ -104,7 +104,7 @@ std::vector<int64_t> known_bucket_bytes(const Point& point) {
   const auto program = known_program(point);
   if (!program) return {};
   const int64_t element_bytes =
-      laws::element_bytes(known->training.precision, known->training.reduce_dtype).reduce;
+      specs::element_bytes(known->training.precision, known->training.reduce_dtype).reduce;
   std::vector<int64_t> sizes;
   for (const auto& bucket : program->buckets) sizes.push_back(bucket.gradients.numel * element_bytes);
   return sizes;
@@ -114,14 +114,14 @@ const OptionTable& known_options(const Choice& strategy) {
   return options_in(Registry<strategies::Strategy>::instance().entries(), strategy);
 }
 const OptionTable& known_model_options(const Choice& model) {
-  return options_in(Registry<laws::ModelLaw>::instance().entries(), model);
+  return options_in(Registry<specs::ModelSpec>::instance().entries(), model);
 }
-const OptionTable& known_data_options(const Choice& data) { return options_in(laws::data_laws(), data); }
+const OptionTable& known_data_options(const Choice& data) { return options_in(specs::data_specs(), data); }
 const OptionTable& known_optimizer_options(const Choice& optimizer) {
-  return options_in(laws::optimizer_laws(), optimizer);
+  return options_in(specs::optimizer_specs(), optimizer);
 }
 const OptionTable& known_transport_options(const Choice& transport) {
-  return options_in(laws::transport_laws(), transport);
+  return options_in(specs::transport_specs(), transport);
 }
 
 }  // namespace shardmark

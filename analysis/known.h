@@ -1,23 +1,23 @@
-// What laws/ says of a choice that a study holds. A study may come from a program that knows other models and
-// strategies, or other options of them, so nothing here throws.
+// What specs/ says of a choice that a study holds. A study may come from a program that knows other models
+// and strategies, or other options of them, so nothing here throws.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "laws/model_table.h"
 #include "schema/point.h"
+#include "specs/model_table.h"
 #include "strategies/program.h"
 
 namespace shardmark {
 
-std::optional<laws::ModelTable> known_table(const Choice& model);
+std::optional<specs::ModelTable> known_table(const Choice& model);
 std::optional<int64_t> known_bytes(const std::string& dtype);             // of an element of a collective
 std::optional<int64_t> known_master_bytes(const std::string& precision);  // of a weight
 std::optional<int64_t> known_optimizer_state(const Choice& optimizer);    // elements per parameter
 // A training point with every option that this program knows resolved, and with what auto chose for auto:
-// what laws can be asked about. Nothing where a word, an option or a number is beyond them.
+// what specs/ can be asked about. Nothing where a word, an option or a number is beyond them.
 std::optional<Point> known_point(Point point);
 // A step of a training point by formula; nothing where known_point has nothing.
 std::optional<strategies::Program> known_program(const Point& point);

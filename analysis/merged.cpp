@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <variant>
 
-#include "analysis/launches.h"
-#include "analysis/peaks.h"
+#include "analysis/compare/launches.h"
+#include "analysis/quality/peaks.h"
 #include "base/natural_order.h"
 #include "base/stats.h"
 #include "schema/axes.h"
@@ -146,24 +146,24 @@ std::vector<Estimate> launches_of(const Records& records,
 }
 
 // One for each kind, in the words of the first repeat that has it.
-std::vector<Doubt> merged_doubts(const Records& records) {
-  std::vector<std::pair<Doubt, size_t>> counted;
+std::vector<Warning> merged_warnings(const Records& records) {
+  std::vector<std::pair<Warning, size_t>> counted;
   for (const Record* record : records)
-    for (Doubt& doubt : doubts_of(*record)) {
+    for (Warning& warning : warnings_of(*record)) {
       const auto known = std::find_if(counted.begin(), counted.end(),
-                                      [&](const auto& one) { return one.first.kind == doubt.kind; });
+                                      [&](const auto& one) { return one.first.kind == warning.kind; });
       if (known == counted.end())
-        counted.emplace_back(std::move(doubt), 1);
+        counted.emplace_back(std::move(warning), 1);
       else
         ++known->second;
     }
-  std::vector<Doubt> doubts;
-  for (auto& [doubt, count] : counted) {
+  std::vector<Warning> warnings;
+  for (auto& [warning, count] : counted) {
     if (2 * count < records.size()) continue;
-    if (records.size() > 1) doubt.words += fmt::format(" (in {} of {} repeats)", count, records.size());
-    doubts.push_back(std::move(doubt));
+    if (records.size() > 1) warning.words += fmt::format(" (in {} of {} repeats)", count, records.size());
+    warnings.push_back(std::move(warning));
   }
-  return doubts;
+  return warnings;
 }
 
 // What all records of a study share.
@@ -270,7 +270,7 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
     points[i].repeats = static_cast<int64_t>(repeats[i].size());
     points[i].measures = merged_measures(repeats[i]);
     points[i].launches = launches_of(repeats[i], points[i].environments);
-    points[i].doubts = merged_doubts(repeats[i]);
+    points[i].warnings = merged_warnings(repeats[i]);
     points[i].records = std::move(repeats[i]);
   }
   use_best_peaks(points);

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/doubts.h"
-#include "analysis/estimate.h"
+#include "analysis/quality/warnings.h"
+#include "analysis/scaling/estimate.h"
 #include "schema/study.h"
 #include "strategies/traits.h"
 
@@ -30,7 +30,7 @@ struct MergedPoint {
   // The step in each launch that measured it, from its repeats there, with its interval likewise. A copy of a
   // record is no further launch.
   std::vector<Estimate> launches;
-  std::vector<Doubt> doubts;           // of at least half of its repeats
+  std::vector<Warning> warnings;       // of at least half of its repeats
   std::vector<const Record*> records;  // its repeats, with their samples; the studies must outlive them
   std::vector<const Environment*> environments;  // of each repeat
 };
@@ -50,9 +50,9 @@ inline bool is_replicas(const MergedPoint& merged) {
 }
 
 // No fit uses such a point; tables show and mark it.
-inline bool is_doubtful(const MergedPoint& merged) {
-  for (const Doubt& doubt : merged.doubts)
-    if (doubt.excludes) return true;
+inline bool is_unreliable(const MergedPoint& merged) {
+  for (const Warning& warning : merged.warnings)
+    if (warning.excludes) return true;
   return false;
 }
 

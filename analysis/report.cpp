@@ -1,13 +1,13 @@
 // The order of the tables.
 #include "analysis/report.h"
 
-#include "analysis/findings.h"
-#include "analysis/interconnects.h"
 #include "analysis/predict/collective_settings.h"
 #include "analysis/predict/gap.h"
 #include "analysis/predict/tables.h"
-#include "analysis/sustained.h"
-#include "analysis/tables.h"
+#include "analysis/quality/findings.h"
+#include "analysis/quality/sustained.h"
+#include "analysis/scaling/interconnects.h"
+#include "analysis/tables/tables.h"
 
 namespace shardmark {
 

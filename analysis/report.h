@@ -3,16 +3,16 @@
 
 #include <vector>
 
-#include "analysis/table.h"
-#include "laws/link.h"
+#include "analysis/table/table.h"
 #include "schema/study.h"
+#include "specs/link.h"
 
 namespace shardmark {
 
 // What a user adds to the studies.
 struct ReportInputs {
   double price_per_gpu_hour = Measures::kNone;
-  std::vector<laws::Link> links = laws::link_laws();  // to compare
+  std::vector<specs::Link> links = specs::interconnect_links();  // to compare
 };
 
 // Tables without rows are left out; the first one describes the studies. The studies are merged: see

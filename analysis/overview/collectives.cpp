@@ -1,5 +1,5 @@
 // Bandwidth of the largest message and latency of the smallest, a row for each collective.
-#include "laws/collectives.h"
+#include "specs/collectives.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <map>
 #include <tuple>
 
-#include "analysis/cells.h"
 #include "analysis/overview/overview.h"
 #include "analysis/plots/names.h"
+#include "analysis/table/cells.h"
 #include "base/units.h"
 
 namespace shardmark {
@@ -31,10 +31,10 @@ std::string setting_of(const MergedPoint& merged) {
 
 std::string bytes_text(int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
 
-// Those without doubts, where there are any.
+// Those without warnings, where there are any.
 Sizes believable(const Sizes& sizes) {
   Sizes kept = sizes;
-  std::erase_if(kept, [](const auto& size) { return is_doubtful(*size.second); });
+  std::erase_if(kept, [](const auto& size) { return is_unreliable(*size.second); });
   return kept.empty() ? sizes : kept;
 }
 
@@ -42,7 +42,7 @@ std::vector<Cell> row_of(const std::string& name, const Sizes& sizes) {
   const auto& [smallest, quick] = *sizes.begin();
   const auto& [largest, wide] = *sizes.rbegin();
   const auto marked = [](Cell cell, const MergedPoint& merged) {
-    if (is_doubtful(merged)) cell.text += " ?";
+    if (is_unreliable(merged)) cell.text += " ?";
     return cell;
   };
   int64_t num_wrong = 0;
@@ -65,7 +65,7 @@ OverviewTable collectives_overview(const std::vector<MergedPoint>& points) {
        {.name = "busbw",
         .unit = "GB/s",
         .definition = "bus bandwidth of the largest message, as nccl-tests defines it; GB = 10^9 bytes. ?: "
-                      "doubtful, see below."},
+                      "unreliable, see below."},
        {.name = "message"},
        {.name = "time",
         .unit = "us",
@@ -77,8 +77,8 @@ OverviewTable collectives_overview(const std::vector<MergedPoint>& points) {
   for (const MergedPoint& merged : points) {
     if (!is_usable(merged)) continue;
     const CollectivePoint& c = merged.point.collective;
-    const auto* const known = laws::find_collective(c.operation);
-    const size_t order = known == nullptr ? laws::kNumCollectives : static_cast<size_t>(known->what);
+    const auto* const known = specs::find_collective(c.operation);
+    const size_t order = known == nullptr ? specs::kNumCollectives : static_cast<size_t>(known->what);
     const bool is_plain = c.reduction == "sum" || c.reduction == "none";
     const MergedPoint*& best = settings[{-merged.point.ranks, setting_of(merged)}]
                                        [{order, c.operation, is_plain ? "" : c.reduction}][c.bytes];

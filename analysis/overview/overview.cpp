@@ -1,4 +1,4 @@
-// What was measured, and what is doubtful.
+// What was measured, and what is unreliable.
 #include "analysis/overview/overview.h"
 
 #include <fmt/format.h>
@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <map>
 
-#include "analysis/findings.h"
 #include "analysis/known.h"
 #include "analysis/plots/names.h"
+#include "analysis/quality/findings.h"
 #include "base/units.h"
 
 namespace shardmark {
@@ -114,8 +114,8 @@ std::vector<std::string> cautions_of(const std::vector<StudyData>& studies,
   add_verification(cautions, points);
   const auto oversubscribed =
       static_cast<size_t>(std::count_if(points.begin(), points.end(), [](auto& merged) {
-        return std::any_of(merged.doubts.begin(), merged.doubts.end(),
-                           [](const Doubt& doubt) { return doubt.kind == "oversubscribed"; });
+        return std::any_of(merged.warnings.begin(), merged.warnings.end(),
+                           [](const Warning& warning) { return warning.kind == "oversubscribed"; });
       }));
   if (oversubscribed > 0)
     cautions.push_back(

@@ -1,12 +1,12 @@
 // The first screen of a report, and the top of its page: what was measured where, the answer to a suite's
-// question, and what is doubtful.
+// question, and what is unreliable.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "analysis/scaling.h"
-#include "analysis/table.h"
+#include "analysis/scaling/scaling.h"
+#include "analysis/table/table.h"
 
 namespace shardmark {
 
@@ -55,6 +55,7 @@ struct TextStyle {
 };
 // One screen: what finds no room is counted.
 // definitions: shown, what the columns mean, below them.
-std::string to_text(Overview overview, const TextStyle& style, Notes definitions = Notes::left_out);
+std::string to_text(Overview overview, const TextStyle& style,
+                    Explanations definitions = Explanations::left_out);
 
 }  // namespace shardmark

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "analysis/columns.h"
 #include "analysis/overview/overview.h"
+#include "analysis/table/columns.h"
 
 namespace shardmark {
 namespace {
@@ -73,7 +73,7 @@ class Columns {
  private:
   static std::string in_color(const std::string& text, const TextStyle& style) {
     if (text == "fastest" || text == "equal") return styled(text, "32", style);
-    if (text == "doubtful" || text.ends_with("?")) return styled(text, "33", style);
+    if (text == "unreliable" || text.ends_with("?")) return styled(text, "33", style);
     if (text.starts_with("wrong")) return styled(text, "31", style);
     return text;
   }
@@ -154,7 +154,7 @@ void shorten(OverviewTable& table, size_t most_lines) {
 
 }  // namespace
 
-std::string to_text(Overview overview, const TextStyle& style, Notes definitions) {
+std::string to_text(Overview overview, const TextStyle& style, Explanations definitions) {
   if (overview.answers.size() == 1) {
     shorten(overview.answers.front(), kMostLines);
   } else if (overview.answers.size() == 2) {
@@ -166,9 +166,9 @@ std::string to_text(Overview overview, const TextStyle& style, Notes definitions
     for (const std::string& line : wrapped(printable(study, ""), style.width)) text += line + "\n";
   for (const OverviewTable& table : overview.answers) {
     text += "\n" + text_of(table, style);
-    if (definitions == Notes::shown) text += "\n" + definitions_text(table, style);
+    if (definitions == Explanations::shown) text += "\n" + definitions_text(table, style);
   }
-  if (!overview.cautions.empty()) text += "\n" + bold("Look twice", style) + "\n";
+  if (!overview.cautions.empty()) text += "\n" + bold("Warnings", style) + "\n";
   for (const std::string& caution : overview.cautions) text += caution_text(caution, style);
   return text;
 }

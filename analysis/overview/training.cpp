@@ -4,9 +4,9 @@
 #include <map>
 #include <tuple>
 
-#include "analysis/cells.h"
 #include "analysis/overview/overview.h"
 #include "analysis/plots/rows.h"
+#include "analysis/table/cells.h"
 
 namespace shardmark {
 namespace {
@@ -17,23 +17,23 @@ constexpr double kMargin = 0.05;  // differences below it do not matter: the def
 
 // The ranks of `single` train independent copies: what it is measured for is to compare others with it.
 bool is_rival(const MergedPoint& merged) {
-  return !is_doubtful(merged) && (!is_replicas(merged) || merged.point.ranks == 1);
+  return !is_unreliable(merged) && (!is_replicas(merged) || merged.point.ranks == 1);
 }
 
-// Rivals first, the fastest of them first; then `single`, then doubtful ones.
+// Rivals first, the fastest of them first; then `single`, then unreliable ones.
 PointList on_most_ranks(const RowGroup& group) {
-  std::pair<bool, int64_t> most = {false, 0};  // without doubts, ranks
+  std::pair<bool, int64_t> most = {false, 0};  // without warnings, ranks
   for (const MergedPoint* merged : group.points)
-    if (!is_replicas(*merged)) most = std::max(most, {!is_doubtful(*merged), merged->point.ranks});
+    if (!is_replicas(*merged)) most = std::max(most, {!is_unreliable(*merged), merged->point.ranks});
   if (most.second == 0)
     for (const MergedPoint* merged : group.points)
-      most = std::max(most, {!is_doubtful(*merged), merged->point.ranks});
+      most = std::max(most, {!is_unreliable(*merged), merged->point.ranks});
   PointList points;
   for (const MergedPoint* merged : group.points)
     if (merged->point.ranks == most.second) points.push_back(merged);
   std::stable_sort(points.begin(), points.end(), [](auto* a, auto* b) {
     const auto order = [](const MergedPoint& one) {
-      return std::tuple(is_doubtful(one), !is_rival(one), one.measures.step_s);
+      return std::tuple(is_unreliable(one), !is_rival(one), one.measures.step_s);
     };
     return order(*a) < order(*b);
   });
@@ -43,7 +43,7 @@ PointList on_most_ranks(const RowGroup& group) {
 // "fastest", "equal" where both 95 % intervals allow no more than the margin, "+11 %", "+3 % ?" where the
 // intervals overlap more widely than that.
 Cell against(const MergedPoint& merged, const MergedPoint* best) {
-  if (is_doubtful(merged)) return cells::words("doubtful");
+  if (is_unreliable(merged)) return cells::words("unreliable");
   if (best == nullptr || !is_rival(merged)) return cells::words("");
   if (best == &merged) return cells::words("fastest");
   const Measures &m = merged.measures, &b = best->measures;
@@ -76,9 +76,10 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points,
        {.name = "samples/s", .definition = "of all ranks together, by the wall time of the slowest rank."},
        {.name = "step", .unit = "ms", .definition = "median over the steps, of the slowest rank's time."},
        {.name = "vs fastest",
-        .definition = "step time / that of the fastest strategy - 1. equal: the 95 % intervals allow no more "
-                      "than 5 %; ?: the intervals overlap, so that it cannot be told; doubtful: not ranked, "
-                      "see below. `single` on several ranks is not ranked: its ranks do not work together."},
+        .definition =
+            "step time / that of the fastest strategy - 1. equal: the 95 % intervals allow no more "
+            "than 5 %; ?: the intervals overlap, so that it cannot be told; unreliable: not ranked, "
+            "see below. `single` on several ranks is not ranked: its ranks do not work together."},
        {.name = "peak memory",
         .unit = "MiB",
         .definition = "everything at the worst moment of a step, on the rank that needs most."},

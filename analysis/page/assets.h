@@ -1,4 +1,5 @@
-// Template, style and script of the page: the files beside this one, embedded when the program is built.
+// Template, style and script of the page (the files beside this one) and the style of plots
+// (../plots/plot.css), embedded when the program is built.
 #pragma once
 
 #include <string_view>
@@ -8,5 +9,6 @@ namespace shardmark {
 std::string_view page_template();  // page.html; {{name}} is where a part goes
 std::string_view page_style();     // page.css
 std::string_view page_script();    // page.js
+std::string_view plot_style();     // plot.css, of SVG files too
 
 }  // namespace shardmark

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "analysis/plots/svg.h"
-#include "analysis/table_view.h"
+#include "analysis/table/view.h"
 
 namespace shardmark::html {
 namespace {
@@ -95,8 +95,9 @@ std::string table(const Table& table) {
                 "class='scroll'") +
         "\n";
   }
-  if (!table.notes.empty())
-    out += element("details", element("summary", "What the columns mean") + list(table.notes),
+  if (!table.notes.empty()) out += list(table.notes) + "\n";
+  if (!table.explanations.empty())
+    out += element("details", element("summary", "What the columns mean") + list(table.explanations),
                    "class='prints'") +
            "\n";
   return out;

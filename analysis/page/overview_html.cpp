@@ -1,7 +1,6 @@
 // The top of the page: the same answers as the first screen of a terminal.
-#include "analysis/page/overview_html.h"
-
 #include "analysis/page/html.h"
+#include "analysis/page/parts.h"
 
 namespace shardmark {
 namespace {
@@ -59,7 +58,7 @@ std::string answers_html(const Overview& overview) {
 }
 
 std::string cautions_html(const Overview& overview) {
-  return overview.cautions.empty() ? "" : element("h3", "Look twice") + html::list(overview.cautions);
+  return overview.cautions.empty() ? "" : element("h3", "Warnings") + html::list(overview.cautions);
 }
 
 }  // namespace shardmark

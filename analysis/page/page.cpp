@@ -9,11 +9,10 @@
 
 #include "analysis/page/assets.h"
 #include "analysis/page/html.h"
-#include "analysis/page/overview_html.h"
-#include "analysis/page/sections.h"
+#include "analysis/page/parts.h"
 #include "analysis/plots/plots.h"
 #include "analysis/plots/svg.h"
-#include "analysis/sustained.h"
+#include "analysis/quality/sustained.h"
 
 namespace shardmark {
 namespace {
@@ -42,11 +41,13 @@ class Page {
   void add(const std::string& markup) { body_ += markup; }
 
   std::string document(const std::string& title) const {
-    const std::map<std::string, std::string> parts = {{"title", html::text(title)},
-                                                      {"contents", contents_},
-                                                      {"body", body_},
-                                                      {"style", std::string(page_style())},
-                                                      {"script", std::string(page_script())}};
+    const std::map<std::string, std::string> parts = {
+        {"title", html::text(title)},
+        {"contents", contents_},
+        {"body", body_},
+        {"style", std::string(page_style()) + std::string(plot_style())},
+        {"definitions", std::string(svg_definitions())},
+        {"script", std::string(page_script())}};
     std::string out;
     std::string_view rest = page_template();
     for (size_t at = 0; (at = rest.find("{{")) != std::string_view::npos;) {
@@ -129,7 +130,7 @@ std::string title_of(const std::vector<StudyData>& studies) {
 }  // namespace
 
 std::string make_page(const std::vector<StudyData>& studies, const std::vector<Table>& tables,
-                      const std::vector<laws::Link>& links) {
+                      const std::vector<specs::Link>& links) {
   const std::vector<MergedPoint> points = merge_repeats(studies);
   const std::vector<ScalingSeries> scaling = scaling_series(points);
   Page page;

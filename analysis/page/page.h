@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "analysis/table.h"
-#include "laws/link.h"
+#include "analysis/table/table.h"
 #include "schema/study.h"
+#include "specs/link.h"
 
 namespace shardmark {
 
 // Summary in words, then the tables of the report with their plots, environment, and the suite of every
 // point. What a study says is text, never markup.
 std::string make_page(const std::vector<StudyData>& studies, const std::vector<Table>& tables,
-                      const std::vector<laws::Link>& links = laws::link_laws());
+                      const std::vector<specs::Link>& links = specs::interconnect_links());
 
 }  // namespace shardmark

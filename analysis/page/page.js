@@ -1,4 +1,4 @@
-// Tables that sort and filter, values where one points, everything open on paper. Without it the page still
+// Tables that sort and filter, plots that say values and zoom, everything open on paper. Without it the page still
 // shows all that it has.
 "use strict";
 
@@ -107,7 +107,79 @@ function hints() {
   addEventListener("scroll", forget, { passive: true });
 }
 
+// Drag over a plot to zoom, double-click to go back. The area is an <svg> of its own: what it shows is its viewBox,
+// and what must keep its size (markers, words) is scaled back by two properties of style.
+function zooms(plot) {
+  const area = plot.querySelector("svg.area");
+  if (!area) return;
+  const { x: left, y: top, width, height } = area.viewBox.baseVal;
+  const has_rows = !plot.dataset.left;
+  const original = [...plot.querySelectorAll("g.ticks")].map(group => group.cloneNode(true));
+  let from = null, frame = null;
+
+  const place = event => {
+    const box = plot.getBoundingClientRect(), scale = plot.viewBox.baseVal.width / box.width;
+    const x = (event.clientX - box.left) * scale, y = (event.clientY - box.top) * scale;
+    return { x: Math.min(Math.max(x, left), left + width), y: Math.min(Math.max(y, top), top + height) };
+  };
+  const draw = (tag, attributes, parent) => {
+    const element = document.createElementNS(plot.namespaceURI, tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    return parent.appendChild(element);
+  };
+  // The coarsest ticks of which three are seen.
+  const ticks = (side, low, high) =>
+    JSON.parse(plot.dataset[side]).map(list => list.filter(([at]) => at >= low - 0.01 && at <= high + 0.01))
+      .reduce((coarse, fine) => coarse.length >= 3 ? coarse : fine);
+  const label = view => {
+    for (const group of plot.querySelectorAll("g.ticks")) {
+      const below = group.classList.contains("below");
+      group.replaceChildren();
+      for (const [at, text] of below ? ticks("below", view.x, view.x + view.width) : ticks("left", view.y, view.y + view.height)) {
+        const x = left + (at - view.x) / view.width * width, y = top + (at - view.y) / view.height * height;
+        draw("path", { class: "grid", d: below ? `M${x} ${top}v${height}` : `M${left} ${y}h${width}` }, group);
+        draw("text", below ? { x, y: top + height + 13, "text-anchor": "middle" } : { x: left - 5, y: y + 3.5, "text-anchor": "end" },
+             group).textContent = text;
+      }
+    }
+  };
+  const show = view => {
+    area.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
+    area.style.setProperty("--keep-x", view.width / width);
+    area.style.setProperty("--keep-y", view.height / height);
+    const is_whole = view.width === width && view.height === height;
+    area.style.overflow = is_whole ? "visible" : "hidden";
+    if (is_whole) plot.querySelectorAll("g.ticks").forEach((group, i) => group.replaceWith(original[i].cloneNode(true)));
+    else label(view);
+  };
+  const selected = to => ({
+    x: Math.min(from.x, to.x), width: Math.abs(from.x - to.x),
+    y: has_rows ? top : Math.min(from.y, to.y), height: has_rows ? height : Math.abs(from.y - to.y) });
+
+  area.addEventListener("pointerdown", event => {
+    if (event.pointerType !== "mouse" || event.button !== 0) return;  // a finger scrolls the page
+    from = place(event);
+    frame = draw("rect", { class: "selection" }, plot);
+    event.preventDefault();
+  });
+  addEventListener("pointermove", event => {
+    if (from) for (const [name, value] of Object.entries(selected(place(event)))) frame.setAttribute(name, value);
+  });
+  addEventListener("pointerup", event => {
+    if (!from) return;
+    const part = selected(place(event));
+    from = null;
+    frame.remove();
+    if (part.width < 6 || part.height < 6) return;
+    const { x, y, width: w, height: h } = area.viewBox.baseVal;
+    show({ x: x + (part.x - left) / width * w, width: part.width / width * w,
+           y: y + (part.y - top) / height * h, height: part.height / height * h });
+  });
+  area.addEventListener("dblclick", () => show({ x: left, y: top, width, height }));
+}
+
 for (const table of document.querySelectorAll("table:not(.answers)")) equip(table);
+for (const plot of document.querySelectorAll("svg.plot")) zooms(plot);
 hints();
 const opened = [];
 addEventListener("beforeprint", () => {

@@ -1,15 +1,14 @@
-// See sections.h.
-#include "analysis/page/sections.h"
-
+// The parts below the tables.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "analysis/cells.h"
 #include "analysis/known.h"
 #include "analysis/page/html.h"
+#include "analysis/page/parts.h"
 #include "analysis/page/suite_of.h"
+#include "analysis/table/cells.h"
 #include "base/units.h"
 #include "schema/fields.h"
 

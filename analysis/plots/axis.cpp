@@ -94,16 +94,20 @@ std::vector<double> power_ticks(const Range& range, int most, double base) {
   return values;
 }
 
+constexpr int kUsual = 10;  // most ticks of an axis that nobody zooms
+
 // Where less than two decades are seen, 2 and 5 times the powers too, and below one decade some more.
 std::vector<double> log10_ticks(const Range& range, int most) {
   const double decades = std::log10(range.high / range.low);
-  if (decades >= 2.5) return power_ticks(range, most, 10);
+  const bool is_fine = most > kUsual;  // for who zooms
+  if (decades >= (is_fine ? 10 : 2.5)) return power_ticks(range, most, 10);
   if (decades < 0.5) return linear_ticks(range, most);
   std::vector<double> values;
   for (double power = std::pow(10, std::floor(std::log10(range.low))); power <= range.high; power *= 10)
     for (double factor : {1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0}) {
       const bool is_coarse = factor == 1 || factor == 2 || factor == 5;
-      if ((is_coarse || decades < 1) && factor * power >= range.low && factor * power <= range.high)
+      if ((is_coarse || decades < 1 || is_fine) && factor * power >= range.low &&
+          factor * power <= range.high)
         values.push_back(factor * power);
     }
   return values;

@@ -1,4 +1,4 @@
-// What an axis shows: its range and its ticks, the same in every rendering.
+// What an axis shows: its range and its ticks.
 #pragma once
 
 #include <string>

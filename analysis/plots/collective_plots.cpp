@@ -9,7 +9,7 @@
 #include "analysis/known.h"
 #include "analysis/plots/plots.h"
 #include "base/units.h"
-#include "laws/collectives.h"
+#include "specs/collectives.h"
 
 namespace shardmark {
 namespace {
@@ -20,8 +20,8 @@ using GroupKey =
     std::tuple<int64_t, std::string, std::string, std::string>;  // ranks, machine, transport, type
 
 int style_of(const std::string& operation) {
-  const auto* const found = laws::find_collective(operation.substr(0, operation.find(' ')));
-  return static_cast<int>(found == nullptr ? laws::Collective(laws::kNumCollectives) : found->what);
+  const auto* const found = specs::find_collective(operation.substr(0, operation.find(' ')));
+  return static_cast<int>(found == nullptr ? specs::Collective(specs::kNumCollectives) : found->what);
 }
 
 // Where a size was measured with one buffer and with two, the former: training works in place.
@@ -56,7 +56,7 @@ PlotPoint bandwidth_point(const MergedPoint& merged) {
                   m.busbw_gb_s * m.step_s / m.step_high_s,
                   m.busbw_gb_s * m.step_s / m.step_low_s,
                   "",
-                  is_doubtful(merged)};
+                  is_unreliable(merged)};
   point.text = fmt::format("{}: {} GB/s", format_bytes(bytes), format_number(m.busbw_gb_s, 3));
   return point;
 }
@@ -69,7 +69,7 @@ PlotPoint time_point(const MergedPoint& merged) {
           m.step_low_s * 1e6,
           m.step_high_s * 1e6,
           format_bytes(bytes) + ": " + format_seconds(m.step_s),
-          is_doubtful(merged)};
+          is_unreliable(merged)};
 }
 
 std::string about(const GroupKey& key, const std::map<GroupKey, Operations>& groups) {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/interconnects.h"
 #include "analysis/plots/plots.h"
+#include "analysis/scaling/interconnects.h"
 #include "base/units.h"
 
 namespace shardmark {
@@ -20,7 +20,7 @@ struct NamedWorkload {
   std::string name;
 };
 
-Plot speed_up_plot(const NamedWorkload& named, const std::vector<laws::Link>& links) {
+Plot speed_up_plot(const NamedWorkload& named, const std::vector<specs::Link>& links) {
   const OneRankStep& workload = named.workload;
   Plot plot{"interconnects",
             "interconnects",
@@ -32,7 +32,7 @@ Plot speed_up_plot(const NamedWorkload& named, const std::vector<laws::Link>& li
             {"speed-up", Scale::log2},
             {},
             {{"ideal", Form::law, kNeutral, {{1, 1}, {kMostRanks, kMostRanks}}}}};
-  for (const laws::Link& link : links) {
+  for (const specs::Link& link : links) {
     Curve curve{link.name, Form::law, static_cast<int>(plot.curves.size()) - 1, {}};
     for (double ranks = 1; ranks <= kMostRanks; ranks *= 2) {
       const double value = interconnect_speed_up(workload, link, ranks);
@@ -45,7 +45,7 @@ Plot speed_up_plot(const NamedWorkload& named, const std::vector<laws::Link>& li
   return plot;
 }
 
-Plot all_reduce_plot(const std::vector<OneRankStep>& workloads, const std::vector<laws::Link>& links,
+Plot all_reduce_plot(const std::vector<OneRankStep>& workloads, const std::vector<specs::Link>& links,
                      int64_t ranks) {
   const auto n = static_cast<double>(ranks);
   Plot plot{
@@ -59,11 +59,11 @@ Plot all_reduce_plot(const std::vector<OneRankStep>& workloads, const std::vecto
       {"time (ms)", Scale::log10},
       {},
       {}};
-  for (const laws::Link& link : links) {
+  for (const specs::Link& link : links) {
     Curve curve{link.name, Form::law, static_cast<int>(plot.curves.size()), {}};
     for (int half = 0; half <= 2 * kMostDecade; ++half) {
       const double megabytes = std::pow(10, half / 2.0);
-      const double time_s = laws::ring_all_reduce_s(megabytes * 1e6, n, link);
+      const double time_s = specs::ring_all_reduce_s(megabytes * 1e6, n, link);
       curve.points.push_back({megabytes, time_s * 1e3});
       curve.points.back().text =
           fmt::format("{} MB: {}", format_number(megabytes, 3), format_seconds(time_s));
@@ -80,7 +80,7 @@ Plot all_reduce_plot(const std::vector<OneRankStep>& workloads, const std::vecto
 }  // namespace
 
 Plots interconnect_plots(const std::vector<MergedPoint>& points, const PlotNames& names,
-                         const std::vector<laws::Link>& links) {
+                         const std::vector<specs::Link>& links) {
   constexpr int64_t kRanks = 8;  // of the all-reduce
   std::vector<OneRankStep> all = workloads(points);
   std::erase_if(all, [](const OneRankStep& workload) { return !std::isfinite(workload.step_s); });
@@ -96,7 +96,7 @@ Plots interconnect_plots(const std::vector<MergedPoint>& points, const PlotNames
   return plots;
 }
 
-Plots interconnect_plots(const std::vector<OneRankStep>& workloads, const std::vector<laws::Link>& links,
+Plots interconnect_plots(const std::vector<OneRankStep>& workloads, const std::vector<specs::Link>& links,
                          int64_t ranks) {
   Plots plots;
   for (const OneRankStep& workload : workloads)

@@ -52,7 +52,7 @@ Curve measured_curve(const ScalingSeries& series, const ScalingFit& fit, const P
     curve.points.push_back(
         {point.units, value, low, high,
          fmt::format("{}: speed-up {}", ranks_text(point.merged->point.ranks), format_number(value, 3)),
-         is_doubtful(*point.merged)});
+         is_unreliable(*point.merged)});
   }
   return curve;
 }

@@ -1,10 +1,10 @@
-// What a rank holds, kind by kind, and what the strategy's law says that it should.
+// What a rank holds, kind by kind, and what the program of its strategy predicts.
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include "analysis/cells.h"
 #include "analysis/plots/rows.h"
+#include "analysis/table/cells.h"
 #include "base/units.h"
 
 namespace shardmark {
@@ -17,8 +17,9 @@ struct Kind {
 };
 
 double share(const Measures& m) { return m.parameter_bytes + m.gradient_bytes + m.optimizer_bytes; }
-double law(const Measures& m) {
-  return m.law_parameter_bytes + m.law_gradient_bytes + m.law_optimizer_bytes + m.law_transient_bytes;
+double predicted(const Measures& m) {
+  return m.predicted_parameter_bytes + m.predicted_gradient_bytes + m.predicted_optimizer_bytes +
+         m.predicted_transient_bytes;
 }
 
 constexpr std::array<Kind, 5> kKinds = {{
@@ -45,19 +46,19 @@ Plots memory_plots(const std::vector<MergedPoint>& points, const PlotNames& name
   Plots plots;
   const auto has_memory = [](const MergedPoint& m) { return std::isfinite(m.measures.parameter_bytes); };
   for (const RowGroup& group : row_groups(points, names, has_memory)) {
-    Plot plot{
-        "memory",
-        "memory",
-        "Memory of a rank, and the law",
-        group.about,
-        "On the rank that needs most. Law: parameters, gradients, optimizer state and transient slots by "
-        "the strategy's formula; no formula says what activations take.",
-        {""},
-        {"memory (MiB)"},
-        group.rows,
-        {}};
+    Plot plot{"memory",
+              "memory",
+              "Memory of a rank, measured and predicted",
+              group.about,
+              "On the rank that needs most. Predicted: parameters, gradients, optimizer state and transient "
+              "slots by "
+              "the strategy's formula; no formula says what activations take.",
+              {""},
+              {"memory (MiB)"},
+              group.rows,
+              {}};
     for (const Kind& kind : kKinds) plot.curves.push_back(curve_of(kind, Form::bar, group));
-    plot.curves.push_back(curve_of({"law", kNeutral, law}, Form::target, group));
+    plot.curves.push_back(curve_of({"predicted", kNeutral, predicted}, Form::target, group));
     plots.push_back(std::move(plot));
   }
   return plots;

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "analysis/known.h"
-#include "analysis/training_columns.h"
+#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 

@@ -1,6 +1,5 @@
 // A Plot value: what is measured over what, with what the formulas say. Made by one function per kind of plot
-// (plots.h); drawn by gnuplot into files (gnuplot.h) and as SVG into the page (svg.h), from the same ticks
-// (axis.h) and the same colours, markers and dashes (style.h).
+// (plots.h); drawn as SVG (svg.h), into the page and into files (files.h).
 #pragma once
 
 #include <limits>
@@ -23,8 +22,8 @@ struct PlotPoint {
   double value = 0;  // in the axis' unit
   double low = std::numeric_limits<double>::quiet_NaN();  // 95 % interval of the value
   double high = std::numeric_limits<double>::quiet_NaN();
-  std::string text = {};  // what a reader who points at it wants to know, without the curve's name
-  bool doubtful = false;  // drawn hollow: oversubscribed
+  std::string text = {};    // what a reader who points at it wants to know, without the curve's name
+  bool unreliable = false;  // drawn hollow: oversubscribed
 };
 
 enum class Form {

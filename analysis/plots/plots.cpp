@@ -5,13 +5,13 @@
 
 namespace shardmark {
 
-Plots make_plots(const std::vector<StudyData>& studies, const std::vector<laws::Link>& links) {
+Plots make_plots(const std::vector<StudyData>& studies, const std::vector<specs::Link>& links) {
   const std::vector<MergedPoint> points = merge_repeats(studies);
   return make_plots(studies, points, scaling_series(points), links);
 }
 
 Plots make_plots(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points,
-                 const std::vector<ScalingSeries>& scaling, const std::vector<laws::Link>& links) {
+                 const std::vector<ScalingSeries>& scaling, const std::vector<specs::Link>& links) {
   const PlotNames names(points);
   Plots all;
   const auto add = [&](Plots plots) {

@@ -7,8 +7,8 @@
 #include "analysis/merged.h"
 #include "analysis/plots/names.h"
 #include "analysis/plots/plot.h"
-#include "analysis/scaling.h"
-#include "laws/link.h"
+#include "analysis/scaling/scaling.h"
+#include "specs/link.h"
 
 namespace shardmark {
 
@@ -23,9 +23,9 @@ Plots sustained_plots(const std::vector<MergedPoint>& points);
 Plots scaling_plots(const std::vector<ScalingSeries>& all, const PlotNames& names);
 Plots law_plots(const std::vector<ScalingSeries>& all, const PlotNames& names);
 Plots interconnect_plots(const std::vector<MergedPoint>& points, const PlotNames& names,
-                         const std::vector<laws::Link>& links);
+                         const std::vector<specs::Link>& links);
 // Without a study: of models with the time of a step on one rank, where it is given.
-Plots interconnect_plots(const std::vector<OneRankStep>& workloads, const std::vector<laws::Link>& links,
+Plots interconnect_plots(const std::vector<OneRankStep>& workloads, const std::vector<specs::Link>& links,
                          int64_t ranks);
 // Throughput over the numbers of ranks that were asked for.
 Plots predicted_plots(const std::vector<PredictedPoint>& predicted, const PlotNames& names);
@@ -39,8 +39,8 @@ Plots with_unique_keys(Plots plots);
 
 // All of them, in the order of the report's tables, with keys that are unique. scaling: of the points.
 Plots make_plots(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points,
-                 const std::vector<ScalingSeries>& scaling, const std::vector<laws::Link>& links);
+                 const std::vector<ScalingSeries>& scaling, const std::vector<specs::Link>& links);
 Plots make_plots(const std::vector<StudyData>& studies,
-                 const std::vector<laws::Link>& links = laws::link_laws());
+                 const std::vector<specs::Link>& links = specs::interconnect_links());
 
 }  // namespace shardmark

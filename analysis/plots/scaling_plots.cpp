@@ -22,14 +22,14 @@ PlotPoint rate_point(const ScalingPoint& point) {
           batch / m.step_low_s,
           fmt::format("{}: {} samples/s, step {}", ranks_text(merged.point.ranks), format_number(rate, 4),
                       format_seconds(m.step_s)),
-          is_doubtful(merged)};
+          is_unreliable(merged)};
 }
 
 PlotPoint efficiency_point(const ScalingPoint& point) {
   const auto& [value, low, high] = point.efficiency;
   std::string text = fmt::format("{}: {:.1f} %", ranks_text(point.merged->point.ranks), 100 * value);
   if (low < high) text += fmt::format(" ({:.1f} to {:.1f})", 100 * low, 100 * high);
-  return {point.units, 100 * value, 100 * low, 100 * high, text, is_doubtful(*point.merged)};
+  return {point.units, 100 * value, 100 * low, 100 * high, text, is_unreliable(*point.merged)};
 }
 
 // From the fastest strategy on the fewest ranks: n/n0 times its rate.
@@ -47,17 +47,17 @@ Curve ideal(const SeriesGroup& group) {
 
 void add_curves(Plot& plot, const SeriesGroup& group, const PlotNames& names,
                 PlotPoint (*make_point)(const ScalingPoint&)) {
-  bool any_doubtful = false;
+  bool any_unreliable = false;
   for (const ScalingSeries* series : group) {
     const MergedPoint& first = *series->points.front().merged;
     Curve curve{names.strategy(first), Form::measured, names.style(first), {}};
     for (const ScalingPoint& point : series->points) {
       curve.points.push_back(make_point(point));
-      any_doubtful |= curve.points.back().doubtful;
+      any_unreliable |= curve.points.back().unreliable;
     }
     plot.curves.push_back(std::move(curve));
   }
-  if (any_doubtful) plot.note += " Hollow: doubtful, and in no fit.";
+  if (any_unreliable) plot.note += " Hollow: unreliable, and in no fit.";
 }
 
 Plot rate_plot(const SeriesGroup& group, const PlotNames& names) {

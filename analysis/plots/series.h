@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analysis/plots/names.h"
-#include "analysis/scaling.h"
+#include "analysis/scaling/scaling.h"
 
 namespace shardmark {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/cells.h"
 #include "analysis/plots/rows.h"
+#include "analysis/table/cells.h"
 #include "base/units.h"
 
 namespace shardmark {
@@ -25,7 +25,7 @@ PlotPoint point_of(const MergedPoint& merged) {
           m.samples_per_s * faster,
           fmt::format("{}: {} samples/s, {} of a rank", ranks_text(merged.point.ranks),
                       format_number(m.samples_per_s, 4), format_bytes(m.peak_bytes)),
-          is_doubtful(merged)};
+          is_unreliable(merged)};
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ Plots speed_plots(const std::vector<MergedPoint>& points, const PlotNames& names
               "Speed against memory",
               group.about + (group.about.ends_with(ranks_text(most)) ? "" : ", " + ranks_text(most)),
               "Peak memory of the rank that needs most. Bars: from the 95 % interval of the step. Hollow: "
-              "doubtful.",
+              "unreliable.",
               {"peak memory (MiB)"},
               {"samples/s"},
               {},

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "analysis/plots/plots.h"
-#include "analysis/sustained.h"
+#include "analysis/quality/sustained.h"
 #include "strategies/short_text.h"
 
 namespace shardmark {

@@ -103,8 +103,9 @@ void SvgCanvas::text(double x, double y, const std::string& text, const char* an
 }
 
 void SvgCanvas::upright_text(double x, double y, const std::string& text, const char* anchor) {
-  elements_ += fmt::format("<text transform='translate({} {}) rotate(-90)' text-anchor='{}'>{}</text>\n",
-                           length(x), length(y), anchor, escaped_markup(text));
+  elements_ += fmt::format(
+      "<g transform='translate({} {}) rotate(-90)'><text class='upright' text-anchor='{}'>{}</text></g>\n",
+      length(x), length(y), anchor, escaped_markup(text));
 }
 
 void SvgCanvas::path(const std::vector<Place>& places, const LineStyle& style) {
@@ -142,8 +143,9 @@ void SvgCanvas::interval(Place from, Place to, const std::string& color) {
 
 void SvgCanvas::marker(Place at, const LineStyle& style, bool hollow, const std::string& title) {
   elements_ += fmt::format("{}{} stroke='{}' fill='{}'>{}</{}>\n", shape(at, style.marker),
-                           title.empty() ? "" : " class='mark'", style.color, hollow ? "#fff" : style.color,
-                           title_element(title), style.marker == Marker::circle ? "circle" : "polygon");
+                           title.empty() ? " class='point'" : " class='mark point'", style.color,
+                           hollow ? "#fff" : style.color, title_element(title),
+                           style.marker == Marker::circle ? "circle" : "polygon");
 }
 
 void SvgCanvas::rectangle(const Frame& frame, const FillStyle& fill, const std::string& title) {
@@ -154,13 +156,26 @@ void SvgCanvas::rectangle(const Frame& frame, const FillStyle& fill, const std::
 }
 
 void SvgCanvas::spot(Place at, const std::string& title) {
-  elements_ += fmt::format("<circle class='mark spot' cx='{}' cy='{}' r='4'>{}</circle>\n", length(at.x),
-                           length(at.y), title_element(title));
+  elements_ += fmt::format("<circle class='mark spot point' cx='{}' cy='{}' r='4'>{}</circle>\n",
+                           length(at.x), length(at.y), title_element(title));
 }
 
-std::string SvgCanvas::svg(double height, const std::string& label) const {
-  return fmt::format("<svg class='plot' viewBox='0 0 {} {}' role='img' aria-label='{}'>\n{}</svg>\n",
-                     length(width_), length(height), escaped_markup(label), elements_);
+void SvgCanvas::begin_area(const Frame& frame) {
+  const std::string box = fmt::format("{} {} {} {}", length(frame.left), length(frame.top),
+                                      length(frame.width()), length(frame.height()));
+  elements_ += fmt::format(
+      "<svg class='area' x='{}' y='{}' width='{}' height='{}' viewBox='{}' preserveAspectRatio='none' "
+      "overflow='visible'>\n<rect class='spot' x='{}' y='{}' width='{}' height='{}'/>\n",
+      length(frame.left), length(frame.top), length(frame.width()), length(frame.height()), box,
+      length(frame.left), length(frame.top), length(frame.width()), length(frame.height()));
 }
+
+void SvgCanvas::end_area() { elements_ += "</svg>\n"; }
+
+void SvgCanvas::begin_group(const char* css_class) {
+  elements_ += fmt::format("<g class='{}'>\n", css_class);
+}
+
+void SvgCanvas::end_group() { elements_ += "</g>\n"; }
 
 }  // namespace shardmark

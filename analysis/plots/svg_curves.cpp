@@ -84,7 +84,7 @@ class Drawer {
       if (has_interval(point))
         canvas_.interval(place_of(point.over, point.low), place_of(point.over, point.high), style.color);
     for (const PlotPoint& point : points)
-      canvas_.marker(place(point), style, point.doubtful, said_by(curve, point));
+      canvas_.marker(place(point), style, point.unreliable, said_by(curve, point));
   }
 
   void draw_law(const Curve& curve) {
@@ -131,8 +131,10 @@ class Drawer {
 void draw_curves(SvgCanvas& canvas, const Plot& plot, const Frame& frame, const Range& over,
                  const Range& value) {
   Drawer drawer(canvas, plot, frame, over, value);
+  canvas.begin_area(frame);
   for (const ReferenceLine& line : plot.references) drawer.draw(line);
   for (const Curve& curve : plot.curves) drawer.draw(curve);
+  canvas.end_area();
 }
 
 void draw_key(SvgCanvas& canvas, const Plot& plot, const Curve& curve, double x, double y) {

@@ -1,5 +1,5 @@
-// The law is linear in alpha and beta once it is known, for each time, whether ring or tree and which kind of
-// link it is that counts; that is read off the last fit, until it stays.
+// The cost model is linear in alpha and beta once it is known, for each time, whether ring or tree and which
+// kind of link it is that counts; that is read off the last fit, until it stays.
 #include "analysis/predict/alpha_beta.h"
 
 #include <fmt/format.h>
@@ -26,21 +26,21 @@ struct Way {
 };
 using Ways = std::vector<Way>;
 
-least_squares::Coefficients as_coefficients(const laws::LinkCost& link) {
+least_squares::Coefficients as_coefficients(const specs::LinkCost& link) {
   return {link.alpha_s, link.beta_s_per_byte, 0};
 }
 
-double seconds(const least_squares::Coefficients& terms, const laws::LinkCost& link) {
+double seconds(const least_squares::Coefficients& terms, const specs::LinkCost& link) {
   return least_squares::dot(terms, as_coefficients(link));
 }
 
-// By the law, if the links in question cost what `link` says.
-Way way_of(const TimedCollective& time, const laws::LinkCost& node, const laws::LinkCost& link) {
-  const laws::Network network =
-      time.across_nodes() ? laws::Network{node, link} : laws::Network{link, laws::LinkCost{}};
-  const auto all = laws::collective_terms(time.operation, time.span);
+// By the cost model, if the links in question cost what `link` says.
+Way way_of(const TimedCollective& time, const specs::LinkCost& node, const specs::LinkCost& link) {
+  const specs::Network network =
+      time.across_nodes() ? specs::Network{node, link} : specs::Network{link, specs::LinkCost{}};
+  const auto all = specs::collective_terms(time.operation, time.span);
   const auto& best = *std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) {
-    return laws::collective_s(a, time.bytes, network) < laws::collective_s(b, time.bytes, network);
+    return specs::collective_s(a, time.bytes, network) < specs::collective_s(b, time.bytes, network);
   });
   const double inside = best.node_factor * time.bytes, across = best.across_factor * time.bytes;
   if (!time.across_nodes()) return {{}, {best.node_steps, inside, 0}};
@@ -49,8 +49,8 @@ Way way_of(const TimedCollective& time, const laws::LinkCost& node, const laws::
   return {{best.node_steps, 0, 0}, {best.across_steps, across, 0}};
 }
 
-Ways ways_of(const std::vector<TimedCollective>& times, const laws::LinkCost& node,
-             const laws::LinkCost& link) {
+Ways ways_of(const std::vector<TimedCollective>& times, const specs::LinkCost& node,
+             const specs::LinkCost& link) {
   Ways ways;
   ways.reserve(times.size());
   for (const TimedCollective& time : times) ways.push_back(way_of(time, node, link));
@@ -58,8 +58,8 @@ Ways ways_of(const std::vector<TimedCollective>& times, const laws::LinkCost& no
 }
 
 // The most that alpha and beta can be: all of the shortest time.
-laws::LinkCost first_guess(const std::vector<TimedCollective>& times, const laws::LinkCost& node) {
-  laws::LinkCost most{INFINITY, INFINITY};
+specs::LinkCost first_guess(const std::vector<TimedCollective>& times, const specs::LinkCost& node) {
+  specs::LinkCost most{INFINITY, INFINITY};
   for (const TimedCollective& time : times) {
     const Way way = way_of(time, {}, {1, 1});
     most.alpha_s = std::min(most.alpha_s, time.time_s.value / way.terms[0]);
@@ -71,7 +71,7 @@ laws::LinkCost first_guess(const std::vector<TimedCollective>& times, const laws
 
 // Residuals relative to what the last fit made of a time, where there is one and that is above 0.
 least_squares::Fit fit_once(const std::vector<TimedCollective>& times, const Ways& ways,
-                            const laws::LinkCost& node, const laws::LinkCost* last) {
+                            const specs::LinkCost& node, const specs::LinkCost* last) {
   std::vector<least_squares::Row> rows;
   rows.reserve(times.size());
   for (size_t i = 0; i < times.size(); ++i) {
@@ -85,7 +85,7 @@ least_squares::Fit fit_once(const std::vector<TimedCollective>& times, const Way
   return least_squares::fit(rows, least_squares::first(2));
 }
 
-laws::LinkCost bounded(const least_squares::Fit& fit) {
+specs::LinkCost bounded(const least_squares::Fit& fit) {
   const auto best = least_squares::nearest_bounded(fit, fit.best, 0);
   return {best[0], best[1]};
 }
@@ -97,10 +97,10 @@ bool shows_beta(const Ways& ways) {
 // The costs of a node's links have errors too. Along each independent direction of those the fit is done
 // again; what the coefficients move by adds to their own errors.
 void add_errors_of_node(least_squares::Fit& curve, const std::vector<TimedCollective>& times,
-                        const Ways& ways, const AlphaBeta& node, const laws::LinkCost& last) {
+                        const Ways& ways, const AlphaBeta& node, const specs::LinkCost& last) {
   const auto best = curve.best;
   for (size_t direction = 0; direction < 2; ++direction) {
-    laws::LinkCost moved = node.cost();
+    specs::LinkCost moved = node.cost();
     moved.alpha_s += node.curve.spread[0][direction];
     moved.beta_s_per_byte += node.curve.spread[1][direction];
     auto step = fit_once(times, ways, moved, &last).best;
@@ -134,8 +134,8 @@ AlphaBeta fit_alpha_beta(const std::vector<TimedCollective>& times, const AlphaB
   fit.num_times = static_cast<int64_t>(times.size());
   fit.refused = too_few(times);
   if (!fit.refused.empty()) return fit;
-  const laws::LinkCost node = known_node == nullptr ? laws::LinkCost{} : known_node->cost();
-  laws::LinkCost link = first_guess(times, node);
+  const specs::LinkCost node = known_node == nullptr ? specs::LinkCost{} : known_node->cost();
+  specs::LinkCost link = first_guess(times, node);
   Ways ways = ways_of(times, node, link);
   fit.curve = fit_once(times, ways, node, nullptr);
   for (int pass = 0; pass < kMostPasses; ++pass) {

@@ -4,23 +4,24 @@
 #include <string>
 #include <vector>
 
-#include "analysis/estimate.h"
-#include "analysis/least_squares.h"
-#include "laws/collective_law.h"
+#include "analysis/scaling/estimate.h"
+#include "analysis/scaling/least_squares.h"
+#include "specs/collective_cost.h"
 
 namespace shardmark {
 
 struct TimedCollective {
-  laws::Collective operation = laws::Collective::all_reduce;
+  specs::Collective operation = specs::Collective::all_reduce;
   double bytes = 0;  // as in CollectivePoint
-  laws::Span span;
+  specs::Span span;
   Estimate time_s;
   bool across_nodes() const { return span.nodes > 1; }
 };
 
-// alpha and beta of laws/collective_law.h: of the links of a node, or of a rank's share of the links across.
+// alpha and beta of specs/collective_cost.h: of the links of a node, or of a rank's share of the links
+// across.
 struct AlphaBeta {
-  laws::Collective operation = laws::Collective::all_reduce;
+  specs::Collective operation = specs::Collective::all_reduce;
   bool across_nodes = false;
   Estimate alpha_s;                    // of one step
   Estimate beta_s_per_byte;            // 1 / bandwidth
@@ -28,7 +29,7 @@ struct AlphaBeta {
   int64_t num_times = 0;               // 0: not fitted, but a given link
   std::string refused;                 // why it could not be fitted; empty when it could
   least_squares::Fit curve;            // its coefficients: alpha, beta
-  laws::LinkCost cost() const { return {alpha_s.value, beta_s_per_byte.value}; }
+  specs::LinkCost cost() const { return {alpha_s.value, beta_s_per_byte.value}; }
 };
 
 // All times of one operation, within a node or across nodes. node: the links of a node, whose part is taken

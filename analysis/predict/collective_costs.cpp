@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "laws/collectives.h"
+#include "specs/collectives.h"
 
 namespace shardmark {
 namespace {
 
-using laws::Collective;
+using specs::Collective;
 
 // Operations by how much their messages are like those of the first, which is the one in question.
 const std::vector<std::vector<Collective>>& likeness() {
-  using enum laws::Collective;
+  using enum specs::Collective;
   static const std::vector<std::vector<Collective>> lists = {
       {all_reduce, reduce_scatter, all_gather, reduce, broadcast},
       {reduce_scatter, all_gather, all_reduce, all_to_all},
@@ -37,7 +37,7 @@ auto most_alike(Collective operation, Of of) {
   return of(operation);
 }
 
-double distance(laws::Span a, laws::Span b) {
+double distance(specs::Span a, specs::Span b) {
   const auto apart = [](int64_t x, int64_t y) {
     return std::abs(std::log(static_cast<double>(x) / static_cast<double>(y)));
   };
@@ -65,18 +65,18 @@ CollectiveCosts::CollectiveCosts(const std::vector<TimedCollective>& times) {
   add_fits(usable, false);
   add_fits(usable, true);
   for (const TimedCollective& time : usable) {
-    const auto law = law_s(time.operation, time.bytes, time.span);
-    if (!law || !(*law > 0)) continue;
+    const auto modelled = model_s(time.operation, time.bytes, time.span);
+    if (!modelled || !(*modelled > 0)) continue;
     auto found = std::find_if(curves_.begin(), curves_.end(), [&](const Curve& curve) {
       return curve.operation == time.operation && curve.span == time.span;
     });
     if (found == curves_.end()) found = curves_.insert(curves_.end(), {time.operation, time.span, {}});
-    found->deviations[std::log(time.bytes)] = std::log(time.time_s.value / *law);
+    found->deviations[std::log(time.bytes)] = std::log(time.time_s.value / *modelled);
   }
 }
 
 void CollectiveCosts::add_fits(const std::vector<TimedCollective>& times, bool across_nodes) {
-  for (const laws::CollectiveRow& row : laws::collectives()) {
+  for (const specs::CollectiveRow& row : specs::collectives()) {
     std::vector<TimedCollective> here;
     std::copy_if(times.begin(), times.end(), std::back_inserter(here), [&](const TimedCollective& time) {
       return time.operation == row.what && time.across_nodes() == across_nodes;
@@ -95,7 +95,7 @@ const AlphaBeta* CollectiveCosts::fit_for(Collective operation, bool across_node
   });
 }
 
-const CollectiveCosts::Curve* CollectiveCosts::curve_for(Collective operation, laws::Span span) const {
+const CollectiveCosts::Curve* CollectiveCosts::curve_for(Collective operation, specs::Span span) const {
   return most_alike(operation, [&](Collective one) {
     const Curve* nearest = nullptr;
     for (const Curve& curve : curves_) {
@@ -106,7 +106,7 @@ const CollectiveCosts::Curve* CollectiveCosts::curve_for(Collective operation, l
   });
 }
 
-std::optional<double> CollectiveCosts::law_s(Collective operation, double bytes, laws::Span span) const {
+std::optional<double> CollectiveCosts::model_s(Collective operation, double bytes, specs::Span span) const {
   const AlphaBeta* node = fit_for(operation, false);
   const AlphaBeta* across = fit_for(operation, true);
   if (span.nodes < 2 && node == nullptr) return std::nullopt;
@@ -115,21 +115,22 @@ std::optional<double> CollectiveCosts::law_s(Collective operation, double bytes,
     const bool is_a_link = across->num_times == 0;
     if (node == nullptr && is_a_link && span.ranks_per_node() > 1) return std::nullopt;
   }
-  return laws::collective_s(operation, bytes, span,
-                            {node == nullptr ? laws::LinkCost{} : node->cost(),
-                             across == nullptr ? laws::LinkCost{} : across->cost()});
+  return specs::collective_s(operation, bytes, span,
+                             {node == nullptr ? specs::LinkCost{} : node->cost(),
+                              across == nullptr ? specs::LinkCost{} : across->cost()});
 }
 
-double CollectiveCosts::time_s(Collective operation, double bytes, laws::Span span) const {
+double CollectiveCosts::time_s(Collective operation, double bytes, specs::Span span) const {
   if (span.ranks < 2) return 0;
-  const auto law = law_s(operation, bytes, span);
-  if (!law) return Measures::kNone;
+  const auto modelled = model_s(operation, bytes, span);
+  if (!modelled) return Measures::kNone;
   const Curve* curve = curve_for(operation, span);
-  return curve == nullptr ? *law : *law * std::exp(interpolated(curve->deviations, std::log(bytes)));
+  return curve == nullptr ? *modelled
+                          : *modelled * std::exp(interpolated(curve->deviations, std::log(bytes)));
 }
 
 std::optional<CollectiveBasis> CollectiveCosts::basis(Collective operation, double bytes,
-                                                      laws::Span span) const {
+                                                      specs::Span span) const {
   const Curve* curve = curve_for(operation, span);
   if (curve == nullptr) return std::nullopt;
   const double x = std::log(bytes);
@@ -137,12 +138,12 @@ std::optional<CollectiveBasis> CollectiveCosts::basis(Collective operation, doub
                          x >= curve->deviations.begin()->first && x <= curve->deviations.rbegin()->first};
 }
 
-CollectiveCosts CollectiveCosts::replaced(const laws::Link& link, bool across_nodes) const {
+CollectiveCosts CollectiveCosts::replaced(const specs::Link& link, bool across_nodes) const {
   CollectiveCosts other = *this;
   std::erase_if(other.curves_, [&](const Curve& curve) { return (curve.span.nodes > 1) == across_nodes; });
   std::erase_if(other.fits_, [&](const AlphaBeta& fit) { return fit.across_nodes == across_nodes; });
   const double alpha = link.latency_s, beta = 1 / link.bytes_per_s;
-  for (const laws::CollectiveRow& row : laws::collectives()) {
+  for (const specs::CollectiveRow& row : specs::collectives()) {
     AlphaBeta& fit = other.fits_.emplace_back();
     fit.operation = row.what;
     fit.across_nodes = across_nodes;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/predict/collective_costs.h"
-#include "analysis/table.h"
+#include "analysis/table/table.h"
 
 namespace shardmark {
 
@@ -20,8 +20,8 @@ std::vector<CollectiveSetting> collective_settings(const std::vector<MergedPoint
 
 // Of one operation and span: each size but the smallest and the largest, told by the times without it.
 struct HeldOutCollective {
-  laws::Collective operation = laws::Collective::all_reduce;
-  laws::Span span;
+  specs::Collective operation = specs::Collective::all_reduce;
+  specs::Span span;
   std::vector<double> bytes, errors;  // predicted / measured - 1
 };
 std::vector<HeldOutCollective> held_out_collectives(const std::vector<TimedCollective>& times);

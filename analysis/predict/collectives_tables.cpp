@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/cells.h"
-#include "analysis/columns.h"
 #include "analysis/predict/collective_settings.h"
+#include "analysis/table/cells.h"
+#include "analysis/table/columns.h"
 #include "base/stats.h"
 #include "base/units.h"
 
@@ -20,13 +20,13 @@ struct FitRow {
 
 // Also of the operation; rows with a setting.
 template <class Row>
-ColumnsOf<Row> setting_columns(laws::Collective (*operation)(const Row&)) {
+ColumnsOf<Row> setting_columns(specs::Collective (*operation)(const Row&)) {
   return {{{"machine", "", false, true, "", Starts::section},
            [](const auto& row) { return cells::words(row.setting->machine); }},
           {{"transport", "", false, true, "", Starts::section},
            [](const auto& row) { return cells::words(row.setting->transport); }},
           {{"operation", "", false},
-           [=](const auto& row) { return cells::words(laws::collective(operation(row)).name); }}};
+           [=](const auto& row) { return cells::words(specs::collective(operation(row)).name); }}};
 }
 
 auto microseconds_of(double Estimate::*part) {
@@ -55,7 +55,7 @@ ColumnsOf<FitRow> fit_columns() {
            "within a node of the links that a rank has, across nodes of a rank's share of its node's."},
           {{"low", "GB/s", true, false, "bandwidth"}, bandwidth_of(&Estimate::high), kInterval},
           {{"high", "GB/s", true, false, "bandwidth"}, bandwidth_of(&Estimate::low), kInterval},
-          {{"off by", "%"},
+          {{"error", "%"},
            [](const auto& row) { return cells::percent(row.fit.deviation); },
            "median of |measured / fitted - 1|. Real operations change their protocol with the size; where "
            "times are predicted, measured / fitted corrects the fit at each size."},
@@ -64,7 +64,7 @@ ColumnsOf<FitRow> fit_columns() {
              return row.fit.refused.empty() ? Cell{"", nullptr} : cells::words(row.fit.refused);
            },
            "fewer than 4 times, or no ranks with two sizes. Such an operation takes alpha and bandwidth of "
-           "the one most alike, and keeps its own curve."}};
+           "the most similar one, and keeps its own curve."}};
 }
 
 struct HeldOutRow {

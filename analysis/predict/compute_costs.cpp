@@ -9,7 +9,7 @@
 
 #include "analysis/known.h"
 #include "base/stats.h"
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 #include "strategies/strategy.h"
 #include "strategies/traits.h"
 
@@ -100,7 +100,7 @@ bool communicates(const Point& point) {
   return point.ranks > 1 && strategies::traits_of(point.training.strategy.name).communicates;
 }
 
-double owned_elements(const Point& point, const laws::ModelTable& table) {
+double owned_elements(const Point& point, const specs::ModelTable& table) {
   const strategies::Strategy& strategy = strategies::strategy(point.training.strategy.name);
   return static_cast<double>(strategy.step(strategies::step_input(point, table)).most_updated);
 }
@@ -161,7 +161,7 @@ const ComputeCosts::Kind* ComputeCosts::nearest(const Point& point, int64_t rank
 }
 
 std::optional<ComputeTimes> ComputeCosts::times(const Point& point, int64_t ranks_per_node,
-                                                const laws::ModelTable& table,
+                                                const specs::ModelTable& table,
                                                 const MergedPoint* without) const {
   const Kind* kind = nearest(point, ranks_per_node, without);
   if (kind == nullptr) return std::nullopt;

@@ -28,8 +28,8 @@ std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged, const
 // Whether its ranks exchange anything.
 bool communicates(const Point& point);
 
-// The largest number of parameters that a rank updates, by the strategy's law.
-double owned_elements(const Point& point, const laws::ModelTable& table);
+// The largest number of parameters that a rank updates, by the strategy's program.
+double owned_elements(const Point& point, const specs::ModelTable& table);
 
 class ComputeCosts {
  public:
@@ -44,7 +44,8 @@ class ComputeCosts {
   // measured, else by the elements that a rank owns. Of points that communicate, or do not, as this one does
   // (moving bytes takes cores and caches from computing), with as many ranks per node, or the next more.
   // Nothing where nothing was measured.
-  std::optional<ComputeTimes> times(const Point& point, int64_t ranks_per_node, const laws::ModelTable& table,
+  std::optional<ComputeTimes> times(const Point& point, int64_t ranks_per_node,
+                                    const specs::ModelTable& table,
                                     const MergedPoint* without = nullptr) const;
 
   // What a rank held beyond the strategy's own memory: median over the points.

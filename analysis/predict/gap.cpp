@@ -59,11 +59,11 @@ void add_caveat(Gap& gap, const std::string& caveat) {
 }
 
 void add_caveats(Gap& gap, const strategies::Call& operation, const CollectiveCosts& costs) {
-  const laws::Span span = span_of(operation, gap.merged->ranks_per_node);
+  const specs::Span span = span_of(operation, gap.merged->ranks_per_node);
   const auto basis = costs.basis(operation.what, operation.bytes, span);
   if (!basis || span.ranks < 2) return;
   if (basis->operation != operation.what)
-    add_caveat(gap, operation.name() + " as " + laws::collective(basis->operation).name);
+    add_caveat(gap, operation.name() + " as " + specs::collective(basis->operation).name);
   if (!basis->within_sizes) add_caveat(gap, "sizes outside those measured");
   if (!(basis->span == span)) add_caveat(gap, "other ranks or nodes than measured");
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/predict/predictor.h"
-#include "analysis/table.h"
+#include "analysis/table/table.h"
 
 namespace shardmark {
 

@@ -1,9 +1,9 @@
 // Measured steps beside what the study's own collectives say.
 #include <fmt/format.h>
 
-#include "analysis/cells.h"
 #include "analysis/predict/gap.h"
-#include "analysis/training_columns.h"
+#include "analysis/table/cells.h"
+#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {
@@ -49,16 +49,17 @@ ColumnsOf<Gap> expected_columns() {
       {{"of step", "%"}, [](const auto& gap) { return cells::percent(gap.unexplained_s() / gap.step_s); }},
       {{"expectation", "", false, true},
        expectation_cell,
-       "what was not measured and is told by the law: other operations, sizes or ranks. A suite with the "
-       "collectives of a step on the ranks of its points leaves nothing to be told."},
-      {{"marks", "", false, true}, [](const auto& gap) { return doubt_cell(*gap.merged); }}};
+       "what was not measured and comes from the cost model: other operations, sizes or ranks. A suite with "
+       "the "
+       "collectives of a step on the ranks of its points leaves nothing to the cost model."},
+      {{"warnings", "", false, true}, [](const auto& gap) { return warning_cell(*gap.merged); }}};
 }
 
 }  // namespace
 
 Table gap_table(const std::vector<MergedPoint>& points, const std::vector<Predictor>& predictors) {
   const TrainingColumns labels(points);
-  return make_table("gap", "Where a step goes, and what of it the collectives explain",
+  return make_table("gap", "Where the time of a step goes, and how much of it the collectives explain",
                     join(via(&Gap::merged, labels.columns()), measured_columns(), expected_columns()),
                     gaps(points, predictors));
 }

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/cells.h"
 #include "analysis/predict/tables.h"
-#include "analysis/training_columns.h"
+#include "analysis/table/cells.h"
+#include "analysis/tables/training_columns.h"
 #include "base/stats.h"
 #include "base/units.h"
 

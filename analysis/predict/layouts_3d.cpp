@@ -1,12 +1,12 @@
-// Jobs for the formulas of laws/parallel3d.h, from a study.
+// Jobs for the formulas of specs/parallel3d.h, from a study.
 #include "analysis/predict/layouts_3d.h"
 
 #include <algorithm>
 #include <set>
 
 #include "base/error.h"
-#include "laws/collectives.h"
-#include "laws/vocabulary.h"
+#include "specs/collectives.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
@@ -24,10 +24,10 @@ std::optional<double> compute_s(const Predictor& predictor, const PredictedPoint
 }
 
 auto operations(const Predictor& predictor, const Cluster& cluster) {
-  return
-      [costs = predictor.collectives_on(cluster)](laws::Collective operation, double bytes, laws::Span span) {
-        return costs.time_s(operation, bytes, span);
-      };
+  return [costs = predictor.collectives_on(cluster)](specs::Collective operation, double bytes,
+                                                     specs::Span span) {
+    return costs.time_s(operation, bytes, span);
+  };
 }
 
 bool is_transformer(const MergedPoint& merged) {
@@ -48,12 +48,13 @@ std::vector<Table> layouts_3d_tables(const std::vector<PredictedPoint>& predicte
     if (!seconds) continue;
     const TrainingPoint& t = one.prediction.point.training;
     const int64_t ranks = *std::max_element(query.ranks.begin(), query.ranks.end());
-    laws::Job3d job = laws::job_3d(t.model);
+    specs::Job3d job = specs::job_3d(t.model);
     job.micro_batch = like.point.training.batch_size;
     job.global_batch = query.global_batch > 0 ? query.global_batch : ranks * job.micro_batch * t.accumulation;
     job.recompute = t.checkpointing == 1;
-    job.bytes = laws::element_bytes(t.precision, t.reduce_dtype);
-    job.optimizer_elements = laws::optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options);
+    job.bytes = specs::element_bytes(t.precision, t.reduce_dtype);
+    job.optimizer_elements =
+        specs::optimizer_specs().at(t.optimizer.name).state_elements(t.optimizer.options);
     job.compute_s = *seconds;
     job.ranks_per_node = one.cluster.ranks_per_node;
     job.operation_s = operations(predictor, one.cluster);

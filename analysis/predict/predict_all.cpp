@@ -46,7 +46,7 @@ std::vector<Family> families_of(const std::vector<MergedPoint>& points,
   std::map<std::string, size_t> places;
   for (const MergedPoint& merged : points) {
     const auto known = known_point(merged.point);
-    if (!is_training(merged) || is_doubtful(merged) || !known) continue;
+    if (!is_training(merged) || is_unreliable(merged) || !known) continue;
     const auto [found, is_new] = places.try_emplace(merged.family, families.size());
     if (is_new) families.push_back({&merged, *known, predictor_of(merged, predictors), {}, {}, 1});
     Family& family = families[found->second];

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <map>
 
-#include "analysis/cells.h"
 #include "analysis/known.h"
 #include "analysis/predict/tables.h"
-#include "analysis/training_columns.h"
+#include "analysis/table/cells.h"
+#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {
@@ -55,30 +55,31 @@ constexpr const char* kInterval =
     "small run shows: congestion, stragglers, failures.";
 
 ColumnsOf<PredictedPoint> result_columns(const PredictQuery& query) {
-  return {{{"step", "ms"}, step_of(&Estimate::value)},
-          {{"low", "ms", true, true}, step_of(&Estimate::low), kInterval},
-          {{"high", "ms", true, true}, step_of(&Estimate::high), kInterval},
-          {{"efficiency", "%"},
-           [&](const auto& one) { return cells::percent(efficiency(one, query)); },
-           query.global_batch > 0
-               ? "predicted step on one rank with the whole global batch / (ranks x step)."
-               : "predicted step of the strategy on one rank / step, the same batch per rank."},
-          {{"exposed", "% of step"},
-           [](const auto& one) {
-             const SimulatedStep& parts = one.prediction.parts;
-             return cells::percent(parts.exposed_s / parts.step_s);
-           }},
-          {{"throughput", "samples/s"}, [](const auto& one) { return cells::number(samples_per_s(one)); }},
-          {{"memory", "MiB per rank", true, true},
-           [](const auto& one) { return cells::mebibytes(one.prediction.memory_bytes); },
-           "by the strategy's law + batch x (peak - parameters - gradients - optimizer - transient) / batch, "
-           "median over the family's points."},
-          {{"fits", "", false, true},
-           [any_limit = !std::isnan(query.memory_bytes)](const auto& one) {
-             return any_limit ? cells::yes_no(one.fits) : cells::words("");
-           }},
-          {{"cost of 10^6", "samples", true, true},
-           [&](const auto& one) { return cells::number(cost_of_million(one, query)); }}};
+  return {
+      {{"step", "ms"}, step_of(&Estimate::value)},
+      {{"low", "ms", true, true}, step_of(&Estimate::low), kInterval},
+      {{"high", "ms", true, true}, step_of(&Estimate::high), kInterval},
+      {{"efficiency", "%"},
+       [&](const auto& one) { return cells::percent(efficiency(one, query)); },
+       query.global_batch > 0
+           ? "predicted step on one rank with the whole global batch / (ranks x step)."
+           : "predicted step of the strategy on one rank / step, the same batch per rank."},
+      {{"exposed", "% of step"},
+       [](const auto& one) {
+         const SimulatedStep& parts = one.prediction.parts;
+         return cells::percent(parts.exposed_s / parts.step_s);
+       }},
+      {{"throughput", "samples/s"}, [](const auto& one) { return cells::number(samples_per_s(one)); }},
+      {{"memory", "MiB per rank", true, true},
+       [](const auto& one) { return cells::mebibytes(one.prediction.memory_bytes); },
+       "by the strategy's program + batch x (peak - parameters - gradients - optimizer - transient) / batch, "
+       "median over the family's points."},
+      {{"fits", "", false, true},
+       [any_limit = !std::isnan(query.memory_bytes)](const auto& one) {
+         return any_limit ? cells::yes_no(one.fits) : cells::words("");
+       }},
+      {{"cost of 10^6", "samples", true, true},
+       [&](const auto& one) { return cells::number(cost_of_million(one, query)); }}};
 }
 
 void add_unknown_notes(Table& table, const std::vector<PredictedPoint>& predicted) {

@@ -9,7 +9,7 @@
 
 #include "analysis/known.h"
 #include "base/stats.h"
-#include "laws/collectives.h"
+#include "specs/collectives.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
@@ -53,8 +53,8 @@ void share_links(const strategies::Program& program, std::vector<double>& second
 
 // What has to be given, because no collective was measured there.
 std::string unknown_link(const CollectiveCosts& costs, const Cluster& cluster, int64_t ranks) {
-  const auto is_known = [&](laws::Span span) {
-    return std::isfinite(costs.time_s(laws::Collective::all_reduce, 1024, span));
+  const auto is_known = [&](specs::Span span) {
+    return std::isfinite(costs.time_s(specs::Collective::all_reduce, 1024, span));
   };
   if (cluster.ranks_per_node > 1 && !is_known({cluster.ranks_per_node, 1}))
     return "no collective within a node was measured; give --node-link";
@@ -76,7 +76,7 @@ bool any_unknown(const std::vector<double>& seconds) {
 // Equal operations are asked for once.
 std::vector<double> operation_times(const strategies::Program& program, const CollectiveCosts& costs,
                                     int64_t ranks_per_node) {
-  std::map<std::tuple<laws::Collective, double, int64_t, int64_t>, double> known;
+  std::map<std::tuple<specs::Collective, double, int64_t, int64_t>, double> known;
   std::vector<double> seconds;
   seconds.reserve(program.calls.size());
   for (const strategies::Call& o : program.calls) {
@@ -96,10 +96,10 @@ strategies::Program program_or_nothing(const Series& series) {
   }
 }
 
-laws::Span span_of(const strategies::Call& operation, int64_t ranks_per_node) {
+specs::Span span_of(const strategies::Call& operation, int64_t ranks_per_node) {
   const auto& [ranks, stride] = operation.team;
   if (ranks_per_node <= 0) return {ranks, 1};
-  return laws::span_of(ranks, std::max<int64_t>(stride, 1), ranks_per_node);
+  return specs::span_of(ranks, std::max<int64_t>(stride, 1), ranks_per_node);
 }
 
 Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& machine,
@@ -108,7 +108,7 @@ Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& 
   std::map<std::string, std::vector<MeasuredCompute>> families;
   std::vector<std::pair<const MergedPoint*, Point>> communicating;
   for (const MergedPoint& merged : points) {
-    if (!is_training(merged) || is_doubtful(merged) || merged.machine != machine ||
+    if (!is_training(merged) || is_unreliable(merged) || merged.machine != machine ||
         merged.transport != transport)
       continue;
     auto point = known_point(merged.point);

@@ -15,8 +15,8 @@ namespace shardmark {
 // Where predicted ranks lie, equally many on each node, the last one aside.
 struct Cluster {
   int64_t ranks_per_node = 1;
-  std::optional<laws::Link> network = {};    // across nodes; none: as measured
-  std::optional<laws::Link> node_link = {};  // within a node
+  std::optional<specs::Link> network = {};    // across nodes; none: as measured
+  std::optional<specs::Link> node_link = {};  // within a node
 };
 
 struct Prediction {
@@ -25,7 +25,7 @@ struct Prediction {
   Estimate step_s;
   ComputeTimes times;
   SimulatedStep parts;
-  strategies::Cost cost;    // of a rank, by the strategy's law
+  strategies::Cost cost;    // of a rank, by the strategy's program
   double memory_bytes = 0;  // cost, and activations as measured; a NaN where none were
   // What the simulation went by, so that it can be shown: of each call of the step's program; see simulate().
   std::vector<double> operation_s = {};
@@ -41,7 +41,7 @@ struct HeldOut {
 
 class Predictor {
  public:
-  // points: all of one machine and transport are used, doubtful ones aside. They must outlive it.
+  // points: all of one machine and transport are used, unreliable ones aside. They must outlive it.
   Predictor(const std::vector<MergedPoint>& points, const std::string& machine, const std::string& transport);
 
   // point: resolved, of the family of `like`.
@@ -93,7 +93,7 @@ std::vector<Predictor> make_predictors(const std::vector<MergedPoint>& points);
 const Predictor* predictor_of(const MergedPoint& merged, const std::vector<Predictor>& predictors);
 
 // Of an operation's ranks, when a node holds so many of all ranks.
-laws::Span span_of(const strategies::Call& operation, int64_t ranks_per_node);
+specs::Span span_of(const strategies::Call& operation, int64_t ranks_per_node);
 
 // Of each operation of a program; NaN: nothing like it was measured.
 std::vector<double> operation_times(const strategies::Program& program, const CollectiveCosts& costs,

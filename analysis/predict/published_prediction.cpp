@@ -2,16 +2,16 @@
 #include "analysis/predict/published_scaling.h"
 #include "analysis/predict/simulate.h"
 #include "base/error.h"
-#include "laws/collective_law.h"
-#include "laws/vocabulary.h"
+#include "specs/collective_cost.h"
+#include "specs/specs.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
 namespace {
 
-laws::Network network_of(const PublishedScaling& published) {
-  const auto cost = [](const laws::Link& link) {
-    return laws::LinkCost{link.latency_s, 1 / link.bytes_per_s};
+specs::Network network_of(const PublishedScaling& published) {
+  const auto cost = [](const specs::Link& link) {
+    return specs::LinkCost{link.latency_s, 1 / link.bytes_per_s};
   };
   return {cost(published.node), cost(published.across)};
 }
@@ -21,19 +21,19 @@ laws::Network network_of(const PublishedScaling& published) {
 class Step {
  public:
   Step(const PublishedScaling& published, const PublishedRow& row)
-      : model_(laws::model_law(row.point.training.model.name).table(row.point.training.model.options)),
+      : model_(specs::model_spec(row.point.training.model.name).table(row.point.training.model.options)),
         program_(strategies::strategy(row.point.training.strategy.name)
                      .step(strategies::step_input(row.point, model_))) {
     for (const strategies::Call& operation : program_.calls)
-      operation_s_.push_back(laws::collective_s(
+      operation_s_.push_back(specs::collective_s(
           operation.what, operation.bytes,
-          laws::span_of(operation.team.ranks, operation.team.stride, published.ranks_per_node),
+          specs::span_of(operation.team.ranks, operation.team.stride, published.ranks_per_node),
           network_of(published)));
   }
 
   SimulatedStep with(double computing_s) const {
     ComputeTimes times;
-    for (const laws::BlockSpec& block : model_.blocks) {
+    for (const specs::BlockSpec& block : model_.blocks) {
       const double forward_s = computing_s * block.forward_flops / model_.step_flops();
       times.forward_s.push_back(forward_s);
       times.backward_s.push_back(2 * forward_s);
@@ -42,7 +42,7 @@ class Step {
   }
 
  private:
-  laws::ModelTable model_;
+  specs::ModelTable model_;
   strategies::Program program_;
   std::vector<double> operation_s_;
 };

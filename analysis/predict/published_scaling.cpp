@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
@@ -16,10 +16,10 @@ Choice resolved(const std::string& text, const OptionTable& (*options)(const std
   const Choice choice = choice_from_text(text);
   return resolve(choice, options(choice.name), "choice");
 }
-const OptionTable& model_options(const std::string& name) { return laws::model_law(name).options; }
+const OptionTable& model_options(const std::string& name) { return specs::model_spec(name).options; }
 const OptionTable& strategy_options(const std::string& name) { return strategies::strategy(name).options; }
 const OptionTable& optimizer_options(const std::string& name) {
-  return laws::optimizer_laws().at(name).options;
+  return specs::optimizer_specs().at(name).options;
 }
 
 Point training(const std::string& model, const std::string& strategy, const std::string& optimizer,
@@ -49,8 +49,8 @@ PublishedScaling llm_foundry(const std::string& name, const std::string& model, 
       "node-node interconnect (RoCE): FULL_SHARD, parameters and gradients moved in bf16",
       "8 GPUs a node, each with an eighth of the 1600 Gb/s; one gradient reduction a micro-batch",
       8,
-      laws::link_from_text("nvlink3"),
-      laws::link_from_text("RoCE=9.6us,25GB/s"),
+      specs::link_from_text("nvlink3"),
+      specs::link_from_text("RoCE=9.6us,25GB/s"),
       {}};
   for (const TokenRow& row : rows) {
     Point point = training(model, "fsdp", "adamw", row.ranks, batch_size);
@@ -73,8 +73,8 @@ PublishedScaling resnet50() {
       "8 V100 a node joined by NVLink, 4 x 100 Gb InfiniBand; the first row without DDP",
       "float32; all of a V100's NVLinks usable at once; each GPU with an eighth of the 400 Gb/s",
       8,
-      laws::link_from_text("nvlink2=3.4us,150GB/s"),
-      laws::link_from_text("EDR=9.6us,6.25GB/s"),
+      specs::link_from_text("nvlink2=3.4us,150GB/s"),
+      specs::link_from_text("EDR=9.6us,6.25GB/s"),
       {}};
   struct Row {
     const char* strategy;

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/table.h"
-#include "laws/link.h"
+#include "analysis/table/table.h"
 #include "schema/point.h"
+#include "specs/link.h"
 
 namespace shardmark {
 
@@ -22,7 +22,7 @@ struct PublishedScaling {
   std::string source;   // where the rows stand
   std::string assumed;  // what the source does not say
   int64_t ranks_per_node;
-  laws::Link node, across;         // of a rank: its link within the node, its share of those across
+  specs::Link node, across;        // of a rank: its link within the node, its share of those across
   std::vector<PublishedRow> rows;  // the first one calibrates
 };
 

@@ -1,10 +1,10 @@
 // Published rows beside their predictions.
 #include <fmt/format.h>
 
-#include "analysis/cells.h"
-#include "analysis/columns.h"
 #include "analysis/known.h"
 #include "analysis/predict/published_scaling.h"
+#include "analysis/table/cells.h"
+#include "analysis/table/columns.h"
 
 namespace shardmark {
 namespace {
@@ -68,7 +68,7 @@ ColumnsOf<Row> step_columns() {
        "what the computing thread waits."}};
 }
 
-std::string described(const laws::Link& link) {
+std::string described(const specs::Link& link) {
   return fmt::format("{} of {:g} GB/s and {:g} us a step", link.name, link.bytes_per_s / 1e9,
                      link.latency_s * 1e6);
 }

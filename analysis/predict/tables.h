@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analysis/predict/predictor.h"
-#include "analysis/table.h"
+#include "analysis/table/table.h"
 
 namespace shardmark {
 
@@ -13,8 +13,8 @@ namespace shardmark {
 struct PredictQuery {
   std::vector<int64_t> ranks;
   int64_t ranks_per_node = 0;             // default: the most that was measured
-  std::optional<laws::Link> network;      // across nodes; default: as measured
-  std::optional<laws::Link> node_link;    // within a node; default: as measured
+  std::optional<specs::Link> network;     // across nodes; default: as measured
+  std::optional<specs::Link> node_link;   // within a node; default: as measured
   std::vector<Choice> strategies;         // resolved; default: those measured, and the usual ones
   std::vector<int64_t> batch_sizes;       // per rank; default: those measured
   int64_t global_batch = 0;               // strong scaling: divided over the ranks instead

@@ -12,22 +12,22 @@ namespace {
 
 bool is_usable(const MergedPoint& merged, const std::string& machine, const std::string& transport) {
   const CollectivePoint& c = merged.point.collective;
-  return !is_training(merged) && !is_doubtful(merged) && merged.machine == machine &&
+  return !is_training(merged) && !is_unreliable(merged) && merged.machine == machine &&
          merged.transport == transport && c.dtype == "float32" &&
          (c.reduction == "sum" || c.reduction == "none") && merged.point.ranks > 1 &&
-         (merged.nodes == 1 || merged.ranks_per_node > 0) && laws::find_collective(c.operation) != nullptr;
+         (merged.nodes == 1 || merged.ranks_per_node > 0) && specs::find_collective(c.operation) != nullptr;
 }
 
 }  // namespace
 
 std::vector<TimedCollective> timed_collectives(const std::vector<MergedPoint>& points,
                                                const std::string& machine, const std::string& transport) {
-  std::map<std::tuple<laws::Collective, int64_t, int64_t, int64_t>, TimedCollective> fastest;
+  std::map<std::tuple<specs::Collective, int64_t, int64_t, int64_t>, TimedCollective> fastest;
   for (const MergedPoint& merged : points) {
     if (!is_usable(merged, machine, transport)) continue;
     const CollectivePoint& c = merged.point.collective;
     const Measures& m = merged.measures;
-    const laws::Collective operation = laws::collective(c.operation).what;
+    const specs::Collective operation = specs::collective(c.operation).what;
     const auto [found, is_new] = fastest.try_emplace({operation, merged.point.ranks, merged.nodes, c.bytes});
     if (!is_new && found->second.time_s.value <= m.step_s) continue;
     found->second = {operation,
@@ -54,7 +54,7 @@ std::vector<CollectiveSetting> collective_settings(const std::vector<MergedPoint
 
 // The other operations cannot tell an inner size, so each is looked at by itself.
 std::vector<HeldOutCollective> held_out_collectives(const std::vector<TimedCollective>& times) {
-  std::map<laws::Collective, std::vector<TimedCollective>> by_operation;
+  std::map<specs::Collective, std::vector<TimedCollective>> by_operation;
   for (const TimedCollective& time : times) by_operation[time.operation].push_back(time);
   std::vector<HeldOutCollective> all;
   for (const auto& [operation, measured] : by_operation) {

@@ -1,4 +1,4 @@
-// Errors: UsageError for what the user can mend (one clear line), ENSURE for what only a programmer can.
+// Errors: UsageError for what the user can fix (one clear line), ENSURE for what only a programmer can.
 #pragma once
 
 #include <source_location>

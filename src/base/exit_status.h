@@ -6,7 +6,7 @@ namespace shardmark {
 enum ExitStatus : int {
   kDone = 0,
   kWrong = 1,      // something measured is wrong, failed or slower
-  kUsage = 2,      // a mistake that the user can mend
+  kUsage = 2,      // a mistake that the user can fix
   kSystem = 3,     // the system failed
   kUndecided = 4,  // compare: launches cannot tell
   kTimedOut = 5,   // nothing moved any more: the watchdog ended the job

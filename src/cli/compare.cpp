@@ -3,8 +3,8 @@
 #include <memory>
 #include <set>
 
-#include "analysis/baseline.h"
-#include "analysis/compare_tables.h"
+#include "analysis/compare/baseline.h"
+#include "analysis/compare/tables.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/table_output.h"
@@ -69,7 +69,6 @@ void resolve_sides(CompareOptions& options) {
 int compare(CompareOptions options) {
   if (!options.write_baseline.empty()) return write_baseline(options);
   resolve_sides(options);
-  options.output.explain = true;  // verdicts come with their cautions
   options.output.inputs = options.before;
   options.output.inputs.insert(options.output.inputs.end(), options.after.begin(), options.after.end());
   if (!options.baseline.empty()) options.output.inputs.push_back(options.baseline);

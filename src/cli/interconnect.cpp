@@ -3,13 +3,13 @@
 #include <cmath>
 #include <memory>
 
-#include "analysis/interconnects.h"
+#include "analysis/scaling/interconnects.h"
 #include "cli/command.h"
 #include "cli/parsed.h"
 #include "cli/plot_output.h"
 #include "cli/table_output.h"
 #include "cli/values.h"
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
@@ -26,9 +26,9 @@ struct InterconnectOptions {
 
 double gradient_bytes(const std::string& model, const std::string& precision) {
   const Choice choice = choice_from_text(model);
-  const laws::ModelLaw& law = laws::model_law(choice.name);
-  const laws::ModelTable table = law.table(resolve(choice, law.options, "model").options);
-  return static_cast<double>(table.num_parameters() * laws::element_bytes(precision, "same").reduce);
+  const specs::ModelSpec& spec = specs::model_spec(choice.name);
+  const specs::ModelTable table = spec.table(resolve(choice, spec.options, "model").options);
+  return static_cast<double>(table.num_parameters() * specs::element_bytes(precision, "same").reduce);
 }
 
 // Named models, or sizes from 10 million to 100 billion parameters.
@@ -39,7 +39,7 @@ std::vector<OneRankStep> workloads_of(const InterconnectOptions& options) {
     all.push_back(
         {model, options.step_s, parsed("--model", [&] { return gradient_bytes(model, options.precision); })});
   if (!options.models.empty()) return all;
-  const auto element = static_cast<double>(laws::element_bytes(options.precision, "same").reduce);
+  const auto element = static_cast<double>(specs::element_bytes(options.precision, "same").reduce);
   for (const auto& [label, parameters] :
        {std::pair{"10 M parameters", 1e7}, {"100 M", 1e8}, {"1 B", 1e9}, {"10 B", 1e10}, {"100 B", 1e11}})
     all.push_back({label, options.step_s, parameters * element});
@@ -47,9 +47,9 @@ std::vector<OneRankStep> workloads_of(const InterconnectOptions& options) {
 }
 
 int print_interconnects(const InterconnectOptions& options) {
-  std::vector<laws::Link> links = laws::link_laws();
+  std::vector<specs::Link> links = specs::interconnect_links();
   for (const std::string& text : options.links)
-    links.push_back(parsed("--link", [&] { return laws::link_from_text(text); }));
+    links.push_back(parsed("--link", [&] { return specs::link_from_text(text); }));
   const std::vector<OneRankStep> workloads = workloads_of(options);
   if (!options.plots.empty()) {
     write_plot_files(with_unique_keys(interconnect_plots(workloads, links, options.ranks)), options.plots,
@@ -65,7 +65,7 @@ int print_interconnects(const InterconnectOptions& options) {
 std::function<int()> define(CLI::App& app) {
   auto options = std::make_shared<InterconnectOptions>();
   std::vector<std::string> precisions;
-  for (const laws::PrecisionLaw& law : laws::precision_laws()) precisions.push_back(law.name);
+  for (const specs::PrecisionSpec& spec : specs::precision_specs()) precisions.push_back(spec.name);
   app.add_option("--model", options->models, "models, such as gpt2_xl; without: a range of sizes");
   add_value(app, "--precision", options->precision, Word{precisions}, "of the gradients");
   add_value(app, "--ranks", options->ranks, Whole{2, values::kRanks.most}, "ranks of the all-reduce");

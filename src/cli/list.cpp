@@ -1,17 +1,20 @@
-// shardmark list: the words that a suite may use, with their options and defaults, and the suites at hand.
+// shardmark list: the names that a suite may use, and the suites at hand; of a name its options and defaults.
 #include <fmt/format.h>
 
+#include <cctype>
 #include <filesystem>
+#include <memory>
 #include <set>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/find_suite.h"
-#include "laws/collectives.h"
-#include "laws/vocabulary.h"
 #include "plan/suite.h"
 #include "schema/json.h"
+#include "specs/collectives.h"
+#include "specs/specs.h"
 #include "strategies/reductions/reduction.h"
 #include "strategies/strategy.h"
 
@@ -45,11 +48,12 @@ std::vector<std::string> option_lines(const OptionTable& table) {
   return lines;
 }
 
-template <class Laws>
-std::vector<Entry> entries_of(const Laws& laws) {
+template <class Specs>
+std::vector<Entry> entries_of(const Specs& specs) {
   std::vector<Entry> entries;
-  entries.reserve(laws.size());
-  for (const auto& [name, law] : laws) entries.push_back({name, law.description, option_lines(law.options)});
+  entries.reserve(specs.size());
+  for (const auto& [name, spec] : specs)
+    entries.push_back({name, spec.description, option_lines(spec.options)});
   return entries;
 }
 
@@ -64,13 +68,13 @@ std::vector<Entry> rows_of(const Rows& rows) {
 // What a whole model takes, with AdamW; sharded strategies hold a part of it.
 std::vector<Entry> precisions() {
   std::vector<Entry> entries;
-  for (const auto& law : laws::precision_laws()) {
-    const auto bytes = laws::bytes_per_parameter(laws::element_bytes(law.name, "same"), 2);
+  for (const auto& spec : specs::precision_specs()) {
+    const auto bytes = specs::bytes_per_parameter(specs::element_bytes(spec.name, "same"), 2);
     const auto pair = [](int64_t main, int64_t copy) {
       return copy == 0 ? fmt::format("{}", main) : fmt::format("{} + {}", main, copy);
     };
-    entries.push_back({law.name,
-                       law.description,
+    entries.push_back({spec.name,
+                       spec.description,
                        {fmt::format("{} bytes a parameter with AdamW: weights {}, gradients {}, moments {}",
                                     bytes.total(), pair(bytes.master, bytes.copy),
                                     pair(bytes.main_gradient, bytes.gradient), bytes.state)}});
@@ -95,45 +99,106 @@ std::vector<Entry> suites_in(const std::filesystem::path& folder) {
   return entries;
 }
 
-std::string section(const std::string& title, const std::vector<Entry>& entries) {
-  if (entries.empty()) return "";
+struct Section {
+  std::string title;
+  std::vector<Entry> entries;
+  bool has_lines = true;  // in the short list: a line for each entry, rather than their names alone
+};
+
+std::string full_text(const Section& section) {
   size_t width = 0;
-  for (const auto& entry : entries) width = std::max(width, entry.name.size());
-  std::string text = title + "\n";
-  for (const auto& entry : entries) {
+  for (const auto& entry : section.entries) width = std::max(width, entry.name.size());
+  std::string text = section.title + "\n";
+  for (const auto& entry : section.entries) {
     text += fmt::format("  {:<{}}  {}\n", entry.name, width, printable(entry.description, ""));
     for (const auto& option : entry.options) text += fmt::format("  {:<{}}    {}\n", "", width, option);
   }
   return text + "\n";
 }
 
-// Those of the working directory by their files, those that came with the program by their names.
-std::string suites() {
-  const std::string here = "suites", installed = installed_suites();
-  std::error_code none;
-  std::string text = section("Suites in the working directory", suites_in(here));
-  if (installed.empty() || std::filesystem::equivalent(here, installed, none)) return text;
-  std::vector<Entry> entries = suites_in(installed);
-  for (Entry& entry : entries) entry.name = std::filesystem::path(entry.name).stem();
-  return text + section("Suites in " + installed + ", by name in any directory", entries);
+std::string short_text(Section section) {
+  for (Entry& entry : section.entries) entry.options.clear();
+  if (section.has_lines) return full_text(section);
+  std::vector<std::string> names;
+  for (const Entry& entry : section.entries) names.push_back(entry.name);
+  return fmt::format("{:<14}  {}\n", section.title, fmt::join(names, ", "));
 }
 
-int list() {
-  print(section("Models", entries_of(Registry<laws::ModelLaw>::instance().entries())) +
-        section("Strategies", entries_of(Registry<strategies::Strategy>::instance().entries())) +
-        section("Reductions of ddp's buckets",
-                entries_of(Registry<strategies::Reduction>::instance().entries())) +
-        section("Data", entries_of(laws::data_laws())) +
-        section("Optimizers", entries_of(laws::optimizer_laws())) +
-        section("Collectives", rows_of(laws::collectives())) +
-        section("Transports", entries_of(laws::transport_laws())) + section("Precisions", precisions()) +
-        fmt::format("Element types of collectives: {}\nReductions: {}\n\n",
-                    fmt::join(laws::dtype_names(), ", "), fmt::join(laws::reduction_names(), ", ")) +
-        suites());
+// Those of the working directory by their files, those that came with the program by their names.
+std::vector<Section> suites() {
+  const std::string here = "suites", installed = installed_suites();
+  std::error_code none;
+  std::vector<Section> sections = {{"Suites in the working directory", suites_in(here)}};
+  if (!installed.empty() && !std::filesystem::equivalent(here, installed, none)) {
+    sections.push_back({"Suites in " + installed + ", by name in any directory", suites_in(installed)});
+    for (Entry& entry : sections.back().entries) entry.name = std::filesystem::path(entry.name).stem();
+  }
+  std::erase_if(sections, [](const Section& section) { return section.entries.empty(); });
+  return sections;
+}
+
+std::vector<Section> sections() {
+  std::vector<Section> all = {
+      {"Models", entries_of(Registry<specs::ModelSpec>::instance().entries())},
+      {"Strategies", entries_of(Registry<strategies::Strategy>::instance().entries())},
+      {"Reductions", entries_of(Registry<strategies::Reduction>::instance().entries()), false},
+      {"Data", entries_of(specs::data_specs()), false},
+      {"Optimizers", entries_of(specs::optimizer_specs()), false},
+      {"Collectives", rows_of(specs::collectives()), false},
+      {"Transports", entries_of(specs::transport_specs()), false},
+      {"Precisions", precisions(), false},
+  };
+  Section types{"Element types", {}, false}, operations{"Reduce ops", {}, false};
+  for (const auto& name : specs::dtype_names()) types.entries.push_back({name, "of collectives"});
+  for (const auto& name : specs::reduction_names()) operations.entries.push_back({name, "of a reduction"});
+  all.push_back(types);
+  all.push_back(operations);
+  for (Section& section : suites()) all.push_back(std::move(section));
+  return all;
+}
+
+// What is called `name`: entries, or a whole section.
+std::string named(const std::string& name) {
+  std::string text;
+  for (Section section : sections()) {
+    std::string title = section.title;
+    title[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(title[0])));
+    if (title != name) std::erase_if(section.entries, [&](const Entry& entry) { return entry.name != name; });
+    if (!section.entries.empty()) text += full_text(section);
+  }
+  if (text.empty()) throw UsageError("nothing here is called '" + name + "'; shardmark list shows the names");
+  return text;
+}
+
+struct Flags {
+  std::vector<std::string> names;
+  bool all = false;
+};
+
+int list(const Flags& flags) {
+  for (const std::string& name : flags.names) print(named(name));
+  if (!flags.names.empty()) return kDone;
+  std::string text;
+  bool was_names = false;
+  for (const Section& section : sections()) {
+    const bool is_names = !flags.all && !section.has_lines;
+    if (was_names && !is_names) text += "\n";
+    text += flags.all ? full_text(section) : short_text(section);
+    was_names = is_names;
+  }
+  print(text);
+  if (!flags.all)
+    print("shardmark list NAME ... shows the options of a model, a strategy ...; --all everything.\n");
   return kDone;
 }
 
-std::function<int()> define(CLI::App&) { return list; }
+std::function<int()> define(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  auto* names =
+      app.add_option("names", flags->names, "such as fsdp, or strategies: with their options and defaults");
+  app.add_flag("--all", flags->all, "everything, with options and defaults")->excludes(names);
+  return [flags] { return list(*flags); };
+}
 
 const Registration<CommandEntry> registered{
     "list", {"list models, strategies, data sources, optimizers, collectives and suites", define}};

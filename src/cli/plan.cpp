@@ -11,10 +11,10 @@
 #include "cli/overrides.h"
 #include "cli/plan_tables.h"
 #include "cli/values.h"
-#include "laws/vocabulary.h"
 #include "plan/axis_values.h"
 #include "plan/choice_axis.h"
 #include "plan/gpu_memory.h"
+#include "specs/specs.h"
 #include "strategies/program_text.h"
 
 namespace shardmark {
@@ -91,7 +91,7 @@ int print_plan(const PlanOptions& options) {
     if (const std::string note = gpu_note(suite, world); !note.empty()) text += "Note: " + note + "\n";
     for (const auto& table : tables)
       if (options.all || table.key != "communication")
-        text += "\n" + to_text(table, options.all ? Notes::shown : Notes::left_out);
+        text += "\n" + to_text(table, options.all ? Explanations::shown : Explanations::left_out);
     if (!options.all)
       text += "\n--all: the communication of a step by phase, too, and what the columns mean\n";
     print(text);
@@ -113,7 +113,7 @@ int print_step(const PlanOptions& options) {
   t.accumulation = options.step.accumulation;
   if (const std::string reason = strategy_reason(point); !reason.empty())
     throw UsageError("--step: " + reason);
-  const laws::ModelTable table = laws::model_law(t.model.name).table(t.model.options);
+  const specs::ModelTable table = specs::model_spec(t.model.name).table(t.model.options);
   const strategies::StepInput input = strategies::step_input(point, table);
   print(fmt::format("a step of {} on {}, as rank 0 of {} does it, in {}\n\n{}", options.step.strategy,
                     options.step.model, point.ranks, t.precision,

@@ -1,6 +1,6 @@
 // What strategy auto may become, for every point that leaves it open: a row per candidate.
 #include "cli/plan_tables.h"
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 #include "strategies/auto_choice.h"
 
 namespace shardmark {
@@ -14,7 +14,7 @@ struct Row {
 std::vector<Row> rows_of(const std::vector<const Point*>& points, const World& world) {
   std::vector<Row> rows;
   for (const Point* point : points) {
-    const auto model = laws::model_law(point->training.model.name).table(point->training.model.options);
+    const auto model = specs::model_spec(point->training.model.name).table(point->training.model.options);
     const strategies::Surroundings around{static_cast<double>(world.memory_per_rank_bytes),
                                           expect(*point).activation_bytes, world.ranks_per_node};
     for (const auto& candidate : strategies::decide(strategies::step_input(*point, model), around).candidates)
@@ -64,8 +64,8 @@ ColumnsOf<Row> candidate_columns(const World& world) {
 Table auto_table(const std::vector<const Point*>& points, const World& world) {
   Table table = make_table("auto", "What auto chooses from",
                            join(setting_columns(), candidate_columns(world)), rows_of(points, world));
-  table.notes.emplace(
-      table.notes.begin(),
+  table.explanations.emplace(
+      table.explanations.begin(),
       "Of those that fit (plan: --memory; a run: the memory of a rank), auto takes the one whose operations "
       "take least time over the network, which a run probes when it comes to the point; within 5 %, the "
       "first. The study says which and why.");

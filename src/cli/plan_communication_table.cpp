@@ -2,9 +2,9 @@
 #include <array>
 #include <set>
 
-#include "analysis/axis_columns.h"
+#include "analysis/table/axis_columns.h"
 #include "cli/plan_tables.h"
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 #include "strategies/step_traffic.h"
 
 namespace shardmark {
@@ -55,7 +55,7 @@ Table communication_table(const std::vector<const Point*>& points) {
     for (const ColumnOf<Row>& setting : settings) text += setting.cell({point, {}}).value.dump() + "\n";
     const bool is_new = known.insert(text).second;
     if (!is_new || point->ranks == 1) continue;
-    const auto model = laws::model_law(t.model.name).table(t.model.options);
+    const auto model = specs::model_spec(t.model.name).table(t.model.options);
     const auto traffic = strategies::step_traffic(
         strategies::strategy(t.strategy.name).step(strategies::step_input(*point, model)));
     if (traffic != strategies::StepTraffic{}) rows.push_back({point, traffic});
@@ -65,7 +65,7 @@ Table communication_table(const std::vector<const Point*>& points) {
                                 phase_columns("backward", &strategies::StepTraffic::backward),
                                 phase_columns("update", &strategies::StepTraffic::update)),
                            rows);
-  table.notes.emplace_back("A strategy and number of ranks without a row moves nothing.");
+  table.explanations.emplace_back("A strategy and number of ranks without a row moves nothing.");
   return table;
 }
 

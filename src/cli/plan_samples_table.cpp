@@ -5,11 +5,11 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/cells.h"
-#include "analysis/columns.h"
+#include "analysis/table/cells.h"
+#include "analysis/table/columns.h"
 #include "cli/plan_tables.h"
-#include "laws/vocabulary.h"
 #include "plan/sampler.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
@@ -18,7 +18,7 @@ constexpr int64_t kMostRanks = 64;  // nobody reads more
 
 int64_t num_samples(const Point& point) {
   const Choice& data = point.training.data;
-  return laws::data_laws().at(data.name).num_samples(data.options);
+  return specs::data_specs().at(data.name).num_samples(data.options);
 }
 
 // "17, 4, 250": in the order of micro-batches and steps; a later epoch is named where it begins.
@@ -82,10 +82,11 @@ Table samples_table(const std::vector<const Point*>& points, int64_t count) {
       "samples",
       fmt::format("The first {} of each rank", count == 1 ? "sample" : fmt::format("{} samples", count)),
       columns(count), rows);
-  table.notes.emplace(table.notes.begin(),
-                      "An epoch is one shuffle of all samples by seed and epoch, which every rank computes "
-                      "for itself. A step takes the next ranks x accumulation x batch of it, and rank r the "
-                      "r-th part of these.");
+  table.explanations.emplace(
+      table.explanations.begin(),
+      "An epoch is one shuffle of all samples by seed and epoch, which every rank computes "
+      "for itself. A step takes the next ranks x accumulation x batch of it, and rank r the "
+      "r-th part of these.");
   if (!by_files.empty())
     table.notes.push_back(
         fmt::format("Left out: {}: how many samples there are is known only once the files are read.",

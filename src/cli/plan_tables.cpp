@@ -8,7 +8,7 @@
 #include <array>
 #include <map>
 
-#include "analysis/cells.h"
+#include "analysis/table/cells.h"
 
 namespace shardmark {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "analysis/cells.h"
-#include "analysis/columns.h"
+#include "analysis/table/cells.h"
+#include "analysis/table/columns.h"
 #include "plan/plan.h"
 #include "schema/axes.h"
 
@@ -17,9 +17,10 @@ std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& worl
 struct PlanTotals {
   int64_t num_points = 0;  // repeats included
   int64_t num_impossible = 0;
-  double most_bytes = 0;    // memory of a rank by the laws, with activations, of the point that needs most
+  double most_bytes = 0;    // predicted memory of a rank, with activations, of the point that needs most
   double time_limit_s = 0;  // of timed steps, sum over the points that can run
-  double besides_s = 0;     // the most that warm-up may take, and twins again: their time limits, no duration
+  double besides_s =
+      0;  // the most that warm-up may take, and ablations again: their time limits, no duration
 };
 PlanTotals plan_totals(const std::vector<Point>& plan);
 

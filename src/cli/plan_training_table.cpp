@@ -1,6 +1,6 @@
-// A row per training point: memory by part, compute and traffic by the laws. What neighbouring points share
+// A row per training point: memory by part, compute and traffic as predicted. What neighbouring points share
 // is a heading.
-#include "analysis/axis_columns.h"
+#include "analysis/table/axis_columns.h"
 #include "cli/plan_tables.h"
 #include "plan/axis_values.h"
 
@@ -57,7 +57,8 @@ ColumnsOf<Expected> cost_columns() {
            "an estimate of what forward keeps for backward."},
           {{"total", "MiB", true, false, memory},
            [](const auto& row) { return cells::mebibytes(total_bytes(row.e)); },
-           "of the rank that has most, by the laws that tests hold the strategies to."},
+           "of the rank that has most: the buffers of its program, which tests compare with what strategies "
+           "allocate."},
           {{"compute", "GFLOP", true, false, step},
            [](const auto& row) { return cells::number(row.e.flops_per_step / 1e9); }},
           {{"traffic", "MiB", true, false, step},
@@ -96,7 +97,7 @@ Table training_table(const std::vector<const Point*>& points) {
   for (const Point* point : points) rows.push_back({point, expect(*point)});
   Table table = make_table("training", "Training points",
                            join(starting(Starts::section, setting_columns()), cost_columns()), rows);
-  table.notes.emplace_back("Options at their defaults (shardmark list) are left out of the names.");
+  table.explanations.emplace_back("Options at their defaults (shardmark list) are left out of the names.");
   return table;
 }
 

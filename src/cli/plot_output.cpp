@@ -1,14 +1,15 @@
 // Plots as files.
 #include "cli/plot_output.h"
 
-#include "analysis/plots/gnuplot.h"
+#include "analysis/plots/files.h"
 #include "base/error.h"
+#include "base/log.h"
 
 namespace shardmark {
 
 CLI::Option* add_plots_flag(CLI::App& command, std::string& directory) {
-  auto* plots =
-      command.add_option("--plots", directory, "draw each plot with gnuplot: DIR/<key>.svg, .png, .pdf");
+  auto* plots = command.add_option(
+      "--plots", directory, "write each plot as DIR/<key>.svg, .png and .pdf (the last two by rsvg-convert)");
   for (const char* flag : kTableFlags) plots->excludes(command.get_option(flag));
   return plots;
 }
@@ -17,9 +18,15 @@ void write_plot_files(const Plots& plots, const std::string& directory, const Ta
                       const std::string& nothing) {
   if (plots.empty()) throw UsageError("--plots: nothing to plot: " + nothing);
   for (const Plot& plot : plots)
-    for (const char* ending : {".svg", ".png", ".pdf", ".gp"})
-      require_free(std::filesystem::path(directory) / (plot.key + ending), output.overwrite, output.inputs);
-  for (const std::filesystem::path& path : write_plots(plots, directory)) print(path.string() + "\n");
+    for (const std::string& name : plot_file_names(plot))
+      require_free(std::filesystem::path(directory) / name, output.overwrite, output.inputs);
+  const PlotFiles files = write_plots(plots, directory);
+  for (const std::filesystem::path& path : files.paths) print(path.string() + "\n");
+  if (!files.is_converted)
+    log_warning(
+        "--plots: no PNG and PDF, for there is no rsvg-convert here; install it (Debian, Ubuntu: apt-get "
+        "install "
+        "librsvg2-bin)");
 }
 
 }  // namespace shardmark

@@ -15,8 +15,8 @@
 #include "cli/plot_output.h"
 #include "cli/table_output.h"
 #include "cli/values.h"
-#include "laws/vocabulary.h"
 #include "schema/file.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
@@ -62,9 +62,9 @@ PredictQuery query_of(const PredictOptions& options) {
   PredictQuery query = options.query;
   query.ranks = parsed("--ranks", [&] { return rank_counts(options.ranks); });
   if (!options.network.empty())
-    query.network = parsed("--network", [&] { return laws::link_from_text(options.network); });
+    query.network = parsed("--network", [&] { return specs::link_from_text(options.network); });
   if (!options.node_link.empty())
-    query.node_link = parsed("--node-link", [&] { return laws::link_from_text(options.node_link); });
+    query.node_link = parsed("--node-link", [&] { return specs::link_from_text(options.node_link); });
   for (const std::string& text : options.strategies)
     query.strategies.push_back(parsed("--strategy", [&] { return strategy_from_text(text); }));
   return query;
@@ -80,7 +80,7 @@ void require_ingredients(const std::vector<MergedPoint>& points, const std::vect
   if (std::all_of(predictors.begin(), predictors.end(),
                   [](const auto& one) { return one.num_measured() == 0; }))
     throw UsageError(
-        "nothing to predict from: no training point that is free of doubts holds the times of its "
+        "nothing to predict from: no training point that is without warnings holds the times of its "
         "blocks; measure again with this version");
 }
 
@@ -134,7 +134,7 @@ int predict(PredictOptions options) {
     throw UsageError(
         "nothing can be predicted for these numbers of ranks: the study has no collective with enough sizes "
         "that are "
-        "free of doubts for the links in question; measure suites/predict.yaml there, or name --node-link, "
+        "without warnings for the links in question; measure suites/predict.yaml there, or name --node-link, "
         "too");
   write_tables(std::move(tables), options.output, {"best", "layouts_3d"});
   return kDone;

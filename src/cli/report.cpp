@@ -27,7 +27,7 @@ struct ReportOptions {
 ReportInputs inputs_of(const ReportOptions& options) {
   ReportInputs inputs = options.inputs;
   for (const std::string& text : options.links)
-    inputs.links.push_back(parsed("--link", [&] { return laws::link_from_text(text); }));
+    inputs.links.push_back(parsed("--link", [&] { return specs::link_from_text(text); }));
   return inputs;
 }
 

@@ -8,8 +8,8 @@
 #include <cstdlib>
 
 #include "analysis/overview/overview.h"
-#include "analysis/sustained.h"
-#include "analysis/tables.h"
+#include "analysis/quality/sustained.h"
+#include "analysis/tables/tables.h"
 
 namespace shardmark {
 namespace {
@@ -36,7 +36,7 @@ void write_report(const std::vector<StudyData>& studies, const ReportInputs& inp
   const MergedPoints points = merge_repeats(studies);
   const TextStyle style = style_of_standard_output();
   std::string text = to_text(overview_of(studies, points, unfinished_runs(studies), scaling_series(points)),
-                             style, output.notes()) +
+                             style, output.explanations()) +
                      "\n";
   text += list_of_tables(tables, style.width);
   print_data(text);

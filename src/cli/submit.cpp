@@ -26,7 +26,7 @@ namespace {
 
 constexpr double kStartS = 300;       // of a job: nodes, libraries, the first point
 constexpr double kBesidesPoint = 10;  // seconds of set-up and verification of a point
-constexpr double kBesidesSteps = 2;   // warm-up and twins take up to the time limit of the steps, each
+constexpr double kBesidesSteps = 2;   // warm-up and ablations take up to the time limit of the steps, each
 constexpr double kRoundS = 300;
 
 struct SubmitFlags {
@@ -53,7 +53,7 @@ double estimate_s(const JobOptions& job, int64_t ranks, std::string& reason) {
     longest_s = suite_s;
     reason = fmt::format(
         "At most, by the plan: {:.0f} points of {} with {} of timed steps, {} for warm-up and as much for "
-        "twins, and {:.0f} s a point",
+        "ablations, and {:.0f} s a point",
         points, path, format_seconds(totals.time_limit_s), format_seconds(totals.besides_s), kBesidesPoint);
   }
   return std::ceil(longest_s / kRoundS) * kRoundS;

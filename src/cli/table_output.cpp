@@ -10,7 +10,7 @@
 #include <ostream>
 #include <set>
 
-#include "analysis/table_names.h"
+#include "analysis/tables/names.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "schema/file.h"
@@ -58,7 +58,7 @@ void write_csv(const std::vector<Table>& tables, const std::filesystem::path& di
 
 std::string rendered(const Table& table, const TableOutput& output, bool one_of_several) {
   if (output.csv == "-") return (one_of_several ? "# " + table.key + "\r\n" : "") + to_csv(table);
-  return output.markdown ? to_markdown(table) : to_text(table, output.notes());
+  return output.markdown ? to_markdown(table) : to_text(table, output.explanations());
 }
 
 // "strategies, phases, ..., collectives": the tables of single collectives by the one name that they share.
@@ -124,7 +124,7 @@ void write_tables(std::vector<Table> tables, const TableOutput& output,
     std::string text;
     for (const Table& table : tables)
       if (std::count(first.begin(), first.end(), table.key) > 0)
-        text += to_text(table, output.notes()) + "\n";
+        text += to_text(table, output.explanations()) + "\n";
     return print(text + list_of_tables(tables));
   }
   keep_only(tables, output.only);

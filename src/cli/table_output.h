@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/table.h"
+#include "analysis/table/table.h"
 #include "base/log.h"
 #include "schema/study.h"
 
@@ -18,13 +18,13 @@ struct TableOutput {
   bool json = false;
   bool markdown = false;
   bool overwrite = false;
-  bool explain = false;                  // the notes of the tables: what their columns mean
-  bool all = false;                      // every table, with those notes
+  bool explain = false;                  // what the columns mean, below each table
+  bool all = false;                      // every table, with that
   std::vector<std::string> inputs = {};  // that the tables were made from: nothing is written over them
 
   // Whether no flag asks for certain tables, or for another form than text.
   bool is_default() const { return only.empty() && csv.empty() && !json && !markdown && !all; }
-  Notes notes() const { return explain || all ? Notes::shown : Notes::left_out; }
+  Explanations explanations() const { return explain || all ? Explanations::shown : Explanations::left_out; }
 };
 
 // The flags of tables; what asks for something else excludes them.

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/watch/heartbeat.h"
 #include "device/phases.h"
-#include "watch/flight.h"
 
 namespace shardmark {
 namespace {
@@ -16,8 +16,8 @@ namespace {
 PhaseClock* cpu_only(PhaseClock* clock) { return clock != nullptr && !clock->on_gpu() ? clock : nullptr; }
 
 void check(const Call& call, int rank, int size) {
-  using laws::Holds;
-  const laws::CollectiveRow& row = laws::collective(call.what);
+  using specs::Holds;
+  const specs::CollectiveRow& row = specs::collective(call.what);
   const bool sends = call.uses_in(rank), receives = call.uses_out(rank);
   ENSURE((!sends || call.in.is_contiguous()) && (!receives || call.out.is_contiguous()),
          row.name + " needs contiguous memory");
@@ -35,17 +35,17 @@ void check(const Call& call, int rank, int size) {
 }  // namespace
 
 bool Call::uses_in(int rank) const {
-  return laws::collective(what).root != laws::CollectiveRow::Root::sends || rank == root;
+  return specs::collective(what).root != specs::CollectiveRow::Root::sends || rank == root;
 }
 
 bool Call::uses_out(int rank) const {
-  return laws::collective(what).root != laws::CollectiveRow::Root::receives || rank == root;
+  return specs::collective(what).root != specs::CollectiveRow::Root::receives || rank == root;
 }
 
 double Call::payload_bytes(int rank, int size) const {
-  const laws::CollectiveRow& row = laws::collective(what);
-  const auto whole = [&](const at::Tensor& side, laws::Holds holds) {
-    return static_cast<double>(side.nbytes()) * (holds == laws::Holds::shard ? size : 1);
+  const specs::CollectiveRow& row = specs::collective(what);
+  const auto whole = [&](const at::Tensor& side, specs::Holds holds) {
+    return static_cast<double>(side.nbytes()) * (holds == specs::Holds::shard ? size : 1);
   };
   return std::max(uses_in(rank) ? whole(in, row.in) : 0, uses_out(rank) ? whole(out, row.out) : 0);
 }
@@ -75,30 +75,30 @@ void Work::wait() {
   if (!operation_) return;
   const auto operation = std::move(operation_);  // released whether it fails or not
   const PhaseClock::Exposed exposed(comm_->accounts_->clock);
-  if (comm_->flight_ != nullptr) comm_->flight_->waits_for(number_);
+  if (comm_->heartbeat_ != nullptr) comm_->heartbeat_->waits_for(number_);
   operation->wait();
-  if (comm_->flight_ != nullptr) comm_->flight_->completed(number_);
+  if (comm_->heartbeat_ != nullptr) comm_->heartbeat_->completed(number_);
 }
 
 Work Communicator::start(const Call& call) {
   check(call, rank(), size());
   const PhaseClock::Exposed exposed(cpu_only(accounts_->clock));
-  const laws::CollectiveRow& row = laws::collective(call.what);
+  const specs::CollectiveRow& row = specs::collective(call.what);
   const double payload_bytes = call.payload_bytes(rank(), size());
   Traffic& traffic = accounts_->traffic;
   ++traffic.num_operations;
   ++traffic.operations[static_cast<size_t>(call.what)];
   traffic.payload_bytes += payload_bytes;
-  traffic.law_bytes += payload_bytes * laws::ring_factor(call.what, size());
-  const int64_t number = flight_ == nullptr ? 0 : flight_->started(row.name.c_str(), payload_bytes);
+  traffic.law_bytes += payload_bytes * specs::ring_factor(call.what, size());
+  const int64_t number = heartbeat_ == nullptr ? 0 : heartbeat_->started(row.name.c_str(), payload_bytes);
   auto operation = do_start(call);
-  if (!operation && flight_ != nullptr) flight_->completed(number);
+  if (!operation && heartbeat_ != nullptr) heartbeat_->completed(number);
   return {this, std::move(operation), number};
 }
 
 std::unique_ptr<Communicator> Communicator::split(int color, int key) {
   auto part = do_split(color, key);
-  if (part) part->set_flight(flight_);
+  if (part) part->set_heartbeat(heartbeat_);
   return part;
 }
 

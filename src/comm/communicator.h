@@ -13,11 +13,11 @@
 
 #include "comm/host_group.h"
 #include "device/phases.h"
-#include "laws/collectives.h"
+#include "specs/collectives.h"
 
 namespace shardmark {
 
-using laws::Collective;
+using specs::Collective;
 
 enum class ReduceOp { sum, average, min, max };
 
@@ -47,13 +47,13 @@ class Operation {
 };
 
 class Communicator;
-class Flight;
+class Heartbeat;
 
 // Move-only. wait() must be called; the destructor waits if it was not. An empty Work is complete.
 class Work {
  public:
   Work() = default;
-  // number: what the communicator's flight calls it.
+  // number: what the communicator's heartbeat calls it.
   Work(Communicator* comm, std::unique_ptr<Operation> operation, int64_t number = 0)
       : comm_(comm), operation_(std::move(operation)), number_(number) {}
   Work(Work&&) = default;
@@ -68,12 +68,12 @@ class Work {
   int64_t number_ = 0;
 };
 
-// Payloads, and law bytes = payload x ring factor.
+// Payloads, and ring bytes = payload x ring factor.
 struct Traffic {
   int64_t num_operations = 0;
   double payload_bytes = 0;
   double law_bytes = 0;
-  std::array<int64_t, laws::kNumCollectives> operations = {};  // by Collective
+  std::array<int64_t, specs::kNumCollectives> operations = {};  // by Collective
 };
 
 // The public functions count traffic and time (PhaseClock::Exposed), then call the transport's do_*.
@@ -147,7 +147,7 @@ class Communicator {
   // From now on traffic and exposed time of this communicator count as the other's: for parts of one
   // operation that run on several communicators.
   void count_in(const Communicator& other) { accounts_ = other.accounts_; }
-  // Law bytes that this rank has sent to other nodes in stages of their own, from the start; a NaN where the
+  // Ring bytes that this rank has sent to other nodes in stages of their own, from the start; a NaN where the
   // transport has no such stages.
   virtual double bytes_between_nodes() const { return __builtin_nan(""); }
 
@@ -156,9 +156,9 @@ class Communicator {
   // timed. The clock must outlive its use here.
   void set_phase_clock(PhaseClock* clock) { accounts_->clock = clock; }
 
-  // From now on operations are noted there as they start and complete (watch/flight.h), also those of
-  // communicators split off this one later. nullptr: nowhere. The flight must outlive its use here.
-  void set_flight(Flight* flight) { flight_ = flight; }
+  // From now on operations are noted there as they start and complete (comm/watch/heartbeat.h), also those of
+  // communicators split off this one later. nullptr: nowhere. The heartbeat must outlive its use here.
+  void set_heartbeat(Heartbeat* heartbeat) { heartbeat_ = heartbeat; }
 
  protected:
   virtual std::unique_ptr<Communicator> do_split(int color, int key) = 0;
@@ -173,16 +173,16 @@ class Communicator {
     PhaseClock* clock = nullptr;
   };
   std::shared_ptr<Accounts> accounts_ = std::make_shared<Accounts>();
-  Flight* flight_ = nullptr;
+  Heartbeat* heartbeat_ = nullptr;
 };
 
 // Who moves what is in flight over host memory: the computing thread, whenever it starts, polls or waits; or
 // a thread of the transport's own, which costs a core. NCCL moves by itself.
 enum class MovedBy { caller, thread };
 
-// A transport of laws' table, "mpi", "nccl" or "hierarchical(form=leader)", over the ranks of `group`;
-// collective over them. UsageError: unknown transport, NCCL without a GPU, more ranks than GPUs on a node,
-// nodes that a form of hierarchical cannot take.
+// A transport of the table in specs/specs.h, "mpi", "nccl" or "hierarchical(form=leader)", over the ranks of
+// `group`; collective over them. UsageError: unknown transport, NCCL without a GPU, more ranks than GPUs on a
+// node, nodes that a form of hierarchical cannot take.
 std::unique_ptr<Communicator> make_communicator(const std::string& transport, const HostGroup& group,
                                                 at::Device device, MovedBy moved_by = MovedBy::caller);
 

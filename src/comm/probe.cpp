@@ -6,7 +6,7 @@
 #include "base/stats.h"
 #include "device/device.h"
 #include "device/timeline.h"
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
@@ -41,7 +41,7 @@ strategies::Link measure(const HostGroup& group, Communicator& comm) {
   double large_s = small_s;
   while (large_s < kLongS && numel < kMostNumel) large_s = all_reduce_s(group, comm, numel *= 16);
   const double bytes =
-      4.0 * static_cast<double>(numel) * laws::ring_factor(Collective::all_reduce, comm.size());
+      4.0 * static_cast<double>(numel) * specs::ring_factor(Collective::all_reduce, comm.size());
   return {small_s, bytes / std::max(large_s - small_s, 1e-9)};
 }
 

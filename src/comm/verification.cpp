@@ -11,8 +11,8 @@
 namespace shardmark {
 namespace {
 
-using laws::CollectiveRow;
-using laws::Holds;
+using specs::CollectiveRow;
+using specs::Holds;
 
 constexpr int kRoot = 0;
 
@@ -71,7 +71,7 @@ at::Tensor of_all_ranks(const Communicator& comm, const std::function<at::Tensor
 
 Call prepare(Communicator& comm, Collective what, int64_t numel, at::ScalarType dtype, ReduceOp op,
              bool in_place) {
-  const CollectiveRow& row = laws::collective(what);
+  const CollectiveRow& row = specs::collective(what);
   if (row.reduces && op == ReduceOp::average && !at::isFloatingType(dtype))
     throw UsageError("average of int32 is not exact; use sum, min or max");
   if (in_place && !row.in_place) throw UsageError(row.name + " does not work in place");
@@ -108,7 +108,7 @@ at::Tensor reduced_pattern(int num_ranks, int64_t numel, at::ScalarType dtype, i
 
 at::Tensor expected(const Communicator& comm, const Call& call, int64_t round) {
   if (!call.uses_out(comm.rank())) return {};
-  const CollectiveRow& row = laws::collective(call.what);
+  const CollectiveRow& row = specs::collective(call.what);
   const auto dtype = call.out.scalar_type();
   const int64_t whole = call.out.numel() * (row.out == Holds::shard ? comm.size() : 1);
   const auto given = [&](int rank, int64_t numel) { return pattern(rank, numel, dtype, round); };

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 
 std::unique_ptr<DataSource> make_source(const Choice& choice, const DataContext& context) {
   const DataEntry& entry = Registry<DataEntry>::instance().get(choice.name, "data source");
-  const std::string mismatch = laws::data_laws().at(choice.name).mismatch(context.sample);
+  const std::string mismatch = specs::data_specs().at(choice.name).mismatch(context.sample);
   if (!mismatch.empty())
     throw UsageError("data '" + choice.name + "': " + mismatch +
                      "; choose data that fits the model (synthetic fits all)");

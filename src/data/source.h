@@ -23,7 +23,7 @@ class DataSource {
 };
 
 struct DataContext {
-  laws::SampleShape sample;
+  specs::SampleShape sample;
   at::ScalarType dtype;  // of images and rows
   int64_t seed;
   bool holds_out = false;  // keeps samples back for evaluation

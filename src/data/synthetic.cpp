@@ -97,7 +97,7 @@ class SyntheticTokens : public DataSource {
 
 std::unique_ptr<DataSource> make_synthetic(const Options& options, const DataContext& context) {
   const int64_t size = options.at("size").get<int64_t>();
-  if (context.sample.kind == laws::SampleShape::Kind::tokens)
+  if (context.sample.kind == specs::SampleShape::Kind::tokens)
     return std::make_unique<SyntheticTokens>(size, context);
   return std::make_unique<SyntheticValues>(size, context);
 }

@@ -13,7 +13,7 @@ std::string device_name(at::Device device);      // "NVIDIA H200" or the process
 int num_cores();                                 // that this process may run on
 int64_t device_memory_bytes(at::Device device);  // of the GPU; of the node, as far as it is granted
 int64_t device_used_bytes(at::Device device);    // of a GPU, now, by everything and everyone on it; else 0
-// The words of laws/vocabulary.h for what the device computes in by itself, without emulation.
+// The words of specs/specs.h for what the device computes in by itself, without emulation.
 std::vector<std::string> native_precisions(at::Device device);
 void use_tf32(bool use);  // for fp32 matrix products and convolutions on a GPU, from now on
 // Lets cuDNN time its algorithms when it meets a convolution of new sizes, unless bits are to repeat. The

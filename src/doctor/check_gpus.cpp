@@ -97,7 +97,7 @@ void check_visible(const World& world, Findings& findings) {
 
 // Numbers that should be the same on all GPUs of a name.
 void check_alike(const World& world, Findings& findings, const char* what, int64_t GpuFacts::*number,
-                 const std::string& mend) {
+                 const std::string& fix) {
   std::map<std::string, std::map<int64_t, RankGroup>> by_name;
   for (const RankFacts* rank : on_gpus(world))
     if (rank->gpu.*number != kUnknown) by_name[rank->gpu.name][rank->gpu.*number].push_back(rank);
@@ -114,7 +114,7 @@ void check_alike(const World& world, Findings& findings, const char* what, int64
     other.report(findings, Severity::warns,
                  fmt::format("{} is {} on {}, {} on other GPUs of the same name ({})", what, values,
                              other.hosts(), usual, name),
-                 mend);
+                 fix);
   }
 }
 

@@ -76,11 +76,11 @@ std::string count_text(int64_t gpus, const char* kind = "GPU") {
 
 std::string what_of_list(const RankFacts& rank, const std::string& hosts) {
   const auto entries = listed_gpus(list_of(rank));
-  const bool has_twins = std::set<std::string>(entries.begin(), entries.end()).size() < entries.size();
+  const bool has_ablations = std::set<std::string>(entries.begin(), entries.end()).size() < entries.size();
   const auto bad = std::min(static_cast<size_t>(rank.gpu.visible), entries.size() - 1);
   return fmt::format(
       "CUDA_VISIBLE_DEVICES={} on {} names {}: CUDA shows {} of {}", quoted_line(list_of(rank)), hosts,
-      has_twins ? "a GPU twice" : fmt::format("a GPU that is not there ({})", quoted_line(entries[bad])),
+      has_ablations ? "a GPU twice" : fmt::format("a GPU that is not there ({})", quoted_line(entries[bad])),
       rank.gpu.visible, std::max(rank.gpu.in_node, rank.gpu.visible));
 }
 
@@ -120,7 +120,7 @@ std::string what(Lack lack, const RankFacts& rank, const std::string& hosts) {
   return "";
 }
 
-std::string mend(Lack lack, const RankFacts& rank) {
+std::string fix(Lack lack, const RankFacts& rank) {
   const int driver = needs_of(rank).driver;
   switch (lack) {
     case Lack::generation:
@@ -174,7 +174,7 @@ void check_needs(const World& world, Findings& findings) {
     Afflicted lacking;
     lacking.add(ranks);
     const RankFacts& first = *ranks.front();
-    lacking.report(findings, severity(lack, ranks), what(lack, first, lacking.hosts()), mend(lack, first));
+    lacking.report(findings, severity(lack, ranks), what(lack, first, lacking.hosts()), fix(lack, first));
   }
 }
 

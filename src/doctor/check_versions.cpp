@@ -11,7 +11,7 @@ namespace shardmark::doctor {
 namespace {
 
 void check_same(const World& world, Findings& findings, const char* what, std::string VersionFacts::*version,
-                Severity severity, const char* mend) {
+                Severity severity, const char* fix) {
   const auto by_version =
       grouped<std::string>(world, [&](const RankFacts& rank) { return rank.versions.*version; });
   if (by_version.size() < 2) return;
@@ -28,7 +28,7 @@ void check_same(const World& world, Findings& findings, const char* what, std::s
   other.report(findings, severity,
                fmt::format("{} {} on {}, {} elsewhere", what, names_text(versions), other.hosts(),
                            usual->first.empty() ? "none" : usual->first),
-               mend);
+               fix);
 }
 
 // "2.28.9" -> {2, 28, 9}

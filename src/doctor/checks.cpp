@@ -12,8 +12,8 @@ const char* to_text(Severity severity) {
 }
 
 std::string to_text(const Finding& finding) {
-  return fmt::format("{}: {}{}{}", ranks_text(finding.ranks), finding.what, finding.mend.empty() ? "" : "; ",
-                     finding.mend);
+  return fmt::format("{}: {}{}{}", ranks_text(finding.ranks), finding.what, finding.fix.empty() ? "" : "; ",
+                     finding.fix);
 }
 
 std::vector<Finding> examine(const World& world) {

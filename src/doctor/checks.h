@@ -1,4 +1,4 @@
-// What is wrong with a world, from the facts of its ranks, and how to mend it. Pure functions.
+// What is wrong with a world, from the facts of its ranks, and how to fix it. Pure functions.
 #pragma once
 
 #include <string>
@@ -18,9 +18,9 @@ struct Finding {
   Severity severity = Severity::warns;
   Numbers ranks;     // whom it concerns
   std::string what;  // one line, with numbers
-  std::string mend;  // one line: what to do
+  std::string fix;   // one line: what to do
 };
-std::string to_text(const Finding& finding);  // "ranks 0-3: what; mend", one line
+std::string to_text(const Finding& finding);  // "ranks 0-3: what; fix", one line
 
 // All ranks of a world, by rank. What stops comes first; each kind of trouble is one finding, however many
 // ranks have it.

@@ -41,8 +41,8 @@ class Afflicted {
   int64_t least() const { return least_; }
   int64_t most() const { return most_; }
   std::string hosts() const { return names_text(in_order_); }
-  void report(Findings& findings, Severity severity, const std::string& what, const std::string& mend) const {
-    if (any()) findings.push_back({severity, ranks_, what, mend});
+  void report(Findings& findings, Severity severity, const std::string& what, const std::string& fix) const {
+    if (any()) findings.push_back({severity, ranks_, what, fix});
   }
 
  private:

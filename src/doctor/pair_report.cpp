@@ -44,7 +44,7 @@ class Reporter {
     if (report_.slow.empty()) report_.notes.push_back("no node, rank or link is slow: " + slowest_text());
     if (test_.crowded)
       report_.notes.push_back(
-          "more ranks than cores: only what is several times slower than the rest is told");
+          "more ranks than cores: only what is several times slower than the rest is reported");
     for (const Phase* phase : {&test_.in_nodes, &test_.across})
       if (static_cast<int>(phase->plan.rounds.size()) < phase->num_rounds)
         report_.notes.push_back(

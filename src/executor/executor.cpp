@@ -6,7 +6,7 @@
 #include "base/exit_status.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "comm/lost_gpu.h"
+#include "comm/nccl/lost_gpu.h"
 #include "device/device.h"
 #include "device/meter.h"
 
@@ -16,7 +16,7 @@ using strategies::Instruction;
 
 StepResult Executor::step(const std::function<Batch()>& next_batch, bool wants_norm) {
   clock_.begin_step();
-  if (flight_ != nullptr) flight_->step();
+  if (heartbeat_ != nullptr) heartbeat_->step();
   result_ = {};
   micro_batch_ = -1;
   try {
@@ -172,11 +172,11 @@ void Executor::enter(Phase phase) {
 void Executor::tell(What what, int64_t index) {
   if (evaluates_) return;
   if (timer_ != nullptr) timer_->begin(what, index);
-  if (flight_ == nullptr) return;
+  if (heartbeat_ == nullptr) return;
   if (what == What::forward || what == What::backward)
-    flight_->block(what == What::forward ? "forward" : "backward", index);
+    heartbeat_->block(what == What::forward ? "forward" : "backward", index);
   else
-    flight_->stage(what == What::data ? "data" : "update");
+    heartbeat_->stage(what == What::data ? "data" : "update");
 }
 
 void Executor::attempt(const std::function<void()>& compute) {

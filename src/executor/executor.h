@@ -4,13 +4,13 @@
 #include <exception>
 #include <functional>
 
+#include "comm/watch/heartbeat.h"
 #include "device/phases.h"
 #include "executor/block_timer.h"
+#include "executor/optim/gradient_guard.h"
 #include "executor/step_recorder.h"
 #include "executor/training_state.h"
 #include "models/model.h"
-#include "optim/gradient_guard.h"
-#include "watch/flight.h"
 
 namespace shardmark {
 
@@ -68,7 +68,9 @@ class Executor {
   Ablation ablation() const { return ablation_; }
   void set_timer(BlockTimer* timer) { timer_ = timer; }                // nullptr: none
   void set_recorder(StepRecorder* recorder) { recorder_ = recorder; }  // of every instruction; nullptr: none
-  void set_flight(Flight* flight) { flight_ = flight; }  // where steps and blocks are noted; nullptr: nowhere
+  void set_heartbeat(Heartbeat* heartbeat) {
+    heartbeat_ = heartbeat;
+  }  // where steps and blocks are noted; nullptr: nowhere
 
   std::exception_ptr failure() const { return failure_; }
 
@@ -102,7 +104,7 @@ class Executor {
   Ablation ablation_ = Ablation::none;
   BlockTimer* timer_ = nullptr;
   StepRecorder* recorder_ = nullptr;
-  Flight* flight_ = nullptr;
+  Heartbeat* heartbeat_ = nullptr;
 };
 
 }  // namespace shardmark

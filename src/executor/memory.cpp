@@ -44,8 +44,8 @@ MemoryUse memory_use(Use use) {
                                  : MemoryUse::transient;
 }
 
-at::Tensor view_of(const at::Tensor& whole, const laws::GroupLayout& layout, size_t index,
-                   const laws::ParameterSpec& spec) {
+at::Tensor view_of(const at::Tensor& whole, const specs::GroupLayout& layout, size_t index,
+                   const specs::ParameterSpec& spec) {
   // variable_data(): an own version counter, so that refilling the memory between forward and backward is no
   // "modification".
   return whole.narrow(0, layout.offsets[index], spec.numel()).view(spec.shape).variable_data();
@@ -59,21 +59,21 @@ int64_t most_inside_block(const strategies::Program& program) {
 }
 
 // Makes the model's parameters of a group leaves that view `whole` ([layout.numel]).
-void bind_parameters(Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole) {
+void bind_parameters(Model& model, size_t group, const specs::GroupLayout& layout, const at::Tensor& whole) {
   const auto& specs = model.table().groups[group].parameters;
   for (size_t i = 0; i < specs.size(); ++i)
     model.parameter(group, i) = view_of(whole, layout, i, specs[i]).requires_grad_(true);
 }
 
 // The same for their gradients; parameters must be bound before. Backward then adds into `whole`.
-void bind_gradients(Model& model, size_t group, const laws::GroupLayout& layout, const at::Tensor& whole) {
+void bind_gradients(Model& model, size_t group, const specs::GroupLayout& layout, const at::Tensor& whole) {
   const auto& specs = model.table().groups[group].parameters;
   for (size_t i = 0; i < specs.size(); ++i)
     model.parameter(group, i).mutable_grad() = view_of(whole, layout, i, specs[i]);
 }
 
 // Writes the initial values of the part `range` of a group into `part` ([range.numel]).
-void fill_part(const Model& model, size_t group, const laws::GroupLayout& layout, laws::Range range,
+void fill_part(const Model& model, size_t group, const specs::GroupLayout& layout, specs::Range range,
                int64_t seed, const at::Tensor& part) {
   const auto& specs = model.table().groups[group].parameters;
   for (size_t i = 0; i < specs.size(); ++i) {
@@ -111,7 +111,7 @@ ProgramMemory::ProgramMemory(const strategies::Program& program, Model& model, C
     buffers_.push_back(comm.allocate(buffer.numel, type_of(buffer.element, types)));
   }
   for (size_t group = 0; group < program.layout.size(); ++group) {
-    const laws::GroupLayout& layout = program.layout[group];
+    const specs::GroupLayout& layout = program.layout[group];
     const auto place = [&](const strategies::Slice& fixed, std::optional<ReboundGroup>& rebound) {
       if (fixed.buffer >= 0) return at(fixed);
       return rebound.emplace(layout.numel, types.compute, model.device()).whole();
@@ -131,7 +131,7 @@ at::Tensor ProgramMemory::at(const strategies::Slice& slice) const {
 void fill_initial(const strategies::Program& program, const Model& model, const ProgramMemory& memory,
                   int64_t rank, int64_t seed) {
   for (size_t group = 0; group < program.layout.size(); ++group) {
-    const laws::GroupLayout& layout = program.layout[group];
+    const specs::GroupLayout& layout = program.layout[group];
     for (size_t piece = 0; piece < program.owned[group].size(); ++piece)
       fill_part(model, group, layout, layout.owned(piece, rank % layout.ranks), seed,
                 memory.at(program.owned[group][piece]));

@@ -71,7 +71,7 @@ ClockOffset clock_offset(const HostGroup& group) {
   return {median(offsets), error_s};
 }
 
-std::string write_trace(const HostGroup& group, const laws::ModelTable& model, StepRecorder& recorder,
+std::string write_trace(const HostGroup& group, const specs::ModelTable& model, StepRecorder& recorder,
                         const std::string& title, const std::string& path) {
   auto steps = recorder.take();
   const ClockOffset clock = clock_offset(group);

@@ -35,7 +35,7 @@ ClockOffset clock_offset(const HostGroup& group);
 
 // Writes what all ranks recorded to `path`, as rank 0, which says why not where that fails; the first 64
 // ranks of many. Collective; the same answer on all ranks.
-std::string write_trace(const HostGroup& group, const laws::ModelTable& model, StepRecorder& recorder,
+std::string write_trace(const HostGroup& group, const specs::ModelTable& model, StepRecorder& recorder,
                         const std::string& title, const std::string& path);
 
 }  // namespace shardmark

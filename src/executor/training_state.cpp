@@ -1,7 +1,7 @@
 // A strategy's memory set up, and its state as whole tensors, gathered and dealt one group at a time.
 #include "executor/training_state.h"
 
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
@@ -35,13 +35,13 @@ at::Tensor on_cpu(const at::Tensor& value) {
 Programs programs_of(const StateContext& context) {
   const Precision types = context.types();
   const strategies::Strategy& strategy = strategies::strategy(context.strategy.name);
-  const laws::ModelTable table = context.model.table();
+  const specs::ModelTable table = context.model.table();
   strategies::StepInput input{
       table,
       context.comm.size(),
       context.accumulation,
       {bytes(types.compute), bytes(types.master), bytes(types.reduce)},
-      laws::optimizer_laws().at(context.optimizer.name).state_elements(context.optimizer.options),
+      specs::optimizer_specs().at(context.optimizer.name).state_elements(context.optimizer.options),
       context.strategy.options,
       /*norm=*/false,
       context.comm.rank(),
@@ -123,14 +123,14 @@ std::vector<TrainingState::Kind> TrainingState::kinds(State what) const {
 }
 
 at::Tensor TrainingState::gathered(size_t group, const std::vector<at::Tensor>& parts) {
-  const laws::GroupLayout& layout = program().layout[group];
+  const specs::GroupLayout& layout = program().layout[group];
   if (layout.ranks == 1 && parts.size() == 1) return parts.front();
   Communicator& team = teams_.of({layout.ranks, 1});
   at::Tensor whole = at::empty({layout.numel}, parts.front().options().device(comm_.device()));
   for (size_t piece = 0; piece < parts.size(); ++piece) {
     const auto& [range, owner] = layout.pieces[piece];
     const at::Tensor own = parts[piece].to(comm_.device()), to = whole.narrow(0, range.begin, range.numel);
-    if (owner == laws::Piece::kCut)
+    if (owner == specs::Piece::kCut)
       team.all_gather(to, own).wait();
     else
       team.broadcast(to, own, static_cast<int>(owner)).wait();
@@ -171,7 +171,7 @@ void TrainingState::load(State what, const StateReader& read) {
             .copy_(read(prefix + specs[i].name));
       comm_.broadcast(whole, 0).wait();
       for (size_t piece = 0; piece < parts[g].size(); ++piece) {
-        const laws::Range own = layout[g].owned(piece, comm_.rank() % layout[g].ranks);
+        const specs::Range own = layout[g].owned(piece, comm_.rank() % layout[g].ranks);
         parts[g][piece].copy_(whole.narrow(0, own.begin, own.numel));
       }
     }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "executor/bound_program.h"
-#include "optim/optimizer.h"
+#include "executor/optim/optimizer.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {

@@ -68,7 +68,7 @@ class Child {
     const auto entries = changed_environment(changes);
     const auto words = pointers(arguments), environment = pointers(entries);
     const pid_t parent = ::getpid();
-    pid_ = ::fork();  // not posix_spawn, which knows no signal at our death
+    pid_ = ::fork();  // not posix_spawn, which knows no signal at our end
     if (pid_ < 0) throw SystemError(std::string("fork: ") + std::strerror(errno));
     if (pid_ == 0) {  // until exec only what a signal handler may call
       const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);

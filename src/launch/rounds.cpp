@@ -16,8 +16,8 @@
 #include "base/error.h"
 #include "base/exit_status.h"
 #include "base/log.h"
+#include "launch/exit_diagnosis.h"
 #include "launch/leftovers.h"
-#include "launch/obituary.h"
 #include "launch/process.h"
 #include "schema/journal.h"
 #include "strategies/short_text.h"
@@ -25,8 +25,8 @@
 namespace shardmark {
 namespace {
 
-constexpr int kMostDeaths = 6;  // rounds in a row without a finished point
-// From the first sign of a death, or from a complete study, to the launcher's end. mpirun waits for the
+constexpr int kMostCrashes = 6;  // rounds in a row without a finished point
+// From the first sign of a crash, or from a complete study, to the launcher's end. mpirun waits for the
 // daemon of a lost node until TCP gives it up, a quarter of an hour, and for a rank that was stopped forever.
 constexpr double kPatienceS = 20;
 constexpr int kMostBusyS = 90;  // a file system may keep the lock of a node that is gone for so long
@@ -104,7 +104,7 @@ class Rounds {
     const Count at_start = count(sweep_.study);
     SweepEnd result;
     bool is_second_start = false;
-    for (int deaths = 0;;) {
+    for (int crashes = 0;;) {
       const Count before = count(sweep_.study);
       const RoundEnd end = round();
       result.status = end.status;
@@ -114,8 +114,8 @@ class Rounds {
         break;
       }
       if (end.completed || result.stopped_by != 0 || result.status == kDone || result.status == kUsage) break;
-      const Obituary& ending = end.obituary;
-      const Count after = end.opened ? bury(ending, before) : before;
+      const ExitDiagnosis& ending = end.diagnosis;
+      const Count after = end.opened ? record_crash(ending, before) : before;
       result.stopped_by = signals_.asked();  // since the job ended
       if (result.stopped_by != 0) break;
       if (after.num_records == before.num_records) {  // no point can be blamed
@@ -129,12 +129,12 @@ class Rounds {
         continue;
       }
       is_second_start = false;
-      deaths = after.num_finished_since(before) > 0 ? 1 : deaths + 1;
-      if (deaths >= kMostDeaths) {
+      crashes = after.num_finished_since(before) > 0 ? 1 : crashes + 1;
+      if (crashes >= kMostCrashes) {
         log_line(
             fmt::format("{} jobs in a row ended without finishing a point: that is the machine rather than "
                         "the points; see shardmark doctor, then go on with --resume",
-                        deaths));
+                        crashes));
         break;
       }
       resume_ = true;
@@ -145,7 +145,7 @@ class Rounds {
 
  private:
   struct RoundEnd {
-    Obituary obituary;
+    ExitDiagnosis diagnosis;
     int status = 0, stopped_by = 0;  // as SweepEnd's
     bool opened = false;             // the study, by its ranks
     bool completed = false;          // it
@@ -165,49 +165,49 @@ class Rounds {
     arguments.insert(arguments.end(), sweep_.run.begin(), sweep_.run.end());
     if (resume_) arguments.emplace_back("--resume");
     if (rerun_failed_) arguments.emplace_back("--rerun-failed");
-    LauncherVoice voice([](const std::string& line) { log_raw(line + "\n"); });
+    LauncherOutput output([](const std::string& line) { log_raw(line + "\n"); });
     Opening opening(sweep_.study);
     const double begin_s = now_s();
     const int64_t kills_before = count_oom_kills();
     double over_s = 0;  // when the job was seen to be over, all but its launcher
     const auto has_lost_patience = [&] {
-      if (over_s == 0 && (voice.has_signs_of_death() || (opening.seen() && is_complete(sweep_.study))))
+      if (over_s == 0 && (output.is_ending() || (opening.seen() && is_complete(sweep_.study))))
         over_s = now_s();
       if (over_s != 0) return now_s() - over_s > kPatienceS;
       return sweep_.start_limit_s > 0 && !opening.seen() && now_s() - begin_s > sweep_.start_limit_s;
     };
     SupervisedEnd end = supervise(signals_, arguments, sweep_.command.environment,
-                                  {[&](const std::string& line) { voice.take(line); },
+                                  {[&](const std::string& line) { output.take(line); },
                                    [&](pid_t launcher) { mark_.name(launcher); }, has_lost_patience});
-    voice.finish();
-    if (end.status > 128) end.status = voice.first_status().value_or(end.status);
-    RoundEnd found{obituary(voice, end, count_oom_kills() - kills_before)};
+    output.finish();
+    if (end.status > 128) end.status = output.first_status().value_or(end.status);
+    RoundEnd found{diagnose_exit(output, end, count_oom_kills() - kills_before)};
     found.opened = opening.seen();
     rerun_failed_ = rerun_failed_ && !found.opened;  // the journal says so by then
     // Ranks that are refused a study have not completed it: another job has, meanwhile.
     found.completed = found.opened && end.status != kUsage && is_complete(sweep_.study);
     found.status = end.gave_up ? static_cast<int>(kTimedOut) : end.status;
-    if (!found.opened && end.stopped_by == 0) explain_start(voice, found);
+    if (!found.opened && end.stopped_by == 0) explain_start(output, found);
     found.stopped_by = found.completed ? 0 : end.stopped_by;
     if (!found.completed || found.status == kDone) return found;
     const int own = status_of_complete();
     if (found.status != own) {  // a launcher's 1 is not ours
       if (end.stopped_by == 0)
         log_line(end.gave_up ? "the study is complete, but its job did not end; ended it"
-                             : "the study is complete; its job then ended badly: " + found.obituary.reason);
+                             : "the study is complete; its job then ended badly: " + found.diagnosis.reason);
       found.status = own;
     }
     return found;
   }
 
-  // Of ranks that did not come to open the study: a program that cannot be started is the user's to mend. A
+  // Of ranks that did not come to open the study: a program that cannot be started is the user's to fix. A
   // launcher's own status is none of ours, where 1 would tell of something measured.
-  static void explain_start(const LauncherVoice& voice, RoundEnd& found) {
+  static void explain_start(const LauncherOutput& output, RoundEnd& found) {
     const int status = found.status;
     const bool is_ours = status == kDone || status == kUsage || status == kSystem || status == kTimedOut;
     const bool is_signal = status > 128 && status <= 128 + SIGRTMAX;
-    if (status != kDone && !voice.start_failure().empty()) {
-      found.start_failure = voice.start_failure();
+    if (status != kDone && !output.start_failure().empty()) {
+      found.start_failure = output.start_failure();
       found.status = kUsage;
     } else if (!is_ours && !is_signal) {
       found.status = kSystem;
@@ -228,10 +228,10 @@ class Rounds {
   }
 
   // Gives the point that was running its outcome, unless the watchdog has; tells the user.
-  Count bury(const Obituary& ending, const Count& before) {
+  Count record_crash(const ExitDiagnosis& ending, const Count& before) {
     try {
       if (wait_until_free())
-        Study::bury(sweep_.study, ending.outcome, ending.reason);
+        Study::record_crash(sweep_.study, ending.outcome, ending.reason);
       else if (signals_.asked() == 0)
         log_line("the lock stays, so no point is blamed");
     } catch (const StudyBusy& busy) {  // by somebody who was quicker

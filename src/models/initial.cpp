@@ -18,8 +18,8 @@ constexpr int64_t kPiece = int64_t{1} << 20;  // elements
 
 }  // namespace
 
-at::Tensor initial_value(const laws::ParameterSpec& spec, int64_t seed, at::ScalarType dtype) {
-  using laws::Initial;
+at::Tensor initial_value(const specs::ParameterSpec& spec, int64_t seed, at::ScalarType dtype) {
+  using specs::Initial;
   if (spec.initial == Initial::zeros) return at::zeros(spec.shape, dtype);
   if (spec.initial == Initial::ones) return at::ones(spec.shape, dtype);
   const at::Tensor value = at::empty(spec.shape, at::kFloat);

@@ -4,11 +4,11 @@
 
 #include <ATen/ATen.h>
 
-#include "laws/model_table.h"
+#include "specs/model_table.h"
 
 namespace shardmark {
 
 // The whole parameter on the CPU, [spec.shape], drawn in float32 for every dtype alike.
-at::Tensor initial_value(const laws::ParameterSpec& spec, int64_t seed, at::ScalarType dtype);
+at::Tensor initial_value(const specs::ParameterSpec& spec, int64_t seed, at::ScalarType dtype);
 
 }  // namespace shardmark

@@ -5,7 +5,7 @@
 
 namespace shardmark {
 
-Model::Model(laws::ModelTable table, at::ScalarType dtype, at::Device device)
+Model::Model(specs::ModelTable table, at::ScalarType dtype, at::Device device)
     : gpu_forms(device.is_cuda()), dtype_(dtype), device_(device) {
   const auto meta = at::TensorOptions().dtype(dtype).device(at::kMeta);
   for (const auto& group : table.groups)
@@ -17,7 +17,7 @@ Model::Model(laws::ModelTable table, at::ScalarType dtype, at::Device device)
     buffers_[spec.name] = at::full(spec.shape, spec.value, at::TensorOptions().dtype(dtype).device(device));
 }
 
-void Model::regroup(laws::ModelTable table) {
+void Model::regroup(specs::ModelTable table) {
   table_ = std::move(table);
   by_group_.clear();
   for (const auto& group : table_.groups) {
@@ -39,7 +39,7 @@ at::Tensor& Model::buffer(const std::string& name) {
 }
 
 std::unique_ptr<Model> make_model(const Choice& choice, at::ScalarType dtype, at::Device device) {
-  auto model = std::make_unique<Model>(laws::model_law(choice.name).table(choice.options), dtype, device);
+  auto model = std::make_unique<Model>(specs::model_spec(choice.name).table(choice.options), dtype, device);
   Registry<ModelEntry>::instance().get(choice.name, "model").add_blocks(*model, choice.options);
   const auto& declared = model->table().blocks;
   ENSURE(model->blocks().size() == declared.size(), choice.name + ": blocks differ from the table");

@@ -1,5 +1,5 @@
 // A model is a list of blocks over named parameters: single-device code that knows nothing of ranks. Its
-// parameters are declared by its table in laws/ and start on the meta device; a strategy puts memory behind
+// parameters are declared by its table in specs/ and start on the meta device; a strategy puts memory behind
 // them.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/registry.h"
-#include "laws/model_table.h"
+#include "specs/model_table.h"
 
 namespace shardmark {
 
@@ -37,11 +37,11 @@ using SumOverRanks = std::function<void(const at::Tensor&)>;
 
 class Model {
  public:
-  Model(laws::ModelTable table, at::ScalarType dtype, at::Device device);
+  Model(specs::ModelTable table, at::ScalarType dtype, at::Device device);
   Model(const Model&) = delete;  // blocks hold pointers to its parameters
   Model& operator=(const Model&) = delete;
 
-  const laws::ModelTable& table() const { return table_; }
+  const specs::ModelTable& table() const { return table_; }
   at::ScalarType dtype() const { return dtype_; }
   at::Device device() const { return device_; }
   const std::vector<Block>& blocks() const { return blocks_; }
@@ -52,7 +52,7 @@ class Model {
   at::Tensor& parameter(const std::string& name);
   at::Tensor& parameter(size_t group, size_t index) { return *by_group_[group][index]; }
   // Deals the same parameters into the groups of another table; blocks do not notice.
-  void regroup(laws::ModelTable table);
+  void regroup(specs::ModelTable table);
   at::Tensor& buffer(const std::string& name);
   const std::map<std::string, at::Tensor>& buffers() const { return buffers_; }
 
@@ -64,7 +64,7 @@ class Model {
   int64_t num_ranks = 1;  // that sum_over_ranks spans
 
  private:
-  laws::ModelTable table_;
+  specs::ModelTable table_;
   at::ScalarType dtype_;
   at::Device device_;
   std::vector<Block> blocks_;

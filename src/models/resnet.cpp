@@ -8,7 +8,7 @@
 // which backward uses too, and its gradient is added across the formats. For ResNet-50 that is 17 copies of
 // together 11 million elements (the 1x1 kernels lie alike in both formats), 0.1 ms of a step; 23 MB are held
 // from forward to backward. Without tensor cores (fp32, fp64) everything stays as it is.
-#include "laws/models/resnet.h"
+#include "specs/models/resnet.h"
 
 #include <ATen/Context.h>
 
@@ -30,7 +30,7 @@ struct ConvNorm {
   int64_t stride, padding;
   BatchNorm norm;
 
-  ConvNorm(Model& model, const laws::ConvNormSpec& spec, BatchStatistics statistics)
+  ConvNorm(Model& model, const specs::ConvNormSpec& spec, BatchStatistics statistics)
       : weight(model.parameter(spec.conv + ".weight")),
         stride(spec.stride),
         padding((spec.kernel - 1) / 2),
@@ -40,7 +40,7 @@ struct ConvNorm {
   }
 };
 
-Block stem(Model& model, const laws::ResNetShape& shape, BatchStatistics statistics) {
+Block stem(Model& model, const specs::ResNetShape& shape, BatchStatistics statistics) {
   const ConvNorm conv(model, shape.stem, statistics);
   return {"stem", [&model, conv, pooled = shape.pooled](const at::Tensor& x, const Batch&) {
             const auto format =
@@ -50,7 +50,7 @@ Block stem(Model& model, const laws::ResNetShape& shape, BatchStatistics statist
           }};
 }
 
-Block residual(Model& model, const laws::ResidualSpec& spec, BatchStatistics statistics) {
+Block residual(Model& model, const specs::ResidualSpec& spec, BatchStatistics statistics) {
   std::vector<ConvNorm> branch;
   branch.reserve(spec.branch.size());
   for (const auto& conv : spec.branch) branch.emplace_back(model, conv, statistics);
@@ -64,7 +64,7 @@ Block residual(Model& model, const laws::ResidualSpec& spec, BatchStatistics sta
 }
 
 void add_resnet_blocks(Model& model, const Options& options) {
-  const laws::ResNetShape shape = laws::resnet_shape(options);
+  const specs::ResNetShape shape = specs::resnet_shape(options);
   const BatchStatistics statistics = batch_statistics(options);
   model.add_block(stem(model, shape, statistics));
   for (const auto& block : shape.blocks) model.add_block(residual(model, block, statistics));

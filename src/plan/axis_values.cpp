@@ -6,16 +6,16 @@
 #include <algorithm>
 #include <map>
 
-#include "laws/collectives.h"
-#include "laws/vocabulary.h"
 #include "plan/choice_axis.h"
+#include "specs/collectives.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
 
 std::vector<std::string> precision_names() {
   std::vector<std::string> names;
-  for (const auto& row : laws::precision_laws()) names.push_back(row.name);
+  for (const auto& row : specs::precision_specs()) names.push_back(row.name);
   return names;
 }
 
@@ -107,10 +107,10 @@ std::vector<AxisValue> read_words_or_all(const AxisRow& axis, const YamlNode& no
 const std::vector<std::string>& words_of(const std::string& key) {
   static const std::map<std::string, std::vector<std::string>> words = {
       {"precision", precision_names()},
-      {"reduce_dtype", laws::reduce_dtype_names()},
-      {"operation", laws::collective_names()},
-      {"dtype", laws::dtype_names()},
-      {"reduction", laws::reduction_names()}};
+      {"reduce_dtype", specs::reduce_dtype_names()},
+      {"operation", specs::collective_names()},
+      {"dtype", specs::dtype_names()},
+      {"reduction", specs::reduction_names()}};
   return words.at(key);
 }
 

@@ -1,8 +1,8 @@
 // The kinds of choices and where their tables are.
-#include "laws/model_table.h"
-#include "laws/rate_schedules.h"
-#include "laws/vocabulary.h"
 #include "plan/choice_axis.h"
+#include "specs/model_table.h"
+#include "specs/rate_schedules.h"
+#include "specs/specs.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
@@ -16,14 +16,14 @@ std::vector<std::string> names_of(const Entries& entries) {
   return names;
 }
 
-void build_table(const Choice& model) { laws::model_law(model.name).table(model.options); }
+void build_table(const Choice& model) { specs::model_spec(model.name).table(model.options); }
 
 }  // namespace
 
 const ChoiceKind& model_kind() {
   static const ChoiceKind kind = {
-      "model", names_of(Registry<laws::ModelLaw>::instance().entries()),
-      [](const std::string& name) -> const OptionTable& { return laws::model_law(name).options; },
+      "model", names_of(Registry<specs::ModelSpec>::instance().entries()),
+      [](const std::string& name) -> const OptionTable& { return specs::model_spec(name).options; },
       build_table};
   return kind;
 }
@@ -37,27 +37,28 @@ const ChoiceKind& strategy_kind() {
 
 const ChoiceKind& data_kind() {
   static const ChoiceKind kind = {
-      "data", names_of(laws::data_laws()),
-      [](const std::string& name) -> const OptionTable& { return laws::data_laws().at(name).options; }};
+      "data", names_of(specs::data_specs()),
+      [](const std::string& name) -> const OptionTable& { return specs::data_specs().at(name).options; }};
   return kind;
 }
 
 const ChoiceKind& optimizer_kind() {
-  static const ChoiceKind kind = {
-      "optimizer", names_of(laws::optimizer_laws()),
-      [](const std::string& name) -> const OptionTable& { return laws::optimizer_laws().at(name).options; }};
+  static const ChoiceKind kind = {"optimizer", names_of(specs::optimizer_specs()),
+                                  [](const std::string& name) -> const OptionTable& {
+                                    return specs::optimizer_specs().at(name).options;
+                                  }};
   return kind;
 }
 
 const ChoiceKind& schedule_kind() {
   static const ChoiceKind kind = {
-      "schedule", names_of(laws::rate_schedules()),
-      [](const std::string& name) -> const OptionTable& { return laws::rate_schedules().at(name).options; }};
+      "schedule", names_of(specs::rate_schedules()),
+      [](const std::string& name) -> const OptionTable& { return specs::rate_schedules().at(name).options; }};
   return kind;
 }
 
 const ChoiceKind& transport_kind() {
-  static const ChoiceKind kind = {"transport", names_of(laws::transport_laws()), laws::transport_options};
+  static const ChoiceKind kind = {"transport", names_of(specs::transport_specs()), specs::transport_options};
   return kind;
 }
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "laws/collectives.h"
 #include "plan/axes.h"
+#include "specs/collectives.h"
 
 namespace shardmark {
 namespace {
@@ -15,8 +15,8 @@ constexpr size_t kMostPoints = 100000;  // of a block: a bound against slips
 // An operation that does not reduce, or has no form in place, has one value on that axis.
 bool passes_over(const AxisRow& axis, const CollectivePoint& collective) {
   const std::string_view key = axis.key;
-  return (key == "reduction" && !laws::collective(collective.operation).reduces) ||
-         (key == "in_place" && !laws::collective(collective.operation).in_place);
+  return (key == "reduction" && !specs::collective(collective.operation).reduces) ||
+         (key == "in_place" && !specs::collective(collective.operation).in_place);
 }
 
 // Every point with every value.
@@ -52,7 +52,7 @@ std::vector<Point> expand(const SuiteBlock& block) {
   for (const AxisRow* axis : axes) cross(points, *axis, block.values.at(axis->key), block.place);
   for (Point& point : points) {
     if (point.workload != "collective") continue;
-    const laws::CollectiveRow& row = laws::collective(point.collective.operation);
+    const specs::CollectiveRow& row = specs::collective(point.collective.operation);
     if (!row.reduces) point.collective.reduction = "none";
     if (!row.in_place) point.collective.in_place = false;
   }

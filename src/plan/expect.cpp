@@ -1,15 +1,15 @@
-// What a point is expected to cost, by the laws.
-#include "laws/collectives.h"
-#include "laws/vocabulary.h"
+// What a point is expected to cost, by its program and the tables of specs/.
 #include "plan/plan.h"
+#include "specs/collectives.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
 
 Expectation expect_training(const Point& point) {
   const TrainingPoint& t = point.training;
-  const auto table = laws::model_law(t.model.name).table(t.model.options);
-  const auto bytes = laws::element_bytes(t.precision, t.reduce_dtype);
+  const auto table = specs::model_spec(t.model.name).table(t.model.options);
+  const auto bytes = specs::element_bytes(t.precision, t.reduce_dtype);
   const auto batch = static_cast<double>(t.batch_size == kLargest ? 1 : t.batch_size);
 
   Expectation expectation;
@@ -28,7 +28,7 @@ Expectation expect(const Point& point) {
   Expectation expectation;
   expectation.cost.traffic_bytes =
       static_cast<double>(point.collective.bytes) *
-      laws::ring_factor(laws::collective(point.collective.operation).what, point.ranks);
+      specs::ring_factor(specs::collective(point.collective.operation).what, point.ranks);
   expectation.cost.num_operations = 1;
   return expectation;
 }

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/units.h"
-#include "laws/collectives.h"
-#include "laws/vocabulary.h"
+#include "specs/collectives.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
@@ -26,15 +26,15 @@ std::string divide_batch(Point& point) {
 }
 
 std::string data_mismatch(const TrainingPoint& t) {
-  const auto sample = laws::model_law(t.model.name).table(t.model.options).sample;
-  const std::string reason = laws::data_laws().at(t.data.name).mismatch(sample);
+  const auto sample = specs::model_spec(t.model.name).table(t.model.options).sample;
+  const std::string reason = specs::data_specs().at(t.data.name).mismatch(sample);
   return reason.empty() ? "" : fmt::format("data {}: {}", t.data.name, reason);
 }
 
 std::string collective_reason(const Point& point) {
   const CollectivePoint& c = point.collective;
-  const int64_t elements = c.bytes / laws::dtype_bytes(c.dtype),
-                least = laws::collective(c.operation).is_cut() ? point.ranks : 1;
+  const int64_t elements = c.bytes / specs::dtype_bytes(c.dtype),
+                least = specs::collective(c.operation).is_cut() ? point.ranks : 1;
   if (elements < least)
     return fmt::format("{} hold {} {}, {} on {} ranks needs {}", format_bytes(static_cast<double>(c.bytes)),
                        elements, c.dtype, c.operation, point.ranks, least);
@@ -77,7 +77,7 @@ std::string settle(Point& point, const World& world) {
 
 std::string strategy_reason(const Point& point) {
   const TrainingPoint& t = point.training;
-  const auto table = laws::model_law(t.model.name).table(t.model.options);
+  const auto table = specs::model_spec(t.model.name).table(t.model.options);
   return strategies::strategy(t.strategy.name).impossible(strategies::step_input(point, table));
 }
 

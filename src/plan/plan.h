@@ -18,15 +18,16 @@ struct World {
 
 // Every point of the suite for this world; points that cannot run carry the reason in `impossible` (more
 // ranks than the world, a precision that the devices only emulate, a global batch that the ranks do not
-// divide, a model and a data source that do not match, a law that wants more memory than a rank has). Repeats
-// are interleaved.
+// divide, a model and a data source that do not match, a program that needs more memory than a rank has).
+// Repeats are interleaved.
 std::vector<Point> make_plan(const Suite& suite, const World& world);
 
 // Why this strategy cannot do with these options, precision or ranks; empty when it can.
 std::string strategy_reason(const Point& point);
 
-// Why its state does not fit into the memory of a rank, by the laws alone: without activations, which are an
-// estimate, so that only what certainly does not fit is ruled out. Empty when it does, or 0 bytes are given.
+// Why its state does not fit into the memory of a rank, by the buffers of its program alone: without
+// activations, which are an estimate, so that only what certainly does not fit is ruled out. Empty when it
+// does, or 0 bytes are given.
 std::string memory_reason(const Point& point, int64_t memory_per_rank_bytes);
 
 // The order in which a run takes them: shuffled by the suite's seed within each repetition. Indices into the

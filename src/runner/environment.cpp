@@ -10,8 +10,8 @@
 
 #include "base/stats.h"
 #include "device/device.h"
-#include "machine/versions.h"
-#include "workloads/reference.h"
+#include "doctor/machine/versions.h"
+#include "runner/workloads/reference.h"
 
 extern char** environ;
 

@@ -5,10 +5,10 @@
 
 #include "base/node.h"
 #include "comm/host_group.h"
-#include "machine/facts.h"
+#include "doctor/machine/facts.h"
+#include "runner/workloads/workload.h"
 #include "schema/environment.h"
 #include "schema/record.h"
-#include "workloads/workload.h"
 
 namespace shardmark {
 

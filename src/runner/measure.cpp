@@ -8,21 +8,21 @@
 #include "device/timeline.h"
 #include "runner/sampler.h"
 #include "runner/verdict.h"
-#include "workloads/statistics.h"
+#include "runner/workloads/statistics.h"
 
 namespace shardmark {
 namespace {
 
 Verdict measure(const WorkloadContext& context, const ColumnsSink& sink, Record& record) {
   std::unique_ptr<Workload> workload;
-  Verdict verdict = agreed(context.group, context.flight, "set-up", [&] {
+  Verdict verdict = agreed(context.group, context.heartbeat, "set-up", [&] {
     const meter::Strict strict;
     workload = make_workload(context);
   });
   if (!verdict.ok()) return verdict;
 
   Check check;
-  verdict = agreed(context.group, context.flight, "verification", [&] { check = workload->verify(); });
+  verdict = agreed(context.group, context.heartbeat, "verification", [&] { check = workload->verify(); });
   if (!verdict.ok()) return verdict;
   record.measures.verified = check.text;
   record.measures.verify_error = check.error;
@@ -30,9 +30,10 @@ Verdict measure(const WorkloadContext& context, const ColumnsSink& sink, Record&
 
   verdict = Sampler(context, *workload, sink).run(record);
   if (!verdict.ok()) return verdict;
-  context.flight.stage("collecting");
+  context.heartbeat.stage("collecting");
   workload->collect(record);
-  verdict = agreed(context.group, context.flight, "twins", [&] { workload->measure_twins(record); });
+  verdict =
+      agreed(context.group, context.heartbeat, "ablations", [&] { workload->measure_ablations(record); });
   if (!verdict.ok()) return verdict;
   if (context.group.rank() == 0) {
     summarize(record);

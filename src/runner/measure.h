@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runner/gathered.h"
-#include "workloads/workload.h"
+#include "runner/workloads/workload.h"
 
 namespace shardmark {
 

@@ -6,52 +6,52 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "comm/checked.h"
+#include "comm/wrappers/checked.h"
 #include "plan/search.h"
-#include "runner/book.h"
 #include "runner/environment.h"
 #include "runner/measure.h"
 #include "runner/progress.h"
+#include "runner/study_writer.h"
+#include "runner/workloads/auto_strategy.h"
 #include "strategies/short_text.h"
-#include "workloads/auto_strategy.h"
 
 namespace shardmark {
 namespace {
 
 // The first n ranks of the world with their transport; made once and kept, because making one is slow on a
 // big machine.
-struct Party {
+struct CachedCommunicator {
   HostGroup group;
   std::unique_ptr<Communicator> comm;  // nullptr on ranks that are left out
 };
 
-class Parties {
+class CommunicatorCache {
  public:
-  Parties(const HostGroup& world, const RunOptions& options, MovedBy moved_by, Flight& flight)
-      : world_(world), options_(options), moved_by_(moved_by), flight_(flight) {}
+  CommunicatorCache(const HostGroup& world, const RunOptions& options, MovedBy moved_by, Heartbeat& heartbeat)
+      : world_(world), options_(options), moved_by_(moved_by), heartbeat_(heartbeat) {}
 
   // Collective over the world.
-  Party& get(int64_t ranks, const std::string& transport) {
+  CachedCommunicator& get(int64_t ranks, const std::string& transport) {
     const auto key = std::pair(ranks, transport);
-    const auto found = parties_.find(key);
-    if (found != parties_.end()) return found->second;
+    const auto found = communicators_.find(key);
+    if (found != communicators_.end()) return found->second;
     const bool in = world_.rank() < ranks;
-    Party party{world_.split(in ? 0 : -1, world_.rank()), nullptr};
+    CachedCommunicator cached{world_.split(in ? 0 : -1, world_.rank()), nullptr};
     if (in) {
-      party.comm = make_communicator(transport, party.group, options_.device, moved_by_);
+      cached.comm = make_communicator(transport, cached.group, options_.device, moved_by_);
       if (options_.check_collectives)
-        party.comm = make_checked(std::move(party.comm), party.group.split(0, party.group.rank()));
-      party.comm->set_flight(&flight_);
+        cached.comm = make_checked(std::move(cached.comm), cached.group.split(0, cached.group.rank()));
+      cached.comm->set_heartbeat(&heartbeat_);
     }
-    return parties_.emplace(key, std::move(party)).first->second;
+    return communicators_.emplace(key, std::move(cached)).first->second;
   }
 
  private:
   const HostGroup& world_;
   const RunOptions& options_;
   MovedBy moved_by_;
-  Flight& flight_;
-  std::map<std::pair<int64_t, std::string>, Party> parties_;
+  Heartbeat& heartbeat_;
+  std::map<std::pair<int64_t, std::string>, CachedCommunicator> communicators_;
 };
 
 Record skipped(const Point& point) {
@@ -73,14 +73,15 @@ class Walk {
        Watchdog& watchdog, int64_t num_points, int64_t num_before)
       : world_(world),
         study_(study),
-        book_(study),
+        writer_(study),
         watchdog_(watchdog),
         placement_(placement),
         options_(options),
-        flight_(watchdog.flight()),
-        parties_(world, options, placement.communication(), flight_),
+        heartbeat_(watchdog.heartbeat()),
+        communicators_(world, options, placement.communication(), heartbeat_),
         progress_(num_points, num_before, options.quiet || world.rank() != 0) {
-    if (study != nullptr) watchdog_.on_finding([this](const std::string& reason) { book_.time_out(reason); });
+    if (study != nullptr)
+      watchdog_.on_finding([this](const std::string& reason) { writer_.time_out(reason); });
   }
   ~Walk() { watchdog_.on_finding({}); }
   Walk(const Walk&) = delete;
@@ -97,7 +98,7 @@ class Walk {
     }
     Record record = skipped(point);
     record.started = utc_now();
-    if (world_.rank() == 0) record.attempts = 1 + book_.before(record.id).attempts;
+    if (world_.rank() == 0) record.attempts = 1 + writer_.before(record.id).attempts;
     if (point.impossible.empty()) {
       begin(record);
       measure(record);
@@ -137,7 +138,7 @@ class Walk {
     constexpr int64_t kNot = -1;
     int64_t outcome = kNot;
     if (study_ != nullptr) {
-      const Known known = book_.before(point_id(point));
+      const Known known = writer_.before(point_id(point));
       if (known.is_over()) outcome = static_cast<int64_t>(known.outcome);
     }
     outcome = world_.broadcast(outcome, 0);
@@ -154,7 +155,7 @@ class Walk {
 
   void remember_first_attempt(Record& record) const {
     if (record.attempts == 1) return;
-    const Known first = book_.before(record.id);
+    const Known first = writer_.before(record.id);
     record.reason += fmt::format("{}first attempt {}: {}", record.reason.empty() ? "" : "; ",
                                  to_text(first.outcome), first.reason);
   }
@@ -163,14 +164,14 @@ class Walk {
   void measure(Record& record) {
     const Point point = record.point;
     progress_.begin(point);
-    flight_.begin_point(strategies::short_text(point));
-    Party& party = parties_.get(point.ranks, transport_of(point));
-    if (party.comm) {
-      const Settled settled = settle_strategy(point, party.group, *party.comm, probes_);
-      Record measured = measure_point({settled.point, party.group, *party.comm, placement_, references_,
-                                       flight_, options_.trace_directory},
+    heartbeat_.begin_point(strategies::short_text(point));
+    CachedCommunicator& cached = communicators_.get(point.ranks, transport_of(point));
+    if (cached.comm) {
+      const Settled settled = settle_strategy(point, cached.group, *cached.comm, probes_);
+      Record measured = measure_point({settled.point, cached.group, *cached.comm, placement_, references_,
+                                       heartbeat_, options_.trace_directory},
                                       [this](const std::vector<Series>& columns) {
-                                        if (study_ != nullptr) book_.extend(columns);
+                                        if (study_ != nullptr) writer_.extend(columns);
                                       });
       measured.point = point;
       measured.id = record.id;
@@ -184,20 +185,20 @@ class Walk {
       }
       if (options_.check_collectives) add_reason(record, "collectives were checked: its times mean nothing");
     }
-    flight_.rest();
+    heartbeat_.rest();
     world_.sleep_barrier();  // ranks that are left out sleep here
-    flight_.begin_point("between points");
+    heartbeat_.begin_point("between points");
   }
 
   void begin(Record record) {
     record.point.transport = transport_of(record.point);
     record.measures.oversubscribed = is_oversubscribed(placement_, record.point);
-    write([&] { book_.begin(record); });
+    write([&] { writer_.begin(record); });
   }
 
   void store(Record& record) {
     if (world_.rank() == 0) record.point.transport = transport_of(record.point);
-    write([&] { book_.end(record); });
+    write([&] { writer_.end(record); });
     if (world_.rank() == 0) progress_.end(record);
   }
 
@@ -217,12 +218,12 @@ class Walk {
 
   const HostGroup& world_;
   Study* study_;  // on rank 0 only
-  Book book_;
+  StudyWriter writer_;
   Watchdog& watchdog_;
   const Placement& placement_;
   const RunOptions& options_;
-  Flight& flight_;
-  Parties parties_;
+  Heartbeat& heartbeat_;
+  CommunicatorCache communicators_;
   ReferenceCache references_;
   ProbeCache probes_;
   Progress progress_;
@@ -244,7 +245,7 @@ RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, 
                       const Placement& placement, const RunOptions& options, Watchdog& watchdog) {
   Study* const own = study ? &*study : nullptr;
   Walk walk(world, own, placement, options, watchdog, std::ssize(points), num_finished(points, own));
-  watchdog.flight().begin_point("between points");
+  watchdog.heartbeat().begin_point("between points");
   for (const Point& point : points) {
     if (point.training.batch_size == kLargest && point.impossible.empty())
       walk.search(point);
@@ -252,7 +253,7 @@ RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, 
       walk.visit(point);
   }
   const RunSummary summary = walk.summary();
-  watchdog.flight().end_point();
+  watchdog.heartbeat().end_point();
   return summary;
 }
 

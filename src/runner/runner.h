@@ -5,10 +5,10 @@
 
 #include "base/error.h"
 #include "comm/communicator.h"
+#include "comm/watch/watchdog.h"
 #include "plan/plan.h"
+#include "runner/workloads/workload.h"
 #include "schema/study.h"
-#include "watch/watchdog.h"
-#include "workloads/workload.h"
 
 namespace shardmark {
 
@@ -16,7 +16,7 @@ struct RunOptions {
   std::string transport;  // for points that name none
   at::Device device{at::kCPU};
   bool quiet = false;
-  bool check_collectives = false;    // comm/checked.h; every record says so
+  bool check_collectives = false;    // comm/wrappers/checked.h; every record says so
   std::string trace_directory = {};  // of a trace of each training point; empty: none
 };
 
@@ -26,7 +26,7 @@ struct RunSummary {
   int64_t num_bad = 0;  // wrong, failed or timed out: of the plan, also those measured before
 };
 
-// The study cannot be written any more, which is for the user to mend: thrown on all ranks, with the same
+// The study cannot be written any more, which is for the user to fix: thrown on all ranks, with the same
 // words.
 struct StudyLost : UsageError {
   using UsageError::UsageError;

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/lost_gpu.h"
+#include "comm/nccl/lost_gpu.h"
 #include "device/meter.h"
 
 namespace shardmark {
@@ -58,10 +58,11 @@ Verdict agree(const HostGroup& group, const Verdict& mine) {
   return {outcome, "rank " + std::to_string(who) + ": " + group.broadcast(mine.reason, who)};
 }
 
-Verdict agreed(const HostGroup& group, Flight& flight, const char* stage, const std::function<void()>& body) {
-  flight.stage(stage);
+Verdict agreed(const HostGroup& group, Heartbeat& heartbeat, const char* stage,
+               const std::function<void()>& body) {
+  heartbeat.stage(stage);
   const Verdict mine = attempt(body);
-  flight.meet(stage);
+  heartbeat.meet(stage);
   return agree(group, mine);
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "comm/host_group.h"
+#include "comm/watch/heartbeat.h"
 #include "schema/record.h"
-#include "watch/flight.h"
 
 namespace shardmark {
 
@@ -18,13 +18,14 @@ struct Verdict {
 
 // Runs something that may throw on this rank alone. Out of memory is an outcome; the rest is `failed`. A
 // failure of the transport (SystemError that is no OutOfMemory) passes through: no agreement is possible any
-// more. A lost GPU ends the job here (comm/lost_gpu.h).
+// more. A lost GPU ends the job here (comm/nccl/lost_gpu.h).
 Verdict attempt(const std::function<void()>& body);
 
 // The worst verdict of all ranks, with the reason of the lowest rank that has it. Collective.
 Verdict agree(const HostGroup& group, const Verdict& mine);
 
 // One stage of a point, and one verdict of all ranks on it; the watchdog knows who is in it and who waits.
-Verdict agreed(const HostGroup& group, Flight& flight, const char* stage, const std::function<void()>& body);
+Verdict agreed(const HostGroup& group, Heartbeat& heartbeat, const char* stage,
+               const std::function<void()>& body);
 
 }  // namespace shardmark

@@ -16,16 +16,16 @@ Verdict WindowTimer::run(int64_t steps, Window& window, bool reads_gauges) {
   Window seen{steps, {}, 0, 0, {}};
   workload_.begin_window();
   const double energy_before_j = gauges_.energy_j();
-  flight_.meet("a window's begin");
+  heartbeat_.meet("a window's begin");
   group_.barrier();
   const double begin = now_s();
-  Verdict verdict = agreed(group_, flight_, "steps", [&] {
+  Verdict verdict = agreed(group_, heartbeat_, "steps", [&] {
     for (int64_t i = 0; i < steps; ++i) {
       // Before the last step, while a GPU still has some to do: an idle one tells another clock.
       if (reads_gauges && i + 1 == steps) seen.reading = gauges_.read();
       workload_.step();
     }
-    flight_.stage("steps, waiting for the device");
+    heartbeat_.stage("steps, waiting for the device");
     workload_.close_window();
     synchronize(device_);
     seen.wall_s = now_s() - begin;  // before the marks are read: each costs calls of the driver

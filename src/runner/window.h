@@ -5,7 +5,7 @@
 
 #include "device/gauges.h"
 #include "runner/verdict.h"
-#include "workloads/workload.h"
+#include "runner/workloads/workload.h"
 
 namespace shardmark {
 
@@ -27,7 +27,7 @@ class WindowTimer {
   WindowTimer(const WorkloadContext& context, Workload& workload)
       : group_(context.group),
         workload_(workload),
-        flight_(context.flight),
+        heartbeat_(context.heartbeat),
         device_(context.comm.device()),
         gauges_(device_) {}
 
@@ -37,7 +37,7 @@ class WindowTimer {
  private:
   const HostGroup& group_;
   Workload& workload_;
-  Flight& flight_;
+  Heartbeat& heartbeat_;
   at::Device device_;
   Gauges gauges_;
 };

@@ -19,7 +19,7 @@ using AxisMember =
                  std::string CollectivePoint::*, int64_t CollectivePoint::*, bool CollectivePoint::*>;
 using AxisValue = std::variant<bool, int64_t, double, std::string, Choice>;
 
-// What an axis accepts. Words and choices have their tables in laws/ and strategies/; plan/axis_values.cpp
+// What an axis accepts. Words and choices have their tables in specs/ and strategies/; plan/axis_values.cpp
 // finds them by the key.
 struct Words {
   bool or_all = false;  // `all`, alone, stands for every word

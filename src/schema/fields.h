@@ -13,19 +13,33 @@ namespace shardmark {
 
 // Major.minor: a reader refuses a newer major, and fills what an older file lacks with the member's default.
 inline constexpr int kSchemaMajor = 1;
-inline constexpr int kSchemaMinor = 4;
+inline constexpr int kSchemaMinor = 5;
 
-// The minor version that brought a column or series; what is not here has been there since 1.0.
+// The minor version that brought or renamed a column or series; what is not here has been there since 1.0.
 struct Since {
   std::string_view name;
   int minor;
+  const char* former = nullptr;  // its name before that version: files that have it are read
 };
-inline constexpr std::array<Since, 4> kSince = {{
+inline constexpr std::array<Since, 10> kSince = {{
     {"interval_faulty", 1},
     {"probed_communication_time", 3},
     {"reserved_bytes", 4},
     {"device_bytes", 4},
+    {"predicted_parameter_bytes", 5, "law_parameter_bytes"},
+    {"predicted_gradient_bytes", 5, "law_gradient_bytes"},
+    {"predicted_optimizer_bytes", 5, "law_optimizer_bytes"},
+    {"predicted_transient_bytes", 5, "law_transient_bytes"},
+    {"predicted_offloaded_bytes", 5, "law_offloaded_bytes"},
+    {"predicted_traffic_bytes", 5, "law_traffic_bytes"},
 }};
+
+// nullptr: it has had no other.
+constexpr const char* former_name(std::string_view name) {
+  for (const Since& since : kSince)
+    if (since.name == name) return since.former;
+  return nullptr;
+}
 
 struct SeriesInfo {
   std::string_view name;
@@ -92,8 +106,8 @@ void visit_fields(R& r, Visit&& visit) {
   visit("reason", "", "why the outcome is not ok, or why auto chose what it chose", r.reason);
   visit("started", "UTC", "when the point began", r.started);
   visit("duration", "s", "whole point, set-up and verification included", r.duration_s);
-  visit("attempts", "", "how often it was begun: a second time after a rank died or hung", r.attempts);
-  visit("ended_job", "", "a rank died or hung in the last attempt, and the job with it", r.ended_job);
+  visit("attempts", "", "how often it was begun: a second time after a rank crashed or hung", r.attempts);
+  visit("ended_job", "", "a rank crashed or hung in the last attempt and ended the job", r.ended_job);
   visit("workload", "", "training, collective, or train: a run of shardmark train", p.workload);
   const auto axis_column = [&](const AxisRow& axis) {
     if (!axis.is_stored()) return;
@@ -167,13 +181,14 @@ void visit_fields(R& r, Visit&& visit) {
         m.reserved_bytes);
   visit("device_bytes", "bytes", "of a GPU: in use after the last step by all that is on it, largest rank",
         m.device_bytes);
-  visit("law_parameter_bytes", "bytes", "persistent parameters by formula", m.law_parameter_bytes);
-  visit("law_gradient_bytes", "bytes", "persistent gradients by formula", m.law_gradient_bytes);
-  visit("law_optimizer_bytes", "bytes", "optimizer state by formula", m.law_optimizer_bytes);
-  visit("law_transient_bytes", "bytes", "slots and buckets by formula", m.law_transient_bytes);
-  visit("law_offloaded_bytes", "bytes", "in host memory by formula", m.law_offloaded_bytes);
+  visit("predicted_parameter_bytes", "bytes", "persistent parameters by formula",
+        m.predicted_parameter_bytes);
+  visit("predicted_gradient_bytes", "bytes", "persistent gradients by formula", m.predicted_gradient_bytes);
+  visit("predicted_optimizer_bytes", "bytes", "optimizer state by formula", m.predicted_optimizer_bytes);
+  visit("predicted_transient_bytes", "bytes", "slots and buckets by formula", m.predicted_transient_bytes);
+  visit("predicted_offloaded_bytes", "bytes", "in host memory by formula", m.predicted_offloaded_bytes);
   visit("traffic_bytes", "bytes", "counted payload x ring factor, per rank and step", m.traffic_bytes);
-  visit("law_traffic_bytes", "bytes", "the same by formula", m.law_traffic_bytes);
+  visit("predicted_traffic_bytes", "bytes", "the same by formula", m.predicted_traffic_bytes);
   visit("between_nodes_bytes", "bytes",
         "counted between nodes, per step, on the rank that sends most; of a hierarchical all-reduce",
         m.between_nodes_bytes);

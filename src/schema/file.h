@@ -1,6 +1,6 @@
 // Files that must survive a crash: owners of descriptors, locks, durable appends, renames. Errors are
 // UsageErrors of one line with the path and the system's reason, because a full or unwritable disk is the
-// user's to mend.
+// user's to fix.
 #pragma once
 
 #include <unistd.h>

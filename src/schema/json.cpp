@@ -48,16 +48,18 @@ class KeyReader {
     if (!object.is_object())
       throw UsageError("expected a JSON object, found " + std::string(object.type_name()));
   }
+  // False where the object lacks the key.
   template <class Read>
-  void operator()(const char* key, Read read) {
+  bool operator()(const char* key, Read read) {
     auto found = next_ != object_.end() && next_.key() == key ? next_ : object_.find(key);
-    if (found == object_.end()) return;
+    if (found == object_.end()) return false;
     try {
       read(found.value());
     } catch (const Json::exception&) {
       throw UsageError("'" + std::string(key) + "' has the wrong type: " + found.value().type_name());
     }
     next_ = ++found;
+    return true;
   }
 
  private:
@@ -80,11 +82,13 @@ Record record_from_json(const Json& json) {
   Record record;
   KeyReader read(json);
   visit_fields(record, [&](const char* name, const char*, const char*, auto& member) {
-    read(name, [&](const Json& value) {
+    const auto store = [&](const Json& value) {
       auto stored = to_stored(member);
       from_json_value(value, stored);
       from_stored(stored, member);
-    });
+    };
+    if (read(name, store)) return;
+    if (const char* former = former_name(name)) read(former, store);
   });
   return record;
 }

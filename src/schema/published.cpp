@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "schema/columns.h"
+#include "schema/fields.h"
 #include "schema/json.h"
 #include "schema/samples.h"
 #include "schema/seal.h"
@@ -75,7 +76,7 @@ void write_points(const h5::Id& file, const std::vector<RecordColumn>& columns) 
         column.values);
 }
 
-// Columns that an older file lacks stay empty.
+// Columns that an older file lacks stay empty; one that it has by a former name is read by that.
 std::vector<RecordColumn> read_points(const h5::Id& file) {
   const h5::Id points = h5::open_group(file, "points");
   const auto num_points = static_cast<size_t>(h5::length(h5::open_dataset(points, "id")));
@@ -83,8 +84,11 @@ std::vector<RecordColumn> read_points(const h5::Id& file) {
   for (RecordColumn& column : columns)
     std::visit(
         [&](auto& values) {
-          if (!h5::has_member(points, column.name)) return;
-          values = h5::read_column<typename std::decay_t<decltype(values)>::value_type>(points, column.name);
+          const char* former = former_name(column.name);
+          const bool is_former = former != nullptr && !h5::has_member(points, column.name);
+          const std::string name = is_former ? former : column.name;
+          if (!h5::has_member(points, name)) return;
+          values = h5::read_column<typename std::decay_t<decltype(values)>::value_type>(points, name);
           if (values.size() != num_points)
             throw UsageError("column '" + column.name + "' has another length than 'id'");
         },

@@ -63,10 +63,11 @@ struct Measures {
   double parameter_bytes = kNone, gradient_bytes = kNone, optimizer_bytes = kNone, transient_bytes = kNone;
   double offloaded_bytes = kNone;  // no part of the peak
   double peak_bytes = kNone, reserved_bytes = kNone, device_bytes = kNone;
-  double law_parameter_bytes = kNone, law_gradient_bytes = kNone, law_optimizer_bytes = kNone;
-  double law_transient_bytes = kNone, law_offloaded_bytes = kNone;
+  double predicted_parameter_bytes = kNone, predicted_gradient_bytes = kNone,
+         predicted_optimizer_bytes = kNone;
+  double predicted_transient_bytes = kNone, predicted_offloaded_bytes = kNone;
   // traffic of a rank and step
-  double traffic_bytes = kNone, law_traffic_bytes = kNone, between_nodes_bytes = kNone;
+  double traffic_bytes = kNone, predicted_traffic_bytes = kNone, between_nodes_bytes = kNone;
   int64_t num_operations = 0;
   // collectives
   double algbw_gb_s = kNone, busbw_gb_s = kNone;

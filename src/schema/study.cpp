@@ -188,7 +188,8 @@ bool Study::is_busy(const std::string& given) {
   return file && lock_file(file, path) == Lock::held_by_another;
 }
 
-std::optional<Record> Study::bury(const std::string& given, Outcome outcome, const std::string& reason) {
+std::optional<Record> Study::record_crash(const std::string& given, Outcome outcome,
+                                          const std::string& reason) {
   auto journal = Journal::open(follow_links(given));
   if (!journal || !journal->found().began) return {};
   Record record = *journal->found().began;

@@ -60,7 +60,8 @@ class Study {
   // After a job that ended while it measured: gives the point that it had begun this outcome and reason. The
   // record that was appended, whose series are those that extend() was given; or nothing where no point was
   // under way. UsageError as resume().
-  static std::optional<Record> bury(const std::string& path, Outcome outcome, const std::string& reason);
+  static std::optional<Record> record_crash(const std::string& path, Outcome outcome,
+                                            const std::string& reason);
 
  private:
   struct State;

@@ -27,7 +27,8 @@ double communication_s(const Program& program, const Surroundings& around) {
     const bool in_node = call.team.stride == 1 && call.team.ranks == around.ranks_per_node;
     const Link& link = in_node ? around.node : around.all;
     if (link.bytes_per_s == 0) continue;
-    seconds += link.latency_s + call.bytes * laws::ring_factor(call.what, call.team.ranks) / link.bytes_per_s;
+    seconds +=
+        link.latency_s + call.bytes * specs::ring_factor(call.what, call.team.ranks) / link.bytes_per_s;
   }
   return seconds;
 }

@@ -10,7 +10,7 @@
 
 namespace shardmark::strategies {
 
-// Time of an operation that moves b law bytes: latency_s + b / bytes_per_s.
+// Time of an operation that moves b ring bytes: latency_s + b / bytes_per_s.
 struct Link {
   double latency_s = 0;
   double bytes_per_s = 0;  // 0: unknown, or one rank alone: nothing takes time

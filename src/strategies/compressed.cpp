@@ -18,7 +18,7 @@ QuantisedParts quantised_parts(int64_t numel, int64_t ranks) {
 }
 
 LowRankBucket low_rank(const ModelTable& model, const std::vector<GroupLayout>& layout,
-                       const laws::Bucket& bucket, int64_t rank) {
+                       const specs::Bucket& bucket, int64_t rank) {
   LowRankBucket result;
   int64_t group_begin = 0;
   for (const size_t g : bucket.groups) {

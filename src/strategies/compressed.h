@@ -1,4 +1,4 @@
-// How much of a bucket travels when it is compressed: the arithmetic that laws and reductions share.
+// How much of a bucket travels when it is compressed: the arithmetic that programs and reductions share.
 #pragma once
 
 #include "strategies/program.h"
@@ -27,11 +27,11 @@ struct LowRankMatrix {
 };
 struct LowRankBucket {
   std::vector<LowRankMatrix> matrices;
-  std::vector<laws::Range> others;  // in the bucket
+  std::vector<specs::Range> others;  // in the bucket
   int64_t left_numel = 0;   // elements of the left factors [rows, rank], and of the others behind them
   int64_t right_numel = 0;  // of the right factors [columns, rank]
 };
 LowRankBucket low_rank(const ModelTable& model, const std::vector<GroupLayout>& layout,
-                       const laws::Bucket& bucket, int64_t rank);
+                       const specs::Bucket& bucket, int64_t rank);
 
 }  // namespace shardmark::strategies

@@ -1,7 +1,7 @@
 // What a program needs and moves, added up.
 #include <algorithm>
 
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 #include "strategies/strategy.h"
 
 namespace shardmark::strategies {
@@ -11,15 +11,15 @@ StepInput step_input(const Point& point, const ModelTable& table) {
   return {table,
           point.ranks,
           t.accumulation,
-          laws::element_bytes(t.precision, t.reduce_dtype),
-          laws::optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options),
+          specs::element_bytes(t.precision, t.reduce_dtype),
+          specs::optimizer_specs().at(t.optimizer.name).state_elements(t.optimizer.options),
           t.strategy.options,
           /*norm=*/t.clip_norm > 0 || t.precision == "fp16",
           /*rank=*/0,
           t.checkpointing};
 }
 
-int64_t bytes_of(Element element, const laws::ElementBytes& bytes) {
+int64_t bytes_of(Element element, const specs::ElementBytes& bytes) {
   switch (element) {
     case Element::master:
       return bytes.master;
@@ -55,7 +55,7 @@ Cost cost_of(const Program& program, const StepInput& input) {
   else
     cost.optimizer_bytes = state * static_cast<double>(input.optimizer_elements);
   for (const Call& call : program.calls)
-    cost.traffic_bytes += call.bytes * laws::ring_factor(call.what, call.team.ranks);
+    cost.traffic_bytes += call.bytes * specs::ring_factor(call.what, call.team.ranks);
   cost.num_operations = static_cast<int64_t>(program.calls.size());
   return cost;
 }

@@ -14,8 +14,8 @@ std::vector<ReducedBucket> cut_buckets(const StepBuilder& step, const Slice& gra
   };
   std::vector<ReducedBucket> buckets;
   Slice rest = gradients;
-  for (laws::Bucket& bucket :
-       laws::buckets(input.model, step.layout(), elements("first_bucket_mb"), elements("bucket_mb"))) {
+  for (specs::Bucket& bucket :
+       specs::buckets(input.model, step.layout(), elements("first_bucket_mb"), elements("bucket_mb"))) {
     const int64_t numel = bucket.numel;
     buckets.push_back({{std::move(bucket), rest.first(numel), {}}, {}});
     rest.begin += numel;
@@ -76,7 +76,7 @@ class BucketReduction {
 };
 
 Program write(const StepInput& input, bool trains) {
-  StepBuilder step("ddp", input, laws::even_layout(input.model, 1));
+  StepBuilder step("ddp", input, specs::even_layout(input.model, 1));
   Replica replica(step, Element::reduce);
   step.replicated(replica.parameters());
   BucketReduction reduction(step, replica.reduced());

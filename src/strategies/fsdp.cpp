@@ -12,7 +12,7 @@ namespace shardmark::strategies {
 namespace {
 
 Program write(const StepInput& input, bool trains) {
-  StepBuilder step("fsdp", input, laws::fsdp_layout(input.model, group_size(input), input.options));
+  StepBuilder step("fsdp", input, specs::fsdp_layout(input.model, group_size(input), input.options));
   const auto shard = input.options.at("shard").get<std::string>();
   if (shard == "full") {
     Shards parameters = step.allocate_shards("parameters", Use::parameters, Element::master);

@@ -46,7 +46,7 @@ class SecondaryShards {
 };
 
 Program write(const StepInput& input, bool trains) {
-  StepBuilder step("hpz", input, laws::even_layout(input.model, input.ranks));
+  StepBuilder step("hpz", input, specs::even_layout(input.model, input.ranks));
   Shards primary = step.allocate_shards("parameters", Use::parameters, Element::master);
   SecondaryShards parameters(step, std::move(primary), group_size(input), trains);
   return sharded_step(step, std::move(parameters), GradientSlots(step), trains);

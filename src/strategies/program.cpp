@@ -53,7 +53,7 @@ Program program_of(const Series& series) {
     program.instructions.push_back({what, index});
     if (what == What::wait) last_wait = std::max(last_wait, index);
     if (what != What::start) continue;
-    const int64_t code = whole(series.at(row, 2), static_cast<double>(laws::kNumCollectives));
+    const int64_t code = whole(series.at(row, 2), static_cast<double>(specs::kNumCollectives));
     if (index != static_cast<int64_t>(program.calls.size()))
       throw UsageError("series program: operations are not numbered in order");
     program.calls.push_back({static_cast<Collective>(code),

@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "laws/collectives.h"
-#include "laws/layout.h"
 #include "schema/record.h"
+#include "specs/collectives.h"
+#include "specs/layout.h"
 
 namespace shardmark::strategies {
 
-using laws::Collective;
-using laws::GroupLayout;
-using laws::ModelTable;
+using specs::Collective;
+using specs::GroupLayout;
+using specs::ModelTable;
 
 enum class Use { parameters, gradients, transient };
 
@@ -39,7 +39,7 @@ struct Slice {
   int64_t begin = 0;
   int64_t numel = 0;
   Slice first(int64_t count) const { return {buffer, begin, count}; }
-  Slice part(laws::Range range) const { return {buffer, begin + range.begin, range.numel}; }
+  Slice part(specs::Range range) const { return {buffer, begin + range.begin, range.numel}; }
   bool overlaps(const Slice& other) const {
     return buffer == other.buffer && begin < other.begin + other.numel && other.begin < begin + numel;
   }
@@ -66,7 +66,7 @@ struct Call {
   int64_t root = -1;  // of a broadcast or reduction, among the team
   Slice out = {}, in = {};
   int64_t group = -1;  // of the model whose parameters or gradients move; -1: none alone
-  const std::string& name() const { return laws::collective(what).name; }
+  const std::string& name() const { return specs::collective(what).name; }
   bool is_inside_block() const { return out.buffer == kInsideBlock; }  // which makes it by itself
   // What a study keeps; memory is the executor's business.
   bool operator==(const Call& other) const {
@@ -113,7 +113,7 @@ using Shard = std::vector<Slice>;
 
 // A bucket of ddp: the groups whose gradients lie in it, and what its reduction needs beside them.
 struct BucketMemory {
-  laws::Bucket bucket;
+  specs::Bucket bucket;
   Slice gradients;
   std::vector<Slice> scratch;  // by the reduction's own count: strategies/reductions/
   double value_bytes = 0;      // what the gradient itself shrinks to, without indices, scales, ranks

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/units.h"
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 
 namespace shardmark::strategies {
 namespace {

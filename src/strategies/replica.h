@@ -13,7 +13,7 @@ class Replica {
  public:
   // reduce: the element that gradients are reduced in.
   Replica(StepBuilder& step, Element reduce) : step_(step) {
-    const laws::ElementBytes& bytes = step.input().bytes;
+    const specs::ElementBytes& bytes = step.input().bytes;
     mixed_ = bytes.mixed();
     promotes_ = mixed_ && strategies::bytes_of(reduce, bytes) == bytes.master;
     const auto allocate = [&](const char* name, Use use, Element element) {

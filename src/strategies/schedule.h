@@ -20,10 +20,10 @@ inline Schedule make_schedule(const ModelTable& table) {
   std::vector<int64_t> own_group(table.blocks.size(), -1);  // [block]
   schedule.unit_of_block.assign(table.blocks.size(), -1);
   schedule.complete_at.resize(table.blocks.size());
-  for (size_t group : laws::backward_order(table)) {
+  for (size_t group : specs::backward_order(table)) {
     const auto first = static_cast<size_t>(table.groups[group].first_block);
     schedule.complete_at[first].push_back(group);
-    if (laws::is_root(table.groups[group]))
+    if (specs::is_root(table.groups[group]))
       schedule.roots.push_back(group);
     else
       own_group[first] = static_cast<int64_t>(group);

@@ -246,7 +246,7 @@ class WholeGradients {
  public:
   explicit WholeGradients(StepBuilder& step)
       : step_(step), whole_(step.allocate_groups("gradients", Use::gradients, Element::compute)) {
-    const laws::ElementBytes& bytes = step.input().bytes;
+    const specs::ElementBytes& bytes = step.input().bytes;
     sent_ = bytes.converts() ? step.allocate_groups("gradients, converted", Use::transient, Element::reduce)
                              : whole_;
     own_ = bytes.mixed() ? step.allocate_shards("main gradients", Use::gradients, Element::master)

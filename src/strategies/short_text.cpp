@@ -1,7 +1,7 @@
 // Takes the defaults out of a point before it becomes text.
 #include "strategies/short_text.h"
 
-#include "laws/model_table.h"
+#include "specs/model_table.h"
 #include "strategies/strategy.h"
 
 namespace shardmark::strategies {
@@ -9,7 +9,7 @@ std::string short_text(const Point& point) {
   Point shorter = point;
   if (point.workload != "collective") {
     TrainingPoint& t = shorter.training;
-    t.model = without_defaults(t.model, laws::model_law(t.model.name).options);
+    t.model = without_defaults(t.model, specs::model_spec(t.model.name).options);
     t.strategy = without_defaults(t.strategy, strategy(t.strategy.name).options);
   }
   return to_text(shorter);

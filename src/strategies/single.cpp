@@ -5,7 +5,7 @@ namespace shardmark::strategies {
 namespace {
 
 Program write(const StepInput& input, bool trains) {
-  StepBuilder step("single", input, laws::even_layout(input.model, 1));
+  StepBuilder step("single", input, specs::even_layout(input.model, 1));
   Replica replica(step, Element::master);
   step.program().gradient_scale = 1.0 / static_cast<double>(input.accumulation);
   for (int64_t m = 0; m < (trains ? input.accumulation : 1); ++m) {

@@ -36,9 +36,9 @@ Slice StepBuilder::allocate(std::string name, Use use, Element element, int64_t 
 
 // Gradients that are complete together lie together.
 std::vector<Slice> StepBuilder::allocate_groups(std::string name, Use use, Element element) {
-  Slice all = allocate(std::move(name), use, element, laws::total_numel(program_.layout));
+  Slice all = allocate(std::move(name), use, element, specs::total_numel(program_.layout));
   std::vector<Slice> groups(program_.layout.size());
-  for (const size_t group : laws::backward_order(input_.model)) {
+  for (const size_t group : specs::backward_order(input_.model)) {
     groups[group] = all.first(program_.layout[group].numel);
     all.begin += groups[group].numel;
   }
@@ -57,7 +57,7 @@ Shards StepBuilder::allocate_shards(std::string name, Use use, Element element,
     }
   }
   program_.buffers.back().numel = next.begin;
-  program_.buffers.back().most_numel = laws::largest_share(layout);
+  program_.buffers.back().most_numel = specs::largest_share(layout);
   return shards;
 }
 
@@ -143,7 +143,7 @@ Operations StepBuilder::unshard(size_t group, Slice whole, const Shards& shards)
   for (size_t i = 0; i < layout.pieces.size(); ++i) {
     const auto& [range, owner] = layout.pieces[i];
     const Slice piece = whole.part(range);
-    calls.push_back({owner == laws::Piece::kCut ? Collective::all_gather : Collective::broadcast,
+    calls.push_back({owner == specs::Piece::kCut ? Collective::all_gather : Collective::broadcast,
                      bytes_of(piece),
                      {layout.ranks, 1},
                      owner,
@@ -161,7 +161,7 @@ Operations StepBuilder::reduce(size_t group, Slice whole) {
   for (size_t i = 0; i < layout.pieces.size(); ++i) {
     const auto& [range, owner] = layout.pieces[i];
     const Slice piece = whole.part(range);
-    const bool cut = owner == laws::Piece::kCut;
+    const bool cut = owner == specs::Piece::kCut;
     calls.push_back({cut ? Collective::reduce_scatter : Collective::reduce,
                      bytes_of(piece),
                      {layout.ranks, 1},
@@ -219,7 +219,7 @@ void StepBuilder::updates(const Shards& parameters, const Shards& gradients) {
     for (size_t piece = 0; piece < parameters.of[group].size(); ++piece)
       if (parameters.of[group][piece].numel > 0)
         program_.updated.push_back({parameters.of[group][piece], gradients.of[group][piece]});
-  program_.most_updated = laws::largest_share(program_.layout);
+  program_.most_updated = specs::largest_share(program_.layout);
 }
 
 void StepBuilder::updates(const std::vector<Slice>& parameters, const std::vector<Slice>& gradients) {

@@ -44,7 +44,7 @@ class StepBuilder {
     return schedule_.complete_at[static_cast<size_t>(block)];
   }
   int64_t numel_of(size_t group) const { return program_.layout[group].numel; }
-  int64_t largest_group() const { return laws::largest_group(input_.model, program_.layout); }  // of units
+  int64_t largest_group() const { return specs::largest_group(input_.model, program_.layout); }  // of units
   Team all() const { return {input_.ranks, 1}; }
   Team team() const { return {program_.layout.front().ranks, 1}; }  // shares one copy of the model
   Team replicas() const { return {input_.ranks / team().ranks, team().ranks}; }  // have the same shards

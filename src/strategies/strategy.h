@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/registry.h"
-#include "laws/element_bytes.h"
 #include "schema/point.h"
+#include "specs/element_bytes.h"
 #include "strategies/program.h"
 
 namespace shardmark::strategies {
@@ -14,7 +14,7 @@ struct StepInput {
   const ModelTable& model;
   int64_t ranks;
   int64_t accumulation;  // micro-batches
-  laws::ElementBytes bytes;
+  specs::ElementBytes bytes;
   int64_t optimizer_elements;  // state elements per parameter: sgd 0, sgd with momentum 1, adamw 2
   Options options;             // of the strategy, resolved
   bool norm = false;           // every step asks for the gradient's norm: clipping, fp16
@@ -45,7 +45,7 @@ inline const Strategy& strategy(const std::string& name) {
   return Registry<Strategy>::instance().get(name, "strategy");
 }
 
-// Bytes on the rank that has most; traffic is the mean over ranks, of one step. Padding (laws/layout.h) is
+// Bytes on the rank that has most; traffic is the mean over ranks, of one step. Padding (specs/layout.h) is
 // included, so that the numbers equal what is allocated.
 struct Cost {
   double parameter_bytes = 0;  // persistent
@@ -63,6 +63,6 @@ inline Cost cost_of(const std::string& name, const StepInput& input) {
   return cost_of(strategy(name).step(input), input);
 }
 
-int64_t bytes_of(Element element, const laws::ElementBytes& bytes);
+int64_t bytes_of(Element element, const specs::ElementBytes& bytes);
 
 }  // namespace shardmark::strategies

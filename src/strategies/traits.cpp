@@ -9,8 +9,8 @@ namespace shardmark::strategies {
 namespace {
 
 Traits look_at(const std::string& name, const Strategy& strategy) {
-  const laws::ModelLaw& law = laws::model_law("mlp");
-  const ModelTable table = law.table(resolve({"mlp"}, law.options, "model").options);
+  const specs::ModelSpec& spec = specs::model_spec("mlp");
+  const ModelTable table = spec.table(resolve({"mlp"}, spec.options, "model").options);
   const Choice choice = resolve({name}, strategy.options, "strategy");
   const Program program =
       strategy.step({table, /*ranks=*/2, /*accumulation=*/1, {}, /*optimizer_elements=*/0, choice.options});

@@ -7,9 +7,10 @@ namespace shardmark::strategies {
 namespace {
 
 Program write(const StepInput& input, bool trains) {
-  const ModelTable model = laws::with_persistent(input.model, input.options.at("persistence").get<int64_t>());
+  const ModelTable model =
+      specs::with_persistent(input.model, input.options.at("persistence").get<int64_t>());
   StepBuilder step("zero3", input, model,
-                   laws::whole_tensor_layout(model, input.ranks, laws::evenness(input.options)));
+                   specs::whole_tensor_layout(model, input.ranks, specs::evenness(input.options)));
   Shards parameters = step.allocate_shards("parameters", Use::parameters, Element::master);
   ParameterSlots slots(step, std::move(parameters), trains);
   return sharded_step(step, std::move(slots), GradientSlots(step), trains);

@@ -102,13 +102,12 @@ std::optional<SafetensorsFile> Checkpoints::newest() const {
   return {};
 }
 
-std::string Checkpoints::write(int64_t step, const RunIdentity& identity, const Trainee& trainee,
+std::string Checkpoints::write(int64_t step, const RunIdentity& identity, const TrainingSetup& setup,
                                bool writes) const {
   nlohmann::ordered_json run = to_json(identity);
   run["step"] = step;
   const std::string path = fmt::format("{}/{}{:09}{}", directory_, kFirst, step, kLast);
-  std::string trouble =
-      write_state(path, trainee, State::all, {{"format", "pt"}, {kRun, run.dump()}}, writes);
+  std::string trouble = write_state(path, setup, State::all, {{"format", "pt"}, {kRun, run.dump()}}, writes);
   if (writes && trouble.empty()) remove_old(step);
   return trouble;
 }

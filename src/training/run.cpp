@@ -13,14 +13,14 @@
 #include "device/meter.h"
 #include "device/timeline.h"
 #include "runner/environment.h"
+#include "runner/workloads/statistics.h"
 #include "training/stop.h"
-#include "workloads/statistics.h"
 
 namespace shardmark {
 namespace {
 
-int64_t tokens_per_sample(const laws::ModelTable& table) {
-  return table.sample.kind == laws::SampleShape::Kind::tokens ? table.sample.input.front() : 0;
+int64_t tokens_per_sample(const specs::ModelTable& table) {
+  return table.sample.kind == specs::SampleShape::Kind::tokens ? table.sample.input.front() : 0;
 }
 
 DistributedSampler sampler_of(const Point& point, const DataSource& source, int rank) {
@@ -29,7 +29,7 @@ DistributedSampler sampler_of(const Point& point, const DataSource& source, int 
 }
 
 // Elements.
-int64_t largest_group(const laws::ModelTable& table) {
+int64_t largest_group(const specs::ModelTable& table) {
   int64_t largest = 0;
   for (const auto& group : table.groups) largest = std::max(largest, group.numel());
   return largest;
@@ -40,30 +40,29 @@ bool every(int64_t steps, int64_t done) { return steps > 0 && done % steps == 0;
 }  // namespace
 
 Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& group, Communicator& comm,
-         const Placement& placement, const DataSource& source, Flight& flight)
+         const Placement& placement, const DataSource& source, Heartbeat& heartbeat)
     : options_(options),
       group_(group),
       comm_(comm),
       source_(source),
-      flight_(flight),
+      heartbeat_(heartbeat),
       clock_(comm.device()),
-      trainee_(options.point, comm, clock_, start.step),
+      setup_(options.point, comm, clock_, start.step),
       loader_(source, sampler_of(options.point, source, comm.rank()), options.point.training.accumulation,
               comm.device(),
               prefetch_depth(placement.num_cores, placement.local_ranks, placement.threads_per_rank),
               start.step),
-      lines_(group.rank() == 0, options.point.global_batch(), tokens_per_sample(trainee_.model->table()),
-             trainee_.guard->loss_scale().defined()),
+      lines_(group.rank() == 0, options.point.global_batch(), tokens_per_sample(setup_.model->table()),
+             setup_.guard->loss_scale().defined()),
       first_step_(start.step),
       num_done_(start.step),
-      traces_(options.trace_directory, start.step, options.num_steps, group, trainee_, comm.device(),
-              lines_) {
+      traces_(options.trace_directory, start.step, options.num_steps, group, setup_, comm.device(), lines_) {
   if (start.loads || !options.checkpoint_directory.empty() || !options.save_weights.empty())
-    at::empty({largest_group(trainee_.model->table())},
+    at::empty({largest_group(setup_.model->table())},
               at::TensorOptions(comm.device())
                   .dtype(options.point.training.precision == "fp64" ? at::kDouble : at::kFloat));
   curves_.step_s.resize(static_cast<size_t>(group.size()));
-  trainee_.executor->set_flight(&flight);
+  setup_.executor->set_heartbeat(&heartbeat);
   meter::reset_peak();
 }
 
@@ -79,7 +78,7 @@ void Run::load(const Start& start) {
       return at::zeros({});
     }
   };
-  load_state(trainee_, comm_, start.what, start.file ? read : StateReader{});
+  load_state(setup_, comm_, start.what, start.file ? read : StateReader{});
   if (failure) std::rethrow_exception(failure);
 }
 
@@ -123,8 +122,8 @@ Record Run::train() {
 void Run::step(bool wants_norm) {
   comm_.set_phase_clock(&clock_);
   const double rate = options_.schedule.at(num_done_);
-  trainee_.state->optimizer().set_learning_rate(rate);
-  const StepResult result = trainee_.executor->step([this] { return loader_.next(); }, wants_norm);
+  setup_.state->optimizer().set_learning_rate(rate);
+  const StepResult result = setup_.executor->step([this] { return loader_.next(); }, wants_norm);
   pending_.losses.push_back(result.loss);
   pending_.norms.push_back(result.gradient_norm);
   pending_.rates.push_back(rate);
@@ -132,13 +131,13 @@ void Run::step(bool wants_norm) {
 }
 
 Verdict Run::settle() {
-  flight_.stage("waiting for the device");
+  heartbeat_.stage("waiting for the device");
   clock_.end();
   const auto steps = clock_.resolve();
   comm_.set_phase_clock(nullptr);  // what follows is no part of a step
   Verdict computed = agree(group_, attempt([this] {
-                             if (trainee_.executor->failure())
-                               std::rethrow_exception(trainee_.executor->failure());
+                             if (setup_.executor->failure())
+                               std::rethrow_exception(setup_.executor->failure());
                            }));
   if (!computed.ok()) return computed;
 
@@ -151,9 +150,9 @@ Verdict Run::settle() {
   const double peak_bytes = group_.max(static_cast<double>(meter::read().peak));
   if (group_.rank() == 0) {
     keep(all, count);
-    if (const at::Tensor& scale = trainee_.guard->loss_scale(); scale.defined()) {
+    if (const at::Tensor& scale = setup_.guard->loss_scale(); scale.defined()) {
       curves_.loss_scale = scale.item<double>();
-      curves_.num_skipped = trainee_.guard->num_skipped();
+      curves_.num_skipped = setup_.guard->num_skipped();
     }
     lines_.step(num_done_, curves_, static_cast<size_t>(count), peak_bytes);
   }
@@ -174,7 +173,7 @@ Verdict Run::check_losses(const std::vector<double>& losses, int64_t count) cons
     return {Outcome::failed,
             fmt::format("the loss is not finite: step {}, first on rank {}", step + 1, worst % size)};
   const at::Tensor& norm = pending_.norms.back();
-  const bool recovers = trainee_.guard->loss_scale().defined();  // fp16 leaves such a step out
+  const bool recovers = setup_.guard->loss_scale().defined();  // fp16 leaves such a step out
   if (norm.defined() && !recovers && !std::isfinite(norm.item<double>()))
     return {Outcome::failed, fmt::format("the gradient norm is not finite: step {}", num_done_)};
   return {};
@@ -198,8 +197,8 @@ void Run::keep(const std::vector<double>& all, int64_t count) {
 
 Verdict Run::evaluate() {
   Evaluation result;
-  const Verdict verdict = agreed(group_, flight_, "evaluation", [&] {
-    result = shardmark::evaluate(*trainee_.model, *trainee_.executor, comm_, group_, source_,
+  const Verdict verdict = agreed(group_, heartbeat_, "evaluation", [&] {
+    result = shardmark::evaluate(*setup_.model, *setup_.executor, comm_, group_, source_,
                                  options_.point.training.batch_size, options_.evaluate_batches);
   });
   if (!verdict.ok()) return verdict;
@@ -213,10 +212,10 @@ Verdict Run::evaluate() {
 void Run::write_checkpoint() {
   if (options_.checkpoint_directory.empty() || checkpoint_at_ == num_done_ || num_done_ == first_step_)
     return;
-  flight_.stage("checkpoint");
+  heartbeat_.stage("checkpoint");
   const double begin_s = now_s();
   const std::string trouble = Checkpoints(options_.checkpoint_directory)
-                                  .write(num_done_, options_.identity, trainee_, group_.rank() == 0);
+                                  .write(num_done_, options_.identity, setup_, group_.rank() == 0);
   checkpoint_at_ = num_done_;
   ++unwritten_.num_tried;
   if (!trouble.empty()) {
@@ -231,9 +230,9 @@ void Run::write_checkpoint() {
 
 void Run::write_weights() {
   if (options_.save_weights.empty()) return;
-  flight_.stage("writing the weights");
+  heartbeat_.stage("writing the weights");
   unwritten_.weights_trouble =
-      write_state(options_.save_weights, trainee_, State::weights, {{"format", "pt"}}, group_.rank() == 0);
+      write_state(options_.save_weights, setup_, State::weights, {{"format", "pt"}}, group_.rank() == 0);
 }
 
 std::string Run::unwritten() const {
@@ -256,7 +255,7 @@ void Run::finish(Record& record, const Verdict& verdict) {
   auto& m = record.measures;
   m.peak_bytes = group_.max(static_cast<double>(meter::read().peak));
   m.first_step = first_step_;
-  m.num_skipped = trainee_.guard->num_skipped();
+  m.num_skipped = setup_.guard->num_skipped();
   if (group_.rank() != 0 || curves_.loss.empty()) return;
   lines_.end(num_done_, curves_);
   m.loss_first = curves_.loss.front();
@@ -269,7 +268,7 @@ void Run::finish(Record& record, const Verdict& verdict) {
   const size_t num_steps = curves_.loss.size();
   m.samples_per_s = static_cast<double>(options_.point.global_batch()) * static_cast<double>(num_steps) /
                     curves_.slowest_s(num_steps);
-  if (const int64_t tokens = tokens_per_sample(trainee_.model->table()); tokens > 0)
+  if (const int64_t tokens = tokens_per_sample(setup_.model->table()); tokens > 0)
     m.tokens_per_s = m.samples_per_s * static_cast<double>(tokens);
   curves_.move_into(record);
   summarize(record);

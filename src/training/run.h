@@ -6,14 +6,14 @@
 
 #include "comm/communicator.h"
 #include "data/loader.h"
-#include "optim/schedule.h"
+#include "executor/optim/schedule.h"
 #include "runner/verdict.h"
+#include "runner/workloads/training_setup.h"
+#include "runner/workloads/workload.h"
 #include "training/checkpoints.h"
 #include "training/evaluation.h"
 #include "training/lines.h"
 #include "training/traces.h"
-#include "workloads/trainee.h"
-#include "workloads/workload.h"
 
 namespace shardmark {
 
@@ -45,7 +45,7 @@ class Run {
   // Collective, then a rank may throw alone: it takes the memory of the run, and asks for what reading and
   // writing a state takes for a moment. Everything must outlive it.
   Run(const TrainingOptions& options, const Start& start, const HostGroup& group, Communicator& comm,
-      const Placement& placement, const DataSource& source, Flight& flight);
+      const Placement& placement, const DataSource& source, Heartbeat& heartbeat);
 
   // Once, before train(): takes over what the start holds, if anything. Collective, then rank 0 may throw
   // alone.
@@ -77,9 +77,9 @@ class Run {
   const HostGroup& group_;
   Communicator& comm_;
   const DataSource& source_;
-  Flight& flight_;
+  Heartbeat& heartbeat_;
   PhaseClock clock_;
-  Trainee trainee_;
+  TrainingSetup setup_;
   Loader loader_;
   Lines lines_;
   int64_t first_step_, num_done_;  // steps

@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/lost_gpu.h"
+#include "comm/nccl/lost_gpu.h"
 #include "executor/training_state.h"
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
@@ -20,7 +20,7 @@ constexpr const char* kPrefix = "transformer.";
 constexpr const char* kOptimizer = "optimizer.";
 constexpr int64_t kMostKinds = 4;  // of tensors as large as a parameter: itself and the optimizer's
 
-int64_t header_room(const laws::ModelTable& table, const TextMap& metadata) {
+int64_t header_room(const specs::ModelTable& table, const TextMap& metadata) {
   int64_t room = 4096;
   for (const auto& group : table.groups)
     for (const auto& spec : group.parameters)
@@ -49,8 +49,8 @@ std::string name_in(const SafetensorsFile& file, const std::string& name) {
 
 }  // namespace
 
-std::string write_state(const std::string& path, const Trainee& trainee, State what, const TextMap& metadata,
-                        bool writes) {
+std::string write_state(const std::string& path, const TrainingSetup& setup, State what,
+                        const TextMap& metadata, bool writes) {
   std::string trouble;
   std::optional<SafetensorsWriter> writer;
   const auto attempt = [&](const auto& body) {
@@ -63,41 +63,40 @@ std::string write_state(const std::string& path, const Trainee& trainee, State w
       writer.reset();
     }
   };
-  attempt([&] { writer.emplace(path, header_room(trainee.model->table(), metadata)); });
+  attempt([&] { writer.emplace(path, header_room(setup.model->table(), metadata)); });
   const StateVisitor add = [&](const std::string& name, const at::Tensor& value) {
     attempt([&] { writer->add(name, value); });
   };
-  trainee.state->visit(what, writes ? add : StateVisitor{});
+  setup.state->visit(what, writes ? add : StateVisitor{});
   if (what == State::all)
-    for (const auto& [name, value] : trainee.guard->state())
-      add(kOptimizer + name, value.cpu().to(at::kFloat));
+    for (const auto& [name, value] : setup.guard->state()) add(kOptimizer + name, value.cpu().to(at::kFloat));
   attempt([&] { writer->finish(metadata); });
   return trouble;
 }
 
 int64_t state_bytes(const Point& point, State what) {
   const TrainingPoint& t = point.training;
-  const auto table = laws::model_law(t.model.name).table(t.model.options);
-  const auto bytes = laws::element_bytes(t.precision, t.reduce_dtype);
+  const auto table = specs::model_spec(t.model.name).table(t.model.options);
+  const auto bytes = specs::element_bytes(t.precision, t.reduce_dtype);
   const int64_t kinds =
       what == State::weights
           ? 1
-          : 1 + laws::optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options);
+          : 1 + specs::optimizer_specs().at(t.optimizer.name).state_elements(t.optimizer.options);
   int64_t sum = kinds * table.num_parameters() * bytes.master + header_room(table, {});
   for (const auto& spec : table.buffers) sum += c10::multiply_integers(spec.shape) * bytes.compute;
   return sum;
 }
 
-void load_state(const Trainee& trainee, Communicator& comm, State what, const StateReader& read) {
-  trainee.state->load(what, read);
+void load_state(const TrainingSetup& setup, Communicator& comm, State what, const StateReader& read) {
+  setup.state->load(what, read);
   if (what != State::all) return;
-  for (const auto& [name, value] : trainee.guard->state()) {
+  for (const auto& [name, value] : setup.guard->state()) {
     if (read) value.copy_(read(kOptimizer + name));
     broadcast_value(comm, value);
   }
 }
 
-void check_model(const SafetensorsFile& file, const laws::ModelTable& table, const std::string& model_name) {
+void check_model(const SafetensorsFile& file, const specs::ModelTable& table, const std::string& model_name) {
   const auto fail = [&](const std::string& what) {
     throw UsageError("'" + file.path() + "' is of another model than " + model_name + ": " + what);
   };

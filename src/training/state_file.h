@@ -2,23 +2,23 @@
 // both ways.
 #pragma once
 
+#include "runner/workloads/training_setup.h"
 #include "training/safetensors.h"
-#include "workloads/trainee.h"
 
 namespace shardmark {
 
 // Collective; `writes` on rank 0 alone. The file appears whole or not at all. Returns what kept it from being
 // written: a full disk is no reason to stop.
-std::string write_state(const std::string& path, const Trainee& trainee, State what, const TextMap& metadata,
-                        bool writes);
+std::string write_state(const std::string& path, const TrainingSetup& setup, State what,
+                        const TextMap& metadata, bool writes);
 // How long such a file will be.
 int64_t state_bytes(const Point& point, State what);
 // Collective; read: on rank 0 alone.
-void load_state(const Trainee& trainee, Communicator& comm, State what, const StateReader& read);
+void load_state(const TrainingSetup& setup, Communicator& comm, State what, const StateReader& read);
 
 // Whether the file holds every parameter and buffer of the model in its shape, and no others. UsageError
 // names the first tensor that does not fit. model_name: for the message.
-void check_model(const SafetensorsFile& file, const laws::ModelTable& table, const std::string& model_name);
+void check_model(const SafetensorsFile& file, const specs::ModelTable& table, const std::string& model_name);
 
 // The tensor of this name, or of "transformer." and this name, as Hugging Face writes models with a head.
 at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name);

@@ -16,8 +16,8 @@ constexpr int64_t kTracedSteps = 3, kStepsBefore = 5;
 }  // namespace
 
 Traces::Traces(std::string directory, int64_t first_step, int64_t num_steps, const HostGroup& group,
-               Trainee& trainee, at::Device device, Lines& lines)
-    : directory_(std::move(directory)), group_(group), trainee_(trainee), device_(device), lines_(lines) {
+               TrainingSetup& setup, at::Device device, Lines& lines)
+    : directory_(std::move(directory)), group_(group), setup_(setup), device_(device), lines_(lines) {
   profile_to_ = std::min(first_step + kStepsBefore + kTracedSteps, num_steps);
   profile_from_ = std::max(first_step, profile_to_ - kTracedSteps);
   record_to_ = profile_from_ > first_step ? profile_from_ : profile_to_;
@@ -31,7 +31,7 @@ void Traces::between_steps(int64_t num_done) {
   if (num_done == profile_to_ && profile_) end_profile(num_done);
   if (num_done == record_from_ && record_from_ < record_to_) {
     group_.barrier();
-    trainee_.executor->set_recorder(&recorder_.emplace(device_));
+    setup_.executor->set_recorder(&recorder_.emplace(device_));
   }
   if (num_done == profile_from_ && profile_from_ < profile_to_) {
     synchronize(device_);
@@ -40,10 +40,10 @@ void Traces::between_steps(int64_t num_done) {
 }
 
 void Traces::end_recorder(int64_t num_done) {
-  trainee_.executor->set_recorder(nullptr);
+  setup_.executor->set_recorder(nullptr);
   const std::string path = directory_ + "/steps.json";
   const std::string trouble =
-      write_trace(group_, trainee_.model->table(), *recorder_, trainee_.state->program().strategy, path);
+      write_trace(group_, setup_.model->table(), *recorder_, setup_.state->program().strategy, path);
   recorder_.reset();
   if (!trouble.empty())
     trouble_ = "the trace of the steps was not written: " + trouble;

@@ -6,8 +6,8 @@
 
 #include "comm/host_group.h"
 #include "device/profile.h"
+#include "runner/workloads/training_setup.h"
 #include "training/lines.h"
-#include "workloads/trainee.h"
 
 namespace shardmark {
 
@@ -18,7 +18,7 @@ class Traces {
  public:
   // Everything must outlive this. directory: empty: no traces. first_step, num_steps: of the run.
   Traces(std::string directory, int64_t first_step, int64_t num_steps, const HostGroup& group,
-         Trainee& trainee, at::Device device, Lines& lines);
+         TrainingSetup& setup, at::Device device, Lines& lines);
 
   void between_steps(int64_t num_done);  // begins and ends what it is time for. Collective
   // What could not be written; the same on all ranks.
@@ -31,7 +31,7 @@ class Traces {
   std::string directory_;
   int64_t record_from_, record_to_, profile_from_, profile_to_;  // steps done
   const HostGroup& group_;
-  Trainee& trainee_;
+  TrainingSetup& setup_;
   at::Device device_;
   Lines& lines_;
   std::optional<StepRecorder> recorder_;

@@ -11,8 +11,8 @@ namespace shardmark {
 namespace {
 
 constexpr int64_t kBatch = 128;
-const laws::SampleShape kImage = {laws::SampleShape::Kind::image, {3, 32, 32}, 10};
-const laws::SampleShape kTokens = {laws::SampleShape::Kind::tokens, {1024}, 50257};
+const specs::SampleShape kImage = {specs::SampleShape::Kind::image, {3, 32, 32}, 10};
+const specs::SampleShape kTokens = {specs::SampleShape::Kind::tokens, {1024}, 50257};
 
 // Files of the right form whose content does not matter; gone with the program.
 class Files {
@@ -44,7 +44,7 @@ const Files& files() {
   return instance;
 }
 
-void fetch(benchmark::State& state, const Choice& choice, const laws::SampleShape& sample) {
+void fetch(benchmark::State& state, const Choice& choice, const specs::SampleShape& sample) {
   const auto source = make_source(choice, {sample, at::kFloat, 1});
   const DistributedSampler sampler(source->size(), 1, 0, kBatch, 1, 1);
   int64_t step = 0;

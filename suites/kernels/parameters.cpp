@@ -1,15 +1,15 @@
 // What a parameter costs outside the model: its initial value, and one step of each optimizer on flat memory.
 #include <benchmark/benchmark.h>
 
-#include "laws/vocabulary.h"
+#include "executor/optim/optimizer.h"
 #include "models/initial.h"
-#include "optim/optimizer.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
 
 void initial_values(benchmark::State& state) {
-  const laws::ParameterSpec spec = {"weight", {state.range(0)}};
+  const specs::ParameterSpec spec = {"weight", {state.range(0)}};
   for (auto _ : state) benchmark::DoNotOptimize(initial_value(spec, 1, at::kFloat));
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
@@ -17,7 +17,7 @@ BENCHMARK(initial_values)->ArgName("elements")->Arg(1 << 20);
 
 // Bytes: parameters, gradients and state are read, parameters and state written.
 void step(benchmark::State& state, const std::string& name) {
-  const auto& law = laws::optimizer_laws().at(name);
+  const auto& law = specs::optimizer_specs().at(name);
   const Choice choice = resolve({name}, law.options, "optimizer");
   const int64_t elements = state.range(0);
   const FlatPiece piece = {at::ones({elements}), at::full({elements}, 1e-3)};

@@ -27,7 +27,7 @@ const Choice kAdamW{"adamw",
 std::unique_ptr<Model> make_gpt2() {
   const Choice small{"gpt2",
                      {{"layers", 4}, {"width", 256}, {"heads", 4}, {"sequence", 128}, {"vocabulary", 8192}}};
-  return make_model(resolve(small, laws::model_law("gpt2").options, "model"), at::kFloat, at::kCPU);
+  return make_model(resolve(small, specs::model_spec("gpt2").options, "model"), at::kFloat, at::kCPU);
 }
 
 Batch make_batch(const Model& model, const HostGroup& world) {

@@ -11,8 +11,8 @@
 #include "device/device.h"
 #include "device/meter.h"
 #include "device/timeline.h"
+#include "executor/optim/optimizer.h"
 #include "models/initial.h"
-#include "optim/optimizer.h"
 
 namespace shardmark {
 namespace {
@@ -28,9 +28,9 @@ class Loop {
  public:
   Loop(const std::string& model, int64_t batch_size, bool mixed, at::Device device)
       : device_(device),
-        model_(make_model(
-            resolve(choice_from_text(model), laws::model_law(choice_from_text(model).name).options, "model"),
-            mixed ? at::kBFloat16 : at::kFloat, device)) {
+        model_(make_model(resolve(choice_from_text(model),
+                                  specs::model_spec(choice_from_text(model).name).options, "model"),
+                          mixed ? at::kBFloat16 : at::kFloat, device)) {
     materialize(*model_, kSeed);
     std::vector<FlatPiece> pieces;
     for (const auto& group : model_->table().groups) {

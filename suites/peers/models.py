@@ -1,4 +1,4 @@
-"""GPT-2 and ResNet in plain PyTorch, equal in architecture to the program's (src/laws/models), and its weights."""
+"""GPT-2 and ResNet in plain PyTorch, equal in architecture to the program's (src/specs/models), and its weights."""
 
 import json
 import re

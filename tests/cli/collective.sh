@@ -50,6 +50,6 @@ for variable in OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS; do
   env -u OMPI_COMM_WORLD_SIZE "$variable=4" timeout 60 "$shardmark" collective all_reduce >"$scratch/out" 2>"$scratch/err" &&
     fail "$variable=4 with one rank was accepted"
   grep -q "^shardmark: .*started 4 ranks ($variable), but MPI sees a world of 1 rank each; use" "$scratch/err" ||
-    fail "$variable: launcher and mend are not named"
+    fail "$variable: launcher and fix are not named"
 done
 echo "collective: columns, verification and refusals as they should be"

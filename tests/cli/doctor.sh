@@ -17,7 +17,7 @@ ranks() { local n=$1; shift; timeout 200 mpirun "${as_root[@]}" -q --oversubscri
 has() { local file=$1 text; shift; for text in "$@"; do grep -qF -- "$text" "$file" || fail "'$text' is not in: $(cat "$file")"; done; }
 json() { python3 -c "import json, sys; document = json.load(open('$dir/out')); $1"; }
 
-# Healthy is 0, something to mend is 1: which one is the machine's business, but text and status must agree.
+# Healthy is 0, something to fix is 1: which one is the machine's business, but text and status must agree.
 agrees() {
   local status=$1
   if grep -q '^healthy:' "$dir/out"; then [ "$status" = 0 ] || fail "healthy, but status $status"
@@ -44,7 +44,7 @@ ranks 2 "$program" doctor --device cpu --json >out 2>err
 json 'assert [r["rank"] for r in document["ranks"]] == [0, 1], document
 for r in document["ranks"]: assert r["node"]["memory_bytes"] > 1e8 and r["cpu"]["node_cores"] >= 1 and r["machine"], r
 assert document["ranks"][0]["pid"] != document["ranks"][1]["pid"]
-assert all(f["what"] and f["mend"] for f in document["findings"])' || fail "--json"
+assert all(f["what"] and f["fix"] for f in document["findings"])' || fail "--json"
 
 # Binding: each rank on cores of its own, in all of its threads, where there are enough; never with --bind none.
 allowed_of_ranks() { python3 -c "
@@ -79,7 +79,7 @@ fi
 if [ "$(nproc)" -ge 2 ]; then
   core=$(python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
   ranks 2 taskset -c "$core" "$program" doctor --device cpu >out 2>err && fail "two ranks on one core, but healthy"
-  has out "2 ranks are bound to the same 1 core(s)" "mend: mpirun --map-by"
+  has out "2 ranks are bound to the same 1 core(s)" "fix: mpirun --map-by"
   ranks 2 "$program" doctor --device cpu --threads 64 >out 2>err && fail "64 threads on a core, but healthy"
   has out "a rank computes with 64 threads"
 fi
@@ -104,7 +104,7 @@ if ! nvidia-smi >/dev/null 2>&1; then
   old_driver() { LD_LIBRARY_PATH=$PWD/nvml:${LD_LIBRARY_PATH:-} FAKE_NVML_DRIVER=550.54.15 "$@"; }
   old_driver ranks 2 "$program" doctor >out 2>err && fail "a driver that is too old, but healthy"
   has out "stops  ranks 0-1: 8 GPUs (NVIDIA A100-PCIE-40GB)" "the driver is 550.54.15, CUDA 13.0 needs 580 or newer" \
-    "mend: install driver 580 or newer" "--device cpu"
+    "fix: install driver 580 or newer" "--device cpu"
   old_driver ranks 2 "$program" collective all_reduce -b 1K -e 1K -n 5 >out 2>err
   [ $? = 2 ] || fail "a run under a driver that is too old: $(cat out err)"
   [ "$(grep -c '^shardmark:' err)" = 1 ] || fail "not one line: $(cat err)"

@@ -20,7 +20,7 @@ if command -v python3 >/dev/null; then
   python3 -c 'import json; t = json.load(open("json"))["tables"]; assert [x["key"] for x in t] == ["all_reduce_overhead", "interconnects"], t'
 fi
 
-if command -v gnuplot >/dev/null; then
+if command -v rsvg-convert >/dev/null; then
   "$shardmark" interconnect --model gpt2 --model mlp --step 120ms --ranks 4 --plots plots >files
   [[ $(sort files) == $(ls plots/* | sort) ]] || fail "--plots named other files than it wrote: $(cat files)"
   has files plots/interconnects_1.svg plots/interconnects_2.svg plots/all_reduce_overhead.svg

@@ -4,20 +4,27 @@
 # namespace has two types of one name, of which a linked program would take either (the one-definition rule).
 set -euo pipefail
 
-readonly LAYERS=(base schema laws strategies plan watch launch engine doctor device comm machine models data optim executor workloads runner training cli)
-readonly PLAIN=(base schema laws strategies plan launch)
-readonly LIGHT=("${PLAIN[@]}" watch engine doctor)
+readonly LAYERS=(base schema specs strategies plan launch comm/watch comm/mpi/engine doctor device comm doctor/machine models data executor runner training cli)
+readonly PLAIN=(base schema specs strategies plan launch)
+readonly LIGHT=("${PLAIN[@]}" comm/watch comm/mpi/engine doctor)
 # Only base/log writes to the standard streams: what files and flags hold is shown there, not obeyed by a terminal.
 readonly PRINTS='fmt::print|std::(fputs|fprintf|printf|puts|fwrite)|std::(cout|cerr)'
 readonly HEAVY='#include [<"](ATen|c10|torch|mpi\.h|cuda|nccl|nvml)'
 
-# Lines of `file` that include a folder of the house which is not in the list that follows.
+# Lines of `file` that include a folder of the house which is not in the list that follows. A path in quotes names one; of
+# nested ones (comm, comm/watch) the inner; files of the own folder are written with it, too.
 bad_includes() {
-  local file=$1 allowed
+  local file=$1
   shift
-  allowed=$(IFS='|'; echo "$*")
-  # A path in quotes that names a folder of the house; files of the own folder are written with it too.
-  grep -nE '^#include "(src/)?[a-z_]+/' "$file" | grep -vE "\"($allowed)/" | sed "s|^|$file:|" || true
+  awk -v all="${LAYERS[*]} analysis" -v allowed="$*" '
+    BEGIN { count = split(all, layers, " "); split(allowed, names, " "); for (i in names) is_allowed[names[i]] = 1 }
+    /^#include "(src\/)?[a-z_]+\// {
+      path = $2; layer = ""
+      gsub(/"/, "", path)
+      for (i = 1; i <= count; ++i)
+        if (index(path, layers[i] "/") == 1 && length(layers[i]) > length(layer)) layer = layers[i]
+      if (!(layer in is_allowed)) print FILENAME ":" FNR ":" $0
+    }' "$file"
 }
 
 # Of the files named: types that another file has in the same namespace; what unnamed namespaces hold is a file's own.
@@ -39,17 +46,17 @@ broken_rules() {
     above+=("$layer")
     while read -r file; do
       if [[ $layer == cli ]]; then bad_includes "$file" "${above[@]}" analysis; else bad_includes "$file" "${above[@]}"; fi
-    done < <(sources "$root/src/$layer")
+    done < <(sources_of_layer "$root/src" "$layer")
   done
-  while read -r file; do bad_includes "$file" base schema laws strategies analysis; done < <(sources "$root/analysis")
+  while read -r file; do bad_includes "$file" base schema specs strategies analysis; done < <(sources "$root/analysis")
   # Commands outside cli/run/ are in every build; between #ifdef SHARDMARK_WITH_TORCH and #endif they may do as they like.
   while read -r file; do
     sed '/#ifdef SHARDMARK_WITH_TORCH/,/#endif/d' "$file" >"$scratch/plain"
     bad_includes "$scratch/plain" "${PLAIN[@]}" analysis cli | sed "s|^$scratch/plain|$file|"
   done < <(find "$root/src/cli" -maxdepth 1 '(' -name '*.cpp' -o -name '*.h' ')')
-  for layer in "${LIGHT[@]/#/src/}" analysis; do
-    while read -r file; do grep -nE "$HEAVY" "$file" | sed "s|^|$file:|" || true; done < <(sources "$root/$layer")
-  done
+  while read -r file; do grep -nE "$HEAVY" "$file" | sed "s|^|$file:|" || true; done < <(
+    for layer in "${LIGHT[@]}"; do sources_of_layer "$root/src" "$layer"; done
+    sources "$root/analysis")
   while read -r file; do
     case $file in */base/log.cpp | */cli/export.cpp | */cli/submit.cpp) continue ;; esac  # JSON of a study; the file of a job
     grep -nE "$PRINTS" "$file" | sed "s|^|$file:|" || true
@@ -68,12 +75,19 @@ sources() {
   ((${#dirs[@]} == 0)) || find "${dirs[@]}" -name '*.cpp' -o -name '*.h' | sort
 }
 
+# Without the files of layers that are nested in it.
+sources_of_layer() {
+  local inner nested='^$'
+  for inner in "${LAYERS[@]}"; do [[ $inner != "$2"/* ]] || nested+="|/src/$inner/"; done
+  sources "$1/$2" | grep -vE "$nested" || true
+}
+
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 # First the check itself: each of these files breaks one rule, and the good one none.
 house=$scratch/house
-mkdir -p "$house"/src/{base,schema,engine,comm,executor,strategies,cli/run} "$house"/analysis
+mkdir -p "$house"/src/{base,schema,comm/mpi/engine,executor,strategies,cli/run} "$house"/analysis
 expect() {  # path, content, what the complaint must hold (empty: none)
   printf '%b\n' "$2" >"$house/$1"
   local said
@@ -88,10 +102,12 @@ expect src/comm/good.cpp '// Good.\n#include <mpi.h>\n#include "base/error.h"\n#
 expect src/base/a.cpp '// Up.\n#include "schema/point.h"' 'schema/point.h'
 expect src/comm/a.cpp '// Up.\n#include "executor/executor.h"' 'executor/executor.h'
 expect src/strategies/b.h '// Heavy.\n#include <ATen/ATen.h>' 'ATen'
-expect src/strategies/a.h '// Aside.\n#include "analysis/table.h"' 'analysis/table.h'
+expect src/strategies/a.h '// Aside.\n#include "analysis/table/table.h"' 'analysis/table/table.h'
 expect analysis/a.cpp '// Plan is not analysis.\n#include "plan/plan.h"' 'plan/plan.h'
 expect src/schema/a.cpp '// Heavy.\n#include <mpi.h>' 'mpi.h'
-expect src/engine/a.cpp '// Heavy.\n#include <mpi.h>' 'mpi.h'
+expect src/comm/mpi/engine/a.cpp '// Heavy.\n#include <mpi.h>' 'mpi.h'
+expect src/comm/mpi/engine/b.cpp '// Up.\n#include "comm/mpi/jobs.h"' 'comm/mpi/jobs.h'
+expect src/comm/mpi/b.cpp '// Down.\n#include "comm/mpi/engine/engine.h"' ''
 expect analysis/a.h '// Heavy.\n#include <ATen/ATen.h>' 'ATen'
 expect src/cli/a.cpp '// Prints.\nfmt::print("x");' 'fmt::print'
 expect src/cli/a.cpp '// In every build.\n#include "comm/communicator.h"' 'comm/communicator.h'
@@ -101,7 +117,7 @@ expect src/base/d.h '// Once.\nnamespace shardmark {\nstruct A {\n};\n}  // name
 printf '// Its own.\nnamespace shardmark {\nstruct Twice {\n};\nnamespace {\nstruct Hidden {};\n}  // namespace\n}\n' >"$house"/src/base/e.h
 expect src/schema/e.h '// Again.\nnamespace shardmark {\nclass Twice final {\n};\n}' 'shardmark::Twice is a type of'
 expect src/schema/e.cpp '// Hidden.\nnamespace shardmark {\nnamespace {\nstruct Twice {\n};\nstruct Hidden {\n};\n}  // namespace\n}' ''
-expect src/schema/f.h '// Elsewhere.\nnamespace shardmark::laws {\nstruct Twice {\n};\n}' ''
+expect src/schema/f.h '// Elsewhere.\nnamespace shardmark::specs {\nstruct Twice {\n};\n}' ''
 rm "$house"/src/base/e.h
 expect src/base/b.cpp 'int nameless;' 'must open with a comment'
 expect src/base/c.cpp "// Long.$(printf '\\n%.0s' {1..300})" '301 lines'

@@ -28,7 +28,7 @@ fi
 "$shardmark" predict shaped.h5 --ranks 8 --layouts --table layouts >layouts
 has layouts 'data x tensor x pipeline'
 
-if command -v gnuplot >/dev/null; then
+if command -v rsvg-convert >/dev/null; then
   "$shardmark" predict shaped.h5 --ranks 2..64 --plots plots >files
   [[ $(sort files) == $(ls plots/* | sort) ]] || fail "--plots named other files than it wrote: $(cat files)"
   has files plots/held_out.svg 'plots/predicted'

@@ -66,7 +66,7 @@ for key, table in tables.items():
 PYTHON
 fi
 
-if command -v gnuplot >/dev/null; then
+if command -v rsvg-convert >/dev/null; then
   "$shardmark" report small.h5 --plots plots >files
   [[ $(sort files) == $(ls plots/* | sort) ]] || fail "--plots named other files than it wrote: $(cat files)"
   has files plots/strong_scaling.svg plots/strong_scaling.png plots/strong_scaling.pdf

@@ -9,7 +9,7 @@ source "$(dirname "$0")/nodes.bash"
 make_nodes 4
 set_on_nodes 1
 
-# pairs NAME: what the doctor says of the nodes, in $dir/NAME.log; it ends with 1 where something is to be mended.
+# pairs NAME: what the doctor says of the nodes, in $dir/NAME.log; it ends with 1 where something is to be fixed.
 pairs() {
   local status=0
   "${on_nodes[@]}" "$program" doctor --pairs --html "$dir/$1.html" >"$dir/$1.log" 2>&1 || status=$?

@@ -160,7 +160,7 @@ complete() {
 # --- the test ---------------------------------------------------------------------------------------------------------
 
 # One fault of a kind, in a study of its own: fault_KIND strikes at the ranks in `rank_pid`, flags_KIND are flags of the
-# run, after_KIND looks at its end and mends what broke; bad_KIND: how points may end. Fails when the fault met nothing.
+# run, after_KIND looks at its end and fixes what broke; bad_KIND: how points may end. Fails when the fault met nothing.
 one_fault() {
   local -n flags=flags_$kind bad=bad_$kind
   find "$out" -mindepth 1 -delete

@@ -26,7 +26,7 @@ std::string sealed(std::string_view text) {
 // Goes on with the study as `run --resume --rerun-failed` does, and has nothing to measure.
 void publish(const std::string& path) {
   one_line_or_result(path, [&] {
-    Study::bury(path, Outcome::failed, "its job ended");
+    Study::record_crash(path, Outcome::failed, "its job ended");
     const StudyData before = read_study(path);
     Study study = Study::resume(path, before.environment,
                                 [](const std::string&, const Known& known) { return known.has_failed(); });

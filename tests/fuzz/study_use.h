@@ -3,8 +3,8 @@
 
 #include <sstream>
 
-#include "analysis/baseline.h"
-#include "analysis/compare_tables.h"
+#include "analysis/compare/baseline.h"
+#include "analysis/compare/tables.h"
 #include "analysis/export.h"
 #include "analysis/report.h"
 #include "fuzz_target.h"

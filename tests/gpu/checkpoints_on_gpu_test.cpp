@@ -23,35 +23,35 @@ class Trained {
   Trained(Point point, int64_t seed, Communicator& comm, int64_t num_steps = 0)
       : comm_(comm), point_(std::move(point)), clock_(comm.device()), num_steps_(num_steps) {
     point_.seed = seed;
-    trainee_ = std::make_unique<Trainee>(point_, comm, clock_);
+    setup_ = std::make_unique<TrainingSetup>(point_, comm, clock_);
     const auto& t = point_.training;
-    source_ = make_source(t.data, {trainee_->model->table().sample, trainee_->model->dtype(), 7});
+    source_ = make_source(t.data, {setup_->model->table().sample, setup_->model->dtype(), 7});
   }
   double step() {
     const DistributedSampler sampler(source_->size(), comm_.size(), comm_.rank(), 2, 1, 7);
     Loader loader(*source_, sampler, 1, comm_.device(), 0, num_steps_++);
-    const at::Tensor loss = trainee_->executor->step([&] { return loader.next(); }).loss;
-    if (trainee_->executor->failure()) std::rethrow_exception(trainee_->executor->failure());
+    const at::Tensor loss = setup_->executor->step([&] { return loader.next(); }).loss;
+    if (setup_->executor->failure()) std::rethrow_exception(setup_->executor->failure());
     const at::Tensor sum = loss.to(at::kDouble).view({1});
     comm_.all_reduce(sum, ReduceOp::sum).wait();
     return sum.item<double>() / comm_.size();
   }
   int64_t num_steps() const { return num_steps_; }
   std::string write(const std::string& path) {
-    return write_state(path, *trainee_, State::all, {}, comm_.rank() == 0);
+    return write_state(path, *setup_, State::all, {}, comm_.rank() == 0);
   }
   void load(const std::string& path) {
     std::optional<SafetensorsFile> file;
     if (comm_.rank() == 0) file.emplace(path);
     const StateReader read = [&](const std::string& name) { return read_tensor(*file, name); };
-    load_state(*trainee_, comm_, State::all, file ? read : StateReader{});
+    load_state(*setup_, comm_, State::all, file ? read : StateReader{});
   }
 
  private:
   Communicator& comm_;
   Point point_;
   PhaseClock clock_;
-  std::unique_ptr<Trainee> trainee_;
+  std::unique_ptr<TrainingSetup> setup_;
   std::unique_ptr<DataSource> source_;
   int64_t num_steps_;
 };
@@ -138,16 +138,16 @@ TEST_F(CheckpointsOnGpu, LetARunGoOnOnTheOtherDevice) {
                        const Start& start) {
     Point point = training_point(kModels[1], strategy, comm.size(), 2, "fp64");
     point.workload = "train";
-    const auto sample = laws::model_law("gpt2").table(point.training.model.options).sample;
+    const auto sample = specs::model_spec("gpt2").table(point.training.model.options).sample;
     const auto source = make_source(point.training.data, {sample, at::kDouble, 3, /*holds_out=*/true});
     TrainingOptions options{point, Schedule({"cosine"}, 0.01, 2, kSteps)};
     options.num_steps = kSteps;
     options.evaluate_every = 3;
     options.checkpoint_directory = directory;
     options.checkpoint_every = directory.empty() ? 0 : kSteps / 2;
-    FlightPage page{};
-    Flight flight(page);
-    shardmark::Run training(options, start, world_, comm, Placement{}, *source, flight);
+    HeartbeatPage page{};
+    Heartbeat heartbeat(page);
+    shardmark::Run training(options, start, world_, comm, Placement{}, *source, heartbeat);
     training.load(start);
     return training.train();
   };

@@ -8,14 +8,14 @@
 
 #include "comm/host_group.h"
 #include "comm/verification.h"
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 
 namespace shardmark::checks {
 
 inline std::string describe(Collective what, const std::string& dtype, const std::string& op, bool in_place,
                             int64_t numel) {
-  return laws::collective(what).name + " " + dtype + " " + op + (in_place ? " in place " : " out of place ") +
-         std::to_string(numel) + " elements";
+  return specs::collective(what).name + " " + dtype + " " + op +
+         (in_place ? " in place " : " out of place ") + std::to_string(numel) + " elements";
 }
 
 // Sums of floats out of place.
@@ -26,9 +26,10 @@ inline Call plain(Communicator& comm, Collective what, int64_t numel) {
 // Calls visit(what, dtype, op, in_place) for every combination that exists.
 inline void each_case(const std::function<void(Collective what, const std::string& dtype,
                                                const std::string& op, bool in_place)>& visit) {
-  for (const laws::CollectiveRow& row : laws::collectives()) {
-    for (const std::string& dtype : laws::dtype_names()) {
-      for (const std::string& op : row.reduces ? laws::reduction_names() : std::vector<std::string>{"none"}) {
+  for (const specs::CollectiveRow& row : specs::collectives()) {
+    for (const std::string& dtype : specs::dtype_names()) {
+      for (const std::string& op :
+           row.reduces ? specs::reduction_names() : std::vector<std::string>{"none"}) {
         if (op == "average" && dtype == "int32") continue;
         for (const bool in_place : {false, true})
           if (!in_place || row.in_place) visit(row.what, dtype, op, in_place);
@@ -59,7 +60,7 @@ inline void out_of_order(Communicator& comm) {
   };
   std::vector<InFlight> started;
   for (const int64_t numel : {300001, 5, 70000}) {
-    for (const laws::CollectiveRow& row : laws::collectives()) {
+    for (const specs::CollectiveRow& row : specs::collectives()) {
       Call call = plain(comm, row.what, numel);
       fill(comm, call, numel);
       Work work = comm.start(call);
@@ -114,7 +115,7 @@ inline void split_in_halves(Communicator& comm) {
 
 // Counted traffic: one operation, its payload, and payload x ring factor.
 inline void traffic(Communicator& comm) {
-  for (const laws::CollectiveRow& row : laws::collectives()) {
+  for (const specs::CollectiveRow& row : specs::collectives()) {
     const int64_t numel = 1000 * comm.size();
     const Call call = plain(comm, row.what, numel);
     comm.reset_traffic();
@@ -123,13 +124,13 @@ inline void traffic(Communicator& comm) {
     EXPECT_EQ(comm.traffic().operations.at(static_cast<size_t>(row.what)), 1) << row.name;
     EXPECT_EQ(comm.traffic().payload_bytes, 4.0 * static_cast<double>(numel)) << row.name;
     EXPECT_DOUBLE_EQ(comm.traffic().law_bytes,
-                     4.0 * static_cast<double>(numel) * laws::ring_factor(row.what, comm.size()));
+                     4.0 * static_cast<double>(numel) * specs::ring_factor(row.what, comm.size()));
   }
 }
 
 // Verification sees one wrong element, wherever it is.
 inline void detects_corruption(Communicator& comm) {
-  for (const laws::CollectiveRow& row : laws::collectives()) {
+  for (const specs::CollectiveRow& row : specs::collectives()) {
     const Call call = plain(comm, row.what, 1003);
     for (const double where : {0.0, 0.5, 1.0}) {
       fill(comm, call, 5);
@@ -144,7 +145,7 @@ inline void detects_corruption(Communicator& comm) {
 
 // Verification sees an operation that did nothing, and one that belongs to another round.
 inline void detects_missing_operation(Communicator& comm) {
-  for (const laws::CollectiveRow& row : laws::collectives()) {
+  for (const specs::CollectiveRow& row : specs::collectives()) {
     const Call call = plain(comm, row.what, 1003);
     fill(comm, call, 5);
     if (!call.uses_out(comm.rank())) continue;

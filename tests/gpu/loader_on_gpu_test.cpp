@@ -18,7 +18,7 @@ class LoaderOnGpu : public GpuTest {
   };
   Data data(const std::string& model, at::ScalarType dtype) const {
     const Choice choice = resolved_model(model);
-    const auto sample = laws::model_law(choice.name).table(choice.options).sample;
+    const auto sample = specs::model_spec(choice.name).table(choice.options).sample;
     auto source = make_source({"synthetic", {{"size", 64}}}, {sample, dtype, 7});
     const int64_t size = source->size();
     return {std::move(source), DistributedSampler(size, comm_->size(), comm_->rank(), 3, kAccumulation, 7)};

@@ -2,7 +2,7 @@
 // NCCL's; a run gives everything back; and what the ranks of a shard save shows in the peak.
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/mpi/strategy_cases.h"
-#include "tests/mpi/strategy_law_checks.h"
+#include "tests/mpi/strategy_cost_checks.h"
 
 namespace shardmark {
 namespace {

@@ -58,7 +58,7 @@ void expect_near_fp64(const Choice& choice, at::Device gpu, const Batch& batch) 
 }
 
 Choice resolved(const std::string& name, const Options& options) {
-  return resolve({name, options}, laws::model_law(name).options, "model");
+  return resolve({name, options}, specs::model_spec(name).options, "model");
 }
 
 TEST_F(GpuModels, Gpt2) {

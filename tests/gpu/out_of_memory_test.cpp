@@ -102,7 +102,7 @@ TEST_F(OutOfMemoryOnGpu, ComesAtOneLimitForTorchAndNccl) {
 // On one rank alone: the verdict of all ranks is its own.
 TEST_F(OutOfMemoryOnGpu, OfOneRankIsThatOfAll) {
   const bool is_last = comm_->rank() == comm_->size() - 1;
-  const Verdict verdict = agreed(world_, surroundings_.flight, "test", [&] {
+  const Verdict verdict = agreed(world_, surroundings_.heartbeat, "test", [&] {
     const int64_t bytes = is_last ? 2 * device_memory_bytes(device_) : 512;
     at::empty({bytes}, at::TensorOptions(device_).dtype(at::kByte));
   });

@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "runner/window.h"
+#include "runner/workloads/training.h"
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/gpu/point_on_gpu.h"
-#include "workloads/training.h"
 
 namespace shardmark {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "laws/vocabulary.h"
+#include "runner/workloads/workload.h"
+#include "specs/specs.h"
 #include "tests/mpi/training_fixture.h"
-#include "workloads/workload.h"
 
 namespace shardmark {
 
@@ -29,12 +29,12 @@ inline Point training_point(const std::string& model, const std::string& strateg
 // Everything beside the point that a workload needs; all of it must outlive the workload.
 struct Surroundings {
   WorkloadContext of(const Point& point, const HostGroup& group, Communicator& comm) {
-    return {point, group, comm, placement, references, flight};
+    return {point, group, comm, placement, references, heartbeat};
   }
   Placement placement;
   ReferenceCache references;
-  FlightPage page{};
-  Flight flight{page};
+  HeartbeatPage page{};
+  Heartbeat heartbeat{page};
 };
 
 }  // namespace shardmark

@@ -35,7 +35,7 @@ int64_t whole_size(const World& world) { return world.size * 2 + world.size * (w
 std::unique_ptr<Model> resnet(const char* statistics, at::ScalarType dtype) {
   const Options options = {{"layers", 20}, {"width", 5}, {"image", 9}, {"batch_norm", statistics}};
   auto model =
-      make_model(resolve({"resnet", options}, laws::model_law("resnet").options, "model"), dtype, at::kCPU);
+      make_model(resolve({"resnet", options}, specs::model_spec("resnet").options, "model"), dtype, at::kCPU);
   materialize(*model, 1);
   return model;
 }

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "../gpu/collective_checks.h"
-#include "comm/checked.h"
+#include "comm/wrappers/checked.h"
 
 namespace shardmark {
 namespace {

@@ -18,7 +18,7 @@ class Comm : public ::testing::TestWithParam<MovedBy> {
 TEST_P(Comm, EveryCaseIsExact) { checks::exact(*comm_, {0, 1, 7, 1000, 300001}); }
 
 TEST_P(Comm, LargeMessagesOfManyChunks) {
-  for (const laws::CollectiveRow& row : laws::collectives()) {
+  for (const specs::CollectiveRow& row : specs::collectives()) {
     const Call call = checks::plain(*comm_, row.what, 3000017);
     fill(*comm_, call, 3);
     comm_->start(call).wait();
@@ -111,7 +111,7 @@ TEST_P(Comm, RefusesWhatItCannotDo) {
   EXPECT_THROW(make_communicator("nccl", world_, at::kCPU), UsageError);
   EXPECT_THROW(prepare(*comm_, Collective::all_reduce, 8, at::kInt, ReduceOp::average, true), UsageError);
   EXPECT_THROW(prepare(*comm_, Collective::all_to_all, 8, at::kInt, ReduceOp::sum, true), UsageError);
-  EXPECT_THROW(laws::collective("all_hands"), UsageError);
+  EXPECT_THROW(specs::collective("all_hands"), UsageError);
   const at::Tensor strided = at::zeros({8, 8}).t();
   EXPECT_THROW(comm_->all_reduce(strided, ReduceOp::sum), ContractError);
   const at::Tensor whole = at::zeros({4 * comm_->size()});

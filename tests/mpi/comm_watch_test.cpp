@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "comm/mpi_watch.h"
+#include "comm/mpi/watch.h"
 #include "launch/leftovers.h"
 
 namespace shardmark {
@@ -31,8 +31,8 @@ TEST_F(WatchTest, PagesAreSharedAndLeaveNoName) {
   ASSERT_NE(pages, nullptr);
   for (int rank = 0; rank < world_.size(); ++rank) EXPECT_EQ(pages[rank].at_s, 0);
   world_.barrier();
-  Flight flight(pages[world_.rank()]);
-  flight.begin_point("a point of rank " + std::to_string(world_.rank()));
+  Heartbeat heartbeat(pages[world_.rank()]);
+  heartbeat.begin_point("a point of rank " + std::to_string(world_.rank()));
   world_.barrier();
   for (int rank = 0; rank < world_.size(); ++rank)
     EXPECT_EQ(pages[rank].point.get(), "a point of rank " + std::to_string(rank));
@@ -61,9 +61,9 @@ TEST_F(WatchTest, MessagesArriveWholeAndInOrder) {
 }
 
 TEST_F(WatchTest, EveryRankKnowsWhereTheOthersAre) {
-  const Seats seats = gather_seats(world_, "a host");
-  EXPECT_EQ(seats.names, std::vector<std::string>{"a host"});
-  EXPECT_EQ(std::ssize(seats.ranks_of[0]), world_.size());
+  const NodeMap node_map = gather_node_map(world_, "a host");
+  EXPECT_EQ(node_map.names, std::vector<std::string>{"a host"});
+  EXPECT_EQ(std::ssize(node_map.ranks_of[0]), world_.size());
 }
 
 TEST_F(WatchTest, TheFirstRankTellsWhoIsBehind) {
@@ -73,11 +73,11 @@ TEST_F(WatchTest, TheFirstRankTellsWhoIsBehind) {
   watchdog->on_finding([&](const std::string& text) { reason = text; });
   const int last = world_.size() - 1;
   world_.barrier();
-  watchdog->flight().begin_point("a test");
+  watchdog->heartbeat().begin_point("a test");
   if (world_.rank() == last)
-    watchdog->flight().stage("a late stage");
+    watchdog->heartbeat().stage("a late stage");
   else
-    watchdog->flight().meet("an early stage");
+    watchdog->heartbeat().meet("an early stage");
   if (world_.rank() == 0) {
     EXPECT_TRUE(becomes([&] { return ended.load(); }));
     EXPECT_THAT(reason, HasSubstr("rank " + std::to_string(last) + " on a host is in a late stage"));
@@ -88,8 +88,8 @@ TEST_F(WatchTest, TheFirstRankTellsWhoIsBehind) {
 
 TEST_F(WatchTest, WithoutATimeoutItOnlyKeepsNotes) {
   const auto watchdog = make_watchdog(world_, "a host", 0, [] { std::abort(); });
-  watchdog->flight().begin_point("a test");
-  watchdog->flight().step();
+  watchdog->heartbeat().begin_point("a test");
+  watchdog->heartbeat().step();
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const laws::SampleShape kBytes = {Kind::tokens, {8}, 256};
+const specs::SampleShape kBytes = {Kind::tokens, {8}, 256};
 
 TEST(Sources, UnknownNameListsTheKnown) {
   EXPECT_THAT(refusal("imagenet", Options(), kCifarImage), HasSubstr("cifar10, synthetic, text, tokens"));
@@ -28,7 +28,7 @@ TEST(Sources, MustFitTheModel) {
 
 TEST(Synthetic, MakesAnySampleByItsIndex) {
   for (const auto& sample :
-       {kCifarImage, laws::SampleShape{Kind::rows, {17}, 5}, laws::SampleShape{Kind::tokens, {33}, 1000}}) {
+       {kCifarImage, specs::SampleShape{Kind::rows, {17}, 5}, specs::SampleShape{Kind::tokens, {33}, 1000}}) {
     const auto source = source_of("synthetic", {{"size", 1000}}, sample);
     EXPECT_EQ(source->size(), 1000);
     const Batch batch = source->fetch(first(1000));

@@ -12,9 +12,9 @@
 
 namespace shardmark {
 
-using Kind = laws::SampleShape::Kind;
+using Kind = specs::SampleShape::Kind;
 namespace fs = std::filesystem;
-const laws::SampleShape kCifarImage = {Kind::image, {3, 32, 32}, 10};
+const specs::SampleShape kCifarImage = {Kind::image, {3, 32, 32}, 10};
 
 // A folder of files that goes with the test.
 class DataFiles : public ::testing::Test {
@@ -30,7 +30,7 @@ class DataFiles : public ::testing::Test {
 };
 
 inline std::unique_ptr<DataSource> source_of(const std::string& name, const Options& options,
-                                             const laws::SampleShape& sample,
+                                             const specs::SampleShape& sample,
                                              at::ScalarType dtype = at::kFloat, int64_t seed = 1) {
   return make_source({name, options}, {sample, dtype, seed});
 }
@@ -46,7 +46,8 @@ inline bool same(const Batch& a, const Batch& b) {
 }
 
 // The message of the UsageError that making the source throws; one line.
-inline std::string refusal(const std::string& name, const Options& options, const laws::SampleShape& sample) {
+inline std::string refusal(const std::string& name, const Options& options,
+                           const specs::SampleShape& sample) {
   try {
     source_of(name, options, sample);
   } catch (const UsageError& error) {

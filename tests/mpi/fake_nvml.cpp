@@ -1,5 +1,5 @@
-// A library with the functions of NVML that device/gauges.cpp and machine/gpu.cpp need, and one GPU in it:
-// hot, capped, with half of its lanes. Some functions are missing, as in old drivers.
+// A library with the functions of NVML that device/gauges.cpp and doctor/machine/gpu.cpp need, and one GPU in
+// it: hot, capped, with half of its lanes. Some functions are missing, as in old drivers.
 #include <cstdlib>
 #include <cstring>
 

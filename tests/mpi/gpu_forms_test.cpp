@@ -9,7 +9,7 @@ namespace shardmark {
 namespace {
 
 Choice resolved(const std::string& name, const Options& options) {
-  return resolve({name, options}, laws::model_law(name).options, "model");
+  return resolve({name, options}, specs::model_spec(name).options, "model");
 }
 
 at::Tensor forward(const Model& model, const Batch& batch, bool channels_last = false) {

@@ -12,10 +12,10 @@
 #include <thread>
 
 #include "doctor/checks.h"
-#include "machine/gpu.h"
-#include "machine/host.h"
-#include "machine/pairs.h"
-#include "machine/topology.h"
+#include "doctor/machine/gpu.h"
+#include "doctor/machine/host.h"
+#include "doctor/machine/pairs.h"
+#include "doctor/machine/topology.h"
 
 namespace shardmark::machine {
 namespace {
@@ -141,9 +141,9 @@ TEST(MachinePairs, AreMeasured) {
   PairOptions options;
   options.transport = "mpi";
   options.budget_s = 1;
-  FlightPage page{};
-  Flight flight(page);
-  options.flight = &flight;
+  HeartbeatPage page{};
+  Heartbeat heartbeat(page);
+  options.heartbeat = &heartbeat;
   const auto test = measure_pairs(world, options);
   EXPECT_EQ(test.across.num_rounds, 0);
   EXPECT_EQ(test.in_nodes.num_rounds, world.size() - 1);

@@ -17,7 +17,7 @@ namespace shardmark {
 namespace {
 
 Choice resolved(const std::string& name, const Options& options) {
-  return resolve({name, options}, laws::model_law(name).options, "model");
+  return resolve({name, options}, specs::model_spec(name).options, "model");
 }
 
 const std::vector<Choice>& small_models() {
@@ -40,10 +40,10 @@ std::unique_ptr<Model> built(const Choice& choice, at::ScalarType dtype = at::kD
 
 Batch random_batch(const Model& model, int64_t samples) {
   at::manual_seed(3);
-  const laws::SampleShape& shape = model.table().sample;
+  const specs::SampleShape& shape = model.table().sample;
   std::vector<int64_t> sizes = shape.input;
   sizes.insert(sizes.begin(), samples);
-  if (shape.kind == laws::SampleShape::Kind::tokens)
+  if (shape.kind == specs::SampleShape::Kind::tokens)
     return {at::randint(shape.num_classes, sizes, at::kLong),
             at::randint(shape.num_classes, sizes, at::kLong)};
   return {at::randn(sizes, model.dtype()), at::randint(shape.num_classes, {samples}, at::kLong)};
@@ -83,7 +83,7 @@ void for_each_parameter(Model& model, Visit&& visit) {
 TEST(Models, StartOnTheMetaDeviceInTheShapesOfTheirTables) {
   for (const auto& choice : small_models()) {
     const auto model = make_model(choice, at::kFloat, at::kCPU);
-    for_each_parameter(*model, [](const auto&, const laws::ParameterSpec& spec, const at::Tensor& value) {
+    for_each_parameter(*model, [](const auto&, const specs::ParameterSpec& spec, const at::Tensor& value) {
       EXPECT_TRUE(value.is_meta()) << spec.name;
       EXPECT_EQ(value.sizes(), at::IntArrayRef(spec.shape)) << spec.name;
     });
@@ -222,8 +222,8 @@ TEST(Models, StartNearTheLossOfAUniformGuess) {
 }
 
 TEST(InitialValues, DependOnSeedAndNameAlone) {
-  const laws::ParameterSpec one{"h.0.mlp.c_fc.weight", {300, 200}, laws::Initial::normal, 0.02};
-  laws::ParameterSpec other = one;
+  const specs::ParameterSpec one{"h.0.mlp.c_fc.weight", {300, 200}, specs::Initial::normal, 0.02};
+  specs::ParameterSpec other = one;
   other.name = "h.1.mlp.c_fc.weight";
   const at::Tensor first = initial_value(one, 1, at::kDouble);
   EXPECT_FALSE(at::allclose(first, initial_value(other, 1, at::kDouble)));
@@ -232,7 +232,7 @@ TEST(InitialValues, DependOnSeedAndNameAlone) {
   EXPECT_TRUE(at::equal(first.to(at::kFloat), initial_value(one, 1, at::kFloat)));
   EXPECT_NEAR(first.mean().item<double>(), 0, 5 * 0.02 / std::sqrt(60000));
   EXPECT_NEAR(first.std().item<double>() / 0.02, 1, 0.02);
-  const at::Tensor uniform = initial_value({"u", {1000}, laws::Initial::uniform, 0.5}, 1, at::kFloat);
+  const at::Tensor uniform = initial_value({"u", {1000}, specs::Initial::uniform, 0.5}, 1, at::kFloat);
   EXPECT_LE(uniform.abs().max().item<double>(), 0.5);
   EXPECT_NEAR(uniform.std().item<double>(), 0.5 / std::sqrt(3), 0.02);
 }
@@ -244,9 +244,9 @@ TEST(InitialValues, AreTheSameForAModelAndForASingleParameter) {
   at::set_num_threads(threads == 1 ? 2 : 1);
   std::set<double> sums;
   int64_t drawn = 0;
-  for_each_parameter(*model, [&](const auto&, const laws::ParameterSpec& spec, const at::Tensor& value) {
+  for_each_parameter(*model, [&](const auto&, const specs::ParameterSpec& spec, const at::Tensor& value) {
     EXPECT_TRUE(at::equal(value, initial_value(spec, 1, at::kDouble))) << spec.name;
-    if (spec.initial != laws::Initial::normal) return;
+    if (spec.initial != specs::Initial::normal) return;
     ++drawn;
     sums.insert(value.sum().item<double>());
   });
@@ -264,11 +264,11 @@ std::set<std::string> stems(const std::string& folder) {
 // A forgotten registration, or a table without blocks, would only show when somebody asks for it.
 TEST(ModelRegistry, HoldsEveryFile) {
   std::set<std::string> with_table, with_blocks;
-  for (const auto& [name, law] : Registry<laws::ModelLaw>::instance().entries()) with_table.insert(name);
+  for (const auto& [name, law] : Registry<specs::ModelSpec>::instance().entries()) with_table.insert(name);
   for (const auto& [name, entry] : Registry<ModelEntry>::instance().entries()) with_blocks.insert(name);
   EXPECT_EQ(with_table, with_blocks);
   const std::set<std::string> sources = stems("/src/models");
-  for (const auto& stem : stems("/src/laws/models")) {
+  for (const auto& stem : stems("/src/specs/models")) {
     EXPECT_TRUE(with_table.contains(stem)) << stem;
     EXPECT_TRUE(sources.contains(stem)) << stem;
   }

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "optim/schedule.h"
+#include "executor/optim/schedule.h"
 
 namespace shardmark {
 namespace {

@@ -47,27 +47,26 @@ TEST_F(HuggingFace, ComputesTheSameLogitsAndLoss) {
   t.strategy = resolved_strategy("fsdp");
   t.optimizer = resolved_optimizer("adamw");
   PhaseClock clock(at::kCPU);
-  const Trainee trainee(point, *comm, clock);
+  const TrainingSetup setup(point, *comm, clock);
 
   const SafetensorsFile weights(folder_ + "/weights.safetensors");
   weights.verify();
-  check_model(weights, trainee.model->table(), "small");
-  load_state(trainee, *comm, State::weights,
+  check_model(weights, setup.model->table(), "small");
+  load_state(setup, *comm, State::weights,
              [&](const std::string& name) { return read_tensor(weights, name); });
 
   const SafetensorsFile expected(folder_ + "/expected.safetensors");
   const at::Tensor tokens = expected.read("tokens").to(at::kLong);
   const int64_t length = tokens.size(1) - 1;
   Batch batch{tokens.narrow(1, 0, length), {}};
-  const auto forward = [&] { return trainee.executor->evaluate(batch); };
+  const auto forward = [&] { return setup.executor->evaluate(batch); };
   const at::Tensor logits = forward(), expected_logits = expected.read("logits").flatten(0, 1);
   EXPECT_GT(expected_logits.abs().max().item<double>(), 1) << "a comparison of zeros tells nothing";
   EXPECT_LT((logits - expected_logits).abs().max().item<double>(), 1e-4);
   batch.targets = tokens.narrow(1, 1, length);
   EXPECT_NEAR(forward().item<double>(), expected.read("loss").item<double>(), 1e-4);
 
-  ASSERT_EQ(write_state(folder_ + "/back.safetensors", trainee, State::weights, {{"format", "pt"}}, true),
-            "");
+  ASSERT_EQ(write_state(folder_ + "/back.safetensors", setup, State::weights, {{"format", "pt"}}, true), "");
   EXPECT_EQ(peer("read"), 0);
 }
 

@@ -39,7 +39,7 @@ struct Bench {
     }
   }
   // [numel]: true in these ranges of each bucket
-  at::Tensor mask(const std::function<std::vector<laws::Range>(const laws::Bucket&)>& ranges) const {
+  at::Tensor mask(const std::function<std::vector<specs::Range>(const specs::Bucket&)>& ranges) const {
     at::Tensor mask = at::zeros_like(flat).to(at::kBool);
     int64_t begin = 0;
     for (const auto& [bucket, gradients, scratch, value_bytes] : buckets()) {
@@ -125,14 +125,14 @@ inline void reduction_top_k_sends_the_largest(Communicator& comm) {
 // What this rank's share of the sum does not hold is kept, to the last bit; vectors are sent whole.
 inline void reduction_power_sgd_loses_nothing(Communicator& comm) {
   Bench bench(comm, "powersgd(rank=2)", at::kFloat);
-  const at::Tensor is_matrix = bench.mask([&](const laws::Bucket& bucket) {
-    std::vector<laws::Range> ranges;
+  const at::Tensor is_matrix = bench.mask([&](const specs::Bucket& bucket) {
+    std::vector<specs::Range> ranges;
     for (const auto& m :
          strategies::low_rank(bench.model->table(), bench.state.program().layout, bucket, 2).matrices)
       ranges.push_back({m.begin, m.rows * m.columns});
     return ranges;
   });
-  const at::Tensor is_other = bench.mask([&](const laws::Bucket& bucket) {
+  const at::Tensor is_other = bench.mask([&](const specs::Bucket& bucket) {
     return strategies::low_rank(bench.model->table(), bench.state.program().layout, bucket, 2).others;
   });
   ASSERT_TRUE(is_matrix.any().item<bool>() && is_other.any().item<bool>());

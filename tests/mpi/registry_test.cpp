@@ -10,10 +10,10 @@
 #include <sstream>
 
 #include "data/source.h"
+#include "executor/optim/entry.h"
 #include "executor/reductions/reduction.h"
-#include "laws/vocabulary.h"
 #include "models/model.h"
-#include "optim/entry.h"
+#include "specs/specs.h"
 #include "strategies/reductions/reduction.h"
 #include "strategies/strategy.h"
 
@@ -64,9 +64,9 @@ void expect_files_hold(const std::string& folder, const std::string& entry_type,
 }
 
 TEST(Registry, ModelsHaveATableAndBlocks) {
-  EXPECT_EQ(registered<ModelEntry>(), registered<laws::ModelLaw>());
+  EXPECT_EQ(registered<ModelEntry>(), registered<specs::ModelSpec>());
   expect_files_hold("models", "ModelEntry", registered<ModelEntry>());
-  expect_files_hold("laws/models", "ModelLaw", registered<laws::ModelLaw>());
+  expect_files_hold("specs/models", "ModelSpec", registered<specs::ModelSpec>());
 }
 
 TEST(Registry, StrategiesHaveAFile) {
@@ -83,12 +83,12 @@ TEST(Registry, ReductionsHaveAFileAndKernels) {
 }
 
 TEST(Registry, DataSourcesHaveALawAndAFile) {
-  EXPECT_EQ(registered<DataEntry>(), keys(laws::data_laws()));
+  EXPECT_EQ(registered<DataEntry>(), keys(specs::data_specs()));
   expect_files_hold("data", "DataEntry", registered<DataEntry>());
 }
 
 TEST(Registry, OptimizersHaveALawAndAFile) {
-  EXPECT_EQ(registered<OptimizerEntry>(), keys(laws::optimizer_laws()));
+  EXPECT_EQ(registered<OptimizerEntry>(), keys(specs::optimizer_specs()));
   expect_files_hold("optim", "OptimizerEntry", registered<OptimizerEntry>());
 }
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "comm/lost_gpu.h"
+#include "comm/nccl/lost_gpu.h"
 #include "runner/verdict.h"
 
 namespace shardmark {

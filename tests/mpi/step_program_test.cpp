@@ -3,9 +3,9 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include "runner/workloads/training_setup.h"
 #include "tests/mpi/strategy_cases.h"
 #include "tests/mpi/training_fixture.h"
-#include "workloads/trainee.h"
 
 namespace shardmark {
 namespace {
@@ -30,22 +30,22 @@ class StepProgram : public ::testing::Test {
   void check(const Point& p) {
     SCOPED_TRACE(shardmark::to_text(p) + " accumulation " + std::to_string(p.training.accumulation));
     PhaseClock clock(comm_->device());
-    Trainee trainee(p, *comm_, clock);
+    TrainingSetup setup(p, *comm_, clock);
     const auto source =
-        make_source(p.training.data, {trainee.model->table().sample, trainee.model->dtype(), p.seed});
+        make_source(p.training.data, {setup.model->table().sample, setup.model->dtype(), p.seed});
     const int64_t accumulation = p.training.accumulation;
     Loader loader(*source,
                   DistributedSampler(source->size(), comm_->size(), comm_->rank(), 2, accumulation, 7),
                   accumulation, comm_->device(), /*depth=*/0);
     for (int i = 0; i < 3; ++i) {
       comm_->reset_traffic();
-      trainee.executor->step([&] { return loader.next(); });
-      if (trainee.executor->failure()) std::rethrow_exception(trainee.executor->failure());
+      setup.executor->step([&] { return loader.next(); });
+      if (setup.executor->failure()) std::rethrow_exception(setup.executor->failure());
     }
     const Traffic traffic = comm_->traffic();
     double bytes = 0;
     decltype(traffic.operations) calls = {};
-    const auto& program = trainee.state->step(trainee.guard->needs_norm()).program();
+    const auto& program = setup.state->step(setup.guard->needs_norm()).program();
     for (const strategies::Call& call : program.calls) {
       bytes += call.bytes;
       ++calls.at(static_cast<size_t>(call.what));
@@ -53,7 +53,7 @@ class StepProgram : public ::testing::Test {
     EXPECT_EQ(traffic.operations, calls);
     EXPECT_EQ(traffic.payload_bytes, bytes);
 
-    const auto table = laws::model_law(p.training.model.name).table(p.training.model.options);
+    const auto table = specs::model_spec(p.training.model.name).table(p.training.model.options);
     strategies::StepInput input = strategies::step_input(p, table);
     EXPECT_EQ(strategies::strategy(p.training.strategy.name).step(input).calls, program.calls)
         << "what plan and predict go by is what rank 0 does, and all ranks";

@@ -8,7 +8,7 @@
 #include "comm/communicator.h"
 #include "data/loader.h"
 #include "executor/executor.h"
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
@@ -33,11 +33,11 @@ struct Outcomes {
 
 inline Choice resolved_model(const std::string& text) {
   const Choice choice = choice_from_text(text);
-  return resolve(choice, laws::model_law(choice.name).options, "model");
+  return resolve(choice, specs::model_spec(choice.name).options, "model");
 }
 inline Choice resolved_optimizer(const std::string& text) {
   const Choice choice = choice_from_text(text);
-  return resolve(choice, laws::optimizer_laws().at(choice.name).options, "optimizer");
+  return resolve(choice, specs::optimizer_specs().at(choice.name).options, "optimizer");
 }
 inline Choice resolved_strategy(const std::string& text) {
   const Choice choice = choice_from_text(text);

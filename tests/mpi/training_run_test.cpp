@@ -48,7 +48,7 @@ class TrainingRuns : public ::testing::Test {
 
   std::unique_ptr<DataSource> source(const Task& task) const {
     const Choice model = resolved_model(task.model);
-    const auto sample = laws::model_law(model.name).table(model.options).sample;
+    const auto sample = specs::model_spec(model.name).table(model.options).sample;
     return make_source(data_, {sample, at::kDouble, 3, /*holds_out=*/true});
   }
 
@@ -58,9 +58,9 @@ class TrainingRuns : public ::testing::Test {
     const auto data = source(task);
     TrainingOptions run_options = options(task, strategy, comm, *data);
     if (change) change(run_options);
-    FlightPage page{};
-    Flight flight(page);
-    shardmark::Run run(run_options, start, group, comm, Placement{}, *data, flight);
+    HeartbeatPage page{};
+    Heartbeat heartbeat(page);
+    shardmark::Run run(run_options, start, group, comm, Placement{}, *data, heartbeat);
     run.load(start);
     return run.train();
   }

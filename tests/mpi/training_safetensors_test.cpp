@@ -129,7 +129,7 @@ TEST_F(Safetensors, NamesEveryFlippedByte) {
 TEST_F(Safetensors, OfAnotherModelAreNamed) {
   const auto table = [](const std::string& text) {
     const Choice choice = resolved_model(text);
-    return laws::model_law(choice.name).table(choice.options);
+    return specs::model_spec(choice.name).table(choice.options);
   };
   const auto small = table("gpt2(layers=1, width=8, heads=2, sequence=4, vocabulary=7)");
   const std::string path = folder_ / "gpt2.safetensors";
@@ -157,7 +157,7 @@ TEST_F(Safetensors, OfAnotherModelAreNamed) {
 // Ranks load a state together: what does not fit has to be known before.
 TEST_F(Safetensors, OptimizerStateOfAnotherShapeIsNamed) {
   const Choice choice = resolved_model("mlp(features=4, width=4, layers=1, classes=3)");
-  const auto model = laws::model_law(choice.name).table(choice.options);
+  const auto model = specs::model_spec(choice.name).table(choice.options);
   const std::string name = model.groups.front().parameters.front().name;
   const auto refused = [&](const std::string& state, at::IntArrayRef shape) {
     const std::string path = folder_ / "state.safetensors";

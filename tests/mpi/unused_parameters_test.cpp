@@ -5,8 +5,8 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "laws/models/parameters.h"
 #include "models/layers.h"
+#include "specs/models/parameters.h"
 #include "tests/mpi/training_fixture.h"
 
 namespace shardmark {
@@ -14,13 +14,13 @@ namespace {
 
 constexpr int64_t kWidth = 7, kClasses = 5;
 
-laws::ModelTable forked_table(const Options&) {
-  laws::ModelTable table;
+specs::ModelTable forked_table(const Options&) {
+  specs::ModelTable table;
   const auto matrix = [](const std::string& name, int64_t out) {
-    return laws::ParameterSpec{name, {out, kWidth}, laws::Initial::normal, 0.5};
+    return specs::ParameterSpec{name, {out, kWidth}, specs::Initial::normal, 0.5};
   };
   const auto vector = [](const std::string& name, int64_t out) {
-    return laws::ParameterSpec{name, {out}, laws::Initial::zeros};
+    return specs::ParameterSpec{name, {out}, specs::Initial::zeros};
   };
   table.blocks = {{"fork", 0, 0}, {"head", 0, 0}};
   table.groups = {
@@ -30,7 +30,7 @@ laws::ModelTable forked_table(const Options&) {
        0,
        0},
       {"head", {matrix("fc.weight", kClasses), vector("fc.bias", kClasses)}, 1, 1}};
-  table.sample = {laws::SampleShape::Kind::rows, {kWidth}, kClasses};
+  table.sample = {specs::SampleShape::Kind::rows, {kWidth}, kClasses};
   table.flops_formula = "none";
   return table;
 }
@@ -50,7 +50,7 @@ void add_forked_blocks(Model& model, const Options& options) {
 }
 
 const OptionTable kOptions = {{"by", OptionType::text, "turn", "which way", {"turn", "data"}}};
-const Registration<laws::ModelLaw> law{"forked", {"two ways", kOptions, forked_table}};
+const Registration<specs::ModelSpec> law{"forked", {"two ways", kOptions, forked_table}};
 const Registration<ModelEntry> blocks{"forked", {"two ways", add_forked_blocks}};
 
 std::vector<std::string> strategies() {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "comm/verification.h"
-#include "laws/vocabulary.h"
-#include "workloads/statistics.h"
-#include "workloads/workload.h"
+#include "runner/workloads/statistics.h"
+#include "runner/workloads/workload.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
@@ -17,7 +17,8 @@ class CollectiveWorkload : public ::testing::Test {
     Record record;
     record.point.workload = "collective";
     record.point.collective = collective;
-    const auto workload = make_collective({record.point, world_, *comm_, placement_, references_, flight_});
+    const auto workload =
+        make_collective({record.point, world_, *comm_, placement_, references_, heartbeat_});
     check_ = workload->verify();
     EXPECT_EQ(workload->phases(), std::vector<std::string>{"step"});
     workload->begin_window();
@@ -37,13 +38,13 @@ class CollectiveWorkload : public ::testing::Test {
   std::unique_ptr<Communicator> comm_ = make_communicator("mpi", world_, at::kCPU);
   Placement placement_;
   ReferenceCache references_;
-  FlightPage page_{};
-  Flight flight_{page_};
+  HeartbeatPage page_{};
+  Heartbeat heartbeat_{page_};
   Check check_;
 };
 
 TEST_F(CollectiveWorkload, EveryRowIsVerifiedAndTimed) {
-  for (const laws::CollectiveRow& row : laws::collectives()) {
+  for (const specs::CollectiveRow& row : specs::collectives()) {
     const Record record =
         measure({row.name, "float32", row.reduces ? "sum" : "none", 120000, row.in_place}, 7);
     EXPECT_FALSE(check_.wrong) << row.name << ": " << check_.text;
@@ -54,7 +55,7 @@ TEST_F(CollectiveWorkload, EveryRowIsVerifiedAndTimed) {
     EXPECT_EQ(m.num_steps, 7);
     EXPECT_DOUBLE_EQ(m.algbw_gb_s, 120000 / m.step_s / 1e9);
     EXPECT_DOUBLE_EQ(m.busbw_gb_s, m.algbw_gb_s * row.busbw.of(world_.size()));
-    EXPECT_DOUBLE_EQ(m.traffic_bytes, m.law_traffic_bytes) << row.name;
+    EXPECT_DOUBLE_EQ(m.traffic_bytes, m.predicted_traffic_bytes) << row.name;
     EXPECT_GE(m.peak_bytes, 120000);
   }
 }
@@ -72,7 +73,7 @@ TEST(BusbwFactor, IsThatOfNcclTests) {
       {"gather", 0.75},    {"scatter", 0.75},        {"broadcast", 1},     {"reduce", 1},
       {"send_recv", 1}};
   for (const auto& [name, factor] : on_four_ranks)
-    EXPECT_DOUBLE_EQ(laws::collective(name).busbw.of(4), factor) << name;
+    EXPECT_DOUBLE_EQ(specs::collective(name).busbw.of(4), factor) << name;
 }
 
 TEST(Statistics, StepTimeIsTheMedianOfTheSlowestRank) {

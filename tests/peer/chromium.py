@@ -109,6 +109,12 @@ class Chromium:
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
+    def drag(self, x, y, to_x, to_y):
+        self.call("Input.dispatchMouseEvent", type="mousePressed", x=x, y=y, button="left", clickCount=1)
+        for share in (0.5, 1):
+            self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x + share * (to_x - x), y=y + share * (to_y - y), button="left")
+        self.call("Input.dispatchMouseEvent", type="mouseReleased", x=to_x, y=to_y, button="left", clickCount=1)
+
     def pdf(self, pages=""):
         return base64.b64decode(self.call("Page.printToPDF", preferCSSPageSize=True, pageRanges=pages)["data"])
 

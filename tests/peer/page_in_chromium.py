@@ -95,6 +95,26 @@ def says_values(browser):
     check(browser.run("document.getElementById('tip').hidden"), "the hint stays")
 
 
+def zooms(browser):
+    plot = "document.querySelector('#plot_weak_scaling_1 svg.plot')"
+    labels = f"[...{plot}.querySelectorAll('g.ticks.left text')].map(text => text.textContent)"
+    area = f"{plot}.querySelector('svg.area')"
+    browser.run(f"{plot}.scrollIntoView({{block: 'center'}})")
+    browser.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
+    whole = browser.run(labels)
+    left, top, width, height = browser.run(f"(({{left, top, width, height}}) => [left, top, width, height])({area}.querySelector('rect').getBoundingClientRect())")
+    browser.drag(left + 0.1 * width, top + 0.5 * height, left + 0.6 * width, top + 0.9 * height)
+    zoomed = browser.run(labels)
+    check(len(zoomed) >= 3 and zoomed != whole, f"a drag does not zoom: {whole}, {zoomed}")
+    view = browser.run(f"{area}.getAttribute('viewBox').split(' ').map(Number)")
+    base = browser.run(f"['x', 'y', 'width', 'height'].map(name => Number({area}.getAttribute(name)))")
+    check(abs(view[2] / base[2] - 0.5) < 0.02 and abs(view[3] / base[3] - 0.4) < 0.02, f"the drag shows {view} of {base}")
+    sizes = browser.run(f"[...{area}.querySelectorAll('.mark.point')].map(mark => mark.getBoundingClientRect()).map(box => box.width / box.height)")
+    check(all(0.8 < size < 1.25 for size in sizes), f"markers lost their form: {sizes}")
+    browser.run(f"{area}.dispatchEvent(new MouseEvent('dblclick'))")
+    check(browser.run(labels) == whole, "a double click does not go back")
+
+
 def on_a_phone(browser):
     browser.size(390, 844, mobile=True)
     width = browser.run("document.documentElement.scrollWidth")
@@ -119,7 +139,7 @@ def on_paper(browser):
 with Chromium() as browser:
     browser.size(1440, 900)
     browser.open(sys.argv[1])
-    for step in (on_a_desktop, sorts, filters, says_values, on_a_phone, on_paper):
+    for step in (on_a_desktop, sorts, filters, says_values, zooms, on_a_phone, on_paper):
         step(browser)
     for error in browser.errors:
         failures.append("console: " + error)

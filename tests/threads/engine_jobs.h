@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/engine.h"
+#include "comm/mpi/engine/engine.h"
 
 namespace shardmark {
 

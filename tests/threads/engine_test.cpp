@@ -1,6 +1,6 @@
 // The engine on ranks that are threads, over a network that delays and reorders: moved by the caller and by a
 // thread of its own.
-#include "engine/engine.h"
+#include "comm/mpi/engine/engine.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <set>
 #include <vector>
 
-#include "engine/messages.h"
+#include "comm/mpi/engine/messages.h"
 
 namespace shardmark {
 

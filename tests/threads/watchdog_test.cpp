@@ -1,6 +1,6 @@
 // Watchdogs as they run: a thread each, pages that others write meanwhile, and a channel between threads.
-// Ranks are threads of one process, nodes are boards.
-#include "watch/watchdog.h"
+// Ranks are threads of one process, nodes are heartbeats.
+#include "comm/watch/watchdog.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,10 +61,10 @@ class Job {
       first_.push_back(rank / 2 * 2);
     }
     for (int rank = 0; rank < 2 * nodes; ++rank) {
-      if (rank % 2 == 0) pages_.emplace_back(new FlightPage[2]());
-      FlightPage& page = pages_.back()[rank % 2];
-      flights_.push_back(std::make_unique<Flight>(page, test_clock));
-      flights_.back()->begin_point("a point");
+      if (rank % 2 == 0) pages_.emplace_back(new HeartbeatPage[2]());
+      HeartbeatPage& page = pages_.back()[rank % 2];
+      heartbeats_.push_back(std::make_unique<Heartbeat>(page, test_clock));
+      heartbeats_.back()->begin_point("a point");
       const bool is_silent = std::find(silent.begin(), silent.end(), rank) != silent.end();
       page.looked_s = is_silent ? 0 : clock_s.load();
     }
@@ -73,7 +73,7 @@ class Job {
     }
   }
 
-  Flight& flight(int rank) { return *flights_[static_cast<size_t>(rank)]; }
+  Heartbeat& heartbeat(int rank) { return *heartbeats_[static_cast<size_t>(rank)]; }
   std::vector<std::string> said() {
     const std::lock_guard lock(mutex_);
     return said_;
@@ -103,9 +103,9 @@ class Job {
  private:
   std::unique_ptr<Watchdog> watchdog(int rank) {
     WatchdogOptions options;
-    options.lookout.timeout_s = kTimeoutS;
+    options.monitor.timeout_s = kTimeoutS;
     // About a second of real time: threads of a busy machine may be late.
-    options.lookout.silent_s = options.lookout.answer_s = options.lookout.head_start_s = 30;
+    options.monitor.silent_s = options.monitor.answer_s = options.monitor.head_start_s = 30;
     options.every_s = 0.001;
     options.clock_s = test_clock;
     options.say = [this](const std::string& message) {
@@ -113,10 +113,10 @@ class Job {
       said_.push_back(message);
     };
     options.end_job = [this] { ++num_ended_; };
-    const Seats seats = make_seats(hosts_, first_);
+    const NodeMap node_map = make_node_map(hosts_, first_);
     const auto node = static_cast<size_t>(rank / 2);
-    Board board(pages_[node], seats.ranks_of[node], rank, [](int64_t) { return 'S'; });
-    auto made = std::make_unique<Watchdog>(rank, board, seats, std::make_unique<WireEnd>(wire_, rank),
+    NodeHeartbeats heartbeats(pages_[node], node_map.ranks_of[node], rank, [](int64_t) { return 'S'; });
+    auto made = std::make_unique<Watchdog>(rank, heartbeats, node_map, std::make_unique<WireEnd>(wire_, rank),
                                            std::move(options));
     made->on_finding([this](const std::string& reason) {
       const std::lock_guard lock(mutex_);
@@ -128,8 +128,8 @@ class Job {
   Wire wire_;
   std::vector<std::string> hosts_;
   std::vector<int> first_;
-  std::vector<std::shared_ptr<FlightPage[]>> pages_;
-  std::vector<std::unique_ptr<Flight>> flights_;
+  std::vector<std::shared_ptr<HeartbeatPage[]>> pages_;
+  std::vector<std::unique_ptr<Heartbeat>> heartbeats_;
   std::mutex mutex_;
   std::vector<std::string> said_, recorded_;
   std::atomic<int> num_ended_ = 0;
@@ -139,8 +139,8 @@ class Job {
 TEST(WatchdogThreads, NamesARankThatStandsStill) {
   Job job(2, {});
   for (int rank = 0; rank < 3; ++rank)
-    job.flight(rank).waits_for(job.flight(rank).started("all_reduce", 4096));
-  job.flight(3).block("backward", 2);
+    job.heartbeat(rank).waits_for(job.heartbeat(rank).started("all_reduce", 4096));
+  job.heartbeat(3).block("backward", 2);
   job.turn_until([&] { return job.ended(); });
   ASSERT_EQ(job.said().size(), 2U);
   EXPECT_THAT(job.said()[0], HasSubstr("behind: rank 3 on node1"));
@@ -181,17 +181,17 @@ TEST(WatchdogThreads, NeverBarksWhileARankMoves) {
   for (int rank = 0; rank < 3; ++rank) {
     ranks.emplace_back([&job, &ends, rank] {
       while (!ends) {
-        job.flight(rank).step();
-        const int64_t number = job.flight(rank).started("all_gather", 1024);
-        job.flight(rank).block("forward", number % 7);
-        job.flight(rank).waits_for(number);
-        job.flight(rank).completed(number);
+        job.heartbeat(rank).step();
+        const int64_t number = job.heartbeat(rank).started("all_gather", 1024);
+        job.heartbeat(rank).block("forward", number % 7);
+        job.heartbeat(rank).waits_for(number);
+        job.heartbeat(rank).completed(number);
         std::this_thread::yield();
       }
     });
   }
   // Rank 3 beats with every turn of the clock, however late the others' threads are.
-  job.turn(5 * kTimeoutS, [&] { job.flight(3).step(); });
+  job.turn(5 * kTimeoutS, [&] { job.heartbeat(3).step(); });
   ends = true;
   ranks.clear();
   EXPECT_TRUE(job.said().empty());
@@ -199,15 +199,15 @@ TEST(WatchdogThreads, NeverBarksWhileARankMoves) {
 }
 
 TEST(WatchdogThreads, WithoutATimeoutThereIsNoThread) {
-  const Seats seats = make_seats({"node0"}, {0});
-  const std::shared_ptr<FlightPage[]> pages(new FlightPage[1]());
+  const NodeMap node_map = make_node_map({"node0"}, {0});
+  const std::shared_ptr<HeartbeatPage[]> pages(new HeartbeatPage[1]());
   WatchdogOptions options;
-  options.lookout.timeout_s = 0;
+  options.monitor.timeout_s = 0;
   options.clock_s = test_clock;
   Wire wire(1);
-  Watchdog watchdog(0, Board(pages, {0}, 0), seats, std::make_unique<WireEnd>(wire, 0), options);
+  Watchdog watchdog(0, NodeHeartbeats(pages, {0}, 0), node_map, std::make_unique<WireEnd>(wire, 0), options);
   pages[0].looked_s = -1;
-  watchdog.flight().begin_point("a point");
+  watchdog.heartbeat().begin_point("a point");
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(pages[0].looked_s, -1);
 }

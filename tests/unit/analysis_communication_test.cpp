@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/known.h"
-#include "analysis/tables.h"
+#include "analysis/tables/tables.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {
@@ -29,7 +29,7 @@ TEST(Communication, IsShownByPhase) {
   double moved = 0;
   for (const char* phase : {"forward", "backward", "update"})
     moved += cell(table, 0, std::string(phase) + " moved").value.get<double>();
-  EXPECT_NEAR(moved * 1e6, with_program("fsdp", 2).measures.law_traffic_bytes, 1);
+  EXPECT_NEAR(moved * 1e6, with_program("fsdp", 2).measures.predicted_traffic_bytes, 1);
   EXPECT_EQ(cell(table, 0, "update operations").value, 0);
 }
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <random>
 
-#include "analysis/compare.h"
+#include "analysis/compare/compare.h"
 #include "base/error.h"
 
 namespace shardmark {

@@ -6,15 +6,15 @@
 #include <fstream>
 #include <sstream>
 
-#include "analysis/cells.h"
-#include "analysis/columns.h"
-#include "analysis/compare_tables.h"
-#include "analysis/findings.h"
-#include "analysis/interconnects.h"
+#include "analysis/compare/tables.h"
 #include "analysis/predict/collective_settings.h"
 #include "analysis/predict/gap.h"
 #include "analysis/predict/layouts_3d.h"
 #include "analysis/predict/published_scaling.h"
+#include "analysis/quality/findings.h"
+#include "analysis/scaling/interconnects.h"
+#include "analysis/table/cells.h"
+#include "analysis/table/columns.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {
@@ -35,7 +35,7 @@ std::vector<Table> all_tables() {
                                scaling_laws_table(none, {}),
                                fit_quality_table(none, {}),
                                refused_fits_table(none, {}),
-                               interconnects_table(none, laws::link_laws()),
+                               interconnects_table(none, specs::interconnect_links()),
                                memory_table(none),
                                shares_table(none),
                                largest_table({}, none),
@@ -109,14 +109,16 @@ TEST(Definitions, NameTheColumnsThatShareThem) {
   const auto column = [](const char* name, const char* group, const std::string& definition) {
     return Column{name, "ms", true, false, group, Starts::nothing, definition};
   };
-  const auto definitions = definitions_of(
-      {column("ranks", "", ""), column("median", "step time", "of all steps."),
-       column("low", "step time", interval), column("high", "step time", interval),
-       column("time", "exposed", wait), column("of step", "exposed", wait), column("is", "parameters", is),
-       column("law", "parameters", ""), column("is", "gradients", is)});
+  const auto definitions =
+      definitions_of({column("ranks", "", ""), column("median", "step time", "of all steps."),
+                      column("low", "step time", interval), column("high", "step time", interval),
+                      column("time", "exposed", wait), column("of step", "exposed", wait),
+                      column("measured", "parameters", is), column("predicted", "parameters", ""),
+                      column("measured", "gradients", is)});
   std::vector<std::string> names;
   for (const Definition& definition : definitions) names.push_back(definition.names);
-  EXPECT_EQ(names, (std::vector<std::string>{"step time median", "step time low, high", "exposed", "is"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"step time median", "step time low, high", "exposed", "measured"}));
 }
 
 TEST(Definitions, OfColumnsThatNobodySeesAreNoNotes) {
@@ -124,7 +126,7 @@ TEST(Definitions, OfColumnsThatNobodySeesAreNoNotes) {
       {{"x", ""}, [](double x) { return cells::number(x); }, "a number."},
       {{"y", "", true, true}, [](double) { return cells::number(NAN); }, "another one."}};
   const Table table = make_table("t", "T", columns, std::vector<double>{1, 2});
-  EXPECT_EQ(table.notes, std::vector<std::string>{"x: a number."});
+  EXPECT_EQ(table.explanations, std::vector<std::string>{"x: a number."});
   EXPECT_EQ(table.rows[1][0].text, "2.000");
 }
 

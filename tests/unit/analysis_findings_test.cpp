@@ -1,8 +1,8 @@
-// Is this number normal? Doubts about records and contradictions between collectives, each made on purpose.
+// Is this number normal? Warnings about records and contradictions between collectives, each made on purpose.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/findings.h"
+#include "analysis/quality/findings.h"
 #include "analysis/report.h"
 #include "analysis_fixture.h"
 #include "schema/fields.h"
@@ -72,7 +72,7 @@ TEST(Findings, AreMeasuredAsTheirThresholdIs) {
   const Table table = findings_table(merge_repeats({study_of(records)}), {});
   ASSERT_FALSE(table.rows.empty());
   EXPECT_EQ(cell(table, 0, "what").text, "takes 1.3 times as long as 4 messages of 256 KiB would");
-  EXPECT_THAT(table.notes[0], HasSubstr("less than 1.25 times as long"));
+  EXPECT_THAT(table.explanations[0], HasSubstr("less than 1.25 times as long"));
 }
 
 TEST(Findings, AnOperationSlowerThanItsParts) {
@@ -151,47 +151,47 @@ std::vector<double> line(double from, double to) {
   return values;
 }
 
-TEST(Doubts, DriftOfTheSteps) {
+TEST(Warnings, DriftOfTheSteps) {
   const Record record = training_record("ddp", 2, 4, 0.1);
   const auto kind = [&](double from, double to) {
-    const auto doubts = doubts_of(with_steps(record, line(from, to), line(from, to)));
-    return doubts.empty() ? "" : doubts[0].kind;
+    const auto warnings = warnings_of(with_steps(record, line(from, to), line(from, to)));
+    return warnings.empty() ? "" : warnings[0].kind;
   };
   EXPECT_EQ(kind(0.1, 0.101), "");
   EXPECT_EQ(kind(0.12, 0.1), "warming up");
   EXPECT_EQ(kind(0.1, 0.12), "slowing down");
 }
 
-TEST(Doubts, RanksThatEnterApart) {
-  const auto doubts = [](const char* operation) {
-    return doubts_of(
+TEST(Warnings, RanksThatEnterApart) {
+  const auto warnings = [](const char* operation) {
+    return warnings_of(
         with_steps(collective_record(operation, 2, 1024, true, 1e-3), line(1e-3, 1e-3), line(5e-4, 5e-4)));
   };
-  ASSERT_EQ(doubts("all_reduce").size(), 1u);
-  EXPECT_EQ(doubts("all_reduce")[0].words,
+  ASSERT_EQ(warnings("all_reduce").size(), 1u);
+  EXPECT_EQ(warnings("all_reduce")[0].words,
             "ranks enter the operation apart: its time differs by 50 % between them");
-  EXPECT_THAT(doubts("broadcast"), IsEmpty());  // its root may leave before the others
+  EXPECT_THAT(warnings("broadcast"), IsEmpty());  // its root may leave before the others
 }
 
-TEST(Doubts, NumbersThatAreNone) {
+TEST(Warnings, NumbersThatAreNone) {
   for (const double step_s : {0.0, -1.0, Measures::kNone, 1 / 0.0}) {
     Record record = training_record("ddp", 2, 4, 0.1);
     record.measures.step_s = step_s;
-    ASSERT_EQ(doubts_of(record).size(), 1u);
-    EXPECT_EQ(doubts_of(record)[0].kind, "no time");
+    ASSERT_EQ(warnings_of(record).size(), 1u);
+    EXPECT_EQ(warnings_of(record)[0].kind, "no time");
   }
   const Record record = training_record("ddp", 2, 4, 0.1);
-  EXPECT_EQ(doubts_of(with_steps(record, {0.1, 0.0}, {0.1, 0.1}))[0].kind, "broken samples");
-  EXPECT_EQ(doubts_of(with_steps(record, {0.1, Measures::kNone}, {0.1, 0.1}))[0].kind, "broken samples");
-  EXPECT_EQ(doubts_of(with_steps(record, {}, {}))[0].kind, "broken samples");
+  EXPECT_EQ(warnings_of(with_steps(record, {0.1, 0.0}, {0.1, 0.1}))[0].kind, "broken samples");
+  EXPECT_EQ(warnings_of(with_steps(record, {0.1, Measures::kNone}, {0.1, 0.1}))[0].kind, "broken samples");
+  EXPECT_EQ(warnings_of(with_steps(record, {}, {}))[0].kind, "broken samples");
 }
 
-TEST(Doubts, AMeanThatIsNotTheMedian) {
+TEST(Warnings, AMeanThatIsNotTheMedian) {
   Record record = training_record("ddp", 2, 4, 0.1);
   const auto kind = [&](double samples_per_s) {
     record.measures.samples_per_s = samples_per_s;
-    const auto doubts = doubts_of(record);
-    return doubts.empty() ? "" : doubts[0].kind;
+    const auto warnings = warnings_of(record);
+    return warnings.empty() ? "" : warnings[0].kind;
   };
   EXPECT_EQ(kind(8 / 0.109), "");
   EXPECT_EQ(kind(8 / 0.2), "mean off median");
@@ -199,44 +199,44 @@ TEST(Doubts, AMeanThatIsNotTheMedian) {
   for (const double none : {0.0, -1.0, Measures::kNone, 1 / 0.0}) EXPECT_EQ(kind(none), "") << none;
   record.measures.samples_per_s = 8 / 0.2;
   EXPECT_EQ(
-      doubts_of(record)[0].words,
+      warnings_of(record)[0].words,
       "the average step, 200 ms, is 100 % above the median: samples/s and step time need not rank it alike");
   const std::vector<StudyData> studies = {study_of({record})};
   const MergedPoints points = merge_repeats(studies);
-  EXPECT_FALSE(is_doubtful(points[0]));  // the median is as good as before
-  EXPECT_EQ(cell(strategies_table(points), 0, "marks").text, "mean off median");
+  EXPECT_FALSE(is_unreliable(points[0]));  // the median is as good as before
+  EXPECT_EQ(cell(strategies_table(points), 0, "warnings").text, "mean off median");
 }
 
-TEST(Doubts, PartsThatAreLongerThanTheStep) {
+TEST(Warnings, PartsThatAreLongerThanTheStep) {
   Record record = training_record("ddp", 2, 4, 0.1, 0.05);
-  EXPECT_THAT(doubts_of(record), IsEmpty());
+  EXPECT_THAT(warnings_of(record), IsEmpty());
   for (const double exposed_s : {0.2, -0.1}) {
     record.measures.exposed_s = exposed_s;
-    ASSERT_EQ(doubts_of(record).size(), 1u);
-    EXPECT_EQ(doubts_of(record)[0].kind, "impossible parts");
-    EXPECT_TRUE(doubts_of(record)[0].excludes);
+    ASSERT_EQ(warnings_of(record).size(), 1u);
+    EXPECT_EQ(warnings_of(record)[0].kind, "impossible parts");
+    EXPECT_TRUE(warnings_of(record)[0].excludes);
   }
 }
 
-TEST(Doubts, AChoiceOfAutoByADisturbedProbe) {
+TEST(Warnings, AChoiceOfAutoByADisturbedProbe) {
   Record record = training_record("ddp", 2, 4, 0.075);
   record.point.training.chosen = "ddp";
   record.measures.probed_communication_s = 0.05;
-  EXPECT_THAT(doubts_of(record), IsEmpty());
+  EXPECT_THAT(warnings_of(record), IsEmpty());
   record.measures.probed_communication_s = 1.37;
-  ASSERT_EQ(doubts_of(record).size(), 1u);
-  EXPECT_EQ(doubts_of(record)[0].kind, "auto misled");
-  EXPECT_THAT(doubts_of(record)[0].words,
+  ASSERT_EQ(warnings_of(record).size(), 1u);
+  EXPECT_EQ(warnings_of(record)[0].kind, "auto misled");
+  EXPECT_THAT(warnings_of(record)[0].words,
               HasSubstr("expected 1.37 s of communication, but the whole step takes 75.0 ms"));
 }
 
-TEST(Doubts, OfHalfTheRepeatsAreThePoints) {
+TEST(Warnings, OfHalfTheRepeatsAreThePoints) {
   const Record good = training_record("ddp", 2, 4, 0.1);
   const Record drifting = with_steps(good, line(0.12, 0.1), line(0.12, 0.1));
-  EXPECT_FALSE(is_doubtful(merge_repeats({study_of({good, good, drifting})})[0]));
+  EXPECT_FALSE(is_unreliable(merge_repeats({study_of({good, good, drifting})})[0]));
   const MergedPoint point = merge_repeats({study_of({good, drifting})})[0];
-  EXPECT_TRUE(is_doubtful(point));
-  EXPECT_THAT(point.doubts[0].words, HasSubstr("(in 1 of 2 repeats)"));
+  EXPECT_TRUE(is_unreliable(point));
+  EXPECT_THAT(point.warnings[0].words, HasSubstr("(in 1 of 2 repeats)"));
 }
 
 std::string missing(const std::vector<Record>& records) {

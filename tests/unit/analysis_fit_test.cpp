@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "analysis/scaling_fit.h"
+#include "analysis/scaling/fit.h"
 
 namespace shardmark {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/tables.h"
+#include "analysis/tables/tables.h"
 #include "schema/study.h"
 #include "strategies/strategy.h"
 
@@ -16,7 +16,7 @@ inline Choice resolved_strategy(const std::string& text) {
 
 inline Choice small_gpt2() {
   const Choice choice = choice_from_text("gpt2(layers=4, width=256, heads=4, sequence=128, vocabulary=8192)");
-  return resolve(choice, laws::model_law("gpt2").options, "model");
+  return resolve(choice, specs::model_spec("gpt2").options, "model");
 }
 
 // A record of gpt2 with everything measured; step and exposed time in seconds.
@@ -43,7 +43,8 @@ inline Record training_record(const std::string& strategy, int64_t ranks, int64_
   m.optimizer_s = 0.1 * step_s;
   m.forward_s = 0.3 * step_s;
   m.backward_s = step_s - m.data_s - m.optimizer_s - m.forward_s - exposed_s;
-  if (exposed_s > 0) {  // two thirds of the communication are hidden, but for what the clocks of twins add
+  if (exposed_s >
+      0) {  // two thirds of the communication are hidden, but for what the clocks of ablations add
     m.compute_only_s = step_s - 1.1 * exposed_s;
     m.communication_only_s = 3 * exposed_s;
     m.overlap = 1 - (m.step_s - m.compute_only_s) / m.communication_only_s;
@@ -52,14 +53,14 @@ inline Record training_record(const std::string& strategy, int64_t ranks, int64_
   m.peak_flops = 1e12;
   m.verified = "equal to one device";
 
-  const laws::ModelTable table = laws::model_law("gpt2").table(p.training.model.options);
+  const specs::ModelTable table = specs::model_spec("gpt2").table(p.training.model.options);
   const strategies::Cost law = strategies::cost_of(
       p.training.strategy.name, {table, ranks, 1, {4, 4, 4}, 2, p.training.strategy.options});
-  m.parameter_bytes = m.law_parameter_bytes = law.parameter_bytes;
-  m.gradient_bytes = m.law_gradient_bytes = law.gradient_bytes;
-  m.optimizer_bytes = m.law_optimizer_bytes = law.optimizer_bytes;
-  m.transient_bytes = m.law_transient_bytes = law.transient_bytes;
-  m.traffic_bytes = m.law_traffic_bytes = law.traffic_bytes;
+  m.parameter_bytes = m.predicted_parameter_bytes = law.parameter_bytes;
+  m.gradient_bytes = m.predicted_gradient_bytes = law.gradient_bytes;
+  m.optimizer_bytes = m.predicted_optimizer_bytes = law.optimizer_bytes;
+  m.transient_bytes = m.predicted_transient_bytes = law.transient_bytes;
+  m.traffic_bytes = m.predicted_traffic_bytes = law.traffic_bytes;
   m.num_operations = law.num_operations;
   m.peak_bytes = law.parameter_bytes + law.gradient_bytes + law.optimizer_bytes + law.transient_bytes + 50e6;
   record.id = point_id(p);

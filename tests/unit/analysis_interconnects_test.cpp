@@ -3,35 +3,35 @@
 
 #include <cmath>
 
-#include "analysis/interconnects.h"
+#include "analysis/scaling/interconnects.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {
 namespace {
 
 TEST(Link, RingAllReduceByHand) {
-  const laws::Link link{"mine", 1e-6, 1e9, ""};
+  const specs::Link link{"mine", 1e-6, 1e9, ""};
   // 4 ranks: 6 steps of 1 us and a quarter of 8 MB each
-  EXPECT_DOUBLE_EQ(laws::ring_all_reduce_s(8e6, 4, link), 6 * (1e-6 + 2e-3));
-  EXPECT_DOUBLE_EQ(laws::ring_all_reduce_s(8e6, 1, link), 0);
+  EXPECT_DOUBLE_EQ(specs::ring_all_reduce_s(8e6, 4, link), 6 * (1e-6 + 2e-3));
+  EXPECT_DOUBLE_EQ(specs::ring_all_reduce_s(8e6, 1, link), 0);
 }
 
 TEST(Link, IsReadFromText) {
-  const laws::Link mine = laws::link_from_text("mine=5us,12.5GB/s");
+  const specs::Link mine = specs::link_from_text("mine=5us,12.5GB/s");
   EXPECT_EQ(mine.name, "mine");
   EXPECT_DOUBLE_EQ(mine.latency_s, 5e-6);
   EXPECT_DOUBLE_EQ(mine.bytes_per_s, 12.5e9);
-  EXPECT_DOUBLE_EQ(laws::link_from_text("ndr400").bytes_per_s, 50e9);
+  EXPECT_DOUBLE_EQ(specs::link_from_text("ndr400").bytes_per_s, 50e9);
   for (const char* text :
        {"", "unknown", "=5us,1GB/s", "a=5us", "a=5,1GB/s", "a=5us,1GB", "a=5us,0GB/s", "a=,"})
-    EXPECT_THROW(laws::link_from_text(text), UsageError) << text;
+    EXPECT_THROW(specs::link_from_text(text), UsageError) << text;
 }
 
 TEST(Link, IsKnownByExactDeviceNameAlone) {
-  const auto known = laws::link_of_device("NVIDIA H200");
+  const auto known = specs::link_of_device("NVIDIA H200");
   ASSERT_TRUE(known.has_value());
   EXPECT_EQ(known->name, "nvlink4");
-  EXPECT_FALSE(laws::link_of_device("NVIDIA H200 NVL").has_value());
+  EXPECT_FALSE(specs::link_of_device("NVIDIA H200 NVL").has_value());
 }
 
 TEST(Interconnects, NearTheSharesThatTeachersUse) {
@@ -43,7 +43,7 @@ TEST(Interconnects, NearTheSharesThatTeachersUse) {
 
 TEST(Interconnects, WithoutLatencyTheCurveNearsAmdahls) {
   const OneRankStep workload{"", 0.1, 300e6};
-  const laws::Link link{"", 0, 50e9, ""};
+  const specs::Link link{"", 0, 50e9, ""};
   const double s = 1 - parallel_share(workload, link);
   EXPECT_NEAR(interconnect_speed_up(workload, link, 1e6), 1 / (s + (1 - s) / 1e6), 0.01);
   EXPECT_DOUBLE_EQ(interconnect_speed_up(workload, link, 1), 1);
@@ -58,12 +58,12 @@ TEST(Interconnects, AWorkloadIsTheLargestBatchOnOneRank) {
   const auto all = workloads(points);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_DOUBLE_EQ(all[0].step_s, 0.18);
-  const auto parameters = laws::model_law("gpt2").table(small_gpt2().options).num_parameters();
+  const auto parameters = specs::model_spec("gpt2").table(small_gpt2().options).num_parameters();
   EXPECT_DOUBLE_EQ(all[0].gradient_bytes, 4.0 * static_cast<double>(parameters));
-  const Table table = interconnects_table(points, laws::link_laws());
-  ASSERT_EQ(table.rows.size(), laws::link_laws().size());
-  EXPECT_NEAR(cell(table, 0, "p").value.get<double>(), 100 * parallel_share(all[0], laws::link_laws()[0]),
-              1e-9);
+  const Table table = interconnects_table(points, specs::interconnect_links());
+  ASSERT_EQ(table.rows.size(), specs::interconnect_links().size());
+  EXPECT_NEAR(cell(table, 0, "p").value.get<double>(),
+              100 * parallel_share(all[0], specs::interconnect_links()[0]), 1e-9);
 }
 
 TEST(Interconnects, APointWithoutDoubtsStandsForItsFamily) {
@@ -71,9 +71,10 @@ TEST(Interconnects, APointWithoutDoubtsStandsForItsFamily) {
   vague.measures.step_high_s = 1;
   const std::vector<StudyData> both = {study_of({training_record("ddp", 1, 4, 0.1), vague})},
                                only = {study_of({vague})};
-  const MergedPoints points = merge_repeats(both), doubtful = merge_repeats(only);
+  const MergedPoints points = merge_repeats(both), unreliable = merge_repeats(only);
   EXPECT_DOUBLE_EQ(workloads(points).at(0).step_s, 0.1);
-  EXPECT_EQ(cell(interconnects_table(doubtful, laws::link_laws()), 0, "marks").text, "uncertain");
+  EXPECT_EQ(cell(interconnects_table(unreliable, specs::interconnect_links()), 0, "warnings").text,
+            "uncertain");
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // One step time for each point and launch: what counts as a launch, as a point, and as a time; and baselines.
 #include <gmock/gmock.h>
 
-#include "analysis/baseline.h"
-#include "analysis/compare_tables.h"
-#include "analysis/launches.h"
+#include "analysis/compare/baseline.h"
+#include "analysis/compare/launches.h"
+#include "analysis/compare/tables.h"
 #include "analysis_fixture.h"
 #include "schema_fixture.h"
 

@@ -85,11 +85,29 @@ TEST(Merge, OnlyOkPointsAreMeasured) {
   EXPECT_EQ(cell(not_ok_table({study}), 0, "outcome").text, "wrong");
 }
 
-TEST(Merge, OneDoubtfulRepeatMakesThePointDoubtful) {
-  Record doubtful = repeat_of(1, 0.1);
-  doubtful.measures.verified = "unverified: too large";
-  doubtful.measures.oversubscribed = true;
-  const auto points = merge_repeats({study_of({repeat_of(0, 0.1), doubtful, repeat_of(2, 0.1)})});
+// Points that lacked different amounts of memory share a row for each power of two.
+TEST(Merge, OutOfMemoryByPowersOfTwo) {
+  std::vector<Record> records;
+  for (const char* wanted : {"70.3 MiB", "100 MiB", "1.50 GiB"}) {
+    records.push_back(repeat_of(std::ssize(records), 0.1));
+    records.back().outcome = Outcome::out_of_memory;
+    records.back().reason =
+        std::string("out of memory: ") + wanted + " wanted, the limit of a rank is 64.0 MiB";
+  }
+  const Table table = not_ok_table({study_of(records)});
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(cell(table, 0, "reason").text,
+            "out of memory: 1.00 GiB to 2.00 GiB wanted, the limit of a rank is 64.0 MiB");
+  EXPECT_EQ(cell(table, 1, "reason").text,
+            "out of memory: 64.0 MiB to 128 MiB wanted, the limit of a rank is 64.0 MiB");
+  EXPECT_EQ(cell(table, 1, "points").text, "2");
+}
+
+TEST(Merge, OneUnreliableRepeatMakesThePointUnreliable) {
+  Record unreliable = repeat_of(1, 0.1);
+  unreliable.measures.verified = "unverified: too large";
+  unreliable.measures.oversubscribed = true;
+  const auto points = merge_repeats({study_of({repeat_of(0, 0.1), unreliable, repeat_of(2, 0.1)})});
   EXPECT_EQ(points[0].measures.verified, "unverified: too large");
   EXPECT_TRUE(points[0].measures.oversubscribed);
 }

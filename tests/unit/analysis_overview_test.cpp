@@ -45,8 +45,8 @@ TEST(Overview, RanksNoDoubtfulPoint) {
                     with_half_width("zero3", 0.4, 0.8), with_half_width("fsdp(shard=optimizer)", 0.02, 0.9)});
   EXPECT_THAT(text, ContainsRegex("\n  ddp +[0-9.]+ +100.0 +fastest "));
   EXPECT_THAT(text, ContainsRegex("\n  fsdp +[0-9.]+ +105.0 +\\+5 % \\? "));
-  EXPECT_THAT(text, ContainsRegex("\n  zero3 +[0-9.]+ +400.0 +doubtful "));
-  EXPECT_THAT(text, ContainsRegex("\n  fsdp\\(shard=optimizer\\) +[0-9.]+ +20.00 +doubtful "));
+  EXPECT_THAT(text, ContainsRegex("\n  zero3 +[0-9.]+ +400.0 +unreliable "));
+  EXPECT_THAT(text, ContainsRegex("\n  fsdp\\(shard=optimizer\\) +[0-9.]+ +20.00 +unreliable "));
   EXPECT_THAT(text, ContainsRegex("\nuncertain: 2 points, such as "));
 }
 
@@ -79,7 +79,7 @@ TEST(Overview, DefinesItsColumnsWhereAsked) {
       study_of({training_record("ddp", 2, 4, 0.1), collective_record("all_reduce", 4, 1024, true, 1e-5)})};
   const auto points = merge_repeats(studies);
   const Overview overview = overview_of(studies, points, {}, scaling_series(points));
-  const std::string text = to_text(overview, {}, Notes::shown);
+  const std::string text = to_text(overview, {}, Explanations::shown);
   EXPECT_THAT(text, HasSubstr("\n* samples/s: of all ranks together"));
   EXPECT_THAT(text, HasSubstr("\n* busbw: bus bandwidth of the largest message"));
   EXPECT_THAT(to_text(overview, {}), Not(HasSubstr("* samples/s:")));

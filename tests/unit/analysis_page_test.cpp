@@ -123,7 +123,7 @@ TEST(Page, DrawsMarksWhereTheirValuesAre) {
   Plot plot{"k", "t", "T", "a", "", {"x", Scale::log2}, {"y"}, {}, {{"c", Form::measured, 0, {}}}};
   plot.curves[0].points = {{1, 10, 5, 20, "one"}, {2, 20, 5, 20, "two"}, {4, 30, 5, 40, "<four>"}};
   const std::string svg = to_svg(plot);
-  EXPECT_EQ(count(svg, "class='mark'"), 3u);
+  EXPECT_EQ(count(svg, "class='mark "), 3u);
   EXPECT_THAT(svg, HasSubstr("<title>c: &lt;four&gt;</title>"));
   std::vector<double> x, y;
   for (size_t at = 0; (at = svg.find("<circle cx='", at)) != std::string::npos; ++at) {

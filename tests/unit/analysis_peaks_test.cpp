@@ -8,9 +8,9 @@
 namespace shardmark {
 namespace {
 
-bool has_doubt(const MergedPoint& merged, const std::string& kind) {
-  return std::any_of(merged.doubts.begin(), merged.doubts.end(),
-                     [&](const Doubt& doubt) { return doubt.kind == kind && !doubt.excludes; });
+bool has_warning(const MergedPoint& merged, const std::string& kind) {
+  return std::any_of(merged.warnings.begin(), merged.warnings.end(),
+                     [&](const Warning& warning) { return warning.kind == kind && !warning.excludes; });
 }
 
 TEST(Peaks, TheBestOneCountsForAll) {
@@ -30,7 +30,7 @@ TEST(Peaks, TheBestOneCountsForAll) {
     const Measures& m = merged.measures;
     const bool is_bf16 = merged.point.training.precision == "bf16";
     EXPECT_EQ(m.peak_flops, is_bf16 ? 8e12 : 1e12);
-    EXPECT_EQ(has_doubt(merged, "low peak"), merged.point.training.strategy.name == "zero3");
+    EXPECT_EQ(has_warning(merged, "low peak"), merged.point.training.strategy.name == "zero3");
     if (is_bf16) continue;
     EXPECT_DOUBLE_EQ(m.mfu, m.flops_per_step / m.step_s / 1e12);
   }

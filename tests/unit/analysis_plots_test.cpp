@@ -1,5 +1,4 @@
-// Plots: their values against numbers worked out by hand, their axes, and the files that gnuplot makes of
-// them.
+// Plots: their values against numbers worked out by hand, their axes, and their files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +6,7 @@
 #include <map>
 
 #include "analysis/plots/axis.h"
-#include "analysis/plots/gnuplot.h"
+#include "analysis/plots/files.h"
 #include "analysis/plots/plots.h"
 #include "plots_fixture.h"
 #include "schema_fixture.h"
@@ -108,11 +107,11 @@ TEST(Plots, AParameterHeldAtZeroHasNoInterval) {
 
 TEST(Plots, InterconnectsByFormula) {
   const Record one = training_record("ddp", 1, 8, 0.5);
-  const laws::Link link = laws::link_from_text("mine=5us,25GB/s");
+  const specs::Link link = specs::link_from_text("mine=5us,25GB/s");
   const Plots plots = make_plots({study_of({one})}, {link});
   const double bytes =
       4.0 *
-      static_cast<double>(laws::model_law("gpt2").table(one.point.training.model.options).num_parameters());
+      static_cast<double>(specs::model_spec("gpt2").table(one.point.training.model.options).num_parameters());
   const PlotPoint& at_8 = curve_called(plot_called(plots, "interconnects"), "mine").points.at(3);
   EXPECT_EQ(at_8.over, 8);
   EXPECT_NEAR(at_8.value, 0.5 / (0.5 / 8 + 14 * (5e-6 + bytes / 8 / 25e9)), 1e-9);
@@ -143,7 +142,7 @@ TEST(Plots, BarsAddUpToTheStepAndTheLaw) {
   double held = 0;
   for (const char* kind : {"parameters", "gradients", "optimizer state", "transient"})
     held += curve_called(memory, kind).points[0].value;
-  EXPECT_NEAR(curve_called(memory, "law").points[0].value, held, 1e-9);
+  EXPECT_NEAR(curve_called(memory, "predicted").points[0].value, held, 1e-9);
   EXPECT_NEAR(curve_called(memory, "activations").points[0].value, 50e6 / 0x1p20, 1e-9);
 }
 
@@ -179,53 +178,47 @@ TEST(Plots, NothingOfAStudyWithoutResults) {
   EXPECT_TRUE(plots_of({bare}).empty());  // nothing was measured: neither a plot nor a crash
 }
 
-class Gnuplot : public ::testing::Test {
+class PlotFilesTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (std::system("gnuplot --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no gnuplot";
-  }
   ScratchDirectory scratch_;
 };
 
-TEST_F(Gnuplot, DrawsEveryPlotInThreeForms) {
+TEST_F(PlotFilesTest, EveryPlotInThreeForms) {
+  if (std::system("rsvg-convert --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no rsvg-convert";
   const Plots plots = make_plots({study_of_200_points()});
   ASSERT_GT(plots.size(), 10u);
-  const auto files = write_plots(plots, scratch_ / "plots");
-  ASSERT_EQ(files.size(), 4 * plots.size());
+  const PlotFiles files = write_plots(plots, scratch_ / "plots");
+  EXPECT_TRUE(files.is_converted);
+  ASSERT_EQ(files.paths.size(), 3 * plots.size());
   const std::map<std::string, std::string> openings = {
-      {".svg", "<?xml"}, {".png", "\x89PNG"}, {".pdf", "%PDF-"}, {".gp", "# Made by"}};
-  for (const auto& path : files) {
+      {".svg", "<?xml"}, {".png", "\x89PNG"}, {".pdf", "%PDF-"}};
+  for (const auto& path : files.paths) {
     const std::string& opening = openings.at(path.extension().string());
     EXPECT_EQ(read_text(path.string()).substr(0, opening.size()), opening) << path;
   }
   EXPECT_THAT(read_text(scratch_ / "plots/weak_scaling_1.svg"), HasSubstr("fsdp(shard=gradients)"));
 }
 
-// A study is somebody else's file: what it says is drawn, and never run.
-TEST_F(Gnuplot, RunsNothingThatAStudySays) {
-  const std::string hostile = "it's `touch ran`\n'; system('touch ran') # $data1 <script>\\";
+// A study is somebody else's file: what it says is drawn as text, and the document stays one that can be
+// read.
+TEST_F(PlotFilesTest, WhatAStudySaysIsText) {
+  const std::string hostile = "it's </text><script>ran()</script> \"&\x01";
   Plot plot{"k", "t", hostile, hostile, hostile, {hostile}, {hostile}, {hostile}, {}, {{1, hostile}}};
   plot.curves = {{hostile, Form::measured, 0, {{0, 1}}}, {hostile, Form::bar, 0, {{0, 2}}}};
-  write_plots({plot}, scratch_ / "plots");
-  EXPECT_FALSE(std::filesystem::exists(scratch_ / "plots/ran"));
-  EXPECT_THAT(read_text(scratch_ / "plots/k.svg"),
-              HasSubstr("`touch ran` '; system('touch ran') # $data1 &lt;script>\\"));
+  write_plots({plot}, scratch_ / "plots");  // rsvg-convert, where there is one, refuses what is no XML
+  const std::string svg = read_text(scratch_ / "plots/k.svg");
+  EXPECT_THAT(svg, HasSubstr("it&#39;s &lt;/text&gt;&lt;script&gt;ran()&lt;/script&gt; &quot;&amp; "));
+  EXPECT_EQ(svg.find("<script"), std::string::npos);
 }
 
-TEST(PlotFiles, SayHowToGetGnuplot) {
-  const ScratchDirectory scratch;
+TEST_F(PlotFilesTest, WithoutAConverterTheSvgIsThere) {
   const std::string path = std::getenv("PATH");
   setenv("PATH", "/nonexistent", 1);
-  std::string message;
-  try {
-    write_plots(plots_of({training_record("ddp", 2, 4, 0.1)}), scratch / "plots");
-  } catch (const UsageError& error) {
-    message = error.what();
-  }
+  const PlotFiles files = write_plots(plots_of({training_record("ddp", 2, 4, 0.1)}), scratch_ / "plots");
   setenv("PATH", path.c_str(), 1);
-  EXPECT_THAT(message, HasSubstr("apt-get install gnuplot-nox"));
-  EXPECT_EQ(message.find('\n'), std::string::npos);
-  EXPECT_TRUE(std::filesystem::exists(scratch / "plots/memory.gp"));
+  EXPECT_FALSE(files.is_converted);
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / "plots/memory.svg"));
+  for (const auto& file : files.paths) EXPECT_EQ(file.extension(), ".svg");
 }
 
 }  // namespace

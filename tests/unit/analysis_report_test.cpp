@@ -121,23 +121,24 @@ Record with_interval(Record record, double low_s, double high_s) {
   return record;
 }
 
-// The marks of ddp, whose step is beside one of `single`.
-std::string ratio_marks(const Record& ddp, const Record& single) {
+// The warnings of ddp, whose step is beside one of `single`.
+std::string ratio_warnings(const Record& ddp, const Record& single) {
   const std::vector<StudyData> studies = {study_of({ddp, single})};
   const Table table = strategies_table(merge_repeats(studies));
-  return cell(table, 1, "marks").text;
+  return cell(table, 1, "warnings").text;
 }
 
 TEST(Report, MarksARatioToSingleThatSaysLittle) {
   const Record single = training_record("single", 2, 4, 0.1);
   const Record vague = with_interval(single, 0.05, 0.2);
-  EXPECT_EQ(ratio_marks(training_record("ddp", 2, 4, 0.12), single), "");
-  EXPECT_EQ(ratio_marks(training_record("ddp", 2, 4, 0.12), vague), "single doubtful");
-  EXPECT_EQ(ratio_marks(training_record("ddp", 2, 4, 0.099), single), "x single perhaps 1");
-  EXPECT_EQ(ratio_marks(training_record("ddp", 2, 4, 0.0783), single), "below single");
-  EXPECT_EQ(ratio_marks(with_interval(training_record("ddp", 2, 4, 0.0783), 0.03, 0.2), single), "uncertain");
-  EXPECT_EQ(ratio_marks(with_interval(training_record("ddp", 2, 4, 0.09), Measures::kNone, Measures::kNone),
-                        single),
+  EXPECT_EQ(ratio_warnings(training_record("ddp", 2, 4, 0.12), single), "");
+  EXPECT_EQ(ratio_warnings(training_record("ddp", 2, 4, 0.12), vague), "single unreliable");
+  EXPECT_EQ(ratio_warnings(training_record("ddp", 2, 4, 0.099), single), "x single perhaps 1");
+  EXPECT_EQ(ratio_warnings(training_record("ddp", 2, 4, 0.0783), single), "below single");
+  EXPECT_EQ(ratio_warnings(with_interval(training_record("ddp", 2, 4, 0.0783), 0.03, 0.2), single),
+            "uncertain");
+  EXPECT_EQ(ratio_warnings(
+                with_interval(training_record("ddp", 2, 4, 0.09), Measures::kNone, Measures::kNone), single),
             "x single perhaps 1");
 }
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "analysis/scaling.h"
+#include "analysis/scaling/scaling.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {
@@ -64,7 +64,7 @@ TEST(ScalingTables, OversubscribedPointsAreMarkedAndNotFitted) {
   records.back().measures.samples_per_s = 64.0 / 5;
   const MergedPoints points = merge_repeats({study_of(records)});
   const auto series = scaling_series(points);
-  EXPECT_EQ(cell(strong_scaling_table(points, series), 4, "marks").text, "oversubscribed");
+  EXPECT_EQ(cell(strong_scaling_table(points, series), 4, "warnings").text, "oversubscribed");
   const Table laws = scaling_laws_table(points, series);
   ASSERT_EQ(laws.rows.size(), 1u);  // Amdahl; USL needs 5 counts
   EXPECT_EQ(cell(laws, 0, "law").text, "Amdahl");

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <random>
 
-#include "analysis/findings.h"
-#include "analysis/slow_ranks.h"
+#include "analysis/quality/findings.h"
+#include "analysis/quality/slow_ranks.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {

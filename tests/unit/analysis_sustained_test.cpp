@@ -6,9 +6,9 @@
 #include <functional>
 #include <random>
 
-#include "analysis/findings.h"
 #include "analysis/plots/plots.h"
-#include "analysis/sustained.h"
+#include "analysis/quality/findings.h"
+#include "analysis/quality/sustained.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {

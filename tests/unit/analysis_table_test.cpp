@@ -1,10 +1,10 @@
 // A table in its four forms: folding, wrapping, RFC 4180, Markdown, JSON; cells and labels.
 #include <gtest/gtest.h>
 
-#include "analysis/cells.h"
-#include "analysis/labels.h"
-#include "analysis/table.h"
-#include "analysis/table_names.h"
+#include "analysis/table/cells.h"
+#include "analysis/table/labels.h"
+#include "analysis/table/table.h"
+#include "analysis/tables/names.h"
 
 namespace shardmark {
 namespace {

@@ -24,7 +24,7 @@ void expect_only(const World& world, Severity severity, const std::string& ranks
   EXPECT_EQ(to_text(finding.severity), std::string(to_text(severity))) << told(findings);
   EXPECT_EQ(ranges_text(finding.ranks), ranks) << told(findings);
   EXPECT_THAT(finding.what, HasSubstr(words));
-  EXPECT_FALSE(finding.mend.empty());
+  EXPECT_FALSE(finding.fix.empty());
   EXPECT_EQ(to_text(finding).find('\n'), std::string::npos);
 }
 

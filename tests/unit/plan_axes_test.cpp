@@ -5,7 +5,7 @@
 #include <set>
 
 #include "analysis/page/suite_of.h"
-#include "analysis/training_columns.h"
+#include "analysis/tables/training_columns.h"
 #include "plan/axis_values.h"
 #include "plan/suite.h"
 #include "plan/training_run.h"

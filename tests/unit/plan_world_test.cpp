@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "laws/vocabulary.h"
 #include "plan/plan.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
@@ -146,7 +146,7 @@ TEST(Expect, FollowsTheLaws) {
       "accumulation: 2}}",
       {2, 0});
   const Expectation single = expect(points[0]), ddp = expect(points[1]);
-  const auto table = laws::model_law("mlp").table(points[0].training.model.options);
+  const auto table = specs::model_spec("mlp").table(points[0].training.model.options);
   EXPECT_EQ(ddp.num_parameters, table.num_parameters());
   EXPECT_EQ(ddp.cost.optimizer_bytes, 2 * ddp.cost.parameter_bytes);
   EXPECT_EQ(single.cost.traffic_bytes, 0);

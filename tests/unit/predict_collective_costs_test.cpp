@@ -11,27 +11,27 @@
 namespace shardmark {
 namespace {
 
-using laws::Network;
-using laws::Span;
+using specs::Network;
+using specs::Span;
 using Random = std::mt19937_64;
 
 constexpr Network kTruth = {{2e-6, 1 / 40e9}, {12e-6, 1 / 2e9}};
 
 // 1 KiB to 16 MiB by 4; noise: relative standard deviation of a time, which its interval shows.
-std::vector<TimedCollective> times_of(laws::Collective operation, const std::vector<Span>& spans,
+std::vector<TimedCollective> times_of(specs::Collective operation, const std::vector<Span>& spans,
                                       double noise, Random& random) {
   std::normal_distribution<double> normal;
   std::vector<TimedCollective> times;
   for (const Span span : spans)
     for (double bytes = 1024; bytes <= 16 << 20; bytes *= 4) {
-      const double s = laws::collective_s(operation, bytes, span, kTruth) *
+      const double s = specs::collective_s(operation, bytes, span, kTruth) *
                        (noise > 0 ? std::exp(noise * normal(random)) : 1);
       times.push_back({operation, bytes, span, {s, s * (1 - 1.96 * noise), s * (1 + 1.96 * noise)}});
     }
   return times;
 }
 
-std::vector<TimedCollective> exact_times(laws::Collective operation, const std::vector<Span>& spans) {
+std::vector<TimedCollective> exact_times(specs::Collective operation, const std::vector<Span>& spans) {
   Random random(1);
   return times_of(operation, spans, 0, random);
 }
@@ -45,37 +45,37 @@ const std::vector<Span> kInside = {{2, 1}, {4, 1}, {8, 1}};
 const std::vector<Span> kAcross = {{16, 2}, {32, 4}};
 
 TEST(CollectiveCosts, RecoverTheLinksThatMadeTheTimes) {
-  for (const laws::Collective operation :
-       {laws::Collective::all_reduce, laws::Collective::reduce_scatter, laws::Collective::all_gather,
-        laws::Collective::broadcast, laws::Collective::send_recv}) {
+  for (const specs::Collective operation :
+       {specs::Collective::all_reduce, specs::Collective::reduce_scatter, specs::Collective::all_gather,
+        specs::Collective::broadcast, specs::Collective::send_recv}) {
     const CollectiveCosts costs(joined(exact_times(operation, kInside), exact_times(operation, kAcross)));
     ASSERT_EQ(costs.fits().size(), 2);
     for (const AlphaBeta& fit : costs.fits()) {
-      const laws::LinkCost& truth = fit.across_nodes ? kTruth.across : kTruth.node;
+      const specs::LinkCost& truth = fit.across_nodes ? kTruth.across : kTruth.node;
       ASSERT_EQ(fit.refused, "");
-      EXPECT_NEAR(fit.alpha_s.value / truth.alpha_s, 1, 1e-6) << laws::collective(operation).name;
+      EXPECT_NEAR(fit.alpha_s.value / truth.alpha_s, 1, 1e-6) << specs::collective(operation).name;
       EXPECT_NEAR(fit.beta_s_per_byte.value / truth.beta_s_per_byte, 1, 1e-6)
-          << laws::collective(operation).name;
+          << specs::collective(operation).name;
       EXPECT_LT(fit.deviation, 1e-6);
     }
     for (const Span span : {Span{64, 1}, Span{1024, 128}})
-      EXPECT_NEAR(costs.time_s(operation, 5e5, span) / laws::collective_s(operation, 5e5, span, kTruth), 1,
+      EXPECT_NEAR(costs.time_s(operation, 5e5, span) / specs::collective_s(operation, 5e5, span, kTruth), 1,
                   1e-6)
-          << laws::collective(operation).name;
+          << specs::collective(operation).name;
   }
 }
 
 // Of 1,000 noisy studies the 95 % interval of alpha, and of beta, must hold the true value in 92 to 98 %.
 TEST(CollectiveCosts, IntervalsCoverTheTruth) {
   Random random(7);
-  for (const laws::Collective operation : {laws::Collective::all_reduce, laws::Collective::all_gather})
+  for (const specs::Collective operation : {specs::Collective::all_reduce, specs::Collective::all_gather})
     for (const double noise : {0.02, 0.1}) {
       int covered[2][2] = {};
       for (int trial = 0; trial < 1000; ++trial) {
         const CollectiveCosts costs(joined(times_of(operation, {{2, 1}}, noise, random),
                                            times_of(operation, kAcross, noise, random)));
         for (const AlphaBeta& fit : costs.fits()) {
-          const laws::LinkCost& truth = fit.across_nodes ? kTruth.across : kTruth.node;
+          const specs::LinkCost& truth = fit.across_nodes ? kTruth.across : kTruth.node;
           const auto holds = [](const Estimate& e, double value) {
             return e.low <= value && value <= e.high;
           };
@@ -85,15 +85,15 @@ TEST(CollectiveCosts, IntervalsCoverTheTruth) {
       }
       for (const auto& level : covered)
         for (const int count : level) {
-          EXPECT_GE(count, 920) << laws::collective(operation).name << " noise " << noise;
-          EXPECT_LE(count, 980) << laws::collective(operation).name << " noise " << noise;
+          EXPECT_GE(count, 920) << specs::collective(operation).name << " noise " << noise;
+          EXPECT_LE(count, 980) << specs::collective(operation).name << " noise " << noise;
         }
     }
 }
 
 // From 64 KiB on a second protocol: twice as long.
 std::vector<TimedCollective> times_of_two_protocols() {
-  auto times = exact_times(laws::Collective::all_gather, {{2, 1}, {4, 1}});
+  auto times = exact_times(specs::Collective::all_gather, {{2, 1}, {4, 1}});
   for (TimedCollective& time : times)
     if (time.bytes >= 65536) time.time_s = {2 * time.time_s.value};
   return times;
@@ -104,7 +104,7 @@ TEST(CollectiveCosts, AMeasuredPointHasItsMeasuredTime) {
   const CollectiveCosts costs(times);
   EXPECT_GT(costs.fits().front().deviation, 0.05);
   for (const TimedCollective& time : times)
-    EXPECT_NEAR(costs.time_s(laws::Collective::all_gather, time.bytes, time.span) / time.time_s.value, 1,
+    EXPECT_NEAR(costs.time_s(specs::Collective::all_gather, time.bytes, time.span) / time.time_s.value, 1,
                 1e-9)
         << time.bytes;
 }
@@ -112,8 +112,8 @@ TEST(CollectiveCosts, AMeasuredPointHasItsMeasuredTime) {
 TEST(CollectiveCosts, BetweenSizesTheCurveIsFollowedAndBeyondThemTheLaw) {
   const CollectiveCosts costs(times_of_two_protocols());
   const auto over_law = [&](double bytes, Span span) {
-    return costs.time_s(laws::Collective::all_gather, bytes, span) /
-           laws::collective_s(laws::Collective::all_gather, bytes, span, kTruth);
+    return costs.time_s(specs::Collective::all_gather, bytes, span) /
+           specs::collective_s(specs::Collective::all_gather, bytes, span, kTruth);
   };
   EXPECT_NEAR(over_law(8192, {2, 1}), 1, 0.05);  // between 4 and 16 KiB, both by the first protocol
   EXPECT_NEAR(over_law(1 << 19, {2, 1}), 2, 0.1);
@@ -124,44 +124,46 @@ TEST(CollectiveCosts, BetweenSizesTheCurveIsFollowedAndBeyondThemTheLaw) {
 }
 
 TEST(CollectiveCosts, SayWhatATimeComesFrom) {
-  const CollectiveCosts costs(exact_times(laws::Collective::all_gather, {{2, 1}, {8, 1}}));
-  const auto here = costs.basis(laws::Collective::all_gather, 5000, {2, 1});
+  const CollectiveCosts costs(exact_times(specs::Collective::all_gather, {{2, 1}, {8, 1}}));
+  const auto here = costs.basis(specs::Collective::all_gather, 5000, {2, 1});
   ASSERT_TRUE(here);
-  EXPECT_EQ(here->operation, laws::Collective::all_gather);
+  EXPECT_EQ(here->operation, specs::Collective::all_gather);
   EXPECT_TRUE(here->within_sizes);
-  const auto borrowed = costs.basis(laws::Collective::reduce_scatter, 1e9, {16, 1});
+  const auto borrowed = costs.basis(specs::Collective::reduce_scatter, 1e9, {16, 1});
   ASSERT_TRUE(borrowed);
-  EXPECT_EQ(borrowed->operation, laws::Collective::all_gather);
+  EXPECT_EQ(borrowed->operation, specs::Collective::all_gather);
   EXPECT_EQ(borrowed->span, (Span{8, 1}));
   EXPECT_FALSE(borrowed->within_sizes);
-  EXPECT_FALSE(costs.basis(laws::Collective::all_gather, 5000, {4, 2}));  // nothing was measured across nodes
+  EXPECT_FALSE(
+      costs.basis(specs::Collective::all_gather, 5000, {4, 2}));  // nothing was measured across nodes
 }
 
 TEST(CollectiveCosts, AnOperationThatWasNotMeasuredTakesTheLinksOfTheMostAlike) {
-  const CollectiveCosts costs(joined(exact_times(laws::Collective::all_gather, kInside),
-                                     exact_times(laws::Collective::broadcast, kInside)));
-  for (const laws::Collective operation : {laws::Collective::all_reduce, laws::Collective::reduce_scatter,
-                                           laws::Collective::reduce, laws::Collective::scatter})
-    EXPECT_NEAR(costs.time_s(operation, 1e6, {8, 1}) / laws::collective_s(operation, 1e6, {8, 1}, kTruth), 1,
+  const CollectiveCosts costs(joined(exact_times(specs::Collective::all_gather, kInside),
+                                     exact_times(specs::Collective::broadcast, kInside)));
+  for (const specs::Collective operation : {specs::Collective::all_reduce, specs::Collective::reduce_scatter,
+                                            specs::Collective::reduce, specs::Collective::scatter})
+    EXPECT_NEAR(costs.time_s(operation, 1e6, {8, 1}) / specs::collective_s(operation, 1e6, {8, 1}, kTruth), 1,
                 1e-6)
-        << laws::collective(operation).name;
-  EXPECT_TRUE(std::isnan(costs.time_s(laws::Collective::all_gather, 1e6, {16, 2})));
-  EXPECT_TRUE(std::isnan(CollectiveCosts({}).time_s(laws::Collective::all_gather, 1e6, {2, 1})));
-  EXPECT_EQ(costs.time_s(laws::Collective::all_gather, 1e6, {1, 1}), 0);
+        << specs::collective(operation).name;
+  EXPECT_TRUE(std::isnan(costs.time_s(specs::Collective::all_gather, 1e6, {16, 2})));
+  EXPECT_TRUE(std::isnan(CollectiveCosts({}).time_s(specs::Collective::all_gather, 1e6, {2, 1})));
+  EXPECT_EQ(costs.time_s(specs::Collective::all_gather, 1e6, {1, 1}), 0);
 }
 
 TEST(CollectiveCosts, RefuseWhatCannotTellLatencyFromBandwidth) {
   const auto refused = [](const std::vector<TimedCollective>& times) {
     return CollectiveCosts(times).fits().front().refused;
   };
-  auto times = exact_times(laws::Collective::all_gather, {{2, 1}});
+  auto times = exact_times(specs::Collective::all_gather, {{2, 1}});
   times.resize(3);
   EXPECT_EQ(refused(times), "3 times; a fit needs 4");
   std::vector<TimedCollective> one_size;
   for (const int64_t ranks : {2, 4, 8, 16})
-    one_size.push_back({laws::Collective::all_gather, 4096, {ranks, 1}, {1e-5 * static_cast<double>(ranks)}});
+    one_size.push_back(
+        {specs::Collective::all_gather, 4096, {ranks, 1}, {1e-5 * static_cast<double>(ranks)}});
   EXPECT_EQ(refused(one_size), "one size only: 4.00 KiB");
-  times = exact_times(laws::Collective::all_gather, {{2, 1}});
+  times = exact_times(specs::Collective::all_gather, {{2, 1}});
   times.resize(4);
   times[3].time_s.value = Measures::kNone;  // and broken ones are passed over
   EXPECT_EQ(refused(times), "3 times; a fit needs 4");
@@ -170,7 +172,7 @@ TEST(CollectiveCosts, RefuseWhatCannotTellLatencyFromBandwidth) {
 TEST(CollectiveCosts, TimesThatFallWithTheSizeHaveNoNegativeCost) {
   std::vector<TimedCollective> times;
   for (const double bytes : {1e3, 1e4, 1e5, 1e6})
-    times.push_back({laws::Collective::all_gather, bytes, {2, 1}, {1e-5 / std::log(bytes)}});
+    times.push_back({specs::Collective::all_gather, bytes, {2, 1}, {1e-5 / std::log(bytes)}});
   const CollectiveCosts costs(times);
   const AlphaBeta& fit = costs.fits().front();
   EXPECT_EQ(fit.beta_s_per_byte.value, 0);
@@ -179,25 +181,25 @@ TEST(CollectiveCosts, TimesThatFallWithTheSizeHaveNoNegativeCost) {
 }
 
 TEST(CollectiveCosts, OverAnotherNetworkOnlyTheNodesStayAsMeasured) {
-  const CollectiveCosts costs(joined(exact_times(laws::Collective::all_gather, kInside),
-                                     exact_times(laws::Collective::all_gather, kAcross)));
-  const laws::Link link{"other", 1e-6, 100e9, ""};
+  const CollectiveCosts costs(joined(exact_times(specs::Collective::all_gather, kInside),
+                                     exact_times(specs::Collective::all_gather, kAcross)));
+  const specs::Link link{"other", 1e-6, 100e9, ""};
   const Network other = {kTruth.node, {link.latency_s, 1 / link.bytes_per_s}};
   for (const Span span : {Span{16, 2}, Span{256, 32}, Span{8, 1}})
-    EXPECT_NEAR(costs.over(link).time_s(laws::Collective::all_gather, 1e7, span) /
-                    laws::collective_s(laws::Collective::all_gather, 1e7, span, other),
+    EXPECT_NEAR(costs.over(link).time_s(specs::Collective::all_gather, 1e7, span) /
+                    specs::collective_s(specs::Collective::all_gather, 1e7, span, other),
                 1, 1e-6);
   const CollectiveCosts links = CollectiveCosts({}).over(link);
-  EXPECT_NEAR(links.time_s(laws::Collective::all_reduce, 1e7, {4, 4}),
-              laws::collective_s(laws::Collective::all_reduce, 1e7, {4, 4}, other), 1e-12);
+  EXPECT_NEAR(links.time_s(specs::Collective::all_reduce, 1e7, {4, 4}),
+              specs::collective_s(specs::Collective::all_reduce, 1e7, {4, 4}, other), 1e-12);
   EXPECT_TRUE(std::isnan(
-      links.time_s(laws::Collective::all_reduce, 1e7, {8, 2})));  // of the links of a node nothing is known
-  EXPECT_FALSE(std::isnan(links.within(link).time_s(laws::Collective::all_reduce, 1e7, {8, 2})));
+      links.time_s(specs::Collective::all_reduce, 1e7, {8, 2})));  // of the links of a node nothing is known
+  EXPECT_FALSE(std::isnan(links.within(link).time_s(specs::Collective::all_reduce, 1e7, {8, 2})));
 }
 
 TEST(CollectiveCosts, DrawnLinksScatterAsTheirIntervals) {
   Random random(3);
-  const CollectiveCosts costs(times_of(laws::Collective::all_gather, {{2, 1}}, 0.1, random));
+  const CollectiveCosts costs(times_of(specs::Collective::all_gather, {{2, 1}}, 0.1, random));
   const AlphaBeta& fit = costs.fits().front();
   int alphas = 0, betas = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -231,7 +233,7 @@ TEST(CollectiveCosts, UseThePointsThatMayBeUsed) {
 // The times of a law with noise are told within that noise; those of a protocol that one size alone has, are
 // not.
 TEST(CollectiveCosts, HeldOutSizesAreToldByTheOthers) {
-  auto times = exact_times(laws::Collective::all_gather, {{2, 1}});
+  auto times = exact_times(specs::Collective::all_gather, {{2, 1}});
   const auto exact = held_out_collectives(times);
   ASSERT_EQ(exact.size(), 1);
   EXPECT_EQ(exact.front().errors.size(), times.size() - 2);

@@ -12,7 +12,7 @@ namespace shardmark {
 namespace {
 
 constexpr double kBackward = 0.04, kForward = 0.02, kLate = 0.005;
-const laws::Network kNetwork{{2e-6, 1 / 10e9}, {}};
+const specs::Network kNetwork{{2e-6, 1 / 10e9}, {}};
 
 // One all-reduce of all gradients behind the backward pass: nothing hides it.
 strategies::Program one_all_reduce(size_t num_blocks, double bytes) {
@@ -21,7 +21,7 @@ strategies::Program one_all_reduce(size_t num_blocks, double bytes) {
   add(program, What::data);
   for (size_t b = 0; b < num_blocks; ++b) add(program, What::forward, static_cast<int64_t>(b));
   for (size_t b = num_blocks; b-- > 0;) add(program, What::backward, static_cast<int64_t>(b));
-  add(program, What::wait, start(program, {laws::Collective::all_reduce, bytes, {4, 1}}));
+  add(program, What::wait, start(program, {specs::Collective::all_reduce, bytes, {4, 1}}));
   add(program, What::update);
   return program;
 }
@@ -31,7 +31,7 @@ Record step_record(double bytes, double extra_s) {
   Record record = training_record("ddp", 4, 4, 1);
   const auto table = *known_table(record.point.training.model);
   const double communication_s =
-      laws::collective_s(laws::Collective::all_reduce, bytes, {4, 1}, kNetwork) + extra_s;
+      specs::collective_s(specs::Collective::all_reduce, bytes, {4, 1}, kNetwork) + extra_s;
   Measures& m = record.measures;
   m.step_s = kForward + kBackward + kLate + communication_s;
   m.exposed_s = communication_s;
@@ -58,7 +58,7 @@ std::vector<Record> collectives() {
   for (int64_t bytes = 1024; bytes <= 16 << 20; bytes *= 4)
     records.push_back(collective_record(
         "all_reduce", 4, bytes, true,
-        laws::collective_s(laws::Collective::all_reduce, static_cast<double>(bytes), {4, 1}, kNetwork)));
+        specs::collective_s(specs::Collective::all_reduce, static_cast<double>(bytes), {4, 1}, kNetwork)));
   return records;
 }
 
@@ -83,7 +83,7 @@ TEST(Gap, PartsAddUpAndAreFound) {
   EXPECT_NEAR(gap.step_s, report.points.back().measures.step_s, 1e-9);  // the busy step is not among them
   EXPECT_NEAR(gap.skew_s, 0.75 * kLate, 1e-9);
   EXPECT_NEAR(gap.compute_s, kForward + kBackward + 0.25 * kLate, 1e-9);
-  EXPECT_NEAR(gap.operations_s, laws::collective_s(laws::Collective::all_reduce, 4e6, {4, 1}, kNetwork),
+  EXPECT_NEAR(gap.operations_s, specs::collective_s(specs::Collective::all_reduce, 4e6, {4, 1}, kNetwork),
               1e-6);
   EXPECT_NEAR(gap.expected_exposed_s, gap.operations_s, 1e-9);
   EXPECT_NEAR(gap.unexplained_s(), 0.002, 1e-6);

@@ -6,7 +6,7 @@
 
 #include "analysis/predict/layouts_3d.h"
 #include "analysis_fixture.h"
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
@@ -15,16 +15,16 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 // 4 layers, 4 heads; 16 samples in pairs, on nodes of 4 ranks.
-laws::Job3d small_job() {
-  laws::Job3d job = laws::job_3d(small_gpt2());
+specs::Job3d small_job() {
+  specs::Job3d job = specs::job_3d(small_gpt2());
   job.global_batch = 16;
   job.micro_batch = 2;
-  job.bytes = laws::element_bytes("fp32", "same");
+  job.bytes = specs::element_bytes("fp32", "same");
   job.optimizer_elements = 2;
   job.compute_s = 0.1;
   job.ranks_per_node = 4;
-  job.operation_s = [](laws::Collective operation, double bytes, laws::Span span) {
-    return laws::collective_s(operation, bytes, span, {{1e-6, 1e-10}, {1e-5, 1e-9}});
+  job.operation_s = [](specs::Collective operation, double bytes, specs::Span span) {
+    return specs::collective_s(operation, bytes, span, {{1e-6, 1e-10}, {1e-5, 1e-9}});
   };
   return job;
 }
@@ -34,7 +34,7 @@ double value(const Table& table, size_t row, const std::string& column) {
 }
 
 TEST(Layouts3dTable, TheFastestThatFitComeFirst) {
-  const laws::Job3d job = small_job();
+  const specs::Job3d job = small_job();
   const Table all = layouts_3d_table(job, 8, NAN);
   ASSERT_EQ(all.rows.size(), 8u);  // t and p of 1, 2, 4, without t = p = 4
   for (size_t i = 1; i < all.rows.size(); ++i) EXPECT_LE(value(all, i - 1, "step"), value(all, i, "step"));
@@ -64,15 +64,15 @@ TEST(Layouts3dTable, TheFastestThatFitComeFirst) {
 }
 
 TEST(Layouts3dTable, WhatWasNotMeasuredIsLeftOut) {
-  laws::Job3d job = small_job();
+  specs::Job3d job = small_job();
   const auto known = job.operation_s;
-  job.operation_s = [&](laws::Collective operation, double bytes, laws::Span span) {
-    return operation == laws::Collective::send_recv ? NAN : known(operation, bytes, span);
+  job.operation_s = [&](specs::Collective operation, double bytes, specs::Span span) {
+    return operation == specs::Collective::send_recv ? NAN : known(operation, bytes, span);
   };
   const Table some = layouts_3d_table(job, 8, NAN);
   ASSERT_EQ(some.rows.size(), 3u);  // without stages
   EXPECT_THAT(some.notes[0], HasSubstr("5 more"));
-  job.operation_s = [](laws::Collective, double, laws::Span) { return NAN; };
+  job.operation_s = [](specs::Collective, double, specs::Span) { return NAN; };
   const Table none = layouts_3d_table(job, 8, NAN);
   EXPECT_THAT(none.notes[0], StartsWith("None of 8 layouts can be timed"));
   ASSERT_EQ(none.rows.size(), 8u);

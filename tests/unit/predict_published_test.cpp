@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "analysis/predict/published_scaling.h"
-#include "laws/model_table.h"
+#include "specs/model_table.h"
 
 namespace shardmark {
 namespace {
@@ -18,7 +18,7 @@ const PublishedScaling& published(const std::string& name) {
 
 int64_t num_parameters(const PublishedScaling& scaling) {
   const Choice& model = scaling.rows.front().point.training.model;
-  return laws::model_law(model.name).table(model.options).num_parameters();
+  return specs::model_spec(model.name).table(model.options).num_parameters();
 }
 
 // The largest |error| of a row; prints all.

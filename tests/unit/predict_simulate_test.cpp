@@ -17,9 +17,9 @@ strategies::Program two_buckets() {
   add(program, What::forward, 0);
   add(program, What::forward, 1);
   add(program, What::backward, 1);
-  start(program, {laws::Collective::all_reduce, 100, {4, 1}});
+  start(program, {specs::Collective::all_reduce, 100, {4, 1}});
   add(program, What::backward, 0);
-  start(program, {laws::Collective::all_reduce, 50, {4, 1}});
+  start(program, {specs::Collective::all_reduce, 50, {4, 1}});
   add(program, What::wait, 0);
   add(program, What::wait, 1);
   add(program, What::update);
@@ -52,7 +52,7 @@ TEST(Simulate, OperationsReachIntoTheNextStep) {
   add(program, What::backward, 1);
   add(program, What::backward, 0);
   add(program, What::update);
-  start(program, {laws::Collective::all_gather, 100, {4, 1}});
+  start(program, {specs::Collective::all_gather, 100, {4, 1}});
   EXPECT_DOUBLE_EQ(simulate(program, kTimes, {10}, 1).exposed_s, 7);
   EXPECT_DOUBLE_EQ(simulate(program, kTimes, {2}, 1).exposed_s, 0);
 }
@@ -60,8 +60,8 @@ TEST(Simulate, OperationsReachIntoTheNextStep) {
 // A wait for a later operation waits for those before it: they share one queue.
 TEST(Simulate, OneQueue) {
   strategies::Program program;
-  start(program, {laws::Collective::all_gather, 100, {2, 1}});
-  start(program, {laws::Collective::all_gather, 100, {2, 1}});
+  start(program, {specs::Collective::all_gather, 100, {2, 1}});
+  start(program, {specs::Collective::all_gather, 100, {2, 1}});
   add(program, What::wait, 1);
   add(program, What::forward, 0);
   add(program, What::wait, 0);

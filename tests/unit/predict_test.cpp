@@ -8,17 +8,17 @@
 #include "analysis/plots/plots.h"
 #include "analysis/predict/tables.h"
 #include "analysis_fixture.h"
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
 
-const laws::Network kNetwork{{2e-6, 1 / 20e9}, {10e-6, 1 / 2e9}};
+const specs::Network kNetwork{{2e-6, 1 / 20e9}, {10e-6, 1 / 2e9}};
 constexpr int64_t kRanksPerNode = 2;
 constexpr double kUpdatePerElement = 1e-9, kProgress = 0.4;
 
 // One node of two ranks and nodes of two: seconds a block takes for a sample.
-ComputeTimes true_times(const laws::ModelTable& table, const Point& point) {
+ComputeTimes true_times(const specs::ModelTable& table, const Point& point) {
   const auto batch = static_cast<double>(point.training.batch_size);
   ComputeTimes times;
   times.data_s = 1e-4 * batch;
@@ -30,13 +30,13 @@ ComputeTimes true_times(const laws::ModelTable& table, const Point& point) {
   return times;
 }
 
-SimulatedStep true_step(const Point& point, const laws::Network& network = kNetwork) {
+SimulatedStep true_step(const Point& point, const specs::Network& network = kNetwork) {
   const auto table = *known_table(point.training.model);
   const strategies::Program program =
       strategies::strategy(point.training.strategy.name).step(strategies::step_input(point, table));
   std::vector<double> seconds;
   for (const auto& o : program.calls)
-    seconds.push_back(laws::collective_s(o.what, o.bytes, span_of(o, kRanksPerNode), network));
+    seconds.push_back(specs::collective_s(o.what, o.bytes, span_of(o, kRanksPerNode), network));
   return simulate(program, true_times(table, point), seconds, kProgress);
 }
 
@@ -67,12 +67,12 @@ Record measured(const std::string& strategy, int64_t ranks, int64_t batch) {
 StudyData study() {
   std::vector<Record> records;
   for (const int64_t ranks : {2, 4, 8}) {
-    const laws::Span span{ranks, ranks / kRanksPerNode};
+    const specs::Span span{ranks, ranks / kRanksPerNode};
     for (const char* operation : {"all_reduce", "all_gather", "reduce_scatter"})
       for (int64_t bytes = 1024; bytes <= 64 << 20; bytes *= 4)
         records.push_back(collective_record(operation, ranks, bytes, true,
-                                            laws::collective_s(laws::collective(operation).what,
-                                                               static_cast<double>(bytes), span, kNetwork)));
+                                            specs::collective_s(specs::collective(operation).what,
+                                                                static_cast<double>(bytes), span, kNetwork)));
     for (const char* strategy : {"single", "ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)"})
       for (const int64_t batch : {2, 8}) records.push_back(measured(strategy, ranks, batch));
   }
@@ -127,10 +127,10 @@ TEST_F(Predict, OtherNumbersOfRanks) {
 }
 
 TEST_F(Predict, AnotherNetwork) {
-  const laws::Link fast{"fast", 1e-6, 50e9, ""};
+  const specs::Link fast{"fast", 1e-6, 50e9, ""};
   const Point wanted = point("fsdp", 8, 8);
   const Prediction prediction = predictors_[0].predict(like(), wanted, {kRanksPerNode, fast});
-  laws::Network network = kNetwork;
+  specs::Network network = kNetwork;
   network.across = {1e-6, 1 / 50e9};
   EXPECT_NEAR(prediction.step_s.value / true_step(wanted, network).step_s, 1, 0.04);
 }

@@ -26,16 +26,16 @@ TEST(Study, RemembersAPointThatEndedTheJob) {
   {
     Study study = Study::create(path, sample_environment());
     study.begin(first);
-    EXPECT_THAT(usage_error([&] { Study::bury(path, Outcome::failed, "killed"); }),
+    EXPECT_THAT(usage_error([&] { Study::record_crash(path, Outcome::failed, "killed"); }),
                 HasSubstr("is being written by another process"));
     study.append(first);
     study.begin(second);
     EXPECT_EQ(read_study(path).records.size(), 1u) << "a point that began is no record";
   }
-  const auto dead = Study::bury(path, Outcome::failed, "rank 1 was killed");
+  const auto dead = Study::record_crash(path, Outcome::failed, "rank 1 was killed");
   ASSERT_TRUE(dead.has_value());
   EXPECT_EQ(dead->id, second.id);
-  EXPECT_FALSE(Study::bury(path, Outcome::failed, "again").has_value()) << "it has its record";
+  EXPECT_FALSE(Study::record_crash(path, Outcome::failed, "again").has_value()) << "it has its record";
   {
     Study study = Study::resume(path, sample_environment());
     EXPECT_TRUE(study.known().at(first.id).is_over());
@@ -56,7 +56,7 @@ TEST(Study, APointOfAnEarlierJobIsNotBlamed) {
   const std::string path = scratch / "x.h5";
   Study::create(path, sample_environment()).begin(filled_record(1));
   Study::resume(path, sample_environment());
-  EXPECT_FALSE(Study::bury(path, Outcome::failed, "before any point began").has_value());
+  EXPECT_FALSE(Study::record_crash(path, Outcome::failed, "before any point began").has_value());
 }
 
 TEST(Study, ASecondDeathIsFinal) {
@@ -67,7 +67,7 @@ TEST(Study, ASecondDeathIsFinal) {
   for (int64_t attempt = 1; attempt <= 2; ++attempt) {
     record.attempts = attempt;
     Study::resume(path, sample_environment()).begin(record);
-    Study::bury(path, Outcome::out_of_memory, "the kernel ended it");
+    Study::record_crash(path, Outcome::out_of_memory, "the kernel ended it");
   }
   Study study = Study::resume(path, sample_environment());
   EXPECT_TRUE(study.known().at(record.id).is_over());
@@ -78,7 +78,7 @@ TEST(Study, ASecondDeathIsFinal) {
   EXPECT_TRUE(kept.ended_job);
 }
 
-// After the machine was mended: in one study, also across another death of the job.
+// After the machine was fixed: in one study, also across another death of the job.
 TEST(Study, MeasuresFailedPointsAgainWhenAsked) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";
@@ -111,7 +111,7 @@ TEST(Study, MeasuresFailedPointsAgainWhenAsked) {
   }
   dead.attempts = 1;
   Study::resume(path, sample_environment()).begin(dead);
-  Study::bury(path, Outcome::failed, "once more");
+  Study::record_crash(path, Outcome::failed, "once more");
   Study study = Study::resume(path, sample_environment());
   EXPECT_TRUE(study.known().at(failed.id).is_over());
   EXPECT_FALSE(study.known().at(dead.id).is_over()) << "one retry, as ever";
@@ -145,7 +145,7 @@ TEST(Study, KeepsTheIntervalsOfAPointThatDies) {
     EXPECT_EQ(seen->series("interval_time")->values, (std::vector<double>{1, 2, 3, 1.5, 2.5, 3.5}))
         << "[rank][interval]";
   }
-  ASSERT_TRUE(Study::bury(path, Outcome::failed, "rank 1 was killed").has_value());
+  ASSERT_TRUE(Study::record_crash(path, Outcome::failed, "rank 1 was killed").has_value());
   const StudyData after = read_study(path);
   EXPECT_FALSE(after.under_way.has_value());
   ASSERT_EQ(after.records.size(), 1u);

@@ -24,7 +24,9 @@ std::string type_name() {
 
 std::string since(std::string_view name) {
   for (const Since& one : kSince)
-    if (one.name == name) return fmt::format("{}.{}", kSchemaMajor, one.minor);
+    if (one.name == name)
+      return fmt::format("{}.{}{}", kSchemaMajor, one.minor,
+                         one.former == nullptr ? "" : fmt::format(", was `{}`", one.former));
   return "1.0";
 }
 

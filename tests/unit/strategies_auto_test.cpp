@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 #include "strategies/auto_choice.h"
 
 namespace shardmark::strategies {
@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 class AutoChoice : public ::testing::Test {
  protected:
   Decision decide_on(int64_t ranks, const Surroundings& around, int64_t accumulation = 1) {
-    return decide({table_, ranks, accumulation, laws::element_bytes("fp32", "same"), 2, {}}, around);
+    return decide({table_, ranks, accumulation, specs::element_bytes("fp32", "same"), 2, {}}, around);
   }
   static std::string chosen(const Decision& decision) {
     const Choice& strategy = decision.choice().strategy;
@@ -31,7 +31,7 @@ class AutoChoice : public ::testing::Test {
   }
 
   ModelTable table_ =
-      laws::model_law("gpt2").table(resolve({"gpt2"}, laws::model_law("gpt2").options, "model").options);
+      specs::model_spec("gpt2").table(resolve({"gpt2"}, specs::model_spec("gpt2").options, "model").options);
   static constexpr Link kSlow{1e-5, 1e9};
 };
 

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 #include "strategies/program_check.h"
 #include "strategies/step_builder.h"
 
@@ -18,7 +18,7 @@ using What = Instruction::What;
 
 ModelTable table_of(const std::string& text) {
   const Choice written = choice_from_text(text);
-  const laws::ModelLaw& law = laws::model_law(written.name);
+  const specs::ModelSpec& law = specs::model_spec(written.name);
   return law.table(resolve(written, law.options, "model").options);
 }
 
@@ -113,7 +113,7 @@ TEST_F(WrongProgram, AStartThatNobodyWaitsFor) {
   Program p = program();
   p.buffers.push_back({"a buffer", Use::transient, Element::compute, 4, 4});
   const Slice slice{std::ssize(p.buffers) - 1, 0, 4};
-  p.calls.push_back({laws::Collective::all_reduce, 16, {4, 1}, -1, slice, slice});
+  p.calls.push_back({specs::Collective::all_reduce, 16, {4, 1}, -1, slice, slice});
   p.instructions.push_back({What::start, std::ssize(p.calls) - 1});
   EXPECT_THAT(wrong(p),
               AllOf(HasSubstr("start all_reduce #"), HasSubstr("starts again while it is in flight")));
@@ -140,7 +140,7 @@ TEST_F(WrongProgram, GradientsClearedWhileTheyAreReduced) {
   const Instruction zero = first(p, What::zero, 1);  // of a slot, before a block's backward
   for (size_t i = 0; i < p.instructions.size(); ++i)
     if (p.instructions[i].what == What::start &&
-        p.calls[size_t(p.instructions[i].index)].what == laws::Collective::reduce_scatter) {
+        p.calls[size_t(p.instructions[i].index)].what == specs::Collective::reduce_scatter) {
       p.instructions.insert(p.instructions.begin() + static_cast<int64_t>(i) + 1, zero);
       break;
     }
@@ -161,7 +161,7 @@ TEST_F(WrongProgram, RanksWhoseCallsDiffer) {
 double gathered_once(const ModelTable& table, const std::vector<GroupLayout>& layout) {
   double numel = 0;
   for (size_t g = 0; g < table.groups.size(); ++g)
-    if (laws::is_root(table.groups[g]) || table.groups[g].first_block + 1 == std::ssize(table.blocks))
+    if (specs::is_root(table.groups[g]) || table.groups[g].first_block + 1 == std::ssize(table.blocks))
       numel += static_cast<double>(layout[g].numel);
   return numel;
 }
@@ -170,21 +170,21 @@ double gathered_once(const ModelTable& table, const std::vector<GroupLayout>& la
 TEST(StrategyPrograms, MoveWhatThePapersSay) {
   const ModelTable table = table_of("gpt2(layers=4, width=64, heads=4, sequence=32, vocabulary=256)");
   constexpr double kRanks = 8, kRing = (kRanks - 1) / kRanks;
-  const auto layout = laws::even_layout(table, 8);
-  const double m = 4.0 * static_cast<double>(laws::total_numel(layout));
+  const auto layout = specs::even_layout(table, 8);
+  const double m = 4.0 * static_cast<double>(specs::total_numel(layout));
   const double kept = 4 * gathered_once(table, layout);
   const auto traffic = [&](const std::string& text) {
     return cost_of(choice_from_text(text).name, input_of(table, text, 8)).traffic_bytes;
   };
-  const double whole = 4.0 * static_cast<double>(laws::total_numel(laws::even_layout(table, 1)));
+  const double whole = 4.0 * static_cast<double>(specs::total_numel(specs::even_layout(table, 1)));
   EXPECT_EQ(traffic("single"), 0);
   EXPECT_NEAR(traffic("ddp"), 2 * kRing * whole, 1e-6 * m);
   EXPECT_NEAR(traffic("fsdp"), kRing * (3 * m - kept), 1e-6 * m);
   EXPECT_NEAR(traffic("fsdp(shard=gradients)"), 2 * kRing * m, 1e-6 * m);
   EXPECT_NEAR(traffic("fsdp(shard=optimizer)"), 2 * kRing * m, 1e-6 * m);
   // In groups of 4: two replicas of each shard add up a quarter of the gradients.
-  const double m4 = 4.0 * static_cast<double>(laws::total_numel(laws::even_layout(table, 4)));
-  const double kept4 = 4 * gathered_once(table, laws::even_layout(table, 4));
+  const double m4 = 4.0 * static_cast<double>(specs::total_numel(specs::even_layout(table, 4)));
+  const double kept4 = 4 * gathered_once(table, specs::even_layout(table, 4));
   EXPECT_NEAR(traffic("fsdp(group=4)"), 0.75 * (3 * m4 - kept4) + 2 * 0.5 * m4 / 4, 1e-6 * m);
   // ZeRO++'s hpZ: backward gathers among 4 instead of 8.
   EXPECT_NEAR(traffic("hpz(group=4)"), kRing * 2 * m + 0.75 * (m - kept), 1e-6 * m);
@@ -192,7 +192,7 @@ TEST(StrategyPrograms, MoveWhatThePapersSay) {
 
 TEST(StrategyPrograms, HoldWhatThePapersSay) {
   const ModelTable table = table_of("gpt2(layers=4, width=64, heads=4, sequence=32, vocabulary=256)");
-  const double p = 4.0 * static_cast<double>(laws::total_numel(laws::even_layout(table, 8)));
+  const double p = 4.0 * static_cast<double>(specs::total_numel(specs::even_layout(table, 8)));
   const auto cost = [&](const std::string& text) {
     return cost_of(choice_from_text(text).name, input_of(table, text, 8));
   };
@@ -208,7 +208,7 @@ TEST(StrategyPrograms, HoldWhatThePapersSay) {
   expect("fsdp(shard=gradients)", 1, 1 / 8.0, 1 / 8.0);
   expect("fsdp(shard=optimizer)", 1, 1, 1 / 8.0);
   expect("fsdp(group=2)", 1 / 2.0, 1 / 2.0, 1 / 2.0);
-  const double again = 1 - 4 * gathered_once(table, laws::even_layout(table, 8)) / p;
+  const double again = 1 - 4 * gathered_once(table, specs::even_layout(table, 8)) / p;
   expect("hpz(group=4)", 1 / 8.0 + again / 4, 1 / 8.0, 1 / 8.0);
 }
 

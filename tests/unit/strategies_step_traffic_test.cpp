@@ -1,7 +1,7 @@
 // What a step moves by phase.
 #include <gtest/gtest.h>
 
-#include "laws/vocabulary.h"
+#include "specs/specs.h"
 #include "strategies/step_traffic.h"
 #include "strategies/strategy.h"
 
@@ -13,7 +13,7 @@ class StepTrafficOf : public ::testing::Test {
   StepInput input(const std::string& strategy, bool norm = false) const {
     const Choice choice = choice_from_text(strategy);
     const Choice resolved = resolve(choice, strategies::strategy(choice.name).options, "strategy");
-    return {table_, 4, 2, laws::element_bytes("fp32", "same"), 2, resolved.options, norm};
+    return {table_, 4, 2, specs::element_bytes("fp32", "same"), 2, resolved.options, norm};
   }
   StepTraffic traffic(const std::string& strategy, bool norm = false) const {
     return step_traffic(program(strategy, norm));
@@ -25,9 +25,9 @@ class StepTrafficOf : public ::testing::Test {
     return strategies::cost_of(choice_from_text(strategy).name, input(strategy));
   }
 
-  ModelTable table_ = laws::model_law("gpt2").table(
+  ModelTable table_ = specs::model_spec("gpt2").table(
       resolve(choice_from_text("gpt2(layers=3, width=64, heads=4, sequence=32, vocabulary=256)"),
-              laws::model_law("gpt2").options, "model")
+              specs::model_spec("gpt2").options, "model")
           .options);
 };
 

@@ -15,12 +15,12 @@
 #include "device/device.h"
 #include "device/meter.h"
 #include "doctor/placement.h"
-#include "laws/collectives.h"
-#include "laws/vocabulary.h"
 #include "runner/environment.h"
+#include "runner/workloads/statistics.h"
+#include "runner/workloads/workload.h"
+#include "specs/collectives.h"
+#include "specs/specs.h"
 #include "strategies/short_text.h"
-#include "workloads/statistics.h"
-#include "workloads/workload.h"
 
 namespace shardmark {
 namespace {
@@ -78,17 +78,17 @@ std::vector<int64_t> sizes_of(const CollectiveFlags& flags) {
 
 // What the flags ask for, told apart from how it is run.
 struct Sweep {
-  laws::CollectiveRow operation;
+  specs::CollectiveRow operation;
   std::vector<int64_t> sizes;
   std::vector<std::string> dtypes;
   std::vector<std::string> reductions;
 };
 
 Sweep read_sweep(const CollectiveFlags& flags) {
-  Sweep sweep{laws::collective(flags.operation), sizes_of(flags), {}, {"none"}};
-  sweep.dtypes = translate(flags.dtype, laws::dtype_names(), kDtypes);
+  Sweep sweep{specs::collective(flags.operation), sizes_of(flags), {}, {"none"}};
+  sweep.dtypes = translate(flags.dtype, specs::dtype_names(), kDtypes);
   if (sweep.operation.reduces)
-    sweep.reductions = translate(flags.reduction, laws::reduction_names(), kReductions);
+    sweep.reductions = translate(flags.reduction, specs::reduction_names(), kReductions);
   if (sweep.dtypes == std::vector<std::string>{"int32"} &&
       sweep.reductions == std::vector<std::string>{"average"}) {
     throw UsageError("-d int32 -o avg: an average of integers is not exact; use sum, min or max");
@@ -99,15 +99,15 @@ Sweep read_sweep(const CollectiveFlags& flags) {
 // Measures points of one world, on all ranks; rank 0 holds what comes out.
 class Bench {
  public:
-  Bench(const CollectiveFlags& flags, const HostGroup& world, Communicator& comm, Flight& flight)
-      : flags_(flags), world_(world), comm_(comm), flight_(flight) {}
+  Bench(const CollectiveFlags& flags, const HostGroup& world, Communicator& comm, Heartbeat& heartbeat)
+      : flags_(flags), world_(world), comm_(comm), heartbeat_(heartbeat) {}
 
   Measures measure(const Point& point) {
-    flight_.begin_point(strategies::short_text(point));
+    heartbeat_.begin_point(strategies::short_text(point));
     std::unique_ptr<Workload> workload;  // too large for one rank is too large for all
     together(world_, [&] {
       const meter::Strict strict;
-      workload = make_collective({point, world_, comm_, placement_, references_, flight_});
+      workload = make_collective({point, world_, comm_, placement_, references_, heartbeat_});
     });
     if (flags_.check) workload->verify();
     run_window(*workload, flags_.warmup);
@@ -119,7 +119,7 @@ class Bench {
       summarize(record);
       workload->derive(record);
     }
-    flight_.end_point();
+    heartbeat_.end_point();
     return record.measures;
   }
 
@@ -134,7 +134,7 @@ class Bench {
   const CollectiveFlags& flags_;
   const HostGroup& world_;
   Communicator& comm_;
-  Flight& flight_;
+  Heartbeat& heartbeat_;
   Placement placement_;
   ReferenceCache references_;
 };
@@ -174,7 +174,7 @@ struct Totals {
 };
 
 void measure_line(const Sweep& sweep, Bench& bench, Point point, int num_ranks, bool prints, Totals& totals) {
-  const int64_t element = laws::dtype_bytes(point.collective.dtype);
+  const int64_t element = specs::dtype_bytes(point.collective.dtype);
   const int64_t parts = sweep.operation.is_cut() ? num_ranks : 1;
   const int64_t count = point.collective.bytes / element / parts;
   std::string sides[2] = {kNothing, kNothing};
@@ -219,8 +219,8 @@ int run(const CollectiveFlags& flags) {
   checked.tell(/*quiet=*/true);
   if (prints) print_head(*comm, flags, doctor::placement_line(checked.ranks));
   Totals totals;
-  comm->set_flight(&ranks.flight());
-  Bench bench(flags, world, *comm, ranks.flight());
+  comm->set_heartbeat(&ranks.heartbeat());
+  Bench bench(flags, world, *comm, ranks.heartbeat());
   for (const std::string& dtype : sweep.dtypes) {
     for (const std::string& reduction : sweep.reductions) {
       if (reduction == "average" && dtype == "int32") continue;
@@ -239,7 +239,7 @@ int run(const CollectiveFlags& flags) {
 
 std::function<int()> define(CLI::App& app) {
   auto flags = std::make_shared<CollectiveFlags>();
-  add_value(app, "operation", flags->operation, Word{laws::collective_names()},
+  add_value(app, "operation", flags->operation, Word{specs::collective_names()},
             "such as all_reduce; shardmark list names all")
       ->required();
   add_value(app, "-b,--minbytes", flags->least, values::kMessage, "smallest message")->default_str("32M");
@@ -247,9 +247,9 @@ std::function<int()> define(CLI::App& app) {
   add_value(app, "-i,--stepbytes", flags->increment, values::kMessage, "increment between sizes, without -f")
       ->default_str("1M");
   add_value(app, "-f,--stepfactor", flags->factor, Whole{2, values::kMessage.most}, "factor between sizes");
-  add_value(app, "-d,--datatype", flags->dtype, words_of(laws::dtype_names(), kDtypes), "element type")
+  add_value(app, "-d,--datatype", flags->dtype, words_of(specs::dtype_names(), kDtypes), "element type")
       ->capture_default_str();
-  add_value(app, "-o,--op", flags->reduction, words_of(laws::reduction_names(), kReductions), "reduction")
+  add_value(app, "-o,--op", flags->reduction, words_of(specs::reduction_names(), kReductions), "reduction")
       ->capture_default_str();
   add_value(app, "-n,--iters", flags->iterations, values::kSteps, "timed operations of each size")
       ->capture_default_str();

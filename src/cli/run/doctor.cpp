@@ -1,4 +1,4 @@
-// shardmark doctor: what this machine has, what would go wrong, and how to mend it; alone or on all ranks.
+// shardmark doctor: what this machine has, what would go wrong, and how to fix it; alone or on all ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +8,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/run/doctor_pairs.h"
-#include "cli/run/doctor_tables.h"
+#include "cli/run/doctor_output.h"
 #include "cli/run/preflight.h"
 #include "cli/table_output.h"
 #include "launch/process.h"

@@ -1,12 +1,11 @@
 // The pair test as a part of the doctor: run, told as text, as JSON.
-#include "cli/run/doctor_pairs.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "machine/pairs.h"
+#include "cli/run/doctor_output.h"
+#include "doctor/machine/pairs.h"
 
 namespace shardmark {
 namespace {
@@ -32,13 +31,13 @@ bool is_crowded(const std::vector<doctor::RankFacts>& ranks) {
 
 doctor::PairReport measure_and_report_pairs(const WorldFlags& flags, const Ranks& ranks,
                                             const Preflight& ready) {
-  ranks.flight().begin_point("the pair test");
+  ranks.heartbeat().begin_point("the pair test");
   machine::PairOptions options;
   options.transport = transport_for(flags, ready.device);
   options.device = ready.device;
-  options.flight = &ranks.flight();
+  options.heartbeat = &ranks.heartbeat();
   doctor::PairTest test = machine::measure_pairs(*ranks.world, options);
-  ranks.flight().end_point();
+  ranks.heartbeat().end_point();
   if (ranks.world->rank() != 0) return {};
   test.crowded = is_crowded(ready.ranks);
   std::vector<std::string> hosts;

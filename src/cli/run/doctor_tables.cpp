@@ -1,13 +1,12 @@
 // Facts as rows: nodes that are alike are told once.
-#include "cli/run/doctor_tables.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "analysis/columns.h"
+#include "analysis/table/columns.h"
 #include "base/units.h"
+#include "cli/run/doctor_output.h"
 #include "doctor/placement.h"
 #include "doctor/ranges.h"
 
@@ -117,7 +116,7 @@ ColumnsOf<PlacedRank> placement_columns() {
              const auto& nodes = row.layout->nodes;
              return Cell{doctor::names_text(nodes), nodes};
            },
-           "nodes whose ranks sit alike are shown once, with the ranks of the first."},
+           "nodes with the same placement are shown once, with the ranks of the first."},
           {{"rank", ""}, [=](const auto& row) { return number(row.rank->rank); }},
           {{"of node", ""}, [=](const auto& row) { return number(row.rank->local_rank); }},
           {{"cores", "", false},
@@ -165,13 +164,13 @@ Table placement_table(const std::vector<RankFacts>& world) {
 std::string findings_text(const std::vector<doctor::Finding>& findings, size_t num_slow) {
   std::string text;
   for (const doctor::Finding& finding : findings)
-    text += fmt::format("{:<6} {}: {}\n{:<6} mend: {}\n", to_text(finding.severity),
-                        doctor::ranks_text(finding.ranks), finding.what, "", finding.mend);
+    text += fmt::format("{:<6} {}: {}\n{:<6} fix: {}\n", to_text(finding.severity),
+                        doctor::ranks_text(finding.ranks), finding.what, "", finding.fix);
   const auto ill = std::count_if(findings.begin(), findings.end(), [](const doctor::Finding& finding) {
     return finding.severity != doctor::Severity::notes;
   });
   const auto bad = static_cast<size_t>(ill) + num_slow;
-  return text + (bad == 0 ? "healthy: nothing stops or slows a run\n" : fmt::format("{} to mend\n", bad));
+  return text + (bad == 0 ? "healthy: nothing stops or slows a run\n" : fmt::format("{} to fix\n", bad));
 }
 
 nlohmann::ordered_json findings_json(const std::vector<doctor::Finding>& findings) {
@@ -180,7 +179,7 @@ nlohmann::ordered_json findings_json(const std::vector<doctor::Finding>& finding
     all.push_back({{"severity", to_text(finding.severity)},
                    {"ranks", finding.ranks},
                    {"what", finding.what},
-                   {"mend", finding.mend}});
+                   {"fix", finding.fix}});
   return all;
 }
 

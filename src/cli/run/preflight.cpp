@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "doctor/machine/facts.h"
 #include "doctor/placement.h"
-#include "machine/facts.h"
 #include "runner/environment.h"
 
 namespace shardmark {

@@ -12,8 +12,8 @@
 #include "executor/precision.h"
 #include "runner/environment.h"
 #include "runner/runner.h"
+#include "runner/workloads/reference.h"
 #include "schema/file.h"
-#include "workloads/reference.h"
 
 namespace shardmark {
 namespace {
@@ -40,7 +40,7 @@ void check_data(const std::vector<Point>& points) {
     if (point.workload != "training" || !point.impossible.empty()) continue;
     const auto& t = point.training;
     if (!seen.insert(to_text(t.data) + to_text(t.model)).second) continue;
-    make_source(t.data, {laws::model_law(t.model.name).table(t.model.options).sample,
+    make_source(t.data, {specs::model_spec(t.model.name).table(t.model.options).sample,
                          precision_from(t.precision, t.reduce_dtype).compute, point.seed});
   }
 }
@@ -140,15 +140,15 @@ std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sw
 }
 
 void publish(const Ranks& ranks, std::optional<Study>& study) {
-  ranks.flight().begin_point("the end of the sweep");
+  ranks.heartbeat().begin_point("the end of the sweep");
   if (ranks.world->rank() == 0)
-    ranks.flight().stage("publishing the study");
+    ranks.heartbeat().stage("publishing the study");
   else
-    ranks.flight().meet("their points");
+    ranks.heartbeat().meet("their points");
   together(*ranks.world, [&] {
     if (study) study->publish();
   });
-  ranks.flight().end_point();
+  ranks.heartbeat().end_point();
 }
 
 // "5 points measured, 1 skipped, 2 from before; study: results/x.h5"
@@ -190,24 +190,24 @@ int run(const Flags& flags) {
   // MPI starts; a watchdog names whoever keeps the others waiting.
   const Ranks ranks(flags.run.world);
   const HostGroup& world = *ranks.world;
-  Flight& flight = ranks.flight();
+  Heartbeat& heartbeat = ranks.heartbeat();
 
   // What would spoil the numbers is found before anything is measured (src/doctor).
-  flight.stage("preflight");
+  heartbeat.stage("preflight");
   const Preflight checked = preflight(flags.run.world, ranks, flags.output);
   const at::Device device = checked.device;
 
   // The suite is read and expanded into points, and impossible ones get their reason (src/plan).
-  flight.stage("reading the suite");
+  heartbeat.stage("reading the suite");
   const Sweep sweep = read_sweep(flags, ranks, device);
 
   // A matrix product for each precision says what this machine can do at most: 100 % of MFU.
-  flight.stage("measuring the peaks of this machine");
+  heartbeat.stage("measuring the peaks of this machine");
   const Placement placement =
       describe_placement(world, ranks.session->local_size(), device, precisions_of(sweep.points));
 
   // Rank 0 opens the study: a journal that survives any crash (src/schema).
-  flight.stage("opening the study");
+  heartbeat.stage("opening the study");
   std::optional<Study> study =
       open_study(flags, ranks, sweep, checked, describe_environment(world, device, placement));
   checked.tell(flags.run.quiet);

@@ -15,11 +15,11 @@
 #include "executor/precision.h"
 #include "plan/plan.h"
 #include "runner/environment.h"
+#include "runner/workloads/auto_strategy.h"
 #include "schema/study.h"
 #include "strategies/short_text.h"
 #include "training/outputs.h"
 #include "training/stop.h"
-#include "workloads/auto_strategy.h"
 
 namespace shardmark {
 namespace {
@@ -80,7 +80,7 @@ void check_files(const TrainFlags& flags, const Start& start, const TrainingOpti
   if (start.file) {
     if (start.what == State::all) check_identity(*start.file, options.identity);
     const Choice& model = options.point.training.model;
-    check_model(*start.file, laws::model_law(model.name).table(model.options), to_text(model));
+    check_model(*start.file, specs::model_spec(model.name).table(model.options), to_text(model));
     check_steps(flags, start, options.num_steps);
   }
   check_outputs(options, start.step);
@@ -143,7 +143,7 @@ int train(const TrainFlags& flags) {
   if (flags.deterministic) make_deterministic();
   const Ranks ranks(flags.world);
   const HostGroup& world = *ranks.world;
-  Flight& flight = ranks.flight();
+  Heartbeat& heartbeat = ranks.heartbeat();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too long is an error of its write
   const Preflight checked = preflight(flags.world, ranks, flags.output);
   const at::Device device = checked.device;
@@ -157,15 +157,15 @@ int train(const TrainFlags& flags) {
     const Point point = train_point(flags, world.size(), transport, global_batch);
     check_memory(flags, point, device, ranks.session->local_size());
     const auto& t = point.training;
-    source = make_source(t.data, {laws::model_law(t.model.name).table(t.model.options).sample,
+    source = make_source(t.data, {specs::model_spec(t.model.name).table(t.model.options).sample,
                                   precision_from(t.precision, t.reduce_dtype).compute, point.seed,
                                   /*holds_out=*/true});
     options.emplace(run_options(flags, point, *source));
     if (world.rank() == 0) check_files(flags, start, *options);
   });
-  flight.stage("measuring the peaks of this machine");
+  heartbeat.stage("measuring the peaks of this machine");
   const Placement placement = describe_placement(world, ranks.session->local_size(), device, {});
-  flight.stage("making communicator and strategy");
+  heartbeat.stage("making communicator and strategy");
   Environment environment = describe_environment(world, device, placement);
   checked.keep_in(environment);
   Results results(flags, world, std::move(environment));
@@ -178,21 +178,21 @@ int train(const TrainFlags& flags) {
   if (world.rank() == 0 && !settled.reason.empty()) log_line(settled.reason);
   checked.tell(/*quiet=*/false);
   if (world.rank() == 0) print_head(flags, *options, start, *source);
-  comm->set_flight(&flight);
-  flight.begin_point(strategies::short_text(options->point));
+  comm->set_heartbeat(&heartbeat);
+  heartbeat.begin_point(strategies::short_text(options->point));
   std::unique_ptr<Run> run;
-  Verdict ready = agreed(world, flight, "set-up", [&] {
+  Verdict ready = agreed(world, heartbeat, "set-up", [&] {
     const meter::Strict strict;
-    run = std::make_unique<Run>(*options, start, world, *comm, placement, *source, flight);
+    run = std::make_unique<Run>(*options, start, world, *comm, placement, *source, heartbeat);
   });
-  if (ready.ok()) ready = agreed(world, flight, "reading the state", [&] { run->load(start); });
+  if (ready.ok()) ready = agreed(world, heartbeat, "reading the state", [&] { run->load(start); });
   if (!ready.ok()) {
     if (world.rank() == 0) log_line(ready.reason);
     return kWrong;
   }
   catch_stop_signals();
   const Record record = run->train();
-  flight.end_point();
+  heartbeat.end_point();
   if (world.rank() == 0 && !record.reason.empty()) log_line(record.reason);
   const std::string unwritten = world.broadcast(run->unwritten(), 0);
   if (world.rank() == 0 && !unwritten.empty()) log_line("failed: " + unwritten);

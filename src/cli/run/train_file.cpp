@@ -1,5 +1,4 @@
 // Each key of the file to the flag that means the same.
-#include "cli/run/train_file.h"
 
 #include "cli/run/train_flags.h"
 #include "plan/training_run.h"

@@ -4,10 +4,9 @@
 #include <algorithm>
 
 #include "cli/axis_flags.h"
-#include "cli/run/train_file.h"
-#include "laws/vocabulary.h"
 #include "plan/choice_axis.h"
 #include "plan/plan.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
@@ -124,7 +123,7 @@ void add_optimizer(CLI::App& app, TrainFlags& flags) {
       ->group(rate);
   add_value(app, "--momentum", flags.momentum, values::kNumber, "momentum of sgd")->group(rate);
   add_value(app, "--weight-decay,--weight_decay", flags.weight_decay, values::kNumber,
-            "weight decay of either optimizer")
+            "weight decay of the optimizer")
       ->group(rate);
   add_value(app, "--beta1", flags.beta1, values::kNumber, "beta1 of adamw")->group(rate);
   add_value(app, "--beta2", flags.beta2, values::kNumber, "beta2 of adamw")->group(rate);
@@ -234,7 +233,7 @@ TrainingOptions run_options(const TrainFlags& flags, const Point& point, const D
           .save_weights = flags.save_weights,
           .trace_directory = flags.trace,
           .identity = {to_text(t.model), to_text(t.data), t.optimizer.name,
-                       laws::optimizer_laws().at(t.optimizer.name).state_elements(t.optimizer.options),
+                       specs::optimizer_specs().at(t.optimizer.name).state_elements(t.optimizer.options),
                        point.seed, point.global_batch(), source.size()}};
 }
 

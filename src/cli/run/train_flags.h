@@ -52,4 +52,8 @@ Point train_point(const TrainFlags& flags, int ranks, const std::string& transpo
 // For a point from train_point. UsageError: more steps than can be counted.
 TrainingOptions run_options(const TrainFlags& flags, const Point& point, const DataSource& source);
 
+// What the file, a training run in YAML, says instead of what the flags say. UsageError: the file's mistake,
+// with its place.
+void read_train_file(const std::string& path, TrainFlags& flags);
+
 }  // namespace shardmark

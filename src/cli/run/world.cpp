@@ -12,13 +12,13 @@
 #include "base/log.h"
 #include "base/node.h"
 #include "base/text.h"
-#include "comm/mpi_watch.h"
+#include "comm/mpi/watch.h"
+#include "comm/watch/rendezvous.h"
 #include "device/device.h"
 #include "device/meter.h"
 #include "plan/choice_axis.h"
 #include "plan/gpu_memory.h"
 #include "runner/environment.h"
-#include "watch/rendezvous.h"
 
 namespace shardmark {
 namespace {
@@ -44,13 +44,13 @@ std::string command_line() {
 
 Ranks::Ranks(const WorldFlags& flags, double most_s) : timeout_s_(flags.timeout_s) {
   const RendezvousGuard guard(
-      {"the ranks did not come together", "`shardmark doctor` on each node tells more"}, timeout_s_, log_line,
+      {"the ranks did not come together", "`shardmark doctor` on each node says more"}, timeout_s_, log_line,
       leave_timed_out);
   session = std::make_unique<const MpiSession>();
   world = std::make_unique<const HostGroup>(HostGroup::world());
   watchdog = make_watchdog(*world, host_name(), std::min(flags.timeout_s, most_s),
                            [] { MpiSession::abort_world(kTimedOut); });
-  flight().begin_point("the start of the ranks");
+  heartbeat().begin_point("the start of the ranks");
 }
 
 Ranks::~Ranks() {

@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/run_flags.h"
 #include "comm/host_group.h"
-#include "watch/watchdog.h"
+#include "comm/watch/watchdog.h"
 
 namespace shardmark {
 
@@ -37,7 +37,7 @@ struct Ranks {
   ~Ranks();
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
-  Flight& flight() const { return watchdog->flight(); }
+  Heartbeat& heartbeat() const { return watchdog->heartbeat(); }
   std::unique_ptr<const MpiSession> session;
   std::unique_ptr<const HostGroup> world;
   std::unique_ptr<Watchdog> watchdog;

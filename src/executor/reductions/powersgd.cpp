@@ -77,10 +77,10 @@ class PowerSgd final : public ReductionKernels {
       left += m.rows * m.rank;
       right += m.columns * m.rank;
       bucket.matrices.back().right.copy_(
-          initial_value({"powersgd." + m.name, {m.columns, m.rank}, laws::Initial::normal, 1}, context.seed,
+          initial_value({"powersgd." + m.name, {m.columns, m.rank}, specs::Initial::normal, 1}, context.seed,
                         gradients.scalar_type()));
     }
-    for (const laws::Range& other : cut.others) {
+    for (const specs::Range& other : cut.others) {
       bucket.others.push_back({gradients.narrow(0, other.begin, other.numel),
                                residual.narrow(0, other.begin, other.numel),
                                lefts.narrow(0, left, other.numel)});

@@ -8,15 +8,15 @@
 namespace shardmark {
 
 struct ReducedTensors {
-  laws::Bucket bucket;
+  specs::Bucket bucket;
   at::Tensor gradients;             // [numel]
   std::vector<at::Tensor> scratch;  // as the reduction's `plan` has listed them
 };
 
 struct KernelContext {
   int64_t rank, ranks;
-  const laws::ModelTable& model;
-  const std::vector<laws::GroupLayout>& layout;
+  const specs::ModelTable& model;
+  const std::vector<specs::GroupLayout>& layout;
   std::vector<ReducedTensors> buckets;
   Options options;  // of the reduction, resolved
   int64_t seed;

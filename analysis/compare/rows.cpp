@@ -1,0 +1,210 @@
+// The rows of a comparison: every point with its numbers, those that changed, those that one side lacks, and
+// what differs in the environments.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "analysis/compare/tables.h"
+#include "analysis/table/cells.h"
+#include "analysis/tables/training_columns.h"
+#include "base/units.h"
+
+namespace shardmark {
+namespace {
+
+constexpr std::array<std::string_view, 4> kBasisNames = {"ranks", "spread", "reference", ""};
+
+// Launches that allow a change by this factor in either direction tell nothing; people then read a word in
+// place of digits that look like knowledge.
+constexpr double kAnything = 10;
+
+Cell signed_percent(double ratio) {
+  if (!std::isfinite(ratio)) return cells::words("");
+  if (std::abs(ratio) >= kAnything)
+    return {(ratio > 0 ? "+" : "") + format_number(100 * ratio, 4), 100 * ratio};
+  return {fmt::format("{:+.1f}", ratio * 100), ratio * 100};
+}
+
+auto interval_of(double Interval::*end) {
+  return [end](const ComparedPoint& compared) {
+    const Interval& interval = compared.comparison.interval;
+    Cell cell = signed_percent(interval.*end);
+    if (1 + interval.low <= 1 / kAnything && 1 + interval.high >= kAnything) cell.text = "any";
+    return cell;
+  };
+}
+
+Cell verdict_cell(const ComparedPoint& compared) {
+  return cells::words(std::string(to_text(compared.comparison.verdict)));
+}
+
+Cell change_cell(const ComparedPoint& compared) { return signed_percent(compared.comparison.difference); }
+
+Cell could_show(const ComparedPoint& compared) {
+  Cell cell = cells::percent(compared.smallest);
+  if (1 + compared.smallest >= kAnything) cell.text = "nothing";
+  return cell;
+}
+
+constexpr const char* kStep =
+    "median over launches; of one launch, the median over its steps of the slowest rank's time.";
+constexpr const char* kInterval =
+    "95 % interval of the change. any: from a tenth to ten times or beyond, so that the launches say nothing.";
+
+ColumnsOf<ComparedPoint> change_columns(const std::string& unit, double unit_s) {
+  return {{{"before", unit, true, false, "step time"},
+           [=](const auto& compared) { return cells::number(compared.comparison.old_s / unit_s); },
+           kStep},
+          {{"after", unit, true, false, "step time"},
+           [=](const auto& compared) { return cells::number(compared.comparison.new_s / unit_s); },
+           kStep},
+          {{"change", "%"}, change_cell, "after / before - 1."},
+          {{"low", "%", true, true}, interval_of(&Interval::low), kInterval},
+          {{"high", "%", true, true}, interval_of(&Interval::high), kInterval},
+          {{"verdict", "", false}, verdict_cell}};
+}
+
+ColumnsOf<ComparedPoint> evidence_columns() {
+  return {
+      {{"p", "", true, true},
+       [](const auto& compared) { return cells::number(compared.comparison.p, 2); },
+       "chance of such a difference without a cause, corrected for the number of points (Holm, Scand. J. "
+       "Statist. 6(2), 1979)."},
+      {{"spread", "%", true, true},
+       [](const auto& compared) { return cells::percent(compared.comparison.spread); },
+       "standard deviation of the logarithm of a launch's time."},
+      {{"could show", "%", true, true},
+       could_show,
+       "the slow-down that these launches would have found with 80 % power; a smaller one may hide. nothing: "
+       "not even one by ten times."},
+      {{"before", "", true, true, "launches"},
+       [](const auto& compared) { return cells::count(static_cast<int64_t>(compared.comparison.num_old)); }},
+      {{"after", "", true, true, "launches"},
+       [](const auto& compared) { return cells::count(static_cast<int64_t>(compared.comparison.num_new)); }},
+      {{"test", "", false, true},
+       [](const auto& compared) {
+         return cells::words(std::string(kBasisNames.at(static_cast<size_t>(compared.comparison.basis))));
+       },
+       "ranks (Mann and Whitney's, of launches); spread (Student's t, where launches are too few for ranks "
+       "to show anything); reference (limits in the baseline, no test)."}};
+}
+
+Table training_table(const std::vector<MergedPoint>& all, const std::vector<ComparedPoint>& points) {
+  std::vector<const ComparedPoint*> rows;
+  for (const ComparedPoint& compared : points)
+    if (is_training(*compared.point)) rows.push_back(&compared);
+  const TrainingColumns labels(all);
+  Table table = make_table(
+      "compared_training", "Training points",
+      join(via(&ComparedPoint::point, labels.columns()), change_columns("ms", 1e-3), evidence_columns()),
+      rows);
+  for (const std::string& note : labels.warning_notes()) table.notes.push_back(note);
+  return table;
+}
+
+ColumnsOf<MergedPoint> collective_columns() {
+  const auto words_of = [](std::string CollectivePoint::*member) {
+    return [=](const MergedPoint& merged) { return cells::words(merged.point.collective.*member); };
+  };
+  return {{{"machine", "", false, true, "", Starts::section},
+           [](const auto& merged) { return cells::words(merged.machine); }},
+          {{"transport", "", false, true, "", Starts::section},
+           [](const auto& merged) { return cells::words(merged.transport); }},
+          {{"operation", "", false, true, "", Starts::section}, words_of(&CollectivePoint::operation)},
+          {{"ranks", "", true, true, "", Starts::section},
+           [](const auto& merged) { return cells::count(merged.point.ranks); }},
+          {{"type", "", false, true}, words_of(&CollectivePoint::dtype)},
+          {{"redop", "", false, true}, words_of(&CollectivePoint::reduction)},
+          {{"in place", "", false, true},
+           [](const auto& merged) { return cells::yes_no(merged.point.collective.in_place); }},
+          {{"seed", "", true, true}, [](const auto& merged) { return cells::count(merged.point.seed); }},
+          {{"size", "B"}, [](const auto& merged) { return cells::count(merged.point.collective.bytes); }}};
+}
+
+Table collectives_table(const std::vector<ComparedPoint>& points) {
+  std::vector<const ComparedPoint*> rows;
+  for (const ComparedPoint& compared : points)
+    if (!is_training(*compared.point)) rows.push_back(&compared);
+  return make_table(
+      "compared_collectives", "Collectives",
+      join(via(&ComparedPoint::point, collective_columns()), change_columns("us", 1e-6), evidence_columns()),
+      rows);
+}
+
+// What a side says of a point.
+std::string state_of(const Launches& side, const std::string& content) {
+  const auto found = side.points.find(content);
+  if (found == side.points.end()) return "not in it";
+  return found->second.step_s.empty() ? found->second.missing : "measured";
+}
+
+struct TwoSides {
+  std::string what, before, after;
+};
+
+ColumnsOf<TwoSides> side_columns() {
+  return {{{"before", "", false}, [](const auto& row) { return cells::words(row.before); }},
+          {{"after", "", false}, [](const auto& row) { return cells::words(row.after); }}};
+}
+
+}  // namespace
+
+std::vector<Table> compared_tables(const std::vector<MergedPoint>& all,
+                                   const std::vector<ComparedPoint>& points) {
+  Table training = training_table(all, points), collectives = collectives_table(points);
+  if (!training.rows.empty()) collectives.notes.clear();  // they stand below the other
+  return {std::move(training), std::move(collectives)};
+}
+
+Table changed_table(const std::vector<ComparedPoint>& points, const Launches& after) {
+  std::vector<const ComparedPoint*> changed;
+  for (const ComparedPoint& point : points)
+    if (point.comparison.verdict == Judgement::slower || point.comparison.verdict == Judgement::faster)
+      changed.push_back(&point);
+  std::stable_sort(changed.begin(), changed.end(), [](const ComparedPoint* a, const ComparedPoint* b) {
+    return a->comparison.difference > b->comparison.difference;
+  });
+  const ColumnsOf<ComparedPoint> columns = {
+      {{"verdict", "", false}, verdict_cell},
+      {{"change", "%"}, change_cell},
+      {{"low", "%"}, interval_of(&Interval::low)},
+      {{"high", "%"}, interval_of(&Interval::high)},
+      {{"point", "", false},
+       [&](const auto& row) { return cells::words(after.points.at(content_id(row.point->point)).name); }}};
+  return make_table("changed", "Points that changed, the most first", columns, changed);
+}
+
+Table one_sided_table(const Launches& before, const Launches& after) {
+  std::map<std::string, std::string> names;  // by content
+  for (const Launches* side : {&before, &after})
+    for (const auto& [content, point] : side->points) names[content] = point.name;
+  std::vector<TwoSides> rows;
+  for (const auto& [content, name] : names) {
+    const std::string was = state_of(before, content), is = state_of(after, content);
+    if (was != is && (was == "measured" || is == "measured")) rows.push_back({name, was, is});
+  }
+  const ColumnsOf<TwoSides> point = {
+      {{"point", "", false}, [](const auto& row) { return cells::words(row.what); }}};
+  return make_table("one_sided", "Points that one side did not measure", join(side_columns(), point), rows);
+}
+
+Table environment_table(const Launches& before, const Launches& after) {
+  std::set<std::string> names;
+  for (const Launches* side : {&before, &after})
+    for (const auto& [name, values] : side->environment) names.insert(name);
+  const auto values = [](const Launches& side, const std::string& name) {
+    const auto found = side.environment.find(name);
+    return found == side.environment.end() ? "" : fmt::format("{}", fmt::join(found->second, "; "));
+  };
+  std::vector<TwoSides> rows;
+  for (const std::string& name : names)
+    if (const std::string was = values(before, name), is = values(after, name); was != is)
+      rows.push_back({name, was, is});
+  const ColumnsOf<TwoSides> what = {
+      {{"what", "", false}, [](const auto& row) { return cells::words(row.what); }}};
+  return make_table("environment", "What differs between the environments", join(what, side_columns()), rows);
+}
+
+}  // namespace shardmark

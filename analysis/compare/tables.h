@@ -1,0 +1,36 @@
+// What shardmark compare prints.
+#pragma once
+
+#include <vector>
+
+#include "analysis/compare/compare.h"
+#include "analysis/merged.h"
+#include "analysis/table/table.h"
+
+namespace shardmark {
+
+struct ComparisonReport {
+  std::vector<Table> tables;  // without empty ones
+  size_t num_slower = 0;
+  size_t num_lost = 0;  // points that were measured before, were run again, and gave no time
+  size_t num_ambiguous = 0;
+};
+
+// `after` is launches_of(studies). UsageError: the two sides have no point in common.
+ComparisonReport compare_sides(const Launches& before, const Launches& after,
+                               const std::vector<StudyData>& studies, double margin);
+
+// The parts: rows of points that both sides measured, and of those that one side lacks; what the studies'
+// environments differ in.
+struct ComparedPoint {
+  const MergedPoint* point;
+  Comparison comparison;
+  double smallest;  // smallest_slowdowns
+};
+std::vector<Table> compared_tables(const std::vector<MergedPoint>& all,
+                                   const std::vector<ComparedPoint>& points);
+Table changed_table(const std::vector<ComparedPoint>& points, const Launches& after);
+Table one_sided_table(const Launches& before, const Launches& after);
+Table environment_table(const Launches& before, const Launches& after);
+
+}  // namespace shardmark

@@ -1,0 +1,19 @@
+// Parts of the page: the first screen, and below the tables where a study was made and how to make it again.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/overview/overview.h"
+#include "schema/study.h"
+
+namespace shardmark {
+
+std::string studies_html(const Overview& overview);
+std::string answers_html(const Overview& overview);
+std::string cautions_html(const Overview& overview);
+
+std::string environment_html(const StudyData& study);
+std::string reproduce_html(const std::vector<StudyData>& studies);
+
+}  // namespace shardmark

@@ -1,0 +1,27 @@
+// Is this number normal? What a study tells of it without a baseline: warnings about single points, and
+// operations that contradict each other. Rules, thresholds and sources: analysis/README.md.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/merged.h"
+#include "analysis/table/table.h"
+
+namespace shardmark {
+
+struct Finding {
+  const MergedPoint* about;  // into the points
+  std::string kind;          // "warming up", "order of sizes", "in place", "sum of parts", "link rate" ...
+  std::string words;
+  bool excludes = false;  // no fit uses the point
+};
+
+// In the order of the points; warnings before contradictions. Oversubscribed points are left to the column of
+// warnings. unfinished: sustained runs (sustained.h); the findings point into both.
+std::vector<Finding> findings_of(const std::vector<MergedPoint>& points,
+                                 const std::vector<MergedPoint>& unfinished = {});
+
+Table findings_table(const std::vector<MergedPoint>& points, const std::vector<MergedPoint>& unfinished);
+
+}  // namespace shardmark

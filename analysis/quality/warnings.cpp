@@ -1,0 +1,161 @@
+// See warnings.h.
+#include "analysis/quality/warnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/stats.h"
+#include "base/units.h"
+
+namespace shardmark {
+namespace {
+
+// Operations in which no rank can be done before the last has begun.
+constexpr std::array kTogether = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all"};
+
+constexpr double kHalfWidth = 0.1;  // of the median's interval, relative: beyond it, the median is not known
+
+// What a step took: of all ranks the longest time, and by how much of it the shortest is shorter.
+struct Steps {
+  std::vector<double> longest, apart;
+};
+
+Steps steps_of(const Series& series) {
+  Steps steps;
+  for (int64_t column = 0; column < series.columns; ++column) {
+    double low = series.at(0, column), high = low;
+    for (int64_t rank = 1; rank < series.rows; ++rank) {
+      low = std::min(low, series.at(rank, column));
+      high = std::max(high, series.at(rank, column));
+    }
+    steps.longest.push_back(high);
+    steps.apart.push_back((high - low) / high);
+  }
+  return steps;
+}
+
+// The last third of the steps against the first, where time goes with the number of the step.
+void add_drift(const std::vector<double>& steps, std::vector<Warning>& warnings) {
+  constexpr size_t kLeastSteps = 12;
+  constexpr double kChange = 0.05, kCorrelation = 0.5;
+  const auto third = static_cast<std::ptrdiff_t>(steps.size() / 3);
+  if (steps.size() < kLeastSteps || std::abs(drift(steps)) < kCorrelation) return;
+  const double first = median({steps.begin(), steps.begin() + third}),
+               last = median({steps.end() - third, steps.end()});
+  const double change = last / first - 1;
+  if (change < -kChange)
+    warnings.push_back(
+        {"warming up",
+         fmt::format("still getting faster: last third of the steps {:.0f} % below the first", -100 * change),
+         true});
+  if (change > kChange)
+    warnings.push_back(
+        {"slowing down",
+         fmt::format("getting slower, as by throttling: last third {:.0f} % above the first", 100 * change),
+         true});
+}
+
+void add_spread(const Measures& m, std::vector<Warning>& warnings) {
+  constexpr double kTail = 1.5;
+  const double half = (m.step_high_s - m.step_low_s) / 2 / m.step_s, tail = m.step_p90_s / m.step_s;
+  if (half > kHalfWidth)
+    warnings.push_back({"uncertain",
+                        half < 1
+                            ? fmt::format("the median is known to +- {:.0f} % only", 100 * half)
+                            : fmt::format("the median is not known: its 95 % interval goes from {} to {}",
+                                          format_seconds(m.step_low_s), format_seconds(m.step_high_s)),
+                        true});
+  if (tail > kTail && std::isfinite(tail))
+    warnings.push_back(
+        {"uneven steps", fmt::format("one step in ten takes {:.1f} times the median or more", tail), false});
+}
+
+// Throughput comes from all steps, step time is their median. Where they disagree by more than the half-width
+// up to which a median counts as known, the two columns may rank points differently.
+void add_mean(const Record& record, std::vector<Warning>& warnings) {
+  const Measures& m = record.measures;
+  const double average_s = static_cast<double>(record.point.global_batch()) / m.samples_per_s;
+  const double ratio = average_s / m.step_s;
+  if (!std::isfinite(ratio) || ratio <= 0 || std::max(ratio, 1 / ratio) <= 1 + kHalfWidth) return;
+  warnings.push_back(
+      {"mean off median",
+       fmt::format("the average step, {}, is {:.0f} % {} the median: samples/s and step time "
+                   "need not rank it alike",
+                   format_seconds(average_s), 100 * std::abs(ratio - 1), ratio > 1 ? "above" : "below"),
+       false});
+}
+
+// A part of every step is no longer than that step, so the medians are in that order too.
+void add_impossible(const Measures& m, std::vector<Warning>& warnings) {
+  constexpr double kClocks = 1.01;  // what two clocks may differ by
+  if (m.exposed_s >= 0 && m.exposed_s <= kClocks * m.step_s) return;
+  if (std::isnan(m.exposed_s)) return;
+  warnings.push_back({"impossible parts",
+                      fmt::format("{} of exposed communication in a step of {} cannot be",
+                                  format_seconds(m.exposed_s), format_seconds(m.step_s)),
+                      true});
+}
+
+// A step holds all of its operations: a probe that expected more of them was disturbed, and auto chose by it.
+void add_probe(const Measures& m, std::vector<Warning>& warnings) {
+  if (!(m.probed_communication_s > m.step_high_s)) return;
+  warnings.push_back(
+      {"auto misled",
+       fmt::format("auto chose by a probe that expected {} of communication, but the whole step "
+                   "takes {}: another strategy may be faster, measure the candidates that plan "
+                   "lists",
+                   format_seconds(m.probed_communication_s), format_seconds(m.step_s)),
+       false});
+}
+
+void add_entry_skew(const Record& record, const std::vector<double>& apart, std::vector<Warning>& warnings) {
+  constexpr double kApart = 0.3;
+  const auto& operation = record.point.collective.operation;
+  if (std::find(kTogether.begin(), kTogether.end(), operation) == kTogether.end() || median(apart) <= kApart)
+    return;
+  warnings.push_back(
+      {"uneven entry",
+       fmt::format("ranks enter the operation apart: its time differs by {:.0f} % between them",
+                   100 * median(apart)),
+       true});
+}
+
+bool all_timed(const Series& series) {
+  const auto count = static_cast<int64_t>(series.values.size());
+  if (series.rows <= 0 || series.columns <= 0 || count % series.rows != 0) return false;
+  return count / series.rows == series.columns &&
+         std::all_of(series.values.begin(), series.values.end(),
+                     [](double t) { return std::isfinite(t) && t > 0; });
+}
+
+}  // namespace
+
+std::vector<Warning> warnings_of(const Record& record) {
+  const Measures& m = record.measures;
+  std::vector<Warning> warnings;
+  if (!std::isfinite(m.step_s) || m.step_s <= 0)
+    return {{"no time", "no step time above 0 was recorded", true}};
+  if (m.oversubscribed)
+    warnings.push_back({"oversubscribed", "more ranks than cores, or several ranks on one GPU", true});
+  if (m.unaccounted)
+    warnings.push_back({"unaccounted", "the parts of its steps do not add up to its wall time", true});
+  add_spread(m, warnings);
+  if (record.point.workload == "training") add_mean(record, warnings);
+  add_probe(m, warnings);
+  add_impossible(m, warnings);
+  const Series* series = record.series("step");
+  if (series == nullptr) return warnings;
+  if (!all_timed(*series)) {
+    warnings.push_back({"broken samples", "some of its samples are not times above 0", true});
+    return warnings;
+  }
+  const Steps steps = steps_of(*series);
+  if (record.point.sampling.duration_s == 0) add_drift(steps.longest, warnings);  // else: sustained.h
+  add_entry_skew(record, steps.apart, warnings);
+  return warnings;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,39 @@
+// What another link between the ranks would make of a training step, by formula: the cost of all-reducing its
+// gradients, and Amdahl's curve when that is the part which more ranks do not speed up. No overlap: the most
+// a link can cost.
+#pragma once
+
+#include <vector>
+
+#include "analysis/merged.h"
+#include "analysis/table/table.h"
+#include "specs/link.h"
+
+namespace shardmark {
+
+// A step on one rank, whose global batch is then divided over n.
+struct OneRankStep {
+  std::string label;
+  double step_s = Measures::kNone;
+  double gradient_bytes = 0;
+  const MergedPoint* merged = nullptr;  // where it was measured, if it was
+};
+
+// One for each family of training points with one rank (of the largest batch; `single` or ddp before others)
+// whose model is known.
+std::vector<OneRankStep> workloads(const std::vector<MergedPoint>& points);
+
+// T(1) / (T(1)/n + all-reduce on n).
+double interconnect_speed_up(const OneRankStep& workload, const specs::Link& link, double ranks);
+// Amdahl's p: 1 - (all-reduce on many ranks, latency aside) / T(1). Below 0: the link takes longer than the
+// step.
+double parallel_share(const OneRankStep& workload, const specs::Link& link);
+
+// Rows: workload x link; columns: p, the limit 1 / (1-p), speed-ups.
+Table interconnects_table(const std::vector<MergedPoint>& points, const std::vector<specs::Link>& links);
+Table interconnects_table(const std::vector<OneRankStep>& workloads, const std::vector<specs::Link>& links);
+// Rows: models by their gradients; columns: links; cells: time of the all-reduce on so many ranks.
+Table all_reduce_table(const std::vector<OneRankStep>& workloads, const std::vector<specs::Link>& links,
+                       int64_t ranks);
+
+}  // namespace shardmark

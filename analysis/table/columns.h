@@ -1,0 +1,89 @@
+// A column of a table is one row: its heading, how its cells are made, and what they mean.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <initializer_list>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "analysis/table/table.h"
+
+namespace shardmark {
+
+template <class Row>
+struct ColumnOf {
+  Column head;
+  std::function<Cell(const Row&)> cell;
+  std::string definition = {};  // Column::definition, which is easier to read behind the cell
+};
+template <class Row>
+using ColumnsOf = std::vector<ColumnOf<Row>>;
+
+template <class Row, class... More>
+ColumnsOf<Row> join(ColumnsOf<Row> columns, More... more) {
+  (std::move(more.begin(), more.end(), std::back_inserter(columns)), ...);
+  return columns;
+}
+
+template <class Row>
+ColumnsOf<Row> without(ColumnsOf<Row> columns, std::initializer_list<std::string_view> names) {
+  std::erase_if(columns, [&](const ColumnOf<Row>& column) {
+    return std::find(names.begin(), names.end(), column.head.name) != names.end();
+  });
+  return columns;
+}
+
+template <class Row>
+ColumnsOf<Row> starting(Starts starts, ColumnsOf<Row> columns) {
+  for (ColumnOf<Row>& column : columns) column.head.starts = starts;
+  return columns;
+}
+
+// Columns of what a row points to: via(&Gap::merged, labels.columns()).
+template <class Row, class Part>
+ColumnsOf<Row> via(const Part* Row::*part, ColumnsOf<Part> columns) {
+  ColumnsOf<Row> of_rows;
+  for (ColumnOf<Part>& column : columns)
+    of_rows.push_back({std::move(column.head),
+                       [cell = std::move(column.cell), part](const Row& row) { return cell(*(row.*part)); },
+                       std::move(column.definition)});
+  return of_rows;
+}
+
+// What columns mean. Those with one definition share a line: names "step time low, high".
+struct Definition {
+  std::string names, text;
+};
+std::vector<Definition> definitions_of(const std::vector<Column>& columns);
+
+// "names: text" of the columns that people see: those that fold and are empty in all rows have no line.
+std::vector<std::string> column_explanations(const Table& table);
+
+// The explanations are the definitions of the columns. rows: values or pointers.
+template <class Row, class Rows>
+Table make_table(std::string key, std::string title, const ColumnsOf<Row>& columns, const Rows& rows) {
+  Table table{std::move(key), std::move(title), {}, {}, {}};
+  for (const ColumnOf<Row>& column : columns) {
+    table.columns.push_back(column.head);
+    table.columns.back().definition = column.definition;
+  }
+  for (const auto& at : rows) {
+    const Row* row;
+    if constexpr (std::is_pointer_v<typename Rows::value_type>)
+      row = at;
+    else
+      row = &at;
+    std::vector<Cell>& cells = table.rows.emplace_back();
+    cells.reserve(columns.size());
+    for (const ColumnOf<Row>& column : columns) cells.push_back(column.cell(*row));
+  }
+  table.explanations = column_explanations(table);
+  return table;
+}
+
+}  // namespace shardmark

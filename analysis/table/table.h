@@ -1,0 +1,52 @@
+// A Table value: made by every report, rendered as aligned text, Markdown, CSV or JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace shardmark {
+
+struct Cell {
+  std::string text;      // as people read it
+  nlohmann::json value;  // as programs read it, in the column's unit; null: not measured
+};
+
+// What people see where the value of a column changes from one row to the next: a blank line (in text), or a
+// section with a heading of its own.
+enum class Starts { nothing, group, section };
+
+struct Column {
+  std::string name;
+  std::string unit = {};  // "" for none
+  bool numeric = true;    // aligned right
+  // For people only (text, Markdown): when all rows agree, the value moves to a line above them; when no row
+  // has one, or all have 0, the column is left out.
+  bool fold = false;
+  std::string group = {};  // heading over neighbouring columns: "out-of-place"
+  Starts starts = Starts::nothing;
+  std::string definition = {};  // what the values mean, as a sentence after the name; "" where it says so
+
+  std::string full_name() const { return group.empty() ? name : group + " " + name; }  // unique in a table
+  std::string heading() const { return full_name() + (unit.empty() ? "" : " (" + unit + ")"); }
+};
+
+struct Table {
+  std::string key;  // "strategies": for CSV files and JSON
+  std::string title;
+  std::vector<std::string> notes;  // what to know of these rows, a line each
+  std::vector<Column> columns;
+  std::vector<std::vector<Cell>> rows;
+  std::vector<std::string> explanations = {};  // what columns mean, how rows are made: shown when asked for
+};
+
+enum class Explanations { shown, left_out };
+std::string to_text(const Table& table, Explanations explanations = Explanations::shown);
+std::string to_markdown(const Table& table);
+// RFC 4180: lines end in CRLF, the first names the columns with their units; empty where nothing was
+// measured.
+std::string to_csv(const Table& table);
+// An object; its rows are objects too: a column's full name -> value. "notes" holds the explanations, too.
+nlohmann::ordered_json to_json(const Table& table);
+
+}  // namespace shardmark

@@ -1,0 +1,38 @@
+// See about.h.
+#include "analysis/tables/about.h"
+
+#include "analysis/known.h"
+#include "analysis/table/cells.h"
+#include "base/units.h"
+
+namespace shardmark {
+namespace {
+
+Cell work_cell(const MergedPoint& merged) {
+  const Point& p = merged.point;
+  return cells::words(is_training(merged) ? p.training.model.name : p.collective.operation);
+}
+
+Cell strategy_cell(const MergedPoint& merged) {
+  const Point& p = merged.point;
+  if (!is_training(merged)) return cells::words(p.collective.in_place ? "in place" : "out of place");
+  const Choice& strategy = p.training.strategy;
+  return cells::words(to_text(without_defaults(strategy, known_options(strategy))));
+}
+
+Cell size_cell(const MergedPoint& merged) {
+  const Point& p = merged.point;
+  return cells::words(is_training(merged) ? "batch " + std::to_string(p.training.batch_size)
+                                          : format_bytes(static_cast<double>(p.collective.bytes)));
+}
+
+}  // namespace
+
+ColumnsOf<MergedPoint> about_columns() {
+  return {{{"model, operation", "", false}, work_cell},
+          {{"strategy, place", "", false}, strategy_cell},
+          {{"ranks", ""}, [](const auto& merged) { return cells::count(merged.point.ranks); }},
+          {{"batch or size", "", false}, size_cell}};
+}
+
+}  // namespace shardmark

@@ -1,0 +1,11 @@
+// Which point a row is about, for tables that hold training points and collectives together.
+#pragma once
+
+#include "analysis/merged.h"
+#include "analysis/table/columns.h"
+
+namespace shardmark {
+
+ColumnsOf<MergedPoint> about_columns();
+
+}  // namespace shardmark

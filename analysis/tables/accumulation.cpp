@@ -1,0 +1,91 @@
+// The same global batch in one and in several micro-batches: whether training is the same.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analysis/table/cells.h"
+#include "analysis/tables/tables.h"
+#include "analysis/tables/training_columns.h"
+
+namespace shardmark {
+namespace {
+
+int64_t num_steps(const MergedPoint& merged) {
+  return merged.measures.num_steps + merged.measures.num_warmup;
+}
+
+// Points that differ in the number of micro-batches alone have the same key.
+std::string key_of(const MergedPoint& merged) {
+  Point alike = merged.point;
+  alike.repeat = 0;
+  alike.sampling = {};
+  alike.training.scaling.clear();
+  alike.training.accumulation = 1;
+  // Wraps where a damaged record holds numbers that no run had.
+  alike.training.batch_size = static_cast<int64_t>(static_cast<uint64_t>(alike.training.batch_size) *
+                                                   static_cast<uint64_t>(merged.point.training.accumulation));
+  return merged.machine + merged.transport + point_id(alike);
+}
+
+bool is_cut(const MergedPoint& merged) {
+  return is_training(merged) && merged.point.training.accumulation != 1;
+}
+
+struct CutPoint {
+  const MergedPoint *merged, *whole;  // the same samples in one batch
+};
+
+// |loss - loss of one batch| / loss of one batch.
+Cell loss_difference(const CutPoint& row) {
+  const double loss = row.merged->measures.loss_last, base = row.whole->measures.loss_last;
+  const bool comparable = num_steps(*row.merged) == num_steps(*row.whole);
+  return cells::number(comparable ? std::abs(loss - base) / std::abs(base) : Measures::kNone, 2);
+}
+
+auto count_of(int64_t TrainingPoint::*member) {
+  return [member](const CutPoint& row) { return cells::count(row.merged->point.training.*member); };
+}
+
+ColumnsOf<CutPoint> loss_columns() {
+  return {
+      {{"micro-batches", ""}, count_of(&TrainingPoint::accumulation)},
+      {{"of", "samples per rank"}, count_of(&TrainingPoint::batch_size)},
+      {{"steps", "", true, true}, [](const auto& row) { return cells::count(num_steps(*row.merged)); }},
+      {{"loss", "of the last step"},
+       [](const auto& row) { return cells::number(row.merged->measures.loss_last, 7); }},
+      {{"difference", "relative"},
+       loss_difference,
+       "|loss - loss of one batch| / loss of one batch, after the same number of steps with the same "
+       "samples; - where the numbers of steps differ. Rounding alone without batch norm; local batch norm "
+       "takes its statistics from one micro-batch, so it trains another model; frozen batch norm does not."},
+      {{"step", "ms"}, milliseconds_of(&Measures::step_s)},
+      {{"x one batch", ""},
+       [](const auto& row) {
+         return cells::number(row.merged->measures.step_s / row.whole->measures.step_s, 3);
+       },
+       "step / that of the same samples in one batch."},
+      {{"peak", "MiB"}, mebibytes_of(&Measures::peak_bytes)},
+      {{"moved", "MB"}, megabytes_of(&Measures::traffic_bytes)}};
+}
+
+}  // namespace
+
+Table accumulation_table(const MergedPoints& points) {
+  std::vector<CutPoint> rows;
+  if (std::any_of(points.begin(), points.end(), is_cut)) {
+    std::map<std::string, std::vector<const MergedPoint*>> groups;
+    for (const MergedPoint* merged : training_points(points)) groups[key_of(*merged)].push_back(merged);
+    for (const MergedPoint* whole : training_points(points)) {
+      const auto& group = groups[key_of(*whole)];
+      if (is_cut(*whole) || group.size() < 2) continue;
+      for (const MergedPoint* merged : group) rows.push_back({merged, whole});
+    }
+  }
+  const TrainingColumns labels(points);
+  return make_table("accumulation", "Accumulation: one batch, and the same samples in micro-batches",
+                    join(via(&CutPoint::merged, without(labels.columns(), {"accumulation", "batch"})),
+                         loss_columns(), via(&CutPoint::merged, TrainingColumns::warnings())),
+                    rows);
+}
+
+}  // namespace shardmark

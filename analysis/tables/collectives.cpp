@@ -1,0 +1,132 @@
+// Collectives in the columns of nccl-tests: one table per operation and rank count.
+#include "specs/collectives.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "analysis/known.h"
+#include "analysis/table/cells.h"
+#include "analysis/tables/tables.h"
+#include "analysis/tables/training_columns.h"
+
+namespace shardmark {
+namespace {
+
+// One message size, measured with two buffers, with one, or both.
+struct Pair {
+  const MergedPoint* merged = nullptr;              // either
+  std::array<const MergedPoint*, 2> by_place = {};  // out-of-place, in-place
+};
+constexpr std::array kPlaceNames = {"out-of-place", "in-place"};
+
+// Without a name for an operation that this program does not know.
+specs::CollectiveRow row_of(const std::string& operation) {
+  const specs::CollectiveRow* const found = specs::find_collective(operation);
+  return found == nullptr ? specs::CollectiveRow{} : *found;
+}
+
+// In the order of the table of collectives; unknown ones come last.
+size_t order_of(const std::string& operation) {
+  const specs::CollectiveRow* const found = specs::find_collective(operation);
+  return found == nullptr ? specs::kNumCollectives : static_cast<size_t>(found->what);
+}
+
+// As nccl-tests counts: of the parts of an operation that cuts its message, one.
+Cell count_cell(const Point& point) {
+  const CollectivePoint& c = point.collective;
+  const auto element_bytes = known_bytes(c.dtype);
+  if (!element_bytes) return cells::words("");
+  return cells::count(c.bytes / *element_bytes / (row_of(c.operation).is_cut() ? point.ranks : 1));
+}
+
+enum Place : size_t { kOutOfPlace, kInPlace };
+
+// Of a pair that was measured in this place; nothing else.
+template <class CellOfMerged>
+auto in(Place place, CellOfMerged cell) {
+  return [=](const Pair& pair) {
+    const MergedPoint* merged = pair.by_place[place];
+    return merged == nullptr ? cells::words("") : cell(*merged);
+  };
+}
+
+ColumnsOf<Pair> place_columns(Place place, const specs::CollectiveRow& row) {
+  const char* name = kPlaceNames[place];
+  return {{{"time", "us", true, true, name},
+           in(place, [](const auto& merged) { return cells::number(merged.measures.step_s * 1e6); }),
+           "median of the slowest rank's."},
+          {{"algbw", "GB/s", true, true, name},
+           in(place, [](const auto& merged) { return cells::number(merged.measures.algbw_gb_s, 3); }),
+           "size / time; GB = 10^9 bytes."},
+          {{"busbw", "GB/s", true, true, name},
+           in(place, [](const auto& merged) { return cells::number(merged.measures.busbw_gb_s, 3); }),
+           "algbw x " + (row.name.empty() ? "the operation's factor" : std::string(row.busbw.formula)) + "."},
+          {{"#wrong", "", true, true, name},
+           in(place,
+              [](const auto& merged) {
+                const int64_t wrong = merged.measures.num_wrong;
+                return wrong < 0 ? cells::words("") : cells::count(wrong);
+              }),
+           "elements that differed from the expected value."}};
+}
+
+ColumnOf<Pair> mark_column(Place place) {
+  return {{"warnings", "", false, true, kPlaceNames[place]}, [place](const Pair& pair) {
+            return pair.by_place[place] == nullptr ? Cell{"", nullptr} : warning_cell(*pair.by_place[place]);
+          }};
+}
+
+ColumnsOf<Pair> columns(const specs::CollectiveRow& row) {
+  const auto collective = [](const Pair& pair) -> const auto& { return pair.merged->point.collective; };
+  return join(
+      ColumnsOf<Pair>{
+          {{"machine", "", false, true, "", Starts::section},
+           [](const auto& pair) { return cells::words(pair.merged->machine); }},
+          {{"transport", "", false, true, "", Starts::section},
+           [](const auto& pair) { return cells::words(pair.merged->transport); }},
+          {{"size", "B"},
+           [=](const auto& pair) { return cells::count(collective(pair).bytes); },
+           "the larger of a rank's send and receive side. Columns as in nccl-tests."},
+          {{"count", "elements"},
+           [](const auto& pair) { return count_cell(pair.merged->point); },
+           row.is_cut() ? "elements of the size, of one rank's part." : "elements of the size."},
+          {{"type", "", false}, [=](const auto& pair) { return cells::words(collective(pair).dtype); }},
+          {{"redop", "", false}, [=](const auto& pair) { return cells::words(collective(pair).reduction); }},
+          {{"root", ""},
+           [is_rooted = row.is_rooted()](const auto&) { return cells::count(is_rooted ? 0 : -1); }}},
+      place_columns(kOutOfPlace, row), place_columns(kInPlace, row),
+      ColumnsOf<Pair>{mark_column(kOutOfPlace), mark_column(kInPlace)});
+}
+
+}  // namespace
+
+std::vector<Table> collective_tables(const MergedPoints& points) {
+  using TableKey = std::tuple<size_t, std::string, int64_t>;  // operation, ranks
+  using RowKey =
+      std::tuple<std::string, std::string, std::string, std::string, int64_t, int64_t>;  // size last but seed
+  std::map<TableKey, std::map<RowKey, Pair>> found;
+  for (const MergedPoint& merged : points) {
+    if (is_training(merged)) continue;
+    const Point& p = merged.point;
+    const CollectivePoint& c = p.collective;
+    Pair& pair = found[{order_of(c.operation), c.operation, p.ranks}]
+                      [{merged.machine, merged.transport, c.dtype, c.reduction, c.bytes, p.seed}];
+    pair.merged = pair.by_place[c.in_place ? 1 : 0] = &merged;
+  }
+  std::vector<Table> tables;
+  for (const auto& [key, pairs] : found) {
+    const auto& [order, operation, ranks] = key;
+    std::vector<const Pair*> rows;
+    for (const auto& [row_key, pair] : pairs) rows.push_back(&pair);
+    tables.push_back(
+        make_table(fmt::format("collective_{}_{}", operation, ranks),
+                   fmt::format("Collective {} on {} rank{}", operation, ranks, ranks == 1 ? "" : "s"),
+                   columns(row_of(operation)), rows));
+  }
+  return tables;
+}
+
+}  // namespace shardmark

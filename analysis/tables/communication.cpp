@@ -1,0 +1,70 @@
+// What a step moved in each of its phases, as its program was recorded, and what the strategy's formula says.
+#include <fmt/format.h>
+
+#include "analysis/known.h"
+#include "analysis/predict/predictor.h"
+#include "analysis/table/cells.h"
+#include "analysis/tables/tables.h"
+#include "analysis/tables/training_columns.h"
+#include "strategies/step_traffic.h"
+
+namespace shardmark {
+namespace {
+
+struct MovedPoint {
+  const MergedPoint* merged;
+  strategies::StepTraffic moved;
+};
+
+ColumnsOf<MovedPoint> phase_columns(const char* name,
+                                    strategies::PhaseTraffic strategies::StepTraffic::*phase) {
+  return {
+      {{"operations", "", true, false, name},
+       [=](const auto& row) { return cells::count((row.moved.*phase).num_operations); },
+       "that rank 0 started in the phase, as it recorded them. backward: until the update begins, with the "
+       "rest of the gradients; update: with the sum for the gradient's norm and what hands updated "
+       "parameters out."},
+      {{"moved", "MB", true, false, name},
+       [=](const auto& row) { return cells::number((row.moved.*phase).bytes / 1e6); },
+       "payload x ring factor of these operations, MB = 10^6 bytes."}};
+}
+
+std::string phase_text(const char* name, const strategies::PhaseTraffic& phase) {
+  return fmt::format("{} {} of {} MB", name, phase.num_operations, cells::number(phase.bytes / 1e6).text);
+}
+
+// "agrees", or what it says instead; nothing where this program knows no formula for the point.
+Cell formula_cell(const MovedPoint& row) {
+  const auto program = known_program(row.merged->point);
+  if (!program) return {"", nullptr};
+  const strategies::StepTraffic formula = strategies::step_traffic(*program);
+  if (formula == row.moved) return cells::words("agrees");
+  return cells::words(fmt::format("{}, {}, {}", phase_text("forward", formula.forward),
+                                  phase_text("backward", formula.backward),
+                                  phase_text("update", formula.update)));
+}
+
+}  // namespace
+
+Table communication_table(const MergedPoints& points) {
+  std::vector<MovedPoint> rows;
+  for (const MergedPoint* merged : training_points(points)) {
+    const Series* series = merged->records.empty() ? nullptr : merged->records.front()->series("program");
+    if (series == nullptr) continue;
+    const strategies::StepTraffic moved = strategies::step_traffic(program_or_nothing(*series));
+    if (moved != strategies::StepTraffic{}) rows.push_back({merged, moved});
+  }
+  const TrainingColumns labels(points);
+  return make_table(
+      "communication", "Communication of a step by phase",
+      join(via(&MovedPoint::merged, labels.columns()),
+           phase_columns("forward", &strategies::StepTraffic::forward),
+           phase_columns("backward", &strategies::StepTraffic::backward),
+           phase_columns("update", &strategies::StepTraffic::update),
+           ColumnsOf<MovedPoint>{{{"formula", "", false, true},
+                                  formula_cell,
+                                  "whether the strategy's formula says the same, or what it says."}}),
+      rows);
+}
+
+}  // namespace shardmark

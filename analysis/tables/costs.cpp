@@ -1,0 +1,75 @@
+// What training costs at a price per GPU-hour.
+#include <cmath>
+#include <unordered_map>
+
+#include "analysis/table/cells.h"
+#include "analysis/tables/tables.h"
+#include "analysis/tables/training_columns.h"
+
+namespace shardmark {
+namespace {
+
+// Of a million samples or tokens; every rank holds one GPU for as long as the point runs.
+double cost_of_million(const MergedPoint& merged, double per_s, double price_per_gpu_hour) {
+  const double gpu_seconds = 1e6 * static_cast<double>(merged.point.ranks) / per_s;
+  return per_s > 0 ? price_per_gpu_hour * gpu_seconds / 3600 : Measures::kNone;
+}
+
+// On several ranks `single` trains as many models, not one.
+bool is_costed(const MergedPoint& merged) { return !(is_replicas(merged) && merged.point.ranks > 1); }
+
+struct CostedPoint {
+  const MergedPoint* merged;
+  double per_sample, per_token;       // 10^6 of them
+  double cheapest = Measures::kNone;  // of its family, per sample
+};
+
+std::vector<CostedPoint> costed_points(const MergedPoints& points, double price_per_gpu_hour) {
+  std::vector<CostedPoint> rows;
+  if (!(price_per_gpu_hour > 0)) return rows;
+  for (const MergedPoint* merged : training_points(points, is_costed)) {
+    const Measures& m = merged->measures;
+    rows.push_back({merged, cost_of_million(*merged, m.samples_per_s, price_per_gpu_hour),
+                    cost_of_million(*merged, m.tokens_per_s, price_per_gpu_hour)});
+  }
+  std::unordered_map<std::string, double> cheapest;  // by family; fmin passes a NaN over
+  for (const CostedPoint& row : rows) {
+    double& least = cheapest.try_emplace(row.merged->family, Measures::kNone).first->second;
+    least = std::fmin(least, row.per_sample);
+  }
+  for (CostedPoint& row : rows) row.cheapest = cheapest.at(row.merged->family);
+  return rows;
+}
+
+constexpr const char* kCost =
+    "price x ranks x 10^6 / throughput / 3600, in the price's currency; a rank holds one GPU.";
+
+ColumnsOf<CostedPoint> cost_columns() {
+  return {
+      {{"samples/s", ""}, number_of(&Measures::samples_per_s)},
+      {{"tokens/s", "", true, true}, number_of(&Measures::tokens_per_s)},
+      {{"samples", "", true, false, "cost of 10^6"},
+       [](const auto& row) { return cells::number(row.per_sample); },
+       kCost},
+      {{"tokens", "", true, true, "cost of 10^6"},
+       [](const auto& row) { return cells::number(row.per_token); },
+       kCost},
+      {{"x cheapest", ""},
+       [](const auto& row) { return cells::number(row.per_sample / row.cheapest, 3); },
+       "against the cheapest point with the same model, data, optimizer and precision; convergence aside, "
+       "which a larger batch may cost."}};
+}
+
+}  // namespace
+
+Table costs_table(const MergedPoints& points, double price_per_gpu_hour) {
+  const TrainingColumns labels(points);
+  Table table = make_table("costs", "Costs at " + cells::number(price_per_gpu_hour).text + " per GPU-hour",
+                           join(via(&CostedPoint::merged, labels.columns()), cost_columns(),
+                                via(&CostedPoint::merged, TrainingColumns::warnings())),
+                           costed_points(points, price_per_gpu_hour));
+  for (const std::string& note : labels.warning_notes()) table.notes.push_back(note);
+  return table;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,35 @@
+// Findings in words, each with the point it is about.
+#include "analysis/quality/findings.h"
+
+#include "analysis/table/cells.h"
+#include "analysis/tables/about.h"
+
+namespace shardmark {
+namespace {
+
+ColumnsOf<Finding> finding_columns() {
+  return {{{"finding", "", false}, [](const auto& finding) { return cells::words(finding.kind); }},
+          {{"what", "", false}, [](const auto& finding) { return cells::words(finding.words); }},
+          {{"fits", "", false, true},
+           [](const auto& finding) {
+             return finding.excludes ? cells::words("left out") : Cell{"", nullptr};
+           },
+           "left out: no fit uses the point."}};
+}
+
+}  // namespace
+
+Table findings_table(const std::vector<MergedPoint>& points, const std::vector<MergedPoint>& unfinished) {
+  Table table = make_table("findings", "Findings: numbers to look at twice",
+                           join(via(&Finding::about, about_columns()), finding_columns()),
+                           findings_of(points, unfinished));
+  table.explanations.emplace(
+      table.explanations.begin(),
+      "An operation should not take longer than a larger message of it, than the pieces it "
+      "could be cut into, or than other operations that together do its work (Traeff, Gropp "
+      "and Thakur 2010); less than 1.25 times as long, or a difference within the 95 % "
+      "intervals, is no finding, and of each kind the worst size is named.");
+  return table;
+}
+
+}  // namespace shardmark

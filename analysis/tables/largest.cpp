@@ -1,0 +1,97 @@
+// The largest batch that fits, per strategy: from points that fit and points that ran out of memory.
+#include <algorithm>
+#include <map>
+
+#include "analysis/table/cells.h"
+#include "analysis/tables/tables.h"
+#include "analysis/tables/training_columns.h"
+
+namespace shardmark {
+namespace {
+
+// The largest batch of points that differ in batch size alone.
+struct Largest {
+  const MergedPoint* merged;
+  int64_t fails;  // the smallest batch that ran out of memory
+};
+
+std::string key_of(const std::string& family, const std::string& strategy, int64_t ranks) {
+  return family + "\n" + strategy + "\n" + std::to_string(ranks);
+}
+
+// The smallest batch of each series that ran out of memory.
+std::map<std::string, int64_t> failures(const std::vector<StudyData>& studies) {
+  std::map<std::string, int64_t> fails;
+  for (const StudyData& study : studies)
+    for (const Record& record : study.records) {
+      if (record.outcome != Outcome::out_of_memory || record.point.workload != "training") continue;
+      const MergedPoint alike = as_merged(record, study.environment);
+      const auto [found, is_new] = fails.try_emplace(key_of(alike.family, alike.strategy, record.point.ranks),
+                                                     record.point.training.batch_size);
+      found->second = std::min(found->second, record.point.training.batch_size);
+    }
+  return fails;
+}
+
+std::vector<Largest> rows_of(const std::vector<StudyData>& studies, const MergedPoints& points) {
+  const auto fails = failures(studies);
+  const auto key = [](const MergedPoint& merged) {
+    return key_of(merged.family, merged.strategy, merged.point.ranks);
+  };
+  std::map<std::string, const MergedPoint*> largest;
+  for (const MergedPoint* merged : training_points(points)) {
+    const MergedPoint*& best = largest[key(*merged)];
+    if (best == nullptr || merged->point.training.batch_size > best->point.training.batch_size) best = merged;
+  }
+  std::vector<Largest> rows;
+  for (const MergedPoint* merged : training_points(points))
+    if (const auto failed = fails.find(key(*merged));
+        failed != fails.end() && largest[failed->first] == merged)
+      rows.push_back({merged, failed->second});
+  return rows;
+}
+
+double state_of(const MergedPoint& merged) {
+  const Measures& m = merged.measures;
+  return m.parameter_bytes + m.gradient_bytes + m.optimizer_bytes + m.transient_bytes;
+}
+
+Cell rest_cell(const Largest& row) {
+  const auto batch = static_cast<double>(row.merged->point.training.batch_size);
+  return cells::mebibytes((row.merged->measures.peak_bytes - state_of(*row.merged)) / batch);
+}
+
+ColumnsOf<Largest> found_columns() {
+  constexpr const char* kGroup = "at the largest batch";
+  return {{{"largest batch", "per rank"},
+           [](const auto& row) { return cells::count(row.merged->point.training.batch_size); },
+           "the largest that ran."},
+          {{"too large", ""},
+           [](const auto& row) { return cells::count(row.fails); },
+           "the smallest that ran out of memory, under the limit of the run (suites' memory_limit, or the "
+           "device's own)."},
+          {{"peak", "MiB", true, false, kGroup},
+           mebibytes_of(&Measures::peak_bytes),
+           "memory of the rank that has most."},
+          {{"state and slots", "MiB", true, false, kGroup},
+           [](const auto& row) { return cells::mebibytes(state_of(*row.merged)); },
+           "parameters, gradients, optimizer state and the strategy's slots."},
+          {{"rest per sample", "MiB", true, false, kGroup},
+           rest_cell,
+           "peak without state and slots / batch: activations, the batch and working memory."},
+          {{"in host memory", "MiB", true, true}, mebibytes_of(&Measures::offloaded_bytes)},
+          {{"throughput", "samples/s", true, false, kGroup}, number_of(&Measures::samples_per_s)},
+          {{"step", "ms", true, false, kGroup}, milliseconds_of(&Measures::step_s)}};
+}
+
+}  // namespace
+
+Table largest_table(const std::vector<StudyData>& studies, const MergedPoints& points) {
+  const TrainingColumns labels(points);
+  return make_table("largest", "The largest batch that fits",
+                    join(via(&Largest::merged, without(labels.columns(), {"batch"})), found_columns(),
+                         via(&Largest::merged, TrainingColumns::warnings())),
+                    rows_of(studies, points));
+}
+
+}  // namespace shardmark

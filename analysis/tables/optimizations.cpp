@@ -1,0 +1,160 @@
+// What changing the way gradients are reduced gains: bucketing, compression, hierarchical all-reduce, against
+// one all-reduce of everything.
+#include <cmath>
+#include <map>
+
+#include "analysis/known.h"
+#include "analysis/table/cells.h"
+#include "analysis/tables/tables.h"
+#include "analysis/tables/training_columns.h"
+
+namespace shardmark {
+namespace {
+
+using Variants = std::vector<const MergedPoint*>;  // points that differ in reduction and transport alone
+
+bool is_hierarchical(const MergedPoint& merged) { return merged.transport.starts_with("hierarchical"); }
+
+bool is_plain(const MergedPoint& merged) {
+  const Options& options = merged.point.training.strategy.options;
+  return !options.contains("reduction") || options.at("reduction") == "plain";
+}
+
+bool is_measured_ddp(const MergedPoint& merged) {
+  return is_training(merged) && strategies::traits_of(merged.point.training.strategy.name).buckets &&
+         std::isfinite(merged.measures.communication_only_s);
+}
+
+// In the order of their first points.
+std::vector<Variants> variants_of(const MergedPoints& points) {
+  std::map<std::string, size_t> known;
+  std::vector<Variants> groups;
+  for (const MergedPoint& merged : points) {
+    if (!is_measured_ddp(merged)) continue;
+    const std::string family = merged.family.substr(0, merged.family.size() - merged.transport.size());
+    const std::string key =
+        family + std::to_string(merged.point.ranks) + " " + std::to_string(merged.point.training.batch_size);
+    const auto [found, is_new] = known.try_emplace(key, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[found->second].push_back(&merged);
+  }
+  return groups;
+}
+
+// The plain reduction in the fewest operations, over the flat transport; nullptr where none was measured.
+const MergedPoint* baseline_of(const Variants& variants) {
+  const MergedPoint* baseline = nullptr;
+  for (const MergedPoint* merged : variants) {
+    if (!is_plain(*merged) || is_hierarchical(*merged)) continue;
+    if (baseline == nullptr || merged->measures.num_operations < baseline->measures.num_operations)
+      baseline = merged;
+  }
+  return baseline;
+}
+
+struct Variant {
+  const MergedPoint *merged, *baseline;
+};
+
+std::vector<Variant> rows_of(const MergedPoints& points) {
+  std::vector<Variant> rows;
+  for (const Variants& variants : variants_of(points)) {
+    const MergedPoint* baseline = baseline_of(variants);
+    if (variants.size() < 2 || baseline == nullptr) continue;
+    rows.push_back({baseline, baseline});
+    for (const MergedPoint* merged : variants)
+      if (merged != baseline) rows.push_back({merged, baseline});
+  }
+  return rows;
+}
+
+// In the words of those who offer it: what of the three a row does.
+Cell kind_cell(const Variant& row) {
+  if (row.merged == row.baseline) return cells::words("baseline");
+  std::string kind;
+  const auto add = [&](const char* word) { kind += (kind.empty() ? "" : ", ") + std::string(word); };
+  if (is_hierarchical(*row.merged)) add("hierarchical");
+  if (!is_plain(*row.merged)) add("compression");
+  if (is_plain(*row.merged) && row.merged->measures.num_operations > row.baseline->measures.num_operations)
+    add("bucketing");
+  return cells::words(kind);
+}
+
+// The baseline's number / the row's.
+auto ratio_of(double Measures::*measure) {
+  return [measure](const Variant& row) {
+    return cells::number(row.baseline->measures.*measure / row.merged->measures.*measure, 3);
+  };
+}
+
+constexpr const char* kSpeedUp = "the baseline's time / the row's.";
+
+ColumnsOf<Variant> time_columns() {
+  return {
+      {{"over", "", false}, [](const auto& row) { return cells::words(row.merged->transport); }},
+      {{"optimization", "", false},
+       kind_cell,
+       "baseline: the plain reduction over a flat transport, in the fewest operations, same model, batch and "
+       "ranks; bucketing: in more of them; compression: another reduction, of fewer bytes; hierarchical: in "
+       "the node, between nodes, in the node."},
+      {{"effective", "GB/s", true, false, "communication alone"},
+       [](const auto& row) {
+         const double gradient_bytes = known_value_bytes(row.baseline->point);
+         return cells::number(gradient_bytes / row.merged->measures.communication_only_s / 1e9, 3);
+       },
+       "bytes of the uncompressed gradient / that time; GB = 10^9 bytes."},
+      {{"time", "ms", true, false, "communication alone"},
+       milliseconds_of(&Measures::communication_only_s),
+       "the operations of a step without the step (median of the slowest rank). Compressing and "
+       "decompressing is computing, and no part of it; the step holds everything."},
+      {{"speed-up", "x", true, false, "communication alone"},
+       ratio_of(&Measures::communication_only_s),
+       kSpeedUp},
+      {{"time", "ms", true, false, "step"}, milliseconds_of(&Measures::step_s)},
+      {{"speed-up", "x", true, false, "step"}, ratio_of(&Measures::step_s), kSpeedUp}};
+}
+
+ColumnsOf<Variant> byte_columns() {
+  return {
+      {{"counted", "MB", true, false, "moved"},
+       megabytes_of(&Measures::traffic_bytes),
+       "ring bytes per rank and step, as counted."},
+      {{"fewer", "x", true, false, "moved"},
+       ratio_of(&Measures::traffic_bytes),
+       "the baseline's / the row's."},
+      {{"gradient itself", "x smaller"},
+       [](const auto& row) {
+         return cells::number(known_value_bytes(row.baseline->point) / known_value_bytes(row.merged->point),
+                              3);
+       },
+       "how much smaller a rank's gradient becomes, before indices, scales and the exchange with all ranks "
+       "are added: the \"100x\" of top-k at ratio 0.01 is this number, not the bytes on the wire."},
+      {{"between nodes", "MB", true, true},
+       megabytes_of(&Measures::between_nodes_bytes),
+       "of those bytes, on the rank that sends most, as a hierarchical all-reduce counts them."},
+      {{"verified", "", false},
+       [](const auto& row) {
+         const std::string& verified = row.merged->measures.verified;
+         return cells::words(verified.substr(0, verified.find_first_of(" :")));
+       },
+       "against one device; lossy: the reduction leaves something out by choice."},
+      {{"difference", ""},
+       [](const auto& row) { return cells::number(row.merged->measures.verify_error, 2); },
+       "relative difference of the loss after the first update, or of losses and gradient norms where they "
+       "must be equal."}};
+}
+
+}  // namespace
+
+Table optimizations_table(const MergedPoints& points) {
+  const TrainingColumns labels(points);
+  ColumnsOf<MergedPoint> setting = without(labels.family(), {"transport"});
+  return make_table("optimizations",
+                    "Optimizations: ways to reduce gradients, against one all-reduce of everything",
+                    join(via(&Variant::merged, starting(Starts::section, std::move(setting))),
+                         via(&Variant::merged, labels.batch_ranks_strategy()), time_columns(), byte_columns(),
+                         via(&Variant::merged, TrainingColumns::warnings())),
+                    rows_of(points));
+}
+
+}  // namespace shardmark

@@ -1,0 +1,76 @@
+// Training runs: where each began and ended, and how fast it went. Their curves are series of the study.
+#include "analysis/known.h"
+#include "analysis/table/cells.h"
+#include "analysis/table/columns.h"
+#include "analysis/tables/tables.h"
+
+namespace shardmark {
+namespace {
+
+std::string without_defaults_text(const Choice& choice, const OptionTable& table) {
+  return to_text(without_defaults(choice, table));
+}
+
+ColumnsOf<Record> setting_columns() {
+  return {
+      {{"started", "", false, true}, [](const auto& run) { return cells::words(run.started); }},
+      {{"model", "", false, true},
+       [](const auto& run) {
+         const Choice& model = run.point.training.model;
+         return cells::words(without_defaults_text(model, known_model_options(model)));
+       }},
+      {{"data", "", false, true}, [](const auto& run) { return cells::words(run.point.training.data.name); }},
+      {{"strategy", "", false},
+       [](const auto& run) {
+         const Choice& strategy = run.point.training.strategy;
+         return cells::words(without_defaults_text(strategy, known_options(strategy)));
+       }},
+      {{"precision", "", false, true},
+       [](const auto& run) { return cells::words(run.point.training.precision); }},
+      {{"ranks", ""}, [](const auto& run) { return cells::count(run.point.ranks); }},
+      {{"global batch", "samples"}, [](const auto& run) { return cells::count(run.point.global_batch()); }}};
+}
+
+Cell skipped_cell(const Record& run) {
+  const bool can_skip = run.point.training.precision == "fp16";
+  return cells::number(can_skip ? static_cast<double>(run.measures.num_skipped) : Measures::kNone);
+}
+
+auto number_of(double Measures::*measure) {
+  return [measure](const Record& run) { return cells::number(run.measures.*measure); };
+}
+
+constexpr const char* kLoss =
+    "mean over ranks at the first or the last step of this launch. Curves are in the study: series loss, "
+    "learning_rate, gradient_norm, held_out_loss.";
+
+ColumnsOf<Record> result_columns() {
+  return {
+      {{"from step", ""}, [](const auto& run) { return cells::count(run.measures.first_step); }},
+      {{"to step", ""},
+       [](const auto& run) { return cells::count(run.measures.first_step + run.measures.num_steps); }},
+      {{"first", "", true, false, "loss"}, number_of(&Measures::loss_first), kLoss},
+      {{"last", "", true, false, "loss"}, number_of(&Measures::loss_last), kLoss},
+      {{"held out", "", true, true, "loss"},
+       number_of(&Measures::held_out_loss),
+       "on the samples kept back, after the last step."},
+      {{"accuracy", "%", true, true}, [](const auto& run) { return cells::percent(run.measures.accuracy); }},
+      {{"skipped", "steps", true, true},
+       skipped_cell,
+       "of the whole run, whose gradients were not finite in fp16."},
+      {{"samples/s", ""}, number_of(&Measures::samples_per_s)},
+      {{"tokens/s", "", true, true}, number_of(&Measures::tokens_per_s)},
+      {{"peak", "MiB"}, [](const auto& run) { return cells::mebibytes(run.measures.peak_bytes); }}};
+}
+
+}  // namespace
+
+Table runs_table(const std::vector<StudyData>& studies) {
+  std::vector<const Record*> runs;
+  for (const StudyData& study : studies)
+    for (const Record& record : study.records)
+      if (record.point.workload == "train" && record.outcome == Outcome::ok) runs.push_back(&record);
+  return make_table("runs", "Training runs", join(setting_columns(), result_columns()), runs);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,104 @@
+// Weak and strong scaling: throughput and efficiency over ranks, with the base that efficiency refers to.
+#include "analysis/scaling/scaling.h"
+
+#include "analysis/table/cells.h"
+#include "analysis/tables/tables.h"
+#include "analysis/tables/training_columns.h"
+
+namespace shardmark {
+namespace {
+
+struct Row {
+  const ScalingSeries* series;
+  const ScalingPoint* point;
+  const MergedPoint* merged;
+};
+
+std::vector<Row> rows_of(Scaling scaling, const std::vector<ScalingSeries>& all) {
+  std::vector<Row> rows;
+  for (const ScalingSeries& series : all)
+    if (series.scaling == scaling)
+      for (const ScalingPoint& point : series.points) rows.push_back({&series, &point, point.merged});
+  return rows;
+}
+
+auto efficiency_of(double Estimate::*part) {
+  return [part](const Row& row) { return cells::percent(row.point->efficiency.*part); };
+}
+
+ColumnsOf<Row> series_columns(const TrainingColumns& labels, bool weak) {
+  return {{{"strategy", "", false, false, "", Starts::group},
+           [&](const auto& row) { return labels.strategy(*row.merged); }},
+          {{weak ? "batch per rank" : "global batch", "", true, true, "", Starts::group},
+           [](const auto& row) { return cells::count(row.series->fixed_batch); }},
+          {{"over", "", false, true, "", Starts::group},
+           [](const auto& row) { return cells::words(unit_text(*row.series)); }}};
+}
+
+ColumnsOf<Row> point_columns(bool weak) {
+  constexpr const char* kInterval =
+      "the same with the far ends of both steps' 95 % intervals; not narrower than 95 %.";
+  return {{{"ranks", ""}, [](const auto& row) { return cells::count(row.merged->point.ranks); }},
+          {{"nodes", "", true, true},
+           [](const auto& row) {
+             return row.merged->nodes > 0 ? cells::count(row.merged->nodes) : cells::words("");
+           }},
+          {{weak ? "global batch" : "batch per rank", ""},
+           [weak](const auto& row) {
+             const Point& p = row.merged->point;
+             return cells::count(weak ? p.global_batch() : p.training.batch_size);
+           }},
+          {{"samples/s", ""}, number_of(&Measures::samples_per_s)},
+          {{"tokens/s", "", true, true}, number_of(&Measures::tokens_per_s)},
+          {{"step", "ms"}, milliseconds_of(&Measures::step_s)},
+          {{"base n0", "", true, true},
+           [](const auto& row) { return cells::count(row.series->points.front().merged->point.ranks); },
+           "the smallest number of ranks measured in the series."},
+          {{"median", "%", true, false, "efficiency"},
+           efficiency_of(&Estimate::value),
+           weak ? "T(n0) / T(n), T the step time: 100 % when more ranks cost no time (Gustafson, CACM 31(5), "
+                  "1988)."
+                : "n0 T(n0) / (n T(n)), T the step time: 100 % when n ranks are n times as fast as one."},
+          {{"low", "%", true, false, "efficiency"}, efficiency_of(&Estimate::low), kInterval},
+          {{"high", "%", true, false, "efficiency"}, efficiency_of(&Estimate::high), kInterval}};
+}
+
+ColumnsOf<Row> strong_columns() {
+  return {
+      {{"speed-up", ""},
+       [](const auto& row) { return cells::number(row.point->speed_up.value, 3); },
+       "S = T(1) / T(n), where the point on one rank was measured."},
+      {{"Karp-Flatt", ""},
+       [](const auto& row) { return cells::number(row.point->karp_flatt, 3); },
+       "(1/S - 1/n) / (1 - 1/n): the serial fraction that would explain this speed-up. If it grows with n, "
+       "communication and imbalance cost more with every rank; if it stays, serial work does (Karp and "
+       "Flatt, CACM 33(5), 1990)."}};
+}
+
+Table scaling_table(Scaling scaling, const MergedPoints& points, const std::vector<ScalingSeries>& all,
+                    const char* key, const char* title) {
+  const bool weak = scaling == Scaling::weak;
+  const TrainingColumns labels(points);
+  Table table = make_table(
+      key, title,
+      join(via(&Row::merged, labels.family()), series_columns(labels, weak), point_columns(weak),
+           weak ? ColumnsOf<Row>{} : strong_columns(), via(&Row::merged, TrainingColumns::warnings())),
+      rows_of(scaling, all));
+  table.explanations.emplace_back("`single` is not here: its ranks train independent copies.");
+  for (const std::string& note : labels.warning_notes()) table.notes.push_back(note);
+  return table;
+}
+
+}  // namespace
+
+Table weak_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
+  return scaling_table(Scaling::weak, points, all, "weak_scaling",
+                       "Weak scaling: the batch of each rank stays the same");
+}
+
+Table strong_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
+  return scaling_table(Scaling::strong, points, all, "strong_scaling",
+                       "Strong scaling: the global batch stays the same");
+}
+
+}  // namespace shardmark

@@ -1,0 +1,213 @@
+// How fast each strategy trains, what a step costs, and what it needs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+
+#include "analysis/known.h"
+#include "analysis/table/cells.h"
+#include "analysis/tables/tables.h"
+#include "analysis/tables/training_columns.h"
+#include "base/units.h"
+
+namespace shardmark {
+namespace {
+
+// What is to be known of a ratio to `single`: its warnings, and the notes that explain them.
+constexpr const char* kUnreliableSingle = "single unreliable";
+constexpr const char* kPerhapsOne = "x single perhaps 1";
+constexpr const char* kBelowSingle = "below single";
+
+// The points of `single`, to divide by.
+class Replicas {
+ public:
+  explicit Replicas(const MergedPoints& points) {
+    for (const MergedPoint& merged : points)
+      if (is_training(merged) && is_replicas(merged)) points_[key(merged)] = &merged;
+  }
+  double ratio(const MergedPoint& merged) const {
+    const MergedPoint* single = single_of(merged);
+    return single == nullptr ? Measures::kNone : merged.measures.step_s / single->measures.step_s;
+  }
+  // Why the ratio should not be believed; nullptr where nothing speaks against it. A unreliable row is marked
+  // by its own warnings.
+  const char* warning(const MergedPoint& merged) const {
+    const MergedPoint* single = single_of(merged);
+    if (single == nullptr || is_replicas(merged) || is_unreliable(merged)) return nullptr;
+    if (is_unreliable(*single)) return kUnreliableSingle;
+    if (!(ratio(merged) < 1)) return nullptr;
+    return merged.measures.step_high_s < single->measures.step_low_s ? kBelowSingle : kPerhapsOne;
+  }
+
+ private:
+  static std::string key(const MergedPoint& merged) {
+    return fmt::format("{} {} {}", merged.family, merged.point.ranks, merged.point.training.batch_size);
+  }
+  const MergedPoint* single_of(const MergedPoint& merged) const {
+    const auto found = points_.find(key(merged));
+    return found == points_.end() ? nullptr : found->second;
+  }
+  std::unordered_map<std::string, const MergedPoint*> points_;
+};
+
+std::string peak_text(double flops) { return format_number(flops / 1e9, 4) + " GFLOP/s"; }
+
+// "Peak of a rank: NVIDIA H200, 1 thread per rank, bf16: 652,000 GFLOP/s measured ..., 989,000 by its data
+// sheet"; peaks.h says which.
+std::string peaks_note(const MergedPoints& points) {
+  std::map<std::string, std::string> peaks;  // by machine and precision
+  for (const MergedPoint& merged : points) {
+    const Measures& m = merged.measures;
+    if (!is_training(merged) || std::isnan(m.peak_flops)) continue;
+    peaks[merged.machine + ", " + merged.point.training.precision] =
+        peak_text(m.peak_flops) + " measured by a matrix product, the best of all starts of the ranks; " +
+        (std::isnan(m.datasheet_flops) ? "its data sheet is not known, so there is no MFU against it"
+                                       : peak_text(m.datasheet_flops) + " by its data sheet");
+  }
+  std::string note;
+  for (const auto& [kind, text] : peaks)
+    note += fmt::format("{}{}: {}", note.empty() ? "Peak of a rank: " : ". ", kind, text);
+  return note.empty() ? "" : note + ".";
+}
+
+std::string impossible_mfu_note(const MergedPoints& points) {
+  const auto count = std::count_if(points.begin(), points.end(), [](const MergedPoint& merged) {
+    const Measures& m = merged.measures;
+    return is_training(merged) && !is_unreliable(merged) && m.flops_per_step / m.step_s > m.peak_flops;
+  });
+  if (count == 0) return "";
+  return fmt::format(
+      "Caution: an MFU above 100 % ({} row{}) cannot be. The peak was measured too low, perhaps because "
+      "other programs ran on the machine; do not trust the MFU of this report.",
+      count, count == 1 ? "" : "s");
+}
+
+std::string flops_note(const MergedPoints& points) {
+  std::set<std::string> names;
+  std::string note;
+  for (const MergedPoint& merged : points) {
+    if (!is_training(merged) || !names.insert(merged.point.training.model.name).second) continue;
+    const Choice& model = merged.point.training.model;
+    if (const auto table = known_table(model))
+      note += (note.empty() ? "Model FLOPs: " : "; ") + model.name + ": " + table->flops_formula;
+  }
+  return note;
+}
+
+std::string unverified_note(const MergedPoints& points) {
+  std::map<std::string, int> reasons;
+  for (const MergedPoint& merged : points)
+    if (is_training(merged) && !merged.measures.verified.starts_with("equal"))
+      ++reasons[merged.measures.verified.empty() ? "not recorded" : merged.measures.verified];
+  std::string note;
+  for (const auto& [reason, count] : reasons)
+    note += fmt::format("{}{} ({} row{})", note.empty() ? "Not verified: " : "; ", reason, count,
+                        count == 1 ? "" : "s");
+  return note.empty() ? "" : note + ".";
+}
+
+Cell mfu_cell(const Measures& m, double peak_flops) {
+  return cells::percent(m.flops_per_step / m.step_s / peak_flops);
+}
+
+Cell verified_cell(const MergedPoint& merged) {
+  const std::string& verified = merged.measures.verified;
+  return verified.starts_with("lossy") ? cells::words("lossy") : cells::yes_no(verified.starts_with("equal"));
+}
+
+Cell warning_cell_of(const MergedPoint& merged, const Replicas& replicas) {
+  const Cell warnings = warning_cell(merged);
+  const char* kind = replicas.warning(merged);
+  return kind == nullptr ? warnings
+                         : cells::words(warnings.text + (warnings.text.empty() ? "" : ", ") + kind);
+}
+
+std::vector<std::string> ratio_notes(const MergedPoints& points, const Replicas& replicas) {
+  std::set<std::string_view> kinds;
+  for (const MergedPoint& merged : points)
+    if (const char* kind = is_training(merged) ? replicas.warning(merged) : nullptr) kinds.insert(kind);
+  std::vector<std::string> notes;
+  if (kinds.contains(kUnreliableSingle))
+    notes.push_back(
+        std::string(kUnreliableSingle) +
+        ": the row of `single` that x single divides by has a warning, so the ratio says little.");
+  if (kinds.contains(kPerhapsOne))
+    notes.push_back(std::string(kPerhapsOne) +
+                    ": the ratio is below 1, but the 95 % intervals of both steps overlap, so that it cannot "
+                    "be told from 1.");
+  if (kinds.contains(kBelowSingle))
+    notes.push_back(std::string(kBelowSingle) +
+                    ": the step is shorter than that of ranks which never communicate. Only a strategy that "
+                    "shards the update computes less than they do; else the machine was not equally fast for "
+                    "both points.");
+  return notes;
+}
+
+constexpr const char* kThroughput = "of all ranks together, by the wall time of the slowest rank.";
+constexpr const char* kInterval = "95 % interval of that median.";
+constexpr const char* kExposed = "the part of a step in which computing waited for communication.";
+
+ColumnsOf<MergedPoint> measured_columns(const Replicas& replicas) {
+  return {
+      {{"samples/s", ""}, number_of(&Measures::samples_per_s), kThroughput},
+      {{"tokens/s", "", true, true}, number_of(&Measures::tokens_per_s), kThroughput},
+      {{"median", "ms", true, false, "step time"},
+       milliseconds_of(&Measures::step_s),
+       "over the steps, of the slowest rank's time."},
+      {{"low", "ms", true, false, "step time"}, milliseconds_of(&Measures::step_low_s), kInterval},
+      {{"high", "ms", true, false, "step time"}, milliseconds_of(&Measures::step_high_s), kInterval},
+      {{"x single", "", true, true},
+       [&](const auto& merged) { return cells::number(replicas.ratio(merged), 3); },
+       "step time / that of `single` on the same ranks with the same batch, which trains independent copies "
+       "and never communicates."},
+      {{"peak memory", "MiB"},
+       mebibytes_of(&Measures::peak_bytes),
+       "everything at the worst moment of a step, on the rank that needs most."},
+      {{"time", "ms", true, false, "exposed"}, milliseconds_of(&Measures::exposed_s), kExposed},
+      {{"of step", "%", true, false, "exposed"},
+       [](const auto& merged) { return cells::percent(merged.measures.exposed_s / merged.measures.step_s); },
+       kExposed},
+      {{"energy", "J/step", true, true},
+       number_of(&Measures::energy_j),
+       "of all ranks' GPUs together, by their own counters (NVML), over the timed windows / steps."},
+      {{"MFU", "%", true, true},
+       [](const auto& merged) { return mfu_cell(merged.measures, merged.measures.peak_flops); },
+       "model FLOPs per rank and step / step time / peak of a rank's device, measured by a matrix product "
+       "(Chowdhery et al., PaLM, 2022, appendix B)."},
+      {{"sheet MFU", "%", true, true},
+       [](const auto& merged) { return mfu_cell(merged.measures, merged.measures.datasheet_flops); },
+       "the same against the peak of the device's data sheet."},
+      {{"verified", "", false},
+       verified_cell,
+       "the point gave the losses and gradient norms of one device on the same batch; lossy: its reduction "
+       "leaves something out by choice, and it did not."},
+      {{"repeats", "", true, true}, [](const auto& merged) { return cells::count(merged.repeats); }},
+      {{"warnings", "", false, true}, [&](const auto& merged) { return warning_cell_of(merged, replicas); }}};
+}
+
+}  // namespace
+
+Table strategies_table(const MergedPoints& points) {
+  const TrainingColumns labels(points);
+  const Replicas replicas(points);
+  Table table = make_table("strategies", "Strategies: how fast they train, and what they need",
+                           join(labels.columns(), measured_columns(replicas)), training_points(points));
+  table.explanations.emplace_back(
+      "Global batch / samples/s is the average step; its inverse is what trainers print as it/s. Where it "
+      "differs from the median by more than 10 %, the most by which a median may be uncertain before it gets "
+      "a warning, the row is marked `mean off median`.");
+  for (std::string& note : ratio_notes(points, replicas)) table.notes.push_back(std::move(note));
+  for (const std::string& note : {impossible_mfu_note(points), unverified_note(points)})
+    if (!note.empty()) table.notes.push_back(note);
+  for (const std::string& explanation : {peaks_note(points), flops_note(points)})
+    if (!explanation.empty()) table.explanations.push_back(explanation);
+  for (const std::string& note : labels.notes()) table.notes.push_back(note);
+  for (const std::string& explanation : labels.explanations()) table.explanations.push_back(explanation);
+  return table;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,40 @@
+// One function per table of the report, each in a file of its own. A table without rows is left out of the
+// report.
+#pragma once
+
+#include <vector>
+
+#include "analysis/merged.h"
+#include "analysis/scaling/scaling.h"
+#include "analysis/table/table.h"
+
+namespace shardmark {
+
+using MergedPoints = std::vector<MergedPoint>;
+
+Table studies_table(const std::vector<StudyData>& studies);
+Table strategies_table(const MergedPoints& points);
+Table phases_table(const MergedPoints& points);
+// Times, devices, slow ranks; also of runs that did not come to their end.
+std::vector<Table> sustained_tables(const MergedPoints& points, const MergedPoints& unfinished);
+Table optimizations_table(const MergedPoints& points);
+Table accumulation_table(const MergedPoints& points);
+Table weak_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
+Table strong_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
+Table efficiency_limits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
+Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
+Table fit_quality_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
+Table refused_fits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
+Table memory_table(const MergedPoints& points);
+Table shares_table(const MergedPoints& points);
+Table largest_table(const std::vector<StudyData>& studies, const MergedPoints& points);
+Table traffic_table(const MergedPoints& points);
+Table communication_table(const MergedPoints& points);                     // of a step, by phase
+std::vector<Table> collective_tables(const MergedPoints& points);          // one per operation and rank count
+Table runs_table(const std::vector<StudyData>& studies);                   // of shardmark train
+Table costs_table(const MergedPoints& points, double price_per_gpu_hour);  // empty without a price above 0
+Table missing_table(const std::vector<StudyData>& studies, const MergedPoints& points,
+                    const std::vector<ScalingSeries>& scaling);
+Table not_ok_table(const std::vector<StudyData>& studies);
+
+}  // namespace shardmark

@@ -1,0 +1,159 @@
+// See training_columns.h.
+#include "analysis/tables/training_columns.h"
+
+#include "analysis/known.h"
+#include "analysis/table/axis_columns.h"
+
+namespace shardmark {
+namespace {
+
+// Calls visit(axis) for the axes that are columns: those of sections, or the others.
+template <class Visit>
+void for_each_setting(bool of_sections, Visit visit) {
+  for (const AxisRow& axis : kTrainingAxes)
+    if (axis.heading != nullptr && axis.is_section == of_sections) visit(axis);
+}
+
+Column column_of(const AxisRow& axis) {
+  Column column = axis_column(axis);
+  if (axis.in_words != nullptr) column.numeric = false;
+  column.starts = axis.is_section ? Starts::section : Starts::group;
+  return column;
+}
+
+}  // namespace
+
+Cell warning_cell(const MergedPoint& merged) {
+  std::string kinds;
+  for (const Warning& warning : merged.warnings) kinds += (kinds.empty() ? "" : ", ") + warning.kind;
+  return kinds.empty() ? Cell{"", nullptr} : cells::words(kinds);
+}
+
+std::vector<const MergedPoint*> training_points(const std::vector<MergedPoint>& points,
+                                                bool (*holds)(const MergedPoint&)) {
+  std::vector<const MergedPoint*> training;
+  for (const MergedPoint& merged : points)
+    if (is_training(merged) && holds(merged)) training.push_back(&merged);
+  return training;
+}
+
+TrainingColumns::TrainingColumns(const std::vector<MergedPoint>& points) {
+  std::vector<const MergedPoint*> families, strategies;  // the first point of each
+  for (const MergedPoint& merged : points) {
+    if (!is_training(merged)) continue;
+    const TrainingPoint& t = merged.point.training;
+    if (family_cells_.try_emplace(merged.family).second) {
+      families.push_back(&merged);
+      for (const AxisRow& axis : kTrainingAxes) {
+        if (axis.heading == nullptr) continue;
+        const AxisValue value = value_of(axis, merged.point);
+        if (const auto* choice = std::get_if<Choice>(&value)) labels_[axis.key].add(*choice);
+      }
+    }
+    if (strategy_cells_.try_emplace(merged.strategy).second) {
+      strategies.push_back(&merged);
+      strategies_.add(t.strategy, known_options(t.strategy));
+    }
+    any_repeats_ |= merged.repeats > 1;
+    for (const Warning& warning : merged.warnings) warnings_.insert(warning.kind);
+  }
+  for (const MergedPoint* merged : families) family_cells_[merged->family] = make_family_cells(*merged);
+  for (const MergedPoint* merged : strategies)
+    strategy_cells_[merged->strategy] = cells::words(strategy_text(merged->point.training));
+}
+
+std::string TrainingColumns::strategy_text(const TrainingPoint& t) const {
+  if (t.chosen.empty()) return strategies_.label(t.strategy);
+  const Choice chosen = choice_from_text(t.chosen);
+  return t.strategy.name + ": " + to_text(without_defaults(chosen, known_options(chosen)));
+}
+
+std::vector<Column> TrainingColumns::family_columns() {
+  std::vector<Column> columns = {{"machine", "", false, true, "", Starts::section},
+                                 {"transport", "", false, true, "", Starts::section}};
+  const auto add = [&](const AxisRow& axis) { columns.push_back(column_of(axis)); };
+  for_each_setting(true, add);
+  columns.push_back({"seed", "", true, true, "", Starts::section});
+  for_each_setting(false, add);
+  return columns;
+}
+
+Cell TrainingColumns::setting_cell(const AxisRow& axis, const Point& point) const {
+  const AxisValue value = value_of(axis, point);
+  if (const auto* choice = std::get_if<Choice>(&value))
+    return cells::words(labels_.at(axis.key).label(*choice));
+  if (axis.in_words != nullptr && !is_default(axis, point))
+    return cells::words(axis.in_words(std::get<int64_t>(value)));
+  return axis_cell(axis, point);
+}
+
+std::vector<Cell> TrainingColumns::make_family_cells(const MergedPoint& merged) const {
+  std::vector<Cell> cells = {cells::words(merged.machine), cells::words(merged.transport)};
+  const auto add = [&](const AxisRow& axis) { cells.push_back(setting_cell(axis, merged.point)); };
+  for_each_setting(true, add);
+  cells.push_back(cells::count(merged.point.seed));
+  for_each_setting(false, add);
+  return cells;
+}
+
+ColumnsOf<MergedPoint> TrainingColumns::family() const {
+  ColumnsOf<MergedPoint> family;
+  for (Column& column : family_columns())
+    family.push_back({std::move(column), [this, c = family.size()](const MergedPoint& merged) {
+                        return family_cells(merged)[c];
+                      }});
+  return family;
+}
+
+ColumnsOf<MergedPoint> TrainingColumns::batch_ranks_strategy() const {
+  return {{{"batch", "per rank", true, true, "", Starts::group},
+           [](const auto& merged) { return cells::count(merged.point.training.batch_size); }},
+          {{"ranks", "", true, true, "", Starts::group},
+           [](const auto& merged) { return cells::count(merged.point.ranks); }},
+          {{"strategy", "", false}, [this](const auto& merged) { return strategy(merged); }}};
+}
+
+ColumnsOf<MergedPoint> TrainingColumns::warnings() {
+  return {{{"repeats", "", true, true}, [](const auto& merged) { return cells::count(merged.repeats); }},
+          {{"warnings", "", false, true}, warning_cell}};
+}
+
+std::vector<std::string> TrainingColumns::warning_notes() const {
+  std::vector<std::string> notes;
+  if (warnings_.contains("oversubscribed"))
+    notes.emplace_back(
+        "oversubscribed: more ranks than cores, or several ranks on one GPU. Such a time says little, and no "
+        "fit uses it.");
+  if (warnings_.contains("unaccounted"))
+    notes.emplace_back("unaccounted: the durations of a rank did not add up to its wall time within 1 %.");
+  if (warnings_.size() > warnings_.count("oversubscribed") + warnings_.count("unaccounted"))
+    notes.emplace_back("Other warnings: see the table of findings.");
+  return notes;
+}
+
+std::vector<std::string> TrainingColumns::notes() const {
+  std::vector<std::string> notes = warning_notes();
+  std::string legend;
+  const auto add = [&](const Labels& labels) {
+    if (const std::string text = labels.legend(); !text.empty())
+      legend += (legend.empty() ? "" : "; ") + text;
+  };
+  for (const AxisRow& axis : kTrainingAxes)
+    if (const auto labels = labels_.find(axis.key); labels != labels_.end()) add(labels->second);
+  add(strategies_);
+  if (!legend.empty())
+    notes.emplace_back("Options that the names leave out, because all rows share them: " + legend + ".");
+  return notes;
+}
+
+std::vector<std::string> TrainingColumns::explanations() const {
+  std::vector<std::string> explanations;
+  if (any_repeats_)
+    explanations.emplace_back(
+        "A point measured several times (repeats, or several studies) is one row of medians over its "
+        "repeats. Its interval then spans the repeats' intervals (2 to 5 repeats) or is that of the repeats' "
+        "medians (from 6).");
+  return explanations;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,179 @@
+// Chunks in slots, and who moves them.
+#include "comm/mpi/engine/engine.h"
+
+#include <algorithm>
+#include <new>
+
+#include "base/error.h"
+
+namespace shardmark {
+namespace {
+
+// Enough to keep a peer busy while this rank reduces; measured, see comm/README.md.
+constexpr int kNumSlots = 4;
+constexpr int kMaxRounds = 64;                     // of one chunk: a tree over 2^30 ranks needs fewer
+constexpr int kNumSequences = 32768 / kMaxRounds;  // every MPI has at least 32768 tags
+constexpr int kSpins = 200;                        // fruitless polls before the core is offered to others
+
+}  // namespace
+
+void Chunk::send(const void* data, int64_t bytes, int peer) {
+  if (bytes == 0) return;
+  messages_->send(data, bytes, peer, tag_ + round);
+  ++num_posted_;
+}
+
+void Chunk::receive(void* data, int64_t bytes, int peer) {
+  if (bytes == 0) return;
+  messages_->receive(data, bytes, peer, tag_ + round);
+  ++num_posted_;
+}
+
+char* Chunk::scratch(int64_t bytes) {
+  if (bytes > scratch_bytes_) {
+    scratch_bytes_ = 0;
+    scratch_.reset();
+    scratch_ = wire_->memory(bytes);
+    scratch_bytes_ = bytes;
+  }
+  return scratch_.get();
+}
+
+Engine::Engine(Wire& wire, bool own_thread) {
+  for (int i = 0; i < kNumSlots; ++i) slots_.emplace_back(wire);
+  if (own_thread) thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
+}
+
+Engine::~Engine() {
+  thread_ = {};  // ends and joins
+  for (Chunk& slot : slots_) {
+    if (slot.job_ && !slot.messages_->cancel()) static_cast<void>(new (std::nothrow) Chunk(std::move(slot)));
+  }
+}
+
+std::shared_ptr<const RunningJob> Engine::start(Job job) {
+  auto started = std::make_shared<RunningJob>(std::move(job));
+  if (started->done()) return started;  // has no chunks
+  if (has_thread()) {
+    const std::lock_guard lock(mutex_);
+    arrived_.push_back(started);
+    arrival_.notify_one();
+  } else {
+    waiting_.push_back(started);
+  }
+  progress();
+  return started;
+}
+
+// The communication thread: sleeps while nothing is in flight.
+void Engine::serve(const std::stop_token& stop) {
+  try {
+    while (!stop.stop_requested()) {
+      {
+        std::unique_lock lock(mutex_);
+        const auto has_work = [&] { return num_busy_ > 0 || !waiting_.empty() || !arrived_.empty(); };
+        if (!arrival_.wait(lock, stop, has_work)) return;
+        waiting_.insert(waiting_.end(), arrived_.begin(), arrived_.end());
+        arrived_.clear();
+      }
+      move();
+    }
+  } catch (...) {
+    keep_failure();
+  }
+}
+
+void Engine::trim() {
+  for (Chunk& slot : slots_) {
+    slot.scratch_bytes_ = 0;
+    slot.scratch_.reset();
+  }
+}
+
+void Engine::keep_failure() {
+  failure_ = std::current_exception();
+  failed_ = true;
+}
+
+void Engine::throw_failure() {
+  if (failed_) std::rethrow_exception(failure_);
+}
+
+bool Engine::advance(Chunk& slot) {
+  slot.num_posted_ = 0;
+  while (slot.job_->advance(slot)) {
+    ENSURE(slot.round < kMaxRounds, "a chunk has too many rounds");
+    if (slot.num_posted_ > 0) return true;
+    ++slot.round;  // nothing to wait for: one rank, or a rank without a part in this round
+  }
+  return false;
+}
+
+// Two chunks in flight never share a tag: a message of the later one could be taken for one of the earlier.
+bool Engine::tag_is_free() const {
+  return std::all_of(slots_.begin(), slots_.end(), [this](const Chunk& slot) {
+    return !slot.job_ || next_sequence_ - slot.sequence_ < kNumSequences;
+  });
+}
+
+bool Engine::may_start(const RunningJob& job) const {
+  const int64_t before = job.num_started - job.lag;
+  if (job.lag == 0 || before < 0) return tag_is_free();
+  return tag_is_free() && std::none_of(slots_.begin(), slots_.end(), [&](const Chunk& slot) {
+           return slot.job_.get() == &job && slot.index == before;
+         });
+}
+
+void Engine::fill_slots() {
+  for (Chunk& slot : slots_) {
+    while (!slot.job_ && !waiting_.empty() && may_start(*waiting_.front())) {
+      slot.job_ = waiting_.front();
+      slot.index = slot.job_->num_started++;
+      slot.round = 0;
+      slot.sequence_ = next_sequence_++;
+      slot.tag_ = static_cast<int>(slot.sequence_ % kNumSequences) * kMaxRounds;
+      if (slot.job_->num_started == slot.job_->num_chunks) waiting_.pop_front();
+      ++num_busy_;
+      if (advance(slot)) break;
+      finish(slot);
+    }
+  }
+}
+
+void Engine::finish(Chunk& slot) {
+  const auto job = std::move(slot.job_);
+  job->num_done.fetch_add(1, std::memory_order_release);
+  --num_busy_;
+}
+
+void Engine::progress() {
+  throw_failure();
+  if (has_thread()) return;
+  try {
+    move();
+  } catch (...) {
+    keep_failure();
+    throw;
+  }
+}
+
+void Engine::move() {
+  if (aborted_) throw SystemError("the communicator was aborted");
+  fill_slots();
+  if (num_busy_ == 0) return;
+  for (Chunk& slot : slots_) {
+    if (!slot.job_ || !slot.messages_->complete()) continue;
+    ++slot.round;
+    if (!advance(slot)) finish(slot);
+  }
+  fill_slots();
+}
+
+void Engine::wait(const RunningJob& job) {
+  for (int spins = 0; !job.done(); ++spins) {
+    progress();
+    if (spins > kSpins) std::this_thread::yield();
+  }
+}
+
+}  // namespace shardmark

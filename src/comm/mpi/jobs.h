@@ -1,0 +1,21 @@
+// The collectives as jobs of the engine. All of them exchange pieces directly between ranks, which moves
+// exactly the ring bytes; short messages go in one round, or along a tree where ranks are many.
+#pragma once
+
+#include "comm/communicator.h"
+#include "comm/mpi/engine/engine.h"
+
+namespace shardmark {
+
+Job all_reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, ReduceOp op);
+Job reduce_scatter_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, ReduceOp op);
+Job reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root, ReduceOp op);
+
+Job all_gather_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in);
+Job broadcast_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root);
+Job all_to_all_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in);
+Job gather_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root);
+Job scatter_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root);
+Job send_recv_job(const HostGroup& group, const at::Tensor& out, int from, const at::Tensor& in, int to);
+
+}  // namespace shardmark

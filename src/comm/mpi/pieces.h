@@ -1,0 +1,84 @@
+// How the mpi transport cuts tensors, into chunks and a chunk into one piece per rank, and how ranks pair up.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "comm/host_group.h"
+
+namespace shardmark {
+
+// Measured on 2 ranks, see comm/README.md. A piece is never so small that many ranks exchange only headers.
+inline constexpr int64_t kChunkBytes = 2 << 20;
+inline constexpr int64_t kLeastPieceBytes = 16 << 10;
+inline constexpr int64_t kCacheLine = 64;
+
+// A short message travels whole: in one round to every other rank while ranks are few, along a tree beyond.
+inline constexpr int kFewRanks = 8;
+inline constexpr int64_t kShortBytes = 4096;
+inline constexpr int64_t kShortBytesPerRank = 512;
+
+inline bool is_short(int64_t bytes, int num_ranks) {
+  return bytes <= (num_ranks <= kFewRanks ? kShortBytes : kShortBytesPerRank * num_ranks);
+}
+
+struct Piece {
+  int64_t begin;
+  int64_t bytes;
+};
+
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+inline int64_t piece_bytes(int num_ranks) {
+  return std::max(kChunkBytes / num_ranks / kCacheLine * kCacheLine, kLeastPieceBytes);
+}
+
+// Bytes [0, total) that all ranks share: a chunk holds one piece per rank, one after the other.
+class SharedCut {
+ public:
+  SharedCut(int64_t total_bytes, int num_ranks)
+      : total_(total_bytes), chunk_(piece_bytes(num_ranks) * num_ranks), num_ranks_(num_ranks) {}
+
+  int64_t num_chunks() const { return ceil_div(total_, chunk_); }
+  Piece chunk(int64_t index) const { return {index * chunk_, std::min(chunk_, total_ - index * chunk_)}; }
+  // Cut at whole cache lines; the last pieces of a short chunk may be empty.
+  Piece piece(int64_t index, int rank) const {
+    const Piece whole = chunk(index);
+    const int64_t step = ceil_div(ceil_div(whole.bytes, num_ranks_), kCacheLine) * kCacheLine;
+    const int64_t begin = std::min(step * rank, whole.bytes);
+    return {whole.begin + begin, std::min(step, whole.bytes - begin)};
+  }
+
+ private:
+  int64_t total_;
+  int64_t chunk_;
+  int num_ranks_;
+};
+
+// Bytes [0, shard) of every rank: a chunk holds the same span of all shards.
+class ShardCut {
+ public:
+  ShardCut(int64_t shard_bytes, int num_ranks) : shard_(shard_bytes), span_(piece_bytes(num_ranks)) {}
+
+  int64_t num_chunks() const { return ceil_div(shard_, span_); }
+  Piece span(int64_t index) const { return {index * span_, std::min(span_, shard_ - index * span_)}; }
+
+ private:
+  int64_t shard_;
+  int64_t span_;
+};
+
+inline char* bytes_at(const at::Tensor& tensor, int64_t offset) {
+  return static_cast<char*>(tensor.data_ptr()) + offset;
+}
+
+// In step s = 1 .. size-1 each rank sends to one partner and receives from another, so that no rank is
+// swamped.
+inline int sends_to(const HostGroup& group, int step) { return (group.rank() + step) % group.size(); }
+inline int receives_from(const HostGroup& group, int step) {
+  return (group.rank() - step + group.size()) % group.size();
+}
+
+}  // namespace shardmark

@@ -1,0 +1,238 @@
+// all_reduce, reduce_scatter and reduce as jobs of the engine.
+#include <cstring>
+
+#include "comm/mpi/jobs.h"
+#include "comm/mpi/pieces.h"
+#include "comm/mpi/reduce.h"
+#include "comm/mpi/tree.h"
+
+namespace shardmark {
+namespace {
+
+struct Bytes {
+  const char* data;
+  int64_t bytes;
+};
+
+// Brings together what all ranks contribute to a piece that this rank reduces.
+struct Reduction {
+  const HostGroup& group;
+  at::ScalarType dtype;
+  ReduceOp op;
+
+  // Contributions of the others go to scratch, in rank order; piece_for(rank): mine to what `rank` reduces.
+  template <class PieceFor>
+  void exchange(Chunk& chunk, int64_t bytes, PieceFor&& piece_for) const {
+    char* scratch = chunk.scratch(bytes * (group.size() - 1));
+    for (int step = 1; step < group.size(); ++step) {
+      const int from = receives_from(group, step);
+      chunk.receive(scratch + bytes * slot_of(from), bytes, from);
+    }
+    for (int step = 1; step < group.size(); ++step) {
+      const int to = sends_to(group, step);
+      const Bytes piece = piece_for(to);
+      chunk.send(piece.data, piece.bytes, to);
+    }
+  }
+
+  int slot_of(int rank) const { return rank < group.rank() ? rank : rank - 1; }
+
+  // out may be `mine` or the first of the contributions.
+  void reduce(Chunk& chunk, void* out, const void* mine, int64_t bytes) const {
+    const char* scratch = chunk.scratch(0);
+    std::vector<const void*> sources;
+    sources.reserve(static_cast<size_t>(group.size()));
+    for (int rank = 0; rank < group.size(); ++rank) {
+      sources.push_back(rank == group.rank() ? mine : scratch + bytes * slot_of(rank));
+    }
+    reduce_sources(out, sources, bytes / static_cast<int64_t>(at::elementSize(dtype)), dtype, op,
+                   group.size());
+  }
+};
+
+// Short messages among few ranks: every rank gets everything and reduces it itself, in one round.
+Job all_reduce_in_one_round(const Reduction& reduction, const at::Tensor& out, const at::Tensor& in) {
+  return {1, [=](Chunk& chunk) {
+            const Bytes all{bytes_at(in, 0), static_cast<int64_t>(in.nbytes())};
+            if (chunk.round == 0) {
+              reduction.exchange(chunk, all.bytes, [&](int) { return all; });
+              return true;
+            }
+            reduction.reduce(chunk, out.data_ptr(), all.data, all.bytes);
+            return false;
+          }};
+}
+
+// Short messages among many ranks: up the tree to `root`, and down again where `all` ranks want the result.
+Job reduce_along_tree(const Reduction& reduction, const at::Tensor& out, const at::Tensor& in, int root,
+                      bool all) {
+  const int rank = reduction.group.rank();
+  const int size = reduction.group.size();
+  const Tree tree(rank, size, root);
+  const auto bytes = static_cast<int64_t>(in.nbytes());
+  const ReduceOp pairwise = reduction.op == ReduceOp::average ? ReduceOp::sum : reduction.op;
+  const auto up = [=](Chunk& chunk) {
+    char* sum = chunk.scratch(2 * bytes);  // of my subtree; behind it what a child brings
+    char* brought = sum + bytes;
+    const int round = chunk.round;
+    if (round == 0) std::memcpy(sum, in.data_ptr(), static_cast<size_t>(bytes));
+    if (round > 0 && tree.child(round - 1) >= 0) {
+      reduce_sources(sum, {sum, brought}, in.numel(), reduction.dtype, pairwise, 1);
+    }
+    if (round == tree.depth()) {
+      if (rank == root)
+        reduce_sources(out.data_ptr(), {sum}, in.numel(), reduction.dtype, reduction.op, size);
+      return;
+    }
+    if (tree.child(round) >= 0) chunk.receive(brought, bytes, tree.child(round));
+    if (tree.parent(round) >= 0) chunk.send(sum, bytes, tree.parent(round));
+  };
+  return {1, [=](Chunk& chunk) {
+            if (chunk.round <= tree.depth()) up(chunk);
+            if (chunk.round < tree.depth()) return true;
+            const int level = 2 * tree.depth() - 1 - chunk.round;
+            if (!all || level < 0) return false;
+            if (tree.parent(level) >= 0) chunk.receive(out.data_ptr(), bytes, tree.parent(level));
+            if (tree.child(level) >= 0) chunk.send(out.data_ptr(), bytes, tree.child(level));
+            return true;
+          }};
+}
+
+// The two sides of a reduce of long messages, a chunk at a time.
+struct RootedReduction {
+  Reduction reduction;
+  SharedCut cut;
+  int root;
+
+  ReduceOp pairwise() const { return reduction.op == ReduceOp::average ? ReduceOp::sum : reduction.op; }
+  void combine(void* result, const std::vector<const void*>& sources, int64_t bytes, ReduceOp op) const {
+    const auto numel = bytes / static_cast<int64_t>(at::elementSize(reduction.dtype));
+    reduce_sources(result, sources, numel, reduction.dtype, op, reduction.group.size());
+  }
+
+  bool elsewhere(Chunk& chunk, const at::Tensor& in) const {
+    const HostGroup& group = reduction.group;
+    const Piece mine = cut.piece(chunk.index, group.rank());
+    char* scratch = chunk.scratch(mine.bytes * (group.size() - 1));
+    const auto brought = [&](int rank) { return scratch + mine.bytes * reduction.slot_of(rank); };
+    if (chunk.round > 1) return false;
+    if (chunk.round == 1) {
+      std::vector<const void*> sources;
+      for (int rank = 0; rank < group.size(); ++rank)
+        if (rank != root) sources.push_back(rank == group.rank() ? bytes_at(in, mine.begin) : brought(rank));
+      if (sources.size() > 1) combine(scratch, sources, mine.bytes, pairwise());
+      chunk.send(sources.size() > 1 ? scratch : sources.front(), mine.bytes, root);
+      return true;
+    }
+    for (int step = 1; step < group.size(); ++step) {
+      const int from = receives_from(group, step);
+      if (from != root) chunk.receive(brought(from), mine.bytes, from);
+    }
+    for (int step = 1; step < group.size(); ++step) {
+      const Piece piece = cut.piece(chunk.index, sends_to(group, step));
+      chunk.send(bytes_at(in, piece.begin), piece.bytes, sends_to(group, step));
+    }
+    return true;
+  }
+
+  bool at_root(Chunk& chunk, const at::Tensor& out, const at::Tensor& in) const {
+    const HostGroup& group = reduction.group;
+    const int64_t longest = cut.piece(chunk.index, 0).bytes;
+    char* scratch = chunk.scratch(longest * (group.size() - 1));
+    const auto brought = [&](int rank) { return scratch + longest * reduction.slot_of(rank); };
+    const auto add_mine = [&](std::vector<const void*> sources, const Piece& piece) {
+      sources.push_back(bytes_at(in, piece.begin));
+      combine(bytes_at(out, piece.begin), sources, piece.bytes, reduction.op);
+    };
+    const auto piece_of = [&](int rank) { return cut.piece(chunk.index, rank); };
+    std::vector<const void*> contributions;
+    for (int rank = 0; rank < group.size(); ++rank)
+      if (rank != root) contributions.push_back(brought(rank));
+    if (chunk.round == 1) add_mine(contributions, piece_of(root));
+    if (chunk.round == 2)
+      for (int rank = 0; rank < group.size(); ++rank)
+        if (rank != root) add_mine({brought(rank)}, piece_of(rank));
+    if (chunk.round == 2) return false;
+    for (int step = 1; step < group.size(); ++step) {
+      const int from = receives_from(group, step);
+      chunk.receive(brought(from), piece_of(chunk.round == 0 ? root : from).bytes, from);
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+Job all_reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, ReduceOp op) {
+  const Reduction reduction{group, in.scalar_type(), op};
+  const auto bytes = static_cast<int64_t>(in.nbytes());
+  if (bytes > 0 && is_short(bytes, group.size())) {
+    return group.size() <= kFewRanks ? all_reduce_in_one_round(reduction, out, in)
+                                     : reduce_along_tree(reduction, out, in, 0, true);
+  }
+  // Note: two passes. All pieces are reduced before the first is handed out. A rank receives results where
+  // its peers have just read its contribution; between cores without a common cache that is three times
+  // slower while the lines are still in the peer's cache, and a pass over the whole tensor gives them time to
+  // leave it.
+  const SharedCut cut(bytes, group.size());
+  const auto reduce_piece = [=](Chunk& chunk) {
+    const Piece mine = cut.piece(chunk.index, reduction.group.rank());
+    if (chunk.round == 0) {
+      reduction.exchange(chunk, mine.bytes, [&](int rank) {
+        const Piece piece = cut.piece(chunk.index, rank);
+        return Bytes{bytes_at(in, piece.begin), piece.bytes};
+      });
+      return true;
+    }
+    reduction.reduce(chunk, bytes_at(out, mine.begin), bytes_at(in, mine.begin), mine.bytes);
+    return false;
+  };
+  const auto hand_out = [=, &group](Chunk& chunk) {
+    if (chunk.round > 0) return false;
+    const auto piece_of = [&](int rank) { return cut.piece(chunk.index - cut.num_chunks(), rank); };
+    for (int step = 1; step < group.size(); ++step) {
+      const int from = receives_from(group, step);
+      chunk.receive(bytes_at(out, piece_of(from).begin), piece_of(from).bytes, from);
+    }
+    const Piece mine = piece_of(group.rank());
+    for (int step = 1; step < group.size(); ++step) {
+      chunk.send(bytes_at(out, mine.begin), mine.bytes, sends_to(group, step));
+    }
+    return true;
+  };
+  return {
+      2 * cut.num_chunks(),
+      [=](Chunk& chunk) { return chunk.index < cut.num_chunks() ? reduce_piece(chunk) : hand_out(chunk); },
+      cut.num_chunks()};
+}
+
+Job reduce_scatter_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, ReduceOp op) {
+  const Reduction reduction{group, in.scalar_type(), op};
+  const auto shard = static_cast<int64_t>(out.nbytes());
+  const ShardCut cut(shard, group.size());
+  return {cut.num_chunks(), [=, &group](Chunk& chunk) {
+            const Piece span = cut.span(chunk.index);
+            const auto mine = [&](int rank) { return bytes_at(in, shard * rank + span.begin); };
+            if (chunk.round == 0) {
+              reduction.exchange(chunk, span.bytes, [&](int rank) { return Bytes{mine(rank), span.bytes}; });
+              return true;
+            }
+            reduction.reduce(chunk, bytes_at(out, span.begin), mine(group.rank()), span.bytes);
+            return false;
+          }};
+}
+
+// Long messages: every rank but the root reduces what these ranks contribute to a piece and hands it to the
+// root, which adds its own contribution last. The root sends nothing, so that all ranks together move (n-1) M
+// bytes.
+Job reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root, ReduceOp op) {
+  const auto bytes = static_cast<int64_t>(in.nbytes());
+  if (bytes > 0 && is_short(bytes, group.size()))
+    return reduce_along_tree({group, in.scalar_type(), op}, out, in, root, false);
+  const RootedReduction reduction{{group, in.scalar_type(), op}, SharedCut(bytes, group.size()), root};
+  return {reduction.cut.num_chunks(), [=, &group](Chunk& chunk) {
+            return group.rank() == root ? reduction.at_root(chunk, out, in) : reduction.elsewhere(chunk, in);
+          }};
+}
+
+}  // namespace shardmark

@@ -1,0 +1,65 @@
+// Messages of MPI, and host memory in huge pages.
+#include "comm/mpi/wire.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "comm/host_group.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int64_t kHugePage = 2 << 20;
+
+class MpiMessages final : public Messages {
+ public:
+  explicit MpiMessages(MPI_Comm comm) : comm_(comm) {}
+
+  void send(const void* data, int64_t bytes, int peer, int tag) override {
+    MPI_CHECK(
+        MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, tag, comm_, &requests_.emplace_back()));
+  }
+  void receive(void* data, int64_t bytes, int peer, int tag) override {
+    MPI_CHECK(
+        MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, peer, tag, comm_, &requests_.emplace_back()));
+  }
+  bool complete() override {
+    int complete = 0;
+    MPI_CHECK(
+        MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &complete, MPI_STATUSES_IGNORE));
+    if (complete != 0) requests_.clear();
+    return complete != 0;
+  }
+  bool cancel() override { return requests_.empty(); }  // MPI cannot take back what was sent
+
+ private:
+  MPI_Comm comm_;
+  std::vector<MPI_Request> requests_;
+};
+
+}  // namespace
+
+std::unique_ptr<Messages> MpiWire::messages() { return std::make_unique<MpiMessages>(comm_); }
+
+std::shared_ptr<char> host_memory(int64_t bytes, MemoryUse use) {
+  // Huge pages make a peer's read of our memory cheaper: fewer pages to pin.
+  const int64_t alignment = bytes >= kHugePage ? kHugePage : 4096;
+  const int64_t size = (bytes + alignment - 1) / alignment * alignment;
+  meter::add(bytes, use);
+  void* memory = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(size));
+  if (memory == nullptr && size > 0) {
+    meter::remove(bytes, use);
+    throw OutOfMemory("the system gave no " + format_bytes(static_cast<double>(bytes)));
+  }
+  if (alignment == kHugePage) madvise(memory, static_cast<size_t>(size), MADV_HUGEPAGE);  // a hint: may fail
+  return {static_cast<char*>(memory), [bytes, use](char* data) {
+            std::free(data);
+            meter::remove(bytes, use);
+          }};
+}
+
+}  // namespace shardmark

@@ -1,0 +1,24 @@
+// What the engine of the mpi transport gets from MPI: messages; and its memory.
+#pragma once
+
+#include <mpi.h>
+
+#include "comm/mpi/engine/messages.h"
+#include "device/meter.h"
+
+namespace shardmark {
+
+// Page-aligned host memory, counted by the meter as `use` for as long as it lives.
+std::shared_ptr<char> host_memory(int64_t bytes, MemoryUse use);
+
+class MpiWire final : public Wire {
+ public:
+  explicit MpiWire(MPI_Comm comm) : comm_(comm) {}
+  std::unique_ptr<Messages> messages() override;
+  std::shared_ptr<char> memory(int64_t bytes) override { return host_memory(bytes, MemoryUse::other); }
+
+ private:
+  MPI_Comm comm_;
+};
+
+}  // namespace shardmark

@@ -1,0 +1,33 @@
+// The transports, each in a folder of its own; make_communicator (communicator.h) makes them by name.
+#pragma once
+
+#include "comm/communicator.h"
+#include "schema/choice.h"
+
+namespace shardmark {
+
+// mpi: host memory, operations that progress when this rank polls or waits, or by a thread. Collective over
+// the ranks of `group`. See README.md.
+std::unique_ptr<Communicator> make_mpi_communicator(const HostGroup& group, MovedBy moved_by);
+
+// nccl: GPU memory, a stream of its own, operations ordered by events. Collective over the ranks of `group`;
+// each with a GPU of its own. UsageError: no GPU, more ranks than GPUs on a node. See README.md.
+std::unique_ptr<Communicator> make_nccl_communicator(const HostGroup& group, at::Device device);
+
+// hierarchical: a transport around another one: all-reduce in stages, first among the ranks of a node, then
+// between nodes, then in the node again. All other operations, and communicators split off, are the inner
+// transport's own.
+//
+// Options of transport `hierarchical` (specs/specs.h), resolved. form: `leader` reduces to one rank of each
+// node, whose leaders all-reduce and broadcast; `sharded` reduce-scatters in the node, all-reduces every
+// rank's part with its peers on the other nodes, and gathers. ranks_per_node: 0 for those that share memory.
+//
+// On average over ranks both send what a ring does, 2(N-1)/N of the message. Between nodes the sharded form
+// sends 2(K-1)/K M/L from each of the L ranks of each of K nodes; the leader form the same from one rank: L
+// times as much over its link.
+//
+// Collective. UsageError: form `sharded` where nodes hold different numbers of ranks.
+std::unique_ptr<Communicator> make_hierarchical_communicator(const Options& options, const HostGroup& group,
+                                                             at::Device device, MovedBy moved_by);
+
+}  // namespace shardmark

@@ -1,0 +1,84 @@
+// Notes of a rank on its page.
+#include "comm/watch/heartbeat.h"
+
+#include "base/clock.h"
+
+namespace shardmark {
+namespace {
+
+template <class T>
+void set(std::atomic<T>& place, T value) {
+  place.store(value, std::memory_order_relaxed);
+}
+
+// There is one writer.
+void count(std::atomic<int64_t>& place) { set(place, place.load(std::memory_order_relaxed) + 1); }
+
+}  // namespace
+
+double watch_clock_s() { return now_s(); }
+
+void Heartbeat::begin_point(std::string_view text) {
+  num_started_ = 0;
+  for (auto* number : {&page_.started.number, &page_.completed.number, &page_.awaited.number, &page_.step,
+                       &page_.num_stages})
+    set<int64_t>(*number, 0);
+  count(page_.num_points);
+  begin_stage("start", 0, 0);
+  page_.point.set(text);  // last: whoever reads it finds the beat of this point, not one of long ago
+}
+
+void Heartbeat::end_point() {
+  page_.point.set("");
+  beat();
+}
+
+void Heartbeat::begin_stage(std::string_view name, int64_t block, int64_t waits) {
+  page_.stage.set(name);
+  set(page_.block, block);
+  set(page_.waits, waits);
+  count(page_.num_stages);
+  beat();
+}
+
+void Heartbeat::stage(std::string_view name) { begin_stage(name, 0, 0); }
+void Heartbeat::meet(std::string_view name) { begin_stage(name, 0, HeartbeatPage::kMeets); }
+void Heartbeat::rest() { begin_stage("", 0, HeartbeatPage::kRests); }
+void Heartbeat::block(std::string_view stage, int64_t index) { begin_stage(stage, index + 1, 0); }
+
+void Heartbeat::step() {
+  count(page_.step);
+  beat();
+}
+
+// Where an operation started too long ago, or in a point before this one, its number says nothing.
+void Heartbeat::put(HeartbeatPage::Operation& note, int64_t number, double at_s) const {
+  const bool is_known =
+      number > 0 && number <= num_started_ && number > num_started_ - std::ssize(last_started_);
+  const Started started =
+      is_known ? last_started_[static_cast<size_t>(number) % last_started_.size()] : Started{};
+  note.name.set(started.name);
+  set(note.bytes, started.bytes);
+  set(note.at_s, at_s);
+  set<int64_t>(note.number, is_known ? number : 0);
+}
+
+int64_t Heartbeat::started(const char* name, double bytes) {
+  const double now = clock_s_();
+  ++num_started_;
+  last_started_[static_cast<size_t>(num_started_) % last_started_.size()] = {name, bytes};
+  put(page_.started, num_started_, now);
+  beat(now);
+  return num_started_;
+}
+
+void Heartbeat::waits_for(int64_t number) { put(page_.awaited, number, clock_s_()); }
+
+void Heartbeat::completed(int64_t number) {
+  const double now = clock_s_();
+  set<int64_t>(page_.awaited.number, 0);
+  put(page_.completed, number, now);
+  beat(now);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,84 @@
+// The pages of a node's ranks, and what they say at one moment.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/watch/heartbeat.h"
+
+namespace shardmark {
+
+// A page as it was when somebody looked, with ages instead of times: it is sent to other nodes as it is.
+struct RankState {
+  struct Operation {
+    int64_t number = 0;
+    char name[24] = {};
+    double bytes = 0;
+    double age_s = 0;
+  };
+  int64_t rank = 0;
+  int64_t pid = 0;
+  char process = '?';    // as in /proc/pid/stat; '-': it is gone; '?': not known
+  bool heard = false;    // its node answers: else nothing of this is known but the rank
+  bool answers = false;  // its watchdog looks
+  double beat_age_s = 0;
+  char point[192] = {};  // empty: nobody waits for it
+  int64_t num_points = 0;
+  char stage[40] = {};
+  int64_t num_stages = 0;
+  int64_t step = 0;
+  int64_t block = 0;  // from 1; 0: none
+  bool meets = false, rests = false;
+  Operation started, completed, awaited;
+
+  bool is_inside() const { return point[0] != '\0'; }
+  bool is_stopped() const { return process == 'T' || process == 't'; }
+  bool is_gone() const { return process == 'Z' || process == 'X' || process == '-'; }
+};
+
+// Which rank is where. Nodes are counted in the order of their lowest ranks.
+struct NodeMap {
+  std::vector<int> node_of;                // [rank]
+  std::vector<std::string> names;          // [node]
+  std::vector<std::vector<int>> ranks_of;  // [node], ascending
+  std::string name_of(int rank) const {
+    return names[static_cast<size_t>(node_of[static_cast<size_t>(rank)])];
+  }
+};
+// hosts: the name of each rank's host; first: the lowest rank that shares memory with it.
+NodeMap make_node_map(const std::vector<std::string>& hosts, const std::vector<int>& first);
+
+// What /proc says of a process of this pid space: its letter, '-' where there is none, and its parent.
+struct ProcessStat {
+  char state = '-';
+  int64_t parent = -1;
+};
+ProcessStat process_stat(int64_t pid);
+char process_state(int64_t pid);
+int64_t own_pid_space();
+
+// The pages of one node, in the order of its ranks. `memory` keeps them; ranks of one node share it.
+class NodeHeartbeats {
+ public:
+  using ProcessState = std::function<char(int64_t pid)>;
+  NodeHeartbeats(std::shared_ptr<HeartbeatPage[]> pages, std::vector<int> ranks, int own_rank,
+                 ProcessState process_of = process_state);
+
+  HeartbeatPage& own() const { return pages_[own_]; }
+  const std::vector<int>& ranks() const { return ranks_; }
+  // Seconds since the last beat of a rank inside a point; none is inside: -1.
+  double least_age_s(double now_s) const;
+  // silent_s: a rank whose watchdog has not looked for so long does not answer, nor does one that is stopped.
+  std::vector<RankState> read(double now_s, double silent_s) const;
+
+ private:
+  std::shared_ptr<HeartbeatPage[]> pages_;
+  std::vector<int> ranks_;
+  size_t own_;
+  ProcessState process_of_;
+};
+
+}  // namespace shardmark

@@ -1,0 +1,122 @@
+// The two forms of all-reduce in stages.
+#include "comm/transports.h"
+
+#include "base/error.h"
+#include "comm/wrappers/stages.h"
+
+namespace shardmark {
+namespace {
+
+// Which ranks are together, and the communicators of the three stages; Note [Order of stages].
+struct Levels {
+  std::unique_ptr<Communicator> first;   // of this rank's node
+  std::unique_ptr<Communicator> across;  // of its peers on other nodes; nullptr on a rank that is no leader
+  std::unique_ptr<Communicator> last;    // of the node again
+};
+
+class Hierarchical final : public Communicator {
+ public:
+  Hierarchical(std::unique_ptr<Communicator> flat, Levels levels, bool sharded, std::string name)
+      : flat_(std::move(flat)),
+        levels_(std::move(levels)),
+        sharded_(sharded),
+        name_(std::move(name)),
+        queue_(*flat_) {}
+
+  int rank() const override { return flat_->rank(); }
+  int size() const override { return flat_->size(); }
+  at::Device device() const override { return flat_->device(); }
+  std::string transport() const override { return name_; }
+  at::Tensor allocate(int64_t numel, at::ScalarType dtype) override { return flat_->allocate(numel, dtype); }
+  double bytes_between_nodes() const override {
+    return levels_.across ? levels_.across->traffic().law_bytes : 0;
+  }
+  void trim() override {
+    for (Communicator* comm : {flat_.get(), levels_.first.get(), levels_.across.get(), levels_.last.get()})
+      if (comm != nullptr) comm->trim();
+  }
+  void abort() noexcept override {
+    for (Communicator* comm : {flat_.get(), levels_.first.get(), levels_.across.get(), levels_.last.get()})
+      if (comm != nullptr) comm->abort();
+  }
+
+ protected:
+  using Tensor = const at::Tensor&;
+
+  std::unique_ptr<Communicator> do_split(int color, int key) override { return flat_->split(color, key); }
+  std::unique_ptr<Operation> do_start(const Call& call) override {
+    if (call.what != Collective::all_reduce) return queue_.pass(flat_->start(call));
+    return queue_.start(sharded_ ? sharded_stages(call.out, call.in, call.op)
+                                 : leader_stages(call.out, call.in, call.op));
+  }
+  void do_progress() override { queue_.progress(); }
+
+ private:
+  // Stages sum; the average over all ranks is one division at the end of the second.
+  static ReduceOp stage_op(ReduceOp op) { return op == ReduceOp::average ? ReduceOp::sum : op; }
+  void divide(Tensor sums, ReduceOp op) const {
+    if (op == ReduceOp::average) at::Tensor(sums).div_(size());
+  }
+
+  Staged leader_stages(Tensor out, Tensor in, ReduceOp op) {
+    const Stage reduce = [this, out, in, op] { return levels_.first->reduce(out, in, 0, stage_op(op)); };
+    const Stage between = [this, out, op] {
+      return levels_.across ? levels_.across->all_reduce(out, stage_op(op)) : Work();
+    };
+    const Stage broadcast = [this, out, op] {
+      if (levels_.across) divide(out, op);
+      return levels_.last->broadcast(out, 0);
+    };
+    return {{reduce, between, broadcast}, {out, in}, {}};
+  }
+
+  // What the ranks of a node cannot share evenly, less than an element for each, goes the flat way.
+  Staged sharded_stages(Tensor out, Tensor in, ReduceOp op) {
+    const int64_t share = out.numel() / levels_.first->size(), even = share * levels_.first->size();
+    const at::Tensor whole = out.view(-1).narrow(0, 0, even), given = in.view(-1).narrow(0, 0, even);
+    const at::Tensor part = whole.narrow(0, levels_.first->rank() * share, share);
+    const Stage scatter = [this, part, given, op] {
+      return levels_.first->reduce_scatter(part, given, stage_op(op));
+    };
+    const Stage between = [this, part, op] { return levels_.across->all_reduce(part, stage_op(op)); };
+    const Stage gather = [this, part, whole, op] {
+      divide(part, op);
+      return levels_.last->all_gather(whole, part);
+    };
+    const int64_t rest = out.numel() - even;
+    return {{scatter, between, gather},
+            {out, in},
+            rest == 0 ? Work()
+                      : flat_->all_reduce(out.view(-1).narrow(0, even, rest),
+                                          in.view(-1).narrow(0, even, rest), op)};
+  }
+
+  std::unique_ptr<Communicator> flat_;
+  Levels levels_;
+  bool sharded_;
+  std::string name_;
+  StageQueue queue_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_hierarchical_communicator(const Options& options, const HostGroup& group,
+                                                             at::Device device, MovedBy moved_by) {
+  const bool sharded = options.at("form").get<std::string>() == "sharded";
+  const int ranks_per_node = options.at("ranks_per_node").get<int>();
+  const int node = ranks_per_node > 0 ? group.rank() / ranks_per_node : group.first_rank_on_node();
+  auto flat = make_communicator(device.is_cuda() ? "nccl" : "mpi", group, device, moved_by);
+  Levels levels{flat->split(node, group.rank()), nullptr, flat->split(node, group.rank())};
+  const int64_t here = levels.first->size(), most = group.max(here), least = -group.max(-here);
+  if (sharded && most != least)
+    throw UsageError(
+        "transport hierarchical(form=sharded) needs equally many ranks on every node, here are " +
+        std::to_string(least) + " to " + std::to_string(most) +
+        "; use form=leader or other numbers of ranks");
+  const int peers = levels.first->rank();  // those with the same place in their nodes
+  levels.across = flat->split(sharded || peers == 0 ? peers : -1, group.rank());
+  return std::make_unique<Hierarchical>(std::move(flat), std::move(levels), sharded,
+                                        to_text(Choice{"hierarchical", options}));
+}
+
+}  // namespace shardmark

@@ -1,0 +1,134 @@
+// Rounds of exchanges over a transport.
+#include "doctor/machine/pairs.h"
+
+#include "base/stats.h"
+#include "device/device.h"
+#include "device/timeline.h"
+
+namespace shardmark::machine {
+namespace {
+
+constexpr int64_t kSmall = 8, kLarge = 4 << 20;  // bytes
+constexpr int64_t kElement = 4;
+constexpr int kSmallTimes = 10;
+
+// The ranks that meet each other in a phase: of one node, or of one local number.
+class Ring {
+ public:
+  Ring(HostGroup group, const PairOptions& options)
+      : group_(std::move(group)),
+        comm_(make_communicator(options.transport, group_, options.device)),
+        out_(comm_->allocate(kLarge / kElement, at::kFloat)),
+        in_(comm_->allocate(kLarge / kElement, at::kFloat)) {
+    comm_->set_heartbeat(options.heartbeat);
+  }
+
+  int rank() const { return group_.rank(); }
+  int size() const { return group_.size(); }
+
+  // Times of one exchange, small and large, with this round's partner; NaN where there is none. A rank that
+  // rests meets itself, because operations of a communicator are counted alike on all ranks.
+  doctor::Meeting meet(int round, int repeats) {
+    constexpr doctor::Meeting kRested{NAN, NAN};
+    if (round >= doctor::num_rounds(size())) return kRested;
+    const int partner = doctor::partner(size(), round, rank());
+    const int other = partner < 0 ? rank() : partner;
+    exchange_s(other, kSmall);  // connects
+    const doctor::Meeting met{typical_s(other, kSmall, kSmallTimes), typical_s(other, kLarge, repeats)};
+    return partner < 0 ? kRested : met;
+  }
+
+ private:
+  double exchange_s(int other, int64_t bytes) {
+    const double begin = now_s();
+    const int64_t numel = bytes / kElement;
+    comm_->send_recv(out_.narrow(0, 0, numel), other, in_.narrow(0, 0, numel), other).wait();
+    synchronize(comm_->device());
+    return now_s() - begin;
+  }
+  // The first one, during which the other may still be on its way, does not count.
+  double typical_s(int other, int64_t bytes, int times) {
+    exchange_s(other, bytes);
+    std::vector<double> all;
+    for (int i = 0; i < times; ++i) all.push_back(exchange_s(other, bytes));
+    return median(all);
+  }
+
+  HostGroup group_;
+  std::unique_ptr<Communicator> comm_;
+  at::Tensor out_, in_;
+};
+
+// What a round takes before large messages, and what each of those adds: of the slowest pair of the first
+// round.
+std::pair<double, double> costs(const HostGroup& world, Ring& ring) {
+  world.barrier();
+  const double begin = now_s();
+  const doctor::Meeting met = ring.meet(0, 1);
+  const double whole = now_s() - begin;
+  const double large = world.max(std::isnan(met.large_s) ? 0.0 : met.large_s);
+  return {std::max(0.0, world.max(whole) - 2 * large), large};
+}
+
+std::vector<doctor::Witness> gather(const HostGroup& world, const Ring& ring, int group,
+                                    const std::vector<doctor::Meeting>& meetings) {
+  std::vector<double> own = {static_cast<double>(group), static_cast<double>(ring.rank()),
+                             static_cast<double>(ring.size())};
+  for (const doctor::Meeting& met : meetings) own.insert(own.end(), {met.message_s, met.large_s});
+  const std::vector<double> all = world.gather(own);
+  std::vector<doctor::Witness> witnesses;
+  for (size_t at = 0; at < all.size(); at += own.size()) {
+    doctor::Witness one{
+        static_cast<int>(all[at]), static_cast<int>(all[at + 1]), static_cast<int>(all[at + 2]), {}};
+    for (size_t i = at + 3; i < at + own.size(); i += 2) one.meetings.push_back({all[i], all[i + 1]});
+    witnesses.push_back(std::move(one));
+  }
+  return witnesses;
+}
+
+void keep_faster(doctor::Meeting& kept, const doctor::Meeting& met) {
+  kept.message_s = std::fmin(kept.message_s, met.message_s);  // fmin passes over a NaN
+  kept.large_s = std::fmin(kept.large_s, met.large_s);
+}
+
+doctor::Phase run_phase(const HostGroup& world, int group, const PairOptions& options, double budget_s) {
+  doctor::Phase phase;
+  Ring ring(world.split(group, world.rank()), options);
+  phase.num_rounds = static_cast<int>(world.max(static_cast<int64_t>(doctor::num_rounds(ring.size()))));
+  if (phase.num_rounds > 0) {
+    const auto [setup_s, exchange_s] = costs(world, ring);
+    phase.plan = doctor::plan_meetings(phase.num_rounds, setup_s, exchange_s, budget_s);
+  }
+  std::vector<doctor::Meeting> best(phase.plan.rounds.size(), {NAN, NAN});
+  for (int pass = 0; pass < phase.plan.passes; ++pass)
+    for (size_t i = 0; i < best.size(); ++i) {
+      if (options.heartbeat != nullptr) options.heartbeat->meet("rounds of pairs");
+      world.barrier();
+      if (options.heartbeat != nullptr) options.heartbeat->stage("a round of pairs");
+      keep_faster(best[i], ring.meet(phase.plan.rounds[i], phase.plan.repeats));
+    }
+  phase.groups = doctor::groups_from(gather(world, ring, group, best), phase.plan.rounds, kLarge);
+  return phase;
+}
+
+}  // namespace
+
+doctor::PairTest measure_pairs(const HostGroup& world, const PairOptions& options) {
+  const double begin = now_s();
+  const int first = world.first_rank_on_node();
+  const int local = world.split(first, world.rank()).rank();
+  const int most_local = static_cast<int>(world.max(static_cast<int64_t>(local)));
+  const bool several_nodes = world.max(static_cast<int64_t>(first)) > 0;
+  const double share =
+      several_nodes && most_local > 0 ? 0.3 : 1;  // there are fewer pairs in a node than nodes
+  doctor::PairTest test;
+  test.large_bytes = kLarge;
+  test.transport = options.transport;
+  test.in_nodes = run_phase(world, first, options, share * options.budget_s);
+  if (several_nodes)
+    test.across = run_phase(world, local, options, (most_local > 0 ? 1 - share : 1) * options.budget_s);
+  test.seconds = now_s() - begin;
+  return test;
+}
+
+}  // namespace shardmark::machine

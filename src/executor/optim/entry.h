@@ -1,0 +1,28 @@
+// What an optimizer's file registers, and what optimizers share.
+#pragma once
+
+#include "device/meter.h"
+#include "executor/optim/optimizer.h"
+
+namespace shardmark {
+
+// As torch's fused kernels take what may be absent.
+inline std::optional<at::Tensor> optional(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor) : std::nullopt;
+}
+
+// Registered by src/optim/<name>.cpp; its options stand in specs/specs.cpp.
+struct OptimizerEntry {
+  std::string description;
+  std::unique_ptr<Optimizer> (*make)(const Options& options, std::vector<FlatPiece> pieces,
+                                     at::Device device);
+};
+
+// Its state counts as the meter's current use.
+std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, std::vector<FlatPiece> pieces,
+                                         at::Device device);
+
+// One zeroed state tensor per piece.
+std::vector<at::Tensor> zeros_like_pieces(const std::vector<FlatPiece>& pieces);
+
+}  // namespace shardmark

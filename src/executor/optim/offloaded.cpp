@@ -1,0 +1,62 @@
+// An optimizer in host memory for parameters on a device. On CPU ranks it does the same copies, so that what
+// it costs and that it is right can be seen without a GPU. Source: Ren et al., ZeRO-Offload, ATC 2021.
+#include "executor/optim/entry.h"
+
+namespace shardmark {
+namespace {
+
+at::Tensor host_copy(const at::Tensor& tensor) {
+  at::Tensor copy =
+      at::empty(tensor.sizes(), tensor.options().device(at::kCPU).pinned_memory(tensor.is_cuda()));
+  return copy.copy_(tensor);
+}
+
+class Offloaded final : public Optimizer {
+ public:
+  Offloaded(const Choice& choice, std::vector<FlatPiece> pieces) : device_(std::move(pieces)) {
+    const meter::Scope scope(MemoryUse::offloaded);
+    for (const auto& piece : device_)
+      host_.push_back({host_copy(piece.parameters), host_copy(piece.gradients)});
+    optimizer_ = make_in_scope(choice, host_, at::kCPU);
+    if (!device_.empty() && device_.front().parameters.is_cuda()) count_host_memory();
+  }
+  ~Offloaded() override { meter::remove(counted_bytes_, MemoryUse::offloaded); }
+  Offloaded(const Offloaded&) = delete;
+  Offloaded& operator=(const Offloaded&) = delete;
+
+  void step(const UpdateControl& control) override {
+    for (size_t i = 0; i < device_.size(); ++i) host_[i].gradients.copy_(device_[i].gradients);
+    optimizer_->step({on_host(control.divisor), on_host(control.found_inf)});
+    for (size_t i = 0; i < device_.size(); ++i) device_[i].parameters.copy_(host_[i].parameters);
+  }
+  void set_learning_rate(double lr) override { optimizer_->set_learning_rate(lr); }
+  std::vector<OptimizerState> state() const override { return optimizer_->state(); }
+  at::Tensor num_updates() const override { return optimizer_->num_updates(); }
+  void parameters_changed() override {
+    for (size_t i = 0; i < device_.size(); ++i) host_[i].parameters.copy_(device_[i].parameters);
+  }
+
+ private:
+  static at::Tensor on_host(const at::Tensor& value) { return value.defined() ? value.cpu() : value; }
+
+  // On a GPU no allocator of the meter's sees host memory.
+  void count_host_memory() {
+    for (const auto& piece : host_)
+      counted_bytes_ += static_cast<int64_t>(piece.parameters.nbytes() + piece.gradients.nbytes());
+    for (const auto& [kind, pieces] : optimizer_->state())
+      for (const auto& piece : pieces) counted_bytes_ += static_cast<int64_t>(piece.nbytes());
+    meter::add(counted_bytes_, MemoryUse::offloaded);
+  }
+
+  std::vector<FlatPiece> device_, host_;
+  std::unique_ptr<Optimizer> optimizer_;  // over host_
+  int64_t counted_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_offloaded_optimizer(const Choice& choice, std::vector<FlatPiece> pieces) {
+  return std::make_unique<Offloaded>(choice, std::move(pieces));
+}
+
+}  // namespace shardmark

@@ -1,0 +1,63 @@
+// The schedules, one row each.
+#include "executor/optim/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+
+#include "base/error.h"
+#include "specs/rate_schedules.h"
+
+namespace shardmark {
+namespace {
+
+double constant(const Options&, int64_t, int64_t) { return 1; }
+
+// Source: Loshchilov and Hutter, ICLR 2017 (SGDR), equation 5, without restarts.
+double cosine(const Options& options, int64_t step, int64_t steps) {
+  const auto end = options.at("end").get<double>();
+  const double progress =
+      static_cast<double>(step) / static_cast<double>(std::max<int64_t>(1, steps));  // 0 when all is warm-up
+  return end + (1 - end) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
+}
+
+double by_steps(const Options& options, int64_t step, int64_t) {
+  return std::pow(options.at("factor").get<double>(),
+                  static_cast<double>(step / options.at("every").get<int64_t>()));
+}
+
+// What the peak rate is multiplied by. step: of the `steps` after the warm-up, from 0.
+using Factor = double (*)(const Options& options, int64_t step, int64_t steps);
+
+Factor factor_of(const std::string& name) {
+  static const std::map<std::string, Factor> factors = {
+      {"constant", constant}, {"cosine", cosine}, {"step", by_steps}};
+  return factors.at(name);
+}
+
+Choice resolved(const Choice& choice) {
+  const auto found = specs::rate_schedules().find(choice.name);
+  if (found != specs::rate_schedules().end()) return resolve(choice, found->second.options, "schedule");
+  std::string known;
+  for (const auto& [name, spec] : specs::rate_schedules()) known += (known.empty() ? "" : ", ") + name;
+  throw UsageError("unknown schedule '" + choice.name + "'; known: " + known);
+}
+
+}  // namespace
+
+Schedule::Schedule(const Choice& choice, double peak, int64_t warmup_steps, int64_t num_steps)
+    : choice_(resolved(choice)), peak_(peak), warmup_steps_(warmup_steps), num_steps_(num_steps) {
+  if (warmup_steps < 0 || warmup_steps > num_steps)
+    throw UsageError("a warm-up of " + std::to_string(warmup_steps) + " steps does not fit into a run of " +
+                     std::to_string(num_steps) + "; choose 0 to " + std::to_string(num_steps));
+}
+
+double Schedule::at(int64_t step) const {
+  if (step < warmup_steps_) return peak_ * static_cast<double>(step + 1) / static_cast<double>(warmup_steps_);
+  const int64_t steps = num_steps_ - warmup_steps_;
+  const int64_t after = std::min(step - warmup_steps_, steps);
+  return peak_ * factor_of(choice_.name)(choice_.options, after, steps);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,50 @@
+// SGD with momentum and weight decay by torch's fused kernel. Momentum starts at zero, which makes the first
+// step's the gradient itself, as torch.optim's is.
+#include <ATen/ops/_fused_sgd.h>
+
+#include "base/registry.h"
+#include "executor/optim/entry.h"
+
+namespace shardmark {
+namespace {
+
+class Sgd final : public Optimizer {
+ public:
+  Sgd(const Options& options, const std::vector<FlatPiece>& pieces)
+      : lr_(options.at("lr").get<double>()),
+        momentum_(options.at("momentum").get<double>()),
+        weight_decay_(options.at("weight_decay").get<double>()) {
+    if (momentum_ != 0) momenta_ = zeros_like_pieces(pieces);
+    for (const auto& piece : pieces) {
+      parameters_.push_back(piece.parameters);
+      gradients_.push_back(piece.gradients);
+    }
+  }
+
+  void step(const UpdateControl& control) override {
+    if (parameters_.empty()) return;
+    at::_fused_sgd_(parameters_, gradients_, momenta_, weight_decay_, momentum_, lr_, /*dampening=*/0,
+                    /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false,
+                    optional(control.divisor), optional(control.found_inf));
+  }
+
+  void set_learning_rate(double lr) override { lr_ = lr; }
+
+  std::vector<OptimizerState> state() const override {
+    if (momentum_ == 0) return {};
+    return {{"momentum", momenta_}};
+  }
+
+ private:
+  double lr_, momentum_, weight_decay_;
+  std::vector<at::Tensor> parameters_, gradients_, momenta_;
+};
+
+std::unique_ptr<Optimizer> make(const Options& options, std::vector<FlatPiece> pieces, at::Device) {
+  return std::make_unique<Sgd>(options, pieces);
+}
+
+const Registration<OptimizerEntry> registered{"sgd", {"SGD with momentum, fused", make}};
+
+}  // namespace
+}  // namespace shardmark

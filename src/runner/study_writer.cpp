@@ -1,0 +1,51 @@
+// See study_writer.h.
+#include "runner/study_writer.h"
+
+#include <chrono>
+
+#include "base/log.h"
+
+namespace shardmark {
+
+Known StudyWriter::before(const std::string& id) const {
+  const auto found = study_->known().find(id);
+  return found == study_->known().end() ? Known{.attempts = 0} : found->second;
+}
+
+void StudyWriter::begin(const Record& record) {
+  const std::lock_guard lock(writing_);
+  study_->begin(record);
+  under_way_ = record;
+}
+
+void StudyWriter::extend(const std::vector<Series>& columns) {
+  const std::lock_guard lock(writing_);
+  if (!under_way_) return;
+  try {
+    study_->extend(under_way_->id, columns);
+  } catch (const std::exception& error) {  // the whole record may still find room
+    log_warning(std::string("the study lacks an interval until the point is over: ") + error.what());
+  }
+}
+
+void StudyWriter::end(const Record& record) {
+  const std::lock_guard lock(writing_);
+  under_way_.reset();
+  study_->append(record);
+}
+
+void StudyWriter::time_out(const std::string& reason) {
+  const std::unique_lock lock(writing_, std::chrono::seconds(1));
+  if (!lock || !under_way_) return;
+  Record record = *under_way_;
+  record.outcome = Outcome::timed_out;
+  record.reason = reason;
+  record.ended_job = true;
+  try {
+    study_->append(record);
+  } catch (const std::exception& error) {
+    log_warning(std::string("the study does not say so: ") + error.what());
+  }
+}
+
+}  // namespace shardmark

@@ -1,0 +1,112 @@
+// Set-up, steps and results of a training point. Verification is in training_verify.cpp.
+#include "runner/workloads/training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "device/device.h"
+#include "device/meter.h"
+#include "runner/workloads/reference.h"
+#include "runner/workloads/training_results.h"
+
+namespace shardmark {
+
+std::unique_ptr<Workload> make_training(const WorkloadContext& context) {
+  return std::make_unique<Training>(context);
+}
+
+Training::Training(const WorkloadContext& context)
+    : point_(context.point),
+      group_(context.group),
+      comm_(context.comm),
+      placement_(context.placement),
+      references_(context.references),
+      heartbeat_(context.heartbeat),
+      trace_directory_(context.trace_directory),
+      clock_(context.comm.device()),
+      before_(meter::read()),
+      setup_(point_, comm_, clock_),
+      built_(meter::read()) {
+  const auto& t = point_.training;
+  source_ = make_source(t.data, {setup_.model->table().sample, setup_.model->dtype(), point_.seed});
+  const DistributedSampler sampler(source_->size(), point_.ranks, comm_.rank(), t.batch_size, t.accumulation,
+                                   point_.seed);
+  loader_ = std::make_unique<Loader>(
+      *source_, sampler, t.accumulation, comm_.device(),
+      prefetch_depth(placement_.num_cores, placement_.local_ranks, placement_.threads_per_rank));
+  comm_.set_phase_clock(&clock_);
+  setup_.executor->set_heartbeat(&heartbeat_);
+  meter::reset_peak();
+}
+
+Training::~Training() { comm_.set_phase_clock(nullptr); }  // which dies now
+
+void Training::step() {
+  if (num_steps_ == 0) {
+    comm_.reset_traffic();
+    between_nodes_before_ = comm_.bytes_between_nodes();
+  }
+  last_loss_ = setup_.executor->step([this] { return loader_->next(); }).loss;
+  if (num_steps_++ == 0) first_loss_ = last_loss_;
+}
+
+void Training::close_window() { clock_.end(); }
+
+std::vector<std::vector<double>> Training::end_window() {
+  const auto steps = clock_.resolve();
+  if (setup_.executor->failure()) std::rethrow_exception(setup_.executor->failure());
+  std::vector<std::vector<double>> rows(1 + kNumPhases);  // the step, then its phases
+  for (const auto& step : steps) {
+    rows[0].push_back(std::accumulate(step.begin(), step.end(), 0.0));
+    for (size_t phase = 0; phase < kNumPhases; ++phase) rows[1 + phase].push_back(step[phase]);
+  }
+  return rows;
+}
+
+std::vector<std::string> Training::phases() const {
+  return {"step", "data", "forward", "backward", "exposed", "optimizer"};  // in the order of Phase
+}
+
+void Training::derive(Record& record) const { derive_training(record, setup_.model->table(), placement_); }
+
+void Training::collect(Record& record) {
+  auto& m = record.measures;
+  const auto mean_over_ranks = [&](const at::Tensor& loss) {
+    return group_.sum(loss.item<double>()) / static_cast<double>(point_.ranks);
+  };
+  if (num_steps_ > 0) {
+    m.loss_first = mean_over_ranks(first_loss_);
+    m.loss_last = mean_over_ranks(last_loss_);
+    m.num_skipped = setup_.guard->num_skipped();
+    const Traffic& traffic = comm_.traffic();
+    const auto steps = static_cast<double>(num_steps_);
+    m.traffic_bytes = group_.sum(traffic.law_bytes) / steps / static_cast<double>(point_.ranks);
+    m.between_nodes_bytes = group_.max(comm_.bytes_between_nodes() - between_nodes_before_) / steps;
+    m.num_operations = std::llround(static_cast<double>(traffic.num_operations) / steps);
+  }
+  collect_memory(record);
+}
+
+void Training::collect_memory(Record& record) {
+  auto& m = record.measures;
+  const auto largest = [&](MemoryUse use) {
+    return group_.max(static_cast<double>(built_.of(use) - before_.of(use)));
+  };
+  m.parameter_bytes = largest(MemoryUse::parameters);
+  m.gradient_bytes = largest(MemoryUse::gradients);
+  m.optimizer_bytes = largest(MemoryUse::optimizer);
+  m.transient_bytes = largest(MemoryUse::transient);
+  m.offloaded_bytes = largest(MemoryUse::offloaded);
+  const MemoryReading now = meter::read();
+  const auto peak = static_cast<double>(now.peak);
+  m.peak_bytes = group_.max(peak);
+  if (comm_.device().is_cuda()) {
+    m.reserved_bytes = group_.max(static_cast<double>(now.reserved_peak));
+    m.device_bytes = group_.max(static_cast<double>(device_used_bytes(comm_.device())));
+  }
+  const auto peaks = group_.gather(std::vector<double>{peak});
+  if (group_.rank() == 0) record.samples.push_back({"peak", point_.ranks, 1, peaks});
+}
+
+}  // namespace shardmark

@@ -1,0 +1,13 @@
+// What a training record holds beyond its samples: arithmetic on rank 0.
+#pragma once
+
+#include "runner/workloads/workload.h"
+#include "specs/model_table.h"
+
+namespace shardmark {
+
+// Fills throughput, phases, FLOPs, MFU and the predicted numbers of a record whose samples and step
+// statistics are there.
+void derive_training(Record& record, const specs::ModelTable& table, const Placement& placement);
+
+}  // namespace shardmark

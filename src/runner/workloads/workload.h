@@ -1,0 +1,80 @@
+// What one point runs. The runner knows nothing else: it sets up, verifies, samples and stores.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/host_group.h"
+#include "comm/watch/heartbeat.h"
+#include "schema/record.h"
+
+namespace shardmark {
+
+struct Check {
+  bool wrong = false;
+  std::string text;  // "equal to single", "unverified: why", or what differs
+  double error = Measures::kNone;
+};
+
+// Where the ranks of a run are, and how fast a device is; the same for all points of a study.
+struct Placement {
+  int local_ranks = 1;  // on this node
+  int num_cores = 1;    // of this node, for its ranks together
+  int threads_per_rank = 1;
+  // A thread of the transport's own takes a whole core of every rank: only where all of them have one to
+  // spare.
+  MovedBy communication() const {
+    return num_cores >= local_ranks * (threads_per_rank + 1) ? MovedBy::thread : MovedBy::caller;
+  }
+  std::map<std::string, double> peak_flops;       // by precision, of one rank; measured
+  std::map<std::string, double> datasheet_flops;  // by precision
+};
+
+// What training on one device gave, by everything that determines it; filled as points are verified
+// (reference.h).
+struct ReferenceRun {
+  std::vector<double> losses;
+  std::vector<double> norms;
+  std::string impossible;  // why there is none
+};
+using ReferenceCache = std::map<std::string, ReferenceRun>;
+
+struct WorkloadContext {
+  const Point& point;
+  const HostGroup& group;
+  Communicator& comm;
+  const Placement& placement;
+  ReferenceCache& references;
+  Heartbeat& heartbeat;              // what this rank does, for the watchdog
+  std::string trace_directory = {};  // of traces of some steps; empty: none
+};
+
+class Workload {
+ public:
+  virtual ~Workload() = default;
+  virtual Check verify() = 0;       // collective; before the first window
+  virtual void begin_window() = 0;  // clears marks; the runner holds a barrier after it
+  // Enqueues one step or operation; no host sync on a GPU. A rank that fails goes on with the step's sequence
+  // of operations, so that no other rank hangs, and end_window() throws what went wrong.
+  virtual void step() = 0;
+  virtual void close_window() {}  // after the last step: marks its end, if the next one's begin does
+  // After a window, which has been closed: this rank's durations, one row per phase of `phases()`, one column
+  // per step.
+  virtual std::vector<std::vector<double>> end_window() = 0;
+  virtual std::vector<std::string> phases() const = 0;  // names of kSeries; the first is "step"
+  virtual void derive(Record& record) const = 0;        // on rank 0, from record.samples: arithmetic only
+  virtual void collect(Record& record) = 0;  // collective: what only ranks know (memory, traffic, losses)
+  // Collective; the last thing that a workload does. Series of its ablations (schema/fields.h), where it has
+  // any.
+  virtual void measure_ablations(Record& record) { static_cast<void>(record); }
+};
+
+// From a point's workload name. What is collective in it happens first; then a rank may throw alone.
+std::unique_ptr<Workload> make_workload(const WorkloadContext& context);
+std::unique_ptr<Workload> make_training(const WorkloadContext& context);
+std::unique_ptr<Workload> make_collective(const WorkloadContext& context);
+
+}  // namespace shardmark

@@ -1,0 +1,75 @@
+// The nine rows.
+#include "specs/collectives.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace shardmark::specs {
+namespace {
+
+using enum Collective;
+using enum Holds;
+using enum CollectiveRow::Root;
+
+constexpr Factor kOne = {"1", [](double) { return 1.0; }};
+constexpr Factor kAllButOwn = {"(n-1)/n", [](double n) { return (n - 1) / n; }};
+constexpr Factor kThereAndBack = {"2(n-1)/n", [](double n) { return 2 * (n - 1) / n; }};
+// The payload is the root's side. n-1 pieces of 1/n travel, which is the mean over n ranks.
+constexpr Factor kAllButOwnOfOne = {"(n-1)/n^2", [](double n) { return (n - 1) / (n * n); }};
+
+}  // namespace
+
+const std::array<CollectiveRow, kNumCollectives>& collectives() {
+  static const std::array<CollectiveRow, kNumCollectives> rows = {{
+      {all_reduce, "all_reduce", whole, whole, none, /*reduces=*/true, /*in_place=*/true, kThereAndBack,
+       kThereAndBack, 2, /*has_tree=*/true, "every rank gets the reduction over all ranks"},
+      {reduce_scatter, "reduce_scatter", whole, shard, none, true, true, kAllButOwn, kAllButOwn, 1, false,
+       "every rank gets its part of the reduction"},
+      {all_gather, "all_gather", shard, whole, none, false, true, kAllButOwn, kAllButOwn, 1, false,
+       "every rank gets the parts of all"},
+      {broadcast, "broadcast", whole, whole, sends, false, true, kAllButOwn, kOne, 1, true,
+       "every rank gets what the root has"},
+      {reduce, "reduce", whole, whole, receives, true, true, kAllButOwn, kOne, 1, true,
+       "the root gets the reduction over all ranks"},
+      {all_to_all, "all_to_all", chunk_per_rank, chunk_per_rank, none, false, false, kAllButOwn, kAllButOwn,
+       1, false, "every rank gets a part from every rank"},
+      {gather, "gather", shard, whole, receives, false, true, kAllButOwnOfOne, kAllButOwn, 1, false,
+       "the root gets the parts of all"},
+      {scatter, "scatter", whole, shard, sends, false, true, kAllButOwnOfOne, kAllButOwn, 1, false,
+       "every rank gets its part from the root"},
+      {send_recv, "send_recv", pair, pair, none, false, false, kOne, kOne, 0, false,
+       "every rank sends to the next, in a ring"},
+  }};
+  return rows;
+}
+
+const CollectiveRow& collective(Collective what) {
+  const CollectiveRow& row = collectives()[static_cast<size_t>(what)];
+  ENSURE(row.what == what, "the table of collectives is in the order of its enumeration");
+  return row;
+}
+
+const CollectiveRow* find_collective(const std::string& name) {
+  for (const CollectiveRow& row : collectives())
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
+const CollectiveRow& collective(const std::string& name) {
+  if (const CollectiveRow* const found = find_collective(name); found != nullptr) return *found;
+  throw UsageError(
+      fmt::format("unknown collective '{}'; known: {}", name, fmt::join(collective_names(), ", ")));
+}
+
+std::vector<std::string> collective_names() {
+  std::vector<std::string> names;
+  for (const CollectiveRow& row : collectives()) names.push_back(row.name);
+  return names;
+}
+
+double ring_factor(Collective what, int64_t ranks) {
+  return ranks == 1 ? 0 : collective(what).sent.of(static_cast<double>(ranks));
+}
+
+}  // namespace shardmark::specs

@@ -1,0 +1,169 @@
+// Offsets, owners and buckets: arithmetic only.
+#include "specs/layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace shardmark::specs {
+namespace {
+
+int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+struct TensorPlace {
+  size_t group;
+  size_t parameter;
+  int64_t numel;
+};
+
+// owners[group][parameter]
+std::vector<std::vector<size_t>> deal_tensors(const ModelTable& table, int64_t ranks, Evenness evenness) {
+  std::vector<TensorPlace> tensors;
+  std::vector<std::vector<size_t>> owners;
+  for (size_t g = 0; g < table.groups.size(); ++g) {
+    const auto& parameters = table.groups[g].parameters;
+    owners.emplace_back(parameters.size());
+    for (size_t p = 0; p < parameters.size(); ++p)
+      tensors.push_back({g, p, round_up(parameters[p].numel(), kAlignment)});
+  }
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [](const auto& a, const auto& b) { return a.numel > b.numel; });
+  std::vector<int64_t> load(static_cast<size_t>(ranks));
+  for (const auto& tensor : tensors) {
+    const auto least = std::min_element(load.begin(), load.end());
+    *least += evenness == Evenness::bytes ? tensor.numel : 1;
+    owners[tensor.group][tensor.parameter] = static_cast<size_t>(least - load.begin());
+  }
+  return owners;
+}
+
+}  // namespace
+
+Range GroupLayout::owned(size_t piece, int64_t rank) const {
+  const auto& [range, owner] = pieces[piece];
+  if (owner == Piece::kCut) return {range.begin + rank * (range.numel / ranks), range.numel / ranks};
+  return {range.begin, owner == rank ? range.numel : 0};
+}
+
+std::vector<GroupLayout> even_layout(const ModelTable& table, int64_t ranks) {
+  std::vector<GroupLayout> layout;
+  for (const auto& group : table.groups) {
+    GroupLayout place;
+    for (const auto& parameter : group.parameters) {
+      place.offsets.push_back(place.numel);
+      place.numel += round_up(parameter.numel(), kAlignment);
+    }
+    place.numel = round_up(place.numel, ranks * kAlignment);
+    place.ranks = ranks;
+    place.pieces = {{{0, place.numel}}};
+    layout.push_back(std::move(place));
+  }
+  return layout;
+}
+
+std::vector<GroupLayout> dim0_layout(const ModelTable& table, int64_t ranks) {
+  std::vector<GroupLayout> layout;
+  for (const auto& group : table.groups) {
+    GroupLayout place;
+    place.ranks = ranks;
+    for (const auto& parameter : group.parameters) {
+      const int64_t rows = parameter.shape.empty() ? 1 : parameter.shape.front();
+      const int64_t numel = round_up(rows, ranks) * (parameter.numel() / rows);
+      place.offsets.push_back(place.numel);
+      place.pieces.push_back({{place.numel, numel}});
+      place.numel += round_up(numel, kAlignment);
+    }
+    layout.push_back(std::move(place));
+  }
+  return layout;
+}
+
+std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, int64_t ranks, Evenness evenness) {
+  const auto owners = deal_tensors(table, ranks, evenness);
+  std::vector<GroupLayout> layout;
+  for (size_t g = 0; g < table.groups.size(); ++g) {
+    const auto& parameters = table.groups[g].parameters;
+    GroupLayout place;
+    place.offsets.resize(parameters.size());
+    place.ranks = ranks;
+    for (size_t rank = 0; rank < static_cast<size_t>(ranks); ++rank) {
+      const int64_t begin = place.numel;
+      for (size_t p = 0; p < parameters.size(); ++p) {
+        if (owners[g][p] != rank) continue;
+        place.offsets[p] = place.numel;
+        place.numel += round_up(parameters[p].numel(), kAlignment);
+      }
+      if (place.numel > begin)
+        place.pieces.push_back({{begin, place.numel - begin}, static_cast<int64_t>(rank)});
+    }
+    layout.push_back(std::move(place));
+  }
+  return layout;
+}
+
+ModelTable with_persistent(ModelTable table, int64_t threshold) {
+  GroupSpec persistent{.name = "persistent",
+                       .parameters = {},
+                       .first_block = 0,
+                       .last_block = static_cast<int64_t>(table.blocks.size()) - 1};
+  if (!is_root(persistent)) return table;
+  for (auto& group : table.groups) {
+    const auto small = std::stable_partition(group.parameters.begin(), group.parameters.end(),
+                                             [&](const auto& p) { return p.numel() >= threshold; });
+    std::move(small, group.parameters.end(), std::back_inserter(persistent.parameters));
+    group.parameters.erase(small, group.parameters.end());
+  }
+  std::erase_if(table.groups, [](const auto& group) { return group.parameters.empty(); });
+  if (!persistent.parameters.empty()) table.groups.insert(table.groups.begin(), std::move(persistent));
+  return table;
+}
+
+std::vector<size_t> backward_order(const ModelTable& table) {
+  std::vector<size_t> order(table.groups.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const auto& x = table.groups[a];
+    const auto& y = table.groups[b];
+    return std::pair(-x.first_block, x.last_block) < std::pair(-y.first_block, y.last_block);
+  });
+  return order;
+}
+
+std::vector<Bucket> buckets(const ModelTable& table, const std::vector<GroupLayout>& layout,
+                            int64_t first_elements, int64_t elements) {
+  std::vector<Bucket> result;
+  int64_t wanted = 0;  // of the open bucket
+  for (size_t group : backward_order(table)) {
+    if (result.empty() || result.back().numel >= wanted) {
+      wanted = result.empty() ? first_elements : elements;
+      result.emplace_back();
+    }
+    result.back().groups.push_back(group);
+    result.back().numel += layout[group].numel;
+  }
+  return result;
+}
+
+int64_t total_numel(const std::vector<GroupLayout>& layout) {
+  int64_t total = 0;
+  for (const auto& place : layout) total += place.numel;
+  return total;
+}
+
+int64_t largest_share(const std::vector<GroupLayout>& layout) {
+  int64_t everyone = 0;  // of what is cut
+  std::vector<int64_t> whole(static_cast<size_t>(layout.front().ranks));
+  for (const auto& place : layout)
+    for (const auto& [range, owner] : place.pieces)
+      (owner == Piece::kCut ? everyone : whole[static_cast<size_t>(owner)]) +=
+          owner == Piece::kCut ? range.numel / place.ranks : range.numel;
+  return everyone + *std::max_element(whole.begin(), whole.end());
+}
+
+int64_t largest_group(const ModelTable& table, const std::vector<GroupLayout>& layout) {
+  int64_t largest = 0;
+  for (size_t g = 0; g < layout.size(); ++g)
+    if (!is_root(table.groups[g])) largest = std::max(largest, layout[g].numel);
+  return largest;
+}
+
+}  // namespace shardmark::specs

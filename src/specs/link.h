@@ -1,0 +1,28 @@
+// Links between ranks as two numbers, and what a ring all-reduce costs over one: for comparing interconnects.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardmark::specs {
+
+struct Link {
+  std::string name;
+  double latency_s;    // alpha: of one step of a ring
+  double bytes_per_s;  // 1 / beta: what a rank sends in one direction, by the data sheet
+  std::string description;
+};
+
+const std::vector<Link>& interconnect_links();  // NVLink, PCIe, InfiniBand
+
+// "ndr400", or a link of one's own as NAME=LATENCY,RATE: "mine=5us,25GB/s". Throws UsageError.
+Link link_from_text(const std::string& text);
+
+// The link between the GPUs of a node, by exact device name; nothing for a device that is not known.
+std::optional<Link> link_of_device(const std::string& device_name);
+
+// 2 (n-1) (alpha + bytes / n x beta). Source: Patarasuk and Yuan, JPDC 69(2), 2009.
+double ring_all_reduce_s(double bytes, double ranks, const Link& link);
+
+}  // namespace shardmark::specs

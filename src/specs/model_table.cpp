@@ -1,0 +1,31 @@
+// Sums over a model's table.
+#include "specs/model_table.h"
+
+#include <functional>
+#include <numeric>
+
+namespace shardmark::specs {
+
+int64_t ParameterSpec::numel() const {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+int64_t GroupSpec::numel() const {
+  int64_t sum = 0;
+  for (const auto& parameter : parameters) sum += parameter.numel();
+  return sum;
+}
+
+int64_t ModelTable::num_parameters() const {
+  int64_t sum = 0;
+  for (const auto& group : groups) sum += group.numel();
+  return sum;
+}
+
+double ModelTable::step_flops() const {
+  double forward = 0;
+  for (const auto& block : blocks) forward += block.forward_flops;
+  return 3 * forward;
+}
+
+}  // namespace shardmark::specs

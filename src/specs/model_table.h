@@ -1,0 +1,82 @@
+// What a model is made of, by table: parameters, buffers, blocks, groups and FLOPs. No torch: plan uses it on
+// a laptop, and models/ builds its blocks from the very same table.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/registry.h"
+#include "schema/choice.h"
+
+namespace shardmark::specs {
+
+// How a parameter starts. Values depend on (seed, name) alone: see models/initial.h.
+enum class Initial { zeros, ones, normal, uniform };
+
+struct ParameterSpec {
+  std::string name;  // "h.0.attn.c_attn.weight": the field's usual names (Hugging Face for GPT-2, torchvision
+                     // for ResNet)
+  std::vector<int64_t> shape;
+  Initial initial = Initial::normal;
+  double scale = 0.02;  // standard deviation, or half-width of the uniform range
+  bool decay = true;    // weight decay applies (stored; all parameters decay alike today)
+  int64_t numel() const;
+};
+
+// A buffer (batch norm's running statistics): no gradient, follows rank 0.
+struct BufferSpec {
+  std::string name;
+  std::vector<int64_t> shape;
+  double value;
+};
+
+// A group: parameters that move together. Usually one block's; the root group holds what several blocks
+// share.
+struct GroupSpec {
+  std::string name;
+  std::vector<ParameterSpec> parameters;
+  int64_t first_block = 0;  // first block (in forward order) that reads it
+  int64_t last_block = 0;   // last block that reads it; its gradient is complete after first_block's backward
+  int64_t numel() const;
+};
+
+struct BlockSpec {
+  std::string name;
+  double forward_flops = 0;              // per sample; a multiply-add counts 2
+  double activation_elements = 0;        // kept from forward to backward, per sample: an estimate for plan
+  std::vector<int64_t> statistics = {};  // channels of each batch norm over all ranks, in forward order
+};
+
+// What one sample looks like, so that a data source can be matched with a model.
+struct SampleShape {
+  enum class Kind { image, tokens, rows };
+  Kind kind = Kind::image;
+  std::vector<int64_t> input;  // image: {C, H, W}; tokens: {T}; rows: {features}
+  int64_t num_classes = 0;     // of a target; tokens: the vocabulary
+};
+
+struct ModelTable {
+  std::vector<BlockSpec> blocks;  // in execution order; the last returns the loss
+  std::vector<GroupSpec>
+      groups;  // ordered by first_block; a group with first_block < last_block is a root group
+  std::vector<BufferSpec> buffers;
+  SampleShape sample;
+  std::string flops_formula;  // in words, with its source
+  int64_t num_parameters() const;
+  double step_flops() const;  // per sample: 3 x forward (forward + twice that for backward)
+};
+
+// What is known of a model by formula: registered by src/specs/models/<name>.cpp. table() takes resolved
+// options and throws UsageError where they contradict each other ("width 100 is not a multiple of heads 3").
+struct ModelSpec {
+  std::string description;
+  OptionTable options;
+  ModelTable (*table)(const Options& options);
+};
+
+inline const ModelSpec& model_spec(const std::string& name) {
+  return Registry<ModelSpec>::instance().get(name, "model");
+}
+
+}  // namespace shardmark::specs

@@ -1,0 +1,83 @@
+// gpt2, gpt2_medium, gpt2_large, gpt2_xl (Radford et al. 2019). Names and shapes are Hugging Face's without
+// the prefix `transformer.`, so that a safetensors file maps one to one: projections are [in, out] (their
+// Conv1D), which addmm takes as it is, forward and backward, at the speed of [out, in]. The output layer is
+// the token embedding (tied).
+#include "specs/models/gpt2.h"
+
+#include <cmath>
+
+#include "specs/models/parameters.h"
+
+namespace shardmark::specs {
+
+Gpt2Shape gpt2_shape(const Options& options) {
+  const Gpt2Shape s{integer(options, "layers"), integer(options, "width"), integer(options, "heads"),
+                    integer(options, "sequence"), integer(options, "vocabulary")};
+  if (s.width % s.heads != 0)
+    throw UsageError("gpt2: width " + std::to_string(s.width) + " is not a multiple of heads " +
+                     std::to_string(s.heads) + "; a head takes width / heads channels");
+  return s;
+}
+
+namespace {
+
+GroupSpec layer_group(const Gpt2Shape& s, int64_t layer) {
+  const int64_t c = s.width;
+  const std::string name = "h." + std::to_string(layer);
+  const double residual =
+      0.02 / std::sqrt(2.0 * static_cast<double>(s.layers));  // two branches per layer add up
+  return {name,
+          {ones(name + ".ln_1.weight", c), zeros(name + ".ln_1.bias", c),
+           normal(name + ".attn.c_attn.weight", {c, 3 * c}, 0.02), zeros(name + ".attn.c_attn.bias", 3 * c),
+           normal(name + ".attn.c_proj.weight", {c, c}, residual), zeros(name + ".attn.c_proj.bias", c),
+           ones(name + ".ln_2.weight", c), zeros(name + ".ln_2.bias", c),
+           normal(name + ".mlp.c_fc.weight", {c, 4 * c}, 0.02), zeros(name + ".mlp.c_fc.bias", 4 * c),
+           normal(name + ".mlp.c_proj.weight", {4 * c, c}, residual), zeros(name + ".mlp.c_proj.bias", c)},
+          layer + 1,
+          layer + 1};
+}
+
+ModelTable gpt2_table(const Options& options) {
+  const Gpt2Shape s = gpt2_shape(options);
+  const auto t = static_cast<double>(s.sequence), c = static_cast<double>(s.width);
+  const auto v = static_cast<double>(s.vocabulary), heads = static_cast<double>(s.heads);
+  const int64_t head = s.layers + 1;  // number of the last block
+  ModelTable table;
+  table.groups.push_back({"root", {normal("wte.weight", {s.vocabulary, s.width}, 0.02)}, 0, head});
+  table.groups.push_back({"embedding", {normal("wpe.weight", {s.sequence, s.width}, 0.02)}, 0, 0});
+  table.blocks.push_back({"embedding", 0, t * c});
+  for (int64_t i = 0; i < s.layers; ++i) {
+    table.groups.push_back(layer_group(s, i));
+    // Kept, in widths: the norms' inputs (the block's output among them) and outputs 4, q k v 3, attention's
+    // output 1, GELU's input and output 8.
+    table.blocks.push_back({table.groups.back().name, t * (24 * c * c + 4 * t * c), t * (16 * c + heads)});
+  }
+  table.groups.push_back({"head", {ones("ln_f.weight", s.width), zeros("ln_f.bias", s.width)}, head, head});
+  table.blocks.push_back({"head", t * 2 * c * v, t * (c + v)});  // the norm's output, log-probabilities
+  table.sample = {SampleShape::Kind::tokens, {s.sequence}, s.vocabulary};
+  table.flops_formula =
+      "forward per token: 2 x matrix parameters (24 width^2 per layer, 2 width x vocabulary for the logits) "
+      "+ 4 x layers "
+      "x width x sequence for attention, counted in full (not halved for the causal mask); step: 3 x forward "
+      "(Chowdhery et al. 2022, PaLM, appendix B: 6 N + 12 L C T)";
+  return table;
+}
+
+ModelSpec gpt2_law(const std::string& size, int64_t layers, int64_t width, int64_t heads) {
+  return {"GPT-2 " + size + ", any other size by its options",
+          {{"layers", OptionType::integer, layers, "transformer blocks", {}, 1, kMostLayers},
+           {"width", OptionType::integer, width, "channels of the residual stream", {}, 1, kMostWidth},
+           {"heads", OptionType::integer, heads, "attention heads; they divide the width", {}, 1, kMostWidth},
+           {"sequence", OptionType::integer, 1024, "tokens per sample", {}, 1, kMostValues},
+           {"vocabulary", OptionType::integer, 50257, "different tokens", {}, 2, kMostValues},
+           {"dropout", OptionType::number, 0.0, "share of activations zeroed in training", {}, 0, 0.99}},
+          gpt2_table};
+}
+
+const Registration<ModelSpec> gpt2{"gpt2", gpt2_law("small, 124 M parameters", 12, 768, 12)};
+const Registration<ModelSpec> gpt2_medium{"gpt2_medium", gpt2_law("medium, 355 M parameters", 24, 1024, 16)};
+const Registration<ModelSpec> gpt2_large{"gpt2_large", gpt2_law("large, 774 M parameters", 36, 1280, 20)};
+const Registration<ModelSpec> gpt2_xl{"gpt2_xl", gpt2_law("XL, 1558 M parameters", 48, 1600, 25)};
+
+}  // namespace
+}  // namespace shardmark::specs

@@ -1,0 +1,42 @@
+// mlp: linear layers with GELU between them, cross entropy at the end. The smallest model: for tests and for
+// traffic without much arithmetic.
+#include <cmath>
+
+#include "specs/models/parameters.h"
+
+namespace shardmark::specs {
+namespace {
+
+// Weights [out, in] and biases as PyTorch's Linear draws them: uniform within 1 / sqrt(in), biases zero.
+ModelTable mlp_table(const Options& options) {
+  const int64_t layers = integer(options, "layers");
+  ModelTable table;
+  for (int64_t i = 0; i < layers; ++i) {
+    const int64_t in = integer(options, i == 0 ? "features" : "width");
+    const int64_t out = integer(options, i == layers - 1 ? "classes" : "width");
+    const std::string name = "layers." + std::to_string(i);
+    table.groups.push_back({name,
+                            {uniform(name + ".weight", {out, in}, 1 / std::sqrt(static_cast<double>(in))),
+                             zeros(name + ".bias", out)},
+                            i,
+                            i});
+    // Kept: what GELU was given and what it gave; the last layer's log-probabilities.
+    const double kept = static_cast<double>(i == layers - 1 ? out : 2 * out);
+    table.blocks.push_back({name, 2.0 * static_cast<double>(in * out), kept});
+  }
+  table.sample = {SampleShape::Kind::rows, {integer(options, "features")}, integer(options, "classes")};
+  table.flops_formula = "forward: 2 x in x out per layer; step: 3 x forward";
+  return table;
+}
+
+const Registration<ModelSpec> registered{
+    "mlp",
+    {"perceptron: linear layers with GELU, cross entropy",
+     {{"features", OptionType::integer, 64, "values per sample", {}, 1, kMostValues},
+      {"width", OptionType::integer, 256, "of the hidden layers", {}, 1, kMostWidth},
+      {"layers", OptionType::integer, 4, "linear layers, the last one included", {}, 1, kMostLayers},
+      {"classes", OptionType::integer, 10, "of the target", {}, 2, kMostValues}},
+     mlp_table}};
+
+}  // namespace
+}  // namespace shardmark::specs

@@ -1,0 +1,34 @@
+// The rows that model tables are written with. Biases and norms take no weight decay, matrices and kernels
+// do.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "specs/model_table.h"
+
+namespace shardmark::specs {
+
+// Sizes above these are typing errors: a table of them would fill the memory, and bytes would not fit 64
+// bits.
+inline constexpr double kMostLayers = 10000;
+inline constexpr double kMostWidth = 1 << 20;
+inline constexpr double kMostValues = 1 << 24;  // tokens, features, classes
+
+inline ParameterSpec normal(std::string name, std::vector<int64_t> shape, double deviation) {
+  return {std::move(name), std::move(shape), Initial::normal, deviation, true};
+}
+inline ParameterSpec uniform(std::string name, std::vector<int64_t> shape, double half_width) {
+  return {std::move(name), std::move(shape), Initial::uniform, half_width, true};
+}
+inline ParameterSpec zeros(std::string name, int64_t size) {
+  return {std::move(name), {size}, Initial::zeros, 0, false};
+}
+inline ParameterSpec ones(std::string name, int64_t size) {
+  return {std::move(name), {size}, Initial::ones, 0, false};
+}
+
+// An integer of resolved options.
+inline int64_t integer(const Options& options, const char* key) { return options.at(key).get<int64_t>(); }
+
+}  // namespace shardmark::specs

@@ -1,0 +1,206 @@
+// resnet (He et al. 2015). Names are torchvision's. Shortcuts that change the shape are projections (option
+// B): layers 20 has 272,474 parameters, where option A (zero padding) has 269,722. Bottlenecks stride in
+// their 3x3 (torchvision's 1.5).
+#include "specs/models/resnet.h"
+
+#include <cmath>
+#include <map>
+
+#include "specs/models/parameters.h"
+
+namespace shardmark::specs {
+namespace {
+
+// As published: residual blocks per stage, channels of the first stage, pixels per side. Each stage doubles
+// the channels and, but for the first, halves the image.
+struct Depth {
+  std::vector<int64_t> blocks;
+  int64_t width;
+  bool bottleneck;
+  int64_t image, classes;
+};
+
+const std::map<int64_t, Depth>& depths() {
+  static const std::map<int64_t, Depth> all = {
+      {18, {{2, 2, 2, 2}, 64, false, 32, 10}},   {34, {{3, 4, 6, 3}, 64, false, 32, 10}},
+      {50, {{3, 4, 6, 3}, 64, true, 224, 1000}}, {20, {{3, 3, 3}, 16, false, 32, 10}},
+      {32, {{5, 5, 5}, 16, false, 32, 10}},      {56, {{9, 9, 9}, 16, false, 32, 10}},
+      {110, {{18, 18, 18}, 16, false, 32, 10}}};
+  return all;
+}
+
+const Depth& depth_of(int64_t layers) {
+  const auto found = depths().find(layers);
+  if (found != depths().end()) return found->second;
+  std::string known;
+  for (const auto& [number, depth] : depths()) known += (known.empty() ? "" : ", ") + std::to_string(number);
+  throw UsageError("resnet: layers " + std::to_string(layers) +
+                   " is not a published depth; accepted: " + known);
+}
+
+int64_t halved(int64_t size) { return (size + 1) / 2; }
+
+ResidualSpec residual(const std::string& name, bool bottleneck, int64_t in, int64_t width, int64_t stride,
+                      int64_t size) {
+  const int64_t out = bottleneck ? 4 * width : width;
+  const int64_t size_out = stride == 2 ? halved(size) : size;
+  const auto conv = [&](const char* i, int64_t from, int64_t to, int64_t kernel, int64_t step,
+                        int64_t pixels) {
+    return ConvNormSpec{name + ".conv" + i, name + ".bn" + i, from, to, kernel, step, pixels};
+  };
+  ResidualSpec block{name, {}, {}};
+  if (bottleneck)
+    block.branch = {conv("1", in, width, 1, 1, size), conv("2", width, width, 3, stride, size_out),
+                    conv("3", width, out, 1, 1, size_out)};
+  else
+    block.branch = {conv("1", in, width, 3, stride, size_out), conv("2", width, out, 3, 1, size_out)};
+  if (in != out || stride != 1)
+    block.shortcut = {name + ".downsample.0", name + ".downsample.1", in, out, 1, stride, size_out};
+  return block;
+}
+
+// Parameters of a convolution with its norm, and the norm's statistics. variance: their starting value.
+void add_conv_norm(ModelTable& table, GroupSpec& group, const ConvNormSpec& c, double variance = 1) {
+  const double fan_out = static_cast<double>(c.kernel * c.kernel * c.out);
+  group.parameters.push_back(
+      normal(c.conv + ".weight", {c.out, c.in, c.kernel, c.kernel}, std::sqrt(2 / fan_out)));
+  group.parameters.push_back(ones(c.norm + ".weight", c.out));
+  group.parameters.push_back(zeros(c.norm + ".bias", c.out));
+  table.buffers.push_back({c.norm + ".running_mean", {c.out}, 0});
+  table.buffers.push_back({c.norm + ".running_var", {c.out}, variance});
+}
+
+double conv_flops(const ConvNormSpec& c) {
+  return 2.0 * static_cast<double>(c.kernel * c.kernel * c.in * c.out * c.size * c.size);
+}
+double output_elements(const ConvNormSpec& c) { return static_cast<double>(c.out * c.size * c.size); }
+
+void add_block(ModelTable& table, GroupSpec group, double flops, double elements,
+               std::vector<int64_t> statistics = {}) {
+  group.first_block = group.last_block = static_cast<int64_t>(table.blocks.size());
+  table.blocks.push_back({group.name, flops, elements, std::move(statistics)});
+  table.groups.push_back(std::move(group));
+}
+
+void add_stem(ModelTable& table, const ResNetShape& shape) {
+  GroupSpec group{"stem", {}};
+  add_conv_norm(table, group, shape.stem);
+  // Kept: what the norm and the pooling were given; pooling's output and its 64-bit indices.
+  const double pooled =
+      shape.pooled ? 3.0 * static_cast<double>(shape.stem.out) * std::pow(halved(shape.stem.size), 2) : 0;
+  add_block(table, std::move(group), conv_flops(shape.stem), 2 * output_elements(shape.stem) + pooled,
+            {shape.stem.out});
+}
+
+// Frozen statistics normalise nothing, so that every branch would double the variance: dividing by the number
+// of blocks, as measured statistics come close to, keeps a deep network's outputs in range.
+void add_residual(ModelTable& table, const ResidualSpec& block, double last_variance) {
+  GroupSpec group{block.name, {}};
+  double flops = 0, elements = 0;
+  std::vector<int64_t> statistics;
+  for (const auto& conv : block.branch) {
+    statistics.push_back(conv.out);
+    add_conv_norm(table, group, conv, &conv == &block.branch.back() ? last_variance : 1);
+    flops += conv_flops(conv);
+    elements += 2 * output_elements(conv);  // the inputs of the norm and of what follows its ReLU
+  }
+  if (block.shortcut) {
+    add_conv_norm(table, group, *block.shortcut);
+    flops += conv_flops(*block.shortcut);
+    elements += output_elements(*block.shortcut);
+    statistics.push_back(block.shortcut->out);
+  }
+  add_block(table, std::move(group), flops, elements, std::move(statistics));
+}
+
+ModelTable resnet_table(const Options& options) {
+  const ResNetShape shape = resnet_shape(options);
+  const bool frozen = options.at("batch_norm") == "frozen";
+  ModelTable table;
+  add_stem(table, shape);
+  for (const auto& block : shape.blocks)
+    add_residual(table, block, frozen ? static_cast<double>(shape.blocks.size()) : 1);
+  if (options.at("batch_norm") != "sync")
+    for (BlockSpec& block : table.blocks) block.statistics.clear();
+  const auto in = static_cast<double>(shape.features), out = static_cast<double>(shape.classes);
+  GroupSpec head{"head",
+                 {uniform("fc.weight", {shape.classes, shape.features}, 1 / std::sqrt(in)),
+                  zeros("fc.bias", shape.classes)}};
+  add_block(table, std::move(head), 2 * in * out, in + out);
+  table.sample = {SampleShape::Kind::image, {3, shape.image, shape.image}, shape.classes};
+  table.flops_formula =
+      "forward: 2 x kernel^2 x in x out x output pixels per convolution, 2 x in x out for the classifier; "
+      "step: 3 x forward "
+      "(He et al. 2015 count multiply-adds: half of it)";
+  return table;
+}
+
+int64_t given_or(const Options& options, const char* key, int64_t usual) {
+  const int64_t value = integer(options, key);
+  return value == 0 ? usual : value;
+}
+
+}  // namespace
+
+ResNetShape resnet_shape(const Options& options) {
+  const Depth& depth = depth_of(integer(options, "layers"));
+  ResNetShape shape{};
+  shape.image = given_or(options, "image", depth.image);
+  shape.classes = given_or(options, "classes", depth.classes);
+  int64_t width = given_or(options, "width", depth.width), channels = width, size = shape.image;
+  shape.pooled = shape.image >= 64;
+  if (shape.pooled) {
+    shape.stem = {"conv1", "bn1", 3, width, 7, 2, halved(size)};
+    size = halved(halved(size));
+  } else {
+    shape.stem = {"conv1", "bn1", 3, width, 3, 1, size};
+  }
+  for (size_t stage = 0; stage < depth.blocks.size(); ++stage, width *= 2) {
+    for (int64_t i = 0; i < depth.blocks[stage]; ++i) {
+      const std::string name = "layer" + std::to_string(stage + 1) + "." + std::to_string(i);
+      const int64_t stride = stage > 0 && i == 0 ? 2 : 1;
+      shape.blocks.push_back(residual(name, depth.bottleneck, channels, width, stride, size));
+      channels = shape.blocks.back().branch.back().out;
+      size = shape.blocks.back().branch.back().size;
+    }
+  }
+  shape.features = channels;
+  return shape;
+}
+
+namespace {
+
+const Registration<ModelSpec> registered{
+    "resnet",
+    {"residual network: CIFAR form below 64 pixels (3x3 stem), ImageNet form from there (7x7 stem, pooling)",
+     {{"layers", OptionType::integer, 18, "18, 34 or 50, or CIFAR's 20, 32, 56 or 110", {}, 18, 110},
+      {"width",
+       OptionType::integer,
+       0,
+       "channels of the first stage; 0: as published (64 or 16)",
+       {},
+       0,
+       kMostWidth / 64},
+      {"classes",
+       OptionType::integer,
+       0,
+       "of the target; 0: as published (10, layers 50: 1000)",
+       {},
+       0,
+       kMostValues},
+      {"image",
+       OptionType::integer,
+       0,
+       "pixels per side; 0: as published (32, layers 50: 224)",
+       {},
+       0,
+       16384},
+      {"batch_norm",
+       OptionType::text,
+       "local",
+       "statistics of a rank's micro-batch, of all ranks', or constant",
+       {"local", "sync", "frozen"}}},
+     resnet_table}};
+
+}  // namespace
+}  // namespace shardmark::specs

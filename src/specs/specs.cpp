@@ -1,0 +1,152 @@
+// The tables of words: data sources, optimizers, transports, element types.
+#include "specs/specs.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace shardmark::specs {
+namespace {
+
+std::string fits_all(const SampleShape&) { return {}; }
+
+std::string takes_tokens(const SampleShape& sample) {
+  return sample.kind == SampleShape::Kind::tokens ? "" : "the model takes no tokens";
+}
+
+std::string takes_bytes(const SampleShape& sample) {
+  if (sample.kind == SampleShape::Kind::tokens && sample.num_classes < 256)
+    return "a byte needs a vocabulary of 256, the model's is " + std::to_string(sample.num_classes);
+  return takes_tokens(sample);
+}
+
+std::string takes_cifar10(const SampleShape& sample) {
+  if (sample.kind != SampleShape::Kind::image || sample.input != std::vector<int64_t>{3, 32, 32})
+    return "the model takes no images of 3 x 32 x 32";
+  if (sample.num_classes < 10)
+    return "CIFAR-10 has 10 classes, the model knows " + std::to_string(sample.num_classes);
+  return {};
+}
+
+int64_t sgd_state(const Options& options) { return options.at("momentum").get<double>() == 0 ? 0 : 1; }
+int64_t adamw_state(const Options&) { return 2; }
+
+}  // namespace
+
+const std::map<std::string, DataSpec>& data_specs() {
+  static const std::map<std::string, DataSpec> table = {
+      {"synthetic",
+       {"made-up samples for any model, learnable",
+        {{"size", OptionType::integer, 4096, "samples in an epoch", {}, 1}},
+        fits_all,
+        [](const Options& options) { return options.at("size").get<int64_t>(); }}},
+      {"cifar10",
+       {"CIFAR-10's training set, its binary files",
+        {{"dir", OptionType::text, "data/cifar-10-batches-bin",
+          "folder of data_batch_1.bin to data_batch_5.bin"},
+         {"augment", OptionType::boolean, true, "random crop and flip"}},
+        takes_cifar10,
+        [](const Options&) { return int64_t{50'000}; }}},
+      {"tokens",
+       {"a token file in llm.c's .bin format (uint16)",
+        {{"file", OptionType::text, nullptr, "path of the file"}},
+        takes_tokens}},
+      {"text",
+       {"the bytes of text files, a byte a token",
+        {{"files", OptionType::text, nullptr,
+          "patterns relative to the working directory: \"README.md src/**/*.cpp\""}},
+        takes_bytes}},
+  };
+  return table;
+}
+
+const std::map<std::string, OptimizerSpec>& optimizer_specs() {
+  static const std::map<std::string, OptimizerSpec> table = {
+      {"sgd",
+       {"stochastic gradient descent with momentum",
+        {{"lr", OptionType::number, 0.1, "learning rate", {}, 0},
+         {"momentum", OptionType::number, 0.9, "of the velocity; 0 keeps no state", {}, 0, 1},
+         {"weight_decay", OptionType::number, 5e-4, "added to the gradient, times the parameter", {}, 0}},
+        sgd_state}},
+      {"adamw",
+       {"Adam with decoupled weight decay",
+        {{"lr", OptionType::number, 3e-4, "learning rate", {}, 0},
+         {"beta1", OptionType::number, 0.9, "decay of the first moment", {}, 0, 1},
+         {"beta2", OptionType::number, 0.95, "decay of the second moment", {}, 0, 1},
+         {"eps", OptionType::number, 1e-8, "added to the denominator", {}, 0},
+         {"weight_decay", OptionType::number, 0.1, "of the parameter per step, times lr", {}, 0}},
+        adamw_state}},
+  };
+  return table;
+}
+
+const std::map<std::string, TransportSpec>& transport_specs() {
+  static const std::map<std::string, TransportSpec> table = {
+      {"mpi", {"MPI on host memory; the default without GPUs"}},
+      {"nccl", {"NCCL between GPUs; the default with GPUs"}},
+      {"hierarchical",
+       {"the default with all-reduce in stages: in the node, between nodes, in the node",
+        {{"form",
+          OptionType::text,
+          "sharded",
+          "reduce-scatter, all-reduce, all-gather; or reduce to a leader, all-reduce, broadcast",
+          {"sharded", "leader"}},
+         {"ranks_per_node", OptionType::integer, 0, "0: those that share memory", {}, 0, 1 << 20}}}},
+  };
+  return table;
+}
+
+const OptionTable& transport_options(const std::string& name) {
+  const auto found = transport_specs().find(name);
+  if (found == transport_specs().end())
+    throw UsageError("unknown transport '" + name + "'; known: hierarchical, mpi, nccl");
+  return found->second.options;
+}
+
+const std::vector<std::string>& reduction_names() {
+  static const std::vector<std::string> names = {"sum", "average", "min", "max"};
+  return names;
+}
+
+const std::vector<std::string>& dtype_names() {
+  static const std::vector<std::string> names = {"float32", "float16", "bfloat16", "float64", "int32"};
+  return names;
+}
+
+int64_t dtype_bytes(const std::string& dtype) {
+  static const std::map<std::string, int64_t> bytes = {
+      {"float32", 4}, {"float16", 2}, {"bfloat16", 2}, {"float64", 8}, {"int32", 4}};
+  return bytes.at(dtype);
+}
+
+const std::vector<PrecisionSpec>& precision_specs() {
+  static const std::vector<PrecisionSpec> table = {
+      {"fp32", 4, 4, "32-bit everywhere"},
+      {"tf32", 4, 4, "32-bit; matrix products round their inputs to 10 bits (NVIDIA, Ampere and later)"},
+      {"bf16", 2, 4, "blocks compute in bfloat16 on a copy of 32-bit weights"},
+      {"fp16", 2, 4, "blocks compute in float16 on a copy of 32-bit weights; the loss is scaled"},
+      {"fp64", 8, 8, "64-bit everywhere"}};
+  return table;
+}
+
+const PrecisionSpec& precision_spec(const std::string& name) {
+  const auto& all = precision_specs();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const auto& spec) { return spec.name == name; });
+  ENSURE(found != all.end(), "no such precision: " + name);
+  return *found;
+}
+
+const std::vector<std::string>& reduce_dtype_names() {
+  static const std::vector<std::string> names = {"same", "fp32"};
+  return names;
+}
+
+ElementBytes element_bytes(const std::string& precision, const std::string& reduce_dtype) {
+  const PrecisionSpec& spec = precision_spec(precision);
+  return {spec.compute_bytes, spec.master_bytes,
+          reduce_dtype == "same" ? spec.compute_bytes : spec.master_bytes,
+          /*scaled=*/precision == "fp16"};
+}
+
+}  // namespace shardmark::specs

@@ -1,0 +1,52 @@
+// The words a suite may use for data sources, optimizers, precisions and transports, with their options.
+// Models, strategies and collectives have tables of their own (model_table.h, strategies/strategy.h,
+// collectives.h).
+#pragma once
+
+#include <map>
+
+#include "schema/point.h"
+#include "specs/element_bytes.h"
+#include "specs/model_table.h"
+
+namespace shardmark::specs {
+
+struct DataSpec {
+  std::string description;
+  OptionTable options;
+  // Why a model that takes such samples cannot train on it; empty when it can. File contents are data/'s
+  // business.
+  std::string (*mismatch)(const SampleShape& sample);
+  // Samples to train on in an epoch; 0: its files tell.
+  int64_t (*num_samples)(const Options& options) = [](const Options&) { return int64_t{0}; };
+};
+struct OptimizerSpec {
+  std::string description;
+  OptionTable options;
+  int64_t (*state_elements)(const Options& options);  // per parameter
+};
+// Bytes of an element by what it is for; master and compute differ in mixed precision.
+struct PrecisionSpec {
+  std::string name;
+  int64_t compute_bytes;  // of weights and gradients as blocks see them, and of activations
+  int64_t master_bytes;   // of what the optimizer updates, its gradients and its state
+  std::string description;
+};
+struct TransportSpec {
+  std::string description;
+  OptionTable options = {};
+};
+
+const std::map<std::string, DataSpec>& data_specs();            // synthetic, cifar10, tokens, text
+const std::map<std::string, OptimizerSpec>& optimizer_specs();  // sgd, adamw
+const std::map<std::string, TransportSpec>& transport_specs();  // mpi, nccl, hierarchical
+const OptionTable& transport_options(const std::string& name);  // UsageError lists the known ones
+const std::vector<std::string>& reduction_names();              // sum, average, min, max
+const std::vector<std::string>& dtype_names();                  // float32, float16, bfloat16, float64, int32
+int64_t dtype_bytes(const std::string& dtype);
+const std::vector<PrecisionSpec>& precision_specs();   // fp32, tf32, bf16, fp16, fp64
+const std::vector<std::string>& reduce_dtype_names();  // same, fp32
+const PrecisionSpec& precision_spec(const std::string& name);
+ElementBytes element_bytes(const std::string& precision, const std::string& reduce_dtype);
+
+}  // namespace shardmark::specs

@@ -1,0 +1,96 @@
+// Memory and traffic of a strategy against their law, as the meter and the transport count them: on CPUs and
+// on GPUs.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "device/meter.h"
+#include "specs/layout.h"
+#include "tests/mpi/training_fixture.h"
+
+namespace shardmark {
+
+// The meter must be installed.
+class LawChecks {
+ public:
+  LawChecks(const HostGroup& world, Communicator& comm) : world_(world), comm_(comm) {}
+
+  // norm: as `train` asks for it in every step
+  strategies::Cost law(const Case& c, const std::string& strategy, bool norm = true) {
+    const Choice model = resolved_model(c.model);
+    const Choice choice = resolved_strategy(strategy);
+    const Choice optimizer = resolved_optimizer(c.optimizer);
+    const specs::ModelTable table = specs::model_spec(model.name).table(model.options);
+    return strategies::cost_of(choice.name,
+                               {table, comm_.size(), c.accumulation, bytes_of(c),
+                                specs::optimizer_specs().at(optimizer.name).state_elements(optimizer.options),
+                                choice.options, norm});
+  }
+
+  void check(const Case& c, const std::string& strategy) {
+    SCOPED_TRACE(c.model + " " + strategy + " accumulation " + std::to_string(c.accumulation));
+    const strategies::Cost expected = law(c, strategy);
+    MemoryReading held;
+    const MemoryReading before = meter::read();
+    train(c, strategy, comm_, nullptr, {.change = {}, .made = [&] { held = meter::read(); }});
+    const auto bytes = [&](MemoryUse use) {
+      return largest(static_cast<double>(held.of(use) - before.of(use)));
+    };
+    EXPECT_EQ(bytes(MemoryUse::parameters), expected.parameter_bytes);
+    EXPECT_EQ(bytes(MemoryUse::gradients), expected.gradient_bytes);
+    EXPECT_EQ(bytes(MemoryUse::transient), expected.transient_bytes);
+    EXPECT_GE(bytes(MemoryUse::offloaded), expected.offloaded_bytes);
+    EXPECT_LE(bytes(MemoryUse::offloaded),
+              expected.offloaded_bytes + (expected.offloaded_bytes > 0 ? 6400 : 0));
+    // AdamW keeps its step count, a float, beside the moments of each piece. The allocator of a GPU rounds
+    // each of them up.
+    const double room = comm_.device().is_cuda() ? 512.0 * (2 * num_tensors(c) + 1) : 64 * 100;
+    EXPECT_GE(bytes(MemoryUse::optimizer), expected.optimizer_bytes);
+    EXPECT_LE(bytes(MemoryUse::optimizer), expected.optimizer_bytes + room);
+
+    EXPECT_NEAR(traffic_of_steps(c, strategy).law_bytes, expected.traffic_bytes,
+                1e-6 * expected.traffic_bytes + 1e-9);
+  }
+
+ private:
+  static specs::ElementBytes bytes_of(const Case& c) {
+    const Precision types = c.precision.value_or(uniform(c.dtype));
+    const auto bytes = [](at::ScalarType type) { return static_cast<int64_t>(at::elementSize(type)); };
+    return {bytes(types.compute), bytes(types.master), bytes(types.reduce)};
+  }
+
+  static double num_tensors(const Case& c) {
+    const Choice model = resolved_model(c.model);
+    double count = 0;
+    for (const auto& group : specs::model_spec(model.name).table(model.options).groups)
+      count += static_cast<double>(group.parameters.size());
+    return count;
+  }
+
+  double largest(double mine) { return world_.max(mine); }
+  double mean(double mine) { return world_.sum(mine) / comm_.size(); }
+
+  // Of one step, mean over ranks: a run of three steps against one of one step, so that set-up and visits
+  // cancel out.
+  Traffic traffic_of_steps(Case c, const std::string& strategy) {
+    Traffic result;
+    double one = 0;
+    for (const int64_t steps : {1, 3}) {
+      c.num_steps = steps;
+      comm_.reset_traffic();
+      train(c, strategy, comm_, nullptr);
+      const double total = mean(comm_.traffic().law_bytes);
+      if (steps == 1)
+        one = total;
+      else
+        // the fixture's own sum of losses, 8 bytes, is all-reduced too
+        result.law_bytes = (total - one) / 2 - 8 * specs::ring_factor(Collective::all_reduce, comm_.size());
+    }
+    return result;
+  }
+
+  const HostGroup& world_;
+  Communicator& comm_;
+};
+
+}  // namespace shardmark

@@ -1,0 +1,100 @@
+// Memory and traffic of every registered strategy equal their law, as the meter and the transport count them.
+// RANKS 1 2 4
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "tests/mpi/strategy_cost_checks.h"
+
+namespace shardmark {
+namespace {
+
+const std::vector<std::string> kVariants = {"fsdp(shard=gradients)",
+                                            "fsdp(shard=optimizer)",
+                                            "fsdp(prefetch=3)",
+                                            "zero3(prefetch=0)",
+                                            "fsdp(layout=dim0)",
+                                            "fsdp(layout=dim0, shard=gradients)",
+                                            "fsdp(layout=dim0, shard=optimizer)",
+                                            "zero3(persistence=30)",
+                                            "fsdp(offload=optimizer)",
+                                            "ddp(bucket_mb=0.02, first_bucket_mb=0.004)"};
+// Of ddp, over several buckets.
+const std::vector<std::string> kReductions = {"cast(to=bf16)", "topk(ratio=0.01)", "topk(ratio=1)",
+                                              "int8",          "powersgd(rank=2)", "powersgd(rank=64)"};
+const std::vector<std::string> kSpecModels = {
+    "mlp(features=13, width=19, layers=3, classes=5)",
+    "mlp(features=5, layers=1, classes=3)",  // fewer tensors than ranks
+    "gpt2(layers=3, width=24, heads=3, sequence=11, vocabulary=37)",
+    "resnet(layers=20, width=3, batch_norm=local)"};
+
+class StrategyLaws : public ::testing::Test {
+ protected:
+  StrategyLaws() {
+    static const bool installed = (meter::install(), true);
+    EXPECT_TRUE(installed);
+    at::set_num_threads(1);
+  }
+
+  strategies::Cost law(const Case& c, const std::string& strategy) {
+    return LawChecks(world, *comm).law(c, strategy);
+  }
+  void check(const Case& c, const std::string& strategy) { LawChecks(world, *comm).check(c, strategy); }
+
+  HostGroup world = HostGroup::world();
+  std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
+};
+
+TEST_F(StrategyLaws, EqualWhatIsAllocatedAndSent) {
+  std::vector<std::string> strategies = kVariants;
+  for (const auto& reduction : kReductions)
+    strategies.push_back("ddp(bucket_mb=0.02, first_bucket_mb=0.004, reduction=" + reduction + ")");
+  for (const auto& [name, entry] : Registry<strategies::Strategy>::instance().entries())
+    strategies.push_back(name);
+  for (const auto& model : kSpecModels)
+    for (const auto& strategy : strategies)
+      for (const int64_t accumulation : {1, 3})
+        check({model, "adamw(lr=0.001)", at::kFloat, 2, accumulation, 1}, strategy);
+}
+
+// Sharded in groups of two, replicated across them; tensors dealt by their number.
+TEST_F(StrategyLaws, GroupsAndEvenness) {
+  const Case c{kSpecModels[2], "adamw(lr=0.001)", at::kFloat, 2, 3, 1};
+  check(c, "zero3(evenness=count)");
+  if (comm->size() % 2 != 0) return;
+  for (const std::string shard : {"full", "gradients", "optimizer"})
+    for (const std::string layout : {"flat", "dim0"})
+      check(c, "fsdp(group=2, shard=" + shard + ", layout=" + layout + ")");
+}
+
+TEST_F(StrategyLaws, OptimizerStateFollowsTheOptimizer) {
+  for (const auto* optimizer : {"sgd(lr=0.1, momentum=0)", "sgd(lr=0.1, momentum=0.9)", "adamw(lr=0.1)"})
+    check({kSpecModels[0], optimizer, at::kDouble, 2, 1, 1}, "fsdp");
+}
+
+// Master weights, copies, gradients in either type on their way.
+TEST_F(StrategyLaws, MixedPrecision) {
+  for (const auto reduce : {at::kBFloat16, at::kFloat}) {
+    for (const auto& [strategy, entry] : Registry<strategies::Strategy>::instance().entries()) {
+      Case c{kSpecModels[2], "adamw(lr=0.001)", at::kFloat, 2, 2, 1};
+      c.precision = Precision{at::kBFloat16, at::kFloat, reduce};
+      check(c, strategy);
+      if (strategy != "fsdp") continue;
+      for (const std::string options : {"shard=gradients", "shard=optimizer", "offload=optimizer",
+                                        "layout=dim0", "layout=dim0, shard=optimizer"})
+        check(c, "fsdp(" + options + ")");
+    }
+  }
+}
+
+TEST_F(StrategyLaws, MemoryShrinksWithRanks) {
+  const Case c{kSpecModels[2], "adamw(lr=0.001)", at::kFloat};
+  const auto table = specs::model_spec("gpt2").table(resolved_model(c.model).options);
+  const double whole = static_cast<double>(table.num_parameters()) * 4;
+  const double padding = static_cast<double>(specs::kAlignment * 4 * 60 * comm->size());
+  EXPECT_NEAR(law(c, "fsdp").parameter_bytes, whole / comm->size(), padding);
+  EXPECT_NEAR(law(c, "ddp").parameter_bytes, whole, padding);
+  EXPECT_GE(law(c, "zero3").parameter_bytes, whole / comm->size());
+}
+
+}  // namespace
+}  // namespace shardmark

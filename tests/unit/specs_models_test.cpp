@@ -1,0 +1,104 @@
+// The models' tables: published sizes, the options' errors, the order that strategies rely on.
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "specs/model_table.h"
+
+namespace shardmark::specs {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+ModelTable table_of(const std::string& name, const Options& given = {}) {
+  const ModelSpec& law = model_spec(name);
+  return law.table(resolve({name, given}, law.options, "model").options);
+}
+
+TEST(ModelTables, HaveThePublishedParameterCounts) {
+  EXPECT_EQ(table_of("gpt2").num_parameters(),
+            124'439'808);  // Hugging Face, from_pretrained(...).num_parameters()
+  EXPECT_EQ(table_of("gpt2_medium").num_parameters(), 354'823'168);
+  EXPECT_EQ(table_of("gpt2_large").num_parameters(), 774'030'080);
+  EXPECT_EQ(table_of("gpt2_xl").num_parameters(), 1'557'611'200);
+  EXPECT_EQ(table_of("resnet", {{"layers", 50}}).num_parameters(), 25'557'032);  // torchvision
+  EXPECT_EQ(table_of("resnet", {{"layers", 18}, {"image", 224}, {"classes", 1000}}).num_parameters(),
+            11'689'512);
+  EXPECT_EQ(table_of("resnet", {{"layers", 34}, {"image", 224}, {"classes", 1000}}).num_parameters(),
+            21'797'672);
+  EXPECT_EQ(table_of("resnet", {{"layers", 18}}).num_parameters(), 11'173'962);  // CIFAR form
+  EXPECT_EQ(table_of("resnet", {{"layers", 34}}).num_parameters(), 21'282'122);
+  // He et al. 2015, table 6, count option A: 0.27, 0.46, 0.85, 1.7 million; two projections with their norms
+  // are more.
+  const int64_t projections = 16 * 32 + 32 * 64 + 2 * (32 + 64);
+  EXPECT_EQ(table_of("resnet", {{"layers", 20}}).num_parameters(), 269'722 + projections);
+  EXPECT_EQ(table_of("resnet", {{"layers", 32}}).num_parameters(), 464'154 + projections);
+  EXPECT_EQ(table_of("resnet", {{"layers", 56}}).num_parameters(), 853'018 + projections);
+  EXPECT_EQ(table_of("resnet", {{"layers", 110}}).num_parameters(), 1'727'962 + projections);
+  EXPECT_EQ(table_of("mlp", {{"features", 3}, {"width", 5}, {"layers", 3}, {"classes", 2}}).num_parameters(),
+            3 * 5 + 5 + 5 * 5 + 5 + 5 * 2 + 2);
+}
+
+TEST(ModelTables, HaveThePublishedArithmetic) {
+  // torchvision's published GFLOPS count multiply-adds of convolutions and classifier: 4.09 for
+  // ResNet-50, 1.81 for 18.
+  EXPECT_NEAR(table_of("resnet", {{"layers", 50}}).step_flops() / 3 / 2, 4.09e9, 0.005e9);
+  EXPECT_NEAR(table_of("resnet", {{"layers", 18}, {"image", 224}, {"classes", 1000}}).step_flops() / 3 / 2,
+              1.81e9, 0.005e9);
+  // PaLM's 6 N + 12 L C T per token: N without position embedding, biases and norms.
+  const double n = 12.0 * 12 * 768 * 768 + 50257.0 * 768;
+  EXPECT_DOUBLE_EQ(table_of("gpt2").step_flops(), 1024 * (6 * n + 12.0 * 12 * 768 * 1024));
+}
+
+// Strategies rely on these.
+TEST(ModelTables, AreWellFormed) {
+  for (const auto& [name, law] : Registry<ModelSpec>::instance().entries()) {
+    const ModelTable table = table_of(name);
+    const auto last = static_cast<int64_t>(table.blocks.size()) - 1;
+    std::set<std::string> names;
+    std::vector<int> groups_of_block(table.blocks.size());
+    int64_t previous = 0;
+    for (const auto& group : table.groups) {
+      EXPECT_LE(previous, group.first_block) << name << ": groups are ordered by first use";
+      EXPECT_LE(group.first_block, group.last_block);
+      EXPECT_LE(group.last_block, last);
+      previous = group.first_block;
+      if (group.first_block == group.last_block) ++groups_of_block[static_cast<size_t>(group.first_block)];
+      for (const auto& parameter : group.parameters) {
+        EXPECT_TRUE(names.insert(parameter.name).second) << parameter.name << " twice";
+        EXPECT_GT(parameter.numel(), 0) << parameter.name;
+      }
+    }
+    EXPECT_THAT(groups_of_block, ::testing::Each(1)) << name << ": every block has one group of its own";
+    for (const auto& buffer : table.buffers)
+      EXPECT_TRUE(names.insert(buffer.name).second) << buffer.name << " twice";
+    EXPECT_FALSE(table.flops_formula.empty());
+    EXPECT_GT(table.sample.num_classes, 1);
+  }
+}
+
+TEST(ModelTables, RefuseOptionsThatContradictEachOther) {
+  EXPECT_THAT(
+      [] {
+        table_of("gpt2", {{"width", 100}, {"heads", 3}});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("width 100 is not a multiple of heads 3")));
+  EXPECT_THAT(
+      [] {
+        table_of("resnet", {{"layers", 21}});
+      },
+      ThrowsMessage<UsageError>(
+          HasSubstr("layers 21 is not a published depth; accepted: 18, 20, 32, 34, 50, 56, 110")));
+}
+
+TEST(ModelTables, FrozenStatisticsDivideResidualBranchesByTheNumberOfBlocks) {
+  const ModelTable table = table_of("resnet", {{"layers", 20}, {"batch_norm", "frozen"}});
+  for (const auto& buffer : table.buffers) {
+    const bool last = buffer.name.ends_with("bn2.running_var");
+    EXPECT_EQ(buffer.value, last ? 9 : buffer.name.ends_with("_var") ? 1 : 0) << buffer.name;
+  }
+}
+
+}  // namespace
+}  // namespace shardmark::specs
