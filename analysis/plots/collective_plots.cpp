@@ -93,7 +93,7 @@ Plot make_plot(Plot plot, const Operations& operations, const std::set<int64_t>&
     plot.references.push_back(
         {static_cast<double>(bytes), bytes == *buckets.rbegin() ? "buckets" : "", false});
   plot.note += " Bars: 95 % interval of the median.";
-  if (!buckets.empty()) plot.note += " Upright lines: sizes of the gradient buckets that ddp reduced here.";
+  if (!buckets.empty()) plot.note += " Vertical lines: sizes of the gradient buckets that ddp reduced here.";
   return plot;
 }
 

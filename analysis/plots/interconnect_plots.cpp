@@ -53,7 +53,7 @@ Plot all_reduce_plot(const std::vector<OneRankStep>& workloads, const std::vecto
       "interconnects",
       "All-reduce of the gradients, by model size",
       fmt::format("on {} ranks", ranks),
-      fmt::format("By formula: 2 (n-1) (alpha + M / n / rate) with n = {} ranks. Upright lines: the models.",
+      fmt::format("By formula: 2 (n-1) (alpha + M / n / rate) with n = {} ranks. Vertical lines: the models.",
                   ranks),
       {"gradients M (MB)", Scale::log10},
       {"time (ms)", Scale::log10},
