@@ -34,7 +34,8 @@ int run(std::vector<std::string> words) {
 }
 
 // False: there is no converter.
-bool convert(const std::filesystem::path& svg, const std::string& format) {
+bool convert(const std::filesystem::path& file, const std::string& format) {
+  const std::filesystem::path svg = std::filesystem::absolute(file);  // which begins as no flag does
   std::filesystem::path to = svg;
   to.replace_extension(format);
   const int status = run({kConverter, "--format", format, "--zoom", format == "png" ? kPixelsPerUnit : "1",
