@@ -1,4 +1,4 @@
-// Walks the field table; samples are written as they come, for they may be many.
+// Goes over the field table; samples are streamed, as they may be many.
 #include "analysis/export.h"
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ Json point_json(const Record& record) {
 
 Cell csv_cell(const Json& value) {
   if (value.is_null()) return {"", nullptr};
-  return {"", value.is_structured() ? Json(dump_line(value)) : value};
+  return {"", value.is_structured() ? OptionValue(dump_line(value)) : option_value(value)};
 }
 
 }  // namespace

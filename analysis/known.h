@@ -1,4 +1,4 @@
-// What specs/ says of a choice that a study holds. A study may come from a program that knows other models
+// What specs/ says about a choice in a study. A study may come from a version that has other models
 // and strategies, or other options of them, so nothing here throws.
 #pragma once
 

@@ -111,7 +111,7 @@ Measures merged_measures(const Records& records) {
     merged.oversubscribed |= m.oversubscribed;
     merged.unaccounted |= m.unaccounted;
     merged.num_wrong = std::max(merged.num_wrong, m.num_wrong);
-    if (!m.verified.starts_with("equal")) merged.verified = m.verified;  // one repeat in doubt: the point is
+    if (!m.verified.starts_with("equal")) merged.verified = m.verified;  // a repeat unverified: the point is
   }
   return merged;
 }

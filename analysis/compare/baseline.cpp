@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 
@@ -23,7 +24,7 @@ class Reader {
   std::map<std::string, Launches> machines(const std::string& text) const {
     const Json whole = Json::parse(text, nullptr, false);
     if (whole.is_discarded() || !whole.is_object() || !whole.contains(kMark))
-      throw UsageError(path_ + " is no baseline; write one with shardmark compare --write-baseline");
+      throw UsageError(path_ + " is not a baseline; write one with shardmark compare --write-baseline");
     if (!whole[kMark].is_number_integer()) fail(kMark, "a whole number");
     if (whole[kMark].get<int64_t>() > kVersion)
       throw UsageError(
@@ -73,7 +74,7 @@ class Reader {
     return parent[key];
   }
   std::string text(const Json& json, const std::string& where) const {
-    if (!json.is_string()) fail(where, "a text");
+    if (!json.is_string()) fail(where, "a string");
     return json.get<std::string>();
   }
   double seconds(const Json& json, const std::string& where) const {
@@ -134,7 +135,7 @@ Launches read_baseline(const std::string& text, const std::string& machine, cons
   std::string known;
   for (const auto& [name, launches] : machines) known += (known.empty() ? "" : "; ") + name;
   throw UsageError(
-      fmt::format("{} has nothing of this machine ({}); it has: {}; add it with --write-baseline", path,
+      fmt::format("{} has no times of this machine ({}); it has: {}; add them with --write-baseline", path,
                   machine, known.empty() ? "none" : known));
 }
 

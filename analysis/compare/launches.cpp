@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "analysis/known.h"
 #include "analysis/merged.h"
@@ -19,8 +20,9 @@ using Json = nlohmann::ordered_json;
 // When the launch that made the record began: the study's start, or the last resumption before the record.
 std::string launch_start(const Environment& environment, const Record& record) {
   std::string start = environment.started;
-  const auto resumed = environment.facts.find("resumed");
-  if (resumed == environment.facts.end() || !resumed->is_array()) return start;
+  const Json& facts = *environment.facts;
+  const auto resumed = facts.find("resumed");
+  if (resumed == facts.end() || !resumed->is_array()) return start;
   for (const Json& launch : *resumed) {
     const auto at = launch.is_object() ? launch.find("started") : launch.end();
     if (at == launch.end() || !at->is_string()) continue;
@@ -45,25 +47,25 @@ void note_environment(const Environment& e, std::map<std::string, std::set<std::
   note("transport", e.transport);
   note("ranks", e.world_ranks);
   note("nodes", fmt::format("{}", fmt::join(e.nodes, ", ")));
-  for (const auto& [name, value] : e.versions.items()) note(name, value);
-  for (const auto& [name, value] : e.variables.items())
+  for (const auto& [name, value] : (*e.versions).items()) note(name, value);
+  for (const auto& [name, value] : (*e.variables).items())
     if (!is_of_one_launch(name)) note(name, value);
-  for (const auto& [name, value] : e.facts.items()) note(name, value);
+  for (const auto& [name, value] : (*e.facts).items()) note(name, value);
 }
 
 void require_one_machine(const std::vector<StudyData>& studies) {
   for (const StudyData& study : studies) {
     const Environment &first = studies.front().environment, &other = study.environment;
     if (machine_text(first) != machine_text(other))
-      throw UsageError(fmt::format(
-          "{} and {} come from different machines ({}; {}): they are no launches of one thing; compare one "
-          "with the other",
-          studies.front().path, study.path, machine_text(first), machine_text(other)));
+      throw UsageError(
+          fmt::format("{} and {} come from different machines ({}; {}): they cannot be launches of the same "
+                      "side; compare one with the other",
+                      studies.front().path, study.path, machine_text(first), machine_text(other)));
     if (first.transport != other.transport)
-      throw UsageError(fmt::format(
-          "{} and {} used different transports ({}; {}): they are no launches of one thing; compare one with "
-          "the other",
-          studies.front().path, study.path, first.transport, other.transport));
+      throw UsageError(
+          fmt::format("{} and {} used different transports ({}; {}): they cannot be launches of the same "
+                      "side; compare one with the other",
+                      studies.front().path, study.path, first.transport, other.transport));
   }
 }
 

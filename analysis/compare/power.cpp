@@ -1,4 +1,4 @@
-// What launches of given numbers can show at all.
+// The power of comparisons with given numbers of launches.
 #include <algorithm>
 #include <cmath>
 #include <functional>

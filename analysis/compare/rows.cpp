@@ -49,9 +49,9 @@ Cell could_show(const ComparedPoint& compared) {
 }
 
 constexpr const char* kStep =
-    "median over launches; of one launch, the median over its steps of the slowest rank's time.";
+    "median over launches; for one launch, the median over its steps of the slowest rank's time.";
 constexpr const char* kInterval =
-    "95 % interval of the change. any: from a tenth to ten times or beyond, so that the launches say nothing.";
+    "95 % interval of the change. any: from a tenth to ten times or wider, so the launches are inconclusive.";
 
 ColumnsOf<ComparedPoint> change_columns(const std::string& unit, double unit_s) {
   return {{{"before", unit, true, false, "step time"},
@@ -70,15 +70,16 @@ ColumnsOf<ComparedPoint> evidence_columns() {
   return {
       {{"p", "", true, true},
        [](const auto& compared) { return cells::number(compared.comparison.p, 2); },
-       "chance of such a difference without a cause, corrected for the number of points (Holm, Scand. J. "
+       "probability of such a difference by chance alone, corrected for the number of points (Holm, Scand. "
+       "J. "
        "Statist. 6(2), 1979)."},
       {{"spread", "%", true, true},
        [](const auto& compared) { return cells::percent(compared.comparison.spread); },
        "standard deviation of the logarithm of a launch's time."},
-      {{"could show", "%", true, true},
+      {{"detectable", "%", true, true},
        could_show,
-       "the slow-down that these launches would have found with 80 % power; a smaller one may hide. nothing: "
-       "not even one by ten times."},
+       "the slow-down that these launches would have detected with 80 % power; a smaller one may go "
+       "unnoticed. nothing: not even a tenfold one."},
       {{"before", "", true, true, "launches"},
        [](const auto& compared) { return cells::count(static_cast<int64_t>(compared.comparison.num_old)); }},
       {{"after", "", true, true, "launches"},
@@ -87,8 +88,8 @@ ColumnsOf<ComparedPoint> evidence_columns() {
        [](const auto& compared) {
          return cells::words(std::string(kBasisNames.at(static_cast<size_t>(compared.comparison.basis))));
        },
-       "ranks (Mann and Whitney's, of launches); spread (Student's t, where launches are too few for ranks "
-       "to show anything); reference (limits in the baseline, no test)."}};
+       "ranks (Mann-Whitney test over launches); spread (Student's t-test, where launches are too few for a "
+       "rank test); reference (limits in the baseline, no test)."}};
 }
 
 Table training_table(const std::vector<MergedPoint>& all, const std::vector<ComparedPoint>& points) {
@@ -173,7 +174,7 @@ Table changed_table(const std::vector<ComparedPoint>& points, const Launches& af
       {{"high", "%"}, interval_of(&Interval::high)},
       {{"point", "", false},
        [&](const auto& row) { return cells::words(after.points.at(content_id(row.point->point)).name); }}};
-  return make_table("changed", "Points that changed, the most first", columns, changed);
+  return make_table("changed", "Points that changed, largest change first", columns, changed);
 }
 
 Table one_sided_table(const Launches& before, const Launches& after) {
@@ -187,7 +188,7 @@ Table one_sided_table(const Launches& before, const Launches& after) {
   }
   const ColumnsOf<TwoSides> point = {
       {{"point", "", false}, [](const auto& row) { return cells::words(row.what); }}};
-  return make_table("one_sided", "Points that one side did not measure", join(side_columns(), point), rows);
+  return make_table("one_sided", "Points measured on one side only", join(side_columns(), point), rows);
 }
 
 Table environment_table(const Launches& before, const Launches& after) {

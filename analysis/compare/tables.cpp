@@ -54,23 +54,25 @@ bool took_turns(const Launches& before, const Launches& after) {
 std::vector<std::string> notes(const Launches& before, const Launches& after,
                                const std::vector<ComparedPoint>& points, double margin) {
   std::vector<std::string> notes = {
-      fmt::format("SLOWER, FASTER: beyond chance (5 % over all points together) and not within {0:g} %. "
-                  "SAME: surely within {0:g} %. AMBIGUOUS: these launches cannot tell. --margin changes the "
+      fmt::format("SLOWER, FASTER: statistically significant (5 % over all points together), with a 95 % "
+                  "interval not within {0:g} %. SAME: the 95 % interval is within {0:g} %. AMBIGUOUS: these "
+                  "launches do not decide. --margin changes the "
                   "{0:g} %.",
                   margin * 100)};
   const auto undecidable = std::count_if(points.begin(), points.end(), [](const ComparedPoint& point) {
     return point.comparison.basis == Basis::none;
   });
   if (undecidable > 0)
-    notes.push_back(fmt::format(
-        "{} point{} had fewer than {} launches on both sides: how far launches of this machine lie apart is "
-        "not known, so nothing can be said. Start each side {} times or more and give all studies: --old "
-        "a1.h5 a2.h5 a3.h5 --new b1.h5 b2.h5 b3.h5.",
-        undecidable, undecidable == 1 ? "" : "s", kLeastLaunches, kLeastLaunches));
+    notes.push_back(
+        fmt::format("{} point{} had fewer than {} launches on both sides: the variation between launches of "
+                    "this machine is unknown, so no conclusion is possible. Launch each side {} times or "
+                    "more and give all studies: --old "
+                    "a1.h5 a2.h5 a3.h5 --new b1.h5 b2.h5 b3.h5.",
+                    undecidable, undecidable == 1 ? "" : "s", kLeastLaunches, kLeastLaunches));
   if (!took_turns(before, after))
     notes.emplace_back(
         "All launches of one side ran before those of the other: a change of the machine in between would "
-        "look the same. Launches that take turns tell the two apart.");
+        "look the same. Alternate the launches of the two sides to rule that out.");
   return notes;
 }
 
@@ -109,8 +111,9 @@ ComparisonReport compare_sides(const Launches& before, const Launches& after,
   for (const auto& was : before.points) report.num_lost += is_lost(was, after) ? 1 : 0;
   if (points.empty() && report.num_lost == 0)
     throw UsageError(
-        "nothing to compare: no point has a step time on both sides; points are matched by all that defines "
-        "them (model, data, strategy, ranks, batch, seed ...): run the same suite, and see shardmark report");
+        "nothing to compare: no point has a step time on both sides; points are matched by everything that "
+        "defines them (model, data, strategy, ranks, batch, seed ...): run the same suite, and see shardmark "
+        "report");
   for (const ComparedPoint& point : points) {
     report.num_slower += point.comparison.verdict == Judgement::slower ? 1 : 0;
     report.num_ambiguous += point.comparison.verdict == Judgement::ambiguous ? 1 : 0;

@@ -100,7 +100,7 @@ void add_verification(std::vector<std::string>& cautions, const std::vector<Merg
         fmt::format("not verified: {} of {}; the others gave the losses and gradient norms of one device.",
                     num_training - num_equal, plural(num_training, "training point")));
   if (num_wrong > 0)
-    cautions.push_back(fmt::format("wrong elements: {} gave elements that differ from the expected ones.",
+    cautions.push_back(fmt::format("wrong elements: {} returned elements that differ from the expected ones.",
                                    plural(num_wrong, "collective")));
 }
 
@@ -128,7 +128,7 @@ std::vector<std::string> cautions_of(const std::vector<StudyData>& studies,
 std::vector<size_t> columns_with_values(const OverviewTable& table) {
   std::vector<size_t> columns = {0};
   for (size_t c = 1; c < table.columns.size(); ++c) {
-    const auto has_value = [c](const auto& row) { return !row[c].value.is_null(); };
+    const auto has_value = [c](const auto& row) { return !row[c].value.is_nothing(); };
     if (std::any_of(table.groups.begin(), table.groups.end(), [&](const OverviewGroup& group) {
           return std::any_of(group.rows.begin(), group.rows.end(), has_value);
         }))

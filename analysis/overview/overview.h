@@ -38,7 +38,7 @@ struct Overview {
 Overview overview_of(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points,
                      const std::vector<MergedPoint>& unfinished, const std::vector<ScalingSeries>& scaling);
 
-// Its parts. Of each training setting the strategies on the most ranks: how fast, whether that can be told
+// Its parts. Of each training setting the strategies on the most ranks: how fast, whether that differs
 // from the fastest, memory, exposed communication, efficiency. Of each collective the bus bandwidth of its
 // largest message and the time of its smallest.
 OverviewTable training_overview(const std::vector<MergedPoint>& points,
@@ -48,7 +48,7 @@ std::vector<std::string> cautions_of(const std::vector<StudyData>& studies,
                                      const std::vector<MergedPoint>& points,
                                      const std::vector<MergedPoint>& unfinished);
 
-// How it is printed: so many columns wide; with colour where a terminal shows it.
+// How it is printed: how many columns wide; with colour where a terminal shows it.
 struct TextStyle {
   size_t width = 100;
   bool color = false;

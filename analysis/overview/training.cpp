@@ -77,15 +77,15 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points,
        {.name = "step", .unit = "ms", .definition = "median over the steps, of the slowest rank's time."},
        {.name = "vs fastest",
         .definition =
-            "step time / that of the fastest strategy - 1. equal: the 95 % intervals allow no more "
-            "than 5 %; ?: the intervals overlap, so that it cannot be told; unreliable: not ranked, "
-            "see below. `single` on several ranks is not ranked: its ranks do not work together."},
+            "step time / that of the fastest strategy - 1. equal: by the 95 % intervals, 5 % at most; ?: the "
+            "intervals overlap, so the order is uncertain; unreliable: not ranked, see below. `single` on "
+            "several ranks is not ranked: its ranks train independent copies."},
        {.name = "peak memory",
         .unit = "MiB",
-        .definition = "everything at the worst moment of a step, on the rank that needs most."},
+        .definition = "highest total during a step, on the rank that needs most."},
        {.name = "exposed",
         .unit = "%",
-        .definition = "the part of a step in which computing waited for communication."},
+        .definition = "the part of a step during which computing waited for communication."},
        {.name = "efficiency",
         .unit = "%",
         .definition = "speed per rank against the fewest ranks measured; weak scaling where it was measured, "

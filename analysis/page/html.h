@@ -1,4 +1,4 @@
-// Pieces of HTML. Content is markup, texts are escaped: html::text("a < b") -> "a &lt; b".
+// HTML elements. Content is markup, texts are escaped: html::text("a < b") -> "a &lt; b".
 #pragma once
 
 #include <string>

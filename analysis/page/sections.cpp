@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "analysis/known.h"
@@ -29,7 +30,8 @@ std::string value_text(const std::vector<std::string>& values) {
   }
   return text;
 }
-std::string value_text(const nlohmann::ordered_json& values) {
+std::string value_text(const JsonObject& object) {
+  const nlohmann::ordered_json& values = *object;
   std::string text;
   for (const auto& [key, value] : values.items())
     text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", key,
@@ -49,7 +51,7 @@ std::string point_row(const Record& record) {
   cells += element("td", element("code", html::text(record.id)));
   const std::string suite =
       p.workload == "train"
-          ? "a run: see the study's command"
+          ? "a training run: see the study's command"
           : element("details", element("summary", "suite") + element("pre", html::text(suite_of(p))));
   return element("tr", cells + element("td", suite)) + "\n";
 }
@@ -84,7 +86,7 @@ std::string reproduce_html(const std::vector<StudyData>& studies) {
                             ", made by") +
            element("pre", html::text(e.command_line)) + "\n";
   }
-  out += element("p", "One point again: save the suite of its row as point.yaml, then") +
+  out += element("p", "To measure one point again, save the suite in its row as point.yaml, then run") +
          element("pre", "mpirun -n RANKS shardmark run point.yaml -o point.h5") + "\n";
   std::string headings, rows = "\n";
   for (const char* name : {"point", "ranks", "outcome", "started", "took (s)", "id", "to measure it again"})

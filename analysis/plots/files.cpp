@@ -58,7 +58,7 @@ PlotFiles write_plots(const std::vector<Plot>& plots, const std::filesystem::pat
   PlotFiles files;
   for (const Plot& plot : plots) {
     const std::filesystem::path svg = directory / (plot.key + ".svg");
-    write_whole(svg, "name a directory that can: --plots DIR",
+    write_whole(svg, "name a writable directory: --plots DIR",
                 [&](std::ostream& out) { out << to_svg_document(plot); });
     files.paths.push_back(svg);
     for (const char* format : {"png", "pdf"}) {

@@ -1,4 +1,4 @@
-// What other links would make of a step, by formula: Amdahl's curves, and the all-reduce by model size.
+// A step over other links, by formula: Amdahl's curves, and the all-reduce by model size.
 #include <fmt/format.h>
 
 #include <algorithm>

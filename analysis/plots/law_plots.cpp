@@ -67,7 +67,7 @@ Plots law_plots(const std::vector<ScalingSeries>& all, const PlotNames& names) {
         "scaling_laws",
         group.front()->scaling == Scaling::weak ? "Weak scaling: fitted laws" : "Strong scaling: fitted laws",
         series_about(*group.front(), names),
-        "Markers: measured. Lines: the fitted law, to four times the measured counts; 95 % intervals in "
+        "Markers: measured. Lines: the fitted law, up to four times the measured counts; 95 % intervals in "
         "brackets.",
         {unit_text(*group.front()), Scale::log2},
         {"speed-up over one", Scale::log2},

@@ -67,8 +67,8 @@ Plots loss_plots(const std::vector<StudyData>& studies) {
                          "runs",
                          "Loss of training runs",
                          fmt::format("{} on {}, {}", t.model.name, t.data.name, t.precision),
-                         "Mean over the ranks; of a long run the mean of each stretch of steps. Markers: on "
-                         "the samples held out.",
+                         "Mean over the ranks; for a long run, over groups of consecutive steps. Markers: "
+                         "loss on held-out samples.",
                          {"step"},
                          {"loss", Scale::linear, false},
                          {},

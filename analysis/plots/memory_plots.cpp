@@ -51,8 +51,7 @@ Plots memory_plots(const std::vector<MergedPoint>& points, const PlotNames& name
               "Memory of a rank, measured and predicted",
               group.about,
               "On the rank that needs most. Predicted: parameters, gradients, optimizer state and transient "
-              "slots by "
-              "the strategy's formula; no formula says what activations take.",
+              "slots by the strategy's formula; activations have no formula.",
               {""},
               {"memory (MiB)"},
               group.rows,

@@ -1,4 +1,4 @@
-// How plots call the points that they show, and which style each strategy has: the same all over a report.
+// The names of points in plots, and which style each strategy has: the same all over a report.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Plots that lie on their side, with one row for each point of a family and batch: what they share.
+// Horizontal plots, with one row for each point of a family and batch: what they share.
 #pragma once
 
 #include <functional>

@@ -62,10 +62,10 @@ Plots sample_plots(const std::vector<MergedPoint>& points, const PlotNames& name
     }
     plots.push_back({"samples",
                      "phases",
-                     "Steps that were timed",
+                     "Timed steps",
                      group.about,
-                     "One tick a step: the slowest rank's time; of a sustained run a random sample of "
-                     "them. Bar: 95 % interval of the median.",
+                     "One tick per step: the slowest rank's time; for a sustained run, a random sample of "
+                     "the steps. Bar: 95 % interval of the median.",
                      {""},
                      {"step time (ms)", scale_for(samples), false},
                      group.rows,

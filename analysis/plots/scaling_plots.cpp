@@ -57,7 +57,7 @@ void add_curves(Plot& plot, const SeriesGroup& group, const PlotNames& names,
     }
     plot.curves.push_back(std::move(curve));
   }
-  if (any_unreliable) plot.note += " Hollow: unreliable, and in no fit.";
+  if (any_unreliable) plot.note += " Hollow: unreliable, not used in fits.";
 }
 
 Plot rate_plot(const SeriesGroup& group, const PlotNames& names) {
@@ -88,7 +88,7 @@ Plot efficiency_plot(const SeriesGroup& group, const PlotNames& names) {
             {},
             {},
             {{100, "ideal"}, {80, "80 %"}}};
-  plot.note += " Bars: what the 95 % intervals of both steps allow at most.";
+  plot.note += " Bars: the range that the 95 % intervals of both steps allow.";
   add_curves(plot, group, names, efficiency_point);
   return plot;
 }

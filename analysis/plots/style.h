@@ -1,6 +1,6 @@
 // Colours, markers, dashes and fillings. No two curves of one plot differ in colour alone: a style is a
 // colour, a marker and a dash together, and neighbouring fillings differ in lightness or are hatched.
-// Colours: Okabe and Ito, Color Universal Design, 2008 (told apart with every kind of colour blindness),
+// Colours: Okabe and Ito, Color Universal Design, 2008 (distinct with every kind of colour blindness),
 // ordered so that neighbours differ in lightness too.
 #pragma once
 

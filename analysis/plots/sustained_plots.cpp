@@ -34,8 +34,8 @@ PlotPoint point_of(const Series& series, int64_t k, double end_s, const Kind& ki
     point.low = quantile(ranks, 0.1);
     point.high = quantile(ranks, 0.9);
   }
-  point.text = fmt::format("until {}: {:.4g}, of the ranks {:.4g} to {:.4g}", duration_text(end_s),
-                           point.value, quantile(ranks, 0.1), quantile(ranks, 0.9));
+  point.text = fmt::format("until {}: {:.4g}, ranks from {:.4g} to {:.4g}", duration_text(end_s), point.value,
+                           quantile(ranks, 0.1), quantile(ranks, 0.9));
   return point;
 }
 
@@ -53,17 +53,15 @@ Plots sustained_plots(const std::vector<MergedPoint>& points) {
         if (!point.text.empty()) curve.points.push_back(std::move(point));
       }
       if (curve.points.empty()) continue;
-      plots.push_back(
-          {kind.series,
-           "sustained",
-           kind.title,
-           strategies::short_text(run.about->point),
-           "A mark for each interval, at its end. Bars: from the 10th to the 90th percentile of the "
-           "ranks.",
-           {"time since the timed steps began (min)"},
-           {kind.label, Scale::linear, false},
-           {},
-           {std::move(curve)}});
+      plots.push_back({kind.series,
+                       "sustained",
+                       kind.title,
+                       strategies::short_text(run.about->point),
+                       "One marker per interval, at its end. Bars: 10th to 90th percentile over the ranks.",
+                       {"time since the timed steps began (min)"},
+                       {kind.label, Scale::linear, false},
+                       {},
+                       {std::move(curve)}});
     }
   return plots;
 }

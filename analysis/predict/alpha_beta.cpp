@@ -1,5 +1,5 @@
 // The cost model is linear in alpha and beta once it is known, for each time, whether ring or tree and which
-// kind of link it is that counts; that is read off the last fit, until it stays.
+// kind of link it is that counts; both are taken from the last fit until they no longer change.
 #include "analysis/predict/alpha_beta.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // The collectives of each setting of a report: what was fitted to them, and how well times that were left out
-// are told by the others.
+// are predicted by the others.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct CollectiveSetting {
 // One for each machine and transport of the collective points that may be used.
 std::vector<CollectiveSetting> collective_settings(const std::vector<MergedPoint>& points);
 
-// Of one operation and span: each size but the smallest and the largest, told by the times without it.
+// Of one operation and span: each size but the smallest and the largest, predicted without it.
 struct HeldOutCollective {
   specs::Collective operation = specs::Collective::all_reduce;
   specs::Span span;

@@ -1,4 +1,4 @@
-// Latency and bandwidth of the links, and how well the measured collectives tell each other.
+// Latency and bandwidth of the links, and how well the measured collectives predict each other.
 #include <algorithm>
 #include <cmath>
 
@@ -37,34 +37,35 @@ auto bandwidth_of(double Estimate::*part) {
   return [part](const FitRow& row) { return cells::number(1e-9 / (row.fit.beta_s_per_byte.*part), 3); };
 }
 
-constexpr const char* kInterval = "95 % interval; -: nothing bounds it from there.";
+constexpr const char* kInterval = "95 % interval; -: unbounded on that side.";
 
 ColumnsOf<FitRow> fit_columns() {
-  return {{{"links", "", false, true},
-           [](const auto& row) { return cells::words(links_text(row.fit.across_nodes)); }},
-          {{"times", ""}, [](const auto& row) { return cells::count(row.fit.num_times); }},
-          {{"value", "us", true, false, "alpha"},
-           microseconds_of(&Estimate::value),
-           "of one step, from rank to neighbour. Fitted to the times of each operation on all ranks: time = "
-           "steps x alpha + bytes that a rank sends / bandwidth, of a ring or of a tree, whichever is faster "
-           "(Patarasuk and Yuan, JPDC 69(2), 2009)."},
-          {{"low", "us", true, false, "alpha"}, microseconds_of(&Estimate::low), kInterval},
-          {{"high", "us", true, false, "alpha"}, microseconds_of(&Estimate::high), kInterval},
-          {{"value", "GB/s", true, false, "bandwidth"},
-           bandwidth_of(&Estimate::value),
-           "within a node of the links that a rank has, across nodes of a rank's share of its node's."},
-          {{"low", "GB/s", true, false, "bandwidth"}, bandwidth_of(&Estimate::high), kInterval},
-          {{"high", "GB/s", true, false, "bandwidth"}, bandwidth_of(&Estimate::low), kInterval},
-          {{"error", "%"},
-           [](const auto& row) { return cells::percent(row.fit.deviation); },
-           "median of |measured / fitted - 1|. Real operations change their protocol with the size; where "
-           "times are predicted, measured / fitted corrects the fit at each size."},
-          {{"why not fitted", "", false, true},
-           [](const auto& row) {
-             return row.fit.refused.empty() ? Cell{"", nullptr} : cells::words(row.fit.refused);
-           },
-           "fewer than 4 times, or no ranks with two sizes. Such an operation takes alpha and bandwidth of "
-           "the most similar one, and keeps its own curve."}};
+  return {
+      {{"links", "", false, true},
+       [](const auto& row) { return cells::words(links_text(row.fit.across_nodes)); }},
+      {{"times", ""}, [](const auto& row) { return cells::count(row.fit.num_times); }},
+      {{"value", "us", true, false, "alpha"},
+       microseconds_of(&Estimate::value),
+       "of one step, from rank to neighbour. Fitted to the times of each operation on all rank counts: time "
+       "= steps x alpha + bytes that a rank sends / bandwidth, for a ring or a tree, whichever is faster "
+       "(Patarasuk and Yuan, JPDC 69(2), 2009)."},
+      {{"low", "us", true, false, "alpha"}, microseconds_of(&Estimate::low), kInterval},
+      {{"high", "us", true, false, "alpha"}, microseconds_of(&Estimate::high), kInterval},
+      {{"value", "GB/s", true, false, "bandwidth"},
+       bandwidth_of(&Estimate::value),
+       "within a node: of a rank's own links; across nodes: of a rank's share of its node's links."},
+      {{"low", "GB/s", true, false, "bandwidth"}, bandwidth_of(&Estimate::high), kInterval},
+      {{"high", "GB/s", true, false, "bandwidth"}, bandwidth_of(&Estimate::low), kInterval},
+      {{"error", "%"},
+       [](const auto& row) { return cells::percent(row.fit.deviation); },
+       "median of |measured / fitted - 1|. Real operations change their protocol with the size; where "
+       "times are predicted, measured / fitted corrects the fit at each size."},
+      {{"why not fitted", "", false, true},
+       [](const auto& row) {
+         return row.fit.refused.empty() ? Cell{"", nullptr} : cells::words(row.fit.refused);
+       },
+       "fewer than 4 times, or no rank count with two sizes. Such an operation uses alpha and bandwidth of "
+       "the most similar one, corrected by its own measured times."}};
 }
 
 struct HeldOutRow {
@@ -90,8 +91,8 @@ std::vector<HeldOutRow> held_out_rows(const std::vector<CollectiveSetting>& sett
 
 ColumnsOf<HeldOutRow> held_out_columns() {
   constexpr const char* kError =
-      "|predicted / measured - 1| of each size but the smallest and the largest, predicted from the times "
-      "without it: the fit, times measured / fitted between its neighbours (linear in logarithms).";
+      "|predicted / measured - 1| of each size but the smallest and the largest, predicted from the other "
+      "sizes: the fit x measured / fitted, interpolated between its neighbours (linear in logarithms).";
   return {{{"ranks", ""}, [](const auto& row) { return cells::count(row.held.span.ranks); }},
           {{"nodes", "", true, true}, [](const auto& row) { return cells::count(row.held.span.nodes); }},
           {{"sizes", ""}, [](const auto& row) { return cells::count(std::ssize(row.errors)); }},
@@ -129,7 +130,7 @@ Table held_out_collectives_table(const std::vector<CollectiveSetting>& settings)
   std::vector<double> all;
   for (const HeldOutRow& row : rows) all.insert(all.end(), row.errors.begin(), row.errors.end());
   if (!all.empty())
-    table.notes.emplace_back("Of all together the median error is " + format_number(100 * median(all), 2) +
+    table.notes.emplace_back("The median error over all sizes is " + format_number(100 * median(all), 2) +
                              " %.");
   return table;
 }

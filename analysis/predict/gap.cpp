@@ -73,7 +73,7 @@ void add_expected(Gap& gap, const strategies::Program& program, const Predictor&
   const std::vector<double> seconds = operation_times(program, costs, gap.merged->ranks_per_node);
   for (size_t i = 0; i < seconds.size(); ++i) {
     if (!std::isfinite(seconds[i])) {
-      gap.missing = "no curve of " + program.calls[i].name() + " or anything like it";
+      gap.missing = "no measured times of " + program.calls[i].name() + " or a similar operation";
       return;
     }
     add_caveats(gap, program.calls[i], costs);
@@ -82,7 +82,7 @@ void add_expected(Gap& gap, const strategies::Program& program, const Predictor&
   const auto point = known_point(gap.merged->point);
   const auto compute = point ? measured_compute(*gap.merged, *point) : std::nullopt;
   if (!compute) {
-    gap.missing = "no times of its blocks";
+    gap.missing = "no per-block times";
     return;
   }
   gap.expected_exposed_s = simulate(program, compute->times, seconds, predictor.progress()).exposed_s;

@@ -19,25 +19,28 @@ Cell expectation_cell(const Gap& gap) {
 }
 
 ColumnsOf<Gap> measured_columns() {
-  return {
-      {{"step", "ms"},
-       milliseconds_of(&Gap::step_s),
-       "= compute + skew + communication: mean over ranks, of the middle half of the steps by their length."},
-      {{"compute", "ms"}, milliseconds_of(&Gap::compute_s), "the step without exposed communication."},
-      {{"skew", "ms"},
-       milliseconds_of(&Gap::skew_s),
-       "waiting beyond that of the rank that waits least, which is waiting for slower ranks."},
-      {{"communication", "ms"}, milliseconds_of(&Gap::communication_s), "what that rank waits."}};
+  return {{{"step", "ms"},
+           milliseconds_of(&Gap::step_s),
+           "= compute + skew + communication: mean over ranks and over the middle half of the steps, sorted "
+           "by duration."},
+          {{"compute", "ms"}, milliseconds_of(&Gap::compute_s), "the step without exposed communication."},
+          {{"skew", "ms"},
+           milliseconds_of(&Gap::skew_s),
+           "waiting time beyond that of the rank that waits least: waiting for slower ranks."},
+          {{"communication", "ms"},
+           milliseconds_of(&Gap::communication_s),
+           "waiting time of the rank that waits least."}};
 }
 
 ColumnsOf<Gap> expected_columns() {
   return {
       {{"operations", "ms", true, false, "expected"},
        milliseconds_of(&Gap::operations_s),
-       "all operations of the step one after the other, from this study's own collectives at their sizes."},
+       "all operations of the step one after the other, from this study's collectives at the same sizes."},
       {{"exposed", "ms", true, false, "expected"},
        milliseconds_of(&Gap::expected_exposed_s),
-       "what of that computing does not hide, by simulation of the step with the point's own block times and "
+       "the part of that which computing does not hide, by simulation of the step with the point's own block "
+       "times and "
        "the study's progress."},
       {{"alone", "ms", true, false, "measured"},
        [](const auto& gap) { return cells::milliseconds(gap.merged->measures.communication_only_s); },
@@ -45,13 +48,12 @@ ColumnsOf<Gap> expected_columns() {
       {{"unexplained", "ms"},
        [](const auto& gap) { return cells::milliseconds(gap.unexplained_s()); },
        "communication - expected exposed: below 0 where more is hidden than expected. Much above 0: look for "
-       "what shares the links or the cores."},
+       "other users of the links or the cores."},
       {{"of step", "%"}, [](const auto& gap) { return cells::percent(gap.unexplained_s() / gap.step_s); }},
       {{"expectation", "", false, true},
        expectation_cell,
-       "what was not measured and comes from the cost model: other operations, sizes or ranks. A suite with "
-       "the "
-       "collectives of a step on the ranks of its points leaves nothing to the cost model."},
+       "what was not measured and comes from the cost model: other operations, sizes or ranks. A suite that "
+       "measures the collectives of a step on the same ranks needs no cost model."},
       {{"warnings", "", false, true}, [](const auto& gap) { return warning_cell(*gap.merged); }}};
 }
 

@@ -17,8 +17,8 @@ std::string summary(const Predictor& predictor) {
   const double largest = *std::max_element(errors.begin(), errors.end());
   return predictor.transport() + ": " + std::to_string(errors.size()) + " points, median error " +
          format_number(100 * median(errors), 2) + " %, largest " + format_number(100 * largest, 2) +
-         " %; of a second of communication " + format_number(predictor.progress(), 2) +
-         " s get done in a second of computing.";
+         " %; one second of computing completes " + format_number(predictor.progress(), 2) +
+         " s of communication.";
 }
 
 auto predicted(double SimulatedStep::*seconds) {
@@ -37,8 +37,8 @@ ColumnsOf<HeldOut> step_columns() {
            [](const auto& held) {
              return cells::difference(held.predicted.step_s, held.merged->measures.step_s);
            },
-           "predicted / measured - 1; the point's own block times, update and step are not used, nor its "
-           "part in the fits of stretch and progress."},
+           "predicted / measured - 1; the point's own block times, update and step are not used, not even in "
+           "the fits of stretch and progress."},
           {{"computing", "ms"}, predicted(&SimulatedStep::compute_s), kPart},
           {{"communication", "ms"}, predicted(&SimulatedStep::communication_s), kPart},
           {{"exposed", "ms"}, predicted(&SimulatedStep::exposed_s), kPart}};

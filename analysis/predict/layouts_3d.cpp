@@ -11,7 +11,7 @@
 namespace shardmark {
 namespace {
 
-// Forward and backward of one micro-batch by the whole model; nothing where no point tells.
+// Forward and backward of one micro-batch by the whole model; nothing where no point shows it.
 std::optional<double> compute_s(const Predictor& predictor, const PredictedPoint& one) {
   Point alone = one.prediction.point;
   alone.ranks = 1;
@@ -66,8 +66,8 @@ std::vector<Table> layouts_3d_tables(const std::vector<PredictedPoint>& predicte
   }
   if (tables.empty())
     throw UsageError(
-        "--layouts: no training point of gpt2 or one of its sizes tells how long its computing takes; only "
-        "transformers are laid out so");
+        "--layouts: no training point of gpt2 or one of its sizes has the time of its computing; only "
+        "transformers have such layouts");
   return tables;
 }
 

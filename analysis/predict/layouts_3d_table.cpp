@@ -36,7 +36,8 @@ ColumnsOf<Row> grid_columns() {
       {{"micro-batches", ""}, [](const auto& row) { return cells::count(row.cost.num_micro_batches); }},
       {{"states", "MiB", true, false, "memory per rank"},
        mebibytes_of(&specs::Cost3d::state_bytes),
-       "parameters of its stage and share x (weights, gradients, moments), on the rank that has most."},
+       "parameters of its pipeline stage and tensor shard x (weights, gradients, moments), on the rank that "
+       "has most."},
       {{"activations", "MiB", true, false, "memory per rank"},
        mebibytes_of(&specs::Cost3d::activation_bytes),
        "T (4 C + (12 C + heads) / tensor) values a layer and micro-batch of T tokens, width C (Korthikanti "
@@ -90,8 +91,8 @@ std::string chosen(const Weighed& weighed, const specs::Job3d& job, int64_t rank
         ranks, job.ranks_per_node, job.shape.heads, job.shape.layers, job.global_batch, job.micro_batch);
   if (weighed.timed == 0)
     return fmt::format(
-        "None of {} can be timed: the collectives it needs were not measured, within a node or across. Those "
-        "that need least memory.",
+        "None of {} can be timed: the collectives it needs were not measured, within a node or across nodes. "
+        "Shown are those that need the least memory.",
         counted(weighed.all, "layout"));
   const std::string untimed =
       weighed.timed == weighed.all
@@ -99,11 +100,12 @@ std::string chosen(const Weighed& weighed, const specs::Job3d& job, int64_t rank
           : fmt::format(" {} more need collectives that were not measured.", weighed.all - weighed.timed);
   const std::string layouts = counted(weighed.timed, "layout");
   if (std::isnan(memory_bytes))
-    return fmt::format("The fastest of {}; the memory of a rank is not known.{}", layouts, untimed);
+    return fmt::format("The fastest of {}; the memory per rank is unknown.{}", layouts, untimed);
   const std::string memory = cells::mebibytes(memory_bytes).text;
   if (weighed.fitting == 0)
-    return fmt::format("None of {} fits into {} MiB a rank; these need least.{}", layouts, memory, untimed);
-  return fmt::format("The fastest of {}, {} of which fit into {} MiB a rank.{}", layouts, weighed.fitting,
+    return fmt::format("None of {} fits into {} MiB per rank; shown are those that need the least.{}",
+                       layouts, memory, untimed);
+  return fmt::format("The fastest of {}, {} of which fit into {} MiB per rank.{}", layouts, weighed.fitting,
                      memory, untimed);
 }
 

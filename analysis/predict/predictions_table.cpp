@@ -50,9 +50,9 @@ auto step_of(double Estimate::*part) {
 }
 
 constexpr const char* kInterval =
-    "2.5 and 97.5 % of 40 draws of latency and bandwidth, each divided by the error (1 + e) of every point "
-    "that was held out. Beyond what was measured (other networks, many more ranks) they cannot hold what no "
-    "small run shows: congestion, stragglers, failures.";
+    "2.5th and 97.5th percentile over 40 draws of latency and bandwidth, each divided by 1 + e for the error "
+    "e of every held-out point. Beyond what was measured (other networks, many more ranks) they do not cover "
+    "what no small run shows: congestion, stragglers, failures.";
 
 ColumnsOf<PredictedPoint> result_columns(const PredictQuery& query) {
   return {
@@ -98,12 +98,11 @@ void add_unknown_notes(Table& table, const std::vector<PredictedPoint>& predicte
 
 std::vector<std::string> notes_of(const std::vector<PredictedPoint>& predicted, const PredictQuery& query) {
   std::vector<std::string> notes = {
-      "Nothing here was measured: the study's collectives and the computing of its training points, put "
-      "together by an event simulation (analysis/README.md)."};
+      "Nothing here was measured: an event simulation combines the study's collectives with the computing "
+      "times of its training points (analysis/README.md)."};
   if (query.ranks_per_node == 0)
     notes.emplace_back(
-        "nodes: of as many ranks as lay on one node where most of the study did; --ranks-per-node changes "
-        "it.");
+        "nodes: with as many ranks per node as most of the study had; --ranks-per-node changes it.");
   if (query.network && !predicted.empty())
     notes.emplace_back("across nodes: " + query.network->name + ", one link for each rank.");
   if (query.node_link && !predicted.empty())
@@ -149,7 +148,7 @@ Table best_table(const std::vector<MergedPoint>& points, const std::vector<Predi
       join(via(&PredictedPoint::like, labels.family()), where_columns(), setting, result_columns(query)),
       rows);
   table.notes = {
-      "Of each number of ranks the strategy and batch of the highest throughput, of those that fit."};
+      "For each number of ranks, the strategy and batch with the highest throughput among those that fit."};
   return table;
 }
 

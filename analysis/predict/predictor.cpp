@@ -193,7 +193,7 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
   const auto found = families_.find(like.family);
   const auto table = known_table(point.training.model);
   if (!table || found == families_.end()) {
-    prediction.unknown = "no training point holds the times of its blocks";
+    prediction.unknown = "no training point has per-block times";
     return prediction;
   }
   const strategies::StepInput input = strategies::step_input(point, *table);
@@ -204,7 +204,7 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
   const int64_t ranks_here = std::min(point.ranks, cluster.ranks_per_node);
   const auto times = computing.times(point, ranks_here, *table, without);
   if (!times) {
-    prediction.unknown = "no other training point to take its computing from";
+    prediction.unknown = "no other training point gives the time of its computing";
     return prediction;
   }
   const bool as_measured = !cluster.network && !cluster.node_link;

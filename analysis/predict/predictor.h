@@ -92,7 +92,7 @@ std::vector<Predictor> make_predictors(const std::vector<MergedPoint>& points);
 // The one of the point's machine and transport; nullptr where there is none.
 const Predictor* predictor_of(const MergedPoint& merged, const std::vector<Predictor>& predictors);
 
-// Of an operation's ranks, when a node holds so many of all ranks.
+// Of an operation's ranks, when a node holds ranks_per_node of all ranks.
 specs::Span span_of(const strategies::Call& operation, int64_t ranks_per_node);
 
 // Of each operation of a program; NaN: nothing like it was measured.

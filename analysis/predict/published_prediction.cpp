@@ -16,8 +16,8 @@ specs::Network network_of(const PublishedScaling& published) {
   return {cost(published.node), cost(published.across)};
 }
 
-// A row's step with so many seconds of computing in each micro-batch: forward a third and backward two
-// thirds of it, dealt to the blocks by their FLOPs.
+// A row's step with given seconds of computing in each micro-batch: forward a third and backward two
+// thirds of it, divided among the blocks by their FLOPs.
 class Step {
  public:
   Step(const PublishedScaling& published, const PublishedRow& row)

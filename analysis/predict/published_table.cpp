@@ -45,27 +45,26 @@ ColumnsOf<Row> setting_columns() {
 }
 
 ColumnsOf<Row> step_columns() {
-  return {
-      {{"measured", "ms", true, false, "step"},
-       [](const auto& row) { return cells::milliseconds(row.row->step_s); }},
-      {{"predicted", "ms", true, false, "step"},
-       [](const auto& row) { return cells::milliseconds(row.predicted.step_s); },
-       "simulation of the strategy's program: the first row's computing, dealt to the blocks by their FLOPs "
-       "(a third forward, two thirds backward), is that of all rows; what is added is what the strategy's "
-       "operations take over links at the rates of their data sheets and the latencies of NCCL's tuning "
-       "tables, as far as computing does not hide it."},
-      {{"error", "%"},
-       [](const auto& row) {
-         return row.calibrates() ? Cell{"calibrates", nullptr}
-                                 : cells::difference(row.predicted.step_s, row.row->step_s);
-       },
-       "predicted / measured - 1."},
-      {{"in all", "ms", true, false, "communication"},
-       [](const auto& row) { return cells::milliseconds(row.predicted.communication_s); },
-       "sum over the step's operations."},
-      {{"exposed", "ms", true, false, "communication"},
-       [](const auto& row) { return cells::milliseconds(row.predicted.exposed_s); },
-       "what the computing thread waits."}};
+  return {{{"measured", "ms", true, false, "step"},
+           [](const auto& row) { return cells::milliseconds(row.row->step_s); }},
+          {{"predicted", "ms", true, false, "step"},
+           [](const auto& row) { return cells::milliseconds(row.predicted.step_s); },
+           "simulation of the strategy's step: all rows use the first row's computing time, divided among "
+           "the blocks by FLOPs (a third forward, two thirds backward); added is the time of the strategy's "
+           "collectives over links with data-sheet rates and the latencies of NCCL's tuning tables, as far "
+           "as computing does not hide it."},
+          {{"error", "%"},
+           [](const auto& row) {
+             return row.calibrates() ? Cell{"calibrates", nullptr}
+                                     : cells::difference(row.predicted.step_s, row.row->step_s);
+           },
+           "predicted / measured - 1."},
+          {{"in all", "ms", true, false, "communication"},
+           [](const auto& row) { return cells::milliseconds(row.predicted.communication_s); },
+           "sum over the step's operations."},
+          {{"exposed", "ms", true, false, "communication"},
+           [](const auto& row) { return cells::milliseconds(row.predicted.exposed_s); },
+           "time during which the computing thread waits."}};
 }
 
 std::string described(const specs::Link& link) {
@@ -95,11 +94,11 @@ std::vector<std::string> sources() {
 }  // namespace
 
 Table published_table() {
-  Table table = make_table("published", "Scaling that others published, predicted from its first row",
+  Table table = make_table("published", "Published scaling results, predicted from their first row",
                            join(setting_columns(), step_columns()), rows_of(published_scalings()));
   table.notes.emplace_back(
-      "What is missing, mostly: waiting for the slowest of many ranks; what wrapper and host add (ddp on 1 "
-      "rank moves nothing); work once a step, which weighs more where a step has fewer micro-batches. "
+      "Mostly missing: waiting for the slowest of many ranks; overhead of the wrapper and the host (ddp on 1 "
+      "rank communicates nothing); work done once per step, which weighs more with fewer micro-batches. "
       "Nothing is fitted to the later rows.");
   for (std::string& note : sources()) table.notes.push_back(std::move(note));
   return table;

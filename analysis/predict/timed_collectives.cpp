@@ -1,4 +1,4 @@
-// The collective points of a study that say how long an operation takes, and how well they tell each other.
+// The collective points of a study that give an operation's time, and how well they predict each other.
 #include <algorithm>
 #include <cmath>
 #include <map>

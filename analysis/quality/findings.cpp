@@ -90,7 +90,7 @@ void check_sizes(const Curve& curve, std::vector<Finding>& findings) {
       const MergedPoint& whole = large->second.faster();
       const double found =
           excess(time_of(whole), {count * piece.s, count * piece.low_s, count * piece.high_s});
-      pieces.add(found, whole, "sum of pieces",
+      pieces.add(found, whole, "slower than chunks",
                  fmt::format("takes {} times as long as {:.0f} messages of {} would", format_number(found, 2),
                              count, size_text(small->first)));
     }
@@ -161,7 +161,7 @@ void check_parts(const Guideline& guideline, const Operation& operation, const C
     }
     if (!complete) continue;
     const double found = excess(time_of(places.faster()), sum);
-    worst.add(found, places.faster(), "sum of parts",
+    worst.add(found, places.faster(), "slower than parts",
               fmt::format("takes {:.1f} times as long as {}", found, fmt::join(guideline.parts, " + ")));
   }
   worst.report(findings);

@@ -1,4 +1,4 @@
-// Is this number normal? What a study tells of it without a baseline: warnings about single points, and
+// Is this number normal? What a study shows without a baseline: warnings about single points, and
 // operations that contradict each other. Rules, thresholds and sources: analysis/README.md.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace shardmark {
 
 struct Finding {
   const MergedPoint* about;  // into the points
-  std::string kind;          // "warming up", "order of sizes", "in place", "sum of parts", "link rate" ...
+  std::string kind;  // "warming up", "order of sizes", "in place", "slower than parts", "link rate" ...
   std::string words;
   bool excludes = false;  // no fit uses the point
 };

@@ -23,12 +23,11 @@ void use_best_peaks(std::vector<MergedPoint>& points) {
     const double peak = peak_for(merged);
     if (!is_training(merged) || !(m.peak_flops > 0)) continue;
     if (m.peak_flops < kFree * peak)
-      merged.warnings.push_back(
-          {"low peak",
-           fmt::format("the matrix product before it reached {:.0f} % of the best of this machine, so that "
-                       "the machine was not free",
-                       100 * m.peak_flops / peak),
-           false});
+      merged.warnings.push_back({"low peak",
+                                 fmt::format("the matrix product before it reached {:.0f} % of this "
+                                             "machine's best, so the machine was not idle",
+                                             100 * m.peak_flops / peak),
+                                 false});
     m.mfu *= m.peak_flops / peak;
     m.peak_flops = peak;
   }

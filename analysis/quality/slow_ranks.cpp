@@ -129,7 +129,7 @@ std::vector<Slow> slow_ranks(const std::vector<MergedPoint>& points) {
   std::map<Key, Slow> worst;
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || is_unreliable(merged) || merged.point.ranks < 2 || merged.records.empty() ||
-        merged.point.sampling.duration_s > 0)  // told with its time: sustained.h
+        merged.point.sampling.duration_s > 0)  // reported with its time: sustained.h
       continue;
     for (const Slow& slow : slow_in(merged)) {
       const auto [known, is_new] =

@@ -32,7 +32,7 @@ bool is_timed(const Series* series, int64_t columns) {
                      [](double t) { return std::isfinite(t) && t > 0; });
 }
 
-// Over the ranks, in each interval; of ranks that told.
+// Over the ranks, in each interval; of ranks that reported.
 std::vector<double> medians(const Series& series) {
   std::vector<double> all;
   for (int64_t k = 0; k < series.columns; ++k) {

@@ -1,5 +1,5 @@
-// What became of a point that went on for hours: its step time over time, ranks that are or became slow, and
-// what held the devices back. Rules and thresholds: analysis/README.md.
+// Sustained runs, which go on for hours: step time over time, ranks that are or became slow, and what
+// throttled the devices. Rules and thresholds: analysis/README.md.
 #pragma once
 
 #include <optional>

@@ -64,7 +64,7 @@ std::vector<std::pair<std::string, std::string>> words_of(const Sustained& run) 
     all.emplace_back(run.change_ratio() > 0 ? "slower over time" : "faster over time", drift_words(run));
   for (const SlowSpell& spell : run.slow)
     all.emplace_back(spell.rank < 0 ? "slow node" : "slow rank",
-                     fmt::format("{} is {} at the same computing as the others", who(spell.rank, spell.host),
+                     fmt::format("{} is {} for the same computing as the others", who(spell.rank, spell.host),
                                  words_of(spell, run.duration_s())));
   for (const Throttling& found : run.reasons)
     if (found.is_fault && found.worst_share >= kLeastThrottled)

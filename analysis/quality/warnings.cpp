@@ -54,7 +54,7 @@ void add_drift(const std::vector<double>& steps, std::vector<Warning>& warnings)
   if (change > kChange)
     warnings.push_back(
         {"slowing down",
-         fmt::format("getting slower, as by throttling: last third {:.0f} % above the first", 100 * change),
+         fmt::format("getting slower, possibly throttled: last third {:.0f} % above the first", 100 * change),
          true});
 }
 
@@ -63,10 +63,9 @@ void add_spread(const Measures& m, std::vector<Warning>& warnings) {
   const double half = (m.step_high_s - m.step_low_s) / 2 / m.step_s, tail = m.step_p90_s / m.step_s;
   if (half > kHalfWidth)
     warnings.push_back({"uncertain",
-                        half < 1
-                            ? fmt::format("the median is known to +- {:.0f} % only", 100 * half)
-                            : fmt::format("the median is not known: its 95 % interval goes from {} to {}",
-                                          format_seconds(m.step_low_s), format_seconds(m.step_high_s)),
+                        half < 1 ? fmt::format("the median is uncertain by +- {:.0f} %", 100 * half)
+                                 : fmt::format("the median is uncertain: its 95 % interval is {} to {}",
+                                               format_seconds(m.step_low_s), format_seconds(m.step_high_s)),
                         true});
   if (tail > kTail && std::isfinite(tail))
     warnings.push_back(
@@ -81,10 +80,10 @@ void add_mean(const Record& record, std::vector<Warning>& warnings) {
   const double ratio = average_s / m.step_s;
   if (!std::isfinite(ratio) || ratio <= 0 || std::max(ratio, 1 / ratio) <= 1 + kHalfWidth) return;
   warnings.push_back(
-      {"mean off median",
-       fmt::format("the average step, {}, is {:.0f} % {} the median: samples/s and step time "
-                   "need not rank it alike",
-                   format_seconds(average_s), 100 * std::abs(ratio - 1), ratio > 1 ? "above" : "below"),
+      {"mean differs",
+       fmt::format(
+           "the average step, {}, is {:.0f} % {} the median: samples/s and step time may rank it differently",
+           format_seconds(average_s), 100 * std::abs(ratio - 1), ratio > 1 ? "above" : "below"),
        false});
 }
 
@@ -93,8 +92,8 @@ void add_impossible(const Measures& m, std::vector<Warning>& warnings) {
   constexpr double kClocks = 1.01;  // what two clocks may differ by
   if (m.exposed_s >= 0 && m.exposed_s <= kClocks * m.step_s) return;
   if (std::isnan(m.exposed_s)) return;
-  warnings.push_back({"impossible parts",
-                      fmt::format("{} of exposed communication in a step of {} cannot be",
+  warnings.push_back({"inconsistent phases",
+                      fmt::format("{} of exposed communication in a step of {} is impossible",
                                   format_seconds(m.exposed_s), format_seconds(m.step_s)),
                       true});
 }
@@ -103,7 +102,7 @@ void add_impossible(const Measures& m, std::vector<Warning>& warnings) {
 void add_probe(const Measures& m, std::vector<Warning>& warnings) {
   if (!(m.probed_communication_s > m.step_high_s)) return;
   warnings.push_back(
-      {"auto misled",
+      {"disturbed probe",
        fmt::format("auto chose by a probe that expected {} of communication, but the whole step "
                    "takes {}: another strategy may be faster, measure the candidates that plan "
                    "lists",
@@ -118,8 +117,9 @@ void add_entry_skew(const Record& record, const std::vector<double>& apart, std:
     return;
   warnings.push_back(
       {"uneven entry",
-       fmt::format("ranks enter the operation apart: its time differs by {:.0f} % between them",
-                   100 * median(apart)),
+       fmt::format(
+           "ranks start the operation at different times: its duration differs by {:.0f} % between them",
+           100 * median(apart)),
        true});
 }
 

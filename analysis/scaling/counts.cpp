@@ -1,4 +1,4 @@
-// See scaling_counts.h.
+// See counts.h.
 #include "analysis/scaling/counts.h"
 
 #include <fmt/format.h>
@@ -57,7 +57,8 @@ std::string too_few_counts(const ScalingForm& form, const std::vector<TimedCount
   if (suffice(form, launches)) return "";
   const size_t unknown = num_coefficients(form), several = std::max(kLeastCounts, unknown);
   if (launches.size() >= several && !are_determined(form, launches))
-    return fmt::format("{} counts do not tell ranks beyond the node from ranks inside it", launches.size());
+    return fmt::format("{} counts cannot distinguish ranks beyond the node from ranks inside it",
+                       launches.size());
   if (launches.size() >= several && num_times(launches) > launches.size())
     return fmt::format("{} counts, {} times in all; a fit needs {} times", launches.size(),
                        num_times(launches), unknown + kLeastDegrees);

@@ -1,5 +1,5 @@
 // The curves behind the laws of scaling: linear in up to four coefficients, fitted by weighted least
-// squares, with bootstrap draws of the coefficients. For the files of scaling_fit.h alone.
+// squares, with bootstrap draws of the coefficients. For the files of fit.h alone.
 #pragma once
 
 #include "analysis/scaling/fit.h"

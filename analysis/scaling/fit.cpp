@@ -22,7 +22,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // there, does not describe it: thrice what launches of one point vary by on shared machines.
 constexpr double kMostDeviation = 0.15;
 
-// Of the test of lack of fit: of the laws that hold, so many are taken for contradicted.
+// Of the test of lack of fit: the share of valid laws that it rejects.
 constexpr double kLevel = 0.01;
 
 // s lies in [0, 1]; alpha, beta and delta have no upper end. Without a positive time at one unit nothing is
@@ -53,7 +53,7 @@ std::vector<TimedCount> usable(const std::vector<TimedCount>& times) {
   return kept;
 }
 
-// Whether the data leave no doubt of it: so many of the draws.
+// Whether it holds in more than kCertain of the draws.
 template <class Condition>
 bool is_certain(const std::vector<Coefficients>& draws, Condition condition) {
   constexpr double kCertain = 0.975;
@@ -93,10 +93,10 @@ std::vector<Coefficients> fit_bounded(ScalingFit& fit, const std::vector<TimedCo
 // Empty where some of the draws lie inside the law's domain.
 std::string outside_the_law(ScalingLaw law, const std::vector<Coefficients>& draws) {
   if (is_certain(draws, [](const Coefficients& c) { return c[kSerial] < 0; }))
-    return "faster than linear, which the law does not know";
+    return "faster than linear, which the law cannot describe";
   if (law != ScalingLaw::usl &&
       is_certain(draws, [](const Coefficients& c) { return c[kSerial] > c[kAtOne]; }))
-    return "more were slower than one, which the law does not know";
+    return "more were slower than one, which the law cannot describe";
   return "";
 }
 

@@ -63,7 +63,7 @@ struct ScalingFit : ScalingForm {
   double launch_error = 0;     // standard deviation of a launch's step time, relative
 
   using Curve = least_squares::Fit;
-  Curve curve;  // which is linear in its coefficients; see scaling_curve.h
+  Curve curve;  // which is linear in its coefficients; see curve.h
 };
 
 // A count has as many times as launches measured it; in any order. Those that are not above 0 are passed
@@ -77,7 +77,7 @@ Estimate fitted_efficiency(const ScalingFit& fit, double base_units, double unit
 Estimate fitted_crossing(const ScalingFit& fit, double base_units, double efficiency);
 double fitted_speed_up(const ScalingFit& fit, double units);  // over one unit
 
-// Where the mean step time of so many further launches will lie.
+// Where the mean step time of this many further launches will lie.
 Estimate predicted_step_s(const ScalingFit& fit, double units, size_t launches);
 
 // The form fitted without the largest count: what it then says of it.

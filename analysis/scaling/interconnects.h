@@ -1,4 +1,4 @@
-// What another link between the ranks would make of a training step, by formula: the cost of all-reducing its
+// A training step over another link between the ranks, by formula: the cost of all-reducing its
 // gradients, and Amdahl's curve when that is the part which more ranks do not speed up. No overlap: the most
 // a link can cost.
 #pragma once
@@ -32,7 +32,7 @@ double parallel_share(const OneRankStep& workload, const specs::Link& link);
 // Rows: workload x link; columns: p, the limit 1 / (1-p), speed-ups.
 Table interconnects_table(const std::vector<MergedPoint>& points, const std::vector<specs::Link>& links);
 Table interconnects_table(const std::vector<OneRankStep>& workloads, const std::vector<specs::Link>& links);
-// Rows: models by their gradients; columns: links; cells: time of the all-reduce on so many ranks.
+// Rows: models by their gradients; columns: links; cells: time of the all-reduce on these ranks.
 Table all_reduce_table(const std::vector<OneRankStep>& workloads, const std::vector<specs::Link>& links,
                        int64_t ranks);
 

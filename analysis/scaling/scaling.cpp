@@ -115,7 +115,8 @@ void add_fits(ScalingSeries& series, const Points& group) {
   for (const ScalingLaw law : {first, ScalingLaw::usl}) {
     ScalingFit fit(ScalingForm{law, series.scaling, node});
     if (mixed && node == 0)
-      fit.refused = "ranks of one node and of several use different links, and no nodes have equally many";
+      fit.refused =
+          "ranks of one node and of several use different links, and the nodes have unequal rank counts";
     else
       fit = fit_scaling(fit, times);
     if (series.span == Span::node)

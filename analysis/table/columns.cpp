@@ -42,7 +42,7 @@ std::vector<std::string> column_explanations(const Table& table) {
   std::vector<Column> seen;
   for (size_t c = 0; c < table.columns.size(); ++c)
     if (!table.columns[c].fold || std::any_of(table.rows.begin(), table.rows.end(),
-                                              [&](const auto& row) { return !row[c].value.is_null(); }))
+                                              [&](const auto& row) { return !row[c].value.is_nothing(); }))
       seen.push_back(table.columns[c]);
   std::vector<std::string> notes;
   for (const Definition& definition : definitions_of(seen))

@@ -1,9 +1,12 @@
 // The forms of a table that need no layout: Markdown, CSV, JSON.
 #include "analysis/table/table.h"
 
+#include <nlohmann/json.hpp>
+
 #include "analysis/table/view.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "schema/json.h"
 
 namespace shardmark {
 namespace {
@@ -19,9 +22,9 @@ std::string csv_field(const std::string& text) {
   return '"' + escaped(text, "\"", '"') + '"';
 }
 
-std::string csv_field(const nlohmann::json& value) {
-  if (value.is_null()) return "";
-  return csv_field(value.is_string() ? value.get<std::string>() : value.dump());
+std::string csv_field(const OptionValue& value) {
+  if (value.is_nothing()) return "";
+  return csv_field(value.is<std::string>() ? value.get<std::string>() : to_json(value).dump());
 }
 
 std::string markdown_row(const std::vector<std::string>& fields) {
@@ -88,7 +91,7 @@ nlohmann::ordered_json to_json(const Table& table) {
   for (const auto& row : table.rows) {
     ENSURE(row.size() == table.columns.size(), "row and columns differ in " + table.key);
     auto object = nlohmann::ordered_json::object();
-    for (size_t c = 0; c < row.size(); ++c) object[table.columns[c].full_name()] = row[c].value;
+    for (size_t c = 0; c < row.size(); ++c) object[table.columns[c].full_name()] = to_json(row[c].value);
     rows.push_back(std::move(object));
   }
   return {{"key", table.key},

@@ -1,15 +1,17 @@
 // A Table value: made by every report, rendered as aligned text, Markdown, CSV or JSON.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
+
+#include "schema/options.h"
 
 namespace shardmark {
 
 struct Cell {
-  std::string text;      // as people read it
-  nlohmann::json value;  // as programs read it, in the column's unit; null: not measured
+  std::string text;   // as people read it
+  OptionValue value;  // as programs read it, in the column's unit; nothing: not measured
 };
 
 // What people see where the value of a column changes from one row to the next: a blank line (in text), or a

@@ -47,25 +47,25 @@ auto count_of(int64_t TrainingPoint::*member) {
 }
 
 ColumnsOf<CutPoint> loss_columns() {
-  return {
-      {{"micro-batches", ""}, count_of(&TrainingPoint::accumulation)},
-      {{"of", "samples per rank"}, count_of(&TrainingPoint::batch_size)},
-      {{"steps", "", true, true}, [](const auto& row) { return cells::count(num_steps(*row.merged)); }},
-      {{"loss", "of the last step"},
-       [](const auto& row) { return cells::number(row.merged->measures.loss_last, 7); }},
-      {{"difference", "relative"},
-       loss_difference,
-       "|loss - loss of one batch| / loss of one batch, after the same number of steps with the same "
-       "samples; - where the numbers of steps differ. Rounding alone without batch norm; local batch norm "
-       "takes its statistics from one micro-batch, so it trains another model; frozen batch norm does not."},
-      {{"step", "ms"}, milliseconds_of(&Measures::step_s)},
-      {{"x one batch", ""},
-       [](const auto& row) {
-         return cells::number(row.merged->measures.step_s / row.whole->measures.step_s, 3);
-       },
-       "step / that of the same samples in one batch."},
-      {{"peak", "MiB"}, mebibytes_of(&Measures::peak_bytes)},
-      {{"moved", "MB"}, megabytes_of(&Measures::traffic_bytes)}};
+  return {{{"micro-batches", ""}, count_of(&TrainingPoint::accumulation)},
+          {{"of", "samples per rank"}, count_of(&TrainingPoint::batch_size)},
+          {{"steps", "", true, true}, [](const auto& row) { return cells::count(num_steps(*row.merged)); }},
+          {{"loss", "of the last step"},
+           [](const auto& row) { return cells::number(row.merged->measures.loss_last, 7); }},
+          {{"difference", "relative"},
+           loss_difference,
+           "|loss - loss of one batch| / loss of one batch, after the same number of steps with the same "
+           "samples; - where the numbers of steps differ. Without batch norm, rounding only; local batch "
+           "norm takes its statistics from one micro-batch, so it trains a different model; frozen batch "
+           "norm does not."},
+          {{"step", "ms"}, milliseconds_of(&Measures::step_s)},
+          {{"x one batch", ""},
+           [](const auto& row) {
+             return cells::number(row.merged->measures.step_s / row.whole->measures.step_s, 3);
+           },
+           "step / that of the same samples in one batch."},
+          {{"peak", "MiB"}, mebibytes_of(&Measures::peak_bytes)},
+          {{"moved", "MB"}, megabytes_of(&Measures::traffic_bytes)}};
 }
 
 }  // namespace

@@ -18,15 +18,14 @@ struct MovedPoint {
 
 ColumnsOf<MovedPoint> phase_columns(const char* name,
                                     strategies::PhaseTraffic strategies::StepTraffic::*phase) {
-  return {
-      {{"operations", "", true, false, name},
-       [=](const auto& row) { return cells::count((row.moved.*phase).num_operations); },
-       "that rank 0 started in the phase, as it recorded them. backward: until the update begins, with the "
-       "rest of the gradients; update: with the sum for the gradient's norm and what hands updated "
-       "parameters out."},
-      {{"moved", "MB", true, false, name},
-       [=](const auto& row) { return cells::number((row.moved.*phase).bytes / 1e6); },
-       "payload x ring factor of these operations, MB = 10^6 bytes."}};
+  return {{{"operations", "", true, false, name},
+           [=](const auto& row) { return cells::count((row.moved.*phase).num_operations); },
+           "that rank 0 started in the phase, as recorded. backward: until the update begins, including the "
+           "rest of the gradients; update: including the all-reduce for the gradient norm and the "
+           "distribution of updated parameters."},
+          {{"moved", "MB", true, false, name},
+           [=](const auto& row) { return cells::number((row.moved.*phase).bytes / 1e6); },
+           "payload x ring factor of these operations, MB = 10^6 bytes."}};
 }
 
 std::string phase_text(const char* name, const strategies::PhaseTraffic& phase) {
@@ -63,7 +62,7 @@ Table communication_table(const MergedPoints& points) {
            phase_columns("update", &strategies::StepTraffic::update),
            ColumnsOf<MovedPoint>{{{"formula", "", false, true},
                                   formula_cell,
-                                  "whether the strategy's formula says the same, or what it says."}}),
+                                  "whether the strategy's formula predicts the same, or what it predicts."}}),
       rows);
 }
 

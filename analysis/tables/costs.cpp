@@ -45,19 +45,18 @@ constexpr const char* kCost =
     "price x ranks x 10^6 / throughput / 3600, in the price's currency; a rank holds one GPU.";
 
 ColumnsOf<CostedPoint> cost_columns() {
-  return {
-      {{"samples/s", ""}, number_of(&Measures::samples_per_s)},
-      {{"tokens/s", "", true, true}, number_of(&Measures::tokens_per_s)},
-      {{"samples", "", true, false, "cost of 10^6"},
-       [](const auto& row) { return cells::number(row.per_sample); },
-       kCost},
-      {{"tokens", "", true, true, "cost of 10^6"},
-       [](const auto& row) { return cells::number(row.per_token); },
-       kCost},
-      {{"x cheapest", ""},
-       [](const auto& row) { return cells::number(row.per_sample / row.cheapest, 3); },
-       "against the cheapest point with the same model, data, optimizer and precision; convergence aside, "
-       "which a larger batch may cost."}};
+  return {{{"samples/s", ""}, number_of(&Measures::samples_per_s)},
+          {{"tokens/s", "", true, true}, number_of(&Measures::tokens_per_s)},
+          {{"samples", "", true, false, "cost of 10^6"},
+           [](const auto& row) { return cells::number(row.per_sample); },
+           kCost},
+          {{"tokens", "", true, true, "cost of 10^6"},
+           [](const auto& row) { return cells::number(row.per_token); },
+           kCost},
+          {{"x cheapest", ""},
+           [](const auto& row) { return cells::number(row.per_sample / row.cheapest, 3); },
+           "against the cheapest point with the same model, data, optimizer and precision; ignores that a "
+           "larger batch may converge more slowly."}};
 }
 
 }  // namespace

@@ -20,15 +20,15 @@ ColumnsOf<Finding> finding_columns() {
 }  // namespace
 
 Table findings_table(const std::vector<MergedPoint>& points, const std::vector<MergedPoint>& unfinished) {
-  Table table = make_table("findings", "Findings: numbers to look at twice",
+  Table table = make_table("findings", "Findings: results to check",
                            join(via(&Finding::about, about_columns()), finding_columns()),
                            findings_of(points, unfinished));
   table.explanations.emplace(
       table.explanations.begin(),
-      "An operation should not take longer than a larger message of it, than the pieces it "
-      "could be cut into, or than other operations that together do its work (Traeff, Gropp "
-      "and Thakur 2010); less than 1.25 times as long, or a difference within the 95 % "
-      "intervals, is no finding, and of each kind the worst size is named.");
+      "An operation should not take longer than a larger message of it, than the smaller messages it could "
+      "be split into, or than other operations that together do its work (Traeff, Gropp and Thakur 2010); "
+      "ratios below 1.25 and differences within the 95 % intervals are not reported, and of each kind only "
+      "the worst size is shown.");
   return table;
 }
 

@@ -34,10 +34,10 @@ ColumnsOf<Row> step_columns() {
           {{"name", "", false, false, "link"}, [](const auto& row) { return cells::words(row.link->name); }},
           {{"alpha", "us", true, false, "link"},
            [](const auto& row) { return cells::number(row.link->latency_s * 1e6, 3); },
-           "keeps speed-ups below the limit, and turns them around where n is large."},
+           "latency; keeps speed-ups below the limit, and makes them fall again where n is large."},
           {{"rate", "GB/s", true, false, "link"},
            [](const auto& row) { return cells::number(row.link->bytes_per_s / 1e9, 3); },
-           "of its data sheet, each way; collectives reach about 80 % of it."},
+           "from its data sheet, each way; collectives reach about 80 % of it."},
           {{"p", "%"},
            [](const auto& row) { return cells::percent(parallel_share(*row.workload, *row.link), 2); },
            "Amdahl's share that more ranks speed up, 1 - 2 M / rate / T(1), M the bytes of the gradients. "
@@ -52,9 +52,9 @@ ColumnsOf<Row> speed_up_columns() {
          [n = static_cast<double>(ranks)](const auto& row) {
            return cells::number(interconnect_speed_up(*row.workload, *row.link, n), 3);
          },
-         "by formula, nothing measured but the step on 1 rank: T(1) / (T(1)/n + A(n)) at the same global "
-         "batch, A(n) = 2 (n-1) (alpha + M / n / rate) a ring all-reduce of the gradients M, nothing "
-         "hidden behind backward, every rank with the link for itself (Patarasuk and Yuan, JPDC 69(2), "
+         "by formula, with only the step on 1 rank measured: T(1) / (T(1)/n + A(n)) at the same global "
+         "batch, A(n) = 2 (n-1) (alpha + M / n / rate) a ring all-reduce of the gradients M, without overlap "
+         "with backward, and with a link of its own for every rank (Patarasuk and Yuan, JPDC 69(2), "
          "2009)."});
   columns.push_back(
       {{"limit", "", true, false, "speed-up"},

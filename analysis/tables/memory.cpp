@@ -46,8 +46,9 @@ ColumnsOf<MergedPoint> columns() {
                        mebibytes_of(kind.predicted),
                        "buffers of the strategy's program, padding included."});
   }
-  columns.push_back(
-      {{"largest error", "%"}, largest_error, "measured / predicted - 1 of the kind that is furthest off."});
+  columns.push_back({{"largest error", "%"},
+                     largest_error,
+                     "measured / predicted - 1 of the kind of memory with the largest error."});
   return columns;
 }
 
@@ -61,7 +62,7 @@ Table memory_table(const MergedPoints& points) {
                            }));
   table.explanations.emplace_back(
       "parameters, gradients, optimizer state: what a rank holds all the time. transient: the strategy's "
-      "slots for gathered parameters and for gradients on their way.");
+      "buffers (slots) for gathered parameters and for gradients being reduced.");
   return table;
 }
 

@@ -86,7 +86,7 @@ Table missing_table(const std::vector<StudyData>& studies, const MergedPoints& p
   const ColumnsOf<Missing> columns = {
       {{"what", "", false}, [](const auto& missing) { return cells::words(missing.what); }},
       {{"why", "", false}, [](const auto& missing) { return cells::words(missing.why); }}};
-  return make_table("missing", "What this report cannot say, and why", columns,
+  return make_table("missing", "What this report cannot show, and why", columns,
                     rows_of(studies, points, scaling));
 }
 

@@ -1,4 +1,4 @@
-// The other names of tables: a name more is a word here.
+// The aliases of tables: a new alias is a word here.
 #include "analysis/tables/names.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What people call a table beside its key, for --table.
+// Aliases of a table beside its key, for --table.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace shardmark {
 
-// Whether the table with this key is meant by the word: its key, another name of it, or "all_reduce" and
+// Whether the table with this key is meant by the word: its key, an alias, or "all_reduce" and
 // "collectives" for the tables of all rank counts.
 bool is_called(std::string_view key, std::string_view word);
 

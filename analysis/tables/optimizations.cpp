@@ -90,28 +90,27 @@ auto ratio_of(double Measures::*measure) {
 constexpr const char* kSpeedUp = "the baseline's time / the row's.";
 
 ColumnsOf<Variant> time_columns() {
-  return {
-      {{"over", "", false}, [](const auto& row) { return cells::words(row.merged->transport); }},
-      {{"optimization", "", false},
-       kind_cell,
-       "baseline: the plain reduction over a flat transport, in the fewest operations, same model, batch and "
-       "ranks; bucketing: in more of them; compression: another reduction, of fewer bytes; hierarchical: in "
-       "the node, between nodes, in the node."},
-      {{"effective", "GB/s", true, false, "communication alone"},
-       [](const auto& row) {
-         const double gradient_bytes = known_value_bytes(row.baseline->point);
-         return cells::number(gradient_bytes / row.merged->measures.communication_only_s / 1e9, 3);
-       },
-       "bytes of the uncompressed gradient / that time; GB = 10^9 bytes."},
-      {{"time", "ms", true, false, "communication alone"},
-       milliseconds_of(&Measures::communication_only_s),
-       "the operations of a step without the step (median of the slowest rank). Compressing and "
-       "decompressing is computing, and no part of it; the step holds everything."},
-      {{"speed-up", "x", true, false, "communication alone"},
-       ratio_of(&Measures::communication_only_s),
-       kSpeedUp},
-      {{"time", "ms", true, false, "step"}, milliseconds_of(&Measures::step_s)},
-      {{"speed-up", "x", true, false, "step"}, ratio_of(&Measures::step_s), kSpeedUp}};
+  return {{{"over", "", false}, [](const auto& row) { return cells::words(row.merged->transport); }},
+          {{"optimization", "", false},
+           kind_cell,
+           "baseline: the uncompressed reduction over a flat transport in the fewest operations, with the "
+           "same model, batch and ranks; bucketing: in more operations; compression: a reduction that sends "
+           "fewer bytes; hierarchical: within the node, between nodes, within the node."},
+          {{"effective", "GB/s", true, false, "communication alone"},
+           [](const auto& row) {
+             const double gradient_bytes = known_value_bytes(row.baseline->point);
+             return cells::number(gradient_bytes / row.merged->measures.communication_only_s / 1e9, 3);
+           },
+           "bytes of the uncompressed gradient / that time; GB = 10^9 bytes."},
+          {{"time", "ms", true, false, "communication alone"},
+           milliseconds_of(&Measures::communication_only_s),
+           "the operations of a step without its computing (median of the slowest rank). Compression and "
+           "decompression count as computing and are not included; the step includes everything."},
+          {{"speed-up", "x", true, false, "communication alone"},
+           ratio_of(&Measures::communication_only_s),
+           kSpeedUp},
+          {{"time", "ms", true, false, "step"}, milliseconds_of(&Measures::step_s)},
+          {{"speed-up", "x", true, false, "step"}, ratio_of(&Measures::step_s), kSpeedUp}};
 }
 
 ColumnsOf<Variant> byte_columns() {
@@ -137,7 +136,7 @@ ColumnsOf<Variant> byte_columns() {
          const std::string& verified = row.merged->measures.verified;
          return cells::words(verified.substr(0, verified.find_first_of(" :")));
        },
-       "against one device; lossy: the reduction leaves something out by choice."},
+       "against one device; lossy: the reduction is lossy by design."},
       {{"difference", ""},
        [](const auto& row) { return cells::number(row.merged->measures.verify_error, 2); },
        "relative difference of the loss after the first update, or of losses and gradient norms where they "

@@ -43,13 +43,15 @@ ColumnsOf<MergedPoint> phase_columns() {
        "the five phases together; medians of parts need not add up to the median of the whole exactly."},
       {{"compute", "ms", true, true, "alone"},
        milliseconds_of(&Measures::compute_only_s),
-       "the step with every operation muted, measured later: median over the steps of the slowest rank."},
+       "the step with communication disabled, measured separately: median over the steps of the slowest "
+       "rank."},
       {{"comm.", "ms", true, true, "alone"},
        milliseconds_of(&Measures::communication_only_s),
-       "the recorded operations of the step without the step, likewise."},
+       "the recorded operations of the step without its computing, likewise."},
       {{"overlap", "%", true, true, "alone"},
        overlap_cell,
-       "1 - (step - compute alone) / communication alone; below 0 where they hinder each other. None where "
+       "1 - (step - compute alone) / communication alone; below 0 where they slow each other down. Not given "
+       "where "
        "the step's interval is wider than that communication, or computing alone took longer."}};
 }
 

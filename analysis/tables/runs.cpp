@@ -53,7 +53,7 @@ ColumnsOf<Record> result_columns() {
       {{"last", "", true, false, "loss"}, number_of(&Measures::loss_last), kLoss},
       {{"held out", "", true, true, "loss"},
        number_of(&Measures::held_out_loss),
-       "on the samples kept back, after the last step."},
+       "on the held-out samples, after the last step."},
       {{"accuracy", "%", true, true}, [](const auto& run) { return cells::percent(run.measures.accuracy); }},
       {{"skipped", "steps", true, true},
        skipped_cell,

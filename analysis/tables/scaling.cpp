@@ -37,7 +37,7 @@ ColumnsOf<Row> series_columns(const TrainingColumns& labels, bool weak) {
 
 ColumnsOf<Row> point_columns(bool weak) {
   constexpr const char* kInterval =
-      "the same with the far ends of both steps' 95 % intervals; not narrower than 95 %.";
+      "the same from the outer ends of both steps' 95 % intervals; covers at least 95 %.";
   return {{{"ranks", ""}, [](const auto& row) { return cells::count(row.merged->point.ranks); }},
           {{"nodes", "", true, true},
            [](const auto& row) {
@@ -92,13 +92,12 @@ Table scaling_table(Scaling scaling, const MergedPoints& points, const std::vect
 }  // namespace
 
 Table weak_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  return scaling_table(Scaling::weak, points, all, "weak_scaling",
-                       "Weak scaling: the batch of each rank stays the same");
+  return scaling_table(Scaling::weak, points, all, "weak_scaling", "Weak scaling: constant batch per rank");
 }
 
 Table strong_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
   return scaling_table(Scaling::strong, points, all, "strong_scaling",
-                       "Strong scaling: the global batch stays the same");
+                       "Strong scaling: constant global batch");
 }
 
 }  // namespace shardmark

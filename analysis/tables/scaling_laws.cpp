@@ -118,48 +118,49 @@ Cell lack_cell(const Row& row) {
 
 ColumnsOf<Row> law_columns() {
   const std::string interval =
-      "95 % interval by a parametric bootstrap of the points around the curve; no interval: the data say "
-      "that it could only be below 0. A fit holds for the counts that it saw; beyond them it is a guess.";
-  return join(estimate_columns(
-                  {"", "%", true, false, "s or alpha"},
-                  [](const Row& row) { return row.fit->parameters.front().estimate; }, percent_cell,
-                  "of Amdahl and Gustafson s, the part of the work that does not speed up; of USL alpha, "
-                  "what waits its turn.",
-                  interval),
-              estimate_columns(
-                  {"", "%", true, true, "delta"}, [](const Row& row) { return parameter(*row.fit, "delta"); },
-                  percent_cell, "what each rank beyond the first node costs more, in two levels.", interval),
-              estimate_columns(
-                  {"", "", true, true, "beta"}, [](const Row& row) { return parameter(*row.fit, "beta"); },
-                  beta_cell, "of USL, what every pair exchanges.", interval),
-              estimate_columns(
-                  {"", "", true, false, "limit or peak"}, limit_or_peak, limit_cell,
-                  "of Amdahl the speed-up 1 / (s + delta) over one rank (node) that no count exceeds; of USL "
-                  "the number of ranks with the highest throughput.",
-                  interval));
+      "95 % interval by a parametric bootstrap of the points around the curve; no interval: by the data, it "
+      "could only be below 0. A fit holds for the measured counts; beyond them it is an extrapolation.";
+  return join(
+      estimate_columns(
+          {"", "%", true, false, "s or alpha"},
+          [](const Row& row) { return row.fit->parameters.front().estimate; }, percent_cell,
+          "for Amdahl and Gustafson s, the part of the work that does not speed up; for USL alpha, "
+          "contention.",
+          interval),
+      estimate_columns(
+          {"", "%", true, true, "delta"}, [](const Row& row) { return parameter(*row.fit, "delta"); },
+          percent_cell, "extra cost of each rank beyond the first node, in fits with two levels.", interval),
+      estimate_columns(
+          {"", "", true, true, "beta"}, [](const Row& row) { return parameter(*row.fit, "beta"); }, beta_cell,
+          "for USL, coherency: the cost of exchanges between every pair.", interval),
+      estimate_columns({"", "", true, false, "limit or peak"}, limit_or_peak, limit_cell,
+                       "for Amdahl, the speed-up 1 / (s + delta) over one rank (node) that no count exceeds; "
+                       "for USL, the number of ranks with the highest throughput.",
+                       interval));
 }
 
 ColumnsOf<Row> quality_columns() {
-  return {{{"largest error", "%"},
-           [](const auto& row) { return cells::percent(row.fit->deviation); },
-           "the largest distance of a count's step time from the curve."},
-          {{"degrees", ""},
-           [](const auto& row) { return cells::count(row.fit->curve.degrees); },
-           "of freedom: times (one for each launch and count) less parameters; counts less parameters where "
-           "counts are off the curve by more than launches scatter."},
-          {{"p", "", true, true, "lack of fit"},
-           lack_cell,
-           "where the law holds, how often counts miss the curve by as much, as launches scatter (F test). "
-           "Below 1 % a law is refused, unless launches that differ by 1 % could explain it."},
-          {{"held out", "", false, true},
-           held_out_cell,
-           "whether the largest count is where a fit of the others predicts it (95 %)."},
-          {{"assumed", "", false},
-           [](const auto& row) { return cells::words(assumption(*row.fit)); },
-           "by the intervals: launches scatter alike on all counts; counts scatter alike around the law; or "
-           "the law, for as many parameters as counts leave nothing to contradict it, but any of the ranks "
-           "beside it would, measured in as many launches."},
-          {{"tested by ranks", "", false, true}, further_cell}};
+  return {
+      {{"largest error", "%"},
+       [](const auto& row) { return cells::percent(row.fit->deviation); },
+       "the largest distance of a count's step time from the curve."},
+      {{"degrees", ""},
+       [](const auto& row) { return cells::count(row.fit->curve.degrees); },
+       "of freedom: times (one for each launch and count) less parameters; counts less parameters where "
+       "counts are off the curve by more than launches scatter."},
+      {{"p", "", true, true, "lack of fit"},
+       lack_cell,
+       "if the law holds, how often counts would miss the curve by this much, given the scatter of launches "
+       "(F test). Below 1 % a law is rejected, unless launches that differ by 1 % could explain it."},
+      {{"held out", "", false, true},
+       held_out_cell,
+       "whether the largest count is where a fit of the others predicts it (95 %)."},
+      {{"assumed", "", false},
+       [](const auto& row) { return cells::words(assumption(*row.fit)); },
+       "by the intervals: launches scatter alike on all counts; counts scatter alike around the law; or the "
+       "law itself: with as many parameters as counts it cannot be tested, but measuring any of the ranks "
+       "beside it, in as many launches, would test it."},
+      {{"tested by ranks", "", false, true}, further_cell}};
 }
 
 ColumnsOf<Row> refusal_columns() {
@@ -171,9 +172,9 @@ ColumnsOf<Row> refusal_columns() {
 
 ColumnsOf<Row> limit_columns() {
   const std::string definition =
-      "from measured: between the counts low and high, value on a line through both; from a law: its curve "
-      "beyond what was measured, with a 95 % interval, and nothing is said beyond 8 times the largest count "
-      "(>). -: no count that is without warnings is below 80 %, and no law was fitted.";
+      "from measured: interpolated linearly between the counts low and high; from a law: its curve beyond "
+      "the measured counts, with a 95 % interval, up to 8 times the largest count (>). -: no count without "
+      "warnings is below 80 %, and no law was fitted.";
   return join(
       ColumnsOf<Row>{
           {{"at the most", "%", true, false, "efficiency"},
@@ -200,7 +201,7 @@ Table table_of_fits(const char* key, const char* title, ColumnsOf<Row> columns, 
 }  // namespace
 
 Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  Table table = table_of_fits("scaling_laws", "Laws of scaling, fitted", law_columns(), points, all, false);
+  Table table = table_of_fits("scaling_laws", "Scaling laws, fitted", law_columns(), points, all, false);
   table.explanations.emplace(
       table.explanations.begin(),
       "Throughput on n: Amdahl (strong scaling) n / (1 + s (n-1)); Gustafson (weak) s + (1-s) n; USL, the "
@@ -210,12 +211,12 @@ Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSe
 }
 
 Table fit_quality_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  return table_of_fits("fit_quality", "Laws of scaling: what the fits rest on", quality_columns(), points,
+  return table_of_fits("fit_quality", "Scaling laws: what the fits are based on", quality_columns(), points,
                        all, false);
 }
 
 Table refused_fits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  return table_of_fits("refused_fits", "Laws of scaling that were not fitted, and why", refusal_columns(),
+  return table_of_fits("refused_fits", "Scaling laws that were not fitted, and why", refusal_columns(),
                        points, all, true);
 }
 

@@ -44,8 +44,8 @@ ColumnsOf<MergedPoint> share_columns(Ideal& ideal) {
       {{"ideal P/N", "MiB"},
        [&](const auto& merged) { return cells::mebibytes(ideal.bytes(merged.point)); },
        "parameters x (2 + optimizer state elements) x element size / N: the same if each of N ranks held "
-       "exactly 1/N (Rajbhandari et al., SC 2020). fsdp cuts inside tensors and comes close; zero3 deals "
-       "whole tensors, and its largest tensor may outweigh 1/N; replicas (single, ddp) hold N times the "
+       "exactly 1/N (Rajbhandari et al., SC 2020). fsdp shards within tensors and comes close; zero3 assigns "
+       "whole tensors, and its largest tensor may exceed 1/N; replicas (single, ddp) hold N times the "
        "ideal."},
       {{"x ideal", ""},
        [&](const auto& merged) { return cells::number(share_of(merged) / ideal.bytes(merged.point), 3); }},
@@ -57,7 +57,7 @@ ColumnsOf<MergedPoint> share_columns(Ideal& ideal) {
        },
        "the peak without share and transient bytes: what forward keeps for backward, the batch and working "
        "memory."},
-      {{"peak", "MiB"}, mebibytes_of(&Measures::peak_bytes), "everything at the worst moment of a step."}};
+      {{"peak", "MiB"}, mebibytes_of(&Measures::peak_bytes), "highest total during a step."}};
 }
 
 }  // namespace

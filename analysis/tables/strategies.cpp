@@ -19,7 +19,7 @@ namespace {
 
 // What is to be known of a ratio to `single`: its warnings, and the notes that explain them.
 constexpr const char* kUnreliableSingle = "single unreliable";
-constexpr const char* kPerhapsOne = "x single perhaps 1";
+constexpr const char* kPerhapsOne = "x single may be 1";
 constexpr const char* kBelowSingle = "below single";
 
 // The points of `single`, to divide by.
@@ -81,7 +81,7 @@ std::string impossible_mfu_note(const MergedPoints& points) {
   });
   if (count == 0) return "";
   return fmt::format(
-      "Caution: an MFU above 100 % ({} row{}) cannot be. The peak was measured too low, perhaps because "
+      "Caution: an MFU above 100 % ({} row{}) is impossible. The peak was measured too low, perhaps because "
       "other programs ran on the machine; do not trust the MFU of this report.",
       count, count == 1 ? "" : "s");
 }
@@ -136,20 +136,21 @@ std::vector<std::string> ratio_notes(const MergedPoints& points, const Replicas&
         std::string(kUnreliableSingle) +
         ": the row of `single` that x single divides by has a warning, so the ratio says little.");
   if (kinds.contains(kPerhapsOne))
-    notes.push_back(std::string(kPerhapsOne) +
-                    ": the ratio is below 1, but the 95 % intervals of both steps overlap, so that it cannot "
-                    "be told from 1.");
+    notes.push_back(
+        std::string(kPerhapsOne) +
+        ": the ratio is below 1, but the 95 % intervals of both steps overlap, so the true ratio may be 1.");
   if (kinds.contains(kBelowSingle))
-    notes.push_back(std::string(kBelowSingle) +
-                    ": the step is shorter than that of ranks which never communicate. Only a strategy that "
-                    "shards the update computes less than they do; else the machine was not equally fast for "
-                    "both points.");
+    notes.push_back(
+        std::string(kBelowSingle) +
+        ": the step is shorter than that of ranks that never communicate. Only a strategy that shards the "
+        "update computes less than they do; otherwise the machine was not equally fast for "
+        "both points.");
   return notes;
 }
 
 constexpr const char* kThroughput = "of all ranks together, by the wall time of the slowest rank.";
 constexpr const char* kInterval = "95 % interval of that median.";
-constexpr const char* kExposed = "the part of a step in which computing waited for communication.";
+constexpr const char* kExposed = "the part of a step during which computing waited for communication.";
 
 ColumnsOf<MergedPoint> measured_columns(const Replicas& replicas) {
   return {
@@ -166,7 +167,7 @@ ColumnsOf<MergedPoint> measured_columns(const Replicas& replicas) {
        "and never communicates."},
       {{"peak memory", "MiB"},
        mebibytes_of(&Measures::peak_bytes),
-       "everything at the worst moment of a step, on the rank that needs most."},
+       "highest total during a step, on the rank that needs most."},
       {{"time", "ms", true, false, "exposed"}, milliseconds_of(&Measures::exposed_s), kExposed},
       {{"of step", "%", true, false, "exposed"},
        [](const auto& merged) { return cells::percent(merged.measures.exposed_s / merged.measures.step_s); },
@@ -183,8 +184,8 @@ ColumnsOf<MergedPoint> measured_columns(const Replicas& replicas) {
        "the same against the peak of the device's data sheet."},
       {{"verified", "", false},
        verified_cell,
-       "the point gave the losses and gradient norms of one device on the same batch; lossy: its reduction "
-       "leaves something out by choice, and it did not."},
+       "the point gave the losses and gradient norms of one device on the same batch; lossy: it did not, "
+       "because its reduction is lossy by design."},
       {{"repeats", "", true, true}, [](const auto& merged) { return cells::count(merged.repeats); }},
       {{"warnings", "", false, true}, [&](const auto& merged) { return warning_cell_of(merged, replicas); }}};
 }
@@ -198,8 +199,8 @@ Table strategies_table(const MergedPoints& points) {
                            join(labels.columns(), measured_columns(replicas)), training_points(points));
   table.explanations.emplace_back(
       "Global batch / samples/s is the average step; its inverse is what trainers print as it/s. Where it "
-      "differs from the median by more than 10 %, the most by which a median may be uncertain before it gets "
-      "a warning, the row is marked `mean off median`.");
+      "differs from the median by more than 10 % (also the uncertainty at which a median gets a warning), "
+      "the row has the warning `mean differs`.");
   for (std::string& note : ratio_notes(points, replicas)) table.notes.push_back(std::move(note));
   for (const std::string& note : {impossible_mfu_note(points), unverified_note(points)})
     if (!note.empty()) table.notes.push_back(note);

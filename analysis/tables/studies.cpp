@@ -91,12 +91,12 @@ Table studies_table(const std::vector<StudyData>& studies) {
   Table table = make_table("studies", studies.size() == 1 ? "Study" : "Studies", columns(), studies);
   if (num_distinct(studies, [](const Environment& e) { return e.revision; }) > 1)
     table.notes.emplace_back(
-        "Caution: these studies were made by different revisions of shardmark; the same points are merged "
-        "all the same.");
+        "Caution: these studies were made by different revisions of shardmark; equal points are merged "
+        "nevertheless.");
   if (const int64_t unknown = num_unknown(studies); unknown > 0)
     table.notes.push_back(
-        fmt::format("{} point{} of a kind that this program does not know: left out of every table below.",
-                    unknown, unknown == 1 ? " is" : "s are"));
+        fmt::format("{} point{} of a kind unknown to this version: left out of all tables below.", unknown,
+                    unknown == 1 ? " is" : "s are"));
   if (num_distinct(studies, machine_text) > 1)
     table.notes.emplace_back(
         "These studies come from different machines (devices or threads per rank): their points are kept "

@@ -37,7 +37,7 @@ constexpr const char* kFirstLast =
     "median over the first (last) tenth of the intervals of the median over the ranks of each interval's "
     "median step.";
 constexpr const char* kChangeInterval =
-    "95 % interval, Mann and Whitney's test inverted (Hollander and Wolfe, 4.3).";
+    "95 % interval, from the inverted Mann-Whitney test (Hollander and Wolfe, 4.3).";
 constexpr const char* kSlope =
     "median of the slopes of all pairs of intervals, with its 95 % interval (Theil 1950; Sen, JASA 63, "
     "1968). Not given for runs under 10 minutes.";
@@ -59,7 +59,8 @@ ColumnsOf<Sustained> trend_columns() {
   return {
       {{"ended", "", false, true},
        [](const auto& run) { return cells::words(run.unfinished); },
-       "what ended a run before its time (not yet: it goes on, or was stopped); it counts nowhere else."},
+       "what ended a run early (not yet: it is still running, or was stopped); such a run appears only in "
+       "the sustained tables and the findings."},
       {{"slope", "%", true, true, "per hour"}, per_hour([](const Trend& t) { return t.slope; }), kSlope},
       {{"low", "%", true, true, "per hour"}, per_hour([](const Trend& t) { return t.interval.low; }), kSlope},
       {{"high", "%", true, true, "per hour"},
@@ -67,14 +68,14 @@ ColumnsOf<Sustained> trend_columns() {
        kSlope},
       {{"p", "", true, true},
        [](const auto& run) { return cells::number(run.drift ? run.drift->p : Measures::kNone, 2); },
-       "of no trend, with neighbours that resemble each other allowed for (Mann, Econometrica 13, 1945)."},
+       "p-value of no trend, corrected for autocorrelation (Mann, Econometrica 13, 1945)."},
       {{"slow", ""},
        [](const auto& run) { return cells::count(std::ssize(run.slow)); },
-       "ranks or nodes, in a table of their own where there are any."},
+       "number of slow ranks or nodes; if any, a table of their own lists them."},
       {{"throttled", "%", true, true},
        [](const auto& run) { return cells::percent(run.throttled); },
        "share of the ranks' time in which a power cap, heat, a power brake or the hardware held the clock "
-       "down, where the devices tell (NVML)."}};
+       "down, where the devices report it (NVML)."}};
 }
 
 std::string held_down_by(const Sustained& run) {
@@ -105,12 +106,11 @@ Table devices_table(const std::vector<Sustained>& runs) {
   std::vector<const Sustained*> rows;
   for (const Sustained& run : runs)
     if (has_devices(run)) rows.push_back(&run);
-  const ColumnsOf<Sustained> why = {
-      {{"held down by", "", false, true},
-       [](const auto& run) { return cells::words(held_down_by(run)); },
-       "why the clock was below what it would be, with the share of the ranks' time."}};
+  const ColumnsOf<Sustained> why = {{{"held down by", "", false, true},
+                                     [](const auto& run) { return cells::words(held_down_by(run)); },
+                                     "why the clock was reduced, with the share of the ranks' time."}};
   return make_table(
-      "sustained_devices", "Sustained runs: what the devices said",
+      "sustained_devices", "Sustained runs: device readings",
       join(via(&Sustained::about, about_columns()), device_columns("clock", "MHz", &Sustained::clock_mhz),
            device_columns("temperature", "C", &Sustained::temperature_c),
            device_columns("power", "W", &Sustained::power_w), why),
@@ -123,21 +123,20 @@ struct SlowRow {
 };
 
 ColumnsOf<SlowRow> spell_columns() {
-  return {
-      {{"rank", "", false},
-       [](const auto& row) {
-         return cells::words(row.spell->rank < 0 ? "all" : std::to_string(row.spell->rank));
-       }},
-      {{"node", "", false, true}, [](const auto& row) { return cells::words(row.spell->host); }},
-      {{"excess", "%"},
-       [](const auto& row) { return cells::percent(row.spell->excess); },
-       "of its forward and backward, the same computing on every rank, over the median of the others: the "
-       "median while it is slow."},
-      {{"since", "min"}, [](const auto& row) { return minutes(row.spell->since_s); }},
-      {{"until", "min"}, [](const auto& row) { return minutes(row.spell->until_s); }},
-      {{"intervals", "%"},
-       [](const auto& row) { return cells::percent(row.spell->share, 0); },
-       "share in which it took over 5 % longer."}};
+  return {{{"rank", "", false},
+           [](const auto& row) {
+             return cells::words(row.spell->rank < 0 ? "all" : std::to_string(row.spell->rank));
+           }},
+          {{"node", "", false, true}, [](const auto& row) { return cells::words(row.spell->host); }},
+          {{"excess", "%"},
+           [](const auto& row) { return cells::percent(row.spell->excess); },
+           "of its forward and backward time (the same computing on every rank) over the median of the other "
+           "ranks; the median while it is slow."},
+          {{"since", "min"}, [](const auto& row) { return minutes(row.spell->since_s); }},
+          {{"until", "min"}, [](const auto& row) { return minutes(row.spell->until_s); }},
+          {{"intervals", "%"},
+           [](const auto& row) { return cells::percent(row.spell->share, 0); },
+           "share in which it took over 5 % longer."}};
 }
 
 Table ranks_table(const std::vector<Sustained>& runs) {

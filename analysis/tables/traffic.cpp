@@ -28,7 +28,7 @@ ColumnsOf<MergedPoint> traffic_columns() {
        "counted / predicted - 1."},
       {{"exposed", "ms"},
        milliseconds_of(&Measures::exposed_s),
-       "time that computing waited for these operations."}};
+       "time during which computing waited for these operations."}};
 }
 
 }  // namespace
@@ -39,8 +39,9 @@ Table traffic_table(const MergedPoints& points) {
       "traffic", "Traffic: counted against predicted", join(labels.columns(), traffic_columns()),
       training_points(points, [](const auto& merged) { return !std::isnan(merged.measures.traffic_bytes); }));
   table.explanations.emplace_back(
-      "What a transport sends depends on its algorithms. Transport mpi sends exactly the ring bytes, but "
-      "for an all-reduce of up to 4 KiB among up to 8 ranks, which goes whole from everyone to everyone.");
+      "What a transport sends depends on its algorithms. Transport mpi sends exactly the ring bytes, except "
+      "for an all-reduce of up to 4 KiB among up to 8 ranks, where every rank sends all of it to every "
+      "other.");
   return table;
 }
 

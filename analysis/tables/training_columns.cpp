@@ -122,8 +122,8 @@ std::vector<std::string> TrainingColumns::warning_notes() const {
   std::vector<std::string> notes;
   if (warnings_.contains("oversubscribed"))
     notes.emplace_back(
-        "oversubscribed: more ranks than cores, or several ranks on one GPU. Such a time says little, and no "
-        "fit uses it.");
+        "oversubscribed: more ranks than cores, or several ranks on one GPU. Such a time is unreliable, and "
+        "no fit uses it.");
   if (warnings_.contains("unaccounted"))
     notes.emplace_back("unaccounted: the durations of a rank did not add up to its wall time within 1 %.");
   if (warnings_.size() > warnings_.count("oversubscribed") + warnings_.count("unaccounted"))

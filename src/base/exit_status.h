@@ -1,4 +1,4 @@
-// What the program's exit status tells.
+// What the program's exit statuses mean.
 #pragma once
 
 namespace shardmark {

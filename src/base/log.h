@@ -13,7 +13,7 @@ void log_warning(const std::string& line);  // "shardmark: warning: line"
 void log_raw(const std::string& text);
 
 void print(const std::string& text);  // to the standard output; SystemError where that fails
-// The same amid a run of many ranks, which what the standard output cannot take does not end.
+// The same during a run of many ranks, which a failing standard output does not end.
 void print_progress(const std::string& text);
 // As it is: CSV and JSON, which have an escaping of their own.
 void print_data(const std::string& text);

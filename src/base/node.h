@@ -1,4 +1,4 @@
-// This node, and this process's share of it, as the kernel tells.
+// This node, and this process's share of it, as the kernel reports.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ std::string line_of(const std::string& path);  // the first of a small file of t
 std::optional<int64_t> node_memory_bytes();
 std::optional<int64_t> available_memory_bytes();  // that no process holds, page cache included
 
-// What the control group of this process and all groups around it grant: the least. 0: no limit.
+// The lowest limit of this process's control group and of all groups above it. 0: no limit.
 double granted_cores();  // of processor time
 int64_t granted_memory_bytes();
 

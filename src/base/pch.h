@@ -1,4 +1,4 @@
-// The precompiled header of what needs no torch: the standard headers and libraries that most of it includes.
+// The precompiled header for code without torch: the standard headers and libraries that most of it uses.
 #pragma once
 
 #include <fmt/format.h>

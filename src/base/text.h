@@ -1,4 +1,4 @@
-// Text from files and flags, made fit for a message: one line, nothing that a terminal would obey.
+// Text from files and flags, made safe for a message: one line, without terminal control sequences.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Does a series of values over time go up or down, or change at some moment? By ranks and medians, for
-// outliers are usual; neighbours that resemble each other widen every interval.
+// Does a series of values over time go up or down, or change at some moment? By ranks and medians, as
+// outliers are common; correlated neighbours widen every interval.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct ChangePoint {
 };
 
 // The place that divides the values best (smallest sum of distances from the medians of both sides), with at
-// least so many values on each side. The difference of the medians is tested against what medians of such
+// least this many values on each side. The difference of the medians is tested against what medians of such
 // numbers of values vary by: 1.25 standard deviations / sqrt(n), those from the median distance from the
 // sides' medians.
 std::optional<ChangePoint> change_point(const std::vector<double>& values, size_t least_on_a_side);

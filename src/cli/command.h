@@ -16,7 +16,7 @@ struct CommandEntry {
   std::function<int()> (*define)(CLI::App& app);
 };
 
-// Thrown after an error has been told, once for all ranks: this one has nothing to add but its exit status.
+// Thrown after an error was printed, once for all ranks: this one has nothing to add but its exit status.
 struct Silent {
   int status;
 };

@@ -35,11 +35,11 @@ int write_baseline(const CompareOptions& options) {
   const Launches launches = launches_of(read_studies(options.studies, Load::without_samples));
   const std::string existing = file_exists(path) ? text_of(path) : "";
   const std::string text = to_baseline(launches, existing, path);
-  write_whole(path, "name a file that can: --write-baseline FILE", [&](std::ostream& out) { out << text; });
+  write_whole(path, "name a writable file: --write-baseline FILE", [&](std::ostream& out) { out << text; });
   const size_t num_launches = launches.started.size();
   log_line(path + " holds " + std::to_string(num_launches) +
            (num_launches == 1 ? " launch of " : " launches of ") + launches.machine +
-           (num_launches < kLeastLaunches ? "; 3 or more tell how far launches lie apart" : ""));
+           (num_launches < kLeastLaunches ? "; 3 or more show the variation between launches" : ""));
   return kDone;
 }
 
@@ -62,8 +62,7 @@ void resolve_sides(CompareOptions& options) {
   std::set<std::filesystem::path> old;
   for (const std::string& path : options.before) old.insert(same_file(path));
   for (const std::string& path : options.after)
-    if (old.contains(same_file(path)))
-      throw UsageError(path + " is given as old and as new: a study is the same as itself");
+    if (old.contains(same_file(path))) throw UsageError(path + " is given both as old and as new");
 }
 
 int compare(CompareOptions options) {
@@ -103,14 +102,13 @@ std::function<int()> define(CLI::App& app) {
       ->capture_default_str();
   add_table_flags(app, options->output);
   app.footer(
-      "Exit status: 0 nothing is slower; 1 a point is SLOWER, or gave no time any more; 4 none is, but some "
-      "are "
-      "AMBIGUOUS.");
+      "Exit status: 0 nothing is slower; 1 a point is SLOWER or no longer has a time; 4 no point is, but "
+      "some are AMBIGUOUS.");
   return [options] { return compare(*options); };
 }
 
 const Registration<CommandEntry> registered{
-    "compare", {"tell whether points became faster or slower between two sets of launches", define}};
+    "compare", {"test whether points became faster or slower between two sets of launches", define}};
 
 }  // namespace
 }  // namespace shardmark

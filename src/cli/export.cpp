@@ -31,13 +31,13 @@ void require_all_free(const ExportOptions& options) {
 
 void write_file(const std::filesystem::path& path, const char* flag,
                 const std::function<void(std::ostream&)>& write) {
-  write_whole(path, std::string("name a place that can: ") + flag, write);
+  write_whole(path, std::string("name a writable path: ") + flag, write);
   print(path.string() + "\n");
 }
 
 int export_study(const ExportOptions& options) {
   if (options.csv.empty() && options.json.empty())
-    throw UsageError("export needs a form: --csv DIR, --json FILE, or --json - for the standard output");
+    throw UsageError("export needs a format: --csv DIR, --json FILE, or --json - for the standard output");
   const StudyData study = read_study(options.study);
   require_all_free(options);
   if (!options.csv.empty()) {

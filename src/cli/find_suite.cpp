@@ -1,4 +1,4 @@
-// Where suites lie.
+// Where suites are found.
 #include "cli/find_suite.h"
 
 #include <filesystem>
@@ -49,10 +49,10 @@ std::string find_suite(const std::string& name) {
     if (!is_folder(name))
       throw UsageError(name + ": no such suite here, in " + kHere +
                        (installed.empty() ? "" : " or in " + installed) +
-                       "; shardmark list shows the suites at hand");
+                       "; shardmark list shows the available suites");
   }
   throw UsageError(name + (is_folder(name) ? ": cannot be read: it is a folder" : ": no such suite") +
-                   "; shardmark list shows the suites at hand");
+                   "; shardmark list shows the available suites");
 }
 
 }  // namespace shardmark

@@ -1,5 +1,4 @@
-// shardmark interconnect: what links of different speed make of a model's training step, by formula. Needs no
-// study.
+// shardmark interconnect: a model's training step over different links, by formula. Needs no study.
 #include <cmath>
 #include <memory>
 

@@ -1,4 +1,4 @@
-// shardmark launch: starts the ranks of a sweep, watches them, and goes on after any death.
+// shardmark launch: starts the ranks of a sweep, watches them, and goes on after any crash.
 #include <fmt/format.h>
 #include <pwd.h>
 #include <unistd.h>
@@ -65,7 +65,7 @@ Allocation read_allocation() {
   return {job, std::max<int64_t>(number(variable("SLURM_NNODES")), 1), here, least};
 }
 
-// What NCCL and the like are told on this node: ranks that mpirun starts by ssh elsewhere would not have it.
+// Settings of NCCL and the like on this node: ranks that mpirun starts by ssh elsewhere would lack them.
 std::vector<std::string> variables_for_ranks() {
   std::vector<std::string> names;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -97,17 +97,17 @@ int after_stop(const LaunchFlags& flags, const SweepEnd& end, const std::string&
   const bool out_of_time = end.stopped_by == SIGUSR1 && flags.requeue && !allocation.job.empty();
   if (!out_of_time) {
     const std::string kept =
-        has_study(study) ? fmt::format("{} more points are finished, and kept in {}: go on with --resume",
+        has_study(study) ? fmt::format("{} more points are finished and kept in {}: continue with --resume",
                                        end.num_finished, study)
                          : "nothing was measured yet";
     log_line(fmt::format("ended by {}; {}", signal_name(end.stopped_by), kept));
     return 128 + end.stopped_by;
   }
   if (end.num_finished == 0)
-    throw UsageError(fmt::format(
-        "out of time before one more point was finished: shorten the points of the suite, or go on with more "
-        "time, on as many nodes: shardmark submit {} --time 8h -o {}",
-        flags.arguments.own().front(), study));
+    throw UsageError(
+        fmt::format("out of time before another point was finished: shorten the points of the suite, or "
+                    "continue with more time on as many nodes: shardmark submit {} --time 8h -o {}",
+                    flags.arguments.own().front(), study));
   log_line(fmt::format("out of time after {} more points, requeued; the study is kept", end.num_finished));
   const int status = run_process({"timeout", "60", "scontrol", "requeue", own_job(allocation)}, {},
                                  [](const std::string&) {});
@@ -124,7 +124,7 @@ std::string counted(int64_t count, const std::string& what) {
 std::string ranks_text(const LaunchCommand& command) {
   return fmt::format(
       "{} on {}{}", counted(command.ranks, "rank"),
-      command.num_nodes == 0 ? "the hosts that mpirun is told" : counted(command.num_nodes, "node"),
+      command.num_nodes == 0 ? "the hosts given to mpirun" : counted(command.num_nodes, "node"),
       command.threads == 0 ? "" : ", " + counted(command.threads, "thread") + " each");
 }
 
@@ -176,7 +176,7 @@ Sweep make_sweep(LaunchFlags& flags, const Allocation& allocation) {
   const bool contained = !flags.options.container.empty();
   if (!contained && !Registry<CommandEntry>::instance().contains("run"))
     throw UsageError(
-        "this shardmark was built without ranks (make build ANALYSIS=1): use a full build, or name a "
+        "this shardmark was built for analysis only (make build ANALYSIS=1): use a full build, or name a "
         "container that holds one with --container");
   Sweep sweep;
   sweep.resume = flags.resume;
@@ -223,8 +223,7 @@ int launch(LaunchFlags flags) {
 
 std::function<int()> define(CLI::App& app) {
   auto flags = std::make_shared<LaunchFlags>();
-  flags->arguments.add_to(app, "suite",
-                          "the suite, a YAML file or the name of one that shardmark list shows");
+  flags->arguments.add_to(app, "suite", "the suite: a YAML file, or a name shown by shardmark list");
   add_value(app, "-n,--ranks", flags->options.ranks, values::kRanks,
             "default: one rank per GPU; without GPUs one per core, as far as memory goes");
   app.add_option(
@@ -235,7 +234,7 @@ std::function<int()> define(CLI::App& app) {
                "with --resume: measure again what failed, see run --help")
       ->needs("--resume");
   add_value(app, "--launcher", flags->options.launcher, Word{{"mpirun", "srun"}},
-            "mpirun, or srun in a Slurm with PMIx")
+            "mpirun, or srun where Slurm has PMIx")
       ->capture_default_str();
   app.add_option("--launcher-flag", flags->options.flags,
                  "a flag passed on to the launcher; repeat it for each word")

@@ -1,4 +1,4 @@
-// shardmark list: the names that a suite may use, and the suites at hand; of a name its options and defaults.
+// shardmark list: the names that a suite may use, the available suites, a name's options and defaults.
 #include <fmt/format.h>
 
 #include <cctype>
@@ -166,7 +166,7 @@ std::string named(const std::string& name) {
     if (title != name) std::erase_if(section.entries, [&](const Entry& entry) { return entry.name != name; });
     if (!section.entries.empty()) text += full_text(section);
   }
-  if (text.empty()) throw UsageError("nothing here is called '" + name + "'; shardmark list shows the names");
+  if (text.empty()) throw UsageError("unknown name '" + name + "'; shardmark list shows the names");
   return text;
 }
 

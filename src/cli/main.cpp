@@ -17,8 +17,7 @@
 namespace shardmark {
 namespace {
 
-// Of the launcher's variables, before MPI starts: a mistake in the flags is every rank's, and told by the
-// first.
+// By the launcher's variables, before MPI starts: all ranks find a mistake in the flags, the first prints it.
 bool is_first_rank() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
     if (const char* rank = std::getenv(name)) return std::string(rank) == "0";
@@ -56,9 +55,9 @@ void fill_standard_descriptors() {
 }
 
 int run_command(int argc, char** argv) {
-  CLI::App app{"shardmark tells how fast a cluster trains"};
+  CLI::App app{"shardmark measures how fast a cluster trains"};
   app.require_subcommand(1);
-  app.set_help_all_flag("--help-all", "help of every command");
+  app.set_help_all_flag("--help-all", "help for every command");
   std::map<CLI::App*, std::function<int()>> commands;
   for (const auto& [name, entry] : Registry<CommandEntry>::instance().entries()) {
     CLI::App* command = app.add_subcommand(name, entry.description);

@@ -1,4 +1,4 @@
-// Flags over the axes of a suite.
+// Flags that replace the axes of a suite.
 #include "cli/overrides.h"
 
 #include "cli/axis_flags.h"

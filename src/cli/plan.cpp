@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -115,7 +116,7 @@ int print_step(const PlanOptions& options) {
     throw UsageError("--step: " + reason);
   const specs::ModelTable table = specs::model_spec(t.model.name).table(t.model.options);
   const strategies::StepInput input = strategies::step_input(point, table);
-  print(fmt::format("a step of {} on {}, as rank 0 of {} does it, in {}\n\n{}", options.step.strategy,
+  print(fmt::format("a step of {} on {}, as executed by rank 0 of {}, in {}\n\n{}", options.step.strategy,
                     options.step.model, point.ranks, t.precision,
                     strategies::to_text(strategies::strategy(t.strategy.name).step(input), input)));
   return kDone;
@@ -123,8 +124,8 @@ int print_step(const PlanOptions& options) {
 
 std::function<int()> define(CLI::App& app) {
   auto options = std::make_shared<PlanOptions>();
-  auto* suite = app.add_option("suite", options->suite,
-                               "the suite: suites/x.yaml, or the name of one that shardmark list shows");
+  auto* suite =
+      app.add_option("suite", options->suite, "the suite: suites/x.yaml, or a name shown by shardmark list");
   const std::string group = "One step, instruction by instruction, instead of a suite";
   StepOptions& step = options->step;
   app.add_option("--step", step.strategy,
@@ -143,7 +144,7 @@ std::function<int()> define(CLI::App& app) {
       ->group(group)
       ->capture_default_str();
   add_value(app, "-n", options->ranks, values::kRanks,
-            "ranks of the world; default: as many as the suite's largest point");
+            "world size; default: that of the suite's largest point");
   add_value(app, "--memory", options->memory_bytes, values::kMemory,
             "memory of a rank, such as 80GiB: points whose state needs more are impossible");
   add_value(app, "--samples", options->num_samples, values::kSamples,

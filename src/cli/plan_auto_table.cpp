@@ -67,8 +67,8 @@ Table auto_table(const std::vector<const Point*>& points, const World& world) {
   table.explanations.emplace(
       table.explanations.begin(),
       "Of those that fit (plan: --memory; a run: the memory of a rank), auto takes the one whose operations "
-      "take least time over the network, which a run probes when it comes to the point; within 5 %, the "
-      "first. The study says which and why.");
+      "take the least time over the network, which a run probes when it reaches the point; within 5 %, the "
+      "first. The study records which and why.");
   return table;
 }
 

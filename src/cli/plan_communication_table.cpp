@@ -32,14 +32,14 @@ ColumnsOf<Row> setting_columns() {
 }
 
 ColumnsOf<Row> phase_columns(const char* name, strategies::PhaseTraffic strategies::StepTraffic::*phase) {
-  return {
-      {{"operations", "", true, false, name},
-       [=](const auto& row) { return cells::count((row.traffic.*phase).num_operations); },
-       "that a rank starts in the phase. backward: until the update begins, with the rest of the gradients; "
-       "update: with the sum for the gradient's norm and what hands updated parameters out."},
-      {{"traffic", "MiB", true, false, name},
-       [=](const auto& row) { return cells::mebibytes((row.traffic.*phase).bytes); },
-       "what a ring sends for these operations: payload x ring factor, mean over ranks."}};
+  return {{{"operations", "", true, false, name},
+           [=](const auto& row) { return cells::count((row.traffic.*phase).num_operations); },
+           "that a rank starts in the phase. backward: until the update begins, including the rest of the "
+           "gradients; update: including the all-reduce for the gradient norm and the distribution of "
+           "updated parameters."},
+          {{"traffic", "MiB", true, false, name},
+           [=](const auto& row) { return cells::mebibytes((row.traffic.*phase).bytes); },
+           "what a ring sends for these operations: payload x ring factor, mean over ranks."}};
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ Table communication_table(const std::vector<const Point*>& points) {
   for (const Point* point : points) {
     const TrainingPoint& t = point->training;
     std::string text;
-    for (const ColumnOf<Row>& setting : settings) text += setting.cell({point, {}}).value.dump() + "\n";
+    for (const ColumnOf<Row>& setting : settings) text += setting.cell({point, {}}).text + "\n";
     const bool is_new = known.insert(text).second;
     if (!is_new || point->ranks == 1) continue;
     const auto model = specs::model_spec(t.model.name).table(t.model.options);
@@ -65,7 +65,7 @@ Table communication_table(const std::vector<const Point*>& points) {
                                 phase_columns("backward", &strategies::StepTraffic::backward),
                                 phase_columns("update", &strategies::StepTraffic::update)),
                            rows);
-  table.explanations.emplace_back("A strategy and number of ranks without a row moves nothing.");
+  table.explanations.emplace_back("A strategy and number of ranks without a row communicates nothing.");
   return table;
 }
 

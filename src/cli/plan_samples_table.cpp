@@ -1,4 +1,4 @@
-// Who sees which samples: the first that each rank trains on, as the sampler of a run deals them out.
+// Which rank sees which samples: the first that each trains on, as the sampler of a run assigns them.
 #include <fmt/format.h>
 
 #include <algorithm>

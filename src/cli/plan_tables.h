@@ -11,7 +11,7 @@
 namespace shardmark {
 
 // Tables "training", "communication", "auto", "collectives" and "impossible", those with rows alone;
-// repetitions are one row. num_samples: adds the table "samples", so many of each rank.
+// repetitions are one row. num_samples: adds the table "samples", this many of each rank.
 std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& world, int64_t num_samples = 0);
 
 struct PlanTotals {

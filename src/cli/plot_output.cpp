@@ -24,7 +24,7 @@ void write_plot_files(const Plots& plots, const std::string& directory, const Ta
   for (const std::filesystem::path& path : files.paths) print(path.string() + "\n");
   if (!files.is_converted)
     log_warning(
-        "--plots: no PNG and PDF, for there is no rsvg-convert here; install it (Debian, Ubuntu: apt-get "
+        "--plots: no PNG and PDF, because rsvg-convert was not found; install it (Debian, Ubuntu: apt-get "
         "install "
         "librsvg2-bin)");
 }

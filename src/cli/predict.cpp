@@ -80,8 +80,8 @@ void require_ingredients(const std::vector<MergedPoint>& points, const std::vect
   if (std::all_of(predictors.begin(), predictors.end(),
                   [](const auto& one) { return one.num_measured() == 0; }))
     throw UsageError(
-        "nothing to predict from: no training point that is without warnings holds the times of its "
-        "blocks; measure again with this version");
+        "nothing to predict from: no training point without warnings has per-block times; measure again with "
+        "this version");
 }
 
 void write_traces(const std::vector<PredictedPoint>& predicted, const PredictOptions& options) {
@@ -165,15 +165,14 @@ std::function<int()> define(CLI::App& app) {
             "price of a GPU-hour: adds costs");
   app.add_flag(
       "--layouts", options->layouts,
-      "data x tensor x pipeline ranks for transformers, by formula only: shardmark does not train so");
+      "data x tensor x pipeline ranks for transformers, by formula only: shardmark does not train that way");
   app.add_flag("--published", options->published,
-               "no study: scaling that others published, predicted from its first row");
+               "without a study: published scaling results, predicted from their first row");
   add_table_flags(app, options->output);
   auto* plots = add_plots_flag(app, options->plots);
-  app.add_option(
-         "--trace", options->traces,
-         "instead of tables: a directory for simulated steps, a file each, for Perfetto beside those of run "
-         "--trace")
+  app.add_option("--trace", options->traces,
+                 "instead of tables: a directory for the simulated steps, one file each, to view in Perfetto "
+                 "beside those of run --trace")
       ->excludes(plots);
   for (const char* other : {"--published", "--layouts"})
     for (const char* flag : {"--plots", "--trace"}) app.get_option(flag)->excludes(app.get_option(other));

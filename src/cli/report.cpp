@@ -36,7 +36,7 @@ void write_page(const std::vector<StudyData>& studies, const ReportInputs& input
   const std::string& path = options.html;
   require_free(path, options.output.overwrite, options.studies);
   const std::string page = make_page(studies, make_report(studies, inputs), inputs.links);
-  write_whole(path, "name a file that can: --html FILE", [&](std::ostream& out) { out << page; });
+  write_whole(path, "name a writable file: --html FILE", [&](std::ostream& out) { out << page; });
   print(path + "\n");
 }
 
@@ -67,7 +67,7 @@ std::function<int()> define(CLI::App& app) {
 }
 
 const Registration<CommandEntry> registered{
-    "report", {"summarize studies: a first screen, tables, plots, or an HTML page", define}};
+    "report", {"summarize studies: an overview, tables, plots, or an HTML page", define}};
 
 }  // namespace
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// One place that says which flags there are.
+// The one definition of these flags.
 #include "cli/run_flags.h"
 
 #include <algorithm>

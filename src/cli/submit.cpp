@@ -63,7 +63,7 @@ double estimate_s(const JobOptions& job, int64_t ranks, std::string& reason) {
 void check_time(const JobOptions& job) {
   if (job.time_limit_s >= static_cast<double>(job.signal_ahead_s) + 60) return;
   throw UsageError(fmt::format(
-      "a job of {} that is signalled {} s ahead of its end has no time to measure: give more with --time, or "
+      "a job of {} that is signalled {} s before its end has no time to measure: give more with --time, or "
       "less with --signal-ahead",
       slurm_time(job.time_limit_s), job.signal_ahead_s));
 }
@@ -105,7 +105,7 @@ int submit(SubmitFlags flags) {
   job.time_limit_s = estimate_s(job, per_node * job.nodes, job.time_reason);
   if (flags.time_s > 0) {
     job.time_limit_s = flags.time_s;
-    job.time_reason = "As asked for with --time";
+    job.time_reason = "As requested with --time";
     job.sbatch_flags.insert(job.sbatch_flags.begin(), "--time=" + slurm_time(job.time_limit_s));
   }
   check_time(job);

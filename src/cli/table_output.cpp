@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 
@@ -50,7 +51,7 @@ void write_csv(const std::vector<Table>& tables, const std::filesystem::path& di
   std::filesystem::create_directories(directory, error);
   for (const Table& table : tables) {
     const std::filesystem::path path = directory / (table.key + ".csv");
-    write_whole(path, "name a directory that can: --csv DIR, or --csv -",
+    write_whole(path, "name a writable directory: --csv DIR, or --csv -",
                 [&](std::ostream& out) { out << to_csv(table); });
     print(path.string() + "\n");
   }

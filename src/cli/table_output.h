@@ -1,4 +1,4 @@
-// How a command gives out its tables: as text, Markdown, CSV or JSON, by the same flags in every command.
+// How a command outputs its tables: as text, Markdown, CSV or JSON, by the same flags in every command.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// The public face of every transport: counts traffic and exposed time.
+// The public interface of every transport: counts traffic and exposed time.
 #include "comm/communicator.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void check(const Call& call, int rank, int size) {
   if (!sends || !receives) return;
   const int64_t in = call.in.numel() * (row.in == Holds::shard ? size : 1);
   const int64_t out = call.out.numel() * (row.out == Holds::shard ? size : 1);
-  ENSURE(in == out || row.in == Holds::pair, row.name + ": its two sides do not fit each other");
+  ENSURE(in == out || row.in == Holds::pair, row.name + ": its send and receive buffers do not match");
   ENSURE(row.in != Holds::chunk_per_rank || in % size == 0, row.name + ": a side must hold size() x chunk");
   ENSURE(row.in_place || in == 0 || call.out.data_ptr() != call.in.data_ptr(),
          row.name + " does not work in place");

@@ -1,4 +1,4 @@
-// How ranks exchange tensors. A Communicator is pure virtual below its public face; every transport
+// How ranks exchange tensors. A Communicator is pure virtual below its public interface; every transport
 // implements all of it, and one rank is a valid world. Not thread-safe: one thread calls, in the same order
 // on every rank.
 #pragma once

@@ -44,7 +44,7 @@ class HostGroup {
   int size_ = 0;
 };
 
-// MPI_Init_thread .. MPI_Finalize. The first object in main, so that it dies last.
+// MPI_Init_thread .. MPI_Finalize. The first object in main, so that it is destroyed last.
 class MpiSession {
  public:
   MpiSession();   // UsageError when the launcher's environment promises more ranks than MPI sees (N worlds of

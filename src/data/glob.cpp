@@ -1,4 +1,4 @@
-// A walk down the pattern's parts: glob(3) knows no `**`.
+// Matches a pattern part by part: glob(3) has no `**`.
 #include "data/glob.h"
 
 #include <fnmatch.h>

@@ -1,4 +1,4 @@
-// The one way from a choice to a source.
+// Makes a source from a choice.
 #include "data/source.h"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ std::unique_ptr<DataSource> make_source(const Choice& choice, const DataContext&
 int64_t held_out_of(int64_t num_samples, const DataContext& context) {
   if (!context.holds_out) return 0;
   if (num_samples < 2)
-    throw UsageError("one sample cannot be trained on and held out; give more data, or shorten the sequence");
+    throw UsageError(
+        "a single sample cannot be both trained on and held out; give more data, or shorten the sequence");
   return std::max<int64_t>(1, num_samples / 20);
 }
 

@@ -1,4 +1,4 @@
-// A data source: samples by index. Which rank sees which sample is the sampler's business (sampler.h).
+// A data source: samples by index. Which rank sees which sample is up to the sampler (plan/sampler.h).
 #pragma once
 
 #include <memory>

@@ -103,7 +103,7 @@ std::unique_ptr<DataSource> make_synthetic(const Options& options, const DataCon
 }
 
 const Registration<DataEntry> registered{"synthetic",
-                                         {"made-up samples for any model, learnable", make_synthetic}};
+                                         {"synthetic samples for any model, learnable", make_synthetic}};
 
 }  // namespace
 }  // namespace shardmark

@@ -60,7 +60,7 @@ std::unique_ptr<DataSource> make_text(const Options& options, const DataContext&
   return std::make_unique<Text>(options, context);
 }
 
-const Registration<DataEntry> registered{"text", {"the bytes of text files, a byte a token", make_text}};
+const Registration<DataEntry> registered{"text", {"the bytes of text files, one token per byte", make_text}};
 
 }  // namespace
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// What a device is called, what it holds, and how fast it multiplies.
+// A device's name, its memory, and its matrix product rate.
 #include "device/device.h"
 
 #include <ATen/cuda/CUDAContext.h>

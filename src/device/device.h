@@ -1,4 +1,4 @@
-// One face for CPU and CUDA: how many devices there are, what they are called, and their peak.
+// One interface for CPU and CUDA: number of devices, their names and their peaks.
 #pragma once
 
 #include <ATen/ATen.h>

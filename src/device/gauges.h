@@ -1,4 +1,4 @@
-// What a device says of itself while it works: energy, clock, temperature, power, and why it holds back.
+// What a device reports while it works: energy, clock, temperature, power, and why it is throttled.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -10,7 +10,7 @@
 
 namespace shardmark {
 
-// A NaN is "nobody tells".
+// A NaN: not known.
 struct Reading {
   double clock_mhz = std::nan("");  // of a GPU's multiprocessors, of the core that a CPU rank is on
   double temperature_c = std::nan("");

@@ -1,4 +1,4 @@
-// One name, and one question that never waits.
+// The GPU's name, and a query that never waits.
 #include "device/gpu_in_use.h"
 
 #include <cuda_runtime_api.h>

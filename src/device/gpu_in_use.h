@@ -1,4 +1,4 @@
-// The GPU that this process made current, for words about it when it is in trouble.
+// The GPU that this process made current, for error messages about it.
 #pragma once
 
 #include <string>

@@ -51,7 +51,7 @@ struct CountingAllocator final : c10::Allocator {
     void* block = nullptr;
     if (posix_memalign(&block, kHeaderBytes, bytes + kHeaderBytes) != 0) {
       remove(header.bytes, header.use);
-      throw OutOfMemory("the system gave no " + format_bytes(static_cast<double>(bytes)));
+      throw OutOfMemory("the system could not allocate " + format_bytes(static_cast<double>(bytes)));
     }
     std::memcpy(block, &header, sizeof header);
     void* data = static_cast<char*>(block) + kHeaderBytes;
@@ -64,7 +64,7 @@ struct CountingAllocator final : c10::Allocator {
 constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
 
 // Note [One limit on a GPU]: torch's allocator throws c10::OutOfMemoryError at what the memory that was added
-// here (ncclMemAlloc) leaves of the limit: with every add and remove it is told anew. What is added counts
+// here (ncclMemAlloc) leaves of the limit: every add and remove sets it anew. What is added counts
 // torch's allocations, but not its cache, which torch empties when it next lacks memory. No limit lifts the
 // one before.
 void share_limit() {

@@ -53,7 +53,7 @@ std::string Profile::stop(const std::string& path) {
   std::string trouble;
   try {
     kineto::disableProfiler()->save(path);
-    if (!is_whole(path)) trouble = path + ": it could not be written to its end; is the disk full?";
+    if (!is_whole(path)) trouble = path + ": could not be written completely; is the disk full?";
   } catch (const std::exception& error) {
     trouble = error.what();
   }

@@ -1,4 +1,4 @@
-// Checks of binding: which cores a rank may run on, against what it needs and where its GPU hangs.
+// Checks of binding: which cores a rank may run on, against what it needs and where its GPU is.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -88,10 +88,9 @@ void check_shares(const World& world, Findings& findings) {
     for (const RankFacts* rank : ranks) alike[rank->cpu.allowed].push_back(rank);
     for (const auto& [allowed, group] : alike) look_at(group, on_node, t);
   }
-  t.crowded.report(
-      findings, Severity::warns,
-      fmt::format("{} ranks on {} cores of {} take turns", t.crowded.most(), t.cores, t.crowded.hosts()),
-      "start at most one rank per core");
+  t.crowded.report(findings, Severity::warns,
+                   fmt::format("{} ranks share {} cores of {}", t.crowded.most(), t.cores, t.crowded.hosts()),
+                   "start at most one rank per core");
   t.crammed.report(findings, Severity::warns,
                    fmt::format("{} ranks are bound to the same {} core(s) of {}, of {}", t.crammed.most(),
                                t.shared_cores, t.crammed.hosts(), t.cores),
@@ -101,21 +100,21 @@ void check_shares(const World& world, Findings& findings) {
       fmt::format("a rank computes with {} threads, but may run on {} processor(s)", t.most_threads,
                   t.squeezed.least()),
       t.by_launcher ? kGiveCores : "fewer --threads (or OMP_NUM_THREADS), or fewer ranks on a node");
-  t.rationed.report(
-      findings, Severity::warns,
-      fmt::format("{} threads of the ranks of {} share {:g} cores that the control group grants",
-                  t.rationed.most(), t.rationed.hosts(), t.quota),
-      "fewer --threads, or a larger quota (docker run --cpus, sbatch --cpus-per-task)");
-  t.unbound.report(
-      findings, Severity::warns,
-      fmt::format("ranks wander over the same {} cores of {}", t.unbound.most(), t.unbound.hosts()),
-      kGiveCores);
+  t.rationed.report(findings, Severity::warns,
+                    fmt::format("{} threads of the ranks of {} share the {:g} cores that the cgroup grants",
+                                t.rationed.most(), t.rationed.hosts(), t.quota),
+                    "fewer --threads, or a larger quota (docker run --cpus, sbatch --cpus-per-task)");
+  t.unbound.report(findings, Severity::warns,
+                   fmt::format("ranks are not bound and share the same {} cores of {}", t.unbound.most(),
+                               t.unbound.hosts()),
+                   kGiveCores);
   t.idle.report(findings, Severity::notes,
                 fmt::format("ranks are bound to {} of {} cores of {}", t.used, t.cores, t.idle.hosts()),
                 kGiveCores);
   t.refused.report(findings, Severity::notes,
-                   fmt::format("ranks wander over the same {} cores, as --bind none asks", t.refused.most()),
-                   "--bind auto gives each cores of its own");
+                   fmt::format("ranks are not bound and share the same {} cores, as requested by --bind none",
+                               t.refused.most()),
+                   "--bind auto binds each rank to cores of its own");
 }
 
 void check_numa(const World& world, Findings& findings) {

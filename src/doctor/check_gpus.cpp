@@ -1,4 +1,4 @@
-// Checks of GPUs: shared, hidden, of another kind, slower than the others, or ill.
+// Checks of GPUs: shared, hidden, of another kind, slower than the others, or faulty.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@ std::vector<const RankFacts*> on_gpus(const World& world) {
   return ranks;
 }
 
-// Two processes that each claim to be another host may share a GPU in NCCL: a test of function, told from a
-// mistake by NCCL_HOSTID.
+// Two processes that each claim to be another host may share a GPU in NCCL: where NCCL_HOSTID is set, this
+// is a functional test and no mistake.
 void check_shared(const World& world, Findings& findings) {
   std::map<std::string, RankGroup> by_gpu;
   for (const RankFacts* rank : on_gpus(world)) by_gpu[rank->gpu.uuid].push_back(rank);
@@ -37,7 +37,7 @@ void check_shared(const World& world, Findings& findings) {
       "start one rank per GPU (mpirun --map-by ppr:GPUS:node, srun --ntasks-per-node=GPUS), or --device cpu");
   emulated.report(findings, Severity::warns,
                   fmt::format("{} ranks share one GPU ({}) by NCCL_HOSTID", emulated.most(), which),
-                  "a test of function: speeds mean nothing");
+                  "use this for functional tests only: its timings are meaningless");
 }
 
 void check_kinds(const World& world, Findings& findings) {
@@ -144,11 +144,12 @@ void check_health(const World& world, Findings& findings) {
   prohibited.report(findings, Severity::stops, on("GPUs are in compute mode prohibited", prohibited),
                     "nvidia-smi -c 0");
   hot.report(findings, Severity::warns,
-             on("GPUs slow down for heat", hot) + fmt::format(", to {} MHz", hot.least()),
+             on("GPUs are throttled by temperature", hot) + fmt::format(", to {} MHz", hot.least()),
              "look at fans, air flow and nvidia-smi -q -d TEMPERATURE, or leave the node out");
-  slowed.report(findings, Severity::warns,
-                on("GPUs are slowed by their hardware", slowed) + fmt::format(", to {} MHz", slowed.least()),
-                "look at the power supply and nvidia-smi -q -d PERFORMANCE, or leave the node out");
+  slowed.report(
+      findings, Severity::warns,
+      on("GPUs are throttled by their hardware", slowed) + fmt::format(", to {} MHz", slowed.least()),
+      "look at the power supply and nvidia-smi -q -d PERFORMANCE, or leave the node out");
   capped.report(findings, Severity::warns,
                 on("power is capped below the default", capped) + fmt::format(", at {} W", capped.least()),
                 "sudo nvidia-smi -pl DEFAULT, unless the cap is meant");
@@ -159,16 +160,16 @@ void check_health(const World& world, Findings& findings) {
   resting.report(
       findings, Severity::notes,
       on("PCIe links use fewer lanes than they have", resting) + fmt::format(", {} lanes", resting.least()),
-      "at rest GPUs may; where they do under load, too, reseat the card or riser");
+      "idle GPUs may; if they also do under load, reseat the card or riser");
   ill.report(findings, Severity::warns,
-             on("uncorrected errors of memory", ill) + fmt::format(", {} on a GPU", ill.most()),
+             on("uncorrected memory errors (ECC)", ill) + fmt::format(", {} on a GPU", ill.most()),
              "reset the GPU (nvidia-smi -r) or have it replaced; see nvidia-smi -q -d ECC");
-  sliced.report(findings, Severity::notes, on("GPUs are cut into slices (MIG)", sliced),
+  sliced.report(findings, Severity::notes, on("GPUs are partitioned (MIG)", sliced),
                 "sudo nvidia-smi -mig 0 for whole ones");
   taken.report(findings, Severity::warns,
-               on("memory of GPUs is in use by others", taken) + ", up to " +
+               on("GPU memory is in use by other processes", taken) + ", up to " +
                    format_bytes(static_cast<double>(taken.most())),
-               "see nvidia-smi for whose it is");
+               "nvidia-smi lists these processes");
 }
 
 }  // namespace
@@ -178,7 +179,7 @@ void check_gpus(const World& world, Findings& findings) {
   check_kinds(world, findings);
   check_visible(world, findings);
   check_alike(world, findings, "the highest clock (MHz)", &GpuFacts::most_clock_mhz,
-              "leave these nodes out for figures to compare");
+              "leave these nodes out for comparable results");
   check_alike(world, findings, "the application clock (MHz)", &GpuFacts::set_clock_mhz,
               "sudo nvidia-smi -rac resets it");
   check_alike(world, findings, "the power cap (W)", &GpuFacts::power_cap_w,

@@ -78,10 +78,11 @@ std::string what_of_list(const RankFacts& rank, const std::string& hosts) {
   const auto entries = listed_gpus(list_of(rank));
   const bool has_ablations = std::set<std::string>(entries.begin(), entries.end()).size() < entries.size();
   const auto bad = std::min(static_cast<size_t>(rank.gpu.visible), entries.size() - 1);
-  return fmt::format(
-      "CUDA_VISIBLE_DEVICES={} on {} names {}: CUDA shows {} of {}", quoted_line(list_of(rank)), hosts,
-      has_ablations ? "a GPU twice" : fmt::format("a GPU that is not there ({})", quoted_line(entries[bad])),
-      rank.gpu.visible, std::max(rank.gpu.in_node, rank.gpu.visible));
+  return fmt::format("CUDA_VISIBLE_DEVICES={} on {} names {}: CUDA shows {} of {}",
+                     quoted_line(list_of(rank)), hosts,
+                     has_ablations ? "a GPU twice"
+                                   : fmt::format("a GPU that does not exist ({})", quoted_line(entries[bad])),
+                     rank.gpu.visible, std::max(rank.gpu.in_node, rank.gpu.visible));
 }
 
 // As of the first rank that lacks it.
@@ -107,11 +108,11 @@ std::string what(Lack lack, const RankFacts& rank, const std::string& hosts) {
       return fmt::format("there are {} on {}, but CUDA shows none to the ranks{}", count_text(gpu.in_node),
                          hosts, gpu.cuda_error.empty() ? "" : " (" + gpu.cuda_error + ")");
     case Lack::any_driver:
-      return fmt::format("{} on the PCI bus of {}, but no driver answers",
+      return fmt::format("{} on the PCI bus of {}, but no driver responds",
                          count_text(gpu.on_bus, "NVIDIA GPU"), hosts);
     case Lack::screen_driver:
-      return fmt::format("{} on the PCI bus of {}, but no driver of NVIDIA's answers",
-                         count_text(gpu.screens_on_bus, "NVIDIA card for screens"), hosts);
+      return fmt::format("{} on the PCI bus of {}, but no NVIDIA driver responds",
+                         count_text(gpu.screens_on_bus, "NVIDIA display adapter"), hosts);
     case Lack::gpu:
       return fmt::format("--device cuda, but CUDA shows no GPU on {}", hosts);
     case Lack::nothing:
@@ -134,21 +135,21 @@ std::string fix(Lack lack, const RankFacts& rank) {
       return fmt::format("unset CUDA_VISIBLE_DEVICES, or name GPUs that nvidia-smi -L lists, {}", kCpu);
     case Lack::cuda:
       if (rank.gpu.cuda_error.starts_with("cudaErrorSystemNotReady"))
-        return fmt::format("sudo systemctl start nvidia-fabricmanager, of the driver's own version, {}",
+        return fmt::format("sudo systemctl start nvidia-fabricmanager, in the same version as the driver, {}",
                            kCpu);
       if (rank.gpu.cuda_error.starts_with("cudaErrorInsufficientDriver"))
         return fmt::format(
-            "libcuda.so.1 is not there, or older than the driver: reboot after an update; apptainer --nv, "
+            "libcuda.so.1 is missing or older than the driver: reboot after an update; apptainer --nv, "
             "docker --gpus all with NVIDIA_DRIVER_CAPABILITIES=compute,utility; {}",
             kCpu);
       return fmt::format(
           "see nvidia-smi, dmesg and sbatch --gpus-per-node; apptainer --nv, docker --gpus all; a new driver "
-          "wants a reboot; {}",
+          "needs a reboot; {}",
           kCpu);
     case Lack::any_driver:
     case Lack::screen_driver:
       return fmt::format(
-          "install driver {} or newer, or load it (sudo modprobe nvidia; a new one wants a reboot; see "
+          "install driver {} or newer, or load it (sudo modprobe nvidia; a new one needs a reboot; see "
           "dmesg); in a container apptainer --nv, docker --gpus all; {}",
           driver, kCpu);
     case Lack::gpu:

@@ -35,9 +35,10 @@ void check_memory(const World& world, Findings& findings) {
   }
   shm.report(
       findings, Severity::warns,
-      fmt::format("{} free in /dev/shm of {}, {} should be", format_bytes(static_cast<double>(shm.least())),
+      fmt::format("{} free in /dev/shm of {}, {} recommended", format_bytes(static_cast<double>(shm.least())),
                   shm.hosts(), format_bytes(static_cast<double>(needed))),
-      "docker run --shm-size=1g or --ipc=host; remove what dead jobs left there; mount -o remount,size=50% "
+      "docker run --shm-size=1g or --ipc=host; remove what crashed jobs left there; mount -o "
+      "remount,size=50% "
       "/dev/shm");
   scarce.report(findings, Severity::warns,
                 fmt::format("only {} of memory for the ranks of {}",
@@ -65,9 +66,9 @@ void check_output(const World& world, Findings& findings) {
           findings, locks ? Severity::stops : Severity::notes,
           fmt::format("files in {} ({}) cannot be locked ({}): {}", node.output, node.file_system,
                       node.locking,
-                      locks ? "HDF5_USE_FILE_LOCKING=" + value + " wants them to be"
-                            : "nothing but you keeps two runs off one study"),
-          "export HDF5_USE_FILE_LOCKING=FALSE (readers such as h5py want that, too), or write to another "
+                      locks ? "HDF5_USE_FILE_LOCKING=" + value + " requires locks"
+                            : "nothing prevents two runs from writing the same study"),
+          "export HDF5_USE_FILE_LOCKING=FALSE (readers such as h5py need it, too), or write to another "
           "file system");
   }
 }
@@ -87,7 +88,7 @@ void check_limits(const World& world, Findings& findings) {
                   format_bytes(static_cast<double>(unlocked.least())), unlocked.hosts()),
       "ulimit -l unlimited (limits.conf; LimitMEMLOCK=infinity of slurmd; docker run --ulimit memlock=-1)");
   few_files.report(findings, Severity::warns,
-                   fmt::format("only {} files may be open in a rank, of a world of {}", few_files.least(),
+                   fmt::format("only {} files may be open per rank, with {} ranks", few_files.least(),
                                world.front().world_ranks),
                    "ulimit -n 65536 (limits.conf; LimitNOFILE of slurmd)");
 }

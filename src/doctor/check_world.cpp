@@ -1,4 +1,4 @@
-// Checks of who is where: worlds that are too small, node names, and whether MPI uses shared memory inside
+// Checks of placement: worlds that are too small, node names, and whether MPI uses shared memory inside
 // nodes.
 #include <fmt/format.h>
 
@@ -31,7 +31,8 @@ void check_names(const World& world, Findings& findings) {
     Afflicted named_alike;
     for (const RankFacts& rank : world)
       if (rank.host == host) named_alike.add(rank);
-    named_alike.report(findings, Severity::warns, fmt::format("{} machines are called {}", ids.size(), host),
+    named_alike.report(findings, Severity::warns,
+                       fmt::format("{} machines have the host name {}", ids.size(), host),
                        "give each its own name (hostnamectl set-hostname), or reports mix them up");
   }
   for (const auto& [machine, names] : hosts) {
@@ -110,13 +111,13 @@ void check_evenness(const World& world, Findings& findings) {
   Afflicted odd;
   for (const auto& [name, ranks] : nodes_of(world))
     if (ranks.size() != usual) odd.add(ranks, static_cast<int64_t>(ranks.size()));
-  odd.report(
-      findings, Severity::notes,
-      fmt::format("{} ranks on {}, {} on other nodes",
-                  odd.least() == odd.most() ? std::to_string(odd.least())
-                                            : fmt::format("{} to {}", odd.least(), odd.most()),
-                  odd.hosts(), usual),
-      "equally many ranks a node are comparable: mpirun --map-by ppr:N:node, srun --ntasks-per-node=N");
+  odd.report(findings, Severity::notes,
+             fmt::format("{} ranks on {}, {} on other nodes",
+                         odd.least() == odd.most() ? std::to_string(odd.least())
+                                                   : fmt::format("{} to {}", odd.least(), odd.most()),
+                         odd.hosts(), usual),
+             "use equally many ranks per node for comparable results: mpirun --map-by ppr:N:node, srun "
+             "--ntasks-per-node=N");
 }
 
 }  // namespace

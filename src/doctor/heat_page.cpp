@@ -1,4 +1,4 @@
-// The maps as a page: SVG in HTML, nothing loaded, no script; a cell tells its pair when pointed at.
+// The maps as a page: SVG in HTML, nothing loaded, no script; a cell shows its pair when pointed at.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ std::string to_html(const std::vector<Map>& maps, const std::vector<std::string>
   std::string page =
       "<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>shardmark doctor --pairs</title>\n"
       "<style>body{font:15px sans-serif;margin:2em;max-width:60em}text{font:10px monospace}</style>\n"
-      "<h1>Every pair</h1>\n";
+      "<h1>Bandwidth and latency of every pair</h1>\n";
   page += "<p>" + escaped(head) + "</p>\n<ul>\n";
   for (const std::string& verdict : verdicts) page += "<li>" + escaped(verdict) + "</li>\n";
   page += "</ul>\n<p>Colours: green is the median of all pairs or more, yellow 60 % of it, red less.</p>\n";

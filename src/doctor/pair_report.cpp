@@ -15,7 +15,7 @@ namespace {
 // How much slower is slow (pairs.h): latencies vary more, and everything does where ranks wait for cores.
 struct Tolerances {
   double bytes = 0.2, messages = 0.5;
-  double pair = 0.6;  // the share of the median below which a single one is told
+  double pair = 0.6;  // the share of the median below which a single one is reported
 };
 constexpr Tolerances kCrowded{0.7, 0.9, 0.2};
 constexpr size_t kMostPairs = 5;
@@ -48,7 +48,7 @@ class Reporter {
     for (const Phase* phase : {&test_.in_nodes, &test_.across})
       if (static_cast<int>(phase->plan.rounds.size()) < phase->num_rounds)
         report_.notes.push_back(
-            fmt::format("a sample {}: {} of {} rounds fitted into the time",
+            fmt::format("only a sample {}: {} of {} rounds fitted into the time",
                         phase == &test_.across ? "of pairs of nodes" : "of pairs in nodes",
                         phase->plan.rounds.size(), phase->num_rounds));
     return std::move(report_);
@@ -148,7 +148,7 @@ class Reporter {
       if (const double share = usual(test_.in_nodes.groups[i].bytes) / all;
           share < (test_.crowded ? 0.3 : 0.75) && !explained.contains(i))
         say(fmt::format(
-            "{} is slow inside: its ranks reach {:.0f} % of what those of other nodes do; look at its "
+            "{} is slow internally: its ranks reach {:.0f} % of what those of other nodes do; look at its "
             "clocks, binding and other work on it",
             nodes_[i], 100 * share));
   }
@@ -170,10 +170,10 @@ class Reporter {
                         name(one.member), others, 1 / one.share, suspects, name(one.member)));
     for (const SlowPair& pair : slow_pairs(bytes, slow, kMostPairs)) {
       if (pair.share > tolerances_.pair) break;
-      say(fmt::format(
-          "{} and {} reach {:.0f} % of the median of all pairs, though both are fast with others; look at "
-          "the way between them",
-          name(pair.a), name(pair.b), 100 * pair.share));
+      say(
+          fmt::format("{} and {} reach {:.0f} % of the median of all pairs, though both are fast with "
+                      "others; look at the path between them",
+                      name(pair.a), name(pair.b), 100 * pair.share));
     }
     return named;
   }

@@ -1,4 +1,4 @@
-// What measuring all pairs gave, by groups in which everyone met everyone: the ranks of a node, and the ranks
+// The results of all pairs, by groups in which every two members met: the ranks of a node, and the ranks
 // of one local number (a rail) across nodes.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Ranks that sit alike are told once: the text does not grow with the world.
+// Ranks with equal placement are listed once: the text does not grow with the world.
 #include "doctor/placement.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Where the ranks of a world sit: one line for people, one value for the study, layouts for a table.
+// The placement of a world's ranks: one line for people, one value for the study, layouts for a table.
 #pragma once
 
 #include <nlohmann/json.hpp>

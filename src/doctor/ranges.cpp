@@ -28,7 +28,7 @@ int number_in(std::string_view text, const std::string& whole) {
   int number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 0)
-    throw UsageError("'" + whole + "' is no set of numbers; accepted: 0-3,8");
+    throw UsageError("'" + whole + "' is not a list of numbers; accepted: 0-3,8");
   return number;
 }
 

@@ -1,4 +1,4 @@
-// Which pairs are measured when: rounds in which everyone meets one other, and how many of them fit a budget.
+// Which pairs are measured when: rounds in which each meets one other, and how many of them fit a budget.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Marks at the begin of each block, and the medians between them.
+// Marks at the beginning of each block, and the medians between them.
 #include "executor/block_timer.h"
 
 #include "base/stats.h"

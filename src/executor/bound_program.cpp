@@ -8,7 +8,7 @@ namespace shardmark {
 using strategies::Instruction;
 using What = Instruction::What;
 
-// Ranks are dealt to a team and its like in blocks of ranks x stride neighbours.
+// Ranks are assigned to teams in blocks of ranks x stride neighbours.
 Communicator& Teams::of(const strategies::Team& team) {
   if (team.ranks == all_.size() && team.stride == 1) return all_;
   auto& part = teams_[{team.ranks, team.stride}];

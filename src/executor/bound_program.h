@@ -1,4 +1,4 @@
-// A program bound to memory and communicators: what a rank does to its own memory and says to others, between
+// A program bound to memory and communicators: what a rank does to its memory and sends to others, between
 // the blocks that it computes.
 #pragma once
 

@@ -23,7 +23,7 @@ StepResult Executor::step(const std::function<Batch()>& next_batch, bool wants_n
     execute(state_.step(wants_norm || guard_.needs_norm()), next_batch);
   } catch (const c10::OutOfMemoryError& error) {
     if (options_.num_ranks == 1) throw;
-    log_line(std::string("a GPU's memory ran out where the other ranks wait for this one: ") +
+    log_line(std::string("out of GPU memory while other ranks wait for this one: ") +
              error.what_without_backtrace());
     MpiSession::abort_world(kSystem);
   }

@@ -1,4 +1,4 @@
-// The words of a suite as types.
+// The precisions of a suite as types.
 #include "executor/precision.h"
 
 #include "base/error.h"

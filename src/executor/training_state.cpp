@@ -1,4 +1,4 @@
-// A strategy's memory set up, and its state as whole tensors, gathered and dealt one group at a time.
+// A strategy's memory set up, and its state as whole tensors, gathered and scattered one group at a time.
 #include "executor/training_state.h"
 
 #include "specs/specs.h"
@@ -106,7 +106,7 @@ TrainingState::Parts TrainingState::parts_of(const std::vector<at::Tensor>& piec
         group.push_back(slice.numel > 0 ? pieces.at(next++) : memory_.at(slice));
     }
   }
-  ENSURE(whole || next == pieces.size(), "pieces of the optimizer that are not parameters' parts");
+  ENSURE(whole || next == pieces.size(), "optimizer state that does not match the parameter shards");
   return parts;
 }
 

@@ -94,8 +94,8 @@ LaunchCommand make_launch_command(const Machine& machine, const Allocation& allo
   const bool is_elsewhere = !allocation.job.empty() && allocation.cpus_here == 0;
   if (is_elsewhere && options.ranks == 0 && options.ranks_per_node == 0)
     throw UsageError(
-        "this shell is on no node of job " + allocation.job +
-        ", so its cores and GPUs do not count: say how many ranks start, with -n, --ranks-per-node, or "
+        "this shell is not on a node of job " + allocation.job +
+        ", so its cores and GPUs do not count: give the number of ranks with -n, --ranks-per-node, or "
         "RANKS_PER_NODE in jobs/env.sh");
   const int64_t here = allocation.cpus_here > 0 ? allocation.cpus_here : machine.num_cores;
   const int64_t least = allocation.cpus_per_node > 0 ? allocation.cpus_per_node : here;

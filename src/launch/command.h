@@ -10,7 +10,7 @@
 
 namespace shardmark {
 
-// A Slurm job that we are in; else one node, unless the launcher is told hosts by name.
+// A Slurm job that we are in; else one node, unless the launcher is given hosts by name.
 struct Allocation {
   std::string job;  // its id; empty outside Slurm
   int64_t num_nodes = 1;
@@ -34,7 +34,7 @@ struct LaunchOptions {
   int64_t threads = 0;  // of a rank; 0: on CPUs 1, on GPUs as many as the cores that the rank is bound to
   std::vector<std::string> variables = {};  // of our environment, for the ranks on other nodes
   bool pins_threads = false;                // OMP_PROC_BIND, OMP_PLACES or GOMP_CPU_AFFINITY would
-  bool is_homeless = false;  // neither HOME nor an entry in the list of users: Open MPI's mpirun dies of that
+  bool is_homeless = false;  // neither HOME nor an entry in the list of users: Open MPI's mpirun then fails
   bool sets_yield = true;    // false: OMPI_MCA_mpi_yield_when_idle says whether idle ranks yield their core
 };
 

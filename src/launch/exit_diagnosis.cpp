@@ -1,4 +1,4 @@
-// Understanding mpirun and srun.
+// Parses the messages of mpirun and srun.
 #include "launch/exit_diagnosis.h"
 
 #include <fmt/format.h>
@@ -159,7 +159,7 @@ ExitDiagnosis diagnose_exit(const LauncherOutput& output, const SupervisedEnd& e
   // An abort without a crash is the watchdog's, also where we had to end the launcher ourselves.
   const bool aborted = crash.empty() && output.is_ending();
   if (end.status == kTimedOut || (end.gave_up && aborted)) return {Outcome::timed_out, output.last_message()};
-  if (end.gave_up && crash.empty()) return {Outcome::timed_out, "the ranks did not come up"};
+  if (end.gave_up && crash.empty()) return {Outcome::timed_out, "the ranks did not start"};
   if (crash.empty() && end.status > 128 && end.status <= 128 + SIGRTMAX)
     crash = "a rank was killed by " + signal_text(end.status - 128);
   const bool by_kernel = has(crash, "signal 9") || has(crash, "Killed");

@@ -12,7 +12,7 @@
 namespace shardmark {
 
 // Listens to the launcher's stderr. Open MPI wraps what it knows in blocks of boilerplate between dashed
-// lines; those about a rank or node that ended are understood and kept from the user, everything else is
+// lines; those about a rank or node that ended are parsed and not shown to the user, everything else is
 // passed on.
 class LauncherOutput {
  public:

@@ -55,7 +55,8 @@ std::string directives(const JobOptions& o) {
   if (o.gpus_per_node > 0) text += directive("gpus-per-node", std::to_string(o.gpus_per_node));
   text += "#SBATCH --exclusive\n" + directive("mem", "0");
   text += fmt::format("# {}\n", o.time_reason) + directive("time", slurm_time(o.time_limit_s));
-  text += fmt::format("# To the job alone, so that it stops its ranks in time and has itself requeued:\n");
+  text += fmt::format(
+      "# Signal only the batch shell, so that it stops its ranks in time and requeues the job:\n");
   text += directive("signal", fmt::format("B:USR1@{}", o.signal_ahead_s));
   text += "#SBATCH --requeue\n" + directive("open-mode", "append");
   return text + directive("output", o.results + (array ? "/slurm-%A_%a.log" : "/slurm-%j.log"));
@@ -72,7 +73,7 @@ std::string quoted(const std::string& text) {
 
 std::string slurm_time(double seconds) {
   if (!(seconds >= 0 && seconds <= kMostDays * 86400.0))  // nor what is no number
-    throw UsageError(fmt::format("a job of {:g} days is none that Slurm takes: give --time, at most {} days",
+    throw UsageError(fmt::format("Slurm does not accept a job of {:g} days: give --time, at most {} days",
                                  seconds / 86400, kMostDays));
   const auto minutes = static_cast<int64_t>(std::ceil(seconds / 60));
   return fmt::format("{}-{:02}:{:02}:00", minutes / 1440, minutes / 60 % 24, minutes % 60);

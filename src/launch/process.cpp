@@ -80,7 +80,7 @@ class Child {
       ::sigprocmask(SIG_SETMASK, &none, nullptr);
       ::setpgid(0, 0);
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-      if (::getppid() != parent) ::_exit(kCannotStart);  // it has died before
+      if (::getppid() != parent) ::_exit(kCannotStart);  // it has ended before
       ::execvpe(words.front(), words.data(), environment.data());
       const int error = errno;
       [[maybe_unused]] const ssize_t ignored = ::write(failure.input.get(), &error, sizeof error);

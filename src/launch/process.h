@@ -1,4 +1,4 @@
-// Other programs as children of this one: started without a shell, watched, and gone when we say so.
+// Other programs as children of this one: started without a shell, watched, and ended on request.
 #pragma once
 
 #include <functional>

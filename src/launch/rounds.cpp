@@ -132,8 +132,8 @@ class Rounds {
       crashes = after.num_finished_since(before) > 0 ? 1 : crashes + 1;
       if (crashes >= kMostCrashes) {
         log_line(
-            fmt::format("{} jobs in a row ended without finishing a point: that is the machine rather than "
-                        "the points; see shardmark doctor, then go on with --resume",
+            fmt::format("{} jobs in a row ended without finishing a point: the cause is the machine rather "
+                        "than the points; see shardmark doctor, then go on with --resume",
                         crashes));
         break;
       }
@@ -194,7 +194,7 @@ class Rounds {
     if (found.status != own) {  // a launcher's 1 is not ours
       if (end.stopped_by == 0)
         log_line(end.gave_up ? "the study is complete, but its job did not end; ended it"
-                             : "the study is complete; its job then ended badly: " + found.diagnosis.reason);
+                             : "the study is complete; its job then failed: " + found.diagnosis.reason);
       found.status = own;
     }
     return found;
@@ -241,10 +241,10 @@ class Rounds {
     if (after.num_records == before.num_records || !after.latest) return after;
     const Record& latest = *after.latest;
     if (latest.ended_job)
-      log_line(fmt::format("{}: {}: {}; {}", strategies::short_text(latest.point), to_text(latest.outcome),
-                           latest.reason,
-                           latest.attempts < Known::kMostAttempts ? "it is tried once more"
-                                                                  : "for the second time, so that stands"));
+      log_line(fmt::format(
+          "{}: {}: {}; {}", strategies::short_text(latest.point), to_text(latest.outcome), latest.reason,
+          latest.attempts < Known::kMostAttempts ? "it is tried once more"
+                                                 : "for the second time, so this outcome is final"));
     else
       log_line(ending.reason + ", while no point was running; going on");
     return after;

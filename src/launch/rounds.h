@@ -3,9 +3,9 @@
 //
 // Note [Rounds]: a rank that is killed, crashes, hangs or runs out of memory ends the whole MPI job. The
 // point that was running then gets its outcome and reason (Study::record_crash; the watchdog does it by
-// itself) and is tried once more; a second crash is final. Ranks that had not opened the study died in no
-// point. So a sweep ends after finitely many rounds, and sooner where no point can be blamed: two rounds in a
-// row whose ranks were killed and that left no new record (one, where they ended by themselves, or the
+// itself) and is tried once more; a second crash is final. Ranks that had not opened the study crashed in
+// no point. So a sweep ends after finitely many rounds, and sooner where no point can be blamed: two rounds
+// in a row whose ranks were killed and that left no new record (one, where they ended by themselves, or the
 // launcher could not start them), or kMostCrashes rounds without a finished point.
 #pragma once
 

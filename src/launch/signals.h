@@ -1,4 +1,4 @@
-// Signals to us as something to ask for, and the processes that a child leaves behind.
+// Signals to this process, to be polled, and the processes that a child leaves behind.
 #pragma once
 
 #include <csignal>

@@ -1,4 +1,4 @@
-// Where a launch keeps its study when it is not told: results/<suite>-0001.h5, -0002 ..., and
+// Where a launch keeps its study by default: results/<suite>-0001.h5, -0002 ..., and
 // results/<suite>.h5 links the newest.
 #pragma once
 

@@ -1,4 +1,4 @@
-// One sentence, for plan and for runs.
+// One error message, for plan and for runs.
 #include "plan/gpu_memory.h"
 
 #include <fmt/format.h>

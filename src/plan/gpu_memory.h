@@ -11,7 +11,7 @@ namespace shardmark {
 // would measure these, not the strategy.
 inline constexpr int64_t kLeastGpuMemoryBytes = int64_t{1} << 30;
 
-// Why a rank on a GPU cannot be limited to so many bytes; empty when it can. 0: no limit.
+// Why a rank on a GPU cannot be limited to these bytes; empty when it can. 0: no limit.
 std::string gpu_memory_reason(int64_t limit_bytes);
 
 }  // namespace shardmark

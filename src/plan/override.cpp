@@ -1,4 +1,4 @@
-// The command line over a suite: a list that is given replaces the axis in every block that has it.
+// The command line overrides a suite: a list that is given replaces the axis in every block that has it.
 #include "plan/axes.h"
 #include "plan/axis_values.h"
 

@@ -1,4 +1,4 @@
-// Matches every point with the world, and says why those that cannot run cannot.
+// Matches every point with the world, and says why some cannot run.
 #include "plan/plan.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ std::string collective_reason(const Point& point) {
   if (elements < least)
     return fmt::format("{} hold {} {}, {} on {} ranks needs {}", format_bytes(static_cast<double>(c.bytes)),
                        elements, c.dtype, c.operation, point.ranks, least);
-  if (c.dtype == "int32" && c.reduction == "average") return "the average of int32 is no int32";
+  if (c.dtype == "int32" && c.reduction == "average") return "the average of int32 values is not an int32";
   return {};
 }
 
@@ -64,10 +64,10 @@ std::string settle(Point& point, const World& world) {
   if (std::string reason = transport_reason(point, world); !reason.empty()) return reason;
   if (!training) return collective_reason(point);
   if (point.training.batch_size == kLargest && point.sampling.duration_s > 0)
-    return "a search for the largest batch tries many, and each would go on for the duration";
+    return "a search for the largest batch tries many batches, and each would run for the whole duration";
   const auto& native = world.precisions;
   if (!native.empty() && std::find(native.begin(), native.end(), point.training.precision) == native.end())
-    return "no native support of " + point.training.precision + " here: its time would say nothing";
+    return "no native support of " + point.training.precision + " here: its time would be meaningless";
   for (std::string reason : {data_mismatch(point.training), strategy_reason(point)})
     if (!reason.empty()) return reason;
   return memory_reason(point, world.memory_per_rank_bytes);

@@ -1,5 +1,5 @@
 // Which samples a rank sees: every epoch is a shuffle by (seed, epoch) that all ranks agree on without
-// talking.
+// communication.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The largest batch that fits into memory, by doubling and then bisection. Pure: it is told what became of a
-// batch and says which one to try next, so that a run that was interrupted finds its way by what is stored.
+// The largest batch that fits into memory, by doubling and then bisection. Pure: it takes the outcome of a
+// batch and gives the one to try next, so that an interrupted run goes on from the stored outcomes.
 #pragma once
 
 #include <cstdint>

@@ -100,7 +100,7 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
 }
 
 Suite read_suite(const std::string& path, const Overrides& overrides) {
-  return parse_suite(read_text(path, "shardmark list shows the suites at hand"), path, overrides);
+  return parse_suite(read_text(path, "shardmark list shows the available suites"), path, overrides);
 }
 
 }  // namespace shardmark

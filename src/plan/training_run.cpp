@@ -1,4 +1,4 @@
-// Reads a run through the readers of a suite's axes, of each one value.
+// Reads a run with the readers of a suite's axes, one value for each.
 #include "plan/training_run.h"
 
 #include <algorithm>

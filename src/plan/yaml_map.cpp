@@ -8,9 +8,10 @@ YamlMap::YamlMap(const YamlNode& node, const std::string& noun, const std::vecto
     : node_(node), noun_(noun), entries_(node.entries()) {
   for (const auto& entry : entries_)
     if (std::find(accepted.begin(), accepted.end(), entry.key()) == accepted.end())
-      throw UsageError(entry.key_place() + "unknown key '" + entry.key() + "' in " + noun + "; " +
-                       (entry.key() == "<<" ? "merge keys are not read, an anchor on a value is; " : "") +
-                       accepted_words(entry.key(), accepted));
+      throw UsageError(
+          entry.key_place() + "unknown key '" + entry.key() + "' in " + noun + "; " +
+          (entry.key() == "<<" ? "merge keys are not supported, an anchor on a value is; " : "") +
+          accepted_words(entry.key(), accepted));
 }
 
 const YamlNode* YamlMap::find(const std::string& key) const {

@@ -58,7 +58,7 @@ void require_one_document(const std::string& text, const std::string& path) {
   DocumentStart document;
   if (parser.HandleNextDocument(document) && parser.HandleNextDocument(document))
     throw UsageError(place_in(path, document.mark) +
-                     "a second document, or a stray sign before it; a suite is one document");
+                     "a second document, or a stray character before it; a suite is one document");
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ YamlNode::YamlNode(const YAML::Node& node, std::string path, std::string key)
     : node_(node), path_(std::move(path)), key_(std::move(key)) {
   const std::string& tag = node_.Tag();  // "?" a plain scalar, "!" a quoted one
   if (!tag.empty() && tag != "?" && tag != "!")
-    fail("tags such as '" + tag + "' have no meaning here; leave it out");
+    fail("tags such as '" + tag + "' have no meaning here; remove it");
 }
 
 YamlNode YamlNode::parse(const std::string& text, const std::string& path, const std::string& what) {
@@ -101,7 +101,7 @@ std::string YamlNode::describe() const {
 }
 
 std::string YamlNode::text() const {
-  if (!node_.IsScalar()) fail("expected a text, got " + describe());
+  if (!node_.IsScalar()) fail("expected a string, got " + describe());
   return node_.Scalar();
 }
 
@@ -131,7 +131,7 @@ std::vector<YamlNode> YamlNode::entries() const {
     if (!pair.first.IsScalar() || has_control(pair.first.Scalar()))
       key.fail("expected a word as key, got " + key.describe());
     if (!seen.insert(pair.first.Scalar()).second)
-      key.fail("key " + key.describe() + " comes twice; keep one");
+      key.fail("key " + key.describe() + " is given twice; keep one");
     entries.push_back({pair.second, path_, pair.first.Scalar()});
     entries.back().key_node_.reset(pair.first);
   }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/stats.h"
@@ -90,14 +91,14 @@ Environment describe_environment(const HostGroup& world, at::Device device, cons
   environment.threads_per_rank = placement.threads_per_rank;
   environment.started = utc_now();
   environment.revision = revision();
-  environment.versions = versions();
-  environment.variables = allowed_variables();
-  environment.facts = {{"cores_per_node", placement.num_cores},
-                       {"ranks_per_node", placement.local_ranks},
-                       {"communication_thread", placement.communication() == MovedBy::thread},
-                       {"device_memory_bytes", device_memory_bytes(device)},
-                       {"peak_flops", placement.peak_flops},
-                       {"datasheet_flops", placement.datasheet_flops}};
+  *environment.versions = versions();
+  *environment.variables = allowed_variables();
+  *environment.facts = {{"cores_per_node", placement.num_cores},
+                        {"ranks_per_node", placement.local_ranks},
+                        {"communication_thread", placement.communication() == MovedBy::thread},
+                        {"device_memory_bytes", device_memory_bytes(device)},
+                        {"peak_flops", placement.peak_flops},
+                        {"datasheet_flops", placement.datasheet_flops}};
   return environment;
 }
 

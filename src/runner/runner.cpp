@@ -1,4 +1,4 @@
-// The walk over the points.
+// The loop over the points.
 #include "runner/runner.h"
 
 #include <fmt/format.h>
@@ -183,7 +183,8 @@ class Walk {
         add_reason(record, settled.reason);
         if (settled.communication_s > 0) record.measures.probed_communication_s = settled.communication_s;
       }
-      if (options_.check_collectives) add_reason(record, "collectives were checked: its times mean nothing");
+      if (options_.check_collectives)
+        add_reason(record, "collectives were checked (--check-collectives): its times are meaningless");
     }
     heartbeat_.rest();
     world_.sleep_barrier();  // ranks that are left out sleep here

@@ -1,4 +1,4 @@
-// When a point has been measured enough. Pure: rank 0 asks it between windows and tells the others.
+// When a point has been measured enough. Pure: rank 0 calls it between windows and broadcasts the answer.
 #pragma once
 
 #include <cstdint>

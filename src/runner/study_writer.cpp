@@ -24,7 +24,8 @@ void StudyWriter::extend(const std::vector<Series>& columns) {
   try {
     study_->extend(under_way_->id, columns);
   } catch (const std::exception& error) {  // the whole record may still find room
-    log_warning(std::string("the study lacks an interval until the point is over: ") + error.what());
+    log_warning(std::string("an interval could not be written; the study lacks it until the point ends: ") +
+                error.what());
   }
 }
 
@@ -44,7 +45,7 @@ void StudyWriter::time_out(const std::string& reason) {
   try {
     study_->append(record);
   } catch (const std::exception& error) {
-    log_warning(std::string("the study does not say so: ") + error.what());
+    log_warning(std::string("the time-out could not be written into the study: ") + error.what());
   }
 }
 

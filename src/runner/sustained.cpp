@@ -1,4 +1,4 @@
-// Each rank sums up its intervals by itself; ranks speak of them once, at an interval's end.
+// Each rank sums up its intervals by itself; ranks exchange them once, at an interval's end.
 #include "runner/sustained.h"
 
 #include <algorithm>

@@ -34,7 +34,7 @@ Verdict attempt(const std::function<void()>& body) {
   } catch (const c10::OutOfMemoryError& error) {
     return {Outcome::out_of_memory, first_line(error.what_without_backtrace())};
   } catch (const std::bad_alloc&) {
-    return {Outcome::out_of_memory, "the system gave no memory"};
+    return {Outcome::out_of_memory, "the system could not allocate memory"};
   } catch (const SystemError& error) {
     end_job_if_gpu_is_lost(error.what());
     throw;

@@ -1,4 +1,4 @@
-// What a rank thinks of a point so far, and what all ranks agree on: one decision, or they deadlock.
+// A rank's verdict on a point so far, and the one that all ranks agree on, without which they would deadlock.
 #pragma once
 
 #include <functional>

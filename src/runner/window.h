@@ -9,7 +9,7 @@
 
 namespace shardmark {
 
-// What this rank saw of a window.
+// What this rank measured in a window.
 struct Window {
   int64_t num_steps = 0;
   std::vector<std::vector<double>> phases;  // [phase][step], seconds; the first row is the step itself

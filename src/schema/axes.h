@@ -1,4 +1,4 @@
-// The axes of a suite: one row for each. All code that treats every axis alike walks these rows: reading,
+// The axes of a suite: one row for each. All code that treats every axis alike uses these rows: reading,
 // expansion and exclusion of suites, flags, columns of studies and tables, a point's identity and text, the
 // page.
 #pragma once
@@ -126,7 +126,7 @@ inline constexpr std::array kTrainingAxes = {
     AxisRow{.key = "reduce_dtype",
             .member = &TrainingPoint::reduce_dtype,
             .accepted = Words{},
-            .description = "type of gradients on their way: same as the arithmetic, or fp32",
+            .description = "type in which gradients are communicated: same as the arithmetic, or fp32",
             .phrase = " reduced in {}",
             .heading = "reduced as",
             .hides_default = true,

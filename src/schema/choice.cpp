@@ -32,7 +32,7 @@ std::string accepted_text(const OptionSpec& spec) {
     case OptionType::boolean:
       return "true, false";
     case OptionType::text:
-      return spec.accepted.empty() ? "a text (quote it if it looks like a number)" : joined(spec.accepted);
+      return spec.accepted.empty() ? "a string (quote it if it looks like a number)" : joined(spec.accepted);
     case OptionType::choice:
       return joined(spec.kind().names);
   }

@@ -1,4 +1,4 @@
-// Walks the field table once for each record.
+// Goes over the field table once for each record.
 #include "schema/columns.h"
 
 #include "schema/fields.h"

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "schema/json_object.h"
 
 namespace shardmark {
 
@@ -19,13 +20,12 @@ struct Environment {
   int64_t world_ranks = 0;
   int64_t order_seed = 0;  // of the shuffled order of points
   int64_t threads_per_rank = 1;
-  std::vector<std::string> nodes;                                       // host name of each node
-  std::vector<std::string> devices;                                     // name of each rank's device
-  std::vector<std::string> rank_nodes;                                  // host name of each rank
-  nlohmann::ordered_json versions = nlohmann::ordered_json::object();   // library -> version
-  nlohmann::ordered_json variables = nlohmann::ordered_json::object();  // allow-listed environment variables
-  nlohmann::ordered_json facts =
-      nlohmann::ordered_json::object();  // cores, memory, processor, peak FLOP/s ...
+  std::vector<std::string> nodes;       // host name of each node
+  std::vector<std::string> devices;     // name of each rank's device
+  std::vector<std::string> rank_nodes;  // host name of each rank
+  JsonObject versions;                  // library -> version
+  JsonObject variables;                 // allow-listed environment variables
+  JsonObject facts;                     // cores, memory, processor, peak FLOP/s ...
 };
 
 }  // namespace shardmark

@@ -60,7 +60,7 @@ inline constexpr std::array<SeriesInfo, 30> kSeries = {{
      "of steps in which nothing moves between ranks, median of: waiting for a batch, forward of each block, "
      "backward of each block (the first block first), update, [rank, moment]"},
     {"program", "",
-     "a step in steady state as rank 0 does it, [moment, column]: what happens (0 a batch, 1 forward, 2 "
+     "a step in steady state as rank 0 executes it, [moment, column]: what happens (0 a batch, 1 forward, 2 "
      "backward, 3 update, 4 an operation starts, 5 is waited for), number of the block or operation, and of "
      "a start the collective (0 all_reduce, 1 reduce_scatter, 2 all_gather, ...: as in the list of "
      "collectives), payload in bytes, ranks, distance between neighbours of them, root or -1"},
@@ -112,7 +112,7 @@ void visit_fields(R& r, Visit&& visit) {
   const auto axis_column = [&](const AxisRow& axis) {
     if (!axis.is_stored()) return;
     visit_member(axis, p, [&](auto& member) { visit(axis.key, axis.unit, axis.description, member); });
-    if (axis.key == std::string_view("strategy")) visit("chosen", "", "what strategy auto became", t.chosen);
+    if (axis.key == std::string_view("strategy")) visit("chosen", "", "strategy that auto chose", t.chosen);
   };
   for (const AxisRow& axis : kCommonAxes) axis_column(axis);
   visit("seed", "", "of initial values, data and order", p.seed);
@@ -176,7 +176,7 @@ void visit_fields(R& r, Visit&& visit) {
   visit("optimizer_bytes", "bytes", "optimizer state, largest rank", m.optimizer_bytes);
   visit("transient_bytes", "bytes", "slots and buckets of the strategy, largest rank", m.transient_bytes);
   visit("offloaded_bytes", "bytes", "in host memory beside the device's, largest rank", m.offloaded_bytes);
-  visit("peak_bytes", "bytes", "everything at the worst moment, largest rank", m.peak_bytes);
+  visit("peak_bytes", "bytes", "highest total during a step, largest rank", m.peak_bytes);
   visit("reserved_bytes", "bytes", "of a GPU: the most that LibTorch's allocator held, largest rank",
         m.reserved_bytes);
   visit("device_bytes", "bytes", "of a GPU: in use after the last step by all that is on it, largest rank",
@@ -199,7 +199,7 @@ void visit_fields(R& r, Visit&& visit) {
 }
 
 // The same for an environment: its members are std::string, int64_t, std::vector<std::string> or
-// ordered_json. What says how the study came about (attributes of the root) comes first, what it ran on
+// JsonObject. What says how the study came about (attributes of the root) comes first, what it ran on
 // (/environment) second.
 template <class E, class Visit>
 void visit_provenance(E& e, Visit&& visit) {
@@ -212,7 +212,7 @@ void visit_provenance(E& e, Visit&& visit) {
 
 template <class E, class Visit>
 void visit_environment(E& e, Visit&& visit) {
-  visit("transport", "", "default way of bytes between ranks", e.transport);
+  visit("transport", "", "default transport", e.transport);
   visit("world_ranks", "", "ranks that were started", e.world_ranks);
   visit("order_seed", "", "of the shuffled order of points", e.order_seed);
   visit("threads_per_rank", "", "threads of each rank", e.threads_per_rank);

@@ -1,4 +1,4 @@
-// Thin covers of the system's calls.
+// Thin wrappers of system calls.
 #include "schema/file.h"
 
 #include <fcntl.h>

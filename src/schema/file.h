@@ -60,7 +60,7 @@ std::string path_beside(const std::string& path);
 
 // A file for people, whole or not at all: written beside, synced, renamed, so that what was there stays when
 // the disk is full. A device, a pipe, and a file in a folder that takes no other are written to themselves.
-// The error ends with the advice; require_writable() tells what can be told of it before.
+// The error ends with the advice; require_writable() finds what can be found before.
 void require_writable(const std::string& path, const std::string& advice);
 // UsageError that begins with the flag: no such directory, or one that takes no files.
 void require_writable_directory(const std::string& directory, const std::string& flag);

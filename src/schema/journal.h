@@ -10,8 +10,8 @@
 // The checksum is of everything behind it up to the line's end. Samples are synced before the line that
 // points at them, so a line that is whole has its samples: after a crash only the last line can be torn, and
 // it is cut off. An empty journal holds nothing: it reserves the study's name for a job that is about to
-// start. A record that ended its job brings no samples of its own: those of the lines of progress before it
-// are its. A later record of the same point takes the place of an earlier one. Where a journal and a
+// start. A record that ended its job has no samples of its own: it takes those of the progress lines before
+// it. A later record of the same point takes the place of an earlier one. Where a journal and a
 // published file lie side by side, the journal holds all of the file and is the truth.
 #pragma once
 

@@ -92,10 +92,10 @@ std::optional<JournalLine> read_line(const std::string& line, const std::string&
     if (!json.contains("record")) return Foreign{};
     return Recorded{record_from_json(json.at("record")), place_from_json(json.at("samples"))};
   } catch (const Json::exception& error) {
-    throw UsageError(where + " is no line of a journal: " + error.what());
+    throw UsageError(where + " is not a line of a journal: " + error.what());
   } catch (const UsageError& error) {  // of a value; of a newer schema, which begins with the place
     const std::string what = error.what();
-    throw UsageError(what.starts_with(where) ? what : where + " is no line of a journal: " + what);
+    throw UsageError(what.starts_with(where) ? what : where + " is not a line of a journal: " + what);
   }
 }
 

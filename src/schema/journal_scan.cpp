@@ -50,7 +50,7 @@ class Scanner {
       end += static_cast<int64_t>(line.size()) + 1;
       const bool whole = !lines.eof() && take(line, number);  // at the end without a newline: torn
       if (number == 1 && !whole)
-        throw UsageError(path_ + " is no journal of a study, or its first line is damaged");
+        throw UsageError(path_ + " is not a study's journal, or its first line is damaged");
       if (!whole) {
         ++num_broken;
         continue;

@@ -1,4 +1,4 @@
-// Walks the field table; every column is one key.
+// Goes over the field table; every column is one key.
 #include "schema/json.h"
 
 #include <cmath>
@@ -34,6 +34,7 @@ void from_json_value(const Json& json, double& number) {
     json.get_to(number);
 }
 void from_json_value(const Json& json, int64_t& number) { number = whole_number(json); }
+void from_json_value(const Json& json, JsonObject& object) { *object = json; }
 void from_json_value(const Json& json, Flag& flag) { flag = json.get<bool>() ? Flag::yes : Flag::no; }
 template <class T>
 void from_json_value(const Json& json, T& value) {
@@ -96,7 +97,10 @@ Record record_from_json(const Json& json) {
 Json to_json(const Environment& environment) {
   Json json = Json::object();
   const auto visit = [&](const char* name, const char*, const char*, const auto& member) {
-    json[name] = member;
+    if constexpr (std::is_same_v<std::decay_t<decltype(member)>, JsonObject>)
+      json[name] = *member;
+    else
+      json[name] = member;
   };
   visit_provenance(environment, visit);
   visit_environment(environment, visit);

@@ -24,8 +24,8 @@ h5::Id write_fact(const h5::Id& group, const char* name, int64_t number) {
 h5::Id write_fact(const h5::Id& group, const char* name, const Text& list) {
   return h5::write_column(group, name, list);
 }
-h5::Id write_fact(const h5::Id& group, const char* name, const nlohmann::ordered_json& json) {
-  return h5::write_scalar(group, name, dump_line(json));
+h5::Id write_fact(const h5::Id& group, const char* name, const JsonObject& json) {
+  return h5::write_scalar(group, name, dump_line(*json));
 }
 
 void read_fact(const h5::Id& group, const char* name, std::string& text) {
@@ -37,8 +37,8 @@ void read_fact(const h5::Id& group, const char* name, int64_t& number) {
 void read_fact(const h5::Id& group, const char* name, Text& list) {
   list = h5::read_column<std::string>(group, name);
 }
-void read_fact(const h5::Id& group, const char* name, nlohmann::ordered_json& json) {
-  json = nlohmann::ordered_json::parse(h5::read_column<std::string>(group, name).at(0));
+void read_fact(const h5::Id& group, const char* name, JsonObject& json) {
+  *json = nlohmann::ordered_json::parse(h5::read_column<std::string>(group, name).at(0));
 }
 
 void write_environment(const h5::Id& file, const Environment& environment) {
@@ -120,14 +120,14 @@ auto with_file(const std::string& path, Read read) {
     require_sealed(path);
     const h5::Id file = h5::open_file(path);
     if (h5::read_attribute(file, "creator") != "shardmark")
-      throw UsageError(path + " is an HDF5 file, but no study");
+      throw UsageError(path + " is an HDF5 file, but not a study");
     require_readable(h5::read_attribute(file, "schema_version"), path);
     return read(file);
   } catch (const UsageError& error) {
     const std::string what = error.what();
     throw UsageError(what.starts_with(path) ? what : path + " is damaged: " + what);
   } catch (const std::exception& error) {
-    throw UsageError(path + " is damaged, or no study: " + error.what());
+    throw UsageError(path + " is damaged, or not a study: " + error.what());
   }
 }
 

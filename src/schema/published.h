@@ -1,10 +1,9 @@
 // The published HDF5 file of a study. Note [Study file]
-//   /                       attributes: creator, schema_version and the provenance of fields.h (command line,
-//   suite ...) /environment/<name>     what it ran on: scalars, lists of text, JSON texts /points/<column>
-//   one 1-D dataset for each column of fields.h, a row for each point /samples/<series>/      values: raw
-//   samples of all points, one after another, each ordered [rank, step]
-//                           offset, length, ranks: of each point in values; ranks is 0 where a point has no
-//                           such series
+//   /                    attributes: creator, schema_version, provenance of fields.h (command line, suite)
+//   /environment/<name>  what it ran on: scalars, lists of text, JSON texts
+//   /points/<column>     one 1-D dataset for each column of fields.h, a row for each point
+//   /samples/<series>/   values: raw samples of all points, one after another, each ordered [rank, step]
+//                        offset, length, ranks: of each point in values; ranks 0: the point has none
 // Every dataset has the attributes unit and description. The first 512 bytes are a seal (seal.h).
 #pragma once
 

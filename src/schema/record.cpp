@@ -18,7 +18,7 @@ Outcome outcome_from_text(std::string_view text) {
   const auto found = std::find(kOutcomes.begin(), kOutcomes.end(), text);
   if (found == kOutcomes.end())
     throw UsageError("'" + std::string(text) +
-                     "' is no outcome; accepted: ok, skipped, out_of_memory, wrong, failed, timed_out");
+                     "' is not an outcome; accepted: ok, skipped, out_of_memory, wrong, failed, timed_out");
   return static_cast<Outcome>(found - kOutcomes.begin());
 }
 

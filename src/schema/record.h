@@ -81,8 +81,8 @@ struct Record {
   std::string reason;      // why not ok, or what to know about it
   std::string started;     // ISO 8601, UTC
   double duration_s = 0;   // of the whole point, set-up and verification included
-  int64_t attempts = 1;    // how often it was begun: again after a rank died or hung
-  bool ended_job = false;  // a rank died or hung in the last attempt, and the job with it
+  int64_t attempts = 1;    // how often it was begun: again after a rank crashed or hung
+  bool ended_job = false;  // a rank crashed or hung in the last attempt, which ended the job
   Measures measures;
   std::vector<Series> samples;
 

@@ -55,8 +55,8 @@ void require_sealed(const std::string& path) {
   std::string seal(kSealBytes, '\0');
   file.read(seal.data(), kSealBytes);
   if (seal.starts_with(kHdf5)) return;
-  if (file.gcount() == 0 && file.eof()) throw UsageError(path + " is empty: no study");
-  if (!seal.starts_with(kMark)) throw UsageError(path + " is damaged, or no study");
+  if (file.gcount() == 0 && file.eof()) throw UsageError(path + " is empty: not a study");
+  if (!seal.starts_with(kMark)) throw UsageError(path + " is damaged, or not a study");
   if (seal != seal_of(file))
     throw UsageError(path +
                      " is damaged, cut off, or was changed by another program: it is not what was published");

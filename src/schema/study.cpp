@@ -74,7 +74,7 @@ void require_same(const std::string& path, const Environment& before, const Envi
   differences.compare("transport", before.transport, now.transport);
   differences.compare_ranks("device", before.devices, now.devices);
   differences.compare_ranks("node", topology(before), topology(now));
-  differences.compare_versions(before.versions, now.versions);
+  differences.compare_versions(*before.versions, *now.versions);
   differences.compare("revision", before.revision, now.revision);
   if (const std::string text = differences.text(); !text.empty())
     throw UsageError(path + " cannot be resumed, its points would not be comparable: " + text +
@@ -91,8 +91,8 @@ Environment resumed(const std::string& path, Environment before, const Environme
   before.command_line = now.command_line;
   before.suite_text = now.suite_text;
   before.suite_path = now.suite_path;
-  before.facts["resumed"].push_back(
-      {{"started", now.started}, {"nodes", now.nodes}, {"kernel", now.versions.value("kernel", "")}});
+  (*before.facts)["resumed"].push_back(
+      {{"started", now.started}, {"nodes", now.nodes}, {"kernel", (*now.versions).value("kernel", "")}});
   return before;
 }
 
@@ -121,12 +121,12 @@ Study Study::resume(const std::string& given, const Environment& environment, co
       log_warning(journal_path(path) +
                   ": the record that was being written when the last run ended is dropped");
     warn_of_damage(journal_path(path), found.num_damaged);
-    journal->mark_due(is_due);  // first: a job that dies between the two has not forgotten it
+    journal->mark_due(is_due);  // first: a job that crashes between the two does not lose it
     journal->append(resumed(path, found.environment, environment));
     return Study(std::make_unique<State>(State{path, std::move(*journal)}));
   }
   if (!file_exists(path)) {
-    log_line(path + ": no study yet; it is begun");
+    log_line(path + ": no study yet; starting a new one");
     return create(path, environment);
   }
   const Environment before = read_published_environment(path);

@@ -17,13 +17,13 @@
 
 namespace shardmark {
 
-// What a study holds of a point. After a rank died or hung in it, it is tried once more.
+// What a study holds of a point. After a rank crashed or hung in it, it is tried once more.
 struct Known {
   Outcome outcome = Outcome::ok;
   int64_t attempts = 1;  // 0: none that counts, it is to be measured
   bool ended_job = false;
   int64_t place = 0;        // of its latest record among all that were appended
-  std::string reason = "";  // where a rank died or hung
+  std::string reason = "";  // where a rank crashed or hung
   bool is_over() const { return attempts > 0 && (!ended_job || attempts >= kMostAttempts); }
   bool has_failed() const { return is_over() && (is_bad(outcome) || ended_job); }
   static constexpr int64_t kMostAttempts = 2;

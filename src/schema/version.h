@@ -18,7 +18,8 @@ inline void require_readable(const std::string& version, const std::string& path
   int major = 0;
   const auto parsed = std::from_chars(version.data(), version.data() + version.size(), major);
   if (parsed.ec != std::errc() || *parsed.ptr != '.')
-    throw UsageError(path + ": '" + version + "' is no schema version; the file is damaged or no study");
+    throw UsageError(path + ": '" + version +
+                     "' is not a schema version; the file is damaged or not a study");
   if (major > kSchemaMajor)
     throw UsageError(path + " has schema version " + version + ", this program reads up to " +
                      schema_version() + "; use a newer shardmark");

@@ -1,5 +1,5 @@
 // The table of collectives, a row each: what ranks hold on the two sides of an operation, what it moves and
-// how it is rated. Transports, counted traffic, cost models, verification, help and tests walk the rows.
+// how it is rated. Transports, counted traffic, cost models, verification, help and tests use the rows.
 #pragma once
 
 #include <array>

@@ -22,7 +22,7 @@ std::string names() {
 }
 
 [[noreturn]] void refuse(const std::string& text) {
-  throw UsageError(quoted_line(text) + " is no link; accepted: " + names() +
+  throw UsageError(quoted_line(text) + " is not a link; accepted: " + names() +
                    ", or one of your own: NAME=LATENCY,RATE such as mine=5us,25GB/s");
 }
 

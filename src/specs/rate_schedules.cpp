@@ -10,7 +10,7 @@ const std::map<std::string, RateScheduleSpec>& rate_schedules() {
        {"half a cosine from the peak down",
         {{"end", OptionType::number, 0.0, "rate at the end, as a part of the peak", {}, 0, 1}}}},
       {"step",
-       {"multiplied by a factor every so many steps",
+       {"multiplied by a factor at a fixed interval of steps",
         {{"every", OptionType::integer, nullptr, "steps between two drops", {}, 1},
          {"factor", OptionType::number, 0.1, "of each drop", {}, 0, 1}}}},
   };

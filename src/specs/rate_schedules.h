@@ -1,5 +1,5 @@
-// The words of a training run for how its learning rate goes, with their options; executor/optim/schedule.h
-// follows them.
+// The learning-rate schedules of a training run, by name and options; executor/optim/schedule.h computes
+// them.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// The tables of words: data sources, optimizers, transports, element types.
+// The tables of names: data sources, optimizers, transports, element types.
 #include "specs/specs.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::string takes_cifar10(const SampleShape& sample) {
   if (sample.kind != SampleShape::Kind::image || sample.input != std::vector<int64_t>{3, 32, 32})
     return "the model takes no images of 3 x 32 x 32";
   if (sample.num_classes < 10)
-    return "CIFAR-10 has 10 classes, the model knows " + std::to_string(sample.num_classes);
+    return "CIFAR-10 has 10 classes, the model has " + std::to_string(sample.num_classes);
   return {};
 }
 
@@ -36,7 +36,7 @@ int64_t adamw_state(const Options&) { return 2; }
 const std::map<std::string, DataSpec>& data_specs() {
   static const std::map<std::string, DataSpec> table = {
       {"synthetic",
-       {"made-up samples for any model, learnable",
+       {"synthetic samples for any model, learnable",
         {{"size", OptionType::integer, 4096, "samples in an epoch", {}, 1}},
         fits_all,
         [](const Options& options) { return options.at("size").get<int64_t>(); }}},
@@ -52,7 +52,7 @@ const std::map<std::string, DataSpec>& data_specs() {
         {{"file", OptionType::text, nullptr, "path of the file"}},
         takes_tokens}},
       {"text",
-       {"the bytes of text files, a byte a token",
+       {"the bytes of text files, one token per byte",
         {{"files", OptionType::text, nullptr,
           "patterns relative to the working directory: \"README.md src/**/*.cpp\""}},
         takes_bytes}},
@@ -85,7 +85,7 @@ const std::map<std::string, TransportSpec>& transport_specs() {
       {"mpi", {"MPI on host memory; the default without GPUs"}},
       {"nccl", {"NCCL between GPUs; the default with GPUs"}},
       {"hierarchical",
-       {"the default with all-reduce in stages: in the node, between nodes, in the node",
+       {"the default transport with all-reduce in stages: within the node, between nodes, within the node",
         {{"form",
           OptionType::text,
           "sharded",

@@ -1,4 +1,4 @@
-// The words a suite may use for data sources, optimizers, precisions and transports, with their options.
+// The names a suite may use for data sources, optimizers, precisions and transports, with their options.
 // Models, strategies and collectives have tables of their own (model_table.h, strategies/strategy.h,
 // collectives.h).
 #pragma once

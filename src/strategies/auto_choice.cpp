@@ -53,7 +53,7 @@ std::string name_of(const Candidate& candidate) {
 std::string memory_text(const Decision& decision, size_t num_fitting, const Surroundings& around) {
   const std::string memory = format_bytes(around.memory_bytes);
   if (num_fitting == 0)
-    return fmt::format("nothing fits into the {} of a rank; it needs least, {}", memory,
+    return fmt::format("nothing fits into the {} of a rank; it needs the least, {}", memory,
                        format_bytes(decision.choice().needed_bytes));
   const auto& all = decision.candidates;
   if (num_fitting == all.size()) return fmt::format("all {} candidates fit into {}", all.size(), memory);

@@ -28,26 +28,21 @@ const OptionTable kOptions = {
     {"shard",
      OptionType::text,
      "full",
-     "what is cut: everything, gradients and optimizer state, or optimizer state",
+     "what is sharded: everything, gradients and optimizer state, or optimizer state",
      {"full", "gradients", "optimizer"}},
     {"layout",
      OptionType::text,
      "flat",
-     "where cuts fall: anywhere in a block, one operation; or between rows of each tensor, one each",
+     "where shards begin: anywhere in a block, one operation; or at rows of each tensor, one operation each",
      {"flat", "dim0"}},
-    {"prefetch", OptionType::integer, 1, "blocks gathered ahead (shard: full)", {}, 0, 64},
-    {"group",
-     OptionType::integer,
-     0,
-     "ranks that share a copy; the copies are replicas; 0: all ranks",
-     {},
-     0},
+    {"prefetch", OptionType::integer, 1, "blocks prefetched (shard: full)", {}, 0, 64},
+    {"group", OptionType::integer, 0, "ranks that shard one replica, as in HSDP; 0: all ranks", {}, 0},
     offload_option(),
 };
 
 const Registration<Strategy> registered{
     "fsdp",
-    {"cut inside tensors: 1/N of every block on each rank, gathered when used", kOptions, write,
+    {"sharded within tensors: 1/N of every block on each rank, gathered when used", kOptions, write,
      group_must_divide}};
 
 }  // namespace

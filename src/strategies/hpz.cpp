@@ -57,7 +57,7 @@ const OptionTable kOptions = {
     {"group",
      OptionType::integer,
      0,
-     "neighbours that backward gathers from, as of a node; 0: all ranks",
+     "size of the groups that backward gathers within, such as a node; 0: all ranks",
      {},
      0},
     offload_option(),

@@ -1,4 +1,4 @@
-// Walks a program as a rank would, and keeps book of what is in flight and of what slots hold.
+// Goes through a program as a rank would, and tracks what is in flight and what slots hold.
 #include "strategies/program_check.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// single: every rank trains a replica of its own; nothing moves. The base of overhead ratios.
+// single: every rank trains a replica of its own; nothing moves. The baseline of overhead ratios.
 #include "strategies/replica.h"
 
 namespace shardmark::strategies {
@@ -24,7 +24,7 @@ Program write(const StepInput& input, bool trains) {
 }
 
 const Registration<Strategy> registered{
-    "single", {"independent replicas, one per rank; the base of ratios", {}, write}};
+    "single", {"independent replicas, one per rank; the baseline of ratios", {}, write}};
 
 }  // namespace
 }  // namespace shardmark::strategies

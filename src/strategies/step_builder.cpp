@@ -237,9 +237,7 @@ Program StepBuilder::finish() {
   return std::move(program_);
 }
 
-OptionSpec prefetch_option() {
-  return {"prefetch", OptionType::integer, 1, "blocks gathered ahead", {}, 0, 64};
-}
+OptionSpec prefetch_option() { return {"prefetch", OptionType::integer, 1, "blocks prefetched", {}, 0, 64}; }
 
 int64_t group_size(const StepInput& input) {
   const auto group = input.options.at("group").get<int64_t>();
@@ -256,7 +254,7 @@ OptionSpec offload_option() {
   return {"offload",
           OptionType::text,
           "none",
-          "what lives in host memory instead of the device's",
+          "what is kept in host memory instead of the device's",
           {"none", "optimizer"}};
 }
 

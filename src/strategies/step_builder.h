@@ -1,4 +1,4 @@
-// The words in which strategies write the program of a step: memory, computing, communication. Instructions
+// What strategies write the program of a step with: memory, computing, communication. Instructions
 // are appended in the order of the calls; memory is placed when the program is written, like registers.
 #pragma once
 
@@ -129,7 +129,7 @@ class StepBuilder {
 // 2021.
 OptionSpec offload_option();
 OptionSpec prefetch_option();
-// `group`: of so many neighbours each; 0: all ranks. It divides the ranks, or this says that it does not.
+// `group`: of this many neighbours each; 0: all ranks. It divides the ranks, or this says that it does not.
 int64_t group_size(const StepInput& input);
 std::string group_must_divide(const StepInput& input);
 

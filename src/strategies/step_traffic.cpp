@@ -1,4 +1,4 @@
-// Walks a program and notes when each operation starts.
+// Goes through a program and records when each operation starts.
 #include "strategies/step_traffic.h"
 
 namespace shardmark::strategies {

@@ -1,4 +1,4 @@
-// One small program of each strategy, looked at.
+// Examines one small program of each strategy.
 #include "strategies/traits.h"
 
 #include <map>

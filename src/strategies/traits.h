@@ -1,4 +1,4 @@
-// What can be said of a strategy from the programs that it writes, whatever its name.
+// Properties of a strategy, derived from the programs that it writes, not from its name.
 #pragma once
 
 #include <string>

@@ -18,13 +18,14 @@ Program write(const StepInput& input, bool trains) {
 
 const OptionTable kOptions = {
     prefetch_option(),
-    {"evenness", OptionType::text, "bytes", "what ranks own equally much of", {"bytes", "count"}},
+    {"evenness", OptionType::text, "bytes", "what is balanced between ranks", {"bytes", "count"}},
     {"persistence", OptionType::integer, 0, "tensors of fewer elements stay gathered through a step", {}, 0},
     offload_option(),
 };
 
 const Registration<Strategy> registered{
-    "zero3", {"whole tensors dealt to ranks by bytes, broadcast by their owner when used", kOptions, write}};
+    "zero3",
+    {"whole tensors assigned to ranks by bytes, broadcast by their owner when used", kOptions, write}};
 
 }  // namespace
 }  // namespace shardmark::strategies

@@ -32,14 +32,14 @@ nlohmann::ordered_json run_of(const SafetensorsFile& checkpoint) {
   const auto found = checkpoint.metadata().find(kRun);
   if (found == checkpoint.metadata().end())
     throw UsageError("'" + checkpoint.path() +
-                     "' holds weights, but is no checkpoint of a run; start from them with --weights");
+                     "' holds weights, but is not a checkpoint of a run; start from them with --weights");
   const auto run = nlohmann::ordered_json::parse(found->second, nullptr, /*allow_exceptions=*/false);
   nlohmann::ordered_json wanted = to_json({});
   wanted["step"] = 0;
   for (const auto& [key, value] : wanted.items())
     if (!run.is_object() || !run.contains(key) || std::string(run.at(key).type_name()) != value.type_name())
       throw UsageError("'" + checkpoint.path() +
-                       "' is no checkpoint that this program wrote: its metadata are damaged");
+                       "' is not a checkpoint of this program: its metadata is damaged");
   return run;
 }
 
@@ -90,15 +90,15 @@ std::optional<SafetensorsFile> Checkpoints::newest() const {
   for (const auto& [step, path] : files) {
     try {
       SafetensorsFile file(path);
-      if (!file.has_checksum()) throw UsageError("'" + path + "' is damaged: it has lost its checksum");
+      if (!file.has_checksum()) throw UsageError("'" + path + "' is damaged: its checksum is missing");
       file.verify();
-      if (!trouble.empty()) log_warning(fmt::format("{}; going on from step {}", trouble, step));
+      if (!trouble.empty()) log_warning(fmt::format("{}; continuing from step {}", trouble, step));
       return file;
     } catch (const UsageError& error) {
       trouble += (trouble.empty() ? "" : "; ") + std::string(error.what());
     }
   }
-  if (!files.empty()) throw UsageError("no checkpoint to go on from: " + trouble);
+  if (!files.empty()) throw UsageError("no checkpoint to continue from: " + trouble);
   return {};
 }
 

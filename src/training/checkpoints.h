@@ -33,7 +33,7 @@ class Checkpoints {
   // Collective. Returns what kept it from being written, on rank 0; the earlier ones then stay.
   std::string write(int64_t step, const RunIdentity& identity, const TrainingSetup& setup, bool writes) const;
 
-  // How many files more there will be, if so many are written: at the worst moment, and at the end.
+  // How many more files there will be, if this many are written: at the worst moment, and at the end.
   struct Growth {
     int64_t most, last;
   };

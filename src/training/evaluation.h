@@ -11,7 +11,7 @@ struct Evaluation {
   double accuracy = 0;  // share of targets with the largest logit
 };
 
-// The held-out samples are dealt to the ranks, at most so many batches to each; the result is that of one
+// The held-out samples are divided among the ranks, at most this many batches each; the result is that of one
 // rank, as long as all are seen. Collective, then a rank may throw alone; between steps. Buffers become rank
 // 0's.
 Evaluation evaluate(Model& model, Executor& executor, Communicator& comm, const HostGroup& group,

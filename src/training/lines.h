@@ -1,4 +1,4 @@
-// What a run leaves behind, step by step: curves for the study, lines for whoever watches.
+// What a run records, step by step: curves for the study, progress lines for the user.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Curves {
   double loss_scale = 0;
   int64_t num_skipped = 0;
 
-  // The slowest rank's times of the last so many steps, added up.
+  // The slowest rank's times of the last num_steps steps, added up.
   double slowest_s(size_t num_steps) const;
   void move_into(Record& record);
 };
@@ -33,7 +33,7 @@ class Lines {
         tokens_per_sample_(tokens_per_sample) {}
 
   void head() const;
-  // After a step: the latest of the curves; speed over the last so many steps.
+  // After a step: the latest of the curves; speed over the last num_steps steps.
   void step(int64_t step, const Curves& curves, size_t num_steps, double peak_bytes) const;
   void evaluation(int64_t step, const Curves& curves) const;
   void end(int64_t step, const Curves& curves) const;

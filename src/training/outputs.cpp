@@ -1,4 +1,4 @@
-// Places and room on disks.
+// Paths and disk space.
 #include "training/outputs.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What a run is going to write, looked at before it computes anything.
+// What a run is going to write, checked before it computes anything.
 #pragma once
 
 #include "training/run.h"

@@ -1,4 +1,4 @@
-// A training run: steps at a scheduled learning rate, lines for whoever watches, evaluations, checkpoints,
+// A training run: steps at a scheduled learning rate, progress lines, evaluations, checkpoints,
 // and a clean end.
 #pragma once
 

@@ -101,7 +101,7 @@ void SafetensorsFile::read_header() {
   uint64_t length = 0;
   for (size_t byte = 0; byte < sizeof start; ++byte)
     length |= static_cast<uint64_t>(start[byte]) << (8 * byte);
-  if (length > kLargestHeader) fail("is no safetensors file");
+  if (length > kLargestHeader) fail("is not a safetensors file");
   const auto data_begin = kSizeBytes + static_cast<int64_t>(length);
   std::string text(length, '\0');
   if (!read_at(file_, path_, kSizeBytes, text.data(), text.size()))
@@ -140,7 +140,7 @@ void SafetensorsFile::check_places(int64_t data_begin) const {
   int64_t end = data_begin;
   for (const auto& [begin, num_bytes] : places) {
     if (begin != end || num_bytes < 0 || __builtin_add_overflow(begin, num_bytes, &end))
-      fail("has a damaged header: its tensors overlap or leave holes");
+      fail("has a damaged header: its tensors overlap or leave gaps");
   }
   if (size_ != end)
     fail("is " + std::to_string(size_) + " bytes instead of " + std::to_string(end) +
@@ -171,7 +171,7 @@ void SafetensorsFile::verify() const {
     at += count;
   }
   if (hash_text(hash_bytes(checked_header_, hash)) != metadata_.at(kChecksum))
-    fail("is damaged: it does not have its checksum");
+    fail("is damaged: its checksum does not match");
 }
 
 }  // namespace shardmark

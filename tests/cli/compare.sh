@@ -51,14 +51,14 @@ python3 make.py "$data/small.h5.journal"
 
 # Nothing changed: no alarm, and each of the 6 points is surely the same. Started in turns, in the same environment.
 compares 0 --old old{1..5}.h5 --new new{1..5}.h5 --margin 10
-has out 'Comparison of step times: 5 launches before, 5 launches after' 'SAME' 'could show' 'could show' \
+has out 'Comparison of step times: 5 launches before, 5 launches after' 'SAME' 'detectable' 'detectable' \
   'What differs between the environments' 'torch'
 if grep -qE 'AMBIGUOUS +[0-9-]|took turns|ran before' out; then fail "launches that took turns: $(cat out)"; fi
 is_narrow out
 
 # Half as slow again: every point, the most first; and seen the other way.
 compares 1 --old old{1..5}.h5 --new slow{1..5}.h5
-has out 'Points that changed, the most first' 'SLOWER'
+has out 'Points that changed, largest change first' 'SLOWER'
 compares 0 --old slow{1..5}.h5 --new old{1..5}.h5
 has out 'FASTER'
 compares 1 --old old{1..5}.h5 --new slow1.h5 --json
@@ -99,13 +99,13 @@ compares 0 --write-baseline base.json new{1..5}.h5
 has base.json '"upper":100'
 
 refuses 'which studies are old, which new?' old1.h5
-refuses 'old1.h5 is given as old and as new' old1.h5 ./old1.h5
+refuses 'old1.h5 is given both as old and as new' old1.h5 ./old1.h5
 refuses 'nothing.h5: no such study' nothing.h5 old1.h5
 refuses 'newer shardmark' old1.h5 "$data/newer.h5"
 refuses 'no such baseline' --baseline none.json old1.h5
 echo '[1, 2]' >bad.json
-refuses 'bad.json is no baseline' --baseline bad.json old1.h5
-refuses 'bad.json is no baseline' --write-baseline bad.json old1.h5
+refuses 'bad.json is not a baseline' --baseline bad.json old1.h5
+refuses 'bad.json is not a baseline' --write-baseline bad.json old1.h5
 sed 's/"shardmark_baseline": 1/"shardmark_baseline": 2/' again.json >bad.json
 refuses 'use a newer shardmark' --baseline bad.json old1.h5
 sed 's/Some CPU/Other CPU/' again.json >bad.json

@@ -28,7 +28,7 @@ cd "$dir" || exit 1
 "$program" doctor --device cpu >out 2>err
 agrees $?
 [ -s err ] && fail "alone: wrote to stderr: $(cat err)"
-has out "1 rank on 1 node" "processor" "cores" "NUMA" "/dev/shm free" "Open MPI" "NCCL" "HDF5" "locking of files works" Slurm
+has out "1 rank on 1 node" "processor" "cores" "NUMA" "/dev/shm free" "Open MPI" "NCCL" "HDF5" "file locking works" Slurm
 awk 'length > 135' out | grep -q . && fail "wide lines: $(cat out)"
 
 "$program" doctor --device cpu -o nowhere/x.h5 >out 2>err
@@ -72,7 +72,7 @@ read -r first second <<<"$(allowed_of_ranks)"
 many=$(($(nproc --all) + 1))
 if [ "$many" -le 9 ]; then
   OMP_NUM_THREADS=1 ranks "$many" "$program" doctor --device cpu >out 2>err && fail "more ranks than cores, but healthy"
-  has out "$many ranks on" "take turns" "start at most one rank per core"
+  has out "$many ranks share" "start at most one rank per core"
 fi
 
 # A launcher that binds all ranks to one core; MPI without shared memory; too many threads.

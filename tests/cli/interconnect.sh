@@ -28,7 +28,7 @@ if command -v rsvg-convert >/dev/null; then
 fi
 refuses '--plots' --plots plots --csv tables
 
-refuses 'is no link' --link nonsense
+refuses 'is not a link' --link nonsense
 refuses '--step: expected a time above 0' --step 5
 refuses 'unknown model' --model nonsense
 refuses '--ranks' --ranks 1

@@ -52,7 +52,7 @@ STAYS=$home/tests/data/studies/shaped.h5 sweep -n 1 -o results/stays.h5    # a r
 ends 0; has "the study is complete, but its job did not end; ended it"
 for dead in 1 5 137 139; do    # mpirun lost a node, the watchdog named it, or a rank died when all was done
   STAYS=$home/tests/data/studies/shaped.h5 AFTER=0 STATUS=$dead sweep -n 1 -o results/died-$dead.h5
-  ends 0; has "the study is complete; its job then ended badly"
+  ends 0; has "the study is complete; its job then failed"
 done
 STATUS=1 sweep -n 1 -o results/died-5.h5 --resume    # complete, but not by this job, which did not come up
 ends 3; has "no point was running, so it is not tried again"
@@ -86,13 +86,13 @@ rm bin/mpirun; PATH=$dir/bin runs "$program" launch suites/tiny.yaml; ends 2; ha
 runs "$program" submit --nodes 4 --gpus-per-node 8 suites/tiny.yaml --print -- --steps 3
 ends 0; has "#SBATCH --nodes=4" "#SBATCH --gpus-per-node=8" "#SBATCH --signal=B:USR1@120" "At most, by the plan" "-- '--steps' '3'"
 bash -n <<<"$said" || fail "not a shell script"
-runs "$program" submit suites/tiny.yaml --time 90m --print; ends 0; has "#SBATCH --time=0-01:30:00" "As asked for"
+runs "$program" submit suites/tiny.yaml --time 90m --print; ends 0; has "#SBATCH --time=0-01:30:00" "As requested"
 runs "$program" submit suites/tiny.yaml --time 1-02 --print; ends 0; has "#SBATCH --time=1-02:00:00" "# sbatch is given: '--time=1-02:00:00'"
 for time in soon -1:00:00 inf 1e9h 25:61:61; do runs "$program" submit suites/tiny.yaml --time=$time --print; ends 2; has "90m, 2h"; done
 for time in 999999d 9999-25; do runs "$program" submit suites/tiny.yaml --time=$time --print; ends 2; has "at most 365d"; done
 runs "$program" submit suites/tiny.yaml --print -- --time-limit 1e300; ends 2; lacks "#SBATCH"
 LAUNCHER=torchrun runs "$program" submit suites/tiny.yaml --print; ends 2; has "LAUNCHER=torchrun" "mpirun, srun"
-runs "$program" submit suites/tiny.yaml --time 2m --print; ends 2; has "signalled 120 s ahead"
+runs "$program" submit suites/tiny.yaml --time 2m --print; ends 2; has "signalled 120 s before"
 runs "$program" submit suites/tiny.yaml --print -- --duration 8h; ends 0; has "#SBATCH --time=4-"
 runs "$program" submit suites/tiny.yaml --print -- --frob; ends 2; has "after --" "--frob"
 runs "$program" submit suites/tiny.yaml --env none.sh --print; ends 2; has "none.sh: no such file"

@@ -65,11 +65,11 @@ has published 'A100' 'V100' '136,334'
 refuses '--ranks: expected a whole number from 1 to 1048576' shaped.h5 --ranks 0
 refuses '--ranks: expected a whole number from 1 to 1048576' shaped.h5 --ranks 8..many
 refuses 'ends before it begins' shaped.h5 --ranks 8..4
-refuses 'is no link' shaped.h5 --network nonsense
+refuses 'is not a link' shaped.h5 --network nonsense
 refuses 'unknown strategy' shaped.h5 --strategy nonsense
 refuses '--memory' shaped.h5 --memory much
 refuses '--global-batch' shaped.h5 --global-batch 8 --batch-sizes 4
-refuses 'holds the times of its blocks' small.h5
+refuses 'has per-block times' small.h5
 refuses 'name a study'
 refuses '--published needs no study: leave out shaped.h5' shaped.h5 --published
 refuses 'missing.h5' missing.h5

@@ -29,12 +29,12 @@ has explained '* vs fastest: ' 'Tables, each with --table NAME'
 [[ $(wc -l <explained) -le 90 ]] || fail "--explain alone prints more than the first screen: $(wc -l <explained) lines"
 
 "$shardmark" report small.h5 --all >text
-has text 'Study' 'Strategies' 'Strong scaling' 'Laws of scaling' 'falls below 80 %' 'Memory' 'Traffic' 'Collective all_reduce on 2 ranks' \
+has text 'Study' 'Strategies' 'Strong scaling' 'Scaling laws' 'falls below 80 %' 'Memory' 'Traffic' 'Collective all_reduce on 2 ranks' \
   'needs 16 ranks, the world has 8'
 is_narrow text
 
 "$shardmark" report small.h5 --markdown --table scaling_laws >markdown
-has markdown '## Laws of scaling' '| Amdahl | 10.00 |'
+has markdown '## Scaling laws' '| Amdahl | 10.00 |'
 
 "$shardmark" report small.h5 --csv tables >files
 [[ $(sort files) == $(ls tables/*.csv | sort) ]] || fail "--csv named other files than it wrote: $(cat files)"
@@ -103,7 +103,7 @@ refuses '--csv' small.h5 --csv tables --json
 refuses 'studies' --json
 refuses '--price' small.h5 --price 0
 refuses '--price: expected a number above 0' small.h5 --price nan
-refuses '--link: '"'nonsense' is no link" small.h5 --link nonsense
+refuses '--link: '"'nonsense' is not a link" small.h5 --link nonsense
 refuses 'studies: an empty value' ""
 refuses '--html: an empty value' small.h5 --html ""
 mkfifo pipe

@@ -51,10 +51,10 @@ grep -q 'suites/primitives.yaml  *of this directory' out || fail "list does not 
 rm -r suites
 says 'quick on' "$program" plan quick
 says 'Suites in ' "$program" list
-says 'blocks gathered ahead' "$program" list fsdp
+says 'blocks prefetched' "$program" list fsdp
 says 'decay of the second moment' "$program" list --all
 says 'momentum' "$program" list optimizers
-refuses "nothing here is called 'fsd'; shardmark list shows the names" "$program" list fsd
+refuses "unknown name 'fsd'; shardmark list shows the names" "$program" list fsd
 [[ $("$program" list | wc -l) -le 60 ]] || fail "list is longer than a screen"
 cd "$home"
 [[ $("$program" list | grep -c '^Suites in ') == 1 ]] || fail "list shows the suites of the sources twice"

@@ -48,7 +48,7 @@ for other in '3 zero3' '4 fsdp(shard=optimizer)' '1 single'; do
   cp "$scratch/whole/step-000000004.safetensors" "$scratch/$ranks"
   train "$ranks" --strategy "$strategy" --steps 8 --schedule cosine --warmup 2 --weight_decay 0.1 \
     --checkpoint "$scratch/$ranks" --resume || fail "resume with $other"
-  says 'going on after step 4'
+  says 'continuing after step 4'
   losses 5 8 >"$scratch/resumed"
   paste "$scratch/resumed" <(tail -n 4 "$scratch/losses") | awk '{d = $2 - $4; if (d < 0) d = -d; if ($1 != $3 || d > 2e-5) exit 1}' ||
     fail "$other has other losses than the run it goes on from"
@@ -79,7 +79,7 @@ cp -r "$scratch/whole" "$scratch/damaged"
 printf 'x' | dd of="$scratch/damaged/step-000000008.safetensors" bs=1 seek=150000 conv=notrunc status=none
 train 2 --strategy ddp --steps 6 --checkpoint "$scratch/damaged" --resume || fail "resume past a damaged checkpoint"
 says 'step-000000008.safetensors'
-says 'going on after step 4'
+says 'continuing after step 4'
 
 # A full disk: the run goes on, and ends with status 3 and a line that says so; the checkpoint from before stays.
 size=$(stat -c %s "$scratch/whole/step-000000008.safetensors")
@@ -145,6 +145,6 @@ for delay in 0.7 1.1 1.6; do
   wait "$job" || true
   newest=$(ls "$scratch/kill"/step-*.safetensors | tail -n 1 | sed 's/.*step-0*\([0-9]*\).*/\1/')
   train 1 --strategy single --steps $((newest + 1)) --checkpoint "$scratch/kill" --resume || fail "resume after kill -9"
-  says "going on after step $newest"
+  says "continuing after step $newest"
 done
 echo "ok"

@@ -1,5 +1,5 @@
 # NEEDS torch
-# What really moves, beside the law: bytes of the mpi transport's own messages as Open MPI's monitoring counts them.
+# What really moves, beside the formula: bytes of the mpi transport's own messages as Open MPI's monitoring counts them.
 set -eu
 shardmark=$1
 mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)

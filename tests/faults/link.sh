@@ -28,7 +28,7 @@ fault_unplug_a_node() {
 after_unplug_a_node() {
   plug "$unplugged" up
   [[ $landed == yes ]] || return 0
-  grep -q 'behind: .* on node[12]\|did not come together' "$log" ||    # while they come up nobody can ask the other node
+  grep -q 'behind: .* on node[12]\|did not find each other' "$log" ||    # while they come up nobody can ask the other node
     fail "$kind: the watchdog names no node: $(tail -n 5 "$log")"
 }
 

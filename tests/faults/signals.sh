@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# Ranks that are killed, told to end or stopped at random moments: see faults.bash for what must hold after each.
+# Ranks that are killed, terminated or stopped at random moments: see faults.bash for what must hold after each.
 set -uo pipefail
 # shellcheck source=tests/faults/faults.bash
 source "$(dirname "$0")/faults.bash"
@@ -25,7 +25,7 @@ fault_stop_a_rank() {
   kill -STOP "${rank_pid[$rank]}"
   within 60 named_or_done || fail "rank $rank is not named: $(tail -n 5 "$log")"    # its neighbour may still be loading
   if within 8 named; then    # else it stopped when all was done
-    still=$(sed -n 's/.*nothing has moved for \([0-9]*\) s.*/\1/p' "$log" | head -n 1)
+    still=$(sed -n 's/.*no progress for \([0-9]*\) s.*/\1/p' "$log" | head -n 1)
     [[ ${still:-0} -le 8 ]] || fail "rank $rank is named only $still s after it stopped"
     return
   fi

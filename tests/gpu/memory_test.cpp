@@ -1,5 +1,5 @@
-// Memory and traffic of every strategy on a GPU equal their law, by the figures of torch's allocator and of
-// NCCL's; a run gives everything back; and what the ranks of a shard save shows in the peak.
+// Memory and traffic of every strategy on a GPU equal their formulas, by the figures of torch's allocator and
+// of NCCL's; a run gives everything back; and what the ranks of a shard save shows in the peak.
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/mpi/strategy_cases.h"
 #include "tests/mpi/strategy_cost_checks.h"
@@ -44,9 +44,9 @@ TEST_F(Memory, IsGivenBack) {
   }
 }
 
-// The peak of a step holds all that the law counts. Beyond it are a batch and its activations, which are
-// small for a wide model: half of the law's bytes is plenty for them, and too little for a second copy of
-// anything.
+// The peak of a step holds all that the formula counts. Beyond it are a batch and its activations, which are
+// small for a wide model: half of the formula's bytes is plenty for them, and too little for a second
+// copy of anything.
 TEST_F(Memory, PeakIsTheLawAndActivations) {
   const Case c{"mlp(features=64, width=2048, layers=4, classes=8)", kOptimizers[1], at::kFloat, 4, 1, 3};
   for (const auto& strategy : kKinds) {

@@ -18,7 +18,7 @@ class CheckedTest : public ::testing::Test {
       make_checked(make_communicator("mpi", world_, at::kCPU), world_.split(0, world_.rank()));
   bool is_last() const { return world_.rank() == world_.size() - 1; }
 
-  // What all ranks are told when they start different things.
+  // The error on all ranks when they start different operations.
   template <class Start>
   std::string told(Start&& start) {
     std::string text;

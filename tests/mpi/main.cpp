@@ -8,7 +8,7 @@ int main(int argc, char** argv) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   ::testing::InitGoogleTest(&argc, argv);
-  if (rank != 0) {  // one voice; a failure of another rank still prints below
+  if (rank != 0) {  // one rank prints; a failure of another still prints below
     auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
   }

@@ -1,5 +1,5 @@
-// Memory and traffic of a strategy against their law, as the meter and the transport count them: on CPUs and
-// on GPUs.
+// Memory and traffic of a strategy against their formulas, as the meter and the transport count them: on CPUs
+// and on GPUs.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Memory and traffic of every registered strategy equal their law, as the meter and the transport count them.
+// Memory and traffic of every registered strategy equal their formulas, as the meter and the transport count.
 // RANKS 1 2 4
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>

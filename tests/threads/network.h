@@ -1,5 +1,5 @@
-// A wire between ranks that are threads of one process: messages are late, overtake each other, and fail when
-// told to.
+// A wire between ranks that are threads of one process: messages are late, overtake each other, and fail on
+// request.
 #pragma once
 
 #include <atomic>

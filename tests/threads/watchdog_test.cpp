@@ -1,5 +1,5 @@
 // Watchdogs as they run: a thread each, pages that others write meanwhile, and a channel between threads.
-// Ranks are threads of one process, nodes are heartbeats.
+// Ranks are threads of one process, nodes are sets of heartbeat pages.
 #include "comm/watch/watchdog.h"
 
 #include <gmock/gmock.h>
@@ -154,7 +154,7 @@ TEST(WatchdogThreads, NamesARankWhoseWatchdogIsSilent) {
   Job job(2, {3});
   job.turn_until([&] { return job.ended(); });
   ASSERT_FALSE(job.said().empty());
-  EXPECT_THAT(job.said()[0], HasSubstr("does not answer"));
+  EXPECT_THAT(job.said()[0], HasSubstr("does not respond"));
   EXPECT_THAT(job.said()[0], HasSubstr("behind: rank 3 on node1"));
 }
 
@@ -170,7 +170,7 @@ TEST(WatchdogThreads, TheSecondNodeTakesTheFirstNodesPlace) {
   Job job(3, {0, 1});
   job.turn_until([&] { return job.ended(); });
   ASSERT_FALSE(job.said().empty());
-  EXPECT_THAT(job.said()[0], HasSubstr("behind: ranks 0-1 on node0: the node does not answer"));
+  EXPECT_THAT(job.said()[0], HasSubstr("behind: ranks 0-1 on node0: the node does not respond"));
 }
 
 // Ranks write their pages from threads of their own while watchdogs read them.

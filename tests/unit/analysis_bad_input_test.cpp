@@ -71,8 +71,7 @@ TEST(BadInput, OneRankCountGivesNoScaling) {
 TEST(BadInput, PointsOfAnUnknownKindAreLeftOutAndNamed) {
   std::vector<Record> records = records_with(0.1);
   records.front().point.workload = "inference";
-  EXPECT_THAT(report_text({study_of(records)}),
-              HasSubstr("1 point is of a kind that this program does not know"));
+  EXPECT_THAT(report_text({study_of(records)}), HasSubstr("1 point is of a kind unknown to this version"));
 }
 
 TEST(BadInput, ValuesOfOtherProgramsDoNoHarm) {

@@ -38,7 +38,7 @@ TEST(Communication, SaysWhereTheFormulaDiffers) {
   record.point.training.strategy = resolved_strategy("fsdp");  // recorded by a ddp that calls itself fsdp
   EXPECT_THAT(cell(communication(record), 0, "formula").text, HasSubstr("forward 8 of "));
   record.point.training.strategy = {"future_strategy"};
-  EXPECT_TRUE(cell(communication(record), 0, "formula").value.is_null());
+  EXPECT_TRUE(cell(communication(record), 0, "formula").value.is_nothing());
   EXPECT_TRUE(communication(training_record("ddp", 2, 4, 0.1)).rows.empty());
   record.samples.back().values[0] = 99;  // no phase
   EXPECT_TRUE(communication(record).rows.empty());

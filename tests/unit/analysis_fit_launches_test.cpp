@@ -222,10 +222,10 @@ TEST(ScalingFitLaunches, ARefusalSaysWhichCountWouldDo) {
   const Truth truth = {two, 0.05, 0, 0.02};
   // 8 ranks and more grow by ranks beyond the node alone.
   const ScalingFit whole = fit_scaling(two, times_of(truth, {{8, 16, 32}, 5, 8, 0.02}, random));
-  EXPECT_THAT(whole.refused, HasSubstr("do not tell ranks beyond the node from ranks inside it"));
+  EXPECT_THAT(whole.refused, HasSubstr("cannot distinguish ranks beyond the node from ranks inside it"));
   EXPECT_THAT(whole.further, ElementsAre(4));
   const ScalingFit inside = fit_scaling(two, times_of(truth, {{2, 4, 8}, 5, 8, 0.02}, random));
-  EXPECT_THAT(inside.refused, HasSubstr("do not tell ranks beyond the node"));
+  EXPECT_THAT(inside.refused, HasSubstr("cannot distinguish ranks beyond the node"));
   EXPECT_THAT(inside.further, ElementsAre(16));
   // As many parameters as counts: fitted, and what would test it.
   const ScalingFit untested = fit_scaling(two, times_of(truth, {{1, 8, 16}, 5, 8, 0.02}, random));

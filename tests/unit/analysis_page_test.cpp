@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "analysis/page/page.h"
 #include "analysis/page/suite_of.h"
@@ -35,7 +36,7 @@ StudyData hostile_study() {
     *text = kHostile;
   e.nodes = {kHostile};
   e.devices[0] = kHostile;
-  e.versions[kHostile] = kHostile;
+  (*e.versions)[kHostile] = kHostile;
   for (Record& record : study.records) {
     record.reason = kHostile;
     record.started = kHostile;

@@ -74,7 +74,7 @@ TEST(Report, SaysWhatWasNotMeasured) {
   record.measures.step_s = 0.1;
   const Table table = strategies_table(merge_repeats({study_of({record})}));
   EXPECT_EQ(cell(table, 0, "peak memory").text, "-");
-  EXPECT_TRUE(cell(table, 0, "peak memory").value.is_null());
+  EXPECT_TRUE(cell(table, 0, "peak memory").value.is_nothing());
   EXPECT_EQ(cell(table, 0, "MFU").text, "-");
   EXPECT_EQ(cell(table, 0, "verified").text, "no");
 }
@@ -112,7 +112,7 @@ TEST(Report, DoubtsWhatCannotBe) {
   Record record = training_record("ddp", 2, 4, 0.1);
   record.measures.peak_flops = 1e9;  // 8e10 FLOP in 0.1 s are 800 times that
   const std::string text = to_text(strategies_table(merge_repeats({study_of({record})})));
-  EXPECT_NE(text.find("Caution: an MFU above 100 % (1 row) cannot be."), std::string::npos) << text;
+  EXPECT_NE(text.find("Caution: an MFU above 100 % (1 row) is impossible."), std::string::npos) << text;
 }
 
 Record with_interval(Record record, double low_s, double high_s) {
@@ -133,13 +133,13 @@ TEST(Report, MarksARatioToSingleThatSaysLittle) {
   const Record vague = with_interval(single, 0.05, 0.2);
   EXPECT_EQ(ratio_warnings(training_record("ddp", 2, 4, 0.12), single), "");
   EXPECT_EQ(ratio_warnings(training_record("ddp", 2, 4, 0.12), vague), "single unreliable");
-  EXPECT_EQ(ratio_warnings(training_record("ddp", 2, 4, 0.099), single), "x single perhaps 1");
+  EXPECT_EQ(ratio_warnings(training_record("ddp", 2, 4, 0.099), single), "x single may be 1");
   EXPECT_EQ(ratio_warnings(training_record("ddp", 2, 4, 0.0783), single), "below single");
   EXPECT_EQ(ratio_warnings(with_interval(training_record("ddp", 2, 4, 0.0783), 0.03, 0.2), single),
             "uncertain");
   EXPECT_EQ(ratio_warnings(
                 with_interval(training_record("ddp", 2, 4, 0.09), Measures::kNone, Measures::kNone), single),
-            "x single perhaps 1");
+            "x single may be 1");
 }
 
 // Processor time of a report over points of every kind.

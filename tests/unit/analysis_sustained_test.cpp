@@ -201,7 +201,7 @@ TEST(Sustained, AMomentOfHeatIsNotTheWholeIntervals) {
 TEST(Sustained, ThePlotsShowEveryIntervalAndTheBandOfTheRanks) {
   const std::vector<StudyData> studies = {study_with(throttled_record())};
   const Plots plots = sustained_plots(merge_repeats(studies));
-  ASSERT_EQ(plots.size(), 2);  // step time and clock; nobody told a temperature
+  ASSERT_EQ(plots.size(), 2);  // step time and clock; no temperature was read
   EXPECT_EQ(plots[0].key, "interval_time");
   ASSERT_EQ(plots[0].curves.size(), 1);
   const auto& points = plots[0].curves[0].points;
@@ -228,7 +228,7 @@ TEST(Sustained, SeriesThatDoNotFitAreLeftOut) {
   EXPECT_TRUE(findings_of(points).empty());
 }
 
-// A node that heats up until it dies: the intervals before tell why, and no table takes the point for
+// A node that heats up until it crashes: the intervals before show why, and no table takes the point for
 // measured.
 TEST(Sustained, RunsThatWereCutShortAreEvidenceAndNoResult) {
   Record dead = throttled_record();

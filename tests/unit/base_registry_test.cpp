@@ -1,4 +1,4 @@
-// The registry, and handles that own.
+// The registry, and owning handles.
 #include <gtest/gtest.h>
 
 #include "base/handle.h"

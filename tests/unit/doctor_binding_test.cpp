@@ -1,4 +1,4 @@
-// Who gets which cores, on several topologies; what the checks say of bad bindings; how places are told.
+// Who gets which cores, on several topologies; what the checks say of bad bindings; placements as text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -156,20 +156,22 @@ TEST(DoctorCores, Unbound) {
     rank.cpu.bound_by = "nobody";
   };
   EXPECT_THAT(only_finding(world_with(unbound)),
-              HasSubstr("warns ranks 0-15: ranks wander over the same 112 cores"));
-  EXPECT_THAT(only_finding(world_with([&](RankFacts& rank) {
-                unbound(rank);
-                rank.binding_refused = true;
-              })),
-              HasSubstr("notes ranks 0-15: ranks wander over the same 112 cores, as --bind none asks"));
+              HasSubstr("warns ranks 0-15: ranks are not bound and share the same 112 cores"));
+  EXPECT_THAT(
+      only_finding(world_with([&](RankFacts& rank) {
+        unbound(rank);
+        rank.binding_refused = true;
+      })),
+      HasSubstr(
+          "notes ranks 0-15: ranks are not bound and share the same 112 cores, as requested by --bind none"));
 }
 
 TEST(DoctorCores, MoreRanksThanCores) {
   const auto crowded = [](RankFacts& rank) { rank.cpu = {"Xeon", "0-3", "0", 4, 4, 1, 1, 0, "nobody"}; };
   EXPECT_THAT(only_finding(world_with(crowded)),
-              HasSubstr("warns ranks 0-15: 8 ranks on 4 cores of node1 and node2 take turns"));
+              HasSubstr("warns ranks 0-15: 8 ranks share 4 cores of node1 and node2"));
   EXPECT_THAT(only_finding(world_with([](RankFacts& rank) { rank.cpu.quota = 6.0; })),
-              HasSubstr("8 ranks on 6 cores"));
+              HasSubstr("8 ranks share 6 cores"));
 }
 
 TEST(DoctorCores, MostOfTheNodeIsIdle) {

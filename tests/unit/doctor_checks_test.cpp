@@ -65,7 +65,7 @@ TEST(DoctorWorld, IsSmallerThanPromised) {
 TEST(DoctorWorld, HasTwoMachinesOfOneName) {
   World world = healthy_world();
   for (RankFacts& rank : world) rank.host = "localhost";
-  expect_only(world, Severity::warns, "0-15", "2 machines are called localhost");
+  expect_only(world, Severity::warns, "0-15", "2 machines have the host name localhost");
 }
 
 TEST(DoctorWorld, HasContainersForNodes) {
@@ -151,9 +151,9 @@ TEST(DoctorGpus, AreUnlikeOrIll) {
   expect_only(with([](GpuFacts& gpu) { gpu.power_cap_w = gpu.default_cap_w = 500; }), Severity::warns, "3,9",
               "the power cap (W) is 500");
   expect_only(with([](GpuFacts& gpu) { gpu.throttle = 0x40; }), Severity::warns, "3,9",
-              "slow down for heat on node1 and node2, to 345 MHz");
+              "throttled by temperature on node1 and node2, to 345 MHz");
   expect_only(with([](GpuFacts& gpu) { gpu.throttle = 0x80; }), Severity::warns, "3,9",
-              "slowed by their hardware");
+              "throttled by their hardware");
   expect_only(with([](GpuFacts& gpu) { gpu.pcie_width = 4; }), Severity::warns, "3,9",
               "narrower than those of other GPUs of the same name on node1 and node2, 4 lanes");
   World resting = healthy_world();
@@ -162,7 +162,7 @@ TEST(DoctorGpus, AreUnlikeOrIll) {
   for (RankFacts& rank : resting) rank.gpu.pcie_width = 8;
   expect_only(resting, Severity::notes, "0-15", "fewer lanes than they have on node1 and node2, 8 lanes");
   expect_only(with([](GpuFacts& gpu) { gpu.uncorrected_errors = 2; }), Severity::warns, "3,9",
-              "uncorrected errors");
+              "uncorrected memory errors");
   expect_only(with([](GpuFacts& gpu) { gpu.compute_mode = 2; }), Severity::stops, "3,9",
               "compute mode prohibited");
   expect_only(with([](GpuFacts& gpu) { gpu.mig = true; }), Severity::notes, "3,9", "MIG");
@@ -215,14 +215,14 @@ TEST(DoctorCores, AreRationed) {
   }
   EXPECT_EQ(told(examine(world)), "");
   for (RankFacts& rank : world) rank.cpu.threads = 2;
-  expect_only(world, Severity::warns, "0-15", "16 threads of the ranks of node1 and node2 share 8 cores");
+  expect_only(world, Severity::warns, "0-15", "16 threads of the ranks of node1 and node2 share the 8 cores");
 }
 
 TEST(DoctorRoom, IsScarce) {
   World world = healthy_world();
   for (RankFacts& rank : world) rank.node.shm_bytes = 64 << 20;
   expect_only(world, Severity::warns, "0-15",
-              "64.0 MiB free in /dev/shm of node1 and node2, 1.00 GiB should be");
+              "64.0 MiB free in /dev/shm of node1 and node2, 1.00 GiB recommended");
   expect_only(world_with({2}, [](RankFacts& rank) { rank.node.limit_bytes = 1 << 30; }), Severity::warns, "2",
               "only 1.00 GiB of memory");
   expect_only(world_with({0}, [](RankFacts& rank) { rank.node.disk_bytes = 1 << 20; }), Severity::warns, "0",
@@ -245,7 +245,7 @@ TEST(DoctorRoom, CpuRanksNeedLittleSharedMemory) {
   EXPECT_EQ(told(examine(world)), "");
   for (RankFacts& rank : world) rank.node.shm_bytes = 64 << 20;
   expect_only(world, Severity::warns, "0-15",
-              "64.0 MiB free in /dev/shm of node1 and node2, 128 MiB should be");
+              "64.0 MiB free in /dev/shm of node1 and node2, 128 MiB recommended");
 }
 
 TEST(DoctorRoom, FilesCannotBeLocked) {
@@ -256,8 +256,8 @@ TEST(DoctorRoom, FilesCannotBeLocked) {
     });
   };
   expect_only(with(nullptr), Severity::notes, "0",
-              "files in results (nfs4) cannot be locked (No locks available): nothing but you");
-  expect_only(with("TRUE"), Severity::stops, "0", "HDF5_USE_FILE_LOCKING=TRUE wants them to be");
+              "files in results (nfs4) cannot be locked (No locks available): nothing prevents");
+  expect_only(with("TRUE"), Severity::stops, "0", "HDF5_USE_FILE_LOCKING=TRUE requires locks");
   EXPECT_EQ(told(examine(with("FALSE"))), "");
 }
 
@@ -272,10 +272,8 @@ TEST(DoctorText, StaysShortForManyRanks) {
   ASSERT_EQ(findings.size(), 1U) << told(findings);
   EXPECT_EQ(findings.front().ranks.size(), 2667U);
   EXPECT_LT(to_text(findings.front()).size(), 250U);
-  EXPECT_THAT(
-      to_text(findings.front()),
-      HasSubstr(
-          "ranks 0,3,6,9 ... (2667 ranks): GPUs slow down for heat on node1, node2, node3 and 997 more"));
+  EXPECT_THAT(to_text(findings.front()), HasSubstr("ranks 0,3,6,9 ... (2667 ranks): GPUs are throttled by "
+                                                   "temperature on node1, node2, node3 and 997 more"));
 }
 
 TEST(DoctorRanges, BothWays) {

@@ -83,7 +83,7 @@ TEST(DoctorNeeds, AListOfWhatIsThere) {
   expect_quiet_on_cpus(none);
   const World wrong = without_cuda([](RankFacts& rank) { rank.variables["CUDA_VISIBLE_DEVICES"] = "9,0"; });
   EXPECT_THAT(only(wrong, Severity::stops),
-              HasSubstr("names a GPU that is not there ('9'): CUDA shows 0 of 8"));
+              HasSubstr("names a GPU that does not exist ('9'): CUDA shows 0 of 8"));
   World short_of_some = healthy_world();
   for (RankFacts& rank : short_of_some) rank.variables["CUDA_VISIBLE_DEVICES"] = "0,1,2,3,4,5,6,7,GPU-beef";
   EXPECT_THAT(only(short_of_some, Severity::stops), HasSubstr("('GPU-beef'): CUDA shows 8 of 8"));
@@ -112,17 +112,17 @@ TEST(DoctorNeeds, AnyDriver) {
   World world = healthy_world(/*on_gpus=*/false);
   for (RankFacts& rank : world) rank.gpu.on_bus = 1;
   EXPECT_THAT(only(world, Severity::warns),
-              AllOf(HasSubstr("1 NVIDIA GPU on the PCI bus of node1 and node2, but no driver answers"),
+              AllOf(HasSubstr("1 NVIDIA GPU on the PCI bus of node1 and node2, but no driver responds"),
                     HasSubstr("install driver 580 or newer"), HasSubstr("modprobe")));
   expect_quiet_on_cpus(world);
   for (RankFacts& rank : world) rank.gpus_wanted = true;
-  EXPECT_THAT(only(world, Severity::stops), HasSubstr("no driver answers"));
+  EXPECT_THAT(only(world, Severity::stops), HasSubstr("no driver responds"));
   for (RankFacts& rank : world) {
     rank.gpus_wanted = false;
     rank.gpu.on_bus = 0;
     rank.gpu.screens_on_bus = 1;
   }
-  EXPECT_THAT(only(world, Severity::notes), HasSubstr("card for screens"));
+  EXPECT_THAT(only(world, Severity::notes), HasSubstr("display adapter"));
 }
 
 TEST(DoctorNeeds, AGpuWhereOneIsWanted) {

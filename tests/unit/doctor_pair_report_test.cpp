@@ -151,7 +151,7 @@ TEST(DoctorPairReport, ARankOfANodeIsSlowInside) {
 
 TEST(DoctorPairReport, ANodeIsSlowInside) {
   const auto report = report_of([](int a, int b) { return !across(a, b) && a / kLocal == 5 ? 0.5 : 1; });
-  EXPECT_THAT(report.slow, ElementsAre(HasSubstr("node6 is slow inside: its ranks reach 5")));
+  EXPECT_THAT(report.slow, ElementsAre(HasSubstr("node6 is slow internally: its ranks reach 5")));
 }
 
 TEST(DoctorPairReport, RanksThatWaitForCoresAreNotNamed) {

@@ -1,4 +1,4 @@
-// How jobs ended, as mpirun and srun tell it.
+// How jobs ended, as mpirun and srun report it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -205,11 +205,11 @@ TEST(ExitDiagnosis, KnowsWhyItHadToEndALauncherThatHung) {
     return diagnose_exit(output, {137, 0, /*gave_up=*/true}, 0);
   };
   const ExitDiagnosis lost = hung({kDashes, "MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD",
-                                   kDashes, "shardmark: nothing moved for 60 s: rank 1 on node2"});
+                                   kDashes, "shardmark: no progress for 60 s: rank 1 on node2"});
   EXPECT_EQ(lost.outcome, Outcome::timed_out);
-  EXPECT_EQ(lost.reason, "nothing moved for 60 s: rank 1 on node2");
+  EXPECT_EQ(lost.reason, "no progress for 60 s: rank 1 on node2");
   EXPECT_THAT(hung({"srun: error: node2: task 1: Killed"}).reason, StartsWith("rank 1 on node2: Killed"));
-  EXPECT_EQ(hung({}).reason, "the ranks did not come up");
+  EXPECT_EQ(hung({}).reason, "the ranks did not start");
 }
 
 TEST(ExitDiagnosis, FallsBackOnOurLastWordsAndTheStatus) {

@@ -45,12 +45,12 @@ TEST(SuiteErrors, NameFileLineAndColumn) {
        "s.yaml:1:7: seed: expected a whole number from 0 to 9223372036854775807, got '99999999999999999999'"},
       {"repeats: 0\n", "s.yaml:1:10: repeats: expected a whole number from 1 to 1000, got '0'"},
       {"shuffle: yes\n", "s.yaml:1:10: shuffle: expected true or false, got 'yes'"},
-      {"name: [a]\n", "s.yaml:1:7: name: expected a text, got a list"},
+      {"name: [a]\n", "s.yaml:1:7: name: expected a string, got a list"},
       {"ranks: []\n", "s.yaml:1:8: ranks: an empty list; write at least one value"},
       {"ranks: [1, [2]]\n", "s.yaml:1:12: ranks: a list in a list; an axis is one flat list"},
       {"ranks: [1, four]\n", "s.yaml:1:12: ranks: expected a whole number from 1 to 1048576, got 'four'"},
       {"ranks: !!int 4\n",
-       "s.yaml:1:8: ranks: tags such as 'tag:yaml.org,2002:int' have no meaning here; leave it out"},
+       "s.yaml:1:8: ranks: tags such as 'tag:yaml.org,2002:int' have no meaning here; remove it"},
       {"transport: tcp\n", "s.yaml:1:12: unknown transport 'tcp'; accepted: hierarchical, mpi, nccl"},
       {"sampling: {min_step: 4}\n",
        "s.yaml:1:12: unknown key 'min_step' in sampling; did you mean 'min_steps'? accepted: warmup_steps, "
@@ -75,10 +75,11 @@ TEST(SuiteErrors, NameFileLineAndColumn) {
        "s.yaml:1:24: time_limit: expected a number above 0, at most 10000000, got '0'"},
       {"sampling: {time_limit: inf}\n",
        "s.yaml:1:24: time_limit: expected a number above 0, at most 10000000, got 'inf'"},
-      {"seed: 1\nseed: 2\n", "s.yaml:2:1: key 'seed' comes twice; keep one"},
+      {"seed: 1\nseed: 2\n", "s.yaml:2:1: key 'seed' is given twice; keep one"},
       {"name: a\n---\nname: b\n",
-       "s.yaml:2:1: a second document, or a stray sign before it; a suite is one document"},
-      {", name: a\n", "s.yaml:1:1: a second document, or a stray sign before it; a suite is one document"},
+       "s.yaml:2:1: a second document, or a stray character before it; a suite is one document"},
+      {", name: a\n",
+       "s.yaml:1:1: a second document, or a stray character before it; a suite is one document"},
       {"name: [a\n", "s.yaml:2:1: not valid YAML: end of sequence flow not found"},
       {"training: 4\n", "s.yaml:1:11: training: expected a map (key: value), got '4'"},
       {"name: a\nseed: \xff\n", "s.yaml:2:7: not UTF-8; save the file as UTF-8 text"},
@@ -94,7 +95,7 @@ TEST(SuiteErrors, InTrainingBlocks) {
        "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, batch_size, global_batch, "
        "accumulation, ranks, transport, sampling"},
       {"<<: {a: 1}",
-       "s.yaml:6:5: unknown key '<<' in training; merge keys are not read, an anchor on a value is; "
+       "s.yaml:6:5: unknown key '<<' in training; merge keys are not supported, an anchor on a value is; "
        "accepted: model, data, "
        "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, batch_size, global_batch, "
        "accumulation, ranks, transport, sampling"},

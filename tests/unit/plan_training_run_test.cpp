@@ -84,7 +84,7 @@ TEST(TrainingRunFile, IsAsStrictAsASuite) {
           "r.yaml:1:1: unknown key 'modl' in the training run; did you mean 'model'? accepted: model, "));
   EXPECT_THAT(error_of("ranks: 4\n"), HasSubstr("r.yaml:1:1: unknown key 'ranks' in the training run"));
   EXPECT_THAT(error_of("training: {model: mlp}\n"), HasSubstr("unknown key 'training' in the training run"));
-  EXPECT_EQ(error_of("model: mlp\nmodel: mlp\n"), "r.yaml:2:1: key 'model' comes twice; keep one");
+  EXPECT_EQ(error_of("model: mlp\nmodel: mlp\n"), "r.yaml:2:1: key 'model' is given twice; keep one");
   EXPECT_EQ(error_of("batch_size: 2\nglobal_batch: 4\n"),
             "r.yaml:2:15: global_batch: there is a batch_size too; write one of them");
   EXPECT_EQ(error_of("steps: 2\nepochs: 4\n"), "r.yaml:2:9: epochs: there are steps too; write one of them");

@@ -69,7 +69,7 @@ TEST(Plan, SaysWhyAPointCannotRun) {
             "4 B hold 0 float64, broadcast on 4 ranks needs 1");
   EXPECT_EQ(
       reason("collectives: {operation: all_reduce, bytes: 8, dtype: int32, reduction: average}", {4, 0}),
-      "the average of int32 is no int32");
+      "the average of int32 values is not an int32");
   EXPECT_EQ(reason("collectives: {operation: all_gather, bytes: 16}", {4, 0}), "");
 }
 

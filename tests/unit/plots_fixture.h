@@ -91,8 +91,8 @@ inline StudyData study_of_200_points() {
   study.environment.suite_path = "suites/scaling.yaml";
   study.environment.suite_text = "name: scaling\nranks: [1, 2]\n";
   study.environment.command_line = "shardmark run suites/scaling.yaml -o results/scaling.h5";
-  study.environment.versions = {{"torch", "2.11.0"}, {"MPI", "Open MPI 4.1.4"}};
-  study.environment.facts = {{"cores", 64}, {"processor", "Some CPU"}};
+  *study.environment.versions = {{"torch", "2.11.0"}, {"MPI", "Open MPI 4.1.4"}};
+  *study.environment.facts = {{"cores", 64}, {"processor", "Some CPU"}};
   return study;
 }
 

@@ -230,7 +230,7 @@ TEST(CollectiveCosts, UseThePointsThatMayBeUsed) {
   EXPECT_EQ(times.front().span, (Span{2, 1}));
 }
 
-// The times of a law with noise are told within that noise; those of a protocol that one size alone has, are
+// Times of a noisy formula are predicted within that noise; those of a protocol that one size alone has, are
 // not.
 TEST(CollectiveCosts, HeldOutSizesAreToldByTheOthers) {
   auto times = exact_times(specs::Collective::all_gather, {{2, 1}});

@@ -101,12 +101,13 @@ TEST(Gap, SaysWhatWasNotMeasured) {
   const Report alone({step_record(4e6, 0)});
   const auto all = gaps(alone.points, alone.predictors);
   ASSERT_EQ(all.size(), 1);
-  EXPECT_EQ(all.front().missing, "no curve of all_reduce or anything like it");
+  EXPECT_EQ(all.front().missing, "no measured times of all_reduce or a similar operation");
   EXPECT_TRUE(std::isnan(all.front().unexplained_s()));
-  EXPECT_NEAR(all.front().skew_s, 0.75 * kLate, 1e-9);  // what was measured is told all the same
+  EXPECT_NEAR(all.front().skew_s, 0.75 * kLate, 1e-9);  // what was measured is still reported
   const Table table = gap_table(alone.points, alone.predictors);
   EXPECT_EQ(cell(table, 0, "unexplained").text, "-");
-  EXPECT_EQ(cell(table, 0, "expectation").text, "none: no curve of all_reduce or anything like it");
+  EXPECT_EQ(cell(table, 0, "expectation").text,
+            "none: no measured times of all_reduce or a similar operation");
 }
 
 TEST(Gap, PointsWithoutAProgramHaveNoRow) {

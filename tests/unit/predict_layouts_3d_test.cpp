@@ -45,7 +45,7 @@ TEST(Layouts3dTable, TheFastestThatFitComeFirst) {
     EXPECT_NEAR(sum, value(all, i, "step"), 1e-9 * sum);
     EXPECT_NEAR(value(all, i, "tokens/s"), 16 * 128 * 1e3 / value(all, i, "step"), 1e-6);
   }
-  EXPECT_THAT(all.notes[0], HasSubstr("not known"));
+  EXPECT_THAT(all.notes[0], HasSubstr("unknown"));
 
   double least = INFINITY, most = 0;
   for (size_t i = 0; i < all.rows.size(); ++i) {

@@ -69,8 +69,8 @@ TEST(ChoiceResolve, RefusesWrongTypesAndValues) {
   EXPECT_THAT(message("lr", "fast"), HasSubstr("accepted: a number"));
   EXPECT_THAT(message("lr", std::nan("")), HasSubstr("accepted: a number"));
   EXPECT_THAT(message("tied", 1), HasSubstr("accepted: true, false"));
-  EXPECT_THAT(message("file", 7), HasSubstr("accepted: a text (quote it"));
-  EXPECT_THAT(message("file", nullptr), HasSubstr("is null; accepted: a text"));
+  EXPECT_THAT(message("file", 7), HasSubstr("accepted: a string (quote it"));
+  EXPECT_THAT(message("file", nullptr), HasSubstr("is null; accepted: a string"));
 }
 
 const ChoiceKind& inner_kind() {

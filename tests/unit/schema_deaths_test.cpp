@@ -1,4 +1,4 @@
-// A point in which a rank died: its outcome, its second attempt, and the one record that stays.
+// A point in which a rank crashed: its outcome, its second attempt, and the one record that stays.
 #include <gmock/gmock.h>
 
 #include "schema/journal.h"
@@ -50,7 +50,7 @@ TEST(Study, RemembersAPointThatEndedTheJob) {
   expect_records(read_study(path), {first, second});
 }
 
-// A job that ended without a verdict, by a time limit: the next one has another cause of death.
+// A job that ended without a verdict, by a time limit: the next one ends for another reason.
 TEST(Study, APointOfAnEarlierJobIsNotBlamed) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";
@@ -78,7 +78,7 @@ TEST(Study, ASecondDeathIsFinal) {
   EXPECT_TRUE(kept.ended_job);
 }
 
-// After the machine was fixed: in one study, also across another death of the job.
+// After the machine was fixed: in one study, also across another crash of the job.
 TEST(Study, MeasuresFailedPointsAgainWhenAsked) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";
@@ -182,13 +182,13 @@ TEST(Study, AnotherKernelIsNoReasonToRefuse) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";
   Environment environment = sample_environment();
-  environment.versions["kernel"] = "5.14";
+  (*environment.versions)["kernel"] = "5.14";
   Study::create(path, environment);
-  environment.versions["kernel"] = "6.1";
+  (*environment.versions)["kernel"] = "6.1";
   Study::resume(path, environment);
   const Environment kept = read_study(path).environment;
-  EXPECT_EQ(kept.versions["kernel"], "5.14");
-  EXPECT_EQ(kept.facts["resumed"].back()["kernel"], "6.1");
+  EXPECT_EQ((*kept.versions)["kernel"], "5.14");
+  EXPECT_EQ((*kept.facts)["resumed"].back()["kernel"], "6.1");
 }
 
 }  // namespace

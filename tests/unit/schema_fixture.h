@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
@@ -118,9 +119,9 @@ inline Environment sample_environment() {
   environment.nodes = {"n1", "n2"};
   environment.devices = {"cpu", "cpu", "cpu"};
   environment.rank_nodes = {"n1", "n1", "n2"};
-  environment.versions = {{"torch", "2.11.0"}, {"hdf5", "1.10.8"}};
-  environment.variables = {{"OMP_NUM_THREADS", "2"}};
-  environment.facts = {{"cores", 4}, {"peak_flops", 1.5e11}};
+  *environment.versions = {{"torch", "2.11.0"}, {"hdf5", "1.10.8"}};
+  *environment.variables = {{"OMP_NUM_THREADS", "2"}};
+  *environment.facts = {{"cores", 4}, {"peak_flops", 1.5e11}};
   return environment;
 }
 

@@ -19,7 +19,7 @@ std::string type_name() {
   if constexpr (std::is_same_v<T, double>) return "float64";
   if constexpr (std::is_same_v<T, Flag>) return "bool (int8)";
   if constexpr (std::is_same_v<T, std::vector<std::string>>) return "list of texts";
-  if constexpr (std::is_same_v<T, nlohmann::ordered_json>) return "JSON text";
+  if constexpr (std::is_same_v<T, JsonObject>) return "JSON text";
 }
 
 std::string since(std::string_view name) {

@@ -98,7 +98,7 @@ TEST(OutcomeText, ReadsBack) {
   for (const char* name : {"ok", "skipped", "out_of_memory", "wrong", "failed", "timed_out"})
     EXPECT_EQ(to_text(outcome_from_text(name)), name);
   EXPECT_EQ(usage_error([] { outcome_from_text("fine"); }),
-            "'fine' is no outcome; accepted: ok, skipped, out_of_memory, wrong, failed, timed_out");
+            "'fine' is not an outcome; accepted: ok, skipped, out_of_memory, wrong, failed, timed_out");
 }
 
 }  // namespace

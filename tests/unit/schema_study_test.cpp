@@ -108,8 +108,8 @@ TEST(Study, ResumesAJournalAndAFile) {
   EXPECT_EQ(data.environment.command_line, later.command_line);
   EXPECT_EQ(data.environment.started, sample_environment().started);
   EXPECT_EQ(data.environment.nodes, sample_environment().nodes);
-  EXPECT_EQ(data.environment.facts["resumed"].size(), 2u);
-  EXPECT_EQ(data.environment.facts["resumed"][1]["nodes"][1], "other");
+  EXPECT_EQ((*data.environment.facts)["resumed"].size(), 2u);
+  EXPECT_EQ((*data.environment.facts)["resumed"][1]["nodes"][1], "other");
 }
 
 TEST(Study, ResumeOfNothingCreates) {
@@ -137,9 +137,9 @@ TEST(Study, ResumeNamesWhatDiffers) {
                 HasSubstr(": device of rank 2 (cpu, now H100);"));
     EXPECT_THAT(message([](Environment& e) { e.rank_nodes[1] = "n2"; }),
                 HasSubstr(": node of rank 1 (node 0, now node 1);"));
-    EXPECT_THAT(message([](Environment& e) { e.versions["torch"] = "2.12"; }),
+    EXPECT_THAT(message([](Environment& e) { (*e.versions)["torch"] = "2.12"; }),
                 HasSubstr(": torch (\"2.11.0\", now \"2.12\");"));
-    EXPECT_THAT(message([](Environment& e) { e.versions["nccl"] = "2.28"; }),
+    EXPECT_THAT(message([](Environment& e) { (*e.versions)["nccl"] = "2.28"; }),
                 HasSubstr(": nccl (\"none\", now \"2.28\");"));
     EXPECT_THAT(message([](Environment& e) { e.revision = "def"; }),
                 HasSubstr(": revision (abc123, now def);"));
@@ -199,7 +199,8 @@ TEST(Study, SaysWhatIsWrongWithThePath) {
   EXPECT_THAT(usage_error([&] { Study::create(scratch / "file/x.h5", environment); }),
               HasSubstr("Not a directory"));
   EXPECT_THAT(usage_error([&] { read_study(scratch / "none.h5"); }), HasSubstr("none.h5: no such study"));
-  EXPECT_THAT(usage_error([&] { read_study(scratch / "file"); }), HasSubstr("file is damaged, or no study"));
+  EXPECT_THAT(usage_error([&] { read_study(scratch / "file"); }),
+              HasSubstr("file is damaged, or not a study"));
   EXPECT_THAT(usage_error([&] { read_study(scratch / "."); }), HasSubstr("cannot be read: it is a folder"));
 }
 
@@ -207,7 +208,7 @@ TEST(Study, RefusesOtherHdf5FilesAndNewerSchemas) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";
   { h5::create_file(path); }
-  EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5 is an HDF5 file, but no study"));
+  EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5 is an HDF5 file, but not a study"));
   {
     const h5::Id file = h5::create_file(path);
     h5::write_attribute(file, "creator", "shardmark");
@@ -218,7 +219,7 @@ TEST(Study, RefusesOtherHdf5FilesAndNewerSchemas) {
   EXPECT_THAT(usage_error([&] { Study::resume(path, sample_environment()); }),
               HasSubstr("schema version 2.0"));
   EXPECT_THAT(usage_error([] { require_readable("x", "y.h5"); }),
-              HasSubstr("y.h5: 'x' is no schema version"));
+              HasSubstr("y.h5: 'x' is not a schema version"));
   require_readable("1.99", "y.h5");
 }
 

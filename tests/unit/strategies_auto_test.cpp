@@ -53,7 +53,7 @@ TEST_F(AutoChoice, TheReasonNamesWhatDoesNotFit) {
 TEST_F(AutoChoice, WhereNothingFitsTheLeanest) {
   const Decision decision = decide_on(8, {.memory_bytes = 1e6, .all = kSlow});
   EXPECT_EQ(chosen(decision), "fsdp(offload=optimizer)");
-  EXPECT_THAT(decision.reason, HasSubstr("nothing fits into the 977 KiB of a rank; it needs least"));
+  EXPECT_THAT(decision.reason, HasSubstr("nothing fits into the 977 KiB of a rank; it needs the least"));
 }
 
 TEST_F(AutoChoice, AccumulationMakesReductionsDear) {

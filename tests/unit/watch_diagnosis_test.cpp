@@ -64,13 +64,13 @@ TEST(WatchFinding, NamesTheRankThatIsStopped) {
   const Diagnosis finding = explain(four(stopped), two_by_two());
   EXPECT_EQ(
       finding.message,
-      "watchdog: nothing has moved for 60 s in training mlp fsdp 4 ranks\n"
+      "watchdog: no progress for 60 s in training mlp fsdp 4 ranks\n"
       "  behind: rank 2 on node2 (pid 4002, stopped by a signal): step 12, backward of block 3 since 60 s; "
       "last completed all_gather #122; has not started all_gather #123 (4.00 MiB)\n"
       "  waiting for it: ranks 0-1, 3, in all_gather #123 (4.00 MiB) since 61 s\n"
       "  ending the job; what is finished is kept: go on with --resume, or allow more time with --timeout");
   EXPECT_EQ(finding.reason,
-            "nothing moved for 60 s: rank 2 on node2 (stopped by a signal) has not started all_gather #123 "
+            "no progress for 60 s: rank 2 on node2 (stopped by a signal) has not started all_gather #123 "
             "(4.00 MiB) in step 12, backward of block 3");
 }
 
@@ -97,8 +97,8 @@ TEST(WatchFinding, ConditionsHaveTheirWords) {
   EXPECT_THAT(said('t', false), HasSubstr("(pid 4002, stopped by a debugger)"));
   EXPECT_THAT(said('Z', false), HasSubstr("(pid 4002, dead)"));
   EXPECT_THAT(said('-', false), HasSubstr("(pid 4002, dead)"));
-  EXPECT_THAT(said('R', false), HasSubstr("(pid 4002, does not answer)"));
-  EXPECT_THAT(said('D', true), HasSubstr("(pid 4002, in the kernel: waits for a device or a file system)"));
+  EXPECT_THAT(said('R', false), HasSubstr("(pid 4002, does not respond)"));
+  EXPECT_THAT(said('D', true), HasSubstr("(pid 4002, in the kernel: waiting for a device or a file system)"));
   EXPECT_THAT(said('R', true), HasSubstr("behind: rank 2 on node2 (pid 4002): step 12"));
 }
 
@@ -107,7 +107,7 @@ TEST(WatchFinding, ARankThatWorksIsBehindThoseThatWait) {
   working.awaited = {};
   working.num_stages += 5;
   EXPECT_EQ(explain(four(working), two_by_two()).reason,
-            "nothing moved for 61 s: rank 2 on node2 is in step 12, backward of block 3");
+            "no progress for 61 s: rank 2 on node2 is in step 12, backward of block 3");
 }
 
 TEST(WatchFinding, OfRanksThatAllWaitThoseWithFewerOperationsAreBehind) {
@@ -135,16 +135,15 @@ TEST(WatchFinding, OfRanksThatAllWorkThoseInAnEarlierStageAreBehind) {
 
 TEST(WatchFinding, NobodyIsBehindWhereAllWaitForTheSame) {
   const Diagnosis finding = explain(four(waiting(2)), two_by_two());
-  EXPECT_EQ(
-      finding.reason,
-      "nothing moved for 61 s: no rank is behind: ranks 0-3 are all in all_gather #123 (4.00 MiB), which "
-      "does not complete");
+  EXPECT_EQ(finding.reason,
+            "no progress for 61 s: no rank is behind: ranks 0-3 are all in all_gather #123 (4.00 MiB), which "
+            "does not complete");
   EXPECT_THAT(finding.message, Not(HasSubstr("behind: rank ")));
 }
 
 TEST(WatchFinding, OneRankAloneIsNamed) {
   const Diagnosis finding = explain({computing(0)}, make_node_map({"node1"}, {0}));
-  EXPECT_EQ(finding.reason, "nothing moved for 60 s: rank 0 on node1 is in step 12, backward of block 3");
+  EXPECT_EQ(finding.reason, "no progress for 60 s: rank 0 on node1 is in step 12, backward of block 3");
 }
 
 TEST(WatchFinding, RanksThatHaveDoneTheirPartAreNeverBehind) {
@@ -162,9 +161,9 @@ TEST(WatchFinding, ANodeThatDoesNotAnswerIsNamedWithItsRanks) {
     states.back().rank = rank;
   }
   const Diagnosis finding = explain(states, two_by_two());
-  EXPECT_THAT(finding.message, HasSubstr("\n  behind: ranks 2-3 on node2: the node does not answer\n"));
+  EXPECT_THAT(finding.message, HasSubstr("\n  behind: ranks 2-3 on node2: the node does not respond\n"));
   EXPECT_EQ(finding.reason,
-            "nothing moved for 61 s: ranks 2-3 on node2 (its node does not answer) are behind");
+            "no progress for 61 s: ranks 2-3 on node2 (its node does not respond) are behind");
 }
 
 TEST(WatchFinding, DifferentOperationsOfOneNumberAreShown) {

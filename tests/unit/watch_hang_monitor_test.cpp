@@ -158,7 +158,7 @@ TEST(HangMonitor, WaitsAsLongAsAnswersComeIn) {
   cluster.run(kTimeoutS + kAllowedS + 5);
   ASSERT_EQ(cluster.said.size(), 1U);
   EXPECT_THAT(cluster.said[0].second.reason, HasSubstr("rank 3 on node1"));
-  EXPECT_THAT(cluster.said[0].second.message, Not(HasSubstr("does not answer")));
+  EXPECT_THAT(cluster.said[0].second.message, Not(HasSubstr("does not respond")));
 }
 
 TEST(HangMonitor, ANeighbourSpeaksForTheFirstRank) {
@@ -187,7 +187,8 @@ TEST(HangMonitor, TheSecondNodeSpeaksForTheFirst) {
 TEST(HangMonitor, ANodeOfOneRankThatIsStoppedIsNamed) {
   Cluster cluster(3, 1);
   EXPECT_EQ(speaker_when_stopped(cluster, 2), 0);
-  EXPECT_THAT(cluster.said[0].second.message, HasSubstr("behind: rank 2 on node2: the node does not answer"));
+  EXPECT_THAT(cluster.said[0].second.message,
+              HasSubstr("behind: rank 2 on node2: the node does not respond"));
 }
 
 TEST(HangMonitor, OneRankAloneIsItsOwnWatchdog) {
@@ -205,9 +206,9 @@ TEST(HangMonitor, OneSpeaksWhenTheFirstTwoNodesAreSilent) {
   cluster.run(kTimeoutS + 8);
   ASSERT_EQ(cluster.said.size(), 1U);
   EXPECT_THAT(cluster.said[0].second.message,
-              HasSubstr("behind: ranks 0-1 on node0: the node does not answer"));
+              HasSubstr("behind: ranks 0-1 on node0: the node does not respond"));
   EXPECT_THAT(cluster.said[0].second.message,
-              HasSubstr("behind: ranks 2-3 on node1: the node does not answer"));
+              HasSubstr("behind: ranks 2-3 on node1: the node does not respond"));
   EXPECT_TRUE(cluster.ended_by);
 }
 
@@ -231,7 +232,7 @@ TEST(HangMonitor, WaitsForARankThatMovesOnAnotherNode) {
   cluster.run(kTimeoutS + kAllowedS);
   ASSERT_EQ(cluster.said.size(), 1U);
   EXPECT_EQ(cluster.said[0].second.reason,
-            "nothing moved for 60 s: rank 22 on node5 has not started all_reduce #1 "
+            "no progress for 60 s: rank 22 on node5 has not started all_reduce #1 "
             "(1.00 MiB) in a long one");
 }
 

@@ -76,7 +76,7 @@ std::vector<int64_t> sizes_of(const CollectiveFlags& flags) {
   return sizes;
 }
 
-// What the flags ask for, told apart from how it is run.
+// What the flags ask for, separate from how it is run.
 struct Sweep {
   specs::CollectiveRow operation;
   std::vector<int64_t> sizes;

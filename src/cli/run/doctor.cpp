@@ -43,7 +43,7 @@ bool is_ill(const std::vector<doctor::Finding>& findings) {
   });
 }
 
-constexpr const char* kNameAPage = "name a file that can: --html FILE";
+constexpr const char* kNameAPage = "name a writable file: --html FILE";
 // A link that is down must not hold the job for the time that a training step may take; unless --timeout says
 // so.
 constexpr double kPatienceOfPairsS = 60;
@@ -63,7 +63,7 @@ std::string place_of(const std::string& output) {
   return output;
 }
 
-// A file that cannot be written is told before half a minute is spent.
+// A file that cannot be written is reported before half a minute is spent.
 void check(const DoctorFlags& flags, const HostGroup& world) {
   if (flags.pairs && world.size() < 2)
     throw UsageError("doctor --pairs needs two ranks or more: mpirun -n 8 shardmark doctor --pairs");
@@ -133,11 +133,11 @@ std::function<int()> define(CLI::App& app) {
   return [flags, timeout] { return see_doctor(*flags, timeout->count() > 0); };
 }
 
-const Registration<CommandEntry> registered{
-    "doctor",
-    {"check this machine, or all ranks of a job, for what would spoil a measurement: mpirun -n 8 shardmark "
-     "doctor; exit status 1: problems were found",
-     define}};
+const Registration<CommandEntry> registered{"doctor",
+                                            {"check this machine, or all ranks of a job, for problems that "
+                                             "distort measurements: mpirun -n 8 shardmark "
+                                             "doctor; exit status 1: problems were found",
+                                             define}};
 
 }  // namespace
 }  // namespace shardmark

@@ -1,6 +1,7 @@
 // What `shardmark doctor` shows: the machine, where ranks sit, what is wrong; with --pairs who is slow.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// The pair test as a part of the doctor: run, told as text, as JSON.
+// The pair test of the doctor: runs it, and prints it as text or JSON.
 #include <fmt/format.h>
 
 #include <algorithm>

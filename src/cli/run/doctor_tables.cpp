@@ -1,4 +1,4 @@
-// Facts as rows: nodes that are alike are told once.
+// Facts as rows: equal nodes are listed once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string bytes_text(int64_t bytes) {
 }
 
 std::string cores_text(const RankFacts& rank) {
-  const std::string quota = rank.cpu.quota > 0 ? fmt::format(", {:g} by control group", rank.cpu.quota) : "";
+  const std::string quota = rank.cpu.quota > 0 ? fmt::format(", {:g} by cgroup", rank.cpu.quota) : "";
   return fmt::format("{}; {} cores{}, {} NUMA node{}", rank.cpu.name, rank.cpu.node_cores, quota,
                      rank.cpu.node_numa, rank.cpu.node_numa == 1 ? "" : "s");
 }
@@ -30,13 +30,13 @@ std::string cores_text(const RankFacts& rank) {
 std::string memory_text(const RankFacts& rank) {
   const auto& node = rank.node;
   return bytes_text(node.memory_bytes) +
-         (node.limit_bytes > 0 ? fmt::format(", {} by control group", bytes_text(node.limit_bytes)) : "");
+         (node.limit_bytes > 0 ? fmt::format(", {} by cgroup", bytes_text(node.limit_bytes)) : "");
 }
 
 std::string gpus_text(const RankFacts& rank) {
   const auto& gpu = rank.gpu;
   if (gpu.in_node == doctor::kUnknown && gpu.visible == 0)
-    return gpu.on_bus == 0 ? "none" : fmt::format("{} on the PCI bus, no driver answers", gpu.on_bus);
+    return gpu.on_bus == 0 ? "none" : fmt::format("{} on the PCI bus, no driver responds", gpu.on_bus);
   if (!rank.on_gpu())
     return fmt::format("{} on the node{}, {} visible, not used; driver {}", gpu.in_node,
                        gpu.name_in_node.empty() ? "" : " (" + gpu.name_in_node + ")", gpu.visible,
@@ -59,7 +59,7 @@ std::string limits_text(const RankFacts& rank) {
 
 std::string output_text(const RankFacts& rank) {
   const auto& node = rank.node;
-  return fmt::format("{}: {}, {} free; locking of files {}", node.output, node.file_system,
+  return fmt::format("{}: {}, {} free; file locking {}", node.output, node.file_system,
                      bytes_text(node.disk_bytes), node.locking.empty() ? "could not be tried" : node.locking);
 }
 
@@ -75,7 +75,7 @@ class MachineRows {
   MachineRows(Table& table, const std::vector<RankFacts>& world) : table_(table), world_(world) {}
   void add(const std::string& what, const std::string& found, const std::string& where = "") {
     table_.rows.push_back(
-        {{what, what}, {found, found}, {where, where.empty() ? nlohmann::json() : nlohmann::json(where)}});
+        {{what, what}, {found, found}, {where, where.empty() ? OptionValue() : OptionValue(where)}});
   }
   // A row for each value, with the nodes that have it.
   void add(const std::string& what, std::string (*text)(const RankFacts&)) {
@@ -112,10 +112,7 @@ ColumnsOf<PlacedRank> placement_columns() {
   const auto number = [](int64_t value) { return Cell{std::to_string(value), value}; };
   const auto words = [](const std::string& text) { return Cell{text, text}; };
   return {{{"nodes", "", false, false, "", Starts::group},
-           [](const auto& row) {
-             const auto& nodes = row.layout->nodes;
-             return Cell{doctor::names_text(nodes), nodes};
-           },
+           [=](const auto& row) { return words(doctor::names_text(row.layout->nodes)); },
            "nodes with the same placement are shown once, with the ranks of the first."},
           {{"rank", ""}, [=](const auto& row) { return number(row.rank->rank); }},
           {{"of node", ""}, [=](const auto& row) { return number(row.rank->local_rank); }},

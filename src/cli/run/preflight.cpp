@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -81,10 +82,10 @@ void Preflight::tell(bool quiet) const {
 }
 
 void Preflight::keep_in(Environment& environment) const {
-  auto& kept = environment.facts["preflight"] = nlohmann::ordered_json::array();
+  auto& kept = (*environment.facts)["preflight"] = nlohmann::ordered_json::array();
   for (const doctor::Finding& finding : findings)
     kept.push_back({{"severity", to_text(finding.severity)}, {"text", to_text(finding)}});
-  environment.facts["placement"] = doctor::placement_json(ranks);
+  (*environment.facts)["placement"] = doctor::placement_json(ranks);
 }
 
 }  // namespace shardmark

@@ -1,6 +1,8 @@
 // shardmark run: the sweep. Started on every rank by mpirun or srun.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/find_suite.h"
@@ -126,8 +128,8 @@ std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sw
     environment.suite_path = sweep.suite.path;
     environment.transport = transport_for(flags.run.world, checked.device);
     environment.order_seed = sweep.suite.seed;
-    environment.facts["memory_of_a_rank_bytes"] = sweep.memory;
-    if (flags.run.check_collectives) environment.facts["collectives_checked"] = true;
+    (*environment.facts)["memory_of_a_rank_bytes"] = sweep.memory;
+    if (flags.run.check_collectives) (*environment.facts)["collectives_checked"] = true;
     checked.keep_in(environment);
     const DueRule is_due = flags.rerun_failed ? failed_points(flags.output, sweep.points) : DueRule();
     study.emplace(flags.resume ? Study::resume(flags.output, environment, is_due)
@@ -178,10 +180,9 @@ RunSummary measure(const HostGroup& world, const std::vector<Point>& points, std
 
 void warn_of_points_not_met(const std::optional<Study>& study) {
   if (study && study->num_due() > 0)
-    log_warning(
-        fmt::format("this plan has not met {} of the failed points that were to be measured again; they stay "
-                    "as they were",
-                    study->num_due()));
+    log_warning(fmt::format(
+        "{} of the failed points that were to be measured again are not in this plan; they stay as they were",
+        study->num_due()));
 }
 
 // A sweep from the YAML of a suite to the HDF5 of a study, on every rank. What ends, skips or repeats work is
@@ -226,7 +227,7 @@ int run(const Flags& flags) {
 
 std::function<int()> define(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("suite", flags->suite, "the suite, a YAML file or the name of one that shardmark list shows")
+  app.add_option("suite", flags->suite, "the suite: a YAML file, or a name shown by shardmark list")
       ->required();
   app.add_option("-o,--output", flags->output, "the study to write, such as results/x.h5")->required();
   app.add_flag("--resume", flags->resume, "continue this study: finished points are not run again");

@@ -107,7 +107,7 @@ void print_head(const TrainFlags& flags, const TrainingOptions& options, const S
                         options.num_steps);
   if (start.file)
     head += fmt::format("{} {}\n",
-                        start.what == State::all ? fmt::format("going on after step {} from", start.step)
+                        start.what == State::all ? fmt::format("continuing after step {} from", start.step)
                                                  : std::string("weights from"),
                         start.file->path());
   if (flags.resume && start.what != State::all)
@@ -165,7 +165,7 @@ int train(const TrainFlags& flags) {
   });
   heartbeat.stage("measuring the peaks of this machine");
   const Placement placement = describe_placement(world, ranks.session->local_size(), device, {});
-  heartbeat.stage("making communicator and strategy");
+  heartbeat.stage("creating communicator and strategy");
   Environment environment = describe_environment(world, device, placement);
   checked.keep_in(environment);
   Results results(flags, world, std::move(environment));

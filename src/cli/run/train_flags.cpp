@@ -43,7 +43,7 @@ int64_t batch_size_of(const TrainFlags& flags, int ranks, std::optional<int64_t>
   return *global_batch / parts;
 }
 
-// The last step of an epoch may reach into the next one: data/sampler.h.
+// The last step of an epoch may reach into the next one: plan/sampler.h.
 int64_t num_steps(const TrainFlags& flags, const Point& point, const DataSource& source) {
   if (!flags.epochs) return flags.steps.value_or(kSteps);
   int64_t samples = 0;
@@ -70,7 +70,7 @@ void add_file(CLI::App& app, TrainFlags& flags) {
           flags.file_error = std::current_exception();
         }
       },
-      "a training run in YAML, such as suites/train/gpt2.yaml; flags go before what it says");
+      "a training run in YAML, such as suites/train/gpt2.yaml; flags override it");
 }
 
 void add_training(CLI::App& app, TrainFlags& flags) {
@@ -158,7 +158,7 @@ void add_results(CLI::App& app, TrainFlags& flags) {
       ->capture_default_str()
       ->group(results);
   app.add_flag("--resume", flags.resume,
-               "go on from the newest checkpoint, under any strategy and on any number of ranks")
+               "continue from the newest checkpoint, with any strategy and on any number of ranks")
       ->group(results);
   app.add_option("--weights", flags.weights,
                  "start from the weights in this safetensors file; GPT-2's have Hugging Face's names")

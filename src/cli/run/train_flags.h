@@ -37,15 +37,15 @@ struct TrainFlags {
   std::string output;
   bool deterministic = false;
   WorldFlags world;
-  std::string file, file_text;    // a training run in YAML, over which the flags go
-  std::exception_ptr file_error;  // told by check_train_flags(), once for all ranks
+  std::string file, file_text;    // a training run in YAML, which the flags override
+  std::exception_ptr file_error;  // reported by check_train_flags(), once for all ranks
 };
 
 void add_train_flags(CLI::App& app, TrainFlags& flags);
 
 // What is wrong with a flag whatever the others say. UsageError.
 void check_train_flags(const TrainFlags& flags);
-// The point that they describe on so many ranks. global_batch: of the checkpoint that the run goes on from,
+// The point that they describe on these ranks. global_batch: of the checkpoint that the run goes on from,
 // which sets the batch size where no flag does. UsageError names the flag.
 Point train_point(const TrainFlags& flags, int ranks, const std::string& transport,
                   std::optional<int64_t> global_batch);

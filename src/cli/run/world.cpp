@@ -1,4 +1,4 @@
-// Devices, threads, and one voice for errors.
+// Devices, threads, and errors printed once for all ranks.
 #include "cli/run/world.h"
 
 #include <ATen/Parallel.h>
@@ -43,9 +43,8 @@ std::string command_line() {
 }
 
 Ranks::Ranks(const WorldFlags& flags, double most_s) : timeout_s_(flags.timeout_s) {
-  const RendezvousGuard guard(
-      {"the ranks did not come together", "`shardmark doctor` on each node says more"}, timeout_s_, log_line,
-      leave_timed_out);
+  const RendezvousGuard guard({"the ranks did not find each other", "run `shardmark doctor` on each node"},
+                              timeout_s_, log_line, leave_timed_out);
   session = std::make_unique<const MpiSession>();
   world = std::make_unique<const HostGroup>(HostGroup::world());
   watchdog = make_watchdog(*world, host_name(), std::min(flags.timeout_s, most_s),
@@ -54,7 +53,7 @@ Ranks::Ranks(const WorldFlags& flags, double most_s) : timeout_s_(flags.timeout_
 }
 
 Ranks::~Ranks() {
-  const RendezvousGuard guard({"the ranks did not all come to MPI's end", "what is finished is kept"},
+  const RendezvousGuard guard({"not all ranks completed MPI_Finalize", "what is finished is kept"},
                               timeout_s_, log_line, leave_timed_out);
   watchdog.reset();
   world.reset();
@@ -78,7 +77,7 @@ at::Device choose_device(const WorldFlags& flags, const MpiSession& session, con
       use_device(device);
     } catch (const std::exception& error) {  // in use exclusively, prohibited, ill
       throw SystemError(host_name() + ", GPU " + std::to_string(index) + ": " + first_line(error.what()) +
-                        "; `nvidia-smi -q` and `dmesg | grep -i xid` there tell more");
+                        "; `nvidia-smi -q` and `dmesg | grep -i xid` there show more");
     }
   });
   meter::install(device.is_cuda() ? device.index() : -1);

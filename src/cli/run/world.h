@@ -1,4 +1,4 @@
-// What commands that run on every rank share: the device of a rank, its threads, and errors told once.
+// What commands that run on every rank share: the device of a rank, its threads, and errors printed once.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -53,7 +53,7 @@ std::shared_ptr<char> host_memory(int64_t bytes, MemoryUse use) {
   void* memory = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(size));
   if (memory == nullptr && size > 0) {
     meter::remove(bytes, use);
-    throw OutOfMemory("the system gave no " + format_bytes(static_cast<double>(bytes)));
+    throw OutOfMemory("the system could not allocate " + format_bytes(static_cast<double>(bytes)));
   }
   if (alignment == kHugePage) madvise(memory, static_cast<size_t>(size), MADV_HUGEPAGE);  // a hint: may fail
   return {static_cast<char*>(memory), [bytes, use](char* data) {

@@ -1,4 +1,4 @@
-// What CUDA says of a context or a GPU that is gone. Source: driver_types.h, the errors after which "the
+// CUDA's errors for a context or a GPU that is gone. Source: driver_types.h, the errors after which "the
 // process must be terminated and relaunched", and those of devices that are not there any more.
 #include "comm/nccl/lost_gpu.h"
 

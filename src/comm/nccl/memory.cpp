@@ -50,8 +50,8 @@ class RegisteredMemory {
     if (bytes_ == 0) return;
     if (!allocate()) {
       meter::remove(bytes_, use_);
-      throw OutOfMemory("ncclMemAlloc gave no " + format_bytes(static_cast<double>(bytes_)) + " on " +
-                        device_.str());
+      throw OutOfMemory("ncclMemAlloc could not allocate " + format_bytes(static_cast<double>(bytes_)) +
+                        " on " + device_.str());
     }
     // Not every network can register; collectives then stage as they do for any memory.
     if (ncclCommRegister(comm_->get(), data_, static_cast<size_t>(bytes_), &handle_) != ncclSuccess)

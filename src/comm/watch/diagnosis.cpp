@@ -1,4 +1,4 @@
-// From pages to a few lines.
+// From heartbeat pages to a few lines of text.
 #include "comm/watch/diagnosis.h"
 
 #include <fmt/format.h>
@@ -41,12 +41,12 @@ std::string place(const RankState& state) {
 
 // "stopped by a signal"; empty for a rank of which nothing special is known.
 std::string condition(const RankState& state) {
-  if (!state.heard) return "its node does not answer";
+  if (!state.heard) return "its node does not respond";
   if (state.process == 'T') return "stopped by a signal";
   if (state.process == 't') return "stopped by a debugger";
   if (state.is_gone()) return "dead";
-  if (!state.answers) return "does not answer";
-  if (state.process == 'D') return "in the kernel: waits for a device or a file system";
+  if (!state.answers) return "does not respond";
+  if (state.process == 'D') return "in the kernel: waiting for a device or a file system";
   return "";
 }
 
@@ -105,14 +105,14 @@ class Explanation {
   }
 
   Diagnosis finding() const {
-    std::string message = fmt::format("watchdog: nothing has moved for {} in {}", seconds(still_s_),
+    std::string message = fmt::format("watchdog: no progress for {} in {}", seconds(still_s_),
                                       latest_ == nullptr ? "any point" : latest_->point);
     message += behind_.empty() ? nobody_behind("\n  ") : behind_lines() + waiting_lines();
     message += mismatch();
     message +=
         "\n  ending the job; what is finished is kept: go on with --resume, or allow more time with "
         "--timeout";
-    return {message, fmt::format("nothing moved for {}: {}", seconds(still_s_), short_reason())};
+    return {message, fmt::format("no progress for {}: {}", seconds(still_s_), short_reason())};
   }
 
  private:
@@ -161,7 +161,7 @@ class Explanation {
     }
     for (const auto& [node, states] : silent) {
       if (lines.size() == kMostLines) break;
-      lines.push_back(fmt::format("{} on {}: the node does not answer", ranks_text(states),
+      lines.push_back(fmt::format("{} on {}: the node does not respond", ranks_text(states),
                                   node_map_.names[static_cast<size_t>(node)]));
     }
     for (const RankState* state : rest) lines.push_back(behind_line(*state));

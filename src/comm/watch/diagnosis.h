@@ -1,4 +1,4 @@
-// What the pages of all ranks say when nothing moves: who is behind, in what, and who waits for it.
+// What the heartbeats of all ranks show when nothing moves: who is behind, in what, and who waits for it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Asking, answering, judging.
+// The protocol: questions, answers, and the verdict.
 #include "comm/watch/hang_monitor.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace shardmark {
 namespace {
 
-// Messages: what it is, the number of the inquiry, then what it is about.
+// A message: its kind, the number of the inquiry, then its content.
 constexpr char kAsk = '?', kAnswer = '=', kFound = '!';
 static_assert(std::is_trivially_copyable_v<RankState>);
 
@@ -59,7 +59,7 @@ HangMonitor::Order HangMonitor::look(double now_s) {
   return order;
 }
 
-// Answers questions; what a node before this one found, if it told so.
+// Answers questions; returns what a node before this one found, if it reported that.
 std::optional<std::string> HangMonitor::read_messages(double now_s) {
   while (const auto message = channel_.receive()) {
     const int node = node_map_.node_of[static_cast<size_t>(message->from)];

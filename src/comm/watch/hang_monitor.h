@@ -1,4 +1,4 @@
-// One rank's part in finding out that nothing moves: what it does at each look, without threads or clocks.
+// One rank's part in detecting that nothing moves: what it does at each poll, without threads or clocks.
 //
 // Note [HangMonitor]. Ranks of a node read each other's pages (the heartbeats), so any of them can speak for
 // the node; its lowest rank that answers does. Nodes exchange nothing while their ranks move. When no rank of

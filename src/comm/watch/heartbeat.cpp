@@ -1,4 +1,4 @@
-// Notes of a rank on its page.
+// What a rank writes to its heartbeat page.
 #include "comm/watch/heartbeat.h"
 
 #include "base/clock.h"

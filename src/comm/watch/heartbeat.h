@@ -81,7 +81,7 @@ class Heartbeat {
   void begin_point(std::string_view text);  // numbers start anew
   void end_point();
   void stage(std::string_view name);  // computes, or whatever it is
-  void meet(std::string_view name);   // waits for the other ranks at the end of it
+  void meet(std::string_view name);   // waits for the other ranks at its end
   void rest();                        // has done its part of the point, or has none
   void step();
   void block(std::string_view stage, int64_t index);  // index: from 0

@@ -1,4 +1,4 @@
-// The pages of a node's ranks, and what they say at one moment.
+// The heartbeat pages of a node's ranks, and a snapshot of them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace shardmark {
 
-// A page as it was when somebody looked, with ages instead of times: it is sent to other nodes as it is.
+// A page at the time of a snapshot, with ages instead of times: it is sent to other nodes as it is.
 struct RankState {
   struct Operation {
     int64_t number = 0;

@@ -1,4 +1,4 @@
-// A thread that waits for the end of a wait, and the processes of /proc.
+// A thread that watches a wait, and the processes of /proc.
 #include "comm/watch/rendezvous.h"
 
 #include <fmt/format.h>

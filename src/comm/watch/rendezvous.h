@@ -1,4 +1,4 @@
-// Where all ranks meet and MPI cannot be asked, before its start and in its end: such a wait ends, too.
+// A timeout for waits of all ranks in which MPI cannot be asked: before its start and in its end.
 #pragma once
 
 #include <condition_variable>
@@ -10,11 +10,11 @@
 namespace shardmark {
 
 struct Rendezvous {
-  std::string missed;  // "the ranks did not come together"
+  std::string missed;  // "the ranks did not find each other"
   std::string advice;  // the message's last words
 };
 
-// Looks out while it lives: from the first line of a command until its watchdog does, and from that one's end
+// Active while it lives: from the first line of a command until its watchdog is, and from that one's end
 // to MPI's. A rank knows what /proc tells of the ranks that its launcher started on the same node. The node
 // of one that is stopped speaks first, then rank 0; the launcher ends the others.
 class RendezvousGuard {

@@ -1,5 +1,5 @@
-// The thread that looks out (comm/watch/hang_monitor.h), says what it found, and ends the job, so that a hang
-// costs minutes and not the job's time limit.
+// The thread that runs the hang monitor (comm/watch/hang_monitor.h), prints what it found, and ends the job:
+// a hang costs minutes and not the job's time limit.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// Announces operations, compares, hands them on.
+// Announces operations, compares them, passes them on.
 #include "comm/wrappers/checked.h"
 
 #include <fmt/format.h>

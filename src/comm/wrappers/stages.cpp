@@ -1,4 +1,4 @@
-// Moves staged operations.
+// Progresses staged operations.
 #include "comm/wrappers/stages.h"
 
 #include <ATen/cuda/CUDAContext.h>
@@ -12,7 +12,7 @@ constexpr int kSpins = 200;  // fruitless rounds before the core is offered to o
 
 c10::Stream current_stream() { return at::cuda::getCurrentCUDAStream().unwrap(); }
 
-// Starts what may start: at most so many stages as the operation before has started.
+// Starts what may start: at most as many stages as the operation before has started.
 void advance(Staged& staged, size_t allowed) {
   c10::OptionalStreamGuard guard;
   if (staged.own) guard.reset_stream(staged.own->stream);

@@ -1,4 +1,4 @@
-// What every rank knows, on rank 0: one gather.
+// The facts of all ranks, in one gather to rank 0.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-// A GPU, as CUDA and NVML tell it.
+// A GPU, as CUDA and NVML describe it.
 #pragma once
 
 #include <ATen/ATen.h>

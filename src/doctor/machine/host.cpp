@@ -1,4 +1,4 @@
-// Small files of the kernel, and what a try at locking a file says.
+// Small files of the kernel, and a test of file locking.
 #include "doctor/machine/host.h"
 
 #include <fcntl.h>

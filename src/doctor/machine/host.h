@@ -1,4 +1,4 @@
-// This node, as /proc, the control group and the file system tell it.
+// This node, as /proc, the control group and the file system describe it.
 #pragma once
 
 #include <string>

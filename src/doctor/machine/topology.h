@@ -1,4 +1,4 @@
-// The cores of this node, and on which of them this process runs: a thin face of hwloc.
+// The cores of this node, and on which of them this process runs: a thin layer over hwloc.
 #pragma once
 
 #include <memory>

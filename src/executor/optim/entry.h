@@ -11,7 +11,7 @@ inline std::optional<at::Tensor> optional(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
 
-// Registered by src/optim/<name>.cpp; its options stand in specs/specs.cpp.
+// Registered by src/executor/optim/<name>.cpp; its options are in specs/specs.cpp.
 struct OptimizerEntry {
   std::string description;
   std::unique_ptr<Optimizer> (*make)(const Options& options, std::vector<FlatPiece> pieces,

@@ -1,4 +1,4 @@
-// Learning rates: a pure function of the step, so that a run which goes on elsewhere gets the same ones.
+// Learning rates: a pure function of the step, so that a run resumed elsewhere gets the same ones.
 #pragma once
 
 #include <cstdint>

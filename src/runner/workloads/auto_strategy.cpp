@@ -1,4 +1,4 @@
-// Gathers what a decision goes by: memory, activations, the network.
+// Gathers what the decision depends on: memory, activations, the network.
 #include "runner/workloads/auto_strategy.h"
 
 #include "device/device.h"

@@ -1,4 +1,4 @@
-// What strategy `auto` of a point becomes on the ranks and the network at hand.
+// Which strategy `auto` of a point resolves to on the given ranks and network.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@ namespace shardmark {
 
 using ProbeCache = std::map<std::string, Probe>;  // by transport and ranks
 
-// A point without `auto` in it; why it is as it is, in words: empty where nothing was chosen.
+// The point with `auto` resolved, and the reason in words: empty where nothing was chosen.
 struct Settled {
   Point point;
   std::string reason;

@@ -1,4 +1,4 @@
-// The yardstick of verification: the same global batches trained on one device by plain autograd: no blocks,
+// The reference of verification: the same global batches trained on one device by plain autograd: no blocks,
 // no flat memory, no strategy.
 #pragma once
 

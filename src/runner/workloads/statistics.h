@@ -1,4 +1,4 @@
-// What the samples of any workload say: the step time with its interval, its spread, its drift, and the
+// Statistics of any workload's samples: the step time with its interval, its spread, its drift, and the
 // slowest rank.
 #pragma once
 

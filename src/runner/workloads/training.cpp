@@ -40,7 +40,7 @@ Training::Training(const WorkloadContext& context)
   meter::reset_peak();
 }
 
-Training::~Training() { comm_.set_phase_clock(nullptr); }  // which dies now
+Training::~Training() { comm_.set_phase_clock(nullptr); }  // which ends now
 
 void Training::step() {
   if (num_steps_ == 0) {

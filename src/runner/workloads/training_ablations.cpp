@@ -1,4 +1,4 @@
-// The ablations of a point: its steps without communication, and its communication without steps. They tell
+// The ablations of a point: its steps without communication, and its communication without steps. They show
 // how much of the communication hides behind computing, whatever the phases say.
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ constexpr int64_t kMostSteps =
 
 }  // namespace
 
-// Seconds of each of so many steps on this rank, after one that is not counted.
+// Seconds of each of `times` steps on this rank, after one that is not counted.
 std::vector<double> Training::timed(int64_t times, const std::function<void()>& step) {
   group_.barrier();
   for (int64_t i = 0; i <= times; ++i) step();

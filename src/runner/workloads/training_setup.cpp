@@ -1,4 +1,4 @@
-// A training point put together.
+// Builds what a training point describes.
 #include "runner/workloads/training_setup.h"
 
 #include "base/hash.h"

@@ -1,5 +1,5 @@
-// What a training point says of the thing that trains: a model, what a rank holds of it, and the executor of
-// its steps. Measured points and training runs are made of the same.
+// What a training point describes: a model, a rank's part of it, and the executor of its steps. Measured
+// points and training runs both use it.
 #pragma once
 
 #include "executor/executor.h"

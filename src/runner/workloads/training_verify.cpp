@@ -11,7 +11,7 @@
 namespace shardmark {
 namespace {
 
-// fp32 sums in another order differ by rounding, and batch norm makes it grow; low precision is compared with
+// fp32 sums in another order differ by rounding, and batch norm amplifies it; low precision is compared with
 // fp32. A wrong scale or a lost reduction differs by much more than this.
 double tolerance(const std::string& precision) {
   return precision == "fp64" ? 1e-8 : precision == "fp32" ? 1e-3 : 3e-2;
@@ -82,7 +82,7 @@ Check Training::lossy_check(const std::vector<double>& losses, const std::vector
   if (relative_difference(losses.front(), expected.front()) > tolerance(point_.training.precision))
     return {true, "wrong: the first loss differs from one device", Measures::kNone};
   const double error = relative_difference(losses.back(), expected.back());
-  if (!std::isfinite(error)) return {true, "wrong: the loss is no number after one step", Measures::kNone};
+  if (!std::isfinite(error)) return {true, "wrong: the loss is not finite after one step", Measures::kNone};
   return {false,
           fmt::format("lossy: the loss differs from one device by {:.2g} after {} step{}", error,
                       losses.size() - 1, losses.size() == 2 ? "" : "s"),

@@ -1,4 +1,4 @@
-// The shape of a residual network: its table (specs/) and its blocks (models/) walk the same list.
+// The shape of a residual network: its table (specs/) and its blocks (models/) use the same list.
 #pragma once
 
 #include <optional>

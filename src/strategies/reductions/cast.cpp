@@ -15,7 +15,8 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
   }
 }
 
-const OptionTable kOptions = {{"to", OptionType::text, "bf16", "type on the way", {"bf16", "fp16"}}};
+const OptionTable kOptions = {
+    {"to", OptionType::text, "bf16", "type in which gradients are sent", {"bf16", "fp16"}}};
 
 const Registration<Reduction> registered{"cast", {"all-reduced in a 16-bit type", kOptions, plan}};
 

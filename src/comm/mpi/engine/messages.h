@@ -1,4 +1,4 @@
-// What the engine's messages travel on: MPI in the program (comm/mpi/wire.h), threads of one process in
+// What carries the engine's messages: MPI in the program (comm/mpi/wire.h), threads of one process in
 // tests.
 #pragma once
 
