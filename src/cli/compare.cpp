@@ -65,6 +65,18 @@ void resolve_sides(CompareOptions& options) {
     if (old.contains(same_file(path))) throw UsageError(path + " is given both as old and as new");
 }
 
+// All but the points one by one, where those would be more than a screen.
+std::vector<std::string> first_tables(const std::vector<Table>& tables) {
+  constexpr size_t kMostRows = 25;
+  const auto is_every_point = [](const Table& table) { return table.key.starts_with("compared_"); };
+  size_t num_rows = 0;
+  for (const Table& table : tables) num_rows += is_every_point(table) ? table.rows.size() : 0;
+  std::vector<std::string> keys;
+  for (const Table& table : tables)
+    if (num_rows <= kMostRows || !is_every_point(table)) keys.push_back(table.key);
+  return keys;
+}
+
 int compare(CompareOptions options) {
   if (!options.write_baseline.empty()) return write_baseline(options);
   resolve_sides(options);
@@ -77,7 +89,8 @@ int compare(CompareOptions options) {
                               ? launches_of(read_studies(options.before, Load::without_samples))
                               : read_baseline(text_of(options.baseline), after.machine, options.baseline);
   ComparisonReport report = compare_sides(before, after, studies, options.margin_percent / 100);
-  write_tables(std::move(report.tables), options.output);
+  const std::vector<std::string> first = first_tables(report.tables);
+  write_tables(std::move(report.tables), options.output, first);
   if (report.num_slower + report.num_lost > 0) return kWrong;
   return report.num_ambiguous > 0 ? kUndecided : kDone;
 }

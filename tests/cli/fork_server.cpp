@@ -44,9 +44,7 @@ int serve(int, char** argv, char** environment) {
       std::vector<char*> words;
       for (std::string& word : arguments) words.push_back(word.data());
       words.push_back(nullptr);
-      const int status = program(static_cast<int>(arguments.size()), words.data(), environment);
-      std::fflush(nullptr);
-      std::_Exit(status);  // LibTorch's destructors would take longer than most commands, and are the same in all
+      std::exit(program(static_cast<int>(arguments.size()), words.data(), environment));
     }
     std::printf("%d\n", child);
     std::fflush(stdout);
