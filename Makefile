@@ -31,7 +31,6 @@ test: tests  ## Build and run every test that needs no GPU (TESTS=regex: only th
 
 soak: tests  ## Every long test: sanitizers, fuzzing, FAULTS=20 of each fault, clusters, a bare machine (hours)
 	@$(MAKE) sanitize
-	@$(MAKE) odr
 	@$(MAKE) fuzz
 	@$(MAKE) bare-root
 	@$(MAKE) bare-bundle
@@ -91,11 +90,12 @@ peers: configure  ## Compare with PyTorch (plain, compiled, DDP, FSDP2), MPI_All
 	@.venv/bin/python suites/peers/peers.py $(if $(RANKS),--ranks $(RANKS)) --launches $(LAUNCHES) $(ARGS)
 
 SANITIZED = $(BUILD)/sanitize
-sanitize: bootstrap  ## Build with AddressSanitizer and UndefinedBehaviorSanitizer; run the tests of one process and of 2 ranks
+sanitize: bootstrap  ## Build with AddressSanitizer and UndefinedBehaviorSanitizer; run the tests of one process and of 2 ranks; then odr
 	@if [[ ! -e $(SANITIZED)/build.ninja ]]; then cmake -S . -B $(SANITIZED) -G Ninja -DSHARDMARK_SANITIZE=ON \
 	  -DSHARDMARK_ANALYSIS_ONLY=$(if $(ANALYSIS),ON,OFF) >/dev/null; fi
 	@ninja -C $(SANITIZED) --quiet
 	@cd $(SANITIZED) && ctest --output-on-failure -L '^(unit|threads|fuzz)$$' && ctest --output-on-failure -R '^mpi/.*_2$$'
+	@$(if $(ANALYSIS),true,$(MAKE) odr)
 
 # Link-time optimization sees every definition of a type; without optimization, as only its warnings are wanted.
 ODR = $(BUILD)/odr

@@ -127,10 +127,13 @@ function zooms(plot) {
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     return parent.appendChild(element);
   };
-  // The coarsest ticks of which three are seen.
-  const ticks = (side, low, high) =>
-    JSON.parse(plot.dataset[side]).map(list => list.filter(([at]) => at >= low - 0.01 && at <= high + 0.01))
+  // The coarsest ticks of which three are seen, with room for their labels.
+  const ticks = (side, low, high) => {
+    const seen = JSON.parse(plot.dataset[side]).map(list => list.filter(([at]) => at >= low - 0.01 && at <= high + 0.01))
       .reduce((coarse, fine) => coarse.length >= 3 ? coarse : fine);
+    const most = side === "below" ? width / 50 : height / 16, stride = Math.ceil(seen.length / most);
+    return seen.filter((_, i) => i % stride === 0);
+  };
   const label = view => {
     for (const group of plot.querySelectorAll("g.ticks")) {
       const below = group.classList.contains("below");

@@ -30,7 +30,7 @@ BoundProgram::BoundProgram(strategies::Program program, ProgramMemory& memory, T
   }
   for (const Instruction& instruction : program_.instructions)
     instructions_.push_back({memory.at(instruction.to), memory.at(instruction.from)});
-  for (const strategies::Updated& piece : program_.updated) gradients_.push_back(memory.at(piece.gradients));
+  for (const strategies::Updated& shard : program_.updated) gradients_.push_back(memory.at(shard.gradients));
 }
 
 BoundProgram::BoundCall BoundProgram::bound(const strategies::Call& call, Teams& teams) const {

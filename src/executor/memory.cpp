@@ -132,9 +132,9 @@ void fill_initial(const strategies::Program& program, const Model& model, const 
                   int64_t rank, int64_t seed) {
   for (size_t group = 0; group < program.layout.size(); ++group) {
     const specs::GroupLayout& layout = program.layout[group];
-    for (size_t piece = 0; piece < program.owned[group].size(); ++piece)
-      fill_part(model, group, layout, layout.owned(piece, rank % layout.ranks), seed,
-                memory.at(program.owned[group][piece]));
+    for (size_t segment = 0; segment < program.owned[group].size(); ++segment)
+      fill_part(model, group, layout, layout.owned(segment, rank % layout.ranks), seed,
+                memory.at(program.owned[group][segment]));
   }
 }
 

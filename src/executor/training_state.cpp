@@ -19,11 +19,11 @@ Model& regrouped(Model& model, const strategies::Program& program) {
 
 std::unique_ptr<Optimizer> make_optimizer_of(const StateContext& context, const strategies::Program& program,
                                              const ProgramMemory& memory) {
-  std::vector<FlatPiece> pieces;
+  std::vector<FlatShard> shards;
   for (const auto& [parameters, gradients] : program.updated)
-    pieces.push_back({memory.at(parameters), memory.at(gradients)});
-  if (program.offload) return make_offloaded_optimizer(context.optimizer, std::move(pieces));
-  return make_optimizer(context.optimizer, std::move(pieces), context.comm.device());
+    shards.push_back({memory.at(parameters), memory.at(gradients)});
+  if (program.offload) return make_offloaded_optimizer(context.optimizer, std::move(shards));
+  return make_optimizer(context.optimizer, std::move(shards), context.comm.device());
 }
 
 at::Tensor on_cpu(const at::Tensor& value) {
@@ -91,8 +91,8 @@ std::vector<at::Tensor> TrainingState::replicated() {
   return all;
 }
 
-// The optimizer's pieces as parts of groups: it has none for what is empty, or one for all groups together.
-TrainingState::Parts TrainingState::parts_of(const std::vector<at::Tensor>& pieces) const {
+// The optimizer's shards as parts of groups: it has none for what is empty, or one for all groups together.
+TrainingState::Parts TrainingState::parts_of(const std::vector<at::Tensor>& shards) const {
   Parts parts;
   size_t next = 0;
   const bool whole = program().updated.size() == 1 && program().owned.size() > 1;
@@ -101,12 +101,12 @@ TrainingState::Parts TrainingState::parts_of(const std::vector<at::Tensor>& piec
     for (const strategies::Slice& slice : shard) {
       if (whole)
         group.push_back(
-            pieces.front().narrow(0, slice.begin - program().updated.front().parameters.begin, slice.numel));
+            shards.front().narrow(0, slice.begin - program().updated.front().parameters.begin, slice.numel));
       else
-        group.push_back(slice.numel > 0 ? pieces.at(next++) : memory_.at(slice));
+        group.push_back(slice.numel > 0 ? shards.at(next++) : memory_.at(slice));
     }
   }
-  ENSURE(whole || next == pieces.size(), "optimizer state that does not match the parameter shards");
+  ENSURE(whole || next == shards.size(), "optimizer state that does not match the parameter shards");
   return parts;
 }
 
@@ -117,8 +117,8 @@ std::vector<TrainingState::Kind> TrainingState::kinds(State what) const {
     for (const strategies::Slice& slice : shard) group.push_back(memory_.at(slice));
   }
   if (what == State::all)
-    for (const auto& [kind, pieces] : optimizer_->state())
-      kinds.push_back({kOptimizer + kind + ".", parts_of(pieces)});
+    for (const auto& [kind, shards] : optimizer_->state())
+      kinds.push_back({kOptimizer + kind + ".", parts_of(shards)});
   return kinds;
 }
 
@@ -127,10 +127,10 @@ at::Tensor TrainingState::gathered(size_t group, const std::vector<at::Tensor>& 
   if (layout.ranks == 1 && parts.size() == 1) return parts.front();
   Communicator& team = teams_.of({layout.ranks, 1});
   at::Tensor whole = at::empty({layout.numel}, parts.front().options().device(comm_.device()));
-  for (size_t piece = 0; piece < parts.size(); ++piece) {
-    const auto& [range, owner] = layout.pieces[piece];
-    const at::Tensor own = parts[piece].to(comm_.device()), to = whole.narrow(0, range.begin, range.numel);
-    if (owner == specs::Piece::kCut)
+  for (size_t segment = 0; segment < parts.size(); ++segment) {
+    const auto& [range, owner] = layout.segments[segment];
+    const at::Tensor own = parts[segment].to(comm_.device()), to = whole.narrow(0, range.begin, range.numel);
+    if (owner == specs::Segment::kCut)
       team.all_gather(to, own).wait();
     else
       team.broadcast(to, own, static_cast<int>(owner)).wait();
@@ -170,9 +170,9 @@ void TrainingState::load(State what, const StateReader& read) {
             .view(specs[i].shape)
             .copy_(read(prefix + specs[i].name));
       comm_.broadcast(whole, 0).wait();
-      for (size_t piece = 0; piece < parts[g].size(); ++piece) {
-        const specs::Range own = layout[g].owned(piece, comm_.rank() % layout[g].ranks);
-        parts[g][piece].copy_(whole.narrow(0, own.begin, own.numel));
+      for (size_t segment = 0; segment < parts[g].size(); ++segment) {
+        const specs::Range own = layout[g].owned(segment, comm_.rank() % layout[g].ranks);
+        parts[g][segment].copy_(whole.narrow(0, own.begin, own.numel));
       }
     }
   }

@@ -67,7 +67,7 @@ class TrainingState {
   void load(State what, const StateReader& read);
 
  private:
-  using Parts = std::vector<std::vector<at::Tensor>>;  // [group][piece], maybe empty
+  using Parts = std::vector<std::vector<at::Tensor>>;  // [group][segment], maybe empty
   struct Kind {
     std::string prefix;
     Parts parts;
@@ -75,7 +75,7 @@ class TrainingState {
   void wait_all();
   void after_change();  // of what this rank owns, by others than a step
   std::vector<Kind> kinds(State what) const;
-  Parts parts_of(const std::vector<at::Tensor>& pieces) const;
+  Parts parts_of(const std::vector<at::Tensor>& shards) const;
   at::Tensor gathered(size_t group, const std::vector<at::Tensor>& parts);
 
   Model& model_;

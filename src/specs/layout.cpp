@@ -38,9 +38,9 @@ std::vector<std::vector<size_t>> deal_tensors(const ModelTable& table, int64_t r
 
 }  // namespace
 
-Range GroupLayout::owned(size_t piece, int64_t rank) const {
-  const auto& [range, owner] = pieces[piece];
-  if (owner == Piece::kCut) return {range.begin + rank * (range.numel / ranks), range.numel / ranks};
+Range GroupLayout::owned(size_t segment, int64_t rank) const {
+  const auto& [range, owner] = segments[segment];
+  if (owner == Segment::kCut) return {range.begin + rank * (range.numel / ranks), range.numel / ranks};
   return {range.begin, owner == rank ? range.numel : 0};
 }
 
@@ -54,7 +54,7 @@ std::vector<GroupLayout> even_layout(const ModelTable& table, int64_t ranks) {
     }
     place.numel = round_up(place.numel, ranks * kAlignment);
     place.ranks = ranks;
-    place.pieces = {{{0, place.numel}}};
+    place.segments = {{{0, place.numel}}};
     layout.push_back(std::move(place));
   }
   return layout;
@@ -69,7 +69,7 @@ std::vector<GroupLayout> dim0_layout(const ModelTable& table, int64_t ranks) {
       const int64_t rows = parameter.shape.empty() ? 1 : parameter.shape.front();
       const int64_t numel = round_up(rows, ranks) * (parameter.numel() / rows);
       place.offsets.push_back(place.numel);
-      place.pieces.push_back({{place.numel, numel}});
+      place.segments.push_back({{place.numel, numel}});
       place.numel += round_up(numel, kAlignment);
     }
     layout.push_back(std::move(place));
@@ -93,7 +93,7 @@ std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, int64_t ra
         place.numel += round_up(parameters[p].numel(), kAlignment);
       }
       if (place.numel > begin)
-        place.pieces.push_back({{begin, place.numel - begin}, static_cast<int64_t>(rank)});
+        place.segments.push_back({{begin, place.numel - begin}, static_cast<int64_t>(rank)});
     }
     layout.push_back(std::move(place));
   }
@@ -153,9 +153,9 @@ int64_t largest_share(const std::vector<GroupLayout>& layout) {
   int64_t everyone = 0;  // of what is cut
   std::vector<int64_t> whole(static_cast<size_t>(layout.front().ranks));
   for (const auto& place : layout)
-    for (const auto& [range, owner] : place.pieces)
-      (owner == Piece::kCut ? everyone : whole[static_cast<size_t>(owner)]) +=
-          owner == Piece::kCut ? range.numel / place.ranks : range.numel;
+    for (const auto& [range, owner] : place.segments)
+      (owner == Segment::kCut ? everyone : whole[static_cast<size_t>(owner)]) +=
+          owner == Segment::kCut ? range.numel / place.ranks : range.numel;
   return everyone + *std::max_element(whole.begin(), whole.end());
 }
 

@@ -16,7 +16,7 @@ struct Range {
 
 // A stretch of a group that moves by one operation: cut into equal parts, one a rank in rank order; or whole,
 // of one rank.
-struct Piece {
+struct Segment {
   static constexpr int64_t kCut = -1;
   Range range;
   int64_t owner = kCut;
@@ -27,8 +27,8 @@ struct GroupLayout {
   std::vector<int64_t> offsets;  // of each parameter of the group
   int64_t numel = 0;
   int64_t ranks = 1;
-  std::vector<Piece> pieces;  // in the order of memory; between them may be gaps for alignment
-  Range owned(size_t piece, int64_t rank) const;  // what a rank owns of a piece, maybe nothing
+  std::vector<Segment> segments;  // in the order of memory; between them may be gaps for alignment
+  Range owned(size_t segment, int64_t rank) const;  // what a rank owns of a segment, maybe nothing
 };
 
 // A part of the model's flat memory that ddp reduces in one operation: whole groups, in the order of
@@ -38,12 +38,12 @@ struct Bucket {
   int64_t numel = 0;
 };
 
-// fsdp(layout=flat): a group is one piece, cut wherever 1/ranks of it ends; it is as long as a multiple of
+// fsdp(layout=flat): a group is one segment, cut wherever 1/ranks of it ends; it is as long as a multiple of
 // ranks x 128.
 std::vector<GroupLayout> even_layout(const ModelTable& table, int64_t ranks);
 
-// fsdp(layout=dim0): every tensor is a piece, cut into as many of its rows as fit: ceil(rows / ranks) a rank.
-// The last ranks may own less than others, or only padding.
+// fsdp(layout=dim0): every tensor is a segment, cut into as many of its rows as fit: ceil(rows / ranks) a
+// rank. The last ranks may own less than others, or only padding.
 std::vector<GroupLayout> dim0_layout(const ModelTable& table, int64_t ranks);
 
 // The one that fsdp's options ask for.
@@ -54,7 +54,7 @@ inline std::vector<GroupLayout> fsdp_layout(const ModelTable& table, int64_t ran
 enum class Evenness { bytes, count };  // what ranks own equally much of, as far as whole tensors allow
 
 // zero3: whole tensors, dealt largest first to the rank that owns least so far (ties: the lowest rank).
-// Inside a group, tensors are ordered by owner, so that a rank's part is one piece.
+// Inside a group, tensors are ordered by owner, so that a rank's part is one segment.
 std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, int64_t ranks,
                                              Evenness evenness = Evenness::bytes);
 

@@ -11,10 +11,10 @@ namespace {
 // Of the groups that backward gathers again: all units but the last. Others have no secondary shards.
 std::vector<GroupLayout> secondary_layout(const StepBuilder& step, int64_t ranks) {
   std::vector<GroupLayout> layout = step.layout();
-  for (GroupLayout& place : layout) place.pieces.clear();
+  for (GroupLayout& place : layout) place.segments.clear();
   for (size_t unit = 0; unit + 1 < step.schedule().units.size(); ++unit) {
     const size_t group = step.group_of_unit(static_cast<int64_t>(unit));
-    layout[group].pieces = step.layout()[group].pieces;
+    layout[group].segments = step.layout()[group].segments;
     layout[group].ranks = ranks;
   }
   return layout;

@@ -108,7 +108,7 @@ struct Updated {
   Slice parameters, gradients;
 };
 
-// What this rank owns of a group: [piece of its layout], maybe empty.
+// What this rank owns of a group: [segment of its layout], maybe empty.
 using Shard = std::vector<Slice>;
 
 // A bucket of ddp: the groups whose gradients lie in it, and what its reduction needs beside them.

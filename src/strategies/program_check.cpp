@@ -98,8 +98,8 @@ class Walk {
         return write(bucket.gradients);
       }
       case What::apply:
-        for (const Updated& piece : p_.updated)
-          if (std::string wrong = write(piece.parameters) + read(piece.gradients); !wrong.empty())
+        for (const Updated& shard : p_.updated)
+          if (std::string wrong = write(shard.parameters) + read(shard.gradients); !wrong.empty())
             return wrong;
         return {};
       default:

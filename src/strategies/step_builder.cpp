@@ -51,8 +51,8 @@ Shards StepBuilder::allocate_shards(std::string name, Use use, Element element,
   Shards shards{layout, {}};
   for (const GroupLayout& place : layout) {
     Shard& shard = shards.of.emplace_back();
-    for (size_t piece = 0; piece < place.pieces.size(); ++piece) {
-      shard.push_back(next.first(place.owned(piece, rank_in_team(place)).numel));
+    for (size_t segment = 0; segment < place.segments.size(); ++segment) {
+      shard.push_back(next.first(place.owned(segment, rank_in_team(place)).numel));
       next.begin += shard.back().numel;
     }
   }
@@ -63,8 +63,8 @@ Shards StepBuilder::allocate_shards(std::string name, Use use, Element element,
 
 Shard StepBuilder::shard_of(const GroupLayout& layout, Slice whole) const {
   Shard shard;
-  for (size_t piece = 0; piece < layout.pieces.size(); ++piece)
-    shard.push_back(whole.part(layout.owned(piece, rank_in_team(layout))));
+  for (size_t segment = 0; segment < layout.segments.size(); ++segment)
+    shard.push_back(whole.part(layout.owned(segment, rank_in_team(layout))));
   return shard;
 }
 
@@ -108,11 +108,11 @@ void StepBuilder::local(What what, Slice to, Slice from) {
 }
 
 void StepBuilder::copy(const Shard& to, const Shard& from) {
-  for (size_t piece = 0; piece < to.size(); ++piece) copy(to[piece], from[piece]);
+  for (size_t segment = 0; segment < to.size(); ++segment) copy(to[segment], from[segment]);
 }
 
 void StepBuilder::add(const Shard& to, const Shard& from) {
-  for (size_t piece = 0; piece < to.size(); ++piece) add(to[piece], from[piece]);
+  for (size_t segment = 0; segment < to.size(); ++segment) add(to[segment], from[segment]);
 }
 
 double StepBuilder::bytes_of(Slice slice) const {
@@ -140,14 +140,14 @@ Operations StepBuilder::unshard(size_t group, Slice whole, const Shards& shards)
   else
     copy(parts, shard);
   std::vector<Call> calls;
-  for (size_t i = 0; i < layout.pieces.size(); ++i) {
-    const auto& [range, owner] = layout.pieces[i];
-    const Slice piece = whole.part(range);
-    calls.push_back({owner == specs::Piece::kCut ? Collective::all_gather : Collective::broadcast,
-                     bytes_of(piece),
+  for (size_t i = 0; i < layout.segments.size(); ++i) {
+    const auto& [range, owner] = layout.segments[i];
+    const Slice segment = whole.part(range);
+    calls.push_back({owner == specs::Segment::kCut ? Collective::all_gather : Collective::broadcast,
+                     bytes_of(segment),
                      {layout.ranks, 1},
                      owner,
-                     piece,
+                     segment,
                      parts[i],
                      static_cast<int64_t>(group)});
   }
@@ -158,16 +158,16 @@ Operations StepBuilder::reduce(size_t group, Slice whole) {
   const GroupLayout& layout = program_.layout[group];
   const Shard parts = shard_of(layout, whole);
   std::vector<Call> calls;
-  for (size_t i = 0; i < layout.pieces.size(); ++i) {
-    const auto& [range, owner] = layout.pieces[i];
-    const Slice piece = whole.part(range);
-    const bool cut = owner == specs::Piece::kCut;
+  for (size_t i = 0; i < layout.segments.size(); ++i) {
+    const auto& [range, owner] = layout.segments[i];
+    const Slice segment = whole.part(range);
+    const bool cut = owner == specs::Segment::kCut;
     calls.push_back({cut ? Collective::reduce_scatter : Collective::reduce,
-                     bytes_of(piece),
+                     bytes_of(segment),
                      {layout.ranks, 1},
                      owner,
-                     cut ? parts[i] : piece,
-                     piece,
+                     cut ? parts[i] : segment,
+                     segment,
                      static_cast<int64_t>(group)});
   }
   return start(std::move(calls));
@@ -216,9 +216,9 @@ void StepBuilder::update(Team squares_of) {
 void StepBuilder::updates(const Shards& parameters, const Shards& gradients) {
   program_.owned = parameters.of;
   for (size_t group = 0; group < parameters.of.size(); ++group)
-    for (size_t piece = 0; piece < parameters.of[group].size(); ++piece)
-      if (parameters.of[group][piece].numel > 0)
-        program_.updated.push_back({parameters.of[group][piece], gradients.of[group][piece]});
+    for (size_t segment = 0; segment < parameters.of[group].size(); ++segment)
+      if (parameters.of[group][segment].numel > 0)
+        program_.updated.push_back({parameters.of[group][segment], gradients.of[group][segment]});
   program_.most_updated = specs::largest_share(program_.layout);
 }
 

@@ -81,7 +81,7 @@ class StepBuilder {
     add({What::bind_gradients, static_cast<int64_t>(group), 1, whole});
   }
 
-  // Local work. Shards piece by piece; empty pieces cost nothing.
+  // Local work. Shards segment by segment; empty segments cost nothing.
   void copy(Slice to, Slice from) { local(What::copy, to, from); }
   void add(Slice to, Slice from) { local(What::add, to, from); }
   void copy(const Shard& to, const Shard& from);
@@ -103,7 +103,7 @@ class StepBuilder {
   size_t wait_for_step_before();
   void fill_in(size_t wait, Operations operations);
 
-  // What this rank updates, shard by shard or in one piece.
+  // What this rank updates, shard by shard or all in one range.
   void updates(const Shards& parameters, const Shards& gradients);
   void updates(const std::vector<Slice>& parameters, const std::vector<Slice>& gradients);
   Program& program() { return program_; }

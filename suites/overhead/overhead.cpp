@@ -50,23 +50,23 @@ class Plain final : public Contender {
       for (const auto& spec : group.parameters) {
         at::Tensor& parameter = model_->parameter(spec.name);
         parameter.mutable_grad() = at::zeros_like(parameter);
-        pieces_.push_back({parameter.detach().view(-1), parameter.grad().view(-1)});
+        shards_.push_back({parameter.detach().view(-1), parameter.grad().view(-1)});
       }
     }
-    optimizer_ = make_optimizer(kAdamW, pieces_, at::kCPU);
+    optimizer_ = make_optimizer(kAdamW, shards_, at::kCPU);
   }
   void step() override {
     at::Tensor h = batch_.inputs;
     for (const auto& block : model_->blocks()) h = block.forward(h, batch_);
     torch::autograd::backward({h}, {});
     optimizer_->step({});
-    for (auto& piece : pieces_) piece.gradients.zero_();
+    for (auto& shard : shards_) shard.gradients.zero_();
   }
 
  private:
   std::unique_ptr<Model> model_;
   Batch batch_;
-  std::vector<FlatPiece> pieces_;
+  std::vector<FlatShard> shards_;
   std::unique_ptr<Optimizer> optimizer_;
 };
 

@@ -32,18 +32,18 @@ class Loop {
                                   specs::model_spec(choice_from_text(model).name).options, "model"),
                           mixed ? at::kBFloat16 : at::kFloat, device)) {
     materialize(*model_, kSeed);
-    std::vector<FlatPiece> pieces;
+    std::vector<FlatShard> shards;
     for (const auto& group : model_->table().groups) {
       for (const auto& spec : group.parameters) {
         at::Tensor& parameter = model_->parameter(spec.name);
         parameter.mutable_grad() = at::zeros_like(parameter);
         own_.push_back({parameter.detach().view(-1), parameter.grad().view(-1)});
         const auto initial = initial_value(spec, kSeed, at::kFloat).to(device).view(-1);
-        pieces.push_back(mixed ? FlatPiece{initial, at::zeros_like(initial)} : own_.back());
+        shards.push_back(mixed ? FlatShard{initial, at::zeros_like(initial)} : own_.back());
       }
     }
-    if (mixed) masters_ = pieces;
-    optimizer_ = make_optimizer(adamw, pieces, device);
+    if (mixed) masters_ = shards;
+    optimizer_ = make_optimizer(adamw, shards, device);
     const auto source =
         make_source({"synthetic", {{"size", kSamples}}}, {model_->table().sample, model_->dtype(), kSeed});
     const DistributedSampler sampler(kSamples, 1, 0, batch_size, 1, kSeed);
@@ -61,14 +61,14 @@ class Loop {
     for (size_t i = 0; i < masters_.size(); ++i) masters_[i].gradients.copy_(own_[i].gradients);
     optimizer_->step({});
     for (size_t i = 0; i < masters_.size(); ++i) own_[i].parameters.copy_(masters_[i].parameters);
-    for (auto& piece : own_) piece.gradients.zero_();
+    for (auto& shard : own_) shard.gradients.zero_();
     return h.detach();
   }
 
  private:
   at::Device device_;
   std::unique_ptr<Model> model_;
-  std::vector<FlatPiece> own_, masters_;  // [parameter]; masters_ is empty without mixed precision
+  std::vector<FlatShard> own_, masters_;  // [parameter]; masters_ is empty without mixed precision
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<Batch> batches_;
 };

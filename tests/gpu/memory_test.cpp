@@ -12,7 +12,7 @@ class Memory : public GpuTest {
   void check(const Case& c, const std::string& strategy) { LawChecks(world_, *comm_).check(c, strategy); }
 };
 
-TEST_F(Memory, OfEveryStrategyEqualsItsLaw) {
+TEST_F(Memory, OfEveryStrategyEqualsItsPrediction) {
   std::vector<std::string> strategies = is_emulated() ? kKinds : all_strategies(comm_->size());
   for (const char* reduction : {"cast(to=bf16)", "topk(ratio=0.01)", "int8", "powersgd(rank=2)"})
     strategies.push_back(std::string("ddp(bucket_mb=0.02, first_bucket_mb=0.004, reduction=") + reduction +
@@ -23,7 +23,7 @@ TEST_F(Memory, OfEveryStrategyEqualsItsLaw) {
 }
 
 // Master weights, copies, gradients in either type on their way.
-TEST_F(Memory, OfMixedPrecisionEqualsItsLaw) {
+TEST_F(Memory, OfMixedPrecisionEqualsItsPrediction) {
   for (const auto reduce : {at::kBFloat16, at::kFloat}) {
     for (const auto& strategy : kKinds) {
       Case c{kModels[1], "adamw(lr=0.001)", at::kFloat, 2, 2, 1};
@@ -47,7 +47,7 @@ TEST_F(Memory, IsGivenBack) {
 // The peak of a step holds all that the formula counts. Beyond it are a batch and its activations, which are
 // small for a wide model: half of the formula's bytes is plenty for them, and too little for a second
 // copy of anything.
-TEST_F(Memory, PeakIsTheLawAndActivations) {
+TEST_F(Memory, PeakIsThePredictionAndActivations) {
   const Case c{"mlp(features=64, width=2048, layers=4, classes=8)", kOptimizers[1], at::kFloat, 4, 1, 3};
   for (const auto& strategy : kKinds) {
     SCOPED_TRACE(strategy);

@@ -82,14 +82,14 @@ TEST(Registry, ReductionsHaveAFileAndKernels) {
   expect_files_hold("executor/reductions", "KernelsEntry", reductions);
 }
 
-TEST(Registry, DataSourcesHaveALawAndAFile) {
+TEST(Registry, DataSourcesHaveASpecAndAFile) {
   EXPECT_EQ(registered<DataEntry>(), keys(specs::data_specs()));
   expect_files_hold("data", "DataEntry", registered<DataEntry>());
 }
 
-TEST(Registry, OptimizersHaveALawAndAFile) {
+TEST(Registry, OptimizersHaveASpecAndAFile) {
   EXPECT_EQ(registered<OptimizerEntry>(), keys(specs::optimizer_specs()));
-  expect_files_hold("optim", "OptimizerEntry", registered<OptimizerEntry>());
+  expect_files_hold("executor/optim", "OptimizerEntry", registered<OptimizerEntry>());
 }
 
 }  // namespace

@@ -84,10 +84,10 @@ TEST_F(Strategies, AccumulationEqualsALargeBatchInFp32) {
     Case c{model, kOptimizers[0], at::kFloat};
     c.accumulation = 4;
     const Outcomes whole = train_single(c, *alone, 1);
-    const Outcomes pieces = train(c, "single", *alone, nullptr);
+    const Outcomes shards = train(c, "single", *alone, nullptr);
     SCOPED_TRACE(model);
-    EXPECT_LE(largest_relative(pieces.losses, whole.losses), 1e-6);
-    EXPECT_LE(parameter_error(pieces, whole), 1e-6);
+    EXPECT_LE(largest_relative(shards.losses, whole.losses), 1e-6);
+    EXPECT_LE(parameter_error(shards, whole), 1e-6);
   }
 }
 

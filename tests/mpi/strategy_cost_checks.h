@@ -42,7 +42,7 @@ class LawChecks {
     EXPECT_GE(bytes(MemoryUse::offloaded), expected.offloaded_bytes);
     EXPECT_LE(bytes(MemoryUse::offloaded),
               expected.offloaded_bytes + (expected.offloaded_bytes > 0 ? 6400 : 0));
-    // AdamW keeps its step count, a float, beside the moments of each piece. The allocator of a GPU rounds
+    // AdamW keeps its step count, a float, beside the moments of each shard. The allocator of a GPU rounds
     // each of them up.
     const double room = comm_.device().is_cuda() ? 512.0 * (2 * num_tensors(c) + 1) : 64 * 100;
     EXPECT_GE(bytes(MemoryUse::optimizer), expected.optimizer_bytes);

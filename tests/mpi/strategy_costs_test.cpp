@@ -27,9 +27,9 @@ const std::vector<std::string> kSpecModels = {
     "gpt2(layers=3, width=24, heads=3, sequence=11, vocabulary=37)",
     "resnet(layers=20, width=3, batch_norm=local)"};
 
-class StrategyLaws : public ::testing::Test {
+class StrategyCosts : public ::testing::Test {
  protected:
-  StrategyLaws() {
+  StrategyCosts() {
     static const bool installed = (meter::install(), true);
     EXPECT_TRUE(installed);
     at::set_num_threads(1);
@@ -44,7 +44,7 @@ class StrategyLaws : public ::testing::Test {
   std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
 };
 
-TEST_F(StrategyLaws, EqualWhatIsAllocatedAndSent) {
+TEST_F(StrategyCosts, EqualWhatIsAllocatedAndSent) {
   std::vector<std::string> strategies = kVariants;
   for (const auto& reduction : kReductions)
     strategies.push_back("ddp(bucket_mb=0.02, first_bucket_mb=0.004, reduction=" + reduction + ")");
@@ -57,7 +57,7 @@ TEST_F(StrategyLaws, EqualWhatIsAllocatedAndSent) {
 }
 
 // Sharded in groups of two, replicated across them; tensors dealt by their number.
-TEST_F(StrategyLaws, GroupsAndEvenness) {
+TEST_F(StrategyCosts, GroupsAndEvenness) {
   const Case c{kSpecModels[2], "adamw(lr=0.001)", at::kFloat, 2, 3, 1};
   check(c, "zero3(evenness=count)");
   if (comm->size() % 2 != 0) return;
@@ -66,13 +66,13 @@ TEST_F(StrategyLaws, GroupsAndEvenness) {
       check(c, "fsdp(group=2, shard=" + shard + ", layout=" + layout + ")");
 }
 
-TEST_F(StrategyLaws, OptimizerStateFollowsTheOptimizer) {
+TEST_F(StrategyCosts, OptimizerStateFollowsTheOptimizer) {
   for (const auto* optimizer : {"sgd(lr=0.1, momentum=0)", "sgd(lr=0.1, momentum=0.9)", "adamw(lr=0.1)"})
     check({kSpecModels[0], optimizer, at::kDouble, 2, 1, 1}, "fsdp");
 }
 
 // Master weights, copies, gradients in either type on their way.
-TEST_F(StrategyLaws, MixedPrecision) {
+TEST_F(StrategyCosts, MixedPrecision) {
   for (const auto reduce : {at::kBFloat16, at::kFloat}) {
     for (const auto& [strategy, entry] : Registry<strategies::Strategy>::instance().entries()) {
       Case c{kSpecModels[2], "adamw(lr=0.001)", at::kFloat, 2, 2, 1};
@@ -86,7 +86,7 @@ TEST_F(StrategyLaws, MixedPrecision) {
   }
 }
 
-TEST_F(StrategyLaws, MemoryShrinksWithRanks) {
+TEST_F(StrategyCosts, MemoryShrinksWithRanks) {
   const Case c{kSpecModels[2], "adamw(lr=0.001)", at::kFloat};
   const auto table = specs::model_spec("gpt2").table(resolved_model(c.model).options);
   const double whole = static_cast<double>(table.num_parameters()) * 4;

@@ -98,7 +98,7 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
   return outcomes;
 }
 
-// The yardstick: `single` on one rank with the whole global batch in one piece.
+// The yardstick: `single` on one rank with the whole global batch in one shard.
 inline Outcomes train_single(Case c, Communicator& alone, int64_t ranks) {
   c.batch_size *= ranks * c.accumulation;
   c.accumulation = 1;

@@ -130,7 +130,7 @@ TEST(Plots, SeriesByChanceStandAside) {
   EXPECT_EQ(num_strong, 1);
 }
 
-TEST(Plots, BarsAddUpToTheStepAndTheLaw) {
+TEST(Plots, BarsAddUpToTheStepAndThePrediction) {
   const Plots plots = plots_of({training_record("ddp", 2, 4, 0.1, 0.02)});
   const Plot& phases = plot_called(plots, "phases");
   double sum = 0;

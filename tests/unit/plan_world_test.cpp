@@ -140,7 +140,7 @@ TEST(RunOrder, EveryPositionIsEquallyLikely) {
 
 TEST(RunOrder, OfNothingIsNothing) { EXPECT_TRUE(run_order({}, {}).empty()); }
 
-TEST(Expect, FollowsTheLaws) {
+TEST(Expect, FollowsTheFormulas) {
   const auto points = plan_of(
       "{ranks: 2, training: {model: mlp, strategy: [single, ddp], optimizer: adamw, batch_size: 3, "
       "accumulation: 2}}",

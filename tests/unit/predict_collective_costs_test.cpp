@@ -109,7 +109,7 @@ TEST(CollectiveCosts, AMeasuredPointHasItsMeasuredTime) {
         << time.bytes;
 }
 
-TEST(CollectiveCosts, BetweenSizesTheCurveIsFollowedAndBeyondThemTheLaw) {
+TEST(CollectiveCosts, BetweenSizesTheCurveIsFollowedAndBeyondThemTheModel) {
   const CollectiveCosts costs(times_of_two_protocols());
   const auto over_law = [&](double bytes, Span span) {
     return costs.time_s(specs::Collective::all_gather, bytes, span) /

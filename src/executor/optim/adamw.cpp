@@ -9,20 +9,20 @@ namespace {
 
 class AdamW final : public Optimizer {
  public:
-  AdamW(const Options& options, std::vector<FlatPiece> pieces, at::Device device)
+  AdamW(const Options& options, std::vector<FlatShard> shards, at::Device device)
       : lr_(options.at("lr").get<double>()),
         beta1_(options.at("beta1").get<double>()),
         beta2_(options.at("beta2").get<double>()),
         eps_(options.at("eps").get<double>()),
         weight_decay_(options.at("weight_decay").get<double>()),
-        first_moments_(zeros_like_pieces(pieces)),
-        second_moments_(zeros_like_pieces(pieces)),
+        first_moments_(zeros_like_shards(shards)),
+        second_moments_(zeros_like_shards(shards)),
         num_updates_(at::zeros({}, at::TensorOptions(device).dtype(at::kFloat))) {
-    for (const auto& piece : pieces) {
-      parameters_.push_back(piece.parameters);
-      gradients_.push_back(piece.gradients);
+    for (const auto& shard : shards) {
+      parameters_.push_back(shard.parameters);
+      gradients_.push_back(shard.gradients);
     }
-    steps_.assign(pieces.size(), num_updates_);
+    steps_.assign(shards.size(), num_updates_);
   }
 
   void step(const UpdateControl& control) override {
@@ -47,11 +47,11 @@ class AdamW final : public Optimizer {
   double lr_, beta1_, beta2_, eps_, weight_decay_;
   std::vector<at::Tensor> parameters_, gradients_, first_moments_, second_moments_;
   at::Tensor num_updates_;
-  std::vector<at::Tensor> steps_;  // [piece]: num_updates_
+  std::vector<at::Tensor> steps_;  // [shard]: num_updates_
 };
 
-std::unique_ptr<Optimizer> make(const Options& options, std::vector<FlatPiece> pieces, at::Device device) {
-  return std::make_unique<AdamW>(options, std::move(pieces), device);
+std::unique_ptr<Optimizer> make(const Options& options, std::vector<FlatShard> shards, at::Device device) {
+  return std::make_unique<AdamW>(options, std::move(shards), device);
 }
 
 const Registration<OptimizerEntry> registered{"adamw", {"AdamW, fused", make}};

@@ -14,15 +14,15 @@ inline std::optional<at::Tensor> optional(const at::Tensor& tensor) {
 // Registered by src/executor/optim/<name>.cpp; its options are in specs/specs.cpp.
 struct OptimizerEntry {
   std::string description;
-  std::unique_ptr<Optimizer> (*make)(const Options& options, std::vector<FlatPiece> pieces,
+  std::unique_ptr<Optimizer> (*make)(const Options& options, std::vector<FlatShard> shards,
                                      at::Device device);
 };
 
 // Its state counts as the meter's current use.
-std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, std::vector<FlatPiece> pieces,
+std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, std::vector<FlatShard> shards,
                                          at::Device device);
 
-// One zeroed state tensor per piece.
-std::vector<at::Tensor> zeros_like_pieces(const std::vector<FlatPiece>& pieces);
+// One zeroed state tensor per shard.
+std::vector<at::Tensor> zeros_like_shards(const std::vector<FlatShard>& shards);
 
 }  // namespace shardmark

@@ -13,10 +13,10 @@ at::Tensor host_copy(const at::Tensor& tensor) {
 
 class Offloaded final : public Optimizer {
  public:
-  Offloaded(const Choice& choice, std::vector<FlatPiece> pieces) : device_(std::move(pieces)) {
+  Offloaded(const Choice& choice, std::vector<FlatShard> shards) : device_(std::move(shards)) {
     const meter::Scope scope(MemoryUse::offloaded);
-    for (const auto& piece : device_)
-      host_.push_back({host_copy(piece.parameters), host_copy(piece.gradients)});
+    for (const auto& shard : device_)
+      host_.push_back({host_copy(shard.parameters), host_copy(shard.gradients)});
     optimizer_ = make_in_scope(choice, host_, at::kCPU);
     if (!device_.empty() && device_.front().parameters.is_cuda()) count_host_memory();
   }
@@ -41,22 +41,22 @@ class Offloaded final : public Optimizer {
 
   // On a GPU no allocator of the meter's sees host memory.
   void count_host_memory() {
-    for (const auto& piece : host_)
-      counted_bytes_ += static_cast<int64_t>(piece.parameters.nbytes() + piece.gradients.nbytes());
-    for (const auto& [kind, pieces] : optimizer_->state())
-      for (const auto& piece : pieces) counted_bytes_ += static_cast<int64_t>(piece.nbytes());
+    for (const auto& shard : host_)
+      counted_bytes_ += static_cast<int64_t>(shard.parameters.nbytes() + shard.gradients.nbytes());
+    for (const auto& [kind, shards] : optimizer_->state())
+      for (const auto& shard : shards) counted_bytes_ += static_cast<int64_t>(shard.nbytes());
     meter::add(counted_bytes_, MemoryUse::offloaded);
   }
 
-  std::vector<FlatPiece> device_, host_;
+  std::vector<FlatShard> device_, host_;
   std::unique_ptr<Optimizer> optimizer_;  // over host_
   int64_t counted_bytes_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_offloaded_optimizer(const Choice& choice, std::vector<FlatPiece> pieces) {
-  return std::make_unique<Offloaded>(choice, std::move(pieces));
+std::unique_ptr<Optimizer> make_offloaded_optimizer(const Choice& choice, std::vector<FlatShard> shards) {
+  return std::make_unique<Offloaded>(choice, std::move(shards));
 }
 
 }  // namespace shardmark

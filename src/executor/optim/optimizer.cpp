@@ -6,22 +6,22 @@
 
 namespace shardmark {
 
-std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<FlatPiece> pieces,
+std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<FlatShard> shards,
                                           at::Device device) {
   const meter::Scope scope(MemoryUse::optimizer);
-  return make_in_scope(choice, std::move(pieces), device);
+  return make_in_scope(choice, std::move(shards), device);
 }
 
-std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, std::vector<FlatPiece> pieces,
+std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, std::vector<FlatShard> shards,
                                          at::Device device) {
   return Registry<OptimizerEntry>::instance()
       .get(choice.name, "optimizer")
-      .make(choice.options, std::move(pieces), device);
+      .make(choice.options, std::move(shards), device);
 }
 
-std::vector<at::Tensor> zeros_like_pieces(const std::vector<FlatPiece>& pieces) {
+std::vector<at::Tensor> zeros_like_shards(const std::vector<FlatShard>& shards) {
   std::vector<at::Tensor> state;
-  for (const auto& piece : pieces) state.push_back(at::zeros_like(piece.parameters));
+  for (const auto& shard : shards) state.push_back(at::zeros_like(shard.parameters));
   return state;
 }
 

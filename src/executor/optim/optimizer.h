@@ -1,4 +1,4 @@
-// Optimizers on flat memory, through torch's fused kernels: one call updates all pieces a rank owns.
+// Optimizers on flat memory, through torch's fused kernels: one call updates all shards a rank owns.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,16 +12,16 @@
 
 namespace shardmark {
 
-// A piece of flat memory: parameters and their gradients, 1-D and equally long.
-struct FlatPiece {
+// A shard of flat memory: parameters and their gradients, 1-D and equally long.
+struct FlatShard {
   at::Tensor parameters;
   at::Tensor gradients;
 };
 
-// A kind of state, "exp_avg" for one: [piece], each as long as its piece.
+// A kind of state, "exp_avg" for one: [shard], each as long as its shard.
 struct OptimizerState {
   std::string kind;
-  std::vector<at::Tensor> pieces;
+  std::vector<at::Tensor> shards;
 };
 
 class Optimizer {
@@ -29,7 +29,7 @@ class Optimizer {
   virtual ~Optimizer() = default;
   virtual void step(const UpdateControl& control) = 0;
   virtual void set_learning_rate(double lr) = 0;  // of the steps after this
-  // What checkpoints keep, as views: the same kinds on every rank, also where it owns no piece.
+  // What checkpoints keep, as views: the same kinds on every rank, also where it owns no shard.
   virtual std::vector<OptimizerState> state() const = 0;
   // The updates so far (a scalar, as a view), where they matter to the next one; else undefined.
   virtual at::Tensor num_updates() const { return {}; }
@@ -37,13 +37,13 @@ class Optimizer {
 };
 
 // sgd {lr, momentum, weight_decay} or adamw {lr, beta1, beta2, eps, weight_decay}; a resolved choice. State
-// is allocated at once, zeroed, and counted as MemoryUse::optimizer. device: of the pieces; a rank may have
+// is allocated at once, zeroed, and counted as MemoryUse::optimizer. device: of the shards; a rank may have
 // none.
-std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<FlatPiece> pieces,
+std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<FlatShard> shards,
                                           at::Device device);
 
 // The same with its state in host memory, counted as MemoryUse::offloaded: a step copies the gradients to the
 // host, updates there, and copies the parameters back.
-std::unique_ptr<Optimizer> make_offloaded_optimizer(const Choice& choice, std::vector<FlatPiece> pieces);
+std::unique_ptr<Optimizer> make_offloaded_optimizer(const Choice& choice, std::vector<FlatShard> shards);
 
 }  // namespace shardmark

@@ -10,14 +10,14 @@ namespace {
 
 class Sgd final : public Optimizer {
  public:
-  Sgd(const Options& options, const std::vector<FlatPiece>& pieces)
+  Sgd(const Options& options, const std::vector<FlatShard>& shards)
       : lr_(options.at("lr").get<double>()),
         momentum_(options.at("momentum").get<double>()),
         weight_decay_(options.at("weight_decay").get<double>()) {
-    if (momentum_ != 0) momenta_ = zeros_like_pieces(pieces);
-    for (const auto& piece : pieces) {
-      parameters_.push_back(piece.parameters);
-      gradients_.push_back(piece.gradients);
+    if (momentum_ != 0) momenta_ = zeros_like_shards(shards);
+    for (const auto& shard : shards) {
+      parameters_.push_back(shard.parameters);
+      gradients_.push_back(shard.gradients);
     }
   }
 
@@ -40,8 +40,8 @@ class Sgd final : public Optimizer {
   std::vector<at::Tensor> parameters_, gradients_, momenta_;
 };
 
-std::unique_ptr<Optimizer> make(const Options& options, std::vector<FlatPiece> pieces, at::Device) {
-  return std::make_unique<Sgd>(options, pieces);
+std::unique_ptr<Optimizer> make(const Options& options, std::vector<FlatShard> shards, at::Device) {
+  return std::make_unique<Sgd>(options, shards);
 }
 
 const Registration<OptimizerEntry> registered{"sgd", {"SGD with momentum, fused", make}};

@@ -48,15 +48,15 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
   const auto model = make_model(t.model, precision_from(t.precision, "same").master, device);
   materialize(*model, point.seed);
   model->draws = false;
-  std::vector<FlatPiece> pieces;
+  std::vector<FlatShard> shards;
   for (const auto& group : model->table().groups) {
     for (const auto& spec : group.parameters) {
       at::Tensor& parameter = model->parameter(spec.name);
       parameter.mutable_grad() = at::zeros_like(parameter);
-      pieces.push_back({parameter.detach().view(-1), parameter.grad().view(-1)});
+      shards.push_back({parameter.detach().view(-1), parameter.grad().view(-1)});
     }
   }
-  const auto optimizer = make_optimizer(t.optimizer, pieces, device);
+  const auto optimizer = make_optimizer(t.optimizer, shards, device);
   GradientGuard guard(t.clip_norm, /*scales_loss=*/false, device);
 
   ReferenceRun run;
@@ -75,13 +75,13 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
       loss += h.item<double>() / static_cast<double>(batches.size());
     }
     double squares = 0;
-    for (const auto& piece : pieces) squares += piece.gradients.to(at::kDouble).square().sum().item<double>();
+    for (const auto& shard : shards) squares += shard.gradients.to(at::kDouble).square().sum().item<double>();
     if (guard.needs_norm())
       guard.inspect(at::full({}, squares, at::TensorOptions(device).dtype(at::kDouble)));
     run.losses.push_back(loss);
     run.norms.push_back(std::sqrt(squares));
     optimizer->step(guard.control());
-    for (auto& piece : pieces) piece.gradients.zero_();
+    for (auto& shard : shards) shard.gradients.zero_();
   }
   return run;
 }
