@@ -127,6 +127,7 @@ lint: configure  ## clang-tidy over the sources that differ from the last commit
 	@jobs/bootstrap.sh --lint && mkdir -p $(BUILD)/lint
 	@sed -E 's|-include [^ ]*/shardmark_torch_pch.dir/cmake_pch.hxx|-include $(CURDIR)/src/device/pch.h|; \
 	  s|-include [^ ]*/shardmark_pch.dir/cmake_pch.hxx|-include $(CURDIR)/src/base/pch.h|; \
+	  s|-include [^ ]*/shardmark_cli.dir/cmake_pch.hxx|-include $(CURDIR)/src/cli/pch.h|; \
 	  s|-include [^ ]*/cmake_pch.hxx|-include $(CURDIR)/tests/pch.h|' $(BUILD)/compile_commands.json \
 	  >$(BUILD)/lint/compile_commands.json
 	@case "$(FILES)" in \

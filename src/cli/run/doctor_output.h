@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "analysis/table/table.h"
-#include "cli/run/preflight.h"
 #include "doctor/checks.h"
 #include "doctor/pair_test.h"
 
 namespace shardmark {
+
+struct Preflight;
+struct Ranks;
+struct WorldFlags;
 
 // One row per thing; where nodes differ, one per value. extra: rows that only this process knows.
 struct Line {

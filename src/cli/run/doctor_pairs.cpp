@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cli/run/doctor_output.h"
+#include "cli/run/preflight.h"
 #include "doctor/machine/pairs.h"
 
 namespace shardmark {
