@@ -125,10 +125,10 @@ format-check:  ## Fail where `make format` would change something
 # clang cannot read g++'s precompiled headers: the lint reads the headers themselves.
 lint: configure  ## clang-tidy over the sources that differ from the last commit (FILES="a.cpp b.cpp", FILES=all)
 	@jobs/bootstrap.sh --lint && mkdir -p $(BUILD)/lint
-	@sed -E 's|-include [^ ]*/shardmark_torch_pch.dir/cmake_pch.hxx|-include $(CURDIR)/src/device/pch.h|; \
-	  s|-include [^ ]*/shardmark_pch.dir/cmake_pch.hxx|-include $(CURDIR)/src/base/pch.h|; \
-	  s|-include [^ ]*/shardmark_cli.dir/cmake_pch.hxx|-include $(CURDIR)/src/cli/pch.h|; \
-	  s|-include [^ ]*/cmake_pch.hxx|-include $(CURDIR)/tests/pch.h|' $(BUILD)/compile_commands.json \
+	@sed -E -e 's|-include [^ ]*/shardmark_torch_pch.dir/cmake_pch.hxx|-include $(CURDIR)/src/device/pch.h|' \
+	  -e 's|-include [^ ]*/shardmark_pch.dir/cmake_pch.hxx|-include $(CURDIR)/src/base/pch.h|' \
+	  -e 's|-include [^ ]*/shardmark_cli.dir/cmake_pch.hxx|-include $(CURDIR)/src/cli/pch.h|' \
+	  -e 's|-include [^ ]*/cmake_pch.hxx|-include $(CURDIR)/tests/pch.h|' $(BUILD)/compile_commands.json \
 	  >$(BUILD)/lint/compile_commands.json
 	@case "$(FILES)" in \
 	  all) files=$$(git ls-files '*.cpp') ;; \

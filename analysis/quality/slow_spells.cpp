@@ -1,9 +1,9 @@
 // Which ranks compute longer than the others, and since when: see sustained.h.
-#include "analysis/quality/sustained.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
+
+#include "analysis/quality/sustained.h"
 
 namespace shardmark {
 namespace {

@@ -69,8 +69,9 @@ Groups groups_of(const std::vector<StudyData>& studies) {
   for (const StudyData& study : studies)
     for (const Record& record : study.records)
       if (record.outcome != Outcome::ok)
-        groups[{record.outcome, with_rounded_amount(record.reason) + (record.attempts > 1 ? "; in the second attempt" : "")}].add(
-            record.point);
+        groups[{record.outcome,
+                with_rounded_amount(record.reason) + (record.attempts > 1 ? "; in the second attempt" : "")}]
+            .add(record.point);
   return groups;
 }
 

@@ -120,6 +120,7 @@ std::string short_text(Section section) {
   for (Entry& entry : section.entries) entry.options.clear();
   if (section.has_lines) return full_text(section);
   std::vector<std::string> names;
+  names.reserve(section.entries.size());
   for (const Entry& entry : section.entries) names.push_back(entry.name);
   return fmt::format("{:<14}  {}\n", section.title, fmt::join(names, ", "));
 }

@@ -1,11 +1,10 @@
 // The mpi transport: hands each collective to the engine as a job.
-#include "comm/transports.h"
-
 #include <cstring>
 
 #include "base/error.h"
 #include "comm/mpi/jobs.h"
 #include "comm/mpi/wire.h"
+#include "comm/transports.h"
 #include "device/meter.h"
 
 namespace shardmark {

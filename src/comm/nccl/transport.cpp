@@ -1,8 +1,6 @@
 // The nccl transport. Every operation runs on the communicator's stream: after the work that the current
 // stream holds when it starts, and before the work that the then current stream gets after Work::wait(). The
 // host never blocks.
-#include "comm/transports.h"
-
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -12,6 +10,7 @@
 #include "base/error.h"
 #include "comm/nccl/check.h"
 #include "comm/nccl/memory.h"
+#include "comm/transports.h"
 #include "device/device.h"
 
 namespace shardmark {

@@ -1,7 +1,6 @@
 // The two forms of all-reduce in stages.
-#include "comm/transports.h"
-
 #include "base/error.h"
+#include "comm/transports.h"
 #include "comm/wrappers/stages.h"
 
 namespace shardmark {
