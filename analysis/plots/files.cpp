@@ -38,11 +38,14 @@ bool convert(const std::filesystem::path& file, const std::string& format) {
   const std::filesystem::path svg = std::filesystem::absolute(file);  // which begins as no flag does
   std::filesystem::path to = svg;
   to.replace_extension(format);
+  const std::string unfinished = path_beside(to.string());  // no half a file under the final name
   const int status = run({kConverter, "--format", format, "--zoom", format == "png" ? kPixelsPerUnit : "1",
-                          "--output", to.string(), svg.string()});
+                          "--output", unfinished, svg.string()});
+  if (status != 0) remove_file(unfinished);
   if (status != 0 && status != 127)
     throw SystemError(std::string(kConverter) + " ended with status " + std::to_string(status) + " at " +
                       svg.string() + "; its message is above");
+  if (status == 0) rename_file(unfinished, to.string());
   return status == 0;
 }
 

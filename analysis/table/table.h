@@ -23,7 +23,7 @@ struct Column {
   std::string unit = {};  // "" for none
   bool numeric = true;    // aligned right
   // For people only (text, Markdown): when all rows agree, the value moves to a line above them; when no row
-  // has one, or all have 0, the column is left out.
+  // has one, or all texts are empty, the column is left out.
   bool fold = false;
   std::string group = {};  // heading over neighbouring columns: "out-of-place"
   Starts starts = Starts::nothing;

@@ -23,7 +23,7 @@ Folded fold(const Table& table, const std::vector<size_t>& columns, const Rows& 
       return column.fold &&
              std::all_of(rows.begin(), rows.end(), [&](const auto* row) { return holds((*row)[c]); });
     };
-    const auto says_nothing = [](const Cell& cell) { return cell.value.is_nothing() || cell.value == 0; };
+    const auto says_nothing = [](const Cell& cell) { return cell.value.is_nothing() || cell.text.empty(); };
     if (all(says_nothing)) continue;
     const std::string& first = rows.front()->at(c).text;
     if (!all([&](const Cell& cell) { return cell.text == first; })) {

@@ -37,8 +37,9 @@ auto words_of(std::string Environment::*member) {
 
 auto count_where(bool (*holds)(const Record&, Outcome), Outcome outcome = Outcome::ok) {
   return [=](const StudyData& study) {
-    return cells::count(std::count_if(study.records.begin(), study.records.end(),
-                                      [&](const Record& record) { return holds(record, outcome); }));
+    const auto count = std::count_if(study.records.begin(), study.records.end(),
+                                     [&](const Record& record) { return holds(record, outcome); });
+    return count == 0 ? Cell{"", 0} : cells::count(count);  // people need no zeros
   };
 }
 

@@ -159,9 +159,9 @@ std::vector<Section> sections() {
 }
 
 // What is called `name`: entries, or a whole section.
-std::string named(const std::string& name) {
+std::string named(const std::vector<Section>& all, const std::string& name) {
   std::string text;
-  for (Section section : sections()) {
+  for (Section section : all) {
     std::string title = section.title;
     title[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(title[0])));
     if (title != name) std::erase_if(section.entries, [&](const Entry& entry) { return entry.name != name; });
@@ -177,11 +177,15 @@ struct Flags {
 };
 
 int list(const Flags& flags) {
-  for (const std::string& name : flags.names) print(named(name));
-  if (!flags.names.empty()) return kDone;
+  const std::vector<Section> all = sections();
   std::string text;
+  for (const std::string& name : flags.names) text += named(all, name);
+  if (!flags.names.empty()) {
+    print(text);
+    return kDone;
+  }
   bool was_names = false;
-  for (const Section& section : sections()) {
+  for (const Section& section : all) {
     const bool is_names = !flags.all && !section.has_lines;
     if (was_names && !is_names) text += "\n";
     text += flags.all ? full_text(section) : short_text(section);
