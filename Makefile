@@ -99,8 +99,9 @@ sanitize: bootstrap  ## Build with AddressSanitizer and UndefinedBehaviorSanitiz
 
 # Link-time optimization sees every definition of a type; without optimization, as only its warnings are wanted.
 ODR = $(BUILD)/odr
-odr: bootstrap  ## Link the program with -Wodr as an error: no two types of one name (a quarter of an hour)
+odr: bootstrap  ## Link the program with -Wodr as an error: no two types of one name; compile each file by itself (10 minutes)
 	@if [[ ! -e $(ODR)/build.ninja ]]; then cmake -S . -B $(ODR) -G Ninja -DSHARDMARK_TESTS=OFF -DCMAKE_BUILD_TYPE=Odr \
+	  -DCMAKE_UNITY_BUILD=OFF \
 	  -DCMAKE_CXX_FLAGS_ODR='-O0 -flto' -DCMAKE_EXE_LINKER_FLAGS='-flto=2 -Wodr -Werror=odr' >/dev/null; fi
 	@ninja -C $(ODR) --quiet shardmark
 
@@ -124,12 +125,11 @@ format-check:  ## Fail where `make format` would change something
 
 # clang cannot read g++'s precompiled headers: the lint reads the headers themselves.
 lint: configure  ## clang-tidy over the sources that differ from the last commit (FILES="a.cpp b.cpp", FILES=all)
-	@jobs/bootstrap.sh --lint && mkdir -p $(BUILD)/lint
-	@sed -E -e 's|-include [^ ]*/shardmark_torch_pch.dir/cmake_pch.hxx|-include $(CURDIR)/src/device/pch.h|' \
+	@jobs/bootstrap.sh --lint && cmake -S . -B $(BUILD)/lint -G Ninja -DCMAKE_UNITY_BUILD=OFF >/dev/null
+	@sed -i -E -e 's|-include [^ ]*/shardmark_torch_pch.dir/cmake_pch.hxx|-include $(CURDIR)/src/device/pch.h|' \
 	  -e 's|-include [^ ]*/shardmark_pch.dir/cmake_pch.hxx|-include $(CURDIR)/src/base/pch.h|' \
 	  -e 's|-include [^ ]*/shardmark_cli.dir/cmake_pch.hxx|-include $(CURDIR)/src/cli/pch.h|' \
-	  -e 's|-include [^ ]*/cmake_pch.hxx|-include $(CURDIR)/tests/pch.h|' $(BUILD)/compile_commands.json \
-	  >$(BUILD)/lint/compile_commands.json
+	  -e 's|-include [^ ]*/cmake_pch.hxx|-include $(CURDIR)/tests/pch.h|' $(BUILD)/lint/compile_commands.json
 	@case "$(FILES)" in \
 	  all) files=$$(git ls-files '*.cpp') ;; \
 	  '') files=$$(git ls-files --modified --others --exclude-standard '*.cpp' | xargs -r ls -d 2>/dev/null || true) ;; \

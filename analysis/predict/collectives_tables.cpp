@@ -20,7 +20,7 @@ struct FitRow {
 
 // Also of the operation; rows with a setting.
 template <class Row>
-ColumnsOf<Row> setting_columns(specs::Collective (*operation)(const Row&)) {
+ColumnsOf<Row> collective_setting_columns(specs::Collective (*operation)(const Row&)) {
   return {{{"machine", "", false, true, "", Starts::section},
            [](const auto& row) { return cells::words(row.setting->machine); }},
           {{"transport", "", false, true, "", Starts::section},
@@ -116,7 +116,7 @@ Table collective_fits_table(const std::vector<CollectiveSetting>& settings) {
   }
   return make_table(
       "collective_fits", "Latency and bandwidth of the links",
-      join(setting_columns<FitRow>([](const FitRow& row) { return row.fit.operation; }), fit_columns()),
+      join(collective_setting_columns<FitRow>([](const FitRow& row) { return row.fit.operation; }), fit_columns()),
       rows);
 }
 
@@ -124,7 +124,7 @@ Table held_out_collectives_table(const std::vector<CollectiveSetting>& settings)
   const std::vector<HeldOutRow> rows = held_out_rows(settings);
   Table table =
       make_table("held_out_collectives", "Collectives: each size predicted from the others (leave one out)",
-                 join(setting_columns<HeldOutRow>([](const HeldOutRow& row) { return row.held.operation; }),
+                 join(collective_setting_columns<HeldOutRow>([](const HeldOutRow& row) { return row.held.operation; }),
                       held_out_columns()),
                  rows);
   std::vector<double> all;

@@ -13,22 +13,22 @@ namespace {
 
 constexpr size_t kMostRows = 8;
 
-struct Row {
+struct LayoutRow {
   specs::Grid grid;
   specs::Cost3d cost;
 };
 
 auto count_of(int64_t specs::Grid::*ranks) {
-  return [ranks](const Row& row) { return cells::count(row.grid.*ranks); };
+  return [ranks](const LayoutRow& row) { return cells::count(row.grid.*ranks); };
 }
 auto milliseconds_of(double specs::Cost3d::*seconds) {
-  return [seconds](const Row& row) { return cells::milliseconds(row.cost.*seconds); };
+  return [seconds](const LayoutRow& row) { return cells::milliseconds(row.cost.*seconds); };
 }
 auto mebibytes_of(double specs::Cost3d::*bytes) {
-  return [bytes](const Row& row) { return cells::mebibytes(row.cost.*bytes); };
+  return [bytes](const LayoutRow& row) { return cells::mebibytes(row.cost.*bytes); };
 }
 
-ColumnsOf<Row> grid_columns() {
+ColumnsOf<LayoutRow> grid_columns() {
   return {
       {{"data", "", true, false, "ranks"}, count_of(&specs::Grid::data)},
       {{"tensor", "", true, false, "ranks"}, count_of(&specs::Grid::tensor)},
@@ -44,7 +44,7 @@ ColumnsOf<Row> grid_columns() {
        "et al. 2022, with fused attention and no dropout); the first stage keeps `pipeline` micro-batches."}};
 }
 
-ColumnsOf<Row> time_columns(const specs::Job3d& job) {
+ColumnsOf<LayoutRow> time_columns(const specs::Job3d& job) {
   constexpr const char* kGroup = "of the step";
   const auto tokens = static_cast<double>(job.global_batch * job.shape.sequence);
   return {{{"compute", "ms", true, false, kGroup},
@@ -119,17 +119,17 @@ std::string formula_note(const specs::Job3d& job) {
 }  // namespace
 
 Table layouts_3d_table(const specs::Job3d& job, int64_t ranks, double memory_bytes) {
-  std::vector<Row> rows;
+  std::vector<LayoutRow> rows;
   for (const specs::Grid& grid : specs::grids(job, ranks)) rows.push_back({grid, specs::cost_3d(job, grid)});
   Weighed weighed{.all = rows.size()};
-  const auto is_timed = [](const Row& row) { return std::isfinite(row.cost.step_s()); };
+  const auto is_timed = [](const LayoutRow& row) { return std::isfinite(row.cost.step_s()); };
   weighed.timed = static_cast<size_t>(std::count_if(rows.begin(), rows.end(), is_timed));
-  if (weighed.timed > 0) std::erase_if(rows, [&](const Row& row) { return !is_timed(row); });
-  const auto fits = [&](const Row& row) { return !(row.cost.bytes() > memory_bytes); };
+  if (weighed.timed > 0) std::erase_if(rows, [&](const LayoutRow& row) { return !is_timed(row); });
+  const auto fits = [&](const LayoutRow& row) { return !(row.cost.bytes() > memory_bytes); };
   weighed.fitting = static_cast<size_t>(std::count_if(rows.begin(), rows.end(), fits));
   const bool by_time = weighed.timed > 0 && weighed.fitting > 0;
-  if (weighed.fitting > 0) std::erase_if(rows, [&](const Row& row) { return !fits(row); });
-  std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
+  if (weighed.fitting > 0) std::erase_if(rows, [&](const LayoutRow& row) { return !fits(row); });
+  std::stable_sort(rows.begin(), rows.end(), [&](const LayoutRow& a, const LayoutRow& b) {
     return by_time ? a.cost.step_s() < b.cost.step_s() : a.cost.bytes() < b.cost.bytes();
   });
   if (rows.size() > kMostRows) rows.resize(kMostRows);

@@ -32,7 +32,7 @@ double cost_of_million(const PredictedPoint& one, const PredictQuery& query) {
          samples_per_s(one);
 }
 
-ColumnsOf<PredictedPoint> setting_columns() {
+ColumnsOf<PredictedPoint> prediction_setting_columns() {
   return {{{"batch", "per rank"},
            [](const auto& one) { return cells::count(one.prediction.point.training.batch_size); }},
           {{"strategy", "", false}, [](const auto& one) {
@@ -117,7 +117,7 @@ Table predictions_table(const std::vector<MergedPoint>& points, const std::vecto
   std::vector<const PredictedPoint*> rows;
   for (const PredictedPoint& one : predicted)
     if (one.prediction.unknown.empty()) rows.push_back(&one);
-  ColumnsOf<PredictedPoint> setting = starting(Starts::group, setting_columns());
+  ColumnsOf<PredictedPoint> setting = starting(Starts::group, prediction_setting_columns());
   setting.front().head.fold = true;
   const TrainingColumns labels(points);
   Table table = make_table(
@@ -140,7 +140,7 @@ Table best_table(const std::vector<MergedPoint>& points, const std::vector<Predi
   }
   std::vector<const PredictedPoint*> rows;
   for (const auto& [key, one] : best) rows.push_back(one);
-  ColumnsOf<PredictedPoint> setting = setting_columns();
+  ColumnsOf<PredictedPoint> setting = prediction_setting_columns();
   std::swap(setting.front(), setting.back());
   const TrainingColumns labels(points);
   Table table = make_table(

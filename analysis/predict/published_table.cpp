@@ -9,7 +9,7 @@
 namespace shardmark {
 namespace {
 
-struct Row {
+struct PublishedStepRow {
   const PublishedScaling* published;
   const PublishedRow* row;
   PredictedRow predicted;
@@ -19,8 +19,8 @@ struct Row {
   bool calibrates() const { return row == &published->rows.front(); }
 };
 
-std::vector<Row> rows_of(const std::vector<PublishedScaling>& all) {
-  std::vector<Row> rows;
+std::vector<PublishedStepRow> rows_of(const std::vector<PublishedScaling>& all) {
+  std::vector<PublishedStepRow> rows;
   for (const PublishedScaling& published : all) {
     const std::vector<PredictedRow> predicted = predicted_rows(published);
     for (size_t i = 0; i < predicted.size(); ++i)
@@ -29,7 +29,7 @@ std::vector<Row> rows_of(const std::vector<PublishedScaling>& all) {
   return rows;
 }
 
-ColumnsOf<Row> setting_columns() {
+ColumnsOf<PublishedStepRow> published_columns() {
   return {{{"training", "", false, true, "", Starts::section},
            [](const auto& row) { return cells::words(row.published->name); }},
           {{"strategy", "", false},
@@ -44,7 +44,7 @@ ColumnsOf<Row> setting_columns() {
           {{"published", "", false}, [](const auto& row) { return cells::words(row.row->value); }}};
 }
 
-ColumnsOf<Row> step_columns() {
+ColumnsOf<PublishedStepRow> step_columns() {
   return {{{"measured", "ms", true, false, "step"},
            [](const auto& row) { return cells::milliseconds(row.row->step_s); }},
           {{"predicted", "ms", true, false, "step"},
@@ -95,7 +95,7 @@ std::vector<std::string> sources() {
 
 Table published_table() {
   Table table = make_table("published", "Published scaling results, predicted from their first row",
-                           join(setting_columns(), step_columns()), rows_of(published_scalings()));
+                           join(published_columns(), step_columns()), rows_of(published_scalings()));
   table.notes.emplace_back(
       "Mostly missing: waiting for the slowest of many ranks; overhead of the wrapper and the host (ddp on 1 "
       "rank communicates nothing); work done once per step, which weighs more with fewer micro-batches. "

@@ -20,7 +20,7 @@ namespace {
 
 // An excess below this is no finding, nor one that the intervals of both times allow. Words say it the same
 // way: so much longer.
-constexpr double kExcess = 1.25;
+constexpr double kSpreadExcess = 1.25;
 
 // Everything of a collective that its time depends on, but for its operation, size and place.
 using Setting = std::tuple<std::string, std::string, int64_t, int64_t, std::string, int64_t>;
@@ -49,7 +49,7 @@ Time time_of(const MergedPoint& merged) {
 
 // How many times as long as the other; 0 where that is no finding.
 double excess(const Time& one, const Time& other) {
-  return one.s > kExcess * other.s && one.low_s > other.high_s ? one.s / other.s : 0;
+  return one.s > kSpreadExcess * other.s && one.low_s > other.high_s ? one.s / other.s : 0;
 }
 
 // Of the sizes at which something was found, the worst one, with the number of the others.

@@ -8,8 +8,8 @@
 namespace shardmark {
 namespace {
 
-constexpr double kExcess = 0.05;    // as of slow ranks in a short point
-constexpr double kLevel = 0.001;    // chance that some rank of equal ones is said to have changed
+constexpr double kSpellExcess = 0.05;    // as of slow ranks in a short point
+constexpr double kSpellLevel = 0.001;    // chance that some rank of equal ones is said to have changed
 constexpr size_t kLeastValues = 6;  // for an interval of a median
 
 // [rank][interval]: time / median of the others - 1.
@@ -32,13 +32,13 @@ std::vector<std::vector<double>> excesses(const std::vector<std::vector<double>>
 }
 
 bool is_slow(const std::vector<double>& over) {
-  return over.size() >= kLeastValues && median_interval(over).low > kExcess;
+  return over.size() >= kLeastValues && median_interval(over).low > kSpellExcess;
 }
 
 std::optional<SlowSpell> spell_of(const std::vector<double>& over, const std::vector<double>& ends_s,
                                   double level) {
   SlowSpell spell;
-  const auto num_slow = std::count_if(over.begin(), over.end(), [](double x) { return x > kExcess; });
+  const auto num_slow = std::count_if(over.begin(), over.end(), [](double x) { return x > kSpellExcess; });
   if (num_slow < static_cast<std::ptrdiff_t>(kLeastValues)) return {};
   spell.share = static_cast<double>(num_slow) / static_cast<double>(over.size());
   spell.until_s = ends_s.back();
@@ -92,7 +92,7 @@ std::vector<SlowSpell> slow_spells(const std::vector<std::vector<double>>& compu
   const auto over = excesses(compute);
   std::vector<SlowSpell> spells;
   for (size_t rank = 0; rank < over.size(); ++rank)
-    if (auto spell = spell_of(over[rank], ends_s, kLevel / static_cast<double>(over.size()))) {
+    if (auto spell = spell_of(over[rank], ends_s, kSpellLevel / static_cast<double>(over.size()))) {
       spell->rank = static_cast<int64_t>(rank);
       if (rank < hosts.size()) spell->host = hosts[rank];
       spells.push_back(std::move(*spell));

@@ -10,7 +10,7 @@ namespace shardmark {
 namespace {
 
 constexpr double kHour = 3600;
-constexpr double kLevel = 0.001;        // chance that a run that does not drift is said to
+constexpr double kDriftLevel = 0.001;        // chance that a run that does not drift is said to
 constexpr double kLeastChange = 0.01;   // a drift below this is no finding
 constexpr size_t kLeastIntervals = 20;  // for a drift
 
@@ -77,8 +77,8 @@ void find_drift(Sustained& run, const std::vector<double>& steps_s) {
       std::expm1(trend.slope), {std::expm1(trend.interval.low), std::expm1(trend.interval.high)}, trend.p};
   // A slope is best seen in all pairs, a step in the medians of its two sides.
   const auto step = change_point(logs, kLeastIntervals / 4);
-  const bool slopes = trend.p <= kLevel / 2 && (trend.slope > 0) == (run.change_ratio() > 0);
-  const bool steps = step->p <= kLevel / 2 && (step->shift > 0) == (run.change_ratio() > 0);
+  const bool slopes = trend.p <= kDriftLevel / 2 && (trend.slope > 0) == (run.change_ratio() > 0);
+  const bool steps = step->p <= kDriftLevel / 2 && (step->shift > 0) == (run.change_ratio() > 0);
   run.is_drift = (slopes || steps) && std::abs(run.change_ratio()) >= kLeastChange;
 }
 

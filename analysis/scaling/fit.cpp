@@ -23,7 +23,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kMostDeviation = 0.15;
 
 // Of the test of lack of fit: the share of valid laws that it rejects.
-constexpr double kLevel = 0.01;
+constexpr double kLackOfFitLevel = 0.01;
 
 // s lies in [0, 1]; alpha, beta and delta have no upper end. Without a positive time at one unit nothing is
 // bounded.
@@ -67,7 +67,7 @@ void fit_curve(ScalingFit& fit, const std::vector<TimedCount>& times, const Chos
   fit.curve = scaling_curve::fit(fit, times, chosen);
   const auto residuals = scaling_curve::residuals(fit, times, fit.curve.best);
   fit.lack = lack_of_fit(residuals, static_cast<int>(std::count(chosen.begin(), chosen.end(), true)));
-  fit.from_launches = fit.lack.pure_degrees > 0 && fit.lack.p() >= kLevel;
+  fit.from_launches = fit.lack.pure_degrees > 0 && fit.lack.p() >= kLackOfFitLevel;
   if (fit.lack.pure_degrees > 0 && !fit.from_launches)
     least_squares::set_error(fit.curve, std::sqrt(fit.lack.lack), fit.lack.degrees);
   double variance = 0;
@@ -139,12 +139,12 @@ std::string contradiction(const ScalingFit& fit, const std::vector<Distance>& al
     return std::abs(one.off) > std::fmax(kMostDeviation, 3 * one.half);
   });
   const double p = fit.lack.p(1);
-  if (far.empty() && p >= kLevel) return "";
+  if (far.empty() && p >= kLackOfFitLevel) return "";
   const Distance worst = largest(far.empty() ? all : far);
   std::string words = fmt::format(
       "does not describe the points: at {:g} the step is {:.{}f} % {} than the best curve", worst.units,
       100 * std::abs(worst.off), std::abs(worst.off) < 0.1 ? 1 : 0, worst.off > 0 ? "longer" : "shorter");
-  if (p < kLevel) words += fmt::format("; by chance, as launches scatter, with p = {:.1g}", p);
+  if (p < kLackOfFitLevel) words += fmt::format("; by chance, as launches scatter, with p = {:.1g}", p);
   return words;
 }
 

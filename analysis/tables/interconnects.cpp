@@ -13,20 +13,20 @@ namespace {
 
 constexpr std::array<int64_t, 5> kRanks = {2, 8, 32, 128, 512};
 
-struct Row {
+struct InterconnectRow {
   const OneRankStep* workload;
   const specs::Link* link;
   const MergedPoint* merged;  // where the step was measured; nullptr where it was not
 };
 
-std::vector<Row> rows_of(const std::vector<OneRankStep>& workloads, const std::vector<specs::Link>& links) {
-  std::vector<Row> rows;
+std::vector<InterconnectRow> rows_of(const std::vector<OneRankStep>& workloads, const std::vector<specs::Link>& links) {
+  std::vector<InterconnectRow> rows;
   for (const OneRankStep& workload : workloads)
     for (const specs::Link& link : links) rows.push_back({&workload, &link, workload.merged});
   return rows;
 }
 
-ColumnsOf<Row> step_columns() {
+ColumnsOf<InterconnectRow> step_columns() {
   return {{{"step on 1 rank", "ms", true, true},
            [](const auto& row) { return cells::milliseconds(row.workload->step_s); }},
           {{"gradients", "MB", true, true},
@@ -44,8 +44,8 @@ ColumnsOf<Row> step_columns() {
            "Below 0: the all-reduce alone takes longer than the step, and speed-ups fall to the limit."}};
 }
 
-ColumnsOf<Row> speed_up_columns() {
-  ColumnsOf<Row> columns;
+ColumnsOf<InterconnectRow> speed_up_columns() {
+  ColumnsOf<InterconnectRow> columns;
   for (const int64_t ranks : kRanks)
     columns.push_back(
         {{fmt::format("{} ranks", ranks), "", true, false, "speed-up"},
@@ -63,7 +63,7 @@ ColumnsOf<Row> speed_up_columns() {
   return columns;
 }
 
-Table table_of(const ColumnsOf<Row>& setting, const std::vector<Row>& rows,
+Table table_of(const ColumnsOf<InterconnectRow>& setting, const std::vector<InterconnectRow>& rows,
                const std::vector<specs::Link>& links) {
   Table table =
       make_table("interconnects", "Interconnects: Amdahl's curve of a step over each link, by formula",
@@ -84,7 +84,7 @@ Table interconnects_table(const std::vector<MergedPoint>& points, const std::vec
       {{"global batch", "", true, true},
        [](const auto& merged) { return cells::count(merged.point.global_batch()); }},
       {{"warnings", "", false, true}, warning_cell}};
-  return table_of(via(&Row::merged, join(labels.family(), setting)), rows_of(measured, links), links);
+  return table_of(via(&InterconnectRow::merged, join(labels.family(), setting)), rows_of(measured, links), links);
 }
 
 Table interconnects_table(const std::vector<OneRankStep>& workloads, const std::vector<specs::Link>& links) {

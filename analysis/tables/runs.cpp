@@ -11,7 +11,7 @@ std::string without_defaults_text(const Choice& choice, const OptionTable& table
   return to_text(without_defaults(choice, table));
 }
 
-ColumnsOf<Record> setting_columns() {
+ColumnsOf<Record> run_columns() {
   return {
       {{"started", "", false, true}, [](const auto& run) { return cells::words(run.started); }},
       {{"model", "", false, true},
@@ -36,7 +36,7 @@ Cell skipped_cell(const Record& run) {
   return cells::number(can_skip ? static_cast<double>(run.measures.num_skipped) : Measures::kNone);
 }
 
-auto number_of(double Measures::*measure) {
+auto number_cell(double Measures::*measure) {
   return [measure](const Record& run) { return cells::number(run.measures.*measure); };
 }
 
@@ -49,17 +49,17 @@ ColumnsOf<Record> result_columns() {
       {{"from step", ""}, [](const auto& run) { return cells::count(run.measures.first_step); }},
       {{"to step", ""},
        [](const auto& run) { return cells::count(run.measures.first_step + run.measures.num_steps); }},
-      {{"first", "", true, false, "loss"}, number_of(&Measures::loss_first), kLoss},
-      {{"last", "", true, false, "loss"}, number_of(&Measures::loss_last), kLoss},
+      {{"first", "", true, false, "loss"}, number_cell(&Measures::loss_first), kLoss},
+      {{"last", "", true, false, "loss"}, number_cell(&Measures::loss_last), kLoss},
       {{"held out", "", true, true, "loss"},
-       number_of(&Measures::held_out_loss),
+       number_cell(&Measures::held_out_loss),
        "on the held-out samples, after the last step."},
       {{"accuracy", "%", true, true}, [](const auto& run) { return cells::percent(run.measures.accuracy); }},
       {{"skipped", "steps", true, true},
        skipped_cell,
        "of the whole run, whose gradients were not finite in fp16."},
-      {{"samples/s", ""}, number_of(&Measures::samples_per_s)},
-      {{"tokens/s", "", true, true}, number_of(&Measures::tokens_per_s)},
+      {{"samples/s", ""}, number_cell(&Measures::samples_per_s)},
+      {{"tokens/s", "", true, true}, number_cell(&Measures::tokens_per_s)},
       {{"peak", "MiB"}, [](const auto& run) { return cells::mebibytes(run.measures.peak_bytes); }}};
 }
 
@@ -70,7 +70,7 @@ Table runs_table(const std::vector<StudyData>& studies) {
   for (const StudyData& study : studies)
     for (const Record& record : study.records)
       if (record.point.workload == "train" && record.outcome == Outcome::ok) runs.push_back(&record);
-  return make_table("runs", "Training runs", join(setting_columns(), result_columns()), runs);
+  return make_table("runs", "Training runs", join(run_columns(), result_columns()), runs);
 }
 
 }  // namespace shardmark

@@ -8,14 +8,14 @@
 namespace shardmark {
 namespace {
 
-struct Row {
+struct ScalingRow {
   const ScalingSeries* series;
   const ScalingPoint* point;
   const MergedPoint* merged;
 };
 
-std::vector<Row> rows_of(Scaling scaling, const std::vector<ScalingSeries>& all) {
-  std::vector<Row> rows;
+std::vector<ScalingRow> rows_of(Scaling scaling, const std::vector<ScalingSeries>& all) {
+  std::vector<ScalingRow> rows;
   for (const ScalingSeries& series : all)
     if (series.scaling == scaling)
       for (const ScalingPoint& point : series.points) rows.push_back({&series, &point, point.merged});
@@ -23,10 +23,10 @@ std::vector<Row> rows_of(Scaling scaling, const std::vector<ScalingSeries>& all)
 }
 
 auto efficiency_of(double Estimate::*part) {
-  return [part](const Row& row) { return cells::percent(row.point->efficiency.*part); };
+  return [part](const ScalingRow& row) { return cells::percent(row.point->efficiency.*part); };
 }
 
-ColumnsOf<Row> series_columns(const TrainingColumns& labels, bool weak) {
+ColumnsOf<ScalingRow> series_columns(const TrainingColumns& labels, bool weak) {
   return {{{"strategy", "", false, false, "", Starts::group},
            [&](const auto& row) { return labels.strategy(*row.merged); }},
           {{weak ? "batch per rank" : "global batch", "", true, true, "", Starts::group},
@@ -35,7 +35,7 @@ ColumnsOf<Row> series_columns(const TrainingColumns& labels, bool weak) {
            [](const auto& row) { return cells::words(unit_text(*row.series)); }}};
 }
 
-ColumnsOf<Row> point_columns(bool weak) {
+ColumnsOf<ScalingRow> point_columns(bool weak) {
   constexpr const char* kInterval =
       "the same from the outer ends of both steps' 95 % intervals; covers at least 95 %.";
   return {{{"ranks", ""}, [](const auto& row) { return cells::count(row.merged->point.ranks); }},
@@ -63,7 +63,7 @@ ColumnsOf<Row> point_columns(bool weak) {
           {{"high", "%", true, false, "efficiency"}, efficiency_of(&Estimate::high), kInterval}};
 }
 
-ColumnsOf<Row> strong_columns() {
+ColumnsOf<ScalingRow> strong_columns() {
   return {
       {{"speed-up", ""},
        [](const auto& row) { return cells::number(row.point->speed_up.value, 3); },
@@ -81,8 +81,8 @@ Table scaling_table(Scaling scaling, const MergedPoints& points, const std::vect
   const TrainingColumns labels(points);
   Table table = make_table(
       key, title,
-      join(via(&Row::merged, labels.family()), series_columns(labels, weak), point_columns(weak),
-           weak ? ColumnsOf<Row>{} : strong_columns(), via(&Row::merged, TrainingColumns::warnings())),
+      join(via(&ScalingRow::merged, labels.family()), series_columns(labels, weak), point_columns(weak),
+           weak ? ColumnsOf<ScalingRow>{} : strong_columns(), via(&ScalingRow::merged, TrainingColumns::warnings())),
       rows_of(scaling, all));
   table.explanations.emplace_back("`single` is not here: its ranks train independent copies.");
   for (const std::string& note : labels.warning_notes()) table.notes.push_back(note);

@@ -14,7 +14,7 @@ namespace shardmark {
 namespace {
 
 // A series, and a law fitted to it where the table is about those.
-struct Row {
+struct FitRow {
   const ScalingSeries* series;
   const ScalingFit* fit;
   const MergedPoint* merged;  // the first of the series
@@ -22,20 +22,20 @@ struct Row {
 
 // value, low and high under one heading. fold: left out where no row has one.
 template <class CellOfNumber>
-ColumnsOf<Row> estimate_columns(const Column& head, Estimate (*estimate)(const Row&), CellOfNumber cell,
+ColumnsOf<FitRow> estimate_columns(const Column& head, Estimate (*estimate)(const FitRow&), CellOfNumber cell,
                                 const std::string& value, const std::string& interval) {
-  ColumnsOf<Row> columns;
+  ColumnsOf<FitRow> columns;
   for (const auto& [name, part] :
        {std::pair("value", &Estimate::value), {"low", &Estimate::low}, {"high", &Estimate::high}}) {
     Column column = head;
     column.name = name;
-    columns.push_back({column, [=, part = part](const Row& row) { return cell(row, estimate(row).*part); },
+    columns.push_back({column, [=, part = part](const FitRow& row) { return cell(row, estimate(row).*part); },
                        part == &Estimate::value ? value : interval});
   }
   return columns;
 }
 
-Cell percent_cell(const Row&, double value) { return cells::percent(value, 2); }
+Cell percent_cell(const FitRow&, double value) { return cells::percent(value, 2); }
 
 std::string counts_text(const ScalingSeries& series) {
   return fmt::format("{}-{}", series.points.front().merged->point.ranks,
@@ -48,10 +48,10 @@ std::string beyond_text(const ScalingSeries& series) {
 }
 
 // Which series a row is about.
-ColumnsOf<Row> series_columns(const TrainingColumns& labels) {
+ColumnsOf<FitRow> series_columns(const TrainingColumns& labels) {
   return join(
-      via(&Row::merged, labels.family()),
-      ColumnsOf<Row>{
+      via(&FitRow::merged, labels.family()),
+      ColumnsOf<FitRow>{
           {{"scaling", "", false, true, "", Starts::group},
            [](const auto& row) { return cells::words(std::string(to_text(row.series->scaling))); }},
           {{"strategy", "", false}, [&](const auto& row) { return labels.strategy(*row.merged); }},
@@ -61,7 +61,7 @@ ColumnsOf<Row> series_columns(const TrainingColumns& labels) {
 }
 
 // "64 or 2"
-Cell further_cell(const Row& row) {
+Cell further_cell(const FitRow& row) {
   std::vector<std::string> ranks;
   for (const double units : row.fit->further)
     ranks.push_back(format_count(units * static_cast<double>(row.series->ranks_per_unit)));
@@ -76,7 +76,7 @@ const Estimate& parameter(const ScalingFit& fit, std::string_view symbol) {
 }
 
 // Of USL in ranks, not units.
-Estimate limit_or_peak(const Row& row) {
+Estimate limit_or_peak(const FitRow& row) {
   const ScalingFit& fit = *row.fit;
   if (fit.law != ScalingLaw::usl) return fit.limit;
   const auto ranks = static_cast<double>(row.series->ranks_per_unit);
@@ -89,7 +89,7 @@ std::string assumption(const ScalingFit& fit) {
   return fit.from_launches ? "launches scatter alike" : "counts scatter alike";
 }
 
-Cell held_out_cell(const Row& row) {
+Cell held_out_cell(const FitRow& row) {
   const Extrapolation& largest = row.fit->held_out;
   const auto& [value, low, high] = largest.predicted_s;
   if (std::isnan(value)) return cells::words("");
@@ -98,40 +98,40 @@ Cell held_out_cell(const Row& row) {
 }
 
 // From 1e-1 down to 1e-9, and worth the same digits everywhere.
-Cell beta_cell(const Row&, double beta) {
+Cell beta_cell(const FitRow&, double beta) {
   return std::isnan(beta) ? cells::words("") : Cell{fmt::format("{:.3g}", beta), beta};
 }
 
-Cell limit_cell(const Row&, double limit) {
+Cell limit_cell(const FitRow&, double limit) {
   return std::isinf(limit) ? Cell{"none", "none"} : cells::number(limit, 3);
 }
 
-Cell crossing_cell(const Row& row, double ranks) {
+Cell crossing_cell(const FitRow& row, double ranks) {
   const std::string beyond = beyond_text(*row.series);
   return std::isinf(ranks) ? Cell{beyond, beyond} : cells::number(ranks, 3);
 }
 
-Cell lack_cell(const Row& row) {
+Cell lack_cell(const FitRow& row) {
   const LackOfFit& lack = row.fit->lack;
   return lack.degrees > 0 && lack.pure_degrees > 0 ? cells::number(lack.p(), 2) : cells::words("");
 }
 
-ColumnsOf<Row> law_columns() {
+ColumnsOf<FitRow> law_columns() {
   const std::string interval =
       "95 % interval by a parametric bootstrap of the points around the curve; no interval: by the data, it "
       "could only be below 0. A fit holds for the measured counts; beyond them it is an extrapolation.";
   return join(
       estimate_columns(
           {"", "%", true, false, "s or alpha"},
-          [](const Row& row) { return row.fit->parameters.front().estimate; }, percent_cell,
+          [](const FitRow& row) { return row.fit->parameters.front().estimate; }, percent_cell,
           "for Amdahl and Gustafson s, the part of the work that does not speed up; for USL alpha, "
           "contention.",
           interval),
       estimate_columns(
-          {"", "%", true, true, "delta"}, [](const Row& row) { return parameter(*row.fit, "delta"); },
+          {"", "%", true, true, "delta"}, [](const FitRow& row) { return parameter(*row.fit, "delta"); },
           percent_cell, "extra cost of each rank beyond the first node, in fits with two levels.", interval),
       estimate_columns(
-          {"", "", true, true, "beta"}, [](const Row& row) { return parameter(*row.fit, "beta"); }, beta_cell,
+          {"", "", true, true, "beta"}, [](const FitRow& row) { return parameter(*row.fit, "beta"); }, beta_cell,
           "for USL, coherency: the cost of exchanges between every pair.", interval),
       estimate_columns({"", "", true, false, "limit or peak"}, limit_or_peak, limit_cell,
                        "for Amdahl, the speed-up 1 / (s + delta) over one rank (node) that no count exceeds; "
@@ -139,7 +139,7 @@ ColumnsOf<Row> law_columns() {
                        interval));
 }
 
-ColumnsOf<Row> quality_columns() {
+ColumnsOf<FitRow> quality_columns() {
   return {
       {{"largest error", "%"},
        [](const auto& row) { return cells::percent(row.fit->deviation); },
@@ -163,39 +163,39 @@ ColumnsOf<Row> quality_columns() {
       {{"tested by ranks", "", false, true}, further_cell}};
 }
 
-ColumnsOf<Row> refusal_columns() {
+ColumnsOf<FitRow> refusal_columns() {
   return {{{"reason", "", false}, [](const auto& row) { return cells::words(row.fit->refused); }},
           {{"determined by ranks", "", false, true},
            further_cell,
            "any of these counts, measured in as many launches as the others, makes a fit possible."}};
 }
 
-ColumnsOf<Row> limit_columns() {
+ColumnsOf<FitRow> limit_columns() {
   const std::string definition =
       "from measured: interpolated linearly between the counts low and high; from a law: its curve beyond "
       "the measured counts, with a 95 % interval, up to 8 times the largest count (>). -: no count without "
       "warnings is below 80 %, and no law was fitted.";
   return join(
-      ColumnsOf<Row>{
+      ColumnsOf<FitRow>{
           {{"at the most", "%", true, false, "efficiency"},
            [](const auto& row) { return cells::percent(row.series->points.back().efficiency.value); },
            "on the largest number of ranks measured."}},
       estimate_columns(
           {"", "", true, false, "falls below 80 % at ranks"},
-          [](const Row& row) { return row.series->below_80.ranks; }, crossing_cell, definition, definition),
-      ColumnsOf<Row>{
+          [](const FitRow& row) { return row.series->below_80.ranks; }, crossing_cell, definition, definition),
+      ColumnsOf<FitRow>{
           {{"from", "", false}, [](const auto& row) { return cells::words(row.series->below_80.from); }}});
 }
 
-Table table_of_fits(const char* key, const char* title, ColumnsOf<Row> columns, const MergedPoints& points,
+Table table_of_fits(const char* key, const char* title, ColumnsOf<FitRow> columns, const MergedPoints& points,
                     const std::vector<ScalingSeries>& all, bool refused) {
-  std::vector<Row> rows;
+  std::vector<FitRow> rows;
   for (const ScalingSeries& series : all)
     for (const ScalingFit& fit : series.fits)
       if (fit.refused.empty() != refused) rows.push_back({&series, &fit, series.points.front().merged});
   const TrainingColumns labels(points);
-  ColumnOf<Row> law = {{"law", "", false}, [](const auto& row) { return cells::words(to_text(*row.fit)); }};
-  return make_table(key, title, join(series_columns(labels), ColumnsOf<Row>{law}, std::move(columns)), rows);
+  ColumnOf<FitRow> law = {{"law", "", false}, [](const auto& row) { return cells::words(to_text(*row.fit)); }};
+  return make_table(key, title, join(series_columns(labels), ColumnsOf<FitRow>{law}, std::move(columns)), rows);
 }
 
 }  // namespace
@@ -221,7 +221,7 @@ Table refused_fits_table(const MergedPoints& points, const std::vector<ScalingSe
 }
 
 Table efficiency_limits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  std::vector<Row> rows;
+  std::vector<FitRow> rows;
   for (const ScalingSeries& series : all) rows.push_back({&series, nullptr, series.points.front().merged});
   const TrainingColumns labels(points);
   return make_table("efficiency_limits", "Efficiency: where it falls below 80 %",

@@ -95,7 +95,7 @@ int compare(CompareOptions options) {
   return report.num_ambiguous > 0 ? kUndecided : kDone;
 }
 
-std::function<int()> define(CLI::App& app) {
+std::function<int()> define_compare(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
   auto* studies =
       app.add_option("studies", options->studies, "OLD.h5 NEW.h5; with --old or --baseline: the new launches")
@@ -120,8 +120,8 @@ std::function<int()> define(CLI::App& app) {
   return [options] { return compare(*options); };
 }
 
-const Registration<CommandEntry> registered{
-    "compare", {"test whether points became faster or slower between two sets of launches", define}};
+const Registration<CommandEntry> compare_command{
+    "compare", {"test whether points became faster or slower between two sets of launches", define_compare}};
 
 }  // namespace
 }  // namespace shardmark

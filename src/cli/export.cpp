@@ -57,7 +57,7 @@ int export_study(const ExportOptions& options) {
   return kDone;
 }
 
-std::function<int()> define(CLI::App& app) {
+std::function<int()> define_export(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   app.add_option("study", options->study, "a study (x.h5)")->required();
   app.add_option("--csv", options->csv,
@@ -68,8 +68,8 @@ std::function<int()> define(CLI::App& app) {
   return [options] { return export_study(*options); };
 }
 
-const Registration<CommandEntry> registered{
-    "export", {"write a whole study with its raw samples as CSV or JSON", define}};
+const Registration<CommandEntry> export_command{
+    "export", {"write a whole study with its raw samples as CSV or JSON", define_export}};
 
 }  // namespace
 }  // namespace shardmark

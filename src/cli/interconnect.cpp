@@ -61,7 +61,7 @@ int print_interconnects(const InterconnectOptions& options) {
   return kDone;
 }
 
-std::function<int()> define(CLI::App& app) {
+std::function<int()> define_interconnect(CLI::App& app) {
   auto options = std::make_shared<InterconnectOptions>();
   std::vector<std::string> precisions;
   for (const specs::PrecisionSpec& spec : specs::precision_specs()) precisions.push_back(spec.name);
@@ -76,8 +76,8 @@ std::function<int()> define(CLI::App& app) {
   return [options] { return print_interconnects(*options); };
 }
 
-const Registration<CommandEntry> registered{
-    "interconnect", {"compare interconnects by formula: all-reduce overhead and Amdahl's curves", define}};
+const Registration<CommandEntry> interconnect_command{
+    "interconnect", {"compare interconnects by formula: all-reduce overhead and Amdahl's curves", define_interconnect}};
 
 }  // namespace
 }  // namespace shardmark

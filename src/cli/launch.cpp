@@ -221,7 +221,7 @@ int launch(LaunchFlags flags) {
   return end.status;
 }
 
-std::function<int()> define(CLI::App& app) {
+std::function<int()> define_launch(CLI::App& app) {
   auto flags = std::make_shared<LaunchFlags>();
   flags->arguments.add_to(app, "suite", "the suite: a YAML file, or a name shown by shardmark list");
   add_value(app, "-n,--ranks", flags->options.ranks, values::kRanks,
@@ -254,10 +254,10 @@ std::function<int()> define(CLI::App& app) {
   return [flags] { return launch(*flags); };
 }
 
-const Registration<CommandEntry> registered{
+const Registration<CommandEntry> launch_command{
     "launch",
     {"start the ranks of a suite, and continue when a rank crashes: shardmark launch suites/x.yaml -n 8",
-     define}};
+     define_launch}};
 
 }  // namespace
 }  // namespace shardmark

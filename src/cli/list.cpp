@@ -197,7 +197,7 @@ int list(const Flags& flags) {
   return kDone;
 }
 
-std::function<int()> define(CLI::App& app) {
+std::function<int()> define_list(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   auto* names =
       app.add_option("names", flags->names, "such as fsdp, or strategies: with their options and defaults");
@@ -205,8 +205,8 @@ std::function<int()> define(CLI::App& app) {
   return [flags] { return list(*flags); };
 }
 
-const Registration<CommandEntry> registered{
-    "list", {"list models, strategies, data sources, optimizers, collectives and suites", define}};
+const Registration<CommandEntry> list_command{
+    "list", {"list models, strategies, data sources, optimizers, collectives and suites", define_list}};
 
 }  // namespace
 }  // namespace shardmark

@@ -122,7 +122,7 @@ int print_step(const PlanOptions& options) {
   return kDone;
 }
 
-std::function<int()> define(CLI::App& app) {
+std::function<int()> define_plan(CLI::App& app) {
   auto options = std::make_shared<PlanOptions>();
   auto* suite =
       app.add_option("suite", options->suite, "the suite: suites/x.yaml, or a name shown by shardmark list");
@@ -160,8 +160,8 @@ std::function<int()> define(CLI::App& app) {
   };
 }
 
-const Registration<CommandEntry> registered{
-    "plan", {"print the points of a suite with the memory and traffic they need; nothing runs", define}};
+const Registration<CommandEntry> plan_command{
+    "plan", {"print the points of a suite with the memory and traffic they need; nothing runs", define_plan}};
 
 }  // namespace
 }  // namespace shardmark

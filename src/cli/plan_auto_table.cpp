@@ -6,13 +6,13 @@
 namespace shardmark {
 namespace {
 
-struct Row {
+struct CandidateRow {
   const Point* point;
   strategies::Candidate candidate;
 };
 
-std::vector<Row> rows_of(const std::vector<const Point*>& points, const World& world) {
-  std::vector<Row> rows;
+std::vector<CandidateRow> rows_of(const std::vector<const Point*>& points, const World& world) {
+  std::vector<CandidateRow> rows;
   for (const Point* point : points) {
     const auto model = specs::model_spec(point->training.model.name).table(point->training.model.options);
     const strategies::Surroundings around{static_cast<double>(world.memory_per_rank_bytes),
@@ -23,7 +23,7 @@ std::vector<Row> rows_of(const std::vector<const Point*>& points, const World& w
   return rows;
 }
 
-ColumnsOf<Row> setting_columns() {
+ColumnsOf<CandidateRow> auto_setting_columns() {
   return {{{"model", "", false, true, "", Starts::section},
            [](const auto& row) { return cells::words(model_name(*row.point)); }},
           {{"precision", "", false, true, "", Starts::section},
@@ -36,7 +36,7 @@ ColumnsOf<Row> setting_columns() {
            [](const auto& row) { return cells::count(row.point->training.accumulation); }}};
 }
 
-ColumnsOf<Row> candidate_columns(const World& world) {
+ColumnsOf<CandidateRow> candidate_columns(const World& world) {
   constexpr const char* kMoved = "per rank and step.";
   return {{{"candidate", "", false},
            [](const auto& row) {
@@ -63,7 +63,7 @@ ColumnsOf<Row> candidate_columns(const World& world) {
 
 Table auto_table(const std::vector<const Point*>& points, const World& world) {
   Table table = make_table("auto", "What auto chooses from",
-                           join(setting_columns(), candidate_columns(world)), rows_of(points, world));
+                           join(auto_setting_columns(), candidate_columns(world)), rows_of(points, world));
   table.explanations.emplace(
       table.explanations.begin(),
       "Of those that fit (plan: --memory; a run: the memory of a rank), auto takes the one whose operations "

@@ -10,7 +10,7 @@
 namespace shardmark {
 namespace {
 
-struct Row {
+struct TrafficRow {
   const Point* point;
   strategies::StepTraffic traffic;
 };
@@ -18,20 +18,20 @@ struct Row {
 // The settings that change what a step communicates.
 constexpr std::array kSettings = {"model", "precision", "reduce_dtype", "clip_norm", "accumulation"};
 
-ColumnsOf<Row> setting_columns() {
-  ColumnsOf<Row> columns;
+ColumnsOf<TrafficRow> traffic_setting_columns() {
+  ColumnsOf<TrafficRow> columns;
   for (const char* key : kSettings) {
     const AxisRow& axis = axis_named(key);
     columns.push_back(
         {axis_column(axis), [&axis](const auto& row) { return setting_cell(axis, *row.point); }});
   }
-  const ColumnsOf<Row> strategy = {
+  const ColumnsOf<TrafficRow> strategy = {
       {{"strategy", "", false}, [](const auto& row) { return cells::words(strategy_name(*row.point)); }},
       {{"ranks", ""}, [](const auto& row) { return cells::count(row.point->ranks); }}};
   return join(starting(Starts::section, std::move(columns)), strategy);
 }
 
-ColumnsOf<Row> phase_columns(const char* name, strategies::PhaseTraffic strategies::StepTraffic::*phase) {
+ColumnsOf<TrafficRow> phase_columns(const char* name, strategies::PhaseTraffic strategies::StepTraffic::*phase) {
   return {{{"operations", "", true, false, name},
            [=](const auto& row) { return cells::count((row.traffic.*phase).num_operations); },
            "that a rank starts in the phase. backward: until the update begins, including the rest of the "
@@ -46,13 +46,13 @@ ColumnsOf<Row> phase_columns(const char* name, strategies::PhaseTraffic strategi
 
 // Batch sizes move the same, so they share a row.
 Table communication_table(const std::vector<const Point*>& points) {
-  const ColumnsOf<Row> settings = setting_columns();
-  std::vector<Row> rows;
+  const ColumnsOf<TrafficRow> settings = traffic_setting_columns();
+  std::vector<TrafficRow> rows;
   std::set<std::string> known;  // the settings, the strategy and the ranks of a row
   for (const Point* point : points) {
     const TrainingPoint& t = point->training;
     std::string text;
-    for (const ColumnOf<Row>& setting : settings) text += setting.cell({point, {}}).text + "\n";
+    for (const ColumnOf<TrafficRow>& setting : settings) text += setting.cell({point, {}}).text + "\n";
     const bool is_new = known.insert(text).second;
     if (!is_new || point->ranks == 1) continue;
     const auto model = specs::model_spec(t.model.name).table(t.model.options);

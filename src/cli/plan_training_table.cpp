@@ -21,7 +21,7 @@ struct Expected {
   Expectation e;
 };
 
-ColumnsOf<Expected> setting_columns() {
+ColumnsOf<Expected> point_setting_columns() {
   const auto sampling = [](const Expected& row) -> const Sampling& { return row.point->sampling; };
   const ColumnsOf<Expected> model = {
       {{"model", "", false, true}, [](const auto& row) { return cells::words(model_name(*row.point)); }},
@@ -96,7 +96,7 @@ Table training_table(const std::vector<const Point*>& points) {
   std::vector<Expected> rows;
   for (const Point* point : points) rows.push_back({point, expect(*point)});
   Table table = make_table("training", "Training points",
-                           join(starting(Starts::section, setting_columns()), cost_columns()), rows);
+                           join(starting(Starts::section, point_setting_columns()), cost_columns()), rows);
   table.explanations.emplace_back("Options at their defaults (shardmark list) are left out of the names.");
   return table;
 }

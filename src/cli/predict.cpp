@@ -140,7 +140,7 @@ int predict(PredictOptions options) {
   return kDone;
 }
 
-std::function<int()> define(CLI::App& app) {
+std::function<int()> define_predict(CLI::App& app) {
   auto options = std::make_shared<PredictOptions>();
   app.add_option("studies", options->studies, "studies (x.h5) with collectives and training points");
   app.add_option("--ranks", options->ranks, "numbers of ranks: 8..65536 (doubling) or 8,16,24")
@@ -179,8 +179,8 @@ std::function<int()> define(CLI::App& app) {
   return [options] { return predict(*options); };
 }
 
-const Registration<CommandEntry> registered{"predict",
-                                            {"predict steps on other rank counts and networks", define}};
+const Registration<CommandEntry> predict_command{"predict",
+                                            {"predict steps on other rank counts and networks", define_predict}};
 
 }  // namespace
 }  // namespace shardmark

@@ -52,7 +52,7 @@ int report(ReportOptions options) {
   return kDone;
 }
 
-std::function<int()> define(CLI::App& app) {
+std::function<int()> define_report(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   app.add_option("studies", options->studies, "studies (x.h5); several make one report")->required();
   add_value(app, "--price", options->inputs.price_per_gpu_hour, values::kPrice,
@@ -66,8 +66,8 @@ std::function<int()> define(CLI::App& app) {
   return [options] { return report(*options); };
 }
 
-const Registration<CommandEntry> registered{
-    "report", {"summarize studies: an overview, tables, plots, or an HTML page", define}};
+const Registration<CommandEntry> report_command{
+    "report", {"summarize studies: an overview, tables, plots, or an HTML page", define_report}};
 
 }  // namespace
 }  // namespace shardmark

@@ -138,7 +138,7 @@ int submit(SubmitFlags flags) {
   return kDone;
 }
 
-std::function<int()> define(CLI::App& app) {
+std::function<int()> define_submit(CLI::App& app) {
   auto flags = std::make_shared<SubmitFlags>();
   JobOptions& job = flags->job;
   flags->arguments.add_to(app, "suites", "YAML files; several become an array of jobs");
@@ -170,9 +170,9 @@ std::function<int()> define(CLI::App& app) {
   return [flags] { return submit(*flags); };
 }
 
-const Registration<CommandEntry> registered{
+const Registration<CommandEntry> submit_command{
     "submit",
-    {"submit suites as Slurm jobs: shardmark submit --nodes 4 --gpus-per-node 8 suites/x.yaml", define}};
+    {"submit suites as Slurm jobs: shardmark submit --nodes 4 --gpus-per-node 8 suites/x.yaml", define_submit}};
 
 }  // namespace
 }  // namespace shardmark

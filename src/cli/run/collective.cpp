@@ -237,7 +237,7 @@ int run(const CollectiveFlags& flags) {
   return world.broadcast(totals.num_wrong, 0) == 0 ? kDone : kWrong;
 }
 
-std::function<int()> define(CLI::App& app) {
+std::function<int()> define_collective(CLI::App& app) {
   auto flags = std::make_shared<CollectiveFlags>();
   add_value(app, "operation", flags->operation, Word{specs::collective_names()},
             "such as all_reduce; shardmark list names all")
@@ -261,11 +261,11 @@ std::function<int()> define(CLI::App& app) {
   return [flags] { return run(*flags); };
 }
 
-const Registration<CommandEntry> registered{
+const Registration<CommandEntry> collective_command{
     "collective",
     {"measure one collective over message sizes, as nccl-tests does: mpirun -n 2 "
      "shardmark collective all_reduce -b 8 -e 128M -f 2",
-     define}};
+     define_collective}};
 
 }  // namespace
 }  // namespace shardmark

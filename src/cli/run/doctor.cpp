@@ -118,7 +118,7 @@ int see_doctor(DoctorFlags flags, bool has_timeout) {
   return static_cast<int>(world.broadcast(status, 0));
 }
 
-std::function<int()> define(CLI::App& app) {
+std::function<int()> define_doctor(CLI::App& app) {
   auto flags = std::make_shared<DoctorFlags>();
   app.add_option("-o,--output", flags->output,
                  "where studies will be written: a folder or a study (default: results, or here)");
@@ -133,11 +133,11 @@ std::function<int()> define(CLI::App& app) {
   return [flags, timeout] { return see_doctor(*flags, timeout->count() > 0); };
 }
 
-const Registration<CommandEntry> registered{"doctor",
+const Registration<CommandEntry> doctor_command{"doctor",
                                             {"check this machine, or all ranks of a job, for problems that "
                                              "distort measurements: mpirun -n 8 shardmark "
                                              "doctor; exit status 1: problems were found",
-                                             define}};
+                                             define_doctor}};
 
 }  // namespace
 }  // namespace shardmark

@@ -225,7 +225,7 @@ int run(const Flags& flags) {
   return summary.num_bad == 0 ? kDone : kWrong;
 }
 
-std::function<int()> define(CLI::App& app) {
+std::function<int()> define_run(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("suite", flags->suite, "the suite: a YAML file, or a name shown by shardmark list")
       ->required();
@@ -239,8 +239,8 @@ std::function<int()> define(CLI::App& app) {
   return [flags] { return run(*flags); };
 }
 
-const Registration<CommandEntry> registered{
-    "run", {"run a suite on all ranks: mpirun -n 8 shardmark run suites/x.yaml -o x.h5", define}};
+const Registration<CommandEntry> run_command{
+    "run", {"run a suite on all ranks: mpirun -n 8 shardmark run suites/x.yaml -o x.h5", define_run}};
 
 }  // namespace
 }  // namespace shardmark

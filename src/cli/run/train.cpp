@@ -201,15 +201,15 @@ int train(const TrainFlags& flags) {
   return record.reason.empty() ? kDone : kWrong;
 }
 
-std::function<int()> define(CLI::App& app) {
+std::function<int()> define_train(CLI::App& app) {
   auto flags = std::make_shared<TrainFlags>();
   add_train_flags(app, *flags);
   return [flags] { return train(*flags); };
 }
 
-const Registration<CommandEntry> registered{
+const Registration<CommandEntry> train_command{
     "train",
-    {"train one model: mpirun -n 2 shardmark train --model gpt2 --strategy zero3 --steps 100", define}};
+    {"train one model: mpirun -n 2 shardmark train --model gpt2 --strategy zero3 --steps 100", define_train}};
 
 }  // namespace
 }  // namespace shardmark

@@ -63,7 +63,7 @@ ModelTable gpt2_table(const Options& options) {
   return table;
 }
 
-ModelSpec gpt2_law(const std::string& size, int64_t layers, int64_t width, int64_t heads) {
+ModelSpec gpt2_spec(const std::string& size, int64_t layers, int64_t width, int64_t heads) {
   return {"GPT-2 " + size + ", any other size by its options",
           {{"layers", OptionType::integer, layers, "transformer blocks", {}, 1, kMostLayers},
            {"width", OptionType::integer, width, "channels of the residual stream", {}, 1, kMostWidth},
@@ -74,10 +74,10 @@ ModelSpec gpt2_law(const std::string& size, int64_t layers, int64_t width, int64
           gpt2_table};
 }
 
-const Registration<ModelSpec> gpt2{"gpt2", gpt2_law("small, 124 M parameters", 12, 768, 12)};
-const Registration<ModelSpec> gpt2_medium{"gpt2_medium", gpt2_law("medium, 355 M parameters", 24, 1024, 16)};
-const Registration<ModelSpec> gpt2_large{"gpt2_large", gpt2_law("large, 774 M parameters", 36, 1280, 20)};
-const Registration<ModelSpec> gpt2_xl{"gpt2_xl", gpt2_law("XL, 1558 M parameters", 48, 1600, 25)};
+const Registration<ModelSpec> gpt2{"gpt2", gpt2_spec("small, 124 M parameters", 12, 768, 12)};
+const Registration<ModelSpec> gpt2_medium{"gpt2_medium", gpt2_spec("medium, 355 M parameters", 24, 1024, 16)};
+const Registration<ModelSpec> gpt2_large{"gpt2_large", gpt2_spec("large, 774 M parameters", 36, 1280, 20)};
+const Registration<ModelSpec> gpt2_xl{"gpt2_xl", gpt2_spec("XL, 1558 M parameters", 48, 1600, 25)};
 
 }  // namespace
 }  // namespace shardmark::specs
