@@ -14,10 +14,12 @@ namespace {
 // rank. A point that both asked for belongs to both.
 std::set<std::string> batch_texts(const MergedPoint& merged) {
   std::set<std::string> texts;
+  const int64_t batch = merged.point.training.batch_size;
   for (const Record* record : merged.records)
-    texts.insert(record->point.training.scaling == "strong"
+    texts.insert(batch == kLargest ? "largest batch"
+                 : record->point.training.scaling == "strong"
                      ? fmt::format("global batch {}", merged.point.global_batch())
-                     : fmt::format("batch {} per rank", merged.point.training.batch_size));
+                     : fmt::format("batch {} per rank", batch));
   return texts;
 }
 

@@ -77,7 +77,8 @@ std::function<int()> define_interconnect(CLI::App& app) {
 }
 
 const Registration<CommandEntry> interconnect_command{
-    "interconnect", {"compare interconnects by formula: all-reduce overhead and Amdahl's curves", define_interconnect}};
+    "interconnect",
+    {"compare interconnects by formula: all-reduce overhead and Amdahl's curves", define_interconnect}};
 
 }  // namespace
 }  // namespace shardmark

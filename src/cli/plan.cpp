@@ -11,6 +11,7 @@
 #include "cli/find_suite.h"
 #include "cli/overrides.h"
 #include "cli/plan_tables.h"
+#include "cli/table_output.h"
 #include "cli/values.h"
 #include "plan/axis_values.h"
 #include "plan/choice_axis.h"
@@ -33,8 +34,7 @@ struct PlanOptions {
   int64_t ranks = 0;
   int64_t memory_bytes = 0;  // 0: unknown
   int64_t num_samples = 0;
-  bool all = false;
-  bool json = false;
+  TableOutput output;
   Overrides overrides;
 };
 
@@ -55,7 +55,7 @@ std::string totals_text(const Suite& suite, const World& world, const PlanTotals
   text += fmt::format("; at most {} of timed steps, set-up and warm-up aside",
                       format_seconds(totals.time_limit_s));
   if (totals.most_bytes > 0) text += fmt::format("; at most {} per rank", format_bytes(totals.most_bytes));
-  return text + "\n";
+  return text;
 }
 
 // What a run on GPUs would refuse, though these tables hold for CPUs.
@@ -85,17 +85,20 @@ int print_plan(const PlanOptions& options) {
   const auto plan = make_plan(suite, world);
   const auto tables = plan_tables(plan, world, options.num_samples);
   const auto totals = plan_totals(plan);
-  if (options.json) {
+  const std::string note = gpu_note(suite, world);
+  if (options.output.json && options.output.only.empty()) {
     print_data(json_text(suite, world, tables, totals));
+  } else if (options.output.is_default()) {
+    Overview overview = plan_overview(plan, tables);
+    overview.studies = {totals_text(suite, world, totals)};
+    if (!note.empty()) overview.studies.push_back("Note: " + note);
+    write_first_screen(std::move(overview), tables, options.output);
+    for (const Table& table : tables)
+      if (table.key == "samples") print("\n" + to_text(table, options.output.explanations()));
   } else {
-    std::string text = totals_text(suite, world, totals);
-    if (const std::string note = gpu_note(suite, world); !note.empty()) text += "Note: " + note + "\n";
-    for (const auto& table : tables)
-      if (options.all || table.key != "communication")
-        text += "\n" + to_text(table, options.all ? Explanations::shown : Explanations::left_out);
-    if (!options.all)
-      text += "\n--all: the communication of a step by phase, too, and what the columns mean\n";
-    print(text);
+    if (options.output.all)
+      print(totals_text(suite, world, totals) + "\n" + (note.empty() ? "" : "Note: " + note + "\n") + "\n");
+    write_tables(tables, options.output);
   }
   return kDone;
 }
@@ -149,9 +152,7 @@ std::function<int()> define_plan(CLI::App& app) {
             "memory of a rank, such as 80GiB: points whose state needs more are impossible");
   add_value(app, "--samples", options->num_samples, values::kSamples,
             "also print this many of the first samples of each rank");
-  app.add_flag("--all", options->all,
-               "also print the communication of a step by phase, and what the columns mean");
-  app.add_flag("--json", options->json, "one JSON document");
+  add_table_flags(app, options->output);
   add_override_flags(app, options->overrides);
   return [options] {
     if (!options->step.strategy.empty()) return print_step(*options);

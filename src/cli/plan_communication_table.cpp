@@ -31,7 +31,8 @@ ColumnsOf<TrafficRow> traffic_setting_columns() {
   return join(starting(Starts::section, std::move(columns)), strategy);
 }
 
-ColumnsOf<TrafficRow> phase_columns(const char* name, strategies::PhaseTraffic strategies::StepTraffic::*phase) {
+ColumnsOf<TrafficRow> phase_columns(const char* name,
+                                    strategies::PhaseTraffic strategies::StepTraffic::*phase) {
   return {{{"operations", "", true, false, name},
            [=](const auto& row) { return cells::count((row.traffic.*phase).num_operations); },
            "that a rank starts in the phase. backward: until the update begins, including the rest of the "

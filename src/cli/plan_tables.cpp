@@ -66,19 +66,6 @@ Table collectives_table(const std::vector<const Point*>& points) {
                     sizes_of(points));
 }
 
-// Without the size of a collective: its sizes are one row where they share the reason.
-std::string impossible_name(const Point& point) {
-  const std::string ranks = fmt::format("{} rank{}", point.ranks, point.ranks == 1 ? "" : "s");
-  const CollectivePoint& c = point.collective;
-  if (point.workload == "collective")
-    return fmt::format("{} {}{}, {}", c.operation, c.dtype, c.reduction == "none" ? "" : " " + c.reduction,
-                       ranks);
-  const int64_t batch =
-      point.training.batch_size;  // 0: the ranks do not divide the global batch, as the reason says
-  return fmt::format("{}{}, {}", strategy_name(point), batch > 0 ? fmt::format(", batch {}", batch) : "",
-                     ranks);
-}
-
 Table impossible_table(const std::vector<const Point*>& points) {
   using Key = std::array<std::string, 3>;  // model, what, why
   using Row = std::pair<Key, int64_t>;
@@ -101,6 +88,18 @@ Table impossible_table(const std::vector<const Point*>& points) {
 }
 
 }  // namespace
+
+std::string impossible_name(const Point& point) {
+  const std::string ranks = fmt::format("{} rank{}", point.ranks, point.ranks == 1 ? "" : "s");
+  const CollectivePoint& c = point.collective;
+  if (point.workload == "collective")
+    return fmt::format("{} {}{}, {}", c.operation, c.dtype, c.reduction == "none" ? "" : " " + c.reduction,
+                       ranks);
+  const int64_t batch =
+      point.training.batch_size;  // 0: the ranks do not divide the global batch, as the reason says
+  return fmt::format("{}{}, {}", strategy_name(point), batch > 0 ? fmt::format(", batch {}", batch) : "",
+                     ranks);
+}
 
 std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& world, int64_t num_samples) {
   std::vector<const Point*> training, open, collectives, impossible;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "analysis/overview/overview.h"
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
 #include "plan/plan.h"
@@ -13,6 +14,9 @@ namespace shardmark {
 // Tables "training", "communication", "auto", "collectives" and "impossible", those with rows alone;
 // repetitions are one row. num_samples: adds the table "samples", this many of each rank.
 std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& world, int64_t num_samples = 0);
+
+// The first screen: a row for each strategy of a setting and for each collective. tables: the plan's.
+Overview plan_overview(const std::vector<Point>& plan, const std::vector<Table>& tables);
 
 struct PlanTotals {
   int64_t num_points = 0;  // repeats included
@@ -55,6 +59,8 @@ std::string choice_name(const std::string& key, const Point& point);
 std::string model_name(const Point& point);
 std::string data_name(const Point& point);
 std::string strategy_name(const Point& point);
+// Without the size of a collective: its sizes are one row where they share the reason.
+std::string impossible_name(const Point& point);
 Cell setting_cell(const AxisRow& axis, const Point& point);
 
 }  // namespace shardmark

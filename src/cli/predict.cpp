@@ -179,8 +179,8 @@ std::function<int()> define_predict(CLI::App& app) {
   return [options] { return predict(*options); };
 }
 
-const Registration<CommandEntry> predict_command{"predict",
-                                            {"predict steps on other rank counts and networks", define_predict}};
+const Registration<CommandEntry> predict_command{
+    "predict", {"predict steps on other rank counts and networks", define_predict}};
 
 }  // namespace
 }  // namespace shardmark

@@ -2,9 +2,12 @@
 #include "cli/table_output.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -74,6 +77,19 @@ std::string names_of(const std::vector<Table>& tables) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Colour only where a terminal shows it, and nobody asked for none (https://no-color.org).
+TextStyle style_of_standard_output() {
+  TextStyle style;
+  if (isatty(STDOUT_FILENO) != 1) return style;
+  const char* const no_color = std::getenv("NO_COLOR");
+  style.color = no_color == nullptr || *no_color == '\0';
+  struct winsize size = {};
+  constexpr size_t kLeast = 60, kMost = 160;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    style.width = std::clamp<size_t>(size.ws_col, kLeast, kMost);
+  return style;
+}
+
 }  // namespace
 
 void require_free(const std::filesystem::path& path, bool overwrite, const std::vector<std::string>& inputs) {
@@ -117,6 +133,12 @@ std::string list_of_tables(const std::vector<Table>& tables, size_t width) {
   std::string text;
   for (const std::string& line : wrapped(list, width)) text += line + "\n";
   return text;
+}
+
+void write_first_screen(Overview overview, const std::vector<Table>& tables, const TableOutput& output) {
+  const TextStyle style = style_of_standard_output();
+  print_data(to_text(std::move(overview), style, output.explanations()) + "\n" +
+             list_of_tables(tables, style.width));
 }
 
 void write_tables(std::vector<Table> tables, const TableOutput& output,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/overview/overview.h"
 #include "analysis/table/table.h"
 #include "base/log.h"
 #include "schema/study.h"
@@ -38,6 +39,8 @@ void add_table_flags(CLI::App& command, TableOutput& output);
 // first: keys of the tables that are printed where no flag asks for any; the others are listed by name.
 void write_tables(std::vector<Table> tables, const TableOutput& output,
                   const std::vector<std::string>& first = {});
+// An overview, then the names of the tables; as wide as the terminal, in colour where there is one.
+void write_first_screen(Overview overview, const std::vector<Table>& tables, const TableOutput& output);
 // "Tables, each with --table NAME (...), or --all: strategies, phases ...", in lines.
 std::string list_of_tables(const std::vector<Table>& tables, size_t width = 100);
 

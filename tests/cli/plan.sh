@@ -31,6 +31,14 @@ says() {
 "$shardmark" plan tests/data/plan.yaml -n 2 --all >"$dir/plan.txt"
 diff tests/data/plan.txt "$dir/plan.txt" || fail "the text of the plan changed"
 
+# The first screen of every suite is one screen: a row for each strategy of a setting, and for each collective.
+for suite in suites/*.yaml; do
+  "$shardmark" plan "$suite" >"$dir/screen" 2>"$dir/err" || fail "plan $suite: $(cat "$dir/err")"
+  [[ $(wc -l <"$dir/screen") -le 60 ]] || fail "plan $suite: $(wc -l <"$dir/screen") lines"
+  ! awk 'length > 100' "$dir/screen" | grep . || fail "plan $suite: lines of more than 100 columns"
+done
+says "  fsdp(shard=gradients)      2       1   70.88    10.67    12.43          14" plan suites/quick.yaml
+
 "$shardmark" plan tests/data/plan.yaml -n 2 --json >"$dir/plan.json"
 python3 - "$dir/plan.json" <<'PYTHON' || fail "the JSON of the plan"
 import json, sys
@@ -46,7 +54,8 @@ PYTHON
 
 says "golden on 8 ranks" plan tests/data/plan.yaml                      # no -n: as large as the largest point
 says "golden on 3 ranks: 29 points, 1 of them impossible" plan tests/data/plan.yaml --ranks 3 --repeats 1 --strategies ddp --models mlp --batch-sizes 2
-says "the state of a rank needs 1.85 GiB, a rank has 1.00 GiB" plan suites/gpt2.yaml -n 1 --memory 1GiB
+says "the state of a rank needs 1.85 GiB, a rank has 1.00 GiB" plan suites/gpt2.yaml -n 1 --memory 1GiB --table impossible
+says "cannot run: 20 points, such as ddp, batch 4, 1 rank: the state of a rank needs 1.85 GiB" plan suites/gpt2.yaml -n 1 --memory 1GiB
 says "Note: a memory limit of 512 MiB is too small for GPUs" plan tests/data/plan.yaml -n 2 --memory 512MiB
 says "Note: a memory limit of 64.0 MiB is too small for GPUs" plan suites/memory.yaml -n 2
 if "$shardmark" plan suites/gpu-memory.yaml -n 2 | grep -q "too small for GPUs"; then fail "20 GiB are enough"; fi

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # NEEDS torch
+# ALONE its watchdog waits 3 s, and its speed over time is looked at.
 # A sustained run: intervals that add up to the duration, bounded samples and memory whatever the number of steps, a report.
 set -u
 program=$1

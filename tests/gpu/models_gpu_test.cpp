@@ -28,7 +28,7 @@ struct Kind {
   at::ScalarType dtype;
   double loss, gradient;  // most that it may differ from fp64, relative
 };
-const std::vector<Kind> kKinds = {
+const std::vector<Kind> kModelKinds = {
     {at::kBFloat16, 2e-2, 0.7}, {at::kHalf, 5e-3, 0.35}, {at::kFloat, 1e-4, 0.05}, {at::kDouble, 1e-9, 1e-7}};
 
 // The loss, and the gradient of the parameter that backward reaches last.
@@ -49,7 +49,7 @@ std::pair<double, at::Tensor> trained(const Choice& choice, at::ScalarType dtype
 
 void expect_near_fp64(const Choice& choice, at::Device gpu, const Batch& batch) {
   const auto [loss, gradient] = trained(choice, at::kDouble, at::kCPU, batch);
-  for (const auto& kind : kKinds) {
+  for (const auto& kind : kModelKinds) {
     SCOPED_TRACE(to_text(choice) + " " + at::toString(kind.dtype));
     const auto [measured, direction] = trained(choice, kind.dtype, gpu, batch);
     EXPECT_LE(std::abs(measured - loss) / loss, kind.loss);

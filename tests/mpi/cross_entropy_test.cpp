@@ -44,14 +44,14 @@ struct Problem {
   }
 };
 
-double distance(const at::Tensor& a, const at::Tensor& b) {
+double distance_between(const at::Tensor& a, const at::Tensor& b) {
   return ((a - b).norm() / b.norm()).item<double>();
 }
 
 void expect_near(const Outcome& measured, const Outcome& expected, double tolerance) {
-  EXPECT_LE(distance(measured.loss, expected.loss), tolerance);
-  EXPECT_LE(distance(measured.dx, expected.dx), tolerance);
-  EXPECT_LE(distance(measured.dweight, expected.dweight), tolerance);
+  EXPECT_LE(distance_between(measured.loss, expected.loss), tolerance);
+  EXPECT_LE(distance_between(measured.dx, expected.dx), tolerance);
+  EXPECT_LE(distance_between(measured.dweight, expected.dweight), tolerance);
 }
 
 constexpr double kRounding = 0x1p-9;  // of bf16, relative
@@ -76,7 +76,8 @@ TEST(LinearCrossEntropy, RoundsInBf16AsFloatsThatAreRoundedAtLast) {
   for (const int64_t multiple : {int64_t{1}, kRowMultiple}) {
     const Outcome fused = problem.fused(at::kBFloat16, multiple);
     expect_near(fused, exact, 2 * kRounding);
-    EXPECT_LE(distance(fused.loss, exact.loss), kRounding / 10) << "roundings of a row do not average out";
+    EXPECT_LE(distance_between(fused.loss, exact.loss), kRounding / 10)
+        << "roundings of a row do not average out";
   }
 }
 
@@ -99,7 +100,7 @@ TEST(LinearCrossEntropy, IsFiniteWhereTheTargetIsImpossible) {
   problem.targets = at::ones({1}, at::kLong);
   const Outcome fused = problem.fused(at::kBFloat16, kRowMultiple);
   EXPECT_NEAR(fused.loss.item<double>(), -std::log(std::numeric_limits<float>::min()), 0.1);
-  EXPECT_LE(distance(fused.dweight, problem.plain().dweight), kRounding);
+  EXPECT_LE(distance_between(fused.dweight, problem.plain().dweight), kRounding);
 }
 
 TEST(LinearCrossEntropy, IsNoNumberWhereALogitIsNone) {

@@ -1,6 +1,29 @@
-// Runs the tests of one file on every rank of an MPI world; a failure on any rank fails all.
+// Runs tests on every rank of an MPI world: those of the files that are named ("strategies_test.cpp"),
+// without a name all; a failure on any rank fails all.
 #include <gtest/gtest.h>
 #include <mpi.h>
+
+#include <cstdio>
+#include <string>
+
+namespace {
+
+// A filter of GoogleTest: the tests that stand in `file`.
+std::string filter_of(const std::string& file) {
+  const auto& all = *::testing::UnitTest::GetInstance();
+  std::string filter;
+  for (int suite = 0; suite < all.total_test_suite_count(); ++suite) {
+    const auto& tests = *all.GetTestSuite(suite);
+    for (int test = 0; test < tests.total_test_count(); ++test) {
+      const auto& info = *tests.GetTestInfo(test);
+      if (std::string(info.file()).ends_with("/" + file))
+        filter += std::string(info.test_suite_name()) + "." + info.name() + ":";
+    }
+  }
+  return filter;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   int provided = 0;
@@ -8,6 +31,16 @@ int main(int argc, char** argv) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   ::testing::InitGoogleTest(&argc, argv);
+  std::string filter;
+  for (int i = 1; i < argc; ++i) {
+    const std::string of_file = filter_of(argv[i]);
+    if (of_file.empty()) {
+      std::fprintf(stderr, "rank_tests: no test stands in a file %s\n", argv[i]);
+      MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    filter += of_file;
+  }
+  if (!filter.empty()) ::testing::GTEST_FLAG(filter) = filter;
   if (rank != 0) {  // one rank prints; a failure of another still prints below
     auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());

@@ -16,19 +16,20 @@
 namespace shardmark {
 namespace {
 
-Choice resolved(const std::string& name, const Options& options) {
+Choice resolved_choice(const std::string& name, const Options& options) {
   return resolve({name, options}, specs::model_spec(name).options, "model");
 }
 
 const std::vector<Choice>& small_models() {
   static const std::vector<Choice> all = {
-      resolved("mlp", {{"features", 7}, {"width", 11}, {"layers", 3}, {"classes", 5}}),
-      resolved("mlp", {{"layers", 1}}),
-      resolved("gpt2", {{"layers", 2}, {"width", 12}, {"heads", 3}, {"sequence", 10}, {"vocabulary", 31}}),
-      resolved("resnet", {{"layers", 20}, {"width", 4}, {"image", 16}}),
-      resolved("resnet", {{"layers", 20}, {"width", 4}, {"image", 15}, {"batch_norm", "sync"}}),
-      resolved("resnet", {{"layers", 18}, {"width", 4}, {"image", 16}, {"batch_norm", "frozen"}}),
-      resolved("resnet", {{"layers", 50}, {"width", 4}, {"image", 65}, {"classes", 7}})};
+      resolved_choice("mlp", {{"features", 7}, {"width", 11}, {"layers", 3}, {"classes", 5}}),
+      resolved_choice("mlp", {{"layers", 1}}),
+      resolved_choice("gpt2",
+                      {{"layers", 2}, {"width", 12}, {"heads", 3}, {"sequence", 10}, {"vocabulary", 31}}),
+      resolved_choice("resnet", {{"layers", 20}, {"width", 4}, {"image", 16}}),
+      resolved_choice("resnet", {{"layers", 20}, {"width", 4}, {"image", 15}, {"batch_norm", "sync"}}),
+      resolved_choice("resnet", {{"layers", 18}, {"width", 4}, {"image", 16}, {"batch_norm", "frozen"}}),
+      resolved_choice("resnet", {{"layers", 50}, {"width", 4}, {"image", 65}, {"classes", 7}})};
   return all;
 }
 
@@ -193,11 +194,12 @@ TEST(Models, AGpt2StepDoesThreeTimesTheArithmeticOfItsForward) {
 
 TEST(Models, KeepTheActivationsThatTheTableEstimates) {
   for (const auto& choice :
-       {resolved("mlp", {{"features", 100}, {"width", 200}}),
-        resolved("gpt2", {{"layers", 2}, {"width", 64}, {"heads", 4}, {"sequence", 64}, {"vocabulary", 300}}),
-        resolved("resnet", {{"layers", 20}}),
-        resolved("resnet", {{"layers", 50}, {"width", 16}, {"image", 96}}),
-        resolved("resnet", {{"layers", 18}, {"width", 16}, {"batch_norm", "sync"}})}) {
+       {resolved_choice("mlp", {{"features", 100}, {"width", 200}}),
+        resolved_choice("gpt2",
+                        {{"layers", 2}, {"width", 64}, {"heads", 4}, {"sequence", 64}, {"vocabulary", 300}}),
+        resolved_choice("resnet", {{"layers", 20}}),
+        resolved_choice("resnet", {{"layers", 50}, {"width", 16}, {"image", 96}}),
+        resolved_choice("resnet", {{"layers", 18}, {"width", 16}, {"batch_norm", "sync"}})}) {
     const auto model = built(choice, at::kFloat);
     const Batch batch = random_batch(*model, 8);
     double expected = 0;
@@ -211,11 +213,13 @@ TEST(Models, KeepTheActivationsThatTheTableEstimates) {
 
 TEST(Models, StartNearTheLossOfAUniformGuess) {
   const auto gpt2 = built(
-      resolved("gpt2", {{"layers", 2}, {"width", 128}, {"heads", 4}, {"sequence", 32}, {"vocabulary", 1000}}),
+      resolved_choice("gpt2",
+                      {{"layers", 2}, {"width", 128}, {"heads", 4}, {"sequence", 32}, {"vocabulary", 1000}}),
       at::kFloat);
   EXPECT_NEAR(whole_forward(*gpt2, random_batch(*gpt2, 4)).item<double>(), std::log(1000.0), 0.1);
   for (const char* statistics : {"local", "frozen"}) {  // a deep frozen network must not overflow
-    const auto resnet = built(resolved("resnet", {{"layers", 110}, {"batch_norm", statistics}}), at::kFloat);
+    const auto resnet =
+        built(resolved_choice("resnet", {{"layers", 110}, {"batch_norm", statistics}}), at::kFloat);
     EXPECT_NEAR(whole_forward(*resnet, random_batch(*resnet, 4)).item<double>(), std::log(10.0), 2)
         << statistics;
   }

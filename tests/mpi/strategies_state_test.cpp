@@ -64,11 +64,11 @@ class Job {
 };
 
 // Shapes that no rank count divides; more ranks than tensors for zero3; running statistics.
-const std::vector<std::string> kModels = {"gpt2(layers=1, width=24, heads=3, sequence=11, vocabulary=37)",
-                                          "mlp(features=13, layers=1, classes=5)",
-                                          "resnet(layers=20, width=3, batch_norm=frozen)"};
-const std::vector<std::string> kOptimizers = {"sgd(lr=0.05, momentum=0.9)", "sgd(lr=0.05, momentum=0)",
-                                              "adamw(lr=0.001)"};
+const std::vector<std::string> kStateModels = {
+    "gpt2(layers=1, width=24, heads=3, sequence=11, vocabulary=37)", "mlp(features=13, layers=1, classes=5)",
+    "resnet(layers=20, width=3, batch_norm=frozen)"};
+const std::vector<std::string> kStateOptimizers = {"sgd(lr=0.05, momentum=0.9)", "sgd(lr=0.05, momentum=0)",
+                                                   "adamw(lr=0.001)"};
 
 class StrategiesState : public ::testing::Test {
  protected:
@@ -90,8 +90,8 @@ void expect_equal(const Tensors& actual, const Tensors& expected) {
 
 TEST_F(StrategiesState, GoesOnUnderAnyOther) {
   for (size_t i = 0; i < 2 * strategies.size(); ++i) {
-    const std::string& model = kModels[i % kModels.size()];
-    const std::string& optimizer = kOptimizers[i / kModels.size() % kOptimizers.size()];
+    const std::string& model = kStateModels[i % kStateModels.size()];
+    const std::string& optimizer = kStateOptimizers[i / kStateModels.size() % kStateOptimizers.size()];
     const std::string& strategy = strategies[i % strategies.size()];
     Job run(model, strategy, optimizer, *comm, kSeed);
     for (int step = 0; step < 3; ++step) run.step();
@@ -112,12 +112,13 @@ TEST_F(StrategiesState, GoesOnWithFewerRanks) {
   const auto fewer = comm->split(comm->rank() < comm->size() - 1 ? 0 : -1, comm->rank());
   for (const auto& strategy : strategies) {
     SCOPED_TRACE(strategy);
-    Job run(kModels[0], strategy, kOptimizers[2], *comm, kSeed);
+    Job run(kStateModels[0], strategy, kStateOptimizers[2], *comm, kSeed);
     for (int step = 0; step < 3; ++step) run.step();
     const Tensors state = run.state();
     const double loss = run.step();
     if (!fewer) continue;
-    Job resumed(kModels[0], fewer->size() == 1 ? "single" : "fsdp", kOptimizers[2], *fewer, kSeed + 1);
+    Job resumed(kStateModels[0], fewer->size() == 1 ? "single" : "fsdp", kStateOptimizers[2], *fewer,
+                kSeed + 1);
     resumed.load(state, 3);
     expect_equal(resumed.state(), state);
     EXPECT_NEAR(resumed.step(), loss, 1e-10);

@@ -10,13 +10,13 @@
 namespace shardmark {
 namespace {
 
-struct Truth {
+struct KnownLaw {
   ScalingLaw law;
   Scaling scaling;
   double alpha, beta;  // alpha: s of Amdahl and Gustafson
 };
 
-double true_step_s(const Truth& truth, double n) {
+double step_s_by(const KnownLaw& truth, double n) {
   const double cost = truth.law == ScalingLaw::gustafson
                           ? n / (truth.alpha + (1 - truth.alpha) * n)
                           : 1 + truth.alpha * (n - 1) + truth.beta * n * (n - 1);
@@ -24,29 +24,29 @@ double true_step_s(const Truth& truth, double n) {
 }
 
 // 1, 2, 4 ...; noise: relative standard deviation of a time, which its interval shows.
-std::vector<TimedCount> times_of(const Truth& truth, int num_counts, double noise, std::mt19937& random) {
+std::vector<TimedCount> times_of(const KnownLaw& truth, int num_counts, double noise, std::mt19937& random) {
   std::normal_distribution<double> normal;
   std::vector<TimedCount> times;
   for (int k = 0; k < num_counts; ++k) {
-    const double n = std::exp2(k), step_s = true_step_s(truth, n) * std::exp(noise * normal(random));
+    const double n = std::exp2(k), step_s = step_s_by(truth, n) * std::exp(noise * normal(random));
     times.push_back({n, {step_s, step_s * (1 - 1.96 * noise), step_s * (1 + 1.96 * noise)}});
   }
   return times;
 }
 
-std::vector<TimedCount> exact_times(const Truth& truth, int num_counts) {
+std::vector<TimedCount> exact_times(const KnownLaw& truth, int num_counts) {
   std::mt19937 random(1);
   return times_of(truth, num_counts, 0, random);
 }
 
-constexpr Truth kTruths[] = {{ScalingLaw::amdahl, Scaling::strong, 0.08, 0},
+constexpr KnownLaw kTruths[] = {{ScalingLaw::amdahl, Scaling::strong, 0.08, 0},
                              {ScalingLaw::amdahl, Scaling::strong, 0.005, 0},
                              {ScalingLaw::gustafson, Scaling::weak, 0.3, 0},
                              {ScalingLaw::usl, Scaling::strong, 0.03, 0.001},
                              {ScalingLaw::usl, Scaling::weak, 0.02, 0.0004}};
 
 TEST(ScalingFit, RecoversWhatMadeTheCurve) {
-  for (const Truth& truth : kTruths) {
+  for (const KnownLaw& truth : kTruths) {
     const ScalingFit fit = fit_scaling({truth.law, truth.scaling}, exact_times(truth, 6));
     ASSERT_EQ(fit.refused, "");
     EXPECT_NEAR(fit.parameters[0].estimate.value, truth.alpha, 1e-9);
@@ -58,14 +58,14 @@ TEST(ScalingFit, RecoversWhatMadeTheCurve) {
     if (truth.law == ScalingLaw::amdahl) {
       EXPECT_NEAR(fit.limit.value, 1 / truth.alpha, 1e-3);
     }
-    EXPECT_NEAR(fitted_step_s(fit, 48).value, true_step_s(truth, 48), 1e-6);
+    EXPECT_NEAR(fitted_step_s(fit, 48).value, step_s_by(truth, 48), 1e-6);
     const double crossing = fitted_crossing(fit, 1, 0.8).value;
     EXPECT_NEAR(fitted_efficiency(fit, 1, crossing).value, 0.8, 1e-6) << to_text(truth.law);
   }
 }
 
 TEST(ScalingFit, PointsThatScatterMoreWeighLess) {
-  const Truth truth = {ScalingLaw::amdahl, Scaling::strong, 0.05, 0};
+  const KnownLaw truth = {ScalingLaw::amdahl, Scaling::strong, 0.05, 0};
   std::vector<TimedCount> times = exact_times(truth, 6);
   times[5].step_s = {times[5].step_s.value * 1.3, times[5].step_s.value * 0.8, times[5].step_s.value * 1.8};
   const ScalingFit doubted = fit_scaling({truth.law, truth.scaling}, times);
@@ -74,7 +74,7 @@ TEST(ScalingFit, PointsThatScatterMoreWeighLess) {
 }
 
 TEST(ScalingFit, RefusesTooFewCounts) {
-  const Truth truth = {ScalingLaw::amdahl, Scaling::strong, 0.05, 0};
+  const KnownLaw truth = {ScalingLaw::amdahl, Scaling::strong, 0.05, 0};
   EXPECT_EQ(fit_scaling({ScalingLaw::amdahl, Scaling::strong}, exact_times(truth, 3)).refused,
             "3 counts; a fit needs 4, or 3 in several launches");
   EXPECT_EQ(fit_scaling({ScalingLaw::usl, Scaling::strong}, exact_times(truth, 4)).refused,
@@ -124,7 +124,7 @@ TEST(ScalingFit, APublishedTable) {
 }
 
 TEST(ScalingFit, KnowsWhereTheCurveNeverFalls) {
-  const Truth truth = {ScalingLaw::gustafson, Scaling::weak, 0.1, 0};  // efficiency stays above 90 %
+  const KnownLaw truth = {ScalingLaw::gustafson, Scaling::weak, 0.1, 0};  // efficiency stays above 90 %
   const ScalingFit fit = fit_scaling({truth.law, truth.scaling}, exact_times(truth, 5));
   EXPECT_TRUE(std::isinf(fitted_crossing(fit, 1, 0.8).value));
 }

@@ -7,7 +7,7 @@
 namespace shardmark {
 namespace {
 
-Record repeat_of(int64_t repeat, double step_s) {
+Record launch_of(int64_t repeat, double step_s) {
   Record record = training_record("ddp", 2, 4, step_s);
   record.point.repeat = repeat;
   record.id = point_id(record.point);
@@ -15,7 +15,7 @@ Record repeat_of(int64_t repeat, double step_s) {
 }
 
 TEST(Merge, RepeatsBecomeOnePointOfMedians) {
-  const auto points = merge_repeats({study_of({repeat_of(0, 0.1), repeat_of(1, 0.4), repeat_of(2, 0.2)})});
+  const auto points = merge_repeats({study_of({launch_of(0, 0.1), launch_of(1, 0.4), launch_of(2, 0.2)})});
   ASSERT_EQ(points.size(), 1u);
   EXPECT_EQ(points[0].repeats, 3);
   EXPECT_DOUBLE_EQ(points[0].measures.step_s, 0.2);
@@ -37,7 +37,7 @@ TEST(Merge, OrdersModelsByTheirNumbers) {
 }
 
 TEST(Merge, RatesAreMergedThroughTheirCosts) {
-  const auto points = merge_repeats({study_of({repeat_of(0, 0.1), repeat_of(1, 0.3)})});
+  const auto points = merge_repeats({study_of({launch_of(0, 0.1), launch_of(1, 0.3)})});
   EXPECT_DOUBLE_EQ(points[0].measures.step_s, 0.2);
   EXPECT_DOUBLE_EQ(points[0].measures.samples_per_s, 8 / 0.2);  // not the mean of 80 and 26.7
 }
@@ -45,14 +45,14 @@ TEST(Merge, RatesAreMergedThroughTheirCosts) {
 TEST(Merge, SixRepeatsHaveAnIntervalOfTheirOwn) {
   std::vector<Record> records;
   for (int64_t repeat = 0; repeat < 6; ++repeat)
-    records.push_back(repeat_of(repeat, 0.1 + 0.01 * static_cast<double>(repeat)));
+    records.push_back(launch_of(repeat, 0.1 + 0.01 * static_cast<double>(repeat)));
   const auto points = merge_repeats({study_of(records)});
   EXPECT_DOUBLE_EQ(points[0].measures.step_low_s, 0.1);  // order statistics 1 and 6
   EXPECT_DOUBLE_EQ(points[0].measures.step_high_s, 0.15);
 }
 
 TEST(Merge, StudiesOfOneMachineJoinAndOthersStayApart) {
-  StudyData first = study_of({repeat_of(0, 0.1)}), second = first, other = first;
+  StudyData first = study_of({launch_of(0, 0.1)}), second = first, other = first;
   other.environment.devices = {"Another CPU"};
   EXPECT_EQ(merge_repeats({first, second}).size(), 1u);
   EXPECT_EQ(merge_repeats({first, second})[0].repeats, 2);
@@ -60,15 +60,15 @@ TEST(Merge, StudiesOfOneMachineJoinAndOthersStayApart) {
 }
 
 TEST(Merge, HowLongAndHowWrittenDoesNotMatterButTheWorkDoes) {
-  Record longer = repeat_of(0, 0.1), strong = repeat_of(0, 0.1), seed = repeat_of(0, 0.1),
-         accumulated = repeat_of(0, 0.1), shard = training_record("fsdp", 2, 4, 0.1),
+  Record longer = launch_of(0, 0.1), strong = launch_of(0, 0.1), seed = launch_of(0, 0.1),
+         accumulated = launch_of(0, 0.1), shard = training_record("fsdp", 2, 4, 0.1),
          gradients = training_record("fsdp(shard=gradients)", 2, 4, 0.1);
   longer.point.sampling.max_steps = 1000;
   strong.point.training.scaling = "strong";
   seed.point.seed = 2;
   accumulated.point.training.accumulation = 2;
   const auto points =
-      merge_repeats({study_of({repeat_of(0, 0.1), longer, strong, seed, accumulated, shard, gradients})});
+      merge_repeats({study_of({launch_of(0, 0.1), longer, strong, seed, accumulated, shard, gradients})});
   ASSERT_EQ(points.size(), 5u);
   int64_t repeats = 0;
   for (const MergedPoint& merged : points) repeats = std::max(repeats, merged.repeats);
@@ -76,9 +76,9 @@ TEST(Merge, HowLongAndHowWrittenDoesNotMatterButTheWorkDoes) {
 }
 
 TEST(Merge, OnlyOkPointsAreMeasured) {
-  Record failed = repeat_of(0, 0.1);
+  Record failed = launch_of(0, 0.1);
   failed.outcome = Outcome::wrong;
-  const StudyData study = study_of({failed, repeat_of(1, 0.2)});
+  const StudyData study = study_of({failed, launch_of(1, 0.2)});
   const auto points = merge_repeats({study});
   ASSERT_EQ(points.size(), 1u);
   EXPECT_DOUBLE_EQ(points[0].measures.step_s, 0.2);
@@ -89,7 +89,7 @@ TEST(Merge, OnlyOkPointsAreMeasured) {
 TEST(Merge, OutOfMemoryByPowersOfTwo) {
   std::vector<Record> records;
   for (const char* wanted : {"70.3 MiB", "100 MiB", "1.50 GiB"}) {
-    records.push_back(repeat_of(std::ssize(records), 0.1));
+    records.push_back(launch_of(std::ssize(records), 0.1));
     records.back().outcome = Outcome::out_of_memory;
     records.back().reason =
         std::string("out of memory: ") + wanted + " wanted, the limit of a rank is 64.0 MiB";
@@ -104,10 +104,10 @@ TEST(Merge, OutOfMemoryByPowersOfTwo) {
 }
 
 TEST(Merge, OneUnreliableRepeatMakesThePointUnreliable) {
-  Record unreliable = repeat_of(1, 0.1);
+  Record unreliable = launch_of(1, 0.1);
   unreliable.measures.verified = "unverified: too large";
   unreliable.measures.oversubscribed = true;
-  const auto points = merge_repeats({study_of({repeat_of(0, 0.1), unreliable, repeat_of(2, 0.1)})});
+  const auto points = merge_repeats({study_of({launch_of(0, 0.1), unreliable, launch_of(2, 0.1)})});
   EXPECT_EQ(points[0].measures.verified, "unverified: too large");
   EXPECT_TRUE(points[0].measures.oversubscribed);
 }

@@ -10,7 +10,7 @@
 namespace shardmark {
 namespace {
 
-const char* const kSuite = R"(
+const char* const kOverridden = R"(
 ranks: [1, 2]
 training:
   - {model: mlp, strategy: [ddp, zero3], batch_size: [2, 4], ranks: 4}
@@ -36,12 +36,12 @@ std::string error_of(const std::string& suite, const Overrides& overrides) {
   return "no error";
 }
 
-TEST(Overrides, NoneChangeNothing) { EXPECT_EQ(parse_suite(kSuite, "s.yaml", {}).points.size(), 4u + 2 + 2); }
+TEST(Overrides, NoneChangeNothing) { EXPECT_EQ(parse_suite(kOverridden, "s.yaml", {}).points.size(), 4u + 2 + 2); }
 
 TEST(Overrides, RanksReplaceThoseOfEveryBlock) {
   Overrides overrides;
   overrides.axes["ranks"] = {"3", "5"};
-  const Suite suite = parse_suite(kSuite, "s.yaml", overrides);
+  const Suite suite = parse_suite(kOverridden, "s.yaml", overrides);
   EXPECT_EQ(values(suite, [](const Point& p) { return p.ranks; }), (std::set<int64_t>{3, 5}));
   EXPECT_EQ(suite.points.size(), 8u + 2 + 2);
 }
@@ -52,7 +52,7 @@ TEST(Overrides, ChoicesAreResolved) {
   overrides.axes["model"] = {"gpt2(layers=1, width=8, heads=2)"};
   overrides.axes["optimizer"] = {"adamw(lr=1e-5)"};
   overrides.axes["precision"] = {"fp64"};
-  const Suite suite = parse_suite(kSuite, "s.yaml", overrides);
+  const Suite suite = parse_suite(kOverridden, "s.yaml", overrides);
   EXPECT_EQ(suite.points.size(), 3u * 2 + 3 * 2 + 2);
   const auto& training = suite.points.front().training;
   EXPECT_EQ(training.model.options.at("sequence"), 1024);
@@ -69,7 +69,7 @@ TEST(Overrides, ChoicesAreResolved) {
 TEST(Overrides, BatchSizesLeaveStrongScalingAlone) {
   Overrides overrides;
   overrides.axes["batch_size"] = {"16"};
-  const Suite suite = parse_suite(kSuite, "s.yaml", overrides);
+  const Suite suite = parse_suite(kOverridden, "s.yaml", overrides);
   for (const auto& point : suite.points) {
     if (point.workload != "training") continue;
     EXPECT_EQ(point.training.batch_size, point.training.scaling == "weak" ? 16 : 8);
@@ -83,7 +83,7 @@ TEST(Overrides, StepsRepeatsSeedAndTime) {
   overrides.seed = 9;
   overrides.time_limit_s = 0.25;
   overrides.duration_s = 5400;
-  const Suite suite = parse_suite(kSuite, "s.yaml", overrides);
+  const Suite suite = parse_suite(kOverridden, "s.yaml", overrides);
   EXPECT_EQ(suite.repeats, 2);
   for (const auto& point : suite.points) {
     EXPECT_EQ(point.sampling.min_steps, 3);
@@ -97,7 +97,7 @@ TEST(Overrides, StepsRepeatsSeedAndTime) {
 TEST(Overrides, ComeBeforeExclude) {
   Overrides overrides;
   overrides.axes["strategy"] = {"ddp", "single"};
-  const std::string rule = std::string(kSuite) + "exclude: {strategy: single}\n";
+  const std::string rule = std::string(kOverridden) + "exclude: {strategy: single}\n";
   EXPECT_EQ(parse_suite(rule, "s.yaml", overrides).points.size(), 2u + 2 + 2);
 }
 
@@ -117,7 +117,7 @@ TEST(Overrides, WrongValuesAreErrors) {
   const auto with = [](auto set) {
     Overrides overrides;
     set(overrides);
-    return error_of(kSuite, overrides);
+    return error_of(kOverridden, overrides);
   };
   EXPECT_THAT(with([](Overrides& o) { o.axes["strategy"] = {"dpp"}; }),
               testing::StartsWith(

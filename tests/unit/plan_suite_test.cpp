@@ -9,7 +9,7 @@
 namespace shardmark {
 namespace {
 
-std::vector<Point> points_of(const std::string& text) { return parse_suite(text, "s.yaml").points; }
+std::vector<Point> points_in(const std::string& text) { return parse_suite(text, "s.yaml").points; }
 
 TEST(Suite, FillsInDefaults) {
   const Suite suite = parse_suite("training: {model: mlp, strategy: ddp, batch_size: 4}", "dir/one.yaml");
@@ -35,7 +35,7 @@ TEST(Suite, FillsInDefaults) {
 TEST(Suite, TransportsAreChoices) {
   std::vector<std::string> texts;
   for (const auto& point :
-       points_of("{transport: [mpi, {hierarchical: {form: [leader, sharded], ranks_per_node: 2}}], "
+       points_in("{transport: [mpi, {hierarchical: {form: [leader, sharded], ranks_per_node: 2}}], "
                  "training: {model: mlp, strategy: ddp, batch_size: 1}, "
                  "exclude: {transport: {hierarchical: {form: leader}}}}"))
     texts.push_back(point.transport);
@@ -43,7 +43,7 @@ TEST(Suite, TransportsAreChoices) {
 }
 
 TEST(Suite, EveryAxisMultiplies) {
-  const auto points = points_of(R"(
+  const auto points = points_in(R"(
 ranks: [1, 2, 4]
 transport: [mpi, nccl]
 training:
@@ -63,7 +63,7 @@ training:
 
 TEST(Suite, OrderFollowsTheColumns) {
   const auto points =
-      points_of("{ranks: [1, 2], training: {model: mlp, strategy: [ddp, zero3], batch_size: [4, 8]}}");
+      points_in("{ranks: [1, 2], training: {model: mlp, strategy: [ddp, zero3], batch_size: [4, 8]}}");
   std::vector<std::string> order;
   for (const auto& p : points)
     order.push_back(p.training.strategy.name + " " + std::to_string(p.training.batch_size) + " " +
@@ -73,7 +73,7 @@ TEST(Suite, OrderFollowsTheColumns) {
 }
 
 TEST(Suite, BlocksInheritAndReplace) {
-  const auto points = points_of(R"(
+  const auto points = points_in(R"(
 ranks: [1, 2]
 sampling: {min_steps: 7, time_limit: 3, duration: 2h}
 training:
@@ -93,7 +93,7 @@ training:
 TEST(Suite, SizesAreNumbersTextsAndRanges) {
   const auto sizes = [](const std::string& bytes) {
     std::vector<int64_t> found;
-    for (const auto& p : points_of("collectives: {operation: broadcast, bytes: " + bytes + "}"))
+    for (const auto& p : points_in("collectives: {operation: broadcast, bytes: " + bytes + "}"))
       found.push_back(p.collective.bytes);
     return found;
   };
@@ -107,7 +107,7 @@ TEST(Suite, SizesAreNumbersTextsAndRanges) {
 
 TEST(Suite, AllOperationsTakeOnlyTheAxesThatApply) {
   const auto points =
-      points_of("collectives: {operation: all, bytes: 64, reduction: [sum, max], in_place: [true, false]}");
+      points_in("collectives: {operation: all, bytes: 64, reduction: [sum, max], in_place: [true, false]}");
   size_t reducing = 0, out_of_place_only = 0;
   for (const auto& point : points) {
     const auto& c = point.collective;
@@ -126,7 +126,7 @@ TEST(Suite, AllOperationsTakeOnlyTheAxesThatApply) {
 }
 
 TEST(Suite, ChoicesReadByType) {
-  const auto points = points_of(R"(
+  const auto points = points_in(R"(
 training:
   model: {mlp: }
   data: {cifar10: {dir: 2024, augment: false}}
@@ -142,7 +142,7 @@ training:
 }
 
 TEST(Suite, AnchorsShareValues) {
-  const auto points = points_of(R"(
+  const auto points = points_in(R"(
 training:
   - {model: &small {gpt2: {layers: 1, width: 8, heads: 1}}, strategy: ddp, batch_size: 1}
   - {model: *small, strategy: zero3, batch_size: 1}

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string error_of(const std::string& text) {
+std::string error_of_run(const std::string& text) {
   try {
     parse_training_run(text, "r.yaml");
   } catch (const UsageError& error) {
@@ -61,42 +61,42 @@ TEST(TrainingRunFile, SaysNothingOfWhatIsNotThere) {
 }
 
 TEST(TrainingRunFile, HasOneValueForEachKey) {
-  EXPECT_EQ(error_of("model: [gpt2, mlp]\n"), "r.yaml:1:8: model: a training run has one model, not a list");
-  EXPECT_EQ(error_of("model: [gpt2]\n"), "r.yaml:1:8: model: a training run has one model, not a list");
-  EXPECT_EQ(error_of("model: {gpt2: {layers: [1, 2]}}\n"),
+  EXPECT_EQ(error_of_run("model: [gpt2, mlp]\n"), "r.yaml:1:8: model: a training run has one model, not a list");
+  EXPECT_EQ(error_of_run("model: [gpt2]\n"), "r.yaml:1:8: model: a training run has one model, not a list");
+  EXPECT_EQ(error_of_run("model: {gpt2: {layers: [1, 2]}}\n"),
             "r.yaml:1:8: model: a training run has one model, not a list");
-  EXPECT_EQ(error_of("model: mlp\nbatch_size: [1, 2]\n"),
+  EXPECT_EQ(error_of_run("model: mlp\nbatch_size: [1, 2]\n"),
             "r.yaml:2:13: batch_size: a training run has one batch size, not a list");
-  EXPECT_EQ(error_of("precision: [fp32, bf16]\n"),
+  EXPECT_EQ(error_of_run("precision: [fp32, bf16]\n"),
             "r.yaml:1:12: precision: a training run has one precision, not a list");
-  EXPECT_EQ(error_of("schedule: [constant]\n"),
+  EXPECT_EQ(error_of_run("schedule: [constant]\n"),
             "r.yaml:1:11: schedule: a training run has one schedule, not a list");
-  EXPECT_EQ(error_of("batch_size: largest\n"),
+  EXPECT_EQ(error_of_run("batch_size: largest\n"),
             "r.yaml:1:13: batch_size: a training run has no search for the largest batch; write a number");
-  EXPECT_EQ(error_of("steps: [1, 2]\n"),
+  EXPECT_EQ(error_of_run("steps: [1, 2]\n"),
             "r.yaml:1:8: steps: expected a whole number from 1 to 1000000000, got a list");
 }
 
 TEST(TrainingRunFile, IsAsStrictAsASuite) {
   EXPECT_THAT(
-      error_of("modl: gpt2\n"),
+      error_of_run("modl: gpt2\n"),
       HasSubstr(
           "r.yaml:1:1: unknown key 'modl' in the training run; did you mean 'model'? accepted: model, "));
-  EXPECT_THAT(error_of("ranks: 4\n"), HasSubstr("r.yaml:1:1: unknown key 'ranks' in the training run"));
-  EXPECT_THAT(error_of("training: {model: mlp}\n"), HasSubstr("unknown key 'training' in the training run"));
-  EXPECT_EQ(error_of("model: mlp\nmodel: mlp\n"), "r.yaml:2:1: key 'model' is given twice; keep one");
-  EXPECT_EQ(error_of("batch_size: 2\nglobal_batch: 4\n"),
+  EXPECT_THAT(error_of_run("ranks: 4\n"), HasSubstr("r.yaml:1:1: unknown key 'ranks' in the training run"));
+  EXPECT_THAT(error_of_run("training: {model: mlp}\n"), HasSubstr("unknown key 'training' in the training run"));
+  EXPECT_EQ(error_of_run("model: mlp\nmodel: mlp\n"), "r.yaml:2:1: key 'model' is given twice; keep one");
+  EXPECT_EQ(error_of_run("batch_size: 2\nglobal_batch: 4\n"),
             "r.yaml:2:15: global_batch: there is a batch_size too; write one of them");
-  EXPECT_EQ(error_of("steps: 2\nepochs: 4\n"), "r.yaml:2:9: epochs: there are steps too; write one of them");
-  EXPECT_EQ(error_of("schedule: linear\n"),
+  EXPECT_EQ(error_of_run("steps: 2\nepochs: 4\n"), "r.yaml:2:9: epochs: there are steps too; write one of them");
+  EXPECT_EQ(error_of_run("schedule: linear\n"),
             "r.yaml:1:11: unknown schedule 'linear'; accepted: constant, cosine, step");
-  EXPECT_EQ(error_of("schedule: step\n"),
+  EXPECT_EQ(error_of_run("schedule: step\n"),
             "r.yaml:1:11: schedule step needs option 'every': steps between two drops");
-  EXPECT_EQ(error_of("steps: 0\n"),
+  EXPECT_EQ(error_of_run("steps: 0\n"),
             "r.yaml:1:8: steps: expected a whole number from 1 to 1000000000, got '0'");
-  EXPECT_EQ(error_of("optimizer: adam\n"),
+  EXPECT_EQ(error_of_run("optimizer: adam\n"),
             "r.yaml:1:12: unknown optimizer 'adam'; did you mean 'adamw'? accepted: adamw, sgd");
-  EXPECT_EQ(error_of(""),
+  EXPECT_EQ(error_of_run(""),
             "r.yaml:1:1: empty; a training run is a map with 'model' and other keys (see suites/README.md)");
 }
 

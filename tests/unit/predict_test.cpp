@@ -13,7 +13,7 @@
 namespace shardmark {
 namespace {
 
-const specs::Network kNetwork{{2e-6, 1 / 20e9}, {10e-6, 1 / 2e9}};
+const specs::Network kTwoLinks{{2e-6, 1 / 20e9}, {10e-6, 1 / 2e9}};
 constexpr int64_t kRanksPerNode = 2;
 constexpr double kUpdatePerElement = 1e-9, kProgress = 0.4;
 
@@ -30,7 +30,7 @@ ComputeTimes true_times(const specs::ModelTable& table, const Point& point) {
   return times;
 }
 
-SimulatedStep true_step(const Point& point, const specs::Network& network = kNetwork) {
+SimulatedStep true_step(const Point& point, const specs::Network& network = kTwoLinks) {
   const auto table = *known_table(point.training.model);
   const strategies::Program program =
       strategies::strategy(point.training.strategy.name).step(strategies::step_input(point, table));
@@ -72,7 +72,7 @@ StudyData study() {
       for (int64_t bytes = 1024; bytes <= 64 << 20; bytes *= 4)
         records.push_back(collective_record(operation, ranks, bytes, true,
                                             specs::collective_s(specs::collective(operation).what,
-                                                                static_cast<double>(bytes), span, kNetwork)));
+                                                                static_cast<double>(bytes), span, kTwoLinks)));
     for (const char* strategy : {"single", "ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)"})
       for (const int64_t batch : {2, 8}) records.push_back(measured(strategy, ranks, batch));
   }
@@ -130,7 +130,7 @@ TEST_F(Predict, AnotherNetwork) {
   const specs::Link fast{"fast", 1e-6, 50e9, ""};
   const Point wanted = point("fsdp", 8, 8);
   const Prediction prediction = predictors_[0].predict(like(), wanted, {kRanksPerNode, fast});
-  specs::Network network = kNetwork;
+  specs::Network network = kTwoLinks;
   network.across = {1e-6, 1 / 50e9};
   EXPECT_NEAR(prediction.step_s.value / true_step(wanted, network).step_s, 1, 0.04);
 }

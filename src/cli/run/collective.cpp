@@ -77,15 +77,15 @@ std::vector<int64_t> sizes_of(const CollectiveFlags& flags) {
 }
 
 // What the flags ask for, separate from how it is run.
-struct Sweep {
+struct SizeSweep {
   specs::CollectiveRow operation;
   std::vector<int64_t> sizes;
   std::vector<std::string> dtypes;
   std::vector<std::string> reductions;
 };
 
-Sweep read_sweep(const CollectiveFlags& flags) {
-  Sweep sweep{specs::collective(flags.operation), sizes_of(flags), {}, {"none"}};
+SizeSweep read_sweep(const CollectiveFlags& flags) {
+  SizeSweep sweep{specs::collective(flags.operation), sizes_of(flags), {}, {"none"}};
   sweep.dtypes = translate(flags.dtype, specs::dtype_names(), kDtypes);
   if (sweep.operation.reduces)
     sweep.reductions = translate(flags.reduction, specs::reduction_names(), kReductions);
@@ -173,7 +173,8 @@ struct Totals {
   }
 };
 
-void measure_line(const Sweep& sweep, Bench& bench, Point point, int num_ranks, bool prints, Totals& totals) {
+void measure_line(const SizeSweep& sweep, Bench& bench, Point point, int num_ranks, bool prints,
+                  Totals& totals) {
   const int64_t element = specs::dtype_bytes(point.collective.dtype);
   const int64_t parts = sweep.operation.is_cut() ? num_ranks : 1;
   const int64_t count = point.collective.bytes / element / parts;
@@ -204,7 +205,7 @@ void print_foot(const CollectiveFlags& flags, const Totals& totals) {
 int run(const CollectiveFlags& flags) {
   const Ranks ranks(flags.world);
   const HostGroup& world = *ranks.world;
-  Sweep sweep;
+  SizeSweep sweep;
   together(world, [&] { sweep = read_sweep(flags); });
   const Preflight checked = preflight(flags.world, ranks, "");
   const at::Device device = checked.device;

@@ -133,11 +133,12 @@ std::function<int()> define_doctor(CLI::App& app) {
   return [flags, timeout] { return see_doctor(*flags, timeout->count() > 0); };
 }
 
-const Registration<CommandEntry> doctor_command{"doctor",
-                                            {"check this machine, or all ranks of a job, for problems that "
-                                             "distort measurements: mpirun -n 8 shardmark "
-                                             "doctor; exit status 1: problems were found",
-                                             define_doctor}};
+const Registration<CommandEntry> doctor_command{
+    "doctor",
+    {"check this machine, or all ranks of a job, for problems that "
+     "distort measurements: mpirun -n 8 shardmark "
+     "doctor; exit status 1: problems were found",
+     define_doctor}};
 
 }  // namespace
 }  // namespace shardmark
