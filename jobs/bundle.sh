@@ -9,7 +9,7 @@ fail() { printf 'bundle: %s\n' "$@" >&2; exit 2; }
 
 archive=${1:-build/shardmark-gpu-bundle.tar.xz}
 command -v patchelf >/dev/null || fail "patchelf is missing: jobs/bootstrap.sh --bundle installs it"
-[[ -x build/shardmark && -x build/gpu_tests ]] || fail "no build/shardmark and build/gpu_tests: run make tests first"
+[[ -x build/shardmark-torch && -x build/gpu_tests ]] || fail "no build/shardmark-torch and build/gpu_tests: run make tests first"
 plugins=$(ompi_info --parsable --path libdir | sed -n 's/^path:libdir://p')/openmpi3
 [[ -d $plugins ]] || fail "no Open MPI 4 of this Debian in ${plugins%/*} (ompi_info --path libdir)"
 texts=$(ompi_info --parsable --path pkgdatadir | sed -n 's/^path:pkgdatadir://p')
@@ -21,7 +21,7 @@ root=$work/$name
 inside=$root/${plugins#/usr/}    # Open MPI looks for its plugins under OPAL_PREFIX, as under /usr
 mkdir -p "$root"/{bin,lib/gcc,share/shardmark,share/openmpi} "$inside"
 
-cp build/shardmark build/gpu_tests "$root/bin/"
+cp build/shardmark build/shardmark-torch build/gpu_tests "$root/bin/"
 cp "$(command -v orterun)" "$root/bin/mpirun"
 cp "$(command -v orted)" "$root/bin/orted"
 cp -r "$texts"/. "$root/share/openmpi/"
@@ -36,9 +36,9 @@ for plugin in "$(dirname "$(ldd "$plugins/mca_pmix_ext3x.so" | awk '/libpmix/ {p
 done
 
 # Every library that these load but glibc's and those of the wheels; gcc's own apart, for systems that have older ones.
-wheels=$(ldd "$root/bin/shardmark" | awk '$1 == "libtorch_cpu.so" {print $3}' | xargs -r readlink -f)
+wheels=$(ldd "$root/bin/shardmark-torch" | awk '$1 == "libtorch_cpu.so" {print $3}' | xargs -r readlink -f)
 wheels=${wheels%/torch/lib/*}    # wherever .venv is, or is a link to
-[[ -d $wheels ]] || fail "build/shardmark finds no LibTorch (ldd build/shardmark shows what is missing): run make build first"
+[[ -d $wheels ]] || fail "build/shardmark-torch finds no LibTorch (ldd build/shardmark-torch shows what is missing): run make build first"
 find "$root/bin" "$inside" "$root/lib/pmix" -type f -print0 | xargs -0 ldd 2>/dev/null | awk '$3 ~ /^\// {print $3}' | sort -u |
   while read -r library; do
     case $(basename "$library") in

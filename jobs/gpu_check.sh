@@ -89,7 +89,7 @@ if [[ $(id -u) == 0 ]]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_R
 
 facts() {
   uname -a; nproc; free -g | head -2; ulimit -l -n
-  ldd "$shardmark" | grep -E 'torch|nccl|cudart|cudnn|mpi'
+  ldd "$shardmark-torch" | grep -E 'torch|nccl|cudart|cudnn|mpi'
   command -v nvidia-smi >/dev/null || { echo "no nvidia-smi: the NVIDIA driver is not installed"; return 1; }
   nvidia-smi && nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE && { nvidia-smi topo -m || true; }
 }

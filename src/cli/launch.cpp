@@ -174,7 +174,7 @@ Sweep make_sweep(LaunchFlags& flags, const Allocation& allocation) {
   const RunFlags run = parse_run_flags(run_flags);
   read_suite(find_suite(own.front()), run.overrides);
   const bool contained = !flags.options.container.empty();
-  if (!contained && !Registry<CommandEntry>::instance().contains("run"))
+  if (!contained && !has_command("run"))
     throw UsageError(
         "this shardmark was built for analysis only (make build ANALYSIS=1): use a full build, or name a "
         "container that holds one with --container");

@@ -112,13 +112,13 @@ void visit_fields(R& r, Visit&& visit) {
   const auto axis_column = [&](const AxisRow& axis) {
     if (!axis.is_stored()) return;
     visit_member(axis, p, [&](auto& member) { visit(axis.key, axis.unit, axis.description, member); });
-    if (axis.key == std::string_view("strategy")) visit("chosen", "", "strategy that auto chose", t.chosen);
   };
   for (const AxisRow& axis : kCommonAxes) axis_column(axis);
   visit("seed", "", "of initial values, data and order", p.seed);
   visit("repeat", "", "number of the repetition, from 0", p.repeat);
   for (const AxisRow& axis : kTrainingAxes) axis_column(axis);
   visit("scaling", "", "weak: batch per rank was given; strong: global batch was given", t.scaling);
+  visit("chosen", "", "strategy that auto chose", t.chosen);
   for (const AxisRow& axis : kCollectiveAxes) axis_column(axis);
   visit("warmup_steps", "steps", "least warm-up asked for", s.warmup_steps);
   visit("min_steps", "steps", "least timed steps asked for", s.min_steps);

@@ -51,6 +51,7 @@ foreign() {
 cd "$build"
 ninja -t deps | sed -n 's/^    //p' | sort -u >"$scratch/headers"
 libraries() { ldd "$1" | sed -nE 's/^.*=> (\/[^ ]+) .*$/\1/p'; }
+if [[ -x $shardmark-torch ]]; then shardmark=$shardmark-torch; fi    # with all that it loads
 libraries "$shardmark" >"$scratch/libraries"
 
 # First the check itself: it sees what is there, and it finds what is foreign.

@@ -97,7 +97,7 @@ fi
 # --- no path of this machine ------------------------------------------------------------------------------------------
 # bin/ aside: the compiler writes names of sources into programs, and they are whole unless it is told to map them.
 for place in "$repository" "$(realpath "$repository/.venv")"; do
-  found=$(grep -rlaF -- "$place" "$bundle" | grep -vxF -e "$bundle/bin/shardmark" -e "$bundle/bin/gpu_tests" || true)
+  found=$(grep -rlaF -- "$place" "$bundle" | grep -vxF -e "$bundle/bin/shardmark" -e "$bundle/bin/shardmark-torch" -e "$bundle/bin/gpu_tests" || true)
   [[ -z $found ]] || fail "'$place' is in $found"
 done
 echo "no path of this machine: ok"

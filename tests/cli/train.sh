@@ -98,7 +98,7 @@ train 2 --strategy zero3 --steps 100000 --checkpoint "$scratch/term" &
 job=$!
 for _ in $(seq 300); do grep -q '^ *5 ' "$scratch/out" && break; sleep 0.1; done
 says 'held out'    # it has begun
-kill -TERM "$(pgrep -f "$scratch/term" | while read -r pid; do [[ $(readlink "/proc/$pid/exe") == "$(readlink -f "$program")" ]] && echo "$pid"; done | head -n 1)"
+kill -TERM "$(pgrep -f "$scratch/term" | while read -r pid; do [[ $(readlink "/proc/$pid/exe") == "$(readlink -f "$program")-torch" ]] && echo "$pid"; done | head -n 1)"
 if wait "$job"; then fail "a stopped run is no finished one"; fi
 says 'stopped by a signal after step'
 step=$(sed -n 's/.*stopped by a signal after step \([0-9]*\) of.*/\1/p' "$scratch/out" | head -n 1)
@@ -140,7 +140,7 @@ for delay in 0.7 1.1 1.6; do
   for _ in $(seq 300); do compgen -G "$scratch/kill/step-*.safetensors" >/dev/null && break; sleep 0.1; done
   sleep "$delay"
   for pid in $(pgrep -f "$scratch/kill"); do
-    if [[ $(readlink "/proc/$pid/exe") == "$(readlink -f "$program")" ]]; then kill -9 "$pid" 2>/dev/null || true; fi
+    if [[ $(readlink "/proc/$pid/exe") == "$(readlink -f "$program")-torch" ]]; then kill -9 "$pid" 2>/dev/null || true; fi
   done
   wait "$job" || true
   newest=$(ls "$scratch/kill"/step-*.safetensors | tail -n 1 | sed 's/.*step-0*\([0-9]*\).*/\1/')

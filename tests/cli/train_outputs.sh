@@ -121,7 +121,7 @@ if [[ -n ${OWN_MOUNTS:-} ]]; then
   { cat /dev/zero >disk/full; } 2>/dev/null || true
   for _ in $(seq 300); do grep -q 'was not written' out && break; sleep 0.1; done
   says 'was not written, earlier ones stay'
-  pids=$(pgrep -f "$scratch/disk/run" | while read -r pid; do [[ $(readlink "/proc/$pid/exe") != "$program" ]] || echo "$pid"; done)
+  pids=$(pgrep -f "$scratch/disk/run" | while read -r pid; do [[ $(readlink "/proc/$pid/exe") != "$program-torch" ]] || echo "$pid"; done)
   kill -TERM "${pids%%$'\n'*}"
   wait "$job" || true
   job=

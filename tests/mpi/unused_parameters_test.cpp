@@ -50,8 +50,6 @@ void add_forked_blocks(Model& model, const Options& options) {
 }
 
 const OptionTable kOptions = {{"by", OptionType::text, "turn", "which way", {"turn", "data"}}};
-const Registration<specs::ModelSpec> law{"forked", {"two ways", kOptions, forked_table}};
-const Registration<ModelEntry> blocks{"forked", {"two ways", add_forked_blocks}};
 
 std::vector<std::string> strategies() {
   return {
@@ -60,6 +58,11 @@ std::vector<std::string> strategies() {
 
 class UnusedParameters : public ::testing::Test {
  protected:
+  // Here, so that the tests of other files do not know the model.
+  static void SetUpTestSuite() {
+    static const Registration<specs::ModelSpec> spec{"forked", {"two ways", kOptions, forked_table}};
+    static const Registration<ModelEntry> blocks{"forked", {"two ways", add_forked_blocks}};
+  }
   UnusedParameters() { at::set_num_threads(1); }
   HostGroup world = HostGroup::world();
   std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
