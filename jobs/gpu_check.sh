@@ -116,7 +116,7 @@ train() {
 small_model='gpt2(layers=2, width=128, heads=2, sequence=64, vocabulary=512)'
 sanitizer() {
   command -v compute-sanitizer >/dev/null || { echo "no compute-sanitizer: it comes with the CUDA Toolkit"; return "$unavailable"; }
-  compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode 1 "$shardmark" train --model "$small_model" --strategy fsdp \
+  compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode 1 "$shardmark-torch" train --model "$small_model" --strategy fsdp \
     --precision bf16 --steps 3
 }
 kernels() {

@@ -116,14 +116,11 @@ foreach(script ${_scripts})
   string(REPLACE ".sh" "" name ${name})
   add_test(NAME ${name} COMMAND bash ${script} $<TARGET_FILE:shardmark> WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   get_filename_component(_label ${name} DIRECTORY)
-  # Beside others, but for scripts that say why not: "# ALONE it counts the bytes of a network".
-  file(STRINGS ${script} _alone REGEX "^# ALONE" LIMIT_COUNT 1)
-  if(_alone OR _label MATCHES "faults|cluster")
-    set(_alone ON)
-  else()
-    set(_alone OFF)
+  set_tests_properties(${name} PROPERTIES LABELS ${_label} TIMEOUT 1800 SKIP_RETURN_CODE 77)
+  file(STRINGS ${script} _alone REGEX "^# ALONE" LIMIT_COUNT 1)  # and why, as in "# ALONE it compares speeds."
+  if(_alone)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS ${_label} TIMEOUT 1800 SKIP_RETURN_CODE 77 RUN_SERIAL ${_alone})
   if(_label MATCHES "faults|cluster")  # the long form: ctest -C soak
     add_test(NAME soak/${name} COMMAND bash ${script} $<TARGET_FILE:shardmark>
              WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} CONFIGURATIONS soak)

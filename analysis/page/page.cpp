@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "analysis/page/assets.h"
+#include "analysis/assets.h"
 #include "analysis/page/html.h"
 #include "analysis/page/parts.h"
 #include "analysis/plots/plots.h"

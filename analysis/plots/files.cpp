@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kConverter = "rsvg-convert";
 constexpr const char* kPixelsPerUnit = "3";  // of a PNG: 1,260 pixels wide
 
-// Returns the command's exit status; 127 where there is none to run.
+// Returns the command's exit status; 127 where there is none to run, 124 where `timeout` ended it.
 int run(std::vector<std::string> words) {
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
@@ -39,12 +39,14 @@ bool convert(const std::filesystem::path& file, const std::string& format) {
   std::filesystem::path to = svg;
   to.replace_extension(format);
   const std::string unfinished = path_beside(to.string());  // no half a file under the final name
-  const int status = run({kConverter, "--format", format, "--zoom", format == "png" ? kPixelsPerUnit : "1",
-                          "--output", unfinished, svg.string()});
+  const int status = run({"timeout", "60", kConverter, "--format", format, "--zoom",
+                          format == "png" ? kPixelsPerUnit : "1", "--output", unfinished, svg.string()});
   if (status != 0) remove_file(unfinished);
   if (status != 0 && status != 127)
-    throw SystemError(std::string(kConverter) + " ended with status " + std::to_string(status) + " at " +
-                      svg.string() + "; its message is above");
+    throw SystemError(
+        std::string(kConverter) +
+        (status == 124 ? " did not end in 60 s" : " ended with status " + std::to_string(status)) + " at " +
+        svg.string() + (status == 124 ? "" : "; its message is above"));
   if (status == 0) rename_file(unfinished, to.string());
   return status == 0;
 }

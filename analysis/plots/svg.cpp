@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "analysis/page/assets.h"
+#include "analysis/assets.h"
 #include "analysis/plots/svg_canvas.h"
 #include "analysis/plots/svg_curves.h"
 #include "base/text.h"

@@ -45,7 +45,7 @@ export PMIX_PKGLIBDIR=$home/lib/pmix PMIX_MCA_mca_base_component_path=$home/lib/
 # One node needs no ssh, but Open MPI ends where there is none.
 if ! command -v ssh >/dev/null && ! command -v rsh >/dev/null; then export OMPI_MCA_plm_rsh_agent=/bin/false; fi
 # What the loader does not find, and files that it cannot read (cut short, of another machine).
-not_loaded() { { ldd "$home/bin/shardmark" 2>&1 || echo "unusable libraries: not found"; } | grep -E 'not found|error while loading' || true; }
+not_loaded() { { ldd "$home/bin/shardmark-torch" 2>&1 || echo "unusable libraries: not found"; } | grep -E 'not found|error while loading' || true; }
 missing=$(not_loaded)
 if [[ $missing == *GLIBCXX* || $missing == *libstdc++* || $missing == *libgcc_s* ]]; then  # older than the bundle's
   LD_LIBRARY_PATH=$home/lib/gcc:$LD_LIBRARY_PATH

@@ -72,12 +72,15 @@ class SyntheticTokens : public DataSource {
         seed_(context.seed),
         length_(context.sample.input.at(0)) {
     const int64_t vocabulary = context.sample.num_classes;
-    const Permutation successor(vocabulary, hash_of(seed_, kSuccessor));
+    const Permutation permutation(vocabulary, hash_of(seed_, kSuccessor));
+    std::vector<int64_t> successor(static_cast<size_t>(vocabulary));  // as a table: looked up a million times
+    for (int64_t token = 0; token < vocabulary; ++token)
+      successor[static_cast<size_t>(token)] = permutation(token);
     pool_.resize(static_cast<size_t>(kPoolValues + length_));
     for (size_t i = 0; i < pool_.size(); ++i) {
       const uint64_t random = hash_of(seed_, kPool, i);
       const bool jump = i == 0 || random % 8 == 0;
-      pool_[i] = jump ? below(mix(random), vocabulary) : successor(pool_[i - 1]);
+      pool_[i] = jump ? below(mix(random), vocabulary) : successor[static_cast<size_t>(pool_[i - 1])];
     }
   }
 

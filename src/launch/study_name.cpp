@@ -1,7 +1,9 @@
 // Numbers of studies.
 #include "launch/study_name.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 #include <regex>
 
 #include "base/error.h"
+#include "schema/file.h"
 #include "schema/journal.h"
 
 namespace shardmark {
@@ -63,6 +66,10 @@ ReservedStudy::~ReservedStudy() { release_study(path_); }
 void link_newest(const std::string& study, const std::string& stem) {
   const fs::path link = fs::path(study).parent_path() / (stem + ".h5");
   if (fs::exists(fs::symlink_status(link)) && !fs::is_symlink(link)) return;
+  // One launch at a time looks and links, or the link of a later one could be replaced in between. A file
+  // system without locks leaves it at that.
+  const File folder(::open(link.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder) ::flock(folder.get(), LOCK_EX);
   std::error_code ignored;
   const fs::path before = fs::read_symlink(link, ignored), name = fs::path(study).filename();
   if (!before.has_parent_path() && number_in(before, stem) > number_in(name, stem) &&

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # NEEDS torch
+# ALONE it compares speeds.
 # Eight ranks on four nodes with links of 1 Gbit/s: an all-reduce in stages beats the flat one, in one interleaved run.
 # With SOAK=1 more sizes and turns, and the whole quick suite on these nodes.
 set -euo pipefail

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # NEEDS torch
+# ALONE it compares speeds.
 # shardmark doctor --pairs on four nodes: with equal links nobody is named; a node whose link is ten times slower is.
 set -euo pipefail
 program=$(realpath "${1:?usage: tests/cluster/pairs.sh path/to/shardmark}")

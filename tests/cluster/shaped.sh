@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # NEEDS torch
+# ALONE it compares speeds.
 # Measures a suite on two nodes with a link of a given rate: namespaces of this machine, one rank on each, bound to a
 # core of its own. With the program alone it is a test: no study may show more than the link gives.
 #   tests/cluster/shaped.sh build/shardmark --rate 1gbit suites/predict.yaml -o results/shaped-1gbit.h5

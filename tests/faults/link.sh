@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # NEEDS torch
+# ALONE its watchdog waits 3 s.
 # The cable of a node is pulled at random moments, for good or for two seconds: two namespaces of this machine with a rank
 # on each. See faults.bash for what must hold after each. Needs root and `jobs/bootstrap.sh --cluster`; skipped (77) without.
 set -uo pipefail

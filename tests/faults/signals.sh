@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # NEEDS torch
+# ALONE its watchdog waits 3 s.
 # Ranks that are killed, terminated or stopped at random moments: see faults.bash for what must hold after each.
 set -uo pipefail
 # shellcheck source=tests/faults/faults.bash

@@ -1,5 +1,5 @@
-// Template, style and script of the page (the files beside this one) and the style of plots
-// (../plots/plot.css), embedded when the program is built.
+// Template, style and script of the page (page/) and the style of plots (plots/plot.css), embedded when the
+// program is built.
 #pragma once
 
 #include <string_view>
