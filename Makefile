@@ -128,7 +128,6 @@ lint: configure  ## clang-tidy over the sources that differ from the last commit
 	@jobs/bootstrap.sh --lint && cmake -S . -B $(BUILD)/lint -G Ninja -DCMAKE_UNITY_BUILD=OFF >/dev/null
 	@sed -i -E -e 's|-include [^ ]*/shardmark_torch_pch.dir/cmake_pch.hxx|-include $(CURDIR)/src/device/pch.h|' \
 	  -e 's|-include [^ ]*/shardmark_pch.dir/cmake_pch.hxx|-include $(CURDIR)/src/base/pch.h|' \
-	  -e 's|-include [^ ]*/shardmark_cli.dir/cmake_pch.hxx|-include $(CURDIR)/src/cli/pch.h|' \
 	  -e 's|-include [^ ]*/cmake_pch.hxx|-include $(CURDIR)/tests/pch.h|' $(BUILD)/lint/compile_commands.json
 	@case "$(FILES)" in \
 	  all) files=$$(git ls-files '*.cpp') ;; \
