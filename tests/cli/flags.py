@@ -29,6 +29,7 @@ BASE = {
     "submit": ["tiny.yaml", "--print"],
     "train": ["train.yaml", "--steps", "1", "--batch-size", "1", "--device", "cpu"],
 }
+WHOLE = PROGRAM + "-torch"  # what PROGRAM becomes for these; not in a build of the analysis alone
 ON_RANKS = {"collective", "doctor", "run", "train"}
 ESCAPE = "\x1b[31mred\x07"
 VALUES = {
@@ -52,7 +53,7 @@ class Server:
                            # One rank without a daemon, and without a search for networks: half the time of a run.
                            OMPI_MCA_ess_singleton_isolated="1", OMPI_MCA_pml="ob1", OMPI_MCA_btl="self")
         self.light, self.whole = (subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
-                                  for program in (PROGRAM, PROGRAM + "-torch"))
+                                  for program in (PROGRAM, WHOLE if os.path.exists(WHOLE) else PROGRAM))
         for study in DATA.iterdir():
             shutil.copy(study, self.folder)
             if study.name.startswith("small"):
