@@ -116,17 +116,18 @@ Table collective_fits_table(const std::vector<CollectiveSetting>& settings) {
   }
   return make_table(
       "collective_fits", "Latency and bandwidth of the links",
-      join(collective_setting_columns<FitRow>([](const FitRow& row) { return row.fit.operation; }), fit_columns()),
+      join(collective_setting_columns<FitRow>([](const FitRow& row) { return row.fit.operation; }),
+           fit_columns()),
       rows);
 }
 
 Table held_out_collectives_table(const std::vector<CollectiveSetting>& settings) {
   const std::vector<HeldOutRow> rows = held_out_rows(settings);
-  Table table =
-      make_table("held_out_collectives", "Collectives: each size predicted from the others (leave one out)",
-                 join(collective_setting_columns<HeldOutRow>([](const HeldOutRow& row) { return row.held.operation; }),
-                      held_out_columns()),
-                 rows);
+  Table table = make_table(
+      "held_out_collectives", "Collectives: each size predicted from the others (leave one out)",
+      join(collective_setting_columns<HeldOutRow>([](const HeldOutRow& row) { return row.held.operation; }),
+           held_out_columns()),
+      rows);
   std::vector<double> all;
   for (const HeldOutRow& row : rows) all.insert(all.end(), row.errors.begin(), row.errors.end());
   if (!all.empty())

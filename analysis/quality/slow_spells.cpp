@@ -8,9 +8,9 @@
 namespace shardmark {
 namespace {
 
-constexpr double kSpellExcess = 0.05;    // as of slow ranks in a short point
-constexpr double kSpellLevel = 0.001;    // chance that some rank of equal ones is said to have changed
-constexpr size_t kLeastValues = 6;  // for an interval of a median
+constexpr double kSpellExcess = 0.05;  // as of slow ranks in a short point
+constexpr double kSpellLevel = 0.001;  // chance that some rank of equal ones is said to have changed
+constexpr size_t kLeastValues = 6;     // for an interval of a median
 
 // [rank][interval]: time / median of the others - 1.
 std::vector<std::vector<double>> excesses(const std::vector<std::vector<double>>& compute) {

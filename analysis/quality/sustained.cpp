@@ -10,7 +10,7 @@ namespace shardmark {
 namespace {
 
 constexpr double kHour = 3600;
-constexpr double kDriftLevel = 0.001;        // chance that a run that does not drift is said to
+constexpr double kDriftLevel = 0.001;   // chance that a run that does not drift is said to
 constexpr double kLeastChange = 0.01;   // a drift below this is no finding
 constexpr size_t kLeastIntervals = 20;  // for a drift
 

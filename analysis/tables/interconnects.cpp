@@ -19,7 +19,8 @@ struct InterconnectRow {
   const MergedPoint* merged;  // where the step was measured; nullptr where it was not
 };
 
-std::vector<InterconnectRow> rows_of(const std::vector<OneRankStep>& workloads, const std::vector<specs::Link>& links) {
+std::vector<InterconnectRow> rows_of(const std::vector<OneRankStep>& workloads,
+                                     const std::vector<specs::Link>& links) {
   std::vector<InterconnectRow> rows;
   for (const OneRankStep& workload : workloads)
     for (const specs::Link& link : links) rows.push_back({&workload, &link, workload.merged});
@@ -84,7 +85,8 @@ Table interconnects_table(const std::vector<MergedPoint>& points, const std::vec
       {{"global batch", "", true, true},
        [](const auto& merged) { return cells::count(merged.point.global_batch()); }},
       {{"warnings", "", false, true}, warning_cell}};
-  return table_of(via(&InterconnectRow::merged, join(labels.family(), setting)), rows_of(measured, links), links);
+  return table_of(via(&InterconnectRow::merged, join(labels.family(), setting)), rows_of(measured, links),
+                  links);
 }
 
 Table interconnects_table(const std::vector<OneRankStep>& workloads, const std::vector<specs::Link>& links) {

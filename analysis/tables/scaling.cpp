@@ -79,11 +79,11 @@ Table scaling_table(Scaling scaling, const MergedPoints& points, const std::vect
                     const char* key, const char* title) {
   const bool weak = scaling == Scaling::weak;
   const TrainingColumns labels(points);
-  Table table = make_table(
-      key, title,
-      join(via(&ScalingRow::merged, labels.family()), series_columns(labels, weak), point_columns(weak),
-           weak ? ColumnsOf<ScalingRow>{} : strong_columns(), via(&ScalingRow::merged, TrainingColumns::warnings())),
-      rows_of(scaling, all));
+  Table table = make_table(key, title,
+                           join(via(&ScalingRow::merged, labels.family()), series_columns(labels, weak),
+                                point_columns(weak), weak ? ColumnsOf<ScalingRow>{} : strong_columns(),
+                                via(&ScalingRow::merged, TrainingColumns::warnings())),
+                           rows_of(scaling, all));
   table.explanations.emplace_back("`single` is not here: its ranks train independent copies.");
   for (const std::string& note : labels.warning_notes()) table.notes.push_back(note);
   return table;

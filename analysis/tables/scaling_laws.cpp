@@ -23,7 +23,7 @@ struct FitRow {
 // value, low and high under one heading. fold: left out where no row has one.
 template <class CellOfNumber>
 ColumnsOf<FitRow> estimate_columns(const Column& head, Estimate (*estimate)(const FitRow&), CellOfNumber cell,
-                                const std::string& value, const std::string& interval) {
+                                   const std::string& value, const std::string& interval) {
   ColumnsOf<FitRow> columns;
   for (const auto& [name, part] :
        {std::pair("value", &Estimate::value), {"low", &Estimate::low}, {"high", &Estimate::high}}) {
@@ -131,8 +131,8 @@ ColumnsOf<FitRow> law_columns() {
           {"", "%", true, true, "delta"}, [](const FitRow& row) { return parameter(*row.fit, "delta"); },
           percent_cell, "extra cost of each rank beyond the first node, in fits with two levels.", interval),
       estimate_columns(
-          {"", "", true, true, "beta"}, [](const FitRow& row) { return parameter(*row.fit, "beta"); }, beta_cell,
-          "for USL, coherency: the cost of exchanges between every pair.", interval),
+          {"", "", true, true, "beta"}, [](const FitRow& row) { return parameter(*row.fit, "beta"); },
+          beta_cell, "for USL, coherency: the cost of exchanges between every pair.", interval),
       estimate_columns({"", "", true, false, "limit or peak"}, limit_or_peak, limit_cell,
                        "for Amdahl, the speed-up 1 / (s + delta) over one rank (node) that no count exceeds; "
                        "for USL, the number of ranks with the highest throughput.",
@@ -175,16 +175,17 @@ ColumnsOf<FitRow> limit_columns() {
       "from measured: interpolated linearly between the counts low and high; from a law: its curve beyond "
       "the measured counts, with a 95 % interval, up to 8 times the largest count (>). -: no count without "
       "warnings is below 80 %, and no law was fitted.";
-  return join(
-      ColumnsOf<FitRow>{
-          {{"at the most", "%", true, false, "efficiency"},
-           [](const auto& row) { return cells::percent(row.series->points.back().efficiency.value); },
-           "on the largest number of ranks measured."}},
-      estimate_columns(
-          {"", "", true, false, "falls below 80 % at ranks"},
-          [](const FitRow& row) { return row.series->below_80.ranks; }, crossing_cell, definition, definition),
-      ColumnsOf<FitRow>{
-          {{"from", "", false}, [](const auto& row) { return cells::words(row.series->below_80.from); }}});
+  return join(ColumnsOf<FitRow>{{{"at the most", "%", true, false, "efficiency"},
+                                 [](const auto& row) {
+                                   return cells::percent(row.series->points.back().efficiency.value);
+                                 },
+                                 "on the largest number of ranks measured."}},
+              estimate_columns(
+                  {"", "", true, false, "falls below 80 % at ranks"},
+                  [](const FitRow& row) { return row.series->below_80.ranks; }, crossing_cell, definition,
+                  definition),
+              ColumnsOf<FitRow>{{{"from", "", false},
+                                 [](const auto& row) { return cells::words(row.series->below_80.from); }}});
 }
 
 Table table_of_fits(const char* key, const char* title, ColumnsOf<FitRow> columns, const MergedPoints& points,
@@ -194,8 +195,10 @@ Table table_of_fits(const char* key, const char* title, ColumnsOf<FitRow> column
     for (const ScalingFit& fit : series.fits)
       if (fit.refused.empty() != refused) rows.push_back({&series, &fit, series.points.front().merged});
   const TrainingColumns labels(points);
-  ColumnOf<FitRow> law = {{"law", "", false}, [](const auto& row) { return cells::words(to_text(*row.fit)); }};
-  return make_table(key, title, join(series_columns(labels), ColumnsOf<FitRow>{law}, std::move(columns)), rows);
+  ColumnOf<FitRow> law = {{"law", "", false},
+                          [](const auto& row) { return cells::words(to_text(*row.fit)); }};
+  return make_table(key, title, join(series_columns(labels), ColumnsOf<FitRow>{law}, std::move(columns)),
+                    rows);
 }
 
 }  // namespace

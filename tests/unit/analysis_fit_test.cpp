@@ -40,10 +40,10 @@ std::vector<TimedCount> exact_times(const KnownLaw& truth, int num_counts) {
 }
 
 constexpr KnownLaw kTruths[] = {{ScalingLaw::amdahl, Scaling::strong, 0.08, 0},
-                             {ScalingLaw::amdahl, Scaling::strong, 0.005, 0},
-                             {ScalingLaw::gustafson, Scaling::weak, 0.3, 0},
-                             {ScalingLaw::usl, Scaling::strong, 0.03, 0.001},
-                             {ScalingLaw::usl, Scaling::weak, 0.02, 0.0004}};
+                                {ScalingLaw::amdahl, Scaling::strong, 0.005, 0},
+                                {ScalingLaw::gustafson, Scaling::weak, 0.3, 0},
+                                {ScalingLaw::usl, Scaling::strong, 0.03, 0.001},
+                                {ScalingLaw::usl, Scaling::weak, 0.02, 0.0004}};
 
 TEST(ScalingFit, RecoversWhatMadeTheCurve) {
   for (const KnownLaw& truth : kTruths) {

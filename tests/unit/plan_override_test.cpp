@@ -36,7 +36,9 @@ std::string error_of(const std::string& suite, const Overrides& overrides) {
   return "no error";
 }
 
-TEST(Overrides, NoneChangeNothing) { EXPECT_EQ(parse_suite(kOverridden, "s.yaml", {}).points.size(), 4u + 2 + 2); }
+TEST(Overrides, NoneChangeNothing) {
+  EXPECT_EQ(parse_suite(kOverridden, "s.yaml", {}).points.size(), 4u + 2 + 2);
+}
 
 TEST(Overrides, RanksReplaceThoseOfEveryBlock) {
   Overrides overrides;

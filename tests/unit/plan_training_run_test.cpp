@@ -61,7 +61,8 @@ TEST(TrainingRunFile, SaysNothingOfWhatIsNotThere) {
 }
 
 TEST(TrainingRunFile, HasOneValueForEachKey) {
-  EXPECT_EQ(error_of_run("model: [gpt2, mlp]\n"), "r.yaml:1:8: model: a training run has one model, not a list");
+  EXPECT_EQ(error_of_run("model: [gpt2, mlp]\n"),
+            "r.yaml:1:8: model: a training run has one model, not a list");
   EXPECT_EQ(error_of_run("model: [gpt2]\n"), "r.yaml:1:8: model: a training run has one model, not a list");
   EXPECT_EQ(error_of_run("model: {gpt2: {layers: [1, 2]}}\n"),
             "r.yaml:1:8: model: a training run has one model, not a list");
@@ -83,11 +84,13 @@ TEST(TrainingRunFile, IsAsStrictAsASuite) {
       HasSubstr(
           "r.yaml:1:1: unknown key 'modl' in the training run; did you mean 'model'? accepted: model, "));
   EXPECT_THAT(error_of_run("ranks: 4\n"), HasSubstr("r.yaml:1:1: unknown key 'ranks' in the training run"));
-  EXPECT_THAT(error_of_run("training: {model: mlp}\n"), HasSubstr("unknown key 'training' in the training run"));
+  EXPECT_THAT(error_of_run("training: {model: mlp}\n"),
+              HasSubstr("unknown key 'training' in the training run"));
   EXPECT_EQ(error_of_run("model: mlp\nmodel: mlp\n"), "r.yaml:2:1: key 'model' is given twice; keep one");
   EXPECT_EQ(error_of_run("batch_size: 2\nglobal_batch: 4\n"),
             "r.yaml:2:15: global_batch: there is a batch_size too; write one of them");
-  EXPECT_EQ(error_of_run("steps: 2\nepochs: 4\n"), "r.yaml:2:9: epochs: there are steps too; write one of them");
+  EXPECT_EQ(error_of_run("steps: 2\nepochs: 4\n"),
+            "r.yaml:2:9: epochs: there are steps too; write one of them");
   EXPECT_EQ(error_of_run("schedule: linear\n"),
             "r.yaml:1:11: unknown schedule 'linear'; accepted: constant, cosine, step");
   EXPECT_EQ(error_of_run("schedule: step\n"),

@@ -70,9 +70,10 @@ StudyData study() {
     const specs::Span span{ranks, ranks / kRanksPerNode};
     for (const char* operation : {"all_reduce", "all_gather", "reduce_scatter"})
       for (int64_t bytes = 1024; bytes <= 64 << 20; bytes *= 4)
-        records.push_back(collective_record(operation, ranks, bytes, true,
-                                            specs::collective_s(specs::collective(operation).what,
-                                                                static_cast<double>(bytes), span, kTwoLinks)));
+        records.push_back(
+            collective_record(operation, ranks, bytes, true,
+                              specs::collective_s(specs::collective(operation).what,
+                                                  static_cast<double>(bytes), span, kTwoLinks)));
     for (const char* strategy : {"single", "ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)"})
       for (const int64_t batch : {2, 8}) records.push_back(measured(strategy, ranks, batch));
   }
