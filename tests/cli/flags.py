@@ -51,7 +51,9 @@ class Server:
         environment = dict(os.environ, LD_PRELOAD=SERVER, OMP_NUM_THREADS="1", OMPI_ALLOW_RUN_AS_ROOT="1",
                            OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                            # One rank without a daemon, and without a search for networks: half the time of a run.
-                           OMPI_MCA_ess_singleton_isolated="1", OMPI_MCA_pml="ob1", OMPI_MCA_btl="self")
+                           OMPI_MCA_ess_singleton_isolated="1", OMPI_MCA_pml="ob1", OMPI_MCA_btl="self",
+                           # All of them are job 0: those of the two servers would share a folder.
+                           OMPI_MCA_orte_tmpdir_base=str(self.folder.parent))
         self.light, self.whole = (subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
                                   for program in (PROGRAM, WHOLE if os.path.exists(WHOLE) else PROGRAM))
         for study in DATA.iterdir():
