@@ -76,7 +76,12 @@ refuses 'global_batch was 12, and is 8 now' --checkpoint "$scratch/other" --resu
 
 # A damaged newest checkpoint is named, and the one before is taken.
 cp -r "$scratch/whole" "$scratch/damaged"
-printf 'x' | dd of="$scratch/damaged/step-000000008.safetensors" bs=1 seek=150000 conv=notrunc status=none
+python3 -c '
+import sys
+with open(sys.argv[1], "r+b") as file:
+    file.seek(150000); byte = file.read(1)[0]
+    file.seek(150000); file.write(bytes([byte ^ 255]))    # a byte that certainly differs
+' "$scratch/damaged/step-000000008.safetensors"
 train 2 --strategy ddp --steps 6 --checkpoint "$scratch/damaged" --resume || fail "resume past a damaged checkpoint"
 says 'step-000000008.safetensors'
 says 'continuing after step 4'
