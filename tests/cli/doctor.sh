@@ -120,8 +120,7 @@ fi
 # Mistakes: one line, status 2.
 refused() {
   local what=$1 words=$2; shift 2
-  # mpirun ends the other ranks at once, not after a second
-  OMPI_MCA_odls_base_sigkill_timeout=0 "$@" >out 2>err
+  "$@" >out 2>err
   local status=$?
   [ $status = 2 ] || fail "$what: status $status, not 2: $(cat err)"
   [ "$(grep -c '^shardmark:' err)" = 1 ] || fail "$what: not one line: $(cat err)"
