@@ -97,13 +97,13 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points,
       {}};
   const PlotNames names(points);
   const Efficiencies efficiencies = efficiencies_of(scaling);
-  for (const RowGroup& group : row_groups(points, names, is_training)) {
+  for (const RowGroup& group : row_groups(points, names, is_training, points.size())) {
     const PointList shown = on_most_ranks(group);
     const auto num_rivals =
         std::count_if(shown.begin(), shown.end(), [](auto* one) { return is_rival(*one); });
     const MergedPoint* const best = num_rivals < 2 ? nullptr : shown.front();
     const std::string ranks = ranks_text(shown.front()->point.ranks);
-    OverviewGroup rows{group.about + (group.about.ends_with(ranks) ? "" : ", " + ranks), {}};
+    OverviewGroup rows{group.setting + ", " + ranks, {}};
     for (const MergedPoint* merged : shown) {
       const Measures& m = merged->measures;
       const auto efficiency = efficiencies.find(merged);

@@ -26,7 +26,7 @@ std::set<std::string> batch_texts(const MergedPoint& merged) {
 void name_rows(RowGroup& group, const PlotNames& names) {
   std::set<int64_t> ranks;
   for (const MergedPoint* merged : group.points) ranks.insert(merged->point.ranks);
-  if (ranks.size() == 1) group.about += ", " + ranks_text(*ranks.begin());
+  group.about = group.setting + (ranks.size() == 1 ? ", " + ranks_text(*ranks.begin()) : "");
   for (const MergedPoint* merged : group.points)
     group.rows.push_back(names.strategy(*merged) +
                          (ranks.size() == 1 ? "" : ", " + ranks_text(merged->point.ranks)));
@@ -35,15 +35,15 @@ void name_rows(RowGroup& group, const PlotNames& names) {
 }  // namespace
 
 std::vector<RowGroup> row_groups(const std::vector<MergedPoint>& points, const PlotNames& names,
-                                 const std::function<bool(const MergedPoint&)>& shown) {
+                                 const std::function<bool(const MergedPoint&)>& shown, size_t most_rows) {
   std::map<std::string, size_t> open;  // the group that takes further points of this kind
   std::vector<RowGroup> groups;
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || !shown(merged)) continue;
     for (const std::string& batch : batch_texts(merged)) {
       const auto [found, is_new] = open.try_emplace(merged.family + batch, groups.size());
-      if (!is_new && groups[found->second].points.size() == kMostRows) found->second = groups.size();
-      if (found->second == groups.size()) groups.push_back({names.family(merged) + ", " + batch, {}, {}});
+      if (!is_new && groups[found->second].points.size() == most_rows) found->second = groups.size();
+      if (found->second == groups.size()) groups.push_back({names.family(merged) + ", " + batch, {}, {}, {}});
       groups[found->second].points.push_back(&merged);
     }
   }

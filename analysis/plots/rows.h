@@ -10,16 +10,18 @@
 namespace shardmark {
 
 struct RowGroup {
-  std::string about;  // "gpt2, batch 4 per rank"
+  std::string setting;  // "gpt2, batch 4 per rank"
+  std::string about;    // the same, with the ranks where all points have as many
   std::vector<const MergedPoint*> points;
   std::vector<std::string> rows;  // "fsdp, 2 ranks"
 };
 
-// Training points for which `shown` holds, by family and batch, fewest ranks first, at most kMostRows in a
-// group.
-std::vector<RowGroup> row_groups(const std::vector<MergedPoint>& points, const PlotNames& names,
-                                 const std::function<bool(const MergedPoint&)>& shown);
+inline constexpr size_t kMostRows = 40;  // of a plot: more would not fit a page
 
-inline constexpr size_t kMostRows = 40;  // more would not fit a page
+// Training points for which `shown` holds, by family and batch, fewest ranks first; a setting of more than
+// most_rows points is several groups.
+std::vector<RowGroup> row_groups(const std::vector<MergedPoint>& points, const PlotNames& names,
+                                 const std::function<bool(const MergedPoint&)>& shown,
+                                 size_t most_rows = kMostRows);
 
 }  // namespace shardmark

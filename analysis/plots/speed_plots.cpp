@@ -38,7 +38,7 @@ Plots speed_plots(const std::vector<MergedPoint>& points, const PlotNames& names
     Plot plot{"speed_and_memory",
               "strategies",
               "Speed against memory",
-              group.about + (group.about.ends_with(ranks_text(most)) ? "" : ", " + ranks_text(most)),
+              group.setting + ", " + ranks_text(most),
               "Peak memory of the rank that needs most. Bars: from the 95 % interval of the step. Hollow: "
               "unreliable.",
               {"peak memory (MiB)"},

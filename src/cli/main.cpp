@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
 #include <thread>
@@ -59,7 +60,10 @@ void fill_standard_descriptors() {
 // For a command that is not ours, and for the help of all.
 void become_whole_program(int argc, char** argv) {
   const bool is_ours = argc > 1 && Registry<CommandEntry>::instance().contains(argv[1]);
-  if (const std::string whole = whole_program(); !is_ours && !whole.empty()) ::execv(whole.c_str(), argv);
+  const std::string whole = whole_program();
+  if (is_ours || whole.empty()) return;
+  ::execv(whole.c_str(), argv);
+  throw SystemError(whole + " cannot be started: " + std::strerror(errno));
 }
 
 int run_command(int argc, char** argv) {

@@ -83,10 +83,11 @@ int print_plan(const PlanOptions& options) {
   for (const std::string& warning : suite.warnings) log_warning(warning);
   const World world = world_for(options, suite);
   const auto plan = make_plan(suite, world);
-  const auto tables = plan_tables(plan, world, options.num_samples);
+  auto tables = plan_tables(plan, world, options.num_samples);
   const auto totals = plan_totals(plan);
   const std::string note = gpu_note(suite, world);
-  if (options.output.json && options.output.only.empty()) {
+  if (options.output.json) {
+    keep_only(tables, options.output.only);
     print_data(json_text(suite, world, tables, totals));
   } else if (options.output.is_default()) {
     Overview overview = plan_overview(plan, tables);

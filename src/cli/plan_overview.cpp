@@ -55,12 +55,7 @@ OverviewTable training_answer(const std::vector<MergedPoint>& points) {
        {.name = "operations", .definition = "per rank and step."}},
       {}};
   const PlotNames names(points);
-  std::map<std::string, size_t> group_of;
-  for (const RowGroup& group : row_groups(points, names, is_training)) {
-    std::string setting = group.about;
-    if (const std::string ranks = ", " + ranks_text(group.points.front()->point.ranks);
-        setting.ends_with(ranks))
-      setting.resize(setting.size() - ranks.size());
+  for (const RowGroup& group : row_groups(points, names, is_training, points.size())) {
     std::vector<std::pair<std::string, Needs>> rows;
     for (const MergedPoint* merged : group.points) {
       const std::string& strategy = names.strategy(*merged);
@@ -68,7 +63,7 @@ OverviewTable training_answer(const std::vector<MergedPoint>& points) {
       if (row == rows.end()) row = rows.insert(row, {strategy, {}});
       add(row->second, merged->point);
     }
-    OverviewGroup shown{setting, {}};
+    OverviewGroup shown{group.setting, {}};
     for (const auto& [strategy, needs] : rows)
       shown.rows.push_back({cells::words(strategy), ranks_cell(needs.least_ranks, needs.most_ranks),
                             cells::count(needs.points), cells::mebibytes(needs.memory_bytes),

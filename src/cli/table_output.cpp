@@ -23,20 +23,6 @@
 namespace shardmark {
 namespace {
 
-void keep_only(std::vector<Table>& tables, const std::vector<std::string>& keys) {
-  if (keys.empty()) return;
-  std::string known;
-  for (const Table& table : tables) known += (known.empty() ? "" : ", ") + with_other_names(table.key);
-  std::vector<Table> kept;
-  for (const std::string& word : keys) {
-    const auto is_meant = [&](const Table& table) { return is_called(table.key, word); };
-    if (std::none_of(tables.begin(), tables.end(), is_meant))
-      throw UsageError(fmt::format("--table {}: no such table here; there are: {}", word, known));
-    std::copy_if(tables.begin(), tables.end(), std::back_inserter(kept), is_meant);
-  }
-  tables = std::move(kept);
-}
-
 // By all names: a study is itself, and its journal and samples.
 std::vector<std::string> files_of(const std::string& input) {
   std::string study = follow_links(input);
@@ -91,6 +77,20 @@ TextStyle style_of_standard_output() {
 }
 
 }  // namespace
+
+void keep_only(std::vector<Table>& tables, const std::vector<std::string>& keys) {
+  if (keys.empty()) return;
+  std::string known;
+  for (const Table& table : tables) known += (known.empty() ? "" : ", ") + with_other_names(table.key);
+  std::vector<Table> kept;
+  for (const std::string& word : keys) {
+    const auto is_meant = [&](const Table& table) { return is_called(table.key, word); };
+    if (std::none_of(tables.begin(), tables.end(), is_meant))
+      throw UsageError(fmt::format("--table {}: no such table here; there are: {}", word, known));
+    std::copy_if(tables.begin(), tables.end(), std::back_inserter(kept), is_meant);
+  }
+  tables = std::move(kept);
+}
 
 void require_free(const std::filesystem::path& path, bool overwrite, const std::vector<std::string>& inputs) {
   struct stat there;

@@ -35,6 +35,8 @@ inline constexpr const char* kTableFlags[] = {"--table", "--all",  "--explain",
 // parsing.
 void add_table_flags(CLI::App& command, TableOutput& output);
 
+// Leaves those that --table names; all where it names none. UsageError: there is no such table.
+void keep_only(std::vector<Table>& tables, const std::vector<std::string>& keys);
 // To the standard output, or into the directory of --csv. UsageError: --table names none of them.
 // first: keys of the tables that are printed where no flag asks for any; the others are listed by name.
 void write_tables(std::vector<Table> tables, const TableOutput& output,

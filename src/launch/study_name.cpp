@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <regex>
+#include <thread>
 
 #include "base/error.h"
 #include "schema/file.h"
@@ -44,6 +47,20 @@ std::string path_of(const std::string& folder, const std::string& stem, int numb
   return fmt::format("{}/{}-{:04}.h5", folder, stem, number);
 }
 
+// One launch at a time looks and links, or the link of a later one could be replaced in between. A file
+// system without locks, or one who keeps the lock for 5 s (it takes microseconds: a stopped process), is not
+// waited for.
+File lock_folder(const fs::path& path) {
+  constexpr int kTries = 500;
+  constexpr std::chrono::milliseconds kPause{10};
+  File folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int i = 0; folder && i < kTries; ++i) {
+    if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) break;
+    std::this_thread::sleep_for(kPause);
+  }
+  return folder;
+}
+
 }  // namespace
 
 std::string suite_stem(const std::string& suite) { return fs::path(suite).stem(); }
@@ -66,10 +83,7 @@ ReservedStudy::~ReservedStudy() { release_study(path_); }
 void link_newest(const std::string& study, const std::string& stem) {
   const fs::path link = fs::path(study).parent_path() / (stem + ".h5");
   if (fs::exists(fs::symlink_status(link)) && !fs::is_symlink(link)) return;
-  // One launch at a time looks and links, or the link of a later one could be replaced in between. A file
-  // system without locks leaves it at that.
-  const File folder(::open(link.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder) ::flock(folder.get(), LOCK_EX);
+  const File lock = lock_folder(link.parent_path());
   std::error_code ignored;
   const fs::path before = fs::read_symlink(link, ignored), name = fs::path(study).filename();
   if (!before.has_parent_path() && number_in(before, stem) > number_in(name, stem) &&

@@ -57,7 +57,7 @@ void Intervals::begin_next(double elapsed_s) {
 
 int64_t Intervals::next_window(double elapsed_s, double typical_step_s) const {
   const double steps = std::min(kWindowS, end_s_ - elapsed_s) / std::max(typical_step_s, 1e-9);
-  return std::max<int64_t>(static_cast<int64_t>(std::ceil(std::min(steps, 1e9))), 1);
+  return std::max<int64_t>(static_cast<int64_t>(std::ceil(std::min<double>(steps, kMostSteps))), 1);
 }
 
 }  // namespace shardmark

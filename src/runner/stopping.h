@@ -47,6 +47,8 @@ class StoppingRule {
 class Intervals {
  public:
   static constexpr int64_t kMost = 100;
+  static constexpr int64_t kMostSteps =
+      1 << 17;  // of a window: its times are in memory, however short a step is
   explicit Intervals(double duration_s);
 
   int64_t count() const { return count_; }  // the most that there will be

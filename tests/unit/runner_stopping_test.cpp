@@ -30,6 +30,10 @@ Walked walk(double duration_s, double step_s) {
   return walked;
 }
 
+TEST(Intervals, WindowsOfShortStepsAreBounded) {
+  EXPECT_EQ(walk(8, 0.4e-6).most_steps, Intervals::kMostSteps);
+}
+
 TEST(Intervals, AreAHundredOfHoursOfMilliseconds) {
   const Walked walked = walk(7200, 1.3e-3);
   EXPECT_EQ(walked.ends_s.size(), 100);
