@@ -1,6 +1,4 @@
-// What a step moved in each of its phases, as its program was recorded, and what the strategy's formula says.
-#include <fmt/format.h>
-
+// What a step moved in each of its phases, as its program was recorded.
 #include "analysis/known.h"
 #include "analysis/predict/predictor.h"
 #include "analysis/table/cells.h"
@@ -28,21 +26,6 @@ ColumnsOf<MovedPoint> phase_columns(const char* name,
            "payload x ring factor of these operations, MB = 10^6 bytes."}};
 }
 
-std::string phase_text(const char* name, const strategies::PhaseTraffic& phase) {
-  return fmt::format("{} {} of {} MB", name, phase.num_operations, cells::number(phase.bytes / 1e6).text);
-}
-
-// "agrees", or what it says instead; nothing where this program knows no formula for the point.
-Cell formula_cell(const MovedPoint& row) {
-  const auto program = known_program(row.merged->point);
-  if (!program) return {"", nullptr};
-  const strategies::StepTraffic formula = strategies::step_traffic(*program);
-  if (formula == row.moved) return cells::words("agrees");
-  return cells::words(fmt::format("{}, {}, {}", phase_text("forward", formula.forward),
-                                  phase_text("backward", formula.backward),
-                                  phase_text("update", formula.update)));
-}
-
 }  // namespace
 
 Table communication_table(const MergedPoints& points) {
@@ -54,16 +37,12 @@ Table communication_table(const MergedPoints& points) {
     if (moved != strategies::StepTraffic{}) rows.push_back({merged, moved});
   }
   const TrainingColumns labels(points);
-  return make_table(
-      "communication", "Communication of a step by phase",
-      join(via(&MovedPoint::merged, labels.columns()),
-           phase_columns("forward", &strategies::StepTraffic::forward),
-           phase_columns("backward", &strategies::StepTraffic::backward),
-           phase_columns("update", &strategies::StepTraffic::update),
-           ColumnsOf<MovedPoint>{{{"formula", "", false, true},
-                                  formula_cell,
-                                  "whether the strategy's formula predicts the same, or what it predicts."}}),
-      rows);
+  return make_table("communication", "Communication of a step by phase",
+                    join(via(&MovedPoint::merged, labels.columns()),
+                         phase_columns("forward", &strategies::StepTraffic::forward),
+                         phase_columns("backward", &strategies::StepTraffic::backward),
+                         phase_columns("update", &strategies::StepTraffic::update)),
+                    rows);
 }
 
 }  // namespace shardmark

@@ -5,11 +5,11 @@
 namespace shardmark::strategies {
 namespace {
 
-Program write(const StepInput& input, bool trains) {
+Program write(const StepInput& input, const Schedule& schedule) {
   const Choice chosen = decide(input, {.memory_bytes = 1}).choice().strategy;
   StepInput as_chosen = input;
   as_chosen.options = chosen.options;
-  return strategy(chosen.name).write(as_chosen, trains);
+  return strategy(chosen.name).write(as_chosen, schedule);
 }
 
 const Registration<Strategy> registered{

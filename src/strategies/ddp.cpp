@@ -23,11 +23,12 @@ std::vector<ReducedBucket> cut_buckets(const StepBuilder& step, const Slice& gra
   return buckets;
 }
 
-// Sends buckets as they become complete, and finishes them.
-class BucketReduction {
+// A replica that sends buckets as they become complete.
+class BucketedReplica : public Replica {
  public:
-  BucketReduction(StepBuilder& step, const Slice& gradients)
-      : step_(step), buckets_(cut_buckets(step, gradients)) {
+  explicit BucketedReplica(StepBuilder& step)
+      : Replica(step, Element::reduce), buckets_(cut_buckets(step, reduced())) {
+    step.replicated(parameters());
     const Choice choice = reduction_of(step.input().options);
     const Reduction& way = reduction(choice.name);
     way.plan(step, buckets_, choice.options);
@@ -36,14 +37,16 @@ class BucketReduction {
     for (const ReducedBucket& bucket : buckets_) step.program().buckets.push_back(bucket.memory);
   }
 
-  void complete(const std::vector<size_t>& groups) {
-    for (const size_t group : groups) num_complete_ += step_.numel_of(group);
+  void after(const Position& at) override {
+    Replica::after(at);
+    if (!at.is_last) return;
+    for (const size_t group : at.complete) num_complete_ += step_.numel_of(group);
     for (; works_.size() < buckets_.size(); works_.push_back(start(works_.size(), Stage::pack))) {
       const Slice& next = buckets_[works_.size()].memory.gradients;
       if (next.begin + next.numel > num_complete_) break;
     }
   }
-  void finish() {
+  void finish() override {
     for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       step_.wait(works_[bucket]);
       if (calls_twice(bucket))
@@ -56,6 +59,7 @@ class BucketReduction {
       step_.wait(works_[bucket]);
       stage(bucket, Stage::unpack);
     }
+    Replica::finish();
   }
 
  private:
@@ -69,32 +73,15 @@ class BucketReduction {
       step_.compress(static_cast<int64_t>(bucket), static_cast<int64_t>(which));
   }
 
-  StepBuilder& step_;
   std::vector<ReducedBucket> buckets_;
   std::vector<Operations> works_;  // [bucket]: in flight
   int64_t num_complete_ = 0;       // elements
 };
 
-Program write(const StepInput& input, bool trains) {
-  StepBuilder step("ddp", input, specs::even_layout(input.model, 1));
-  Replica replica(step, Element::reduce);
-  step.replicated(replica.parameters());
-  BucketReduction reduction(step, replica.reduced());
-  for (int64_t m = 0; m < (trains ? input.accumulation : 1); ++m) {
-    step.load();
-    for (int64_t block = 0; block < step.num_blocks(); ++block) step.forward(block);
-    for (int64_t block = step.num_blocks() - 1; trains && block >= 0; --block) {
-      step.backward(block);
-      for (const size_t group : step.complete_after(block)) replica.collect(group);
-      if (m + 1 == input.accumulation) reduction.complete(step.complete_after(block));
-    }
-  }
-  if (trains) {
-    reduction.finish();
-    replica.finish();
-    replica.update();
-  }
-  return step.finish();
+Program write(const StepInput& input, const Schedule& schedule) {
+  StepBuilder step("ddp", input, schedule, specs::even_layout(input.model, 1));
+  BucketedReplica replica(step);
+  return write_step(step, {&replica});
 }
 
 std::string impossible(const StepInput& input) {

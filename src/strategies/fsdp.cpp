@@ -1,27 +1,162 @@
 // fsdp: every group of parameters is cut inside its tensors into equal shards, one a rank. What a rank holds
 // in shards is `shard`: parameters, gradients and optimizer state (full, ZeRO-3), gradients and optimizer
 // state (gradients, ZeRO-2), or optimizer state alone (optimizer, ZeRO-1). Before a block computes, its
-// parameters are gathered from all shards (unshard); after its backward its gradients are summed, each rank
-// getting the sum for its own shard (reduce-scatter). With `group: G` the shards span G neighbours; ranks
-// that own the same shard in different groups are replicas, which sum their gradients by an all-reduce.
-// Sources: Rajbhandari et al., ZeRO, SC 2020, sections 5 and 7; Zhao et al., PyTorch FSDP, VLDB 2023, section
-// 3; Zhang et al., MiCS, VLDB 2022.
-#include "strategies/sharded_step.h"
+// parameters are gathered from all shards (unshard) into a slot, and those of the next `prefetch` blocks
+// begin to be; after it, they give up the slot (reshard) unless they are used again before anyone needs it.
+// After a block's backward its gradients are summed, each rank getting the sum for its own shard (reduce).
+// With `group: G` the shards span G neighbours; ranks that own the same shard in different groups are
+// replicas, which sum their gradients by an all-reduce. Sources: Rajbhandari et al., ZeRO, SC 2020, sections
+// 5 and 7; Zhao et al., PyTorch FSDP, VLDB 2023, section 3; Zhang et al., MiCS, VLDB 2022.
+#include "strategies/fsdp.h"
+
+#include <algorithm>
+
+#include "strategies/whole.h"
 
 namespace shardmark::strategies {
+
+void ShardedParameters::before(const Position& at) {
+  for (Operations& root : of_roots_) step_.wait(root);
+  if (!at.uses_unit()) return;
+  const UnitUse& use = uses_[now_];
+  unshard_until(now_ + slots_.size());
+  step_.wait(unshards_[static_cast<size_t>(use.slot)]);
+  if (use.unshards) step_.bind_parameters(use.group, slot_of(use));
+}
+
+void ShardedParameters::after(const Position& at) {
+  if (at.is(Compute::load)) {
+    for (size_t i = of_roots_.size(); i < roots_.size(); ++i)
+      of_roots_.push_back(step_.unshard(step_.roots()[i], roots_[i], shards_));
+    unshard_until(now_ + 1);
+  }
+  if (!at.uses_unit()) return;
+  const UnitUse& use = uses_[now_++];
+  if (use.reshards) step_.reshard(use.group);
+}
+
+void ShardedParameters::unshard_until(size_t end) {
+  for (; num_unsharded_ < std::min(end, uses_.size()); ++num_unsharded_) {
+    const UnitUse& use = uses_[num_unsharded_];
+    if (use.unshards)
+      unshards_[static_cast<size_t>(use.slot)] = step_.unshard(use.group, slot_of(use), shards_for(use));
+  }
+}
+
+void ShardedGradients::before(const Position& at) {
+  for (const size_t group : at.begin) {
+    if (group == at.unit) slot_of_[group] = &slots_[next_++ % slots_.size()];
+    Slot& slot = *slot_of_[group];
+    add_up(slot);  // of the group that was in it
+    slot.group = group;
+    const Slice whole = slot.memory.first(step_.numel_of(group));
+    if (group == at.unit) step_.bind_gradients(group, whole);
+    step_.zero(whole);
+  }
+}
+
+void ShardedGradients::after(const Position& at) {
+  for (const size_t group : at.complete) {
+    Slot& slot = *slot_of_[group];
+    const Slice sent = slot.sent.first(step_.numel_of(group));
+    if (slot.sent != slot.memory) step_.copy(sent, slot.memory.first(sent.numel));
+    slot.reduction = step_.reduce(group, sent);
+    slot.is_first = at.is_first;
+    slot.is_last = at.is_last;
+  }
+}
+
+void ShardedGradients::add_up(Slot& slot) {
+  if (slot.reduction.count == 0) return;
+  step_.wait(slot.reduction);
+  const Shard sum = step_.shard_of(step_.layout()[slot.group], slot.sent);
+  const Shard& own = own_.of[slot.group];
+  if (slot.is_first)
+    step_.copy(own, sum);
+  else
+    step_.add(own, sum);
+  if (slot.is_last) of_replicas_.push_back(step_.sum_over_replicas(slot.group, own));
+}
+
+void ShardedGradients::finish() {
+  for (size_t i = 0; i < slots_.size(); ++i) add_up(slots_[next_++ % slots_.size()]);  // the older one first
+  for (Slot& root : roots_) add_up(root);
+  for (Operations& sum : of_replicas_) step_.wait(sum);
+}
+
+// Memory.
+
+std::vector<UnitUse> unit_uses(const std::vector<Position>& positions, int64_t num_slots) {
+  std::vector<UnitUse> uses;
+  std::vector<size_t> groups;
+  for (const Position& at : positions)
+    if (at.uses_unit()) {
+      groups.push_back(*at.unit);
+      uses.push_back({{}, at.action.what});
+    }
+  const std::vector<SlotUse> planned = plan_slots(groups, num_slots);
+  for (size_t use = 0; use < uses.size(); ++use) static_cast<SlotUse&>(uses[use]) = planned[use];
+  return uses;
+}
+
+ShardedParameters::ShardedParameters(StepBuilder& step, Shards shards)
+    : step_(step), shards_(std::move(shards)) {
+  const int64_t num_slots = step.input().options.at("prefetch").get<int64_t>() + 1;
+  for (int64_t i = 0; i < num_slots; ++i)
+    slots_.push_back(step.allocate("parameter slot " + std::to_string(i), Use::transient, Element::compute,
+                                   step.largest_group()));
+  for (const size_t root : step.roots()) {
+    roots_.push_back(
+        step.allocate("root group's slot", Use::transient, Element::compute, step.numel_of(root)));
+    step.place_parameters(root, roots_.back());
+  }
+  uses_ = unit_uses(step.positions(), num_slots);
+  unshards_.resize(slots_.size());
+}
+
+Slice ShardedParameters::slot_of(const UnitUse& use) const {
+  return slots_[static_cast<size_t>(use.slot)].first(step_.numel_of(use.group));
+}
+
+ShardedGradients::ShardedGradients(StepBuilder& step)
+    : step_(step), own_(step.allocate_shards("gradients", Use::gradients, Element::master)) {
+  for (const char* name : {"gradient slot 0", "gradient slot 1"})  // one is reduced, the other filled
+    slots_.push_back(allocate_slot(name, step.largest_group(), 0));
+  for (const size_t root : step.roots()) {
+    roots_.push_back(allocate_slot("root group's gradients", step.numel_of(root), root));
+    step.place_gradients(root, roots_.back().memory);
+  }
+  slot_of_.resize(step.layout().size());
+  for (Slot& root : roots_) slot_of_[root.group] = &root;
+}
+
+ShardedGradients::Slot ShardedGradients::allocate_slot(const std::string& name, int64_t numel, size_t group) {
+  const Slice memory = step_.allocate(name, Use::transient, Element::compute, numel);
+  if (!step_.input().bytes.converts()) return {memory, memory, group};
+  return {memory, step_.allocate(name + ", converted", Use::transient, Element::reduce, numel), group};
+}
+
 namespace {
 
-Program write(const StepInput& input, bool trains) {
-  StepBuilder step("fsdp", input, specs::fsdp_layout(input.model, group_size(input), input.options));
+Program write(const StepInput& input, const Schedule& schedule) {
+  StepBuilder step("fsdp", input, schedule,
+                   specs::fsdp_layout(input.model, group_size(input), input.options));
   const auto shard = input.options.at("shard").get<std::string>();
   if (shard == "full") {
-    Shards parameters = step.allocate_shards("parameters", Use::parameters, Element::master);
-    ParameterSlots slots(step, std::move(parameters), trains);
-    return sharded_step(step, std::move(slots), GradientSlots(step), trains);
+    ShardedParameters parameters(step, step.allocate_shards("parameters", Use::parameters, Element::master));
+    ShardedGradients gradients(step);
+    step.updates(parameters.own(), gradients.own());
+    return write_step(step, {&parameters, &gradients});
   }
   WholeParameters parameters(step);
-  if (shard == "gradients") return sharded_step(step, std::move(parameters), GradientSlots(step), trains);
-  return sharded_step(step, std::move(parameters), WholeGradients(step), trains);
+  if (shard == "gradients") {
+    ShardedGradients gradients(step);
+    step.updates(parameters.own(), gradients.own());
+    return write_step(step, {&parameters, &gradients});
+  }
+  WholeGradients gradients(step);
+  step.updates(parameters.own(), gradients.own());
+  return write_step(step, {&parameters, &gradients});
 }
 
 const OptionTable kOptions = {

@@ -3,53 +3,58 @@
 // from these within `group` neighbours, so that nothing leaves the node for it. It costs up to P/G of memory
 // in the compute type. Gradients and optimizer state stay in shards over all ranks. Source: Wang et al.,
 // ZeRO++, 2023, section 3.2 (hpZ).
-#include "strategies/sharded_step.h"
+#include <algorithm>
+
+#include "strategies/fsdp.h"
 
 namespace shardmark::strategies {
 namespace {
 
-// Of the groups that backward gathers again: all units but the last. Others have no secondary shards.
-std::vector<GroupLayout> secondary_layout(const StepBuilder& step, int64_t ranks) {
+bool is_unsharded_for_backward(const UnitUse& use) { return use.unshards && use.what == Compute::backward; }
+
+// Of the groups that a step unshards again for backward. Others have no secondary shards.
+std::vector<GroupLayout> secondary_layout(const StepBuilder& step, int64_t num_slots, int64_t ranks) {
   std::vector<GroupLayout> layout = step.layout();
   for (GroupLayout& place : layout) place.segments.clear();
-  for (size_t unit = 0; unit + 1 < step.schedule().units.size(); ++unit) {
-    const size_t group = step.group_of_unit(static_cast<int64_t>(unit));
-    layout[group].segments = step.layout()[group].segments;
-    layout[group].ranks = ranks;
+  for (const UnitUse& use : unit_uses(step.positions_of_step(), num_slots)) {
+    if (!is_unsharded_for_backward(use)) continue;
+    layout[use.group].segments = step.layout()[use.group].segments;
+    layout[use.group].ranks = ranks;
   }
   return layout;
 }
 
-class SecondaryShards {
+class SecondaryShards : public ShardedParameters {
  public:
-  SecondaryShards(StepBuilder& step, Shards primary, int64_t group, bool trains)
-      : step_(step),
+  SecondaryShards(StepBuilder& step, Shards primary, int64_t ranks)
+      : ShardedParameters(step, std::move(primary)),
         secondary_(step.allocate_shards("secondary shards", Use::parameters, Element::compute,
-                                        secondary_layout(step, group))),
-        slots_(step, std::move(primary), trains, secondary_) {}
+                                        secondary_layout(step, num_slots(), ranks))) {}
 
-  const Shards& own() const { return slots_.own(); }
-  void begin_micro_batch(int64_t index) { slots_.begin_micro_batch(index); }
-  void before_forward(int64_t block) { slots_.before_forward(block); }
-  void after_forward(int64_t block) {
-    if (!slots_.is_gathered_again(block)) return;
-    const size_t group = step_.group_of_unit(step_.unit_of(block));
-    step_.copy(secondary_.of[group], step_.shard_of(secondary_.layout[group], slots_.forward_slot(block)));
+  void after(const Position& at) override {
+    const bool is_new = at.unit && std::count(at.first_used.begin(), at.first_used.end(), *at.unit) > 0;
+    if (is_new && std::any_of(uses().begin(), uses().end(), [&](const UnitUse& use) {
+          return use.group == *at.unit && is_unsharded_for_backward(use);
+        }))
+      step_.copy(secondary_.of[*at.unit], step_.shard_of(secondary_.layout[*at.unit], slot_of(current())));
+    ShardedParameters::after(at);
   }
-  void before_backward(int64_t block) { slots_.before_backward(block); }
-  void after_update() {}
 
  private:
-  StepBuilder& step_;
+  const Shards& shards_for(const UnitUse& use) const override {
+    return is_unsharded_for_backward(use) ? secondary_ : own();
+  }
+
   Shards secondary_;
-  ParameterSlots slots_;
 };
 
-Program write(const StepInput& input, bool trains) {
-  StepBuilder step("hpz", input, specs::even_layout(input.model, input.ranks));
-  Shards primary = step.allocate_shards("parameters", Use::parameters, Element::master);
-  SecondaryShards parameters(step, std::move(primary), group_size(input), trains);
-  return sharded_step(step, std::move(parameters), GradientSlots(step), trains);
+Program write(const StepInput& input, const Schedule& schedule) {
+  StepBuilder step("hpz", input, schedule, specs::even_layout(input.model, input.ranks));
+  SecondaryShards parameters(step, step.allocate_shards("parameters", Use::parameters, Element::master),
+                             group_size(input));
+  ShardedGradients gradients(step);
+  step.updates(parameters.own(), gradients.own());
+  return write_step(step, {&parameters, &gradients});
 }
 
 const OptionTable kOptions = {

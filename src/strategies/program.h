@@ -87,6 +87,7 @@ struct Instruction {
     wait,
     bind,            // the parameters of group `index` are at `to` from here on
     bind_gradients,  // the same for its gradients: backward adds to what is there
+    reshard,         // the parameters of group `index` are in no slot from here on
     copy,            // to = from, converted where their elements differ
     add,             // to += from
     zero,            // to = 0

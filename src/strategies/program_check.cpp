@@ -88,6 +88,9 @@ class Walk {
       case What::bind_gradients:
         gradients_[size_t(i.index)] = i.to;
         return {};
+      case What::reshard:
+        parameters_[size_t(i.index)] = {};
+        return {};
       case What::forward:
       case What::backward:
         return compute(i.index, i.what == What::backward);

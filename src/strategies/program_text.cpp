@@ -95,6 +95,8 @@ std::string describe(const Program& program, const Instruction& i, const ModelTa
       return fmt::format("parameters of {} are in {}", group(), name_of(program, i.to));
     case What::bind_gradients:
       return fmt::format("gradients of {} are in {}", group(), name_of(program, i.to));
+    case What::reshard:
+      return "reshard " + group();
     case What::copy:
       return fmt::format("copy {} to {}", name_of(program, i.from), name_of(program, i.to));
     case What::add:

@@ -1,7 +1,7 @@
 // A whole model on one rank, as single and ddp keep it.
 #pragma once
 
-#include "strategies/step_builder.h"
+#include "strategies/step.h"
 
 namespace shardmark::strategies {
 
@@ -9,7 +9,7 @@ namespace shardmark::strategies {
 // gradients in it. The optimizer needs them in the master's type. Where they are reduced in that type, each
 // group is added to the main gradients as soon as its backward is over, so that micro-batches add up in it;
 // where they are reduced in the compute type, they add up and travel in it, and are converted at last.
-class Replica {
+class Replica : public Holder {
  public:
   // reduce: the element that gradients are reduced in.
   Replica(StepBuilder& step, Element reduce) : step_(step) {
@@ -30,26 +30,29 @@ class Replica {
     step.updates(master_, main_);
   }
 
-  // What is to be reduced, groups in backward order. Complete for a group after collect(group).
-  Slice reduced() const { return StepBuilder::all_of(promotes_ ? main_ : gradients_); }
-  Slice parameters() const { return StepBuilder::all_of(master_); }
-
-  void collect(size_t group) {  // after its backward, of each micro-batch
-    if (!promotes_) return;
-    step_.add(main_[group], gradients_[group]);
-    step_.zero(gradients_[group]);
+  void after(const Position& at) override {
+    for (const size_t group : at.complete) {
+      if (!promotes_) continue;
+      step_.add(main_[group], gradients_[group]);
+      step_.zero(gradients_[group]);
+    }
   }
-  void finish() {  // after the reduction
+  void finish() override {
     if (mixed_ && !promotes_) step_.copy(StepBuilder::all_of(main_), StepBuilder::all_of(gradients_));
   }
-  void update() {
-    step_.update(/*squares_of=*/{0, 1});  // all gradients are here
+  void publish() override {
     if (mixed_) step_.copy(StepBuilder::all_of(copy_), parameters());
     step_.zero(reduced());
   }
 
- private:
+ protected:
+  // What is to be reduced, groups in backward order. Complete for a group after its last backward.
+  Slice reduced() const { return StepBuilder::all_of(promotes_ ? main_ : gradients_); }
+  Slice parameters() const { return StepBuilder::all_of(master_); }
+
   StepBuilder& step_;
+
+ private:
   bool mixed_ = false, promotes_ = false;
   std::vector<Slice> master_, copy_, gradients_, main_;
 };

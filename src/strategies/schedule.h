@@ -1,39 +1,41 @@
-// Which groups a block uses: its own (at most one), and when the root groups begin and end.
+// What a rank computes in a step, and in which order: nothing of memory, nothing of communication. What a
+// strategy holds looks at its position in the order: which groups of parameters it uses there for the first
+// time, which gradients begin or are complete.
 #pragma once
 
+#include <optional>
 #include <vector>
 
-#include "strategies/program.h"
+#include "specs/model_table.h"
 
 namespace shardmark::strategies {
 
-struct Schedule {
-  std::vector<int64_t> units;          // groups of one block, in forward order
-  std::vector<int64_t> unit_of_block;  // [block]: index into units, or -1
-  std::vector<size_t> roots;           // root groups
-  std::vector<std::vector<size_t>>
-      complete_at;  // [block]: groups whose gradients are complete after its backward
-};
+enum class Compute { load, forward, backward };
 
-inline Schedule make_schedule(const ModelTable& table) {
-  Schedule schedule;
-  std::vector<int64_t> own_group(table.blocks.size(), -1);  // [block]
-  schedule.unit_of_block.assign(table.blocks.size(), -1);
-  schedule.complete_at.resize(table.blocks.size());
-  for (size_t group : specs::backward_order(table)) {
-    const auto first = static_cast<size_t>(table.groups[group].first_block);
-    schedule.complete_at[first].push_back(group);
-    if (specs::is_root(table.groups[group]))
-      schedule.roots.push_back(group);
-    else
-      own_group[first] = static_cast<int64_t>(group);
-  }
-  for (size_t block = 0; block < table.blocks.size(); ++block) {
-    if (own_group[block] < 0) continue;
-    schedule.unit_of_block[block] = static_cast<int64_t>(schedule.units.size());
-    schedule.units.push_back(own_group[block]);
-  }
-  return schedule;
-}
+struct Action {
+  Compute what = Compute::load;
+  int64_t block = 0;
+  int64_t micro_batch = 0;
+};
+using Schedule = std::vector<Action>;
+
+// Forward and backward of one micro-batch after the other.
+Schedule accumulate(int64_t num_blocks, int64_t micro_batches);
+// Forward of one micro-batch alone: an evaluation.
+Schedule forward_only(int64_t num_blocks);
+
+struct Position {
+  Action action;
+  std::optional<size_t> unit;      // the group that this block alone uses
+  std::vector<size_t> first_used;  // groups that the step uses here for the first time
+  // Of a backward: groups whose gradients of this micro-batch begin here, and those that are complete after
+  // it; whether it is the block's first one, and the last.
+  std::vector<size_t> begin, complete;
+  bool is_first = false, is_last = false;
+
+  bool is(Compute what) const { return action.what == what; }
+  bool uses_unit() const { return unit && action.what != Compute::load; }
+};
+std::vector<Position> positions(const Schedule& schedule, const specs::ModelTable& model);
 
 }  // namespace shardmark::strategies

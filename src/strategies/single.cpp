@@ -4,23 +4,11 @@
 namespace shardmark::strategies {
 namespace {
 
-Program write(const StepInput& input, bool trains) {
-  StepBuilder step("single", input, specs::even_layout(input.model, 1));
-  Replica replica(step, Element::master);
+Program write(const StepInput& input, const Schedule& schedule) {
+  StepBuilder step("single", input, schedule, specs::even_layout(input.model, 1));
   step.program().gradient_scale = 1.0 / static_cast<double>(input.accumulation);
-  for (int64_t m = 0; m < (trains ? input.accumulation : 1); ++m) {
-    step.load();
-    for (int64_t block = 0; block < step.num_blocks(); ++block) step.forward(block);
-    for (int64_t block = step.num_blocks() - 1; trains && block >= 0; --block) {
-      step.backward(block);
-      for (const size_t group : step.complete_after(block)) replica.collect(group);
-    }
-  }
-  if (trains) {
-    replica.finish();
-    replica.update();
-  }
-  return step.finish();
+  Replica replica(step, Element::master);
+  return write_step(step, {&replica});
 }
 
 const Registration<Strategy> registered{

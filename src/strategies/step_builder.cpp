@@ -8,8 +8,8 @@
 
 namespace shardmark::strategies {
 
-StepBuilder::StepBuilder(std::string strategy, const StepInput& input, std::optional<ModelTable> regrouped,
-                         std::vector<GroupLayout> layout)
+StepBuilder::StepBuilder(std::string strategy, const StepInput& input, const Schedule& schedule,
+                         std::optional<ModelTable> regrouped, std::vector<GroupLayout> layout)
     : regrouped_(std::move(regrouped)),
       input_{regrouped_ ? *regrouped_ : input.model,
              input.ranks,
@@ -20,7 +20,9 @@ StepBuilder::StepBuilder(std::string strategy, const StepInput& input, std::opti
              input.norm,
              input.rank,
              input.recompute},
-      schedule_(make_schedule(input_.model)) {
+      positions_(strategies::positions(schedule, input_.model)) {
+  for (const size_t group : specs::backward_order(input_.model))
+    if (specs::is_root(input_.model.groups[group])) roots_.push_back(group);
   program_.strategy = std::move(strategy);
   program_.layout = std::move(layout);
   program_.offload = input.options.contains("offload") && input.options.at("offload") == "optimizer";
@@ -82,19 +84,28 @@ Slice StepBuilder::all_of(const std::vector<Slice>& groups) {
 
 // Statistics of a batch norm over all ranks: sums of values and squares, and their number; in backward, of
 // the gradient and its product with the values. models/batch_norm.cpp, Note [Statistics of all ranks].
-void StepBuilder::forward(int64_t block) {
-  add({What::forward, block});
-  for (const int64_t channels : input_.model.blocks[static_cast<size_t>(block)].statistics)
-    sum_inside_block(2 * channels + 1);
+void StepBuilder::compute(const Action& action) {
+  switch (action.what) {
+    case Compute::load:
+      return add({What::data});
+    case Compute::forward:
+      add({What::forward, action.block});
+      return sum_statistics(action.block, Compute::forward);
+    case Compute::backward:
+      add({What::backward, action.block});
+      if (is_recomputed(input_.recompute, action.block, num_blocks()))
+        sum_statistics(action.block, Compute::forward);
+      return sum_statistics(action.block, Compute::backward);
+  }
 }
 
-void StepBuilder::backward(int64_t block) {
-  add({What::backward, block});
+void StepBuilder::sum_statistics(int64_t block, Compute what) {
   const std::vector<int64_t>& statistics = input_.model.blocks[static_cast<size_t>(block)].statistics;
-  if (is_recomputed(input_.recompute, block, num_blocks()))
+  if (what == Compute::forward)
     for (const int64_t channels : statistics) sum_inside_block(2 * channels + 1);
-  for (auto channels = statistics.rbegin(); channels != statistics.rend(); ++channels)
-    sum_inside_block(2 * *channels);
+  else
+    for (auto channels = statistics.rbegin(); channels != statistics.rend(); ++channels)
+      sum_inside_block(2 * *channels);
 }
 
 void StepBuilder::sum_inside_block(int64_t numel) {
@@ -201,12 +212,12 @@ void StepBuilder::fill_in(size_t wait, Operations operations) {
   program_.instructions[wait].count = operations.count;
 }
 
-void StepBuilder::update(Team squares_of) {
+void StepBuilder::update() {
   add({What::update});
   if (input_.norm) {
     add({What::squares, 0, 1, kSquares});
-    if (squares_of.ranks > 0) {
-      Operations sum = all_reduce({kSquares}, squares_of);
+    if (squares_of_) {
+      Operations sum = all_reduce({kSquares}, *squares_of_);
       wait(sum);
     }
   }
@@ -220,6 +231,7 @@ void StepBuilder::updates(const Shards& parameters, const Shards& gradients) {
       if (parameters.of[group][segment].numel > 0)
         program_.updated.push_back({parameters.of[group][segment], gradients.of[group][segment]});
   program_.most_updated = specs::largest_share(program_.layout);
+  squares_of_ = team();
 }
 
 void StepBuilder::updates(const std::vector<Slice>& parameters, const std::vector<Slice>& gradients) {

@@ -2,7 +2,6 @@
 // are appended in the order of the calls; memory is placed when the program is written, like registers.
 #pragma once
 
-#include "strategies/schedule.h"
 #include "strategies/strategy.h"
 
 namespace shardmark::strategies {
@@ -23,26 +22,23 @@ class StepBuilder {
  public:
   // layout: how each group of the model is cut over teams of neighbours (their number is the layout's own).
   // regrouped: the same model by other groups.
-  StepBuilder(std::string strategy, const StepInput& input, std::optional<ModelTable> regrouped,
-              std::vector<GroupLayout> layout);
-  StepBuilder(std::string strategy, const StepInput& input, std::vector<GroupLayout> layout)
-      : StepBuilder(std::move(strategy), input, std::nullopt, std::move(layout)) {}
+  StepBuilder(std::string strategy, const StepInput& input, const Schedule& schedule,
+              std::optional<ModelTable> regrouped, std::vector<GroupLayout> layout);
+  StepBuilder(std::string strategy, const StepInput& input, const Schedule& schedule,
+              std::vector<GroupLayout> layout)
+      : StepBuilder(std::move(strategy), input, schedule, std::nullopt, std::move(layout)) {}
   StepBuilder(const StepBuilder&) = delete;
   StepBuilder& operator=(const StepBuilder&) = delete;
 
   const StepInput& input() const { return input_; }
-  const Schedule& schedule() const { return schedule_; }
+  const std::vector<Position>& positions() const { return positions_; }
+  // Of a training step, whatever this program is.
+  std::vector<Position> positions_of_step() const {
+    return strategies::positions(input_.schedule(), input_.model);
+  }
   const std::vector<GroupLayout>& layout() const { return program_.layout; }
+  const std::vector<size_t>& roots() const { return roots_; }  // groups that several blocks use
   int64_t num_blocks() const { return std::ssize(input_.model.blocks); }
-  // A unit is a group of one block: which it is of, or -1; and its group. Groups whose gradients are
-  // complete.
-  int64_t unit_of(int64_t block) const { return schedule_.unit_of_block[static_cast<size_t>(block)]; }
-  size_t group_of_unit(int64_t unit) const {
-    return static_cast<size_t>(schedule_.units[static_cast<size_t>(unit)]);
-  }
-  const std::vector<size_t>& complete_after(int64_t block) const {
-    return schedule_.complete_at[static_cast<size_t>(block)];
-  }
   int64_t numel_of(size_t group) const { return program_.layout[group].numel; }
   int64_t largest_group() const { return specs::largest_group(input_.model, program_.layout); }  // of units
   Team all() const { return {input_.ranks, 1}; }
@@ -65,11 +61,8 @@ class StepBuilder {
   double bytes_of(Slice slice) const;
 
   // Computing.
-  void load() { add({What::data}); }
-  void forward(int64_t block);
-  void backward(int64_t block);
-  // Clipping and the optimizer. squares_of: the team that holds every gradient once between its ranks.
-  void update(Team squares_of);
+  void compute(const Action& action);
+  void update();  // clipping and the optimizer
 
   // Where a group is: for good, or from here on.
   void place_parameters(size_t group, Slice whole) { program_.parameters[group] = whole; }
@@ -77,6 +70,7 @@ class StepBuilder {
   void bind_parameters(size_t group, Slice whole) {
     add({What::bind, static_cast<int64_t>(group), 1, whole});
   }
+  void reshard(size_t group) { add({What::reshard, static_cast<int64_t>(group)}); }
   void bind_gradients(size_t group, Slice whole) {
     add({What::bind_gradients, static_cast<int64_t>(group), 1, whole});
   }
@@ -103,7 +97,7 @@ class StepBuilder {
   size_t wait_for_step_before();
   void fill_in(size_t wait, Operations operations);
 
-  // What this rank updates, shard by shard or all in one range.
+  // What this rank updates: its shards, or all in one range.
   void updates(const Shards& parameters, const Shards& gradients);
   void updates(const std::vector<Slice>& parameters, const std::vector<Slice>& gradients);
   Program& program() { return program_; }
@@ -113,6 +107,7 @@ class StepBuilder {
   using What = Instruction::What;
   void add(Instruction instruction) { program_.instructions.push_back(instruction); }
   void local(What what, Slice to, Slice from);
+  void sum_statistics(int64_t block, Compute what);
   void sum_inside_block(int64_t numel);
   Element element_of(Slice slice) const {
     return program_.buffers[static_cast<size_t>(slice.buffer)].element;
@@ -122,7 +117,9 @@ class StepBuilder {
   Program program_;
   std::optional<ModelTable> regrouped_;
   StepInput input_;
-  Schedule schedule_;
+  std::vector<Position> positions_;
+  std::vector<size_t> roots_;
+  std::optional<Team> squares_of_;  // that holds every gradient once between its ranks; none: each rank does
 };
 
 // Options that several strategies have. Where the optimizer's state lives: Ren et al., ZeRO-Offload, ATC

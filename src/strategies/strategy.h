@@ -6,6 +6,7 @@
 #include "schema/point.h"
 #include "specs/element_bytes.h"
 #include "strategies/program.h"
+#include "strategies/schedule.h"
 
 namespace shardmark::strategies {
 
@@ -20,6 +21,7 @@ struct StepInput {
   bool norm = false;           // every step asks for the gradient's norm: clipping, fp16
   int64_t rank = 0;            // whose program it is
   int64_t recompute = 0;       // every n-th block is computed again in backward; 0: none
+  Schedule schedule() const { return accumulate(std::ssize(model.blocks), accumulation); }  // of a step
 };
 // The last block's backward follows its forward at once: nothing is saved by running it again.
 inline bool is_recomputed(int64_t every, int64_t block, int64_t num_blocks) {
@@ -31,14 +33,16 @@ StepInput step_input(const Point& point, const ModelTable& table);
 struct Strategy {
   std::string description;
   OptionTable options;
-  // A step; or where it does not train, forward of one micro-batch with the memory of a step.
-  Program (*write)(const StepInput& input, bool trains);
+  // The program of this order of computing, with the memory of a step.
+  Program (*write)(const StepInput& input, const Schedule& schedule);
   // Why these options cannot work together with this precision, model or number of ranks; empty when they
   // can.
   std::string (*impossible)(const StepInput& input) = [](const StepInput&) { return std::string(); };
 
-  Program step(const StepInput& input) const { return write(input, /*trains=*/true); }
-  Program evaluation(const StepInput& input) const { return write(input, /*trains=*/false); }
+  Program step(const StepInput& input) const { return write(input, input.schedule()); }
+  Program evaluation(const StepInput& input) const {
+    return write(input, forward_only(std::ssize(input.model.blocks)));
+  }
 };
 
 inline const Strategy& strategy(const std::string& name) {

@@ -1,19 +1,20 @@
 // zero3: the fully sharded step over whole tensors: each belongs to one rank, which broadcasts it before use
 // and gets its gradient reduced to it. Tensors of fewer than `persistence` elements stay gathered through a
 // step. Source: Rajbhandari et al., ZeRO, SC 2020, section 5.3.
-#include "strategies/sharded_step.h"
+#include "strategies/fsdp.h"
 
 namespace shardmark::strategies {
 namespace {
 
-Program write(const StepInput& input, bool trains) {
+Program write(const StepInput& input, const Schedule& schedule) {
   const ModelTable model =
       specs::with_persistent(input.model, input.options.at("persistence").get<int64_t>());
-  StepBuilder step("zero3", input, model,
+  StepBuilder step("zero3", input, schedule, model,
                    specs::whole_tensor_layout(model, input.ranks, specs::evenness(input.options)));
-  Shards parameters = step.allocate_shards("parameters", Use::parameters, Element::master);
-  ParameterSlots slots(step, std::move(parameters), trains);
-  return sharded_step(step, std::move(slots), GradientSlots(step), trains);
+  ShardedParameters parameters(step, step.allocate_shards("parameters", Use::parameters, Element::master));
+  ShardedGradients gradients(step);
+  step.updates(parameters.own(), gradients.own());
+  return write_step(step, {&parameters, &gradients});
 }
 
 const OptionTable kOptions = {

@@ -1,5 +1,4 @@
-// Communication of a step in the report: by phase, and what the wire carries.
-#include <gmock/gmock.h>
+// Communication of a step in the report, by phase.
 #include <gtest/gtest.h>
 
 #include "analysis/known.h"
@@ -8,8 +7,6 @@
 
 namespace shardmark {
 namespace {
-
-using ::testing::HasSubstr;
 
 Record with_program(const std::string& strategy, int64_t ranks) {
   Record record = training_record(strategy, ranks, 4, 0.1);
@@ -25,7 +22,6 @@ Table communication(const Record& record) {
 TEST(Communication, IsShownByPhase) {
   const Table table = communication(with_program("fsdp", 2));
   ASSERT_EQ(table.rows.size(), 1u);
-  EXPECT_EQ(cell(table, 0, "formula").text, "agrees");
   double moved = 0;
   for (const char* phase : {"forward", "backward", "update"})
     moved += cell(table, 0, std::string(phase) + " moved").value.get<double>();
@@ -33,13 +29,9 @@ TEST(Communication, IsShownByPhase) {
   EXPECT_EQ(cell(table, 0, "update operations").value, 0);
 }
 
-TEST(Communication, SaysWhereTheFormulaDiffers) {
-  Record record = with_program("ddp", 2);
-  record.point.training.strategy = resolved_strategy("fsdp");  // recorded by a ddp that calls itself fsdp
-  EXPECT_THAT(cell(communication(record), 0, "formula").text, HasSubstr("forward 8 of "));
-  record.point.training.strategy = {"future_strategy"};
-  EXPECT_TRUE(cell(communication(record), 0, "formula").value.is_nothing());
+TEST(Communication, OfProgramsThatCannotBeReadIsLeftOut) {
   EXPECT_TRUE(communication(training_record("ddp", 2, 4, 0.1)).rows.empty());
+  Record record = with_program("ddp", 2);
   record.samples.back().values[0] = 99;  // no phase
   EXPECT_TRUE(communication(record).rows.empty());
 }

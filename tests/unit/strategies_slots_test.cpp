@@ -1,0 +1,53 @@
+// Slots of a step: every use finds its group in its slot, and nothing is gathered that still lies in one.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "strategies/slots.h"
+
+namespace shardmark::strategies {
+namespace {
+
+int64_t num_unshards(const std::vector<SlotUse>& uses) {
+  return std::count_if(uses.begin(), uses.end(), [](const SlotUse& use) { return use.unshards; });
+}
+
+TEST(Slots, HoldWhatIsUsedAndWhatIsUnshardedAhead) {
+  std::mt19937 random(1);
+  for (int trial = 0; trial < 500; ++trial) {
+    const auto num_slots = static_cast<int64_t>(1 + random() % 4);
+    std::vector<size_t> groups(random() % 40);
+    for (size_t& group : groups) group = random() % 6;
+    const std::vector<SlotUse> uses = plan_slots(groups, num_slots);
+    ASSERT_EQ(uses.size(), groups.size());
+    std::map<int64_t, size_t> held;  // slot, group
+    size_t num_started = 0;
+    for (size_t now = 0; now < uses.size(); ++now) {
+      // What may start beside the use before: its slot must not be one that is wanted until then.
+      for (; num_started < std::min(uses.size(), now + static_cast<size_t>(num_slots)); ++num_started) {
+        const SlotUse& next = uses[num_started];
+        if (!next.unshards) continue;
+        for (size_t wanted = now; wanted < num_started; ++wanted)
+          ASSERT_NE(uses[wanted].slot, next.slot) << "use " << num_started << " of trial " << trial;
+        held[next.slot] = next.group;
+      }
+      ASSERT_EQ(held.at(uses[now].slot), groups[now]);
+      const auto again = std::find(groups.begin() + static_cast<int64_t>(now) + 1, groups.end(), groups[now]);
+      const bool stays = again != groups.end() && !uses[static_cast<size_t>(again - groups.begin())].unshards;
+      EXPECT_EQ(uses[now].reshards, !stays);
+    }
+  }
+}
+
+// Forward and backward over five groups, twice: with S slots, the last S stay for backward, and the first S
+// for the next micro-batch.
+TEST(Slots, KeepWhatTheTurnUsesAgain) {
+  const std::vector<size_t> groups = {0, 1, 2, 3, 4, 4, 3, 2, 1, 0, 0, 1, 2, 3, 4, 4, 3, 2, 1, 0};
+  for (int64_t num_slots = 1; num_slots <= 5; ++num_slots)
+    EXPECT_EQ(num_unshards(plan_slots(groups, num_slots)), 20 - 3 * num_slots) << num_slots;
+  EXPECT_EQ(num_unshards(plan_slots(groups, 9)), 5);
+}
+
+}  // namespace
+}  // namespace shardmark::strategies
