@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <unordered_map>
 #include <variant>
 
 #include "analysis/compare/launches.h"
@@ -187,14 +186,29 @@ MergedPoint unmeasured(const Point& point, const Origin& origin) {
   const auto ranks = static_cast<size_t>(std::max<int64_t>(point.ranks, 0));
   const Placement& placement = origin.placements[std::min(ranks, origin.placements.size() - 1)];
   merged.nodes = placement.nodes;
-  merged.ranks_per_node = placement.ranks_per_node;
+  merged.ranks_per_node = placement.nodes == 1 ? point.ranks : placement.ranks_per_node;
   return merged;
 }
 
-std::string key_of(const MergedPoint& merged) {
-  const Point& p = merged.point;
-  return fmt::format("{}\n{}\n{} {} {}", merged.family, merged.strategy, p.ranks, p.training.batch_size,
-                     merged.nodes);
+using PointKey = std::tuple<Location, std::string, std::string, int64_t>;
+
+PointKey point_key_of(const MergedPoint& merged) {
+  return {location_of(merged), merged.family, merged.strategy, merged.point.training.batch_size};
+}
+
+void find_names(std::vector<MergedPoint>& points) {
+  std::set<std::string> machines;
+  std::map<int64_t, std::set<std::pair<int64_t, int64_t>>> by_ranks;
+  for (const MergedPoint& merged : points) {
+    machines.insert(merged.machine);
+    by_ranks[merged.point.ranks].emplace(merged.nodes, merged.ranks_per_node);
+  }
+  const bool several_nodes = std::any_of(by_ranks.begin(), by_ranks.end(),
+                                         [](const auto& nodes) { return nodes.second.size() > 1; });
+  for (MergedPoint& merged : points) {
+    merged.names_nodes = several_nodes;
+    merged.names_machine = machines.size() > 1;
+  }
 }
 
 using OrderKey = std::vector<std::variant<bool, int64_t, double, std::string, NaturalKey>>;
@@ -216,7 +230,7 @@ OrderKey order_of(const MergedPoint& merged) {
       if (axis.heading != nullptr && axis.is_section == of_sections) add(axis);
     if (of_sections) key.emplace_back(p.seed);
   }
-  key.insert(key.end(), {p.training.batch_size, p.ranks, merged.nodes});
+  key.insert(key.end(), {p.training.batch_size, p.ranks, merged.nodes, merged.ranks_per_node});
   for (const AxisRow& axis : kCollectiveAxes) add(axis);
   key.insert(key.end(), {!is_replicas(merged), natural_key(merged.strategy)});
   return key;
@@ -250,14 +264,14 @@ MergedPoint as_merged(const Record& record, const Environment& environment) {
 std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
   std::vector<MergedPoint> points;
   std::vector<Records> repeats;
-  std::unordered_map<std::string, size_t> known;
+  std::map<PointKey, size_t> known;
   for (const StudyData& study : studies) {
     const Origin origin = origin_of(study.environment);
     for (const Record& record : study.records) {
       const Point& p = record.point;
       if (record.outcome != Outcome::ok || !is_known_workload(p) || p.workload == "train") continue;
       MergedPoint merged = unmeasured(record.point, origin);
-      const auto [found, is_new] = known.try_emplace(key_of(merged), points.size());
+      const auto [found, is_new] = known.try_emplace(point_key_of(merged), points.size());
       if (is_new) {
         points.push_back(std::move(merged));
         repeats.emplace_back();
@@ -273,6 +287,7 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
     points[i].warnings = merged_warnings(repeats[i]);
     points[i].records = std::move(repeats[i]);
   }
+  find_names(points);
   use_best_peaks(points);
   sort(points);
   return points;

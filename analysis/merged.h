@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "analysis/quality/warnings.h"
@@ -22,6 +23,9 @@ struct MergedPoint {
   // on other nodes are other points.
   int64_t nodes = 0;
   int64_t ranks_per_node = 0;
+  // Whether the report holds points of as many ranks on other nodes, or of other machines: then names say so.
+  bool names_nodes = false;
+  bool names_machine = false;
   int64_t repeats = 0;
   // Medians over the repeats (of rates: the reciprocal of the median of reciprocals, for costs are what may
   // be averaged). step_low_s and step_high_s: of one repeat, its own interval; of 2 to 5, the hull of their
@@ -34,6 +38,13 @@ struct MergedPoint {
   std::vector<const Record*> records;  // its repeats, with their samples; the studies must outlive them
   std::vector<const Environment*> environments;  // of each repeat
 };
+
+// Where a point was measured: machine, transport, ranks, nodes, ranks on each. Points are joined, or compared
+// on as many ranks, only where this is equal.
+using Location = std::tuple<std::string, std::string, int64_t, int64_t, int64_t>;
+inline Location location_of(const MergedPoint& merged) {
+  return {merged.machine, merged.transport, merged.point.ranks, merged.nodes, merged.ranks_per_node};
+}
 
 // A record by itself, whatever its outcome.
 MergedPoint as_merged(const Record& record, const Environment& environment);

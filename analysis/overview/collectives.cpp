@@ -24,11 +24,6 @@ bool is_usable(const MergedPoint& merged) {
   return !is_training(merged) && std::isfinite(merged.measures.step_s) && merged.measures.step_s > 0;
 }
 
-std::string setting_of(const MergedPoint& merged) {
-  return fmt::format("{} over {}, {}", ranks_text(merged.point.ranks), merged.transport,
-                     merged.point.collective.dtype);
-}
-
 std::string bytes_text(int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
 
 // Those without warnings, where there are any.
@@ -73,19 +68,20 @@ OverviewTable collectives_overview(const std::vector<MergedPoint>& points) {
        {.name = "message"},
        {.name = "verified", .definition = "whether every element had the expected value."}},
       {}};
-  std::map<std::pair<int64_t, std::string>, std::map<Key, Sizes>> settings;  // most ranks first
+  // Most ranks first; by place and type.
+  std::map<std::tuple<int64_t, Location, std::string>, std::map<Key, Sizes>> settings;
   for (const MergedPoint& merged : points) {
     if (!is_usable(merged)) continue;
     const CollectivePoint& c = merged.point.collective;
     const auto* const known = specs::find_collective(c.operation);
     const size_t order = known == nullptr ? specs::kNumCollectives : static_cast<size_t>(known->what);
     const bool is_plain = c.reduction == "sum" || c.reduction == "none";
-    const MergedPoint*& best = settings[{-merged.point.ranks, setting_of(merged)}]
+    const MergedPoint*& best = settings[{-merged.point.ranks, location_of(merged), c.dtype}]
                                        [{order, c.operation, is_plain ? "" : c.reduction}][c.bytes];
     if (best == nullptr || merged.measures.step_s < best->measures.step_s) best = &merged;
   }
   for (const auto& [setting, operations] : settings) {
-    OverviewGroup group{setting.second, {}};
+    OverviewGroup group{collective_setting_text(*operations.begin()->second.begin()->second), {}};
     for (const auto& [key, sizes] : operations) {
       const auto& [order, operation, reduction] = key;
       group.rows.push_back(row_of(operation + (reduction.empty() ? "" : " " + reduction), believable(sizes)));

@@ -20,24 +20,28 @@ bool is_rival(const MergedPoint& merged) {
   return !is_unreliable(merged) && (!is_replicas(merged) || merged.point.ranks == 1);
 }
 
-// Rivals first, the fastest of them first; then `single`, then unreliable ones.
-PointList on_most_ranks(const RowGroup& group) {
+// A list for each place: rivals first, the fastest of them first; then `single`, then unreliable ones.
+std::vector<PointList> on_most_ranks(const RowGroup& group) {
   std::pair<bool, int64_t> most = {false, 0};  // without warnings, ranks
   for (const MergedPoint* merged : group.points)
     if (!is_replicas(*merged)) most = std::max(most, {!is_unreliable(*merged), merged->point.ranks});
   if (most.second == 0)
     for (const MergedPoint* merged : group.points)
       most = std::max(most, {!is_unreliable(*merged), merged->point.ranks});
-  PointList points;
+  std::map<Location, PointList> by_location;
   for (const MergedPoint* merged : group.points)
-    if (merged->point.ranks == most.second) points.push_back(merged);
-  std::stable_sort(points.begin(), points.end(), [](auto* a, auto* b) {
-    const auto order = [](const MergedPoint& one) {
-      return std::tuple(is_unreliable(one), !is_rival(one), one.measures.step_s);
-    };
-    return order(*a) < order(*b);
-  });
-  return points;
+    if (merged->point.ranks == most.second) by_location[location_of(*merged)].push_back(merged);
+  std::vector<PointList> lists;
+  for (auto& [location, points] : by_location) {
+    std::stable_sort(points.begin(), points.end(), [](auto* a, auto* b) {
+      const auto order = [](const MergedPoint& one) {
+        return std::tuple(is_unreliable(one), !is_rival(one), one.measures.step_s);
+      };
+      return order(*a) < order(*b);
+    });
+    lists.push_back(std::move(points));
+  }
+  return lists;
 }
 
 // "fastest", "equal" where both 95 % intervals allow no more than the margin, "+11 %", "+3 % ?" where the
@@ -97,24 +101,23 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points,
       {}};
   const PlotNames names(points);
   const Efficiencies efficiencies = efficiencies_of(scaling);
-  for (const RowGroup& group : row_groups(points, names, is_training, points.size())) {
-    const PointList shown = on_most_ranks(group);
-    const auto num_rivals =
-        std::count_if(shown.begin(), shown.end(), [](auto* one) { return is_rival(*one); });
-    const MergedPoint* const best = num_rivals < 2 ? nullptr : shown.front();
-    const std::string ranks = ranks_text(shown.front()->point.ranks);
-    OverviewGroup rows{group.setting + ", " + ranks, {}};
-    for (const MergedPoint* merged : shown) {
-      const Measures& m = merged->measures;
-      const auto efficiency = efficiencies.find(merged);
-      rows.rows.push_back({cells::words(names.strategy(*merged)), cells::number(m.samples_per_s),
-                           cells::milliseconds(m.step_s), against(*merged, best),
-                           cells::mebibytes(m.peak_bytes), cells::percent(m.exposed_s / m.step_s),
-                           cells::percent(efficiency == efficiencies.end() ? NAN : efficiency->second),
-                           cells::percent(m.mfu)});
+  for (const RowGroup& group : row_groups(points, names, is_training, points.size()))
+    for (const PointList& shown : on_most_ranks(group)) {
+      const auto num_rivals =
+          std::count_if(shown.begin(), shown.end(), [](auto* one) { return is_rival(*one); });
+      const MergedPoint* const best = num_rivals < 2 ? nullptr : shown.front();
+      OverviewGroup rows{group.setting + ", " + ranks_text(*shown.front()), {}};
+      for (const MergedPoint* merged : shown) {
+        const Measures& m = merged->measures;
+        const auto efficiency = efficiencies.find(merged);
+        rows.rows.push_back({cells::words(names.strategy(*merged)), cells::number(m.samples_per_s),
+                             cells::milliseconds(m.step_s), against(*merged, best),
+                             cells::mebibytes(m.peak_bytes), cells::percent(m.exposed_s / m.step_s),
+                             cells::percent(efficiency == efficiencies.end() ? NAN : efficiency->second),
+                             cells::percent(m.mfu)});
+      }
+      table.groups.push_back(std::move(rows));
     }
-    table.groups.push_back(std::move(rows));
-  }
   return table;
 }
 

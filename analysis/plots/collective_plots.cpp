@@ -16,8 +16,7 @@ namespace {
 
 using Sizes = std::map<int64_t, const MergedPoint*>;  // by bytes
 using Operations = std::map<std::string, Sizes>;      // by name, with the reduction where it is no sum
-using GroupKey =
-    std::tuple<int64_t, std::string, std::string, std::string>;  // ranks, machine, transport, type
+using GroupKey = std::tuple<int64_t, Location, std::string>;  // ranks, type
 
 int style_of(const std::string& operation) {
   const auto* const found = specs::find_collective(operation.substr(0, operation.find(' ')));
@@ -31,7 +30,7 @@ std::map<GroupKey, Operations> groups_of(const std::vector<MergedPoint>& points)
     if (is_training(merged)) continue;
     const CollectivePoint& c = merged.point.collective;
     const bool is_plain = c.reduction == "sum" || c.reduction == "none";
-    auto& sizes = groups[{merged.point.ranks, merged.machine, merged.transport, c.dtype}]
+    auto& sizes = groups[{merged.point.ranks, location_of(merged), c.dtype}]
                         [c.operation + (is_plain ? "" : " " + c.reduction)];
     const MergedPoint*& found = sizes[c.bytes];
     if (found == nullptr || c.in_place) found = &merged;
@@ -39,11 +38,11 @@ std::map<GroupKey, Operations> groups_of(const std::vector<MergedPoint>& points)
   return groups;
 }
 
-// Bytes of each bucket that ddp reduces on these ranks.
-std::set<int64_t> bucket_sizes(const std::vector<MergedPoint>& points, int64_t ranks) {
+// Bytes of each bucket that ddp reduces there.
+std::set<int64_t> bucket_sizes(const std::vector<MergedPoint>& points, const Location& location) {
   std::set<int64_t> sizes;
   for (const MergedPoint& merged : points)
-    if (is_training(merged) && merged.point.ranks == ranks)
+    if (is_training(merged) && location_of(merged) == location)
       for (const int64_t bytes : known_bucket_bytes(merged.point)) sizes.insert(bytes);
   return sizes;
 }
@@ -72,14 +71,6 @@ PlotPoint time_point(const MergedPoint& merged) {
           is_unreliable(merged)};
 }
 
-std::string about(const GroupKey& key, const std::map<GroupKey, Operations>& groups) {
-  const auto& [ranks, machine, transport, dtype] = key;
-  const bool one_machine = std::all_of(
-      groups.begin(), groups.end(), [&](const auto& group) { return std::get<1>(group.first) == machine; });
-  return fmt::format("{} over {}, {}{}", ranks_text(ranks), transport, dtype,
-                     one_machine ? "" : ", " + machine);
-}
-
 Plot make_plot(Plot plot, const Operations& operations, const std::set<int64_t>& buckets,
                PlotPoint (*make_point)(const MergedPoint&)) {
   for (const auto& [name, sizes] : operations) {
@@ -101,17 +92,17 @@ Plot make_plot(Plot plot, const Operations& operations, const std::set<int64_t>&
 
 Plots collective_plots(const std::vector<MergedPoint>& points) {
   Plots plots;
-  const auto groups = groups_of(points);
-  for (const auto& [key, operations] : groups) {
-    const std::string table =
-        fmt::format("collective_{}_{}",
-                    operations.begin()->second.begin()->second->point.collective.operation, std::get<0>(key));
-    const std::set<int64_t> buckets = bucket_sizes(points, std::get<0>(key));
+  for (const auto& [key, operations] : groups_of(points)) {
+    const auto& [ranks, location, dtype] = key;
+    const MergedPoint& first = *operations.begin()->second.begin()->second;
+    const std::string table = fmt::format("collective_{}_{}", first.point.collective.operation, ranks);
+    const std::string about = collective_setting_text(first);
+    const std::set<int64_t> buckets = bucket_sizes(points, location);
     const Axis size{"message size", Scale::log2, true, true};
     plots.push_back(make_plot({"busbw",
                                table,
                                "Bus bandwidth of the collectives",
-                               about(key, groups),
+                               about,
                                "Algorithm bandwidth x the operation's factor, as nccl-tests defines it.",
                                size,
                                {"bus bandwidth (GB/s)", Scale::log10},
@@ -121,7 +112,7 @@ Plots collective_plots(const std::vector<MergedPoint>& points) {
     plots.push_back(make_plot({"latency",
                                table,
                                "Time of the collectives",
-                               about(key, groups),
+                               about,
                                "Median over the operations of the slowest rank's time.",
                                size,
                                {"time (us)", Scale::log10},

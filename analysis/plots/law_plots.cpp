@@ -51,7 +51,7 @@ Curve measured_curve(const ScalingSeries& series, const ScalingFit& fit, const P
     const auto& [value, low, high] = point.speed_up;
     curve.points.push_back(
         {point.units, value, low, high,
-         fmt::format("{}: speed-up {}", ranks_text(point.merged->point.ranks), format_number(value, 3)),
+         fmt::format("{}: speed-up {}", ranks_text(*point.merged), format_number(value, 3)),
          is_unreliable(*point.merged)});
   }
   return curve;

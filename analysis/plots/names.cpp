@@ -66,4 +66,16 @@ PlotNames::PlotNames(const std::vector<MergedPoint>& points) {
 
 std::string ranks_text(int64_t ranks) { return fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s"); }
 
+std::string ranks_text(const MergedPoint& merged) {
+  std::string text = ranks_text(merged.point.ranks);
+  if (!merged.names_nodes || merged.nodes == 0) return text;
+  return text + fmt::format(" on {} node{}{}", merged.nodes, merged.nodes == 1 ? "" : "s",
+                            merged.nodes > 1 && merged.ranks_per_node == 0 ? ", uneven" : "");
+}
+
+std::string collective_setting_text(const MergedPoint& merged) {
+  return fmt::format("{} over {}, {}{}", ranks_text(merged), merged.transport, merged.point.collective.dtype,
+                     merged.names_machine ? ", " + merged.machine : "");
+}
+
 }  // namespace shardmark

@@ -27,5 +27,9 @@ class PlotNames {
 
 // "3 ranks", "1 rank"
 std::string ranks_text(int64_t ranks);
+// "3 ranks on 2 nodes" where the report has as many on other nodes
+std::string ranks_text(const MergedPoint& merged);
+// "3 ranks over mpi, float32", and the machine where there are several
+std::string collective_setting_text(const MergedPoint& merged);
 
 }  // namespace shardmark

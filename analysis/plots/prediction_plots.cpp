@@ -24,7 +24,7 @@ PlotPoint point_of(const HeldOut& held, const PlotNames& names) {
   const double step_s = held.predicted.step_s;
   return {milliseconds(held.merged->measures.step_s), milliseconds(step_s), Measures::kNone, Measures::kNone,
           fmt::format("{}, batch {}, {}: {} predicted, {} measured ({:+.0f} %)", names.family(*held.merged),
-                      p.training.batch_size, ranks_text(p.ranks), format_seconds(step_s),
+                      p.training.batch_size, ranks_text(*held.merged), format_seconds(step_s),
                       format_seconds(held.merged->measures.step_s), 100 * held.error())};
 }
 

@@ -24,12 +24,11 @@ std::set<std::string> batch_texts(const MergedPoint& merged) {
 }
 
 void name_rows(RowGroup& group, const PlotNames& names) {
-  std::set<int64_t> ranks;
-  for (const MergedPoint* merged : group.points) ranks.insert(merged->point.ranks);
-  group.about = group.setting + (ranks.size() == 1 ? ", " + ranks_text(*ranks.begin()) : "");
+  std::set<std::string> ranks;
+  for (const MergedPoint* merged : group.points) ranks.insert(ranks_text(*merged));
+  group.about = group.setting + (ranks.size() == 1 ? ", " + *ranks.begin() : "");
   for (const MergedPoint* merged : group.points)
-    group.rows.push_back(names.strategy(*merged) +
-                         (ranks.size() == 1 ? "" : ", " + ranks_text(merged->point.ranks)));
+    group.rows.push_back(names.strategy(*merged) + (ranks.size() == 1 ? "" : ", " + ranks_text(*merged)));
 }
 
 }  // namespace

@@ -20,14 +20,14 @@ PlotPoint rate_point(const ScalingPoint& point) {
           rate,
           batch / m.step_high_s,
           batch / m.step_low_s,
-          fmt::format("{}: {} samples/s, step {}", ranks_text(merged.point.ranks), format_number(rate, 4),
+          fmt::format("{}: {} samples/s, step {}", ranks_text(merged), format_number(rate, 4),
                       format_seconds(m.step_s)),
           is_unreliable(merged)};
 }
 
 PlotPoint efficiency_point(const ScalingPoint& point) {
   const auto& [value, low, high] = point.efficiency;
-  std::string text = fmt::format("{}: {:.1f} %", ranks_text(point.merged->point.ranks), 100 * value);
+  std::string text = fmt::format("{}: {:.1f} %", ranks_text(*point.merged), 100 * value);
   if (low < high) text += fmt::format(" ({:.1f} to {:.1f})", 100 * low, 100 * high);
   return {point.units, 100 * value, 100 * low, 100 * high, text, is_unreliable(*point.merged)};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "analysis/plots/rows.h"
 #include "analysis/table/cells.h"
@@ -35,21 +36,25 @@ Plots speed_plots(const std::vector<MergedPoint>& points, const PlotNames& names
   for (const RowGroup& group : row_groups(points, names, is_shown)) {
     int64_t most = 0;
     for (const MergedPoint* merged : group.points) most = std::max(most, merged->point.ranks);
-    Plot plot{"speed_and_memory",
-              "strategies",
-              "Speed against memory",
-              group.setting + ", " + ranks_text(most),
-              "Peak memory of the rank that needs most. Bars: from the 95 % interval of the step. Hollow: "
-              "unreliable.",
-              {"peak memory (MiB)"},
-              {"samples/s"},
-              {},
-              {}};
-    for (const MergedPoint* merged : group.points)
-      if (merged->point.ranks == most)
-        plot.curves.push_back(
-            {names.strategy(*merged), Form::dots, names.style(*merged), {point_of(*merged)}});
-    if (plot.curves.size() > 1) plots.push_back(std::move(plot));
+    std::map<Location, Plot> by_location;
+    for (const MergedPoint* merged : group.points) {
+      if (merged->point.ranks != most) continue;
+      Plot& plot = by_location[location_of(*merged)];
+      plot.about = group.setting + ", " + ranks_text(*merged);
+      plot.curves.push_back({names.strategy(*merged), Form::dots, names.style(*merged), {point_of(*merged)}});
+    }
+    for (auto& [location, plot] : by_location)
+      if (plot.curves.size() > 1)
+        plots.push_back({"speed_and_memory",
+                         "strategies",
+                         "Speed against memory",
+                         plot.about,
+                         "Peak memory of the rank that needs most. Bars: from the 95 % interval of the step. "
+                         "Hollow: unreliable.",
+                         {"peak memory (MiB)"},
+                         {"samples/s"},
+                         {},
+                         std::move(plot.curves)});
   }
   return plots;
 }

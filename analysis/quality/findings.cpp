@@ -23,7 +23,7 @@ namespace {
 constexpr double kSpreadExcess = 1.25;
 
 // Everything of a collective that its time depends on, but for its operation, size and place.
-using Setting = std::tuple<std::string, std::string, int64_t, int64_t, std::string, int64_t>;
+using Setting = std::tuple<Location, std::string, int64_t>;
 using Operation = std::pair<std::string, std::string>;  // and its reduction
 // Of one size: out of place, in place.
 struct Places {
@@ -194,8 +194,8 @@ std::map<Setting, Curves> curves_of(const std::vector<MergedPoint>& points) {
     const Point& p = merged.point;
     const CollectivePoint& c = p.collective;
     if (is_training(merged) || is_unreliable(merged) || p.ranks < 2) continue;
-    const Setting setting = {merged.machine, merged.transport, merged.nodes, p.ranks, c.dtype, p.seed};
-    all[setting][{c.operation, c.reduction}][c.bytes].by_place[c.in_place ? 1 : 0] = &merged;
+    all[{location_of(merged), c.dtype, p.seed}][{c.operation, c.reduction}][c.bytes]
+        .by_place[c.in_place ? 1 : 0] = &merged;
   }
   return all;
 }

@@ -204,7 +204,7 @@ void add_series(const Group& group, std::vector<ScalingSeries>& all) {
   int64_t last = 0;
   const Points densest =
       those(points, [&](auto* p) { return std::exchange(last, p->point.ranks) != p->point.ranks; });
-  if (densest.size() >= 2) all.push_back(make_series(group, Span::all, 1, densest));
+  if (densest.size() >= 2 && densest != within) all.push_back(make_series(group, Span::all, 1, densest));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "analysis/known.h"
 #include "analysis/table/cells.h"
+#include "analysis/tables/training_columns.h"
 #include "base/units.h"
 
 namespace shardmark {
@@ -32,6 +33,8 @@ ColumnsOf<MergedPoint> about_columns() {
   return {{{"model, operation", "", false}, work_cell},
           {{"strategy, place", "", false}, strategy_cell},
           {{"ranks", ""}, [](const auto& merged) { return cells::count(merged.point.ranks); }},
+          nodes_column(),
+          machine_column(),
           {{"batch or size", "", false}, size_cell}};
 }
 

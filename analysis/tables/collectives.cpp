@@ -87,6 +87,8 @@ ColumnsOf<Pair> columns(const specs::CollectiveRow& row) {
            [](const auto& pair) { return cells::words(pair.merged->machine); }},
           {{"transport", "", false, true, "", Starts::section},
            [](const auto& pair) { return cells::words(pair.merged->transport); }},
+          {{"nodes", "", true, true, "", Starts::section},
+           [column = nodes_column()](const auto& pair) { return column.cell(*pair.merged); }},
           {{"size", "B"},
            [=](const auto& pair) { return cells::count(collective(pair).bytes); },
            "the larger of a rank's send and receive side. Columns as in nccl-tests."},
@@ -104,16 +106,15 @@ ColumnsOf<Pair> columns(const specs::CollectiveRow& row) {
 }  // namespace
 
 std::vector<Table> collective_tables(const MergedPoints& points) {
-  using TableKey = std::tuple<size_t, std::string, int64_t>;  // operation, ranks
-  using RowKey =
-      std::tuple<std::string, std::string, std::string, std::string, int64_t, int64_t>;  // size last but seed
+  using TableKey = std::tuple<size_t, std::string, int64_t>;                        // operation, ranks
+  using RowKey = std::tuple<Location, std::string, std::string, int64_t, int64_t>;  // size last but seed
   std::map<TableKey, std::map<RowKey, Pair>> found;
   for (const MergedPoint& merged : points) {
     if (is_training(merged)) continue;
     const Point& p = merged.point;
     const CollectivePoint& c = p.collective;
     Pair& pair = found[{order_of(c.operation), c.operation, p.ranks}]
-                      [{merged.machine, merged.transport, c.dtype, c.reduction, c.bytes, p.seed}];
+                      [{location_of(merged), c.dtype, c.reduction, c.bytes, p.seed}];
     pair.merged = pair.by_place[c.in_place ? 1 : 0] = &merged;
   }
   std::vector<Table> tables;

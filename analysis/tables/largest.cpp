@@ -1,6 +1,7 @@
 // The largest batch that fits, per strategy: from points that fit and points that ran out of memory.
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
@@ -15,18 +16,19 @@ struct Largest {
   int64_t fails;  // the smallest batch that ran out of memory
 };
 
-std::string key_of(const std::string& family, const std::string& strategy, int64_t ranks) {
-  return family + "\n" + strategy + "\n" + std::to_string(ranks);
+using SeriesKey = std::tuple<Location, std::string, std::string>;
+
+SeriesKey series_key_of(const MergedPoint& merged) {
+  return {location_of(merged), merged.family, merged.strategy};
 }
 
 // The smallest batch of each series that ran out of memory.
-std::map<std::string, int64_t> failures(const std::vector<StudyData>& studies) {
-  std::map<std::string, int64_t> fails;
+std::map<SeriesKey, int64_t> failures(const std::vector<StudyData>& studies) {
+  std::map<SeriesKey, int64_t> fails;
   for (const StudyData& study : studies)
     for (const Record& record : study.records) {
       if (record.outcome != Outcome::out_of_memory || record.point.workload != "training") continue;
-      const MergedPoint alike = as_merged(record, study.environment);
-      const auto [found, is_new] = fails.try_emplace(key_of(alike.family, alike.strategy, record.point.ranks),
+      const auto [found, is_new] = fails.try_emplace(series_key_of(as_merged(record, study.environment)),
                                                      record.point.training.batch_size);
       found->second = std::min(found->second, record.point.training.batch_size);
     }
@@ -35,17 +37,14 @@ std::map<std::string, int64_t> failures(const std::vector<StudyData>& studies) {
 
 std::vector<Largest> rows_of(const std::vector<StudyData>& studies, const MergedPoints& points) {
   const auto fails = failures(studies);
-  const auto key = [](const MergedPoint& merged) {
-    return key_of(merged.family, merged.strategy, merged.point.ranks);
-  };
-  std::map<std::string, const MergedPoint*> largest;
+  std::map<SeriesKey, const MergedPoint*> largest;
   for (const MergedPoint* merged : training_points(points)) {
-    const MergedPoint*& best = largest[key(*merged)];
+    const MergedPoint*& best = largest[series_key_of(*merged)];
     if (best == nullptr || merged->point.training.batch_size > best->point.training.batch_size) best = merged;
   }
   std::vector<Largest> rows;
   for (const MergedPoint* merged : training_points(points))
-    if (const auto failed = fails.find(key(*merged));
+    if (const auto failed = fails.find(series_key_of(*merged));
         failed != fails.end() && largest[failed->first] == merged)
       rows.push_back({merged, failed->second});
   return rows;

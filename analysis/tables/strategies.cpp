@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include <unordered_map>
+#include <tuple>
 
 #include "analysis/known.h"
 #include "analysis/table/cells.h"
@@ -44,14 +44,15 @@ class Replicas {
   }
 
  private:
-  static std::string key(const MergedPoint& merged) {
-    return fmt::format("{} {} {}", merged.family, merged.point.ranks, merged.point.training.batch_size);
+  using Key = std::tuple<Location, std::string, int64_t>;
+  static Key key(const MergedPoint& merged) {
+    return {location_of(merged), merged.family, merged.point.training.batch_size};
   }
   const MergedPoint* single_of(const MergedPoint& merged) const {
     const auto found = points_.find(key(merged));
     return found == points_.end() ? nullptr : found->second;
   }
-  std::unordered_map<std::string, const MergedPoint*> points_;
+  std::map<Key, const MergedPoint*> points_;
 };
 
 std::string peak_text(double flops) { return format_number(flops / 1e9, 4) + " GFLOP/s"; }

@@ -23,6 +23,21 @@ Column column_of(const AxisRow& axis) {
 
 }  // namespace
 
+ColumnOf<MergedPoint> nodes_column(Starts starts) {
+  return {{"nodes", "", true, true, "", starts}, [](const auto& merged) {
+            Cell cell = merged.nodes > 0 ? cells::count(merged.nodes) : cells::words("");
+            if (merged.nodes > 1 && merged.ranks_per_node == 0) cell.text += ", uneven";
+            if (!merged.names_nodes) cell.text.clear();
+            return cell;
+          }};
+}
+
+ColumnOf<MergedPoint> machine_column(Starts starts) {
+  return {{"machine", "", false, true, "", starts}, [](const auto& merged) {
+            return Cell{merged.names_machine ? merged.machine : "", merged.machine};
+          }};
+}
+
 Cell warning_cell(const MergedPoint& merged) {
   std::string kinds;
   for (const Warning& warning : merged.warnings) kinds += (kinds.empty() ? "" : ", ") + warning.kind;
@@ -110,6 +125,7 @@ ColumnsOf<MergedPoint> TrainingColumns::batch_ranks_strategy() const {
            [](const auto& merged) { return cells::count(merged.point.training.batch_size); }},
           {{"ranks", "", true, true, "", Starts::group},
            [](const auto& merged) { return cells::count(merged.point.ranks); }},
+          nodes_column(Starts::group),
           {{"strategy", "", false}, [this](const auto& merged) { return strategy(merged); }}};
 }
 

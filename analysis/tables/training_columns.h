@@ -20,6 +20,10 @@ namespace shardmark {
 // The kinds of a point's warnings, "uncertain, warming up"; empty where there are none.
 Cell warning_cell(const MergedPoint& merged);
 
+// Nodes and machine, which people see only in reports where points differ in them alone.
+ColumnOf<MergedPoint> nodes_column(Starts starts = Starts::nothing);
+ColumnOf<MergedPoint> machine_column(Starts starts = Starts::nothing);
+
 // The training points of a report for which `holds` is true.
 std::vector<const MergedPoint*> training_points(
     const std::vector<MergedPoint>& points,

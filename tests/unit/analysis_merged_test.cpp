@@ -1,11 +1,17 @@
 // Which records count as the same point, and what becomes of their numbers.
-#include <gtest/gtest.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include "analysis/merged.h"
+#include "analysis/overview/overview.h"
+#include "analysis/plots/plots.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {
 namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
 
 Record launch_of(int64_t repeat, double step_s) {
   Record record = training_record("ddp", 2, 4, step_s);
@@ -57,6 +63,98 @@ TEST(Merge, StudiesOfOneMachineJoinAndOthersStayApart) {
   EXPECT_EQ(merge_repeats({first, second}).size(), 1u);
   EXPECT_EQ(merge_repeats({first, second})[0].repeats, 2);
   EXPECT_EQ(merge_repeats({first, second, other}).size(), 2u);
+}
+
+// Steps and an all-reduce of 2 ranks: on this many nodes, this many times as long.
+StudyData two_ranks_on(size_t nodes, double factor) {
+  StudyData study =
+      study_of({training_record("single", 2, 4, 0.05 * factor), training_record("ddp", 2, 4, 0.1 * factor),
+                collective_record("all_reduce", 2, 64 << 20, true, 1e-3 * factor),
+                collective_record("all_reduce", 2, 1024, true, 1e-5 * factor)});
+  study.environment.nodes = {"a", "b"};
+  study.environment.nodes.resize(nodes);
+  study.environment.rank_nodes = {"a", nodes == 1 ? "a" : "b"};
+  return study;
+}
+
+std::vector<std::string> column_of(const Table& table, const std::string& column) {
+  std::vector<std::string> texts;
+  for (size_t row = 0; row < table.rows.size(); ++row) texts.push_back(cell(table, row, column).text);
+  return texts;
+}
+
+using Texts = std::vector<std::string>;
+
+// No table, plot or screen joins or compares what was measured on one node and on two.
+TEST(Merge, NodesTellPointsOfAsManyRanksApart) {
+  const std::vector<StudyData> studies = {two_ranks_on(1, 1), two_ranks_on(2, 3)};
+  const auto points = merge_repeats(studies);
+  const Table strategies = strategies_table(points);
+  EXPECT_EQ(column_of(strategies, "nodes"), (Texts{"1", "1", "2", "2"}));
+  EXPECT_EQ(column_of(strategies, "step time median"), (Texts{"50.00", "100.0", "150.0", "300.0"}));
+  EXPECT_EQ(column_of(strategies, "x single"), (Texts{"1.00", "2.00", "1.00", "2.00"}));
+  const auto collectives = collective_tables(points);
+  ASSERT_EQ(collectives.size(), 1u);
+  EXPECT_EQ(column_of(collectives[0], "nodes"), (Texts{"1", "1", "2", "2"}));
+  EXPECT_EQ(column_of(collectives[0], "in-place time"), (Texts{"10.00", "1,000", "30.00", "3,000"}));
+  for (const auto& [first, second] : {std::pair(0, 1), {1, 0}}) {
+    const std::vector<StudyData> ordered = {studies[first], studies[second]};
+    const auto merged = merge_repeats(ordered);
+    const std::string screen = to_text(overview_of(ordered, merged, {}, scaling_series(merged)), {});
+    for (const char* expected :
+         {"\ngpt2, batch 4 per rank, 2 ranks on 1 node\n", "\ngpt2, batch 4 per rank, 2 ranks on 2 nodes\n",
+          "\n2 ranks on 1 node over mpi, float32\n", "\n2 ranks on 2 nodes over mpi, float32\n"})
+      EXPECT_THAT(screen, HasSubstr(expected));
+    EXPECT_THAT(screen, ContainsRegex("on 1 node over .*\n  all_reduce +[0-9.]+ +64.0 MiB +10.0 "));
+    EXPECT_THAT(screen, ContainsRegex("on 2 nodes over .*\n  all_reduce +[0-9.]+ +64.0 MiB +30.0 "));
+  }
+  for (const Plot& plot : collective_plots(points)) EXPECT_EQ(plot.curves.at(0).points.size(), 2u);
+  EXPECT_EQ(collective_plots(points).size(), 4u);  // bandwidth and time, on one node and on two
+  EXPECT_EQ(speed_plots(points, PlotNames(points)).size(), 2u);
+}
+
+// On one node 1, 2 and 4 ranks, on two nodes 2 and 4: a fit holds points of one kind of link.
+TEST(Merge, FitsJoinNoNodes) {
+  std::vector<StudyData> studies;
+  for (const bool spread : {false, true}) {
+    std::vector<Record> records;
+    for (const int64_t ranks : {1, 2, 4})
+      records.push_back(training_record("ddp", ranks, 4, 0.1 * (spread && ranks > 1 ? 3 : 1)));
+    studies.push_back(study_of(records));
+    studies.back().environment.nodes = {"a"};
+    studies.back().environment.rank_nodes = {"a", "a", "a", "a"};
+    if (!spread) continue;
+    studies.back().environment.nodes = {"a", "b"};
+    studies.back().environment.rank_nodes = {"a", "b", "a", "b"};
+  }
+  const auto points = merge_repeats(studies);
+  std::string found;
+  for (const ScalingSeries& series : scaling_series(points)) {
+    if (series.scaling != Scaling::weak) continue;
+    found += unit_text(series) + ":";
+    for (const ScalingPoint& point : series.points)
+      found += fmt::format(" {}/{} {:.0f}%", point.merged->point.ranks, point.merged->nodes,
+                           100 * point.efficiency.value);
+    found += "; ";
+  }
+  EXPECT_EQ(found,
+            "ranks of one node: 1/1 100% 2/1 100% 4/1 100%; nodes of 1 rank: 1/1 100% 2/2 33%; "
+            "nodes of 2 ranks: 2/1 100% 4/2 33%; ");
+}
+
+TEST(Merge, MachinesAreNamedWhereThereAreSeveral) {
+  std::vector<StudyData> studies = {two_ranks_on(1, 1), two_ranks_on(1, 3)};
+  const auto alone = merge_repeats({studies[0]});
+  EXPECT_EQ(collective_setting_text(alone.front()), "2 ranks over mpi, float32");
+  EXPECT_EQ(column_of(strategies_table(alone), "nodes"), (Texts{"", ""}));  // nothing to tell apart
+  studies[1].environment.devices = {"Another CPU"};
+  const auto points = merge_repeats(studies);
+  const std::string screen = to_text(overview_of(studies, points, {}, scaling_series(points)), {});
+  EXPECT_THAT(screen, ContainsRegex("\n2 ranks over mpi, float32, Some CPU, .*\n  all_reduce .* 10.0 "));
+  EXPECT_THAT(screen, ContainsRegex("\n2 ranks over mpi, float32, Another CPU, .*\n  all_reduce .* 30.0 "));
+  EXPECT_EQ(column_of(strategies_table(points), "x single"), (Texts{"1.00", "2.00", "1.00", "2.00"}));
+  EXPECT_EQ(column_of(collective_tables(points).at(0), "in-place time"),
+            (Texts{"30.00", "3,000", "10.00", "1,000"}));
 }
 
 TEST(Merge, HowLongAndHowWrittenDoesNotMatterButTheWorkDoes) {
