@@ -99,6 +99,9 @@ Interval step_interval(const Records& records) {
   return steps.size() < 6 ? hull : median_interval(steps);
 }
 
+// Of elements that were wrong; worse than none: that nobody looked.
+double badness(int64_t num_wrong) { return num_wrong < 0 ? 0.5 : static_cast<double>(num_wrong); }
+
 Measures merged_measures(const Records& records) {
   if (records.size() == 1) return records.front()->measures;
   Measures merged = medians(records);
@@ -109,9 +112,10 @@ Measures merged_measures(const Records& records) {
     const Measures& m = record->measures;
     merged.oversubscribed |= m.oversubscribed;
     merged.unaccounted |= m.unaccounted;
-    merged.num_wrong = std::max(merged.num_wrong, m.num_wrong);
+    if (badness(m.num_wrong) > badness(merged.num_wrong)) merged.num_wrong = m.num_wrong;
     if (!m.verified.starts_with("equal")) merged.verified = m.verified;  // a repeat unverified: the point is
   }
+  if (!steps_in_each(records)) merged.loss_last = Measures::kNone;
   return merged;
 }
 
@@ -246,6 +250,13 @@ void sort(std::vector<MergedPoint>& points) {
 }
 
 }  // namespace
+
+std::optional<int64_t> steps_in_each(const std::vector<const Record*>& records) {
+  const auto steps_of = [](const Record* one) { return one->measures.num_steps + one->measures.num_warmup; };
+  for (const Record* one : records)
+    if (steps_of(one) != steps_of(records.front())) return std::nullopt;
+  return records.empty() ? std::nullopt : std::optional(steps_of(records.front()));
+}
 
 std::string machine_text(const Environment& environment) {
   const std::set<std::string> devices(environment.devices.begin(), environment.devices.end());

@@ -1,6 +1,7 @@
 // The points of one or several studies with their repeats merged: what every table starts from.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -29,7 +30,7 @@ struct MergedPoint {
   int64_t repeats = 0;
   // Medians over the repeats (of rates: the reciprocal of the median of reciprocals, for costs are what may
   // be averaged). step_low_s and step_high_s: of one repeat, its own interval; of 2 to 5, the hull of their
-  // intervals; from 6, the interval of the repeats' medians.
+  // intervals; from 6, the interval of the repeats' medians. loss_last: where all repeats took as many steps.
   Measures measures;
   // The step in each launch that measured it, from its repeats there, with its interval likewise. A copy of a
   // record is no further launch.
@@ -52,6 +53,9 @@ MergedPoint as_merged(const Record& record, const Environment& environment);
 // Ordered by machine, transport, model, data, optimizer, precision, batch size, ranks, strategy; collectives
 // by operation, ranks, type, reduction, bytes.
 std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies);
+
+// Steps that each of them took, warm-up included; nothing where they differ.
+std::optional<int64_t> steps_in_each(const std::vector<const Record*>& records);
 
 std::string machine_text(const Environment& environment);  // "NVIDIA H200, 4 threads per rank"
 

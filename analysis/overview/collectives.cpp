@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "analysis/overview/overview.h"
@@ -18,7 +19,13 @@ namespace {
 
 // Of one operation on one setting, by bytes: the faster of in place and out of place.
 using Sizes = std::map<int64_t, const MergedPoint*>;
-using Key = std::tuple<size_t, std::string, std::string>;  // order and name of the operation, reduction
+struct Measured {
+  Sizes sizes;
+  std::set<int64_t> all, wrong, unchecked;  // sizes, whatever their outcome and place
+};
+using Key = std::tuple<size_t, std::string, std::string>;    // order and name of the operation, reduction
+using Setting = std::tuple<int64_t, Location, std::string>;  // most ranks first; type
+using Settings = std::map<Setting, std::map<Key, Measured>>;
 
 bool is_usable(const MergedPoint& merged) {
   return !is_training(merged) && std::isfinite(merged.measures.step_s) && merged.measures.step_s > 0;
@@ -33,26 +40,76 @@ Sizes believable(const Sizes& sizes) {
   return kept.empty() ? sizes : kept;
 }
 
-std::vector<Cell> row_of(const std::string& name, const Sizes& sizes) {
+// "yes" where every element of every size was compared, and none was wrong.
+std::string verified_text(const Measured& measured) {
+  std::string text;
+  for (const auto& [word, sizes] :
+       {std::pair("wrong", &measured.wrong), {"not checked", &measured.unchecked}})
+    if (!sizes->empty()) text += fmt::format("{}{} at {}", text.empty() ? "" : ", ", word, sizes->size());
+  return text.empty()
+             ? "yes"
+             : text + fmt::format(" of {} size{}", measured.all.size(), measured.all.size() == 1 ? "" : "s");
+}
+
+std::vector<Cell> row_of(const std::string& name, const Measured& measured) {
+  const Sizes sizes = believable(measured.sizes);
   const auto& [smallest, quick] = *sizes.begin();
   const auto& [largest, wide] = *sizes.rbegin();
   const auto marked = [](Cell cell, const MergedPoint& merged) {
     if (is_unreliable(merged)) cell.text += " ?";
     return cell;
   };
-  int64_t num_wrong = 0;
-  for (const auto& [bytes, merged] : sizes) num_wrong += merged->measures.num_wrong > 0 ? 1 : 0;
   return {cells::words(name),
           marked(cells::number(wide->measures.busbw_gb_s, 3), *wide),
           cells::words(bytes_text(largest)),
           marked(cells::number(quick->measures.step_s * 1e6, 3), *quick),
           cells::words(bytes_text(smallest)),
-          cells::words(num_wrong == 0 ? "yes" : fmt::format("wrong at {} sizes", num_wrong))};
+          cells::words(verified_text(measured))};
+}
+
+Measured& measured_of(const MergedPoint& merged, Settings& settings) {
+  const CollectivePoint& c = merged.point.collective;
+  const auto* const known = specs::find_collective(c.operation);
+  const size_t order = known == nullptr ? specs::kNumCollectives : static_cast<size_t>(known->what);
+  const bool is_plain = c.reduction == "sum" || c.reduction == "none";
+  return settings[{-merged.point.ranks, location_of(merged), c.dtype}]
+                 [{order, c.operation, is_plain ? "" : c.reduction}];
+}
+
+// Wrong points gave no result, and so are none of the merged ones.
+void add_wrong(const std::vector<StudyData>& studies, Settings& settings) {
+  for (const StudyData& study : studies)
+    for (const Record& record : study.records) {
+      if (record.point.workload != "collective" || record.outcome != Outcome::wrong) continue;
+      Measured& measured = measured_of(as_merged(record, study.environment), settings);
+      measured.all.insert(record.point.collective.bytes);
+      measured.wrong.insert(record.point.collective.bytes);
+    }
+}
+
+Settings settings_of(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points) {
+  Settings settings;
+  for (const MergedPoint& merged : points) {
+    if (!is_usable(merged)) continue;
+    Measured& measured = measured_of(merged, settings);
+    const int64_t bytes = merged.point.collective.bytes;
+    measured.all.insert(bytes);
+    if (merged.measures.num_wrong > 0) measured.wrong.insert(bytes);
+    if (merged.measures.num_wrong < 0) measured.unchecked.insert(bytes);
+    const MergedPoint*& best = measured.sizes[bytes];
+    if (best == nullptr || merged.measures.step_s < best->measures.step_s) best = &merged;
+  }
+  add_wrong(studies, settings);
+  for (auto& [setting, operations] : settings)
+    std::erase_if(operations, [](const auto& operation) { return operation.second.sizes.empty(); });
+  std::erase_if(settings, [](const auto& setting) { return setting.second.empty(); });
+  return settings;
 }
 
 }  // namespace
 
-OverviewTable collectives_overview(const std::vector<MergedPoint>& points) {
+OverviewTable collectives_overview(const std::vector<StudyData>& studies,
+                                   const std::vector<MergedPoint>& points) {
   OverviewTable table{
       "Collectives, by their largest and smallest message",
       "collectives",
@@ -66,25 +123,14 @@ OverviewTable collectives_overview(const std::vector<MergedPoint>& points) {
         .unit = "us",
         .definition = "of the smallest message: median over the operations of the slowest rank's time."},
        {.name = "message"},
-       {.name = "verified", .definition = "whether every element had the expected value."}},
+       {.name = "verified", .definition = "whether every element of every size had the expected value."}},
       {}};
-  // Most ranks first; by place and type.
-  std::map<std::tuple<int64_t, Location, std::string>, std::map<Key, Sizes>> settings;
-  for (const MergedPoint& merged : points) {
-    if (!is_usable(merged)) continue;
-    const CollectivePoint& c = merged.point.collective;
-    const auto* const known = specs::find_collective(c.operation);
-    const size_t order = known == nullptr ? specs::kNumCollectives : static_cast<size_t>(known->what);
-    const bool is_plain = c.reduction == "sum" || c.reduction == "none";
-    const MergedPoint*& best = settings[{-merged.point.ranks, location_of(merged), c.dtype}]
-                                       [{order, c.operation, is_plain ? "" : c.reduction}][c.bytes];
-    if (best == nullptr || merged.measures.step_s < best->measures.step_s) best = &merged;
-  }
-  for (const auto& [setting, operations] : settings) {
-    OverviewGroup group{collective_setting_text(*operations.begin()->second.begin()->second), {}};
-    for (const auto& [key, sizes] : operations) {
+  for (const auto& [setting, operations] : settings_of(studies, points)) {
+    const MergedPoint& first = *operations.begin()->second.sizes.begin()->second;
+    OverviewGroup group{collective_setting_text(first), {}};
+    for (const auto& [key, measured] : operations) {
       const auto& [order, operation, reduction] = key;
-      group.rows.push_back(row_of(operation + (reduction.empty() ? "" : " " + reduction), believable(sizes)));
+      group.rows.push_back(row_of(operation + (reduction.empty() ? "" : " " + reduction), measured));
     }
     table.groups.push_back(std::move(group));
   }

@@ -52,6 +52,7 @@ void add_findings(std::vector<std::string>& cautions, const std::vector<MergedPo
   const std::vector<Finding> findings = findings_of(points, unfinished);
   std::vector<std::pair<std::string, std::vector<const Finding*>>> kinds;
   for (const Finding& finding : findings) {
+    if (!finding.is_warning) continue;
     auto found =
         std::find_if(kinds.begin(), kinds.end(), [&](auto& kind) { return kind.first == finding.kind; });
     if (found == kinds.end()) found = kinds.insert(kinds.end(), {finding.kind, {}});
@@ -145,7 +146,7 @@ Overview overview_of(const std::vector<StudyData>& studies, const std::vector<Me
   if (studies.size() > kMostStudies)
     overview.studies.push_back("And " + plural(studies.size() - kMostStudies, "further study") +
                                ": --table studies.");
-  overview.answers = {training_overview(points, scaling), collectives_overview(points)};
+  overview.answers = {training_overview(points, scaling), collectives_overview(studies, points)};
   std::erase_if(overview.answers, [](const OverviewTable& table) { return table.groups.empty(); });
   overview.cautions = cautions_of(studies, points, unfinished);
   return overview;

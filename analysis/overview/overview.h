@@ -43,7 +43,8 @@ Overview overview_of(const std::vector<StudyData>& studies, const std::vector<Me
 // largest message and the time of its smallest.
 OverviewTable training_overview(const std::vector<MergedPoint>& points,
                                 const std::vector<ScalingSeries>& scaling);
-OverviewTable collectives_overview(const std::vector<MergedPoint>& points);
+OverviewTable collectives_overview(const std::vector<StudyData>& studies,
+                                   const std::vector<MergedPoint>& points);
 std::vector<std::string> cautions_of(const std::vector<StudyData>& studies,
                                      const std::vector<MergedPoint>& points,
                                      const std::vector<MergedPoint>& unfinished);

@@ -181,11 +181,12 @@ void check_link(const Curve& curve, std::vector<Finding>& findings) {
   const std::string rate = fmt::format("{}'s {:g} GB/s", link->name, link->bytes_per_s / 1e9);
   if (share < kLow)
     findings.push_back(
-        {&point, "link rate",
+        {&point, "below link rate",
          fmt::format("reaches {:.0f} % of {}; about {:.0f} % is usual", 100 * share, rate, 100 * kUsual)});
   if (share > 1)
-    findings.push_back(
-        {&point, "link rate", fmt::format("{:.0f} % of {}: reduced inside the switch?", 100 * share, rate)});
+    findings.push_back({&point, "above link rate",
+                        fmt::format("{:.0f} % of {}: reduced inside the switch?", 100 * share, rate), false,
+                        false});
 }
 
 std::map<Setting, Curves> curves_of(const std::vector<MergedPoint>& points) {

@@ -12,9 +12,10 @@ namespace shardmark {
 
 struct Finding {
   const MergedPoint* about;  // into the points
-  std::string kind;  // "warming up", "order of sizes", "in place", "slower than parts", "link rate" ...
+  std::string kind;          // "warming up", "order of sizes", "in place", "slower than parts" ...
   std::string words;
-  bool excludes = false;  // no fit uses the point
+  bool excludes = false;   // no fit uses the point
+  bool is_warning = true;  // else good news, which the table of findings alone holds
 };
 
 // In the order of the points; warnings before contradictions. Oversubscribed points are left to the column of

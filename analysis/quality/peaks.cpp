@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/units.h"
+
 namespace shardmark {
 
 void use_best_peaks(std::vector<MergedPoint>& points) {
@@ -28,8 +30,14 @@ void use_best_peaks(std::vector<MergedPoint>& points) {
                                              "machine's best, so the machine was not idle",
                                              100 * m.peak_flops / peak),
                                  false});
-    m.mfu *= m.peak_flops / peak;
     m.peak_flops = peak;
+    m.mfu = m.flops_per_step / m.step_s / peak;
+    if (m.mfu > 1 && !is_unreliable(merged))
+      merged.warnings.push_back({"impossible MFU",
+                                 fmt::format("MFU {} %: no step is faster than the device, so something "
+                                             "else ran on the machine while its peak was measured",
+                                             format_number(100 * m.mfu, 3)),
+                                 false});
   }
 }
 

@@ -10,10 +10,6 @@
 namespace shardmark {
 namespace {
 
-int64_t num_steps(const MergedPoint& merged) {
-  return merged.measures.num_steps + merged.measures.num_warmup;
-}
-
 // Points that differ in the number of micro-batches alone have the same key.
 std::pair<Location, std::string> key_of(const MergedPoint& merged) {
   Point alike = merged.point;
@@ -38,7 +34,7 @@ struct CutPoint {
 // |loss - loss of one batch| / loss of one batch.
 Cell loss_difference(const CutPoint& row) {
   const double loss = row.merged->measures.loss_last, base = row.whole->measures.loss_last;
-  const bool comparable = num_steps(*row.merged) == num_steps(*row.whole);
+  const bool comparable = steps_in_each(row.merged->records) == steps_in_each(row.whole->records);
   return cells::number(comparable ? std::abs(loss - base) / std::abs(base) : Measures::kNone, 2);
 }
 
@@ -49,13 +45,18 @@ auto count_of(int64_t TrainingPoint::*member) {
 ColumnsOf<CutPoint> loss_columns() {
   return {{{"micro-batches", ""}, count_of(&TrainingPoint::accumulation)},
           {{"of", "samples per rank"}, count_of(&TrainingPoint::batch_size)},
-          {{"steps", "", true, true}, [](const auto& row) { return cells::count(num_steps(*row.merged)); }},
+          {{"steps", "", true, true},
+           [](const auto& row) {
+             const auto steps = steps_in_each(row.merged->records);
+             return steps ? cells::count(*steps) : cells::words("");
+           }},
           {{"loss", "of the last step"},
            [](const auto& row) { return cells::number(row.merged->measures.loss_last, 7); }},
           {{"difference", "relative"},
            loss_difference,
            "|loss - loss of one batch| / loss of one batch, after the same number of steps with the same "
-           "samples; - where the numbers of steps differ. Without batch norm, rounding only; local batch "
+           "samples; - where the numbers of steps differ, also those of repeats. Without batch norm, "
+           "rounding only; local batch "
            "norm takes its statistics from one micro-batch, so it trains a different model; frozen batch "
            "norm does not."},
           {{"step", "ms"}, milliseconds_of(&Measures::step_s)},

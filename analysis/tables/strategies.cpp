@@ -75,18 +75,6 @@ std::string peaks_note(const MergedPoints& points) {
   return note.empty() ? "" : note + ".";
 }
 
-std::string impossible_mfu_note(const MergedPoints& points) {
-  const auto count = std::count_if(points.begin(), points.end(), [](const MergedPoint& merged) {
-    const Measures& m = merged.measures;
-    return is_training(merged) && !is_unreliable(merged) && m.flops_per_step / m.step_s > m.peak_flops;
-  });
-  if (count == 0) return "";
-  return fmt::format(
-      "Caution: an MFU above 100 % ({} row{}) is impossible. The peak was measured too low, perhaps because "
-      "other programs ran on the machine; do not trust the MFU of this report.",
-      count, count == 1 ? "" : "s");
-}
-
 std::string flops_note(const MergedPoints& points) {
   std::set<std::string> names;
   std::string note;
@@ -109,10 +97,6 @@ std::string unverified_note(const MergedPoints& points) {
     note += fmt::format("{}{} ({} row{})", note.empty() ? "Not verified: " : "; ", reason, count,
                         count == 1 ? "" : "s");
   return note.empty() ? "" : note + ".";
-}
-
-Cell mfu_cell(const Measures& m, double peak_flops) {
-  return cells::percent(m.flops_per_step / m.step_s / peak_flops);
 }
 
 Cell verified_cell(const MergedPoint& merged) {
@@ -177,11 +161,14 @@ ColumnsOf<MergedPoint> measured_columns(const Replicas& replicas) {
        number_of(&Measures::energy_j),
        "of all ranks' GPUs together, by their own counters (NVML), over the timed windows / steps."},
       {{"MFU", "%", true, true},
-       [](const auto& merged) { return mfu_cell(merged.measures, merged.measures.peak_flops); },
+       [](const auto& merged) { return cells::percent(merged.measures.mfu); },
        "model FLOPs per rank and step / step time / peak of a rank's device, measured by a matrix product "
        "(Chowdhery et al., PaLM, 2022, appendix B)."},
       {{"sheet MFU", "%", true, true},
-       [](const auto& merged) { return mfu_cell(merged.measures, merged.measures.datasheet_flops); },
+       [](const auto& merged) {
+         const Measures& m = merged.measures;
+         return cells::percent(m.flops_per_step / m.step_s / m.datasheet_flops);
+       },
        "the same against the peak of the device's data sheet."},
       {{"verified", "", false},
        verified_cell,
@@ -203,8 +190,7 @@ Table strategies_table(const MergedPoints& points) {
       "differs from the median by more than 10 % (also the uncertainty at which a median gets a warning), "
       "the row has the warning `mean differs`.");
   for (std::string& note : ratio_notes(points, replicas)) table.notes.push_back(std::move(note));
-  for (const std::string& note : {impossible_mfu_note(points), unverified_note(points)})
-    if (!note.empty()) table.notes.push_back(note);
+  if (const std::string note = unverified_note(points); !note.empty()) table.notes.push_back(note);
   for (const std::string& explanation : {peaks_note(points), flops_note(points)})
     if (!explanation.empty()) table.explanations.push_back(explanation);
   for (const std::string& note : labels.notes()) table.notes.push_back(note);

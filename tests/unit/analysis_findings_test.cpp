@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/overview/overview.h"
 #include "analysis/quality/findings.h"
 #include "analysis/report.h"
 #include "analysis_fixture.h"
@@ -132,6 +133,9 @@ TEST(Findings, TheLinkRateOfAKnownDevice) {
   EXPECT_EQ(findings_of(slow)[0].words, "reaches 27 % of nvlink4's 450 GB/s; about 80 % is usual");
   const MergedPoints fast = merge_repeats(fast_study);
   EXPECT_THAT(findings_of(fast)[0].words, HasSubstr("reduced inside the switch"));
+  EXPECT_NE(findings_of(fast)[0].kind, findings_of(slow)[0].kind);
+  EXPECT_THAT(cautions_of(slow_study, slow, {}), ElementsAre(HasSubstr("below link rate: 1 point, ")));
+  EXPECT_THAT(cautions_of(fast_study, fast, {}), IsEmpty());  // good news is no warning
   StudyData unknown = on_gpus(120);
   unknown.environment.devices.assign(4, "Some accelerator");
   EXPECT_THAT(findings_of(merge_repeats({unknown})), IsEmpty());

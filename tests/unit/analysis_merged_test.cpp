@@ -173,6 +173,32 @@ TEST(Merge, HowLongAndHowWrittenDoesNotMatterButTheWorkDoes) {
   EXPECT_EQ(repeats, 3);
 }
 
+// A loss belongs to a number of steps.
+TEST(Merge, LossesAfterOtherNumbersOfStepsAreNotAveraged) {
+  const auto study = [](int64_t num_steps, double loss) {
+    Record cut = launch_of(0, 0.1), whole = training_record("ddp", 2, 8, 0.1);
+    cut.point.training.accumulation = 2;
+    for (Record* record : {&cut, &whole}) {
+      record->measures.num_steps = num_steps;
+      record->measures.loss_last = loss;
+      record->id = point_id(record->point);
+    }
+    return study_of({cut, whole});
+  };
+  const auto texts = [](const std::vector<StudyData>& studies) {
+    const Table table = accumulation_table(merge_repeats(studies));
+    Texts all;
+    for (const char* column : {"steps", "loss", "difference"})
+      for (const std::string& text : column_of(table, column)) all.push_back(text);
+    return all;
+  };
+  const StudyData few = study(10, 2), many = study(30, 1);
+  EXPECT_EQ(texts({few, few}), (Texts{"10", "10", "2.000000", "2.000000", "0", "0"}));
+  const Texts nothing = {"-", "-", "-", "-", "-", "-"};
+  EXPECT_EQ(texts({few, many}), nothing);
+  EXPECT_EQ(texts({many, few}), nothing);
+}
+
 TEST(Merge, OnlyOkPointsAreMeasured) {
   Record failed = launch_of(0, 0.1);
   failed.outcome = Outcome::wrong;
@@ -205,6 +231,10 @@ TEST(Merge, OneUnreliableRepeatMakesThePointUnreliable) {
   Record unreliable = launch_of(1, 0.1);
   unreliable.measures.verified = "unverified: too large";
   unreliable.measures.oversubscribed = true;
+  Record checked = collective_record("all_reduce", 2, 1024, true, 1e-5), unchecked = checked;
+  unchecked.measures.num_wrong = -1;
+  for (const std::vector<Record>& records : {std::vector{checked, unchecked}, {unchecked, checked}})
+    EXPECT_EQ(merge_repeats({study_of(records)})[0].measures.num_wrong, -1);
   const auto points = merge_repeats({study_of({launch_of(0, 0.1), unreliable, launch_of(2, 0.1)})});
   EXPECT_EQ(points[0].measures.verified, "unverified: too large");
   EXPECT_TRUE(points[0].measures.oversubscribed);

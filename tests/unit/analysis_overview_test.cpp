@@ -58,7 +58,8 @@ TEST(Overview, LeavesOversubscribedRanksOut) {
   }
   const std::string text = first_screen(records);
   EXPECT_THAT(text, HasSubstr("gpt2, batch 4 per rank, 4 ranks\n"));
-  EXPECT_THAT(text, ContainsRegex("\n  ddp .* 25\\.0\n"));  // efficiency: a fourth of one rank's speed
+  EXPECT_THAT(text,
+              ContainsRegex("\n  ddp .* 25\\.0 +[0-9.]+\n"));  // efficiency: a fourth of one rank's speed
   EXPECT_THAT(text, HasSubstr("oversubscribed: 1 point had more ranks than cores"));
 }
 
@@ -72,6 +73,55 @@ TEST(Overview, SaysBandwidthOfTheLargestAndTimeOfTheSmallestMessage) {
   small.measures.step_high_s = 1e-4;
   EXPECT_THAT(first_screen({large, small}),
               ContainsRegex("\n  all_reduce +[0-9.]+ +1.00 MiB +1,000 +1.00 MiB"));
+}
+
+// Sizes that gave no result, that nobody compared, and that a warning keeps out of the row count as well.
+TEST(Overview, VerifiedIsWhatHoldsForEverySize) {
+  const auto verified = [](int64_t large_wrong, int64_t small_wrong, Outcome small_outcome = Outcome::ok) {
+    Record large = collective_record("all_reduce", 4, 1 << 20, true, 1e-3),
+           small = collective_record("all_reduce", 4, 1024, true, 1e-5), slow = small;
+    large.measures.num_wrong = large_wrong;
+    small.measures.num_wrong = small_wrong;
+    small.measures.step_low_s = 1e-6;  // unreliable
+    small.measures.step_high_s = 1e-4;
+    small.outcome = small_outcome;
+    slow.point.collective.in_place = false;
+    slow.measures.step_s = 2e-5;
+    const std::string text = first_screen({large, small, slow});
+    const size_t row = text.find("\n  all_reduce "), end = text.find('\n', row + 1);
+    const std::string line = text.substr(row, end - row);
+    return line.substr(line.rfind("KiB") == std::string::npos ? line.rfind("MiB") : line.rfind("KiB"));
+  };
+  EXPECT_THAT(verified(0, 0), ContainsRegex("^.iB +yes$"));
+  EXPECT_THAT(verified(0, -1), ContainsRegex("^.iB +not checked at 1 of 2 sizes$"));
+  EXPECT_THAT(verified(0, 2), ContainsRegex("^.iB +wrong at 1 of 2 sizes$"));
+  EXPECT_THAT(verified(0, 2, Outcome::wrong), ContainsRegex("^.iB +wrong at 1 of 2 sizes$"));
+  EXPECT_THAT(verified(-1, 2), ContainsRegex("^.iB +wrong at 1, not checked at 1 of 2 sizes$"));
+}
+
+// What stands on the first screen and in the table is one number, whatever differed between the repeats.
+TEST(Overview, SaysTheNumbersOfTheTables) {
+  std::vector<Record> records;
+  for (const auto& [step_s, peak] : {std::pair(0.10, 1.0e12), {0.13, 0.8e12}, {0.11, 0.95e12}}) {
+    Record record = training_record("ddp", 2, 4, step_s, 0.01 * step_s);
+    record.point.repeat = std::ssize(records);
+    record.id = point_id(record.point);
+    record.measures.peak_flops = peak;
+    record.measures.mfu = record.measures.flops_per_step / step_s / peak;
+    records.push_back(record);
+  }
+  const auto points = merge_repeats({study_of(records)});
+  const OverviewTable screen = training_overview(points, {});
+  const Table table = strategies_table(points);
+  for (const auto& [here, there] : {std::pair("samples/s", "samples/s"),
+                                    {"step", "step time median"},
+                                    {"peak memory", "peak memory"},
+                                    {"exposed", "exposed of step"},
+                                    {"MFU", "MFU"}})
+    for (size_t c = 0; c < screen.columns.size(); ++c)
+      if (screen.columns[c].name == here) {
+        EXPECT_EQ(screen.groups.at(0).rows.at(0).at(c).text, cell(table, 0, there).text) << here;
+      }
 }
 
 TEST(Overview, DefinesItsColumnsWhereAsked) {
