@@ -15,10 +15,10 @@ namespace {
 constexpr size_t kLeastCounts = 3;
 constexpr size_t kLeastDegrees = 2;  // 4 counts of one launch each, for a law with one parameter
 
-using Launches = std::map<double, size_t>;  // by count
+using NumLaunches = std::map<double, size_t>;  // by count
 
-Launches launches_of(const std::vector<TimedCount>& times) {
-  Launches launches;
+NumLaunches launches_of(const std::vector<TimedCount>& times) {
+  NumLaunches launches;
   for (const TimedCount& time : times) ++launches[time.units];
   return launches;
 }
@@ -28,13 +28,13 @@ size_t num_coefficients(const ScalingForm& form) {
   return static_cast<size_t>(std::count(chosen.begin(), chosen.end(), true));
 }
 
-size_t num_times(const Launches& launches) {
+size_t num_times(const NumLaunches& launches) {
   size_t num = 0;
   for (const auto& [units, count] : launches) num += count;
   return num;
 }
 
-bool are_determined(const ScalingForm& form, const Launches& launches) {
+bool are_determined(const ScalingForm& form, const NumLaunches& launches) {
   std::vector<least_squares::Row> rows;
   for (const auto& [units, count] : launches) {
     least_squares::Row row{scaling_curve::terms(form, units), 0};
@@ -44,7 +44,7 @@ bool are_determined(const ScalingForm& form, const Launches& launches) {
   return least_squares::is_determined(rows, scaling_curve::coefficients(form));
 }
 
-bool suffice(const ScalingForm& form, const Launches& launches) {
+bool suffice(const ScalingForm& form, const NumLaunches& launches) {
   const size_t unknown = num_coefficients(form);
   return launches.size() >= std::max(kLeastCounts, unknown) &&
          num_times(launches) >= unknown + kLeastDegrees && are_determined(form, launches);
@@ -53,7 +53,7 @@ bool suffice(const ScalingForm& form, const Launches& launches) {
 }  // namespace
 
 std::string too_few_counts(const ScalingForm& form, const std::vector<TimedCount>& times) {
-  const Launches launches = launches_of(times);
+  const NumLaunches launches = launches_of(times);
   if (suffice(form, launches)) return "";
   const size_t unknown = num_coefficients(form), several = std::max(kLeastCounts, unknown);
   if (launches.size() >= several && !are_determined(form, launches))
@@ -68,12 +68,12 @@ std::string too_few_counts(const ScalingForm& form, const std::vector<TimedCount
 
 std::vector<double> further_counts(const ScalingForm& form, const std::vector<TimedCount>& times,
                                    bool tested) {
-  const Launches launches = launches_of(times);
+  const NumLaunches launches = launches_of(times);
   if (launches.empty()) return {};
   size_t most = 0;
   for (const auto& [units, count] : launches) most = std::max(most, count);
   const auto settles = [&](double units) {
-    Launches more = launches;
+    NumLaunches more = launches;
     const bool fills_nodes = form.node == 0 || units <= form.node || std::fmod(units, form.node) == 0;
     if (!fills_nodes || !more.try_emplace(units, most).second) return false;
     return suffice(form, more) && (!tested || more.size() > num_coefficients(form));

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "analysis/merged.h"
 #include "analysis/overview/overview.h"
 #include "analysis/plots/plots.h"
@@ -225,6 +228,32 @@ TEST(Merge, OutOfMemoryByPowersOfTwo) {
   EXPECT_EQ(cell(table, 1, "reason").text,
             "out of memory: 64.0 MiB to 128 MiB wanted, the limit of a rank is 64.0 MiB");
   EXPECT_EQ(cell(table, 1, "points").text, "2");
+}
+
+// What the first repeat stands for is the same whatever the order of the files; busbw of one rank is none
+// for any number of repeats.
+TEST(Merge, TheOrderOfFilesDecidesNothing) {
+  std::vector<StudyData> studies;
+  for (const char* day : {"1", "2", "3"}) {
+    Record record = launch_of(0, 0.1), alone = collective_record("broadcast", 1, 1024, true, 1e-5);
+    record.started = alone.started = std::string("2026-01-0") + day;
+    record.measures.num_operations = std::stoi(day);
+    record.samples.push_back({"program", 1, 1, {std::stod(day)}});
+    alone.measures.busbw_gb_s = 0;
+    studies.push_back(study_of({record, alone}));
+    studies.back().environment.started = record.started;
+  }
+  EXPECT_TRUE(std::isnan(merge_repeats({studies[0]}).front().measures.busbw_gb_s));
+  do {
+    const auto points = merge_repeats(studies);
+    ASSERT_EQ(points.size(), 2u);
+    EXPECT_TRUE(std::isnan(points[0].measures.busbw_gb_s));
+    EXPECT_EQ(points[1].records.front()->series("program")->at(0, 0), 1);
+    EXPECT_EQ(points[1].environments.front()->started, "2026-01-01");
+    EXPECT_EQ(points[1].measures.num_operations, 1);
+  } while (std::next_permutation(studies.begin(), studies.end(), [](const auto& a, const auto& b) {
+    return a.environment.started < b.environment.started;
+  }));
 }
 
 TEST(Merge, OneUnreliableRepeatMakesThePointUnreliable) {

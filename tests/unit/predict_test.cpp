@@ -127,6 +127,27 @@ TEST_F(Predict, OtherNumbersOfRanks) {
     }
 }
 
+// Of repeats in two studies, block times that differ.
+TEST_F(Predict, TheOrderOfStudiesChangesNothing) {
+  StudyData later = study();
+  later.environment.started = "2026-02-02T00:00:00Z";
+  for (Record& record : later.records)
+    for (Series& series : record.samples)
+      if (series.name == "block_time") series.values.front() *= 30;
+  const Point wanted = point("ddp", 16, 4);
+  std::vector<double> steps;
+  for (const bool swapped : {false, true}) {
+    std::vector<StudyData> both = {study(), later};
+    if (swapped) std::swap(both[0], both[1]);
+    const MergedPoints points = merge_repeats(both);
+    steps.push_back(
+        make_predictors(points)[0]
+            .predict(*std::find_if(points.begin(), points.end(), is_training), wanted, {kRanksPerNode, {}})
+            .step_s.value);
+  }
+  EXPECT_EQ(steps[0], steps[1]);
+}
+
 TEST_F(Predict, AnotherNetwork) {
   const specs::Link fast{"fast", 1e-6, 50e9, ""};
   const Point wanted = point("fsdp", 8, 8);
