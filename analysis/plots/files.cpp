@@ -58,8 +58,7 @@ std::vector<std::string> plot_file_names(const Plot& plot) {
 }
 
 PlotFiles write_plots(const std::vector<Plot>& plots, const std::filesystem::path& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);  // writing says what is wrong
+  make_directory(directory, "--plots");
   PlotFiles files;
   for (const Plot& plot : plots) {
     const std::filesystem::path svg = directory / (plot.key + ".svg");

@@ -27,6 +27,10 @@ std::string csv_field(const OptionValue& value) {
   return csv_field(value.is<std::string>() ? value.get<std::string>() : to_json(value).dump());
 }
 
+// Names in a study come from anywhere: no HTML of theirs.
+std::string markdown(const std::string& text) { return escaped(printable(text, ""), "\\<", '\\'); }
+std::string markdown_field(const std::string& text) { return escaped(printable(text, ""), "\\<|", '\\'); }
+
 std::string markdown_row(const std::vector<std::string>& fields) {
   std::string line = "|";
   for (const std::string& field : fields) line += " " + field + " |";
@@ -36,14 +40,14 @@ std::string markdown_row(const std::vector<std::string>& fields) {
 std::string markdown_rows(const Section& section) {
   std::vector<std::string> headings, rules;
   for (const Column& column : section.columns) {
-    headings.push_back(escaped(column.heading(), "|", '\\'));
+    headings.push_back(markdown_field(column.heading()));
     rules.push_back(column.numeric ? "---:" : ":---");
   }
   std::string out = markdown_row(headings) + markdown_row(rules);
   for (const auto& row : section.rows) {
     std::vector<std::string> fields;
     fields.reserve(row.size());
-    for (const Cell* cell : row) fields.push_back(escaped(printable(cell->text, ""), "|", '\\'));
+    for (const Cell* cell : row) fields.push_back(markdown_field(cell->text));
     out += markdown_row(fields);
   }
   return out;
@@ -59,15 +63,15 @@ std::vector<std::string> all_notes(const Table& table) {
 
 std::string to_markdown(const Table& table) {
   const View view = view_of(table);
-  std::string out = "## " + table.title + "\n";
-  if (!view.caption.empty()) out += "\n" + view.caption + "\n";
+  std::string out = "## " + markdown(table.title) + "\n";
+  if (!view.caption.empty()) out += "\n" + markdown(view.caption) + "\n";
   for (const Section& section : view.sections) {
-    if (!section.caption.empty()) out += "\n### " + section.caption + "\n";
+    if (!section.caption.empty()) out += "\n### " + markdown(section.caption) + "\n";
     out += "\n" + markdown_rows(section);
   }
   const std::vector<std::string> notes = all_notes(table);
   if (!notes.empty()) out += "\n";
-  for (const std::string& note : notes) out += "- " + note + "\n";
+  for (const std::string& note : notes) out += "- " + markdown(note) + "\n";
   return out;
 }
 

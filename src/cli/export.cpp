@@ -42,8 +42,7 @@ int export_study(const ExportOptions& options) {
   require_all_free(options);
   if (!options.csv.empty()) {
     const std::filesystem::path directory = options.csv;
-    std::error_code error;
-    std::filesystem::create_directories(directory, error);
+    make_directory(directory, "--csv");
     for (const Table& table : {points_export(study), fields_export(), environment_export(study)})
       write_file(directory / (table.key + ".csv"), "--csv", [&](std::ostream& out) { out << to_csv(table); });
     write_file(directory / "samples.csv", "--csv", [&](std::ostream& out) { write_samples_csv(out, study); });

@@ -47,8 +47,7 @@ std::vector<OneRankStep> workloads_of(const InterconnectOptions& options) {
 
 int print_interconnects(const InterconnectOptions& options) {
   std::vector<specs::Link> links = specs::interconnect_links();
-  for (const std::string& text : options.links)
-    links.push_back(parsed("--link", [&] { return specs::link_from_text(text); }));
+  for (const std::string& text : options.links) parsed("--link", [&] { specs::add_link(links, text); });
   const std::vector<OneRankStep> workloads = workloads_of(options);
   if (!options.plots.empty()) {
     write_plot_files(with_unique_keys(interconnect_plots(workloads, links, options.ranks)), options.plots,

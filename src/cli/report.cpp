@@ -27,7 +27,7 @@ struct ReportOptions {
 ReportInputs inputs_of(const ReportOptions& options) {
   ReportInputs inputs = options.inputs;
   for (const std::string& text : options.links)
-    inputs.links.push_back(parsed("--link", [&] { return specs::link_from_text(text); }));
+    parsed("--link", [&] { specs::add_link(inputs.links, text); });
   return inputs;
 }
 

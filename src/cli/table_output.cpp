@@ -36,8 +36,7 @@ void write_csv(const std::vector<Table>& tables, const std::filesystem::path& di
                const TableOutput& output) {
   for (const Table& table : tables)
     require_free(directory / (table.key + ".csv"), output.overwrite, output.inputs);
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
+  make_directory(directory, "--csv");
   for (const Table& table : tables) {
     const std::filesystem::path path = directory / (table.key + ".csv");
     write_whole(path, "name a writable directory: --csv DIR, or --csv -",

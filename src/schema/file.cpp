@@ -200,6 +200,14 @@ void require_writable(const std::string& given, const std::string& advice) {
     refuse(given, errno, advice);
 }
 
+void make_directory(const std::string& directory, const std::string& flag) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error)
+    throw UsageError(fmt::format("{}: the directory {} cannot be made ({}); name another place", flag,
+                                 directory, error.message()));
+}
+
 void require_writable_directory(const std::string& directory, const std::string& flag) {
   struct stat info;
   if (::stat(directory.c_str(), &info) != 0)

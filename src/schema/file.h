@@ -62,6 +62,8 @@ std::string path_beside(const std::string& path);
 // the disk is full. A device, a pipe, and a file in a folder that takes no other are written to themselves.
 // The error ends with the advice; require_writable() finds what can be found before.
 void require_writable(const std::string& path, const std::string& advice);
+// With those above it; nothing where it is there. UsageError that begins with the flag.
+void make_directory(const std::string& directory, const std::string& flag);
 // UsageError that begins with the flag: no such directory, or one that takes no files.
 void require_writable_directory(const std::string& directory, const std::string& flag);
 void write_whole(const std::string& path, const std::string& advice,

@@ -53,6 +53,15 @@ Link link_from_text(const std::string& text) {
   }
 }
 
+void add_link(std::vector<Link>& links, const std::string& text) {
+  Link link = link_from_text(text);
+  for (const Link& other : links)
+    if (other.name == link.name)
+      throw UsageError(quoted_line(text) + ": there is a link " + quoted_line(link.name) +
+                       " already; give each a name of its own");
+  links.push_back(std::move(link));
+}
+
 std::optional<Link> link_of_device(const std::string& device_name) {
   static const std::map<std::string, std::string> links = {
       {"NVIDIA A100-SXM4-40GB", "nvlink3"}, {"NVIDIA A100-SXM4-80GB", "nvlink3"},

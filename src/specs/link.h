@@ -18,6 +18,8 @@ const std::vector<Link>& interconnect_links();  // NVLink, PCIe, InfiniBand
 
 // "ndr400", or a link of one's own as NAME=LATENCY,RATE: "mine=5us,25GB/s". Throws UsageError.
 Link link_from_text(const std::string& text);
+// Adds such a link to those that are compared. Throws UsageError, also for a name that is there already.
+void add_link(std::vector<Link>& links, const std::string& text);
 
 // The link between the GPUs of a node, by exact device name; nothing for a device that is not known.
 std::optional<Link> link_of_device(const std::string& device_name);

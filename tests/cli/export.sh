@@ -30,6 +30,6 @@ fi
 refuses '--csv DIR, --json FILE' small.h5
 refuses 'no such study' nothing.h5 --json -
 refuses 'newer shardmark' newer.h5 --json -
-refuses 'cannot be written' small.h5 --csv small.h5.journal/csv
+refuses '--csv: the directory small.h5.journal/csv cannot be made (Not a directory)' small.h5 --csv small.h5.journal/csv
 refuses 'cannot be written' small.h5 --json none/x.json
 echo 'export: CSV and JSON agree'

@@ -29,6 +29,7 @@ fi
 refuses '--plots' --plots plots --csv tables
 
 refuses 'is not a link' --link nonsense
+refuses "there is a link 'mine' already" --link mine=5us,25GB/s --link mine=6us,12.5GB/s
 refuses '--step: expected a time above 0' --step 5
 refuses 'unknown model' --model nonsense
 refuses '--ranks' --ranks 1

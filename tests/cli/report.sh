@@ -100,10 +100,16 @@ refuses 'other.h5' small.h5 --html other.h5/page.html
 refuses '--html' small.h5 --html page.html --json
 refuses 'other.h5' small.h5 --plots other.h5/plots
 refuses '--csv' small.h5 --csv tables --json
+for flag in --csv --plots; do # in a folder that takes no others
+  refuses "$flag: the directory /sys/none cannot be made (" small.h5 "$flag" /sys/none
+  ! grep -q 'No such file' err || fail "$flag: not the true reason: $(cat err)"
+done
 refuses 'studies' --json
 refuses '--price' small.h5 --price 0
 refuses '--price: expected a number above 0' small.h5 --price nan
 refuses '--link: '"'nonsense' is not a link" small.h5 --link nonsense
+refuses "there is a link 'mine' already" small.h5 --link mine=5us,25GB/s --link mine=6us,12.5GB/s
+refuses "there is a link 'ndr400' already" small.h5 --link ndr400
 refuses 'studies: an empty value' ""
 refuses '--html: an empty value' small.h5 --html ""
 mkfifo pipe
