@@ -130,7 +130,8 @@ OverviewTable collectives_overview(const std::vector<StudyData>& studies,
     OverviewGroup group{collective_setting_text(first), {}};
     for (const auto& [key, measured] : operations) {
       const auto& [order, operation, reduction] = key;
-      group.rows.push_back(row_of(operation + (reduction.empty() ? "" : " " + reduction), measured));
+      group.rows.push_back(
+          row_of(fmt::format("{}{}{}", operation, reduction.empty() ? "" : " ", reduction), measured));
     }
     table.groups.push_back(std::move(group));
   }
