@@ -7,7 +7,10 @@ namespace shardmark {
 
 using What = strategies::Instruction::What;
 
+// What is computed again is a part of the backward that needs it.
 void BlockTimer::begin(What what, int64_t index) {
+  if (what == What::recompute) what = What::backward;
+  if (!marks_.empty() && marks_.back() == Mark{what, index}) return;
   timeline_.mark();
   marks_.push_back(Mark{what, index});
 }

@@ -20,6 +20,7 @@ class BlockTimer {
   struct Mark {
     strategies::Instruction::What what;
     int64_t index;
+    bool operator==(const Mark&) const = default;
   };
   Timeline timeline_;
   std::vector<std::optional<Mark>> marks_;  // parallel to the timeline's; none: a step ends

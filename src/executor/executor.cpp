@@ -18,7 +18,7 @@ StepResult Executor::step(const std::function<Batch()>& next_batch, bool wants_n
   clock_.begin_step();
   if (heartbeat_ != nullptr) heartbeat_->step();
   result_ = {};
-  micro_batch_ = -1;
+  part_ = strategies::Part::data;
   try {
     execute(state_.step(wants_norm || guard_.needs_norm()), next_batch);
   } catch (const c10::OutOfMemoryError& error) {
@@ -55,6 +55,7 @@ void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_b
   if (recorder != nullptr) recorder->begin_step(bound.program());
   for (size_t i = 0; i < instructions.size(); ++i) {
     const Instruction& instruction = instructions[i];
+    enter(instruction.part);
     if (recorder != nullptr) recorder->begin_instruction(/*reads_memory=*/instruction.is_compute());
     if (instruction.is_communication()) {
       const bool happens =
@@ -64,7 +65,7 @@ void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_b
       continue;
     } else if (instruction.is_compute()) {
       if (ablation_ == Ablation::none) bound.poll();  // what has just started moves before a block computes
-      compute(instruction.what, instruction.index, next_batch);
+      compute(instruction, next_batch);
       if (ablation_ == Ablation::none) bound.poll();
     } else if (instruction.what == What::apply) {
       apply(bound);
@@ -75,62 +76,60 @@ void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_b
   if (recorder != nullptr) recorder->end_step();
 }
 
-void Executor::compute(What what, int64_t index, const std::function<Batch()>& next_batch) {
-  const auto block = static_cast<size_t>(index);
-  switch (what) {
+void Executor::compute(const Instruction& instruction, const std::function<Batch()>& next_batch) {
+  tell(instruction.what, instruction.index);
+  switch (instruction.what) {
     case What::data:
       return load(next_batch);
     case What::forward:
-      return forward(block);
+      return forward(instruction);
+    case What::recompute:
+      return recompute(instruction);
     case What::backward:
-      return backward(block);
+      return backward(static_cast<size_t>(instruction.index));
     default:
-      enter(Phase::optimizer);
-      return tell(What::update, 0);
+      return;  // the update's other instructions follow
   }
 }
 
 void Executor::load(const std::function<Batch()>& next_batch) {
-  ++micro_batch_;
-  enter(Phase::data);
-  tell(What::data, 0);
   attempt([&] {
     batch_ = next_batch();
     activation_ = batch_.inputs;
   });
   inputs_.assign(model_.blocks().size(), {});
   outputs_.assign(model_.blocks().size(), {});
-  enter(Phase::forward);
 }
 
-void Executor::forward(size_t block) {
-  tell(What::forward, static_cast<int64_t>(block));
+void Executor::forward(const Instruction& instruction) {
+  const auto block = static_cast<size_t>(instruction.index);
   attempt([&] {
     inputs_[block] = activation_.detach();
     if (block > 0) inputs_[block].requires_grad_(!evaluates_);
-    const c10::AutoGradMode graph(!evaluates_ && !is_checkpointed(block));
-    activation_ = run_block(block);
+    const c10::AutoGradMode graph(instruction.keeps_activations);
+    activation_ = run_block(instruction);
     if (evaluates_)
       inputs_[block].reset();
     else
       outputs_[block] = activation_;
   });
-  if (block + 1 == model_.blocks().size()) enter(Phase::backward);
+}
+
+void Executor::recompute(const Instruction& instruction) {
+  attempt([&] {
+    model_.recomputing = true;
+    outputs_[static_cast<size_t>(instruction.index)] = run_block(instruction);
+    model_.recomputing = false;
+  });
 }
 
 // The last block's backward begins with the gradient of the loss.
 void Executor::backward(size_t block) {
-  tell(What::backward, static_cast<int64_t>(block));
   const bool begins = block + 1 == model_.blocks().size();
   attempt([&] {
     if (begins) {
       gradient_ = at::full_like(activation_, state_.program().gradient_scale);
       if (guard_.loss_scale().defined()) gradient_.mul_(guard_.loss_scale());
-    }
-    if (is_checkpointed(block)) {
-      model_.recomputing = true;
-      outputs_[block] = run_block(block);
-      model_.recomputing = false;
     }
     torch::autograd::backward({outputs_[block]}, {gradient_});
     gradient_ = inputs_[block].grad();
@@ -139,7 +138,7 @@ void Executor::backward(size_t block) {
   });
   if (block > 0) return;
   attempt([&] {
-    const at::Tensor part = activation_.detach() / static_cast<double>(options_.accumulation);
+    const at::Tensor part = activation_.detach() / static_cast<double>(state_.program().micro_batches);
     result_.loss = result_.loss.defined() ? result_.loss + part : part;
     activation_.reset();
   });
@@ -149,34 +148,41 @@ void Executor::backward(size_t block) {
 // The norm is inspected on every rank that computes: its sum is complete.
 void Executor::apply(const BoundProgram& bound) {
   if (failure_) return;
-  if (&bound == &state_.step(/*with_norm=*/true)) result_.gradient_norm = guard_.inspect(state_.squares());
+  if (bound.program().norm) result_.gradient_norm = guard_.inspect(state_.squares());
   state_.optimizer().step(guard_.control());
   guard_.after_update();
 }
 
-at::Tensor Executor::run_block(size_t block) {
-  if (model_.draws) seed_generator(model_.device(), hash_of(options_.random_key, step_, micro_batch_, block));
+at::Tensor Executor::run_block(const Instruction& instruction) {
+  const auto block = static_cast<size_t>(instruction.index);
+  if (model_.draws)
+    seed_generator(model_.device(), hash_of(options_.random_key, step_, instruction.micro_batch, block));
   return model_.blocks()[block].forward(inputs_[block], batch_);
 }
 
-bool Executor::is_checkpointed(size_t block) const {
-  return strategies::is_recomputed(options_.checkpointing, static_cast<int64_t>(block),
-                                   std::ssize(model_.blocks()));
-}
-
-// An evaluation is no part of any step's time.
-void Executor::enter(Phase phase) {
-  if (!evaluates_) clock_.enter(phase);
+// An evaluation is no part of any step's time. A step begins in its first phase.
+void Executor::enter(strategies::Part part) {
+  if (evaluates_ || std::exchange(part_, part) == part) return;
+  constexpr std::array kPhases = {Phase::data, Phase::forward, Phase::backward, Phase::optimizer,
+                                  Phase::optimizer};  // of each part
+  const Phase phase = kPhases[static_cast<size_t>(part)];
+  if (clock_.current() != phase) clock_.enter(phase);
 }
 
 void Executor::tell(What what, int64_t index) {
   if (evaluates_) return;
   if (timer_ != nullptr) timer_->begin(what, index);
   if (heartbeat_ == nullptr) return;
-  if (what == What::forward || what == What::backward)
-    heartbeat_->block(what == What::forward ? "forward" : "backward", index);
-  else
-    heartbeat_->stage(what == What::data ? "data" : "update");
+  switch (what) {
+    case What::forward:
+      return heartbeat_->block("forward", index);
+    case What::recompute:
+      return heartbeat_->block("forward again", index);
+    case What::backward:
+      return heartbeat_->block("backward", index);
+    default:
+      return heartbeat_->stage(what == What::data ? "data" : "update");
+  }
 }
 
 void Executor::attempt(const std::function<void()>& compute) {

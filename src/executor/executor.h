@@ -21,11 +21,9 @@ struct StepResult {
 };
 
 struct ExecutorOptions {
-  int64_t accumulation = 1;   // micro-batches per step
-  int64_t checkpointing = 0;  // every n-th block is recomputed in backward; 1: all, 0: none
-  uint64_t random_key = 0;    // of dropout: another one on every rank
-  int64_t first_step = 0;     // of a run that goes on
-  int64_t num_ranks = 1;      // that wait for each other in a step
+  uint64_t random_key = 0;  // of dropout: another one on every rank
+  int64_t first_step = 0;   // of a run that goes on
+  int64_t num_ranks = 1;    // that wait for each other in a step
 };
 
 // What of a step happens. compute_only: no call starts, and none is waited for. communication_only: nothing
@@ -43,12 +41,12 @@ class Executor {
         options_(options),
         step_(options.first_step) {}
 
-  // One step: forward and backward of `accumulation` micro-batches, reduction, update.
+  // One step: forward and backward of its micro-batches, reduction, update.
   //
-  // Note [Recomputation]: a checkpointed block keeps its input alone (Chen et al. 2016); backward runs it
-  // again first. Dropout draws from a generator that every run of a block seeds by (key, step, micro-batch,
-  // block), so that the second run draws the same without any saved state, and a resumed run the same as the
-  // first.
+  // Note [Recomputation]: a block whose activations are not kept keeps its input alone (Chen et al. 2016); it
+  // is run again before its backward. Dropout draws from a generator that every run of a block seeds by (key,
+  // step, micro-batch, block), so that the second run draws the same without any saved state, and a resumed
+  // run the same as the first.
   //
   // Note [Draining]: a rank whose computing fails (out of memory, a bad batch) goes through the rest of the
   // step, and through all steps after it, without computing: every collective still happens, so no rank
@@ -77,14 +75,14 @@ class Executor {
  private:
   using What = strategies::Instruction::What;
   void execute(BoundProgram& bound, const std::function<Batch()>& next_batch);
-  void compute(What what, int64_t index, const std::function<Batch()>& next_batch);
+  void compute(const strategies::Instruction& instruction, const std::function<Batch()>& next_batch);
   void load(const std::function<Batch()>& next_batch);
-  void forward(size_t block);
+  void forward(const strategies::Instruction& instruction);
+  void recompute(const strategies::Instruction& instruction);
   void backward(size_t block);
   void apply(const BoundProgram& bound);
-  at::Tensor run_block(size_t block);
-  bool is_checkpointed(size_t block) const;
-  void enter(Phase phase);
+  at::Tensor run_block(const strategies::Instruction& instruction);
+  void enter(strategies::Part part);
   void tell(What what, int64_t index);
 
   TrainingState& state_;
@@ -92,7 +90,8 @@ class Executor {
   PhaseClock& clock_;
   GradientGuard& guard_;
   ExecutorOptions options_;
-  int64_t step_, micro_batch_ = 0;
+  int64_t step_;
+  strategies::Part part_ = strategies::Part::data;  // of the step now
   bool evaluates_ = false;
   BoundProgram* last_ = nullptr;  // which may have left operations in flight
   Batch batch_;

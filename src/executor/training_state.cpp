@@ -65,12 +65,10 @@ TrainingState::TrainingState(const StateContext& context, Programs programs)
   after_change();
 }
 
-// The end of a step, behind the update, brings what the optimizer has changed to where blocks see it.
 void TrainingState::after_change() {
   const auto& instructions = program().instructions;
-  size_t i = 0;
-  while (instructions[i].what != strategies::Instruction::What::apply) ++i;
-  for (++i; i < instructions.size(); ++i) {
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    if (instructions[i].part != strategies::Part::publish) continue;
     if (instructions[i].is_communication())
       step_.communicate(i);
     else

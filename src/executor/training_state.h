@@ -21,7 +21,7 @@ struct StateContext {
   int64_t accumulation = 1;
   int64_t seed = 1;
   std::optional<Precision> precision = {};  // none: everything in the model's type
-  int64_t recompute = 0;                    // as ExecutorOptions::checkpointing
+  int64_t recompute = 0;                    // every n-th block is computed again in backward; 0: none
   Precision types() const { return precision.value_or(uniform(model.dtype())); }
 };
 

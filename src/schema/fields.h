@@ -61,7 +61,8 @@ inline constexpr std::array<SeriesInfo, 30> kSeries = {{
      "backward of each block (the first block first), update, [rank, moment]"},
     {"program", "",
      "a step in steady state as rank 0 executes it, [moment, column]: what happens (0 a batch, 1 forward, 2 "
-     "backward, 3 update, 4 an operation starts, 5 is waited for), number of the block or operation, and of "
+     "backward, 3 update, 4 an operation starts, 5 is waited for, 6 forward again), number of the block or "
+     "operation, and of "
      "a start the collective (0 all_reduce, 1 reduce_scatter, 2 all_gather, ...: as in the list of "
      "collectives), payload in bytes, ranks, distance between neighbours of them, root or -1"},
     {"window", "s",

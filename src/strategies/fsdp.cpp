@@ -17,7 +17,7 @@ namespace shardmark::strategies {
 
 void ShardedParameters::before(const Position& at) {
   for (Operations& root : of_roots_) step_.wait(root);
-  if (!at.uses_unit()) return;
+  if (!at.uses_unit() || num_done_ > 0) return;
   const UnitUse& use = uses_[now_];
   unshard_until(now_ + slots_.size());
   step_.wait(unshards_[static_cast<size_t>(use.slot)]);
@@ -31,8 +31,11 @@ void ShardedParameters::after(const Position& at) {
     unshard_until(now_ + 1);
   }
   if (!at.uses_unit()) return;
-  const UnitUse& use = uses_[now_++];
+  const UnitUse& use = uses_[now_];
+  if (++num_done_ < use.num_actions) return;
   if (use.reshards) step_.reshard(use.group);
+  ++now_;
+  num_done_ = 0;
 }
 
 void ShardedParameters::unshard_until(size_t end) {
@@ -89,11 +92,15 @@ void ShardedGradients::finish() {
 std::vector<UnitUse> unit_uses(const std::vector<Position>& positions, int64_t num_slots) {
   std::vector<UnitUse> uses;
   std::vector<size_t> groups;
-  for (const Position& at : positions)
-    if (at.uses_unit()) {
-      groups.push_back(*at.unit);
-      uses.push_back({{}, at.action.what});
+  for (const Position& at : positions) {
+    if (!at.uses_unit()) continue;
+    if (!groups.empty() && groups.back() == *at.unit) {
+      ++uses.back().num_actions;
+      continue;
     }
+    groups.push_back(*at.unit);
+    uses.push_back({{}, at.action.what});
+  }
   const std::vector<SlotUse> planned = plan_slots(groups, num_slots);
   for (size_t use = 0; use < uses.size(); ++use) static_cast<SlotUse&>(uses[use]) = planned[use];
   return uses;

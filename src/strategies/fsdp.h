@@ -7,9 +7,10 @@
 
 namespace shardmark::strategies {
 
-// A use of a unit (a group that one block alone uses) by a forward or backward, and its slot.
+// A use of a unit (a group that one block alone uses) by actions that follow each other, and its slot.
 struct UnitUse : SlotUse {
-  Compute what = Compute::forward;
+  Compute first = Compute::forward;  // action
+  int64_t num_actions = 1;
 };
 std::vector<UnitUse> unit_uses(const std::vector<Position>& positions, int64_t num_slots);
 
@@ -41,6 +42,7 @@ class ShardedParameters : public Holder {
   std::vector<Operations> unshards_;  // [slot]: into it
   std::vector<Operations> of_roots_;
   size_t now_ = 0, num_unsharded_ = 0;  // uses
+  int64_t num_done_ = 0;                // actions of the use now
 };
 
 // Gradients that a rank keeps only its shard of. Every micro-batch reduces, and the owner adds up; with the

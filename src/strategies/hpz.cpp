@@ -10,7 +10,7 @@
 namespace shardmark::strategies {
 namespace {
 
-bool is_unsharded_for_backward(const UnitUse& use) { return use.unshards && use.what == Compute::backward; }
+bool is_unsharded_for_backward(const UnitUse& use) { return use.unshards && use.first != Compute::forward; }
 
 // Of the groups that a step unshards again for backward. Others have no secondary shards.
 std::vector<GroupLayout> secondary_layout(const StepBuilder& step, int64_t num_slots, int64_t ranks) {

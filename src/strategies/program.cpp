@@ -28,6 +28,30 @@ void add_row(Series& series, What what, int64_t index, const Call* call) {
     series.values.push_back(value);
 }
 
+Part part_of(What what) {
+  return what == What::data      ? Part::data
+         : what == What::forward ? Part::forward
+         : what == What::update  ? Part::update
+                                 : Part::backward;
+}
+
+// A study does not keep them. What moves after a batch is loaded is forward's, and what starts beside the
+// last forward block is backward's.
+void add_parts(std::vector<Instruction>& instructions) {
+  Part next = Part::update;
+  for (auto i = instructions.rbegin(); i != instructions.rend(); ++i) {
+    if (i->is_compute()) next = part_of(i->what);
+    i->part = next;  // of the block that computes next
+  }
+  Part now = Part::data;
+  for (Instruction& instruction : instructions) {
+    if (instruction.is_compute())
+      now = instruction.part;
+    else if (now != Part::forward || instruction.part != Part::backward)
+      instruction.part = now == Part::data ? Part::forward : now;
+  }
+}
+
 }  // namespace
 
 Series to_series(const Program& program) {
@@ -48,7 +72,7 @@ Program program_of(const Series& series) {
   Program program;
   int64_t last_wait = -1;
   for (int64_t row = 0; row < series.rows; ++row) {
-    const auto what = static_cast<What>(whole(series.at(row, 0), 6));
+    const auto what = static_cast<What>(whole(series.at(row, 0), 7));
     const int64_t index = whole(series.at(row, 1), kMost);
     program.instructions.push_back({what, index});
     if (what == What::wait) last_wait = std::max(last_wait, index);
@@ -63,6 +87,7 @@ Program program_of(const Series& series) {
   }
   if (last_wait >= static_cast<int64_t>(program.calls.size()))
     throw UsageError("series program: a wait for an operation that never starts");
+  add_parts(program.instructions);
   return program;
 }
 

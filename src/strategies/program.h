@@ -74,10 +74,15 @@ struct Call {
   }
 };
 
+// Which part of a step an instruction belongs to. publish: what the optimizer has changed goes where blocks
+// see it; this part alone is run, too, when other than an update has changed it.
+enum class Part { data, forward, backward, update, publish };
+
 struct Instruction {
-  // The first four are work that takes time: a micro-batch is loaded, a block computes forward or backward,
-  // the optimizer's part of the step begins. start and wait are communication. The others are local: what a
-  // rank does to its own memory between them.
+  // The first four and recompute are work that takes time: a micro-batch is loaded, a block computes forward,
+  // backward, or forward once more, the optimizer's part of the step begins. start and wait are
+  // communication. The others are local: what a rank does to its own memory between them. A study keeps the
+  // first seven, by number.
   enum class What {
     data,
     forward,
@@ -85,6 +90,7 @@ struct Instruction {
     update,
     start,
     wait,
+    recompute,       // forward of a block whose activations were not kept
     bind,            // the parameters of group `index` are at `to` from here on
     bind_gradients,  // the same for its gradients: backward adds to what is there
     reshard,         // the parameters of group `index` are in no slot from here on
@@ -99,8 +105,11 @@ struct Instruction {
   int64_t index = 0;  // of the block, group, bucket or first call
   int64_t count = 1;  // of calls that start in one launch, or are waited for one after the other
   Slice to = {}, from = {};
+  int64_t micro_batch = 0;
+  Part part = Part::data;
+  bool keeps_activations = false;  // of a forward: for its backward
   bool operator==(const Instruction&) const = default;
-  bool is_compute() const { return what <= What::update; }
+  bool is_compute() const { return what <= What::update || what == What::recompute; }
   bool is_communication() const { return what == What::start || what == What::wait; }
 };
 
@@ -135,9 +144,11 @@ struct Program {
   int64_t most_updated = 0;                  // elements, on the rank that updates most
   bool offload = false;                      // the optimizer's state is in host memory
   double gradient_scale = 1;                 // that the backward of the loss begins with
-  Choice reduction;                          // of ddp; no name: none
-  std::vector<BucketMemory> buckets;         // of ddp
-  bool lossy = false;                        // the reduced gradient is less than the sum, by choice
+  int64_t micro_batches = 1;
+  bool norm = false;                  // it computes the gradient's norm
+  Choice reduction;                   // of ddp; no name: none
+  std::vector<BucketMemory> buckets;  // of ddp
+  bool lossy = false;                 // the reduced gradient is less than the sum, by choice
 };
 
 // As a study keeps it: the series "program", [row, kProgramColumns] (schema/fields.h says what each column

@@ -92,6 +92,7 @@ class Walk {
         parameters_[size_t(i.index)] = {};
         return {};
       case What::forward:
+      case What::recompute:
       case What::backward:
         return compute(i.index, i.what == What::backward);
       case What::compress: {

@@ -85,6 +85,8 @@ std::string describe(const Program& program, const Instruction& i, const ModelTa
       return "forward of " + block();
     case What::backward:
       return "backward of " + block();
+    case What::recompute:
+      return "forward again of " + block();
     case What::update:
       return "update";
     case What::start:

@@ -8,31 +8,33 @@
 namespace shardmark::strategies {
 namespace {
 
-void add_forward(Schedule& schedule, int64_t num_blocks, int64_t micro_batch) {
+template <class KeepsActivations>
+void add_forward(Schedule& schedule, int64_t num_blocks, int64_t micro_batch, KeepsActivations&& keeps) {
   schedule.push_back({Compute::load, 0, micro_batch});
   for (int64_t block = 0; block < num_blocks; ++block)
-    schedule.push_back({Compute::forward, block, micro_batch});
-}
-
-void add_backward(Schedule& schedule, int64_t num_blocks, int64_t micro_batch) {
-  for (int64_t block = num_blocks - 1; block >= 0; --block)
-    schedule.push_back({Compute::backward, block, micro_batch});
+    schedule.push_back({Compute::forward, block, micro_batch, keeps(block)});
 }
 
 }  // namespace
 
-Schedule accumulate(int64_t num_blocks, int64_t micro_batches) {
+Schedule accumulate(int64_t num_blocks, int64_t micro_batches, int64_t recompute) {
+  const auto keeps = [&](int64_t block) {
+    return recompute == 0 || (block + 1) % recompute != 0 || block + 1 == num_blocks;
+  };
   Schedule schedule;
   for (int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
-    add_forward(schedule, num_blocks, micro_batch);
-    add_backward(schedule, num_blocks, micro_batch);
+    add_forward(schedule, num_blocks, micro_batch, keeps);
+    for (int64_t block = num_blocks - 1; block >= 0; --block) {
+      if (!keeps(block)) schedule.push_back({Compute::recompute, block, micro_batch, true});
+      schedule.push_back({Compute::backward, block, micro_batch});
+    }
   }
   return schedule;
 }
 
 Schedule forward_only(int64_t num_blocks) {
   Schedule schedule;
-  add_forward(schedule, num_blocks, 0);
+  add_forward(schedule, num_blocks, 0, [](int64_t) { return false; });
   return schedule;
 }
 

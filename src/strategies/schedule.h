@@ -10,17 +10,19 @@
 
 namespace shardmark::strategies {
 
-enum class Compute { load, forward, backward };
+enum class Compute { load, forward, recompute, backward };
 
 struct Action {
   Compute what = Compute::load;
   int64_t block = 0;
   int64_t micro_batch = 0;
+  bool keeps_activations = false;  // of a forward or recompute: a backward follows from them
 };
 using Schedule = std::vector<Action>;
 
-// Forward and backward of one micro-batch after the other.
-Schedule accumulate(int64_t num_blocks, int64_t micro_batches);
+// Forward and backward of one micro-batch after the other. Every n-th block is computed again before its
+// backward (recompute: n; 0: none), but for the last one, whose backward follows its forward at once.
+Schedule accumulate(int64_t num_blocks, int64_t micro_batches, int64_t recompute = 0);
 // Forward of one micro-batch alone: an evaluation.
 Schedule forward_only(int64_t num_blocks);
 

@@ -28,6 +28,7 @@ StepBuilder::StepBuilder(std::string strategy, const StepInput& input, const Sch
   program_.offload = input.options.contains("offload") && input.options.at("offload") == "optimizer";
   program_.parameters.resize(program_.layout.size());
   program_.gradients.resize(program_.layout.size());
+  program_.micro_batches = input.accumulation;
   program_.gradient_scale = 1.0 / static_cast<double>(input.ranks * input.accumulation);
 }
 
@@ -84,24 +85,42 @@ Slice StepBuilder::all_of(const std::vector<Slice>& groups) {
 
 // Statistics of a batch norm over all ranks: sums of values and squares, and their number; in backward, of
 // the gradient and its product with the values. models/batch_norm.cpp, Note [Statistics of all ranks].
+void StepBuilder::add(Instruction instruction) {
+  instruction.micro_batch = micro_batch_;
+  instruction.part = part_;
+  program_.instructions.push_back(instruction);
+}
+
+void StepBuilder::begin(const Action& action) {
+  micro_batch_ = action.micro_batch;
+  part_ = action.what == Compute::load      ? Part::data
+          : action.what == Compute::forward ? Part::forward
+                                            : Part::backward;
+}
+
 void StepBuilder::compute(const Action& action) {
   switch (action.what) {
     case Compute::load:
-      return add({What::data});
+      add({What::data});
+      part_ = Part::forward;  // what moves before the first block computes
+      return;
     case Compute::forward:
       add({What::forward, action.block});
-      return sum_statistics(action.block, Compute::forward);
+      break;
+    case Compute::recompute:
+      add({What::recompute, action.block});
+      break;
     case Compute::backward:
       add({What::backward, action.block});
-      if (is_recomputed(input_.recompute, action.block, num_blocks()))
-        sum_statistics(action.block, Compute::forward);
-      return sum_statistics(action.block, Compute::backward);
+      break;
   }
+  program_.instructions.back().keeps_activations = action.keeps_activations;
+  sum_statistics(action);
 }
 
-void StepBuilder::sum_statistics(int64_t block, Compute what) {
-  const std::vector<int64_t>& statistics = input_.model.blocks[static_cast<size_t>(block)].statistics;
-  if (what == Compute::forward)
+void StepBuilder::sum_statistics(const Action& action) {
+  const std::vector<int64_t>& statistics = input_.model.blocks[static_cast<size_t>(action.block)].statistics;
+  if (action.what != Compute::backward)
     for (const int64_t channels : statistics) sum_inside_block(2 * channels + 1);
   else
     for (auto channels = statistics.rbegin(); channels != statistics.rend(); ++channels)
@@ -213,7 +232,9 @@ void StepBuilder::fill_in(size_t wait, Operations operations) {
 }
 
 void StepBuilder::update() {
+  part_ = Part::update;
   add({What::update});
+  program_.norm = input_.norm;
   if (input_.norm) {
     add({What::squares, 0, 1, kSquares});
     if (squares_of_) {
@@ -222,6 +243,7 @@ void StepBuilder::update() {
     }
   }
   add({What::apply});
+  part_ = Part::publish;
 }
 
 void StepBuilder::updates(const Shards& parameters, const Shards& gradients) {

@@ -61,8 +61,9 @@ class StepBuilder {
   double bytes_of(Slice slice) const;
 
   // Computing.
+  void begin(const Action& action);  // what follows belongs to it
   void compute(const Action& action);
-  void update();  // clipping and the optimizer
+  void update();  // clipping and the optimizer; what follows publishes the update
 
   // Where a group is: for good, or from here on.
   void place_parameters(size_t group, Slice whole) { program_.parameters[group] = whole; }
@@ -105,9 +106,9 @@ class StepBuilder {
 
  private:
   using What = Instruction::What;
-  void add(Instruction instruction) { program_.instructions.push_back(instruction); }
+  void add(Instruction instruction);
   void local(What what, Slice to, Slice from);
-  void sum_statistics(int64_t block, Compute what);
+  void sum_statistics(const Action& action);
   void sum_inside_block(int64_t numel);
   Element element_of(Slice slice) const {
     return program_.buffers[static_cast<size_t>(slice.buffer)].element;
@@ -119,6 +120,8 @@ class StepBuilder {
   StepInput input_;
   std::vector<Position> positions_;
   std::vector<size_t> roots_;
+  Part part_ = Part::data;
+  int64_t micro_batch_ = 0;
   std::optional<Team> squares_of_;  // that holds every gradient once between its ranks; none: each rank does
 };
 

@@ -21,10 +21,10 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-const char* phase_of(What what) {
-  return what == What::data       ? "data"
-         : what == What::forward  ? "forward"
-         : what == What::backward ? "backward"
+const char* phase_of(Part part) {
+  return part == Part::data       ? "data"
+         : part == Part::forward  ? "forward"
+         : part == Part::backward ? "backward"
                                   : "optimizer";
 }
 
@@ -96,7 +96,7 @@ std::string trace_events(const ModelTable& model, int64_t rank, const std::strin
       const TimedInstruction& time = step.times[i];
       if (instruction.is_compute()) {
         events.memory(time.begin_s, time.memory_bytes);
-        const char* next = phase_of(instruction.what);
+        const char* next = phase_of(instruction.part);
         if (phase != nullptr && std::string(phase) != next)
           events.slice(kPhases, phase, "phase", phase_begin_s, time.begin_s);
         if (phase == nullptr || std::string(phase) != next) phase_begin_s = time.begin_s;

@@ -21,12 +21,10 @@ struct StepInput {
   bool norm = false;           // every step asks for the gradient's norm: clipping, fp16
   int64_t rank = 0;            // whose program it is
   int64_t recompute = 0;       // every n-th block is computed again in backward; 0: none
-  Schedule schedule() const { return accumulate(std::ssize(model.blocks), accumulation); }  // of a step
+  Schedule schedule() const {  // of a step
+    return accumulate(std::ssize(model.blocks), accumulation, recompute);
+  }
 };
-// The last block's backward follows its forward at once: nothing is saved by running it again.
-inline bool is_recomputed(int64_t every, int64_t block, int64_t num_blocks) {
-  return every > 0 && (block + 1) % every == 0 && block + 1 < num_blocks;
-}
 // Of a training point, every choice resolved; `table` must outlive it.
 StepInput step_input(const Point& point, const ModelTable& table);
 

@@ -83,8 +83,7 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
                 c.accumulation, comm.device(), /*depth=*/0);
   PhaseClock clock(comm.device());
   GradientGuard guard(c.clip_norm, c.precision && c.precision->compute == at::kHalf, comm.device());
-  Executor executor(state, clock, guard,
-                    {c.accumulation, c.checkpointing, /*random_key=*/static_cast<uint64_t>(comm.rank())});
+  Executor executor(state, clock, guard, {/*random_key=*/static_cast<uint64_t>(comm.rank())});
   for (int64_t step = 0; step < c.num_steps; ++step) {
     const auto [loss, norm] = executor.step([&] { return loader.next(); }, /*wants_norm=*/true);
     if (executor.failure()) std::rethrow_exception(executor.failure());

@@ -40,6 +40,8 @@ TEST_F(StepTrafficOf, PhasesAddUpToTheStep) {
         << strategy;
     const double bytes = step.forward.bytes + step.backward.bytes + step.update.bytes;
     EXPECT_NEAR(bytes, cost(strategy).traffic_bytes, 1e-9 * bytes) << strategy;
+    EXPECT_EQ(step_traffic(program_of(to_series(program(strategy)))), step)
+        << strategy << ", as a study keeps it";
   }
 }
 

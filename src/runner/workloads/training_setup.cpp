@@ -25,10 +25,8 @@ TrainingSetup::TrainingSetup(const Point& point, Communicator& comm, PhaseClock&
   state = std::make_unique<TrainingState>(StateContext{*model, comm, t.strategy, t.optimizer, t.accumulation,
                                                        point.seed, types, t.checkpointing});
   guard = std::make_unique<GradientGuard>(t.clip_norm, t.precision == "fp16", comm.device());
-  executor =
-      std::make_unique<Executor>(*state, clock, *guard,
-                                 ExecutorOptions{t.accumulation, t.checkpointing,
-                                                 hash_of(point.seed, comm.rank()), first_step, comm.size()});
+  executor = std::make_unique<Executor>(
+      *state, clock, *guard, ExecutorOptions{hash_of(point.seed, comm.rank()), first_step, comm.size()});
 }
 
 }  // namespace shardmark
