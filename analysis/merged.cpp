@@ -17,7 +17,7 @@ namespace shardmark {
 namespace {
 
 // What stays of a point when repeat, transport, sampling (how long it was measured) and, for training,
-// strategy, ranks, batch size and the suite's way of writing the batch are taken away.
+// strategy, ranks and batch size are taken away.
 std::string family_of(const Point& point) {
   Point rest = point;
   rest.repeat = 0;
@@ -27,7 +27,6 @@ std::string family_of(const Point& point) {
     rest.ranks = 0;
     rest.training.strategy = {};
     rest.training.batch_size = 0;
-    rest.training.scaling.clear();
   }
   return point_id(rest);
 }

@@ -15,7 +15,6 @@ std::pair<Location, std::string> key_of(const MergedPoint& merged) {
   Point alike = merged.point;
   alike.repeat = 0;
   alike.sampling = {};
-  alike.training.scaling.clear();
   alike.training.accumulation = 1;
   // Wraps where a damaged record holds numbers that no run had.
   alike.training.batch_size = static_cast<int64_t>(static_cast<uint64_t>(alike.training.batch_size) *

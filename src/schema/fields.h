@@ -118,7 +118,9 @@ void visit_fields(R& r, Visit&& visit) {
   visit("seed", "", "of initial values, data and order", p.seed);
   visit("repeat", "", "number of the repetition, from 0", p.repeat);
   for (const AxisRow& axis : kTrainingAxes) axis_column(axis);
-  visit("scaling", "", "weak: batch per rank was given; strong: global batch was given", t.scaling);
+  visit("scaling", "",
+        "how the suite wrote the batch, first where it did both ways; weak: per rank; strong: of all ranks",
+        t.scaling);
   visit("chosen", "", "strategy that auto chose", t.chosen);
   for (const AxisRow& axis : kCollectiveAxes) axis_column(axis);
   visit("warmup_steps", "steps", "least warm-up asked for", s.warmup_steps);

@@ -75,7 +75,9 @@ std::string point_id(const Point& point) {
   for (const AxisRow& axis : kCommonAxes) add_axis(whole, axis, point);
   Canonical& work = whole["work"];
   if (is_training(point)) {
-    work["scaling"] = point.training.scaling;
+    // How the suite wrote the batch is no part of it. The key stays, and with it the ids in studies (weak)
+    // and in baselines ("").
+    work["scaling"] = point.training.scaling.empty() ? "" : "weak";
     for (const AxisRow& axis : kTrainingAxes) add_axis(work, axis, point);
   } else {
     for (const AxisRow& axis : kCollectiveAxes) add_axis(work, axis, point);

@@ -25,7 +25,8 @@ struct TrainingPoint {
   int64_t checkpointing = 0;
   int64_t batch_size = 0;  // kLargest: the most that fits
   int64_t accumulation = 1;
-  std::string scaling = "weak";  // "weak": the suite fixed batch_size; "strong": it fixed the global batch
+  // "weak": the suite fixed batch_size; "strong": it fixed the global batch (not part of the identity).
+  std::string scaling = "weak";
 };
 
 // The axes of a collectives block.

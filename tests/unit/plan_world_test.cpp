@@ -92,6 +92,15 @@ TEST(Plan, WhatIsAskedTwiceIsMeasuredOnce) {
                     {2, 0})
                 .size(),
             1u);
+  // Whether the batch of a rank or of all ranks was written: the step is the same.
+  const auto both = plan_of(
+      "{ranks: [1, 2], training: [{model: mlp, strategy: ddp, batch_size: 4}, "
+      "{model: mlp, strategy: ddp, global_batch: 8}]}",
+      {2, 0});
+  ASSERT_EQ(both.size(), 3u);
+  EXPECT_EQ(both[1].training.scaling, "weak");  // on 2 ranks, as the first block asks
+  EXPECT_EQ(both[2].ranks, 1);
+  EXPECT_EQ(both[2].training.scaling, "strong");
 }
 
 TEST(Plan, RepeatsAreInterleavedAndDiffer) {

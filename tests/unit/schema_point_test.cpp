@@ -30,7 +30,7 @@ void expect_relevant(const Point& base, bool training_counts, bool collective_co
   Record record;
   record.point = base;
   visit_fields(record, [&](const std::string& name, const char*, const char*, auto& member) {
-    if (!lies_in(record.point, member) || name == "workload" || name == "chosen") return;
+    if (!lies_in(record.point, member) || name == "workload" || name == "chosen" || name == "scaling") return;
     ++num_columns;
     const bool counts = lies_in(record.point.training, member)     ? training_counts
                         : lies_in(record.point.collective, member) ? collective_counts
@@ -55,6 +55,13 @@ TEST(PointId, IgnoresWhyAPointIsImpossible) {
   EXPECT_EQ(point_id(point), point_id(training_point()));
 }
 
+TEST(PointId, IgnoresHowTheBatchWasWritten) {
+  Point weak = training_point(), strong = weak;
+  weak.training.scaling = "weak";
+  strong.training.scaling = "strong";
+  EXPECT_EQ(point_id(weak), point_id(strong));
+}
+
 TEST(PointId, IgnoresTheOrderOfOptions) {
   Point one = training_point(), other = one;
   one.training.model = {"gpt2", {{"layers", 4}, {"width", 256}}};
@@ -69,6 +76,10 @@ TEST(PointId, IsTheSameInEveryBuild) {
   point.ranks = 2;
   point.collective = {"all_reduce", "float32", "sum", 1 << 20, true};
   EXPECT_EQ(point_id(point), "d63d9a6e753494d3");
+  point = {};
+  point.workload = "training";
+  point.training.strategy = {"ddp"};
+  EXPECT_EQ(point_id(point), "0c077df5c82a06ba");
 }
 
 TEST(PointText, NamesWhatIsMeasured) {
