@@ -20,28 +20,15 @@ bool is_rival(const MergedPoint& merged) {
   return !is_unreliable(merged) && (!is_replicas(merged) || merged.point.ranks == 1);
 }
 
-// A list for each place: rivals first, the fastest of them first; then `single`, then unreliable ones.
-std::vector<PointList> on_most_ranks(const RowGroup& group) {
-  std::pair<bool, int64_t> most = {false, 0};  // without warnings, ranks
-  for (const MergedPoint* merged : group.points)
-    if (!is_replicas(*merged)) most = std::max(most, {!is_unreliable(*merged), merged->point.ranks});
-  if (most.second == 0)
-    for (const MergedPoint* merged : group.points)
-      most = std::max(most, {!is_unreliable(*merged), merged->point.ranks});
-  std::map<Location, PointList> by_location;
-  for (const MergedPoint* merged : group.points)
-    if (merged->point.ranks == most.second) by_location[location_of(*merged)].push_back(merged);
-  std::vector<PointList> lists;
-  for (auto& [location, points] : by_location) {
-    std::stable_sort(points.begin(), points.end(), [](auto* a, auto* b) {
-      const auto order = [](const MergedPoint& one) {
-        return std::tuple(is_unreliable(one), !is_rival(one), one.measures.step_s);
-      };
-      return order(*a) < order(*b);
-    });
-    lists.push_back(std::move(points));
-  }
-  return lists;
+// Rivals first, the fastest of them first; then `single`, then unreliable ones.
+PointList in_order(PointList points) {
+  std::stable_sort(points.begin(), points.end(), [](auto* a, auto* b) {
+    const auto order = [](const MergedPoint& one) {
+      return std::tuple(is_unreliable(one), !is_rival(one), one.measures.step_s);
+    };
+    return order(*a) < order(*b);
+  });
+  return points;
 }
 
 // "fastest", "equal" where both 95 % intervals allow no more than the margin, "+11 %", "+3 % ?" where the
@@ -58,14 +45,15 @@ Cell against(const MergedPoint& merged, const MergedPoint* best) {
   return cells::words(is_equal ? "equal" : "+" + slower + " % ?");
 }
 
-// By point: its efficiency against the fewest ranks of its series, weak scaling before strong.
-using Efficiencies = std::map<const MergedPoint*, double>;
+// By scaling and point: its efficiency against the fewest ranks of its series.
+using Efficiencies = std::map<std::pair<Scaling, const MergedPoint*>, double>;
 
 Efficiencies efficiencies_of(const std::vector<ScalingSeries>& scaling) {
   Efficiencies efficiencies;
   for (const ScalingSeries& series : scaling)
     for (const ScalingPoint& point : series.points)
-      if (&point != &series.points.front()) efficiencies.try_emplace(point.merged, point.efficiency.value);
+      if (&point != &series.points.front())
+        efficiencies.try_emplace({series.scaling, point.merged}, point.efficiency.value);
   return efficiencies;
 }
 
@@ -90,10 +78,13 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points,
        {.name = "exposed",
         .unit = "%",
         .definition = "the part of a step during which computing waited for communication."},
-       {.name = "efficiency",
-        .unit = "%",
-        .definition = "speed per rank against the fewest ranks measured; weak scaling where it was measured, "
-                      "else strong."},
+       {.name = "weak",
+        .unit = "eff. %",
+        .definition = "efficiency of weak scaling: speed per rank against the fewest ranks measured with the "
+                      "same batch per rank."},
+       {.name = "strong",
+        .unit = "eff. %",
+        .definition = "efficiency of strong scaling: the same with the same global batch."},
        {.name = "MFU",
         .unit = "%",
         .definition = "model FLOPs per rank and step / step time / peak of a rank's device, measured by a "
@@ -101,23 +92,25 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points,
       {}};
   const PlotNames names(points);
   const Efficiencies efficiencies = efficiencies_of(scaling);
-  for (const RowGroup& group : row_groups(points, names, is_training, points.size()))
-    for (const PointList& shown : on_most_ranks(group)) {
-      const auto num_rivals =
-          std::count_if(shown.begin(), shown.end(), [](auto* one) { return is_rival(*one); });
-      const MergedPoint* const best = num_rivals < 2 ? nullptr : shown.front();
-      OverviewGroup rows{group.setting + ", " + ranks_text(*shown.front()), {}};
-      for (const MergedPoint* merged : shown) {
-        const Measures& m = merged->measures;
-        const auto efficiency = efficiencies.find(merged);
-        rows.rows.push_back({cells::words(names.strategy(*merged)), cells::number(m.samples_per_s),
-                             cells::milliseconds(m.step_s), against(*merged, best),
-                             cells::mebibytes(m.peak_bytes), cells::percent(m.exposed_s / m.step_s),
-                             cells::percent(efficiency == efficiencies.end() ? NAN : efficiency->second),
-                             cells::percent(m.mfu)});
-      }
-      table.groups.push_back(std::move(rows));
+  for (const SettingPoints& setting : settings_on_most_ranks(points, names, is_training)) {
+    const PointList shown = in_order(setting.points);
+    const auto num_rivals =
+        std::count_if(shown.begin(), shown.end(), [](auto* one) { return is_rival(*one); });
+    const MergedPoint* const best = num_rivals < 2 ? nullptr : shown.front();
+    OverviewGroup rows{setting.name, {}};
+    for (const MergedPoint* merged : shown) {
+      const Measures& m = merged->measures;
+      const auto efficiency = [&](Scaling of) {
+        const auto found = efficiencies.find({of, merged});
+        return cells::percent(found == efficiencies.end() ? NAN : found->second);
+      };
+      rows.rows.push_back({cells::words(names.strategy(*merged)), cells::number(m.samples_per_s),
+                           cells::milliseconds(m.step_s), against(*merged, best),
+                           cells::mebibytes(m.peak_bytes), cells::percent(m.exposed_s / m.step_s),
+                           efficiency(Scaling::weak), efficiency(Scaling::strong), cells::percent(m.mfu)});
     }
+    table.groups.push_back(std::move(rows));
+  }
   return table;
 }
 

@@ -1,9 +1,7 @@
 // Speed against memory: what a strategy costs in the one to win in the other.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "analysis/plots/rows.h"
 #include "analysis/table/cells.h"
@@ -33,28 +31,21 @@ PlotPoint point_of(const MergedPoint& merged) {
 
 Plots speed_plots(const std::vector<MergedPoint>& points, const PlotNames& names) {
   Plots plots;
-  for (const RowGroup& group : row_groups(points, names, is_shown)) {
-    int64_t most = 0;
-    for (const MergedPoint* merged : group.points) most = std::max(most, merged->point.ranks);
-    std::map<Location, Plot> by_location;
-    for (const MergedPoint* merged : group.points) {
-      if (merged->point.ranks != most) continue;
-      Plot& plot = by_location[location_of(*merged)];
-      plot.about = group.setting + ", " + ranks_text(*merged);
+  for (const SettingPoints& setting : settings_on_most_ranks(points, names, is_shown)) {
+    if (setting.points.size() < 2) continue;
+    Plot plot{"speed_and_memory",
+              "strategies",
+              "Speed against memory",
+              setting.name,
+              "Peak memory of the rank that needs most. Bars: from the 95 % interval of the step. Hollow: "
+              "unreliable.",
+              {"peak memory (MiB)"},
+              {"samples/s"},
+              {},
+              {}};
+    for (const MergedPoint* merged : setting.points)
       plot.curves.push_back({names.strategy(*merged), Form::dots, names.style(*merged), {point_of(*merged)}});
-    }
-    for (auto& [location, plot] : by_location)
-      if (plot.curves.size() > 1)
-        plots.push_back({"speed_and_memory",
-                         "strategies",
-                         "Speed against memory",
-                         plot.about,
-                         "Peak memory of the rank that needs most. Bars: from the 95 % interval of the step. "
-                         "Hollow: unreliable.",
-                         {"peak memory (MiB)"},
-                         {"samples/s"},
-                         {},
-                         std::move(plot.curves)});
+    plots.push_back(std::move(plot));
   }
   return plots;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/overview/overview.h"
+#include "analysis/plots/plots.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {
@@ -48,6 +49,40 @@ TEST(Overview, RanksNoDoubtfulPoint) {
   EXPECT_THAT(text, ContainsRegex("\n  zero3 +[0-9.]+ +400.0 +unreliable "));
   EXPECT_THAT(text, ContainsRegex("\n  fsdp\\(shard=optimizer\\) +[0-9.]+ +20.00 +unreliable "));
   EXPECT_THAT(text, ContainsRegex("\nuncertain: 2 points, such as "));
+}
+
+// On 2 ranks, batch 4 per rank is global batch 8: measured once, it stands once, with the efficiencies of
+// both.
+TEST(Overview, APointOfTwoScalingsIsOneRow) {
+  std::vector<Record> records;
+  for (const char* strategy : {"ddp", "fsdp"}) {
+    records.push_back(training_record(strategy, 1, 4, 0.08));
+    records.push_back(training_record(strategy, 2, 4, 0.1));
+    records.push_back(training_record(strategy, 1, 8, 0.22));
+    records.back().point.training.scaling = "strong";
+  }
+  const std::vector<StudyData> studies = {study_of(records)};
+  const auto points = merge_repeats(studies);
+  const OverviewTable table = training_overview(points, scaling_series(points));
+  ASSERT_EQ(table.groups.size(), 1u);
+  EXPECT_EQ(table.groups[0].setting, "gpt2, batch 4 per rank, 2 ranks");
+  ASSERT_EQ(table.groups[0].rows.size(), 2u);
+  for (const auto& row : table.groups[0].rows)
+    for (size_t c = 0; c < row.size(); ++c) {
+      if (table.columns[c].name == "weak") {
+        EXPECT_EQ(row[c].text, "80.0");  // 0.08 / 0.1
+      } else if (table.columns[c].name == "strong") {
+        EXPECT_EQ(row[c].text, "110.0");  // 0.22 / (2 x 0.1)
+      }
+    }
+  const Plots plots = make_plots(studies);
+  const auto is_speed = [](const Plot& plot) { return plot.title == "Speed against memory"; };
+  EXPECT_EQ(std::count_if(plots.begin(), plots.end(), is_speed), 1);
+  const auto strong = std::find_if(plots.begin(), plots.end(), [](const Plot& plot) {
+    return plot.title == "Memory of a rank, measured and predicted" && plot.about == "gpt2, global batch 8";
+  });
+  ASSERT_NE(strong, plots.end());  // a plot of a sweep has all of its ranks
+  EXPECT_EQ(strong->rows.size(), 4u);
 }
 
 TEST(Overview, LeavesOversubscribedRanksOut) {
