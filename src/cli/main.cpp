@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/values.h"
+#include "cli/version.h"
 
 namespace shardmark {
 namespace {
@@ -37,6 +38,14 @@ int refuse(const std::string& message) {
   return kUsage;
 }
 
+// The commands of cli/run/, to tell a program without its sibling from a slip of the user's.
+constexpr const char* kOfWholeProgram[] = {"run", "train", "collective", "doctor"};
+
+std::string sibling() {
+  std::error_code none;
+  return std::filesystem::read_symlink("/proc/self/exe", none).string() + "-torch";
+}
+
 // What CLI11 says, but for a first word that is no command: that it does not name.
 std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
   const auto named = app.get_subcommands();
@@ -46,6 +55,11 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
   const std::vector<std::string> words = app.remaining();
   if (words.empty()) return "no command given; " + accepted_words("", commands);
+  for (const char* command : kOfWholeProgram)
+    if (words.front() == command)
+      return fmt::format(
+          "{} needs shardmark-torch beside this program, and it is not at {}; copy both, or build it: make build",
+          command, sibling());
   return fmt::format("unknown {} {}; {}", words.front().starts_with('-') ? "flag" : "command",
                      quoted_line(words.front()), accepted_words(words.front(), commands));
 }
@@ -57,7 +71,7 @@ void fill_standard_descriptors() {
     if (::fcntl(descriptor, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);
 }
 
-// For a command that is not ours, and for the help of all.
+// For a command that is not ours, for the help of all and for the versions of all libraries.
 void become_whole_program(int argc, char** argv) {
   const bool is_ours = argc > 1 && Registry<CommandEntry>::instance().contains(argv[1]);
   const std::string whole = whole_program();
@@ -71,11 +85,16 @@ int run_command(int argc, char** argv) {
   CLI::App app{"shardmark measures how fast a cluster trains"};
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "help for every command");
+  app.set_version_flag("--version", version_text, "versions of the program and of its libraries");
   std::map<CLI::App*, std::function<int()>> commands;
   for (const auto& [name, entry] : Registry<CommandEntry>::instance().entries()) {
     CLI::App* command = app.add_subcommand(name, entry.description);
     commands[command] = entry.define(*command);
     refuse_empty_values(*command);
+  }
+  if (argc == 1 || (argc == 2 && std::string_view(argv[1]) == "help")) {
+    print(app.help());
+    return kDone;
   }
   try {
     app.parse(argc, argv);
@@ -113,8 +132,7 @@ int exit_status(int argc, char** argv) {
 }  // namespace
 
 std::string whole_program() {
-  std::error_code none;
-  const std::string path = std::filesystem::read_symlink("/proc/self/exe", none).string() + "-torch";
+  const std::string path = sibling();
   return ::access(path.c_str(), X_OK) == 0 ? path : "";
 }
 

@@ -2,9 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "base/error.h"
+#include "base/glob.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/command.h"
@@ -21,6 +25,8 @@
 
 namespace shardmark {
 namespace {
+
+namespace fs = std::filesystem;
 
 // --step: one step of a strategy, instruction by instruction, instead of a suite.
 struct StepOptions {
@@ -78,11 +84,32 @@ std::string json_text(const Suite& suite, const World& world, const std::vector<
   return document.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
+// Data that would not load where this runs: nothing is opened, but a pattern that no file matches.
+std::vector<std::string> data_warnings(const std::vector<Point>& plan) {
+  std::set<std::string> seen;
+  std::vector<std::string> warnings;
+  for (const Point& point : plan) {
+    const Choice& data = point.training.data;
+    if (point.workload != "training" || !seen.insert(to_text(data)).second) continue;
+    std::istringstream patterns(specs::data_specs().at(data.name).files(data.options));
+    for (std::string pattern; patterns >> pattern;)
+      if (glob_near(point.folder, pattern).empty())
+        warnings.push_back(fmt::format("data {}: no file matches {} from {}{}; a run here would be refused",
+                                       to_text(data), quoted_line(pattern), fs::current_path().string(),
+                                       point.folder.empty() ? "" : " or " + point.folder));
+  }
+  return warnings;
+}
+
 int print_plan(const PlanOptions& options) {
   const Suite suite = read_suite(find_suite(options.suite), options.overrides);
   for (const std::string& warning : suite.warnings) log_warning(warning);
   const World world = world_for(options, suite);
   const auto plan = make_plan(suite, world);
+  const std::vector<std::string>& only = options.output.only;
+  if (options.num_samples > 0 && !only.empty() && std::count(only.begin(), only.end(), "samples") == 0)
+    throw UsageError("--samples prints the table samples, which --table leaves out; add --table samples");
+  for (const std::string& warning : data_warnings(plan)) log_warning(warning);
   auto tables = plan_tables(plan, world, options.num_samples);
   const auto totals = plan_totals(plan);
   const std::string note = gpu_note(suite, world);
@@ -132,10 +159,9 @@ std::function<int()> define_plan(CLI::App& app) {
       app.add_option("suite", options->suite, "the suite: suites/x.yaml, or a name shown by shardmark list");
   const std::string group = "One step, instruction by instruction, instead of a suite";
   StepOptions& step = options->step;
-  app.add_option("--step", step.strategy,
-                 "of this strategy, such as \"fsdp(prefetch=2)\"; on 8 ranks without -n")
-      ->excludes(suite)
-      ->group(group);
+  auto* of_step = app.add_option("--step", step.strategy,
+                                 "of this strategy, such as \"fsdp(prefetch=2)\"; on 8 ranks without -n")
+                      ->group(group);
   app.add_option("--model", step.model, "such as \"gpt2(layers=3)\"")->group(group)->capture_default_str();
   add_value(app, "--precision", step.precision, Word{words_of("precision")}, "precision of arithmetic")
       ->group(group)
@@ -155,6 +181,12 @@ std::function<int()> define_plan(CLI::App& app) {
             "also print this many of the first samples of each rank");
   add_table_flags(app, options->output);
   add_override_flags(app, options->overrides);
+  for (CLI::Option* option : app.get_options())
+    if (option == suite || (option->get_group() != group && option->get_name() != "-n" &&
+                            option->get_name() != "--help"))
+      of_step->excludes(option);
+    else if (option != of_step && option->get_group() == group)
+      option->needs(of_step);
   return [options] {
     if (!options->step.strategy.empty()) return print_step(*options);
     if (options->suite.empty()) throw UsageError("which suite? give one, or --step STRATEGY");

@@ -27,6 +27,7 @@ struct DataContext {
   at::ScalarType dtype;  // of images and rows
   int64_t seed;
   bool holds_out = false;  // keeps samples back for evaluation
+  std::string folder = {};  // of the suite, for relative paths (base/glob.h)
 };
 
 // Registered by src/data/<name>.cpp.

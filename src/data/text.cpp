@@ -3,7 +3,7 @@
 #include <set>
 #include <sstream>
 
-#include "data/glob.h"
+#include "base/glob.h"
 #include "data/mapped_file.h"
 #include "data/token_batch.h"
 
@@ -11,14 +11,14 @@ namespace shardmark {
 namespace {
 
 // Sorted, each once, whatever the order of the patterns: all ranks must agree.
-std::set<std::string> matching_files(const std::string& patterns) {
+std::set<std::string> matching_files(const std::string& patterns, const std::string& folder) {
   std::set<std::string> files;
   std::istringstream words(patterns);
   for (std::string pattern; words >> pattern;) {
-    const auto found = glob(pattern);
+    const auto found = glob_near(folder, pattern);
     if (found.empty())
       throw UsageError("data 'text': no file matches '" + pattern + "' from " +
-                       std::filesystem::current_path().string() +
+                       std::filesystem::current_path().string() + (folder.empty() ? "" : " or " + folder) +
                        "; give 'files' patterns relative to it, such as 'README.md src/**/*.cpp'");
     files.insert(found.begin(), found.end());
   }
@@ -29,7 +29,7 @@ class Text : public DataSource {
  public:
   Text(const Options& options, const DataContext& context) : length_(context.sample.input.at(0)) {
     const std::string patterns = options.at("files").get<std::string>();
-    const auto paths = matching_files(patterns);
+    const auto paths = matching_files(patterns, context.folder);
     for (const std::string& path : paths) {
       const MappedFile file(path, "check its permissions or narrow 'files' of data 'text'");
       bytes_.insert(bytes_.end(), file.bytes().begin(), file.bytes().end());

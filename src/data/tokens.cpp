@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/glob.h"
 #include "data/mapped_file.h"
 #include "data/token_batch.h"
 
@@ -19,7 +20,7 @@ constexpr const char* kAdvice =
 class Tokens : public DataSource {
  public:
   Tokens(const Options& options, const DataContext& context)
-      : file_(options.at("file").get<std::string>(), kAdvice), length_(context.sample.input.at(0)) {
+      : file_(path_near(context.folder, options.at("file").get<std::string>()), kAdvice), length_(context.sample.input.at(0)) {
     const size_t count = check_header();
     tokens_ = {reinterpret_cast<const uint16_t*>(file_.bytes().data() + kHeaderBytes), count};
     size_ = num_windows(std::ssize(tokens_), length_);

@@ -90,7 +90,10 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
     suite.points.insert(suite.points.end(), points.begin(), points.end());
   }
   leave_out(rules, overrides, suite);
-  for (auto& point : suite.points) point.seed = suite.seed;
+  for (auto& point : suite.points) {
+    point.seed = suite.seed;
+    point.folder = std::filesystem::path(path).parent_path();
+  }
   if (suite.points.empty())
     throw UsageError(path + ": exclude leaves no point; shorten its rules or widen the axes");
   if (suite.points.size() * static_cast<size_t>(suite.repeats) > kMostPoints)

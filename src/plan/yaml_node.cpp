@@ -34,14 +34,37 @@ std::string place_in(const std::string& path, const YAML::Mark& mark) {
   return fmt::format("{}:{}:{}: ", path, mark.line + 1, mark.column + 1);
 }
 
-// Remembers where the document started, and nothing else.
+// Whether the quoted text that begins there ends: in single quotes a doubled one, in double quotes one behind
+// a backslash does not end it.
+bool is_closed(const std::string& text, size_t begin) {
+  const char quote = text[begin];
+  for (size_t at = begin + 1; at < text.size(); ++at) {
+    const bool escapes = quote == '"' ? text[at] == '\\' : text[at] == quote && text.substr(at, 2) == "''";
+    if (escapes)
+      ++at;
+    else if (text[at] == quote)
+      return true;
+  }
+  return false;
+}
+
+// What yaml-cpp passes over: remembers where the document started, and refuses a quote that nothing closes,
+// of which it takes the rest of the file as a text.
 struct DocumentStart : YAML::EventHandler {
+  DocumentStart(const std::string& whole, const std::string& file) : text(whole), path(file) {}
+  const std::string& text;
+  const std::string& path;
   YAML::Mark mark;
   void OnDocumentStart(const YAML::Mark& start) override { mark = start; }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
   void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnScalar(const YAML::Mark& start, const std::string& tag, YAML::anchor_t, const std::string&) override {
+    if (tag != "!") return;  // not quoted
+    const size_t begin = text.find_first_of("\"'", static_cast<size_t>(start.pos));
+    if (begin == std::string::npos || is_closed(text, begin)) return;
+    throw UsageError(place_in(path, start) + "not valid YAML: the quote that begins here is never closed");
+  }
   void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
                        YAML::EmitterStyle::value) override {}
   void OnSequenceEnd() override {}
@@ -55,7 +78,7 @@ struct DocumentStart : YAML::EventHandler {
 void require_one_document(const std::string& text, const std::string& path) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);
-  DocumentStart document;
+  DocumentStart document(text, path);
   if (parser.HandleNextDocument(document) && parser.HandleNextDocument(document))
     throw UsageError(place_in(path, document.mark) +
                      "a second document, or a stray character before it; a suite is one document");

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/revision.h"
 #include "base/stats.h"
 #include "device/device.h"
 #include "doctor/machine/versions.h"
@@ -68,8 +69,6 @@ nlohmann::ordered_json versions() {
 }
 
 }  // namespace
-
-std::string revision() { return SHARDMARK_REVISION; }
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);

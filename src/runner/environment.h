@@ -20,7 +20,6 @@ Environment describe_environment(const HostGroup& world, at::Device device, cons
 Placement describe_placement(const HostGroup& world, int local_ranks, at::Device device,
                              const std::vector<std::string>& precisions);
 
-std::string utc_now();   // ISO 8601
-std::string revision();  // of this program: git describe
+std::string utc_now();  // ISO 8601
 
 }  // namespace shardmark

@@ -34,6 +34,13 @@ inline constexpr std::array<Since, 10> kSince = {{
     {"predicted_traffic_bytes", 5, "law_traffic_bytes"},
 }};
 
+// The minor version from which on every file has it.
+constexpr int since(std::string_view name) {
+  for (const Since& row : kSince)
+    if (row.name == name) return row.minor;
+  return 0;
+}
+
 // nullptr: it has had no other.
 constexpr const char* former_name(std::string_view name) {
   for (const Since& since : kSince)

@@ -209,11 +209,7 @@ void make_directory(const std::string& directory, const std::string& flag) {
 }
 
 void require_writable_directory(const std::string& directory, const std::string& flag) {
-  struct stat info;
-  if (::stat(directory.c_str(), &info) != 0)
-    throw UsageError(fmt::format("{}: {}: {}; make the directory first: mkdir -p {}", flag, directory,
-                                 std::strerror(errno), directory));
-  if (!S_ISDIR(info.st_mode)) throw UsageError(fmt::format("{}: {} is not a directory", flag, directory));
+  make_directory(directory, flag);
   if (::access(directory.c_str(), W_OK | X_OK) != 0)
     throw UsageError(fmt::format("{}: the directory {} cannot be written ({}); name another place", flag,
                                  directory, std::strerror(errno)));

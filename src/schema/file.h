@@ -64,7 +64,7 @@ std::string path_beside(const std::string& path);
 void require_writable(const std::string& path, const std::string& advice);
 // With those above it; nothing where it is there. UsageError that begins with the flag.
 void make_directory(const std::string& directory, const std::string& flag);
-// UsageError that begins with the flag: no such directory, or one that takes no files.
+// The same, and UsageError where it takes no files.
 void require_writable_directory(const std::string& directory, const std::string& flag);
 void write_whole(const std::string& path, const std::string& advice,
                  const std::function<void(std::ostream&)>& write);

@@ -4,6 +4,7 @@
 
 #include <H5Ipublic.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ std::string library_version();  // "1.10.8"
 Id create_file(const std::string& path, int64_t user_block_bytes = 0);  // bytes that HDF5 leaves alone
 Id open_file(const std::string& path);                                  // read only
 void flush(const Id& file);
+
+// Calls visit(offset in the file, number of texts) for every dataset of texts in the group. UsageError: one
+// does not lie in one piece, as ours do.
+void visit_texts(const Id& group, const std::function<void(int64_t, int64_t)>& visit);
 
 // Groups list their members in the order of creation.
 Id create_group(const Id& parent, const std::string& name);

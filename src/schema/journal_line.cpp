@@ -5,6 +5,7 @@
 
 #include "schema/content_hash.h"
 #include "schema/json.h"
+#include "schema/possible.h"
 #include "schema/version.h"
 
 namespace shardmark {
@@ -90,7 +91,9 @@ std::optional<JournalLine> read_line(const std::string& line, const std::string&
     if (json.contains("progress")) return Extended{json.at("progress"), place_from_json(json.at("samples"))};
     if (json.contains("due")) return Due{json.at("due")};
     if (!json.contains("record")) return Foreign{};
-    return Recorded{record_from_json(json.at("record")), place_from_json(json.at("samples"))};
+    Recorded recorded{record_from_json(json.at("record")), place_from_json(json.at("samples"))};
+    require_possible(recorded.record);
+    return recorded;
   } catch (const Json::exception& error) {
     throw UsageError(where + " is not a line of a journal: " + error.what());
   } catch (const UsageError& error) {  // of a value; of a newer schema, which begins with the place

@@ -57,6 +57,7 @@ struct Point {
   TrainingPoint training;
   CollectivePoint collective;
   Sampling sampling;
+  std::string folder;      // of the suite's file, for relative paths of data (not part of the identity)
   std::string impossible;  // why plan knows that it cannot run; empty otherwise (not part of the identity)
 
   // Wraps where a damaged record holds numbers that no run had.

@@ -5,8 +5,10 @@
 #include "schema/columns.h"
 #include "schema/fields.h"
 #include "schema/json.h"
+#include "schema/possible.h"
 #include "schema/samples.h"
 #include "schema/seal.h"
+#include "schema/text_heap.h"
 #include "schema/version.h"
 
 namespace shardmark {
@@ -76,9 +78,10 @@ void write_points(const h5::Id& file, const std::vector<RecordColumn>& columns) 
         column.values);
 }
 
-// Columns that an older file lacks stay empty; one that it has by a former name is read by that.
+// Columns that are younger than the file stay empty; one that it has by a former name is read by that.
 std::vector<RecordColumn> read_points(const h5::Id& file) {
   const h5::Id points = h5::open_group(file, "points");
+  const int minor = minor_of(h5::read_attribute(file, "schema_version"));
   const auto num_points = static_cast<size_t>(h5::length(h5::open_dataset(points, "id")));
   std::vector<RecordColumn> columns = make_columns();
   for (RecordColumn& column : columns)
@@ -87,7 +90,10 @@ std::vector<RecordColumn> read_points(const h5::Id& file) {
           const char* former = former_name(column.name);
           const bool is_former = former != nullptr && !h5::has_member(points, column.name);
           const std::string name = is_former ? former : column.name;
-          if (!h5::has_member(points, name)) return;
+          if (!h5::has_member(points, name)) {
+            if (since(column.name) <= minor) throw UsageError("column '" + column.name + "' is missing");
+            return;
+          }
           values = h5::read_column<typename std::decay_t<decltype(values)>::value_type>(points, name);
           if (values.size() != num_points)
             throw UsageError("column '" + column.name + "' has another length than 'id'");
@@ -117,11 +123,15 @@ void write_file(const std::string& path, const std::function<Environment(const R
 template <class Read>
 auto with_file(const std::string& path, Read read) {
   try {
-    require_sealed(path);
+    const int64_t user_block_bytes = require_sealed(path);
+    const TextHeap texts(path, user_block_bytes);
     const h5::Id file = h5::open_file(path);
     if (h5::read_attribute(file, "creator") != "shardmark")
       throw UsageError(path + " is an HDF5 file, but not a study");
     require_readable(h5::read_attribute(file, "schema_version"), path);
+    for (const char* group : {"points", "environment"})
+      h5::visit_texts(h5::open_group(file, group),
+                      [&](int64_t offset, int64_t count) { texts.require_texts(offset, count); });
     return read(file);
   } catch (const UsageError& error) {
     const std::string what = error.what();
@@ -164,6 +174,7 @@ Environment read_published(const std::string& study, Load load, const RecordSink
     const size_t num_points = std::visit([](const auto& ids) { return ids.size(); }, columns.front().values);
     for (size_t i = 0; i < num_points; ++i) {
       Record record = row(columns, i);
+      require_possible(record);
       for (SeriesReader& s : series) s.read(i, record.samples);
       sink(std::move(record));
     }

@@ -48,18 +48,19 @@ void seal_file(const std::string& path) {
   if (!file) throw SystemError("its seal cannot be written");
 }
 
-void require_sealed(const std::string& path) {
+int64_t require_sealed(const std::string& path) {
   auto opened = open_input(path, kMostStudyBytes);
   if (!opened) throw UsageError(path + ": no such study");
   std::ifstream& file = *opened;
   std::string seal(kSealBytes, '\0');
   file.read(seal.data(), kSealBytes);
-  if (seal.starts_with(kHdf5)) return;
+  if (seal.starts_with(kHdf5)) return 0;
   if (file.gcount() == 0 && file.eof()) throw UsageError(path + " is empty: not a study");
   if (!seal.starts_with(kMark)) throw UsageError(path + " is damaged, or not a study");
   if (seal != seal_of(file))
     throw UsageError(path +
                      " is damaged, cut off, or was changed by another program: it is not what was published");
+  return kSealBytes;
 }
 
 }  // namespace shardmark

@@ -16,7 +16,7 @@ inline constexpr int64_t kSealBytes = 512;  // HDF5's smallest user block
 void seal_file(const std::string& path);
 
 // UsageError: the file is shorter or longer than it was, was changed, or is neither a study nor HDF5. A file
-// that begins as HDF5 does is older than seals and passes.
-void require_sealed(const std::string& path);
+// that begins as HDF5 does is older than seals and passes. Returns the bytes in front of what HDF5 wrote.
+int64_t require_sealed(const std::string& path);
 
 }  // namespace shardmark

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "schema/journal.h"
 #include "schema/published.h"
 
@@ -81,6 +83,24 @@ void require_same(const std::string& path, const Environment& before, const Envi
                      "; restore that, or choose another output");
 }
 
+// The first line in which two texts differ, and how many more do: `line 7: "repeats: 5" is "repeats: 1" now`.
+std::string text_difference(const std::string& before, const std::string& now) {
+  std::istringstream old_lines(before), new_lines(now);
+  std::string old_line, new_line, first;
+  int64_t line = 0, more = -1;
+  while (true) {
+    const bool is_old = static_cast<bool>(std::getline(old_lines, old_line));
+    const bool is_new = static_cast<bool>(std::getline(new_lines, new_line));
+    if (!is_old && !is_new) break;
+    ++line;
+    if (is_old && is_new && old_line == new_line) continue;
+    if (++more == 0)
+      first = fmt::format("line {}: {} is {} now", line, is_old ? quoted_line(old_line) : "the end",
+                          is_new ? quoted_line(new_line) : "the end");
+  }
+  return more > 0 ? fmt::format("{}, and {} more line{}", first, more, more == 1 ? "" : "s") : first;
+}
+
 // The study's environment with the suite and command line of the latest launch; facts keep the launches that
 // resumed it.
 Environment resumed(const std::string& path, Environment before, const Environment& now) {
@@ -88,11 +108,16 @@ Environment resumed(const std::string& path, Environment before, const Environme
   if (file_name(before.suite_path) != file_name(now.suite_path))
     log_warning(
         fmt::format("{} holds points of {}; those of {} are added", path, before.suite_path, now.suite_path));
+  else if (before.suite_text != now.suite_text)
+    log_warning(fmt::format("{} was edited since {} began, and points of both texts are in it: {}",
+                            now.suite_path, path, text_difference(before.suite_text, now.suite_text)));
+  nlohmann::ordered_json launch = {
+      {"started", now.started}, {"nodes", now.nodes}, {"kernel", (*now.versions).value("kernel", "")}};
+  if (before.suite_text != now.suite_text) launch["former_suite"] = before.suite_text;
   before.command_line = now.command_line;
   before.suite_text = now.suite_text;
   before.suite_path = now.suite_path;
-  (*before.facts)["resumed"].push_back(
-      {{"started", now.started}, {"nodes", now.nodes}, {"kernel", (*now.versions).value("kernel", "")}});
+  (*before.facts)["resumed"].push_back(std::move(launch));
   return before;
 }
 

@@ -28,6 +28,8 @@ std::string takes_cifar10(const SampleShape& sample) {
   return {};
 }
 
+int64_t no_count(const Options&) { return 0; }
+
 int64_t sgd_state(const Options& options) { return options.at("momentum").get<double>() == 0 ? 0 : 1; }
 int64_t adamw_state(const Options&) { return 2; }
 
@@ -46,16 +48,21 @@ const std::map<std::string, DataSpec>& data_specs() {
           "folder of data_batch_1.bin to data_batch_5.bin"},
          {"augment", OptionType::boolean, true, "random crop and flip"}},
         takes_cifar10,
-        [](const Options&) { return int64_t{50'000}; }}},
+        [](const Options&) { return int64_t{50'000}; },
+        [](const Options& options) { return options.at("dir").get<std::string>() + "/data_batch_[1-5].bin"; }}},
       {"tokens",
        {"a token file in llm.c's .bin format (uint16)",
         {{"file", OptionType::text, nullptr, "path of the file"}},
-        takes_tokens}},
+        takes_tokens,
+        no_count,
+        [](const Options& options) { return options.at("file").get<std::string>(); }}},
       {"text",
        {"the bytes of text files, one token per byte",
         {{"files", OptionType::text, nullptr,
-          "patterns relative to the working directory: \"README.md src/**/*.cpp\""}},
-        takes_bytes}},
+          "patterns from the working directory, or else from the suite's folder: \"texts/*.txt\""}},
+        takes_bytes,
+        no_count,
+        [](const Options& options) { return options.at("files").get<std::string>(); }}},
   };
   return table;
 }

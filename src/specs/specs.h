@@ -19,6 +19,8 @@ struct DataSpec {
   std::string (*mismatch)(const SampleShape& sample);
   // Samples to train on in an epoch; 0: its files tell.
   int64_t (*num_samples)(const Options& options) = [](const Options&) { return int64_t{0}; };
+  // Patterns of the files that it reads, separated by blanks; "": none.
+  std::string (*files)(const Options& options) = [](const Options&) { return std::string(); };
 };
 struct OptimizerSpec {
   std::string description;

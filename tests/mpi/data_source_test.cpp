@@ -1,6 +1,6 @@
 // Every data source but CIFAR-10: samples are functions of (seed, epoch, index) alone; damage is refused.
 // RANKS 1
-#include "data/glob.h"
+#include "base/glob.h"
 #include "tests/mpi/data_testing.h"
 
 namespace shardmark {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/revision.h"
 #include "doctor/machine/facts.h"
 #include "doctor/placement.h"
 #include "runner/environment.h"

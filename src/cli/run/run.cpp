@@ -43,7 +43,8 @@ void check_data(const std::vector<Point>& points) {
     const auto& t = point.training;
     if (!seen.insert(to_text(t.data) + to_text(t.model)).second) continue;
     make_source(t.data, {specs::model_spec(t.model.name).table(t.model.options).sample,
-                         precision_from(t.precision, t.reduce_dtype).compute, point.seed});
+                         precision_from(t.precision, t.reduce_dtype).compute, point.seed, /*holds_out=*/false,
+                         point.folder});
   }
 }
 

@@ -159,7 +159,7 @@ int train(const TrainFlags& flags) {
     const auto& t = point.training;
     source = make_source(t.data, {specs::model_spec(t.model.name).table(t.model.options).sample,
                                   precision_from(t.precision, t.reduce_dtype).compute, point.seed,
-                                  /*holds_out=*/true});
+                                  /*holds_out=*/true, point.folder});
     options.emplace(run_options(flags, point, *source));
     if (world.rank() == 0) check_files(flags, start, *options);
   });

@@ -1,5 +1,7 @@
 // Each key of the file to the flag that means the same.
 
+#include <filesystem>
+
 #include "cli/run/train_flags.h"
 #include "plan/training_run.h"
 
@@ -7,6 +9,7 @@ namespace shardmark {
 
 void read_train_file(const std::string& path, TrainFlags& flags) {
   flags.file = path;
+  flags.point.folder = std::filesystem::path(path).parent_path();
   const TrainingRun run = read_training_run(path);
   flags.file_text = run.text;
   const auto set = [](auto& flag, const auto& value) {

@@ -29,7 +29,8 @@ Training::Training(const WorkloadContext& context)
       setup_(point_, comm_, clock_),
       built_(meter::read()) {
   const auto& t = point_.training;
-  source_ = make_source(t.data, {setup_.model->table().sample, setup_.model->dtype(), point_.seed});
+  source_ = make_source(t.data, {setup_.model->table().sample, setup_.model->dtype(), point_.seed,
+                                /*holds_out=*/false, point_.folder});
   const DistributedSampler sampler(source_->size(), point_.ranks, comm_.rank(), t.batch_size, t.accumulation,
                                    point_.seed);
   loader_ = std::make_unique<Loader>(

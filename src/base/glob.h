@@ -10,4 +10,9 @@ namespace shardmark {
 // symbolic links. Folders that cannot be read are passed over.
 std::vector<std::string> glob(const std::string& pattern);
 
+// What a relative path of a suite means: from the working directory, or else, where nothing is there, from
+// the folder of the suite ("": none), so that a suite and its data can be used from anywhere.
+std::vector<std::string> glob_near(const std::string& folder, const std::string& pattern);
+std::string path_near(const std::string& folder, const std::string& path);
+
 }  // namespace shardmark

@@ -1,5 +1,5 @@
 // Matches a pattern part by part: glob(3) has no `**`.
-#include "data/glob.h"
+#include "base/glob.h"
 
 #include <fnmatch.h>
 
@@ -41,6 +41,18 @@ std::vector<std::string> glob(const std::string& pattern) {
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());  // `**/**` finds a file twice
   return found;
+}
+
+std::vector<std::string> glob_near(const std::string& folder, const std::string& pattern) {
+  std::vector<std::string> found = glob(pattern);
+  if (found.empty() && !folder.empty()) found = glob((fs::path(folder) / pattern).string());
+  return found;
+}
+
+std::string path_near(const std::string& folder, const std::string& path) {
+  std::error_code error;
+  const fs::path other = fs::path(folder) / path;
+  return folder.empty() || fs::exists(path, error) || !fs::exists(other, error) ? path : other.string();
 }
 
 }  // namespace shardmark

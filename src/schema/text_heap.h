@@ -1,0 +1,32 @@
+// The texts of an HDF5 file lie in "global heaps", which have no checksum: the library (1.10) takes their
+// sizes and the references to them as they are, and ends with a signal where they are damaged. Source: HDF5
+// File Format Specification 3.0, section III.E, "Disk Format: Level 1E - Global Heap".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "schema/file.h"
+
+namespace shardmark {
+
+class TextHeap {
+ public:
+  // Reads the whole file once. UsageError: a heap in it is damaged.
+  TextHeap(const std::string& path, int64_t user_block_bytes);
+  // UsageError: one of the `count` references that lie at this place of the file leads to no text of its
+  // length.
+  void require_texts(int64_t offset, int64_t count) const;
+
+ private:
+  void add(int64_t begin, int64_t file_bytes);
+
+  std::string path_;
+  File file_;
+  int64_t user_block_bytes_;
+  std::map<uint64_t, std::map<uint32_t, uint64_t>> sizes_;  // [heap's address][number]: bytes of a text
+};
+
+}  // namespace shardmark
