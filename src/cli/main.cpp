@@ -54,11 +54,11 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
   std::vector<std::string> commands;
   for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
   const std::vector<std::string> words = app.remaining();
-  if (words.empty()) return "no command given; " + accepted_words("", commands);
   for (const char* command : kOfWholeProgram)
     if (words.front() == command)
       return fmt::format(
-          "{} needs shardmark-torch beside this program, and it is not at {}; copy both, or build it: make build",
+          "{} needs shardmark-torch beside this program, and it is not at {}; copy both, or build it: make "
+          "build",
           command, sibling());
   return fmt::format("unknown {} {}; {}", words.front().starts_with('-') ? "flag" : "command",
                      quoted_line(words.front()), accepted_words(words.front(), commands));
@@ -82,7 +82,7 @@ void become_whole_program(int argc, char** argv) {
 
 int run_command(int argc, char** argv) {
   become_whole_program(argc, argv);
-  CLI::App app{"shardmark measures how fast a cluster trains"};
+  CLI::App app{"shardmark measures how fast a cluster trains", "shardmark"};
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "help for every command");
   app.set_version_flag("--version", version_text, "versions of the program and of its libraries");

@@ -182,8 +182,8 @@ std::function<int()> define_plan(CLI::App& app) {
   add_table_flags(app, options->output);
   add_override_flags(app, options->overrides);
   for (CLI::Option* option : app.get_options())
-    if (option == suite || (option->get_group() != group && option->get_name() != "-n" &&
-                            option->get_name() != "--help"))
+    if (option == suite ||
+        (option->get_group() != group && option->get_name() != "-n" && option->get_name() != "--help"))
       of_step->excludes(option);
     else if (option != of_step && option->get_group() == group)
       option->needs(of_step);

@@ -41,7 +41,8 @@ class Cifar10 : public DataSource {
     for (int64_t i = 1; i <= kFiles; ++i) names.push_back("data_batch_" + std::to_string(i) + ".bin");
     if (context.holds_out) names.emplace_back("test_batch.bin");
     for (const auto& name : names) {
-      files_.emplace_back(path_near(context.folder, options.at("dir").get<std::string>() + "/" + name), kAdvice);
+      files_.emplace_back(path_near(context.folder, options.at("dir").get<std::string>() + "/" + name),
+                          kAdvice);
       check(files_.back());
     }
     for (size_t c = 0; c < kChannels; ++c)

@@ -26,7 +26,7 @@ struct DataContext {
   specs::SampleShape sample;
   at::ScalarType dtype;  // of images and rows
   int64_t seed;
-  bool holds_out = false;  // keeps samples back for evaluation
+  bool holds_out = false;   // keeps samples back for evaluation
   std::string folder = {};  // of the suite, for relative paths (base/glob.h)
 };
 

@@ -20,7 +20,8 @@ constexpr const char* kAdvice =
 class Tokens : public DataSource {
  public:
   Tokens(const Options& options, const DataContext& context)
-      : file_(path_near(context.folder, options.at("file").get<std::string>()), kAdvice), length_(context.sample.input.at(0)) {
+      : file_(path_near(context.folder, options.at("file").get<std::string>()), kAdvice),
+        length_(context.sample.input.at(0)) {
     const size_t count = check_header();
     tokens_ = {reinterpret_cast<const uint16_t*>(file_.bytes().data() + kHeaderBytes), count};
     size_ = num_windows(std::ssize(tokens_), length_);

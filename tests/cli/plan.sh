@@ -91,6 +91,22 @@ for row, phases in moved.items():
     assert (phases[0] > 0) == (row[1] in ("fsdp", "zero3")) and phases[1] > 0, (row, phases)
 PYTHON
 
+# A step takes nothing of a suite, and a suite nothing of a step.
+says "backward of h.0" plan --step ddp --model "gpt2(layers=1)" -n 2 --accumulation 2
+for flag in --json --all --explain "--csv $dir/csv" --markdown "--table training" "--samples 2" "--memory 1GiB" "--repeats 2" "--seed 1"; do
+  # shellcheck disable=SC2086
+  refused "a step with $flag" "--step excludes ${flag%% *}" plan --step ddp -n 2 $flag
+done
+refused "a step of a suite" "suite excludes --step" plan suites/quick.yaml --step ddp
+refused "the model of no step" "--model requires --step" plan suites/quick.yaml --model mlp
+refused "samples without their table" "add --table samples" plan suites/quick.yaml --samples 2 --table training
+
+# Data that are not there are told before a run is.
+printf 'training: {model: {gpt2: {sequence: 32}}, data: {text: {files: "none/*.txt"}}, strategy: [ddp, zero3], batch_size: 2}\n' >"$dir/none.yaml"
+"$shardmark" plan "$dir/none.yaml" >"$dir/out" 2>"$dir/err" || fail "plan of data that are not there: $(cat "$dir/err")"
+[[ $(wc -l <"$dir/err") == 1 ]] && grep -qF "no file matches 'none/*.txt' from $PWD or $dir; a run here would be refused" "$dir/err" ||
+  fail "data that are not there: $(cat "$dir/err")"
+
 refused "no suite" "which suite? give one, or --step STRATEGY" plan
 refused "missing file" "nowhere.yaml: no such suite here, in suites" plan nowhere.yaml
 printf 'training:\n  - model: mlp\n    stratgy: ddp\n    batch_size: 4\n' >"$dir/typo.yaml"

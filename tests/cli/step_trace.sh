@@ -61,14 +61,13 @@ training:
     ranks: 2
     batch_size: 4
 YAML
-ranks 2 run suite.yaml -o x.h5 --device cpu --trace nowhere
-grep -q -- '--trace: nowhere: No such file or directory' err || fail "no word of the missing directory"
-mkdir traces
+touch file
+ranks 2 run suite.yaml -o x.h5 --device cpu --trace file/traces
+grep -q -- '--trace: the directory file/traces cannot be made (Not a directory)' err || fail "no word of the directory in a file"
 ranks 0 run suite.yaml -o x.h5 --device cpu --trace traces
 [[ $(find traces -name 'fsdp-2-ranks-*.json' | wc -l) == 1 && $(find traces -name '*.json' | wc -l) == 2 ]] || fail "$(ls traces)"
 python3 check.py traces/fsdp-*.json 2 3 || fail "a measured trace"
 
-mkdir steps
 ranks 0 train --device cpu --model "$model" --strategy fsdp --steps 20 --eval-every 4 --eval-batches 1 --log-every 4 --trace steps
 grep -q 'steps 3 to 5: all ranks in steps/steps.json' out err || fail "it does not say what it wrote"
 python3 check.py steps/steps.json 2 3 || fail "the trace of a run"

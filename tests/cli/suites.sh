@@ -35,6 +35,21 @@ for name in primitives primitives.yaml suites/primitives suites/primitives.yaml;
   says "suites=('$name')" "$shardmark" submit $name --print
   says "'$name' '-o' 'results/primitives-0001.h5'" "$shardmark" launch $name -n 1 --container shardmark --print
 done
+for name in quick suites/quick.yaml; do    # its texts are installed beside it
+  says 'quick on 2 ranks' "$shardmark" plan $name
+  ! grep -q warning out || fail "plan $name: $(cat out)"
+done
+
+# What it is, and what there is.
+for program_of in "$shardmark" "$program"; do
+  says "shardmark $(sed -n 's/^project(.* VERSION \([0-9.]*\).*/\1/p' "$home/CMakeLists.txt") (revision " "$program_of" --version
+  grep -q '^  HDF5 *1\.' out || fail "--version names no libraries: $(cat out)"
+done
+"$shardmark" --help >help
+for arguments in "" help; do
+  # shellcheck disable=SC2086
+  "$shardmark" $arguments >out 2>err && cmp -s out help && [[ ! -s err ]] || fail "shardmark $arguments: $(cat out err)"
+done
 for command in plan submit launch; do
   refuses "nowhere: no such suite here, in suites or in $installed; shardmark list" "$shardmark" $command nowhere
   refuses "far/quick.yaml: no such suite; shardmark list" "$shardmark" $command far/quick.yaml
@@ -61,6 +76,12 @@ cd "$home"
 cd "$dir/elsewhere"
 
 if "$shardmark" run --help >/dev/null 2>&1; then
+  grep -q LibTorch <("$shardmark" --version) || fail "--version does not name LibTorch"
+  mkdir alone && cp "$shardmark" alone    # without its sibling
+  for command in run train collective doctor; do
+    refuses "$command needs shardmark-torch beside this program, and it is not at $PWD/alone/shardmark-torch" alone/shardmark $command
+  done
+  says 'plan' alone/shardmark
   says 'study: x.h5' timeout 300 "$shardmark" run primitives -o x.h5 --ranks 1 --steps 2
   refuses 'nowhere: no such suite here' "$shardmark" run nowhere -o y.h5
 fi

@@ -21,9 +21,9 @@ train() {
   [[ $status == "$expected" ]] || fail "$*: exit status $status instead of $expected"
 }
 
-train 2 --steps 1 --trace traces
-grep -q -- '--trace: traces: No such file or directory; make the directory first: mkdir -p traces' err || fail "no word of the missing directory"
-mkdir traces
+touch file
+train 2 --steps 1 --trace file/traces
+grep -q -- '--trace: the directory file/traces cannot be made (Not a directory)' err || fail "no word of the directory in a file"
 train 0 --steps 20 --strategy fsdp --trace traces
 grep -q 'steps 6 to 8: traces written to traces' out err || fail "it does not say what it wrote"
 if grep -q ERROR err; then fail "a word of the profiler's own"; fi

@@ -81,6 +81,9 @@ TEST(SuiteErrors, NameFileLineAndColumn) {
       {", name: a\n",
        "s.yaml:1:1: a second document, or a stray character before it; a suite is one document"},
       {"name: [a\n", "s.yaml:2:1: not valid YAML: end of sequence flow not found"},
+      {"name: \"a\nrepeats: 5\n", "s.yaml:1:7: not valid YAML: the quote that begins here is never closed"},
+      {"seed: 1\nname: 'it''s\n", "s.yaml:2:7: not valid YAML: the quote that begins here is never closed"},
+      {"name: \"a\\\"\n", "s.yaml:1:7: not valid YAML: the quote that begins here is never closed"},
       {"training: 4\n", "s.yaml:1:11: training: expected a map (key: value), got '4'"},
       {"name: a\nseed: \xff\n", "s.yaml:2:7: not UTF-8; save the file as UTF-8 text"},
       {"? [a]\n: b\n", "s.yaml:1:3: expected a word as key, got a list"},
@@ -132,8 +135,8 @@ TEST(SuiteErrors, MissingAndContradictingKeys) {
       {"training: {model: {gpt2: {width: 10, heads: 3}}, strategy: ddp, batch_size: 1}\n",
        "s.yaml:1:20: gpt2: width 10 is not a multiple of heads 3; a head takes width / heads channels"},
       {"training: {model: mlp, data: text, strategy: ddp, batch_size: 1}\n",
-       "s.yaml:1:30: data text needs option 'files': patterns relative to the working directory: \"README.md "
-       "src/**/*.cpp\""},
+       "s.yaml:1:30: data text needs option 'files': patterns from the working directory, or else "
+       "from the suite's folder: \"texts/*.txt\""},
       {"collectives: {operation: all_reduce}\n", "s.yaml:1:14: collectives needs the key 'bytes'"},
       {"collectives: {operation: allreduce, bytes: 8}\n",
        "s.yaml:1:26: operation: unknown value 'allreduce'; did you mean 'all_reduce'? accepted: all_reduce, "

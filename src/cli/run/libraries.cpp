@@ -7,7 +7,7 @@ namespace {
 
 std::vector<std::pair<std::string, std::string>> measuring_libraries() {
   const doctor::VersionFacts found = machine::versions();
-  return {{"LibTorch", found.torch}, {"MPI", found.mpi},       {"NCCL", found.nccl},
+  return {{"LibTorch", found.torch}, {"MPI", found.mpi},     {"NCCL", found.nccl},
           {"CUDA", found.cuda},      {"cuDNN", found.cudnn}, {"cuBLAS", found.cublas}};
 }
 
