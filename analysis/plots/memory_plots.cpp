@@ -1,4 +1,4 @@
-// What a rank holds, kind by kind, and what the program of its strategy predicts.
+// What a rank holds, kind by kind, and what is predicted.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -16,18 +16,12 @@ struct Kind {
   double (*bytes)(const Measures& m);
 };
 
-double share(const Measures& m) { return m.parameter_bytes + m.gradient_bytes + m.optimizer_bytes; }
-double predicted(const Measures& m) {
-  return m.predicted_parameter_bytes + m.predicted_gradient_bytes + m.predicted_optimizer_bytes +
-         m.predicted_transient_bytes;
-}
-
 constexpr std::array<Kind, 5> kKinds = {{
     {"parameters", 0, [](const Measures& m) { return m.parameter_bytes; }},
     {"gradients", 1, [](const Measures& m) { return m.gradient_bytes; }},
     {"optimizer state", 3, [](const Measures& m) { return m.optimizer_bytes; }},
     {"transient", 2, [](const Measures& m) { return m.transient_bytes; }},
-    {"activations", 4, [](const Measures& m) { return m.peak_bytes - share(m) - m.transient_bytes; }},
+    {"activations", 4, [](const Measures& m) { return m.activation_bytes(); }},
 }};
 
 Curve curve_of(const Kind& kind, Form form, const RowGroup& group) {
@@ -51,13 +45,15 @@ Plots memory_plots(const std::vector<MergedPoint>& points, const PlotNames& name
               "Memory of a rank, measured and predicted",
               group.about,
               "On the rank that needs most. Predicted: parameters, gradients, optimizer state and transient "
-              "slots by the strategy's formula; activations have no formula.",
+              "slots by the strategy's formula, activations by the model's table.",
               {""},
               {"memory (MiB)"},
               group.rows,
               {}};
     for (const Kind& kind : kKinds) plot.curves.push_back(curve_of(kind, Form::bar, group));
-    plot.curves.push_back(curve_of({"predicted", kNeutral, predicted}, Form::target, group));
+    plot.curves.push_back(
+        curve_of({"predicted", kNeutral, [](const Measures& m) { return m.predicted_peak_bytes(); }},
+                 Form::target, group));
     plots.push_back(std::move(plot));
   }
   return plots;

@@ -89,11 +89,6 @@ ComputeTimes at_batch(const std::map<double, ComputeTimes>& sizes, double batch)
                   [&](const std::vector<double>& ends) { return ends[0] + share * (ends[1] - ends[0]); });
 }
 
-double activation_bytes(const MergedPoint& merged) {
-  const Measures& m = merged.measures;
-  return m.peak_bytes - m.parameter_bytes - m.gradient_bytes - m.optimizer_bytes - m.transient_bytes;
-}
-
 }  // namespace
 
 bool communicates(const Point& point) {
@@ -134,7 +129,7 @@ ComputeCosts::ComputeCosts(std::vector<MeasuredCompute> measured) : measured_(st
       kind = kinds_.insert(kind, {communicates(point), one.merged->ranks_per_node, {}});
     const auto size = static_cast<double>(point.training.batch_size);
     kind->batches[size].points.push_back(&one);
-    activations.push_back(activation_bytes(*one.merged) / size);
+    activations.push_back(one.merged->measures.activation_bytes() / size);
   }
   for (Kind& kind : kinds_)
     for (auto& [size, batch] : kind.batches) batch.medians = medians_of(batch.points);

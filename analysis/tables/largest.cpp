@@ -50,14 +50,9 @@ std::vector<Largest> rows_of(const std::vector<StudyData>& studies, const Merged
   return rows;
 }
 
-double state_of(const MergedPoint& merged) {
-  const Measures& m = merged.measures;
-  return m.parameter_bytes + m.gradient_bytes + m.optimizer_bytes + m.transient_bytes;
-}
-
 Cell rest_cell(const Largest& row) {
   const auto batch = static_cast<double>(row.merged->point.training.batch_size);
-  return cells::mebibytes((row.merged->measures.peak_bytes - state_of(*row.merged)) / batch);
+  return cells::mebibytes(row.merged->measures.activation_bytes() / batch);
 }
 
 ColumnsOf<Largest> found_columns() {
@@ -73,7 +68,7 @@ ColumnsOf<Largest> found_columns() {
            mebibytes_of(&Measures::peak_bytes),
            "memory of the rank that has most."},
           {{"state and slots", "MiB", true, false, kGroup},
-           [](const auto& row) { return cells::mebibytes(state_of(*row.merged)); },
+           [](const auto& row) { return cells::mebibytes(row.merged->measures.program_bytes()); },
            "parameters, gradients, optimizer state and the strategy's slots."},
           {{"rest per sample", "MiB", true, false, kGroup},
            rest_cell,

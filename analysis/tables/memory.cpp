@@ -1,5 +1,4 @@
-// Memory of the largest rank against what the program of its strategy predicts.
-#include <algorithm>
+// Memory of the largest rank against what formulas predict.
 #include <array>
 #include <cmath>
 
@@ -12,43 +11,38 @@ namespace {
 
 struct Kind {
   const char* name;
-  double Measures::*measured;
+  double (*measured)(const Measures& m);
   double Measures::*predicted;
 };
-constexpr std::array<Kind, 4> kKinds = {{
-    {"parameters", &Measures::parameter_bytes, &Measures::predicted_parameter_bytes},
-    {"gradients", &Measures::gradient_bytes, &Measures::predicted_gradient_bytes},
-    {"optimizer state", &Measures::optimizer_bytes, &Measures::predicted_optimizer_bytes},
-    {"transient", &Measures::transient_bytes, &Measures::predicted_transient_bytes},
+constexpr std::array<Kind, 5> kKinds = {{
+    {"parameters", [](const Measures& m) { return m.parameter_bytes; }, &Measures::predicted_parameter_bytes},
+    {"gradients", [](const Measures& m) { return m.gradient_bytes; }, &Measures::predicted_gradient_bytes},
+    {"optimizer state", [](const Measures& m) { return m.optimizer_bytes; },
+     &Measures::predicted_optimizer_bytes},
+    {"transient", [](const Measures& m) { return m.transient_bytes; }, &Measures::predicted_transient_bytes},
+    {"activations", [](const Measures& m) { return m.activation_bytes(); },
+     &Measures::predicted_activation_bytes},
 }};
-
-// Infinite where something is held and nothing was predicted.
-double relative_error(const Measures& m, const Kind& kind) {
-  const double measured = m.*kind.measured, predicted = m.*kind.predicted;
-  return measured == predicted ? 0 : std::abs(measured / predicted - 1);
-}
-
-Cell largest_error(const MergedPoint& merged) {
-  const Measures& m = merged.measures;
-  const Kind& worst = *std::max_element(kKinds.begin(), kKinds.end(), [&](const Kind& a, const Kind& b) {
-    return relative_error(m, a) < relative_error(m, b);
-  });
-  return cells::difference(m.*worst.measured, m.*worst.predicted);
-}
 
 ColumnsOf<MergedPoint> columns() {
   ColumnsOf<MergedPoint> columns;
   for (const Kind& kind : kKinds) {
     columns.push_back({{"measured", "MiB", true, false, kind.name},
-                       mebibytes_of(kind.measured),
+                       [measured = kind.measured](const auto& merged) {
+                         return cells::mebibytes(measured(merged.measures));
+                       },
                        "on the rank that has most, MiB = 2^20 bytes."});
     columns.push_back({{"predicted", "MiB", true, false, kind.name},
                        mebibytes_of(kind.predicted),
-                       "buffers of the strategy's program, padding included."});
+                       "by the formula of the strategy's paper, without padding; activations by the model's "
+                       "table."});
   }
-  columns.push_back({{"largest error", "%"},
-                     largest_error,
-                     "measured / predicted - 1 of the kind of memory with the largest error."});
+  columns.push_back({{"error of all", "%"},
+                     [](const auto& merged) {
+                       return cells::difference(merged.measures.peak_bytes,
+                                                merged.measures.predicted_peak_bytes());
+                     },
+                     "measured / predicted - 1 of the peak, all five together."});
   return columns;
 }
 
@@ -62,7 +56,9 @@ Table memory_table(const MergedPoints& points) {
                            }));
   table.explanations.emplace_back(
       "parameters, gradients, optimizer state: what a rank holds all the time. transient: the strategy's "
-      "buffers (slots) for gathered parameters and for gradients being reduced.");
+      "buffers (slots) for gathered parameters and for gradients being reduced. activations: the peak of a "
+      "step without these: what forward keeps for backward, the batch, working memory of a block and of the "
+      "transport.");
   return table;
 }
 

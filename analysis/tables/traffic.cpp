@@ -1,4 +1,4 @@
-// Bytes that the strategy moved, counted and predicted.
+// Bytes that the strategy moved, counted and predicted by its formula.
 #include <cmath>
 
 #include "analysis/table/cells.h"
@@ -20,7 +20,7 @@ ColumnsOf<MergedPoint> traffic_columns() {
        "(Patarasuk and Yuan, JPDC 69(2), 2009)."},
       {{"predicted", "MB", true, false, "moved"},
        megabytes_of(&Measures::predicted_traffic_bytes),
-       "the same by the calls of the strategy's program."},
+       "by the formula of the strategy's paper, without padding."},
       {{"error", "%", true, false, "moved"},
        [](const auto& merged) {
          return cells::difference(merged.measures.traffic_bytes, merged.measures.predicted_traffic_bytes);

@@ -2,6 +2,7 @@
 #include "plan/plan.h"
 #include "specs/collectives.h"
 #include "specs/specs.h"
+#include "strategies/activations.h"
 
 namespace shardmark {
 namespace {
@@ -9,14 +10,13 @@ namespace {
 Expectation expect_training(const Point& point) {
   const TrainingPoint& t = point.training;
   const auto table = specs::model_spec(t.model.name).table(t.model.options);
-  const auto bytes = specs::element_bytes(t.precision, t.reduce_dtype);
   const auto batch = static_cast<double>(t.batch_size == kLargest ? 1 : t.batch_size);
 
   Expectation expectation;
   expectation.num_parameters = table.num_parameters();
-  expectation.cost = strategies::cost_of(t.strategy.name, strategies::step_input(point, table));
-  for (const auto& block : table.blocks)
-    expectation.activation_bytes += block.activation_elements * batch * static_cast<double>(bytes.compute);
+  const strategies::StepInput input = strategies::step_input(point, table);
+  expectation.cost = strategies::cost_of(t.strategy.name, input);
+  expectation.activation_bytes = strategies::activation_bytes(input, batch);
   expectation.flops_per_step = table.step_flops() * batch * static_cast<double>(t.accumulation);
   return expectation;
 }

@@ -13,7 +13,7 @@ namespace shardmark {
 
 // Major.minor: a reader refuses a newer major, and fills what an older file lacks with the member's default.
 inline constexpr int kSchemaMajor = 1;
-inline constexpr int kSchemaMinor = 5;
+inline constexpr int kSchemaMinor = 6;
 
 // The minor version that brought or renamed a column or series; what is not here has been there since 1.0.
 struct Since {
@@ -21,7 +21,7 @@ struct Since {
   int minor;
   const char* former = nullptr;  // its name before that version: files that have it are read
 };
-inline constexpr std::array<Since, 10> kSince = {{
+inline constexpr std::array<Since, 11> kSince = {{
     {"interval_faulty", 1},
     {"probed_communication_time", 3},
     {"reserved_bytes", 4},
@@ -32,6 +32,7 @@ inline constexpr std::array<Since, 10> kSince = {{
     {"predicted_transient_bytes", 5, "law_transient_bytes"},
     {"predicted_offloaded_bytes", 5, "law_offloaded_bytes"},
     {"predicted_traffic_bytes", 5, "law_traffic_bytes"},
+    {"predicted_activation_bytes", 6},
 }};
 
 // The minor version from which on every file has it.
@@ -191,14 +192,24 @@ void visit_fields(R& r, Visit&& visit) {
         m.reserved_bytes);
   visit("device_bytes", "bytes", "of a GPU: in use after the last step by all that is on it, largest rank",
         m.device_bytes);
-  visit("predicted_parameter_bytes", "bytes", "persistent parameters by formula",
+  visit("predicted_parameter_bytes", "bytes",
+        "persistent parameters by the strategy's formula; before 1.6 by its program",
         m.predicted_parameter_bytes);
-  visit("predicted_gradient_bytes", "bytes", "persistent gradients by formula", m.predicted_gradient_bytes);
-  visit("predicted_optimizer_bytes", "bytes", "optimizer state by formula", m.predicted_optimizer_bytes);
-  visit("predicted_transient_bytes", "bytes", "slots and buckets by formula", m.predicted_transient_bytes);
-  visit("predicted_offloaded_bytes", "bytes", "in host memory by formula", m.predicted_offloaded_bytes);
+  visit("predicted_gradient_bytes", "bytes",
+        "persistent gradients by the strategy's formula; before 1.6 by its program",
+        m.predicted_gradient_bytes);
+  visit("predicted_optimizer_bytes", "bytes",
+        "optimizer state by the strategy's formula; before 1.6 by its program", m.predicted_optimizer_bytes);
+  visit("predicted_transient_bytes", "bytes",
+        "slots and buckets by the strategy's formula; before 1.6 by its program",
+        m.predicted_transient_bytes);
+  visit("predicted_offloaded_bytes", "bytes",
+        "in host memory by the strategy's formula; before 1.6 by its program", m.predicted_offloaded_bytes);
+  visit("predicted_activation_bytes", "bytes", "activations at the height of a step, by the model's table",
+        m.predicted_activation_bytes);
   visit("traffic_bytes", "bytes", "counted payload x ring factor, per rank and step", m.traffic_bytes);
-  visit("predicted_traffic_bytes", "bytes", "the same by formula", m.predicted_traffic_bytes);
+  visit("predicted_traffic_bytes", "bytes", "the same by the strategy's formula; before 1.6 by its program",
+        m.predicted_traffic_bytes);
   visit("between_nodes_bytes", "bytes",
         "counted between nodes, per step, on the rank that sends most; of a hierarchical all-reduce",
         m.between_nodes_bytes);

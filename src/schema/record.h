@@ -66,6 +66,16 @@ struct Measures {
   double predicted_parameter_bytes = kNone, predicted_gradient_bytes = kNone,
          predicted_optimizer_bytes = kNone;
   double predicted_transient_bytes = kNone, predicted_offloaded_bytes = kNone;
+  double predicted_activation_bytes = kNone;
+  // What a rank holds of its strategy's program, and beside that at the height of a step.
+  double program_bytes() const {
+    return parameter_bytes + gradient_bytes + optimizer_bytes + transient_bytes;
+  }
+  double activation_bytes() const { return peak_bytes - program_bytes(); }
+  double predicted_peak_bytes() const {
+    return predicted_parameter_bytes + predicted_gradient_bytes + predicted_optimizer_bytes +
+           predicted_transient_bytes + predicted_activation_bytes;
+  }
   // traffic of a rank and step
   double traffic_bytes = kNone, predicted_traffic_bytes = kNone, between_nodes_bytes = kNone;
   int64_t num_operations = 0;

@@ -1,6 +1,7 @@
 // ddp: replicas that sum their gradients bucket by bucket while backward still computes: with one all-reduce
 // each, or by another of reductions/. A bucket is sent when its last group is complete; gradients complete in
 // the order in which they lie in memory. Source: Li et al., PyTorch Distributed, VLDB 2020, section 3.2.
+#include "strategies/paper.h"
 #include "strategies/reductions/reduction.h"
 #include "strategies/replica.h"
 
@@ -84,6 +85,14 @@ Program write(const StepInput& input, const Schedule& schedule) {
   return write_step(step, {&replica});
 }
 
+Cost paper(const StepInput& input) {
+  const Sizes s(input);
+  const Choice choice = reduction_of(input.options);
+  Cost cost = replica_cost(s);
+  reduction(choice.name).paper(cost, s, choice.options);
+  return cost;
+}
+
 std::string impossible(const StepInput& input) {
   const Choice choice = reduction_of(input.options);
   const Reduction& way = reduction(choice.name);
@@ -114,7 +123,7 @@ const OptionTable kOptions = {
 };
 
 const Registration<Strategy> registered{
-    "ddp", {"replicas; gradients reduced in buckets during backward", kOptions, write, impossible}};
+    "ddp", {"replicas; gradients reduced in buckets during backward", kOptions, write, paper, impossible}};
 
 }  // namespace
 }  // namespace shardmark::strategies

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "strategies/paper.h"
 #include "strategies/whole.h"
 
 namespace shardmark::strategies {
@@ -166,6 +167,29 @@ Program write(const StepInput& input, const Schedule& schedule) {
   return write_step(step, {&parameters, &gradients});
 }
 
+// Reductions of every micro-batch where no rank holds a whole gradient.
+Cost paper(const StepInput& input) {
+  const Sizes s(input);
+  const auto shard = input.options.at("shard").get<std::string>();
+  const auto parts = static_cast<double>(group_size(input)), p = s.parameters;
+  Cost cost = sharded_cost(s, parts, input.options);
+  double gathered = s.roots + gathered_forward(s, input.options) + gathered_backward(s, input.options);
+  if (shard != "full") {
+    const double master_share = s.copy > 0 ? p / parts * s.master : 0;
+    cost.parameter_bytes = p * s.compute + master_share;
+    cost.transient_bytes = gradient_slot_bytes(s);
+    gathered = p;
+    if (shard == "optimizer") {
+      cost.gradient_bytes = p * s.compute + master_share;
+      cost.transient_bytes = p * s.converted;
+    }
+  }
+  const double reduced = shard == "optimizer" ? p : s.micro_batches * p;
+  cost.traffic_bytes = ring(parts) * (gathered * s.compute + reduced * s.reduce) +
+                       2 * ring(s.ranks / parts) * p / parts * s.master;
+  return cost;
+}
+
 const OptionTable kOptions = {
     {"shard",
      OptionType::text,
@@ -184,7 +208,7 @@ const OptionTable kOptions = {
 
 const Registration<Strategy> registered{
     "fsdp",
-    {"sharded within tensors: 1/N of every block on each rank, gathered when used", kOptions, write,
+    {"sharded within tensors: 1/N of every block on each rank, gathered when used", kOptions, write, paper,
      group_must_divide}};
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "strategies/fsdp.h"
+#include "strategies/paper.h"
 
 namespace shardmark::strategies {
 namespace {
@@ -57,6 +58,19 @@ Program write(const StepInput& input, const Schedule& schedule) {
   return write_step(step, {&parameters, &gradients});
 }
 
+// Backward gathers within `parts` neighbours what forward gathers over all ranks.
+Cost paper(const StepInput& input) {
+  const Sizes s(input);
+  const auto parts = static_cast<double>(group_size(input));
+  const double again = gathered_backward(s, input.options);
+  Cost cost = sharded_cost(s, s.ranks, input.options);
+  cost.parameter_bytes += again / s.micro_batches / parts * s.compute;
+  cost.traffic_bytes = ring(s.ranks) * ((s.roots + gathered_forward(s, input.options)) * s.compute +
+                                        s.micro_batches * s.parameters * s.reduce) +
+                       ring(parts) * again * s.compute;
+  return cost;
+}
+
 const OptionTable kOptions = {
     prefetch_option(),
     {"group",
@@ -70,7 +84,7 @@ const OptionTable kOptions = {
 
 const Registration<Strategy> registered{
     "hpz",
-    {"fsdp whose backward gathers within the node, from a second copy (ZeRO++)", kOptions, write,
+    {"fsdp whose backward gathers within the node, from a second copy (ZeRO++)", kOptions, write, paper,
      group_must_divide}};
 
 }  // namespace

@@ -1,4 +1,5 @@
 // single: every rank trains a replica of its own; nothing moves. The baseline of overhead ratios.
+#include "strategies/paper.h"
 #include "strategies/replica.h"
 
 namespace shardmark::strategies {
@@ -11,8 +12,10 @@ Program write(const StepInput& input, const Schedule& schedule) {
   return write_step(step, {&replica});
 }
 
+Cost paper(const StepInput& input) { return replica_cost(Sizes(input)); }
+
 const Registration<Strategy> registered{
-    "single", {"independent replicas, one per rank; the baseline of ratios", {}, write}};
+    "single", {"independent replicas, one per rank; the baseline of ratios", {}, write, paper}};
 
 }  // namespace
 }  // namespace shardmark::strategies

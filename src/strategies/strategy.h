@@ -28,11 +28,25 @@ struct StepInput {
 // Of a training point, every choice resolved; `table` must outlive it.
 StepInput step_input(const Point& point, const ModelTable& table);
 
+// Bytes on the rank that has most; traffic is the mean over ranks, of one step.
+struct Cost {
+  double parameter_bytes = 0;  // persistent
+  double gradient_bytes = 0;
+  double optimizer_bytes = 0;
+  double transient_bytes = 0;  // slots for gathered parameters and for gradients on their way
+  double offloaded_bytes = 0;  // in host memory, beside the device's
+  double traffic_bytes = 0;    // ring bytes: payload x ring factor
+  int64_t num_operations = 0;  // collectives started per step, on each rank
+};
+
 struct Strategy {
   std::string description;
   OptionTable options;
   // The program of this order of computing, with the memory of a step.
   Program (*write)(const StepInput& input, const Schedule& schedule);
+  // What its paper says that this program costs (strategies/paper.h): padding and operations aside. NaN: no
+  // formula.
+  Cost (*paper)(const StepInput& input);
   // Why these options cannot work together with this precision, model or number of ranks; empty when they
   // can.
   std::string (*impossible)(const StepInput& input) = [](const StepInput&) { return std::string(); };
@@ -47,19 +61,8 @@ inline const Strategy& strategy(const std::string& name) {
   return Registry<Strategy>::instance().get(name, "strategy");
 }
 
-// Bytes on the rank that has most; traffic is the mean over ranks, of one step. Padding (specs/layout.h) is
-// included, so that the numbers equal what is allocated.
-struct Cost {
-  double parameter_bytes = 0;  // persistent
-  double gradient_bytes = 0;
-  double optimizer_bytes = 0;
-  double transient_bytes = 0;  // slots for gathered parameters and for gradients on their way
-  double offloaded_bytes = 0;  // in host memory, beside the device's
-  double traffic_bytes = 0;    // ring bytes: payload x ring factor
-  int64_t num_operations = 0;  // collectives started per step, on each rank
-};
-
-// The sums over a program's buffers and calls.
+// The sums over a program's buffers and calls. Padding (specs/layout.h) is included, so that the numbers
+// equal what is allocated.
 Cost cost_of(const Program& program, const StepInput& input);
 inline Cost cost_of(const std::string& name, const StepInput& input) {
   return cost_of(strategy(name).step(input), input);

@@ -7,6 +7,7 @@
 #include "base/stats.h"
 #include "runner/workloads/statistics.h"
 #include "specs/specs.h"
+#include "strategies/activations.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
@@ -35,15 +36,17 @@ double phase_s(const Series& step, const Series& phase) {
   return median(values);
 }
 
-void derive_laws(Record& record, const specs::ModelTable& table) {
+void derive_predictions(Record& record, const specs::ModelTable& table) {
   auto& m = record.measures;
-  const strategies::Cost cost =
-      strategies::cost_of(record.point.training.strategy.name, strategies::step_input(record.point, table));
+  const TrainingPoint& t = record.point.training;
+  const strategies::StepInput input = strategies::step_input(record.point, table);
+  const strategies::Cost cost = strategies::strategy(t.strategy.name).paper(input);
   m.predicted_parameter_bytes = cost.parameter_bytes;
   m.predicted_gradient_bytes = cost.gradient_bytes;
   m.predicted_optimizer_bytes = cost.optimizer_bytes;
   m.predicted_transient_bytes = cost.transient_bytes;
   m.predicted_offloaded_bytes = cost.offloaded_bytes;
+  m.predicted_activation_bytes = strategies::activation_bytes(input, static_cast<double>(t.batch_size));
   m.predicted_traffic_bytes = cost.traffic_bytes;
 }
 
@@ -57,7 +60,7 @@ double value_or_none(const std::map<std::string, double>& values, const std::str
 void derive_training(Record& record, const specs::ModelTable& table, const Placement& placement) {
   auto& m = record.measures;
   const auto& t = record.point.training;
-  derive_laws(record, table);
+  derive_predictions(record, table);
   const Series* step = record.series("step");
   const Series* window = record.series("window");
   if (step == nullptr || window == nullptr || step->columns == 0) return;

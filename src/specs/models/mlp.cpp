@@ -20,9 +20,12 @@ ModelTable mlp_table(const Options& options) {
                              zeros(name + ".bias", out)},
                             i,
                             i});
-    // Kept: what GELU was given and what it gave; the last layer's log-probabilities.
-    const double kept = static_cast<double>(i == layers - 1 ? out : 2 * out);
-    table.blocks.push_back({name, 2.0 * static_cast<double>(in * out), kept});
+    // Kept: what GELU was given and what it gave; the last layer's log-probabilities. Backward: the gradients
+    // of both.
+    const auto width = static_cast<double>(out);
+    const bool is_last = i == layers - 1;
+    table.blocks.push_back({name, 2.0 * static_cast<double>(in * out), is_last ? width : 2 * width,
+                            is_last ? 0 : width, is_last ? 0 : 2 * width, is_last ? width : 0});
   }
   table.sample = {SampleShape::Kind::rows, {integer(options, "features")}, integer(options, "classes")};
   table.flops_formula = "forward: 2 x in x out per layer; step: 3 x forward";

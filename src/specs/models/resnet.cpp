@@ -75,10 +75,10 @@ double conv_flops(const ConvNormSpec& c) {
 }
 double output_elements(const ConvNormSpec& c) { return static_cast<double>(c.out * c.size * c.size); }
 
-void add_block(ModelTable& table, GroupSpec group, double flops, double elements,
-               std::vector<int64_t> statistics = {}) {
+void add_block(ModelTable& table, GroupSpec group, BlockSpec block) {
   group.first_block = group.last_block = static_cast<int64_t>(table.blocks.size());
-  table.blocks.push_back({group.name, flops, elements, std::move(statistics)});
+  block.name = group.name;
+  table.blocks.push_back(std::move(block));
   table.groups.push_back(std::move(group));
 }
 
@@ -88,18 +88,26 @@ void add_stem(ModelTable& table, const ResNetShape& shape) {
   // Kept: what the norm and the pooling were given; pooling's output and its 64-bit indices.
   const double pooled =
       shape.pooled ? 3.0 * static_cast<double>(shape.stem.out) * std::pow(halved(shape.stem.size), 2) : 0;
-  add_block(table, std::move(group), conv_flops(shape.stem), 2 * output_elements(shape.stem) + pooled,
-            {shape.stem.out});
+  const double out = output_elements(shape.stem);
+  add_block(table, std::move(group),
+            {{},
+             conv_flops(shape.stem),
+             2 * out + pooled,
+             shape.pooled ? pooled / 3 : out,
+             2 * out,
+             0,
+             {shape.stem.out}});
 }
 
 // Frozen statistics normalise nothing, so that every branch would double the variance: dividing by the number
 // of blocks, as measured statistics come close to, keeps a deep network's outputs in range.
 void add_residual(ModelTable& table, const ResidualSpec& block, double last_variance) {
   GroupSpec group{block.name, {}};
-  double flops = 0, elements = 0;
+  double flops = 0, elements = 0, largest = 0;
   std::vector<int64_t> statistics;
   for (const auto& conv : block.branch) {
     statistics.push_back(conv.out);
+    largest = std::max(largest, output_elements(conv));
     add_conv_norm(table, group, conv, &conv == &block.branch.back() ? last_variance : 1);
     flops += conv_flops(conv);
     elements += 2 * output_elements(conv);  // the inputs of the norm and of what follows its ReLU
@@ -110,7 +118,11 @@ void add_residual(ModelTable& table, const ResidualSpec& block, double last_vari
     elements += output_elements(*block.shortcut);
     statistics.push_back(block.shortcut->out);
   }
-  add_block(table, std::move(group), flops, elements, std::move(statistics));
+  // Backward: the gradients of the output, which the shortcut gets too, and of what a norm was given and
+  // gave.
+  add_block(
+      table, std::move(group),
+      {{}, flops, elements, output_elements(block.branch.back()), 3 * largest, 0, std::move(statistics)});
 }
 
 ModelTable resnet_table(const Options& options) {
@@ -126,7 +138,7 @@ ModelTable resnet_table(const Options& options) {
   GroupSpec head{"head",
                  {uniform("fc.weight", {shape.classes, shape.features}, 1 / std::sqrt(in)),
                   zeros("fc.bias", shape.classes)}};
-  add_block(table, std::move(head), 2 * in * out, in + out);
+  add_block(table, std::move(head), {{}, 2 * in * out, in + out, 0, in, out});
   table.sample = {SampleShape::Kind::image, {3, shape.image, shape.image}, shape.classes};
   table.flops_formula =
       "forward: 2 x kernel^2 x in x out x output pixels per convolution, 2 x in x out for the classifier; "

@@ -15,10 +15,16 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
   }
 }
 
+void paper(Cost& cost, const Sizes& s, const Options&) {
+  constexpr double kBytes = 2;
+  cost.transient_bytes = s.parameters * kBytes;
+  cost.traffic_bytes = 2 * ring(s.ranks) * s.parameters * kBytes;
+}
+
 const OptionTable kOptions = {
     {"to", OptionType::text, "bf16", "type in which gradients are sent", {"bf16", "fp16"}}};
 
-const Registration<Reduction> registered{"cast", {"all-reduced in a 16-bit type", kOptions, plan}};
+const Registration<Reduction> registered{"cast", {"all-reduced in a 16-bit type", kOptions, plan, paper}};
 
 }  // namespace
 }  // namespace shardmark::strategies

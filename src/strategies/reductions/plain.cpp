@@ -11,7 +11,12 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
   }
 }
 
-const Registration<Reduction> registered{"plain", {"all-reduced as they are", {}, plan, /*lossy=*/false}};
+void paper(Cost& cost, const Sizes& s, const Options&) {
+  cost.traffic_bytes = 2 * ring(s.ranks) * s.parameters * s.reduce;
+}
+
+const Registration<Reduction> registered{"plain",
+                                         {"all-reduced as they are", {}, plan, paper, /*lossy=*/false}};
 
 }  // namespace
 }  // namespace shardmark::strategies

@@ -27,11 +27,29 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
   }
 }
 
+// A matrix of m x n travels as r (m + n) elements, where that is less; the residual and the right factors
+// stay.
+void paper(Cost& cost, const Sizes& s, const Options& options) {
+  const auto rank = options.at("rank").get<double>();
+  double left = 0, right = 0;
+  for (const specs::GroupSpec& group : s.model.groups)
+    for (const specs::ParameterSpec& parameter : group.parameters) {
+      const auto rows = static_cast<double>(parameter.shape.front()),
+                 numel = static_cast<double>(parameter.numel());
+      const bool is_small = rank * (rows + numel / rows) >= numel;
+      left += is_small ? numel : rank * rows;
+      right += is_small ? 0 : rank * numel / rows;
+    }
+  cost.gradient_bytes += (s.parameters + right) * s.reduce;
+  cost.transient_bytes = left * s.reduce;
+  cost.traffic_bytes = 2 * ring(s.ranks) * (left + right) * s.reduce;
+}
+
 const OptionTable kOptions = {{"rank", OptionType::integer, 2, "columns of each factor", {}, 1, 1024}};
 
 const Registration<Reduction> registered{
     "powersgd",
-    {"matrices as products of two narrow ones, the rest kept for the next step", kOptions, plan,
+    {"matrices as products of two narrow ones, the rest kept for the next step", kOptions, plan, paper,
      /*lossy=*/true, /*keeps_residual=*/true}};
 
 }  // namespace

@@ -3,6 +3,7 @@
 // src/executor/reductions/<name>.cpp. Every rank must end with the same bits.
 #pragma once
 
+#include "strategies/paper.h"
 #include "strategies/step_builder.h"
 
 namespace shardmark::strategies {
@@ -21,6 +22,8 @@ struct Reduction {
   std::string description;
   OptionTable options;
   void (*plan)(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options& options);
+  // Adds what it costs beside the replica (strategies/paper.h): its traffic, and the memory that it keeps.
+  void (*paper)(Cost& cost, const Sizes& s, const Options& options);
   bool lossy = true;
   bool keeps_residual = false;     // error feedback: what was not sent is added to the next gradient
   int64_t most_element_bytes = 8;  // of gradients that it can reduce

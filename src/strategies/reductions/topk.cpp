@@ -37,12 +37,20 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
   }
 }
 
+// Every rank's values and 32-bit indices reach all others. The residual is as large as the gradients.
+void paper(Cost& cost, const Sizes& s, const Options& options) {
+  const double bytes = options.at("ratio").get<double>() * s.parameters * (s.reduce + 4);
+  cost.gradient_bytes += s.parameters * s.reduce;
+  cost.transient_bytes = kNoFormula;
+  cost.traffic_bytes = (s.ranks - 1) * bytes;
+}
+
 const OptionTable kOptions = {
     {"ratio", OptionType::number, 0.01, "part of a bucket's elements that a rank sends", {}, 1e-6, 1}};
 
 const Registration<Reduction> registered{
     "topk",
-    {"largest elements all-gathered, the rest kept for the next step", kOptions, plan,
+    {"largest elements all-gathered, the rest kept for the next step", kOptions, plan, paper,
      /*lossy=*/true, /*keeps_residual=*/true}};
 
 }  // namespace

@@ -1,0 +1,78 @@
+// Walks over the schedule of a step.
+#include "strategies/activations.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace shardmark::strategies {
+namespace {
+
+class Activations {
+ public:
+  Activations(const StepInput& input, double batch)
+      : model_(input.model),
+        batch_(batch),
+        element_(double(input.bytes.compute)),
+        is_fused_(input.bytes.compute < 4 && !input.bytes.scaled),
+        logit_(is_fused_ ? element_ : std::max(element_, 4.0)) {}
+
+  double kept(int64_t b) const {
+    const specs::BlockSpec& block = at(b);
+    return batch_ * ((block.activation_elements - block.logits) * element_ + block.logits * logit_);
+  }
+  double output(int64_t b) const { return batch_ * at(b).output_elements * element_; }
+  double working(int64_t b) const {
+    const double logits = is_fused_ ? 0 : 2 * at(b).logits * logit_;
+    return batch_ * std::max(at(b).working_elements * element_, logits) + largest_parameter(b) * element_;
+  }
+  double sample() const {
+    const specs::SampleShape& sample = model_.sample;
+    if (sample.kind == specs::SampleShape::Kind::tokens) return 0;  // integers, far fewer than activations
+    return batch_ * element_ *
+           double(std::accumulate(sample.input.begin(), sample.input.end(), int64_t{1}, std::multiplies<>()));
+  }
+
+ private:
+  const specs::BlockSpec& at(int64_t block) const { return model_.blocks[static_cast<size_t>(block)]; }
+  double largest_parameter(int64_t block) const {
+    int64_t largest = 0;
+    for (const specs::GroupSpec& group : model_.groups)
+      if (group.first_block == block && group.last_block == block)
+        for (const specs::ParameterSpec& parameter : group.parameters)
+          largest = std::max(largest, parameter.numel());
+    return double(largest);
+  }
+
+  const ModelTable& model_;
+  double batch_, element_;
+  bool is_fused_;
+  double logit_;
+};
+
+}  // namespace
+
+double activation_bytes(const StepInput& input, double batch) {
+  const Activations of(input, batch);
+  double held = 0, most = 0;
+  for (const Action& action : input.schedule()) {
+    const int64_t block = action.block;
+    switch (action.what) {
+      case Compute::load:
+        held = of.sample();
+        break;
+      case Compute::forward:
+        held += action.keeps_activations ? of.kept(block) : of.output(block);
+        break;
+      case Compute::recompute:
+        held += of.kept(block) - of.output(block);
+        break;
+      case Compute::backward:
+        most = std::max(most, held + of.working(block));
+        held -= of.kept(block);
+        break;
+    }
+  }
+  return most;
+}
+
+}  // namespace shardmark::strategies

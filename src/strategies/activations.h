@@ -1,0 +1,18 @@
+// Memory of activations, by the rows of the model's table: the prediction beside what ranks measure.
+#pragma once
+
+#include "strategies/strategy.h"
+
+namespace shardmark::strategies {
+
+// The most that a rank holds in a step beside the memory of its program, in bytes: what forward keeps for
+// backward (Korthikanti et al., MLSys 2023, section 4, count it by layer), or only the inputs of blocks that
+// are computed again (Chen et al. 2016), with what the backward of one block needs meanwhile: gradients of
+// its activations, and of a parameter before it is added to the others.
+//
+// Logits: in bf16 the loss keeps probabilities in bf16 and its backward needs nothing more
+// (models/cross_entropy.h); otherwise it keeps log-probabilities in fp32 or wider, and its backward two
+// gradients of that size.
+double activation_bytes(const StepInput& input, double batch);
+
+}  // namespace shardmark::strategies
