@@ -124,7 +124,7 @@ template <class Read>
 auto with_file(const std::string& path, Read read) {
   try {
     const int64_t user_block_bytes = require_sealed(path);
-    const TextHeap texts(path, user_block_bytes);
+    TextHeap texts(path, user_block_bytes);
     const h5::Id file = h5::open_file(path);
     if (h5::read_attribute(file, "creator") != "shardmark")
       throw UsageError(path + " is an HDF5 file, but not a study");

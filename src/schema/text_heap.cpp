@@ -1,8 +1,9 @@
-// Finds the heaps by their signature, and walks through the objects of each.
+// Reads each heap that a text refers to, and walks through its objects.
 #include "schema/text_heap.h"
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -12,7 +13,6 @@ namespace {
 
 constexpr char kSignature[8] = {'G', 'C', 'O', 'L', 1, 0, 0, 0};  // with version and zeros
 constexpr int64_t kHeader = 16, kObjectHeader = 16, kReference = 16, kAlignment = 8;
-constexpr int64_t kPiece = int64_t{1} << 20;
 
 template <class T>
 T number_at(const char* bytes) {
@@ -26,40 +26,37 @@ T number_at(const char* bytes) {
 }  // namespace
 
 TextHeap::TextHeap(const std::string& path, int64_t user_block_bytes)
-    : path_(path), file_(open_if_exists(path, O_RDONLY)), user_block_bytes_(user_block_bytes) {
-  const int64_t size = ::lseek(file_.get(), 0, SEEK_END);
-  std::string piece;
-  for (int64_t begin = user_block_bytes; begin + kHeader <= size; begin += kPiece) {
-    piece.resize(static_cast<size_t>(std::min(kPiece, size - begin)));
-    if (!read_at(file_, path_, begin, piece.data(), piece.size())) refuse();
-    for (size_t at = 0; at + sizeof kSignature <= piece.size(); at += kAlignment)
-      if (std::memcmp(piece.data() + at, kSignature, sizeof kSignature) == 0)
-        add(begin + static_cast<int64_t>(at), size);
-  }
-}
+    : path_(path), file_(open_if_exists(path, O_RDONLY)), user_block_bytes_(user_block_bytes) {}
 
-void TextHeap::add(int64_t begin, int64_t file_bytes) {
+const TextHeap::Sizes& TextHeap::heap_at(uint64_t address) {
+  const auto [heap, is_new] = heaps_.try_emplace(address);
+  Sizes& sizes = heap->second;
+  if (!is_new) return sizes;
+  const int64_t room = ::lseek(file_.get(), 0, SEEK_END) - user_block_bytes_;
   char header[kHeader];
+  if (address > static_cast<uint64_t>(room)) refuse();
+  const int64_t begin = user_block_bytes_ + static_cast<int64_t>(address);
   if (!read_at(file_, path_, begin, header, sizeof header)) refuse();
+  if (std::memcmp(header, kSignature, sizeof kSignature) != 0) refuse();
   const auto bytes = number_at<uint64_t>(header + 8);
-  if (bytes < kHeader || bytes > static_cast<uint64_t>(file_bytes - begin)) refuse();
-  std::string heap(bytes, '\0');
-  if (!read_at(file_, path_, begin, heap.data(), heap.size())) refuse();
-  auto& sizes = sizes_[static_cast<uint64_t>(begin - user_block_bytes_)];
+  if (bytes < kHeader || bytes > static_cast<uint64_t>(room) - address) refuse();
+  std::string heap_bytes(bytes, '\0');
+  if (!read_at(file_, path_, begin, heap_bytes.data(), heap_bytes.size())) refuse();
   for (uint64_t at = kHeader; at + kObjectHeader <= bytes;) {
-    const auto number = number_at<uint16_t>(heap.data() + at);
-    const auto size = number_at<uint64_t>(heap.data() + at + 8);
+    const auto number = number_at<uint16_t>(heap_bytes.data() + at);
+    const auto size = number_at<uint64_t>(heap_bytes.data() + at + 8);
     if (number == 0) {  // what is free, to the end; with its own header
       if (size != bytes - at) refuse();
-      return;
+      break;
     }
-    const uint64_t room = bytes - at - kObjectHeader;
-    if (size > room || !sizes.emplace(number, size).second) refuse();
-    at += kObjectHeader + std::min(room, (size + kAlignment - 1) / kAlignment * kAlignment);
+    const uint64_t rest = bytes - at - kObjectHeader;
+    if (size > rest || !sizes.emplace(number, size).second) refuse();
+    at += kObjectHeader + std::min(rest, (size + kAlignment - 1) / kAlignment * kAlignment);
   }
+  return sizes;
 }
 
-void TextHeap::require_texts(int64_t offset, int64_t count) const {
+void TextHeap::require_texts(int64_t offset, int64_t count) {
   std::string references(static_cast<size_t>(count * kReference), '\0');
   if (!read_at(file_, path_, offset, references.data(), references.size())) refuse();
   for (int64_t i = 0; i < count; ++i) {
@@ -68,10 +65,9 @@ void TextHeap::require_texts(int64_t offset, int64_t count) const {
     const auto address = number_at<uint64_t>(reference + 4);
     const auto number = number_at<uint32_t>(reference + 12);
     if (length == 0 && address == 0) continue;  // an empty text
-    const auto heap = sizes_.find(address);
-    if (heap == sizes_.end()) refuse();
-    const auto text = heap->second.find(number);
-    if (text == heap->second.end() || text->second != length) refuse();
+    const Sizes& sizes = heap_at(address);
+    const auto text = sizes.find(number);
+    if (text == sizes.end() || text->second != length) refuse();
   }
 }
 

@@ -14,19 +14,20 @@ namespace shardmark {
 
 class TextHeap {
  public:
-  // Reads the whole file once. UsageError: a heap in it is damaged.
   TextHeap(const std::string& path, int64_t user_block_bytes);
   // UsageError: one of the `count` references that lie at this place of the file leads to no text of its
-  // length.
-  void require_texts(int64_t offset, int64_t count) const;
+  // length, or to a heap that is damaged.
+  void require_texts(int64_t offset, int64_t count);
 
  private:
-  void add(int64_t begin, int64_t file_bytes);
+  using Sizes = std::map<uint32_t, uint64_t>;  // bytes of a text, by its number
+
+  const Sizes& heap_at(uint64_t address);  // at any byte: a heap may follow an odd number of samples
 
   std::string path_;
   File file_;
   int64_t user_block_bytes_;
-  std::map<uint64_t, std::map<uint32_t, uint64_t>> sizes_;  // [heap's address][number]: bytes of a text
+  std::map<uint64_t, Sizes> heaps_;  // by address
 };
 
 }  // namespace shardmark
