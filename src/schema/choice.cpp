@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/value.h"
 #include "schema/json.h"
 
 namespace shardmark {
@@ -15,20 +16,25 @@ std::string joined(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-std::string range_text(const OptionSpec& spec) {
-  const bool from = spec.minimum > -1e300, to = spec.maximum < 1e300;
-  if (from && to) return fmt::format(" from {} to {}", spec.minimum, spec.maximum);
-  if (from) return fmt::format(", at least {}", spec.minimum);
-  if (to) return fmt::format(", at most {}", spec.maximum);
-  return "";
+// The option's own range, within that of every number.
+Real range_of(const OptionSpec& spec) {
+  return {std::max(spec.minimum, values::kNumber.least), std::min(spec.maximum, values::kNumber.most)};
+}
+
+// An open end of an integer is that of its 64 bits.
+std::string integer_text(const OptionSpec& spec) {
+  const bool from = spec.minimum > values::kNumber.least, to = spec.maximum < values::kNumber.most;
+  if (from && to) return "an integer " + range_of(spec).range();
+  if (from) return fmt::format("an integer, at least {}", spec.minimum);
+  return to ? fmt::format("an integer, at most {}", spec.maximum) : "an integer";
 }
 
 std::string accepted_text(const OptionSpec& spec) {
   switch (spec.type) {
     case OptionType::integer:
-      return "an integer" + range_text(spec);
+      return integer_text(spec);
     case OptionType::number:
-      return "a number" + range_text(spec);
+      return range_of(spec).expected();
     case OptionType::boolean:
       return "true, false";
     case OptionType::text:
@@ -41,7 +47,8 @@ std::string accepted_text(const OptionSpec& spec) {
 
 bool in_range(const OptionValue& value, const OptionSpec& spec) {
   const auto number = value.get<double>();
-  return number >= spec.minimum && number <= spec.maximum;  // false for a NaN
+  const Real range = range_of(spec);
+  return number >= range.least && number <= range.most;  // false for a NaN
 }
 
 // A choice as text whose name is known; its options are resolve's business.

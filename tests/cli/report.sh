@@ -103,6 +103,8 @@ refuses '--csv' small.h5 --csv tables --json
 for flag in --csv --plots; do # in a folder that takes no others
   refuses "$flag: the directory /sys/none cannot be made (" small.h5 "$flag" /sys/none
   ! grep -q 'No such file' err || fail "$flag: not the true reason: $(cat err)"
+  refuses "cannot be written (" small.h5 "$flag" /sys
+  ! grep -q 'No such file' err || fail "$flag: not the true reason: $(cat err)"
 done
 refuses 'studies' --json
 refuses '--price' small.h5 --price 0

@@ -105,7 +105,7 @@ TEST(SuiteErrors, InTrainingBlocks) {
       {"optimizer: adam",
        "s.yaml:6:16: unknown optimizer 'adam'; did you mean 'adamw'? accepted: adamw, sgd"},
       {"optimizer: {sgd: {lr: fast}}",
-       "s.yaml:6:27: option 'lr' of optimizer sgd is \"fast\"; accepted: a number, at least 0"},
+       "s.yaml:6:27: option 'lr' of optimizer sgd is \"fast\"; accepted: a number from 0 to 1e+30"},
       {"optimizer: {sgd: {learn: 1}}",
        "s.yaml:6:30: unknown option 'learn' of optimizer sgd; accepted: lr, momentum, weight_decay"},
       {"optimizer: {sgd: 4}", "s.yaml:6:22: sgd: expected a map (key: value), got '4'"},

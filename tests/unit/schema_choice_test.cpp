@@ -65,7 +65,9 @@ TEST(ChoiceResolve, RefusesWrongTypesAndValues) {
   EXPECT_THAT(message("prefetch", 1.5), HasSubstr("is 1.5; accepted: an integer"));
   EXPECT_THAT(message("prefetch", true), HasSubstr("is true; accepted: an integer"));
   EXPECT_THAT(message("prefetch", "1"), HasSubstr("is \"1\"; accepted: an integer"));
-  EXPECT_THAT(message("lr", -0.1), HasSubstr("accepted: a number, at least 0"));
+  EXPECT_THAT(message("lr", -0.1), HasSubstr("accepted: a number from 0 to 1e+30"));
+  EXPECT_THAT(message("lr", 1e308), HasSubstr("is 1e+308; accepted: a number from 0 to 1e+30"));
+  EXPECT_THAT(message("lr", 1.1e30), HasSubstr("accepted: a number from 0 to 1e+30"));
   EXPECT_THAT(message("lr", "fast"), HasSubstr("accepted: a number"));
   EXPECT_THAT(message("lr", std::nan("")), HasSubstr("accepted: a number"));
   EXPECT_THAT(message("tied", 1), HasSubstr("accepted: true, false"));
