@@ -13,10 +13,6 @@ namespace {
 
 constexpr double kNone = Measures::kNone;
 
-// Sampling stops when a launch's median is known to within its `precision` (half-width of a 95 % interval):
-// launches that agree better do so by chance.
-constexpr double kLeastSpread = Sampling{}.precision / 2;
-
 std::vector<double> logarithms(const std::vector<double>& times) {
   std::vector<double> logs;
   logs.reserve(times.size());
@@ -54,7 +50,7 @@ double p_value(const Logs& logs, Basis basis) {
 Interval interval_of(const Logs& logs) {
   if (const auto by_ranks = shift_interval(logs.before, logs.after))
     return {as_ratio(by_ranks->low), as_ratio(by_ranks->high)};
-  const double half_width = student_t(0.05, logs.degrees()) * logs.shift_deviation();
+  const double half_width = student_t(kIntervalLevel, logs.degrees()) * logs.shift_deviation();
   return {as_ratio(logs.shift() - half_width), as_ratio(logs.shift() + half_width)};
 }
 
@@ -129,17 +125,17 @@ std::vector<Comparison> compare_launches(const std::vector<LaunchPair>& pairs, d
   return comparisons;
 }
 
-std::vector<double> smallest_slowdowns(const std::vector<LaunchPair>& pairs) {
+std::vector<double> smallest_slowdowns(const std::vector<LaunchPair>& pairs, double margin) {
   const double level = level_of_each(pairs);
-  std::map<std::pair<size_t, size_t>, double> shifts;  // by numbers of launches
+  std::map<std::pair<size_t, size_t>, Power> powers;  // by numbers of launches
   std::vector<double> smallest;
   for (const LaunchPair& pair : pairs) {
     const Logs logs(pair);
     smallest.push_back(kNone);
     if (pair.reference || !logs.tell_spread()) continue;
-    const auto [shift, is_new] = shifts.try_emplace({pair.old_s.size(), pair.new_s.size()});
-    if (is_new) shift->second = detectable_shift(pair.old_s.size(), pair.new_s.size(), level);
-    smallest.back() = as_ratio(shift->second * logs.spread());
+    const size_t num_old = pair.old_s.size(), num_new = pair.new_s.size();
+    const auto power = powers.try_emplace({num_old, num_new}, num_old, num_new, level).first;
+    smallest.back() = power->second.slowdown(logs.spread(), margin);
   }
   return smallest;
 }

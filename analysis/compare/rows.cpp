@@ -78,8 +78,8 @@ ColumnsOf<ComparedPoint> evidence_columns() {
        "standard deviation of the logarithm of a launch's time."},
       {{"detectable", "%", true, true},
        could_show,
-       "the slow-down that these launches would have detected with 80 % power; a smaller one may go "
-       "unnoticed. nothing: not even a tenfold one."},
+       "the slow-down that these launches would have called SLOWER with 80 % power, given the margin; a "
+       "smaller one may go unnoticed. nothing: not even a tenfold one."},
       {{"before", "", true, true, "launches"},
        [](const auto& compared) { return cells::count(static_cast<int64_t>(compared.comparison.num_old)); }},
       {{"after", "", true, true, "launches"},

@@ -28,7 +28,7 @@ std::vector<ComparedPoint> compare_common(const std::vector<MergedPoint>& all, c
     pairs.push_back({was->second.step_s, is->second.step_s, was->second.reference});
   }
   const std::vector<Comparison> comparisons = compare_launches(pairs, margin);
-  const std::vector<double> smallest = smallest_slowdowns(pairs);
+  const std::vector<double> smallest = smallest_slowdowns(pairs, margin);
   for (size_t i = 0; i < points.size(); ++i) {
     points[i].comparison = comparisons[i];
     points[i].smallest = smallest[i];

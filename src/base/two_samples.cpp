@@ -83,7 +83,7 @@ size_t mann_whitney_pairs(size_t num_a, size_t num_b, double level) {
 }
 
 std::optional<Interval> shift_interval(const std::vector<double>& a, const std::vector<double>& b) {
-  const size_t pairs = mann_whitney_pairs(a.size(), b.size(), 0.05);
+  const size_t pairs = mann_whitney_pairs(a.size(), b.size(), kIntervalLevel);
   if (pairs == 0) return {};
   const std::vector<double> all = differences(a, b);
   return Interval{all[pairs - 1], all[all.size() - pairs]};

@@ -17,6 +17,8 @@ double mann_whitney_p(const std::vector<double>& a, const std::vector<double>& b
 // of b) lie in the other order than most. 0: samples of these sizes can never be that uneven.
 size_t mann_whitney_pairs(size_t num_a, size_t num_b, double level);
 
+inline constexpr double kIntervalLevel = 0.05;  // intervals leave this out
+
 // 95 % interval of the shift from a to b: the test inverted; ends are differences of pairs. Nothing where the
 // samples are too small for one (4 against 4 are enough). Source: Hollander and Wolfe, section 4.3.
 std::optional<Interval> shift_interval(const std::vector<double>& a, const std::vector<double>& b);

@@ -20,7 +20,7 @@ struct CompareOptions {
   std::vector<std::string> after;
   std::string baseline;
   std::string write_baseline;
-  double margin_percent = 5;
+  double margin_percent = 100 * kDefaultMargin;
   TableOutput output;
 };
 

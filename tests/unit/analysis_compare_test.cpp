@@ -1,14 +1,17 @@
 // compare against known truth: false alarms over null pairs, power at the difference it states, and each
 // rule.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <random>
 
 #include "analysis/compare/compare.h"
 #include "base/error.h"
+#include "readme_block.h"
 
 namespace shardmark {
 namespace {
@@ -86,7 +89,7 @@ TEST(Compare, FindsTheDifferenceItStatesWithItsPower) {
        {Scenario{5, 5, 20, normal(0), normal(0.03)}, Scenario{8, 8, 20, normal(0), normal(0.03)},
         Scenario{5, 1, 3, normal(0), normal(0.03)}}) {
     const double level = kFamilyLevel / static_cast<double>(s.num_points);
-    const double factor = std::exp(detectable_shift(s.num_old, s.num_new, level) * 0.03);
+    const double factor = 1 + Power(s.num_old, s.num_new, level).slowdown(0.03, /*margin=*/0);
     Random random(7);
     int found = 0;
     for (int trial = 0; trial < kTrials; ++trial) {
@@ -96,6 +99,74 @@ TEST(Compare, FindsTheDifferenceItStatesWithItsPower) {
     }
     EXPECT_NEAR(found, kPower * kTrials, 0.05 * kTrials) << s.num_old << " against " << s.num_new;
   }
+}
+
+// The table of analysis/README.md: points and launches; its columns are spreads.
+struct Promise {
+  size_t num_points, num_old, num_new;
+
+  double level() const { return kFamilyLevel / static_cast<double>(num_points); }
+  double slowdown(double spread) const {
+    return Power(num_old, num_new, level()).slowdown(spread, kDefaultMargin);
+  }
+};
+constexpr std::array<Promise, 9> kPromises = {{{1, 3, 3},
+                                               {1, 5, 5},
+                                               {1, 10, 10},
+                                               {20, 3, 3},
+                                               {20, 5, 1},
+                                               {20, 5, 5},
+                                               {20, 10, 10},
+                                               {50, 5, 5},
+                                               {50, 10, 10}}};
+constexpr std::array<double, 3> kSpreads = {0.01, 0.02, 0.05};
+
+std::string at_most(double slowdown) {  // of two digits, rounded up: a promise
+  const double tenths = std::ceil(1000 * slowdown);
+  return tenths < 100 ? fmt::format("{:.1f} %", tenths / 10)
+                      : fmt::format("{:.0f} %", std::ceil(100 * slowdown));
+}
+
+TEST(Compare, PromisedPowerStandsInTheReadmes) {
+  std::string text = "| points | launches | test | 1 % | 2 % | 5 % |\n|---|---|---|---|---|---|\n";
+  for (const Promise& promise : kPromises) {
+    const bool ranks = basis_for(promise.num_old, promise.num_new, promise.level()) == Basis::ranks;
+    text += fmt::format("| {} | {} against {} | {} |", promise.num_points, promise.num_old, promise.num_new,
+                        ranks ? "ranks" : "spread");
+    for (const double spread : kSpreads) text += " " + at_most(promise.slowdown(spread)) + " |";
+    text += "\n";
+  }
+  expect_readme_block("power", text);
+  std::string readme = read_text(SHARDMARK_SOURCE_DIR "/README.md");
+  std::replace(readme.begin(), readme.end(), '\n', ' ');
+  const std::string sentence = fmt::format(
+      "With 20 points and launches that vary by 2 %, a slowdown of {} is called SLOWER with 80 % power (5 "
+      "against 5 launches), or of {} (10 against 10)",
+      at_most(Promise{20, 5, 5}.slowdown(0.02)), at_most(Promise{20, 10, 10}.slowdown(0.02)));
+  EXPECT_NE(readme.find(sentence), std::string::npos) << sentence;
+}
+
+// Of comparisons drawn with the promised slow-down of one point, as many are SLOWER as promised.
+TEST(Compare, HasThePowerThatTheTablePromises) {
+  for (const Promise& promise : kPromises)
+    for (const double spread : kSpreads) {
+      const Scenario scenario{promise.num_old, promise.num_new, promise.num_points, normal(0),
+                              normal(spread)};
+      const double factor = 1 + promise.slowdown(spread);
+      const int trials = promise.num_points > 20 ? 1000 : 2000;
+      Random random(11);
+      int found = 0;
+      for (int trial = 0; trial < trials; ++trial) {
+        std::vector<LaunchPair> pairs = null_pair(scenario, random);
+        for (double& time : pairs.front().new_s) time *= factor;
+        found += compare_launches(pairs, kDefaultMargin).front().verdict == Judgement::slower;
+      }
+      // Three standard errors, of these trials and of the 4,000 that the promise was made from.
+      EXPECT_NEAR(found, kPower * trials,
+                  3 * std::sqrt(kPower * (1 - kPower) * (trials + trials * trials / 4000.)))
+          << promise.num_points << " points, " << promise.num_old << " against " << promise.num_new
+          << ", spread " << spread;
+    }
 }
 
 Comparison compared(std::vector<double> before, std::vector<double> after,
@@ -145,12 +216,13 @@ TEST(Compare, AReferenceDecidesAlone) {
 
 TEST(Compare, StatesTheSmallestSlowDown) {
   const LaunchPair five = {{1.00, 1.02, 0.98, 1.03, 0.97}, {1.01, 0.99, 1.02, 0.98, 1.00}};
-  const double one = smallest_slowdowns({five}).front();
+  const double one = smallest_slowdowns({five}, kDefaultMargin).front();
   EXPECT_GT(one, 0.02);
   EXPECT_LT(one, 0.1);
-  EXPECT_GT(smallest_slowdowns(std::vector<LaunchPair>(20, five)).back(), one);  // more points ask for more
-  EXPECT_TRUE(std::isnan(smallest_slowdowns({{{1, 2}, {1, 2}}}).front()));
-  EXPECT_LT(detectable_shift(10, 10, 0.05 / 20), detectable_shift(5, 5, 0.05 / 20));
+  EXPECT_GT(smallest_slowdowns(std::vector<LaunchPair>(20, five), kDefaultMargin).back(),
+            one);  // more points ask for more
+  EXPECT_TRUE(std::isnan(smallest_slowdowns({{{1, 2}, {1, 2}}}, kDefaultMargin).front()));
+  EXPECT_LT(smallest_slowdowns({five}, 0).front(), one);  // what the margin forgives is not SLOWER
 }
 
 }  // namespace

@@ -2,9 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "analysis/compare/tables.h"
 #include "analysis/predict/collective_settings.h"
@@ -16,6 +13,7 @@
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
 #include "analysis_fixture.h"
+#include "readme_block.h"
 
 namespace shardmark {
 namespace {
@@ -83,26 +81,7 @@ std::string definitions_text() {
   return text;
 }
 
-std::string text_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-TEST(Definitions, OfAllColumnsStandInTheReadme) {
-  const std::string path = std::string(SHARDMARK_SOURCE_DIR) + "/analysis/README.md";
-  const std::string readme = text_of_file(path), begin = "<!-- columns -->\n",
-                    end = "<!-- end of columns -->";
-  const size_t from = readme.find(begin), to = readme.find(end);
-  ASSERT_TRUE(from != std::string::npos && to != std::string::npos && from < to);
-  const size_t start = from + begin.size();
-  if (readme.substr(start, to - start) == definitions_text()) return;
-  const auto actual = std::filesystem::temp_directory_path() / "shardmark-analysis-README.md";
-  std::ofstream(actual, std::ios::binary)
-      << readme.substr(0, start) << definitions_text() << readme.substr(to);
-  FAIL() << "the definitions of columns changed; if they read well: cp " << actual << " " << path;
-}
+TEST(Definitions, OfAllColumnsStandInTheReadme) { expect_readme_block("columns", definitions_text()); }
 
 TEST(Definitions, NameTheColumnsThatShareThem) {
   const std::string interval = "95 % interval.", wait = "waiting.", is = "measured.";
