@@ -107,6 +107,9 @@ Launches launches_of(const std::vector<StudyData>& studies) {
       }
     }
   }
+  if (launches.started.size() > kMostLaunches)
+    throw UsageError(fmt::format("{} launches on one side; at most {} are compared: give the latest",
+                                 launches.started.size(), kMostLaunches));
   for (const auto& [content, by_launch] : times) {
     LaunchTimes& point = launches.points[content];
     point.missing.clear();

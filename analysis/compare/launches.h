@@ -26,6 +26,9 @@ struct LaunchTimes {
   std::optional<Reference> reference;
 };
 
+// Of one side: the exact rank test of more would take minutes for each point, and tell little more.
+inline constexpr size_t kMostLaunches = 100;
+
 struct Launches {
   std::string machine;                                       // the same for all
   std::map<std::string, std::string> started;                // launch -> when it began, UTC
@@ -42,7 +45,8 @@ std::string launch_name(const Environment& environment, const Record& record);
 std::string content_id(const Point& point);
 
 // A copy of a study, or a study given twice, is the same launch; a resumed study is several. Runs of
-// shardmark train are passed over. UsageError: the studies come from different machines or transports.
+// shardmark train are passed over. UsageError: the studies come from different machines or transports, or are
+// more than kMostLaunches.
 Launches launches_of(const std::vector<StudyData>& studies);
 
 }  // namespace shardmark

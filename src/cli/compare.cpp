@@ -1,4 +1,6 @@
 // shardmark compare: did it become slower? Launches against launches, or against a baseline file.
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -29,17 +31,25 @@ std::string text_of(const std::string& path) {
   throw UsageError(path + ": no such baseline; write one with shardmark compare --write-baseline");
 }
 
+std::string points_text(size_t count) { return fmt::format("{} point{}", count, count == 1 ? "" : "s"); }
+
 int write_baseline(const CompareOptions& options) {
   const std::string& path = options.write_baseline;
   require_free(path, /*overwrite=*/true, options.studies);  // a baseline takes further machines in
   const Launches launches = launches_of(read_studies(options.studies, Load::without_samples));
   const std::string existing = file_exists(path) ? text_of(path) : "";
-  const std::string text = to_baseline(launches, existing, path);
-  write_whole(path, "name a writable file: --write-baseline FILE", [&](std::ostream& out) { out << text; });
+  const Baseline baseline = to_baseline(launches, existing, path);
+  if (baseline.num_written == 0)
+    throw UsageError("no point of these studies has a step time, so nothing is written to " + path +
+                     "; see shardmark report");
+  write_whole(path, "name a writable file: --write-baseline FILE",
+              [&](std::ostream& out) { out << baseline.text; });
   const size_t num_launches = launches.started.size();
-  log_line(path + " holds " + std::to_string(num_launches) +
-           (num_launches == 1 ? " launch of " : " launches of ") + launches.machine +
-           (num_launches < kLeastLaunches ? "; 3 or more show the variation between launches" : ""));
+  log_line(fmt::format(
+      "{}: {} of {} launch{} of {}{}{}", path, points_text(baseline.num_written), num_launches,
+      num_launches == 1 ? "" : "es", launches.machine,
+      baseline.num_kept > 0 ? fmt::format("; {} more as before", points_text(baseline.num_kept)) : "",
+      num_launches < kLeastLaunches ? "; 3 or more launches show the variation between launches" : ""));
   return kDone;
 }
 

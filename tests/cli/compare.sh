@@ -15,7 +15,7 @@ compares() {
 }
 
 # Launches old1 ... old5 and new1 ... new5 of small.h5, some per cent apart; slow1 ... slow5 take 1.5 times as long;
-# lost.h5 has a point that failed.
+# lost.h5 has a point that failed, in none.h5 all did; part.h5 measured two.
 cat >make.py <<'PYTHON'
 import json, random, sys
 def checksum(text):
@@ -28,16 +28,19 @@ def seal(line):
     return '{"checksum":"%s"%s\n' % (checksum(body), body)
 lines = [json.loads(line) for line in open(sys.argv[1])]
 random.seed(1)
-def launch(name, start, factor=1.0, failed=False):
+def launch(name, start, factor=1.0, failed=0, measured=99):
     out = ""
     for line in json.loads(json.dumps(lines)):
         if "environment" in line:
             line["environment"].update(started=f"2026-01-01T{start:02}:00:00Z", versions={"torch": name[:3]})
         elif line["record"]["outcome"] == "ok":
             line["record"]["step"] *= factor * random.uniform(0.99, 1.01)
-            if failed:
+            if failed > 0:
                 line["record"].update(outcome="failed", reason="rank 1 died", step=None)
-                failed = False
+                failed -= 1
+            if measured == 0:
+                continue
+            measured -= 1
         out += seal(line)
     open(name + ".h5.journal", "w").write(out)
     open(name + ".h5.samples", "w")
@@ -45,7 +48,9 @@ for i in range(1, 6):
     launch(f"old{i}", 2 * i)
     launch(f"new{i}", 2 * i + 1)
     launch(f"slow{i}", 2 * i + 1, 1.5)
-launch("lost", 12, failed=True)
+launch("lost", 12, failed=1)
+launch("none", 13, failed=99)
+launch("part", 14, measured=2)
 PYTHON
 python3 make.py "$data/small.h5.journal"
 
@@ -97,6 +102,36 @@ compares 1 --baseline base.json slow1.h5 --table compared_training compared_coll
 has out 'reference' 'SAME'
 compares 0 --write-baseline base.json new{1..5}.h5
 has base.json '"upper":100'
+# One that measured less, or nothing, takes nothing away.
+compares 0 --write-baseline base.json part.h5
+has err '2 points of 1 launch of Some CPU, 1 thread per rank; 4 points more as before'
+has base.json '"upper":100'
+[[ $(grep -c '"step_s":' base.json) == 6 ]] || fail "a baseline that lost points: $(cat base.json)"
+cp base.json before.json
+refuses 'no point of these studies has a step time, so nothing is written to base.json' --write-baseline base.json none.h5
+cmp base.json before.json || fail "a study without times changed the baseline"
+refuses 'nothing is written to new.json' --write-baseline new.json none.h5
+[[ ! -e new.json ]] || fail "an empty baseline: $(cat new.json)"
+
+# A slip in what is written by hand is no SAME: slips TEXT EDIT, what is said of base.json after that edit.
+cat >edit.py <<'PYTHON'
+import json, sys
+baseline = json.load(open("base.json"))
+points = next(iter(baseline["machines"].values()))["points"]
+point = next(point for point in points.values() if "reference" in point)
+exec(sys.argv[1], {"point": point, "reference": point["reference"]})
+json.dump(baseline, open("bad.json", "w"))
+PYTHON
+slips() {
+  python3 edit.py "$2"
+  refuses "$1" --baseline bad.json old1.h5
+  refuses "$1" --write-baseline bad.json old1.h5
+  has err 'bad.json: machines.Some CPU, 1 thread per rank.points.'
+}
+slips ".reference: unknown key 'uper'; did you mean 'upper'?" 'reference["uper"] = reference.pop("upper")'
+slips ".reference: expected 'lower', 'upper' or both" 'del reference["lower"], reference["upper"]'
+slips '.reference: expected lower <= value <= upper' 'reference["lower"] = 200'
+slips '.step_s: expected at most 100 launches, got 100000' 'point["step_s"] = [0.1] * 100000'
 
 refuses 'which studies are old, which new?' old1.h5
 refuses 'old1.h5 is given both as old and as new' old1.h5 ./old1.h5

@@ -22,7 +22,7 @@ inline void use_study(const std::string& path) {
       dump_line(to_json(table));
     }
     const Launches launches = launches_of({study});
-    read_baseline(to_baseline(launches, "", path), launches.machine, path);
+    read_baseline(to_baseline(launches, "", path).text, launches.machine, path);
     try {
       compare_sides(launches, launches, {study}, 0.05);
     } catch (const UsageError&) {  // nothing to compare: says so without a path
