@@ -1,0 +1,130 @@
+// The H100's table in README.md says what the studies in results/reference say, and its MFU follows from its
+// step, the FLOPs of a step and one peak.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "analysis/known.h"
+#include "analysis/merged.h"
+#include "schema_fixture.h"
+
+namespace shardmark {
+namespace {
+
+const std::string kReadme = SHARDMARK_SOURCE_DIR "/README.md";
+const std::string kReference = SHARDMARK_SOURCE_DIR "/results/reference/";
+
+// A row: a strategy with tokens/s, step, peak and MFU; a peer with step, peak and ratio.
+std::vector<std::vector<std::string>> rows_of_readme() {
+  const std::string text = read_text(kReadme);
+  const size_t begin = text.find("tokens/s   step   peak     MFU"), end = text.find("\n\n", begin);
+  std::istringstream lines(text.substr(begin, end - begin));
+  std::vector<std::vector<std::string>> rows;
+  std::string line;
+  std::getline(lines, line);
+  for (std::getline(lines, line); std::getline(lines, line);) {
+    const std::string row = line.substr(line.find_first_not_of(' '));
+    static const std::regex gap("  +");
+    rows.emplace_back(std::sregex_token_iterator(row.begin(), row.end(), gap, -1),
+                      std::sregex_token_iterator());
+  }
+  return rows;
+}
+
+// The number before `unit` in the sentence on MFU, in its unit of 10^12.
+double tera_in_readme(const std::string& unit) {
+  const std::string text = read_text(kReadme);
+  std::smatch found;
+  const std::regex sentence("MFU is [^.]*(\\.[0-9][^.]*)*");
+  if (!std::regex_search(text, found, sentence)) return std::nan("");
+  const std::string mfu = found.str();
+  return std::regex_search(mfu, found, std::regex("([0-9.]+) " + unit)) ? std::stod(found[1]) * 1e12
+                                                                        : std::nan("");
+}
+
+const std::vector<StudyData>& reference_studies() {
+  static const std::vector<StudyData> all = {
+      read_study(kReference + "h100-gpu-single.h5", Load::without_samples),
+      read_study(kReference + "h100-gpu-strategies.h5", Load::without_samples)};
+  return all;
+}
+
+std::string short_text(const Choice& choice, const OptionTable& options) {
+  return to_text(without_defaults(choice, options));
+}
+
+// GPT-2 of 124 million parameters, bf16, batch 16: "zero3", or "single, recomputed".
+const MergedPoint* point_of(const std::vector<MergedPoint>& all, const std::string& row) {
+  const std::string name = row.substr(0, row.find(','));
+  for (const MergedPoint& merged : all) {
+    const TrainingPoint& t = merged.point.training;
+    if (is_training(merged) && short_text(t.model, known_model_options(t.model)) == "gpt2" &&
+        short_text(t.strategy, known_options(t.strategy)) == name && t.precision == "bf16" &&
+        t.batch_size == 16 && (t.checkpointing > 0) == (row != name))
+      return &merged;
+  }
+  return nullptr;
+}
+
+std::string with_comma(double number) {  // "427,825"
+  const auto whole = static_cast<int64_t>(std::round(number));
+  return fmt::format("{},{:03}", whole / 1000, whole % 1000);
+}
+
+TEST(ReferenceReadme, SaysWhatTheStudiesSay) {
+  const std::vector<MergedPoint> all = merge_repeats(reference_studies());
+  const auto rows = rows_of_readme();
+  ASSERT_EQ(rows.size(), 5u);
+  for (const auto& row : rows) {
+    ASSERT_EQ(row.size(), 9u) << row.front();
+    const MergedPoint* merged = point_of(all, row[0]);
+    ASSERT_NE(merged, nullptr) << row[0];
+    const Measures& m = merged->measures;
+    EXPECT_EQ(row[1], with_comma(m.tokens_per_s)) << row[0];
+    EXPECT_EQ(row[2], fmt::format("{:.2f}", 1e3 * m.step_s)) << row[0];
+    EXPECT_EQ(row[3], fmt::format("{:.2f}", m.peak_bytes / 0x1p30)) << row[0];
+    EXPECT_EQ(row[4], fmt::format("{:.1f}", 100 * m.mfu)) << row[0];
+    EXPECT_NEAR(tera_in_readme("TFLOP/s"), m.peak_flops, 0.05e12);
+    EXPECT_NEAR(tera_in_readme("TFLOP a step"), m.flops_per_step, 0.0005e12);
+  }
+}
+
+// From the printed numbers alone, so each is as exact as its digits.
+TEST(ReferenceReadme, MfuFollowsFromStepFlopsAndOnePeak) {
+  const double peak = tera_in_readme("TFLOP/s"), flops = tera_in_readme("TFLOP a step");
+  for (const auto& row : rows_of_readme()) {
+    const double tokens_per_s = 1000 * std::stod(row[1]) + std::stod(row[1].substr(4)),
+                 step_s = std::stod(row[2]) / 1e3;
+    const double mfu = 100 * flops / step_s / peak,
+                 rounding = 0.05 + mfu * (0.005e-3 / step_s + 0.05e12 / peak);
+    EXPECT_NEAR(std::stod(row[4]), mfu, rounding) << row[0];
+    EXPECT_NEAR(tokens_per_s * step_s, 16 * 1024, 0.003 * 16 * 1024) << row[0];  // a mean by a median
+  }
+}
+
+TEST(ReferenceReadme, SaysOfPeersWhatTheirFileSays) {
+  const auto file = nlohmann::ordered_json::parse(read_text(kReference + "h100-peers.json"));
+  const auto find = [&](const std::string& title) {
+    for (const auto& row : file["rows"])
+      if ((row["name"].get<std::string>() + ", " + row["note"].get<std::string>()).starts_with(title))
+        return row;
+    return nlohmann::ordered_json();
+  };
+  for (const auto& row : rows_of_readme()) {
+    const auto peer = find(row[5]);
+    ASSERT_TRUE(peer.is_object()) << row[5];
+    ASSERT_EQ(peer["launches"].size(), 1u);
+    const auto ours = find(peer["compared_with"].items().begin().key());
+    const double step_s = peer["launches"][0]["step_s"];
+    EXPECT_EQ(row[6], fmt::format("{:.1f}", 1e3 * step_s)) << row[5];
+    EXPECT_EQ(row[7], fmt::format("{:.1f}", peer["launches"][0]["peak_bytes"].get<double>() / 0x1p30))
+        << row[5];
+    EXPECT_EQ(row[8], fmt::format("{:.3f}", ours["launches"][0]["step_s"].get<double>() / step_s)) << row[5];
+  }
+}
+
+}  // namespace
+}  // namespace shardmark
