@@ -133,6 +133,15 @@ TEST(Comparison, SaysWhereLaunchesTellNothing) {
   EXPECT_GT(cell(*found, 0, "high").value.get<double>(), 900);  // programs get the number
 }
 
+TEST(Launches, AreNoMoreThanTheExactTestTakes) {
+  std::vector<StudyData> studies;
+  for (size_t i = 0; i < kMostLaunches; ++i) studies.push_back(launch(std::to_string(i), {repeat_of(0, 1)}));
+  EXPECT_EQ(launches_of(studies).started.size(), kMostLaunches);
+  studies.push_back(launch("one more", {repeat_of(0, 1)}));
+  EXPECT_THAT(usage_error([&] { launches_of(studies); }),
+              HasSubstr("101 launches on one side; at most 100 are compared: give the latest"));
+}
+
 TEST(Baseline, GivesBackWhatWasWritten) {
   const Launches launches =
       launches_of({launch("a", {repeat_of(0, 0.125)}), launch("b", {repeat_of(0, 0.25)})});
