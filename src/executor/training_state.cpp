@@ -1,6 +1,8 @@
 // A strategy's memory set up, and its state as whole tensors, gathered and scattered one group at a time.
 #include "executor/training_state.h"
 
+#include <algorithm>
+
 #include "specs/specs.h"
 
 namespace shardmark {
@@ -8,6 +10,7 @@ namespace {
 
 constexpr const char* kOptimizer = "optimizer.";
 constexpr const char* kNumUpdates = "optimizer.num_updates";
+constexpr const char* kCarried = "reduction.";
 
 int64_t bytes(at::ScalarType type) { return static_cast<int64_t>(at::elementSize(type)); }
 
@@ -148,6 +151,12 @@ void TrainingState::visit(State what, const StateVisitor& visit) {
               on_cpu(whole.narrow(0, layout[g].offsets[i], specs[i].numel()).view(specs[i].shape)));
     }
   }
+  if (what == State::all)
+    for (const auto& [name, own, rank, replicated] : carried()) {
+      const at::Tensor value = rank == comm_.rank() ? own : at::empty_like(own);
+      comm_.broadcast(value, rank).wait();
+      if (visit) visit(name, on_cpu(value));
+    }
   if (!visit) return;
   for (const auto& [name, value] : model_.buffers()) visit(name, on_cpu(value));
   if (what == State::all && optimizer_->num_updates().defined())
@@ -183,6 +192,29 @@ void TrainingState::load(State what, const StateReader& read) {
   }
   optimizer_->parameters_changed();
   after_change();
+}
+
+std::vector<TrainingState::Carried> TrainingState::carried() const {
+  std::vector<Carried> all;
+  for (size_t i = 0; i < program().buffers.size(); ++i) {
+    const auto& [name, use, element, numel, most_numel, replicated, carried] = program().buffers[i];
+    if (!carried || numel == 0) continue;
+    std::string text = kCarried + name + "." + std::to_string(i);
+    std::replace(text.begin(), text.end(), ' ', '_');
+    for (int rank = 0; rank < (replicated ? 1 : comm_.size()); ++rank)
+      all.push_back(
+          {replicated ? text : text + ".rank" + std::to_string(rank), memory_.buffer(i), rank, replicated});
+  }
+  return all;
+}
+
+void TrainingState::load_carried(const StateReader& read) {
+  for (const auto& [name, own, rank, replicated] : carried()) {
+    const at::Tensor value = at::empty_like(own);
+    if (comm_.rank() == 0) value.copy_(read(name));
+    comm_.broadcast(value, 0).wait();
+    if (replicated || rank == comm_.rank()) own.copy_(value);
+  }
 }
 
 void broadcast_value(Communicator& comm, const at::Tensor& value) {

@@ -28,7 +28,9 @@ struct StateContext {
 // Note [State]
 // What training goes on from: parameters and buffers by their own names, and the optimizer's state as
 // "optimizer.exp_avg.<parameter>" and "optimizer.num_updates". Tensors travel whole, one group at a time, so
-// that what one strategy wrote any other can read, on any number of ranks. Neither function may throw: the
+// that what one strategy wrote any other can read, on any number of ranks. What a step carries over to the
+// next one beside these (strategies::Buffer::carried) is each rank's own, "reduction.residual.7.rank1": only
+// the same program on as many ranks goes on from it, so it is loaded by itself. No function may throw: the
 // other ranks would wait. Ranks that have nothing to do with the tensors give an empty function.
 enum class State { weights, all };  // all: the optimizer's too
 // The tensor is on the CPU, and the visitor's to keep.
@@ -65,6 +67,16 @@ class TrainingState {
   // on rank 0.
   void visit(State what, const StateVisitor& visit);
   void load(State what, const StateReader& read);
+
+  // What a step carries over to the next one, of all ranks, in the same order on each.
+  struct Carried {
+    std::string name;
+    at::Tensor own;   // this rank's, whose ever it is
+    int rank;         // whose it is
+    bool replicated;  // the other ranks have the same
+  };
+  std::vector<Carried> carried() const;
+  void load_carried(const StateReader& read);  // as load()
 
  private:
   using Parts = std::vector<std::vector<at::Tensor>>;  // [group][segment], maybe empty

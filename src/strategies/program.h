@@ -31,6 +31,7 @@ struct Buffer {
   int64_t numel = 0;
   int64_t most_numel = 0;   // of the rank that has most
   bool replicated = false;  // the same bits on all ranks between steps
+  bool carried = false;     // a step goes on from what the one before left in it: part of a training's state
 };
 
 // A stretch of a buffer; buffer -1: none.

@@ -58,6 +58,8 @@ class StepBuilder {
   static Slice all_of(const std::vector<Slice>& groups);  // the memory of all groups together
   // The same bits on all ranks between steps.
   void replicated(Slice slice) { program_.buffers[static_cast<size_t>(slice.buffer)].replicated = true; }
+  // Beside parameters and the optimizer's state, what the next step needs of this one.
+  void carried(Slice slice) { program_.buffers[static_cast<size_t>(slice.buffer)].carried = true; }
   double bytes_of(Slice slice) const;
 
   // Computing.

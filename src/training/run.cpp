@@ -28,10 +28,11 @@ DistributedSampler sampler_of(const Point& point, const DataSource& source, int 
           point.seed};
 }
 
-// Elements.
-int64_t largest_group(const specs::ModelTable& table) {
+// Elements that ranks move at once to read or write a state.
+int64_t largest_moved(const TrainingSetup& setup) {
   int64_t largest = 0;
-  for (const auto& group : table.groups) largest = std::max(largest, group.numel());
+  for (const auto& group : setup.model->table().groups) largest = std::max(largest, group.numel());
+  for (const auto& entry : setup.state->carried()) largest = std::max(largest, entry.own.numel());
   return largest;
 }
 
@@ -58,7 +59,7 @@ Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& gr
       num_done_(start.step),
       traces_(options.trace_directory, start.step, options.num_steps, group, setup_, comm.device(), lines_) {
   if (start.loads || !options.checkpoint_directory.empty() || !options.save_weights.empty())
-    at::empty({largest_group(setup_.model->table())},
+    at::empty({largest_moved(setup_)},
               at::TensorOptions(comm.device())
                   .dtype(options.point.training.precision == "fp64" ? at::kDouble : at::kFloat));
   curves_.step_s.resize(static_cast<size_t>(group.size()));
@@ -69,17 +70,7 @@ Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& gr
 void Run::load(const Start& start) {
   if (!start.loads) return;
   const meter::Strict lenient(false);  // the ranks move groups together
-  std::exception_ptr failure;          // of rank 0: thrown when the others no longer wait for what it reads
-  const StateReader read = [&](const std::string& name) {
-    try {
-      return read_tensor(*start.file, name);
-    } catch (const std::exception&) {
-      failure = std::current_exception();
-      return at::zeros({});
-    }
-  };
-  load_state(setup_, comm_, start.what, start.file ? read : StateReader{});
-  if (failure) std::rethrow_exception(failure);
+  load_state(setup_, comm_, start.what, start.file ? &*start.file : nullptr);
 }
 
 Record Run::train() {

@@ -13,8 +13,10 @@ std::string write_state(const std::string& path, const TrainingSetup& setup, Sta
                         const TextMap& metadata, bool writes);
 // How long such a file will be.
 int64_t state_bytes(const Point& point, State what);
-// Collective; read: on rank 0 alone.
-void load_state(const TrainingSetup& setup, Communicator& comm, State what, const StateReader& read);
+// Collective, then rank 0 may throw alone. file: there alone; check_model() has been asked. A loss scale that
+// it does not hold starts afresh, and what the reduction carries over of another reduction, other ranks or
+// other buckets starts empty: a warning says so.
+void load_state(const TrainingSetup& setup, Communicator& comm, State what, const SafetensorsFile* file);
 
 // Whether the file holds every parameter and buffer of the model in its shape, and no others. UsageError
 // names the first tensor that does not fit. model_name: for the message.

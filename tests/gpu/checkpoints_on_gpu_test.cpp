@@ -43,8 +43,7 @@ class Trained {
   void load(const std::string& path) {
     std::optional<SafetensorsFile> file;
     if (comm_.rank() == 0) file.emplace(path);
-    const StateReader read = [&](const std::string& name) { return read_tensor(*file, name); };
-    load_state(*setup_, comm_, State::all, file ? read : StateReader{});
+    load_state(*setup_, comm_, State::all, file ? &*file : nullptr);
   }
 
  private:

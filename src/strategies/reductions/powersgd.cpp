@@ -20,6 +20,9 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
         step.allocate("residual", Use::gradients, Element::reduce, bucket.memory.gradients.numel);
     const Slice left = step.allocate("left factors", Use::transient, Element::reduce, factors.left_numel);
     const Slice right = step.allocate("right factors", Use::gradients, Element::reduce, factors.right_numel);
+    step.carried(residual);
+    step.carried(right);
+    step.replicated(right);
     bucket.memory.scratch = {residual, left, right};
     bucket.memory.value_bytes = step.bytes_of(left) + step.bytes_of(right);
     bucket.calls = {step.call(Collective::all_reduce, left, left)};

@@ -28,6 +28,7 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
     const int64_t numel = bucket.memory.gradients.numel, k = selected(bucket.memory, options);
     const int64_t words = k * step.input().bytes.reduce / 4 + k;
     const Slice residual = step.allocate("residual", Use::gradients, Element::reduce, numel);
+    step.carried(residual);
     const Slice messages =
         step.allocate("messages", Use::transient, Element::int32, step.input().ranks * words);
     bucket.memory.scratch = {residual, messages, magnitudes.first(numel), values.first(k), places.first(k)};
