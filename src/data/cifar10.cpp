@@ -53,6 +53,12 @@ class Cifar10 : public DataSource {
   int64_t size() const override { return kFiles * kRecords; }
   int64_t num_held_out() const override { return std::ssize(files_) * kRecords - size(); }
 
+  std::string content() const override {
+    uint64_t hash = kHashStart;
+    for (const MappedFile& file : files_) hash = hash_content(file.bytes(), hash);
+    return hash_text(hash);
+  }
+
   Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
     Batch batch{empty_on_host({std::ssize(draws), kChannels, kSide, kSide}, dtype_, pinned),
                 empty_on_host({std::ssize(draws)}, at::kLong, pinned)};

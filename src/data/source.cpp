@@ -24,6 +24,16 @@ int64_t held_out_of(int64_t num_samples, const DataContext& context) {
   return std::max<int64_t>(1, num_samples / 20);
 }
 
+uint64_t hash_content(std::span<const uint8_t> bytes, uint64_t hash) {
+  constexpr size_t kPieces = 4096, kPieceBytes = 16384;
+  const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (all.size() <= kPieces * kPieceBytes) return hash_bytes(all, hash);
+  const size_t last = all.size() - kPieceBytes;
+  for (size_t i = 0; i < kPieces; ++i)
+    hash = hash_bytes(all.substr(last * i / (kPieces - 1), kPieceBytes), hash);
+  return hash;
+}
+
 at::Tensor empty_on_host(at::IntArrayRef shape, at::ScalarType dtype, bool pinned) {
   return at::empty(shape, at::TensorOptions(dtype).pinned_memory(pinned));
 }

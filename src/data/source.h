@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/registry.h"
 #include "models/model.h"
 #include "plan/sampler.h"
+#include "schema/content_hash.h"
 
 namespace shardmark {
 
@@ -17,6 +19,8 @@ class DataSource {
   virtual int64_t size() const = 0;  // samples to train on: indices [0, size)
   // Samples to evaluate on: indices [size, size + num_held_out). None unless the context asked for them.
   virtual int64_t num_held_out() const { return 0; }
+  // A hash of the files behind it: hash_content() below. Empty: there are none.
+  virtual std::string content() const { return {}; }
   // The drawn samples, stacked, on the CPU. pinned: in page-locked memory, from which a GPU copies without
   // the host. Called from several threads at once.
   virtual Batch fetch(const std::vector<Draw>& draws, bool pinned = false) const = 0;
@@ -43,6 +47,10 @@ std::unique_ptr<DataSource> make_source(const Choice& choice, const DataContext&
 // For sources without an evaluation set of their own: the last twentieth of their samples. UsageError with
 // fewer than two.
 int64_t held_out_of(int64_t num_samples, const DataContext& context);
+
+// For the sources: a hash of all bytes up to 64 MiB; of more, of 4,096 pieces of 16 KiB from the first byte
+// to the last, so that huge files cost no more. Pass an earlier result to go on with it.
+uint64_t hash_content(std::span<const uint8_t> bytes, uint64_t hash = kHashStart);
 
 // For the sources: an uninitialised tensor on the CPU, page-locked if pinned.
 at::Tensor empty_on_host(at::IntArrayRef shape, at::ScalarType dtype, bool pinned);

@@ -45,6 +45,7 @@ class Text : public DataSource {
 
   int64_t size() const override { return size_; }
   int64_t num_held_out() const override { return num_held_out_; }
+  std::string content() const override { return hash_text(hash_content(bytes_)); }
 
   Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
     return token_batch(std::span<const uint8_t>(bytes_), draws, length_, pinned,

@@ -39,6 +39,7 @@ class Tokens : public DataSource {
 
   int64_t size() const override { return size_; }
   int64_t num_held_out() const override { return num_held_out_; }
+  std::string content() const override { return hash_text(hash_content(file_.bytes())); }
 
   Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
     return token_batch(tokens_, draws, length_, pinned,

@@ -12,6 +12,7 @@ namespace shardmark::specs {
 struct RateScheduleSpec {
   std::string description;
   OptionTable options;
+  bool by_length = false;  // its rates depend on how many steps the run has
 };
 const std::map<std::string, RateScheduleSpec>& rate_schedules();  // constant, cosine, step
 

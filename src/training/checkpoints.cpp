@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kRun = "run";  // key of the metadata
+constexpr const char* kRun = "run";                                   // key of the metadata
+constexpr const char *kContent = "content", *kSettings = "settings";  // keys of the run
 constexpr const char* kFirst = "step-";
 constexpr const char* kLast = ".safetensors";
 constexpr const char* kTemporary = ".tmp";
@@ -25,7 +26,8 @@ nlohmann::ordered_json to_json(const RunIdentity& identity) {
   return {{"model", identity.model},         {"data", identity.data},
           {"optimizer", identity.optimizer}, {"optimizer_state", identity.optimizer_state},
           {"seed", identity.seed},           {"global_batch", identity.global_batch},
-          {"samples", identity.num_samples}};
+          {"samples", identity.num_samples}, {kContent, identity.content},
+          {kSettings, identity.settings}};
 }
 
 nlohmann::ordered_json run_of(const SafetensorsFile& checkpoint) {
@@ -36,11 +38,17 @@ nlohmann::ordered_json run_of(const SafetensorsFile& checkpoint) {
   const auto run = nlohmann::ordered_json::parse(found->second, nullptr, /*allow_exceptions=*/false);
   nlohmann::ordered_json wanted = to_json({});
   wanted["step"] = 0;
+  for (const char* later : {kContent, kSettings})
+    if (run.is_object() && !run.contains(later)) wanted.erase(later);
   for (const auto& [key, value] : wanted.items())
     if (!run.is_object() || !run.contains(key) || std::string(run.at(key).type_name()) != value.type_name())
       throw UsageError("'" + checkpoint.path() +
                        "' is not a checkpoint of this program: its metadata is damaged");
   return run;
+}
+
+std::string text_of(const nlohmann::ordered_json& setting) {
+  return setting.is_string() ? setting.get<std::string>() : setting.dump();
 }
 
 }  // namespace
@@ -134,9 +142,22 @@ int64_t global_batch_of(const SafetensorsFile& checkpoint) { return run_of(check
 void check_identity(const SafetensorsFile& checkpoint, const RunIdentity& identity) {
   const auto before = run_of(checkpoint), now = to_json(identity);
   for (const auto& [key, value] : now.items())
-    if (before.at(key) != value)
+    if (key != kContent && key != kSettings && before.at(key) != value)
       throw UsageError(fmt::format("'{}' is of another run: {} was {}, and is {} now", checkpoint.path(), key,
                                    before.at(key).dump(), value.dump()));
+  if (before.contains(kContent) && before.at(kContent) != identity.content)
+    throw UsageError(fmt::format(
+        "'{}' is of a run on other data: the files of {} hold other bytes now (hash {}, was {}); put the "
+        "former "
+        "ones back, or start on these from the weights alone, in another directory: --weights {}",
+        checkpoint.path(), identity.data, identity.content, text_of(before.at(kContent)), checkpoint.path()));
+  if (!before.contains(kSettings)) return;
+  for (const auto& [key, was] : before.at(kSettings).items())
+    if (const auto is = identity.settings.find(key); is != identity.settings.end() && *is != was)
+      log_warning(
+          fmt::format("{} was {} up to step {}, and is {} from here on: the run differs from one that "
+                      "had this from its start",
+                      key, text_of(was), before.at("step").get<int64_t>(), text_of(*is)));
 }
 
 }  // namespace shardmark

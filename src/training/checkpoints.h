@@ -8,13 +8,17 @@
 
 namespace shardmark {
 
-// What must agree for a run to go on with the same losses; stored in the file's metadata as JSON.
+// What must agree for a run to go on with the same losses; stored in the file's metadata as JSON. Files of
+// earlier versions hold neither content nor settings: then they are not compared.
 struct RunIdentity {
   std::string model, data, optimizer;
   int64_t optimizer_state = 0;  // tensors per parameter
   int64_t seed = 0;
   int64_t global_batch = 0;
-  int64_t num_samples = 0;  // to train on
+  int64_t num_samples = 0;   // to train on
+  std::string content = {};  // DataSource::content(), on rank 0
+  // What may change, and then is said: rates, clipping, precision; by the name that a message calls it.
+  nlohmann::ordered_json settings = nlohmann::ordered_json::object();
 };
 
 class Checkpoints {
@@ -52,7 +56,7 @@ class Checkpoints {
 
 int64_t step_of(const SafetensorsFile& checkpoint);          // UsageError: no checkpoint of a run
 int64_t global_batch_of(const SafetensorsFile& checkpoint);  // the same
-// UsageError names what differs.
+// UsageError names what differs; a warning, each setting that does.
 void check_identity(const SafetensorsFile& checkpoint, const RunIdentity& identity);
 
 }  // namespace shardmark

@@ -136,6 +136,40 @@ TEST_F(DataFiles, TextIsTheBytesInPathOrder) {
   EXPECT_TRUE(at::equal(batch.targets[1], bytes("opqrstu")));
 }
 
+TEST_F(DataFiles, OtherBytesAreOtherContent) {
+  const auto content = [&](const std::string& text) {
+    write("a.txt", text);
+    return source_of("text", {{"files", path("a.txt")}}, {Kind::tokens, {3}, 256})->content();
+  };
+  EXPECT_EQ(content("abcdefgh"), content("abcdefgh"));
+  for (size_t at = 0; at < 8; ++at) {
+    std::string changed = "abcdefgh";
+    ++changed[at];
+    EXPECT_NE(content(changed), content("abcdefgh")) << at;
+  }
+  EXPECT_EQ(source_of("synthetic", {{"size", 8}}, kBytes)->content(), "");
+}
+
+// Of much, pieces: from the first byte to the last, and no others.
+TEST_F(DataFiles, MuchContentIsSampled) {
+  std::vector<uint8_t> bytes(200 << 20);
+  const uint64_t hash = hash_content(bytes);
+  const auto seen = [&](size_t at) {
+    bytes[at] = 1;
+    const bool differs = hash_content(bytes) != hash;
+    bytes[at] = 0;
+    return differs;
+  };
+  const size_t last = bytes.size() - 1;
+  EXPECT_TRUE(seen(0) && seen(last) && seen(last - 16383));
+  EXPECT_TRUE(seen((bytes.size() - 16384) / 4095));
+  EXPECT_FALSE(seen(20000)) << "the second piece begins at about 51 KB";
+  bytes.resize(64 << 20);
+  const uint64_t of_all = hash_content(bytes);
+  bytes[20000] = 1;
+  EXPECT_NE(hash_content(bytes), of_all);
+}
+
 TEST_F(DataFiles, TextRefusesWhatIsNotThere) {
   write("a.txt", "12345678");
   EXPECT_THAT(refusal("text", {{"files", path("*.md")}}, kBytes),

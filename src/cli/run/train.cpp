@@ -161,6 +161,7 @@ int train(const TrainFlags& flags) {
                                   precision_from(t.precision, t.reduce_dtype).compute, point.seed,
                                   /*holds_out=*/true, point.folder});
     options.emplace(run_options(flags, point, *source));
+    if (world.rank() == 0 && !flags.checkpoint.empty()) options->identity.content = source->content();
     if (world.rank() == 0) check_files(flags, start, *options);
   });
   heartbeat.stage("measuring the peaks of this machine");

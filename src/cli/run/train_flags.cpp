@@ -6,6 +6,8 @@
 #include "cli/axis_flags.h"
 #include "plan/choice_axis.h"
 #include "plan/plan.h"
+#include "schema/json.h"
+#include "specs/rate_schedules.h"
 #include "specs/specs.h"
 
 namespace shardmark {
@@ -50,6 +52,20 @@ int64_t num_steps(const TrainFlags& flags, const Point& point, const DataSource&
   if (__builtin_mul_overflow(*flags.epochs, source.size(), &samples))
     throw UsageError("--epochs " + std::to_string(*flags.epochs) + ": more samples than can be counted");
   return (samples - 1) / point.global_batch() + 1;
+}
+
+// What a run that goes on may have otherwise than before.
+nlohmann::ordered_json settings_of(const TrainingPoint& t, const Choice& schedule, int64_t warmup,
+                                   int64_t steps) {
+  nlohmann::ordered_json settings = {{"precision", t.precision},
+                                     {"reduce_dtype", t.reduce_dtype},
+                                     {"clip_norm", t.clip_norm},
+                                     {"schedule", to_text(schedule)},
+                                     {"warmup", warmup}};
+  for (const auto& [key, value] : t.optimizer.options) settings[key] = to_json(value);
+  if (specs::rate_schedules().at(schedule.name).by_length)
+    settings["the schedule's horizon"] = std::to_string(steps) + " steps";
+  return settings;
 }
 
 // "--reduce-dtype" of reduce_dtype, where the row says nothing else.
@@ -221,9 +237,9 @@ Point train_point(const TrainFlags& flags, int ranks, const std::string& transpo
 TrainingOptions run_options(const TrainFlags& flags, const Point& point, const DataSource& source) {
   const auto& t = point.training;
   const int64_t steps = num_steps(flags, point, source);
+  const Choice schedule = choice_from_flag(flags.schedule, "--schedule", schedule_kind());
   return {.point = point,
-          .schedule = Schedule(choice_from_flag(flags.schedule, "--schedule", schedule_kind()),
-                               t.optimizer.options.at("lr").get<double>(), flags.warmup, steps),
+          .schedule = Schedule(schedule, t.optimizer.options.at("lr").get<double>(), flags.warmup, steps),
           .num_steps = steps,
           .log_every = flags.log_every,
           .evaluate_every = flags.eval_every,
@@ -234,7 +250,8 @@ TrainingOptions run_options(const TrainFlags& flags, const Point& point, const D
           .trace_directory = flags.trace,
           .identity = {to_text(t.model), to_text(t.data), t.optimizer.name,
                        specs::optimizer_specs().at(t.optimizer.name).state_elements(t.optimizer.options),
-                       point.seed, point.global_batch(), source.size()}};
+                       point.seed, point.global_batch(), source.size(),
+                       /*content=*/{}, settings_of(t, schedule, flags.warmup, steps)}};
 }
 
 }  // namespace shardmark
