@@ -14,11 +14,12 @@ bool is_accounted(double timed_s, double wall_s) {
 
 Verdict WindowTimer::run(int64_t steps, Window& window, bool reads_gauges) {
   Window seen{steps, {}, 0, 0, {}};
-  workload_.begin_window();
+  synchronize(device_);  // what came before, on whatever queue
   const double energy_before_j = gauges_.energy_j();
   heartbeat_.meet("a window's begin");
   group_.barrier();
   const double begin = now_s();
+  workload_.begin_window();  // its first mark: from here on no step waits for a rank that came late
   Verdict verdict = agreed(group_, heartbeat_, "steps", [&] {
     for (int64_t i = 0; i < steps; ++i) {
       // Before the last step, while a GPU still has some to do: an idle one tells another clock.

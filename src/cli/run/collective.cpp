@@ -125,6 +125,7 @@ class Bench {
 
  private:
   std::vector<double> run_window(Workload& workload, int64_t num_steps) {
+    synchronize(comm_.device());
     world_.barrier();
     workload.begin_window();
     for (int64_t i = 0; i < num_steps; ++i) workload.step();

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "comm/verification.h"
-#include "device/device.h"
 #include "device/meter.h"
 #include "device/timeline.h"
 #include "runner/workloads/workload.h"
@@ -70,7 +69,6 @@ class CollectiveWorkload final : public Workload {
 
   void begin_window() override {
     timeline_.clear();
-    synchronize(comm_.device());  // what came before ran on another queue
     in_order_ = comm_.in_order();
     timeline_.mark();
   }

@@ -55,8 +55,10 @@ struct WorkloadContext {
 class Workload {
  public:
   virtual ~Workload() = default;
-  virtual Check verify() = 0;       // collective; before the first window
-  virtual void begin_window() = 0;  // clears marks; the runner holds a barrier after it
+  virtual Check verify() = 0;  // collective; before the first window
+  // Clears marks, and makes the first. Right after a barrier, at which the device had nothing to do: what is
+  // slow here, or differs between ranks, becomes part of the first step.
+  virtual void begin_window() = 0;
   // Enqueues one step or operation; no host sync on a GPU. A rank that fails goes on with the step's sequence
   // of operations, so that no other rank hangs, and end_window() throws what went wrong.
   virtual void step() = 0;
