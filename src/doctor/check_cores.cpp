@@ -18,7 +18,7 @@ int64_t usable_cores(const RankFacts& rank) {
 
 constexpr auto kGiveCores =
     "mpirun --map-by slot:PE=CORES --bind-to core, srun --cpus-per-task=CORES, or no "
-    "binding by the launcher (mpirun --bind-to none): shardmark then binds";
+    "binding by the launcher (mpirun --bind-to none, srun --cpu-bind=none): shardmark then binds";
 
 struct Troubles {
   Afflicted crowded;   // more ranks than cores

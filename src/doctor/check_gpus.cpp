@@ -90,9 +90,27 @@ void check_visible(const World& world, Findings& findings) {
   }
   blind.report(
       findings, Severity::warns,
-      fmt::format("each rank sees {} of {} GPUs of its node: NCCL may fall from NVLink to PCIe or sockets",
+      fmt::format("each rank sees {} of {} GPUs of its node: where a control group or container hides the "
+                  "others, peer access is gone, and NCCL falls from NVLink to PCIe or sockets",
                   blind.least(), in_node),
       "srun --gpu-bind=none and --gpus-per-node instead of --gpus-per-task; unset CUDA_VISIBLE_DEVICES");
+}
+
+// GPUs that see each other and still exchange everything through the host's memory.
+void check_peers(const World& world, Findings& findings) {
+  Afflicted apart;
+  int64_t others = 0;
+  for (const RankFacts* rank : on_gpus(world)) {
+    if (rank->gpu.unreachable == 0) continue;
+    apart.add(*rank, rank->gpu.unreachable);
+    others = rank->gpu.visible - 1;
+  }
+  apart.report(findings, Severity::warns,
+               fmt::format("a GPU has no peer access to up to {} of {} others of its node ({}): NCCL goes "
+                           "through the host's memory",
+                           apart.most(), others, apart.hosts()),
+               "nvidia-smi topo -p2p r shows the pairs; PCIe's access control (ACS), an IOMMU or a virtual "
+               "machine takes it away");
 }
 
 // Numbers that should be the same on all GPUs of a name.
@@ -178,6 +196,7 @@ void check_gpus(const World& world, Findings& findings) {
   check_shared(world, findings);
   check_kinds(world, findings);
   check_visible(world, findings);
+  check_peers(world, findings);
   check_alike(world, findings, "the highest clock (MHz)", &GpuFacts::most_clock_mhz,
               "leave these nodes out for comparable results");
   check_alike(world, findings, "the application clock (MHz)", &GpuFacts::set_clock_mhz,

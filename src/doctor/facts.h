@@ -30,6 +30,7 @@ struct GpuFacts {  // name empty: the rank computes on the CPU
   std::string pci;                    // bus id: "0000:17:00.0"
   int64_t numa = kUnknown;            // NUMA node that it hangs on
   int64_t visible = 0;                // GPUs that this process may use
+  int64_t unreachable = 0;            // of those: others that it has no peer access to
   std::string cuda_error;             // why CUDA shows none: "cudaErrorNoDevice: no CUDA-capable ..."
   int64_t in_node = kUnknown;         // GPUs that the driver shows on the node
   std::string name_in_node;           // of the oldest of those, where this rank has none
@@ -96,7 +97,7 @@ inline constexpr const char* kVariables[] = {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CpuFacts, name, allowed, numa, cores, node_cores, node_numa, threads,
                                    quota, bound_by)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuFacts, name, uuid, pci, numa, visible, cuda_error, in_node,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuFacts, name, uuid, pci, numa, visible, unreachable, cuda_error, in_node,
                                    name_in_node, capability, on_bus, screens_on_bus, foreign_bytes, clock_mhz,
                                    most_clock_mhz, set_clock_mhz, power_cap_w, default_cap_w, throttle,
                                    pcie_width, most_pcie_width, compute_mode, uncorrected_errors, mig)

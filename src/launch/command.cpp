@@ -62,7 +62,15 @@ Arguments mpirun(const Machine& machine, const LaunchOptions& options, const Lau
   return arguments;
 }
 
-// One rank per task; when one task fails Slurm ends the others too, instead of leaving them waiting.
+// Flags of the user's that leave the binding to srun: of --cpu-bind all but none.
+bool srun_binds(const LaunchOptions& options) {
+  return std::any_of(options.flags.begin(), options.flags.end(), [](const std::string& flag) {
+    return flag.starts_with("--cpu-bind") && !flag.ends_with("none");
+  });
+}
+
+// One rank per task, unbound: srun knows no GPU's place, ranks bind themselves. When one task fails Slurm
+// ends the others too, instead of leaving them waiting.
 Arguments srun(const LaunchOptions& options, const LaunchCommand& command, const Layout& layout) {
   Arguments arguments = {"srun",
                          "--mpi=pmix",
@@ -71,6 +79,7 @@ Arguments srun(const LaunchOptions& options, const LaunchCommand& command, const
                          "--ntasks-per-node=" + std::to_string(layout.on_node),
                          "--cpus-per-task=" + std::to_string(layout.cpus),
                          "--distribution=block",
+                         "--cpu-bind=none",
                          "--kill-on-bad-exit=1"};
   if (layout.on_node > layout.cores) arguments.emplace_back("--overcommit");
   arguments.insert(arguments.end(), options.flags.begin(), options.flags.end());
@@ -115,7 +124,7 @@ LaunchCommand make_launch_command(const Machine& machine, const Allocation& allo
   command.threads = options.threads > 0 ? options.threads : is_cpu_only ? 1 : 0;
   if (command.threads > 0) command.environment = {{"OMP_NUM_THREADS", std::to_string(command.threads)}};
   // Else all ranks of a node would get the cores that OpenMP sees first, and could not bind themselves.
-  if (options.launcher == "mpirun" && options.pins_threads)
+  if (options.pins_threads && !(options.launcher == "srun" && srun_binds(options)))
     command.environment.emplace_back("OMP_PROC_BIND", "false");
   if (options.launcher == "mpirun" && options.is_homeless) command.environment.emplace_back("HOME", "/");
   if (options.launcher == "mpirun")

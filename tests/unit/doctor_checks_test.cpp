@@ -133,6 +133,11 @@ TEST(DoctorGpus, AreInvisible) {
   expect_only(world, Severity::warns, "0-15", "each rank sees 1 of 8 GPUs");
 }
 
+TEST(DoctorGpus, ReachNoPeers) {
+  expect_only(world_with({3, 9}, [](RankFacts& rank) { rank.gpu.unreachable = 4; }), Severity::warns, "3,9",
+              "no peer access to up to 4 of 7 others of its node (node1 and node2)");
+}
+
 // Each rank in a container of its own, in which NVML knows one GPU as well.
 TEST(DoctorGpus, AreHiddenFromTheDriverToo) {
   World world = healthy_world();

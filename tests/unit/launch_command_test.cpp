@@ -68,7 +68,7 @@ TEST(LaunchCommand, SpreadsOverTheNodesOfAJob) {
             "mpirun --map-by ppr:2:node " + kUnbound + "-x OMP_NUM_THREADS -n 6 ");
   EXPECT_EQ(line(plain(), {.launcher = "srun", .flags = {"--gpu-bind=none"}, .ranks_per_node = 2}, job),
             "srun --mpi=pmix --nodes=3 --ntasks=6 --ntasks-per-node=2 --cpus-per-task=2 --distribution=block "
-            "--kill-on-bad-exit=1 --gpu-bind=none ");
+            "--cpu-bind=none --kill-on-bad-exit=1 --gpu-bind=none ");
   EXPECT_EQ(make_launch_command(plain(), job, {.ranks = 2}).num_nodes, 2) << "no more nodes than ranks";
 }
 
@@ -136,7 +136,13 @@ TEST(LaunchCommand, PinsNoThreadsOfRanksThatBindThemselves) {
               testing::Contains(testing::Pair("OMP_PROC_BIND", "false")));
   EXPECT_THAT(line(plain(), {.pins_threads = true}, {"7", 2, 4}), HasSubstr("-x OMP_PROC_BIND"));
   EXPECT_EQ(set({}).environment.size(), 1u);
-  EXPECT_EQ(set({.launcher = "srun", .pins_threads = true}).environment.size(), 1u) << "srun binds";
+  EXPECT_EQ(set({.launcher = "srun", .pins_threads = true}).environment.size(), 2u);
+  EXPECT_EQ(set({.launcher = "srun", .flags = {"--cpu-bind=none"}, .pins_threads = true}).environment.size(),
+            2u);
+  const LaunchCommand bound = set({.launcher = "srun", .flags = {"--cpu-bind=cores"}, .pins_threads = true});
+  EXPECT_EQ(bound.environment.size(), 1u) << "srun binds";
+  EXPECT_THAT(bound.arguments, testing::IsSupersetOf({"--cpu-bind=none", "--cpu-bind=cores"}))
+      << "of two srun takes the last";
 }
 
 // A user without a home, as in a container: mpirun of Open MPI 4.1 ends with signal 11.

@@ -41,6 +41,17 @@ std::string error_of_cuda() {
   return fmt::format("{}: {}", cudaGetErrorName(error), cudaGetErrorString(error));
 }
 
+// GPUs of this process that CUDA cannot reach from this one but through the host's memory.
+int64_t num_unreachable(int device, int64_t visible) {
+  int64_t num = 0;
+  for (int peer = 0; peer < visible; ++peer) {
+    int reaches = 1;
+    if (peer == device || cudaDeviceCanAccessPeer(&reaches, device, peer) != cudaSuccess) continue;
+    num += reaches == 0;
+  }
+  return num;
+}
+
 // Of all GPUs that NVML shows, which this rank does not use, the one that CUDA is likeliest to refuse.
 void add_oldest(doctor::GpuFacts& facts, const Nvml& nvml) {
   auto* capability_of = nvml.find<int(void*, int*, int*)>("nvmlDeviceGetCudaComputeCapability");
@@ -96,6 +107,7 @@ doctor::GpuFacts gpu_facts(at::Device device) {
   facts.uuid = uuid_text(properties.uuid);
   facts.pci = pci_bus_id(device);
   facts.numa = numa_of_pci(facts.pci);
+  facts.unreachable = num_unreachable(device.index(), facts.visible);
   return facts;
 }
 
