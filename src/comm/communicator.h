@@ -141,6 +141,9 @@ class Communicator {
   // Gives back memory that is kept for later operations; nothing may be in flight. Between points, so that
   // the peak of one does not hold what another needed.
   virtual void trim() {}
+  // Why operations since the last call had to copy memory of allocate()'s, all communicators of this process
+  // together; empty: none had to.
+  virtual std::string take_copied() { return ""; }
 
   const Traffic& traffic() const { return accounts_->traffic; }
   void reset_traffic() { accounts_->traffic = {}; }

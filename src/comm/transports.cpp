@@ -6,16 +6,31 @@
 #include "specs/specs.h"
 
 namespace shardmark {
+namespace {
+
+Choice choice_of(const std::string& transport) {
+  const Choice named = choice_from_text(transport);
+  return resolve(named, specs::transport_options(named.name), "transport");
+}
+
+}  // namespace
 
 std::unique_ptr<Communicator> make_communicator(const std::string& transport, const HostGroup& group,
                                                 at::Device device, MovedBy moved_by) {
-  const Choice named = choice_from_text(transport);
-  const Choice choice = resolve(named, specs::transport_options(named.name), "transport");
+  const std::string name = choice_of(transport).name;
+  const bool is_nccl = device.is_cuda() || name == "nccl";  // which says what it lacks
+  return make_around(transport,
+                     is_nccl ? make_nccl_communicator(group, device) : make_mpi_communicator(group, moved_by),
+                     group);
+}
+
+std::unique_ptr<Communicator> make_around(const std::string& transport, std::unique_ptr<Communicator> flat,
+                                          const HostGroup& group) {
+  const Choice choice = choice_of(transport);
   if (choice.name == "hierarchical")
-    return make_hierarchical_communicator(choice.options, group, device, moved_by);
-  if (choice.name == "nccl") return make_nccl_communicator(group, device);
-  if (!device.is_cpu()) throw UsageError("transport mpi moves host memory: use nccl on a GPU");
-  return make_mpi_communicator(group, moved_by);
+    return make_hierarchical_communicator(choice.options, std::move(flat), group);
+  if (choice.name == flat->transport()) return flat;
+  throw UsageError(choice.name == "nccl" ? kNeedsGpu : "transport mpi moves host memory: use nccl on a GPU");
 }
 
 }  // namespace shardmark

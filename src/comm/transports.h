@@ -10,6 +10,9 @@ namespace shardmark {
 // the ranks of `group`. See README.md.
 std::unique_ptr<Communicator> make_mpi_communicator(const HostGroup& group, MovedBy moved_by);
 
+inline constexpr const char* kNeedsGpu =
+    "transport nccl needs a GPU for every rank; use transport mpi on CPUs";
+
 // nccl: GPU memory, a stream of its own, operations ordered by events. Collective over the ranks of `group`;
 // each with a GPU of its own. UsageError: no GPU, more ranks than GPUs on a node. See README.md.
 std::unique_ptr<Communicator> make_nccl_communicator(const HostGroup& group, at::Device device);
@@ -27,7 +30,13 @@ std::unique_ptr<Communicator> make_nccl_communicator(const HostGroup& group, at:
 // times as much over its link.
 //
 // Collective. UsageError: form `sharded` where nodes hold different numbers of ranks.
-std::unique_ptr<Communicator> make_hierarchical_communicator(const Options& options, const HostGroup& group,
-                                                             at::Device device, MovedBy moved_by);
+std::unique_ptr<Communicator> make_hierarchical_communicator(const Options& options,
+                                                             std::unique_ptr<Communicator> flat,
+                                                             const HostGroup& group);
+
+// The transport of that name, over the ranks of `group`, whose communicator of the device's own transport is
+// there already. Collective. UsageError, as make_communicator's.
+std::unique_ptr<Communicator> make_around(const std::string& transport, std::unique_ptr<Communicator> flat,
+                                          const HostGroup& group);
 
 }  // namespace shardmark

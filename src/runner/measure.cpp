@@ -44,6 +44,10 @@ Verdict measure(const WorkloadContext& context, const ColumnsSink& sink, Record&
 
 }  // namespace
 
+void add_reason(Record& record, const std::string& reason) {
+  record.reason += (record.reason.empty() ? "" : "; ") + reason;
+}
+
 bool is_oversubscribed(const Placement& placement, const Point& point) {
   const auto local_ranks = std::min<int64_t>(placement.local_ranks, point.ranks);
   return local_ranks * placement.threads_per_rank > placement.num_cores;
@@ -62,6 +66,9 @@ Record measure_point(const WorkloadContext& context, const ColumnsSink& sink) {
   record.measures.oversubscribed = is_oversubscribed(context.placement, context.point);
   empty_caches(context.comm.device());
   if (record.outcome != Outcome::failed) context.comm.trim();
+  const std::string copied = context.comm.take_copied();
+  const Verdict all = agree(context.group, {copied.empty() ? Outcome::ok : Outcome::failed, copied});
+  if (!all.ok()) add_reason(record, all.reason);
   return record;
 }
 

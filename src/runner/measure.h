@@ -10,6 +10,8 @@ namespace shardmark {
 // sink: of a sustained run's intervals.
 Record measure_point(const WorkloadContext& context, const ColumnsSink& sink = {});
 
+void add_reason(Record& record, const std::string& reason);
+
 // More computing threads than cores on a node.
 bool is_oversubscribed(const Placement& placement, const Point& point);
 

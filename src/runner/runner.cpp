@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "comm/wrappers/checked.h"
 #include "plan/search.h"
+#include "runner/communicators.h"
 #include "runner/environment.h"
 #include "runner/measure.h"
 #include "runner/progress.h"
@@ -18,42 +18,6 @@
 namespace shardmark {
 namespace {
 
-// The first n ranks of the world with their transport; made once and kept, because making one is slow on a
-// big machine.
-struct CachedCommunicator {
-  HostGroup group;
-  std::unique_ptr<Communicator> comm;  // nullptr on ranks that are left out
-};
-
-class CommunicatorCache {
- public:
-  CommunicatorCache(const HostGroup& world, const RunOptions& options, MovedBy moved_by, Heartbeat& heartbeat)
-      : world_(world), options_(options), moved_by_(moved_by), heartbeat_(heartbeat) {}
-
-  // Collective over the world.
-  CachedCommunicator& get(int64_t ranks, const std::string& transport) {
-    const auto key = std::pair(ranks, transport);
-    const auto found = communicators_.find(key);
-    if (found != communicators_.end()) return found->second;
-    const bool in = world_.rank() < ranks;
-    CachedCommunicator cached{world_.split(in ? 0 : -1, world_.rank()), nullptr};
-    if (in) {
-      cached.comm = make_communicator(transport, cached.group, options_.device, moved_by_);
-      if (options_.check_collectives)
-        cached.comm = make_checked(std::move(cached.comm), cached.group.split(0, cached.group.rank()));
-      cached.comm->set_heartbeat(&heartbeat_);
-    }
-    return communicators_.emplace(key, std::move(cached)).first->second;
-  }
-
- private:
-  const HostGroup& world_;
-  const RunOptions& options_;
-  MovedBy moved_by_;
-  Heartbeat& heartbeat_;
-  std::map<std::pair<int64_t, std::string>, CachedCommunicator> communicators_;
-};
-
 Record skipped(const Point& point) {
   Record record;
   record.point = point;
@@ -61,10 +25,6 @@ Record skipped(const Point& point) {
   record.outcome = Outcome::skipped;
   record.reason = point.impossible;
   return record;
-}
-
-void add_reason(Record& record, const std::string& reason) {
-  record.reason += (record.reason.empty() ? "" : "; ") + reason;
 }
 
 class Walk {
@@ -160,15 +120,25 @@ class Walk {
                                  to_text(first.outcome), first.reason);
   }
 
+  // What `auto` stands for is measured, on a communicator of its own.
+  Settled settle(const Point& point) {
+    if (!needs_settling(point)) return {point, {}, 0};
+    auto& current = communicators_.get(point.ranks, transport_of(point), /*unused=*/false);
+    return current.comm ? settle_strategy(point, current.group, *current.comm, probes_)
+                        : Settled{point, {}, 0};
+  }
+
   // Fills what only measuring tells.
   void measure(Record& record) {
     const Point point = record.point;
     progress_.begin(point);
     heartbeat_.begin_point(strategies::short_text(point));
-    CachedCommunicator& cached = communicators_.get(point.ranks, transport_of(point));
-    if (cached.comm) {
-      const Settled settled = settle_strategy(point, cached.group, *cached.comm, probes_);
-      Record measured = measure_point({settled.point, cached.group, *cached.comm, placement_, references_,
+    const Settled settled = settle(point);
+    // Training has its memory measured, which begins with a communicator that nothing has used.
+    auto& current =
+        communicators_.get(point.ranks, transport_of(point), /*unused=*/point.workload != "collective");
+    if (current.comm) {
+      Record measured = measure_point({settled.point, current.group, *current.comm, placement_, references_,
                                        heartbeat_, options_.trace_directory},
                                       [this](const std::vector<Series>& columns) {
                                         if (study_ != nullptr) writer_.extend(columns);
@@ -224,7 +194,7 @@ class Walk {
   const Placement& placement_;
   const RunOptions& options_;
   Heartbeat& heartbeat_;
-  CommunicatorCache communicators_;
+  PointCommunicators communicators_;
   ReferenceCache references_;
   ProbeCache probes_;
   Progress progress_;

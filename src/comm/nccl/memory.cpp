@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/units.h"
 #include "comm/nccl/check.h"
 #include "device/meter.h"
@@ -24,6 +25,14 @@ NcclComm::NcclComm(const HostGroup& group, at::Device device) {
   GPU_CHECK(ncclCommInitRank(&comm_, group.size(), id, group.rank()));
 }
 
+// Resources are not shared (splitShare stays 0): NCCL then runs the operations of both communicators one
+// after the other, and ours are there to overlap; and the memory of one would stay with the other.
+std::shared_ptr<NcclComm> NcclComm::split(int color, int key) const {
+  ncclComm_t part = nullptr;
+  GPU_CHECK(ncclCommSplit(get(), color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &part, nullptr));
+  return part == nullptr ? nullptr : std::shared_ptr<NcclComm>(new NcclComm(part));
+}
+
 NcclComm::~NcclComm() {
   if (comm_ != nullptr) ncclCommDestroy(comm_);
 }
@@ -37,14 +46,31 @@ void NcclComm::abort() noexcept {
   if (comm_ != nullptr) ncclCommAbort(std::exchange(comm_, nullptr));
 }
 
+std::string NcclComm::enroll(void* data, size_t bytes, void** handle) {
+  const ncclResult_t result = ncclCommRegister(get(), data, bytes, handle);
+  return result == ncclSuccess ? "" : ncclGetErrorString(result);
+}
+
+void NcclComm::dismiss(void* handle) noexcept {
+  if (is_alive()) ncclCommDeregister(comm_, handle);
+}
+
+Registrations& registrations() {
+  static auto& all = *new Registrations([](const std::string& failure) {  // tensors outlive statics
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) log_warning(failure);
+  });
+  return all;
+}
+
 namespace {
 
-// Freed in the opposite order of its making: unregistered while the communicator lives, unmapped when nothing
-// uses it.
+// Freed in the opposite order of its making: unmapped when no communicator knows it and nothing uses it.
 class RegisteredMemory {
  public:
-  RegisteredMemory(std::shared_ptr<NcclComm> comm, int64_t bytes, at::Device device)
-      : comm_(std::move(comm)), device_(device), bytes_(bytes), use_(meter::current_use()) {
+  RegisteredMemory(int64_t bytes, at::Device device)
+      : device_(device), bytes_(bytes), use_(meter::current_use()) {
     const c10::cuda::CUDAGuard guard(device_);
     meter::add(bytes_, use_);
     if (bytes_ == 0) return;
@@ -53,15 +79,13 @@ class RegisteredMemory {
       throw OutOfMemory("ncclMemAlloc could not allocate " + format_bytes(static_cast<double>(bytes_)) +
                         " on " + device_.str());
     }
-    // Not every network can register; collectives then stage as they do for any memory.
-    if (ncclCommRegister(comm_->get(), data_, static_cast<size_t>(bytes_), &handle_) != ncclSuccess)
-      handle_ = nullptr;
+    registrations().add(data_, static_cast<size_t>(bytes_));
   }
   ~RegisteredMemory() {
     if (data_ != nullptr) {
       const c10::cuda::CUDAGuard guard(device_);
       cudaDeviceSynchronize();  // unmapping is not ordered by any stream
-      if (handle_ != nullptr && comm_->is_alive()) ncclCommDeregister(comm_->get(), handle_);
+      registrations().remove(data_);
       ncclMemFree(data_);
     }
     meter::remove(bytes_, use_);
@@ -84,20 +108,17 @@ class RegisteredMemory {
     return false;
   }
 
-  std::shared_ptr<NcclComm> comm_;
   at::Device device_;
   int64_t bytes_;
   MemoryUse use_;
   void* data_ = nullptr;
-  void* handle_ = nullptr;
 };
 
 }  // namespace
 
-at::Tensor nccl_tensor(const std::shared_ptr<NcclComm>& comm, int64_t numel, at::ScalarType dtype,
-                       at::Device device) {
+at::Tensor nccl_tensor(int64_t numel, at::ScalarType dtype, at::Device device) {
   const int64_t bytes = numel * static_cast<int64_t>(at::elementSize(dtype));
-  auto memory = std::make_shared<RegisteredMemory>(comm, bytes, device);
+  auto memory = std::make_shared<RegisteredMemory>(bytes, device);
   void* data = memory->data();
   if (bytes > 0)
     GPU_CHECK(

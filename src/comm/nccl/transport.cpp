@@ -4,14 +4,19 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <dlfcn.h>
 
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/reused.h"
 #include "comm/nccl/check.h"
+#include "comm/nccl/launch_order.h"
 #include "comm/nccl/memory.h"
+#include "comm/nccl/messages.h"
 #include "comm/transports.h"
 #include "device/device.h"
+#include "device/own_stream.h"
 
 namespace shardmark {
 namespace {
@@ -69,18 +74,32 @@ ncclRedOp_t nccl_op(ReduceOp op) {
 
 size_t count_of(const at::Tensor& tensor) { return static_cast<size_t>(tensor.numel()); }
 
-ncclResult_t send_and_receive(const Call& call, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t exchange(const std::vector<Message>& messages, ncclComm_t comm, cudaStream_t stream) {
   GPU_CHECK(ncclGroupStart());
-  const ncclResult_t sent =
-      ncclSend(call.in.data_ptr(), count_of(call.in), nccl_type(call.in), call.to, comm, stream);
-  const ncclResult_t received =
-      ncclRecv(call.out.data_ptr(), count_of(call.out), nccl_type(call.out), call.from, comm, stream);
+  ncclResult_t result = ncclSuccess;
+  for (const auto& [peer, out, in] : messages) {
+    if (result == ncclSuccess && in.defined())
+      result = ncclSend(in.data_ptr(), count_of(in), nccl_type(in), peer, comm, stream);
+    if (result == ncclSuccess && out.defined())
+      result = ncclRecv(out.data_ptr(), count_of(out), nccl_type(out), peer, comm, stream);
+  }
   const ncclResult_t ended = ncclGroupEnd();
-  return sent != ncclSuccess ? sent : received != ncclSuccess ? received : ended;
+  return result != ncclSuccess ? result : ended;
+}
+
+// Functions of NCCL 2.28, which the library of a site may not have: asked for by name, or the program could
+// not be loaded there.
+using AllToAll = ncclResult_t(const void*, void*, size_t, ncclDataType_t, ncclComm_t, cudaStream_t);
+using Rooted = ncclResult_t(const void*, void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
+template <class Function>
+Function* found(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
 // A side that this rank does not use is given as the other: NCCL looks at it no further than that.
-ncclResult_t enqueue(const Call& call, int size, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t enqueue(const Call& call, int rank, int size, ncclComm_t comm, cudaStream_t stream) {
+  static const auto all_to_all = found<AllToAll>("ncclAlltoAll");
+  static const auto gather = found<Rooted>("ncclGather"), scatter = found<Rooted>("ncclScatter");
   const at::Tensor& out = call.out.defined() ? call.out : call.in;
   const at::Tensor& in = call.in.defined() ? call.in : call.out;
   const void* const from = in.data_ptr();
@@ -99,40 +118,35 @@ ncclResult_t enqueue(const Call& call, int size, ncclComm_t comm, cudaStream_t s
     case Collective::reduce:
       return ncclReduce(from, to, count_of(in), type, op, call.root, comm, stream);
     case Collective::all_to_all:
-      return ncclAlltoAll(from, to, count_of(in) / static_cast<size_t>(size), type, comm, stream);
+      if (all_to_all == nullptr) break;
+      return all_to_all(from, to, count_of(in) / static_cast<size_t>(size), type, comm, stream);
     case Collective::gather:
-      return ncclGather(from, to, count_of(in), type, call.root, comm, stream);
+      if (gather == nullptr) break;
+      return gather(from, to, count_of(in), type, call.root, comm, stream);
     case Collective::scatter:
-      return ncclScatter(from, to, count_of(out), type, call.root, comm, stream);
+      if (scatter == nullptr) break;
+      return scatter(from, to, count_of(out), type, call.root, comm, stream);
     case Collective::send_recv:
-      return send_and_receive(call, comm, stream);
+      break;
   }
-  return ncclInvalidArgument;
+  return exchange(messages_of(call, rank, size), comm, stream);
 }
 
-// Events that are used again when nobody holds them any more: to make one costs a call of the driver.
-class EventPool {
- public:
-  std::shared_ptr<CUDAEvent> get() {
-    for (size_t tried = 0; tried < events_.size(); ++tried) {
-      const std::shared_ptr<CUDAEvent>& event = events_[next_++ % events_.size()];
-      if (event.use_count() == 1) return event;
-    }
-    return events_.emplace_back(std::make_shared<CUDAEvent>());
-  }
-
- private:
-  std::vector<std::shared_ptr<CUDAEvent>> events_;
-  size_t next_ = 0;
-};
+// The stream of a communicator: Note [Order of launches].
+std::shared_ptr<const c10::Stream> stream_of(at::Device device) {
+  if (launch_order() == LaunchOrder::of_nccl) return own_stream(device);
+  static const auto shared = own_stream(device);  // a process uses one device
+  return shared;
+}
 
 class NcclCommunicator final : public Communicator {
  public:
-  NcclCommunicator(HostGroup group, at::Device device)
+  NcclCommunicator(HostGroup group, at::Device device, std::shared_ptr<NcclComm> comm)
       : group_(std::move(group)),
         device_(device),
-        stream_(at::cuda::getStreamFromPool(/*isHighPriority=*/true, device.index())),
-        comm_(std::make_shared<NcclComm>(group_, device)) {}
+        own_stream_(stream_of(device)),
+        stream_(*own_stream_),
+        comm_(std::move(comm)) {}
 
   int rank() const override { return group_.rank(); }
   int size() const override { return group_.size(); }
@@ -140,12 +154,15 @@ class NcclCommunicator final : public Communicator {
   std::string transport() const override { return "nccl"; }
 
   at::Tensor allocate(int64_t numel, at::ScalarType dtype) override {
-    return nccl_tensor(comm_, numel, dtype, device_);
+    at::Tensor tensor = nccl_tensor(numel, dtype, device_);
+    if (numel > 0) registrations().use(tensor.data_ptr(), comm_);
+    return tensor;
   }
+  std::string take_copied() override { return registrations().take_failure(); }
 
   void group_begin() override {
     ENSURE(!grouped_, "groups do not nest");
-    grouped_ = events_.get();
+    grouped_ = event();
     GPU_CHECK(ncclGroupStart());
   }
   void group_end() override {
@@ -160,8 +177,11 @@ class NcclCommunicator final : public Communicator {
 
  protected:
   std::unique_ptr<Communicator> do_split(int color, int key) override {
+    const c10::cuda::CUDAGuard guard(device_);
     HostGroup part = group_.split(color, key);
-    return part.size() == 0 ? nullptr : std::make_unique<NcclCommunicator>(std::move(part), device_);
+    synchronize(device_);
+    auto comm = comm_->split(color, key);
+    return comm ? std::make_unique<NcclCommunicator>(std::move(part), device_, std::move(comm)) : nullptr;
   }
   std::unique_ptr<Operation> do_start(const Call& call) override {
     const c10::cuda::CUDAGuard guard(device_);
@@ -170,10 +190,12 @@ class NcclCommunicator final : public Communicator {
       ready_.record(current);
       ready_.block(stream_);
     }
-    GPU_CHECK(enqueue(call, size(), comm_->get(), stream_));
+    for (const at::Tensor* side : {&call.out, &call.in})
+      if (side->defined()) registrations().use(side->data_ptr(), comm_);
+    GPU_CHECK(enqueue(call, rank(), size(), comm_->get(), stream_));
     auto done = grouped_;
     if (!done && current != stream_) {
-      done = events_.get();
+      done = event();
       done->record(stream_);
     }
     return std::make_unique<NcclOperation>(std::move(done), call);
@@ -186,12 +208,17 @@ class NcclCommunicator final : public Communicator {
   }
 
  private:
+  std::shared_ptr<CUDAEvent> event() {
+    return events_.get([] { return std::make_shared<CUDAEvent>(); });
+  }
+
   HostGroup group_;
   at::Device device_;
+  std::shared_ptr<const c10::Stream> own_stream_;
   CUDAStream stream_;
   std::shared_ptr<NcclComm> comm_;
   CUDAEvent ready_;  // a wait for an event keeps the record that it saw, so one event serves all operations
-  EventPool events_;
+  Reused<CUDAEvent> events_;
   std::shared_ptr<CUDAEvent> grouped_;
 };
 
@@ -209,8 +236,7 @@ int num_local_ranks(const HostGroup& group) {
 
 std::unique_ptr<Communicator> make_nccl_communicator(const HostGroup& group, at::Device device) {
   const int64_t without_gpu = group.max(int64_t{device.is_cuda() ? 0 : 1});
-  if (without_gpu != 0)
-    throw UsageError("transport nccl needs a GPU for every rank; use transport mpi on CPUs");
+  if (without_gpu != 0) throw UsageError(kNeedsGpu);
   // With NCCL_HOSTID set per process ranks may share a GPU over sockets: a test of function, not of speed.
   const bool emulated = std::getenv("NCCL_HOSTID") != nullptr;
   const int num_ranks = num_local_ranks(group);
@@ -221,7 +247,10 @@ std::unique_ptr<Communicator> make_nccl_communicator(const HostGroup& group, at:
     throw UsageError("transport nccl: a node has " + std::to_string(missing) +
                      " more ranks than GPUs; start at most one rank per GPU");
   }
-  return std::make_unique<NcclCommunicator>(group.split(0, group.rank()), device);
+  static_cast<void>(launch_order());  // before the first communicator
+  HostGroup own = group.split(0, group.rank());
+  auto comm = std::make_shared<NcclComm>(own, device);
+  return std::make_unique<NcclCommunicator>(std::move(own), device, std::move(comm));
 }
 
 }  // namespace shardmark

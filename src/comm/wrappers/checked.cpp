@@ -59,6 +59,7 @@ class Checked final : public Communicator {
   void group_end() override { inner_->group_end(); }
   double bytes_between_nodes() const override { return inner_->bytes_between_nodes(); }
   void trim() override { inner_->trim(); }
+  std::string take_copied() override { return inner_->take_copied(); }
   void abort() noexcept override { inner_->abort(); }
 
  protected:

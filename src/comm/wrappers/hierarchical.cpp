@@ -34,6 +34,7 @@ class Hierarchical final : public Communicator {
     for (Communicator* comm : {flat_.get(), levels_.first.get(), levels_.across.get(), levels_.last.get()})
       if (comm != nullptr) comm->trim();
   }
+  std::string take_copied() override { return flat_->take_copied(); }
   void abort() noexcept override {
     for (Communicator* comm : {flat_.get(), levels_.first.get(), levels_.across.get(), levels_.last.get()})
       if (comm != nullptr) comm->abort();
@@ -99,12 +100,12 @@ class Hierarchical final : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_hierarchical_communicator(const Options& options, const HostGroup& group,
-                                                             at::Device device, MovedBy moved_by) {
+std::unique_ptr<Communicator> make_hierarchical_communicator(const Options& options,
+                                                             std::unique_ptr<Communicator> flat,
+                                                             const HostGroup& group) {
   const bool sharded = options.at("form").get<std::string>() == "sharded";
   const int ranks_per_node = options.at("ranks_per_node").get<int>();
   const int node = ranks_per_node > 0 ? group.rank() / ranks_per_node : group.first_rank_on_node();
-  auto flat = make_communicator(device.is_cuda() ? "nccl" : "mpi", group, device, moved_by);
   Levels levels{flat->split(node, group.rank()), nullptr, flat->split(node, group.rank())};
   const int64_t here = levels.first->size(), most = group.max(here), least = -group.max(-here);
   if (sharded && most != least)

@@ -5,6 +5,8 @@
 #include <c10/core/StreamGuard.h>
 #include <sched.h>
 
+#include "device/own_stream.h"
+
 namespace shardmark {
 namespace {
 
@@ -15,7 +17,7 @@ c10::Stream current_stream() { return at::cuda::getCurrentCUDAStream().unwrap();
 // Starts what may start: at most as many stages as the operation before has started.
 void advance(Staged& staged, size_t allowed) {
   c10::OptionalStreamGuard guard;
-  if (staged.own) guard.reset_stream(staged.own->stream);
+  if (staged.own) guard.reset_stream(*staged.own->stream);
   const size_t num_stages = staged.stages.size();
   while (!staged.done && (staged.num_started == num_stages || staged.num_started < allowed) &&
          staged.current.poll()) {
@@ -24,7 +26,7 @@ void advance(Staged& staged, size_t allowed) {
       staged.current = staged.stages[staged.num_started++]();
       continue;
     }
-    if (staged.own) staged.own->end.record(staged.own->stream);
+    if (staged.own) staged.own->end.record(*staged.own->stream);
     staged.done = true;
   }
 }
@@ -71,11 +73,11 @@ class PassedOperation final : public Operation {
 
 std::unique_ptr<Operation> StageQueue::start(Staged staged) {
   if (flat_.device().is_cuda()) {
-    const auto stream = at::cuda::getStreamFromPool(/*isHighPriority=*/true, flat_.device().index());
+    auto stream = own_stream(flat_.device());
     c10::Event start(c10::DeviceType::CUDA);
     start.record(current_stream());
-    start.block(stream.unwrap());
-    staged.own.reset(new Staged::OwnStream{stream.unwrap(), c10::Event(c10::DeviceType::CUDA)});
+    start.block(*stream);
+    staged.own.reset(new Staged::OwnStream{std::move(stream), c10::Event(c10::DeviceType::CUDA)});
   }
   under_way_.push_back(std::make_shared<Staged>(std::move(staged)));
   auto operation = std::make_unique<StagedOperation>(*this, under_way_.back());

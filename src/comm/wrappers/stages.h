@@ -28,7 +28,7 @@ struct Staged {
   Work current = {};
   bool done = false;
   struct OwnStream {
-    c10::Stream stream;
+    std::shared_ptr<const c10::Stream> stream;
     c10::Event end;
   };
   std::unique_ptr<OwnStream> own = nullptr;  // on a GPU

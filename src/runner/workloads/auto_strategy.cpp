@@ -22,8 +22,12 @@ double usable_bytes(const HostGroup& group, at::Device device) {
 
 }  // namespace
 
+bool needs_settling(const Point& point) {
+  return point.workload != "collective" && point.training.strategy.name == "auto";
+}
+
 Settled settle_strategy(const Point& point, const HostGroup& group, Communicator& comm, ProbeCache& probes) {
-  if (point.workload == "collective" || point.training.strategy.name != "auto") return {point, {}, 0};
+  if (!needs_settling(point)) return {point, {}, 0};
   const std::string key = comm.transport() + " " + std::to_string(comm.size());
   if (!probes.contains(key)) probes[key] = probe(group, comm);
   const Probe& network = probes[key];

@@ -17,6 +17,8 @@ struct Settled {
   double communication_s = 0;  // of its step, as the probe expects it; 0: unknown
 };
 
+bool needs_settling(const Point& point);  // has `auto`
+
 // The same on all ranks; collective over `group`, which holds the ranks of `comm`. The probe is made once for
 // each number of ranks.
 Settled settle_strategy(const Point& point, const HostGroup& group, Communicator& comm, ProbeCache& probes);

@@ -1,0 +1,44 @@
+// Who sends which part to whom.
+#include "comm/nccl/messages.h"
+
+#include "base/error.h"
+
+namespace shardmark {
+namespace {
+
+// What `side` holds for each peer, one after the other; nothing where this rank does not use it.
+at::Tensor part_of(const at::Tensor& side, bool used, int peer, int size) {
+  if (!used) return {};
+  const int64_t numel = side.numel() / size;
+  return side.view(-1).narrow(0, peer * numel, numel);
+}
+
+at::Tensor used(const at::Tensor& side, bool is) { return is ? side : at::Tensor(); }
+
+}  // namespace
+
+std::vector<Message> messages_of(const Call& call, int rank, int size) {
+  const auto& [what, out, in, op, root, from, to] = call;
+  if (what == Collective::send_recv) return {{from, out, {}}, {to, {}, in}};
+  std::vector<Message> messages;
+  for (int peer = 0; peer < size; ++peer) {
+    Message message{peer, {}, {}};
+    if (what == Collective::all_to_all) {
+      message.out = part_of(out, true, peer, size);
+      message.in = part_of(in, true, peer, size);
+    } else if (what == Collective::gather) {
+      message.out = part_of(out, rank == root, peer, size);
+      message.in = used(in, peer == root);
+    } else {
+      ENSURE(what == Collective::scatter, "an operation that is no set of messages");
+      message.out = used(out, peer == root);
+      message.in = part_of(in, rank == root, peer, size);
+    }
+    const bool in_place = message.out.defined() && message.in.defined() && peer == rank &&
+                          message.out.data_ptr() == message.in.data_ptr();
+    if (!in_place && (message.out.defined() || message.in.defined())) messages.push_back(std::move(message));
+  }
+  return messages;
+}
+
+}  // namespace shardmark
