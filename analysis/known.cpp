@@ -4,20 +4,10 @@
 #include <algorithm>
 
 #include "specs/specs.h"
+#include "strategies/choice_kinds.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
-namespace {
-
-template <class Specs>
-const OptionTable& options_in(const Specs& all, const Choice& choice) {
-  static const OptionTable none;
-  const auto found = all.find(choice.name);
-  return found == all.end() ? none : found->second.options;
-}
-
-}  // namespace
-
 std::optional<specs::ModelTable> known_table(const Choice& model) {
   const auto& known = Registry<specs::ModelSpec>::instance();
   if (!known.contains(model.name)) return std::nullopt;
@@ -63,8 +53,8 @@ std::optional<Point> known_point(Point point) {
     if (!t.chosen.empty()) t.strategy = choice_from_text(t.chosen);
     const strategies::Strategy& spec = strategies::strategy(t.strategy.name);
     t.strategy = resolve(t.strategy, spec.options, "strategy");
-    t.model = resolve(t.model, known_model_options(t.model), "model");
-    t.optimizer = resolve(t.optimizer, known_optimizer_options(t.optimizer), "optimizer");
+    t.model = resolve(t.model, known_options("model", t.model), "model");
+    t.optimizer = resolve(t.optimizer, known_options("optimizer", t.optimizer), "optimizer");
     if (!spec.impossible(strategies::step_input(point, *table)).empty()) return std::nullopt;
   } catch (const UsageError&) {
     return std::nullopt;
@@ -92,13 +82,6 @@ Choice strategy_from_text(const std::string& text) {
   return resolve(written, strategies::strategy(written.name).options, "strategy");
 }
 
-std::string short_name(Point point) {
-  TrainingPoint& t = point.training;
-  t.strategy = without_defaults(t.strategy, known_options(t.strategy));
-  t.model = without_defaults(t.model, known_model_options(t.model));
-  return to_text(point);
-}
-
 std::vector<int64_t> known_bucket_bytes(const Point& point) {
   const auto known = known_point(point);
   const auto program = known_program(point);
@@ -108,20 +91,6 @@ std::vector<int64_t> known_bucket_bytes(const Point& point) {
   std::vector<int64_t> sizes;
   for (const auto& bucket : program->buckets) sizes.push_back(bucket.gradients.numel * element_bytes);
   return sizes;
-}
-
-const OptionTable& known_options(const Choice& strategy) {
-  return options_in(Registry<strategies::Strategy>::instance().entries(), strategy);
-}
-const OptionTable& known_model_options(const Choice& model) {
-  return options_in(Registry<specs::ModelSpec>::instance().entries(), model);
-}
-const OptionTable& known_data_options(const Choice& data) { return options_in(specs::data_specs(), data); }
-const OptionTable& known_optimizer_options(const Choice& optimizer) {
-  return options_in(specs::optimizer_specs(), optimizer);
-}
-const OptionTable& known_transport_options(const Choice& transport) {
-  return options_in(specs::transport_specs(), transport);
 }
 
 }  // namespace shardmark

@@ -26,15 +26,7 @@ std::optional<strategies::Program> known_program(const Point& point);
 double known_value_bytes(const Point& point);
 // "fsdp(shard=gradients)" with every option. UsageError: unknown, or options that it does not have.
 Choice strategy_from_text(const std::string& text);
-// As to_text(point), without the options that are known and at their defaults.
-std::string short_name(Point point);
 // Bytes of each bucket that ddp reduces in a step; nothing for other strategies.
 std::vector<int64_t> known_bucket_bytes(const Point& point);
-// Options of a choice of this kind; empty when it is not known.
-const OptionTable& known_options(const Choice& strategy);
-const OptionTable& known_model_options(const Choice& model);
-const OptionTable& known_data_options(const Choice& data);
-const OptionTable& known_optimizer_options(const Choice& optimizer);
-const OptionTable& known_transport_options(const Choice& transport);
 
 }  // namespace shardmark

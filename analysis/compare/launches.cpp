@@ -6,11 +6,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "analysis/known.h"
 #include "analysis/merged.h"
 #include "base/error.h"
 #include "base/stats.h"
 #include "schema/fields.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -94,7 +94,7 @@ Launches launches_of(const std::vector<StudyData>& studies) {
       if (!is_known_workload(record.point) || record.point.workload == "train") continue;
       const std::string content = content_id(record.point);
       LaunchTimes& point = launches.points.try_emplace(content, LaunchTimes{}).first->second;
-      if (point.name.empty()) point.name = short_name(record.point);
+      if (point.name.empty()) point.name = brief_text(record.point);
       const double step_s = record.measures.step_s;
       if (record.outcome != Outcome::ok) {
         point.missing = fmt::format("{}: {}", to_text(record.outcome), record.reason);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/compare/tables.h"
+#include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/training_columns.h"
 #include "base/units.h"
@@ -111,8 +112,8 @@ ColumnsOf<MergedPoint> collective_columns() {
   };
   return {{{"machine", "", false, true, "", Starts::section},
            [](const auto& merged) { return cells::words(merged.machine); }},
-          {{"transport", "", false, true, "", Starts::section},
-           [](const auto& merged) { return cells::words(merged.transport); }},
+          {choice_column("transport", true, Starts::section),
+           [](const auto& merged) { return transport_cell(merged.transport); }},
           {{"operation", "", false, true, "", Starts::section}, words_of(&CollectivePoint::operation)},
           {{"ranks", "", true, true, "", Starts::section},
            [](const auto& merged) { return cells::count(merged.point.ranks); }},

@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <map>
 
-#include "analysis/known.h"
 #include "analysis/plots/names.h"
 #include "analysis/quality/findings.h"
 #include "base/units.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -40,7 +40,7 @@ std::string about(const StudyData& study) {
   std::string text =
       fmt::format("{}: {}, on {}{} ({}){}.", study.path, outcomes_text(study), ranks_text(e.world_ranks),
                   e.nodes.empty() ? "" : " of " + plural(e.nodes.size(), "node"), machine_text(e),
-                  e.transport.empty() ? "" : " over " + e.transport);
+                  e.transport.empty() ? "" : " over " + brief_text("transport", e.transport));
   const std::string suite = std::filesystem::path(e.suite_path).stem().string();
   return text + fmt::format(" {}started {}, revision {}.", suite.empty() ? "" : "Suite " + suite + ", ",
                             e.started, e.revision);
@@ -64,7 +64,7 @@ void add_findings(std::vector<std::string>& cautions, const std::vector<MergedPo
     const auto& [kind, all] = kinds[i];
     cautions.push_back(fmt::format("{}: {}{}{}: {}.", kind, plural(all.size(), "point"),
                                    all.size() == 1 ? ", " : ", such as ",
-                                   short_name(all.front()->about->point), all.front()->words));
+                                   brief_text(all.front()->about->point), all.front()->words));
   }
   if (kinds.size() > kMostCauses)
     cautions.push_back(plural(kinds.size() - kMostCauses, "further cause") + ": --table findings.");
@@ -84,7 +84,7 @@ void add_failures(std::vector<std::string>& cautions, const std::vector<StudyDat
     std::string word(to_text(outcome));
     std::replace(word.begin(), word.end(), '_', ' ');
     cautions.push_back(fmt::format("{}: {}{}{}: {}.", word, plural(count, "point"),
-                                   count == 1 ? ", " : ", such as ", short_name(first->point),
+                                   count == 1 ? ", " : ", such as ", brief_text(first->point),
                                    first->reason));
   }
 }

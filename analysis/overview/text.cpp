@@ -104,10 +104,17 @@ std::string definitions_text(const OverviewTable& table, const TextStyle& style)
   std::vector<Column> columns;
   for (const size_t c : columns_with_values(table)) columns.push_back(table.columns[c]);
   std::string text;
-  for (const Definition& definition : definitions_of(columns)) {
+  std::vector<std::string> notes;
+  std::set<std::string> names;
+  for (const Definition& definition : definitions_of(columns))
+    notes.push_back(fmt::format("{}: {}", definition.names, definition.text));
+  if (table.columns.front().is_brief)
+    for (const OverviewGroup& group : table.groups)
+      for (const auto& row : group.rows) add_whole_name(row.front(), names);
+  if (!names.empty()) notes.push_back(whole_names_note(names));
+  for (const std::string& note : notes) {
     const char* indent = "* ";
-    for (const std::string& line :
-         wrapped(fmt::format("{}: {}", definition.names, definition.text), style.width - kIndent)) {
+    for (const std::string& line : wrapped(note, style.width - kIndent)) {
       text += indent + line + "\n";
       indent = "  ";
     }

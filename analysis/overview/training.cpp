@@ -6,6 +6,7 @@
 
 #include "analysis/overview/overview.h"
 #include "analysis/plots/rows.h"
+#include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 
 namespace shardmark {
@@ -64,7 +65,7 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points,
   OverviewTable table{
       "Training, on the most ranks of each setting",
       "strategies",
-      {{.name = "strategy", .numeric = false},
+      {choice_column("strategy"),
        {.name = "samples/s", .definition = "of all ranks together, by the wall time of the slowest rank."},
        {.name = "step", .unit = "ms", .definition = "median over the steps, of the slowest rank's time."},
        {.name = "vs fastest",
@@ -104,7 +105,7 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points,
         const auto found = efficiencies.find({of, merged});
         return cells::percent(found == efficiencies.end() ? NAN : found->second);
       };
-      rows.rows.push_back({cells::words(names.strategy(*merged)), cells::number(m.samples_per_s),
+      rows.rows.push_back({strategy_cell(merged->point.training), cells::number(m.samples_per_s),
                            cells::milliseconds(m.step_s), against(*merged, best),
                            cells::mebibytes(m.peak_bytes), cells::percent(m.exposed_s / m.step_s),
                            efficiency(Scaling::weak), efficiency(Scaling::strong), cells::percent(m.mfu)});

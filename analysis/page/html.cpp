@@ -96,8 +96,8 @@ std::string table(const Table& table) {
         "\n";
   }
   if (!table.notes.empty()) out += list(table.notes) + "\n";
-  if (!table.explanations.empty())
-    out += element("details", element("summary", "What the columns mean") + list(table.explanations),
+  if (const auto explanations = all_explanations(table); !explanations.empty())
+    out += element("details", element("summary", "What the columns mean") + list(explanations),
                    "class='prints'") +
            "\n";
   return out;

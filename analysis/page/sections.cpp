@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analysis/known.h"
 #include "analysis/page/html.h"
 #include "analysis/page/parts.h"
 #include "analysis/page/suite_of.h"
 #include "analysis/table/cells.h"
 #include "base/units.h"
 #include "schema/fields.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -43,7 +43,7 @@ std::string value_text(const JsonObject& object) {
 
 std::string point_row(const Record& record) {
   const Point& p = record.point;
-  std::string cells = element("td", html::text(short_name(p)), "class='wide'");
+  std::string cells = element("td", html::text(brief_text(p)), "class='wide'");
   cells += element("td", std::to_string(p.ranks), "class='n'");
   cells += element("td", html::text(std::string(to_text(record.outcome))));
   cells += element("td", html::text(record.started));

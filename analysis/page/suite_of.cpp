@@ -4,26 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <map>
 
-#include "analysis/known.h"
-#include "base/error.h"
 #include "schema/axes.h"
 #include "schema/json.h"
+#include "strategies/choice_kinds.h"
 
 namespace shardmark {
 namespace {
 
 using Node = nlohmann::ordered_json;
-
-// A study may be of another program: what does not read as a choice is taken as a name.
-Choice choice_or_name(const std::string& text) {
-  try {
-    return choice_from_text(text);
-  } catch (const UsageError&) {
-    return {text};
-  }
-}
 
 Node choice_node(const Choice& choice, const OptionTable& table) {
   const Choice brief = without_defaults(choice, table);
@@ -44,25 +33,12 @@ Node choice_node(const Choice& choice, const OptionTable& table) {
   return {{choice.name, options}};
 }
 
-// Of a choice that is an axis; none where this program does not know it.
-OptionTable options_of(const std::string& key, const Choice& choice) {
-  static const std::map<std::string, const OptionTable& (*)(const Choice&)> known = {
-      {"model", known_model_options},
-      {"data", known_data_options},
-      {"strategy", known_options},
-      {"optimizer", known_optimizer_options},
-      {"transport", known_transport_options},
-  };
-  const auto found = known.find(key);
-  return found == known.end() ? OptionTable{} : found->second(choice);
-}
-
 // Numbers, and what tables hide, are left out at their defaults.
 void add_axis(const AxisRow& axis, const Point& point, Node& node) {
   if ((axis.hides_default || std::holds_alternative<Whole>(axis.accepted)) && is_default(axis, point)) return;
   visit_member(axis, point, [&]<class T>(const T& value) {
     if constexpr (std::is_same_v<T, Choice>)
-      node[axis.key] = choice_node(value, options_of(axis.key, value));
+      node[axis.key] = choice_node(value, known_options(axis.key, value));
     else
       node[axis.key] = value;
   });
@@ -122,7 +98,7 @@ std::string suite_of(const Point& point) {
   Node suite = {{"name", "point"}, {"seed", point.seed}, {"ranks", point.ranks}};
   if (!point.transport.empty()) {
     const Choice transport = choice_or_name(point.transport);
-    suite["transport"] = choice_node(transport, options_of("transport", transport));
+    suite["transport"] = choice_node(transport, known_options("transport", transport));
   }
   suite["sampling"] = sampling_node(point.sampling);
   if (point.workload == "collective")

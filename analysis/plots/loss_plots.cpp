@@ -4,9 +4,9 @@
 #include <cmath>
 #include <map>
 
-#include "analysis/known.h"
 #include "analysis/plots/plots.h"
 #include "base/units.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -44,8 +44,7 @@ Curve held_out_curve(const Record& record, const std::string& name, int style) {
 
 std::string run_name(const Record& record) {
   const TrainingPoint& t = record.point.training;
-  const std::string strategy = to_text(without_defaults(t.strategy, known_options(t.strategy)));
-  std::string name = fmt::format("{}, {}", strategy, ranks_text(record.point.ranks));
+  std::string name = fmt::format("{}, {}", strategy_text(t), ranks_text(record.point.ranks));
   if (record.measures.first_step > 0) name += fmt::format(", from step {}", record.measures.first_step);
   return name;
 }

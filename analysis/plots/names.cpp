@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/known.h"
 #include "analysis/tables/training_columns.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 
@@ -16,12 +16,6 @@ namespace {
 // The options of the only model stand above the tables.
 std::string model_name(const MergedPoint& merged, const std::string& label, bool is_only) {
   return is_only ? merged.point.training.model.name : label;
-}
-
-// Shorter than the labels of tables, which say some defaults too.
-std::string strategy_name(const TrainingPoint& t) {
-  return to_text(without_defaults(t.strategy, known_options(t.strategy))) +
-         (t.chosen.empty() ? "" : ": " + t.chosen);
 }
 
 bool is_number_in_words(const std::string& heading) {
@@ -60,7 +54,7 @@ PlotNames::PlotNames(const std::vector<MergedPoint>& points) {
     if (!is_training(merged)) continue;
     if (std::string& name = families_[merged.family]; name.empty())
       name = family_name(merged, columns, labels.family_cells(merged), texts);
-    strategies_.try_emplace(merged.strategy, strategy_name(merged.point.training));
+    strategies_.try_emplace(merged.strategy, strategy_text(merged.point.training));
   }
 }
 
@@ -74,8 +68,8 @@ std::string ranks_text(const MergedPoint& merged) {
 }
 
 std::string collective_setting_text(const MergedPoint& merged) {
-  return fmt::format("{} over {}, {}{}", ranks_text(merged), merged.transport, merged.point.collective.dtype,
-                     merged.names_machine ? ", " + merged.machine : "");
+  return fmt::format("{} over {}, {}{}", ranks_text(merged), brief_text("transport", merged.transport),
+                     merged.point.collective.dtype, merged.names_machine ? ", " + merged.machine : "");
 }
 
 }  // namespace shardmark

@@ -3,10 +3,10 @@
 
 #include <map>
 
-#include "analysis/known.h"
 #include "analysis/plots/plots.h"
 #include "analysis/predict/tables.h"
 #include "base/units.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -21,7 +21,7 @@ PlotPoint point_of(const PredictedPoint& one) {
 }
 
 Curve& curve_of(Plot& plot, const Choice& strategy) {
-  const std::string name = to_text(without_defaults(strategy, known_options(strategy)));
+  const std::string name = brief_text("strategy", strategy);
   for (Curve& curve : plot.curves)
     if (curve.name == name) return curve;
   return plot.curves.emplace_back(Curve{name, Form::measured, static_cast<int>(plot.curves.size()), {}});

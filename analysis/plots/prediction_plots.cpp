@@ -6,6 +6,7 @@
 #include "analysis/plots/plots.h"
 #include "analysis/predict/predictor.h"
 #include "base/units.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -55,16 +56,17 @@ Plots prediction_plots(const std::vector<MergedPoint>& points, const PlotNames& 
         });
     const double from = milliseconds(shortest->merged->measures.step_s) / (1 + kBand);
     const double to = milliseconds(longest->merged->measures.step_s) * (1 + kBand);
-    Plot plot{"held_out",
-              "held_out",
-              "Step time: predicted against measured",
-              fmt::format("{}, transport {}", predictor.machine(), predictor.transport()),
-              "Each point predicted without its own measurement. Lines: equal to the measured time, and 10 % "
-              "above and below.",
-              {"measured (ms)", Scale::log10},
-              {"predicted (ms)", Scale::log10},
-              {},
-              marks(held_out, names)};
+    Plot plot{
+        "held_out",
+        "held_out",
+        "Step time: predicted against measured",
+        fmt::format("{}, transport {}", predictor.machine(), brief_text("transport", predictor.transport())),
+        "Each point predicted without its own measurement. Lines: equal to the measured time, and 10 % "
+        "above and below.",
+        {"measured (ms)", Scale::log10},
+        {"predicted (ms)", Scale::log10},
+        {},
+        marks(held_out, names)};
     plot.curves.push_back(proportional("as measured, +- 10 %", 1, from, to));
     for (const double factor : {1 + kBand, 1 - kBand})
       plot.curves.push_back(proportional("", factor, from, to));

@@ -6,7 +6,7 @@
 
 #include "analysis/plots/plots.h"
 #include "analysis/quality/sustained.h"
-#include "strategies/short_text.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -56,7 +56,7 @@ Plots sustained_plots(const std::vector<MergedPoint>& points) {
       plots.push_back({kind.series,
                        "sustained",
                        kind.title,
-                       strategies::short_text(run.about->point),
+                       brief_text(run.about->point),
                        "One marker per interval, at its end. Bars: 10th to 90th percentile over the ranks.",
                        {"time since the timed steps began (min)"},
                        {kind.label, Scale::linear, false},

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "analysis/predict/collective_settings.h"
+#include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
 #include "base/stats.h"
@@ -23,8 +24,8 @@ template <class Row>
 ColumnsOf<Row> collective_setting_columns(specs::Collective (*operation)(const Row&)) {
   return {{{"machine", "", false, true, "", Starts::section},
            [](const auto& row) { return cells::words(row.setting->machine); }},
-          {{"transport", "", false, true, "", Starts::section},
-           [](const auto& row) { return cells::words(row.setting->transport); }},
+          {choice_column("transport", true, Starts::section),
+           [](const auto& row) { return transport_cell(row.setting->transport); }},
           {{"operation", "", false},
            [=](const auto& row) { return cells::words(specs::collective(operation(row)).name); }}};
 }

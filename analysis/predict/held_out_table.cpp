@@ -7,6 +7,7 @@
 #include "analysis/tables/training_columns.h"
 #include "base/stats.h"
 #include "base/units.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -15,10 +16,10 @@ std::string summary(const Predictor& predictor) {
   std::vector<double> errors;
   for (const HeldOut& held : predictor.held_out()) errors.push_back(std::abs(held.error()));
   const double largest = *std::max_element(errors.begin(), errors.end());
-  return predictor.transport() + ": " + std::to_string(errors.size()) + " points, median error " +
-         format_number(100 * median(errors), 2) + " %, largest " + format_number(100 * largest, 2) +
-         " %; one second of computing completes " + format_number(predictor.progress(), 2) +
-         " s of communication.";
+  return brief_text("transport", predictor.transport()) + ": " + std::to_string(errors.size()) +
+         " points, median error " + format_number(100 * median(errors), 2) + " %, largest " +
+         format_number(100 * largest, 2) + " %; one second of computing completes " +
+         format_number(predictor.progress(), 2) + " s of communication.";
 }
 
 auto predicted(double SimulatedStep::*seconds) {

@@ -3,6 +3,7 @@
 
 #include "analysis/known.h"
 #include "analysis/predict/tables.h"
+#include "strategies/brief_text.h"
 #include "strategies/step_trace.h"
 
 namespace shardmark {
@@ -17,7 +18,7 @@ std::vector<std::pair<std::string, std::string>> predicted_traces(
     if (!prediction.unknown.empty() || !table || !program) continue;
     strategies::TimedStep step;
     simulate(*program, prediction.times, prediction.operation_s, prediction.progress, &step);
-    const std::string title = short_name(prediction.point);
+    const std::string title = brief_text(prediction.point);
     traces.emplace_back(
         fmt::format("{}-{}-ranks-{}", prediction.point.training.strategy.name, prediction.point.ranks,
                     traces.size() + 1),

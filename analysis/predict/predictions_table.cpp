@@ -2,17 +2,14 @@
 #include <cmath>
 #include <map>
 
-#include "analysis/known.h"
 #include "analysis/predict/tables.h"
+#include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/training_columns.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
-
-std::string strategy_text(const Choice& strategy) {
-  return to_text(without_defaults(strategy, known_options(strategy)));
-}
 
 int64_t nodes_of(const PredictedPoint& one) {
   return (one.prediction.point.ranks + one.cluster.ranks_per_node - 1) / one.cluster.ranks_per_node;
@@ -35,9 +32,8 @@ double cost_of_million(const PredictedPoint& one, const PredictQuery& query) {
 ColumnsOf<PredictedPoint> prediction_setting_columns() {
   return {{{"batch", "per rank"},
            [](const auto& one) { return cells::count(one.prediction.point.training.batch_size); }},
-          {{"strategy", "", false}, [](const auto& one) {
-             return cells::words(strategy_text(one.prediction.point.training.strategy));
-           }}};
+          {choice_column("strategy"),
+           [](const auto& one) { return strategy_cell(one.prediction.point.training); }}};
 }
 
 ColumnsOf<PredictedPoint> where_columns() {
@@ -88,7 +84,7 @@ void add_unknown_notes(Table& table, const std::vector<PredictedPoint>& predicte
     if (const auto& why = one.prediction.unknown; !why.empty()) {
       auto& [count, first] = reasons[why];
       if (count++ == 0)
-        first = strategy_text(one.prediction.point.training.strategy) + " on " +
+        first = strategy_text(one.prediction.point.training) + " on " +
                 std::to_string(one.prediction.point.ranks) + " ranks";
     }
   for (const auto& [why, where] : reasons)

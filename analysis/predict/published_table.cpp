@@ -1,8 +1,8 @@
 // Published rows beside their predictions.
 #include <fmt/format.h>
 
-#include "analysis/known.h"
 #include "analysis/predict/published_scaling.h"
+#include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
 
@@ -32,11 +32,7 @@ std::vector<PublishedStepRow> rows_of(const std::vector<PublishedScaling>& all) 
 ColumnsOf<PublishedStepRow> published_columns() {
   return {{{"training", "", false, true, "", Starts::section},
            [](const auto& row) { return cells::words(row.published->name); }},
-          {{"strategy", "", false},
-           [](const auto& row) {
-             const Choice& strategy = row.row->point.training.strategy;
-             return cells::words(to_text(without_defaults(strategy, known_options(strategy))));
-           }},
+          {choice_column("strategy"), [](const auto& row) { return strategy_cell(row.row->point.training); }},
           {{"ranks", ""}, [](const auto& row) { return cells::count(row.row->point.ranks); }},
           {{"nodes", ""}, [](const auto& row) { return cells::count(row.nodes()); }},
           {{"micro-batches", "", true, true},

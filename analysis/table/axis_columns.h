@@ -7,7 +7,13 @@
 namespace shardmark {
 
 Column axis_column(const AxisRow& axis);
-// A choice is named by its whole text. Empty at the default where the row says so.
+// Empty at the default where the row says so.
 Cell axis_cell(const AxisRow& axis, const Point& point);
+
+// A choice, for people without the options at their defaults (strategies/brief_text.h), for programs whole.
+Column choice_column(const std::string& name, bool fold = false, Starts starts = Starts::nothing);
+Cell choice_cell(const std::string& axis, const Choice& choice);
+Cell transport_cell(const std::string& transport);
+Cell strategy_cell(const TrainingPoint& point);  // with what auto became
 
 }  // namespace shardmark

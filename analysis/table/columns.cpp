@@ -38,6 +38,19 @@ std::vector<Definition> definitions_of(const std::vector<Column>& columns) {
   return definitions;
 }
 
+void add_whole_name(const Cell& cell, std::set<std::string>& names) {
+  if (!cell.value.is<std::string>()) return;
+  if (auto name = cell.value.get<std::string>(); name != cell.text) names.insert(std::move(name));
+}
+
+std::set<std::string> whole_names_of(const Table& table) {
+  std::set<std::string> names;
+  for (size_t c = 0; c < table.columns.size(); ++c)
+    if (table.columns[c].is_brief)
+      for (const auto& row : table.rows) add_whole_name(row[c], names);
+  return names;
+}
+
 std::vector<std::string> column_explanations(const Table& table) {
   std::vector<Column> seen;
   for (size_t c = 0; c < table.columns.size(); ++c)

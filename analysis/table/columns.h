@@ -5,6 +5,7 @@
 #include <functional>
 #include <initializer_list>
 #include <iterator>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -64,6 +65,10 @@ std::vector<Definition> definitions_of(const std::vector<Column>& columns);
 // "names: text" of the columns that people see: those that fold and are empty in all rows have no line.
 std::vector<std::string> column_explanations(const Table& table);
 
+// The values of a brief column that say more than their texts go into `names`.
+void add_whole_name(const Cell& cell, std::set<std::string>& names);
+std::set<std::string> whole_names_of(const Table& table);
+
 // The explanations are the definitions of the columns. rows: values or pointers.
 template <class Row, class Rows>
 Table make_table(std::string key, std::string title, const ColumnsOf<Row>& columns, const Rows& rows) {
@@ -83,6 +88,7 @@ Table make_table(std::string key, std::string title, const ColumnsOf<Row>& colum
     for (const ColumnOf<Row>& column : columns) cells.push_back(column.cell(*row));
   }
   table.explanations = column_explanations(table);
+  table.whole_names = whole_names_of(table);
   return table;
 }
 

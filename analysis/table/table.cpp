@@ -1,6 +1,8 @@
 // The forms of a table that need no layout: Markdown, CSV, JSON.
 #include "analysis/table/table.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "analysis/table/view.h"
@@ -55,11 +57,27 @@ std::string markdown_rows(const Section& section) {
 
 std::vector<std::string> all_notes(const Table& table) {
   std::vector<std::string> notes = table.notes;
-  notes.insert(notes.end(), table.explanations.begin(), table.explanations.end());
+  for (std::string& explanation : all_explanations(table)) notes.push_back(std::move(explanation));
   return notes;
 }
 
 }  // namespace
+
+std::string whole_names_note(const std::set<std::string>& names) {
+  return fmt::format("With every option: {}.", fmt::join(names, "; "));
+}
+
+std::vector<std::string> all_explanations(const Table& table) {
+  std::vector<std::string> all = table.explanations;
+  if (!table.whole_names.empty()) all.push_back(whole_names_note(table.whole_names));
+  return all;
+}
+
+void say_names_once(std::vector<Table>& tables) {
+  std::set<std::string> said;
+  for (Table& table : tables)
+    std::erase_if(table.whole_names, [&](const std::string& name) { return !said.insert(name).second; });
+}
 
 std::string to_markdown(const Table& table) {
   const View view = view_of(table);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct Column {
   std::string group = {};  // heading over neighbouring columns: "out-of-place"
   Starts starts = Starts::nothing;
   std::string definition = {};  // what the values mean, as a sentence after the name; "" where it says so
+  bool is_brief = false;        // its texts leave out some of what its values say
 
   std::string full_name() const { return group.empty() ? name : group + " " + name; }  // unique in a table
   std::string heading() const { return full_name() + (unit.empty() ? "" : " (" + unit + ")"); }
@@ -40,7 +42,15 @@ struct Table {
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
   std::vector<std::string> explanations = {};  // what columns mean, how rows are made: shown when asked for
+  std::set<std::string> whole_names = {};      // of brief columns: shown with the explanations
 };
+
+// "With every option: ddp(bucket_mb=25.0); gpt2(layers=12)."
+std::string whole_names_note(const std::set<std::string>& names);
+// The explanations, and that note where there are names.
+std::vector<std::string> all_explanations(const Table& table);
+// Of tables that are read one after the other: each whole name stays in the first that has it.
+void say_names_once(std::vector<Table>& tables);
 
 enum class Explanations { shown, left_out };
 std::string to_text(const Table& table, Explanations explanations = Explanations::shown);

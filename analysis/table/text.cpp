@@ -149,7 +149,7 @@ std::string to_text(const Table& table, Explanations explanations) {
   }
   std::vector<std::string> notes = table.notes;
   if (explanations == Explanations::shown)
-    notes.insert(notes.end(), table.explanations.begin(), table.explanations.end());
+    for (std::string& explanation : all_explanations(table)) notes.push_back(std::move(explanation));
   if (!notes.empty()) out += "\n";
   for (const std::string& note : notes) out += paragraph(note, "* ", "  ");
   return out;

@@ -1,7 +1,7 @@
 // See about.h.
 #include "analysis/tables/about.h"
 
-#include "analysis/known.h"
+#include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/training_columns.h"
 #include "base/units.h"
@@ -14,11 +14,10 @@ Cell work_cell(const MergedPoint& merged) {
   return cells::words(is_training(merged) ? p.training.model.name : p.collective.operation);
 }
 
-Cell strategy_cell(const MergedPoint& merged) {
+Cell strategy_or_place(const MergedPoint& merged) {
   const Point& p = merged.point;
   if (!is_training(merged)) return cells::words(p.collective.in_place ? "in place" : "out of place");
-  const Choice& strategy = p.training.strategy;
-  return cells::words(to_text(without_defaults(strategy, known_options(strategy))));
+  return strategy_cell(p.training);
 }
 
 Cell size_cell(const MergedPoint& merged) {
@@ -31,7 +30,7 @@ Cell size_cell(const MergedPoint& merged) {
 
 ColumnsOf<MergedPoint> about_columns() {
   return {{{"model, operation", "", false}, work_cell},
-          {{"strategy, place", "", false}, strategy_cell},
+          {choice_column("strategy, place"), strategy_or_place},
           {{"ranks", ""}, [](const auto& merged) { return cells::count(merged.point.ranks); }},
           nodes_column(),
           machine_column(),

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "analysis/known.h"
+#include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
 #include "analysis/tables/training_columns.h"
@@ -85,8 +86,8 @@ ColumnsOf<Pair> columns(const specs::CollectiveRow& row) {
       ColumnsOf<Pair>{
           {{"machine", "", false, true, "", Starts::section},
            [](const auto& pair) { return cells::words(pair.merged->machine); }},
-          {{"transport", "", false, true, "", Starts::section},
-           [](const auto& pair) { return cells::words(pair.merged->transport); }},
+          {choice_column("transport", true, Starts::section),
+           [](const auto& pair) { return transport_cell(pair.merged->transport); }},
           {{"nodes", "", true, true, "", Starts::section},
            [column = nodes_column()](const auto& pair) { return column.cell(*pair.merged); }},
           {{"size", "B"},

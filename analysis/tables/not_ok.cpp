@@ -8,11 +8,11 @@
 #include <string_view>
 #include <tuple>
 
-#include "analysis/known.h"
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
 #include "analysis/tables/tables.h"
 #include "base/units.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -29,7 +29,7 @@ struct Group {
     ranks.insert(point.ranks);
     if (point.workload != "collective") {
       work.insert(t.model.name);
-      strategies.insert(to_text(without_defaults(t.strategy, known_options(t.strategy))));
+      strategies.insert(strategy_text(t));
       batch_sizes.insert(t.batch_size);
     } else {
       work.insert(point.collective.operation);

@@ -1,5 +1,5 @@
 // Training runs: where each began and ended, and how fast it went. Their curves are series of the study.
-#include "analysis/known.h"
+#include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
 #include "analysis/tables/tables.h"
@@ -7,24 +7,14 @@
 namespace shardmark {
 namespace {
 
-std::string without_defaults_text(const Choice& choice, const OptionTable& table) {
-  return to_text(without_defaults(choice, table));
-}
-
 ColumnsOf<Record> run_columns() {
   return {
       {{"started", "", false, true}, [](const auto& run) { return cells::words(run.started); }},
-      {{"model", "", false, true},
-       [](const auto& run) {
-         const Choice& model = run.point.training.model;
-         return cells::words(without_defaults_text(model, known_model_options(model)));
-       }},
-      {{"data", "", false, true}, [](const auto& run) { return cells::words(run.point.training.data.name); }},
-      {{"strategy", "", false},
-       [](const auto& run) {
-         const Choice& strategy = run.point.training.strategy;
-         return cells::words(without_defaults_text(strategy, known_options(strategy)));
-       }},
+      {choice_column("model", true),
+       [](const auto& run) { return choice_cell("model", run.point.training.model); }},
+      {choice_column("data", true),
+       [](const auto& run) { return choice_cell("data", run.point.training.data); }},
+      {choice_column("strategy"), [](const auto& run) { return strategy_cell(run.point.training); }},
       {{"precision", "", false, true},
        [](const auto& run) { return cells::words(run.point.training.precision); }},
       {{"ranks", ""}, [](const auto& run) { return cells::count(run.point.ranks); }},

@@ -1,6 +1,7 @@
 // Weak and strong scaling: throughput and efficiency over ranks, with the base that efficiency refers to.
 #include "analysis/scaling/scaling.h"
 
+#include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
 #include "analysis/tables/training_columns.h"
@@ -27,7 +28,7 @@ auto efficiency_of(double Estimate::*part) {
 }
 
 ColumnsOf<ScalingRow> series_columns(const TrainingColumns& labels, bool weak) {
-  return {{{"strategy", "", false, false, "", Starts::group},
+  return {{choice_column("strategy", false, Starts::group),
            [&](const auto& row) { return labels.strategy(*row.merged); }},
           {{weak ? "batch per rank" : "global batch", "", true, true, "", Starts::group},
            [](const auto& row) { return cells::count(row.series->fixed_batch); }},

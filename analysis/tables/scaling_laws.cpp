@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analysis/scaling/scaling.h"
+#include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
 #include "analysis/tables/training_columns.h"
@@ -54,7 +55,7 @@ ColumnsOf<FitRow> series_columns(const TrainingColumns& labels) {
       ColumnsOf<FitRow>{
           {{"scaling", "", false, true, "", Starts::group},
            [](const auto& row) { return cells::words(std::string(to_text(row.series->scaling))); }},
-          {{"strategy", "", false}, [&](const auto& row) { return labels.strategy(*row.merged); }},
+          {choice_column("strategy"), [&](const auto& row) { return labels.strategy(*row.merged); }},
           {{"batch", "", true, true}, [](const auto& row) { return cells::count(row.series->fixed_batch); }},
           {{"over", "", false, true}, [](const auto& row) { return cells::words(unit_text(*row.series)); }},
           {{"ranks", "", false}, [](const auto& row) { return cells::words(counts_text(*row.series)); }}});

@@ -193,7 +193,7 @@ Table strategies_table(const MergedPoints& points) {
   if (const std::string note = unverified_note(points); !note.empty()) table.notes.push_back(note);
   for (const std::string& explanation : {peaks_note(points), flops_note(points)})
     if (!explanation.empty()) table.explanations.push_back(explanation);
-  for (const std::string& note : labels.notes()) table.notes.push_back(note);
+  for (const std::string& note : labels.warning_notes()) table.notes.push_back(note);
   for (const std::string& explanation : labels.explanations()) table.explanations.push_back(explanation);
   return table;
 }

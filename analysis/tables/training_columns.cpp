@@ -1,7 +1,6 @@
 // See training_columns.h.
 #include "analysis/tables/training_columns.h"
 
-#include "analysis/known.h"
 #include "analysis/table/axis_columns.h"
 
 namespace shardmark {
@@ -16,9 +15,17 @@ void for_each_setting(bool of_sections, Visit visit) {
 
 Column column_of(const AxisRow& axis) {
   Column column = axis_column(axis);
-  if (axis.in_words != nullptr) column.numeric = false;
   column.starts = axis.is_section ? Starts::section : Starts::group;
   return column;
+}
+
+std::vector<Cell> make_family_cells(const MergedPoint& merged) {
+  std::vector<Cell> cells = {cells::words(merged.machine), transport_cell(merged.transport)};
+  const auto add = [&](const AxisRow& axis) { cells.push_back(axis_cell(axis, merged.point)); };
+  for_each_setting(true, add);
+  cells.push_back(cells::count(merged.point.seed));
+  for_each_setting(false, add);
+  return cells;
 }
 
 }  // namespace
@@ -53,62 +60,25 @@ std::vector<const MergedPoint*> training_points(const std::vector<MergedPoint>& 
 }
 
 TrainingColumns::TrainingColumns(const std::vector<MergedPoint>& points) {
-  std::vector<const MergedPoint*> families, strategies;  // the first point of each
   for (const MergedPoint& merged : points) {
     if (!is_training(merged)) continue;
-    const TrainingPoint& t = merged.point.training;
-    if (family_cells_.try_emplace(merged.family).second) {
-      families.push_back(&merged);
-      for (const AxisRow& axis : kTrainingAxes) {
-        if (axis.heading == nullptr) continue;
-        const AxisValue value = value_of(axis, merged.point);
-        if (const auto* choice = std::get_if<Choice>(&value)) labels_[axis.key].add(*choice);
-      }
-    }
-    if (strategy_cells_.try_emplace(merged.strategy).second) {
-      strategies.push_back(&merged);
-      strategies_.add(t.strategy, known_options(t.strategy));
-    }
+    if (const auto [at, is_new] = family_cells_.try_emplace(merged.family); is_new)
+      at->second = make_family_cells(merged);
+    if (const auto [at, is_new] = strategy_cells_.try_emplace(merged.strategy); is_new)
+      at->second = strategy_cell(merged.point.training);
     any_repeats_ |= merged.repeats > 1;
     for (const Warning& warning : merged.warnings) warnings_.insert(warning.kind);
   }
-  for (const MergedPoint* merged : families) family_cells_[merged->family] = make_family_cells(*merged);
-  for (const MergedPoint* merged : strategies)
-    strategy_cells_[merged->strategy] = cells::words(strategy_text(merged->point.training));
-}
-
-std::string TrainingColumns::strategy_text(const TrainingPoint& t) const {
-  if (t.chosen.empty()) return strategies_.label(t.strategy);
-  const Choice chosen = choice_from_text(t.chosen);
-  return t.strategy.name + ": " + to_text(without_defaults(chosen, known_options(chosen)));
 }
 
 std::vector<Column> TrainingColumns::family_columns() {
   std::vector<Column> columns = {{"machine", "", false, true, "", Starts::section},
-                                 {"transport", "", false, true, "", Starts::section}};
+                                 choice_column("transport", true, Starts::section)};
   const auto add = [&](const AxisRow& axis) { columns.push_back(column_of(axis)); };
   for_each_setting(true, add);
   columns.push_back({"seed", "", true, true, "", Starts::section});
   for_each_setting(false, add);
   return columns;
-}
-
-Cell TrainingColumns::setting_cell(const AxisRow& axis, const Point& point) const {
-  const AxisValue value = value_of(axis, point);
-  if (const auto* choice = std::get_if<Choice>(&value))
-    return cells::words(labels_.at(axis.key).label(*choice));
-  if (axis.in_words != nullptr && !is_default(axis, point))
-    return cells::words(axis.in_words(std::get<int64_t>(value)));
-  return axis_cell(axis, point);
-}
-
-std::vector<Cell> TrainingColumns::make_family_cells(const MergedPoint& merged) const {
-  std::vector<Cell> cells = {cells::words(merged.machine), cells::words(merged.transport)};
-  const auto add = [&](const AxisRow& axis) { cells.push_back(setting_cell(axis, merged.point)); };
-  for_each_setting(true, add);
-  cells.push_back(cells::count(merged.point.seed));
-  for_each_setting(false, add);
-  return cells;
 }
 
 ColumnsOf<MergedPoint> TrainingColumns::family() const {
@@ -126,7 +96,7 @@ ColumnsOf<MergedPoint> TrainingColumns::batch_ranks_strategy() const {
           {{"ranks", "", true, true, "", Starts::group},
            [](const auto& merged) { return cells::count(merged.point.ranks); }},
           nodes_column(Starts::group),
-          {{"strategy", "", false}, [this](const auto& merged) { return strategy(merged); }}};
+          {choice_column("strategy"), [this](const auto& merged) { return strategy(merged); }}};
 }
 
 ColumnsOf<MergedPoint> TrainingColumns::warnings() {
@@ -144,21 +114,6 @@ std::vector<std::string> TrainingColumns::warning_notes() const {
     notes.emplace_back("unaccounted: the durations of a rank did not add up to its wall time within 1 %.");
   if (warnings_.size() > warnings_.count("oversubscribed") + warnings_.count("unaccounted"))
     notes.emplace_back("Other warnings: see the table of findings.");
-  return notes;
-}
-
-std::vector<std::string> TrainingColumns::notes() const {
-  std::vector<std::string> notes = warning_notes();
-  std::string legend;
-  const auto add = [&](const Labels& labels) {
-    if (const std::string text = labels.legend(); !text.empty())
-      legend += (legend.empty() ? "" : "; ") + text;
-  };
-  for (const AxisRow& axis : kTrainingAxes)
-    if (const auto labels = labels_.find(axis.key); labels != labels_.end()) add(labels->second);
-  add(strategies_);
-  if (!legend.empty())
-    notes.emplace_back("Options that the names leave out, because all rows share them: " + legend + ".");
   return notes;
 }
 

@@ -12,7 +12,6 @@
 #include "analysis/merged.h"
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
-#include "analysis/table/labels.h"
 #include "schema/axes.h"
 
 namespace shardmark {
@@ -69,17 +68,9 @@ class TrainingColumns {
   static ColumnsOf<MergedPoint> warnings();  // repeats, kinds of warnings: last in a table
 
   std::vector<std::string> warning_notes() const;  // what they mean, of those that are there
-  // Those, and the legend of the labels: for the first table of a report.
-  std::vector<std::string> notes() const;
-  std::vector<std::string> explanations() const;  // how repeats were merged, where there are any
+  std::vector<std::string> explanations() const;   // how repeats were merged, where there are any
 
  private:
-  std::string strategy_text(const TrainingPoint& t) const;
-  std::vector<Cell> make_family_cells(const MergedPoint& merged) const;
-  Cell setting_cell(const AxisRow& axis, const Point& point) const;
-
-  std::map<std::string, Labels> labels_;  // of models, data and optimizers, by the axis's key
-  Labels strategies_;
   std::unordered_map<std::string, std::vector<Cell>> family_cells_;  // by MergedPoint::family
   std::unordered_map<std::string, Cell> strategy_cells_;             // by MergedPoint::strategy
   bool any_repeats_ = false;

@@ -1,4 +1,5 @@
 // What strategy auto may become, for every point that leaves it open: a row per candidate.
+#include "analysis/table/axis_columns.h"
 #include "cli/plan_tables.h"
 #include "specs/specs.h"
 #include "strategies/auto_choice.h"
@@ -24,8 +25,8 @@ std::vector<CandidateRow> rows_of(const std::vector<const Point*>& points, const
 }
 
 ColumnsOf<CandidateRow> auto_setting_columns() {
-  return {{{"model", "", false, true, "", Starts::section},
-           [](const auto& row) { return cells::words(model_name(*row.point)); }},
+  return {{choice_column("model", true, Starts::section),
+           [](const auto& row) { return choice_cell("model", row.point->training.model); }},
           {{"precision", "", false, true, "", Starts::section},
            [](const auto& row) { return cells::words(row.point->training.precision); }},
           {{"ranks", "", true, true, "", Starts::section},
@@ -38,12 +39,8 @@ ColumnsOf<CandidateRow> auto_setting_columns() {
 
 ColumnsOf<CandidateRow> candidate_columns(const World& world) {
   constexpr const char* kMoved = "per rank and step.";
-  return {{{"candidate", "", false},
-           [](const auto& row) {
-             const Choice& strategy = row.candidate.strategy;
-             return cells::words(
-                 to_text(without_defaults(strategy, strategies::strategy(strategy.name).options)));
-           }},
+  return {{choice_column("candidate"),
+           [](const auto& row) { return choice_cell("strategy", row.candidate.strategy); }},
           {{"needs", "MiB per rank"},
            [](const auto& row) { return cells::mebibytes(row.candidate.needed_bytes); },
            "state, slots and an estimate of activations, on the rank that has most."},

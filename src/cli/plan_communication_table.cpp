@@ -22,11 +22,10 @@ ColumnsOf<TrafficRow> traffic_setting_columns() {
   ColumnsOf<TrafficRow> columns;
   for (const char* key : kSettings) {
     const AxisRow& axis = axis_named(key);
-    columns.push_back(
-        {axis_column(axis), [&axis](const auto& row) { return setting_cell(axis, *row.point); }});
+    columns.push_back({axis_column(axis), [&axis](const auto& row) { return axis_cell(axis, *row.point); }});
   }
   const ColumnsOf<TrafficRow> strategy = {
-      {{"strategy", "", false}, [](const auto& row) { return cells::words(strategy_name(*row.point)); }},
+      {choice_column("strategy"), [](const auto& row) { return strategy_cell(row.point->training); }},
       {{"ranks", ""}, [](const auto& row) { return cells::count(row.point->ranks); }}};
   return join(starting(Starts::section, std::move(columns)), strategy);
 }

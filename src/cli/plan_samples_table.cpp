@@ -5,11 +5,13 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
 #include "cli/plan_tables.h"
 #include "plan/sampler.h"
 #include "specs/specs.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -48,7 +50,7 @@ ColumnsOf<Reader> columns(int64_t count) {
     return [member](const Reader& reader) { return cells::count(reader.point->training.*member); };
   };
   return {{{"data", "", false, true, "", Starts::section},
-           [](const auto& reader) { return cells::words(data_name(*reader.point)); }},
+           [](const auto& reader) { return choice_cell("data", reader.point->training.data); }},
           {{"samples", "", true, true, "", Starts::section},
            [](const auto& reader) { return cells::count(num_samples(*reader.point)); }},
           {{"seed", "", true, true, "", Starts::section},
@@ -74,8 +76,8 @@ Table samples_table(const std::vector<const Point*>& points, int64_t count) {
     const TrainingPoint& t = point->training;
     if (t.batch_size == kLargest) continue;
     if (num_samples(*point) == 0)
-      by_files.insert(data_name(*point));
-    else if (known.emplace(data_name(*point), point->seed, t.accumulation, t.batch_size, point->ranks).second)
+      by_files.insert(brief_text("data", t.data));
+    else if (known.emplace(to_text(t.data), point->seed, t.accumulation, t.batch_size, point->ranks).second)
       for (int64_t rank = 0; rank < std::min(point->ranks, kMostRanks); ++rank) rows.push_back({point, rank});
   }
   Table table = make_table(

@@ -8,7 +8,9 @@
 #include <array>
 #include <map>
 
+#include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -59,7 +61,7 @@ ColumnsOf<Sizes> operation_columns() {
 
 Table collectives_table(const std::vector<const Point*>& points) {
   const ColumnsOf<Sizes> transport = {
-      {{"transport", "", false, true}, [](const auto& row) { return cells::words(row.kind.transport); }}};
+      {choice_column("transport", true), [](const auto& row) { return transport_cell(row.kind.transport); }}};
   const auto sampling = [](const Sizes& row) -> const Sampling& { return row.kind.sampling; };
   return make_table("collectives", "Collective points",
                     join(transport, sampling_columns<Sizes>(sampling), operation_columns()),
@@ -71,8 +73,8 @@ Table impossible_table(const std::vector<const Point*>& points) {
   using Row = std::pair<Key, int64_t>;
   std::vector<Row> rows;
   for (const Point* point : points) {
-    const Key key = {point->workload == "training" ? model_name(*point) : "", impossible_name(*point),
-                     point->impossible};
+    const Key key = {point->workload == "training" ? brief_text("model", point->training.model) : "",
+                     impossible_name(*point), point->impossible};
     auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.first == key; });
     if (row == rows.end()) row = rows.insert(row, {key, 0});
     ++row->second;
@@ -97,8 +99,8 @@ std::string impossible_name(const Point& point) {
                        ranks);
   const int64_t batch =
       point.training.batch_size;  // 0: the ranks do not divide the global batch, as the reason says
-  return fmt::format("{}{}, {}", strategy_name(point), batch > 0 ? fmt::format(", batch {}", batch) : "",
-                     ranks);
+  return fmt::format("{}{}, {}", strategy_text(point.training),
+                     batch > 0 ? fmt::format(", batch {}", batch) : "", ranks);
 }
 
 std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& world, int64_t num_samples) {

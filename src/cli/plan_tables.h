@@ -54,13 +54,7 @@ ColumnsOf<Row> sampling_columns(const Sampling& (*sampling)(const Row&)) {
 }
 Cell batch_cell(const Point& point);                 // per rank
 double total_bytes(const Expectation& expectation);  // memory of a rank, activations included
-// Names without the options that are at their defaults: of the choice on this axis.
-std::string choice_name(const std::string& key, const Point& point);
-std::string model_name(const Point& point);
-std::string data_name(const Point& point);
-std::string strategy_name(const Point& point);
 // Without the size of a collective: its sizes are one row where they share the reason.
 std::string impossible_name(const Point& point);
-Cell setting_cell(const AxisRow& axis, const Point& point);
 
 }  // namespace shardmark

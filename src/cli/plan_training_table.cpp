@@ -2,7 +2,6 @@
 // is a heading.
 #include "analysis/table/axis_columns.h"
 #include "cli/plan_tables.h"
-#include "plan/axis_values.h"
 
 namespace shardmark {
 namespace {
@@ -24,19 +23,21 @@ struct Expected {
 ColumnsOf<Expected> point_setting_columns() {
   const auto sampling = [](const Expected& row) -> const Sampling& { return row.point->sampling; };
   const ColumnsOf<Expected> model = {
-      {{"model", "", false, true}, [](const auto& row) { return cells::words(model_name(*row.point)); }},
+      {choice_column("model", true),
+       [](const auto& row) { return choice_cell("model", row.point->training.model); }},
       {{"parameters", "million", true, true},
        [](const auto& row) { return cells::number(static_cast<double>(row.e.num_parameters) / 1e6); }},
       {{"scaling", "", false, true},
        [](const auto& row) { return cells::words(row.point->training.scaling); }}};
   ColumnsOf<Expected> settings;
   for_each_setting([&](const AxisRow& axis) {
-    settings.push_back(
-        {axis_column(axis), [&axis](const auto& row) { return setting_cell(axis, *row.point); }});
+    settings.push_back({axis_column(axis), [&axis](const auto& row) { return axis_cell(axis, *row.point); }});
   });
   const ColumnsOf<Expected> data = {
-      {{"data", "", false, true}, [](const auto& row) { return cells::words(data_name(*row.point)); }},
-      {{"transport", "", false, true}, [](const auto& row) { return cells::words(row.point->transport); }}};
+      {choice_column("data", true),
+       [](const auto& row) { return choice_cell("data", row.point->training.data); }},
+      {choice_column("transport", true),
+       [](const auto& row) { return transport_cell(row.point->transport); }}};
   return join(model, settings, data, sampling_columns<Expected>(sampling));
 }
 
@@ -45,7 +46,7 @@ ColumnsOf<Expected> cost_columns() {
   const auto mebibytes_of = [](double strategies::Cost::*bytes) {
     return [bytes](const Expected& row) { return cells::mebibytes(row.e.cost.*bytes); };
   };
-  return {{{"strategy", "", false}, [](const auto& row) { return cells::words(strategy_name(*row.point)); }},
+  return {{choice_column("strategy"), [](const auto& row) { return strategy_cell(row.point->training); }},
           {{"batch", "per rank"}, [](const auto& row) { return batch_cell(*row.point); }},
           {{"ranks", ""}, [](const auto& row) { return cells::count(row.point->ranks); }},
           {{"parameters", "MiB", true, false, memory}, mebibytes_of(&strategies::Cost::parameter_bytes)},
@@ -79,26 +80,11 @@ Cell batch_cell(const Point& p) {
   return p.training.batch_size == kLargest ? cells::words("largest") : cells::count(p.training.batch_size);
 }
 
-std::string choice_name(const std::string& key, const Point& point) {
-  const auto choice = std::get<Choice>(value_of(axis_named(key), point));
-  return to_text(without_defaults(choice, kind_of(key).options(choice.name)));
-}
-std::string model_name(const Point& point) { return choice_name("model", point); }
-std::string data_name(const Point& point) { return choice_name("data", point); }
-std::string strategy_name(const Point& point) { return choice_name("strategy", point); }
-
-Cell setting_cell(const AxisRow& axis, const Point& point) {
-  return std::holds_alternative<Choices>(axis.accepted) ? cells::words(choice_name(axis.key, point))
-                                                        : axis_cell(axis, point);
-}
-
 Table training_table(const std::vector<const Point*>& points) {
   std::vector<Expected> rows;
   for (const Point* point : points) rows.push_back({point, expect(*point)});
-  Table table = make_table("training", "Training points",
-                           join(starting(Starts::section, point_setting_columns()), cost_columns()), rows);
-  table.explanations.emplace_back("Options at their defaults (shardmark list) are left out of the names.");
-  return table;
+  return make_table("training", "Training points",
+                    join(starting(Starts::section, point_setting_columns()), cost_columns()), rows);
 }
 
 }  // namespace shardmark

@@ -150,6 +150,7 @@ void write_tables(std::vector<Table> tables, const TableOutput& output,
     return print(text + list_of_tables(tables));
   }
   keep_only(tables, output.only);
+  say_names_once(tables);
   if (output.json) {
     auto document = nlohmann::ordered_json{{"tables", nlohmann::ordered_json::array()}};
     for (const Table& table : tables) document["tables"].push_back(to_json(table));

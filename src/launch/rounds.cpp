@@ -20,7 +20,7 @@
 #include "launch/leftovers.h"
 #include "launch/process.h"
 #include "schema/journal.h"
-#include "strategies/short_text.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -241,10 +241,10 @@ class Rounds {
     if (after.num_records == before.num_records || !after.latest) return after;
     const Record& latest = *after.latest;
     if (latest.ended_job)
-      log_line(fmt::format(
-          "{}: {}: {}; {}", strategies::short_text(latest.point), to_text(latest.outcome), latest.reason,
-          latest.attempts < Known::kMostAttempts ? "it is tried once more"
-                                                 : "for the second time, so this outcome is final"));
+      log_line(fmt::format("{}: {}: {}; {}", brief_text(latest.point), to_text(latest.outcome), latest.reason,
+                           latest.attempts < Known::kMostAttempts
+                               ? "it is tried once more"
+                               : "for the second time, so this outcome is final"));
     else
       log_line(ending.reason + ", while no point was running; going on");
     return after;

@@ -114,14 +114,6 @@ const std::vector<std::string>& words_of(const std::string& key) {
   return words.at(key);
 }
 
-const ChoiceKind& kind_of(const std::string& key) {
-  static const std::map<std::string, const ChoiceKind& (*)()> kinds = {
-      {"model", model_kind},         {"data", data_kind},           {"strategy", strategy_kind},
-      {"optimizer", optimizer_kind}, {"transport", transport_kind},
-  };
-  return kinds.at(key)();
-}
-
 AxisValue as_value(const AxisRow& axis, const Choice& choice) {
   if (std::holds_alternative<Choice TrainingPoint::*>(axis.member)) return choice;
   return to_text(choice);

@@ -6,13 +6,12 @@
 
 #include "plan/yaml_node.h"
 #include "schema/axes.h"
+#include "strategies/choice_kinds.h"
 
 namespace shardmark {
 
 // Of an axis of words: those that it accepts.
 const std::vector<std::string>& words_of(const std::string& key);
-// Of an axis of choices.
-const ChoiceKind& kind_of(const std::string& key);
 
 // The value, or all items of the list. UsageError with the place.
 std::vector<AxisValue> read_values(const AxisRow& axis, const YamlNode& node);

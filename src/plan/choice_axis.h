@@ -5,16 +5,9 @@
 #include <vector>
 
 #include "plan/yaml_node.h"
-#include "schema/choice.h"
+#include "strategies/choice_kinds.h"
 
 namespace shardmark {
-
-const ChoiceKind& model_kind();
-const ChoiceKind& data_kind();
-const ChoiceKind& strategy_kind();
-const ChoiceKind& optimizer_kind();
-const ChoiceKind& schedule_kind();
-const ChoiceKind& transport_kind();
 
 // Every default filled in, every list expanded.
 std::vector<Choice> read_choices(const YamlNode& axis, const ChoiceKind& kind);

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "device/timeline.h"
-#include "strategies/short_text.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 
@@ -25,7 +25,7 @@ std::string headline(const Record& record) {
 namespace {
 
 std::string shown(const Record& record) {
-  return printable(strategies::short_text(record.point) + ": " + headline(record), "");
+  return printable(brief_text(record.point) + ": " + headline(record), "");
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ Progress::~Progress() {
 void Progress::begin(const Point& point) {
   if (quiet_ || !terminal_) return;
   log_raw(fmt::format("\r\033[K[{}/{}] {}{}", num_before_ + num_done_ + 1, num_points_,
-                      printable(strategies::short_text(point), ""), time_left()));
+                      printable(brief_text(point), ""), time_left()));
 }
 
 void Progress::end(const Record& record) {

@@ -13,7 +13,7 @@
 #include "runner/progress.h"
 #include "runner/study_writer.h"
 #include "runner/workloads/auto_strategy.h"
-#include "strategies/short_text.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -132,7 +132,7 @@ class Walk {
   void measure(Record& record) {
     const Point point = record.point;
     progress_.begin(point);
-    heartbeat_.begin_point(strategies::short_text(point));
+    heartbeat_.begin_point(brief_text(point));
     const Settled settled = settle(point);
     // Training has its memory measured, which begins with a communicator that nothing has used.
     auto& current =

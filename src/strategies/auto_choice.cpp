@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark::strategies {
 namespace {
@@ -46,9 +47,7 @@ Candidate candidate(const std::string& text, StepInput input, const Surroundings
           around.memory_bytes == 0 || needed <= around.memory_bytes};
 }
 
-std::string name_of(const Candidate& candidate) {
-  return to_text(without_defaults(candidate.strategy, strategy(candidate.strategy.name).options));
-}
+std::string name_of(const Candidate& candidate) { return brief_text("strategy", candidate.strategy); }
 
 std::string memory_text(const Decision& decision, size_t num_fitting, const Surroundings& around) {
   const std::string memory = format_bytes(around.memory_bytes);

@@ -1,10 +1,12 @@
-// A table in its four forms: folding, wrapping, RFC 4180, Markdown, JSON; cells and labels.
+// A table in its four forms: folding, wrapping, RFC 4180, Markdown, JSON; cells.
 #include <gtest/gtest.h>
 
+#include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
-#include "analysis/table/labels.h"
+#include "analysis/table/columns.h"
 #include "analysis/table/table.h"
 #include "analysis/tables/names.h"
+#include "analysis_fixture.h"
 
 namespace shardmark {
 namespace {
@@ -156,27 +158,21 @@ TEST(Cells, DifferenceFromALawOfZeroDoesNotHide) {
   EXPECT_EQ(cells::difference(NAN, 100).text, "-");
 }
 
-TEST(Labels, KeepOnlyWhatTellsChoicesApart) {
-  Labels labels;
-  const Choice small{"gpt2", {{"layers", 4}, {"width", 256}}}, large{"gpt2", {{"layers", 8}, {"width", 256}}};
-  labels.add(small);
-  EXPECT_EQ(labels.label(small), "gpt2(layers=4, width=256)");  // alone: its whole name
-  EXPECT_EQ(labels.legend(), "");
-  labels.add(large);
-  EXPECT_EQ(labels.label(small), "gpt2(layers=4)");
-  EXPECT_EQ(labels.label(large), "gpt2(layers=8)");
-  EXPECT_EQ(labels.legend(), "gpt2(width=256)");
-}
-
-TEST(Labels, NeverHideWhatIsOffItsDefault) {
-  const OptionTable table = {{"shard", OptionType::text, "full", ""},
-                             {"prefetch", OptionType::integer, 1, ""}};
-  Labels labels;
-  const Choice fsdp{"fsdp", {{"shard", "gradients"}, {"prefetch", 1}}};
-  labels.add({"ddp"});
-  labels.add(fsdp, table);
-  EXPECT_EQ(labels.label(fsdp), "fsdp(shard=gradients)");
-  EXPECT_EQ(labels.legend(), "fsdp(prefetch=1)");
+// People read a choice without its defaults; the whole of it is in the values and, once, in the explanations.
+TEST(Columns, OfChoicesAreBrief) {
+  const std::vector<Choice> rows = {resolved_strategy("ddp"), resolved_strategy("ddp"),
+                                    resolved_strategy("fsdp(shard=gradients)")};
+  const Table table = make_table<Choice>(
+      "t", "T", {{choice_column("strategy"), [](const Choice& c) { return choice_cell("strategy", c); }}},
+      rows);
+  EXPECT_EQ(table.rows[0][0].text, "ddp");
+  EXPECT_EQ(table.rows[0][0].value, to_text(rows[0]));
+  EXPECT_EQ(table.rows[2][0].text, "fsdp(shard=gradients)");
+  std::vector<Table> tables = {table, table};
+  say_names_once(tables);
+  EXPECT_EQ(all_explanations(tables[0]), std::vector<std::string>{"With every option: " + to_text(rows[0]) +
+                                                                  "; " + to_text(rows[2]) + "."});
+  EXPECT_TRUE(all_explanations(tables[1]).empty());
 }
 
 TEST(Cells, PercentagesStayReadable) {

@@ -20,7 +20,7 @@
 #include "runner/workloads/workload.h"
 #include "specs/collectives.h"
 #include "specs/specs.h"
-#include "strategies/short_text.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -103,7 +103,7 @@ class Bench {
       : flags_(flags), world_(world), comm_(comm), heartbeat_(heartbeat) {}
 
   Measures measure(const Point& point) {
-    heartbeat_.begin_point(strategies::short_text(point));
+    heartbeat_.begin_point(brief_text(point));
     std::unique_ptr<Workload> workload;  // too large for one rank is too large for all
     together(world_, [&] {
       const meter::Strict strict;

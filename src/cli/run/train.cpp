@@ -17,7 +17,7 @@
 #include "runner/environment.h"
 #include "runner/workloads/auto_strategy.h"
 #include "schema/study.h"
-#include "strategies/short_text.h"
+#include "strategies/brief_text.h"
 #include "training/outputs.h"
 #include "training/stop.h"
 
@@ -97,11 +97,10 @@ void print_head(const TrainFlags& flags, const TrainingOptions& options, const S
                 const DataSource& source) {
   const Point& point = options.point;
   const auto& t = point.training;
-  std::string head =
-      fmt::format("{}: {} samples a step, {} to train on, {} held out; peak learning rate {:g}{}\n",
-                  strategies::short_text(point), point.global_batch(), source.size(), source.num_held_out(),
-                  t.optimizer.options.at("lr").get<double>(),
-                  flags.scale_lr ? fmt::format(" (x {} ranks)", point.ranks) : "");
+  std::string head = fmt::format(
+      "{}: {} samples a step, {} to train on, {} held out; peak learning rate {:g}{}\n", brief_text(point),
+      point.global_batch(), source.size(), source.num_held_out(), t.optimizer.options.at("lr").get<double>(),
+      flags.scale_lr ? fmt::format(" (x {} ranks)", point.ranks) : "");
   if (flags.epochs)
     head += fmt::format("{} epoch{}: {} steps\n", *flags.epochs, *flags.epochs == 1 ? "" : "s",
                         options.num_steps);
@@ -180,7 +179,7 @@ int train(const TrainFlags& flags) {
   checked.tell(/*quiet=*/false);
   if (world.rank() == 0) print_head(flags, *options, start, *source);
   comm->set_heartbeat(&heartbeat);
-  heartbeat.begin_point(strategies::short_text(options->point));
+  heartbeat.begin_point(brief_text(options->point));
   std::unique_ptr<Run> run;
   Verdict ready = agreed(world, heartbeat, "set-up", [&] {
     const meter::Strict strict;

@@ -1,5 +1,10 @@
 // The kinds of choices and where their tables are.
-#include "plan/choice_axis.h"
+#include "strategies/choice_kinds.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
 #include "specs/model_table.h"
 #include "specs/rate_schedules.h"
 #include "specs/specs.h"
@@ -60,6 +65,29 @@ const ChoiceKind& schedule_kind() {
 const ChoiceKind& transport_kind() {
   static const ChoiceKind kind = {"transport", names_of(specs::transport_specs()), specs::transport_options};
   return kind;
+}
+
+const ChoiceKind& kind_of(const std::string& axis) {
+  static const std::map<std::string, const ChoiceKind& (*)()> kinds = {
+      {"model", model_kind},         {"data", data_kind},           {"strategy", strategy_kind},
+      {"optimizer", optimizer_kind}, {"transport", transport_kind},
+  };
+  return kinds.at(axis)();
+}
+
+const OptionTable& known_options(const std::string& axis, const Choice& choice) {
+  static const OptionTable none;
+  const ChoiceKind& kind = kind_of(axis);
+  const bool is_known = std::find(kind.names.begin(), kind.names.end(), choice.name) != kind.names.end();
+  return is_known ? kind.options(choice.name) : none;
+}
+
+Choice choice_or_name(const std::string& text) {
+  try {
+    return choice_from_text(text);
+  } catch (const UsageError&) {
+    return {text};
+  }
 }
 
 }  // namespace shardmark
