@@ -1,4 +1,6 @@
 // Every point that a query asks for.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -73,17 +75,18 @@ void add_series(std::vector<PredictedPoint>& all, const Family& family, Point po
   const Cluster cluster{family.ranks_per_node, query.network, query.node_link};
   Point alone = point;
   alone.ranks = 1;
-
   if (query.global_batch > 0) alone.training.batch_size = query.global_batch / point.training.accumulation;
-  const double one_rank_s = family.predictor->predict(*family.like, alone, cluster).step_s.value;
+  const Estimate one_rank_s = family.predictor->predict(*family.like, alone, cluster).step_s;
   for (const int64_t ranks : query.ranks) {
     point.ranks = ranks;
-    if (query.global_batch > 0) {
-      const int64_t parts = ranks * point.training.accumulation;
-      if (query.global_batch % parts != 0) continue;
-      point.training.batch_size = query.global_batch / parts;
+    const int64_t parts = ranks * point.training.accumulation;
+    Prediction prediction{point};
+    if (query.global_batch % parts == 0) {
+      if (query.global_batch > 0) point.training.batch_size = query.global_batch / parts;
+      prediction = family.predictor->predict(*family.like, point, cluster);
+    } else {
+      prediction.unknown = fmt::format("the ranks do not divide the global batch of {}", query.global_batch);
     }
-    Prediction prediction = family.predictor->predict(*family.like, point, cluster);
     const bool fits = !(prediction.memory_bytes > query.memory_bytes);
     all.push_back({family.like, cluster, std::move(prediction), one_rank_s, fits, query.global_batch});
   }

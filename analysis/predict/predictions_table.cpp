@@ -2,11 +2,10 @@
 #include <cmath>
 #include <map>
 
-#include "analysis/predict/tables.h"
+#include "analysis/predict/left_out.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/training_columns.h"
-#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -19,9 +18,13 @@ double samples_per_s(const PredictedPoint& one) {
   return static_cast<double>(one.prediction.point.global_batch()) / one.prediction.step_s.value;
 }
 
-double efficiency(const PredictedPoint& one, const PredictQuery& query) {
+// Where the far ends of both intervals allow 100 %, more than that is marked: a base that was slow by chance.
+Cell efficiency_cell(const PredictedPoint& one, const PredictQuery& query) {
   const double ranks = query.global_batch > 0 ? static_cast<double>(one.prediction.point.ranks) : 1;
-  return one.one_rank_s / (ranks * one.prediction.step_s.value);
+  const Estimate &base = one.one_rank_s, &step = one.prediction.step_s;
+  Cell cell = cells::percent(base.value / (ranks * step.value));
+  if (base.value > ranks * step.value && !(base.low > ranks * step.high)) cell.text += " ?";
+  return cell;
 }
 
 double cost_of_million(const PredictedPoint& one, const PredictQuery& query) {
@@ -56,10 +59,11 @@ ColumnsOf<PredictedPoint> result_columns(const PredictQuery& query) {
       {{"low", "ms", true, true}, step_of(&Estimate::low), kInterval},
       {{"high", "ms", true, true}, step_of(&Estimate::high), kInterval},
       {{"efficiency", "%"},
-       [&](const auto& one) { return cells::percent(efficiency(one, query)); },
-       query.global_batch > 0
-           ? "predicted step on one rank with the whole global batch / (ranks x step)."
-           : "predicted step of the strategy on one rank / step, the same batch per rank."},
+       [&](const auto& one) { return efficiency_cell(one, query); },
+       std::string(query.global_batch > 0
+                       ? "predicted step on one rank with the whole global batch / (ranks x step)."
+                       : "predicted step of the strategy on one rank / step, the same batch per rank.") +
+           " ?: above 100 %, but by the intervals of both steps it may be 100 %."},
       {{"exposed", "% of step"},
        [](const auto& one) {
          const SimulatedStep& parts = one.prediction.parts;
@@ -78,18 +82,8 @@ ColumnsOf<PredictedPoint> result_columns(const PredictQuery& query) {
        [&](const auto& one) { return cells::number(cost_of_million(one, query)); }}};
 }
 
-void add_unknown_notes(Table& table, const std::vector<PredictedPoint>& predicted) {
-  std::map<std::string, std::pair<int, std::string>> reasons;
-  for (const PredictedPoint& one : predicted)
-    if (const auto& why = one.prediction.unknown; !why.empty()) {
-      auto& [count, first] = reasons[why];
-      if (count++ == 0)
-        first = strategy_text(one.prediction.point.training) + " on " +
-                std::to_string(one.prediction.point.ranks) + " ranks";
-    }
-  for (const auto& [why, where] : reasons)
-    table.notes.emplace_back("Left out: " + std::to_string(where.first) + " rows, the first " + where.second +
-                             ": " + why + ".");
+void add_left_out(Table& table, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) table.notes.push_back("Left out: " + line + ".");
 }
 
 std::vector<std::string> notes_of(const std::vector<PredictedPoint>& predicted, const PredictQuery& query) {
@@ -122,13 +116,13 @@ Table predictions_table(const std::vector<MergedPoint>& points, const std::vecto
       rows);
   const std::vector<std::string> notes = notes_of(predicted, query);
   table.notes.insert(table.notes.begin(), notes.begin(), notes.end());
-  add_unknown_notes(table, predicted);
+  add_left_out(table, why_unknown(predicted));
   return table;
 }
 
 Table best_table(const std::vector<MergedPoint>& points, const std::vector<PredictedPoint>& predicted,
                  const PredictQuery& query) {
-  std::map<std::pair<const MergedPoint*, int64_t>, const PredictedPoint*> best;
+  BestPoints best;
   for (const PredictedPoint& one : predicted) {
     if (!one.prediction.unknown.empty() || !one.fits) continue;
     const PredictedPoint*& known = best[{one.like, one.prediction.point.ranks}];
@@ -145,6 +139,7 @@ Table best_table(const std::vector<MergedPoint>& points, const std::vector<Predi
       rows);
   table.notes = {
       "For each number of ranks, the strategy and batch with the highest throughput among those that fit."};
+  add_left_out(table, why_none_is_best(predicted, best, query));
   return table;
 }
 

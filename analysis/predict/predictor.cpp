@@ -57,9 +57,9 @@ std::string unknown_link(const CollectiveCosts& costs, const Cluster& cluster, i
     return std::isfinite(costs.time_s(specs::Collective::all_reduce, 1024, span));
   };
   if (cluster.ranks_per_node > 1 && !is_known({cluster.ranks_per_node, 1}))
-    return "no collective within a node was measured; give --node-link";
+    return "no link within a node was measured; give --node-link";
   if (ranks > cluster.ranks_per_node && !is_known({ranks, ranks}))
-    return "no collective across nodes was measured; give --network";
+    return "no link between nodes was measured; give --network";
   return "no collective was measured";
 }
 
@@ -189,7 +189,7 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
 
 Prediction Predictor::predict(const MergedPoint& like, const Point& point, const Cluster& cluster,
                               const MergedPoint* without) const {
-  Prediction prediction{point, "", {}, {}, {}, {}, Measures::kNone};
+  Prediction prediction{point};
   const auto found = families_.find(like.family);
   const auto table = known_table(point.training.model);
   if (!table || found == families_.end()) {

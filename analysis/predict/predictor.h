@@ -21,12 +21,12 @@ struct Cluster {
 
 struct Prediction {
   Point point;
-  std::string unknown;  // why nothing is predicted; empty when it is
-  Estimate step_s;
-  ComputeTimes times;
-  SimulatedStep parts;
-  strategies::Cost cost;    // of a rank, by the strategy's program
-  double memory_bytes = 0;  // cost, and activations as measured; a NaN where none were
+  std::string unknown = {};  // why nothing is predicted; empty when it is
+  Estimate step_s = {};
+  ComputeTimes times = {};
+  SimulatedStep parts = {};
+  strategies::Cost cost = {};             // of a rank, by the strategy's program
+  double memory_bytes = Measures::kNone;  // cost, and activations as measured; a NaN where none were
   // What the simulation went by, so that it can be shown: of each call of the step's program; see simulate().
   std::vector<double> operation_s = {};
   double progress = 0;

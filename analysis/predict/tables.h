@@ -26,20 +26,21 @@ struct PredictedPoint {
   const MergedPoint* like;  // a measured point of the family
   Cluster cluster;
   Prediction prediction;
-  double one_rank_s;  // predicted step of the strategy on one rank with the same batch per rank (strong: the
-                      // global batch)
+  Estimate one_rank_s;  // predicted step of the strategy on one rank with the same batch per rank (strong:
+                        // the global batch)
   bool fits;
   int64_t global_batch = 0;  // that was asked for; 0: the batch per rank was
 };
 
-// In the order of families, strategies, batches, ranks. UsageError: a strategy or batch that no point can
-// have.
+// In the order of families, strategies, batches, ranks; what cannot be predicted says why. UsageError: a
+// strategy or batch that no point can have.
 std::vector<PredictedPoint> predict_all(const std::vector<MergedPoint>& points,
                                         const std::vector<Predictor>& predictors, const PredictQuery& query);
 
 Table predictions_table(const std::vector<MergedPoint>& points, const std::vector<PredictedPoint>& predicted,
                         const PredictQuery& query);
-// Of each family and number of ranks what fits and has the highest throughput.
+// Of each family and number of ranks what fits and has the highest throughput. Its notes say why others have
+// no row.
 Table best_table(const std::vector<MergedPoint>& points, const std::vector<PredictedPoint>& predicted,
                  const PredictQuery& query);
 // A simulated step of each prediction, named by strategy, ranks and number, as a file for Perfetto: a name

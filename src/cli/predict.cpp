@@ -6,11 +6,13 @@
 
 #include "analysis/known.h"
 #include "analysis/predict/layouts_3d.h"
+#include "analysis/predict/left_out.h"
 #include "analysis/predict/published_scaling.h"
 #include "analysis/predict/tables.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/modes.h"
 #include "cli/parsed.h"
 #include "cli/plot_output.h"
 #include "cli/table_output.h"
@@ -70,6 +72,13 @@ PredictQuery query_of(const PredictOptions& options) {
   return query;
 }
 
+// Layouts follow from formulas alone.
+void require_predictions(const std::vector<PredictedPoint>& predicted, const PredictOptions& options) {
+  const auto is_known = [](const PredictedPoint& one) { return one.prediction.unknown.empty(); };
+  if (options.layouts || std::any_of(predicted.begin(), predicted.end(), is_known)) return;
+  throw UsageError(fmt::format("nothing can be predicted: {}", fmt::join(why_unknown(predicted), "; ")));
+}
+
 // Says what is missing rather than printing nothing.
 void require_ingredients(const std::vector<MergedPoint>& points, const std::vector<Predictor>& predictors) {
   const bool any_training = std::any_of(points.begin(), points.end(), is_training);
@@ -87,7 +96,7 @@ void require_ingredients(const std::vector<MergedPoint>& points, const std::vect
 void write_traces(const std::vector<PredictedPoint>& predicted, const PredictOptions& options) {
   require_writable_directory(options.traces, "--trace");
   const auto traces = predicted_traces(predicted);
-  if (traces.empty()) throw UsageError("nothing can be predicted for these numbers of ranks");
+  if (traces.empty()) throw UsageError("--trace: no step of these points can be shown; try fewer --ranks");
   for (const auto& [name, text] : traces) {
     const std::string path = options.traces + "/" + name + ".json";
     require_free(path, options.output.overwrite, options.studies);
@@ -112,12 +121,13 @@ int predict(PredictOptions options) {
   const std::vector<Predictor> predictors = make_predictors(points);
   require_ingredients(points, predictors);
   const std::vector<PredictedPoint> predicted = predict_all(points, predictors, query);
+  require_predictions(predicted, options);
   if (!options.plots.empty()) {
     const PlotNames names(points);
     Plots plots = predicted_plots(predicted, names);
     for (Plot& plot : prediction_plots(points, names)) plots.push_back(std::move(plot));
     write_plot_files(with_unique_keys(std::move(plots)), options.plots, options.output,
-                     "nothing can be predicted for these numbers of ranks");
+                     "these points have no throughput");
     return kDone;
   }
   if (!options.traces.empty()) {
@@ -129,13 +139,8 @@ int predict(PredictOptions options) {
                                held_out_table(points, predictors)};
   if (options.layouts)
     for (Table& table : layouts_3d_tables(predicted, predictors, query)) tables.push_back(std::move(table));
-  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
-  if (tables.empty())
-    throw UsageError(
-        "nothing can be predicted for these numbers of ranks: the study has no collective with enough sizes "
-        "that are "
-        "without warnings for the links in question; measure suites/predict.yaml there, or name --node-link, "
-        "too");
+  // Without rows, notes say why.
+  std::erase_if(tables, [](const Table& table) { return table.rows.empty() && table.notes.empty(); });
   write_tables(std::move(tables), options.output, {"best", "layouts_3d"});
   return kDone;
 }
@@ -166,16 +171,21 @@ std::function<int()> define_predict(CLI::App& app) {
   app.add_flag(
       "--layouts", options->layouts,
       "data x tensor x pipeline ranks for transformers, by formula only: shardmark does not train that way");
-  app.add_flag("--published", options->published,
-               "without a study: published scaling results, predicted from their first row");
+  auto* published =
+      app.add_flag("--published", options->published,
+                   "without a study: published scaling results, predicted from their first row");
   add_table_flags(app, options->output);
   auto* plots = add_plots_flag(app, options->plots);
-  app.add_option("--trace", options->traces,
-                 "instead of tables: a directory for the simulated steps, one file each, to view in Perfetto "
-                 "beside those of run --trace")
-      ->excludes(plots);
-  for (const char* other : {"--published", "--layouts"})
-    for (const char* flag : {"--plots", "--trace"}) app.get_option(flag)->excludes(app.get_option(other));
+  auto* trace = app.add_option("--trace", options->traces,
+                               "instead of tables: a directory for the simulated steps, one file each, to "
+                               "view in Perfetto beside those of run --trace");
+  for (CLI::Option* mode : {plots, trace})
+    takes_only(app, mode,
+               {"studies", "--ranks", "--network", "--node-link", "--ranks-per-node", "--strategy",
+                "--batch-sizes", "--global-batch", "--overwrite"});
+  std::vector<std::string> of_tables = {"studies", "--overwrite"};
+  of_tables.insert(of_tables.end(), std::begin(kTableFlags), std::end(kTableFlags));
+  takes_only(app, published, of_tables);
   return [options] { return predict(*options); };
 }
 

@@ -2,9 +2,11 @@
 // page.
 #include "analysis/report.h"
 
+#include <cmath>
 #include <memory>
 
 #include "analysis/page/page.h"
+#include "base/error.h"
 #include "cli/command.h"
 #include "cli/parsed.h"
 #include "cli/plot_output.h"
@@ -43,6 +45,8 @@ void write_page(const std::vector<StudyData>& studies, const ReportInputs& input
 int report(ReportOptions options) {
   options.output.inputs = options.studies;
   const ReportInputs inputs = inputs_of(options);
+  if (!options.plots.empty() && options.html.empty() && !std::isnan(inputs.price_per_gpu_hour))
+    throw UsageError("--price makes a table of costs, which --plots does not draw; leave out one of them");
   const std::vector<StudyData> studies = read_studies(options.studies);
   if (!options.html.empty()) write_page(studies, inputs, options);
   if (!options.plots.empty())

@@ -117,9 +117,11 @@ void add_table_flags(CLI::App& command, TableOutput& output) {
       "only these tables, such as strategies, weak_scaling or amdahl (a wrong name lists all)");
   command.add_flag("--all", output.all, "every table, with what its columns mean")
       ->excludes(command.get_option("--table"));
-  command.add_flag("--explain", output.explain, "what the columns mean, below each table");
-  auto* csv = command.add_option("--csv", output.csv,
-                                 "write each table to DIR/<key>.csv, or all to the standard output: -");
+  auto* explain = command.add_flag("--explain", output.explain, "what the columns mean, below each table");
+  auto* csv = command
+                  .add_option("--csv", output.csv,
+                              "write each table to DIR/<key>.csv, or all to the standard output: -")
+                  ->excludes(explain);
   auto* json = command.add_flag("--json", output.json, "one JSON document")->excludes(csv);
   add_overwrite_flag(command, output.overwrite);
   command.add_flag("--markdown", output.markdown, "tables in Markdown")->excludes(csv)->excludes(json);

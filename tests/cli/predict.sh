@@ -40,7 +40,9 @@ mkdir traces
 "$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --trace traces >written
 has written 'written to traces'
 refuses 'exists; name another place' shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --trace traces
-refuses '--trace: nowhere: No such file or directory' shaped.h5 --ranks 2 --trace nowhere
+"$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --trace made/here >written
+has written 'written to made/here'
+refuses '--trace: the directory /sys/none cannot be made (' shaped.h5 --ranks 2 --trace /sys/none
 if command -v python3 >/dev/null; then
   "$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --csv of_traces >/dev/null
   python3 - <<'PYTHON' || fail "simulated steps"
@@ -62,6 +64,27 @@ fi
 "$shardmark" predict --published >published
 has published 'A100' 'V100' '136,334'
 
+# What is left out has its reason on the screen; where nothing is left, the reason is the error.
+"$shardmark" predict shaped.h5 --ranks 2 --memory 1MiB >tight
+has tight 'nothing fits into 1.00 MiB; the' 'Tables, each with --table NAME'
+"$shardmark" predict shaped.h5 --ranks 2,3 --global-batch 16 >uneven
+has uneven 'Left out: 3 ranks' 'the ranks do not divide the global batch'
+refuses 'nothing can be predicted: 3 ranks (' shaped.h5 --ranks 3 --global-batch 16
+refuses 'groups of 2 do not divide 3 ranks' shaped.h5 --ranks 3 --strategy 'fsdp(group=2)'
+
+# A flag that another one leaves without meaning is refused.
+for flag in '--network ndr400' '--node-link nvlink4' '--ranks 8' '--ranks-per-node 8' '--strategy ddp' '--batch-sizes 4' '--memory 80GiB' \
+  '--price 2' '--layouts'; do
+  # shellcheck disable=SC2086
+  refuses 'excludes' --published $flag
+done
+for flag in --json '--csv x' --markdown --all --explain '--table best' '--memory 80GiB' '--price 2' --layouts; do
+  for mode in '--trace D' '--plots D'; do
+    # shellcheck disable=SC2086
+    refuses 'excludes' shaped.h5 $mode $flag
+  done
+done
+refuses 'excludes' shaped.h5 --trace D --plots D
 refuses '--ranks: expected a whole number from 1 to 1048576' shaped.h5 --ranks 0
 refuses '--ranks: expected a whole number from 1 to 1048576' shaped.h5 --ranks 8..many
 refuses 'ends before it begins' shaped.h5 --ranks 8..4

@@ -23,6 +23,8 @@ has memory 'Memory'
 ! grep -q '^\* ' memory || fail "a table comes with notes that nobody asked for"
 "$shardmark" report small.h5 --table memory --explain | grep -q '^\* ' || fail "--explain explains nothing"
 refuses '--all' small.h5 --all --table memory
+refuses '--explain' small.h5 --csv tables --explain
+refuses '--price' small.h5 --plots plots --price 2
 refuses '--explain' small.h5 --html page.html --explain
 "$shardmark" report small.h5 --explain >explained
 has explained '* vs fastest: ' 'Tables, each with --table NAME'

@@ -1,4 +1,5 @@
 // Predictions on a study that was made of known links, known computing and the very programs of its points.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -233,10 +234,64 @@ TEST_F(Predict, TheBestThatFits) {
   query.memory_bytes = Measures::kNone;
   query.ranks = {2, 3, 4};
   query.global_batch = 16;
+  std::set<int64_t> known;
   for (const PredictedPoint& one : predict_all(points_, predictors_, query)) {
-    EXPECT_EQ(one.prediction.point.global_batch(), 16);  // 3 ranks do not divide it
-    EXPECT_NE(one.prediction.point.ranks, 3);
+    const Point& p = one.prediction.point;
+    if (p.ranks == 3) {
+      EXPECT_EQ(one.prediction.unknown, "the ranks do not divide the global batch of 16");
+      continue;
+    }
+    EXPECT_EQ(one.prediction.unknown, "");
+    EXPECT_EQ(p.global_batch(), 16);
+    known.insert(p.ranks);
   }
+  EXPECT_EQ(known, (std::set<int64_t>{2, 4}));
+}
+
+// A study of one node says nothing of links between nodes: the table of the best says what to give.
+TEST_F(Predict, WhatIsLeftOutHasAReason) {
+  std::erase_if(studies_[0].records, [](const Record& record) { return record.point.ranks > kRanksPerNode; });
+  const MergedPoints points = merge_repeats(studies_);
+  const auto predictors = make_predictors(points);
+  PredictQuery query;
+  const auto notes_of = [&](std::vector<int64_t> ranks, double memory_bytes = Measures::kNone) {
+    query.ranks = std::move(ranks);
+    query.memory_bytes = memory_bytes;
+    const Table table = best_table(points, predict_all(points, predictors, query), query);
+    return std::pair(table.rows.size(), table.notes.size() < 2 ? "" : table.notes.at(1));
+  };
+  EXPECT_EQ(notes_of({2}), std::pair(size_t{1}, std::string()));
+  const auto [num_rows, beyond] = notes_of({2, 4, 16});
+  EXPECT_EQ(num_rows, 1u);
+  EXPECT_THAT(beyond, ::testing::ContainsRegex("^Left out: 4 ... 16 ranks \\([0-9]+ points, such as ddp with "
+                                               "batch 2\\): no link between nodes was measured; give "
+                                               "--network\\.$"));
+  const auto [num_fitting, large] = notes_of({2}, 1 << 20);
+  EXPECT_EQ(num_fitting, 0u);
+  EXPECT_THAT(large, ::testing::HasSubstr("2 ranks (")) << large;
+  EXPECT_THAT(large, ::testing::ContainsRegex(": nothing fits into 1.00 MiB; the least is [0-9.]+ MiB, of "));
+  query.network = specs::Link{"fast", 1e-6, 50e9, ""};
+  EXPECT_EQ(notes_of({2, 4, 16}).first, 3u);
+}
+
+// Above 100 % is believed only where both intervals say so.
+TEST_F(Predict, EfficiencyAboveAllIsMarked) {
+  PredictQuery query;
+  query.ranks = {2};
+  query.strategies = {resolved_strategy("ddp")};
+  query.batch_sizes = {2};
+  std::vector<PredictedPoint> predicted = predict_all(points_, predictors_, query);
+  ASSERT_EQ(predicted.size(), 1u);
+  predicted[0].prediction.step_s = {1.0, 0.9, 1.1};
+  const auto efficiency = [&](const Estimate& one_rank_s) {
+    predicted[0].one_rank_s = one_rank_s;
+    return cell(predictions_table(points_, predicted, query), 0, "efficiency");
+  };
+  EXPECT_EQ(efficiency({1.2, 1.0, 1.4}).text, "120.0 ?");
+  EXPECT_EQ(efficiency({1.2, NAN, NAN}).text, "120.0 ?");
+  EXPECT_EQ(efficiency({1.2, 1.15, 1.3}).text, "120.0");
+  EXPECT_EQ(efficiency({0.9, 0.8, 1.2}).text, "90.0");
+  EXPECT_EQ(efficiency({1.2, 1.0, 1.4}).value, 120.0);
 }
 
 }  // namespace

@@ -1,0 +1,77 @@
+// See left_out.h.
+#include "analysis/predict/left_out.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "analysis/plots/names.h"
+#include "base/units.h"
+#include "strategies/brief_text.h"
+
+namespace shardmark {
+namespace {
+
+std::string name_of(const PredictedPoint& one) {
+  const TrainingPoint& t = one.prediction.point.training;
+  return fmt::format("{} with batch {}", strategy_text(t), t.batch_size);
+}
+
+// Points that share a reason.
+struct LeftOut {
+  std::set<int64_t> ranks;
+  int64_t num_points = 0;
+  const PredictedPoint* first = nullptr;
+
+  void add(const PredictedPoint& one) {
+    ranks.insert(one.prediction.point.ranks);
+    if (num_points++ == 0) first = &one;
+  }
+  std::string text() const {
+    const std::string last = ranks_text(*ranks.rbegin());
+    return fmt::format("{} ({} point{}, such as {})",
+                       ranks.size() == 1 ? last : fmt::format("{} ... {}", *ranks.begin(), last), num_points,
+                       num_points == 1 ? "" : "s", name_of(*first));
+  }
+};
+using Reasons = std::map<std::string, LeftOut>;
+
+std::vector<std::string> lines_of(const Reasons& reasons) {
+  std::vector<std::string> lines;
+  for (const auto& [why, left_out] : reasons) lines.push_back(left_out.text() + ": " + why);
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> why_unknown(const std::vector<PredictedPoint>& predicted) {
+  Reasons reasons;
+  for (const PredictedPoint& one : predicted)
+    if (const std::string& why = one.prediction.unknown; !why.empty()) reasons[why].add(one);
+  return lines_of(reasons);
+}
+
+std::vector<std::string> why_none_is_best(const std::vector<PredictedPoint>& predicted,
+                                          const BestPoints& best, const PredictQuery& query) {
+  Reasons unknown;
+  LeftOut large;
+  const PredictedPoint* least = nullptr;
+  for (const PredictedPoint& one : predicted) {
+    if (best.contains({one.like, one.prediction.point.ranks})) continue;
+    if (const std::string& why = one.prediction.unknown; !why.empty()) {
+      unknown[why].add(one);
+      continue;
+    }
+    large.add(one);
+    if (least == nullptr || one.prediction.memory_bytes < least->prediction.memory_bytes) least = &one;
+  }
+  std::vector<std::string> lines = lines_of(unknown);
+  if (least != nullptr)
+    lines.push_back(fmt::format("{}: nothing fits into {}; the least is {}, of {} on {}", large.text(),
+                                format_bytes(query.memory_bytes),
+                                format_bytes(least->prediction.memory_bytes), name_of(*least),
+                                ranks_text(least->prediction.point.ranks)));
+  return lines;
+}
+
+}  // namespace shardmark

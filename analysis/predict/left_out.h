@@ -1,0 +1,23 @@
+// Why points that were asked for are not among the predictions.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/predict/tables.h"
+
+namespace shardmark {
+
+// By family and ranks.
+using BestPoints = std::map<std::pair<const MergedPoint*, int64_t>, const PredictedPoint*>;
+
+// "4 ... 64 ranks (30 points, such as ddp with batch 4): no link between nodes was measured; give --network":
+// a line for each reason why points have no prediction.
+std::vector<std::string> why_unknown(const std::vector<PredictedPoint>& predicted);
+// The same of numbers of ranks that have no best point, also where nothing fits.
+std::vector<std::string> why_none_is_best(const std::vector<PredictedPoint>& predicted,
+                                          const BestPoints& best, const PredictQuery& query);
+
+}  // namespace shardmark
