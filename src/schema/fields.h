@@ -15,13 +15,31 @@ namespace shardmark {
 inline constexpr int kSchemaMajor = 1;
 inline constexpr int kSchemaMinor = 6;
 
-// The minor version that brought or renamed a column or series; what is not here has been there since 1.0.
+// The minor version from which on every file has a column or series, or has it by this name; what is not here
+// has been there since 1.0.
 struct Since {
   std::string_view name;
   int minor;
   const char* former = nullptr;  // its name before that version: files that have it are read
 };
-inline constexpr std::array<Since, 11> kSince = {{
+inline constexpr std::array<Since, 28> kSince = {{
+    {"accuracy", 1},
+    {"attempts", 1},
+    {"between_nodes_bytes", 1},
+    {"checkpointing", 1},
+    {"chosen", 1},
+    {"clip_norm", 1},
+    {"communication_only_time", 1},
+    {"compute_only_time", 1},
+    {"ended_job", 1},
+    {"energy", 1},
+    {"first_step", 1},
+    {"held_out_loss", 1},
+    {"offloaded_bytes", 1},
+    {"overlap", 1},
+    {"reduce_dtype", 1},
+    {"skipped_updates", 1},
+    {"wanted_duration", 1},
     {"interval_faulty", 1},
     {"probed_communication_time", 3},
     {"reserved_bytes", 4},
@@ -35,8 +53,7 @@ inline constexpr std::array<Since, 11> kSince = {{
     {"predicted_activation_bytes", 6},
 }};
 
-// The minor version from which on every file has it.
-constexpr int since(std::string_view name) {
+constexpr int minor_since(std::string_view name) {
   for (const Since& row : kSince)
     if (row.name == name) return row.minor;
   return 0;
@@ -177,7 +194,8 @@ void visit_fields(R& r, Visit&& visit) {
   visit("loss_last", "", "loss of the last step", m.loss_last);
   visit("skipped_updates", "", "left out because fp16 gradients were not finite", m.num_skipped);
   visit("gradient_norm", "", "global norm of the gradient in the last step", m.gradient_norm);
-  visit("first_step", "steps", "steps that a training run had done before this launch", m.first_step);
+  visit("first_step", "steps", "steps that a training run had done before the first that is here",
+        m.first_step);
   visit("held_out_loss", "", "loss on the samples held out, at the end", m.held_out_loss);
   visit("accuracy", "", "share of held-out targets that had the largest logit, at the end", m.accuracy);
   visit("verified", "", "what the strategy was compared with, and the result", m.verified);
@@ -242,7 +260,11 @@ void visit_environment(E& e, Visit&& visit) {
   visit("rank_nodes", "", "host name of each rank", e.rank_nodes);
   visit("versions", "", "JSON: library -> version", e.versions);
   visit("variables", "", "JSON: allow-listed environment variables", e.variables);
-  visit("facts", "", "JSON: cores, memory, processor, peaks; launches that resumed the study", e.facts);
+  visit("facts", "",
+        "JSON: cores, memory, processor, peaks; launches that resumed the study, with what was different "
+        "before "
+        "and the suite's text before an edit",
+        e.facts);
 }
 
 }  // namespace shardmark

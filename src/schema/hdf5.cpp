@@ -147,21 +147,10 @@ Id open_group(const Id& parent, const std::string& name) {
   return Id(H5_CHECK(H5Gopen2(parent.get(), name.c_str(), H5P_DEFAULT)));
 }
 
-void visit_texts(const Id& group, const std::function<void(int64_t, int64_t)>& visit) {
-  H5G_info_t info;
-  H5_CHECK(H5Gget_info(group.get(), &info));
-  for (hsize_t i = 0; i < info.nlinks; ++i) {
-    char name[256] = {};
-    H5_CHECK(H5Lget_name_by_idx(group.get(), ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT));
-    const Id object(H5_CHECK(H5Oopen(group.get(), name, H5P_DEFAULT)));
-    if (H5Iget_type(object.get()) != H5I_DATASET) continue;
-    const Id type(H5_CHECK(H5Dget_type(object.get())));
-    const int64_t count = length(object);
-    if (H5_CHECK(H5Tis_variable_str(type.get())) == 0 || count == 0) continue;
-    const haddr_t offset = H5Dget_offset(object.get());
-    if (offset == HADDR_UNDEF) throw UsageError(std::string("the texts of ") + name + " lie in pieces");
-    visit(static_cast<int64_t>(offset), count);
-  }
+int64_t place_of(const Id& parent, const std::string& name) {
+  const haddr_t offset = H5Dget_offset(open_dataset(parent, name).get());
+  if (offset == HADDR_UNDEF) throw UsageError("'" + name + "' does not lie in one piece");
+  return static_cast<int64_t>(offset);
 }
 
 bool has_member(const Id& parent, const std::string& name) {

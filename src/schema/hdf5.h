@@ -4,7 +4,6 @@
 
 #include <H5Ipublic.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,10 +34,6 @@ Id create_file(const std::string& path, int64_t user_block_bytes = 0);  // bytes
 Id open_file(const std::string& path);                                  // read only
 void flush(const Id& file);
 
-// Calls visit(offset in the file, number of texts) for every dataset of texts in the group. UsageError: one
-// does not lie in one piece, as ours do.
-void visit_texts(const Id& group, const std::function<void(int64_t, int64_t)>& visit);
-
 // Groups list their members in the order of creation.
 Id create_group(const Id& parent, const std::string& name);
 Id open_group(const Id& parent, const std::string& name);
@@ -51,6 +46,9 @@ template <class T>
 std::vector<T> read_column(const Id& parent, const std::string& name);
 template <class T>
 Id write_scalar(const Id& parent, const std::string& name, const T& value);
+// Where a dataset's values lie, bytes from the file's begin: of texts, the references to them. UsageError:
+// they lie in pieces.
+int64_t place_of(const Id& parent, const std::string& name);
 
 void write_attribute(const Id& object, const std::string& name, const std::string& text);
 void describe(const Id& dataset, const std::string& unit, const std::string& description);

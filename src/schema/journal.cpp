@@ -161,13 +161,13 @@ void Journal::append(const Record& record) {
   know(record);
 }
 
-void Journal::extend(const std::string& id, const std::vector<Series>& columns) {
+void Journal::extend(const std::string& id, const std::vector<Series>& columns, bool durable) {
   write_with_samples(
       columns,
       [&](const SamplesPlace& place) {
         return to_line(Extended{id, place});
       },
-      /*durable=*/false);
+      durable);
 }
 
 // Samples, then the line that points at them; all of it or nothing.

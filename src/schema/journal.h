@@ -74,8 +74,8 @@ class Journal {
   // After claim(): the journal appears under its name at once, with all of `existing` in it.
   void start(const Environment& environment, const RecordSource& existing, const DueRule& is_due = {});
   void begin(const Record& record);  // not durable by itself; unchanged when it throws
-  // Of the point that has begun; not durable by itself.
-  void extend(const std::string& id, const std::vector<Series>& columns);
+  // Of the point that has begun; unchanged when it throws.
+  void extend(const std::string& id, const std::vector<Series>& columns, bool durable);
   void append(const Record& record);  // durable when it returns; unchanged when it throws
   void append(const Environment& environment);
   void mark_due(const DueRule& is_due);  // durable with the next append

@@ -47,6 +47,12 @@ bool is_possible(const SamplesPlace& place) {
          });
 }
 
+Record possible_record(const Json& json) {
+  Record record = record_from_json(json);
+  require_possible(record);
+  return record;
+}
+
 SamplesPlace place_from_json(const Json& json) {
   SamplesPlace place{whole_number(json.at("offset")), json.at("checksum"), {}};
   for (const Json& s : json.at("series"))
@@ -87,13 +93,11 @@ std::optional<JournalLine> read_line(const std::string& line, const std::string&
       require_readable(json.at("schema"), where);
       return environment_from_json(json.at("environment"));
     }
-    if (json.contains("began")) return Began{record_from_json(json.at("began"))};
+    if (json.contains("began")) return Began{possible_record(json.at("began"))};
     if (json.contains("progress")) return Extended{json.at("progress"), place_from_json(json.at("samples"))};
     if (json.contains("due")) return Due{json.at("due")};
     if (!json.contains("record")) return Foreign{};
-    Recorded recorded{record_from_json(json.at("record")), place_from_json(json.at("samples"))};
-    require_possible(recorded.record);
-    return recorded;
+    return Recorded{possible_record(json.at("record")), place_from_json(json.at("samples"))};
   } catch (const Json::exception& error) {
     throw UsageError(where + " is not a line of a journal: " + error.what());
   } catch (const UsageError& error) {  // of a value; of a newer schema, which begins with the place

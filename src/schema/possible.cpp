@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <limits>
+#include <type_traits>
+#include <variant>
 
 #include "base/error.h"
 #include "schema/axes.h"

@@ -30,17 +30,34 @@ h5::Id write_fact(const h5::Id& group, const char* name, const JsonObject& json)
   return h5::write_scalar(group, name, dump_line(*json));
 }
 
-void read_fact(const h5::Id& group, const char* name, std::string& text) {
-  text = h5::read_column<std::string>(group, name).at(0);
+// A published file that is read.
+struct OpenFile {
+  TextHeap texts;
+  h5::Id root;
+  int minor = 0;  // of its schema
+
+  // A column, whose texts lead to where there are some: the library takes that on trust.
+  template <class T>
+  std::vector<T> read(const h5::Id& group, const std::string& name) const {
+    if constexpr (std::is_same_v<T, std::string>) {
+      const int64_t count = h5::length(h5::open_dataset(group, name));
+      if (count > 0) texts.require_texts(h5::place_of(group, name), count);
+    }
+    return h5::read_column<T>(group, name);
+  }
+};
+
+void read_fact(const OpenFile& file, const h5::Id& group, const char* name, std::string& text) {
+  text = file.read<std::string>(group, name).at(0);
 }
-void read_fact(const h5::Id& group, const char* name, int64_t& number) {
-  number = h5::read_column<int64_t>(group, name).at(0);
+void read_fact(const OpenFile& file, const h5::Id& group, const char* name, int64_t& number) {
+  number = file.read<int64_t>(group, name).at(0);
 }
-void read_fact(const h5::Id& group, const char* name, Text& list) {
-  list = h5::read_column<std::string>(group, name);
+void read_fact(const OpenFile& file, const h5::Id& group, const char* name, Text& list) {
+  list = file.read<std::string>(group, name);
 }
-void read_fact(const h5::Id& group, const char* name, JsonObject& json) {
-  *json = nlohmann::ordered_json::parse(h5::read_column<std::string>(group, name).at(0));
+void read_fact(const OpenFile& file, const h5::Id& group, const char* name, JsonObject& json) {
+  *json = nlohmann::ordered_json::parse(file.read<std::string>(group, name).at(0));
 }
 
 void write_environment(const h5::Id& file, const Environment& environment) {
@@ -56,14 +73,14 @@ void write_environment(const h5::Id& file, const Environment& environment) {
                     });
 }
 
-Environment read_environment(const h5::Id& file) {
+Environment read_environment(const OpenFile& file) {
   Environment environment;
   visit_provenance(environment, [&](const char* name, const char*, const char*, std::string& text) {
-    text = h5::read_attribute(file, name);
+    text = h5::read_attribute(file.root, name);
   });
-  const h5::Id group = h5::open_group(file, "environment");
+  const h5::Id group = h5::open_group(file.root, "environment");
   visit_environment(environment, [&](const char* name, const char*, const char*, auto& member) {
-    if (h5::has_member(group, name)) read_fact(group, name, member);
+    if (h5::has_member(group, name)) read_fact(file, group, name, member);
   });
   return environment;
 }
@@ -79,9 +96,8 @@ void write_points(const h5::Id& file, const std::vector<RecordColumn>& columns) 
 }
 
 // Columns that are younger than the file stay empty; one that it has by a former name is read by that.
-std::vector<RecordColumn> read_points(const h5::Id& file) {
-  const h5::Id points = h5::open_group(file, "points");
-  const int minor = minor_of(h5::read_attribute(file, "schema_version"));
+std::vector<RecordColumn> read_points(const OpenFile& file) {
+  const h5::Id points = h5::open_group(file.root, "points");
   const auto num_points = static_cast<size_t>(h5::length(h5::open_dataset(points, "id")));
   std::vector<RecordColumn> columns = make_columns();
   for (RecordColumn& column : columns)
@@ -91,10 +107,11 @@ std::vector<RecordColumn> read_points(const h5::Id& file) {
           const bool is_former = former != nullptr && !h5::has_member(points, column.name);
           const std::string name = is_former ? former : column.name;
           if (!h5::has_member(points, name)) {
-            if (since(column.name) <= minor) throw UsageError("column '" + column.name + "' is missing");
+            if (minor_since(column.name) <= file.minor)
+              throw UsageError("column '" + column.name + "' is missing");
             return;
           }
-          values = h5::read_column<typename std::decay_t<decltype(values)>::value_type>(points, name);
+          values = file.read<typename std::decay_t<decltype(values)>::value_type>(points, name);
           if (values.size() != num_points)
             throw UsageError("column '" + column.name + "' has another length than 'id'");
         },
@@ -124,14 +141,10 @@ template <class Read>
 auto with_file(const std::string& path, Read read) {
   try {
     const int64_t user_block_bytes = require_sealed(path);
-    TextHeap texts(path, user_block_bytes);
-    const h5::Id file = h5::open_file(path);
-    if (h5::read_attribute(file, "creator") != "shardmark")
+    OpenFile file{TextHeap(path, user_block_bytes), h5::open_file(path)};
+    if (h5::read_attribute(file.root, "creator") != "shardmark")
       throw UsageError(path + " is an HDF5 file, but not a study");
-    require_readable(h5::read_attribute(file, "schema_version"), path);
-    for (const char* group : {"points", "environment"})
-      h5::visit_texts(h5::open_group(file, group),
-                      [&](int64_t offset, int64_t count) { texts.require_texts(offset, count); });
+    file.minor = require_readable(h5::read_attribute(file.root, "schema_version"), path);
     return read(file);
   } catch (const UsageError& error) {
     const std::string what = error.what();
@@ -152,7 +165,7 @@ void write_published(const std::string& study, const std::function<Environment(c
   } catch (const SystemError& error) {
     remove_file(temporary);
     throw UsageError("cannot write " + study + ": " + error.what() +
-                     "; what was recorded is kept in its journal: make room and go on with --resume");
+                     "; what was recorded is kept in its journal: make room");
   } catch (...) {
     remove_file(temporary);
     throw;
@@ -165,9 +178,9 @@ Environment read_published_environment(const std::string& study) {
 }
 
 Environment read_published(const std::string& study, Load load, const RecordSink& sink) {
-  return with_file(study, [&](const h5::Id& file) {
+  return with_file(study, [&](const OpenFile& file) {
     const std::vector<RecordColumn> columns = read_points(file);
-    const h5::Id samples = h5::open_group(file, "samples");
+    const h5::Id samples = h5::open_group(file.root, "samples");
     std::vector<SeriesReader> series;
     if (load == Load::everything)
       for (const SeriesInfo& info : kSeries) series.emplace_back(samples, info);

@@ -69,7 +69,7 @@ class Differences {
   std::vector<std::string> found_;
 };
 
-void require_same(const std::string& path, const Environment& before, const Environment& now) {
+std::string difference(const Environment& before, const Environment& now) {
   Differences differences;
   differences.compare("ranks", before.world_ranks, now.world_ranks);
   differences.compare("threads per rank", before.threads_per_rank, now.threads_per_rank);
@@ -78,9 +78,7 @@ void require_same(const std::string& path, const Environment& before, const Envi
   differences.compare_ranks("node", topology(before), topology(now));
   differences.compare_versions(*before.versions, *now.versions);
   differences.compare("revision", before.revision, now.revision);
-  if (const std::string text = differences.text(); !text.empty())
-    throw UsageError(path + " cannot be resumed, its points would not be comparable: " + text +
-                     "; restore that, or choose another output");
+  return differences.text();
 }
 
 // The first line in which two texts differ, and how many more do: `line 7: "repeats: 5" is "repeats: 1" now`.
@@ -102,23 +100,37 @@ std::string text_difference(const std::string& before, const std::string& now) {
 }
 
 // The study's environment with the suite and command line of the latest launch; facts keep the launches that
-// resumed it.
-Environment resumed(const std::string& path, Environment before, const Environment& now) {
+// resumed it, each with what it found different.
+Environment resumed(const std::string& path, const Environment& before, const Environment& now,
+                    GoesOn goes_on) {
+  const std::string changes = difference(before, now);
+  if (!changes.empty() && goes_on == GoesOn::where_it_began)
+    throw UsageError(path + " cannot be resumed, its points would not be comparable: " + changes +
+                     "; restore that, or choose another output");
+  nlohmann::ordered_json launch = {
+      {"started", now.started}, {"nodes", now.nodes}, {"kernel", (*now.versions).value("kernel", "")}};
+  if (!changes.empty()) launch["changed"] = changes;
+  if (before.suite_text != now.suite_text) launch["former_suite"] = before.suite_text;
+  Environment latest = changes.empty() ? before : now;
+  latest.started = before.started;
+  latest.command_line = now.command_line;
+  latest.suite_text = now.suite_text;
+  latest.suite_path = now.suite_path;
+  auto& launches = (*latest.facts)["resumed"];
+  launches = (*before.facts).value("resumed", nlohmann::ordered_json::array());
+  launches.push_back(std::move(launch));
+  return latest;
+}
+
+void warn_of_other_suite(const std::string& path, const Environment& before, const Environment& now) {
   const auto file_name = [](const std::string& suite) { return suite.substr(suite.rfind('/') + 1); };
+  const auto named = [](const std::string& suite) { return suite.empty() ? "flags alone" : suite; };
   if (file_name(before.suite_path) != file_name(now.suite_path))
-    log_warning(
-        fmt::format("{} holds points of {}; those of {} are added", path, before.suite_path, now.suite_path));
+    log_warning(fmt::format("{} holds points of {}; those of {} are added", path, named(before.suite_path),
+                            named(now.suite_path)));
   else if (before.suite_text != now.suite_text)
     log_warning(fmt::format("{} was edited since {} began, and points of both texts are in it: {}",
                             now.suite_path, path, text_difference(before.suite_text, now.suite_text)));
-  nlohmann::ordered_json launch = {
-      {"started", now.started}, {"nodes", now.nodes}, {"kernel", (*now.versions).value("kernel", "")}};
-  if (before.suite_text != now.suite_text) launch["former_suite"] = before.suite_text;
-  before.command_line = now.command_line;
-  before.suite_text = now.suite_text;
-  before.suite_path = now.suite_path;
-  (*before.facts)["resumed"].push_back(std::move(launch));
-  return before;
 }
 
 void warn_of_damage(const std::string& path, int64_t num_damaged) {
@@ -137,17 +149,19 @@ Study Study::create(const std::string& given, const Environment& environment) {
   return Study(std::make_unique<State>(State{path, std::move(journal)}));
 }
 
-Study Study::resume(const std::string& given, const Environment& environment, const DueRule& is_due) {
+Study Study::resume(const std::string& given, const Environment& environment, const DueRule& is_due,
+                    GoesOn goes_on) {
   const std::string path = follow_links(given);
   if (auto journal = Journal::open(path)) {
     const JournalScan& found = journal->found();
-    require_same(path, found.environment, environment);
+    const Environment latest = resumed(path, found.environment, environment, goes_on);
     if (found.torn)
       log_warning(journal_path(path) +
                   ": the record that was being written when the last run ended is dropped");
     warn_of_damage(journal_path(path), found.num_damaged);
+    warn_of_other_suite(path, found.environment, environment);
     journal->mark_due(is_due);  // first: a job that crashes between the two does not lose it
-    journal->append(resumed(path, found.environment, environment));
+    journal->append(latest);
     return Study(std::make_unique<State>(State{path, std::move(*journal)}));
   }
   if (!file_exists(path)) {
@@ -155,11 +169,11 @@ Study Study::resume(const std::string& given, const Environment& environment, co
     return create(path, environment);
   }
   const Environment before = read_published_environment(path);
-  require_same(path, before, environment);
+  const Environment latest = resumed(path, before, environment, goes_on);
+  warn_of_other_suite(path, before, environment);
   Journal journal = Journal::claim(path);
   journal.start(
-      resumed(path, before, environment),
-      [&](const RecordSink& sink) { read_published(path, Load::everything, sink); }, is_due);
+      latest, [&](const RecordSink& sink) { read_published(path, Load::everything, sink); }, is_due);
   return Study(std::make_unique<State>(State{path, std::move(journal)}));
 }
 
@@ -194,8 +208,8 @@ void Study::publish() {
   state_->published = true;
 }
 
-void Study::extend(const std::string& id, const std::vector<Series>& columns) {
-  state_->journal.extend(id, columns);
+void Study::extend(const std::string& id, const std::vector<Series>& columns, bool durable) {
+  state_->journal.extend(id, columns, durable);
 }
 
 void Study::begin(const Record& record) { state_->journal.begin(record); }

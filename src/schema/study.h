@@ -32,23 +32,29 @@ struct Known {
 // Which points of a study are to be measured again; their records stay until then.
 using DueRule = std::function<bool(const std::string& id, const Known& known)>;
 
+// Where a study may go on: points of a sweep are compared with each other, a training run moves.
+enum class GoesOn { where_it_began, anywhere };
+
 class Study {
  public:
   // A new study. Refuses (UsageError) an output or journal that exists, and one that another process holds
   // (flock, which no crash leaves behind); an unwritable or full disk is one clear line as well.
   static Study create(const std::string& path, const Environment& environment);
   // Goes on with an existing study: a journal left by a killed run, or a published file (turned back into a
-  // journal). A torn last line is cut off. UsageError names what differs when devices, ranks, libraries or
-  // revision do. With nothing at `path` it is create().
-  static Study resume(const std::string& path, const Environment& environment, const DueRule& is_due = {});
+  // journal). A torn last line is cut off. With nothing at `path` it is create(). UsageError names what
+  // differs when devices, ranks, libraries or revision do; where it goes on anywhere, they are those of the
+  // latest launch, and its facts say what was different before.
+  static Study resume(const std::string& path, const Environment& environment, const DueRule& is_due = {},
+                      GoesOn goes_on = GoesOn::where_it_began);
 
   Study(Study&&) noexcept;
   Study& operator=(Study&&) noexcept;
   ~Study();
 
   void begin(const Record& record);  // its point is about to be measured; says so in the journal, unsynced
-  // Further columns of the point's series, so that they are kept where its ranks die; unsynced.
-  void extend(const std::string& id, const std::vector<Series>& columns);
+  // Further columns of the point's series, so that they are kept where its ranks die; unsynced, unless
+  // durable.
+  void extend(const std::string& id, const std::vector<Series>& columns, bool durable = false);
   void append(const Record& record);  // durable when it returns; cost independent of the study's length
   void publish();                     // writes x.h5 and removes the journal
   const std::map<std::string, Known>& known() const;  // by id

@@ -1,6 +1,11 @@
 // What damage to its files may do to a study: it is seen, named in one line, and costs no other record.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "schema/columns.h"
+#include "schema/hdf5.h"
+#include "schema/seal.h"
+#include "schema/version.h"
 #include "schema_fixture.h"
 
 namespace shardmark {
@@ -104,6 +109,84 @@ TEST(StudyDamage, EveryFlippedByteOfAFileIsSeen) {
   }
   write_text(path, whole + "x");
   EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5 is damaged, cut off, or was changed"));
+}
+
+// What is not sealed by us is input like any other: it is read, or named as damaged, and ends no process.
+TEST(StudyDamage, EveryFlippedByteUnderAValidSealIsReadOrRefused) {
+  const ScratchDirectory scratch(memory_directory());
+  const std::string path = scratch / "x.h5";
+  write_journal(path, 2);
+  Study::resume(path, sample_environment()).publish();
+  const std::string whole = read_text(path);
+  int num_refused = 0;
+  for (const int mask : {0xff, 0x01, 0x80})
+    for (size_t at = kSealBytes; at < whole.size(); at += 1 + whole.size() / 400) {
+      std::string flipped = whole;
+      flipped[at] = static_cast<char>(flipped[at] ^ mask);
+      write_text(path, flipped);
+      seal_file(path);
+      try {
+        read_study(path);
+      } catch (const UsageError& error) {
+        ++num_refused;
+        EXPECT_THAT(std::string(error.what()), ::testing::ContainsRegex("x.h5.* damaged")) << at;
+      }
+    }
+  EXPECT_GT(num_refused, 100);
+}
+
+// A study with one point, made by hand: without a column, and with a number in a column of whole numbers.
+void write_edited(const std::string& path, const std::string& missing, const std::string& column = "",
+                  int64_t number = 0) {
+  const h5::Id file = h5::create_file(path);
+  h5::write_attribute(file, "creator", "shardmark");
+  h5::write_attribute(file, "schema_version", schema_version());
+  Record record;
+  record.id = "a";
+  record.point.workload = "collective";
+  record.point.collective.operation = "all_reduce";
+  record.point.collective.bytes = 8;
+  std::vector<RecordColumn> columns = make_columns();
+  append_row(columns, record);
+  const h5::Id points = h5::create_group(file, "points");
+  for (RecordColumn& one : columns) {
+    if (one.name == missing) continue;
+    if (one.name == column) std::get<std::vector<int64_t>>(one.values) = {number};
+    std::visit([&](const auto& values) { h5::write_column(points, one.name, values); }, one.values);
+  }
+  h5::create_group(file, "samples");
+  h5::create_group(file, "environment");
+}
+
+TEST(StudyDamage, AMissingColumnIsNamed) {
+  const ScratchDirectory scratch(memory_directory());
+  const std::string path = scratch / "x.h5";
+  write_edited(path, "");
+  EXPECT_EQ(read_study(path).records.size(), 1u);
+  for (const RecordColumn& column : make_columns()) {
+    if (column.name == "id") continue;  // without it there is no number of points
+    write_edited(path, column.name);
+    EXPECT_THAT(usage_error([&] { read_study(path); }),
+                HasSubstr("x.h5 is damaged: column '" + column.name + "' is missing"));
+  }
+}
+
+TEST(StudyDamage, NumbersThatNoRunHasAreNamed) {
+  const ScratchDirectory scratch(memory_directory());
+  const std::string path = scratch / "x.h5";
+  const std::pair<const char*, int64_t> impossible[] = {
+      {"ranks", 0}, {"ranks", -1}, {"ranks", int64_t{1} << 40}, {"bytes", -8}, {"bytes", 0}, {"repeat", -1}};
+  for (const auto& [column, number] : impossible) {
+    const std::string words = fmt::format("{} is {}, which no run has", column, number);
+    write_edited(path, "", column, number);
+    EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5 is damaged: " + words));
+  }
+  std::filesystem::remove(path);
+  Record record = filled_record(1);
+  record.point.ranks = 0;
+  Study::create(path, sample_environment()).append(record);
+  EXPECT_THAT(usage_error([&] { read_study(path); }),
+              HasSubstr("x.h5.journal:2 is not a line of a journal: ranks is 0, which no run has"));
 }
 
 }  // namespace

@@ -66,6 +66,8 @@ inline Record filled_record(int64_t number) {
     fill(member, ++field);
   });
   record.id = "record-" + std::to_string(number);
+  record.point.ranks = 2 + number % 7;  // what a run can have, or it is no study
+  record.point.repeat = 1 + number % 5;
   for (const SeriesInfo& info : kSeries) {
     const bool one_column = info.name == "peak";
     if (info.name == "optimizer") continue;  // a point without this series

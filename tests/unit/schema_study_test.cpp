@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "schema/columns.h"
 #include "schema/hdf5.h"
 #include "schema/journal.h"
 #include "schema/json.h"
@@ -110,6 +111,52 @@ TEST(Study, ResumesAJournalAndAFile) {
   EXPECT_EQ(data.environment.nodes, sample_environment().nodes);
   EXPECT_EQ((*data.environment.facts)["resumed"].size(), 2u);
   EXPECT_EQ((*data.environment.facts)["resumed"][1]["nodes"][1], "other");
+}
+
+TEST(Study, TellsAnEditOfTheSuiteAndKeepsBothTexts) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  Environment before = sample_environment(), now = before;
+  before.suite_text = "name: quick\nrepeats: 5\nseed: 1\n";
+  now.suite_text = "name: quick\nrepeats: 1\nseed: 2\n# more\n";
+  Study::create(path, before).append(filled_record(1));
+  ::testing::internal::CaptureStderr();
+  Study::resume(path, now).publish();
+  EXPECT_THAT(
+      ::testing::internal::GetCapturedStderr(),
+      HasSubstr("suites/quick.yaml was edited since " + path +
+                " began, and points of both texts are in it: line 2: 'repeats: 5' is 'repeats: 1' now, "
+                "and 2 more lines"));
+  ::testing::internal::CaptureStderr();
+  Study::resume(path, now).publish();  // not edited again
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  const Environment kept = read_study(path).environment;
+  EXPECT_EQ(kept.suite_text, now.suite_text);
+  const auto& launches = (*kept.facts)["resumed"];
+  ASSERT_EQ(launches.size(), 2u);
+  EXPECT_EQ(launches[0]["former_suite"], before.suite_text);
+  EXPECT_FALSE(launches[1].contains("former_suite"));
+}
+
+TEST(Study, ThatGoesOnAnywhereIsOfItsLatestLaunchAndSaysWhatChanged) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "x.h5";
+  Study::create(path, sample_environment()).append(filled_record(1));
+  Environment now = sample_environment();
+  now.world_ranks = 4;
+  now.started = "2026-02-02T00:00:00Z";
+  for (int round = 0; round < 2; ++round) {  // a journal, then a published file
+    Study study = Study::resume(path, now, {}, GoesOn::anywhere);
+    now.world_ranks = 5;
+    study.publish();
+  }
+  const Environment kept = read_study(path).environment;
+  EXPECT_EQ(kept.world_ranks, 5);
+  EXPECT_EQ(kept.started, sample_environment().started);
+  const auto& launches = (*kept.facts)["resumed"];
+  ASSERT_EQ(launches.size(), 2u);
+  EXPECT_EQ(launches[0]["changed"], "ranks (3, now 4)");
+  EXPECT_EQ(launches[1]["changed"], "ranks (4, now 5)");
 }
 
 TEST(Study, ResumeOfNothingCreates) {
@@ -218,9 +265,11 @@ TEST(Study, RefusesOtherHdf5FilesAndNewerSchemas) {
               HasSubstr("x.h5 has schema version 2.0, this program reads up to " + schema_version()));
   EXPECT_THAT(usage_error([&] { Study::resume(path, sample_environment()); }),
               HasSubstr("schema version 2.0"));
-  EXPECT_THAT(usage_error([] { require_readable("x", "y.h5"); }),
-              HasSubstr("y.h5: 'x' is not a schema version"));
-  require_readable("1.99", "y.h5");
+  for (const char* none : {"x", "", "1", "1.", ".5", "-1.0", "-0.5", "1.-5", "+1.0", "1.05", "1.5 ",
+                           "1.5<script>", "1.5.2", "99999999999.0"})
+    EXPECT_THAT(usage_error([&] { require_readable(none, "y.h5"); }),
+                HasSubstr("y.h5: '" + std::string(none) + "' is not a schema version"));
+  EXPECT_EQ(require_readable("1.99", "y.h5"), 99);
 }
 
 TEST(Study, FillsWhatAnOlderFileLacks) {
@@ -231,8 +280,14 @@ TEST(Study, FillsWhatAnOlderFileLacks) {
     h5::write_attribute(file, "creator", "shardmark");
     h5::write_attribute(file, "schema_version", "1.0");
     const h5::Id points = h5::create_group(file, "points");
-    h5::write_column<std::string>(points, "id", {"a", "b"});
-    h5::write_column<int64_t>(points, "ranks", {2, 4});
+    Record a, b;
+    a.id = "a", a.point.ranks = 2;
+    b.id = "b", b.point.ranks = 4;
+    std::vector<RecordColumn> columns = make_columns();
+    for (const Record& record : {a, b}) append_row(columns, record);
+    for (const RecordColumn& column : columns)
+      if (minor_since(column.name) == 0)
+        std::visit([&](const auto& values) { h5::write_column(points, column.name, values); }, column.values);
     h5::create_group(file, "samples");
     h5::create_group(file, "environment");
   }
