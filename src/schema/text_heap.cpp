@@ -28,7 +28,7 @@ T number_at(const char* bytes) {
 TextHeap::TextHeap(const std::string& path, int64_t user_block_bytes)
     : path_(path), file_(open_if_exists(path, O_RDONLY)), user_block_bytes_(user_block_bytes) {}
 
-const TextHeap::Sizes& TextHeap::heap_at(uint64_t address) {
+const TextHeap::Sizes& TextHeap::heap_at(uint64_t address) const {
   const auto [heap, is_new] = heaps_.try_emplace(address);
   Sizes& sizes = heap->second;
   if (!is_new) return sizes;
@@ -56,7 +56,7 @@ const TextHeap::Sizes& TextHeap::heap_at(uint64_t address) {
   return sizes;
 }
 
-void TextHeap::require_texts(int64_t offset, int64_t count) {
+void TextHeap::require_texts(int64_t offset, int64_t count) const {
   std::string references(static_cast<size_t>(count * kReference), '\0');
   if (!read_at(file_, path_, offset, references.data(), references.size())) refuse();
   for (int64_t i = 0; i < count; ++i) {

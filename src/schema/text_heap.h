@@ -17,17 +17,17 @@ class TextHeap {
   TextHeap(const std::string& path, int64_t user_block_bytes);
   // UsageError: one of the `count` references that lie at this place of the file leads to no text of its
   // length, or to a heap that is damaged.
-  void require_texts(int64_t offset, int64_t count);
+  void require_texts(int64_t offset, int64_t count) const;
 
  private:
   using Sizes = std::map<uint32_t, uint64_t>;  // bytes of a text, by its number
 
-  const Sizes& heap_at(uint64_t address);  // at any byte: a heap may follow an odd number of samples
+  const Sizes& heap_at(uint64_t address) const;  // at any byte: a heap may follow an odd number of samples
 
   std::string path_;
   File file_;
   int64_t user_block_bytes_;
-  std::map<uint64_t, Sizes> heaps_;  // by address
+  mutable std::map<uint64_t, Sizes> heaps_;  // by address: those that were read
 };
 
 }  // namespace shardmark

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "analysis/known.h"
 #include "analysis/merged.h"
 #include "schema_fixture.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -52,17 +52,13 @@ const std::vector<StudyData>& reference_studies() {
   return all;
 }
 
-std::string short_text(const Choice& choice, const OptionTable& options) {
-  return to_text(without_defaults(choice, options));
-}
-
 // GPT-2 of 124 million parameters, bf16, batch 16: "zero3", or "single, recomputed".
 const MergedPoint* point_of(const std::vector<MergedPoint>& all, const std::string& row) {
   const std::string name = row.substr(0, row.find(','));
   for (const MergedPoint& merged : all) {
     const TrainingPoint& t = merged.point.training;
-    if (is_training(merged) && short_text(t.model, known_model_options(t.model)) == "gpt2" &&
-        short_text(t.strategy, known_options(t.strategy)) == name && t.precision == "bf16" &&
+    if (is_training(merged) && brief_text("model", t.model) == "gpt2" &&
+        brief_text("strategy", t.strategy) == name && t.precision == "bf16" &&
         t.batch_size == 16 && (t.checkpointing > 0) == (row != name))
       return &merged;
   }
