@@ -9,7 +9,7 @@
 
 #include "analysis/plots/svg.h"
 #include "base/error.h"
-#include "schema/file.h"
+#include "schema/beside.h"
 
 extern char** environ;
 
@@ -38,16 +38,17 @@ bool convert(const std::filesystem::path& file, const std::string& format) {
   const std::filesystem::path svg = std::filesystem::absolute(file);  // which begins as no flag does
   std::filesystem::path to = svg;
   to.replace_extension(format);
-  const std::string unfinished = path_beside(to.string());  // no half a file under the final name
-  const int status = run({"timeout", "60", kConverter, "--format", format, "--zoom",
-                          format == "png" ? kPixelsPerUnit : "1", "--output", unfinished, svg.string()});
-  if (status != 0) remove_file(unfinished);
+  FileBeside unfinished(to.string());  // no half a file under the final name
+  if (!unfinished) fail_to_write(unfinished.name());
+  const int status =
+      run({"timeout", "60", kConverter, "--format", format, "--zoom", format == "png" ? kPixelsPerUnit : "1",
+           "--output", unfinished.name(), svg.string()});
   if (status != 0 && status != 127)
     throw SystemError(
         std::string(kConverter) +
         (status == 124 ? " did not end in 60 s" : " ended with status " + std::to_string(status)) + " at " +
         svg.string() + (status == 124 ? "" : "; its message is above"));
-  if (status == 0) rename_file(unfinished, to.string());
+  if (status == 0 && !unfinished.take_place()) fail_to_write(to.string());
   return status == 0;
 }
 

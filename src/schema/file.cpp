@@ -13,8 +13,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/node.h"
 #include "base/units.h"
+#include "schema/beside.h"
 
 namespace shardmark {
 namespace {
@@ -31,11 +31,6 @@ namespace {
 
 void check(bool ok, const std::string& what, const std::string& path) {
   if (!ok) fail(what, path, errno);
-}
-
-std::string directory_of(const std::string& path) {
-  const std::string directory = std::filesystem::path(path).parent_path().string();
-  return directory.empty() ? "." : directory;
 }
 
 [[noreturn]] void refuse_input(const std::string& path, const std::string& reason) {
@@ -66,15 +61,12 @@ Place place_of(const std::string& given) {
   throw UsageError(path + ": cannot be written (" + reason + "); " + advice);
 }
 
-// As far as the system lets us: a page may be shared in a group.
-void keep_mode(const std::string& from, const std::string& to) {
-  struct stat info;
-  if (::stat(from.c_str(), &info) != 0) return;
-  [[maybe_unused]] const int ignored = ::chown(to.c_str(), static_cast<uid_t>(-1), info.st_gid);
-  ::chmod(to.c_str(), info.st_mode & 07777);
-}
-
 }  // namespace
+
+std::string directory_of(const std::string& path) {
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  return directory.empty() ? "." : directory;
+}
 
 bool file_exists(const std::string& path) {
   struct stat info;
@@ -131,16 +123,18 @@ File open_or_create(const std::string& path, int flags) {
   return file;
 }
 
+bool is_named(const File& file, const std::string& path) {
+  struct stat opened, named;
+  check(::fstat(file.get(), &opened) == 0, "inspect", path);
+  return ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
 Lock lock_file(const File& file, const std::string& path) {
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return Lock::held_by_another;
     log_warning(path + " lies on a file system without locks: make sure that no other process writes it");
   }
-  struct stat opened, named;
-  check(::fstat(file.get(), &opened) == 0, "inspect", path);
-  const bool same =
-      ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
-  return same ? Lock::taken : Lock::replaced;
+  return is_named(file, path) ? Lock::taken : Lock::replaced;
 }
 
 bool read_at(const File& file, const std::string& path, int64_t offset, void* bytes, size_t count) {
@@ -190,10 +184,6 @@ void require_regular(const std::string& path) {
     throw UsageError(path + " is not a regular file, and nothing else is ever replaced; name another place");
 }
 
-std::string path_beside(const std::string& path) {
-  return fmt::format("{}.{}.{}.tmp", path, host_name(), ::getpid());
-}
-
 void require_writable(const std::string& given, const std::string& advice) {
   const Place place = place_of(given);
   if (::access(place.in_place ? place.path.c_str() : directory_of(place.path).c_str(), W_OK) != 0)
@@ -218,27 +208,19 @@ void require_writable_directory(const std::string& directory, const std::string&
 void write_whole(const std::string& given, const std::string& advice,
                  const std::function<void(std::ostream&)>& write) {
   const auto [path, in_place] = place_of(given);
-  const std::string beside = in_place ? path : path_beside(path);
-  try {
-    // Held open while it is opened again: a pipe that nobody reads would let that wait for ever.
-    const File held(in_place ? ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC) : -1);
-    if (in_place && !held) refuse(given, errno, advice);
-    errno = 0;
-    std::ofstream file(beside, std::ios::binary);
-    if (file) write(file);
-    file.close();
-    if (!file) refuse(given, errno == 0 ? EIO : errno, advice);
-    if (in_place) return;
-    keep_mode(path, beside);
-    const File written = open_if_exists(beside, O_RDONLY);
-    if (::fsync(written.get()) != 0 || ::rename(beside.c_str(), path.c_str()) != 0)
-      refuse(given, errno, advice);
-    sync_path(directory_of(path));
-  } catch (...) {
-    if (!in_place) ::unlink(beside.c_str());
-    throw;
-  }
+  std::optional<FileBeside> beside;
+  if (!in_place && !beside.emplace(path)) refuse(given, errno, advice);
+  // Held open while it is opened again: a pipe that nobody reads would let that wait for ever.
+  const File held(in_place ? ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC) : -1);
+  if (in_place && !held) refuse(given, errno, advice);
+  errno = 0;
+  std::ofstream file(beside ? beside->name() : path, std::ios::binary);
+  if (file) write(file);
+  file.close();
+  if (!file || (beside && !beside->take_place())) refuse(given, errno == 0 ? EIO : errno, advice);
 }
+
+void fail_to_write(const std::string& path) { fail("write", path, errno); }
 
 AppendFile::AppendFile(File file, std::string path) : file_(std::move(file)), path_(std::move(path)) {
   size_ = ::lseek(file_.get(), 0, SEEK_END);

@@ -25,6 +25,7 @@ class File : public Handle<int, CloseFile> {
   explicit File(int descriptor = -1) : Handle(descriptor, -1) {}
 };
 
+std::string directory_of(const std::string& path);  // "." where the path names none
 bool file_exists(const std::string& path);
 // The file a link leads to, also when it does not exist yet (results/quick.h5 -> quick-003.h5). UsageError: a
 // loop.
@@ -40,6 +41,7 @@ inline constexpr int64_t kMostSuiteBytes = 16 << 20, kMostBaselineBytes = 256 <<
                          kMostJournalBytes = int64_t{4} << 30, kMostStudyBytes = int64_t{1} << 40;
 File open_or_create(const std::string& path, int flags);
 
+bool is_named(const File& file, const std::string& path);  // whether the path leads to the open file
 enum class Lock { taken, held_by_another, replaced };
 // Locks the open file until it is closed (flock: gone with the process). replaced: `path` names another file
 // by now.
@@ -51,16 +53,15 @@ void write_at(const File& file, const std::string& path, int64_t offset, std::st
 void rename_file(const std::string& from, const std::string& to);  // durable when it returns
 void remove_file(const std::string& path);                         // durable when it returns; may be absent
 void sync_path(const std::string& path);                           // of a file or directory
+[[noreturn]] void fail_to_write(const std::string& path);          // UsageError, by errno
 
 // UsageError where something else than a regular file is at `path`, or behind a link there: a device or a
 // folder is never replaced.
 void require_regular(const std::string& path);
-// The name under which a file is written that is to take the place of `path`; no other process writes it.
-std::string path_beside(const std::string& path);
 
-// A file for people, whole or not at all: written beside, synced, renamed, so that what was there stays when
-// the disk is full. A device, a pipe, and a file in a folder that takes no other are written to themselves.
-// The error ends with the advice; require_writable() finds what can be found before.
+// A file for people, whole or not at all: written beside (schema/beside.h), synced, renamed, so that what was
+// there stays when the disk is full. A device, a pipe, and a file in a folder that takes no other are written
+// to themselves. The error ends with the advice; require_writable() finds what can be found before.
 void require_writable(const std::string& path, const std::string& advice);
 // With those above it; nothing where it is there. UsageError that begins with the flag.
 void make_directory(const std::string& directory, const std::string& flag);

@@ -19,11 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string directory_of(const std::string& file) {
-  const fs::path parent = fs::path(follow_links(file)).parent_path();
-  return parent.empty() ? "." : parent.string();
-}
-
 // Of the file that is written beside it first, too.
 void require_short_name(const std::string& file, const std::string& flag) {
   if (fs::path(path_beside(file)).filename().string().size() > NAME_MAX)
@@ -69,8 +64,9 @@ void check_outputs(const TrainingOptions& options, int64_t first_step) {
   if (options.save_weights.empty()) return;
   require_regular(options.save_weights);
   require_short_name(options.save_weights, "--save-weights");
-  const std::string directory = directory_of(options.save_weights);
+  const std::string weights = follow_links(options.save_weights), directory = directory_of(weights);
   require_writable_directory(directory, "--save-weights");
+  remove_abandoned(weights);  // it takes room
   const bool shared = !checkpoints.empty() && same_disk(checkpoints, directory);
   require_room(directory, state_bytes(options.point, State::weights) + (shared ? kept_bytes : 0),
                "--save-weights", shared ? "checkpoints and weights" : "the weights");

@@ -2,21 +2,29 @@
 #include "training/safetensors.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <bit>
+#include <ranges>
 
 #include "base/error.h"
 #include "schema/content_hash.h"
+#include "schema/json.h"
 
 namespace shardmark {
 namespace {
+
+using Event = nlohmann::ordered_json::parse_event_t;
+using List = nlohmann::ordered_json::array_t;
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 constexpr int64_t kSizeBytes = 8;
 constexpr int64_t kLargestHeader = 100'000'000;  // as the format's own library
+constexpr int kDeepest = 3;                      // a number of a tensor's shape
 constexpr const char* kMetadata = "__metadata__";
 constexpr const char* kChecksum = "checksum";
 
@@ -39,17 +47,14 @@ std::string_view bytes_of(const at::Tensor& tensor) {
 }  // namespace
 
 SafetensorsWriter::SafetensorsWriter(const std::string& path, int64_t header_room)
-    : path_(follow_links(path)), header_room_((header_room + 1023) / 1024 * 1024), hash_(kHashStart) {
+    : path_(follow_links(path)),
+      header_room_((header_room + 1023) / 1024 * 1024),
+      beside_(path_),
+      hash_(kHashStart) {
+  if (!beside_) fail_to_write(beside_.name());
   require_regular(path_);
-  const std::string beside = path_beside(path_);
-  File file = open_or_create(beside, O_RDWR | O_EXCL);
-  temporary_.path = beside;
-  file_ = AppendFile(std::move(file), beside);
+  file_ = AppendFile(open_or_create(beside_.name(), O_RDWR), beside_.name());
   file_.write(std::string(static_cast<size_t>(kSizeBytes + header_room_), ' '));
-}
-
-SafetensorsWriter::Temporary::~Temporary() {
-  if (!path.empty()) ::unlink(path.c_str());
 }
 
 void SafetensorsWriter::add(const std::string& name, const at::Tensor& value) {
@@ -73,10 +78,8 @@ void SafetensorsWriter::finish(const TextMap& metadata) {
   for (size_t byte = 0; byte < start.size(); ++byte)
     start[byte] = static_cast<char>(static_cast<uint64_t>(header_room_) >> (8 * byte));
   write_at(file_.file(), file_.path(), 0, start + header);
-  file_.sync();
   require_regular(path_);  // what has come there since the start
-  rename_file(file_.path(), path_);
-  temporary_.path.clear();
+  if (!beside_.take_place()) fail_to_write(path_);
 }
 
 SafetensorsFile::SafetensorsFile(const std::string& path)
@@ -106,19 +109,36 @@ void SafetensorsFile::read_header() {
   std::string text(length, '\0');
   if (!read_at(file_, path_, kSizeBytes, text.data(), text.size()))
     fail("is truncated: it ends in its header");
-  auto header = nlohmann::ordered_json::parse(text);
+  // What nests deeper would end the copies of it in a stack overflow.
+  auto header = nlohmann::ordered_json::parse(text, [&](int depth, Event, const auto&) {
+    if (depth > kDeepest) fail("has a damaged header: it nests too deep");
+    return true;
+  });
   for (const auto& [name, value] : header.items()) {
-    if (name == kMetadata) {
+    if (name == kMetadata)
       metadata_ = value.get<TextMap>();
-      continue;
-    }
-    const auto offsets = value.at("data_offsets").get<std::vector<int64_t>>();
-    if (offsets.size() != 2) fail("has a damaged header: tensor " + name);
-    entries_[name] = {value.at("dtype"), value.at("shape"), data_begin + offsets[0], offsets[1] - offsets[0]};
+    else
+      entries_[name] = entry_of(name, value, data_begin);
   }
   check_places(data_begin);
   if (has_checksum()) header[kMetadata].erase(kChecksum);
   checked_header_ = header.dump();
+}
+
+SafetensorsFile::Entry SafetensorsFile::entry_of(const std::string& name, const nlohmann::ordered_json& value,
+                                                 int64_t data_begin) const try {
+  Entry entry{value.at("dtype"), {}, 0, 0};
+  for (const auto& extent : value.at("shape").get_ref<const List&>())
+    entry.shape.push_back(whole_number(extent));
+  const List& offsets = value.at("data_offsets").get_ref<const List&>();
+  const int64_t begin = whole_number(offsets.at(0)), end = whole_number(offsets.at(1));
+  if (offsets.size() != 2 || begin < 0 || end < begin ||
+      __builtin_add_overflow(data_begin, begin, &entry.begin))
+    throw std::out_of_range("data_offsets");
+  entry.num_bytes = end - begin;
+  return entry;
+} catch (const std::exception&) {
+  fail("has a damaged header: tensor " + name);
 }
 
 bool SafetensorsFile::has_checksum() const { return metadata_.contains(kChecksum); }
@@ -147,13 +167,20 @@ void SafetensorsFile::check_places(int64_t data_begin) const {
          (size_ < end ? ": truncated" : ": damaged"));
 }
 
-at::Tensor SafetensorsFile::read(const std::string& name) const {
+at::ScalarType SafetensorsFile::type_of(const std::string& name) const {
   const auto found = entries_.find(name);
   if (found == entries_.end()) fail("has no tensor " + name);
   const auto type = dtypes().find(found->second.dtype);
-  if (type == dtypes().end()) fail("holds " + name + " as " + found->second.dtype + ", not as a float");
-  const at::Tensor tensor = at::empty(found->second.shape, type->second);
-  if (!read_at(file_, path_, found->second.begin, tensor.mutable_data_ptr(), tensor.nbytes()))
+  if (type != dtypes().end()) return type->second;
+  throw UsageError(fmt::format("'{}' holds {} as {}; accepted: {}", path_, name, found->second.dtype,
+                               fmt::join(std::views::keys(dtypes()), ", ")));
+}
+
+at::Tensor SafetensorsFile::read(const std::string& name) const {
+  const at::ScalarType type = type_of(name);
+  const Entry& entry = entries_.at(name);
+  const at::Tensor tensor = at::empty(entry.shape, type);
+  if (!read_at(file_, path_, entry.begin, tensor.mutable_data_ptr(), tensor.nbytes()))
     fail("is truncated: it ends in " + name);
   return tensor;
 }

@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "schema/file.h"
+#include "schema/beside.h"
 
 namespace shardmark {
 
 using TextMap = std::map<std::string, std::string>;
 
 // The file appears under its name, whole and durable, when finish() returns; before that it has another name
-// beside it (path_beside). It takes the place of a regular file alone. UsageErrors say what the disk did not
-// take.
+// beside it (schema/beside.h). It takes the place of a regular file alone. UsageErrors say what the disk did
+// not take.
 class SafetensorsWriter {
  public:
   // header_room: bytes kept in front for the header, padded with blanks; see header_bytes().
@@ -31,13 +31,9 @@ class SafetensorsWriter {
   void finish(const TextMap& metadata);                        // adds "checksum", of data and header
 
  private:
-  struct Temporary {  // goes with its owner, unless it became the file
-    std::string path;
-    ~Temporary();
-  };
   std::string path_;
   int64_t header_room_;
-  Temporary temporary_;
+  FileBeside beside_;
   AppendFile file_;
   nlohmann::ordered_json header_;
   uint64_t hash_;
@@ -57,13 +53,15 @@ class SafetensorsFile {
   const std::string& path() const { return path_; }
   const std::map<std::string, Entry>& entries() const { return entries_; }
   const TextMap& metadata() const { return metadata_; }
-  at::Tensor read(const std::string& name) const;  // on the CPU. UsageError: no such tensor, not floating
+  at::ScalarType type_of(const std::string& name) const;  // UsageError: no such tensor, not floating
+  at::Tensor read(const std::string& name) const;         // on the CPU. UsageError: the same
   bool has_checksum() const;
   void verify() const;  // UsageError: this is not what was written, as far as a checksum tells
 
  private:
   [[noreturn]] void fail(const std::string& what) const;
   void read_header();
+  Entry entry_of(const std::string& name, const nlohmann::ordered_json& value, int64_t data_begin) const;
   void check_places(int64_t data_begin) const;
 
   std::string path_;

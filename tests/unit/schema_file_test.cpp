@@ -1,11 +1,16 @@
 // Files for people: whole, or as they were.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
+#include <chrono>
 #include <filesystem>
 #include <ostream>
 
+#include "base/node.h"
+#include "schema/beside.h"
 #include "schema/file.h"
 #include "schema_fixture.h"
 
@@ -68,6 +73,56 @@ TEST(WriteWhole, DoesNotWaitForAPipeThatNobodyReads) {
   const std::string pipe = scratch / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THAT(usage_error([&] { write(pipe, "one"); }), HasSubstr("no process reads this pipe"));
+}
+
+// A writer that is killed leaves its file without a lock.
+TEST(FileBeside, GoesWithItsWriterOrWithTheNextOne) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "page.html";
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    const FileBeside unfinished(path);
+    ::_exit(unfinished ? 0 : 1);  // no destructor
+  }
+  int status = 1;
+  ASSERT_EQ(::waitpid(writer, &status, 0), writer);
+  ASSERT_EQ(status, 0);
+  ASSERT_EQ(num_files(scratch), 1);
+  { const FileBeside unfinished(path); }
+  EXPECT_EQ(num_files(scratch), 0);
+}
+
+TEST(FileBeside, LeavesWhatIsNotAbandoned) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "page.html";
+  for (const char* other :
+       {"page.html.old.tmp", "page.html.7.tmp", "page.html.node.7", "page.html2.node.7.tmp"})
+    write(scratch / other, "kept");
+  ASSERT_EQ(::mkfifo((scratch / "page.html.pipe.7.tmp").c_str(), 0600), 0);
+  const std::string here = scratch / ("page.html." + host_name() + ".7.tmp"),
+                    elsewhere = scratch / "page.html.node.7.tmp";
+  write(elsewhere, "of this minute");
+  {
+    const File writer = open_or_create(here, O_RDWR);
+    ASSERT_EQ(::flock(writer.get(), LOCK_EX), 0);
+    write(path, "one");
+    EXPECT_EQ(num_files(scratch), 8);
+  }
+  write(path, "two");
+  EXPECT_FALSE(std::filesystem::exists(here));
+  EXPECT_EQ(num_files(scratch), 7);
+  std::filesystem::last_write_time(elsewhere,
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(25));
+  write(path, "three");
+  EXPECT_FALSE(std::filesystem::exists(elsewhere));
+  EXPECT_EQ(num_files(scratch), 6);
+}
+
+TEST(FileBeside, SaysWhereTheSystemTakesNone) {
+  const ScratchDirectory scratch;
+  const FileBeside unfinished(scratch / "no/page.html");
+  EXPECT_EQ(errno, ENOENT);
+  EXPECT_FALSE(unfinished);
 }
 
 TEST(Input, IsARegularFileOfBoundedSize) {

@@ -4,7 +4,6 @@
 #include <ATen/Parallel.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -13,15 +12,10 @@
 #include "doctor/machine/facts.h"
 #include "doctor/placement.h"
 #include "runner/environment.h"
+#include "schema/file.h"
 
 namespace shardmark {
 namespace {
-
-std::string directory_of(const std::string& output) {
-  if (output.empty()) return "";
-  const auto parent = std::filesystem::path(output).parent_path();
-  return parent.empty() ? "." : parent.string();
-}
 
 std::map<std::string, std::string> variables() {
   std::map<std::string, std::string> found;
@@ -57,10 +51,10 @@ Preflight look_around(const WorldFlags& flags, const Ranks& ranks, const std::st
   given.gpus_refused = flags.device == "cpu";
   given.gpus_wanted = flags.device == "cuda";
   given.bound = bind(flags, topology, world, found.device);
-  set_threads(flags, session.local_size(), found.device);
+  together(world, [&] { set_threads(flags, session.local_size(), found.device); });
   given.threads = at::get_num_threads();
   given.revision = revision();
-  given.output = directory_of(output);
+  given.output = output.empty() ? "" : directory_of(output);
   given.variables = variables();
   found.ranks = machine::gather_facts(world, machine::facts_of_rank(topology, world, session, given));
   if (world.rank() == 0) found.findings = doctor::examine(found.ranks);
