@@ -4,7 +4,6 @@
 
 #include "base/glob.h"
 #include "base/hash.h"
-#include "data/mapped_file.h"
 #include "data/source.h"
 
 namespace shardmark {
@@ -55,7 +54,7 @@ class Cifar10 : public DataSource {
 
   std::string content() const override {
     uint64_t hash = kHashStart;
-    for (const MappedFile& file : files_) hash = hash_content(file.bytes(), hash);
+    for (const SampleFile& file : files_) hash = hash_content(file, hash);
     return hash_text(hash);
   }
 
@@ -65,34 +64,35 @@ class Cifar10 : public DataSource {
     int64_t* targets = batch.targets.data_ptr<int64_t>();
     AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, dtype_, "cifar10", [&] {
       auto* inputs = batch.inputs.data_ptr<scalar_t>();
+      std::array<uint8_t, kRecordBytes> record;
       for (const Draw& draw : draws) {
-        const uint8_t* record = record_of(draw.index);
+        files_.at(static_cast<size_t>(draw.index / kRecords))
+            .read(draw.index % kRecords * kRecordBytes, record.data(), record.size());
         *targets++ = record[0];
         const bool augments = augment_ && draw.index < size();  // what is evaluated on stays as it is
-        inputs = write_image(record + 1, augments ? random_placement(seed_, draw) : Placement{}, inputs);
+        inputs =
+            write_image(record.data() + 1, augments ? random_placement(seed_, draw) : Placement{}, inputs);
       }
     });
     return batch;
   }
 
  private:
-  static void check(const MappedFile& file) {
+  static void check(const SampleFile& file) {
     const auto fail = [&](const std::string& what) {
       throw UsageError("'" + file.path() + "' " + what + "; " + kAdvice);
     };
-    if (std::ssize(file.bytes()) != kRecords * kRecordBytes)
-      fail("is " + std::to_string(file.bytes().size()) + " bytes instead of " +
+    if (file.size() != kRecords * kRecordBytes)
+      fail("is " + std::to_string(file.size()) + " bytes instead of " +
            std::to_string(kRecords * kRecordBytes) + ": damaged");
+    std::vector<uint8_t> bytes(static_cast<size_t>(file.size()));
+    file.read(0, bytes.data(), bytes.size());
     for (int64_t record = 0; record < kRecords; ++record) {
-      const int label = file.bytes()[static_cast<size_t>(record * kRecordBytes)];
+      const int label = bytes[static_cast<size_t>(record * kRecordBytes)];
       if (label >= kClasses)
         fail("has label " + std::to_string(label) + " in record " + std::to_string(record) +
              ", above 9: damaged");
     }
-  }
-
-  const uint8_t* record_of(int64_t index) const {
-    return files_.at(static_cast<size_t>(index / kRecords)).bytes().data() + index % kRecords * kRecordBytes;
   }
 
   // Returns where the next image goes.
@@ -115,7 +115,7 @@ class Cifar10 : public DataSource {
   bool augment_;
   at::ScalarType dtype_;
   int64_t seed_;
-  std::vector<MappedFile> files_;
+  std::vector<SampleFile> files_;
   std::array<std::array<double, 256>, kChannels> normalized_;  // of a channel's byte
 };
 

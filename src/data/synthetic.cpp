@@ -1,5 +1,6 @@
 // Made-up samples for any model: nothing on disk, nearly free to fetch, and learnable, so that a loss can
 // fall.
+#include <algorithm>
 #include <cmath>
 
 #include "base/hash.h"
@@ -12,6 +13,8 @@ namespace {
 // Every sample is a window of a fixed pool of this many random values: as good as fresh ones, at the cost of
 // a copy.
 constexpr int64_t kPoolValues = 1 << 18;
+// An evaluation of more tells no more, and that of a twentieth of an enormous size would have no end.
+constexpr int64_t kMostHeldOut = 10'000;
 
 enum Purpose { kTarget, kPattern, kNoise, kPool, kSuccessor };  // of a random number
 
@@ -19,7 +22,7 @@ enum Purpose { kTarget, kPattern, kNoise, kPool, kSuccessor };  // of a random n
 class SyntheticValues : public DataSource {
  public:
   SyntheticValues(int64_t size, const DataContext& context)
-      : num_held_out_(held_out_of(size, context)),
+      : num_held_out_(std::min(held_out_of(size, context), kMostHeldOut)),
         size_(size - num_held_out_),
         context_(context),
         numel_(c10::multiply_integers(context.sample.input)) {
@@ -67,7 +70,7 @@ class SyntheticValues : public DataSource {
 class SyntheticTokens : public DataSource {
  public:
   SyntheticTokens(int64_t size, const DataContext& context)
-      : num_held_out_(held_out_of(size, context)),
+      : num_held_out_(std::min(held_out_of(size, context), kMostHeldOut)),
         size_(size - num_held_out_),
         seed_(context.seed),
         length_(context.sample.input.at(0)) {
@@ -88,8 +91,8 @@ class SyntheticTokens : public DataSource {
   int64_t num_held_out() const override { return num_held_out_; }
 
   Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
-    return token_batch(std::span<const int64_t>(pool_), draws, length_, pinned, [this](const Draw& draw) {
-      return below(hash_of(seed_, kNoise, draw.index), kPoolValues);
+    return token_batch(draws, length_, pinned, [this](const Draw& draw) {
+      return window_at(pool_, below(hash_of(seed_, kNoise, draw.index), kPoolValues), length_);
     });
   }
 

@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "base/glob.h"
-#include "data/mapped_file.h"
 #include "data/token_batch.h"
 
 namespace shardmark {
@@ -31,8 +30,10 @@ class Text : public DataSource {
     const std::string patterns = options.at("files").get<std::string>();
     const auto paths = matching_files(patterns, context.folder);
     for (const std::string& path : paths) {
-      const MappedFile file(path, "check its permissions or narrow 'files' of data 'text'");
-      bytes_.insert(bytes_.end(), file.bytes().begin(), file.bytes().end());
+      const SampleFile file(path, "check its permissions or narrow 'files' of data 'text'");
+      const size_t before = bytes_.size();
+      bytes_.resize(before + static_cast<size_t>(file.size()));
+      file.read(0, bytes_.data() + before, static_cast<size_t>(file.size()));
     }
     size_ = num_windows(std::ssize(bytes_), length_);
     if (size_ < 1)
@@ -48,8 +49,8 @@ class Text : public DataSource {
   std::string content() const override { return hash_text(hash_content(bytes_)); }
 
   Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
-    return token_batch(std::span<const uint8_t>(bytes_), draws, length_, pinned,
-                       [this](const Draw& draw) { return draw.index * length_; });
+    return token_batch(draws, length_, pinned,
+                       [this](const Draw& draw) { return window_at(bytes_, draw.index * length_, length_); });
   }
 
  private:

@@ -14,19 +14,24 @@ inline int64_t num_windows(int64_t num_tokens, int64_t length) {
   return std::max<int64_t>(0, num_tokens - 1) / length;
 }
 
-// inputs[b] = stream[start(draws[b]) ...], targets[b] = the same one token later; both int64 [B, length].
-template <class Token, class Start>
-Batch token_batch(std::span<const Token> stream, const std::vector<Draw>& draws, int64_t length, bool pinned,
-                  Start start) {
+template <class Token>
+std::span<const Token> window_at(const std::vector<Token>& stream, int64_t start, int64_t length) {
+  return std::span(stream).subspan(static_cast<size_t>(start), static_cast<size_t>(length) + 1);
+}
+
+// inputs[b] and targets[b]: window(draws[b]), which holds length + 1 tokens, without its last and without its
+// first one; both int64 [B, length].
+template <class Window>
+Batch token_batch(const std::vector<Draw>& draws, int64_t length, bool pinned, Window window) {
   const int64_t count = std::ssize(draws);
   Batch batch{empty_on_host({count, length}, at::kLong, pinned),
               empty_on_host({count, length}, at::kLong, pinned)};
   int64_t* inputs = batch.inputs.data_ptr<int64_t>();
   int64_t* targets = batch.targets.data_ptr<int64_t>();
   for (const Draw& draw : draws) {
-    const auto window = stream.subspan(static_cast<size_t>(start(draw)), static_cast<size_t>(length) + 1);
-    inputs = std::copy(window.begin(), window.end() - 1, inputs);
-    targets = std::copy(window.begin() + 1, window.end(), targets);
+    const auto tokens = window(draw);
+    inputs = std::copy(tokens.begin(), tokens.end() - 1, inputs);
+    targets = std::copy(tokens.begin() + 1, tokens.end(), targets);
   }
   return batch;
 }

@@ -8,6 +8,10 @@
 namespace shardmark::specs {
 namespace {
 
+constexpr int64_t kMostSamples = int64_t{1} << 40;  // far above any epoch
+// With 1 Adam's correction of its moments divides by zero, and so it does where a float rounds to 1.
+constexpr double kMostBeta = 0.999999;
+
 std::string fits_all(const SampleShape&) { return {}; }
 
 std::string takes_tokens(const SampleShape& sample) {
@@ -39,7 +43,7 @@ const std::map<std::string, DataSpec>& data_specs() {
   static const std::map<std::string, DataSpec> table = {
       {"synthetic",
        {"synthetic samples for any model, learnable",
-        {{"size", OptionType::integer, 4096, "samples in an epoch", {}, 1}},
+        {{"size", OptionType::integer, 4096, "samples in an epoch", {}, 1, kMostSamples}},
         fits_all,
         [](const Options& options) { return options.at("size").get<int64_t>(); }}},
       {"cifar10",
@@ -49,7 +53,9 @@ const std::map<std::string, DataSpec>& data_specs() {
          {"augment", OptionType::boolean, true, "random crop and flip"}},
         takes_cifar10,
         [](const Options&) { return int64_t{50'000}; },
-        [](const Options& options) { return options.at("dir").get<std::string>() + "/data_batch_[1-5].bin"; }}},
+        [](const Options& options) {
+          return options.at("dir").get<std::string>() + "/data_batch_[1-5].bin";
+        }}},
       {"tokens",
        {"a token file in llm.c's .bin format (uint16)",
         {{"file", OptionType::text, nullptr, "path of the file"}},
@@ -78,8 +84,8 @@ const std::map<std::string, OptimizerSpec>& optimizer_specs() {
       {"adamw",
        {"Adam with decoupled weight decay",
         {{"lr", OptionType::number, 3e-4, "learning rate", {}, 0},
-         {"beta1", OptionType::number, 0.9, "decay of the first moment", {}, 0, 1},
-         {"beta2", OptionType::number, 0.95, "decay of the second moment", {}, 0, 1},
+         {"beta1", OptionType::number, 0.9, "decay of the first moment", {}, 0, kMostBeta},
+         {"beta2", OptionType::number, 0.95, "decay of the second moment", {}, 0, kMostBeta},
          {"eps", OptionType::number, 1e-8, "added to the denominator", {}, 0},
          {"weight_decay", OptionType::number, 0.1, "of the parameter per step, times lr", {}, 0}},
         adamw_state}},

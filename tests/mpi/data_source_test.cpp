@@ -71,6 +71,18 @@ TEST(Synthetic, CanBeLearned) {
   EXPECT_GT(best, 0.85);  // how often the commonest successor comes: 7/8 and a little
 }
 
+TEST(Synthetic, HoldsOutWhatCanBeEvaluated) {
+  const auto held_out = [](int64_t size) {
+    const auto source =
+        make_source({"synthetic", {{"size", size}}}, {kBytes, at::kFloat, 1, /*holds_out=*/true});
+    EXPECT_EQ(source->size() + source->num_held_out(), size);
+    return source->num_held_out();
+  };
+  EXPECT_EQ(held_out(2), 1);
+  EXPECT_EQ(held_out(100'000), 5'000);
+  EXPECT_EQ(held_out(int64_t{1} << 40), 10'000);
+}
+
 class TokenFiles : public DataFiles {
  protected:
   // Tokens 0, 3, 6 ... modulo 1000.
@@ -98,6 +110,19 @@ TEST_F(TokenFiles, GiveWindowsAndTheirNextTokens) {
   EXPECT_TRUE(at::equal(batch.inputs[1], at::arange(0, 10, at::kLong) * 3));
   write("t.bin", file(20240520, 1, 50, 50));  // the fifth window's last target is missing
   EXPECT_EQ(source_of("tokens", {{"file", path("t.bin")}}, {Kind::tokens, {10}, 1000})->size(), 4);
+}
+
+// By others, while a run reads it: an error of that run, and no signal that ends it.
+TEST_F(TokenFiles, MayBeCut) {
+  write("t.bin", file(20240520, 1, 4001, 4001));
+  const auto source = source_of("tokens", {{"file", path("t.bin")}}, {Kind::tokens, {10}, 1000});
+  fs::resize_file(path("t.bin"), 2000);
+  EXPECT_EQ(source->fetch(first(1)).inputs.size(0), 1);
+  EXPECT_THAT(refusal([&] {
+                source->fetch({{399, 0}});
+              }),
+              AllOf(HasSubstr("t.bin' had 9026 bytes when it was opened"), HasSubstr("cut since")));
+  EXPECT_THAT(refusal([&] { source->content(); }), HasSubstr("cut since"));
 }
 
 TEST_F(TokenFiles, RefuseDamage) {

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "data/source.h"
 
@@ -45,16 +46,21 @@ inline bool same(const Batch& a, const Batch& b) {
   return at::equal(a.inputs, b.inputs) && at::equal(a.targets, b.targets);
 }
 
-// The message of the UsageError that making the source throws; one line.
-inline std::string refusal(const std::string& name, const Options& options,
-                           const specs::SampleShape& sample) {
+// The message of the UsageError that this throws; one line.
+inline std::string refusal(const std::function<void()>& body) {
   try {
-    source_of(name, options, sample);
+    body();
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), ::testing::Not(::testing::HasSubstr("\n")));
     return error.what();
   }
   return "accepted";
+}
+
+// That making the source throws.
+inline std::string refusal(const std::string& name, const Options& options,
+                           const specs::SampleShape& sample) {
+  return refusal([&] { source_of(name, options, sample); });
 }
 
 }  // namespace shardmark

@@ -106,6 +106,10 @@ TEST(SuiteErrors, InTrainingBlocks) {
        "s.yaml:6:16: unknown optimizer 'adam'; did you mean 'adamw'? accepted: adamw, sgd"},
       {"optimizer: {sgd: {lr: fast}}",
        "s.yaml:6:27: option 'lr' of optimizer sgd is \"fast\"; accepted: a number from 0 to 1e+30"},
+      {"optimizer: {adamw: {beta1: 1.0}}",
+       "s.yaml:6:32: option 'beta1' of optimizer adamw is 1.0; accepted: a number from 0 to 0.999999"},
+      {"optimizer: {adamw: {beta2: 0.9999999}}",
+       "s.yaml:6:32: option 'beta2' of optimizer adamw is 0.9999999; accepted: a number from 0 to 0.999999"},
       {"optimizer: {sgd: {learn: 1}}",
        "s.yaml:6:30: unknown option 'learn' of optimizer sgd; accepted: lr, momentum, weight_decay"},
       {"optimizer: {sgd: 4}", "s.yaml:6:22: sgd: expected a map (key: value), got '4'"},
@@ -134,6 +138,10 @@ TEST(SuiteErrors, MissingAndContradictingKeys) {
        "strong scaling)"},
       {"training: {model: {gpt2: {width: 10, heads: 3}}, strategy: ddp, batch_size: 1}\n",
        "s.yaml:1:20: gpt2: width 10 is not a multiple of heads 3; a head takes width / heads channels"},
+      {"training: {model: mlp, data: {synthetic: {size: 9000000000000000000}}, strategy: ddp, batch_size: "
+       "1}\n",
+       "s.yaml:1:49: option 'size' of data synthetic is 9000000000000000000; accepted: an integer from 1 to "
+       "1099511627776"},
       {"training: {model: mlp, data: text, strategy: ddp, batch_size: 1}\n",
        "s.yaml:1:30: data text needs option 'files': patterns from the working directory, or else "
        "from the suite's folder: \"texts/*.txt\""},

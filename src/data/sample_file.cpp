@@ -1,0 +1,30 @@
+// open, fstat, pread; each failure in the system's own words.
+#include "data/sample_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace shardmark {
+
+SampleFile::SampleFile(const std::string& path, const std::string& advice)
+    : path_(path), file_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+  const auto fail = [&](const char* why) { throw UsageError("'" + path + "': " + why + "; " + advice); };
+  struct stat info = {};
+  if (!file_ || ::fstat(file_.get(), &info) != 0) fail(std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) fail("not a regular file");
+  size_ = info.st_size;
+}
+
+void SampleFile::read(int64_t offset, void* bytes, size_t count) const {
+  if (read_at(file_, path_, offset, bytes, count)) return;
+  throw UsageError("'" + path_ + "' had " + std::to_string(size_) +
+                   " bytes when it was opened, and has been cut since: put it back, and leave it alone while "
+                   "it is read");
+}
+
+}  // namespace shardmark

@@ -1,0 +1,26 @@
+// A file that samples are read from, where they are needed. It is not mapped into memory: what is cut off, or
+// what a disk fails to give, would then end the process by a signal (SIGBUS) instead of an error.
+#pragma once
+
+#include <string>
+
+#include "schema/file.h"
+
+namespace shardmark {
+
+class SampleFile {
+ public:
+  // UsageError "'path': why; advice" where it cannot be opened.
+  SampleFile(const std::string& path, const std::string& advice);
+  const std::string& path() const { return path_; }
+  int64_t size() const { return size_; }  // bytes, when it was opened
+  // Called from several threads at once. UsageError: it has been cut since, or cannot be read.
+  void read(int64_t offset, void* bytes, size_t count) const;
+
+ private:
+  std::string path_;
+  File file_;
+  int64_t size_ = 0;
+};
+
+}  // namespace shardmark
