@@ -1,7 +1,9 @@
 // Lines go out with one write each, so that lines of many ranks do not mix.
 #include "base/log.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -26,7 +28,10 @@ void print(const std::string& text) { print_data(printable(text)); }
 void print_progress(const std::string& text) { write_to(stdout, printable(text)); }
 
 void print_data(const std::string& text) {
-  if (!write_to(stdout, text)) throw SystemError("cannot write to the standard output");
+  errno = 0;
+  if (write_to(stdout, text)) return;
+  const std::string reason = errno == 0 ? "" : std::string(": ") + std::strerror(errno);
+  throw SystemError("cannot write to the standard output" + reason);
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }

@@ -37,6 +37,23 @@ if "$program" doctor --help >/dev/null 2>&1; then
   fails_to_print collective all_reduce -b 8 -e 8
 fi
 
+# --- files that grow too long -----------------------------------------------------------------------------------------
+# is_too_long STATUS COMMAND...: with files of 1 KiB at most one line, and no file is left.
+is_too_long() {
+  local expected=$1 status=0 before
+  shift
+  before=$(ls -A)
+  (ulimit -f 1; exec "$program" "$@") 2>err >out || status=$?
+  [[ $status == "$expected" ]] && [[ $(wc -l <err) == 1 ]] && has err 'File too large' || fail "$*, 1 KiB: status $status: $(cat err)"
+  [[ $(ls -A) == "$before" ]] || fail "$*, 1 KiB: $(ls -A)"
+}
+touch out err
+is_too_long 3 plan plan.yaml
+is_too_long 3 report small.h5 --all
+is_too_long 2 report small.h5 --html page.html
+is_too_long 2 export small.h5 --json long.json
+is_too_long 2 compare --write-baseline baseline.json small.h5
+
 # --- files that are read ----------------------------------------------------------------------------------------------
 "$program" export small.h5 --json small.json >/dev/null
 cp -r . ../"$(basename "$dir").kept"
