@@ -2,6 +2,7 @@
 #include "executor/training_state.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "specs/specs.h"
 
@@ -123,6 +124,21 @@ std::vector<TrainingState::Kind> TrainingState::kinds(State what) const {
   return kinds;
 }
 
+bool TrainingState::is_finite() {
+  wait_all();
+  const auto all_finite = [](const std::vector<at::Tensor>& values) {
+    return std::all_of(values.begin(), values.end(),
+                       [](const auto& value) { return shardmark::is_finite(value); });
+  };
+  for (const auto& [prefix, parts] : kinds(State::all))
+    if (!std::all_of(parts.begin(), parts.end(), all_finite)) return false;
+  for (const Carried& entry : carried())
+    if (entry.rank == comm_.rank() && !shardmark::is_finite(entry.own)) return false;
+  const auto buffers = model_.buffers();
+  return std::all_of(buffers.begin(), buffers.end(),
+                     [](const auto& buffer) { return shardmark::is_finite(buffer.second); });
+}
+
 at::Tensor TrainingState::gathered(size_t group, const std::vector<at::Tensor>& parts) {
   const specs::GroupLayout& layout = program().layout[group];
   if (layout.ranks == 1 && parts.size() == 1) return parts.front();
@@ -215,6 +231,13 @@ void TrainingState::load_carried(const StateReader& read) {
     comm_.broadcast(value, 0).wait();
     if (replicated || rank == comm_.rank()) own.copy_(value);
   }
+}
+
+// By the extremes, which a NaN is one of: no other test of torch does without a copy of the values.
+bool is_finite(const at::Tensor& values) {
+  if (values.numel() == 0) return true;
+  const auto [least, most] = at::aminmax(values);
+  return std::isfinite(least.item<double>()) && std::isfinite(most.item<double>());
 }
 
 void broadcast_value(Communicator& comm, const at::Tensor& value) {

@@ -63,6 +63,9 @@ class TrainingState {
   // State that must be bit-equal on all ranks between steps; for checks.
   std::vector<at::Tensor> replicated();
 
+  // Between steps: whether no NaN and no infinity is in what this rank owns, and in its buffers.
+  bool is_finite();
+
   // Between steps; Note [State]. Collective. visit: called on each rank that gives one, with rank 0's buffers
   // on rank 0.
   void visit(State what, const StateVisitor& visit);
@@ -98,6 +101,8 @@ class TrainingState {
   BoundProgram step_, step_with_norm_, evaluation_;
   std::unique_ptr<Optimizer> optimizer_;
 };
+
+bool is_finite(const at::Tensor& values);
 
 // Rank 0's value for all. Collective.
 void broadcast_value(Communicator& comm, const at::Tensor& value);

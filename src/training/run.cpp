@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "device/device.h"
@@ -95,10 +96,12 @@ Record Run::train() {
     traces_.between_steps(num_done_);
     if (!settles) continue;
     verdict = settle();
+    if (verdict.ok() && (evaluates || saves)) verdict = check_state();
     if (verdict.ok() && evaluates) verdict = evaluate();
     if (verdict.ok() && saves) write_checkpoint();
   }
   if (stopped && !pending_.losses.empty()) verdict = settle();
+  if (stopped && verdict.ok()) verdict = check_state();
   if (stopped && verdict.ok()) {
     write_checkpoint();
     verdict.reason = fmt::format("stopped by a signal after step {} of {}", num_done_, options_.num_steps);
@@ -170,6 +173,17 @@ Verdict Run::check_losses(const std::vector<double>& losses, int64_t count) cons
   return {};
 }
 
+// A loss and a gradient say nothing of the update that follows them.
+Verdict Run::check_state() {
+  return agreed(group_, heartbeat_, "looking for a NaN", [&] {
+    if (!setup_.state->is_finite())
+      throw UsageError(
+          fmt::format("parameters or optimizer state are not finite after step {}: they are not "
+                      "written; choose a smaller learning rate or weight decay",
+                      num_done_));
+  });
+}
+
 void Run::keep(const std::vector<double>& all, int64_t count) {
   const auto ranks = static_cast<size_t>(group_.size());
   const auto steps = static_cast<size_t>(count);
@@ -193,6 +207,8 @@ Verdict Run::evaluate() {
                                  options_.point.training.batch_size, options_.evaluate_batches);
   });
   if (!verdict.ok()) return verdict;
+  if (!std::isfinite(result.loss))  // the same on all ranks
+    return {Outcome::failed, fmt::format("the held-out loss is not finite: step {}", num_done_)};
   curves_.held_out_at.push_back(static_cast<double>(num_done_));
   curves_.held_out_loss.push_back(result.loss);
   curves_.accuracy.push_back(result.accuracy);

@@ -69,6 +69,7 @@ class Run {
   Verdict check_losses(const std::vector<double>& losses, int64_t count) const;
   void keep(const std::vector<double>& all, int64_t count);
   Verdict evaluate();
+  Verdict check_state();
   void write_checkpoint();
   void write_weights();
   void finish(Record& record, const Verdict& verdict);

@@ -184,6 +184,7 @@ void check_model(const SafetensorsFile& file, const specs::ModelTable& table, co
     if (found->second.shape != shape)
       fail(fmt::format("{} is [{}] in it, and [{}] in the model", name, fmt::join(found->second.shape, ", "),
                        fmt::join(shape, ", ")));
+    static_cast<void>(file.type_of(found->first));
     known.insert(found->first);
   };
   for (const auto& group : table.groups)
@@ -200,7 +201,11 @@ void check_model(const SafetensorsFile& file, const specs::ModelTable& table, co
 }
 
 at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name) {
-  return file.read(name_in(file, name));
+  at::Tensor value = file.read(name_in(file, name));
+  if (!is_finite(value))
+    throw UsageError("'" + file.path() + "' holds a NaN or an infinity in " + name +
+                     ", with which nothing can go on; start from another file");
+  return value;
 }
 
 }  // namespace shardmark

@@ -18,11 +18,12 @@ int64_t state_bytes(const Point& point, State what);
 // other buckets starts empty: a warning says so.
 void load_state(const TrainingSetup& setup, Communicator& comm, State what, const SafetensorsFile* file);
 
-// Whether the file holds every parameter and buffer of the model in its shape, and no others. UsageError
-// names the first tensor that does not fit. model_name: for the message.
+// Whether the file holds every parameter and buffer of the model in its shape as floating numbers, and no
+// others. UsageError names the first tensor that does not fit. model_name: for the message.
 void check_model(const SafetensorsFile& file, const specs::ModelTable& table, const std::string& model_name);
 
 // The tensor of this name, or of "transformer." and this name, as Hugging Face writes models with a head.
+// UsageError: it holds a NaN or an infinity.
 at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name);
 
 }  // namespace shardmark

@@ -156,5 +156,33 @@ TEST_F(TrainingRuns, StopAtALossThatIsNotFinite) {
   EXPECT_NE(run.reason.find("not finite: step"), std::string::npos) << run.reason;
 }
 
+// The last update, of which no loss tells any more.
+TEST_F(TrainingRuns, WriteNothingThatIsNotFinite) {
+  const std::string folder = "/tmp/shardmark-nan-" + world.broadcast(std::to_string(::getpid()), 0);
+  if (world.rank() == 0) fs::create_directories(folder);
+  world.barrier();
+  const auto files_of = [&](const std::string& optimizer, int64_t evaluate_batches,
+                            const std::string& reason) {
+    Task task = kTasks[2];
+    task.optimizer = optimizer;
+    const Record run = train(task, "zero3", world, *comm, {}, [&](TrainingOptions& options) {
+      options.num_steps = 1;
+      options.evaluate_batches = evaluate_batches;
+      options.checkpoint_directory = folder;
+      options.checkpoint_every = 1;
+      options.save_weights = folder + "/weights";
+    });
+    EXPECT_EQ(run.outcome == Outcome::ok, reason.empty()) << run.reason;
+    EXPECT_NE(run.reason.find(reason), std::string::npos) << run.reason;
+    world.barrier();
+    return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+  };
+  EXPECT_EQ(files_of("adamw(lr=1e200, weight_decay=1e200)", 0, "not finite after step 1"), 0);
+  EXPECT_EQ(files_of("sgd(lr=1e200, momentum=0)", 1, "the held-out loss is not finite: step 1"), 0);
+  EXPECT_EQ(files_of("sgd(lr=1e-3, momentum=0)", 1, ""), 2);
+  world.barrier();
+  if (world.rank() == 0) fs::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace shardmark

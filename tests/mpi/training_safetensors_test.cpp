@@ -126,6 +126,53 @@ TEST_F(Safetensors, NamesEveryFlippedByte) {
   }
 }
 
+// Headers that no writer of the format makes.
+TEST_F(Safetensors, NamesAHeaderThatIsNone) {
+  const auto refused = [&](const std::string& header) {
+    std::string bytes(8, '\0');
+    for (size_t byte = 0; byte < 8; ++byte) bytes[byte] = static_cast<char>(header.size() >> (8 * byte));
+    return refusal_of(bytes + header + std::string(64, '\0'));
+  };
+  const auto tensor = [&](const std::string& shape, const std::string& offsets) {
+    return refused(R"({"a":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}");
+  };
+  const std::string deep(200'000, '['), ends(200'000, ']');
+  EXPECT_THAT(refused(R"({"a":)" + deep + ends + "}"), HasSubstr("it nests too deep"));
+  EXPECT_THAT(tensor("[4,[4]]", "[0,64]"), HasSubstr("it nests too deep"));
+  EXPECT_THAT(tensor("[4,4]", "[0,64]"), HasSubstr("no checksum"));  // and nothing else
+  for (const char* shape :
+       {"[16.9]", "[1.6e1]", "16", "[true]", "[\"16\"]", "[-16]", "[18446744073709551600]", "null"})
+    EXPECT_THAT(tensor(shape, "[0,64]"), HasSubstr("has a damaged header: tensor a")) << shape;
+  for (const char* offsets : {"[0,64.5]", "[0]", "[0,64,64]", "64", "[64,0]", "[-1,63]",
+                              "[9223372036854775807,9223372036854775807]", "{}"})
+    EXPECT_THAT(tensor("[16]", offsets), HasSubstr("has a damaged header: tensor a")) << offsets;
+}
+
+TEST_F(Safetensors, WithoutNumbersToTrainOnAreNamed) {
+  const Choice choice = resolved_model("mlp(features=4, width=4, layers=1, classes=3)");
+  const auto model = specs::model_spec(choice.name).table(choice.options);
+  const std::string path = folder_ / "mlp.safetensors", name = model.groups.front().parameters.front().name;
+  const auto save = [&](double value) {
+    SafetensorsWriter writer(path, 100000);
+    for (const auto& group : model.groups)
+      for (const auto& spec : group.parameters) writer.add(spec.name, at::full(spec.shape, value, at::kHalf));
+    writer.finish({});
+  };
+  save(1);
+  EXPECT_EQ(refusal([&] { read_tensor(SafetensorsFile(path), name); }), "");
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(std::istreambuf_iterator<char>(file), {});
+  const size_t at = bytes.find("\"F16\"");
+  std::ofstream(path, std::ios::binary) << bytes.replace(at, 5, "\"I16\"");
+  EXPECT_THAT(refusal([&] { check_model(SafetensorsFile(path), model, "mlp"); }),
+              HasSubstr("as I16; accepted: BF16, F16, F32, F64"));
+  for (const double value : {INFINITY, -INFINITY, NAN}) {
+    save(value);
+    EXPECT_THAT(refusal([&] { read_tensor(SafetensorsFile(path), name); }),
+                HasSubstr("holds a NaN or an infinity in " + name));
+  }
+}
+
 TEST_F(Safetensors, OfAnotherModelAreNamed) {
   const auto table = [](const std::string& text) {
     const Choice choice = resolved_model(text);
