@@ -53,12 +53,16 @@ std::string text_of(const nlohmann::ordered_json& setting) {
 
 }  // namespace
 
+bool Checkpoints::is_name(const std::string& name) {
+  return name.starts_with(kFirst) && name.ends_with(kLast);
+}
+
 std::vector<Checkpoints::Found> Checkpoints::found() const {
   std::vector<Found> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory_, error)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kFirst) || !name.ends_with(kLast)) continue;
+    if (!is_name(name)) continue;
     files.push_back(
         {std::atoll(name.c_str() + std::char_traits<char>::length(kFirst)), entry.path().string()});
   }

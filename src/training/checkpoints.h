@@ -25,6 +25,8 @@ class Checkpoints {
  public:
   explicit Checkpoints(std::string directory) : directory_(std::move(directory)) {}
 
+  static bool is_name(const std::string& name);  // of a file in such a directory: that of a checkpoint
+
   // Makes the directory, and keeps other runs out of it as long as the file is open; what a killed run left
   // half written goes. UsageError: it cannot be made, or another run is in it.
   File claim() const;

@@ -2,7 +2,7 @@
 #include <ATen/Context.h>
 #include <fmt/format.h>
 
-#include <csignal>
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/log.h"
@@ -10,7 +10,7 @@
 #include "cli/parsed.h"
 #include "cli/run/preflight.h"
 #include "cli/run/train_flags.h"
-#include "cli/table_output.h"
+#include "device/device.h"
 #include "device/meter.h"
 #include "executor/precision.h"
 #include "plan/plan.h"
@@ -38,9 +38,6 @@ Start find_start(const TrainFlags& flags, const HostGroup& world) {
   together(world, [&] {
     check_train_flags(flags);
     if (world.rank() != 0) return;
-    if (!flags.save_weights.empty()) require_free(flags.save_weights, flags.overwrite, {flags.weights});
-    for (const char* file : {"/steps.json", "/rank-0.json"})
-      if (!flags.trace.empty()) require_free(flags.trace + file, flags.overwrite, {});
     const Checkpoints checkpoints(flags.checkpoint);
     if (!flags.checkpoint.empty()) start.directory = checkpoints.claim();
     if (!flags.checkpoint.empty() && !flags.resume) checkpoints.start();
@@ -77,6 +74,7 @@ void check_steps(const TrainFlags& flags, const Start& start, int64_t num_steps)
 
 // On rank 0: what it reads and what it is to write.
 void check_files(const TrainFlags& flags, const Start& start, const TrainingOptions& options) {
+  check_paths(flags, options.point);
   if (start.file) {
     if (start.what == State::all) check_identity(*start.file, options.identity);
     const Choice& model = options.point.training.model;
@@ -91,6 +89,16 @@ void check_memory(const TrainFlags& flags, const Point& point, at::Device device
   const std::string reason = memory_reason(point, limit);
   if (!reason.empty())
     throw UsageError(reason + "; choose a smaller model, or more ranks and a strategy that shards its state");
+}
+
+// A device without it computes with full precision, which no result shows.
+void tell_precision(const std::string& precision, at::Device device) {
+  const auto native = native_precisions(device);
+  if (precision == "tf32" && std::find(native.begin(), native.end(), precision) == native.end())
+    log_warning(
+        fmt::format("--precision tf32 is the same as fp32 here: {} has no such arithmetic, which needs an "
+                    "NVIDIA GPU (Ampere or later)",
+                    device_name(device)));
 }
 
 void print_head(const TrainFlags& flags, const TrainingOptions& options, const Start& start,
@@ -143,7 +151,6 @@ int train(const TrainFlags& flags) {
   const Ranks ranks(flags.world);
   const HostGroup& world = *ranks.world;
   Heartbeat& heartbeat = ranks.heartbeat();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too long is an error of its write
   const Preflight checked = preflight(flags.world, ranks, flags.output);
   const at::Device device = checked.device;
 
@@ -177,6 +184,7 @@ int train(const TrainFlags& flags) {
   options->point = settled.point;
   if (world.rank() == 0 && !settled.reason.empty()) log_line(settled.reason);
   checked.tell(/*quiet=*/false);
+  if (world.rank() == 0) tell_precision(options->point.training.precision, device);
   if (world.rank() == 0) print_head(flags, *options, start, *source);
   comm->set_heartbeat(&heartbeat);
   heartbeat.begin_point(brief_text(options->point));

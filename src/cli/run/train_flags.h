@@ -52,6 +52,10 @@ Point train_point(const TrainFlags& flags, int ranks, const std::string& transpo
 // For a point from train_point. UsageError: more steps than can be counted.
 TrainingOptions run_options(const TrainFlags& flags, const Point& point, const DataSource& source);
 
+// On the rank that reads and writes. UsageError: a place that cannot be written without --overwrite, or that
+// is read here, or written for another flag, too.
+void check_paths(const TrainFlags& flags, const Point& point);
+
 // What the file, a training run in YAML, says instead of what the flags say. UsageError: the file's mistake,
 // with its place.
 void read_train_file(const std::string& path, TrainFlags& flags);

@@ -2,6 +2,7 @@
 #include "cli/run/world.h"
 
 #include <ATen/Parallel.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,7 @@ namespace shardmark {
 namespace {
 
 constexpr int kMostThreadsOfGpu = 4;
+constexpr int kMostThreadsOfProcessor = 64;  // torch starts 4,096 on two for longer than any timeout
 
 // Why CUDA may show fewer GPUs than there are.
 std::string by_list() {
@@ -89,6 +91,11 @@ void set_threads(const WorldFlags& flags, int local_ranks, at::Device device) {
   const int mine = num_cores();  // fewer than online: this rank is bound to them
   const double quota = granted_cores();
   const int granted = quota > 0 ? std::max(1, static_cast<int>(quota / local_ranks)) : online;
+  if (const int most = kMostThreadsOfProcessor * mine; flags.threads > most)
+    throw UsageError(
+        fmt::format("--threads {}: a rank of {} may run on {} processor(s), where more than {} threads "
+                    "only wait for each other; give fewer",
+                    flags.threads, host_name(), mine, most));
   if (flags.threads > 0)
     at::set_num_threads(flags.threads);
   else if (std::getenv("OMP_NUM_THREADS") == nullptr) {

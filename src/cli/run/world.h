@@ -21,7 +21,7 @@ std::string command_line();  // of this process
 // flags say, which the preflight judges. UsageError: more ranks on a node than GPUs. Collective.
 at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world);
 // --threads, else OMP_NUM_THREADS, else this rank's share of the node's cores; where it computes on a GPU, a
-// few of these.
+// few of these. UsageError: far more than it has processors.
 void set_threads(const WorldFlags& flags, int local_ranks, at::Device device);
 std::string transport_for(const WorldFlags& flags, at::Device device);
 

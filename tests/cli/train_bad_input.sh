@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# NEEDS torch
+# Bad input to shardmark train: numbers with which no run stays finite, files that are read and written at once, weights that are
+# no floats, and flags that ask for more than there is. Each is one line and a status, and nothing is lost.
+set -euo pipefail
+program=$(readlink -f "$1")
+scratch=$(mktemp -d)
+job=
+trap 'if [[ -n $job ]]; then kill "$job" 2>/dev/null || true; fi; rm -rf "$scratch"' EXIT
+cd "$scratch"
+export OMP_NUM_THREADS=1
+mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
+mlp='mlp(features=64, width=64, layers=2, classes=8)'
+
+fail() { echo "FAILED: $1"; tail -n 30 out; exit 1; }
+says() { grep -qF -- "$1" out || fail "it does not say: $1"; }
+train() { # ranks, status, arguments
+  local n=$1 expected=$2 start=() status=0; shift 2
+  ((n == 1)) || start=("${mpirun[@]}" -n "$n")
+  "${start[@]}" "$program" train --model "$mlp" --strategy ddp --batch-size 2 --steps 1 "$@" >out 2>&1 || status=$?
+  [[ $status == "$expected" ]] || fail "train $*: exit status $status instead of $expected"
+}
+refuses() { # words, then arguments: one line, status 2, before the first step
+  local words=$1; shift
+  train 1 2 "$@"
+  [[ $(grep -c '^shardmark: ' out) == 1 ]] || fail "$*: not one line"
+  says "$words"
+  if grep -q '^ *1 ' out; then fail "it trained before it refused $*"; fi
+}
+
+# The last step's update is looked at, too: of parameters that are not finite nothing is written, on any number of ranks.
+refuses "option 'beta1' of optimizer adamw is 1.0; accepted: a number from 0 to 0.999999" --beta1 1 --save-weights w
+refuses "option 'beta2' of optimizer adamw is 1.0" --beta2 1
+for ranks in 1 2; do
+  train $ranks 1 --lr 1e30 --weight-decay 1e30 --checkpoint D --checkpoint-every 1 --save-weights w
+  says 'parameters or optimizer state are not finite after step 1: they are not written'
+  if grep -q 'held-out loss' out; then fail "a loss of parameters that are not finite"; fi
+  [[ ! -e w && -z $(ls -A D) ]] || fail "written: $(ls -A . D)"
+done
+train 1 0 --checkpoint D    # into the same directory: nothing is in its way
+train 1 0 --checkpoint D --resume --steps 2
+
+# A file is read or written, and written once, whatever its names.
+refuses '--save-weights z.h5 is the same file as -o z.h5' -o z.h5 --save-weights z.h5
+refuses '--save-weights ./z.h5 is the same file' -o z.h5 --save-weights ./z.h5
+ln -s z.h5 soft.h5
+refuses '--save-weights soft.h5 is the same file' -o z.h5 --save-weights soft.h5
+refuses '--save-weights z.h5.journal is the same file' -o z.h5 --save-weights z.h5.journal
+refuses '--trace T/steps.json is the same file as --save-weights' --trace T --save-weights T/steps.json
+mkdir C
+ln -s C linked
+for name in C/step-000000005.safetensors linked/step-000000005.safetensors; do
+  refuses "--save-weights $name would be taken for a checkpoint in --checkpoint C" --checkpoint C --save-weights "$name"
+done
+refuses '-o folder is the folder of --checkpoint' --checkpoint folder -o folder
+printf 'model: {mlp: {features: 64}}\nseed: 7\n' >run.yaml
+ln run.yaml hard.yaml
+cp run.yaml kept.yaml
+for name in run.yaml ./run.yaml hard.yaml; do
+  refuses 'run.yaml, which is read here' run.yaml --save-weights "$name" --overwrite
+done
+mkdir T2 && cp run.yaml T2/steps.json
+refuses 'T2/steps.json, which is read here' T2/steps.json --trace T2 --overwrite
+python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("<256i", 20240520, 1, 4000, *[0] * 253) + bytes(8000))' >tokens.bin
+cp tokens.bin kept.bin
+gpt2='gpt2(layers=1, width=8, heads=1, sequence=8, vocabulary=16)'
+refuses 'tokens.bin, which is read here' --model "$gpt2" --data 'tokens(file=tokens.bin)' --save-weights ./tokens.bin --overwrite
+cmp -s run.yaml kept.yaml && cmp -s tokens.bin kept.bin || fail "a refused run changed what it reads"
+
+# A tokens file that is cut while it is read ends the run of all ranks with a line.
+train_cut() {
+  "${mpirun[@]}" -n 2 "$program" train --model "$gpt2" --data 'tokens(file=tokens.bin)' --strategy ddp --batch-size 2 \
+    --steps 1000000 >out 2>&1
+}
+train_cut &
+job=$!
+for _ in $(seq 300); do grep -q '^ *5 ' out && break; sleep 0.1; done
+truncate -s 1100 tokens.bin
+wait "$job" && status=0 || status=$?
+job=
+[[ $status == 1 ]] || fail "tokens that were cut: exit status $status instead of 1"
+says "'tokens.bin' had 9024 bytes when it was opened, and has been cut since"
+
+# Weights of other types are refused before anything is set up, and so is a header that is none.
+train 1 0 --save-weights w.safetensors
+for type in I32 F8_E4M3; do
+  python3 - "$type" <<'PYTHON'
+import json, sys
+data = open("w.safetensors", "rb").read()
+end = 8 + int.from_bytes(data[:8], "little")
+header = json.loads(data[8:end])
+name = next(key for key in header if key != "__metadata__")
+header[name]["dtype"] = sys.argv[1]
+header.pop("__metadata__")    # and its checksum
+text = json.dumps(header).encode()
+open("other.safetensors", "wb").write(len(text).to_bytes(8, "little") + text + data[end:])
+PYTHON
+  refuses "as $type; accepted: BF16, F16, F32, F64" --weights other.safetensors
+done
+python3 -c '
+import sys
+text = b"{\"a\":" + b"[" * 200000 + b"]" * 200000 + b"}"
+sys.stdout.buffer.write(len(text).to_bytes(8, "little") + text)' >deep.safetensors
+refuses "'deep.safetensors' has a damaged header: it nests too deep" --weights deep.safetensors
+
+# What a killed run left of its weights goes with the next one that writes there; what is being written stays.
+left=w.safetensors.$(uname -n).17.tmp held=w.safetensors.$(uname -n).18.tmp
+touch "$left" "$held"
+flock "$held" sleep 60 &
+job=$!
+for _ in $(seq 50); do flock --nonblock "$held" true || break; sleep 0.1; done
+train 1 0 --save-weights w.safetensors --overwrite
+[[ $(ls w.safetensors*) == "w.safetensors"$'\n'"$held" ]] || fail "left: $(ls w.safetensors*)"
+kill "$(pgrep -P "$job")" "$job" 2>/dev/null || true
+wait "$job" || true
+job=
+
+# More threads than a processor can take, more samples than there can be, and a precision that the device does not have.
+status=0
+taskset -c "$(taskset -cp $$ | grep -o '[0-9]*$')" "$program" train --model "$mlp" --threads 4096 >out 2>&1 || status=$?
+[[ $status == 2 ]] || fail "4,096 threads: exit status $status instead of 2"
+says 'may run on 1 processor(s), where more than 64 threads only wait for each other; give fewer'
+refuses 'accepted: an integer from 1 to 1099511627776' --data 'synthetic(size=9000000000000000000)'
+train 1 0 --data 'synthetic(size=1000000000000)' --batch-size 64 --device cpu --precision tf32
+says '10000 held out'
+[[ $(grep -c -- '--precision tf32 is the same as fp32 here: ' out) == 1 ]] || fail "tf32 on a CPU"
+train 1 0 --device cpu --eval-batches 0
+if grep -q tf32 out; then fail "nobody asked for tf32"; fi
+echo ok
