@@ -63,7 +63,8 @@ inline Record training_record(const std::string& strategy, int64_t ranks, int64_
   m.transient_bytes = m.predicted_transient_bytes = law.transient_bytes;
   m.traffic_bytes = m.predicted_traffic_bytes = law.traffic_bytes;
   m.num_operations = law.num_operations;
-  m.peak_bytes = law.parameter_bytes + law.gradient_bytes + law.optimizer_bytes + law.transient_bytes + activations;
+  m.peak_bytes =
+      law.parameter_bytes + law.gradient_bytes + law.optimizer_bytes + law.transient_bytes + activations;
   m.predicted_activation_bytes = activations;
   record.id = point_id(p);
   return record;
