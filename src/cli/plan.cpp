@@ -28,10 +28,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr Whole kRank{0, values::kRanks.most - 1};
+
 // --step: one step of a strategy, instruction by instruction, instead of a suite.
 struct StepOptions {
   std::string strategy, model = "gpt2", precision = "fp32", reduce_dtype = "same";
   int64_t accumulation = 1;
+  int64_t rank = 0;
+  double clip_norm = 0;
+  int64_t recompute = 0;
 };
 
 struct PlanOptions {
@@ -143,12 +148,18 @@ int print_step(const PlanOptions& options) {
   t.precision = options.step.precision;
   t.reduce_dtype = options.step.reduce_dtype;
   t.accumulation = options.step.accumulation;
+  t.clip_norm = options.step.clip_norm;
+  t.checkpointing = options.step.recompute;
   if (const std::string reason = strategy_reason(point); !reason.empty())
     throw UsageError("--step: " + reason);
   const specs::ModelTable table = specs::model_spec(t.model.name).table(t.model.options);
-  const strategies::StepInput input = strategies::step_input(point, table);
-  print(fmt::format("a step of {} on {}, as executed by rank 0 of {}, in {}\n\n{}", options.step.strategy,
-                    options.step.model, point.ranks, t.precision,
+  strategies::StepInput input = strategies::step_input(point, table);
+  input.rank = options.step.rank;
+  if (input.rank >= input.ranks)
+    throw UsageError(fmt::format("--rank {}: expected a rank from 0 to {}, of {} ranks (-n)", input.rank,
+                                 input.ranks - 1, input.ranks));
+  print(fmt::format("a step of {} on {}, as executed by rank {} of {}, in {}\n\n{}", options.step.strategy,
+                    options.step.model, input.rank, point.ranks, t.precision,
                     strategies::to_text(strategies::strategy(t.strategy.name).step(input), input)));
   return kDone;
 }
@@ -171,6 +182,13 @@ std::function<int()> define_plan(CLI::App& app) {
       ->group(group)
       ->capture_default_str();
   add_value(app, "--accumulation", step.accumulation, values::kAccumulation, "micro-batches of a step")
+      ->group(group)
+      ->capture_default_str();
+  add_value(app, "--rank", step.rank, kRank, "whose program to print")->group(group)->capture_default_str();
+  add_value(app, "--clip", step.clip_norm, values::kNormAboveZero, "clip the gradient's norm to this")
+      ->group(group);
+  add_value(app, "--recompute", step.recompute, values::kEveryBlockOrNone,
+            "recompute every n-th block in backward; 0: none")
       ->group(group)
       ->capture_default_str();
   add_value(app, "-n", options->ranks, values::kRanks,

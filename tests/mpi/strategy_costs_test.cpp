@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include "strategies/activations.h"
 #include "tests/mpi/strategy_cost_checks.h"
 
 namespace shardmark {
@@ -54,6 +55,41 @@ TEST_F(StrategyCosts, EqualWhatIsAllocatedAndSent) {
     for (const auto& strategy : strategies)
       for (const int64_t accumulation : {1, 3})
         check({model, "adamw(lr=0.001)", at::kFloat, 2, accumulation, 1}, strategy);
+}
+
+// The peak of a step beside the program's memory, with and without recomputation. Transports hold memory of
+// their own: one rank.
+TEST_F(StrategyCosts, ActivationsAreWithinATenthOfTheTable) {
+  if (world.size() > 1) GTEST_SKIP() << "on one rank";
+  struct Sized {
+    const char* model;
+    int64_t batch_size;
+  };
+  for (const Sized& sized :
+       {Sized{"mlp(features=64, width=128, layers=6)", 512},
+        Sized{"gpt2(layers=4, width=64, heads=4, sequence=64, vocabulary=256)", 8},
+        Sized{"gpt2(layers=2, width=32, heads=2, sequence=64, vocabulary=2000)", 8},
+        Sized{"resnet(layers=20, width=8)", 32}, Sized{"resnet(layers=18, width=8, image=64)", 32},
+        Sized{"resnet(layers=50, width=8, image=64)", 32}})
+    for (const int64_t recompute : {0, 1, 2})
+      for (const int64_t accumulation : {1, 2}) {
+        Case c{sized.model, "sgd(lr=0.01)", at::kFloat, sized.batch_size, accumulation, 1};
+        c.checkpointing = recompute;
+        int64_t held = 0;
+        train(c, "single", *comm, nullptr, {.change = {}, .made = [&] {
+                                              held = meter::read().total;
+                                              meter::reset_peak();
+                                            }});
+        const auto measured = static_cast<double>(meter::read().peak - held);
+        const specs::ModelTable table =
+            specs::model_spec(choice_from_text(c.model).name).table(resolved_model(c.model).options);
+        strategies::StepInput input{table, 1, accumulation, {}, 1, {}};
+        input.recompute = recompute;
+        const double predicted = strategies::activation_bytes(input, static_cast<double>(sized.batch_size));
+        EXPECT_NEAR(predicted / measured, 1, 0.1)
+            << c.model << ", every " << recompute << ", " << accumulation << " micro-batches: measured "
+            << measured << ", predicted " << predicted;
+      }
 }
 
 // Sharded in groups of two, replicated across them; tensors dealt by their number.

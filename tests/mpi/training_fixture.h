@@ -62,9 +62,14 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
       statistics->all_reduce(t, ReduceOp::sum).wait();
     };
   }
-  const StateContext context{
-      *model,     comm,       resolved_strategy(strategy), resolved_optimizer(c.optimizer), c.accumulation,
-      /*seed=*/7, c.precision};
+  const StateContext context{*model,
+                             comm,
+                             resolved_strategy(strategy),
+                             resolved_optimizer(c.optimizer),
+                             c.accumulation,
+                             /*seed=*/7,
+                             c.precision,
+                             c.checkpointing};
   Programs programs = programs_of(context);
   if (hooks.change) hooks.change(programs);
   TrainingState state(context, std::move(programs));
