@@ -209,16 +209,6 @@ ScalingFit fit_scaling(const ScalingForm& form, const std::vector<TimedCount>& a
   return fit;
 }
 
-Estimate fitted_step_s(const ScalingFit& fit, double units) {
-  return estimate(fit.curve, physical_draws(fit.curve),
-                  [&](const Coefficients& c) { return step_s(fit, c, units); });
-}
-
-Estimate fitted_efficiency(const ScalingFit& fit, double base_units, double units) {
-  return estimate(fit.curve, physical_draws(fit.curve),
-                  [&](const Coefficients& c) { return cost(fit, c, base_units) / cost(fit, c, units); });
-}
-
 Estimate fitted_crossing(const ScalingFit& fit, double base_units, double efficiency) {
   return estimate(fit.curve, physical_draws(fit.curve), [&](const Coefficients& c) {
     return units_at_cost(fit, c, cost(fit, c, base_units) / efficiency);

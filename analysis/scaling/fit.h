@@ -70,10 +70,8 @@ struct ScalingFit : ScalingForm {
 // over.
 ScalingFit fit_scaling(const ScalingForm& form, const std::vector<TimedCount>& times);
 
-// Of a fit that was not refused, each with its 95 % interval: the step time; efficiency against base_units;
-// the units at which efficiency has fallen to a value, infinite where it never does.
-Estimate fitted_step_s(const ScalingFit& fit, double units);
-Estimate fitted_efficiency(const ScalingFit& fit, double base_units, double units);
+// Of a fit that was not refused, with its 95 % interval: the units at which efficiency against base_units has
+// fallen to a value, infinite where it never does.
 Estimate fitted_crossing(const ScalingFit& fit, double base_units, double efficiency);
 double fitted_speed_up(const ScalingFit& fit, double units);  // over one unit
 

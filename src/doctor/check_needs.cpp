@@ -76,11 +76,11 @@ std::string count_text(int64_t gpus, const char* kind = "GPU") {
 
 std::string what_of_list(const RankFacts& rank, const std::string& hosts) {
   const auto entries = listed_gpus(list_of(rank));
-  const bool has_ablations = std::set<std::string>(entries.begin(), entries.end()).size() < entries.size();
+  const bool lists_a_gpu_twice = std::set<std::string>(entries.begin(), entries.end()).size() < entries.size();
   const auto bad = std::min(static_cast<size_t>(rank.gpu.visible), entries.size() - 1);
   return fmt::format("CUDA_VISIBLE_DEVICES={} on {} names {}: CUDA shows {} of {}",
                      quoted_line(list_of(rank)), hosts,
-                     has_ablations ? "a GPU twice"
+                     lists_a_gpu_twice ? "a GPU twice"
                                    : fmt::format("a GPU that does not exist ({})", quoted_line(entries[bad])),
                      rank.gpu.visible, std::max(rank.gpu.in_node, rank.gpu.visible));
 }

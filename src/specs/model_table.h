@@ -20,7 +20,6 @@ struct ParameterSpec {
   std::vector<int64_t> shape;
   Initial initial = Initial::normal;
   double scale = 0.02;  // standard deviation, or half-width of the uniform range
-  bool decay = true;    // weight decay applies (stored; all parameters decay alike today)
   int64_t numel() const;
 };
 

@@ -49,11 +49,8 @@ broken_rules() {
     done < <(sources_of_layer "$root/src" "$layer")
   done
   while read -r file; do bad_includes "$file" base schema specs strategies analysis; done < <(sources "$root/analysis")
-  # Commands outside cli/run/ are in every build; between #ifdef SHARDMARK_WITH_TORCH and #endif they may do as they like.
-  while read -r file; do
-    sed '/#ifdef SHARDMARK_WITH_TORCH/,/#endif/d' "$file" >"$scratch/plain"
-    bad_includes "$scratch/plain" "${PLAIN[@]}" analysis cli | sed "s|^$scratch/plain|$file|"
-  done < <(find "$root/src/cli" -maxdepth 1 '(' -name '*.cpp' -o -name '*.h' ')')
+  # Commands outside cli/run/ are in every build.
+  while read -r file; do bad_includes "$file" "${PLAIN[@]}" analysis cli; done < <(find "$root/src/cli" -maxdepth 1 '(' -name '*.cpp' -o -name '*.h' ')')
   while read -r file; do grep -nE "$HEAVY" "$file" | sed "s|^|$file:|" || true; done < <(
     for layer in "${LIGHT[@]}"; do sources_of_layer "$root/src" "$layer"; done
     sources "$root/analysis")
@@ -112,7 +109,6 @@ expect analysis/a.h '// Heavy.\n#include <ATen/ATen.h>' 'ATen'
 expect src/cli/a.cpp '// Prints.\nfmt::print("x");' 'fmt::print'
 expect src/cli/a.cpp '// In every build.\n#include "comm/communicator.h"' 'comm/communicator.h'
 expect src/cli/run/a.cpp '// Good.\n#include "comm/communicator.h"' ''
-expect src/cli/b.cpp '// Guarded.\n#ifdef SHARDMARK_WITH_TORCH\n#include "comm/communicator.h"\n#endif' ''
 expect src/base/d.h '// Once.\nnamespace shardmark {\nstruct A {\n};\n}  // namespace shardmark' ''
 printf '// Its own.\nnamespace shardmark {\nstruct Twice {\n};\nnamespace {\nstruct Hidden {};\n}  // namespace\n}\n' >"$house"/src/base/e.h
 expect src/schema/e.h '// Again.\nnamespace shardmark {\nclass Twice final {\n};\n}' 'shardmark::Twice is a type of'

@@ -9,7 +9,7 @@ namespace {
 
 class Memory : public GpuTest {
  protected:
-  void check(const Case& c, const std::string& strategy) { LawChecks(world_, *comm_).check(c, strategy); }
+  void check(const Case& c, const std::string& strategy) { CostChecks(world_, *comm_).check(c, strategy); }
 };
 
 TEST_F(Memory, OfEveryStrategyEqualsItsPrediction) {
@@ -60,8 +60,8 @@ TEST_F(Memory, PeakIsThePredictionAndActivations) {
     };
     train(c, strategy, *comm_, nullptr, {.change = {}, .made = made});
     const double peak = static_cast<double>(meter::read().peak - before);
-    const strategies::Cost law = LawChecks(world_, *comm_).law(c, strategy);
-    const double bytes = law.parameter_bytes + law.gradient_bytes + law.optimizer_bytes + law.transient_bytes;
+    const strategies::Cost cost = CostChecks(world_, *comm_).cost(c, strategy);
+    const double bytes = cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes + cost.transient_bytes;
     EXPECT_GE(peak, static_cast<double>(largest - before));
     EXPECT_GE(world_.max(peak), bytes);
     // What gathers a state for the test after the last step is one group more.

@@ -11,12 +11,12 @@
 namespace shardmark {
 
 // The meter must be installed.
-class LawChecks {
+class CostChecks {
  public:
-  LawChecks(const HostGroup& world, Communicator& comm) : world_(world), comm_(comm) {}
+  CostChecks(const HostGroup& world, Communicator& comm) : world_(world), comm_(comm) {}
 
   // norm: as `train` asks for it in every step
-  strategies::Cost law(const Case& c, const std::string& strategy, bool norm = true) {
+  strategies::Cost cost(const Case& c, const std::string& strategy, bool norm = true) {
     const Choice model = resolved_model(c.model);
     const Choice choice = resolved_strategy(strategy);
     const Choice optimizer = resolved_optimizer(c.optimizer);
@@ -29,7 +29,7 @@ class LawChecks {
 
   void check(const Case& c, const std::string& strategy) {
     SCOPED_TRACE(c.model + " " + strategy + " accumulation " + std::to_string(c.accumulation));
-    const strategies::Cost expected = law(c, strategy);
+    const strategies::Cost expected = cost(c, strategy);
     MemoryReading held;
     const MemoryReading before = meter::read();
     train(c, strategy, comm_, nullptr, {.change = {}, .made = [&] { held = meter::read(); }});

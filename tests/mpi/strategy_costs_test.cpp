@@ -36,10 +36,10 @@ class StrategyCosts : public ::testing::Test {
     at::set_num_threads(1);
   }
 
-  strategies::Cost law(const Case& c, const std::string& strategy) {
-    return LawChecks(world, *comm).law(c, strategy);
+  strategies::Cost cost(const Case& c, const std::string& strategy) {
+    return CostChecks(world, *comm).cost(c, strategy);
   }
-  void check(const Case& c, const std::string& strategy) { LawChecks(world, *comm).check(c, strategy); }
+  void check(const Case& c, const std::string& strategy) { CostChecks(world, *comm).check(c, strategy); }
 
   HostGroup world = HostGroup::world();
   std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
@@ -127,9 +127,9 @@ TEST_F(StrategyCosts, MemoryShrinksWithRanks) {
   const auto table = specs::model_spec("gpt2").table(resolved_model(c.model).options);
   const double whole = static_cast<double>(table.num_parameters()) * 4;
   const double padding = static_cast<double>(specs::kAlignment * 4 * 60 * comm->size());
-  EXPECT_NEAR(law(c, "fsdp").parameter_bytes, whole / comm->size(), padding);
-  EXPECT_NEAR(law(c, "ddp").parameter_bytes, whole, padding);
-  EXPECT_GE(law(c, "zero3").parameter_bytes, whole / comm->size());
+  EXPECT_NEAR(cost(c, "fsdp").parameter_bytes, whole / comm->size(), padding);
+  EXPECT_NEAR(cost(c, "ddp").parameter_bytes, whole, padding);
+  EXPECT_GE(cost(c, "zero3").parameter_bytes, whole / comm->size());
 }
 
 }  // namespace

@@ -206,7 +206,7 @@ TEST(ScalingFitLaunches, TwoLevelsAreToldApart) {
   EXPECT_NEAR(fitted_speed_up(fit, 64), 64 / (1 + 0.01 * 63 + 0.02 * 56), 0.2);
   const double crossing = fitted_crossing(fit, 1, 0.8).value;  // beyond the node: 1.25 = 0.84 + 0.03 n - 0.01
   EXPECT_NEAR(crossing, (1.25 - 0.83) / 0.03, 0.2);
-  EXPECT_NEAR(fitted_efficiency(fit, 1, crossing).value, 0.8, 1e-6);
+  EXPECT_NEAR(fitted_speed_up(fit, crossing) / crossing, 0.8, 1e-6);
   const Truth usl = {{ScalingLaw::usl, Scaling::strong, 8}, 0.01, 1e-3, 0.02};
   const ScalingFit bent = fit_scaling(usl.form, times_of(usl, {kOverNodes, 5, 8, 0.0001}, random));
   EXPECT_NEAR(bent.peak.value, true_peak(usl), 1);

@@ -58,9 +58,9 @@ TEST(ScalingFit, RecoversWhatMadeTheCurve) {
     if (truth.law == ScalingLaw::amdahl) {
       EXPECT_NEAR(fit.limit.value, 1 / truth.alpha, 1e-3);
     }
-    EXPECT_NEAR(fitted_step_s(fit, 48).value, step_s_by(truth, 48), 1e-6);
+    EXPECT_NEAR(predicted_step_s(fit, 48, 1).value, step_s_by(truth, 48), 1e-6);
     const double crossing = fitted_crossing(fit, 1, 0.8).value;
-    EXPECT_NEAR(fitted_efficiency(fit, 1, crossing).value, 0.8, 1e-6) << to_text(truth.law);
+    EXPECT_NEAR(fitted_speed_up(fit, crossing) / crossing, 0.8, 1e-6) << to_text(truth.law);
   }
 }
 
@@ -120,7 +120,7 @@ TEST(ScalingFit, APublishedTable) {
   EXPECT_NEAR(usl.parameters[0].estimate.value, 0.003, 0.0002);
   EXPECT_EQ(usl.parameters[1].estimate.value, 0);
   EXPECT_LT(usl.deviation, 0.05);
-  EXPECT_NEAR(fitted_efficiency(usl, 1, 128).value, 0.72, 0.02);  // 72 % is claimed for 128
+  EXPECT_NEAR(fitted_speed_up(usl, 128) / 128, 0.72, 0.02);  // 72 % is claimed for 128
 }
 
 TEST(ScalingFit, KnowsWhereTheCurveNeverFalls) {

@@ -214,7 +214,7 @@ int run(const Flags& flags) {
       open_study(flags, ranks, sweep, checked, describe_environment(world, device, placement));
   checked.tell(flags.run.quiet);
 
-  // Each point is set up, verified against one rank, timed and recorded (src/runner, src/workloads).
+  // Each point is set up, verified against one rank, timed and recorded (src/runner).
   const RunOptions options{transport_for(flags.run.world, device), device, flags.run.quiet,
                            flags.run.check_collectives, flags.run.trace};
   const RunSummary summary = measure(world, sweep.points, study, placement, options, *ranks.watchdog);

@@ -1,5 +1,4 @@
-// The rows that model tables are written with. Biases and norms take no weight decay, matrices and kernels
-// do.
+// The rows that model tables are written with.
 #pragma once
 
 #include <string>
@@ -16,16 +15,16 @@ inline constexpr double kMostWidth = 1 << 20;
 inline constexpr double kMostValues = 1 << 24;  // tokens, features, classes
 
 inline ParameterSpec normal(std::string name, std::vector<int64_t> shape, double deviation) {
-  return {std::move(name), std::move(shape), Initial::normal, deviation, true};
+  return {std::move(name), std::move(shape), Initial::normal, deviation};
 }
 inline ParameterSpec uniform(std::string name, std::vector<int64_t> shape, double half_width) {
-  return {std::move(name), std::move(shape), Initial::uniform, half_width, true};
+  return {std::move(name), std::move(shape), Initial::uniform, half_width};
 }
 inline ParameterSpec zeros(std::string name, int64_t size) {
-  return {std::move(name), {size}, Initial::zeros, 0, false};
+  return {std::move(name), {size}, Initial::zeros, 0};
 }
 inline ParameterSpec ones(std::string name, int64_t size) {
-  return {std::move(name), {size}, Initial::ones, 0, false};
+  return {std::move(name), {size}, Initial::ones, 0};
 }
 
 // An integer of resolved options.
