@@ -12,7 +12,7 @@ namespace {
 using specs::Collective;
 
 // Operations by how much their messages are like those of the first, which is the one in question.
-const std::vector<std::vector<Collective>>& likeness() {
+const std::vector<std::vector<Collective>>& similar_operations() {
   using enum specs::Collective;
   static const std::vector<std::vector<Collective>> lists = {
       {all_reduce, reduce_scatter, all_gather, reduce, broadcast},
@@ -29,8 +29,8 @@ const std::vector<std::vector<Collective>>& likeness() {
 
 // The first thing that `of` finds for the operation itself, or else for the one most like it.
 template <class Of>
-auto most_alike(Collective operation, Of of) {
-  for (const auto& list : likeness())
+auto most_similar(Collective operation, Of of) {
+  for (const auto& list : similar_operations())
     if (list.front() == operation)
       for (const Collective one : list)
         if (auto* found = of(one); found != nullptr) return found;
@@ -88,7 +88,7 @@ void CollectiveCosts::add_fits(const std::vector<TimedCollective>& times, bool a
 }
 
 const AlphaBeta* CollectiveCosts::fit_for(Collective operation, bool across_nodes) const {
-  return most_alike(operation, [&](Collective one) -> const AlphaBeta* {
+  return most_similar(operation, [&](Collective one) -> const AlphaBeta* {
     for (const AlphaBeta& fit : fits_)
       if (fit.operation == one && fit.across_nodes == across_nodes && fit.refused.empty()) return &fit;
     return nullptr;
@@ -96,7 +96,7 @@ const AlphaBeta* CollectiveCosts::fit_for(Collective operation, bool across_node
 }
 
 const CollectiveCosts::Curve* CollectiveCosts::curve_for(Collective operation, specs::Span span) const {
-  return most_alike(operation, [&](Collective one) {
+  return most_similar(operation, [&](Collective one) {
     const Curve* nearest = nullptr;
     for (const Curve& curve : curves_) {
       if (curve.operation != one || (curve.span.nodes > 1) != (span.nodes > 1)) continue;

@@ -29,7 +29,7 @@ void add_strategy(std::vector<Choice>& strategies, const Choice& strategy) {
 
 bool can_be_predicted(const Choice& strategy) {
   const strategies::Traits& traits = strategies::traits_of(strategy.name);
-  return traits.communicates && !traits.becomes_another;
+  return traits.communicates && !traits.is_resolved_at_run_time;
 }
 
 // Of any point on the same machine and transport: how many ranks share a node is the cluster's, not the

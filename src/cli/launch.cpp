@@ -244,7 +244,7 @@ std::function<int()> define_launch(CLI::App& app) {
                  "--nv, x.sif")
       ->allow_extra_args(false);
   add_value(app, "--ranks-per-node", flags->options.ranks_per_node, values::kRanksPerNode,
-            "default: its GPUs, or its cores");
+            "ranks to start on each node; default: one for each GPU, else for each core");
   app.add_flag("--report", flags->report,
                "print the summary of the study at the end, as shardmark report does");
   app.add_flag("--print", flags->print, "print the command that starts the ranks, without starting it");

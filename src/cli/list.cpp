@@ -150,8 +150,10 @@ std::vector<Section> sections() {
       {"Precisions", precisions(), false},
   };
   Section types{"Element types", {}, false}, operations{"Reduce ops", {}, false};
-  for (const auto& name : specs::dtype_names()) types.entries.push_back({name, "of collectives"});
-  for (const auto& name : specs::reduction_names()) operations.entries.push_back({name, "of a reduction"});
+  for (const auto& name : specs::dtype_names())
+    types.entries.push_back({name, "element type of collectives"});
+  for (const auto& name : specs::reduction_names())
+    operations.entries.push_back({name, "operator of a reduction"});
   all.push_back(types);
   all.push_back(operations);
   for (Section& section : suites()) all.push_back(std::move(section));

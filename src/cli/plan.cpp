@@ -170,9 +170,10 @@ std::function<int()> define_plan(CLI::App& app) {
       app.add_option("suite", options->suite, "the suite: suites/x.yaml, or a name shown by shardmark list");
   const std::string group = "One step, instruction by instruction, instead of a suite";
   StepOptions& step = options->step;
-  auto* of_step = app.add_option("--step", step.strategy,
-                                 "of this strategy, such as \"fsdp(prefetch=2)\"; on 8 ranks without -n")
-                      ->group(group);
+  auto* of_step =
+      app.add_option("--step", step.strategy,
+                     "print one step of this strategy, such as \"fsdp(prefetch=2)\"; on 8 ranks without -n")
+          ->group(group);
   app.add_option("--model", step.model, "such as \"gpt2(layers=3)\"")->group(group)->capture_default_str();
   add_value(app, "--precision", step.precision, Word{words_of("precision")}, "precision of arithmetic")
       ->group(group)

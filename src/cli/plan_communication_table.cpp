@@ -32,14 +32,14 @@ ColumnsOf<TrafficRow> traffic_setting_columns() {
 
 ColumnsOf<TrafficRow> phase_columns(const char* name,
                                     strategies::PhaseTraffic strategies::StepTraffic::*phase) {
-  return {{{"operations", "", true, false, name},
-           [=](const auto& row) { return cells::count((row.traffic.*phase).num_operations); },
-           "that a rank starts in the phase. backward: until the update begins, including the rest of the "
-           "gradients; update: including the all-reduce for the gradient norm and the distribution of "
-           "updated parameters."},
-          {{"traffic", "MiB", true, false, name},
-           [=](const auto& row) { return cells::mebibytes((row.traffic.*phase).bytes); },
-           "what a ring sends for these operations: payload x ring factor, mean over ranks."}};
+  return {
+      {{"operations", "", true, false, name},
+       [=](const auto& row) { return cells::count((row.traffic.*phase).num_operations); },
+       "collectives that a rank starts in this phase. Backward lasts until the update, which includes the "
+       "all-reduce of the gradient's norm and the distribution of updated parameters."},
+      {{"traffic", "MiB", true, false, name},
+       [=](const auto& row) { return cells::mebibytes((row.traffic.*phase).bytes); },
+       "what a ring sends for these operations: payload x ring factor, mean over ranks."}};
 }
 
 }  // namespace

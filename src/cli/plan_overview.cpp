@@ -46,8 +46,8 @@ OverviewTable training_answer(const std::vector<MergedPoint>& points) {
        {.name = "memory",
         .unit = "MiB",
         .definition =
-            "of the rank that needs most, activations included; this and what "
-            "follows: of the point that needs most; of a search for the largest batch, a batch of 1."},
+            "peak on the rank that needs most, activations included. This and the next columns describe the "
+            "row's largest point; of a search for the largest batch, a batch of 1."},
        {.name = "compute", .unit = "GFLOP", .definition = "per rank and step."},
        {.name = "traffic",
         .unit = "MiB",

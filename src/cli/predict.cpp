@@ -152,13 +152,14 @@ std::function<int()> define_predict(CLI::App& app) {
       ->capture_default_str();
   app.add_option(
       "--network", options->network,
-      "link of each rank across nodes instead of the measured one: a name such as ndr400 (a wrong one "
-      "lists all), or NAME=LATENCY,RATE such as mine=5us,25GB/s");
+      "link of each rank across nodes instead of the measured one: a name such as ndr400 (any other "
+      "name lists all), or NAME=LATENCY,RATE such as mine=5us,25GB/s");
   app.add_option("--node-link", options->node_link, "the same within a node");
   add_value(app, "--ranks-per-node", options->query.ranks_per_node, values::kRanksPerNode,
             "default: the most that was measured");
   app.add_option("--strategy", options->strategies,
-                 "strategies, such as 'fsdp(shard=gradients)'; default: those measured, and the usual ones");
+                 "strategies, such as 'fsdp(shard=gradients)'; default: the measured strategies plus ddp, "
+                 "fsdp and zero3");
   auto* batches = add_value(app, "--batch-sizes", options->query.batch_sizes, values::kBatch,
                             "samples per rank and micro-batch; default: those measured");
   add_value(app, "--global-batch", options->query.global_batch, values::kGlobalBatch,

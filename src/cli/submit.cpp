@@ -142,7 +142,7 @@ std::function<int()> define_submit(CLI::App& app) {
   auto flags = std::make_shared<SubmitFlags>();
   JobOptions& job = flags->job;
   flags->arguments.add_to(app, "suites", "YAML files; several become an array of jobs");
-  add_value(app, "--nodes", job.nodes, values::kNodes, "")->capture_default_str();
+  add_value(app, "--nodes", job.nodes, values::kNodes, "number of nodes")->capture_default_str();
   add_value(app, "--gpus-per-node", job.gpus_per_node, values::kGpusPerNode, "0: CPU ranks")
       ->capture_default_str();
   add_value(app, "--ranks-per-node", job.ranks_per_node, values::kRanksPerNode,

@@ -21,13 +21,13 @@ constexpr auto kGiveCores =
     "binding by the launcher (mpirun --bind-to none, srun --cpu-bind=none): shardmark then binds";
 
 struct Troubles {
-  Afflicted crowded;   // more ranks than cores
-  Afflicted crammed;   // several ranks on the same few cores, while the node has enough
-  Afflicted squeezed;  // more threads than cores of the rank
-  Afflicted rationed;  // more threads on the node than processor time is granted
-  Afflicted unbound;   // could have cores of their own
-  Afflicted idle;      // bound to less than half of the node
-  Afflicted refused;   // the same, but asked for
+  Affected crowded;   // more ranks than cores
+  Affected crammed;   // several ranks on the same few cores, while the node has enough
+  Affected squeezed;  // more threads than cores of the rank
+  Affected rationed;  // more threads on the node than processor time is granted
+  Affected unbound;   // could have cores of their own
+  Affected idle;      // bound to less than half of the node
+  Affected refused;   // the same, but asked for
   int64_t shared_cores = 0, cores = 0, most_threads = 0, used = 0;
   bool by_launcher = false;  // squeezed
   double quota = 0;
@@ -118,7 +118,7 @@ void check_shares(const World& world, Findings& findings) {
 }
 
 void check_numa(const World& world, Findings& findings) {
-  Afflicted far;
+  Affected far;
   std::string example;
   for (const RankFacts& rank : world) {
     if (!rank.on_gpu() || rank.gpu.numa == kUnknown || rank.cpu.numa.empty()) continue;

@@ -21,7 +21,7 @@ std::vector<const RankFacts*> on_gpus(const World& world) {
 void check_shared(const World& world, Findings& findings) {
   std::map<std::string, RankGroup> by_gpu;
   for (const RankFacts* rank : on_gpus(world)) by_gpu[rank->gpu.uuid].push_back(rank);
-  Afflicted shared, emulated;
+  Affected shared, emulated;
   std::string which;
   for (const auto& [uuid, ranks] : by_gpu) {
     if (ranks.size() < 2) continue;
@@ -44,7 +44,7 @@ void check_kinds(const World& world, Findings& findings) {
   const auto gpus = on_gpus(world);
   if (gpus.empty()) return;
   if (gpus.size() < world.size()) {
-    Afflicted without;
+    Affected without;
     for (const RankFacts& rank : world)
       if (!rank.on_gpu()) without.add(rank);
     without.report(
@@ -58,7 +58,7 @@ void check_kinds(const World& world, Findings& findings) {
   const auto usual = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
                        return a.second < b.second;
                      })->first;
-  Afflicted other;
+  Affected other;
   std::set<std::string> names;
   for (const RankFacts* rank : gpus) {
     if (rank->gpu.name == usual) continue;
@@ -73,7 +73,7 @@ void check_kinds(const World& world, Findings& findings) {
 
 // NCCL reaches a GPU of the node over NVLink only from a process that may see it.
 void check_visible(const World& world, Findings& findings) {
-  Afflicted blind;
+  Affected blind;
   int64_t in_node = 0;
   for (const auto& [name, ranks] : nodes_of(world)) {
     std::set<std::string> used;  // a container or control group may hide the others from NVML as well
@@ -98,7 +98,7 @@ void check_visible(const World& world, Findings& findings) {
 
 // GPUs that see each other and still exchange everything through the host's memory.
 void check_peers(const World& world, Findings& findings) {
-  Afflicted apart;
+  Affected apart;
   int64_t others = 0;
   for (const RankFacts* rank : on_gpus(world)) {
     if (rank->gpu.unreachable == 0) continue;
@@ -124,7 +124,7 @@ void check_alike(const World& world, Findings& findings, const char* what, int64
     const auto usual = std::max_element(by_value.begin(), by_value.end(), [](const auto& a, const auto& b) {
                          return a.second.size() < b.second.size();
                        })->first;
-    Afflicted other;
+    Affected other;
     for (const auto& [value, ranks] : by_value)
       if (value != usual) other.add(ranks, value);
     const auto values = other.least() == other.most() ? std::to_string(other.least())
@@ -140,7 +140,7 @@ void check_health(const World& world, Findings& findings) {
   // Reasons of NVML's clocks-event mask that mean trouble: hardware slowdown, software and hardware thermal,
   // power brake. Source: nvml.h, nvmlClocksEventReasons.
   constexpr int64_t kTrouble = 0x8 | 0x20 | 0x40 | 0x80, kHot = 0x20 | 0x40;
-  Afflicted hot, slowed, capped, narrow, resting, ill, prohibited, sliced, taken;
+  Affected hot, slowed, capped, narrow, resting, ill, prohibited, sliced, taken;
   std::map<std::string, int64_t> widest;  // of those that are alike: all at rest they may use fewer lanes
   for (const RankFacts* rank : on_gpus(world))
     widest[rank->gpu.name] = std::max(widest[rank->gpu.name], rank->gpu.pcie_width);
@@ -156,7 +156,7 @@ void check_health(const World& world, Findings& findings) {
     if (gpu.mig) sliced.add(*rank);
     if (gpu.foreign_bytes > int64_t{2} << 30) taken.add(*rank, gpu.foreign_bytes);
   }
-  const auto on = [](const char* text, const Afflicted& who) {
+  const auto on = [](const char* text, const Affected& who) {
     return fmt::format("{} on {}", text, who.hosts());
   };
   prohibited.report(findings, Severity::stops, on("GPUs are in compute mode prohibited", prohibited),

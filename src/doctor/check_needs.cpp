@@ -76,13 +76,14 @@ std::string count_text(int64_t gpus, const char* kind = "GPU") {
 
 std::string what_of_list(const RankFacts& rank, const std::string& hosts) {
   const auto entries = listed_gpus(list_of(rank));
-  const bool lists_a_gpu_twice = std::set<std::string>(entries.begin(), entries.end()).size() < entries.size();
+  const bool lists_a_gpu_twice =
+      std::set<std::string>(entries.begin(), entries.end()).size() < entries.size();
   const auto bad = std::min(static_cast<size_t>(rank.gpu.visible), entries.size() - 1);
-  return fmt::format("CUDA_VISIBLE_DEVICES={} on {} names {}: CUDA shows {} of {}",
-                     quoted_line(list_of(rank)), hosts,
-                     lists_a_gpu_twice ? "a GPU twice"
-                                   : fmt::format("a GPU that does not exist ({})", quoted_line(entries[bad])),
-                     rank.gpu.visible, std::max(rank.gpu.in_node, rank.gpu.visible));
+  return fmt::format(
+      "CUDA_VISIBLE_DEVICES={} on {} names {}: CUDA shows {} of {}", quoted_line(list_of(rank)), hosts,
+      lists_a_gpu_twice ? "a GPU twice"
+                        : fmt::format("a GPU that does not exist ({})", quoted_line(entries[bad])),
+      rank.gpu.visible, std::max(rank.gpu.in_node, rank.gpu.visible));
 }
 
 // As of the first rank that lacks it.
@@ -172,7 +173,7 @@ Severity severity(Lack lack, const RankGroup& ranks) {
 void check_needs(const World& world, Findings& findings) {
   for (const auto& [lack, ranks] : grouped<Lack>(world, lack_of)) {
     if (lack == Lack::nothing) continue;
-    Afflicted lacking;
+    Affected lacking;
     lacking.add(ranks);
     const RankFacts& first = *ranks.front();
     lacking.report(findings, severity(lack, ranks), what(lack, first, lacking.hosts()), fix(lack, first));

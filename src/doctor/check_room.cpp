@@ -20,7 +20,7 @@ int64_t needed_shm(const RankFacts& rank) {
 }
 
 void check_memory(const World& world, Findings& findings) {
-  Afflicted shm, scarce;
+  Affected shm, scarce;
   int64_t needed = 0;
   for (const RankFacts& rank : world) {
     // A tenth is in use by now: our pages, and the segments of MPI.
@@ -50,7 +50,7 @@ void check_output(const World& world, Findings& findings) {
   for (const RankFacts& rank : world) {
     const HostFacts& node = rank.node;
     if (node.output.empty()) continue;
-    Afflicted here;
+    Affected here;
     here.add(rank);
     if (node.disk_bytes != kUnknown && node.disk_bytes < kGiB / 4)
       here.report(findings, Severity::warns,
@@ -74,7 +74,7 @@ void check_output(const World& world, Findings& findings) {
 }
 
 void check_limits(const World& world, Findings& findings) {
-  Afflicted unlocked, few_files;
+  Affected unlocked, few_files;
   for (const RankFacts& rank : world) {
     if (rank.node.infiniband && rank.node.locked_bytes != kUnknown && rank.node.locked_bytes < kGiB)
       unlocked.add(rank, rank.node.locked_bytes);

@@ -18,7 +18,7 @@ void check_same(const World& world, Findings& findings, const char* what, std::s
   const auto usual = std::max_element(by_version.begin(), by_version.end(), [](const auto& a, const auto& b) {
     return a.second.size() < b.second.size();
   });
-  Afflicted other;
+  Affected other;
   std::vector<std::string> versions;
   for (const auto& [found, ranks] : by_version) {
     if (found == usual->first) continue;
@@ -41,7 +41,7 @@ std::vector<int> numbers_in(const std::string& version) {
 
 // NCCL of the same major version runs what was compiled for an older one, not for a newer one.
 void check_nccl_loaded(const World& world, Findings& findings) {
-  Afflicted older, newer;
+  Affected older, newer;
   std::string loaded, built;
   for (const RankFacts& rank : world) {
     const VersionFacts& v = rank.versions;

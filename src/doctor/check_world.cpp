@@ -11,7 +11,7 @@ namespace shardmark::doctor {
 namespace {
 
 void check_promise(const World& world, Findings& findings) {
-  Afflicted alone;
+  Affected alone;
   for (const RankFacts& rank : world)
     if (rank.promised_ranks > rank.world_ranks) alone.add(rank, rank.promised_ranks);
   alone.report(findings, Severity::stops,
@@ -28,7 +28,7 @@ void check_names(const World& world, Findings& findings) {
   }
   for (const auto& [host, ids] : machines) {
     if (ids.size() == 1) continue;
-    Afflicted named_alike;
+    Affected named_alike;
     for (const RankFacts& rank : world)
       if (rank.host == host) named_alike.add(rank);
     named_alike.report(findings, Severity::warns,
@@ -37,7 +37,7 @@ void check_names(const World& world, Findings& findings) {
   }
   for (const auto& [machine, names] : hosts) {
     if (names.size() == 1) continue;
-    Afflicted together;
+    Affected together;
     for (const RankFacts& rank : world)
       if (rank.machine == machine) together.add(rank);
     together.report(
@@ -77,7 +77,7 @@ std::string shared_memory_excluded_by(const RankFacts& rank) {
 }
 
 void check_shared_memory(const World& world, Findings& findings) {
-  Afflicted apart;
+  Affected apart;
   for (const auto& [name, ranks] : nodes_of(world))
     for (const RankFacts* rank : ranks)
       if (rank->local_ranks < static_cast<int64_t>(ranks.size())) apart.add(*rank, rank->local_ranks);
@@ -87,7 +87,7 @@ void check_shared_memory(const World& world, Findings& findings) {
                   apart.least()),
       "start all ranks of a node in one container, or with --ipc=host; see also TMPDIR and /dev/shm");
 
-  Afflicted excluded;
+  Affected excluded;
   std::string by;
   for (const RankFacts& rank : world) {
     if (rank.local_ranks < 2) continue;
@@ -108,7 +108,7 @@ void check_evenness(const World& world, Findings& findings) {
   const auto usual = std::max_element(nodes_with.begin(), nodes_with.end(), [](const auto& a, const auto& b) {
                        return a.second < b.second;
                      })->first;
-  Afflicted odd;
+  Affected odd;
   for (const auto& [name, ranks] : nodes_of(world))
     if (ranks.size() != usual) odd.add(ranks, static_cast<int64_t>(ranks.size()));
   odd.report(findings, Severity::notes,

@@ -26,7 +26,7 @@ inline std::map<std::string, RankGroup> nodes_of(const World& world) {
 }
 
 // Collects who has a trouble, and of a number the least and the most, so that many ranks make one finding.
-class Afflicted {
+class Affected {
  public:
   void add(const RankFacts& rank, int64_t number = 0) {
     if (ranks_.empty() || number < least_) least_ = number;

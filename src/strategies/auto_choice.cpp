@@ -11,7 +11,7 @@
 namespace shardmark::strategies {
 namespace {
 
-constexpr double kAlike = 1.05;  // times this close are equal: the simpler candidate wins
+constexpr double kTieTolerance = 1.05;  // times this close are equal: the simpler candidate wins
 
 // From whole replicas to everything cut; groups of a node where there are several.
 std::vector<std::string> candidate_texts(const Surroundings& around) {
@@ -83,9 +83,10 @@ Decision decide(const StepInput& input, const Surroundings& around) {
   const bool any_fits = std::any_of(all.begin(), all.end(), [](const auto& c) { return c.fits; });
   for (size_t i = 1; i < all.size(); ++i) {
     const Candidate &best = decision.choice(), &next = all[i];
-    const bool better = !any_fits                ? next.needed_bytes < best.needed_bytes
-                        : best.fits != next.fits ? next.fits
-                                                 : next.communication_s * kAlike < best.communication_s;
+    const bool better = !any_fits ? next.needed_bytes < best.needed_bytes
+                        : best.fits != next.fits
+                            ? next.fits
+                            : next.communication_s * kTieTolerance < best.communication_s;
     if (better) decision.chosen = i;
   }
   decision.reason = reason_of(decision, around);

@@ -147,11 +147,11 @@ class Walk {
     for (size_t group = 0; group < model_.groups.size(); ++group) {
       if (block < model_.groups[group].first_block || block > model_.groups[group].last_block) continue;
       if (parameters_[group].buffer < 0)
-        return "the parameters of " + model_.groups[group].name + " are nowhere";
+        return "no buffer is bound to the parameters of " + model_.groups[group].name;
       if (std::string wrong = read(parameters_[group]); !wrong.empty()) return wrong;
       if (!backward) continue;
       if (gradients_[group].buffer < 0)
-        return "the gradients of " + model_.groups[group].name + " are nowhere";
+        return "no buffer is bound to the gradients of " + model_.groups[group].name;
       if (std::string wrong = write(gradients_[group]); !wrong.empty()) return wrong;
     }
     return {};

@@ -6,9 +6,9 @@
 namespace shardmark::strategies {
 
 struct Traits {
-  bool communicates = true;      // false: each rank trains a replica of its own, the base of ratios
-  bool buckets = false;          // gradients are reduced in buckets, in one of several ways
-  bool becomes_another = false;  // once it is known where it runs
+  bool communicates = true;              // false: each rank trains a replica of its own, the base of ratios
+  bool buckets = false;                  // gradients are reduced in buckets, in one of several ways
+  bool is_resolved_at_run_time = false;  // once it is known where it runs
 };
 
 // By a small step of it with its default options; the defaults above for a name that is not known.

@@ -37,7 +37,7 @@ std::string slurm_text() {
       job != nullptr ? fmt::format("inside job {}", job) : "outside of a job");
 }
 
-bool is_ill(const std::vector<doctor::Finding>& findings) {
+bool needs_fixing(const std::vector<doctor::Finding>& findings) {
   return std::any_of(findings.begin(), findings.end(), [](const doctor::Finding& finding) {
     return finding.severity != doctor::Severity::notes;
   });
@@ -93,7 +93,7 @@ void show(const DoctorFlags& flags, const Preflight& found, const doctor::PairRe
   print(findings_text(found.findings, pairs.slow.size()));
 }
 
-int see_doctor(DoctorFlags flags, bool has_timeout) {
+int run_doctor(DoctorFlags flags, bool has_timeout) {
   const bool is_short = flags.pairs && !has_timeout && flags.world.timeout_s > 0;
   const Ranks ranks(flags.world, is_short ? kPatienceOfPairsS : flags.world.timeout_s);
   const HostGroup& world = *ranks.world;
@@ -101,7 +101,7 @@ int see_doctor(DoctorFlags flags, bool has_timeout) {
     check(flags, world);
     if (world.rank() == 0) flags.output = place_of(flags.output);
   });
-  const Preflight found = look_around(flags.world, ranks, world.broadcast(flags.output, 0));
+  const Preflight found = gather_facts(flags.world, ranks, world.broadcast(flags.output, 0));
   doctor::PairReport pairs;
   const bool stopped = !found.findings.empty() && found.findings.front().severity == doctor::Severity::stops;
   const bool measures = flags.pairs && world.broadcast(static_cast<int64_t>(stopped), 0) == 0;
@@ -114,7 +114,7 @@ int see_doctor(DoctorFlags flags, bool has_timeout) {
         out << doctor::to_html(pairs.maps, lines_of(pairs), pairs.head);
       });
   });
-  const int64_t status = is_ill(found.findings) || !pairs.slow.empty() ? kWrong : kDone;
+  const int64_t status = needs_fixing(found.findings) || !pairs.slow.empty() ? kWrong : kDone;
   return static_cast<int>(world.broadcast(status, 0));
 }
 
@@ -130,7 +130,7 @@ std::function<int()> define_doctor(CLI::App& app) {
   add_overwrite_flag(app, flags->overwrite);
   add_world_flags(app, flags->world);
   const CLI::Option* timeout = app.get_option("--timeout");
-  return [flags, timeout] { return see_doctor(*flags, timeout->count() > 0); };
+  return [flags, timeout] { return run_doctor(*flags, timeout->count() > 0); };
 }
 
 const Registration<CommandEntry> doctor_command{

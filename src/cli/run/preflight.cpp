@@ -40,7 +40,7 @@ machine::Bound bind(const WorldFlags& flags, const machine::Topology& topology, 
 
 }  // namespace
 
-Preflight look_around(const WorldFlags& flags, const Ranks& ranks, const std::string& output) {
+Preflight gather_facts(const WorldFlags& flags, const Ranks& ranks, const std::string& output) {
   const MpiSession& session = *ranks.session;
   const HostGroup& world = *ranks.world;
   Preflight found;
@@ -62,7 +62,7 @@ Preflight look_around(const WorldFlags& flags, const Ranks& ranks, const std::st
 }
 
 Preflight preflight(const WorldFlags& flags, const Ranks& ranks, const std::string& output) {
-  Preflight found = look_around(flags, ranks, output);
+  Preflight found = gather_facts(flags, ranks, output);
   together(*ranks.world, [&] {
     for (const doctor::Finding& finding : found.findings)
       if (finding.severity == doctor::Severity::stops) throw UsageError(to_text(finding));

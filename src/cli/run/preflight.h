@@ -21,7 +21,7 @@ struct Preflight {
 };
 
 // output: the study that is to be written; empty for none. Collective; two small gathers.
-Preflight look_around(const WorldFlags& flags, const Ranks& ranks, const std::string& output);
+Preflight gather_facts(const WorldFlags& flags, const Ranks& ranks, const std::string& output);
 // The same; what stops a run ends it here with one line.
 Preflight preflight(const WorldFlags& flags, const Ranks& ranks, const std::string& output);
 

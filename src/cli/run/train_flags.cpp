@@ -156,7 +156,7 @@ void add_optimizer(CLI::App& app, TrainFlags& flags) {
 
 void add_results(CLI::App& app, TrainFlags& flags) {
   const std::string results = "Results";
-  add_value(app, "--log-every", flags.log_every, values::kSteps, "steps between two lines")
+  add_value(app, "--log-every", flags.log_every, values::kSteps, "log every this many steps")
       ->capture_default_str()
       ->group(results);
   add_value(app, "--eval-every", flags.eval_every, values::kStepsOrNone,
