@@ -11,30 +11,13 @@ namespace {
 
 using specs::Collective;
 
-// Operations by how much their messages are like those of the first, which is the one in question.
-const std::vector<std::vector<Collective>>& similar_operations() {
-  using enum specs::Collective;
-  static const std::vector<std::vector<Collective>> lists = {
-      {all_reduce, reduce_scatter, all_gather, reduce, broadcast},
-      {reduce_scatter, all_gather, all_reduce, all_to_all},
-      {all_gather, reduce_scatter, all_reduce, all_to_all},
-      {broadcast, reduce, all_gather, all_reduce, scatter},
-      {reduce, broadcast, reduce_scatter, all_reduce, gather},
-      {all_to_all, all_gather, reduce_scatter, all_reduce},
-      {gather, scatter, all_gather, reduce_scatter, all_reduce},
-      {scatter, gather, all_gather, reduce_scatter, all_reduce},
-      {send_recv, broadcast, scatter, all_gather, all_reduce}};
-  return lists;
-}
-
 // The first thing that `of` finds for the operation itself, or else for the one most like it.
 template <class Of>
 auto most_similar(Collective operation, Of of) {
-  for (const auto& list : similar_operations())
-    if (list.front() == operation)
-      for (const Collective one : list)
-        if (auto* found = of(one); found != nullptr) return found;
-  return of(operation);
+  auto* found = of(operation);
+  for (const Collective one : specs::collective(operation).similar)
+    if (found == nullptr) found = of(one);
+  return found;
 }
 
 double distance(specs::Span a, specs::Span b) {

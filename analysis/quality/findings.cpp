@@ -114,40 +114,32 @@ void check_places(const Curve& curve, std::vector<Finding>& findings) {
   worst.report(findings);
 }
 
-// operation <= sum of the parts, each at the same size (the larger side of a rank).
-struct Guideline {
-  const char* operation;
-  std::vector<const char*> parts;
-};
-
-const std::vector<Guideline>& guidelines() {
-  static const std::vector<Guideline> all = {{"all_reduce", {"reduce_scatter", "all_gather"}},
-                                             {"all_reduce", {"reduce", "broadcast"}},
-                                             {"broadcast", {"scatter", "all_gather"}},
-                                             {"all_gather", {"gather", "broadcast"}},
-                                             {"reduce_scatter", {"reduce", "scatter"}},
-                                             {"reduce", {"all_reduce"}},
-                                             {"gather", {"all_gather"}},
-                                             {"scatter", {"broadcast"}}};
-  return all;
-}
+// Operations that together do the same as another: it should not take longer than they do.
+using Parts = std::vector<specs::Collective>;
 
 // The curves of the parts; fewer than there are parts where one was not measured.
-std::vector<const Curve*> parts_of(const Guideline& guideline, const std::string& reduction,
-                                   const Curves& curves) {
-  std::vector<const Curve*> parts;
-  for (const char* part : guideline.parts) {
+std::vector<const Curve*> curves_of(const Parts& parts, const std::string& reduction, const Curves& curves) {
+  std::vector<const Curve*> of_parts;
+  for (const specs::Collective part : parts) {
+    const specs::CollectiveRow& row = specs::collective(part);
     // gather <= all_gather and the like: what moves is the same whatever is reduced
-    const auto found = curves.find({part, specs::collective(part).reduces ? reduction : "none"});
-    if (found != curves.end()) parts.push_back(&found->second);
+    const auto found = curves.find({row.name, row.reduces ? reduction : "none"});
+    if (found != curves.end()) of_parts.push_back(&found->second);
   }
-  return parts;
+  return of_parts;
 }
 
-void check_parts(const Guideline& guideline, const Operation& operation, const Curves& curves,
+std::string names_of(const Parts& parts) {
+  std::string names;
+  for (const specs::Collective part : parts)
+    names += (names.empty() ? "" : " + ") + specs::collective(part).name;
+  return names;
+}
+
+void check_parts(const Parts& operations, const Operation& operation, const Curves& curves,
                  std::vector<Finding>& findings) {
-  const std::vector<const Curve*> parts = parts_of(guideline, operation.second, curves);
-  if (parts.size() != guideline.parts.size()) return;
+  const std::vector<const Curve*> parts = curves_of(operations, operation.second, curves);
+  if (parts.size() != operations.size()) return;
   Worst worst;
   for (const auto& [bytes, places] : curves.at(operation)) {
     Time sum;
@@ -162,7 +154,7 @@ void check_parts(const Guideline& guideline, const Operation& operation, const C
     if (!complete) continue;
     const double found = excess(time_of(places.faster()), sum);
     worst.add(found, places.faster(), "slower than parts",
-              fmt::format("takes {:.1f} times as long as {}", found, fmt::join(guideline.parts, " + ")));
+              fmt::format("takes {:.1f} times as long as {}", found, names_of(operations)));
   }
   worst.report(findings);
 }
@@ -232,8 +224,8 @@ std::vector<Finding> findings_of(const std::vector<MergedPoint>& points,
       check_sizes(curve, findings);
       check_places(curve, findings);
       check_link(curve, findings);
-      for (const Guideline& guideline : guidelines())
-        if (guideline.operation == operation.first) check_parts(guideline, operation, curves, findings);
+      if (const auto* row = specs::find_collective(operation.first))
+        for (const Parts& parts : row->guidelines) check_parts(parts, operation, curves, findings);
     }
   }
   return findings;

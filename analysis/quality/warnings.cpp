@@ -9,12 +9,10 @@
 
 #include "base/stats.h"
 #include "base/units.h"
+#include "specs/collectives.h"
 
 namespace shardmark {
 namespace {
-
-// Operations in which no rank can be done before the last has begun.
-constexpr std::array kTogether = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all"};
 
 constexpr double kHalfWidth = 0.1;  // of the median's interval, relative: beyond it, the median is not known
 
@@ -112,9 +110,8 @@ void add_probe(const Measures& m, std::vector<Warning>& warnings) {
 
 void add_entry_skew(const Record& record, const std::vector<double>& apart, std::vector<Warning>& warnings) {
   constexpr double kApart = 0.3;
-  const auto& operation = record.point.collective.operation;
-  if (std::find(kTogether.begin(), kTogether.end(), operation) == kTogether.end() || median(apart) <= kApart)
-    return;
+  const auto* operation = specs::find_collective(record.point.collective.operation);
+  if (operation == nullptr || !operation->waits_for_all() || median(apart) <= kApart) return;
   warnings.push_back(
       {"uneven entry",
        fmt::format(

@@ -51,8 +51,15 @@ struct CollectiveRow {
   double rounds = 1;
   bool has_tree = false;  // two binary trees may be faster than a ring
   std::string description;
+  // Whose messages are most like its own, first the most: what stands for it where it was not measured.
+  std::vector<Collective> similar;
+  // Operations that together do the same, each at the same size: none should be faster than it. Source:
+  // Traff et al., self-consistent MPI performance guidelines, IEEE TPDS 21(5), 2010.
+  std::vector<std::vector<Collective>> guidelines;
 
   bool is_rooted() const { return root != Root::none; }
+  // No rank can be done before the last one has begun.
+  bool waits_for_all() const { return !is_rooted() && in != Holds::pair; }
   // The larger side is cut into one part per rank, so that it holds at least one element for each.
   bool is_cut() const { return in == Holds::chunk_per_rank || in == Holds::shard || out == Holds::shard; }
 };
