@@ -53,8 +53,8 @@ struct CollectiveRow {
   std::string description;
   // Whose messages are most like its own, first the most: what stands for it where it was not measured.
   std::vector<Collective> similar;
-  // Operations that together do the same, each at the same size: none should be faster than it. Source:
-  // Traff et al., self-consistent MPI performance guidelines, IEEE TPDS 21(5), 2010.
+  // Operations that together do the same, each at the same size: it should not take longer than they do.
+  // Source: Traff et al., self-consistent MPI performance guidelines, IEEE TPDS 21(5), 2010.
   std::vector<std::vector<Collective>> guidelines;
 
   bool is_rooted() const { return root != Root::none; }
