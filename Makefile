@@ -26,8 +26,8 @@ SOURCES  = $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cp
 run: build  ## Build, run SUITE on all GPUs (without any: on the CPU's cores), print what the new study says
 	@jobs/sweep.sh $(SUITE) --report $(if $(RANKS),-n $(RANKS)) -- $(if $(STEPS),--steps $(STEPS)) $(ARGS)
 
-test: tests  ## Build and run every test that needs no GPU (TESTS=regex: only those)
-	@cd $(BUILD) && ctest -j 3 --output-on-failure $(if $(TESTS),-R '$(TESTS)')
+test: tests  ## Build and run every test that needs no GPU (TESTS=regex: only those; TESTS=quick: three minutes' worth)
+	@cd $(BUILD) && ctest -j 3 --output-on-failure $(if $(filter quick,$(TESTS)),-L '^(unit|threads|quick)$$',$(if $(TESTS),-R '$(TESTS)'))
 
 soak: tests  ## Every long test: sanitizers, fuzzing, FAULTS=20 of each fault, clusters, a bare machine (hours)
 	@$(MAKE) sanitize
@@ -143,7 +143,7 @@ help:  ## Print this
 	  /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '%s\n' '' 'Variables' \
 	  '  SUITE=suites/quick.yaml  RANKS=4  STEPS=20  ARGS="flags of shardmark run"   for make run' \
-	  '  TESTS=regex   for make test     PREFIX=/usr/local   for make install     FILES, JOBS=2   for make lint' \
+	  '  TESTS=regex or quick   for make test     PREFIX=/usr/local   for make install     FILES, JOBS=2   for make lint' \
 	  '  FUZZ_SECONDS=600   for make fuzz, make soak     FAULTS=20   for make soak' \
 	  '  ANALYSIS=1    build only what needs no rank (plan, launch, submit, report, compare ...): no torch, MPI or CUDA'
 

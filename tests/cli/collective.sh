@@ -1,4 +1,5 @@
 # NEEDS torch
+# QUICK
 # shardmark collective: nccl-tests' columns, every element verified, one line for each mistake, no hang.
 set -eu
 shardmark=$1

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# QUICK
 # shardmark compare on launches made from tests/data/studies/small.h5: verdicts and exit statuses, baselines with and
 # without references, and bad input: one line and exit status 2.
 set -euo pipefail

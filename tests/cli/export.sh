@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# QUICK
 # shardmark export: which files it writes, that its CSV and JSON agree, and bad input: one line and exit status 2.
 set -euo pipefail
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# QUICK
 # shardmark interconnect: the tables it prints, and one line for bad input.
 set -euo pipefail
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# QUICK
 # The house rules a machine can check: a folder includes only what stands above it, the analysis side needs no torch, MPI or
 # CUDA, only base/log writes to the standard streams, no file is longer than 300 lines, and each opens with what it is; no
 # namespace has two types of one name, of which a linked program would take either (the one-definition rule).

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# QUICK
 # shardmark plan and shardmark list: the text of a plan (golden), JSON, overrides, exit statuses, and errors that are one line.
 # To renew the golden text after a change that is meant: build/shardmark plan tests/data/plan.yaml -n 2 --all >tests/data/plan.txt
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# QUICK
 # shardmark predict on a study of two nodes with a link of 1 Gbit/s (tests/data/studies/shaped.h5, measured by
 # tests/cluster/shaped.sh with suites/predict.yaml): its tables, how far held-out points are off, and one line for bad input.
 set -euo pipefail

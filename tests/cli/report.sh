@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# QUICK
 # shardmark report on the journals in tests/data/studies (schema 1.0, and one of a newer schema): each form, several studies
 # at once, and bad input: one line and exit status 2.
 set -euo pipefail

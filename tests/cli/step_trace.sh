@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# QUICK
 # NEEDS torch
 # run --trace and train --trace: timelines that JSON readers take, of all ranks in one file, with the calls that plan --step prints.
 set -euo pipefail

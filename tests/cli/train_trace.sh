@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# QUICK
 # NEEDS torch
 # shardmark train --trace: a trace of some steps of each rank that JSON readers take, where it was asked for, and nothing else
 # on stderr.
