@@ -1,11 +1,14 @@
 // The largest batch that fits, per strategy: from points that fit and points that ran out of memory.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
 #include "analysis/tables/training_columns.h"
+#include "specs/model_table.h"
+#include "strategies/activations.h"
 
 namespace shardmark {
 namespace {
@@ -55,6 +58,28 @@ Cell rest_cell(const Largest& row) {
   return cells::mebibytes(row.merged->measures.activation_bytes() / batch);
 }
 
+// By the limit of the run, the strategy's formula and the model's table.
+int64_t foretold(const MergedPoint& merged) {
+  const Measures& m = merged.measures;
+  const TrainingPoint& t = merged.point.training;
+  const double room = m.memory_limit_bytes - (m.predicted_peak_bytes() - m.predicted_activation_bytes);
+  if (std::isnan(room) || !Registry<specs::ModelSpec>::instance().contains(t.model.name)) return 0;
+  const specs::ModelTable table = specs::model_spec(t.model.name).table(t.model.options);
+  return strategies::largest_batch(strategies::step_input(merged.point, table), room);
+}
+
+Cell foretold_cell(const Largest& row) {
+  const int64_t batch = foretold(*row.merged);
+  return batch == 0 ? cells::words("-") : cells::count(batch);
+}
+
+Cell error_cell(const Largest& row) {
+  const int64_t batch = foretold(*row.merged);
+  if (batch == 0) return cells::words("-");
+  return cells::difference(static_cast<double>(row.merged->point.training.batch_size),
+                           static_cast<double>(batch));
+}
+
 ColumnsOf<Largest> found_columns() {
   constexpr const char* kGroup = "at the largest batch";
   return {{{"largest batch", "per rank"},
@@ -64,6 +89,11 @@ ColumnsOf<Largest> found_columns() {
            [](const auto& row) { return cells::count(row.fails); },
            "the smallest that ran out of memory, under the limit of the run (suites' memory_limit, or the "
            "device's own)."},
+          {{"predicted", "per rank"},
+           foretold_cell,
+           "the largest batch by the limit of the run, the formula of the strategy's paper and the model's "
+           "table of activations, as plan foretells it."},
+          {{"error", "%"}, error_cell, "largest batch / predicted - 1."},
           {{"peak", "MiB", true, false, kGroup},
            mebibytes_of(&Measures::peak_bytes),
            "memory of the rank that has most."},

@@ -51,10 +51,7 @@ ColumnsOf<MergedPoint> share_columns(Ideal& ideal) {
        [&](const auto& merged) { return cells::number(share_of(merged) / ideal.bytes(merged.point), 3); }},
       {{"transient", "MiB"}, mebibytes_of(&Measures::transient_bytes)},
       {{"activations", "MiB"},
-       [](const auto& merged) {
-         const Measures& m = merged.measures;
-         return cells::mebibytes(m.peak_bytes - share_of(merged) - m.transient_bytes);
-       },
+       [](const auto& merged) { return cells::mebibytes(merged.measures.activation_bytes()); },
        "the peak without share and transient bytes: what forward keeps for backward, the batch and working "
        "memory."},
       {{"peak", "MiB"}, mebibytes_of(&Measures::peak_bytes), "highest total during a step."}};

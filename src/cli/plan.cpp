@@ -115,7 +115,9 @@ int print_plan(const PlanOptions& options) {
   if (options.num_samples > 0 && !only.empty() && std::count(only.begin(), only.end(), "samples") == 0)
     throw UsageError("--samples prints the table samples, which --table leaves out; add --table samples");
   for (const std::string& warning : data_warnings(plan)) log_warning(warning);
-  auto tables = plan_tables(plan, world, options.num_samples);
+  const int64_t limit =
+      world.memory_per_rank_bytes > 0 ? world.memory_per_rank_bytes : suite.memory_limit_bytes;
+  auto tables = plan_tables(plan, world, limit, options.num_samples);
   const auto totals = plan_totals(plan);
   const std::string note = gpu_note(suite, world);
   if (options.output.json) {

@@ -103,7 +103,8 @@ std::string impossible_name(const Point& point) {
                      batch > 0 ? fmt::format(", batch {}", batch) : "", ranks);
 }
 
-std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& world, int64_t num_samples) {
+std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& world, int64_t limit_bytes,
+                               int64_t num_samples) {
   std::vector<const Point*> training, open, collectives, impossible;
   for (const auto& point : plan) {
     if (point.repeat != 0) continue;
@@ -116,7 +117,7 @@ std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& worl
           .push_back(&point);
   }
   std::vector<Table> tables;
-  if (!training.empty()) tables.push_back(training_table(training));
+  if (!training.empty()) tables.push_back(training_table(training, limit_bytes));
   if (Table moved = communication_table(training); !moved.rows.empty()) tables.push_back(std::move(moved));
   if (num_samples > 0) {
     training.insert(training.end(), open.begin(), open.end());

@@ -12,8 +12,10 @@
 namespace shardmark {
 
 // Tables "training", "communication", "auto", "collectives" and "impossible", those with rows alone;
-// repetitions are one row. num_samples: adds the table "samples", this many of each rank.
-std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& world, int64_t num_samples = 0);
+// repetitions are one row. limit_bytes: of a rank, for the largest batches; 0: unknown. num_samples: adds the
+// table "samples", this many of each rank.
+std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& world, int64_t limit_bytes,
+                               int64_t num_samples);
 
 // The first screen: a row for each strategy of a setting and for each collective. tables: the plan's.
 Overview plan_overview(const std::vector<Point>& plan, const std::vector<Table>& tables);
@@ -30,7 +32,7 @@ PlanTotals plan_totals(const std::vector<Point>& plan);
 
 // The parts.
 Table auto_table(const std::vector<const Point*>& points, const World& world);
-Table training_table(const std::vector<const Point*>& points);
+Table training_table(const std::vector<const Point*>& points, int64_t limit_bytes);
 Table communication_table(const std::vector<const Point*>& points);
 Table samples_table(const std::vector<const Point*>& points, int64_t count);
 // How long a point is measured; a point that goes on for hours has no numbers of steps.

@@ -2,6 +2,7 @@
 // is a heading.
 #include "analysis/table/axis_columns.h"
 #include "cli/plan_tables.h"
+#include "strategies/activations.h"
 
 namespace shardmark {
 namespace {
@@ -18,6 +19,7 @@ void for_each_setting(Visit visit) {
 struct Expected {
   const Point* point;
   Expectation e;
+  int64_t largest_batch = 0;  // of a search for it; 0: none, or the memory is unknown
 };
 
 ColumnsOf<Expected> point_setting_columns() {
@@ -48,6 +50,12 @@ ColumnsOf<Expected> cost_columns() {
   };
   return {{choice_column("strategy"), [](const auto& row) { return strategy_cell(row.point->training); }},
           {{"batch", "per rank"}, [](const auto& row) { return batch_cell(*row.point); }},
+          {{"fits", "per rank", true, true},
+           [](const auto& row) {
+             return cells::unless_default(row.largest_batch == 0, cells::count(row.largest_batch));
+           },
+           "the largest batch by the memory of a rank, the program's buffers and the activations of the "
+           "model's table; the report compares it with the one found."},
           {{"ranks", ""}, [](const auto& row) { return cells::count(row.point->ranks); }},
           {{"parameters", "MiB", true, false, memory}, mebibytes_of(&strategies::Cost::parameter_bytes)},
           {{"gradients", "MiB", true, false, memory}, mebibytes_of(&strategies::Cost::gradient_bytes)},
@@ -55,7 +63,8 @@ ColumnsOf<Expected> cost_columns() {
           {{"transient", "MiB", true, false, memory}, mebibytes_of(&strategies::Cost::transient_bytes)},
           {{"activations", "MiB", true, false, memory},
            [](const auto& row) { return cells::mebibytes(row.e.activation_bytes); },
-           "an estimate of what forward keeps for backward."},
+           "at the height of a step, by the model's table: what forward keeps for backward and what the "
+           "backward of a block needs."},
           {{"total", "MiB", true, false, memory},
            [](const auto& row) { return cells::mebibytes(total_bytes(row.e)); },
            "of the rank that has most: the buffers of its program, which tests compare with what strategies "
@@ -69,6 +78,14 @@ ColumnsOf<Expected> cost_columns() {
            [](const auto& row) { return cells::count(row.e.cost.num_operations); }}};
 }
 
+int64_t largest_batch_of(const Point& point, const Expectation& of_one, int64_t limit_bytes) {
+  const specs::ModelTable table =
+      specs::model_spec(point.training.model.name).table(point.training.model.options);
+  const double program = total_bytes(of_one) - of_one.activation_bytes;
+  return strategies::largest_batch(strategies::step_input(point, table),
+                                   static_cast<double>(limit_bytes) - program);
+}
+
 }  // namespace
 
 double total_bytes(const Expectation& e) {
@@ -80,9 +97,13 @@ Cell batch_cell(const Point& p) {
   return p.training.batch_size == kLargest ? cells::words("largest") : cells::count(p.training.batch_size);
 }
 
-Table training_table(const std::vector<const Point*>& points) {
+Table training_table(const std::vector<const Point*>& points, int64_t limit_bytes) {
   std::vector<Expected> rows;
-  for (const Point* point : points) rows.push_back({point, expect(*point)});
+  for (const Point* point : points) {
+    rows.push_back({point, expect(*point)});
+    if (limit_bytes > 0 && point->training.batch_size == kLargest)
+      rows.back().largest_batch = largest_batch_of(*point, rows.back().e, limit_bytes);
+  }
   return make_table("training", "Training points",
                     join(starting(Starts::section, point_setting_columns()), cost_columns()), rows);
 }

@@ -22,7 +22,7 @@ struct Since {
   int minor;
   const char* former = nullptr;  // its name before that version: files that have it are read
 };
-inline constexpr std::array<Since, 28> kSince = {{
+inline constexpr std::array<Since, 29> kSince = {{
     {"accuracy", 1},
     {"attempts", 1},
     {"between_nodes_bytes", 1},
@@ -51,6 +51,7 @@ inline constexpr std::array<Since, 28> kSince = {{
     {"predicted_offloaded_bytes", 5, "law_offloaded_bytes"},
     {"predicted_traffic_bytes", 5, "law_traffic_bytes"},
     {"predicted_activation_bytes", 6},
+    {"memory_limit_bytes", 6},
 }};
 
 constexpr int minor_since(std::string_view name) {
@@ -210,6 +211,7 @@ void visit_fields(R& r, Visit&& visit) {
         m.reserved_bytes);
   visit("device_bytes", "bytes", "of a GPU: in use after the last step by all that is on it, largest rank",
         m.device_bytes);
+  visit("memory_limit_bytes", "bytes", "the most that a rank might hold", m.memory_limit_bytes);
   visit("predicted_parameter_bytes", "bytes",
         "persistent parameters by the strategy's formula; before 1.6 by its program",
         m.predicted_parameter_bytes);

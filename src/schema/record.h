@@ -63,6 +63,7 @@ struct Measures {
   double parameter_bytes = kNone, gradient_bytes = kNone, optimizer_bytes = kNone, transient_bytes = kNone;
   double offloaded_bytes = kNone;  // no part of the peak
   double peak_bytes = kNone, reserved_bytes = kNone, device_bytes = kNone;
+  double memory_limit_bytes = kNone;
   double predicted_parameter_bytes = kNone, predicted_gradient_bytes = kNone,
          predicted_optimizer_bytes = kNone;
   double predicted_transient_bytes = kNone, predicted_offloaded_bytes = kNone;

@@ -75,4 +75,18 @@ double activation_bytes(const StepInput& input, double batch) {
   return most;
 }
 
+int64_t largest_batch(const StepInput& input, double bytes) {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  const auto fits = [&](int64_t batch) {
+    return activation_bytes(input, static_cast<double>(batch)) <= bytes;
+  };
+  int64_t most = 0, too_large = 1;
+  for (; too_large < kMost && fits(too_large); too_large *= 2) most = too_large;
+  while (too_large - most > 1) {
+    const int64_t middle = most + (too_large - most) / 2;
+    (fits(middle) ? most : too_large) = middle;
+  }
+  return most;
+}
+
 }  // namespace shardmark::strategies

@@ -15,4 +15,7 @@ namespace shardmark::strategies {
 // gradients of that size.
 double activation_bytes(const StepInput& input, double batch);
 
+// The largest batch whose activations fit into so many bytes, beside the memory of the program; 0: none.
+int64_t largest_batch(const StepInput& input, double bytes);
+
 }  // namespace shardmark::strategies

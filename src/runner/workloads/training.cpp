@@ -102,6 +102,7 @@ void Training::collect_memory(Record& record) {
   const MemoryReading now = meter::read();
   const auto peak = static_cast<double>(now.peak);
   m.peak_bytes = group_.max(peak);
+  if (meter::limit() > 0) m.memory_limit_bytes = static_cast<double>(meter::limit());
   if (comm_.device().is_cuda()) {
     m.reserved_bytes = group_.max(static_cast<double>(now.reserved_peak));
     m.device_bytes = group_.max(static_cast<double>(device_used_bytes(comm_.device())));
