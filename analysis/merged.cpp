@@ -12,23 +12,35 @@
 #include "analysis/repeats.h"
 #include "base/natural_order.h"
 #include "schema/axes.h"
+#include "schema/content_hash.h"
 
 namespace shardmark {
 namespace {
 
 // What stays of a point when repeat, transport, sampling (how long it was measured) and, for training,
-// strategy, ranks and batch size are taken away.
+// strategy, ranks and batch size are taken away. Not point_id, which writes JSON: this is done for each
+// record.
 std::string family_of(const Point& point) {
-  Point rest = point;
-  rest.repeat = 0;
-  rest.sampling = {};
-  rest.transport.clear();
-  if (point.workload == "training") {
-    rest.ranks = 0;
-    rest.training.strategy = {};
-    rest.training.batch_size = 0;
-  }
-  return point_id(rest);
+  const bool is_collective = point.workload == "collective";
+  std::string text = fmt::format("{} {} {}", point.workload, point.seed, point.training.scaling.empty());
+  const auto add = [&](const AxisRow& axis) {
+    const std::string_view key = axis.key;
+    if (!axis.is_stored() || key == "transport") return;
+    if (!is_collective && (key == "ranks" || key == "strategy" || key == "batch_size")) return;
+    visit_member(axis, point, [&]<class T>(const T& value) {
+      text += '\n';
+      if constexpr (std::is_same_v<T, Choice>)
+        text += to_text(value);
+      else
+        text += fmt::format("{}", value);
+    });
+  };
+  for (const AxisRow& axis : kCommonAxes) add(axis);
+  if (is_collective)
+    for (const AxisRow& axis : kCollectiveAxes) add(axis);
+  else
+    for (const AxisRow& axis : kTrainingAxes) add(axis);
+  return hash_text(hash_bytes(text));
 }
 
 struct Placement {

@@ -11,35 +11,48 @@
 
 namespace shardmark {
 
-std::vector<Table> make_report(const std::vector<StudyData>& studies, const ReportInputs& inputs) {
-  const MergedPoints points = merge_repeats(studies);
-  const MergedPoints unfinished = unfinished_runs(studies);
-  std::vector<Table> tables = {studies_table(studies)};
-  tables.push_back(strategies_table(points));
-  tables.push_back(costs_table(points, inputs.price_per_gpu_hour));
-  for (const auto& make : {phases_table, optimizations_table, accumulation_table})
-    tables.push_back(make(points));
-  for (Table& table : sustained_tables(points, unfinished)) tables.push_back(std::move(table));
+ReportData::ReportData(const std::vector<StudyData>& all_studies)
+    : studies(all_studies),
+      points(merge_repeats(all_studies)),
+      unfinished(unfinished_runs(all_studies)),
+      scaling(scaling_series(points)) {}
+
+void visit_tables(const ReportData& data, const ReportInputs& inputs,
+                  const std::function<void(Table&&)>& visit) {
+  const auto& [studies, points, unfinished, scaling] = data;
+  const auto add = [&](Table&& table) {
+    if (!table.rows.empty()) visit(std::move(table));
+  };
+  const auto add_all = [&](std::vector<Table>&& tables) {
+    for (Table& table : tables) add(std::move(table));
+  };
+  add(studies_table(studies));
+  add(strategies_table(points));
+  add(costs_table(points, inputs.price_per_gpu_hour));
+  for (const auto& make : {phases_table, optimizations_table, accumulation_table}) add(make(points));
+  add_all(sustained_tables(points, unfinished));
   const std::vector<Predictor> predictors = make_predictors(points);
-  tables.push_back(gap_table(points, predictors));
-  const std::vector<ScalingSeries> scaling = scaling_series(points);
+  add(gap_table(points, predictors));
   for (const auto& make : {weak_scaling_table, strong_scaling_table, efficiency_limits_table,
                            scaling_laws_table, fit_quality_table, refused_fits_table})
-    tables.push_back(make(points, scaling));
-  tables.push_back(interconnects_table(points, inputs.links));
-  tables.push_back(held_out_table(points, predictors));
-  for (const auto& make : {memory_table, shares_table, traffic_table, communication_table})
-    tables.push_back(make(points));
-  tables.push_back(largest_table(studies, points));
-  for (Table& table : collective_tables(points)) tables.push_back(std::move(table));
+    add(make(points, scaling));
+  add(interconnects_table(points, inputs.links));
+  add(held_out_table(points, predictors));
+  for (const auto& make : {memory_table, shares_table, traffic_table, communication_table}) add(make(points));
+  add(largest_table(studies, points));
+  add_all(collective_tables(points));
   const std::vector<CollectiveSetting> settings = collective_settings(points);
-  tables.push_back(collective_fits_table(settings));
-  tables.push_back(held_out_collectives_table(settings));
-  tables.push_back(findings_table(points, unfinished));
-  tables.push_back(runs_table(studies));
-  tables.push_back(missing_table(studies, points, scaling));
-  tables.push_back(not_ok_table(studies));
-  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
+  add(collective_fits_table(settings));
+  add(held_out_collectives_table(settings));
+  add(findings_table(points, unfinished));
+  add(runs_table(studies));
+  add(missing_table(studies, points, scaling));
+  add(not_ok_table(studies));
+}
+
+std::vector<Table> make_report(const std::vector<StudyData>& studies, const ReportInputs& inputs) {
+  std::vector<Table> tables;
+  visit_tables(ReportData(studies), inputs, [&](Table&& table) { tables.push_back(std::move(table)); });
   return tables;
 }
 

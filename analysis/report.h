@@ -1,8 +1,10 @@
 // The report: every table that can be made from one or several studies.
 #pragma once
 
+#include <functional>
 #include <vector>
 
+#include "analysis/scaling/scaling.h"
 #include "analysis/table/table.h"
 #include "schema/study.h"
 #include "specs/link.h"
@@ -15,8 +17,22 @@ struct ReportInputs {
   std::vector<specs::Link> links = specs::interconnect_links();  // to compare
 };
 
-// Tables without rows are left out; the first one describes the studies. The studies are merged: see
-// merged.h.
+// What all parts of a report start from, made once. The studies must outlive it.
+struct ReportData {
+  explicit ReportData(const std::vector<StudyData>& all_studies);
+  ReportData(const ReportData&) = delete;
+  ReportData& operator=(const ReportData&) = delete;
+
+  const std::vector<StudyData>& studies;
+  const std::vector<MergedPoint> points;
+  const std::vector<MergedPoint> unfinished;  // sustained runs that did not come to their end
+  const std::vector<ScalingSeries> scaling;   // of the points
+};
+
+// One table after the other; those without rows are left out, and the first one describes the studies. Of
+// 100,000 points all tables together need more memory than the studies.
+void visit_tables(const ReportData& data, const ReportInputs& inputs,
+                  const std::function<void(Table&&)>& visit);
 std::vector<Table> make_report(const std::vector<StudyData>& studies, const ReportInputs& inputs = {});
 
 }  // namespace shardmark

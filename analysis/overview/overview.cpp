@@ -42,8 +42,13 @@ std::string about(const StudyData& study) {
                   e.nodes.empty() ? "" : " of " + plural(e.nodes.size(), "node"), machine_text(e),
                   e.transport.empty() ? "" : " over " + brief_text("transport", e.transport));
   const std::string suite = std::filesystem::path(e.suite_path).stem().string();
-  return text + fmt::format(" {}started {}, revision {}.", suite.empty() ? "" : "Suite " + suite + ", ",
-                            e.started, e.revision);
+  text += fmt::format(" {}started {}, revision {}.", suite.empty() ? "" : "Suite " + suite + ", ", e.started,
+                      e.revision);
+  if (!study.num_to_go) return text;
+  return text + fmt::format(
+                    " Unfinished: {} to go; unless a job still measures them, resume on {} with: {}{}",
+                    plural(static_cast<size_t>(*study.num_to_go), "point"), ranks_text(e.world_ranks),
+                    e.command_line, e.command_line.find(" --resume") == std::string::npos ? " --resume" : "");
 }
 
 // Findings of one kind are one line, with the first of them as an example.

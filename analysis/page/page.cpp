@@ -1,6 +1,8 @@
 // The order of the page's parts.
 #include "analysis/page/page.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -12,7 +14,7 @@
 #include "analysis/page/parts.h"
 #include "analysis/plots/plots.h"
 #include "analysis/plots/svg.h"
-#include "analysis/quality/sustained.h"
+#include "base/units.h"
 
 namespace shardmark {
 namespace {
@@ -91,6 +93,19 @@ std::string figures_of(const std::string& part, const Plots& plots) {
          (left_out == 0 ? "" : element("p", rest) + "\n");
 }
 
+// Nor do they scroll through thousands of rows.
+Table shortened(Table&& table) {
+  if (table.rows.size() > kMostPageRows) {
+    table.notes.insert(table.notes.begin(),
+                       fmt::format("Left out here: the last {} of {} rows; report --table {} prints all.",
+                                   format_count(static_cast<double>(table.rows.size() - kMostPageRows)),
+                                   format_count(static_cast<double>(table.rows.size())), table.key));
+    table.rows.resize(kMostPageRows);
+    table.rows.shrink_to_fit();
+  }
+  return std::move(table);
+}
+
 // Each table with its plots; those of all collectives are one part, side by side.
 void add_tables(Page& page, const std::vector<Table>& tables, const Plots& plots) {
   for (size_t i = 0; i < tables.size(); ++i) {
@@ -129,13 +144,13 @@ std::string title_of(const std::vector<StudyData>& studies) {
 
 }  // namespace
 
-std::string make_page(const std::vector<StudyData>& studies, const std::vector<Table>& tables,
-                      const std::vector<specs::Link>& links) {
-  const std::vector<MergedPoint> points = merge_repeats(studies);
-  const std::vector<ScalingSeries> scaling = scaling_series(points);
+std::string make_page(const ReportData& data, const ReportInputs& inputs) {
+  const auto& [studies, points, unfinished, scaling] = data;
   Page page;
-  const Plots plots = make_plots(studies, points, scaling, links);
-  const Overview overview = overview_of(studies, points, unfinished_runs(studies), scaling);
+  const Plots plots = make_plots(studies, points, scaling, inputs.links);
+  const Overview overview = overview_of(studies, points, unfinished, scaling);
+  std::vector<Table> tables;
+  visit_tables(data, inputs, [&](Table&& table) { tables.push_back(shortened(std::move(table))); });
   page.add(studies_html(overview) + answers_html(overview) + answering_figures(plots) +
            cautions_html(overview));
   add_tables(page, tables, plots);

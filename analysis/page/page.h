@@ -2,17 +2,14 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "analysis/table/table.h"
-#include "schema/study.h"
-#include "specs/link.h"
+#include "analysis/report.h"
 
 namespace shardmark {
 
 // Summary in words, then the tables of the report with their plots, environment, and the suite of every
-// point. What a study says is text, never markup.
-std::string make_page(const std::vector<StudyData>& studies, const std::vector<Table>& tables,
-                      const std::vector<specs::Link>& links = specs::interconnect_links());
+// point; of a very large study the first of each, and how many are left out. What a study says is text, never
+// markup.
+std::string make_page(const ReportData& data, const ReportInputs& inputs = {});
 
 }  // namespace shardmark

@@ -9,6 +9,8 @@
 
 namespace shardmark {
 
+inline constexpr size_t kMostPageRows = 1000;  // of a table on a page
+
 std::string studies_html(const Overview& overview);
 std::string answers_html(const Overview& overview);
 std::string cautions_html(const Overview& overview);

@@ -94,10 +94,15 @@ std::string reproduce_html(const std::vector<StudyData>& studies) {
   std::set<std::string> known;  // a study named twice has each point once
   for (const StudyData& study : studies)
     for (const Record& record : study.records)
-      if (known.insert(record.id).second) rows += point_row(record);
-  return out +
-         element("div", element("table", element("thead", element("tr", headings)) + element("tbody", rows)),
+      if (known.insert(record.id).second && known.size() <= kMostPageRows) rows += point_row(record);
+  out += element("div", element("table", element("thead", element("tr", headings)) + element("tbody", rows)),
                  "class='scroll'") +
+         "\n";
+  if (known.size() <= kMostPageRows) return out;
+  return out +
+         element("p", fmt::format("Left out here: the last {} of {} points; shardmark export has all.",
+                                  format_count(static_cast<double>(known.size() - kMostPageRows)),
+                                  format_count(static_cast<double>(known.size())))) +
          "\n";
 }
 

@@ -66,6 +66,11 @@ ColumnsOf<StudyData> columns() {
     columns.push_back(
         {{std::string(to_text(outcome)), "", true, outcome != Outcome::ok},
          count_where([](const auto& record, Outcome o) { return record.outcome == o; }, outcome)});
+  columns.push_back({{"to go", "", true, true},
+                     [](const auto& study) {
+                       return study.num_to_go ? cells::count(*study.num_to_go) : Cell{"", nullptr};
+                     },
+                     "points of an unfinished study that are still to be measured."});
   columns.push_back({{"second attempts", "", true, true},
                      count_where([](const auto& record, Outcome) { return record.attempts > 1; })});
   return columns;

@@ -37,7 +37,7 @@ void write_page(const std::vector<StudyData>& studies, const ReportInputs& input
                 const ReportOptions& options) {
   const std::string& path = options.html;
   require_free(path, options.output.overwrite, options.studies);
-  const std::string page = make_page(studies, make_report(studies, inputs), inputs.links);
+  const std::string page = make_page(ReportData(studies), inputs);
   write_whole(path, "name a writable file: --html FILE", [&](std::ostream& out) { out << page; });
   print(path + "\n");
 }

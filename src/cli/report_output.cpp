@@ -1,19 +1,29 @@
 // See report_output.h.
 #include "cli/report_output.h"
 
+#include <algorithm>
+
 #include "analysis/overview/overview.h"
-#include "analysis/quality/sustained.h"
-#include "analysis/tables/tables.h"
+#include "analysis/tables/names.h"
 
 namespace shardmark {
 
 void write_report(const std::vector<StudyData>& studies, const ReportInputs& inputs,
                   const TableOutput& output) {
-  std::vector<Table> tables = make_report(studies, inputs);
+  const ReportData data(studies);
+  const auto is_wanted = [&](const Table& table) {
+    return output.only.empty()
+               ? !output.is_default()
+               : std::any_of(output.only.begin(), output.only.end(),
+                             [&](const std::string& word) { return is_called(table.key, word); });
+  };
+  std::vector<Table> tables;  // of those that are not wanted the key alone
+  visit_tables(data, inputs, [&](Table&& table) {
+    if (!is_wanted(table)) table = Table{table.key, "", {}, {}, {}};
+    tables.push_back(std::move(table));
+  });
   if (!output.is_default()) return write_tables(std::move(tables), output);
-  const MergedPoints points = merge_repeats(studies);
-  write_first_screen(overview_of(studies, points, unfinished_runs(studies), scaling_series(points)), tables,
-                     output);
+  write_first_screen(overview_of(studies, data.points, data.unfinished, data.scaling), tables, output);
 }
 
 }  // namespace shardmark

@@ -119,6 +119,8 @@ Environment resumed(const std::string& path, const Environment& before, const En
   auto& launches = (*latest.facts)["resumed"];
   launches = (*before.facts).value("resumed", nlohmann::ordered_json::array());
   launches.push_back(std::move(launch));
+  (*latest.facts).erase(kPlannedFact);
+  if ((*now.facts).contains(kPlannedFact)) (*latest.facts)[kPlannedFact] = (*now.facts).at(kPlannedFact);
   return latest;
 }
 
@@ -131,6 +133,35 @@ void warn_of_other_suite(const std::string& path, const Environment& before, con
   else if (before.suite_text != now.suite_text)
     log_warning(fmt::format("{} was edited since {} began, and points of both texts are in it: {}",
                             now.suite_path, path, text_difference(before.suite_text, now.suite_text)));
+}
+
+std::optional<std::set<std::string>> taken_plan(Environment& environment) {
+  nlohmann::ordered_json& facts = *environment.facts;
+  if (!facts.contains(kPlannedFact)) return std::nullopt;
+  std::set<std::string> planned;
+  for (const auto& id : facts.at(kPlannedFact))
+    if (id.is_string()) planned.insert(id.get<std::string>());
+  facts.erase(kPlannedFact);
+  return planned;
+}
+
+// Planned points without a record that is final. A search is over when another point was measured after its
+// tries.
+std::optional<int64_t> num_to_go(std::optional<std::set<std::string>> planned,
+                                 const std::vector<Record>& records, const JournalScan& scan) {
+  if (!planned) return std::nullopt;
+  std::set<std::string> over;
+  std::string last_search;
+  for (const Record& record : records) {
+    const Known known{record.outcome, record.attempts, record.ended_job};
+    const bool is_planned = planned->contains(record.id);
+    last_search =
+        is_planned || !is_known_workload(record.point) ? "" : search_of(record.point, *planned).value_or("");
+    if (known.is_over() && !scan.due.contains(record.id)) over.insert(is_planned ? record.id : last_search);
+  }
+  over.erase(last_search);
+  return std::count_if(planned->begin(), planned->end(),
+                       [&](const std::string& id) { return !over.contains(id); });
 }
 
 void warn_of_damage(const std::string& path, int64_t num_damaged) {
@@ -202,6 +233,7 @@ void Study::publish() {
       throw UsageError(
           fmt::format("{}: {} of {} records can be read back; the journal is kept, nothing is published",
                       journal_path(state_->path), num_read, num_written));
+    (*scan->environment.facts).erase(kPlannedFact);
     return std::move(scan->environment);
   });
   state_->journal.remove();
@@ -239,6 +271,15 @@ std::optional<Record> Study::record_crash(const std::string& given, Outcome outc
   return record;
 }
 
+std::optional<std::string> search_of(Point point, const std::set<std::string>& planned) {
+  point.training.batch_size = kLargest;
+  for (const std::string& transport : {point.transport, std::string()}) {
+    point.transport = transport;
+    if (std::string id = point_id(point); planned.contains(id)) return id;
+  }
+  return std::nullopt;
+}
+
 StudyData read_study(const std::string& given, Load load) {
   std::string path = follow_links(given);
   if (path.ends_with(journal_path(""))) path.resize(path.size() - journal_path("").size());
@@ -254,6 +295,7 @@ StudyData read_study(const std::string& given, Load load) {
   if (auto scan = scan_journal(path, load, keep)) {
     warn_of_damage(journal_path(path), scan->num_damaged);
     data.environment = std::move(scan->environment);
+    data.num_to_go = num_to_go(taken_plan(data.environment), data.records, *scan);
     if (scan->began && !scan->began->samples.empty()) data.under_way = std::move(scan->began);
     return data;
   }

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -81,7 +82,16 @@ struct StudyData {
   std::vector<Record> records;
   // Of a journal: the point that is being measured, or was when its job ended, if it has series by then.
   std::optional<Record> under_way = {};
+  // Of a journal of a sweep: how many points of its latest launch's plan are still to be measured.
+  std::optional<int64_t> num_to_go = {};
 };
+
+// Of a sweep: the ids of the points of its plan, a list among the facts of its environment. A journal alone
+// keeps it, and read_study takes it out.
+inline constexpr const char* kPlannedFact = "planned";
+// The search for the largest batch of which this point was a try, by its id among the planned ones. A
+// record's point names the transport, where the plan need not.
+std::optional<std::string> search_of(Point point, const std::set<std::string>& planned);
 
 enum class Load { everything, without_samples };  // raw samples of thousands of ranks are large
 

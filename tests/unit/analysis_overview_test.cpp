@@ -159,6 +159,17 @@ TEST(Overview, SaysTheNumbersOfTheTables) {
       }
 }
 
+TEST(Overview, SaysWhatAnUnfinishedStudyLacks) {
+  StudyData study = study_of({training_record("ddp", 2, 4, 0.1)});
+  study.environment.command_line = "shardmark run suites/small.yaml -o results/small.h5";
+  const auto about = [&] { return overview_of({study}, merge_repeats({study}), {}, {}).studies.at(0); };
+  EXPECT_THAT(about(), Not(HasSubstr("Unfinished")));
+  study.num_to_go = 19;
+  EXPECT_THAT(about(), HasSubstr("Unfinished: 19 points to go; "));
+  EXPECT_THAT(about(), HasSubstr("shardmark run suites/small.yaml -o results/small.h5 --resume"));
+  EXPECT_EQ(cell(studies_table({study}), 0, "to go").value, 19);
+}
+
 TEST(Overview, DefinesItsColumnsWhereAsked) {
   const std::vector<StudyData> studies = {
       study_of({training_record("ddp", 2, 4, 0.1), collective_record("all_reduce", 4, 1024, true, 1e-5)})};

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/page/page.h"
+#include "analysis/page/parts.h"
 #include "analysis/page/suite_of.h"
 #include "analysis/plots/plots.h"
 #include "analysis/plots/svg.h"
@@ -49,9 +50,7 @@ StudyData hostile_study() {
   return study;
 }
 
-std::string page_of(const std::vector<StudyData>& studies) {
-  return make_page(studies, make_report(studies));
-}
+std::string page_of(const std::vector<StudyData>& studies) { return make_page(ReportData(studies)); }
 
 size_t count(const std::string& text, const std::string& word) {
   size_t found = 0;
@@ -178,6 +177,25 @@ TEST(Page, WorksInChromium) {
   const int status = std::system(
       ("timeout 100 python3 " + script + " " + (scratch / "page.html") + " >" + said + " 2>&1").c_str());
   EXPECT_EQ(status, 0) << read_text(said);
+}
+
+// No browser should scroll through 100,000 rows: the first of each table, and how many are left out.
+TEST(Page, OfManyPointsSaysWhatItLeavesOut) {
+  constexpr size_t kPoints = 1500;
+  std::vector<Record> records;
+  for (size_t i = 0; i < kPoints; ++i) {
+    records.push_back(training_record("ddp", 2, 4, 0.1));
+    records.back().point.seed = static_cast<int64_t>(i);
+    records.back().id = point_id(records.back().point);
+  }
+  const std::string page = page_of({study_of(records)});
+  EXPECT_NE(page.find("Left out here: the last 500 of 1,500 rows; report --table strategies prints all."),
+            std::string::npos);
+  EXPECT_NE(page.find("Left out here: the last 500 of 1,500 points; shardmark export has all."),
+            std::string::npos);
+  EXPECT_EQ(count(page, "<summary>suite</summary>"), kMostPageRows);
+  records.resize(kMostPageRows);
+  EXPECT_EQ(count(page_of({study_of(records)}), "Left out here"), 0u);
 }
 
 }  // namespace

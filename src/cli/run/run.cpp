@@ -94,22 +94,13 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
   return sweep;
 }
 
-// Is it a try of a search for the largest batch? A record's point names the transport, where the plan need
-// not.
-bool was_tried_for(const std::set<std::string>& planned, Point point) {
-  point.training.batch_size = kLargest;
-  const bool named = planned.contains(point_id(point));
-  point.transport = "";
-  return named || planned.contains(point_id(point));
-}
-
 // Failed points of this plan, those included that its searches for the largest batch have tried.
 DueRule failed_points(const std::string& study, const std::vector<Point>& points) {
   std::set<std::string> planned, due;
   for (const Point& point : points) planned.insert(point_id(point));
   try {
     for (const Record& record : read_study(study, Load::without_samples).records) {
-      if (planned.contains(record.id) || was_tried_for(planned, record.point)) due.insert(record.id);
+      if (planned.contains(record.id) || search_of(record.point, planned)) due.insert(record.id);
     }
   } catch (const UsageError&) {  // none yet; or resuming says what is wrong with it
   }
@@ -130,6 +121,8 @@ std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sw
     environment.transport = transport_for(flags.run.world, checked.device);
     environment.order_seed = sweep.suite.seed;
     (*environment.facts)["memory_of_a_rank_bytes"] = sweep.memory;
+    auto& planned = (*environment.facts)[kPlannedFact] = nlohmann::ordered_json::array();
+    for (const Point& point : sweep.points) planned.push_back(point_id(point));
     if (flags.run.check_collectives) (*environment.facts)["collectives_checked"] = true;
     checked.keep_in(environment);
     const DueRule is_due = flags.rerun_failed ? failed_points(flags.output, sweep.points) : DueRule();
