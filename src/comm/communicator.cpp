@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/in_step.h"
 #include "comm/watch/heartbeat.h"
 #include "device/phases.h"
 
@@ -68,16 +69,19 @@ Work::~Work() {
 bool Work::poll() {
   if (!operation_) return true;
   const PhaseClock::Exposed exposed(cpu_only(comm_->accounts_->clock));
-  return operation_->poll();
+  const auto where = [this] { return comm_->where("an operation", number_); };
+  return in_step(comm_->size(), where, [this] { return operation_->poll(); });
 }
 
 void Work::wait() {
   if (!operation_) return;
   const auto operation = std::move(operation_);  // released whether it fails or not
   const PhaseClock::Exposed exposed(comm_->accounts_->clock);
-  if (comm_->heartbeat_ != nullptr) comm_->heartbeat_->waits_for(number_);
-  operation->wait();
-  if (comm_->heartbeat_ != nullptr) comm_->heartbeat_->completed(number_);
+  Heartbeat* const notes = operation->ending() ? nullptr : comm_->heartbeat_;  // else: note_completed
+  if (notes != nullptr) notes->waits_for(number_);
+  const auto where = [this] { return comm_->where("an operation", number_); };
+  in_step(comm_->size(), where, [&] { operation->wait(); });
+  if (notes != nullptr) notes->completed(number_);
 }
 
 Work Communicator::start(const Call& call) {
@@ -91,20 +95,53 @@ Work Communicator::start(const Call& call) {
   traffic.payload_bytes += payload_bytes;
   traffic.law_bytes += payload_bytes * specs::ring_factor(call.what, size());
   const int64_t number = heartbeat_ == nullptr ? 0 : heartbeat_->started(row.name.c_str(), payload_bytes);
-  auto operation = do_start(call);
-  if (!operation && heartbeat_ != nullptr) heartbeat_->completed(number);
+  auto operation = in_step(
+      size(), [&] { return where(row.name, number); }, [&] { return do_start(call); });
+  if (heartbeat_ != nullptr) {
+    if (!operation)
+      heartbeat_->completed(number);
+    else if (auto ending = operation->ending())
+      note_start(number, std::move(ending));
+  }
   return {this, std::move(operation), number};
 }
 
 std::unique_ptr<Communicator> Communicator::split(int color, int key) {
-  auto part = do_split(color, key);
+  auto part = in_step(
+      size(), [this] { return where("a split"); }, [&] { return do_split(color, key); });
   if (part) part->set_heartbeat(heartbeat_);
   return part;
 }
 
 void Communicator::progress() {
   const PhaseClock::Exposed exposed(cpu_only(accounts_->clock));
-  do_progress();
+  in_step(
+      size(), [this] { return where("what is in flight"); }, [this] { do_progress(); });
+  note_completed();
+}
+
+void Communicator::look() {
+  progress();
+  if (heartbeat_ != nullptr && !on_device_.empty()) heartbeat_->waits_for(on_device_.front().first);
+}
+
+void Communicator::note_start(int64_t number, std::shared_ptr<Ending> ending) {
+  if (on_device_.empty() || on_device_.back().ending != ending)
+    on_device_.push_back({number, number, std::move(ending)});
+  else
+    on_device_.back().last = number;
+}
+
+void Communicator::note_completed() {
+  while (!on_device_.empty() && on_device_.front().ending->is_reached()) {
+    if (heartbeat_ != nullptr) heartbeat_->completed(on_device_.front().last);
+    on_device_.pop_front();
+  }
+}
+
+std::string Communicator::where(const std::string& call, int64_t number) const {
+  if (heartbeat_ == nullptr) return call;
+  return (number > 0 ? heartbeat_->operation_text(number) : call) + ", " + heartbeat_->place();
 }
 
 }  // namespace shardmark

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -38,12 +39,20 @@ struct Call {
   double payload_bytes(int rank, int size) const;
 };
 
+// The end of an operation on a device that its host runs ahead of.
+class Ending {
+ public:
+  virtual ~Ending() = default;
+  virtual bool is_reached() = 0;  // does not wait
+};
+
 // An operation in flight. Owns its tensors until waited for.
 class Operation {
  public:
   virtual ~Operation() = default;
   virtual bool poll() = 0;  // makes progress; true when complete (in device order on a GPU: when enqueued)
   virtual void wait() = 0;  // orders the CURRENT stream after the operation; on the CPU waits for it
+  virtual std::shared_ptr<Ending> ending() const { return nullptr; }  // on a GPU; nullptr: it ends in wait()
 };
 
 class Communicator;
@@ -76,7 +85,9 @@ struct Traffic {
   std::array<int64_t, specs::kNumCollectives> operations = {};  // by Collective
 };
 
-// The public functions count traffic and time (PhaseClock::Exposed), then call the transport's do_*.
+// The public functions count traffic and time (PhaseClock::Exposed), then call the transport's do_*. Where
+// one of these throws, on one of several ranks, the job ends there: comm/in_step.h, Note [One rank that
+// fails].
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -134,10 +145,13 @@ class Communicator {
   // such queue.
   virtual std::shared_ptr<void> in_order() { return nullptr; }
 
-  void progress();  // moves what is in flight; call after each block
+  // Moves what is in flight; call after each block. On a GPU failures of other ranks are noticed here, and
+  // operations noted that are complete.
+  void progress();
+  void
+  look();  // the same, while the host waits for the device (device/waiting.h): the rank waits for the first
 
   std::unique_ptr<Communicator> split(int color, int key);  // color < 0: takes no part, gets nullptr
-  virtual void abort() noexcept = 0;
   // Gives back memory that is kept for later operations; nothing may be in flight. Between points, so that
   // the peak of one does not hold what another needed.
   virtual void trim() {}
@@ -160,7 +174,8 @@ class Communicator {
   void set_phase_clock(PhaseClock* clock) { accounts_->clock = clock; }
 
   // From now on operations are noted there as they start and complete (comm/watch/heartbeat.h), also those of
-  // communicators split off this one later. nullptr: nowhere. The heartbeat must outlive its use here.
+  // communicators split off this one later. On a GPU: as they are found complete on the device. nullptr:
+  // nowhere. The heartbeat must outlive its use here.
   void set_heartbeat(Heartbeat* heartbeat) { heartbeat_ = heartbeat; }
 
  protected:
@@ -175,8 +190,16 @@ class Communicator {
     Traffic traffic;
     PhaseClock* clock = nullptr;
   };
+  struct OnDevice {  // operations that end together, which the heartbeat has not seen complete
+    int64_t first, last;
+    std::shared_ptr<Ending> ending;
+  };
+  void note_start(int64_t number, std::shared_ptr<Ending> ending);
+  void note_completed();
+  std::string where(const std::string& call, int64_t number = 0) const;  // for a failure; 0: no operation
   std::shared_ptr<Accounts> accounts_ = std::make_shared<Accounts>();
   Heartbeat* heartbeat_ = nullptr;
+  std::deque<OnDevice> on_device_;  // in the order of their start
 };
 
 // Who moves what is in flight over host memory: the computing thread, whenever it starts, polls or waits; or
@@ -184,8 +207,8 @@ class Communicator {
 enum class MovedBy { caller, thread };
 
 // A transport of the table in specs/specs.h, "mpi", "nccl" or "hierarchical(form=leader)", over the ranks of
-// `group`; collective over them. UsageError: unknown transport, NCCL without a GPU, more ranks than GPUs on a
-// node, nodes that a form of hierarchical cannot take.
+// `group`; collective over them. RefusedByAllRanks: unknown transport, NCCL without a GPU, more ranks than
+// GPUs on a node, nodes that a form of hierarchical cannot take.
 std::unique_ptr<Communicator> make_communicator(const std::string& transport, const HostGroup& group,
                                                 at::Device device, MovedBy moved_by = MovedBy::caller);
 

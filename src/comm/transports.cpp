@@ -3,25 +3,32 @@
 
 #include "base/error.h"
 #include "comm/communicator.h"
+#include "comm/in_step.h"
 #include "specs/specs.h"
 
 namespace shardmark {
 namespace {
 
 Choice choice_of(const std::string& transport) {
-  const Choice named = choice_from_text(transport);
-  return resolve(named, specs::transport_options(named.name), "transport");
+  try {
+    const Choice named = choice_from_text(transport);
+    return resolve(named, specs::transport_options(named.name), "transport");
+  } catch (const UsageError& error) {
+    throw RefusedByAllRanks(error.what());
+  }
 }
 
 }  // namespace
 
 std::unique_ptr<Communicator> make_communicator(const std::string& transport, const HostGroup& group,
                                                 at::Device device, MovedBy moved_by) {
-  const std::string name = choice_of(transport).name;
-  const bool is_nccl = device.is_cuda() || name == "nccl";  // which says what it lacks
-  return make_around(transport,
-                     is_nccl ? make_nccl_communicator(group, device) : make_mpi_communicator(group, moved_by),
-                     group);
+  const auto where = [] { return std::string("the making of a communicator"); };
+  return in_step(group.size(), where, [&] {
+    const std::string name = choice_of(transport).name;
+    const bool is_nccl = device.is_cuda() || name == "nccl";  // which says what it lacks
+    auto flat = is_nccl ? make_nccl_communicator(group, device) : make_mpi_communicator(group, moved_by);
+    return make_around(transport, std::move(flat), group);
+  });
 }
 
 std::unique_ptr<Communicator> make_around(const std::string& transport, std::unique_ptr<Communicator> flat,
@@ -30,7 +37,8 @@ std::unique_ptr<Communicator> make_around(const std::string& transport, std::uni
   if (choice.name == "hierarchical")
     return make_hierarchical_communicator(choice.options, std::move(flat), group);
   if (choice.name == flat->transport()) return flat;
-  throw UsageError(choice.name == "nccl" ? kNeedsGpu : "transport mpi moves host memory: use nccl on a GPU");
+  throw RefusedByAllRanks(choice.name == "nccl" ? kNeedsGpu
+                                                : "transport mpi moves host memory: use nccl on a GPU");
 }
 
 }  // namespace shardmark

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "device/device.h"
 
 namespace shardmark {
 namespace {
@@ -134,13 +135,13 @@ int64_t num_wrong(const Communicator& comm, const Call& call, int64_t round) {
   if (!right.defined()) return 0;
   const at::Tensor wanted = right.to(call.out.device());
   const bool exact = call.op != ReduceOp::average || (comm.size() & (comm.size() - 1)) == 0;
-  if (exact) return call.out.ne(wanted).sum().item<int64_t>();
+  if (exact) return item<int64_t>(call.out.ne(wanted).sum());
   const std::map<at::ScalarType, double> epsilon = {
       {at::kFloat, 0x1p-23}, {at::kDouble, 0x1p-52}, {at::kHalf, 0x1p-10}, {at::kBFloat16, 0x1p-7}};
   const double tolerance = 4 * epsilon.at(call.out.scalar_type());
   // "not within" rather than "beyond": a NaN is wrong.
   const at::Tensor within = (call.out.to(at::kDouble) - wanted.to(at::kDouble)).abs().le(tolerance);
-  return within.logical_not().sum().item<int64_t>();
+  return item<int64_t>(within.logical_not().sum());
 }
 
 ReduceOp reduce_op(const std::string& name) {

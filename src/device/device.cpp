@@ -2,6 +2,7 @@
 #include "device/device.h"
 
 #include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <malloc.h>
@@ -18,6 +19,7 @@
 #include "device/gpu_in_use.h"
 #include "device/nvml.h"
 #include "device/timeline.h"
+#include "device/waiting.h"
 
 namespace shardmark {
 namespace {
@@ -108,7 +110,10 @@ void seed_generator(at::Device device, uint64_t seed) {
 }
 
 void synchronize(at::Device device) {
-  if (device.is_cuda()) at::cuda::getCurrentCUDAStream(device.index()).synchronize();
+  if (!device.is_cuda()) return;
+  at::cuda::CUDAEvent end;
+  end.record(at::cuda::getCurrentCUDAStream(device.index()));
+  wait_for_device([&] { return end.query(); });
 }
 
 void empty_caches(at::Device device) {

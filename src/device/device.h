@@ -21,7 +21,13 @@ void use_tf32(bool use);  // for fp32 matrix products and convolutions on a GPU,
 void search_convolutions(at::Device device);
 void use_device(at::Device device);                     // makes a GPU current; nothing on the CPU
 void seed_generator(at::Device device, uint64_t seed);  // of what draws without a generator of its own
-void synchronize(at::Device device);                    // waits for a GPU; nothing on the CPU
+void synchronize(at::Device device);  // waits for a GPU (device/waiting.h); nothing on the CPU
+// A tensor's only element, on the host.
+template <class T>
+T item(const at::Tensor& value) {
+  synchronize(value.device());  // its own wait would be CUDA's
+  return value.item<T>();
+}
 void empty_caches(at::Device device);  // what was freed goes back to the device, and to the system
 
 // FLOP/s of a large square matrix product in this dtype: the fast end of several, about 0.3 s.

@@ -3,6 +3,8 @@
 
 #include <ATen/cuda/CUDAEvent.h>
 
+#include "device/waiting.h"
+
 namespace shardmark {
 
 struct Timeline::Events {
@@ -42,7 +44,7 @@ std::vector<double> Timeline::resolve() {
     return times;
   }
   std::vector<double> times(events_->used);
-  if (!times.empty()) events_->pool[events_->used - 1].synchronize();
+  if (!times.empty()) wait_for_device([&] { return events_->pool[events_->used - 1].query(); });
   for (size_t i = 1; i < times.size(); ++i)  // neighbours: a float of milliseconds stays exact enough
     times[i] = times[i - 1] + events_->pool[i - 1].elapsed_time(events_->pool[i]) * 1e-3;
   events_->used = 0;

@@ -9,18 +9,21 @@ using strategies::Instruction;
 using What = Instruction::What;
 
 // Ranks are assigned to teams in blocks of ranks x stride neighbours.
-Communicator& Teams::of(const strategies::Team& team) {
-  if (team.ranks == all_.size() && team.stride == 1) return all_;
-  auto& part = teams_[{team.ranks, team.stride}];
-  if (!part) {
+Teams::Teams(Communicator& all, const std::vector<strategies::Team>& teams) : all_(all) {
+  for (const strategies::Team& team : teams) {
+    auto& part = teams_[{team.ranks, team.stride}];
+    if (part || is_all(team)) continue;
     const int64_t rank = all_.rank(), block = team.ranks * team.stride;
     part = all_.split(static_cast<int>(rank / block * team.stride + rank % team.stride), all_.rank());
     part->count_in(all_);
   }
-  return *part;
 }
 
-BoundProgram::BoundProgram(strategies::Program program, ProgramMemory& memory, Teams& teams,
+Communicator& Teams::of(const strategies::Team& team) const {
+  return is_all(team) ? all_ : *teams_.at({team.ranks, team.stride});
+}
+
+BoundProgram::BoundProgram(strategies::Program program, ProgramMemory& memory, const Teams& teams,
                            ReductionKernels* reduction)
     : program_(std::move(program)), memory_(memory), reduction_(reduction) {
   for (const strategies::Call& call : program_.calls) {
@@ -33,7 +36,7 @@ BoundProgram::BoundProgram(strategies::Program program, ProgramMemory& memory, T
   for (const strategies::Updated& shard : program_.updated) gradients_.push_back(memory.at(shard.gradients));
 }
 
-BoundProgram::BoundCall BoundProgram::bound(const strategies::Call& call, Teams& teams) const {
+BoundProgram::BoundCall BoundProgram::bound(const strategies::Call& call, const Teams& teams) const {
   return {&teams.of(call.team),
           {call.what, memory_.at(call.out), memory_.at(call.in), ReduceOp::sum, static_cast<int>(call.root)},
           {}};

@@ -12,21 +12,24 @@
 
 namespace shardmark {
 
-// The communicators of a program's teams, split off one of all ranks. They share its accounts.
+// The communicators of programs' teams, split off one of all ranks. They share its accounts.
 class Teams {
  public:
-  explicit Teams(Communicator& all) : all_(all) {}
-  Communicator& of(const strategies::Team& team);  // the first time: collective
+  // Collective, and so is the end: NCCL's ranks of a node wait for each other in it.
+  Teams(Communicator& all, const std::vector<strategies::Team>& teams);
+  Communicator& of(const strategies::Team& team) const;  // one of those
 
  private:
+  bool is_all(const strategies::Team& team) const { return team == strategies::Team{all_.size(), 1}; }
   Communicator& all_;
   std::map<std::pair<int64_t, int64_t>, std::unique_ptr<Communicator>> teams_;
 };
 
 class BoundProgram {
  public:
-  // reduction: of ddp, else nullptr. Everything must outlive this; collective.
-  BoundProgram(strategies::Program program, ProgramMemory& memory, Teams& teams, ReductionKernels* reduction);
+  // reduction: of ddp, else nullptr. Everything must outlive this.
+  BoundProgram(strategies::Program program, ProgramMemory& memory, const Teams& teams,
+               ReductionKernels* reduction);
 
   const strategies::Program& program() const { return program_; }
   // Instruction i, which starts calls or waits for them.
@@ -48,7 +51,7 @@ class BoundProgram {
   struct BoundInstruction {
     at::Tensor to, from;
   };
-  BoundCall bound(const strategies::Call& call, Teams& teams) const;
+  BoundCall bound(const strategies::Call& call, const Teams& teams) const;
 
   strategies::Program program_;
   ProgramMemory& memory_;

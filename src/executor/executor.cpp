@@ -3,9 +3,8 @@
 
 #include <c10/core/GradMode.h>
 
-#include "base/exit_status.h"
 #include "base/hash.h"
-#include "base/log.h"
+#include "comm/in_step.h"
 #include "comm/nccl/lost_gpu.h"
 #include "device/device.h"
 #include "device/meter.h"
@@ -19,14 +18,9 @@ StepResult Executor::step(const std::function<Batch()>& next_batch, bool wants_n
   if (heartbeat_ != nullptr) heartbeat_->step();
   result_ = {};
   part_ = strategies::Part::data;
-  try {
-    execute(state_.step(wants_norm || guard_.needs_norm()), next_batch);
-  } catch (const c10::OutOfMemoryError& error) {
-    if (options_.num_ranks == 1) throw;
-    log_line(std::string("out of GPU memory while other ranks wait for this one: ") +
-             error.what_without_backtrace());
-    MpiSession::abort_world(kSystem);
-  }
+  in_step(
+      options_.num_ranks, [this] { return where(); },
+      [&] { execute(state_.step(wants_norm || guard_.needs_norm()), next_batch); });
   attempt([] { meter::throw_on_excess(); });
   ++step_;
   for (at::Tensor* value : {&result_.loss, &result_.gradient_norm})
@@ -36,7 +30,9 @@ StepResult Executor::step(const std::function<Batch()>& next_batch, bool wants_n
 
 at::Tensor Executor::evaluate(const Batch& batch) {
   evaluates_ = true;
-  execute(state_.evaluation(), [&] { return batch; });
+  in_step(
+      options_.num_ranks, [this] { return where(); },
+      [&] { execute(state_.evaluation(), [&] { return batch; }); });
   evaluates_ = false;
   batch_ = {};
   return std::exchange(activation_, {});
@@ -185,18 +181,17 @@ void Executor::tell(What what, int64_t index) {
   }
 }
 
+std::string Executor::where() const { return heartbeat_ == nullptr ? "a step" : heartbeat_->place(); }
+
 void Executor::attempt(const std::function<void()>& compute) {
   if (failure_) return;
   const meter::Strict strict;  // device/meter.h, Note [Where memory may run out]
   try {
-    compute();
+    // Statistics over all ranks are summed inside a block, where a draining rank would be missing.
+    in_step(
+        model_.num_ranks, [this] { return where() + ", with synchronised batch norm"; }, compute);
   } catch (const std::exception& error) {
     end_job_if_gpu_is_lost(error.what());
-    // Statistics over all ranks are summed inside a block, where a draining rank would be missing.
-    if (model_.num_ranks > 1) {
-      log_line(std::string("a rank failed inside a block with synchronised batch norm: ") + error.what());
-      MpiSession::abort_world(kSystem);
-    }
     failure_ = std::current_exception();
     inputs_.assign(inputs_.size(), {});  // room for the rest of the step
     outputs_.assign(outputs_.size(), {});

@@ -52,9 +52,8 @@ class Executor {
   // step, and through all steps after it, without computing: every collective still happens, so no rank
   // hangs. failure() then says what it was.
   //
-  // Note [Out of memory between ranks]: on a GPU memory may run out outside of what a rank may drain from,
-  // while it converts gradients or updates. Then the other ranks wait in NCCL for one that threw: the job
-  // ends at once, with a line that says so, instead of hanging. On one rank it is an outcome like any other.
+  // Whatever fails outside of that (on a GPU memory may run out while gradients are converted, or in the
+  // update) ends the job of several ranks: comm/in_step.h. On one rank it is thrown.
   StepResult step(const std::function<Batch()>& next_batch, bool wants_norm = false);
 
   // Forward alone: the loss, or without targets the logits. Undefined where this rank has failed.
@@ -84,6 +83,7 @@ class Executor {
   at::Tensor run_block(const strategies::Instruction& instruction);
   void enter(strategies::Part part);
   void tell(What what, int64_t index);
+  std::string where() const;  // for a failure
 
   TrainingState& state_;
   Model& model_;

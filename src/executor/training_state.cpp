@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device/device.h"
 #include "specs/specs.h"
 
 namespace shardmark {
@@ -36,40 +37,54 @@ at::Tensor on_cpu(const at::Tensor& value) {
 
 }  // namespace
 
-Programs programs_of(const StateContext& context) {
-  const Precision types = context.types();
-  const strategies::Strategy& strategy = strategies::strategy(context.strategy.name);
-  const specs::ModelTable table = context.model.table();
-  strategies::StepInput input{
-      table,
-      context.comm.size(),
-      context.accumulation,
-      {bytes(types.compute), bytes(types.master), bytes(types.reduce)},
-      specs::optimizer_specs().at(context.optimizer.name).state_elements(context.optimizer.options),
-      context.strategy.options,
-      /*norm=*/false,
-      context.comm.rank(),
-      context.recompute};
+std::vector<strategies::Team> Programs::teams() const {
+  std::vector<strategies::Team> all;
+  for (const auto* program : {&step, &step_with_norm, &evaluation}) {
+    const auto some = program->teams();
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+Programs programs_of(const Choice& choice, strategies::StepInput input) {
+  const strategies::Strategy& strategy = strategies::strategy(choice.name);
+  input.norm = false;
   strategies::Program step = strategy.step(input), evaluation = strategy.evaluation(input);
   input.norm = true;
   return {std::move(step), strategy.step(input), std::move(evaluation)};
 }
 
-TrainingState::TrainingState(const StateContext& context, Programs programs)
-    : model_(regrouped(context.model, programs.step)),
-      comm_(context.comm),
-      teams_(context.comm),
-      memory_(programs.step, context.model, context.comm, context.types()),
-      reduction_(make_kernels(programs.step, context.model, memory_, context.comm, context.seed)),
-      step_(std::move(programs.step), memory_, teams_, reduction_.get()),
-      step_with_norm_(std::move(programs.step_with_norm), memory_, teams_, reduction_.get()),
-      evaluation_(std::move(programs.evaluation), memory_, teams_, reduction_.get()) {
-  fill_initial(program(), model_, memory_, comm_.rank(), context.seed);
-  optimizer_ = make_optimizer_of(context, program(), memory_);
-  after_change();
+Programs programs_of(const StateContext& context) {
+  const Precision types = context.types();
+  const specs::ModelTable table = context.model.table();
+  return programs_of(
+      context.strategy,
+      {table,
+       context.comm.size(),
+       context.accumulation,
+       {bytes(types.compute), bytes(types.master), bytes(types.reduce)},
+       specs::optimizer_specs().at(context.optimizer.name).state_elements(context.optimizer.options),
+       context.strategy.options,
+       /*norm=*/false,
+       context.comm.rank(),
+       context.recompute});
 }
 
-void TrainingState::after_change() {
+TrainingState::TrainingState(const StateContext& context, Programs programs,
+                             std::shared_ptr<const Teams> teams)
+    : model_(regrouped(context.model, programs.step)),
+      comm_(context.comm),
+      teams_(std::move(teams)),
+      memory_(programs.step, context.model, context.comm, context.types()),
+      reduction_(make_kernels(programs.step, context.model, memory_, context.comm, context.seed)),
+      step_(std::move(programs.step), memory_, *teams_, reduction_.get()),
+      step_with_norm_(std::move(programs.step_with_norm), memory_, *teams_, reduction_.get()),
+      evaluation_(std::move(programs.evaluation), memory_, *teams_, reduction_.get()) {
+  fill_initial(program(), model_, memory_, comm_.rank(), context.seed);
+  optimizer_ = make_optimizer_of(context, program(), memory_);
+}
+
+void TrainingState::publish() {
   const auto& instructions = program().instructions;
   for (size_t i = 0; i < instructions.size(); ++i) {
     if (instructions[i].part != strategies::Part::publish) continue;
@@ -142,7 +157,7 @@ bool TrainingState::is_finite() {
 at::Tensor TrainingState::gathered(size_t group, const std::vector<at::Tensor>& parts) {
   const specs::GroupLayout& layout = program().layout[group];
   if (layout.ranks == 1 && parts.size() == 1) return parts.front();
-  Communicator& team = teams_.of({layout.ranks, 1});
+  Communicator& team = teams_->of({layout.ranks, 1});
   at::Tensor whole = at::empty({layout.numel}, parts.front().options().device(comm_.device()));
   for (size_t segment = 0; segment < parts.size(); ++segment) {
     const auto& [range, owner] = layout.segments[segment];
@@ -207,7 +222,7 @@ void TrainingState::load(State what, const StateReader& read) {
     broadcast_value(comm_, optimizer_->num_updates());
   }
   optimizer_->parameters_changed();
-  after_change();
+  publish();
 }
 
 std::vector<TrainingState::Carried> TrainingState::carried() const {
@@ -237,7 +252,7 @@ void TrainingState::load_carried(const StateReader& read) {
 bool is_finite(const at::Tensor& values) {
   if (values.numel() == 0) return true;
   const auto [least, most] = at::aminmax(values);
-  return std::isfinite(least.item<double>()) && std::isfinite(most.item<double>());
+  return std::isfinite(item<double>(least)) && std::isfinite(item<double>(most));
 }
 
 void broadcast_value(Communicator& comm, const at::Tensor& value) {

@@ -41,15 +41,19 @@ using StateReader = std::function<at::Tensor(const std::string& name)>;
 // The programs of a strategy, for one set of memory.
 struct Programs {
   strategies::Program step, step_with_norm, evaluation;
+  std::vector<strategies::Team> teams() const;  // of all three
 };
+Programs programs_of(const Choice& strategy, strategies::StepInput input);
 Programs programs_of(const StateContext& context);
 
 class TrainingState {
  public:
-  // Allocates, binds the model, draws the initial values. Collective; the context's references must outlive
-  // this.
-  explicit TrainingState(const StateContext& context) : TrainingState(context, programs_of(context)) {}
-  TrainingState(const StateContext& context, Programs programs);
+  // Allocates, binds the model, draws the initial values: a rank may throw alone. teams: of these programs.
+  // The context's references must outlive this.
+  TrainingState(const StateContext& context, Programs programs, std::shared_ptr<const Teams> teams);
+
+  // Once all ranks are there and before anything else: what they own goes where blocks see it. Collective.
+  void publish();
 
   const strategies::Program& program() const { return step_.program(); }
   BoundProgram& step(bool with_norm) { return with_norm ? step_with_norm_ : step_; }
@@ -88,14 +92,13 @@ class TrainingState {
     Parts parts;
   };
   void wait_all();
-  void after_change();  // of what this rank owns, by others than a step
   std::vector<Kind> kinds(State what) const;
   Parts parts_of(const std::vector<at::Tensor>& shards) const;
   at::Tensor gathered(size_t group, const std::vector<at::Tensor>& parts);
 
   Model& model_;
   Communicator& comm_;
-  Teams teams_;
+  std::shared_ptr<const Teams> teams_;
   ProgramMemory memory_;
   std::unique_ptr<ReductionKernels> reduction_;
   BoundProgram step_, step_with_norm_, evaluation_;

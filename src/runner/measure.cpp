@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "comm/in_step.h"
 #include "device/device.h"
 #include "device/meter.h"
 #include "device/timeline.h"
@@ -13,33 +14,47 @@
 namespace shardmark {
 namespace {
 
-Verdict measure(const WorkloadContext& context, const ColumnsSink& sink, Record& record) {
-  std::unique_ptr<Workload> workload;
+// Ranks make communicators together, take their memory alone, and agree that all have it before anybody waits
+// for another's call.
+Verdict measure(const WorkloadContext& context, Workload& workload, const ColumnsSink& sink, Record& record) {
   Verdict verdict = agreed(context.group, context.heartbeat, "set-up", [&] {
     const meter::Strict strict;
-    workload = make_workload(context);
+    workload.allocate();
   });
   if (!verdict.ok()) return verdict;
 
+  const auto failure = [&] { return workload.failure(); };
   Check check;
-  verdict = agreed(context.group, context.heartbeat, "verification", [&] { check = workload->verify(); });
+  const auto verify = [&] { check = workload.verify(); };
+  verdict = agreed_in_step(context.group, context.heartbeat, "verification", verify, failure);
   if (!verdict.ok()) return verdict;
   record.measures.verified = check.text;
   record.measures.verify_error = check.error;
   if (check.wrong) return {Outcome::wrong, check.text};
 
-  verdict = Sampler(context, *workload, sink).run(record);
+  verdict = Sampler(context, workload, sink).run(record);
   if (!verdict.ok()) return verdict;
   context.heartbeat.stage("collecting");
-  workload->collect(record);
-  verdict =
-      agreed(context.group, context.heartbeat, "ablations", [&] { workload->measure_ablations(record); });
+  workload.collect(record);
+  const auto ablate = [&] { workload.measure_ablations(record); };
+  verdict = agreed_in_step(context.group, context.heartbeat, "ablations", ablate, failure);
   if (!verdict.ok()) return verdict;
   if (context.group.rank() == 0) {
     summarize(record);
-    workload->derive(record);
+    workload.derive(record);
   }
   return {};
+}
+
+// What is thrown between the stages ends the job before the workload's communicators and memory go.
+Verdict measure(const WorkloadContext& context, const ColumnsSink& sink, Record& record) {
+  const auto place = [&] { return context.heartbeat.place(); };
+  context.heartbeat.stage("making communicators");
+  std::unique_ptr<Workload> workload;
+  return in_step(context.group.size(), place, [&] {
+    workload = make_workload(context);
+    return measure(context, *workload, sink, record);
+  });
 }
 
 }  // namespace

@@ -217,12 +217,16 @@ RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, 
   Study* const own = study ? &*study : nullptr;
   Walk walk(world, own, placement, options, watchdog, std::ssize(points), num_finished(points, own));
   watchdog.heartbeat().begin_point("between points");
-  for (const Point& point : points) {
-    if (point.training.batch_size == kLargest && point.impossible.empty())
-      walk.search(point);
-    else
-      walk.visit(point);
-  }
+  in_step(
+      world.size(), [&] { return watchdog.heartbeat().place(); },
+      [&] {
+        for (const Point& point : points) {
+          if (point.training.batch_size == kLargest && point.impossible.empty())
+            walk.search(point);
+          else
+            walk.visit(point);
+        }
+      });
   const RunSummary summary = walk.summary();
   watchdog.heartbeat().end_point();
   return summary;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "comm/communicator.h"
+#include "comm/in_step.h"
 #include "comm/watch/watchdog.h"
 #include "plan/plan.h"
 #include "runner/workloads/workload.h"
@@ -28,8 +29,8 @@ struct RunSummary {
 
 // The study cannot be written any more, which is for the user to fix: thrown on all ranks, with the same
 // words.
-struct StudyLost : UsageError {
-  using UsageError::UsageError;
+struct StudyLost : RefusedByAllRanks {
+  using RefusedByAllRanks::RefusedByAllRanks;
 };
 
 // Collective over the world. study: on rank 0 only. Points whose id the study holds already are passed over.

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/in_step.h"
 #include "comm/nccl/lost_gpu.h"
 #include "device/meter.h"
 
@@ -61,9 +62,20 @@ Verdict agree(const HostGroup& group, const Verdict& mine) {
 Verdict agreed(const HostGroup& group, Heartbeat& heartbeat, const char* stage,
                const std::function<void()>& body) {
   heartbeat.stage(stage);
-  const Verdict mine = attempt(body);
+  const Verdict mine = in_step(
+      group.size(), [&] { return heartbeat.place(); }, [&] { return attempt(body); });
   heartbeat.meet(stage);
   return agree(group, mine);
+}
+
+Verdict agreed_in_step(const HostGroup& group, Heartbeat& heartbeat, const char* stage,
+                       const std::function<void()>& body,
+                       const std::function<std::exception_ptr()>& failure) {
+  return agreed(group, heartbeat, stage, [&] {
+    in_step(
+        group.size(), [&] { return heartbeat.place(); }, body);
+    if (const std::exception_ptr mine = failure()) std::rethrow_exception(mine);
+  });
 }
 
 }  // namespace shardmark

@@ -54,6 +54,17 @@ void add_parts(std::vector<Instruction>& instructions) {
 
 }  // namespace
 
+std::vector<Team> Program::teams() const {
+  std::vector<Team> all;
+  const auto add = [&](const Team& team) {
+    if (std::find(all.begin(), all.end(), team) == all.end()) all.push_back(team);
+  };
+  for (const Call& call : calls) add(call.team);
+  for (const GroupLayout& group : layout)
+    if (group.ranks > 1 || group.segments.size() > 1) add({group.ranks, 1});
+  return all;
+}
+
 Series to_series(const Program& program) {
   Series series{"program", 0, kProgramColumns, {}};
   for (const Instruction& instruction : program.instructions) {

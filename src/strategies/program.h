@@ -150,6 +150,8 @@ struct Program {
   Choice reduction;                   // of ddp; no name: none
   std::vector<BucketMemory> buckets;  // of ddp
   bool lossy = false;                 // the reduced gradient is less than the sum, by choice
+
+  std::vector<Team> teams() const;  // of its calls, and of what gathers a group that is cut; each once
 };
 
 // As a study keeps it: the series "program", [row, kProgramColumns] (schema/fields.h says what each column

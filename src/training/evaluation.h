@@ -12,8 +12,8 @@ struct Evaluation {
 };
 
 // The held-out samples are divided among the ranks, at most this many batches each; the result is that of one
-// rank, as long as all are seen. Collective, then a rank may throw alone; between steps. Buffers become rank
-// 0's.
+// rank, as long as all are seen. Collective, between steps; where a rank has failed
+// (Executor::failure) it means nothing. Buffers become rank 0's.
 Evaluation evaluate(Model& model, Executor& executor, Communicator& comm, const HostGroup& group,
                     const DataSource& source, int64_t batch_size, int64_t most_batches);
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "comm/in_step.h"
 #include "device/device.h"
 #include "device/meter.h"
 #include "device/timeline.h"
@@ -37,31 +38,36 @@ int64_t largest_moved(const TrainingSetup& setup) {
   return largest;
 }
 
+TrainingSetup& allocated(TrainingSetup& setup, PhaseClock& clock, int64_t first_step) {
+  setup.allocate(clock, first_step);
+  return setup;
+}
+
 bool every(int64_t steps, int64_t done) { return steps > 0 && done % steps == 0; }
 
 }  // namespace
 
-Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& group, Communicator& comm,
+Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& group, TrainingSetup& setup,
          const Placement& placement, const DataSource& source, Heartbeat& heartbeat)
     : options_(options),
       group_(group),
-      comm_(comm),
+      comm_(setup.comm),
       source_(source),
       heartbeat_(heartbeat),
-      clock_(comm.device()),
-      setup_(options.point, comm, clock_, start.step),
-      loader_(source, sampler_of(options.point, source, comm.rank()), options.point.training.accumulation,
-              comm.device(),
+      clock_(comm_.device()),
+      setup_(allocated(setup, clock_, start.step)),
+      loader_(source, sampler_of(options.point, source, comm_.rank()), options.point.training.accumulation,
+              comm_.device(),
               prefetch_depth(placement.num_cores, placement.local_ranks, placement.threads_per_rank),
               start.step),
       lines_(group.rank() == 0, options.point.global_batch(), tokens_per_sample(setup_.model->table()),
              setup_.guard->loss_scale().defined()),
       first_step_(start.step),
       num_done_(start.step),
-      traces_(options.trace_directory, start.step, options.num_steps, group, setup_, comm.device(), lines_) {
+      traces_(options.trace_directory, start.step, options.num_steps, group, setup_, comm_.device(), lines_) {
   if (start.loads || !options.checkpoint_directory.empty() || !options.save_weights.empty())
     at::empty({largest_moved(setup_)},
-              at::TensorOptions(comm.device())
+              at::TensorOptions(comm_.device())
                   .dtype(options.point.training.precision == "fp64" ? at::kDouble : at::kFloat));
   curves_.step_s.resize(static_cast<size_t>(group.size()));
   setup_.executor->set_heartbeat(&heartbeat);
@@ -69,7 +75,8 @@ Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& gr
 }
 
 void Run::load(const Start& start) {
-  if (!start.loads) return;
+  const auto place = [this] { return heartbeat_.place(); };
+  if (!start.loads) return in_step(group_.size(), place, [this] { setup_.state->publish(); });
   const meter::Strict lenient(false);  // the ranks move groups together
   load_state(setup_, comm_, start.what, start.file ? &*start.file : nullptr);
 }
@@ -202,10 +209,12 @@ void Run::keep(const std::vector<double>& all, int64_t count) {
 
 Verdict Run::evaluate() {
   Evaluation result;
-  const Verdict verdict = agreed(group_, heartbeat_, "evaluation", [&] {
+  const auto evaluate = [&] {
     result = shardmark::evaluate(*setup_.model, *setup_.executor, comm_, group_, source_,
                                  options_.point.training.batch_size, options_.evaluate_batches);
-  });
+  };
+  const auto failure = [this] { return setup_.executor->failure(); };
+  const Verdict verdict = agreed_in_step(group_, heartbeat_, "evaluation", evaluate, failure);
   if (!verdict.ok()) return verdict;
   if (!std::isfinite(result.loss))  // the same on all ranks
     return {Outcome::failed, fmt::format("the held-out loss is not finite: step {}", num_done_)};

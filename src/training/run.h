@@ -42,9 +42,9 @@ struct Start {
 
 class Run {
  public:
-  // Collective, then a rank may throw alone: it takes the memory of the run, and asks for what reading and
-  // writing a state takes for a moment. Everything must outlive it.
-  Run(const TrainingOptions& options, const Start& start, const HostGroup& group, Communicator& comm,
+  // Takes the memory of the run, setup's first of all, and asks for what reading and writing a state takes
+  // for a moment: a rank may throw alone. Everything must outlive it.
+  Run(const TrainingOptions& options, const Start& start, const HostGroup& group, TrainingSetup& setup,
       const Placement& placement, const DataSource& source, Heartbeat& heartbeat);
 
   // Once, before train(): takes over what the start holds, if anything. Collective, then rank 0 may throw
@@ -80,7 +80,7 @@ class Run {
   const DataSource& source_;
   Heartbeat& heartbeat_;
   PhaseClock clock_;
-  TrainingSetup setup_;
+  TrainingSetup& setup_;
   Loader loader_;
   Lines lines_;
   int64_t first_step_, num_done_;  // steps

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/in_step.h"
 #include "comm/nccl/lost_gpu.h"
 #include "executor/training_state.h"
 #include "specs/specs.h"
@@ -165,11 +166,13 @@ void load_state(const TrainingSetup& setup, Communicator& comm, State what, cons
     }
   };
   const StateReader read = file != nullptr ? from_file : StateReader{};
-  setup.state->load(what, read);
-  if (what == State::all) {
+  const auto where = [] { return std::string("reading a state"); };
+  in_step(comm.size(), where, [&] {
+    setup.state->load(what, read);
+    if (what != State::all) return;
     load_loss_scale(*setup.guard, comm, file, read);
     load_carried(*setup.state, comm, file, read);
-  }
+  });
   if (failure) std::rethrow_exception(failure);
 }
 

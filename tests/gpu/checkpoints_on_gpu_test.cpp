@@ -23,7 +23,9 @@ class Trained {
   Trained(Point point, int64_t seed, Communicator& comm, int64_t num_steps = 0)
       : comm_(comm), point_(std::move(point)), clock_(comm.device()), num_steps_(num_steps) {
     point_.seed = seed;
-    setup_ = std::make_unique<TrainingSetup>(point_, comm, clock_);
+    setup_ = std::make_unique<TrainingSetup>(point_, comm);
+    setup_->allocate(clock_);
+    setup_->state->publish();
     const auto& t = point_.training;
     source_ = make_source(t.data, {setup_->model->table().sample, setup_->model->dtype(), 7});
   }
@@ -146,7 +148,8 @@ TEST_F(CheckpointsOnGpu, LetARunGoOnOnTheOtherDevice) {
     options.checkpoint_every = directory.empty() ? 0 : kSteps / 2;
     HeartbeatPage page{};
     Heartbeat heartbeat(page);
-    shardmark::Run training(options, start, world_, comm, Placement{}, *source, heartbeat);
+    TrainingSetup setup(options.point, comm);
+    shardmark::Run training(options, start, world_, setup, Placement{}, *source, heartbeat);
     training.load(start);
     return training.train();
   };

@@ -2,7 +2,8 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
 
-#include "base/error.h"
+#include "comm/watch/heartbeat.h"
+#include "comm/wrappers/checked.h"
 #include "tests/gpu/collective_checks.h"
 #include "tests/gpu/gpu_fixture.h"
 
@@ -38,11 +39,51 @@ TEST_F(Nccl, OrdersTheCurrentStream) {
   }
 }
 
-TEST_F(Nccl, AnAbortedCommunicatorSaysSo) {
-  const auto aborted = comm_->split(0, comm_->rank());
-  aborted->abort();
-  const at::Tensor tensor = at::ones({8}, at::TensorOptions().device(device_));
-  EXPECT_THROW(aborted->all_reduce(tensor, ReduceOp::sum), SystemError);
+// What the watchdog is told: by the device, not when the host has enqueued it.
+TEST_F(Nccl, OperationsAreCompleteWhenTheDeviceIs) {
+  HeartbeatPage page{};
+  Heartbeat heartbeat(page);
+  heartbeat.begin_point("a test");
+  const auto comm = comm_->split(0, comm_->rank());
+  comm->set_heartbeat(&heartbeat);
+  const at::Tensor tensor = comm->allocate(1 << 10, at::kFloat);
+  const at::Tensor slow = at::ones({8192, 8192}, at::TensorOptions().device(device_));
+  for (const bool grouped : {false, true}) {
+    synchronize(device_);
+    const int64_t before = page.completed.number;
+    EXPECT_EQ(before, page.started.number);
+    for (int i = 0; i < 20; ++i) slow.mm(slow);  // a long way behind the host
+    if (grouped) comm->group_begin();
+    auto work = comm->all_reduce(tensor, ReduceOp::sum);
+    if (grouped) comm->group_end();
+    work.wait();
+    comm->progress();
+    EXPECT_EQ(page.completed.number, before);
+    EXPECT_EQ(page.started.number, before + 1);
+  }
+  synchronize(device_);
+  EXPECT_EQ(page.completed.number, page.started.number);
+  {
+    const auto order = comm->in_order();  // without an event of its own
+    for (int i = 0; i < 20; ++i) slow.mm(slow);
+    comm->all_reduce(tensor, ReduceOp::sum).wait();
+    comm->progress();
+    EXPECT_LT(page.completed.number, page.started.number);
+    synchronize(device_);
+    EXPECT_EQ(page.completed.number, page.started.number);
+  }
+}
+
+TEST_F(Nccl, WrappersAreInOrder) {
+  const auto stream = [&](Communicator& comm) {
+    const auto order = comm.in_order();
+    return at::cuda::getCurrentCUDAStream(device_.index());
+  };
+  const auto usual = at::cuda::getCurrentCUDAStream(device_.index());
+  const auto staged = make_communicator("hierarchical(form=leader)", world_, device_);
+  EXPECT_NE(stream(*staged), usual);
+  const auto checked = make_checked(comm_->split(0, comm_->rank()), world_.split(0, world_.rank()));
+  EXPECT_NE(stream(*checked), usual);
 }
 
 }  // namespace

@@ -110,6 +110,7 @@ TEST_F(PhasesOnGpu, OfAWindowAddUpToItsWallTime) {
     Surroundings surroundings;
     const WorkloadContext context = surroundings.of(point, world_, *comm_);
     const auto training = make_training(context);
+    training->allocate();
     const Check check = training->verify();
     EXPECT_FALSE(check.wrong) << check.text;
     WindowTimer timer(context, *training);

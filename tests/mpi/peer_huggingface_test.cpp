@@ -47,7 +47,8 @@ TEST_F(HuggingFace, ComputesTheSameLogitsAndLoss) {
   t.strategy = resolved_strategy("fsdp");
   t.optimizer = resolved_optimizer("adamw");
   PhaseClock clock(at::kCPU);
-  const TrainingSetup setup(point, *comm, clock);
+  TrainingSetup setup(point, *comm);
+  setup.allocate(clock);
 
   const SafetensorsFile weights(folder_ + "/weights.safetensors");
   weights.verify();

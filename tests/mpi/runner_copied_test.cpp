@@ -30,7 +30,6 @@ class Copying final : public Communicator {
     return inner_->allocate(numel, dtype);
   }
   std::string take_copied() override { return std::exchange(failure_, ""); }
-  void abort() noexcept override { inner_->abort(); }
 
  protected:
   std::unique_ptr<Communicator> do_split(int color, int key) override { return inner_->split(color, key); }

@@ -23,6 +23,7 @@ TEST(WindowTimer, FirstStepDoesNotWaitForARankThatCameLate) {
   Heartbeat heartbeat{page};
   const WorkloadContext context{point, world, *comm, placement, references, heartbeat};
   const std::unique_ptr<Workload> workload = make_collective(context);
+  workload->allocate();
   WindowTimer timer(context, *workload);
   Window window;
   ASSERT_TRUE(timer.run(5, window).ok());  // connections

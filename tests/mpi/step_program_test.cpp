@@ -30,7 +30,9 @@ class StepProgram : public ::testing::Test {
   void check(const Point& p) {
     SCOPED_TRACE(shardmark::to_text(p) + " accumulation " + std::to_string(p.training.accumulation));
     PhaseClock clock(comm_->device());
-    TrainingSetup setup(p, *comm_, clock);
+    TrainingSetup setup(p, *comm_);
+    setup.allocate(clock);
+    setup.state->publish();
     const auto source =
         make_source(p.training.data, {setup.model->table().sample, setup.model->dtype(), p.seed});
     const int64_t accumulation = p.training.accumulation;

@@ -21,12 +21,15 @@ class Job {
       int64_t seed)
       : comm_(comm),
         model_(make_model(resolved_model(model), at::kDouble, comm.device())),
-        training_({*model_, comm, resolved_strategy(strategy), resolved_optimizer(optimizer), 1, seed}),
+        training_(
+            make_state({*model_, comm, resolved_strategy(strategy), resolved_optimizer(optimizer), 1, seed})),
         source_(make_source({"synthetic", {{"size", 64}}}, {model_->table().sample, at::kDouble, kSeed})),
         sampler_(source_->size(), comm.size(), comm.rank(), kSamples / comm.size(), 1, kSeed),
         clock_(comm.device()),
         guard_(0, false, comm.device()),
-        executor_(training_, clock_, guard_, {}) {}
+        executor_(training_, clock_, guard_, {}) {
+    training_.publish();
+  }
 
   double step() {  // its loss
     const at::Tensor loss = executor_.step([&] { return source_->fetch(sampler_.draw(num_steps_, 0)); }).loss;

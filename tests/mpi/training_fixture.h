@@ -44,6 +44,13 @@ inline Choice resolved_strategy(const std::string& text) {
   return resolve(choice, strategies::strategy(choice.name).options, "strategy");
 }
 
+// All of it; to be published.
+inline TrainingState make_state(const StateContext& context) {
+  Programs programs = programs_of(context);
+  const auto teams = std::make_shared<const Teams>(context.comm, programs.teams());
+  return {context, std::move(programs), teams};
+}
+
 struct Hooks {
   std::function<void(Programs&)> change;  // for deliberately broken programs
   std::function<void()> made;             // the state is there, and has not trained yet
@@ -72,7 +79,9 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
                              c.checkpointing};
   Programs programs = programs_of(context);
   if (hooks.change) hooks.change(programs);
-  TrainingState state(context, std::move(programs));
+  const auto teams = std::make_shared<const Teams>(comm, programs.teams());
+  TrainingState state(context, std::move(programs), teams);
+  state.publish();
   if (hooks.made) hooks.made();
   Outcomes outcomes;
   const auto keep = [&](std::map<std::string, at::Tensor>& into) {

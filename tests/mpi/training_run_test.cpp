@@ -60,7 +60,8 @@ class TrainingRuns : public ::testing::Test {
     if (change) change(run_options);
     HeartbeatPage page{};
     Heartbeat heartbeat(page);
-    shardmark::Run run(run_options, start, group, comm, Placement{}, *data, heartbeat);
+    TrainingSetup setup(run_options.point, comm);
+    shardmark::Run run(run_options, start, group, setup, Placement{}, *data, heartbeat);
     run.load(start);
     return run.train();
   }

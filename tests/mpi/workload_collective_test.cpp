@@ -19,6 +19,7 @@ class CollectiveWorkload : public ::testing::Test {
     record.point.collective = collective;
     const auto workload =
         make_collective({record.point, world_, *comm_, placement_, references_, heartbeat_});
+    workload->allocate();
     check_ = workload->verify();
     EXPECT_EQ(workload->phases(), std::vector<std::string>{"step"});
     workload->begin_window();

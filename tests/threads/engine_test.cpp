@@ -167,14 +167,6 @@ std::string failure(const std::function<void()>& call) {
   return "none";
 }
 
-TEST_P(LonelyEngine, AbortFromAnotherThreadEndsAWait) {
-  const auto job = engine_->start(wait_for(1, values_));
-  const std::jthread watchdog([this] { engine_->abort(); });
-  EXPECT_EQ(failure([&] { engine_->wait(*job); }), "the communicator was aborted");
-  EXPECT_EQ(failure([&] { engine_->wait(*engine_->start(wait_for(1, values_))); }),
-            "the communicator was aborted");
-}
-
 TEST_P(LonelyEngine, AFailedLinkIsToldToWhoeverComesNext) {
   const auto job = engine_->start(wait_for(1, values_));
   network_.fail(0);

@@ -57,6 +57,21 @@ NodeMap two_by_two() { return make_node_map({"node1", "node1", "node2", "node2"}
 
 std::vector<RankState> four(const RankState& third) { return {waiting(0), waiting(1), third, waiting(3)}; }
 
+// On GPUs all hosts have enqueued everything and wait.
+TEST(WatchFinding, NamesTheRankWhoseDeviceIsBehindAndTheOperation) {
+  auto states = four(waiting(2));
+  for (RankState& state : states) {
+    state.started = {140, "all_reduce", kMiB, 61};
+    if (state.rank == 2) continue;
+    state.completed = {123, "all_gather", 4 * kMiB, 61};
+    state.awaited = {124, "reduce_scatter", kMiB, 61};
+  }
+  const Diagnosis finding = explain(states, two_by_two());
+  EXPECT_THAT(finding.reason, HasSubstr("rank 2 on node2 is in all_gather #123 (4.00 MiB), step 12"));
+  EXPECT_THAT(finding.message, HasSubstr("last completed all_gather #122; waits in all_gather #123"));
+  EXPECT_THAT(finding.message, HasSubstr("ranks 0-1, 3, in reduce_scatter #124"));
+}
+
 TEST(WatchFinding, NamesTheRankThatIsStopped) {
   RankState stopped = computing(2);
   stopped.process = 'T';

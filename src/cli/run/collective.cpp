@@ -12,6 +12,7 @@
 #include "cli/run/preflight.h"
 #include "cli/run/world.h"
 #include "cli/values.h"
+#include "comm/in_step.h"
 #include "device/device.h"
 #include "device/meter.h"
 #include "doctor/placement.h"
@@ -105,9 +106,10 @@ class Bench {
   Measures measure(const Point& point) {
     heartbeat_.begin_point(brief_text(point));
     std::unique_ptr<Workload> workload;  // too large for one rank is too large for all
+    workload = make_collective({point, world_, comm_, placement_, references_, heartbeat_});
     together(world_, [&] {
       const meter::Strict strict;
-      workload = make_collective({point, world_, comm_, placement_, references_, heartbeat_});
+      workload->allocate();
     });
     if (flags_.check) workload->verify();
     run_window(*workload, flags_.warmup);
@@ -231,7 +233,9 @@ int run(const CollectiveFlags& flags) {
         point.workload = "collective";
         point.ranks = world.size();
         point.collective = {flags.operation, dtype, reduction, bytes, false};
-        measure_line(sweep, bench, point, world.size(), prints, totals);
+        in_step(
+            world.size(), [&] { return ranks.heartbeat().place(); },
+            [&] { measure_line(sweep, bench, point, world.size(), prints, totals); });
       }
     }
   }

@@ -6,6 +6,7 @@
 
 #include "cli/run/doctor_output.h"
 #include "cli/run/preflight.h"
+#include "comm/in_step.h"
 #include "doctor/machine/pairs.h"
 
 namespace shardmark {
@@ -37,7 +38,9 @@ doctor::PairReport measure_and_report_pairs(const WorldFlags& flags, const Ranks
   options.transport = transport_for(flags, ready.device);
   options.device = ready.device;
   options.heartbeat = &ranks.heartbeat();
-  doctor::PairTest test = machine::measure_pairs(*ranks.world, options);
+  doctor::PairTest test = in_step(
+      ranks.world->size(), [&] { return ranks.heartbeat().place(); },
+      [&] { return machine::measure_pairs(*ranks.world, options); });
   ranks.heartbeat().end_point();
   if (ranks.world->rank() != 0) return {};
   test.crowded = is_crowded(ready.ranks);

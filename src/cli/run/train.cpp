@@ -10,6 +10,7 @@
 #include "cli/parsed.h"
 #include "cli/run/preflight.h"
 #include "cli/run/train_flags.h"
+#include "comm/in_step.h"
 #include "device/device.h"
 #include "device/meter.h"
 #include "executor/precision.h"
@@ -180,7 +181,9 @@ int train(const TrainFlags& flags) {
   together(world, [&] { comm = make_communicator(transport, world, device, placement.communication()); });
 
   ProbeCache probes;
-  const Settled settled = settle_strategy(options->point, world, *comm, probes);
+  const Settled settled = in_step(
+      world.size(), [&] { return heartbeat.place(); },
+      [&] { return settle_strategy(options->point, world, *comm, probes); });
   options->point = settled.point;
   if (world.rank() == 0 && !settled.reason.empty()) log_line(settled.reason);
   checked.tell(/*quiet=*/false);
@@ -188,10 +191,11 @@ int train(const TrainFlags& flags) {
   if (world.rank() == 0) print_head(flags, *options, start, *source);
   comm->set_heartbeat(&heartbeat);
   heartbeat.begin_point(brief_text(options->point));
+  TrainingSetup setup(options->point, *comm);
   std::unique_ptr<Run> run;
   Verdict ready = agreed(world, heartbeat, "set-up", [&] {
     const meter::Strict strict;
-    run = std::make_unique<Run>(*options, start, world, *comm, placement, *source, heartbeat);
+    run = std::make_unique<Run>(*options, start, world, setup, placement, *source, heartbeat);
   });
   if (ready.ok()) ready = agreed(world, heartbeat, "reading the state", [&] { run->load(start); });
   if (!ready.ok()) {
@@ -199,7 +203,8 @@ int train(const TrainFlags& flags) {
     return kWrong;
   }
   catch_stop_signals();
-  const Record record = run->train();
+  const Record record = in_step(
+      world.size(), [&] { return heartbeat.place(); }, [&] { return run->train(); });
   heartbeat.end_point();
   if (world.rank() == 0 && !record.reason.empty()) log_line(record.reason);
   const std::string unwritten = world.broadcast(run->unwritten(), 0);

@@ -71,7 +71,6 @@ class MpiCommunicator final : public Communicator {
         data, {numel}, [memory = std::move(memory)](void*) mutable { memory.reset(); }, dtype);
   }
 
-  void abort() noexcept override { engine_.abort(); }
   void trim() override { engine_.trim(); }
 
  protected:

@@ -6,7 +6,6 @@
 #include <c10/cuda/CUDAGuard.h>
 
 #include <cstring>
-#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -37,23 +36,12 @@ NcclComm::~NcclComm() {
   if (comm_ != nullptr) ncclCommDestroy(comm_);
 }
 
-ncclComm_t NcclComm::get() const {
-  if (comm_ == nullptr) throw SystemError("the communicator was aborted");
-  return comm_;
-}
-
-void NcclComm::abort() noexcept {
-  if (comm_ != nullptr) ncclCommAbort(std::exchange(comm_, nullptr));
-}
-
 std::string NcclComm::enroll(void* data, size_t bytes, void** handle) {
   const ncclResult_t result = ncclCommRegister(get(), data, bytes, handle);
   return result == ncclSuccess ? "" : ncclGetErrorString(result);
 }
 
-void NcclComm::dismiss(void* handle) noexcept {
-  if (is_alive()) ncclCommDeregister(comm_, handle);
-}
+void NcclComm::dismiss(void* handle) noexcept { ncclCommDeregister(comm_, handle); }
 
 Registrations& registrations() {
   static auto& all = *new Registrations([](const std::string& failure) {  // tensors outlive statics

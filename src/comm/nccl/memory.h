@@ -22,9 +22,7 @@ class NcclComm final : public Registrar {
   NcclComm(const NcclComm&) = delete;
   NcclComm& operator=(const NcclComm&) = delete;
 
-  ncclComm_t get() const;  // SystemError after an abort
-  bool is_alive() const { return comm_ != nullptr; }
-  void abort() noexcept;  // ends what is in flight, on this rank alone
+  ncclComm_t get() const { return comm_; }
 
   std::string enroll(void* data, size_t bytes, void** handle) override;
   void dismiss(void* handle) noexcept override;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/reused.h"
+#include "comm/in_step.h"
 #include "comm/nccl/check.h"
 #include "comm/nccl/launch_order.h"
 #include "comm/nccl/memory.h"
@@ -17,6 +18,7 @@
 #include "comm/transports.h"
 #include "device/device.h"
 #include "device/own_stream.h"
+#include "device/waiting.h"
 
 namespace shardmark {
 namespace {
@@ -24,17 +26,37 @@ namespace {
 using at::cuda::CUDAEvent;
 using at::cuda::CUDAStream;
 
+// The end of an operation, or of its group.
+struct EventEnding final : Ending {
+  bool is_reached() override { return is_recorded && event.query(); }
+  void record(CUDAStream stream) {
+    event.record(stream);
+    is_recorded = true;
+  }
+  CUDAEvent event;
+  bool is_recorded = false;  // since it was last taken from those that are used again
+};
+
+// Of operations that are in order with all else on their stream, and need no event of their own.
+struct StreamEnding final : Ending {
+  explicit StreamEnding(CUDAStream of) : stream(of) {}
+  bool is_reached() override { return stream.query(); }
+  CUDAStream stream;
+};
+
 class NcclOperation final : public Operation {
  public:
-  NcclOperation(std::shared_ptr<CUDAEvent> done, const Call& call)
-      : done_(std::move(done)), out_(call.out), in_(call.in) {}
+  NcclOperation(std::shared_ptr<EventEnding> done, std::shared_ptr<Ending> ending, const Call& call)
+      : done_(std::move(done)), ending_(std::move(ending)), out_(call.out), in_(call.in) {}
   bool poll() override { return true; }
   void wait() override {
-    if (done_) done_->block(at::cuda::getCurrentCUDAStream());
+    if (done_) done_->event.block(at::cuda::getCurrentCUDAStream());
   }
+  std::shared_ptr<Ending> ending() const override { return ending_; }
 
  private:
-  std::shared_ptr<CUDAEvent> done_;  // of the operation, or of its group; none where streams are the same
+  std::shared_ptr<EventEnding> done_;  // none where streams are the same
+  std::shared_ptr<Ending> ending_;
   at::Tensor out_, in_;
 };
 
@@ -173,8 +195,6 @@ class NcclCommunicator final : public Communicator {
 
   std::shared_ptr<void> in_order() override { return std::make_shared<c10::cuda::CUDAStreamGuard>(stream_); }
 
-  void abort() noexcept override { comm_->abort(); }
-
  protected:
   std::unique_ptr<Communicator> do_split(int color, int key) override {
     const c10::cuda::CUDAGuard guard(device_);
@@ -198,9 +218,9 @@ class NcclCommunicator final : public Communicator {
       done = event();
       done->record(stream_);
     }
-    return std::make_unique<NcclOperation>(std::move(done), call);
+    return std::make_unique<NcclOperation>(done, done ? std::shared_ptr<Ending>(done) : in_order_, call);
   }
-  // NCCL moves by itself; this is where a peer's failure is noticed.
+  // NCCL moves by itself; this is where a peer's failure is noticed, also while the host waits.
   void do_progress() override {
     ncclResult_t state = ncclSuccess;
     GPU_CHECK(ncclCommGetAsyncError(comm_->get(), &state));
@@ -208,8 +228,10 @@ class NcclCommunicator final : public Communicator {
   }
 
  private:
-  std::shared_ptr<CUDAEvent> event() {
-    return events_.get([] { return std::make_shared<CUDAEvent>(); });
+  std::shared_ptr<EventEnding> event() {
+    auto event = events_.get([] { return std::make_shared<EventEnding>(); });
+    event->is_recorded = false;
+    return event;
   }
 
   HostGroup group_;
@@ -218,8 +240,10 @@ class NcclCommunicator final : public Communicator {
   CUDAStream stream_;
   std::shared_ptr<NcclComm> comm_;
   CUDAEvent ready_;  // a wait for an event keeps the record that it saw, so one event serves all operations
-  Reused<CUDAEvent> events_;
-  std::shared_ptr<CUDAEvent> grouped_;
+  Reused<EventEnding> events_;
+  std::shared_ptr<EventEnding> grouped_;
+  std::shared_ptr<Ending> in_order_ = std::make_shared<StreamEnding>(stream_);
+  WhileWaiting waiting_{[this] { look(); }};
 };
 
 // Ranks of the group on this node.
@@ -236,7 +260,7 @@ int num_local_ranks(const HostGroup& group) {
 
 std::unique_ptr<Communicator> make_nccl_communicator(const HostGroup& group, at::Device device) {
   const int64_t without_gpu = group.max(int64_t{device.is_cuda() ? 0 : 1});
-  if (without_gpu != 0) throw UsageError(kNeedsGpu);
+  if (without_gpu != 0) throw RefusedByAllRanks(kNeedsGpu);
   // With NCCL_HOSTID set per process ranks may share a GPU over sockets: a test of function, not of speed.
   const bool emulated = std::getenv("NCCL_HOSTID") != nullptr;
   const int num_ranks = num_local_ranks(group);
@@ -244,8 +268,8 @@ std::unique_ptr<Communicator> make_nccl_communicator(const HostGroup& group, at:
   const bool one_each = num_gpus() == 1;
   const int64_t missing = group.max(int64_t{emulated || one_each ? 0 : num_ranks - num_gpus()});
   if (missing > 0) {
-    throw UsageError("transport nccl: a node has " + std::to_string(missing) +
-                     " more ranks than GPUs; start at most one rank per GPU");
+    throw RefusedByAllRanks("transport nccl: a node has " + std::to_string(missing) +
+                            " more ranks than GPUs; start at most one rank per GPU");
   }
   static_cast<void>(launch_order());  // before the first communicator
   HostGroup own = group.split(0, group.rank());

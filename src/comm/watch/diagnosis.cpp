@@ -8,8 +8,6 @@
 #include <map>
 #include <tuple>
 
-#include "base/units.h"
-
 namespace shardmark {
 namespace {
 
@@ -28,16 +26,11 @@ std::string ranks_text(const States& states) {
   return (states.size() == 1 ? "rank " : "ranks ") + ranges(numbers(states));
 }
 
-std::string operation_text(const RankState::Operation& operation) {
-  return fmt::format("{} #{} ({})", operation.name, operation.number, format_bytes(operation.bytes));
+std::string text_of(const RankState::Operation& operation) {
+  return operation_text(operation.name, operation.number, operation.bytes);
 }
 
-// "step 12, backward of block 3"
-std::string place(const RankState& state) {
-  std::string text = state.step > 0 ? fmt::format("step {}, ", state.step) : "";
-  text += state.stage;
-  return state.block > 0 ? fmt::format("{} of block {}", text, state.block - 1) : text;
-}
+std::string place(const RankState& state) { return place_text(state.step, state.stage, state.block); }
 
 // "stopped by a signal"; empty for a rank of which nothing special is known.
 std::string condition(const RankState& state) {
@@ -54,12 +47,13 @@ std::string condition(const RankState& state) {
 bool waits(const RankState& state) { return state.awaited.number > 0 || state.meets || state.rests; }
 std::string occupation(const RankState& state) {
   if (state.rests) return "done with their part";
-  if (state.awaited.number > 0) return "in " + operation_text(state.awaited);
+  if (state.awaited.number > 0) return "in " + text_of(state.awaited);
   return (state.meets ? "at the end of " : "in ") + place(state);
 }
 
 auto progress(const RankState& state) {
-  return std::tuple(waits(state), state.num_points, state.started.number, state.num_stages);
+  return std::tuple(waits(state), state.num_points, state.started.number, state.num_stages,
+                    state.completed.number);
 }
 
 // What the ranks in front have started and this one has not: "all_gather #123 (4.0 MiB)"; empty: nothing.
@@ -68,7 +62,7 @@ std::string missing_operation(const RankState& state, const States& others) {
   for (const RankState* other : others) {
     if (other->num_points != state.num_points) continue;
     for (const auto& operation : {other->started, other->awaited, other->completed})
-      if (operation.number == state.started.number + 1) return operation_text(operation);
+      if (operation.number == state.started.number + 1) return text_of(operation);
     most = std::max(most, other->started.number);
   }
   if (most <= state.started.number) return "";
@@ -203,7 +197,7 @@ class Explanation {
     std::map<int64_t, std::map<std::string, States>> operations;
     for (const RankState* state : inside_)
       if (latest_->num_points == state->num_points && state->started.number > 0)
-        operations[state->started.number][operation_text(state->started)].push_back(state);
+        operations[state->started.number][text_of(state->started)].push_back(state);
     for (const auto& [number, kinds] : operations) {
       if (kinds.size() < 2) continue;
       std::string text;
@@ -224,7 +218,8 @@ class Explanation {
     if (!trouble.empty()) who += " (" + trouble + ")";
     if (!first.heard || !first.is_inside()) return who + (alone ? " is behind" : " are behind");
     const std::string missing = missing_operation(first, others_);
-    const std::string where = place(first);
+    const bool in_operation = missing.empty() && first.awaited.number > 0;
+    const std::string where = (in_operation ? text_of(first.awaited) + ", " : "") + place(first);
     if (missing.empty()) return fmt::format("{} {} in {}", who, alone ? "is" : "are", where);
     return fmt::format("{} {} not started {} in {}", who, alone ? "has" : "have", missing, where);
   }

@@ -17,8 +17,8 @@ struct Diagnosis {
 //
 // Note [Who is behind]: ranks that do not answer. Where all do, those that work on something while the others
 // wait for ranks: they have not come to an end of it for the whole timeout. Where all of them work, or all
-// wait, those that are least far: fewest points begun, then operations started, then stages begun, which come
-// in the same order on every rank.
+// wait, those that are least far: fewest points begun, then operations started, then stages begun, then
+// operations completed, which come in the same order on every rank.
 Diagnosis explain(std::vector<RankState> states, const NodeMap& node_map);
 
 // "0-1, 3": ascending.

@@ -1,7 +1,10 @@
 // What a rank writes to its heartbeat page.
 #include "comm/watch/heartbeat.h"
 
+#include <fmt/format.h>
+
 #include "base/clock.h"
+#include "base/units.h"
 
 namespace shardmark {
 namespace {
@@ -17,6 +20,15 @@ void count(std::atomic<int64_t>& place) { set(place, place.load(std::memory_orde
 }  // namespace
 
 double watch_clock_s() { return now_s(); }
+
+std::string place_text(int64_t step, const std::string& stage, int64_t block) {
+  const std::string text = step > 0 ? fmt::format("step {}, {}", step, stage) : stage;
+  return block > 0 ? fmt::format("{} of block {}", text, block - 1) : text;
+}
+
+std::string operation_text(const std::string& name, int64_t number, double bytes) {
+  return fmt::format("{} #{} ({})", name, number, format_bytes(bytes));
+}
 
 void Heartbeat::begin_point(std::string_view text) {
   num_started_ = 0;
@@ -37,6 +49,7 @@ void Heartbeat::begin_stage(std::string_view name, int64_t block, int64_t waits)
   page_.stage.set(name);
   set(page_.block, block);
   set(page_.waits, waits);
+  set<int64_t>(page_.awaited.number, 0);
   count(page_.num_stages);
   beat();
 }
@@ -51,16 +64,19 @@ void Heartbeat::step() {
   beat();
 }
 
-// Where an operation started too long ago, or in a point before this one, its number says nothing.
-void Heartbeat::put(HeartbeatPage::Operation& note, int64_t number, double at_s) const {
+const Heartbeat::Started* Heartbeat::find(int64_t number) const {
   const bool is_known =
       number > 0 && number <= num_started_ && number > num_started_ - std::ssize(last_started_);
-  const Started started =
-      is_known ? last_started_[static_cast<size_t>(number) % last_started_.size()] : Started{};
+  return is_known ? &last_started_[static_cast<size_t>(number) % last_started_.size()] : nullptr;
+}
+
+void Heartbeat::put(HeartbeatPage::Operation& note, int64_t number, double at_s) const {
+  const Started* const known = find(number);
+  const Started started = known == nullptr ? Started{} : *known;
   note.name.set(started.name);
   set(note.bytes, started.bytes);
   set(note.at_s, at_s);
-  set<int64_t>(note.number, is_known ? number : 0);
+  set<int64_t>(note.number, known == nullptr ? 0 : number);
 }
 
 int64_t Heartbeat::started(const char* name, double bytes) {
@@ -72,13 +88,27 @@ int64_t Heartbeat::started(const char* name, double bytes) {
   return num_started_;
 }
 
-void Heartbeat::waits_for(int64_t number) { put(page_.awaited, number, clock_s_()); }
+void Heartbeat::waits_for(int64_t number) {
+  const int64_t now = page_.awaited.number.load(std::memory_order_relaxed);
+  if (now == 0 || number < now) put(page_.awaited, number, clock_s_());
+}
 
 void Heartbeat::completed(int64_t number) {
   const double now = clock_s_();
   set<int64_t>(page_.awaited.number, 0);
   put(page_.completed, number, now);
   beat(now);
+}
+
+std::string Heartbeat::place() const {
+  return place_text(page_.step.load(std::memory_order_relaxed), page_.stage.get(),
+                    page_.block.load(std::memory_order_relaxed));
+}
+
+std::string Heartbeat::operation_text(int64_t number) const {
+  const Started* const known = find(number);
+  return known == nullptr ? fmt::format("operation #{}", number)
+                          : shardmark::operation_text(known->name, number, known->bytes);
 }
 
 }  // namespace shardmark

@@ -72,6 +72,11 @@ static_assert(std::atomic<double>::is_always_lock_free && std::atomic<int64_t>::
 // Seconds of the node's monotonic clock.
 double watch_clock_s();
 
+// "step 12, backward of block 3"; block: from 1.
+std::string place_text(int64_t step, const std::string& stage, int64_t block);
+std::string operation_text(const std::string& name, int64_t number,
+                           double bytes);  // "all_gather #123 (4.00 MiB)"
+
 // The writer's side. One thread at a time; a note costs well under a microsecond.
 class Heartbeat {
  public:
@@ -85,25 +90,29 @@ class Heartbeat {
   void rest();                        // has done its part of the point, or has none
   void step();
   void block(std::string_view stage, int64_t index);  // index: from 0
-  // An operation of a communicator: its number. name: a literal. It is complete on this rank once waited for
-  // (on a GPU: when the stream is ordered after it).
+  // An operation of a communicator: its number. name: a literal.
   int64_t started(const char* name, double bytes);
-  void waits_for(int64_t number);
+  void waits_for(int64_t number);  // of several, the first is what it waits for; until a stage begins
   void completed(int64_t number);
+
+  std::string place() const;  // "step 12, backward of block 3", where it is now
+  std::string operation_text(
+      int64_t number) const;  // "all_gather #123 (4.00 MiB)"; long ago: "operation #123"
 
  private:
   void begin_stage(std::string_view name, int64_t block, int64_t waits);
   void beat() { beat(clock_s_()); }
   void beat(double at_s) { page_.at_s.store(at_s, std::memory_order_release); }
-  void put(HeartbeatPage::Operation& note, int64_t number, double at_s) const;
   struct Started {
     const char* name = "";
     double bytes = 0;
   };
+  void put(HeartbeatPage::Operation& note, int64_t number, double at_s) const;
+  const Started* find(int64_t number) const;  // nullptr: too long ago, or in a point before this one
   HeartbeatPage& page_;
   double (*clock_s_)();
   int64_t num_started_ = 0;
-  std::array<Started, 64> last_started_;
+  std::array<Started, 1024> last_started_;  // a GPU's host is that many operations ahead at most
 };
 
 }  // namespace shardmark

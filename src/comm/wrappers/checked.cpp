@@ -60,7 +60,7 @@ class Checked final : public Communicator {
   double bytes_between_nodes() const override { return inner_->bytes_between_nodes(); }
   void trim() override { inner_->trim(); }
   std::string take_copied() override { return inner_->take_copied(); }
-  void abort() noexcept override { inner_->abort(); }
+  std::shared_ptr<void> in_order() override { return inner_->in_order(); }
 
  protected:
   std::unique_ptr<Communicator> do_split(int color, int key) override {

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/in_step.h"
 
 namespace shardmark {
 
-struct MismatchedOperation : std::runtime_error {
+struct MismatchedOperation : std::runtime_error, OnAllRanks {
   using std::runtime_error::runtime_error;
 };
 

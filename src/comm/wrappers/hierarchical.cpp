@@ -1,5 +1,5 @@
 // The two forms of all-reduce in stages.
-#include "base/error.h"
+#include "comm/in_step.h"
 #include "comm/transports.h"
 #include "comm/wrappers/stages.h"
 
@@ -20,7 +20,7 @@ class Hierarchical final : public Communicator {
         levels_(std::move(levels)),
         sharded_(sharded),
         name_(std::move(name)),
-        queue_(*flat_) {}
+        queue_(all()) {}
 
   int rank() const override { return flat_->rank(); }
   int size() const override { return flat_->size(); }
@@ -31,14 +31,10 @@ class Hierarchical final : public Communicator {
     return levels_.across ? levels_.across->traffic().law_bytes : 0;
   }
   void trim() override {
-    for (Communicator* comm : {flat_.get(), levels_.first.get(), levels_.across.get(), levels_.last.get()})
-      if (comm != nullptr) comm->trim();
+    for (Communicator* comm : all()) comm->trim();
   }
   std::string take_copied() override { return flat_->take_copied(); }
-  void abort() noexcept override {
-    for (Communicator* comm : {flat_.get(), levels_.first.get(), levels_.across.get(), levels_.last.get()})
-      if (comm != nullptr) comm->abort();
-  }
+  std::shared_ptr<void> in_order() override { return flat_->in_order(); }
 
  protected:
   using Tensor = const at::Tensor&;
@@ -52,6 +48,13 @@ class Hierarchical final : public Communicator {
   void do_progress() override { queue_.progress(); }
 
  private:
+  std::vector<Communicator*> all() const {
+    std::vector<Communicator*> all;
+    for (const auto* comm : {&flat_, &levels_.first, &levels_.across, &levels_.last})
+      if (*comm) all.push_back(comm->get());
+    return all;
+  }
+
   // Stages sum; the average over all ranks is one division at the end of the second.
   static ReduceOp stage_op(ReduceOp op) { return op == ReduceOp::average ? ReduceOp::sum : op; }
   void divide(Tensor sums, ReduceOp op) const {
@@ -109,7 +112,7 @@ std::unique_ptr<Communicator> make_hierarchical_communicator(const Options& opti
   Levels levels{flat->split(node, group.rank()), nullptr, flat->split(node, group.rank())};
   const int64_t here = levels.first->size(), most = group.max(here), least = -group.max(-here);
   if (sharded && most != least)
-    throw UsageError(
+    throw RefusedByAllRanks(
         "transport hierarchical(form=sharded) needs equally many ranks on every node, here are " +
         std::to_string(least) + " to " + std::to_string(most) +
         "; use form=leader or other numbers of ranks");

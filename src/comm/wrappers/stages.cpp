@@ -72,8 +72,9 @@ class PassedOperation final : public Operation {
 }  // namespace
 
 std::unique_ptr<Operation> StageQueue::start(Staged staged) {
-  if (flat_.device().is_cuda()) {
-    auto stream = own_stream(flat_.device());
+  const at::Device device = all_.front()->device();
+  if (device.is_cuda()) {
+    auto stream = own_stream(device);
     c10::Event start(c10::DeviceType::CUDA);
     start.record(current_stream());
     start.block(*stream);
@@ -96,7 +97,7 @@ void StageQueue::progress() {
     allowed = staged->num_started;
   }
   while (!under_way_.empty() && under_way_.front()->done) under_way_.pop_front();
-  flat_.progress();
+  for (Communicator* comm : all_) comm->progress();
 }
 
 void StageQueue::wait_until(const std::function<bool()>& complete) {

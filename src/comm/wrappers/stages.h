@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "comm/communicator.h"
 
@@ -36,17 +37,18 @@ struct Staged {
 
 class StageQueue {
  public:
-  // flat: moved while anybody waits, because other ranks may be waiting for its operations.
-  StageQueue(Communicator& flat) : flat_(flat) {}
+  // all: that operations run on, the flat one first. All move while anybody waits, because other ranks may be
+  // waiting for their operations, and each notices failures of its own.
+  explicit StageQueue(std::vector<Communicator*> all) : all_(std::move(all)) {}
 
   std::unique_ptr<Operation> start(Staged staged);
   // An operation of flat, which while it is waited for moves the stages of others.
   std::unique_ptr<Operation> pass(Work work);
-  void progress();  // moves all stages
+  void progress();  // moves all stages and communicators
   void wait_until(const std::function<bool()>& complete);
 
  private:
-  Communicator& flat_;
+  std::vector<Communicator*> all_;
   std::deque<std::shared_ptr<Staged>> under_way_;  // in the order of their start
 };
 

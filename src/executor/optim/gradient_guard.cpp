@@ -3,6 +3,8 @@
 
 #include <ATen/ops/_amp_update_scale.h>
 
+#include "device/device.h"
+
 namespace shardmark {
 namespace {
 
@@ -46,7 +48,7 @@ std::map<std::string, at::Tensor> GradientGuard::state() const {
 }
 
 int64_t GradientGuard::num_skipped() const {
-  return num_skipped_.defined() ? static_cast<int64_t>(num_skipped_.item<float>()) : 0;
+  return num_skipped_.defined() ? static_cast<int64_t>(item<float>(num_skipped_)) : 0;
 }
 
 }  // namespace shardmark

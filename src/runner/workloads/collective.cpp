@@ -31,7 +31,9 @@ class CollectiveWorkload final : public Workload {
         heartbeat_(context.heartbeat),
         row_(specs::collective(point_.collective.operation)),
         dtype_(element_type(point_.collective.dtype)),
-        timeline_(comm_.device()) {
+        timeline_(comm_.device()) {}
+
+  void allocate() override {
     meter::reset_peak();
     const int64_t numel = point_.collective.bytes / static_cast<int64_t>(at::elementSize(dtype_));
     const int64_t cache = last_level_cache_bytes(comm_.device());

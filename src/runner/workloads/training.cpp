@@ -26,11 +26,14 @@ Training::Training(const WorkloadContext& context)
       trace_directory_(context.trace_directory),
       clock_(context.comm.device()),
       before_(meter::read()),
-      setup_(point_, comm_, clock_),
-      built_(meter::read()) {
+      setup_(point_, comm_) {}
+
+void Training::allocate() {
   const auto& t = point_.training;
+  setup_.allocate(clock_);
+  built_ = meter::read();
   source_ = make_source(t.data, {setup_.model->table().sample, setup_.model->dtype(), point_.seed,
-                                /*holds_out=*/false, point_.folder});
+                                 /*holds_out=*/false, point_.folder});
   const DistributedSampler sampler(source_->size(), point_.ranks, comm_.rank(), t.batch_size, t.accumulation,
                                    point_.seed);
   loader_ = std::make_unique<Loader>(
@@ -56,7 +59,6 @@ void Training::close_window() { clock_.end(); }
 
 std::vector<std::vector<double>> Training::end_window() {
   const auto steps = clock_.resolve();
-  if (setup_.executor->failure()) std::rethrow_exception(setup_.executor->failure());
   std::vector<std::vector<double>> rows(1 + kNumPhases);  // the step, then its phases
   for (const auto& step : steps) {
     rows[0].push_back(std::accumulate(step.begin(), step.end(), 0.0));
@@ -74,7 +76,7 @@ void Training::derive(Record& record) const { derive_training(record, setup_.mod
 void Training::collect(Record& record) {
   auto& m = record.measures;
   const auto mean_over_ranks = [&](const at::Tensor& loss) {
-    return group_.sum(loss.item<double>()) / static_cast<double>(point_.ranks);
+    return group_.sum(item<double>(loss)) / static_cast<double>(point_.ranks);
   };
   if (num_steps_ > 0) {
     m.loss_first = mean_over_ranks(first_loss_);

@@ -13,6 +13,8 @@ class Training final : public Workload {
   explicit Training(const WorkloadContext& context);
   ~Training() override;
 
+  void allocate() override;
+  std::exception_ptr failure() const override { return setup_.executor->failure(); }
   Check verify() override;
   void begin_window() override {}
   void step() override;

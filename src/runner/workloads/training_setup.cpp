@@ -4,26 +4,51 @@
 #include "base/hash.h"
 #include "device/device.h"
 #include "runner/workloads/reference.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 
-TrainingSetup::TrainingSetup(const Point& point, Communicator& comm, PhaseClock& clock, int64_t first_step) {
+namespace {
+
+// Of this rank.
+Programs programs_of(const Point& point, const Communicator& comm) {
   const auto& t = point.training;
-  if (has_synchronised_statistics(point) && comm.size() > 1) statistics_comm = comm.split(0, comm.rank());
+  const auto table = specs::model_spec(t.model.name).table(t.model.options);
+  strategies::StepInput input = strategies::step_input(point, table);
+  input.ranks = comm.size();
+  input.rank = comm.rank();
+  return programs_of(t.strategy, input);
+}
+
+}  // namespace
+
+TrainingSetup::TrainingSetup(const Point& of, Communicator& all)
+    : point(of),
+      comm(all),
+      programs(programs_of(point, comm)),
+      teams(std::make_shared<const Teams>(comm, programs.teams())) {
+  if (has_synchronised_statistics(point) && comm.size() > 1) {
+    statistics_comm = comm.split(0, comm.rank());
+    statistics_comm->count_in(comm);
+  }
+}
+
+void TrainingSetup::allocate(PhaseClock& clock, int64_t first_step) {
+  const auto& t = point.training;
   const Precision types = precision_from(t.precision, t.reduce_dtype);
   use_tf32(t.precision == "tf32");
   search_convolutions(comm.device());
   model = make_model(t.model, types.compute, comm.device());
   if (statistics_comm) {
-    statistics_comm->count_in(comm);
     model->num_ranks = comm.size();
     model->sum_over_ranks = [this](const at::Tensor& sums) {
       if (executor->ablation() != Ablation::compute_only)
         statistics_comm->all_reduce(sums, ReduceOp::sum).wait();
     };
   }
-  state = std::make_unique<TrainingState>(StateContext{*model, comm, t.strategy, t.optimizer, t.accumulation,
-                                                       point.seed, types, t.checkpointing});
+  const StateContext context{*model,         comm,       t.strategy, t.optimizer,
+                             t.accumulation, point.seed, types,      t.checkpointing};
+  state = std::make_unique<TrainingState>(context, std::move(programs), teams);
   guard = std::make_unique<GradientGuard>(t.clip_norm, t.precision == "fp16", comm.device());
   executor = std::make_unique<Executor>(
       *state, clock, *guard, ExecutorOptions{hash_of(point.seed, comm.rank()), first_step, comm.size()});

@@ -7,13 +7,20 @@
 
 namespace shardmark {
 
+// In three parts, each before the next on all ranks: it is made, which splits off communicators; allocate();
+// state->publish() or load(), the first calls. So a rank that lacks memory leaves none waiting.
 struct TrainingSetup {
-  // Collective; then a rank may throw alone. All arguments must outlive it.
-  TrainingSetup(const Point& point, Communicator& comm, PhaseClock& clock, int64_t first_step = 0);
+  // Collective, and so is the end. All arguments, here and below, must outlive it.
+  TrainingSetup(const Point& point, Communicator& comm);
   TrainingSetup(const TrainingSetup&) = delete;  // the model knows where it is
   TrainingSetup& operator=(const TrainingSetup&) = delete;
+  void allocate(PhaseClock& clock, int64_t first_step = 0);  // a rank may throw alone
 
+  const Point& point;
+  Communicator& comm;
   std::unique_ptr<Communicator> statistics_comm;  // of synchronised batch norm
+  Programs programs;                              // until allocate()
+  std::shared_ptr<const Teams> teams;
   std::unique_ptr<Model> model;
   std::unique_ptr<TrainingState> state;
   std::unique_ptr<GradientGuard> guard;

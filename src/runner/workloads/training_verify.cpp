@@ -24,7 +24,7 @@ double relative_difference(double value, double expected) {
 // Sums the bits of all replicated state: equal on all ranks if and only if (but for luck) the state is.
 int64_t checksum(const std::vector<at::Tensor>& tensors) {
   int64_t sum = 0;
-  for (const auto& tensor : tensors) sum += tensor.view(at::kInt).sum(at::kLong).item<int64_t>();
+  for (const auto& tensor : tensors) sum += item<int64_t>(tensor.view(at::kInt).sum(at::kLong));
   return sum;
 }
 
@@ -33,6 +33,7 @@ int64_t checksum(const std::vector<at::Tensor>& tensors) {
 Check Training::verify() {
   const bool replicas =
       setup_.state->program().gradient_scale * static_cast<double>(point_.training.accumulation) == 1.0;
+  setup_.state->publish();
   const ReferenceRun reference = shared_reference(replicas ? 0 : -1);
 
   const bool draws =
@@ -40,17 +41,14 @@ Check Training::verify() {
   std::vector<double> losses, norms;
   for (int64_t step = 0; step < kReferenceSteps; ++step) {
     const StepResult result = setup_.executor->step([this] { return loader_->next(); }, /*wants_norm=*/true);
-    const double own = result.loss.item<double>();
+    const double own = item<double>(result.loss);
     losses.push_back(replicas ? own : group_.sum(own) / static_cast<double>(point_.ranks));
-    norms.push_back(result.gradient_norm.item<double>());
+    norms.push_back(item<double>(result.gradient_norm));
   }
   setup_.model->draws = draws;
   clock_.end();
   clock_.resolve();
-  if (group_.max(static_cast<int64_t>(setup_.executor->failure() != nullptr)) != 0) {
-    if (setup_.executor->failure()) std::rethrow_exception(setup_.executor->failure());
-    return {};  // another rank throws, and the runner makes all agree
-  }
+  if (group_.max(static_cast<int64_t>(failure() != nullptr)) != 0) return {};
 
   const int64_t sum = checksum(setup_.state->replicated());
   meter::reset_peak();  // the reference and the checksum's copies are not the point's

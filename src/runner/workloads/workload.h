@@ -1,6 +1,7 @@
 // What one point runs. The runner knows nothing else: it sets up, verifies, samples and stores.
 #pragma once
 
+#include <exception>
 #include <map>
 #include <memory>
 #include <string>
@@ -52,29 +53,31 @@ struct WorkloadContext {
   std::string trace_directory = {};  // of traces of some steps; empty: none
 };
 
+// What it does is done by all ranks in step (comm/in_step.h), but for allocate().
 class Workload {
  public:
   virtual ~Workload() = default;
-  virtual Check verify() = 0;  // collective; before the first window
+  virtual void allocate() = 0;  // once, first: this rank's memory. No calls; a rank may throw alone
+  // What this rank has failed by while it went on with the sequence of operations that others wait for; what
+  // comes out below then means nothing. nullptr: nothing.
+  virtual std::exception_ptr failure() const { return nullptr; }
+  virtual Check verify() = 0;  // before the first window
   // Clears marks, and makes the first. Right after a barrier, at which the device had nothing to do: what is
   // slow here, or differs between ranks, becomes part of the first step.
   virtual void begin_window() = 0;
-  // Enqueues one step or operation; no host sync on a GPU. A rank that fails goes on with the step's sequence
-  // of operations, so that no other rank hangs, and end_window() throws what went wrong.
-  virtual void step() = 0;
+  virtual void step() = 0;        // enqueues one step or operation; no host sync on a GPU
   virtual void close_window() {}  // after the last step: marks its end, if the next one's begin does
   // After a window, which has been closed: this rank's durations, one row per phase of `phases()`, one column
   // per step.
   virtual std::vector<std::vector<double>> end_window() = 0;
   virtual std::vector<std::string> phases() const = 0;  // names of kSeries; the first is "step"
   virtual void derive(Record& record) const = 0;        // on rank 0, from record.samples: arithmetic only
-  virtual void collect(Record& record) = 0;  // collective: what only ranks know (memory, traffic, losses)
-  // Collective; the last thing that a workload does. Series of its ablations (schema/fields.h), where it has
-  // any.
+  virtual void collect(Record& record) = 0;             // what only ranks know (memory, traffic, losses)
+  // The last thing that a workload does. Series of its ablations (schema/fields.h), where it has any.
   virtual void measure_ablations(Record& record) { static_cast<void>(record); }
 };
 
-// From a point's workload name. What is collective in it happens first; then a rank may throw alone.
+// From a point's workload name. Collective, and so is the end.
 std::unique_ptr<Workload> make_workload(const WorkloadContext& context);
 std::unique_ptr<Workload> make_training(const WorkloadContext& context);
 std::unique_ptr<Workload> make_collective(const WorkloadContext& context);

@@ -158,7 +158,6 @@ void Engine::progress() {
 }
 
 void Engine::move() {
-  if (aborted_) throw SystemError("the communicator was aborted");
   fill_slots();
   if (num_busy_ == 0) return;
   for (Chunk& slot : slots_) {

@@ -62,8 +62,8 @@ struct RunningJob : Job {
 // Note [Communication thread]: with a thread, everything below "moved by" belongs to that thread alone; the
 // caller hands jobs over through `arrived_` and sees them end in RunningJob::num_done.
 //
-// One caller at a time, but abort() may come from anywhere. A failure of a message or of a job ends the
-// engine: it is thrown to whoever starts, polls or waits from then on.
+// One caller at a time. A failure of a message or of a job ends the engine: it is thrown to whoever starts,
+// polls or waits from then on.
 class Engine {
  public:
   Engine(Wire& wire, bool own_thread);
@@ -75,8 +75,7 @@ class Engine {
   std::shared_ptr<const RunningJob> start(Job job);  // short ones may be done at once
   void progress();
   void wait(const RunningJob& job);
-  void trim();                                // frees the scratch memory of all slots; nothing is in flight
-  void abort() noexcept { aborted_ = true; }  // nothing moves any more; waiting throws
+  void trim();  // frees the scratch memory of all slots; nothing is in flight
 
  private:
   void serve(const std::stop_token& stop);
@@ -90,7 +89,6 @@ class Engine {
   bool advance(Chunk& slot);
   void finish(Chunk& slot);
 
-  std::atomic<bool> aborted_ = false;
   std::exception_ptr failure_;  // written before failed_
   std::atomic<bool> failed_ = false;
 

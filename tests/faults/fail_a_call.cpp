@@ -1,0 +1,106 @@
+// Preloaded under ranks: on one rank the n-th call of one kind that the program itself makes fails, as
+// without memory or with a broken network. FAIL_A_CALL="KIND RANK N"; KIND: a function of MPI below, or
+// memory (that of torch and of the transport). Calls count from when the file FAIL_AFTER exists; FAIL_ONCE
+// names a file that the failure removes, and without which there is none.
+#include <dlfcn.h>
+#include <mpi.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace {
+
+struct Plan {
+  char kind[32] = "";
+  int rank = -1;
+  long number = 0;
+};
+
+Plan read_plan() {
+  Plan plan;
+  const char* const text = std::getenv("FAIL_A_CALL");
+  const char* const own = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (text == nullptr || own == nullptr) return plan;
+  if (std::sscanf(text, "%31s %d %ld", plan.kind, &plan.rank, &plan.number) != 3) std::abort();
+  if (plan.rank != std::atoi(own)) plan.number = 0;
+  return plan;
+}
+
+// Not MPI's or torch's own calls.
+bool is_of_program(const void* caller) {
+  static const void* const base = [] {
+    Dl_info program;
+    return ::dladdr(reinterpret_cast<void*>(::getauxval(AT_ENTRY)), &program) == 0 ? nullptr
+                                                                                   : program.dli_fbase;
+  }();
+  Dl_info info;
+  return ::dladdr(caller, &info) != 0 && info.dli_fbase == base;
+}
+
+bool has_begun() {
+  static std::atomic<bool> begun{false};
+  const char* const after = std::getenv("FAIL_AFTER");
+  if (!begun && (after == nullptr || ::access(after, F_OK) == 0)) begun = true;
+  return begun;
+}
+
+bool fails(std::string_view kind, const void* caller) {
+  static const Plan plan = read_plan();
+  static std::atomic<long> count{0};
+  if (plan.number == 0 || kind != plan.kind || !has_begun() || !is_of_program(caller)) return false;
+  if (++count != plan.number) return false;
+  const char* const once = std::getenv("FAIL_ONCE");
+  return once == nullptr || ::unlink(once) == 0;
+}
+
+template <class Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+#define FAILS(kind) fails(kind, __builtin_return_address(0))
+
+extern "C" {
+
+int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+              MPI_Request* request) {
+  return FAILS("MPI_Isend") ? MPI_ERR_OTHER : PMPI_Isend(data, count, type, to, tag, comm, request);
+}
+
+int MPI_Irecv(void* data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+              MPI_Request* request) {
+  return FAILS("MPI_Irecv") ? MPI_ERR_OTHER : PMPI_Irecv(data, count, type, from, tag, comm, request);
+}
+
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* part) {
+  return FAILS("MPI_Comm_split") ? MPI_ERR_OTHER : PMPI_Comm_split(comm, color, key, part);
+}
+
+int MPI_Allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return FAILS("MPI_Allreduce") ? MPI_ERR_OTHER : PMPI_Allreduce(in, out, count, type, op, comm);
+}
+
+int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  return FAILS("MPI_Bcast") ? MPI_ERR_OTHER : PMPI_Bcast(data, count, type, root, comm);
+}
+
+int posix_memalign(void** memory, size_t alignment, size_t size) {
+  if (FAILS("memory")) return ENOMEM;
+  static auto* const call = next<int(void**, size_t, size_t)>("posix_memalign");
+  return call(memory, alignment, size);
+}
+
+void* aligned_alloc(size_t alignment, size_t size) {
+  if (FAILS("memory")) return nullptr;
+  static auto* const call = next<void*(size_t, size_t)>("aligned_alloc");
+  return call(alignment, size);
+}
+
+}  // extern "C"
