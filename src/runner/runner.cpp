@@ -217,7 +217,7 @@ RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, 
   Study* const own = study ? &*study : nullptr;
   Walk walk(world, own, placement, options, watchdog, std::ssize(points), num_finished(points, own));
   watchdog.heartbeat().begin_point("between points");
-  in_step(
+  const RunSummary summary = in_step(
       world.size(), [&] { return watchdog.heartbeat().place(); },
       [&] {
         for (const Point& point : points) {
@@ -226,8 +226,8 @@ RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, 
           else
             walk.visit(point);
         }
+        return walk.summary();
       });
-  const RunSummary summary = walk.summary();
   watchdog.heartbeat().end_point();
   return summary;
 }

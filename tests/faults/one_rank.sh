@@ -36,12 +36,18 @@ failing() {
   printf '%s\n' -x "LD_PRELOAD=$dir/fail.so" -x "FAIL_A_CALL=$1 $2 $3" -x "FAIL_AFTER=$dir/x.h5.journal" -x "FAIL_ONCE=$dir/armed"
 }
 
-outcome() { "$program" export x.h5 --json - | python3 -c 'import json, sys; print(json.load(sys.stdin)["points"][0]["outcome"])'; }
+# Of the point; a reference on one device that lacked memory leaves it unverified.
+outcome() {
+  "$program" export x.h5 --json - | python3 -c '
+import json, sys
+point = json.load(sys.stdin)["points"][0]
+print("unverified" if point["verified"].startswith("unverified: one device does not have") else point["outcome"])'
+}
 
 # Is this how a run may end whose rank $1 failed in a call of kind $2?
 expect_one_line() {
   if [[ $2 == memory && $status == 0 ]]; then
-    [[ $(outcome) == out_of_memory ]] || fail "the outcome is $(outcome)"
+    [[ $(outcome) =~ ^(out_of_memory|unverified)$ ]] || fail "the outcome is $(outcome)"
     return
   fi
   ends 3; has "failed: rank $1 on" "; the others wait for it, so the job ends"
@@ -65,20 +71,21 @@ every_call() {
     expect_one_line $((n % 2)) "$kind"
     grep -o ' in .*; the others' <<<"$said" | sed "s/^/    $kind $n:/; s/; the others$//" || echo "    $kind $n: an outcome of the point"
   done
-  [[ $n -gt 3 ]] || fail "only $n calls of $kind: nothing was tested"
+  [[ $n -gt 1 ]] || fail "no call of $kind: nothing was tested"
 }
 
 strategies=("zero3 bf16" "{fsdp: {group: 1, shard: optimizer}} fp32")
-most=24
+most=(24 12)
 if [[ -n ${SOAK:-} ]]; then
   strategies+=("ddp fp32" "{ddp: {reduction: topk}} fp32" "{fsdp: {shard: gradients}} bf16")
-  most=1000
+  most=(1000 1000 1000 1000 1000)
 fi
-for strategy in "${strategies[@]}"; do
+for i in "${!strategies[@]}"; do
+  strategy=${strategies[$i]}
   write_suite "${strategy% *}" "${strategy##* }"
   for kind in "${kinds[@]}"; do
     echo "$strategy, $kind:"
-    every_call "$kind" "$most"
+    every_call "$kind" "${most[$i]}"
   done
 done
 

@@ -51,6 +51,25 @@ TEST(Verdict, SaysWhoLostWhichGpuInOneLine) {
       "node out");
 }
 
+// On several ranks what a body throws ends the job: tests/faults/one_rank.sh.
+TEST(Verdict, OfAStageInStepIsByWhatARankHasKeptUpWith) {
+  const HostGroup world = HostGroup::world();
+  HeartbeatPage page{};
+  Heartbeat heartbeat(page);
+  bool done = false;
+  const auto body = [&] { done = true; };
+  const auto none = [] { return std::exception_ptr(); };
+  EXPECT_TRUE(agreed_in_step(world, heartbeat, "a stage", body, none).ok());
+  EXPECT_TRUE(std::exchange(done, false));
+  const auto no_room = [] { return std::make_exception_ptr(OutOfMemory("no room")); };
+  const Verdict verdict = agreed_in_step(world, heartbeat, "a stage", body, no_room);
+  EXPECT_TRUE(done);
+  EXPECT_EQ(verdict.outcome, Outcome::out_of_memory);
+  EXPECT_EQ(verdict.reason, "rank 0: no room");
+  const auto throws = [] { throw std::logic_error("a bad batch"); };
+  EXPECT_EQ(agreed_in_step(world, heartbeat, "a stage", throws, none).outcome, Outcome::failed);
+}
+
 TEST(Verdict, PassesOnWhatNoAgreementCanMend) {
   EXPECT_TRUE(attempt([] {}).ok());
   EXPECT_EQ(attempt([] { throw OutOfMemory("no room"); }).outcome, Outcome::out_of_memory);

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/node.h"
 #include "base/text.h"
+#include "comm/in_step.h"
 #include "comm/mpi/watch.h"
 #include "comm/watch/rendezvous.h"
 #include "device/device.h"
@@ -134,7 +135,9 @@ void together(const HostGroup& world, const std::function<void()>& body) {
     status = kSystem;
   }
   const int64_t size = world.size();
-  const int64_t worst = world.max(status * size + (status == kDone ? 0 : size - 1 - world.rank()));
+  const int64_t mine = status * size + (status == kDone ? 0 : size - 1 - world.rank());
+  const int64_t worst = in_step(
+      size, [] { return std::string("an agreement of all ranks"); }, [&] { return world.max(mine); });
   if (worst / size == kDone) return;
   if (worst % size == size - 1 - world.rank() && status != kDone) log_line(printable(trouble, ""));
   throw Silent{static_cast<int>(worst / size)};
