@@ -52,7 +52,7 @@ expect_one_line() {
   fi
   ends 3; has "failed: rank $1 on" "; the others wait for it, so the job ends"
   [[ $(grep -c '^shardmark: ' <<<"$said") == 1 ]] || fail "not one line"
-  [[ -e x.h5.journal ]] || fail "no journal is left"
+  [[ -e x.h5.journal || -e x.h5 ]] || fail "no study is left"
 }
 
 # every_call KIND MOST: the first, the second, until none is left to fail, or MOST.
