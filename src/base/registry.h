@@ -10,7 +10,8 @@
 namespace shardmark {
 
 // Entry must have a member `std::string description`. One registry per Entry type.
-//   const Registration<Strategy> registered{"ddp", {"...", kOptions, write, paper}};   // at the end of ddp.cpp
+//   const Registration<Strategy> registered{"ddp", {"...", kOptions, write, paper}};   // at the end of
+//   ddp.cpp
 template <class Entry>
 class Registry {
  public:

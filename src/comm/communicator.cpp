@@ -93,7 +93,7 @@ Work Communicator::start(const Call& call) {
   ++traffic.num_operations;
   ++traffic.operations[static_cast<size_t>(call.what)];
   traffic.payload_bytes += payload_bytes;
-  traffic.law_bytes += payload_bytes * specs::ring_factor(call.what, size());
+  traffic.ring_bytes += payload_bytes * specs::ring_factor(call.what, size());
   const int64_t number = heartbeat_ == nullptr ? 0 : heartbeat_->started(row.name.c_str(), payload_bytes);
   auto operation = in_step(
       size(), [&] { return where(row.name, number); }, [&] { return do_start(call); });

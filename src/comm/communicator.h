@@ -81,7 +81,7 @@ class Work {
 struct Traffic {
   int64_t num_operations = 0;
   double payload_bytes = 0;
-  double law_bytes = 0;
+  double ring_bytes = 0;
   std::array<int64_t, specs::kNumCollectives> operations = {};  // by Collective
 };
 

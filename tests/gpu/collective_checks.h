@@ -123,7 +123,7 @@ inline void traffic(Communicator& comm) {
     EXPECT_EQ(comm.traffic().num_operations, 1);
     EXPECT_EQ(comm.traffic().operations.at(static_cast<size_t>(row.what)), 1) << row.name;
     EXPECT_EQ(comm.traffic().payload_bytes, 4.0 * static_cast<double>(numel)) << row.name;
-    EXPECT_DOUBLE_EQ(comm.traffic().law_bytes,
+    EXPECT_DOUBLE_EQ(comm.traffic().ring_bytes,
                      4.0 * static_cast<double>(numel) * specs::ring_factor(row.what, comm.size()));
   }
 }

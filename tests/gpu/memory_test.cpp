@@ -61,7 +61,8 @@ TEST_F(Memory, PeakIsThePredictionAndActivations) {
     train(c, strategy, *comm_, nullptr, {.change = {}, .made = made});
     const double peak = static_cast<double>(meter::read().peak - before);
     const strategies::Cost cost = CostChecks(world_, *comm_).cost(c, strategy);
-    const double bytes = cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes + cost.transient_bytes;
+    const double bytes =
+        cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes + cost.transient_bytes;
     EXPECT_GE(peak, static_cast<double>(largest - before));
     EXPECT_GE(world_.max(peak), bytes);
     // What gathers a state for the test after the last step is one group more.

@@ -229,7 +229,7 @@ inline void reduction_save_the_bytes_that_they_promise(Communicator& comm) {
     bench.flat.normal_();
     comm.reset_traffic();
     bench.reduce();
-    return comm.traffic().law_bytes;
+    return comm.traffic().ring_bytes;
   };
   const double plain = bytes("plain");
   EXPECT_NEAR(plain / bytes("topk(ratio=0.01)") * 0.01 * comm.size(), 1, 0.001);

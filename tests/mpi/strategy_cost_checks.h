@@ -48,7 +48,7 @@ class CostChecks {
     EXPECT_GE(bytes(MemoryUse::optimizer), expected.optimizer_bytes);
     EXPECT_LE(bytes(MemoryUse::optimizer), expected.optimizer_bytes + room);
 
-    EXPECT_NEAR(traffic_of_steps(c, strategy).law_bytes, expected.traffic_bytes,
+    EXPECT_NEAR(traffic_of_steps(c, strategy).ring_bytes, expected.traffic_bytes,
                 1e-6 * expected.traffic_bytes + 1e-9);
   }
 
@@ -79,12 +79,12 @@ class CostChecks {
       c.num_steps = steps;
       comm_.reset_traffic();
       train(c, strategy, comm_, nullptr);
-      const double total = mean(comm_.traffic().law_bytes);
+      const double total = mean(comm_.traffic().ring_bytes);
       if (steps == 1)
         one = total;
       else
         // the fixture's own sum of losses, 8 bytes, is all-reduced too
-        result.law_bytes = (total - one) / 2 - 8 * specs::ring_factor(Collective::all_reduce, comm_.size());
+        result.ring_bytes = (total - one) / 2 - 8 * specs::ring_factor(Collective::all_reduce, comm_.size());
     }
     return result;
   }

@@ -28,7 +28,7 @@ class Hierarchical final : public Communicator {
   std::string transport() const override { return name_; }
   at::Tensor allocate(int64_t numel, at::ScalarType dtype) override { return flat_->allocate(numel, dtype); }
   double bytes_between_nodes() const override {
-    return levels_.across ? levels_.across->traffic().law_bytes : 0;
+    return levels_.across ? levels_.across->traffic().ring_bytes : 0;
   }
   void trim() override {
     for (Communicator* comm : all()) comm->trim();

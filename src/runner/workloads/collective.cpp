@@ -107,7 +107,7 @@ class CollectiveWorkload final : public Workload {
     record.samples.push_back({"peak", static_cast<int64_t>(peaks.size()), 1, peaks});
     const Traffic& traffic = comm_.traffic();
     const auto operations = static_cast<double>(std::max<int64_t>(traffic.num_operations, 1));
-    m.traffic_bytes = group_.sum(traffic.law_bytes / operations) / group_.size();
+    m.traffic_bytes = group_.sum(traffic.ring_bytes / operations) / group_.size();
     m.num_operations = 1;
   }
 

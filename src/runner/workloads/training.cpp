@@ -84,7 +84,7 @@ void Training::collect(Record& record) {
     m.num_skipped = setup_.guard->num_skipped();
     const Traffic& traffic = comm_.traffic();
     const auto steps = static_cast<double>(num_steps_);
-    m.traffic_bytes = group_.sum(traffic.law_bytes) / steps / static_cast<double>(point_.ranks);
+    m.traffic_bytes = group_.sum(traffic.ring_bytes) / steps / static_cast<double>(point_.ranks);
     m.between_nodes_bytes = group_.max(comm_.bytes_between_nodes() - between_nodes_before_) / steps;
     m.num_operations = std::llround(static_cast<double>(traffic.num_operations) / steps);
   }
