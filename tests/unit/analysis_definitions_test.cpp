@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "analysis/compare/tables.h"
 #include "analysis/predict/collective_settings.h"
@@ -21,7 +22,9 @@ namespace {
 // Tables of nothing: their columns are there. Of collectives, those of an operation that nobody knows.
 std::vector<Table> all_tables() {
   const MergedPoints none;
-  std::vector<Table> tables = {strategies_table(none),
+  std::vector<Table> tables = {studies_table({}),
+                               missing_table({}, none, {}),
+                               strategies_table(none),
                                costs_table(none, 1),
                                phases_table(none),
                                gap_table(none, {}),
@@ -82,6 +85,17 @@ std::string definitions_text() {
 }
 
 TEST(Definitions, OfAllColumnsStandInTheReadme) { expect_readme_block("columns", definitions_text()); }
+
+TEST(Definitions, NoTableOfTheReportIsForgotten) {
+  const std::string declared = read_text(SHARDMARK_SOURCE_DIR "/analysis/tables/tables.h"),
+                    tried = read_text(SHARDMARK_SOURCE_DIR "/tests/unit/analysis_definitions_test.cpp");
+  const std::regex name("\\w+_tables?\\(");
+  int64_t count = 0;
+  for (std::sregex_iterator found(declared.begin(), declared.end(), name), end; found != end;
+       ++found, ++count)
+    EXPECT_NE(tried.find(found->str()), std::string::npos) << found->str() << ") is not in all_tables()";
+  EXPECT_GT(count, 20);
+}
 
 TEST(Definitions, NameTheColumnsThatShareThem) {
   const std::string interval = "95 % interval.", wait = "waiting.", is = "measured.";
