@@ -19,8 +19,11 @@ bool is_word_char(char c) {
 
 // Whether a bare word would be read back as a number or boolean instead of a text.
 bool reads_as_value(const std::string& word) {
+  if (word == "true" || word == "false") return true;
+  if (word.empty() || (word[0] != '-' && std::isdigit(static_cast<unsigned char>(word[0])) == 0))
+    return false;  // most words; a parser that fails composes its error first
   const auto value = nlohmann::json::parse(word, nullptr, false);
-  return value.is_number() || value.is_boolean();
+  return value.is_number();
 }
 
 // Reads one choice; every error says what was expected, where, and how a choice is written. A value may be a
