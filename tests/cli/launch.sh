@@ -158,6 +158,10 @@ for ((i = 0; i < 1000; ++i)); do    # rank 0 writes the journal: stopped, it sta
 done
 cp killed.h5.journal busy.h5.journal
 cp killed.h5.samples busy.h5.samples
+"$program" report busy.h5 | tr '\n' ' ' >screen    # in the middle of a sweep of 12 points
+[[ $(cat screen) =~ ^[^:]*:\ ([0-9]+)\ point.*Unfinished:\ ([0-9]+)\ point.*--resume ]] || fail "an unfinished study: $(cat screen)"
+((BASH_REMATCH[1] + BASH_REMATCH[2] == 12)) || fail "not 12 points in all: $(cat screen)"
+"$program" report killed.h5.journal --html screen.html >/dev/null && grep -q 'Unfinished: ' screen.html || fail "the page of an unfinished study"
 kill -9 "$victim"
 status=0; wait $launched || status=$?
 said=$(cat out); ends 0; has "was killed by signal 9" "it is tried once more" "first attempt failed: rank"; lacks "mpirun noticed"
