@@ -36,10 +36,10 @@ refuses() { # words, then arguments: one line, status 2, before the first step
 # Places that cannot be written.
 touch file
 ranks=2
-refuses 'no/such: No such file or directory; make the directory first: mkdir -p no/such' --save-weights no/such/w.safetensors
+refuses 'the directory file/such cannot be made (Not a directory)' --save-weights file/such/w.safetensors
 refuses 'cannot make the directory file/run: Not a directory' --checkpoint file/run
 ranks=1
-refuses 'file is not a directory' --save-weights file/w.safetensors
+refuses 'the directory file cannot be made (Not a directory)' --save-weights file/w.safetensors
 refuses 'cannot make the directory file: Not a directory' --checkpoint file
 refuses 'is a folder, not a file' --save-weights .
 refuses 'is a folder, not a file' --save-weights . --overwrite
