@@ -1,4 +1,7 @@
 // Training runs: where each began and ended, and how fast it went. Their curves are series of the study.
+#include <algorithm>
+#include <cmath>
+
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
@@ -30,17 +33,42 @@ auto number_cell(double Measures::*measure) {
   return [measure](const Record& run) { return cells::number(run.measures.*measure); };
 }
 
+// That were written, also of a run whose ranks were killed before it had results.
+int64_t num_steps(const Record& run) {
+  const Series* loss = run.series("loss");
+  return std::max(run.measures.num_steps, loss == nullptr ? 0 : loss->columns);
+}
+
+Cell outcome_cell(const Record& run) {
+  if (run.outcome != Outcome::ok) return cells::words(std::string(to_text(run.outcome)));
+  return cells::words(run.measures.num_steps < num_steps(run) ? "unfinished" : "");
+}
+
+// Of the curve's first or last step.
+auto loss_cell(double Measures::*measure, bool is_last) {
+  return [=](const Record& run) {
+    const Series* loss = run.series("loss");
+    const double measured = run.measures.*measure;
+    if (!std::isnan(measured) || loss == nullptr || loss->columns == 0) return cells::number(measured);
+    return cells::number(loss->at(0, is_last ? loss->columns - 1 : 0));
+  };
+}
+
 constexpr const char* kLoss =
-    "mean over ranks at the first or the last step of this launch. Curves are in the study: series loss, "
+    "mean over ranks at the first or the last step that the study holds. Curves are in the study: series "
+    "loss, "
     "learning_rate, gradient_norm, held_out_loss.";
 
 ColumnsOf<Record> result_columns() {
   return {
+      {{"outcome", "", false, true},
+       outcome_cell,
+       "empty where all is well; unfinished: it goes on, or its ranks were killed."},
       {{"from step", ""}, [](const auto& run) { return cells::count(run.measures.first_step); }},
       {{"to step", ""},
-       [](const auto& run) { return cells::count(run.measures.first_step + run.measures.num_steps); }},
-      {{"first", "", true, false, "loss"}, number_cell(&Measures::loss_first), kLoss},
-      {{"last", "", true, false, "loss"}, number_cell(&Measures::loss_last), kLoss},
+       [](const auto& run) { return cells::count(run.measures.first_step + num_steps(run)); }},
+      {{"first", "", true, false, "loss"}, loss_cell(&Measures::loss_first, false), kLoss},
+      {{"last", "", true, false, "loss"}, loss_cell(&Measures::loss_last, true), kLoss},
       {{"held out", "", true, true, "loss"},
        number_cell(&Measures::held_out_loss),
        "on the held-out samples, after the last step."},
@@ -57,9 +85,14 @@ ColumnsOf<Record> result_columns() {
 
 Table runs_table(const std::vector<StudyData>& studies) {
   std::vector<const Record*> runs;
-  for (const StudyData& study : studies)
-    for (const Record& record : study.records)
-      if (record.point.workload == "train" && record.outcome == Outcome::ok) runs.push_back(&record);
+  const auto add = [&](const Record& record) {
+    if (record.point.workload != "train") return;
+    if (record.outcome == Outcome::ok || num_steps(record) > 0) runs.push_back(&record);
+  };
+  for (const StudyData& study : studies) {
+    for (const Record& record : study.records) add(record);
+    if (study.under_way) add(*study.under_way);
+  }
   return make_table("runs", "Training runs", join(run_columns(), result_columns()), runs);
 }
 

@@ -2,6 +2,7 @@
 #include "runner/study_writer.h"
 
 #include <chrono>
+#include <utility>
 
 #include "base/log.h"
 
@@ -18,14 +19,18 @@ void StudyWriter::begin(const Record& record) {
   under_way_ = record;
 }
 
-void StudyWriter::extend(const std::vector<Series>& columns) {
+bool StudyWriter::extend(const std::vector<Series>& columns, bool durable) {
   const std::lock_guard lock(writing_);
-  if (!under_way_) return;
+  if (!under_way_) return false;
   try {
-    study_->extend(under_way_->id, columns);
+    study_->extend(under_way_->id, columns, durable);
+    has_warned_ = false;
+    return true;
   } catch (const std::exception& error) {  // the whole record may still find room
-    log_warning(std::string("an interval could not be written; the study lacks it until the point ends: ") +
-                error.what());
+    if (!std::exchange(has_warned_, true))
+      log_warning(std::string("samples could not be written; the study lacks them until the point ends: ") +
+                  error.what());
+    return false;
   }
 }
 

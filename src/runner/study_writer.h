@@ -16,8 +16,9 @@ class StudyWriter {
 
   Known before(const std::string& id) const;  // what is known of a point; attempts 0: nothing
   void begin(const Record& record);
-  // Columns that the series of the point under way have gained: they stay where its ranks die or hang.
-  void extend(const std::vector<Series>& columns);
+  // Columns that the series of the point under way have gained: they stay where its ranks die or hang. False,
+  // with a warning the first time, where they could not be written.
+  bool extend(const std::vector<Series>& columns, bool durable = false);
   void end(const Record& record);
   // The point that is under way gets outcome timed_out and ends the job. Any thread may call it; nothing
   // happens where the study is being written and does not come free within a second.
@@ -27,6 +28,7 @@ class StudyWriter {
   Study* study_;
   std::timed_mutex writing_;
   std::optional<Record> under_way_;
+  bool has_warned_ = false;  // since the last success
 };
 
 }  // namespace shardmark

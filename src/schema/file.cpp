@@ -25,7 +25,7 @@ namespace {
   if (error == ENOENT && !directory.empty() && !file_exists(directory))
     advice = "; make the directory first: mkdir -p " + directory;
   if (error == ENOSPC || error == EDQUOT || error == EFBIG)
-    advice = "; what was recorded before is kept: make room and go on with --resume";
+    advice = "; what was recorded before is kept: make room";
   throw UsageError("cannot " + what + " " + path + ": " + std::strerror(error) + advice);
 }
 

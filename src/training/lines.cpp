@@ -10,6 +10,20 @@
 #include "base/units.h"
 
 namespace shardmark {
+namespace {
+
+struct NamedCurve {
+  const char* series;
+  std::vector<double> Curves::*curve;
+};
+constexpr NamedCurve kStepCurves[] = {{"loss", &Curves::loss},
+                                      {"learning_rate", &Curves::learning_rate},
+                                      {"gradient_norm", &Curves::gradient_norm}};
+constexpr NamedCurve kEvaluationCurves[] = {{"held_out_at", &Curves::held_out_at},
+                                            {"held_out_loss", &Curves::held_out_loss},
+                                            {"accuracy", &Curves::accuracy}};
+
+}  // namespace
 
 double Curves::slowest_s(size_t num_steps) const {
   double sum = 0;
@@ -22,22 +36,49 @@ double Curves::slowest_s(size_t num_steps) const {
   return sum;
 }
 
-void Curves::move_into(Record& record) {
-  const auto add = [&](const char* name, std::vector<double>& values) {
-    const auto columns = static_cast<int64_t>(values.size());
-    if (columns > 0) record.samples.push_back({name, 1, columns, std::move(values)});
+std::vector<Series> Curves::series(int64_t after_step, int64_t after_evaluation) const {
+  std::vector<Series> found;
+  const auto add = [&](const char* name, const std::vector<double>& values, int64_t after) {
+    const int64_t columns = std::ssize(values) - after;
+    if (columns > 0) found.push_back({name, 1, columns, {values.begin() + after, values.end()}});
   };
-  if (!step_s.empty() && !step_s.front().empty()) {
-    Series steps{"step", std::ssize(step_s), std::ssize(step_s.front()), {}};
-    for (const auto& rank : step_s) steps.values.insert(steps.values.end(), rank.begin(), rank.end());
-    record.samples.push_back(std::move(steps));
+  if (const int64_t columns = num_steps() - after_step; columns > 0) {
+    Series steps{"step", std::ssize(step_s), columns, {}};
+    for (const auto& rank : step_s)
+      steps.values.insert(steps.values.end(), rank.begin() + after_step, rank.end());
+    found.push_back(std::move(steps));
   }
-  add("loss", loss);
-  add("learning_rate", learning_rate);
-  add("gradient_norm", gradient_norm);
-  add("held_out_at", held_out_at);
-  add("held_out_loss", held_out_loss);
-  add("accuracy", accuracy);
+  for (const auto& [name, curve] : kStepCurves) add(name, this->*curve, after_step);
+  for (const auto& [name, curve] : kEvaluationCurves) add(name, this->*curve, after_evaluation);
+  return found;
+}
+
+std::optional<Curves> Curves::of(const Record& record, int64_t last_step) {
+  Curves curves;
+  curves.first_step = record.measures.first_step;
+  curves.step_s.resize(static_cast<size_t>(record.point.ranks));
+  const int64_t num_steps = last_step - curves.first_step;
+  if (num_steps < 0) return {};
+  if (num_steps == 0) return curves;
+  const auto take = [&](const char* name, int64_t row, int64_t columns, std::vector<double>& curve) {
+    const Series* series = record.series(name);
+    if (series == nullptr || row >= series->rows || columns > series->columns) return false;
+    const auto begin = series->values.begin() + row * series->columns;
+    curve.assign(begin, begin + columns);
+    return true;
+  };
+  for (size_t rank = 0; rank < curves.step_s.size(); ++rank)
+    if (!take("step", static_cast<int64_t>(rank), num_steps, curves.step_s[rank])) return {};
+  for (const auto& [name, curve] : kStepCurves)
+    if (!take(name, 0, num_steps, curves.*curve)) return {};
+  int64_t num_evaluations = 0;
+  if (const Series* at = record.series("held_out_at"))
+    num_evaluations = std::count_if(at->values.begin(), at->values.end(),
+                                    [&](double step) { return step <= static_cast<double>(last_step); });
+  if (num_evaluations > 0)
+    for (const auto& [name, curve] : kEvaluationCurves)
+      if (!take(name, 0, num_evaluations, curves.*curve)) return {};
+  return curves;
 }
 
 void Lines::head() const {

@@ -1,6 +1,7 @@
 // What a run records, step by step: curves for the study, progress lines for the user.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,8 +9,9 @@
 
 namespace shardmark {
 
-// One entry per step of this launch, or per evaluation.
+// One entry per step after the first ones, or per evaluation.
 struct Curves {
+  int64_t first_step = 0;  // done before
   std::vector<double> loss, learning_rate, gradient_norm;
   std::vector<std::vector<double>> step_s;  // [rank][step]
   std::vector<double> held_out_at, held_out_loss, accuracy;
@@ -19,7 +21,12 @@ struct Curves {
 
   // The slowest rank's times of the last num_steps steps, added up.
   double slowest_s(size_t num_steps) const;
-  void move_into(Record& record);
+
+  int64_t num_steps() const { return std::ssize(loss); }
+  // Series of the study: what came after so many steps and evaluations.
+  std::vector<Series> series(int64_t after_step = 0, int64_t after_evaluation = 0) const;
+  // The inverse of series(), up to a step of the run; nothing where the record does not reach that step.
+  static std::optional<Curves> of(const Record& record, int64_t last_step);
 };
 
 // Lines on the standard output of rank 0; nothing on other ranks.

@@ -48,12 +48,13 @@ bool every(int64_t steps, int64_t done) { return steps > 0 && done % steps == 0;
 }  // namespace
 
 Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& group, TrainingSetup& setup,
-         const Placement& placement, const DataSource& source, Heartbeat& heartbeat)
+         const Placement& placement, const DataSource& source, Heartbeat& heartbeat, RunStudy* study)
     : options_(options),
       group_(group),
       comm_(setup.comm),
       source_(source),
       heartbeat_(heartbeat),
+      study_(study),
       clock_(comm_.device()),
       setup_(allocated(setup, clock_, start.step)),
       loader_(source, sampler_of(options.point, source, comm_.rank()), options.point.training.accumulation,
@@ -69,6 +70,8 @@ Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& gr
     at::empty({largest_moved(setup_)},
               at::TensorOptions(comm_.device())
                   .dtype(options.point.training.precision == "fp64" ? at::kDouble : at::kFloat));
+  curves_.first_step = first_step_;
+  if (study_ != nullptr) curves_ = study_->before();
   curves_.step_s.resize(static_cast<size_t>(group.size()));
   setup_.executor->set_heartbeat(&heartbeat);
   meter::reset_peak();
@@ -86,6 +89,7 @@ Record Run::train() {
   record.point = options_.point;
   record.id = point_id(options_.point);
   record.started = utc_now();
+  if (study_ != nullptr) record = study_->record();
   const double begin_s = now_s();
   if (first_step_ < options_.num_steps) lines_.head();
   Verdict verdict;
@@ -156,6 +160,7 @@ Verdict Run::settle() {
       curves_.num_skipped = setup_.guard->num_skipped();
     }
     lines_.step(num_done_, curves_, static_cast<size_t>(count), peak_bytes);
+    if (study_ != nullptr) study_->follow(curves_);
   }
   pending_ = {};
   return verdict;
@@ -229,6 +234,7 @@ void Run::write_checkpoint() {
   if (options_.checkpoint_directory.empty() || checkpoint_at_ == num_done_ || num_done_ == first_step_)
     return;
   heartbeat_.stage("checkpoint");
+  if (study_ != nullptr) study_->secure(curves_);
   const double begin_s = now_s();
   const std::string trouble = Checkpoints(options_.checkpoint_directory)
                                   .write(num_done_, options_.identity, setup_, group_.rank() == 0);
@@ -270,7 +276,7 @@ void Run::finish(Record& record, const Verdict& verdict) {
   record.reason = verdict.reason;
   auto& m = record.measures;
   m.peak_bytes = group_.max(static_cast<double>(meter::read().peak));
-  m.first_step = first_step_;
+  m.first_step = curves_.first_step;
   m.num_skipped = setup_.guard->num_skipped();
   if (group_.rank() != 0 || curves_.loss.empty()) return;
   lines_.end(num_done_, curves_);
@@ -286,7 +292,7 @@ void Run::finish(Record& record, const Verdict& verdict) {
                     curves_.slowest_s(num_steps);
   if (const int64_t tokens = tokens_per_sample(setup_.model->table()); tokens > 0)
     m.tokens_per_s = m.samples_per_s * static_cast<double>(tokens);
-  curves_.move_into(record);
+  record.samples = curves_.series();
   summarize(record);
 }
 

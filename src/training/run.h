@@ -12,7 +12,7 @@
 #include "runner/workloads/workload.h"
 #include "training/checkpoints.h"
 #include "training/evaluation.h"
-#include "training/lines.h"
+#include "training/run_study.h"
 #include "training/traces.h"
 
 namespace shardmark {
@@ -44,8 +44,9 @@ class Run {
  public:
   // Takes the memory of the run, setup's first of all, and asks for what reading and writing a state takes
   // for a moment: a rank may throw alone. Everything must outlive it.
+  // study: of the rank that writes one.
   Run(const TrainingOptions& options, const Start& start, const HostGroup& group, TrainingSetup& setup,
-      const Placement& placement, const DataSource& source, Heartbeat& heartbeat);
+      const Placement& placement, const DataSource& source, Heartbeat& heartbeat, RunStudy* study = nullptr);
 
   // Once, before train(): takes over what the start holds, if anything. Collective, then rank 0 may throw
   // alone.
@@ -79,6 +80,7 @@ class Run {
   Communicator& comm_;
   const DataSource& source_;
   Heartbeat& heartbeat_;
+  RunStudy* study_;
   PhaseClock clock_;
   TrainingSetup& setup_;
   Loader loader_;

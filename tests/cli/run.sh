@@ -48,6 +48,21 @@ ranks 2 run "$dir/tiny.yaml" -o "$dir/x.h5" 2>"$dir/err"
 ranks 2 run "$dir/tiny.yaml" -o "$dir/x.h5" --resume 2>"$dir/err" || fail "resume of a finished study: $(cat "$dir/err")"
 grep -q '0 points measured' "$dir/err" || fail "a finished point was run again: $(cat "$dir/err")"
 
+# The suite is edited under its name: what differs is told once, and both texts are in the study.
+sed 's/batch_size: 2/batch_size: [2, 3]/' "$dir/tiny.yaml" >"$dir/edited"
+cp "$dir/tiny.yaml" "$dir/before.yaml"
+cp "$dir/edited" "$dir/tiny.yaml"
+ranks 2 run "$dir/tiny.yaml" -o "$dir/x.h5" --resume 2>"$dir/err" || fail "resume with an edited suite: $(cat "$dir/err")"
+[ "$(grep -cF "tiny.yaml was edited since $dir/x.h5 began, and points of both texts are in it: line 9: '    batch_size: 2' is '    batch_size: [2, 3]' now" "$dir/err")" = 1 ] ||
+  fail "an edited suite is not told: $(cat "$dir/err")"
+"$program" export "$dir/x.h5" --json - | python3 -c '
+import json, sys
+study = json.load(sys.stdin)["environment"]
+before, now = (open(name).read() for name in sys.argv[1:])
+assert study["suite"] == now and [launch.get("former_suite") for launch in study["facts"]["resumed"]] == [None, before]
+' "$dir/before.yaml" "$dir/tiny.yaml" || fail "not both texts of an edited suite are kept"
+cp "$dir/before.yaml" "$dir/tiny.yaml"
+
 refused() {  # what, wanted status, words in the one line, command
   local what=$1 status=$2 words=$3; shift 3
   "$@" >"$dir/out" 2>"$dir/err"

@@ -135,6 +135,11 @@ std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sw
   return study;
 }
 
+// What keeps a study from being written, on a full disk for one, is for the user to mend.
+[[noreturn]] void fail_for_now(const UsageError& trouble) {
+  throw UsageError(std::string(trouble.what()) + "; to go on afterwards: --resume");
+}
+
 void publish(const Ranks& ranks, std::optional<Study>& study) {
   ranks.heartbeat().begin_point("the end of the sweep");
   if (ranks.world->rank() == 0)
@@ -142,7 +147,11 @@ void publish(const Ranks& ranks, std::optional<Study>& study) {
   else
     ranks.heartbeat().meet("their points");
   together(*ranks.world, [&] {
-    if (study) study->publish();
+    try {
+      if (study) study->publish();
+    } catch (const UsageError& error) {
+      fail_for_now(error);
+    }
   });
   ranks.heartbeat().end_point();
 }
@@ -166,7 +175,7 @@ RunSummary measure(const HostGroup& world, const std::vector<Point>& points, std
     return run_points(world, points, study, placement, options, watchdog);
   } catch (const StudyLost& lost) {
     together(world, [&] {
-      if (world.rank() == 0) throw UsageError(lost.what());
+      if (world.rank() == 0) fail_for_now(lost);
     });
     throw;
   }

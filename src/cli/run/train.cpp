@@ -17,9 +17,11 @@
 #include "plan/plan.h"
 #include "runner/environment.h"
 #include "runner/workloads/auto_strategy.h"
-#include "schema/study.h"
+#include "schema/file.h"
+#include "schema/journal.h"
 #include "strategies/brief_text.h"
 #include "training/outputs.h"
+#include "training/run_study.h"
 #include "training/stop.h"
 
 namespace shardmark {
@@ -64,10 +66,12 @@ std::optional<int64_t> global_batch_of(const Start& start, const HostGroup& worl
   return world.broadcast(start.file ? global_batch_of(*start.file) : 0, 0);
 }
 
-// Of a run that is over, the weights can still be written.
+bool is_unfinished(const std::string& study) { return has_journal(follow_links(study)); }
+
+// Of a run that is over, the weights can still be written, and its study published.
 void check_steps(const TrainFlags& flags, const Start& start, int64_t num_steps) {
   if (start.what != State::all || start.step < num_steps) return;
-  if (start.step == num_steps && !flags.save_weights.empty()) return;
+  if (start.step == num_steps && (!flags.save_weights.empty() || is_unfinished(flags.output))) return;
   throw UsageError(fmt::format(
       "the checkpoint is at step {}, and the run ends at step {}: nothing to do; give {}", start.step,
       num_steps, flags.epochs ? "more --epochs" : fmt::format("--steps above {}", start.step)));
@@ -123,29 +127,63 @@ void print_head(const TrainFlags& flags, const TrainingOptions& options, const S
   print_progress(head);
 }
 
-// One record: the run. A study that cannot be written ends the run before it begins.
-class Results {
- public:
-  Results(const TrainFlags& flags, const HostGroup& world, Environment environment) {
-    together(world, [&] {
-      if (world.rank() != 0 || flags.output.empty()) return;
-      environment.command_line = command_line();
-      environment.suite_path = flags.file;
-      environment.suite_text = flags.file_text;
-      study_.emplace(Study::create(flags.output, environment));
-    });
-  }
-  void keep(const HostGroup& world, Record record) {
-    together(world, [&] {
-      if (!study_) return;
-      study_->append(record);
-      study_->publish();
-    });
-  }
+// On rank 0; nothing elsewhere. A study that cannot be written ends the run before it begins.
+std::unique_ptr<RunStudy> open_study(const TrainFlags& flags, const Ranks& ranks, Environment environment,
+                                     const Point& point, const Start& start) {
+  std::unique_ptr<RunStudy> study;
+  together(*ranks.world, [&] {
+    if (ranks.world->rank() != 0 || flags.output.empty()) return;
+    if (flags.checkpoint.empty() && (is_unfinished(flags.output) || file_exists(flags.output)))
+      throw UsageError(flags.output +
+                       " exists, and a run without --checkpoint cannot go on with it; choose another output");
+    environment.command_line = command_line();
+    environment.suite_path = flags.file;
+    environment.suite_text = flags.file_text;
+    study = std::make_unique<RunStudy>(flags.output, environment, point, start.step, flags.resume,
+                                       *ranks.watchdog);
+  });
+  return study;
+}
 
- private:
-  std::optional<Study> study_;
-};
+// What kept the record from being written, in the words of Run::unwritten().
+std::string end_study(RunStudy& study, const Record& record, const std::string& path) {
+  try {
+    study.end(record);
+    return "";
+  } catch (const std::exception& error) {
+    return fmt::format("the study was not written, its curves are in {}: {}", journal_path(path),
+                       error.what());
+  }
+}
+
+// A run that does not come to its steps: its study says why.
+int fail_early(const Verdict& verdict, RunStudy* study, const std::string& path) {
+  log_line(verdict.reason);
+  if (study == nullptr) return kWrong;
+  Record record = study->record();
+  record.outcome = verdict.outcome;
+  record.reason = verdict.reason;
+  record.samples = study->before().series();
+  if (const std::string trouble = end_study(*study, record, path); !trouble.empty()) log_warning(trouble);
+  return kWrong;
+}
+
+int train_to_end(Run& run, RunStudy* study, const Ranks& ranks, const std::string& path) {
+  const HostGroup& world = *ranks.world;
+  catch_stop_signals();
+  const Record record = in_step(
+      world.size(), [&] { return ranks.heartbeat().place(); }, [&] { return run.train(); });
+  ranks.heartbeat().end_point();
+  if (world.rank() == 0 && !record.reason.empty()) log_line(record.reason);
+  std::string unwritten = run.unwritten();
+  if (study != nullptr)
+    if (const std::string trouble = end_study(*study, record, path); !trouble.empty())
+      unwritten += (unwritten.empty() ? "" : "; ") + trouble;
+  unwritten = world.broadcast(unwritten, 0);
+  if (world.rank() == 0 && !unwritten.empty()) log_line("failed: " + unwritten);
+  if (!unwritten.empty()) return kSystem;
+  return record.reason.empty() ? kDone : kWrong;
+}
 
 int train(const TrainFlags& flags) {
   if (flags.deterministic) make_deterministic();
@@ -176,7 +214,6 @@ int train(const TrainFlags& flags) {
   heartbeat.stage("creating communicator and strategy");
   Environment environment = describe_environment(world, device, placement);
   checked.keep_in(environment);
-  Results results(flags, world, std::move(environment));
   std::unique_ptr<Communicator> comm;
   together(world, [&] { comm = make_communicator(transport, world, device, placement.communication()); });
 
@@ -185,6 +222,8 @@ int train(const TrainFlags& flags) {
       world.size(), [&] { return heartbeat.place(); },
       [&] { return settle_strategy(options->point, world, *comm, probes); });
   options->point = settled.point;
+  const std::unique_ptr<RunStudy> study =
+      open_study(flags, ranks, std::move(environment), options->point, start);
   if (world.rank() == 0 && !settled.reason.empty()) log_line(settled.reason);
   checked.tell(/*quiet=*/false);
   if (world.rank() == 0) tell_precision(options->point.training.precision, device);
@@ -195,23 +234,11 @@ int train(const TrainFlags& flags) {
   std::unique_ptr<Run> run;
   Verdict ready = agreed(world, heartbeat, "set-up", [&] {
     const meter::Strict strict;
-    run = std::make_unique<Run>(*options, start, world, setup, placement, *source, heartbeat);
+    run = std::make_unique<Run>(*options, start, world, setup, placement, *source, heartbeat, study.get());
   });
   if (ready.ok()) ready = agreed(world, heartbeat, "reading the state", [&] { run->load(start); });
-  if (!ready.ok()) {
-    if (world.rank() == 0) log_line(ready.reason);
-    return kWrong;
-  }
-  catch_stop_signals();
-  const Record record = in_step(
-      world.size(), [&] { return heartbeat.place(); }, [&] { return run->train(); });
-  heartbeat.end_point();
-  if (world.rank() == 0 && !record.reason.empty()) log_line(record.reason);
-  const std::string unwritten = world.broadcast(run->unwritten(), 0);
-  if (world.rank() == 0 && !unwritten.empty()) log_line("failed: " + unwritten);
-  results.keep(world, record);
-  if (!unwritten.empty()) return kSystem;
-  return record.reason.empty() ? kDone : kWrong;
+  if (!ready.ok()) return world.rank() == 0 ? fail_early(ready, study.get(), flags.output) : kWrong;
+  return train_to_end(*run, study.get(), ranks, flags.output);
 }
 
 std::function<int()> define_train(CLI::App& app) {

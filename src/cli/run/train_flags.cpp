@@ -173,8 +173,10 @@ void add_results(CLI::App& app, TrainFlags& flags) {
             "steps between two checkpoints; 0: at the end only")
       ->capture_default_str()
       ->group(results);
-  app.add_flag("--resume", flags.resume,
-               "continue from the newest checkpoint, with any strategy and on any number of ranks")
+  app.add_flag(
+         "--resume", flags.resume,
+         "continue from the newest checkpoint, with any strategy and on any number of ranks, and with the "
+         "study of -o")
       ->group(results);
   app.add_option("--weights", flags.weights,
                  "start from the weights in this safetensors file; GPT-2's have Hugging Face's names")
@@ -212,6 +214,9 @@ void check_train_flags(const TrainFlags& flags) {
     throw UsageError("a training run needs --model, or a file that names one (suites/train/ holds examples)");
   if (flags.checkpoint.empty() && (flags.resume || flags.checkpoint_every > 0))
     throw UsageError("--resume and --checkpoint-every need --checkpoint DIR");
+  if (flags.overwrite && flags.save_weights.empty() && flags.trace.empty())
+    throw UsageError(
+        "--overwrite needs --save-weights or --trace: a study is not overwritten, name another with -o");
 }
 
 Point train_point(const TrainFlags& flags, int ranks, const std::string& transport,
