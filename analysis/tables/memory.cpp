@@ -25,6 +25,7 @@ constexpr std::array<Kind, 5> kKinds = {{
 }};
 
 ColumnsOf<MergedPoint> columns() {
+  constexpr const char* kPeak = "peak";
   ColumnsOf<MergedPoint> columns;
   for (const Kind& kind : kKinds) {
     columns.push_back({{"measured", "MiB", true, false, kind.name},
@@ -32,17 +33,24 @@ ColumnsOf<MergedPoint> columns() {
                          return cells::mebibytes(measured(merged.measures));
                        },
                        "on the rank that has most, MiB = 2^20 bytes."});
-    columns.push_back({{"predicted", "MiB", true, false, kind.name},
-                       mebibytes_of(kind.predicted),
-                       "by the formula of the strategy's paper, without padding; activations by the model's "
-                       "table."});
+    columns.push_back(
+        {{"error", "%", true, false, kind.name},
+         [kind](const auto& merged) {
+           return cells::difference(kind.measured(merged.measures), merged.measures.*kind.predicted);
+         },
+         "measured / predicted - 1, predicted by the formula of the strategy's paper, without padding; "
+         "activations by the model's table."});
   }
-  columns.push_back({{"error of all", "%"},
+  columns.push_back(
+      {{"predicted", "MiB", true, false, kPeak},
+       [](const auto& merged) { return cells::mebibytes(merged.measures.predicted_peak_bytes()); },
+       "all five together."});
+  columns.push_back({{"error", "%", true, false, kPeak},
                      [](const auto& merged) {
                        return cells::difference(merged.measures.peak_bytes,
                                                 merged.measures.predicted_peak_bytes());
                      },
-                     "measured / predicted - 1 of the peak, all five together."});
+                     "measured / predicted - 1 of the most memory that a rank held in a step."});
   return columns;
 }
 

@@ -76,10 +76,11 @@ TEST_F(StrategyCosts, ActivationsAreWithinATenthOfTheTable) {
         Case c{sized.model, "sgd(lr=0.01)", at::kFloat, sized.batch_size, accumulation, 1};
         c.checkpointing = recompute;
         int64_t held = 0;
-        train(c, "single", *comm, nullptr, {.change = {}, .made = [&] {
-                                              held = meter::read().total;
-                                              meter::reset_peak();
-                                            }});
+        const auto begins = [&] {
+          held = meter::read().total;
+          meter::reset_peak();
+        };
+        train(c, "single", *comm, nullptr, {.change = {}, .made = {}, .begins = begins});
         const auto measured = static_cast<double>(meter::read().peak - held);
         const specs::ModelTable table =
             specs::model_spec(choice_from_text(c.model).name).table(resolved_model(c.model).options);

@@ -54,6 +54,7 @@ inline TrainingState make_state(const StateContext& context) {
 struct Hooks {
   std::function<void(Programs&)> change;  // for deliberately broken programs
   std::function<void()> made;             // the state is there, and has not trained yet
+  std::function<void()> begins = {};      // the first step comes next
 };
 
 // ranks, batch and accumulation of the sampler follow the communicator; statistics: for synchronised batch
@@ -98,6 +99,7 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
   PhaseClock clock(comm.device());
   GradientGuard guard(c.clip_norm, c.precision && c.precision->compute == at::kHalf, comm.device());
   Executor executor(state, clock, guard, {/*random_key=*/static_cast<uint64_t>(comm.rank())});
+  if (hooks.begins) hooks.begins();
   for (int64_t step = 0; step < c.num_steps; ++step) {
     const auto [loss, norm] = executor.step([&] { return loader.next(); }, /*wants_norm=*/true);
     if (executor.failure()) std::rethrow_exception(executor.failure());

@@ -140,7 +140,7 @@ TEST(Plots, BarsAddUpToTheStepAndThePrediction) {
   EXPECT_DOUBLE_EQ(curve_called(phases, "step").points[0].value, 100);
   const Plot& memory = plot_called(plots, "memory");
   double held = 0;
-  for (const char* kind : {"parameters", "gradients", "optimizer state", "transient"})
+  for (const char* kind : {"parameters", "gradients", "optimizer state", "transient", "activations"})
     held += curve_called(memory, kind).points[0].value;
   EXPECT_NEAR(curve_called(memory, "predicted").points[0].value, held, 1e-9);
   EXPECT_NEAR(curve_called(memory, "activations").points[0].value, 50e6 / 0x1p20, 1e-9);

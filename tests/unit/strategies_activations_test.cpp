@@ -17,7 +17,7 @@ double predicted(const Point& point) {
 TEST(Activations, AreWithinATenthOfWhatAGpuHeld) {
   int64_t count = 0;
   for (const char* name : {"h100-gpu-single.h5", "h100-gpu-strategies.h5"}) {
-    const StudyData study = read_study(std::string("results/reference/") + name);
+    const StudyData study = read_study(std::string(SHARDMARK_SOURCE_DIR "/results/reference/") + name);
     for (const Record& record : study.records) {
       if (record.point.workload != "training" || record.outcome != Outcome::ok) continue;
       ++count;

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "specs/specs.h"
+#include "strategies/paper.h"
 #include "strategies/program_check.h"
 #include "strategies/step_builder.h"
 
@@ -158,6 +159,7 @@ TEST_F(WrongProgram, RanksWhoseCallsDiffer) {
 }
 
 // Programs against the formulas of their papers: padding aside, for a model whose tensors need little of it.
+// Whole tensors are dealt as evenly as they allow: the largest share is above P/N, by less than a tensor.
 TEST(StrategyPrograms, HoldAndMoveWhatThePapersSay) {
   const ModelTable table = table_of("gpt2(layers=4, width=256, heads=4, sequence=128, vocabulary=512)");
   for (const char* text :
@@ -176,13 +178,16 @@ TEST(StrategyPrograms, HoldAndMoveWhatThePapersSay) {
         if (!entry.impossible(input).empty()) continue;
         const Cost program = cost_of(entry.step(input), input), paper = entry.paper(input);
         const double p = 4.0 * static_cast<double>(table.num_parameters());
-        const auto expect_near = [&](double held, double said) {
+        const bool deals_tensors = choice_from_text(text).name == "zero3";
+        const auto expect_near = [&](double held, double said, double tensor_bytes = 0) {
           if (std::isnan(said)) return;
-          EXPECT_NEAR(held, said, 0.03 * said + 0.003 * p);
+          EXPECT_GE(held, 0.97 * said - 0.003 * p);
+          EXPECT_LE(held, 1.03 * said + 0.003 * p + (deals_tensors ? tensor_bytes : 0));
         };
-        expect_near(program.parameter_bytes, paper.parameter_bytes);
-        expect_near(program.gradient_bytes, paper.gradient_bytes);
-        expect_near(program.optimizer_bytes, paper.optimizer_bytes);
+        const Sizes s(input);
+        expect_near(program.parameter_bytes, paper.parameter_bytes, s.largest_tensor * s.master);
+        expect_near(program.gradient_bytes, paper.gradient_bytes, s.largest_tensor * s.master);
+        expect_near(program.optimizer_bytes, paper.optimizer_bytes, s.largest_tensor * s.state);
         expect_near(program.transient_bytes, paper.transient_bytes);
         expect_near(program.offloaded_bytes, paper.offloaded_bytes);
         expect_near(program.traffic_bytes, paper.traffic_bytes);
