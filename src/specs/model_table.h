@@ -45,8 +45,8 @@ struct BlockSpec {
   double forward_flops = 0;  // per sample; a multiply-add counts 2
   // Per sample. Kept from forward to backward, its output among them; the output alone, which is all that a
   // block that is computed again needs of the one before it; held beside what is kept at the height of its
-  // backward; and, of those that are kept, logits of the loss.
-  double activation_elements = 0, output_elements = 0, working_elements = 0, logits = 0;
+  // backward; and, of those that are kept, logits of the loss. Beside these, 64-bit indices that are kept.
+  double activation_elements = 0, output_elements = 0, working_elements = 0, logits = 0, indices = 0;
   std::vector<int64_t> statistics = {};  // channels of each batch norm over all ranks, in forward order
 };
 

@@ -18,12 +18,14 @@ class Activations {
 
   double kept(int64_t b) const {
     const specs::BlockSpec& block = at(b);
-    return batch_ * ((block.activation_elements - block.logits) * element_ + block.logits * logit_);
+    return batch_ * ((block.activation_elements - block.logits) * element_ + block.logits * logit_ +
+                     block.indices * 8) +
+           (is_fused_ && block.logits > 0 ? aligned_copy(b) : 0);
   }
   double output(int64_t b) const { return batch_ * at(b).output_elements * element_; }
   double working(int64_t b) const {
     const double logits = is_fused_ ? 0 : 2 * at(b).logits * logit_;
-    return batch_ * std::max(at(b).working_elements * element_, logits) + largest_parameter(b) * element_;
+    return batch_ * std::max(at(b).working_elements * element_, logits) + parameter_bytes(b);
   }
   double sample() const {
     const specs::SampleShape& sample = model_.sample;
@@ -34,13 +36,24 @@ class Activations {
 
  private:
   const specs::BlockSpec& at(int64_t block) const { return model_.blocks[static_cast<size_t>(block)]; }
-  double largest_parameter(int64_t block) const {
-    int64_t largest = 0;
+  // Of those that the block reads.
+  const specs::ParameterSpec* largest_parameter(int64_t block) const {
+    const specs::ParameterSpec* largest = nullptr;
     for (const specs::GroupSpec& group : model_.groups)
-      if (group.first_block == block && group.last_block == block)
+      if (group.first_block <= block && block <= group.last_block)
         for (const specs::ParameterSpec& parameter : group.parameters)
-          largest = std::max(largest, parameter.numel());
-    return double(largest);
+          if (largest == nullptr || parameter.numel() > largest->numel()) largest = &parameter;
+    return largest;
+  }
+  double parameter_bytes(int64_t block) const {
+    const specs::ParameterSpec* largest = largest_parameter(block);
+    return largest == nullptr ? 0 : double(largest->numel()) * element_;
+  }
+  // models/cross_entropy.h, Note [Aligned rows].
+  double aligned_copy(int64_t block) const {
+    constexpr int64_t kRowMultiple = 64;
+    const specs::ParameterSpec* weight = largest_parameter(block);
+    return weight == nullptr || weight->shape.front() % kRowMultiple == 0 ? 0 : parameter_bytes(block);
   }
 
   const ModelTable& model_;

@@ -203,7 +203,8 @@ TEST(Models, KeepTheActivationsThatTheTableEstimates) {
     const auto model = built(choice, at::kFloat);
     const Batch batch = random_batch(*model, 8);
     double expected = 0;
-    for (const auto& block : model->table().blocks) expected += 8 * 4 * block.activation_elements;
+    for (const auto& block : model->table().blocks)
+      expected += 8 * (4 * block.activation_elements + 8 * block.indices);
     const int64_t before = meter::read().total;
     const at::Tensor loss = whole_forward(*model, batch);
     const auto kept = static_cast<double>(meter::read().total - before);

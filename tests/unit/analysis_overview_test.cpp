@@ -145,7 +145,8 @@ TEST(Overview, SaysTheNumbersOfTheTables) {
     record.measures.mfu = record.measures.flops_per_step / step_s / peak;
     records.push_back(record);
   }
-  const auto points = merge_repeats({study_of(records)});
+  const std::vector<StudyData> studies = {study_of(records)};  // its records are looked at
+  const auto points = merge_repeats(studies);
   const OverviewTable screen = training_overview(points, {});
   const Table table = strategies_table(points);
   for (const auto& [here, there] : {std::pair("samples/s", "samples/s"),

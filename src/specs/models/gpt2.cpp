@@ -45,18 +45,28 @@ ModelTable gpt2_table(const Options& options) {
   ModelTable table;
   table.groups.push_back({"root", {normal("wte.weight", {s.vocabulary, s.width}, 0.02)}, 0, head});
   table.groups.push_back({"embedding", {normal("wpe.weight", {s.sequence, s.width}, 0.02)}, 0, 0});
-  table.blocks.push_back({"embedding", 0, t * c, t * c, t * c});
+  table.blocks.push_back({.name = "embedding",
+                          .activation_elements = t * c,
+                          .output_elements = t * c,
+                          .working_elements = t * c});
   for (int64_t i = 0; i < s.layers; ++i) {
     table.groups.push_back(layer_group(s, i));
     // Kept, in widths: the norms' inputs (the block's output among them) and outputs 4, q k v 3, attention's
     // output 1, GELU's input and output 8. Backward of the MLP: the gradients of the output and of the norm
     // 2, of GELU's input 4 (that of its output takes the place of the output).
-    table.blocks.push_back(
-        {table.groups.back().name, t * (24 * c * c + 4 * t * c), t * (16 * c + heads), t * c, 6 * t * c});
+    table.blocks.push_back({.name = table.groups.back().name,
+                            .forward_flops = t * (24 * c * c + 4 * t * c),
+                            .activation_elements = t * (16 * c + heads),
+                            .output_elements = t * c,
+                            .working_elements = 6 * t * c});
   }
   table.groups.push_back({"head", {ones("ln_f.weight", s.width), zeros("ln_f.bias", s.width)}, head, head});
   // Kept: the norm's output, log-probabilities.
-  table.blocks.push_back({"head", t * 2 * c * v, t * (c + v), 0, 2 * t * c, t * v});
+  table.blocks.push_back({.name = "head",
+                          .forward_flops = t * 2 * c * v,
+                          .activation_elements = t * (c + v),
+                          .working_elements = 2 * t * c,
+                          .logits = t * v});
   table.sample = {SampleShape::Kind::tokens, {s.sequence}, s.vocabulary};
   table.flops_formula =
       "forward per token: 2 x matrix parameters (24 width^2 per layer, 2 width x vocabulary for the logits) "

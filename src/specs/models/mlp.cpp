@@ -21,11 +21,15 @@ ModelTable mlp_table(const Options& options) {
                             i,
                             i});
     // Kept: what GELU was given and what it gave; the last layer's log-probabilities. Backward: the gradients
-    // of both.
+    // of both and of the input.
     const auto width = static_cast<double>(out);
     const bool is_last = i == layers - 1;
-    table.blocks.push_back({name, 2.0 * static_cast<double>(in * out), is_last ? width : 2 * width,
-                            is_last ? 0 : width, is_last ? 0 : 2 * width, is_last ? width : 0});
+    table.blocks.push_back({.name = name,
+                            .forward_flops = 2.0 * static_cast<double>(in * out),
+                            .activation_elements = is_last ? width : 2 * width,
+                            .output_elements = is_last ? 0 : width,
+                            .working_elements = is_last ? 0 : 3 * width,
+                            .logits = is_last ? width : 0});
   }
   table.sample = {SampleShape::Kind::rows, {integer(options, "features")}, integer(options, "classes")};
   table.flops_formula = "forward: 2 x in x out per layer; step: 3 x forward";

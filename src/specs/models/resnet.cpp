@@ -85,29 +85,28 @@ void add_block(ModelTable& table, GroupSpec group, BlockSpec block) {
 void add_stem(ModelTable& table, const ResNetShape& shape) {
   GroupSpec group{"stem", {}};
   add_conv_norm(table, group, shape.stem);
-  // Kept: what the norm and the pooling were given; pooling's output and its 64-bit indices.
-  const double pooled =
-      shape.pooled ? 3.0 * static_cast<double>(shape.stem.out) * std::pow(halved(shape.stem.size), 2) : 0;
+  // Kept: what the norm and the pooling were given; pooling's output and its indices.
   const double out = output_elements(shape.stem);
+  const double pooled =
+      shape.pooled ? static_cast<double>(shape.stem.out) * std::pow(halved(shape.stem.size), 2) : 0;
   add_block(table, std::move(group),
-            {{},
-             conv_flops(shape.stem),
-             2 * out + pooled,
-             shape.pooled ? pooled / 3 : out,
-             2 * out,
-             0,
-             {shape.stem.out}});
+            {.name = {},
+             .forward_flops = conv_flops(shape.stem),
+             .activation_elements = 2 * out + pooled,
+             .output_elements = shape.pooled ? pooled : out,
+             .working_elements = 2 * out,
+             .indices = pooled,
+             .statistics = {shape.stem.out}});
 }
 
 // Frozen statistics normalise nothing, so that every branch would double the variance: dividing by the number
 // of blocks, as measured statistics come close to, keeps a deep network's outputs in range.
 void add_residual(ModelTable& table, const ResidualSpec& block, double last_variance) {
   GroupSpec group{block.name, {}};
-  double flops = 0, elements = 0, largest = 0;
+  double flops = 0, elements = 0;
   std::vector<int64_t> statistics;
   for (const auto& conv : block.branch) {
     statistics.push_back(conv.out);
-    largest = std::max(largest, output_elements(conv));
     add_conv_norm(table, group, conv, &conv == &block.branch.back() ? last_variance : 1);
     flops += conv_flops(conv);
     elements += 2 * output_elements(conv);  // the inputs of the norm and of what follows its ReLU
@@ -118,11 +117,18 @@ void add_residual(ModelTable& table, const ResidualSpec& block, double last_vari
     elements += output_elements(*block.shortcut);
     statistics.push_back(block.shortcut->out);
   }
-  // Backward: the gradients of the output, which the shortcut gets too, and of what a norm was given and
-  // gave.
-  add_block(
-      table, std::move(group),
-      {{}, flops, elements, output_elements(block.branch.back()), 3 * largest, 0, std::move(statistics)});
+  // Backward of the last convolution and its norm: the gradients of the block's output, which the shortcut
+  // gets too, and of what ReLU and the norm were given, and a copy in the order that the convolution wants;
+  // the gradient of the convolution's input and its copy.
+  const double out = output_elements(block.branch.back()),
+               given = output_elements(block.branch[block.branch.size() - 2]);
+  add_block(table, std::move(group),
+            {.name = {},
+             .forward_flops = flops,
+             .activation_elements = elements,
+             .output_elements = out,
+             .working_elements = 4 * out + 2 * given,
+             .statistics = std::move(statistics)});
 }
 
 ModelTable resnet_table(const Options& options) {
@@ -138,7 +144,12 @@ ModelTable resnet_table(const Options& options) {
   GroupSpec head{"head",
                  {uniform("fc.weight", {shape.classes, shape.features}, 1 / std::sqrt(in)),
                   zeros("fc.bias", shape.classes)}};
-  add_block(table, std::move(head), {{}, 2 * in * out, in + out, 0, in, out});
+  add_block(table, std::move(head),
+            {.name = {},
+             .forward_flops = 2 * in * out,
+             .activation_elements = in + out,
+             .working_elements = in,
+             .logits = out});
   table.sample = {SampleShape::Kind::image, {3, shape.image, shape.image}, shape.classes};
   table.flops_formula =
       "forward: 2 x kernel^2 x in x out x output pixels per convolution, 2 x in x out for the classifier; "
