@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "executor/precision.h"
 #include "tests/mpi/training_fixture.h"
 #include "training/run.h"
 
@@ -18,6 +19,7 @@ constexpr int64_t kGlobalBatch = 8;
 struct Task {
   std::string model, optimizer;
   int64_t num_steps;
+  std::string precision = "fp64";
 };
 
 class TrainingRuns : public ::testing::Test {
@@ -35,7 +37,7 @@ class TrainingRuns : public ::testing::Test {
     t.data = data_;
     t.strategy = resolved_strategy(strategy);
     t.optimizer = resolved_optimizer(task.optimizer);
-    t.precision = "fp64";
+    t.precision = task.precision;
     t.batch_size = kGlobalBatch / comm.size();
     TrainingOptions options{
         point, Schedule({"cosine"}, t.optimizer.options.at("lr").get<double>(), 2, task.num_steps)};
@@ -49,7 +51,8 @@ class TrainingRuns : public ::testing::Test {
   std::unique_ptr<DataSource> source(const Task& task) const {
     const Choice model = resolved_model(task.model);
     const auto sample = specs::model_spec(model.name).table(model.options).sample;
-    return make_source(data_, {sample, at::kDouble, 3, /*holds_out=*/true});
+    return make_source(data_,
+                       {sample, precision_from(task.precision, "same").compute, 3, /*holds_out=*/true});
   }
 
   // change: of the options.
@@ -165,9 +168,9 @@ TEST_F(TrainingRuns, WriteNothingThatIsNotFinite) {
   const auto files_of = [&](const std::string& optimizer, int64_t evaluate_batches,
                             const std::string& reason) {
     Task task = kTasks[2];
+    task.precision = "fp32";
     task.optimizer = optimizer;
     const Record run = train(task, "zero3", world, *comm, {}, [&](TrainingOptions& options) {
-      options.point.training.precision = "fp32";
       options.num_steps = 1;
       options.evaluate_batches = evaluate_batches;
       options.checkpoint_directory = folder;

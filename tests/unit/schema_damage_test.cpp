@@ -118,21 +118,26 @@ TEST(StudyDamage, EveryFlippedByteUnderAValidSealIsReadOrRefused) {
   write_journal(path, 2);
   Study::resume(path, sample_environment()).publish();
   const std::string whole = read_text(path);
-  int num_refused = 0;
-  for (const int mask : {0xff, 0x01, 0x80})
-    for (size_t at = kSealBytes; at < whole.size(); at += 1 + whole.size() / 400) {
-      std::string flipped = whole;
-      flipped[at] = static_cast<char>(flipped[at] ^ mask);
-      write_text(path, flipped);
-      seal_file(path);
-      try {
-        read_study(path);
-      } catch (const UsageError& error) {
-        ++num_refused;
-        EXPECT_THAT(std::string(error.what()), ::testing::ContainsRegex("x.h5.* damaged")) << at;
+  // In a child: HDF5 1.10 loses memory where it refuses a damaged structure, which a sanitizer would tell.
+  const int status = status_of(in_child([&] {
+    int num_refused = 0;
+    for (const int mask : {0xff, 0x01, 0x80})
+      for (size_t at = kSealBytes; at < whole.size(); at += 1 + whole.size() / 400) {
+        std::string flipped = whole;
+        flipped[at] = static_cast<char>(flipped[at] ^ mask);
+        write_text(path, flipped);
+        seal_file(path);
+        try {
+          read_study(path);
+        } catch (const UsageError& error) {
+          ++num_refused;
+          EXPECT_THAT(std::string(error.what()), ::testing::ContainsRegex("x.h5.* damaged")) << at;
+        }
       }
-    }
-  EXPECT_GT(num_refused, 100);
+    EXPECT_GT(num_refused, 100);
+    if (::testing::Test::HasFailure()) ::_exit(2);
+  }));
+  EXPECT_EQ(status, 0);
 }
 
 // A study with one point, made by hand: without a column, and with a number in a column of whole numbers.

@@ -1,7 +1,6 @@
 // What kills and full disks may do to a study: never lose what append() returned for.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,27 +15,6 @@ namespace shardmark {
 namespace {
 
 using ::testing::HasSubstr;
-
-// Runs work in a child process, which leaves without destructors. Returns its process id.
-template <class Work>
-pid_t in_child(Work work) {
-  const pid_t child = ::fork();
-  if (child != 0) return child;
-  int status = 1;
-  try {
-    work();
-    status = 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-  }
-  ::_exit(status);
-}
-
-int status_of(pid_t child) {
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  return status;
-}
 
 TEST(StudyFaults, PublishingRefusesToLoseARecord) {
   const ScratchDirectory scratch;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -28,6 +30,27 @@ class ScratchDirectory {
  private:
   std::string path_;
 };
+
+// Runs work in a child process, which leaves without destructors. Returns its process id.
+template <class Work>
+pid_t in_child(Work work) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  int status = 1;
+  try {
+    work();
+    status = 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+  }
+  ::_exit(status);
+}
+
+inline int status_of(pid_t child) {
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return status;
+}
 
 // Where syncing costs nothing and no other process slows us down.
 inline std::string memory_directory() {
