@@ -59,7 +59,8 @@ struct DocumentStart : YAML::EventHandler {
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
   void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark& start, const std::string& tag, YAML::anchor_t, const std::string&) override {
+  void OnScalar(const YAML::Mark& start, const std::string& tag, YAML::anchor_t,
+                const std::string&) override {
     if (tag != "!") return;  // not quoted
     const size_t begin = text.find_first_of("\"'", static_cast<size_t>(start.pos));
     if (begin == std::string::npos || is_closed(text, begin)) return;
