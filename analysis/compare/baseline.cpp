@@ -63,7 +63,7 @@ class Reader {
     for (const auto& [what, values] : object(machine, "environment", where + ".environment").items())
       for (const Json& value : values) launches.environment[what].insert(text(value, where + ".environment"));
     for (const auto& [content, point] : object(machine, "points", where + ".points").items())
-      launches.points[content] = times(point, where + ".points." + content);
+      launches.points[content] = times(point, fmt::format("{}.points.{}", where, content));
     return launches;
   }
 

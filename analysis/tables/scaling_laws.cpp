@@ -64,6 +64,7 @@ ColumnsOf<FitRow> series_columns(const TrainingColumns& labels) {
 // "64 or 2"
 Cell further_cell(const FitRow& row) {
   std::vector<std::string> ranks;
+  ranks.reserve(row.fit->further.size());
   for (const double units : row.fit->further)
     ranks.push_back(format_count(units * static_cast<double>(row.series->ranks_per_unit)));
   return cells::words(fmt::format("{}", fmt::join(ranks, " or ")));
@@ -226,6 +227,7 @@ Table refused_fits_table(const MergedPoints& points, const std::vector<ScalingSe
 
 Table efficiency_limits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
   std::vector<FitRow> rows;
+  rows.reserve(all.size());
   for (const ScalingSeries& series : all) rows.push_back({&series, nullptr, series.points.front().merged});
   const TrainingColumns labels(points);
   return make_table("efficiency_limits", "Efficiency: where it falls below 80 %",
