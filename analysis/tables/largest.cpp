@@ -4,10 +4,10 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/known.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
 #include "analysis/tables/training_columns.h"
-#include "specs/model_table.h"
 #include "strategies/activations.h"
 
 namespace shardmark {
@@ -61,11 +61,11 @@ Cell rest_cell(const Largest& row) {
 // By the limit of the run, the strategy's formula and the model's table.
 int64_t foretold(const MergedPoint& merged) {
   const Measures& m = merged.measures;
-  const TrainingPoint& t = merged.point.training;
   const double room = m.memory_limit_bytes - (m.predicted_peak_bytes() - m.predicted_activation_bytes);
-  if (std::isnan(room) || !Registry<specs::ModelSpec>::instance().contains(t.model.name)) return 0;
-  const specs::ModelTable table = specs::model_spec(t.model.name).table(t.model.options);
-  return strategies::largest_batch(strategies::step_input(merged.point, table), room);
+  const auto point = known_point(merged.point);
+  if (std::isnan(room) || !point) return 0;
+  const auto table = known_table(point->training.model);
+  return strategies::largest_batch(strategies::step_input(*point, *table), room);
 }
 
 Cell foretold_cell(const Largest& row) {

@@ -170,5 +170,21 @@ TEST(Report, GrowsAboutLinearly) {
   EXPECT_LT(large, 8 * small);  // 16 if it were quadratic
 }
 
+// The largest batch is foretold for models that this program knows: a study may hold others, or other
+// options.
+TEST(Report, ForetellsNoBatchOfAnUnknownModel) {
+  for (const Choice& model : {Choice{"gpt2", {{"width", 10}, {"heads", 3}}}, Choice{"gpt9", {}}}) {
+    Record fits = training_record("ddp", 2, 4, 0.1), fails = training_record("ddp", 2, 8, 0.1);
+    fits.measures.memory_limit_bytes = 1e9;
+    fails.outcome = Outcome::out_of_memory;
+    for (Record* record : {&fits, &fails}) record->point.training.model = model;
+    const std::vector<StudyData> studies = {study_of({fits, fails})};
+    const auto points = merge_repeats(studies);
+    const Table table = largest_table(studies, points);
+    ASSERT_EQ(table.rows.size(), 1u) << model.name;
+    EXPECT_EQ(cell(table, 0, "predicted").text, "-") << model.name;
+  }
+}
+
 }  // namespace
 }  // namespace shardmark
