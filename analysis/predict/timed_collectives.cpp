@@ -37,7 +37,7 @@ std::vector<TimedCollective> timed_collectives(const std::vector<MergedPoint>& p
   }
   std::vector<TimedCollective> times;
   times.reserve(fastest.size());
-  for (auto& [key, time] : fastest) times.push_back(std::move(time));
+  for (const auto& [key, time] : fastest) times.push_back(time);
   return times;
 }
 

@@ -20,7 +20,7 @@ using Random = std::mt19937_64;
 using Noise = std::function<double(Random&)>;  // of one launch, as a logarithm
 
 Noise normal(double deviation) {
-  return [deviation](Random& random) { return std::normal_distribution<double>(0, deviation)(random); };
+  return [deviation](Random& random) { return deviation * std::normal_distribution<double>()(random); };
 }
 Noise heavy_tailed(double scale) {
   return [scale](Random& random) { return scale * std::student_t_distribution<double>(3)(random); };
