@@ -43,14 +43,14 @@ std::string family_of(const Point& point) {
   return hash_text(hash_bytes(text));
 }
 
-struct Placement {
+struct NodeCounts {
   int64_t nodes = 0;
   int64_t ranks_per_node = 0;
 };
 
 // Where the first n ranks lie, by n; the last entry stands for every larger n.
-std::vector<Placement> placements_in(const Environment& environment) {
-  std::vector<Placement> by_ranks(1);
+std::vector<NodeCounts> node_counts_in(const Environment& environment) {
+  std::vector<NodeCounts> by_ranks(1);
   std::map<std::string, int64_t> ranks_on;
   int64_t most = 0, ranks = 0;
   for (const std::string& node : environment.rank_nodes) {
@@ -65,11 +65,11 @@ std::vector<Placement> placements_in(const Environment& environment) {
 // What all records of a study share.
 struct Origin {
   std::string machine, transport;
-  std::vector<Placement> placements;
+  std::vector<NodeCounts> node_counts;
 };
 
 Origin origin_of(const Environment& environment) {
-  return {machine_text(environment), environment.transport, placements_in(environment)};
+  return {machine_text(environment), environment.transport, node_counts_in(environment)};
 }
 
 MergedPoint unmeasured(const Point& point, const Origin& origin) {
@@ -81,9 +81,9 @@ MergedPoint unmeasured(const Point& point, const Origin& origin) {
   if (!point.training.chosen.empty()) merged.strategy += ": " + point.training.chosen;
   merged.family = fmt::format("{}\n{}\n{}", family_of(point), merged.machine, merged.transport);
   const auto ranks = static_cast<size_t>(std::max<int64_t>(point.ranks, 0));
-  const Placement& placement = origin.placements[std::min(ranks, origin.placements.size() - 1)];
-  merged.nodes = placement.nodes;
-  merged.ranks_per_node = placement.nodes == 1 ? point.ranks : placement.ranks_per_node;
+  const NodeCounts& nodes = origin.node_counts[std::min(ranks, origin.node_counts.size() - 1)];
+  merged.nodes = nodes.nodes;
+  merged.ranks_per_node = nodes.nodes == 1 ? point.ranks : nodes.ranks_per_node;
   return merged;
 }
 

@@ -54,9 +54,9 @@ std::string about(const StudyData& study) {
 // Findings of one kind are one line, with the first of them as an example.
 void add_findings(std::vector<std::string>& cautions, const std::vector<MergedPoint>& points,
                   const std::vector<MergedPoint>& unfinished) {
-  const std::vector<Finding> findings = findings_of(points, unfinished);
-  std::vector<std::pair<std::string, std::vector<const Finding*>>> kinds;
-  for (const Finding& finding : findings) {
+  const std::vector<PointFinding> findings = findings_of(points, unfinished);
+  std::vector<std::pair<std::string, std::vector<const PointFinding*>>> kinds;
+  for (const PointFinding& finding : findings) {
     if (!finding.is_warning) continue;
     auto found =
         std::find_if(kinds.begin(), kinds.end(), [&](auto& kind) { return kind.first == finding.kind; });

@@ -58,7 +58,7 @@ void add_caveat(Gap& gap, const std::string& caveat) {
     gap.caveat.push_back(caveat);
 }
 
-void add_caveats(Gap& gap, const strategies::Call& operation, const CollectiveCosts& costs) {
+void add_caveats(Gap& gap, const strategies::CollectiveCall& operation, const CollectiveCosts& costs) {
   const specs::Span span = span_of(operation, gap.merged->ranks_per_node);
   const auto basis = costs.basis(operation.what, operation.bytes, span);
   if (!basis || span.ranks < 2) return;

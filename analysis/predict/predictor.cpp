@@ -20,7 +20,7 @@ constexpr double kMostError = 0.5;  // counted of a point, so that none decides 
 
 bool is_rooted_start(const strategies::Program& program, const strategies::Instruction& instruction) {
   return instruction.what == strategies::Instruction::What::start &&
-         program.calls[static_cast<size_t>(instruction.index)].root >= 0;
+         program.calls[static_cast<size_t>(instruction.index)].root.has_value();
 }
 
 // Operations that start one after the other, from or to different roots, use different links at once: passed
@@ -38,7 +38,7 @@ void share_links(const strategies::Program& program, std::vector<double>& second
       if (!is_rooted_start(program, instruction)) break;
       for (int64_t i = instruction.index; i < instruction.index + instruction.count; ++i) {
         const auto& call = program.calls[calls.emplace_back(i)];
-        bytes[call.root] += call.bytes;
+        bytes[*call.root] += call.bytes;
         total += call.bytes;
       }
     }
@@ -79,7 +79,7 @@ std::vector<double> operation_times(const strategies::Program& program, const Co
   std::map<std::tuple<specs::Collective, double, int64_t, int64_t>, double> known;
   std::vector<double> seconds;
   seconds.reserve(program.calls.size());
-  for (const strategies::Call& o : program.calls) {
+  for (const strategies::CollectiveCall& o : program.calls) {
     const auto [found, is_new] = known.try_emplace({o.what, o.bytes, o.team.ranks, o.team.stride}, 0);
     if (is_new) found->second = costs.time_s(o.what, o.bytes, span_of(o, ranks_per_node));
     seconds.push_back(found->second);
@@ -96,7 +96,7 @@ strategies::Program program_or_nothing(const Series& series) {
   }
 }
 
-specs::Span span_of(const strategies::Call& operation, int64_t ranks_per_node) {
+specs::Span span_of(const strategies::CollectiveCall& operation, int64_t ranks_per_node) {
   const auto& [ranks, stride] = operation.team;
   if (ranks_per_node <= 0) return {ranks, 1};
   return specs::span_of(ranks, std::max<int64_t>(stride, 1), ranks_per_node);

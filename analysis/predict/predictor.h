@@ -93,7 +93,7 @@ std::vector<Predictor> make_predictors(const std::vector<MergedPoint>& points);
 const Predictor* predictor_of(const MergedPoint& merged, const std::vector<Predictor>& predictors);
 
 // Of an operation's ranks, when a node holds ranks_per_node of all ranks.
-specs::Span span_of(const strategies::Call& operation, int64_t ranks_per_node);
+specs::Span span_of(const strategies::CollectiveCall& operation, int64_t ranks_per_node);
 
 // Of each operation of a program; NaN: nothing like it was measured.
 std::vector<double> operation_times(const strategies::Program& program, const CollectiveCosts& costs,

@@ -24,7 +24,7 @@ class Step {
       : model_(specs::model_spec(row.point.training.model.name).table(row.point.training.model.options)),
         program_(strategies::strategy(row.point.training.strategy.name)
                      .step(strategies::step_input(row.point, model_))) {
-    for (const strategies::Call& operation : program_.calls)
+    for (const strategies::CollectiveCall& operation : program_.calls)
       operation_s_.push_back(specs::collective_s(
           operation.what, operation.bytes,
           specs::span_of(operation.team.ranks, operation.team.stride, published.ranks_per_node),

@@ -55,7 +55,7 @@ double excess(const Time& one, const Time& other) {
 // Of the sizes at which something was found, the worst one, with the number of the others.
 struct Worst {
   double excess = 0;
-  Finding finding = {};
+  PointFinding finding = {};
   int64_t others = -1;
   void add(double found, const MergedPoint& about, const char* kind, std::string words) {
     if (found <= 0) return;
@@ -65,7 +65,7 @@ struct Worst {
       finding = {&about, kind, std::move(words), false};
     }
   }
-  void report(std::vector<Finding>& findings) {
+  void report(std::vector<PointFinding>& findings) {
     if (others < 0) return;
     if (others > 0) finding.words += fmt::format("; also at {} other size{}", others, others == 1 ? "" : "s");
     findings.push_back(finding);
@@ -75,7 +75,7 @@ struct Worst {
 std::string size_text(int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
 
 // A message must not take longer than a larger one, nor than the smaller ones that it could be cut into.
-void check_sizes(const Curve& curve, std::vector<Finding>& findings) {
+void check_sizes(const Curve& curve, std::vector<PointFinding>& findings) {
   Worst order, pieces;
   for (auto small = curve.begin(); small != curve.end(); ++small) {
     const MergedPoint& point = small->second.faster();
@@ -99,7 +99,7 @@ void check_sizes(const Curve& curve, std::vector<Finding>& findings) {
   pieces.report(findings);
 }
 
-void check_places(const Curve& curve, std::vector<Finding>& findings) {
+void check_places(const Curve& curve, std::vector<PointFinding>& findings) {
   Worst worst;
   for (const auto& [bytes, places] : curve) {
     const auto& [apart, in] = places.by_place;
@@ -137,7 +137,7 @@ std::string names_of(const Parts& parts) {
 }
 
 void check_parts(const Parts& operations, const Operation& operation, const Curves& curves,
-                 std::vector<Finding>& findings) {
+                 std::vector<PointFinding>& findings) {
   const std::vector<const Curve*> parts = curves_of(operations, operation.second, curves);
   if (parts.size() != operations.size()) return;
   Worst worst;
@@ -160,7 +160,7 @@ void check_parts(const Parts& operations, const Operation& operation, const Curv
 }
 
 // The largest message within a node against the link between its GPUs, where that is known.
-void check_link(const Curve& curve, std::vector<Finding>& findings) {
+void check_link(const Curve& curve, std::vector<PointFinding>& findings) {
   constexpr int64_t kLargeEnough = 64 << 20;
   constexpr double kUsual = 0.8, kLow = 0.6;
   const auto& [bytes, places] = *curve.rbegin();
@@ -194,7 +194,7 @@ std::map<Setting, Curves> curves_of(const std::vector<MergedPoint>& points) {
 }
 
 // A rank is slow in most points of a study: the worst one stands for all.
-void add_slow(const std::vector<MergedPoint>& points, std::vector<Finding>& findings) {
+void add_slow(const std::vector<MergedPoint>& points, std::vector<PointFinding>& findings) {
   for (const Slow& slow : slow_ranks(points)) {
     const std::string host = slow.host.empty() ? "" : (slow.is_node ? " " : " of ") + slow.host;
     const std::string who = slow.is_node ? "node" + host : fmt::format("rank {}{}", slow.rank, host);
@@ -208,9 +208,9 @@ void add_slow(const std::vector<MergedPoint>& points, std::vector<Finding>& find
 
 }  // namespace
 
-std::vector<Finding> findings_of(const std::vector<MergedPoint>& points,
-                                 const std::vector<MergedPoint>& unfinished) {
-  std::vector<Finding> findings;
+std::vector<PointFinding> findings_of(const std::vector<MergedPoint>& points,
+                                      const std::vector<MergedPoint>& unfinished) {
+  std::vector<PointFinding> findings;
   for (const MergedPoint& merged : points)
     for (const Warning& warning : merged.warnings)
       if (warning.kind != "oversubscribed")

@@ -10,7 +10,7 @@
 
 namespace shardmark {
 
-struct Finding {
+struct PointFinding {
   const MergedPoint* about;  // into the points
   std::string kind;          // "warming up", "order of sizes", "in place", "slower than parts" ...
   std::string words;
@@ -20,8 +20,8 @@ struct Finding {
 
 // In the order of the points; warnings before contradictions. Oversubscribed points are left to the column of
 // warnings. unfinished: sustained runs (sustained.h); the findings point into both.
-std::vector<Finding> findings_of(const std::vector<MergedPoint>& points,
-                                 const std::vector<MergedPoint>& unfinished = {});
+std::vector<PointFinding> findings_of(const std::vector<MergedPoint>& points,
+                                      const std::vector<MergedPoint>& unfinished = {});
 
 Table findings_table(const std::vector<MergedPoint>& points, const std::vector<MergedPoint>& unfinished);
 

@@ -26,9 +26,9 @@ std::string without_trailing_spaces(std::string line) {
   return line;
 }
 
-class Layout {
+class TextLayout {
  public:
-  explicit Layout(const Section& section) : section_(section) {
+  explicit TextLayout(const Section& section) : section_(section) {
     for (size_t c = 0; c < section.columns.size(); ++c) {
       const Column& column = section.columns[c];
       size_t width = std::max(column.name.size(), column.unit.size());
@@ -144,7 +144,7 @@ std::string to_text(const Table& table, Explanations explanations) {
   if (!view.caption.empty()) out += paragraph(view.caption, "", "");
   for (const Section& section : view.sections) {
     if (!section.caption.empty()) out += "\n" + paragraph("-> " + section.caption, "", "   ");
-    const Layout layout(section);
+    const TextLayout layout(section);
     out += "\n" + layout.header() + layout.body();
   }
   std::vector<std::string> notes = table.notes;

@@ -7,7 +7,7 @@
 namespace shardmark {
 namespace {
 
-ColumnsOf<Finding> finding_columns() {
+ColumnsOf<PointFinding> finding_columns() {
   return {{{"finding", "", false}, [](const auto& finding) { return cells::words(finding.kind); }},
           {{"what", "", false}, [](const auto& finding) { return cells::words(finding.words); }},
           {{"fits", "", false, true},
@@ -21,7 +21,7 @@ ColumnsOf<Finding> finding_columns() {
 
 Table findings_table(const std::vector<MergedPoint>& points, const std::vector<MergedPoint>& unfinished) {
   Table table = make_table("findings", "Findings: results to check",
-                           join(via(&Finding::about, about_columns()), finding_columns()),
+                           join(via(&PointFinding::about, about_columns()), finding_columns()),
                            findings_of(points, unfinished));
   table.explanations.emplace(
       table.explanations.begin(),

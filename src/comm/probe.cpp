@@ -33,7 +33,7 @@ double all_reduce_s(const HostGroup& group, Communicator& comm, int64_t numel) {
   return times.empty() ? total : median(times);
 }
 
-strategies::Link measure(const HostGroup& group, Communicator& comm) {
+strategies::ProbedLink measure(const HostGroup& group, Communicator& comm) {
   if (comm.size() == 1) return {};
   constexpr int64_t kSmall = 256, kMostNumel = 16 << 20;  // elements: 1 KiB, 64 MiB
   const double small_s = all_reduce_s(group, comm, kSmall);
@@ -64,7 +64,7 @@ Probe probe(const HostGroup& group, Communicator& comm) {
   if (result.ranks_per_node > 0) {
     const int node = group.rank() / static_cast<int>(result.ranks_per_node);
     const HostGroup in_node = group.split(node, group.rank());
-    const strategies::Link mine = measure(in_node, *comm.split(node, group.rank()));
+    const strategies::ProbedLink mine = measure(in_node, *comm.split(node, group.rank()));
     // The slowest node counts.
     result.node = {group.max(mine.latency_s), -group.max(-mine.bytes_per_s)};
   }

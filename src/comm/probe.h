@@ -8,9 +8,9 @@
 namespace shardmark {
 
 struct Probe {
-  strategies::Link all;
-  strategies::Link node;       // among the ranks of a node
-  int64_t ranks_per_node = 0;  // 0: one node, or nodes that do not hold equally many neighbouring ranks
+  strategies::ProbedLink all;
+  strategies::ProbedLink node;  // among the ranks of a node
+  int64_t ranks_per_node = 0;   // 0: one node, or nodes that do not hold equally many neighbouring ranks
 };
 
 // By all-reduces; the same on all ranks. Collective; group: of the same ranks.

@@ -21,12 +21,12 @@ constexpr const char* kAdvice =
 
 // The usual augmentation: a random crop of the image with 4 black pixels around it, mirrored half of the
 // time.
-struct Placement {
+struct Crop {
   int64_t top = 0, left = 0;  // where the crop starts in the image; negative: in the padding
   bool mirrored = false;
 };
 
-Placement random_placement(int64_t seed, const Draw& draw) {
+Crop random_crop(int64_t seed, const Draw& draw) {
   const uint64_t random = hash_of(seed, draw.epoch, draw.index);
   return {below(random, 2 * kPadding + 1) - kPadding, below(mix(random), 2 * kPadding + 1) - kPadding,
           (random & 1) != 0};
@@ -70,8 +70,7 @@ class Cifar10 : public DataSource {
             .read(draw.index % kRecords * kRecordBytes, record.data(), record.size());
         *targets++ = record[0];
         const bool augments = augment_ && draw.index < size();  // what is evaluated on stays as it is
-        inputs =
-            write_image(record.data() + 1, augments ? random_placement(seed_, draw) : Placement{}, inputs);
+        inputs = write_image(record.data() + 1, augments ? random_crop(seed_, draw) : Crop{}, inputs);
       }
     });
     return batch;
@@ -97,7 +96,7 @@ class Cifar10 : public DataSource {
 
   // Returns where the next image goes.
   template <class T>
-  T* write_image(const uint8_t* pixels, const Placement& at, T* out) const {
+  T* write_image(const uint8_t* pixels, const Crop& at, T* out) const {
     const auto inside = [](int64_t i) { return i >= 0 && i < kSide; };
     for (size_t channel = 0; channel < kChannels; ++channel, pixels += kSide * kSide) {
       const auto& normalized = normalized_[channel];

@@ -82,7 +82,7 @@ nlohmann::ordered_json placement_json(const World& world) {
   return entries;
 }
 
-std::vector<Layout> layouts(const World& world) {
+std::vector<NodePlacement> node_placements(const World& world) {
   std::vector<RankGroup> nodes;
   std::map<std::string, size_t> known;
   for (const RankFacts& rank : world) {
@@ -90,7 +90,7 @@ std::vector<Layout> layouts(const World& world) {
     if (node == nodes.size()) nodes.emplace_back();
     nodes[node].push_back(&rank);
   }
-  std::vector<Layout> found;
+  std::vector<NodePlacement> found;
   std::map<std::string, size_t> alike;
   for (const RankGroup& ranks : nodes) {
     std::string form;

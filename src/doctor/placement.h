@@ -17,10 +17,10 @@ std::string placement_line(const std::vector<RankFacts>& world);
 nlohmann::ordered_json placement_json(const std::vector<RankFacts>& world);
 
 // Nodes whose ranks sit alike, by order of appearance.
-struct Layout {
+struct NodePlacement {
   std::vector<std::string> nodes;
   std::vector<const RankFacts*> ranks;  // of the first of them
 };
-std::vector<Layout> layouts(const std::vector<RankFacts>& world);
+std::vector<NodePlacement> node_placements(const std::vector<RankFacts>& world);
 
 }  // namespace shardmark::doctor

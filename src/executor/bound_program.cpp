@@ -3,42 +3,53 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace shardmark {
 
 using strategies::Instruction;
 using What = Instruction::What;
 
-// Ranks are assigned to teams in blocks of ranks x stride neighbours.
-Teams::Teams(Communicator& all, const std::vector<strategies::Team>& teams) : all_(all) {
-  for (const strategies::Team& team : teams) {
-    auto& part = teams_[{team.ranks, team.stride}];
-    if (part || is_all(team)) continue;
-    const int64_t rank = all_.rank(), block = team.ranks * team.stride;
-    part = all_.split(static_cast<int>(rank / block * team.stride + rank % team.stride), all_.rank());
+Teams::Teams(Communicator& all, const std::vector<strategies::TeamUse>& teams) : all_(all) {
+  for (const strategies::TeamUse& use : teams) {
+    const bool is_there =
+        std::any_of(teams_.begin(), teams_.end(), [&](const auto& part) { return part.first == use; });
+    if (is_all(use) || is_there) continue;
+    auto part = all_.split(static_cast<int>(use.team.number_of(all_.rank())), all_.rank());
     part->count_in(all_);
+    teams_.emplace_back(use, std::move(part));
   }
 }
 
-Communicator& Teams::of(const strategies::Team& team) const {
-  return is_all(team) ? all_ : *teams_.at({team.ranks, team.stride});
+Communicator& Teams::of(const strategies::TeamUse& use) const {
+  if (is_all(use)) return all_;
+  const auto part =
+      std::find_if(teams_.begin(), teams_.end(), [&](const auto& one) { return one.first == use; });
+  ENSURE(part != teams_.end(), "a team that was not split off");
+  return *part->second;
 }
 
 BoundProgram::BoundProgram(strategies::Program program, ProgramMemory& memory, const Teams& teams,
                            ReductionKernels* reduction)
     : program_(std::move(program)), memory_(memory), reduction_(reduction) {
-  for (const strategies::Call& call : program_.calls) {
+  for (const strategies::CollectiveCall& call : program_.calls) {
     calls_.push_back(bound(call, teams));
     if (std::find(communicators_.begin(), communicators_.end(), calls_.back().comm) == communicators_.end())
       communicators_.push_back(calls_.back().comm);
   }
   for (const Instruction& instruction : program_.instructions)
     instructions_.push_back({memory.at(instruction.to), memory.at(instruction.from)});
-  for (const strategies::Updated& shard : program_.updated) gradients_.push_back(memory.at(shard.gradients));
+  for (const strategies::OptimizerSlices& shard : program_.updated)
+    gradients_.push_back(memory.at(shard.gradients));
 }
 
-BoundProgram::BoundCall BoundProgram::bound(const strategies::Call& call, const Teams& teams) const {
-  return {&teams.of(call.team),
-          {call.what, memory_.at(call.out), memory_.at(call.in), ReduceOp::sum, static_cast<int>(call.root)},
+BoundProgram::BoundCall BoundProgram::bound(const strategies::CollectiveCall& call,
+                                            const Teams& teams) const {
+  const bool inside = call.inside_block.has_value();
+  const at::Tensor out = inside ? memory_.inside_block(*call.inside_block) : memory_.at(call.out);
+  return {&teams.of({call.team, inside}),
+          {call.what, out, inside ? out : memory_.at(call.in), ReduceOp::sum,
+           static_cast<int>(call.root.value_or(0))},
           {}};
 }
 
@@ -53,6 +64,27 @@ void BoundProgram::communicate(size_t i) {
   OneLaunch launch(*first->comm);
   for (BoundCall* call = first; call != end; ++call) call->work = call->comm->start(call->call);
   launch.end();
+}
+
+BoundProgram::BoundCall* BoundProgram::next_inside_block() {
+  if (next_inside_ >= program_.instructions.size()) return nullptr;
+  const Instruction& next = program_.instructions[next_inside_];
+  if (next.what != What::start || !is_inside_block(next_inside_)) return nullptr;
+  next_inside_ += 2;  // its start, and the wait for it
+  return &calls_[static_cast<size_t>(next.index)];
+}
+
+void BoundProgram::call_inside_block(const at::Tensor& values) {
+  BoundCall* const next = next_inside_block();
+  ENSURE(next != nullptr && next->call.out.sizes() == values.sizes(),
+         "a block makes another call than its table says");
+  Call call = next->call;
+  call.out = call.in = values;
+  next->comm->start(call).wait();
+}
+
+void BoundProgram::end_block() {
+  while (BoundCall* const left = next_inside_block()) left->comm->start(left->call).wait();
 }
 
 void BoundProgram::run_locally(size_t i) {

@@ -2,7 +2,6 @@
 // the blocks that it computes.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -16,13 +15,15 @@ namespace shardmark {
 class Teams {
  public:
   // Collective, and so is the end: NCCL's ranks of a node wait for each other in it.
-  Teams(Communicator& all, const std::vector<strategies::Team>& teams);
-  Communicator& of(const strategies::Team& team) const;  // one of those
+  Teams(Communicator& all, const std::vector<strategies::TeamUse>& teams);
+  Communicator& of(const strategies::TeamUse& use) const;  // one of those
 
  private:
-  bool is_all(const strategies::Team& team) const { return team == strategies::Team{all_.size(), 1}; }
+  bool is_all(const strategies::TeamUse& use) const {
+    return use == strategies::TeamUse{{all_.size(), 1}, false};
+  }
   Communicator& all_;
-  std::map<std::pair<int64_t, int64_t>, std::unique_ptr<Communicator>> teams_;
+  std::vector<std::pair<strategies::TeamUse, std::unique_ptr<Communicator>>> teams_;
 };
 
 class BoundProgram {
@@ -35,8 +36,13 @@ class BoundProgram {
   // Instruction i, which starts calls or waits for them.
   void communicate(size_t i);
   bool is_inside_block(size_t i) const {
-    return program_.calls[static_cast<size_t>(program_.instructions[i].index)].is_inside_block();
+    return program_.calls[static_cast<size_t>(program_.instructions[i].index)].inside_block.has_value();
   }
+  // The calls inside the block that instruction i computes: the block makes one after the other, on values of
+  // its own; those that it did not make, because it failed, are made for it.
+  void begin_block(size_t i) { next_inside_ = i + 1; }
+  void call_inside_block(const at::Tensor& values);
+  void end_block();
   // Instruction i, which is local.
   void run_locally(size_t i);
   void poll();      // moves what is in flight
@@ -51,7 +57,8 @@ class BoundProgram {
   struct BoundInstruction {
     at::Tensor to, from;
   };
-  BoundCall bound(const strategies::Call& call, const Teams& teams) const;
+  BoundCall bound(const strategies::CollectiveCall& call, const Teams& teams) const;
+  BoundCall* next_inside_block();  // nullptr: it has none
 
   strategies::Program program_;
   ProgramMemory& memory_;
@@ -60,6 +67,7 @@ class BoundProgram {
   std::vector<BoundInstruction> instructions_;  // parallel to the program's instructions
   std::vector<at::Tensor> gradients_;           // that this rank updates with
   std::vector<Communicator*> communicators_;    // each once
+  size_t next_inside_ = 0;                      // instruction: starts the block's next call, if it has one
 };
 
 }  // namespace shardmark

@@ -13,14 +13,18 @@ namespace shardmark {
 
 using strategies::Instruction;
 
+template <class Body>
+void Executor::together(const Body& body) {
+  in_step(
+      state_.comm().size(), [this] { return where(); }, body);
+}
+
 StepResult Executor::step(const std::function<Batch()>& next_batch, bool wants_norm) {
   clock_.begin_step();
   if (heartbeat_ != nullptr) heartbeat_->step();
   result_ = {};
   part_ = strategies::Part::data;
-  in_step(
-      options_.num_ranks, [this] { return where(); },
-      [&] { execute(state_.step(wants_norm || guard_.needs_norm()), next_batch); });
+  together([&] { execute(state_.step(wants_norm || guard_.needs_norm()), next_batch); });
   attempt([] { meter::throw_on_excess(); });
   ++step_;
   for (at::Tensor* value : {&result_.loss, &result_.gradient_norm})
@@ -30,9 +34,7 @@ StepResult Executor::step(const std::function<Batch()>& next_batch, bool wants_n
 
 at::Tensor Executor::evaluate(const Batch& batch) {
   evaluates_ = true;
-  in_step(
-      options_.num_ranks, [this] { return where(); },
-      [&] { execute(state_.evaluation(), [&] { return batch; }); });
+  together([&] { execute(state_.evaluation(), [&] { return batch; }); });
   evaluates_ = false;
   batch_ = {};
   return std::exchange(activation_, {});
@@ -61,8 +63,12 @@ void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_b
       continue;
     } else if (instruction.is_compute()) {
       if (ablation_ == Ablation::none) bound.poll();  // what has just started moves before a block computes
+      bound.begin_block(i);
       compute(instruction, next_batch);
-      if (ablation_ == Ablation::none) bound.poll();
+      if (ablation_ == Ablation::none) {
+        bound.end_block();
+        bound.poll();
+      }
     } else if (instruction.what == What::apply) {
       apply(bound);
     } else if (!failure_) {
@@ -181,15 +187,18 @@ void Executor::tell(What what, int64_t index) {
   }
 }
 
+void Executor::sum_over_ranks(const at::Tensor& values) {
+  if (state_.comm().size() == 1 || ablation_ == Ablation::compute_only) return;
+  together([&] { last_->call_inside_block(values); });
+}
+
 std::string Executor::where() const { return heartbeat_ == nullptr ? "a step" : heartbeat_->place(); }
 
 void Executor::attempt(const std::function<void()>& compute) {
   if (failure_) return;
   const meter::Strict strict;  // device/meter.h, Note [Where memory may run out]
   try {
-    // Statistics over all ranks are summed inside a block, where a draining rank would be missing.
-    in_step(
-        model_.num_ranks, [this] { return where() + ", with synchronised batch norm"; }, compute);
+    compute();
   } catch (const std::exception& error) {
     end_job_if_gpu_is_lost(error.what());
     failure_ = std::current_exception();

@@ -23,7 +23,6 @@ struct StepResult {
 struct ExecutorOptions {
   uint64_t random_key = 0;  // of dropout: another one on every rank
   int64_t first_step = 0;   // of a run that goes on
-  int64_t num_ranks = 1;    // that wait for each other in a step
 };
 
 // What of a step happens. compute_only: no call starts, and none is waited for. communication_only: nothing
@@ -39,7 +38,11 @@ class Executor {
         clock_(clock),
         guard_(guard),
         options_(options),
-        step_(options.first_step) {}
+        step_(options.first_step) {
+    model_.sum_over_ranks = [this](const at::Tensor& values) { sum_over_ranks(values); };
+  }
+  Executor(const Executor&) = delete;  // the model knows where it is
+  Executor& operator=(const Executor&) = delete;
 
   // One step: forward and backward of its micro-batches, reduction, update.
   //
@@ -49,8 +52,8 @@ class Executor {
   // run the same as the first.
   //
   // Note [Draining]: a rank whose computing fails (out of memory, a bad batch) goes through the rest of the
-  // step, and through all steps after it, without computing: every collective still happens, so no rank
-  // hangs. failure() then says what it was.
+  // step, and through all steps after it, without computing: every collective still happens, those inside
+  // blocks too, so no rank hangs. failure() then says what it was.
   //
   // Whatever fails outside of that (on a GPU memory may run out while gradients are converted, or in the
   // update) ends the job of several ranks: comm/in_step.h. On one rank it is thrown.
@@ -83,7 +86,10 @@ class Executor {
   at::Tensor run_block(const strategies::Instruction& instruction);
   void enter(strategies::Part part);
   void tell(What what, int64_t index);
-  std::string where() const;  // for a failure
+  void sum_over_ranks(const at::Tensor& values);  // for a block, in place
+  template <class Body>
+  void together(const Body& body);  // what ranks wait in for each other: an exception ends the job
+  std::string where() const;
 
   TrainingState& state_;
   Model& model_;

@@ -52,10 +52,10 @@ at::Tensor view_of(const at::Tensor& whole, const specs::GroupLayout& layout, si
 }
 
 int64_t most_inside_block(const strategies::Program& program) {
-  int64_t most = 0;
-  for (const strategies::Call& call : program.calls)
-    if (call.is_inside_block()) most = std::max(most, call.out.numel);
-  return most;
+  double most = 0;
+  for (const strategies::CollectiveCall& call : program.calls)
+    if (call.inside_block) most = std::max(most, call.bytes);
+  return static_cast<int64_t>(most);
 }
 
 // Makes the model's parameters of a group leaves that view `whole` ([layout.numel]).
@@ -102,8 +102,9 @@ void ReboundGroup::bind(const at::Tensor& slot) {
 
 ProgramMemory::ProgramMemory(const strategies::Program& program, Model& model, Communicator& comm,
                              const Precision& types)
-    : squares_(at::zeros({1}, at::TensorOptions(comm.device()).dtype(at::kDouble))),
-      inside_block_(at::zeros({most_inside_block(program)}, squares_.options())),
+    : types_(types),
+      squares_(at::zeros({1}, at::TensorOptions(comm.device()).dtype(at::kDouble))),
+      inside_block_(at::zeros({most_inside_block(program)}, squares_.options().dtype(at::kByte))),
       parameters_(program.layout.size()),
       gradients_(program.layout.size()) {
   for (const strategies::Buffer& buffer : program.buffers) {
@@ -123,9 +124,13 @@ ProgramMemory::ProgramMemory(const strategies::Program& program, Model& model, C
 
 at::Tensor ProgramMemory::at(const strategies::Slice& slice) const {
   if (slice == strategies::kSquares) return squares_;
-  if (slice.buffer == strategies::kInsideBlock) return inside_block_.narrow(0, 0, slice.numel);
   if (slice.buffer < 0) return {};
   return buffers_[static_cast<size_t>(slice.buffer)].narrow(0, slice.begin, slice.numel);
+}
+
+at::Tensor ProgramMemory::inside_block(const specs::BlockCall& call) const {
+  const at::ScalarType type = type_of(call.element, types_);
+  return inside_block_.narrow(0, 0, call.numel * static_cast<int64_t>(at::elementSize(type))).view(type);
 }
 
 void fill_initial(const strategies::Program& program, const Model& model, const ProgramMemory& memory,
@@ -133,7 +138,7 @@ void fill_initial(const strategies::Program& program, const Model& model, const 
   for (size_t group = 0; group < program.layout.size(); ++group) {
     const specs::GroupLayout& layout = program.layout[group];
     for (size_t segment = 0; segment < program.owned[group].size(); ++segment)
-      fill_part(model, group, layout, layout.owned(segment, rank % layout.ranks), seed,
+      fill_part(model, group, layout, layout.owned(segment, rank), seed,
                 memory.at(program.owned[group][segment]));
   }
 }

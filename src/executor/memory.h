@@ -32,13 +32,17 @@ class ProgramMemory {
   ProgramMemory(const strategies::Program& program, Model& model, Communicator& comm, const Precision& types);
 
   at::Tensor at(const strategies::Slice& slice) const;  // [slice.numel], 1-D; undefined for no buffer
+  // What a block's call is made on where the block itself does not make it.
+  at::Tensor inside_block(const specs::BlockCall& call) const;
   const at::Tensor& buffer(size_t index) const { return buffers_[index]; }
   ReboundGroup& parameters_of(int64_t group) { return *parameters_[static_cast<size_t>(group)]; }
   ReboundGroup& gradients_of(int64_t group) { return *gradients_[static_cast<size_t>(group)]; }
 
  private:
   std::vector<at::Tensor> buffers_;
-  at::Tensor squares_, inside_block_;                                // strategies::kSquares, kInsideBlock
+  Precision types_;
+  at::Tensor squares_;                                               // strategies::kSquares
+  at::Tensor inside_block_;                                          // bytes
   std::vector<std::optional<ReboundGroup>> parameters_, gradients_;  // [group], where it has no fixed place
 };
 

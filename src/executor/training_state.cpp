@@ -24,7 +24,7 @@ Model& regrouped(Model& model, const strategies::Program& program) {
 
 std::unique_ptr<Optimizer> make_optimizer_of(const StateContext& context, const strategies::Program& program,
                                              const ProgramMemory& memory) {
-  std::vector<FlatShard> shards;
+  std::vector<OptimizerShard> shards;
   for (const auto& [parameters, gradients] : program.updated)
     shards.push_back({memory.at(parameters), memory.at(gradients)});
   if (program.offload) return make_offloaded_optimizer(context.optimizer, std::move(shards));
@@ -37,8 +37,8 @@ at::Tensor on_cpu(const at::Tensor& value) {
 
 }  // namespace
 
-std::vector<strategies::Team> Programs::teams() const {
-  std::vector<strategies::Team> all;
+std::vector<strategies::TeamUse> Programs::teams() const {
+  std::vector<strategies::TeamUse> all;
   for (const auto* program : {&step, &step_with_norm, &evaluation}) {
     const auto some = program->teams();
     all.insert(all.end(), some.begin(), some.end());
@@ -156,16 +156,16 @@ bool TrainingState::is_finite() {
 
 at::Tensor TrainingState::gathered(size_t group, const std::vector<at::Tensor>& parts) {
   const specs::GroupLayout& layout = program().layout[group];
-  if (layout.ranks == 1 && parts.size() == 1) return parts.front();
-  Communicator& team = teams_->of({layout.ranks, 1});
+  if (layout.team.ranks == 1 && parts.size() == 1) return parts.front();
+  Communicator& team = teams_->of({layout.team});
   at::Tensor whole = at::empty({layout.numel}, parts.front().options().device(comm_.device()));
   for (size_t segment = 0; segment < parts.size(); ++segment) {
     const auto& [range, owner] = layout.segments[segment];
     const at::Tensor own = parts[segment].to(comm_.device()), to = whole.narrow(0, range.begin, range.numel);
-    if (owner == specs::Segment::kCut)
-      team.all_gather(to, own).wait();
+    if (owner)
+      team.broadcast(to, own, static_cast<int>(*owner)).wait();
     else
-      team.broadcast(to, own, static_cast<int>(owner)).wait();
+      team.all_gather(to, own).wait();
   }
   return whole;
 }
@@ -209,7 +209,7 @@ void TrainingState::load(State what, const StateReader& read) {
             .copy_(read(prefix + specs[i].name));
       comm_.broadcast(whole, 0).wait();
       for (size_t segment = 0; segment < parts[g].size(); ++segment) {
-        const specs::Range own = layout[g].owned(segment, comm_.rank() % layout[g].ranks);
+        const specs::Range own = layout[g].owned(segment, comm_.rank());
         parts[g][segment].copy_(whole.narrow(0, own.begin, own.numel));
       }
     }

@@ -41,7 +41,7 @@ using StateReader = std::function<at::Tensor(const std::string& name)>;
 // The programs of a strategy, for one set of memory.
 struct Programs {
   strategies::Program step, step_with_norm, evaluation;
-  std::vector<strategies::Team> teams() const;  // of all three
+  std::vector<strategies::TeamUse> teams() const;  // of all three
 };
 Programs programs_of(const Choice& strategy, strategies::StepInput input);
 Programs programs_of(const StateContext& context);

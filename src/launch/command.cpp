@@ -13,7 +13,7 @@ constexpr int64_t kBytesOfARank = 1'500'000'000;  // LibTorch and a small model
 
 using Arguments = std::vector<std::string>;
 
-struct Layout {
+struct RanksOfNode {
   int64_t on_node = 1;  // ranks
   int64_t cores = 1;    // of a node
   int64_t cpus = 1;     // of a rank, as Slurm counts them
@@ -37,7 +37,7 @@ bool names_hosts(const Arguments& flags) {
 namespace {
 
 Arguments mpirun(const Machine& machine, const LaunchOptions& options, const LaunchCommand& command,
-                 const Layout& layout) {
+                 const RanksOfNode& layout) {
   Arguments arguments = {"mpirun"};
   const auto add = [&](const Arguments& more) {
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -71,7 +71,7 @@ bool srun_binds(const LaunchOptions& options) {
 
 // One rank per task, unbound: srun knows no GPU's place, ranks bind themselves. When one task fails Slurm
 // ends the others too, instead of leaving them waiting.
-Arguments srun(const LaunchOptions& options, const LaunchCommand& command, const Layout& layout) {
+Arguments srun(const LaunchOptions& options, const LaunchCommand& command, const RanksOfNode& layout) {
   Arguments arguments = {"srun",
                          "--mpi=pmix",
                          "--nodes=" + std::to_string(command.num_nodes),
@@ -99,7 +99,7 @@ int64_t least_cpus_per_node(const std::string& text) {
 
 LaunchCommand make_launch_command(const Machine& machine, const Allocation& allocation,
                                   const LaunchOptions& options) {
-  Layout layout;
+  RanksOfNode layout;
   const bool is_elsewhere = !allocation.job.empty() && allocation.cpus_here == 0;
   if (is_elsewhere && options.ranks == 0 && options.ranks_per_node == 0)
     throw UsageError(

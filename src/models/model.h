@@ -61,7 +61,6 @@ class Model {
   bool gpu_forms;        // blocks compute in the forms that GPUs are fast at; set on a GPU. Another rounding
   bool recomputing = false;  // a block runs again for its backward: running statistics stay as they are
   SumOverRanks sum_over_ranks = [](const at::Tensor&) {};
-  int64_t num_ranks = 1;  // that sum_over_ranks spans
 
  private:
   specs::ModelTable table_;

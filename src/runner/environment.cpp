@@ -79,7 +79,7 @@ std::string utc_now() {
   return text;
 }
 
-Environment describe_environment(const HostGroup& world, at::Device device, const Placement& placement) {
+Environment describe_environment(const HostGroup& world, at::Device device, const Resources& resources) {
   Environment environment;
   environment.rank_nodes = world.gather(host_name());
   environment.devices = world.gather(device_name(device));
@@ -87,39 +87,39 @@ Environment describe_environment(const HostGroup& world, at::Device device, cons
   for (const auto& node : environment.rank_nodes)
     if (seen.insert(node).second) environment.nodes.push_back(node);
   environment.world_ranks = world.size();
-  environment.threads_per_rank = placement.threads_per_rank;
+  environment.threads_per_rank = resources.threads_per_rank;
   environment.started = utc_now();
   environment.revision = revision();
   *environment.versions = versions();
   *environment.variables = allowed_variables();
-  *environment.facts = {{"cores_per_node", placement.num_cores},
-                        {"ranks_per_node", placement.local_ranks},
-                        {"communication_thread", placement.communication() == MovedBy::thread},
+  *environment.facts = {{"cores_per_node", resources.num_cores},
+                        {"ranks_per_node", resources.local_ranks},
+                        {"communication_thread", resources.communication() == MovedBy::thread},
                         {"device_memory_bytes", device_memory_bytes(device)},
-                        {"peak_flops", placement.peak_flops},
-                        {"datasheet_flops", placement.datasheet_flops}};
+                        {"peak_flops", resources.peak_flops},
+                        {"datasheet_flops", resources.datasheet_flops}};
   return environment;
 }
 
-Placement describe_placement(const HostGroup& world, int local_ranks, at::Device device,
+Resources describe_resources(const HostGroup& world, int local_ranks, at::Device device,
                              const std::vector<std::string>& precisions) {
-  Placement placement;
-  placement.local_ranks = local_ranks;
-  placement.threads_per_rank = at::get_num_threads();
+  Resources resources;
+  resources.local_ranks = local_ranks;
+  resources.threads_per_rank = at::get_num_threads();
   // A rank bound to some cores has those for itself; otherwise the node's cores are everybody's.
   const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   const int mine = num_cores();
-  placement.num_cores = mine < online ? std::min(online, mine * local_ranks) : online;
+  resources.num_cores = mine < online ? std::min(online, mine * local_ranks) : online;
   for (const auto& precision : precisions) {
     world.barrier();
     const double own = measure_peak_flops(device, precision);
     const auto all = world.gather(std::vector<double>{own});
     const double typical = world.rank() == 0 ? median(all) : 0;
-    placement.peak_flops[precision] = world.max(typical);
+    resources.peak_flops[precision] = world.max(typical);
     const double datasheet = datasheet_peak_flops(device_name(device), precision);
-    if (datasheet == datasheet) placement.datasheet_flops[precision] = datasheet;  // a NaN: unknown device
+    if (datasheet == datasheet) resources.datasheet_flops[precision] = datasheet;  // a NaN: unknown device
   }
-  return placement;
+  return resources;
 }
 
 }  // namespace shardmark

@@ -63,9 +63,9 @@ void add_reason(Record& record, const std::string& reason) {
   record.reason += (record.reason.empty() ? "" : "; ") + reason;
 }
 
-bool is_oversubscribed(const Placement& placement, const Point& point) {
-  const auto local_ranks = std::min<int64_t>(placement.local_ranks, point.ranks);
-  return local_ranks * placement.threads_per_rank > placement.num_cores;
+bool is_oversubscribed(const Resources& resources, const Point& point) {
+  const auto local_ranks = std::min<int64_t>(resources.local_ranks, point.ranks);
+  return local_ranks * resources.threads_per_rank > resources.num_cores;
 }
 
 Record measure_point(const WorkloadContext& context, const ColumnsSink& sink) {
@@ -78,7 +78,7 @@ Record measure_point(const WorkloadContext& context, const ColumnsSink& sink) {
   record.outcome = verdict.outcome;
   record.reason = verdict.reason;
   record.duration_s = now_s() - begin;
-  record.measures.oversubscribed = is_oversubscribed(context.placement, context.point);
+  record.measures.oversubscribed = is_oversubscribed(context.resources, context.point);
   empty_caches(context.comm.device());
   if (record.outcome != Outcome::failed) context.comm.trim();
   const std::string copied = context.comm.take_copied();

@@ -13,6 +13,6 @@ Record measure_point(const WorkloadContext& context, const ColumnsSink& sink = {
 void add_reason(Record& record, const std::string& reason);
 
 // More computing threads than cores on a node.
-bool is_oversubscribed(const Placement& placement, const Point& point);
+bool is_oversubscribed(const Resources& resources, const Point& point);
 
 }  // namespace shardmark

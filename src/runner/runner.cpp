@@ -29,16 +29,16 @@ Record skipped(const Point& point) {
 
 class Walk {
  public:
-  Walk(const HostGroup& world, Study* study, const Placement& placement, const RunOptions& options,
+  Walk(const HostGroup& world, Study* study, const Resources& resources, const RunOptions& options,
        Watchdog& watchdog, int64_t num_points, int64_t num_before)
       : world_(world),
         study_(study),
         writer_(study),
         watchdog_(watchdog),
-        placement_(placement),
+        resources_(resources),
         options_(options),
         heartbeat_(watchdog.heartbeat()),
-        communicators_(world, options, placement.communication(), heartbeat_),
+        communicators_(world, options, resources.communication(), heartbeat_),
         progress_(num_points, num_before, options.quiet || world.rank() != 0) {
     if (study != nullptr)
       watchdog_.on_finding([this](const std::string& reason) { writer_.time_out(reason); });
@@ -138,7 +138,7 @@ class Walk {
     auto& current =
         communicators_.get(point.ranks, transport_of(point), /*unused=*/point.workload != "collective");
     if (current.comm) {
-      Record measured = measure_point({settled.point, current.group, *current.comm, placement_, references_,
+      Record measured = measure_point({settled.point, current.group, *current.comm, resources_, references_,
                                        heartbeat_, options_.trace_directory},
                                       [this](const std::vector<Series>& columns) {
                                         if (study_ != nullptr) writer_.extend(columns);
@@ -163,7 +163,7 @@ class Walk {
 
   void begin(Record record) {
     record.point.transport = transport_of(record.point);
-    record.measures.oversubscribed = is_oversubscribed(placement_, record.point);
+    record.measures.oversubscribed = is_oversubscribed(resources_, record.point);
     write([&] { writer_.begin(record); });
   }
 
@@ -191,7 +191,7 @@ class Walk {
   Study* study_;  // on rank 0 only
   StudyWriter writer_;
   Watchdog& watchdog_;
-  const Placement& placement_;
+  const Resources& resources_;
   const RunOptions& options_;
   Heartbeat& heartbeat_;
   PointCommunicators communicators_;
@@ -213,9 +213,9 @@ int64_t num_finished(const std::vector<Point>& points, const Study* study) {
 }  // namespace
 
 RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
-                      const Placement& placement, const RunOptions& options, Watchdog& watchdog) {
+                      const Resources& resources, const RunOptions& options, Watchdog& watchdog) {
   Study* const own = study ? &*study : nullptr;
-  Walk walk(world, own, placement, options, watchdog, std::ssize(points), num_finished(points, own));
+  Walk walk(world, own, resources, options, watchdog, std::ssize(points), num_finished(points, own));
   watchdog.heartbeat().begin_point("between points");
   const RunSummary summary = in_step(
       world.size(), [&] { return watchdog.heartbeat().place(); },

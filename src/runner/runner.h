@@ -36,6 +36,6 @@ struct StudyLost : RefusedByAllRanks {
 // Collective over the world. study: on rank 0 only. Points whose id the study holds already are passed over.
 // A point of batch size kLargest becomes the batches that a search tries. StudyLost.
 RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
-                      const Placement& placement, const RunOptions& options, Watchdog& watchdog);
+                      const Resources& resources, const RunOptions& options, Watchdog& watchdog);
 
 }  // namespace shardmark

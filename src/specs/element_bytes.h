@@ -16,6 +16,29 @@ struct ElementBytes {
   bool converts() const { return reduce != compute; }
 };
 
+// master: as the optimizer updates; compute: as blocks see it; reduce: as gradients travel.
+enum class Element { master, compute, reduce, bf16, fp16, fp32, fp64, int32, int64 };
+inline int64_t bytes_of(Element element, const ElementBytes& bytes) {
+  switch (element) {
+    case Element::master:
+      return bytes.master;
+    case Element::compute:
+      return bytes.compute;
+    case Element::reduce:
+      return bytes.reduce;
+    case Element::bf16:
+    case Element::fp16:
+      return 2;
+    case Element::fp32:
+    case Element::int32:
+      return 4;
+    case Element::fp64:
+    case Element::int64:
+      return 8;
+  }
+  return 0;
+}
+
 // Of a parameter of a whole model on one rank. The copies in the compute type are 0 where that is the
 // master's. Source of the split: Micikevicius et al., Mixed Precision Training, ICLR 2018; Rajbhandari et
 // al., SC 2020, section 3.1.

@@ -40,11 +40,12 @@ std::vector<std::vector<size_t>> deal_tensors(const ModelTable& table, int64_t r
 
 Range GroupLayout::owned(size_t segment, int64_t rank) const {
   const auto& [range, owner] = segments[segment];
-  if (owner == Segment::kCut) return {range.begin + rank * (range.numel / ranks), range.numel / ranks};
-  return {range.begin, owner == rank ? range.numel : 0};
+  const int64_t index = team.index_of(rank), part = range.numel / team.ranks;
+  if (!owner) return {range.begin + index * part, part};
+  return {range.begin, owner == index ? range.numel : 0};
 }
 
-std::vector<GroupLayout> even_layout(const ModelTable& table, int64_t ranks) {
+std::vector<GroupLayout> even_layout(const ModelTable& table, Team team) {
   std::vector<GroupLayout> layout;
   for (const auto& group : table.groups) {
     GroupLayout place;
@@ -52,22 +53,22 @@ std::vector<GroupLayout> even_layout(const ModelTable& table, int64_t ranks) {
       place.offsets.push_back(place.numel);
       place.numel += round_up(parameter.numel(), kAlignment);
     }
-    place.numel = round_up(place.numel, ranks * kAlignment);
-    place.ranks = ranks;
+    place.numel = round_up(place.numel, team.ranks * kAlignment);
+    place.team = team;
     place.segments = {{{0, place.numel}}};
     layout.push_back(std::move(place));
   }
   return layout;
 }
 
-std::vector<GroupLayout> dim0_layout(const ModelTable& table, int64_t ranks) {
+std::vector<GroupLayout> dim0_layout(const ModelTable& table, Team team) {
   std::vector<GroupLayout> layout;
   for (const auto& group : table.groups) {
     GroupLayout place;
-    place.ranks = ranks;
+    place.team = team;
     for (const auto& parameter : group.parameters) {
       const int64_t rows = parameter.shape.empty() ? 1 : parameter.shape.front();
-      const int64_t numel = round_up(rows, ranks) * (parameter.numel() / rows);
+      const int64_t numel = round_up(rows, team.ranks) * (parameter.numel() / rows);
       place.offsets.push_back(place.numel);
       place.segments.push_back({{place.numel, numel}});
       place.numel += round_up(numel, kAlignment);
@@ -77,15 +78,15 @@ std::vector<GroupLayout> dim0_layout(const ModelTable& table, int64_t ranks) {
   return layout;
 }
 
-std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, int64_t ranks, Evenness evenness) {
-  const auto owners = deal_tensors(table, ranks, evenness);
+std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, Team team, Evenness evenness) {
+  const auto owners = deal_tensors(table, team.ranks, evenness);
   std::vector<GroupLayout> layout;
   for (size_t g = 0; g < table.groups.size(); ++g) {
     const auto& parameters = table.groups[g].parameters;
     GroupLayout place;
     place.offsets.resize(parameters.size());
-    place.ranks = ranks;
-    for (size_t rank = 0; rank < static_cast<size_t>(ranks); ++rank) {
+    place.team = team;
+    for (size_t rank = 0; rank < static_cast<size_t>(team.ranks); ++rank) {
       const int64_t begin = place.numel;
       for (size_t p = 0; p < parameters.size(); ++p) {
         if (owners[g][p] != rank) continue;
@@ -151,11 +152,11 @@ int64_t total_numel(const std::vector<GroupLayout>& layout) {
 
 int64_t largest_share(const std::vector<GroupLayout>& layout) {
   int64_t everyone = 0;  // of what is cut
-  std::vector<int64_t> whole(static_cast<size_t>(layout.front().ranks));
+  std::vector<int64_t> whole(static_cast<size_t>(layout.front().team.ranks));
   for (const auto& place : layout)
     for (const auto& [range, owner] : place.segments)
-      (owner == Segment::kCut ? everyone : whole[static_cast<size_t>(owner)]) +=
-          owner == Segment::kCut ? range.numel / place.ranks : range.numel;
+      (owner ? whole[static_cast<size_t>(*owner)] : everyone) +=
+          owner ? range.numel : range.numel / place.team.ranks;
   return everyone + *std::max_element(whole.begin(), whole.end());
 }
 

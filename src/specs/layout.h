@@ -3,32 +3,45 @@
 // moments line up). Tensors start at multiples of 128 elements.
 #pragma once
 
+#include <optional>
+
 #include "specs/model_table.h"
 
 namespace shardmark::specs {
 
 inline constexpr int64_t kAlignment = 128;  // elements: 512 bytes in fp32
 
+// Ranks that communicate: `ranks` of them, `stride` apart. All ranks of a job are dealt to such teams, in
+// blocks of ranks x stride neighbours.
+struct Team {
+  int64_t ranks = 1;
+  int64_t stride = 1;
+  int64_t index_of(int64_t rank) const { return rank / stride % ranks; }  // of a rank of the job, in its team
+  // The team's number: those of a block lie side by side.
+  int64_t number_of(int64_t rank) const { return rank / (ranks * stride) * stride + rank % stride; }
+  bool operator==(const Team&) const = default;
+};
+
 struct Range {
   int64_t begin = 0;
   int64_t numel = 0;
 };
 
-// A stretch of a group that moves by one operation: cut into equal parts, one a rank in rank order; or whole,
-// of one rank.
+// A stretch of a group that moves by one operation: cut into equal parts, one for each rank of the team in
+// its order; or whole, of one owner.
 struct Segment {
-  static constexpr int64_t kCut = -1;
   Range range;
-  int64_t owner = kCut;
+  std::optional<int64_t> owner = {};  // in the team; none: it is cut
 };
 
 // One group in flat memory.
 struct GroupLayout {
   std::vector<int64_t> offsets;  // of each parameter of the group
   int64_t numel = 0;
-  int64_t ranks = 1;
+  Team team;
   std::vector<Segment> segments;  // in the order of memory; between them may be gaps for alignment
-  Range owned(size_t segment, int64_t rank) const;  // what a rank owns of a segment, maybe nothing
+  // What a rank of the job owns of a segment, maybe nothing.
+  Range owned(size_t segment, int64_t rank) const;
 };
 
 // A part of the model's flat memory that ddp reduces in one operation: whole groups, in the order of
@@ -40,22 +53,22 @@ struct Bucket {
 
 // fsdp(layout=flat): a group is one segment, cut wherever 1/ranks of it ends; it is as long as a multiple of
 // ranks x 128.
-std::vector<GroupLayout> even_layout(const ModelTable& table, int64_t ranks);
+std::vector<GroupLayout> even_layout(const ModelTable& table, Team team);
 
 // fsdp(layout=dim0): every tensor is a segment, cut into as many of its rows as fit: ceil(rows / ranks) a
 // rank. The last ranks may own less than others, or only padding.
-std::vector<GroupLayout> dim0_layout(const ModelTable& table, int64_t ranks);
+std::vector<GroupLayout> dim0_layout(const ModelTable& table, Team team);
 
 // The one that fsdp's options ask for.
-inline std::vector<GroupLayout> fsdp_layout(const ModelTable& table, int64_t ranks, const Options& options) {
-  return options.at("layout") == "dim0" ? dim0_layout(table, ranks) : even_layout(table, ranks);
+inline std::vector<GroupLayout> fsdp_layout(const ModelTable& table, Team team, const Options& options) {
+  return options.at("layout") == "dim0" ? dim0_layout(table, team) : even_layout(table, team);
 }
 
 enum class Evenness { bytes, count };  // what ranks own equally much of, as far as whole tensors allow
 
 // zero3: whole tensors, dealt largest first to the rank that owns least so far (ties: the lowest rank).
 // Inside a group, tensors are ordered by owner, so that a rank's part is one segment.
-std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, int64_t ranks,
+std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, Team team,
                                              Evenness evenness = Evenness::bytes);
 
 // The option of that name.

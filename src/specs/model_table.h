@@ -8,6 +8,8 @@
 
 #include "base/registry.h"
 #include "schema/choice.h"
+#include "specs/collectives.h"
+#include "specs/element_bytes.h"
 
 namespace shardmark::specs {
 
@@ -40,6 +42,15 @@ struct GroupSpec {
   int64_t numel() const;
 };
 
+// A collective that a block makes while it computes, in place, on memory of its own, over the ranks that
+// share a batch: the sums of synchronised batch norm.
+struct BlockCall {
+  Collective what = Collective::all_reduce;
+  int64_t numel = 0;
+  Element element = Element::fp64;
+  bool operator==(const BlockCall&) const = default;
+};
+
 struct BlockSpec {
   std::string name;
   double forward_flops = 0;  // per sample; a multiply-add counts 2
@@ -47,7 +58,7 @@ struct BlockSpec {
   // block that is computed again needs of the one before it; held beside what is kept at the height of its
   // backward; and, of those that are kept, logits of the loss. Beside these, 64-bit indices that are kept.
   double activation_elements = 0, output_elements = 0, working_elements = 0, logits = 0, indices = 0;
-  std::vector<int64_t> statistics = {};  // channels of each batch norm over all ranks, in forward order
+  std::vector<BlockCall> forward_calls = {}, backward_calls = {};  // in the order in which they are made
 };
 
 // What one sample looks like, so that a data source can be matched with a model.

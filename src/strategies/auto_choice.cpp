@@ -24,9 +24,9 @@ std::vector<std::string> candidate_texts(const Surroundings& around) {
 // Operations of neighbours stay in their node; others go among all.
 double communication_s(const Program& program, const Surroundings& around) {
   double seconds = 0;
-  for (const Call& call : program.calls) {
+  for (const CollectiveCall& call : program.calls) {
     const bool in_node = call.team.stride == 1 && call.team.ranks == around.ranks_per_node;
-    const Link& link = in_node ? around.node : around.all;
+    const ProbedLink& link = in_node ? around.node : around.all;
     if (link.bytes_per_s == 0) continue;
     seconds +=
         link.latency_s + call.bytes * specs::ring_factor(call.what, call.team.ranks) / link.bytes_per_s;

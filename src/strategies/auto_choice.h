@@ -11,7 +11,7 @@
 namespace shardmark::strategies {
 
 // Time of an operation that moves b ring bytes: latency_s + b / bytes_per_s.
-struct Link {
+struct ProbedLink {
   double latency_s = 0;
   double bytes_per_s = 0;  // 0: unknown, or one rank alone: nothing takes time
 };
@@ -21,8 +21,8 @@ struct Surroundings {
   double memory_bytes = 0;      // of a rank; 0: unknown, everything fits
   double activation_bytes = 0;  // of a rank, estimated
   int64_t ranks_per_node = 0;   // 0: all ranks on one node, or nodes of different sizes
-  Link all = {};                // among all ranks
-  Link node = {};               // among the ranks of a node; where ranks_per_node > 0
+  ProbedLink all = {};          // among all ranks
+  ProbedLink node = {};         // among the ranks of a node; where ranks_per_node > 0
 };
 
 struct Candidate {

@@ -19,27 +19,6 @@ StepInput step_input(const Point& point, const ModelTable& table) {
           t.checkpointing};
 }
 
-int64_t bytes_of(Element element, const specs::ElementBytes& bytes) {
-  switch (element) {
-    case Element::master:
-      return bytes.master;
-    case Element::compute:
-      return bytes.compute;
-    case Element::reduce:
-      return bytes.reduce;
-    case Element::bf16:
-    case Element::fp16:
-      return 2;
-    case Element::fp32:
-    case Element::int32:
-      return 4;
-    case Element::fp64:
-    case Element::int64:
-      return 8;
-  }
-  return 0;
-}
-
 Cost cost_of(const Program& program, const StepInput& input) {
   Cost cost;
   for (const Buffer& buffer : program.buffers) {
@@ -54,7 +33,7 @@ Cost cost_of(const Program& program, const StepInput& input) {
     cost.offloaded_bytes = state * static_cast<double>(2 + input.optimizer_elements);
   else
     cost.optimizer_bytes = state * static_cast<double>(input.optimizer_elements);
-  for (const Call& call : program.calls)
+  for (const CollectiveCall& call : program.calls)
     cost.traffic_bytes += call.bytes * specs::ring_factor(call.what, call.team.ranks);
   cost.num_operations = static_cast<int64_t>(program.calls.size());
   return cost;

@@ -80,7 +80,7 @@ class BucketedReplica : public Replica {
 };
 
 Program write(const StepInput& input, const Schedule& schedule) {
-  StepBuilder step("ddp", input, schedule, specs::even_layout(input.model, 1));
+  StepBuilder step("ddp", input, schedule, specs::even_layout(input.model, Team{}));
   BucketedReplica replica(step);
   return write_step(step, {&replica});
 }

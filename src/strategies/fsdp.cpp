@@ -107,7 +107,7 @@ std::vector<UnitUse> unit_uses(const std::vector<Position>& positions, int64_t n
   return uses;
 }
 
-ShardedParameters::ShardedParameters(StepBuilder& step, Shards shards)
+ShardedParameters::ShardedParameters(StepBuilder& step, ModelShards shards)
     : step_(step), shards_(std::move(shards)) {
   const int64_t num_slots = step.input().options.at("prefetch").get<int64_t>() + 1;
   for (int64_t i = 0; i < num_slots; ++i)
@@ -148,7 +148,7 @@ namespace {
 
 Program write(const StepInput& input, const Schedule& schedule) {
   StepBuilder step("fsdp", input, schedule,
-                   specs::fsdp_layout(input.model, group_size(input), input.options));
+                   specs::fsdp_layout(input.model, Team{group_size(input)}, input.options));
   const auto shard = input.options.at("shard").get<std::string>();
   if (shard == "full") {
     ShardedParameters parameters(step, step.allocate_shards("parameters", Use::parameters, Element::master));

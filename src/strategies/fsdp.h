@@ -18,9 +18,9 @@ std::vector<UnitUse> unit_uses(const std::vector<Position>& positions, int64_t n
 // a step.
 class ShardedParameters : public Holder {
  public:
-  ShardedParameters(StepBuilder& step, Shards shards);
+  ShardedParameters(StepBuilder& step, ModelShards shards);
 
-  const Shards& own() const { return shards_; }
+  const ModelShards& own() const { return shards_; }
   void before(const Position& at) override;
   void after(const Position& at) override;
 
@@ -29,14 +29,14 @@ class ShardedParameters : public Holder {
   const std::vector<UnitUse>& uses() const { return uses_; }
   const UnitUse& current() const { return uses_[now_]; }
   Slice slot_of(const UnitUse& use) const;
-  virtual const Shards& shards_for(const UnitUse&) const { return shards_; }
+  virtual const ModelShards& shards_for(const UnitUse&) const { return shards_; }
 
   StepBuilder& step_;
 
  private:
   void unshard_until(size_t end);
 
-  Shards shards_;
+  ModelShards shards_;
   std::vector<Slice> slots_, roots_;  // [slot], [root group]
   std::vector<UnitUse> uses_;         // of the step, in order
   std::vector<Operations> unshards_;  // [slot]: into it
@@ -51,7 +51,7 @@ class ShardedGradients : public Holder {
  public:
   explicit ShardedGradients(StepBuilder& step);
 
-  const Shards& own() const { return own_; }
+  const ModelShards& own() const { return own_; }
   void before(const Position& at) override;
   void after(const Position& at) override;
   void finish() override;
@@ -67,7 +67,7 @@ class ShardedGradients : public Holder {
   void add_up(Slot& slot);  // what was reduced
 
   StepBuilder& step_;
-  Shards own_;
+  ModelShards own_;
   std::vector<Slot> slots_, roots_;
   std::vector<Slot*> slot_of_;  // [group]: that it is in, or was last
   size_t next_ = 0;             // slot

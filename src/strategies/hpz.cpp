@@ -20,14 +20,14 @@ std::vector<GroupLayout> secondary_layout(const StepBuilder& step, int64_t num_s
   for (const UnitUse& use : unit_uses(step.positions_of_step(), num_slots)) {
     if (!is_unsharded_for_backward(use)) continue;
     layout[use.group].segments = step.layout()[use.group].segments;
-    layout[use.group].ranks = ranks;
+    layout[use.group].team = {ranks, 1};
   }
   return layout;
 }
 
 class SecondaryShards : public ShardedParameters {
  public:
-  SecondaryShards(StepBuilder& step, Shards primary, int64_t ranks)
+  SecondaryShards(StepBuilder& step, ModelShards primary, int64_t ranks)
       : ShardedParameters(step, std::move(primary)),
         secondary_(step.allocate_shards("secondary shards", Use::parameters, Element::compute,
                                         secondary_layout(step, num_slots(), ranks))) {}
@@ -42,15 +42,15 @@ class SecondaryShards : public ShardedParameters {
   }
 
  private:
-  const Shards& shards_for(const UnitUse& use) const override {
+  const ModelShards& shards_for(const UnitUse& use) const override {
     return is_unsharded_for_backward(use) ? secondary_ : own();
   }
 
-  Shards secondary_;
+  ModelShards secondary_;
 };
 
 Program write(const StepInput& input, const Schedule& schedule) {
-  StepBuilder step("hpz", input, schedule, specs::even_layout(input.model, input.ranks));
+  StepBuilder step("hpz", input, schedule, specs::even_layout(input.model, input.all()));
   SecondaryShards parameters(step, step.allocate_shards("parameters", Use::parameters, Element::master),
                              group_size(input));
   ShardedGradients gradients(step);

@@ -10,6 +10,8 @@ namespace {
 
 using What = Instruction::What;
 
+constexpr double kMost = 1e9;
+
 int64_t whole(double value, double below) {
   if (!(value >= 0 && value < below) || value != static_cast<double>(static_cast<int64_t>(value)))
     throw UsageError("series program: " + std::to_string(value) + " is no whole number below " +
@@ -17,15 +19,19 @@ int64_t whole(double value, double below) {
   return static_cast<int64_t>(value);
 }
 
-void add_row(Series& series, What what, int64_t index, const Call* call) {
+void add_row(Series& series, What what, int64_t index, const CollectiveCall* call) {
   ++series.rows;
   for (const double value :
        {static_cast<double>(what), static_cast<double>(index),
         call == nullptr ? -1 : static_cast<double>(call->what), call == nullptr ? 0 : call->bytes,
         static_cast<double>(call == nullptr ? 0 : call->team.ranks),
         static_cast<double>(call == nullptr ? 0 : call->team.stride),
-        static_cast<double>(call == nullptr ? -1 : call->root)})
+        static_cast<double>(call == nullptr ? -1 : call->root.value_or(-1))})
     series.values.push_back(value);
+}
+
+std::optional<int64_t> root_of(double value) {
+  return value == -1 ? std::nullopt : std::optional(whole(value, kMost));
 }
 
 Part part_of(What what) {
@@ -54,14 +60,14 @@ void add_parts(std::vector<Instruction>& instructions) {
 
 }  // namespace
 
-std::vector<Team> Program::teams() const {
-  std::vector<Team> all;
-  const auto add = [&](const Team& team) {
-    if (std::find(all.begin(), all.end(), team) == all.end()) all.push_back(team);
+std::vector<TeamUse> Program::teams() const {
+  std::vector<TeamUse> all;
+  const auto add = [&](const TeamUse& use) {
+    if (std::find(all.begin(), all.end(), use) == all.end()) all.push_back(use);
   };
-  for (const Call& call : calls) add(call.team);
+  for (const CollectiveCall& call : calls) add({call.team, call.inside_block.has_value()});
   for (const GroupLayout& group : layout)
-    if (group.ranks > 1 || group.segments.size() > 1) add({group.ranks, 1});
+    if (group.team.ranks > 1 || group.segments.size() > 1) add({group.team});
   return all;
 }
 
@@ -78,7 +84,6 @@ Series to_series(const Program& program) {
 }
 
 Program program_of(const Series& series) {
-  constexpr double kMost = 1e9;
   if (series.columns != kProgramColumns) throw UsageError("series program: not 7 columns");
   Program program;
   int64_t last_wait = -1;
@@ -94,7 +99,7 @@ Program program_of(const Series& series) {
     program.calls.push_back({static_cast<Collective>(code),
                              series.at(row, 3),
                              {whole(series.at(row, 4), kMost), whole(series.at(row, 5), kMost)},
-                             whole(series.at(row, 6) + 1, kMost) - 1});
+                             root_of(series.at(row, 6))});
   }
   if (last_wait >= static_cast<int64_t>(program.calls.size()))
     throw UsageError("series program: a wait for an operation that never starts");

@@ -15,13 +15,12 @@
 namespace shardmark::strategies {
 
 using specs::Collective;
+using specs::Element;
 using specs::GroupLayout;
 using specs::ModelTable;
+using specs::Team;
 
 enum class Use { parameters, gradients, transient };
-
-// master: as the optimizer updates; compute: as blocks see it; reduce: as gradients travel.
-enum class Element { master, compute, reduce, bf16, fp16, fp32, fp64, int32, int64 };
 
 // Memory that lives as long as training does. Lengths in elements, of this rank.
 struct Buffer {
@@ -47,32 +46,30 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-// What is in no buffer: the sum of squares of the gradients, one fp64 element; and what a block sums over
-// ranks by itself, also fp64: the statistics of synchronised batch norm.
+// What is in no buffer: the sum of squares of the gradients, one fp64 element.
 inline constexpr Slice kSquares{-2, 0, 1};
-inline constexpr int64_t kInsideBlock = -3;
-
-// Ranks that communicate: `ranks` of them, `stride` apart. All ranks of a job are dealt to such teams.
-struct Team {
-  int64_t ranks = 1;
-  int64_t stride = 1;
-  bool operator==(const Team&) const = default;
-};
 
 // One collective operation, as this rank calls it. Reductions are sums.
-struct Call {
+struct CollectiveCall {
   Collective what = Collective::all_reduce;
   double bytes = 0;  // payload: the larger of a rank's two sides
   Team team;
-  int64_t root = -1;  // of a broadcast or reduction, among the team
+  std::optional<int64_t> root = {};  // of a broadcast or reduction, among the team
   Slice out = {}, in = {};
-  int64_t group = -1;  // of the model whose parameters or gradients move; -1: none alone
+  std::optional<int64_t> group = {};  // of the model, the one whose parameters or gradients move
+  std::optional<specs::BlockCall> inside_block = {};  // made by the block that computes
   const std::string& name() const { return specs::collective(what).name; }
-  bool is_inside_block() const { return out.buffer == kInsideBlock; }  // which makes it by itself
   // What a study keeps; memory is the executor's business.
-  bool operator==(const Call& other) const {
+  bool operator==(const CollectiveCall& other) const {
     return what == other.what && bytes == other.bytes && team == other.team && root == other.root;
   }
+};
+
+// Calls of blocks have a communicator of their own, so that none waits behind what strategies have in flight.
+struct TeamUse {
+  Team team;
+  bool inside_block = false;
+  bool operator==(const TeamUse&) const = default;
 };
 
 // Which part of a step an instruction belongs to. publish: what the optimizer has changed goes where blocks
@@ -115,7 +112,7 @@ struct Instruction {
 };
 
 // What the optimizer updates by one kernel, equally long.
-struct Updated {
+struct OptimizerSlices {
   Slice parameters, gradients;
 };
 
@@ -126,13 +123,13 @@ using Shard = std::vector<Slice>;
 struct BucketMemory {
   specs::Bucket bucket;
   Slice gradients;
-  std::vector<Slice> scratch;  // by the reduction's own count: strategies/reductions/
+  std::vector<Slice> scratch;  // known by the names of their buffers: strategies/reductions/
   double value_bytes = 0;      // what the gradient itself shrinks to, without indices, scales, ranks
 };
 
 // Steps repeat: a wait that comes before its call's start is for that call of the step before.
 struct Program {
-  std::vector<Call> calls;  // in the order in which they start
+  std::vector<CollectiveCall> calls;  // in the order in which they start
   std::vector<Instruction> instructions;
 
   std::string strategy;
@@ -141,7 +138,7 @@ struct Program {
   std::optional<ModelTable> regrouped;       // the model by other groups than its own
   std::vector<Slice> parameters, gradients;  // [group]: where they always are; buffer -1: bound on the way
   std::vector<Shard> owned;                  // [group]: the parameters that this rank updates
-  std::vector<Updated> updated;              // the same and their gradients, as the optimizer sees them
+  std::vector<OptimizerSlices> updated;      // the same and their gradients, as the optimizer sees them
   int64_t most_updated = 0;                  // elements, on the rank that updates most
   bool offload = false;                      // the optimizer's state is in host memory
   double gradient_scale = 1;                 // that the backward of the loss begins with
@@ -151,7 +148,8 @@ struct Program {
   std::vector<BucketMemory> buckets;  // of ddp
   bool lossy = false;                 // the reduced gradient is less than the sum, by choice
 
-  std::vector<Team> teams() const;  // of its calls, and of what gathers a group that is cut; each once
+  // Of its calls, and of what gathers a group that is cut; each once.
+  std::vector<TeamUse> teams() const;
 };
 
 // As a study keeps it: the series "program", [row, kProgramColumns] (schema/fields.h says what each column

@@ -16,11 +16,11 @@ using What = Instruction::What;
 // Memory that calls in flight use, by buffer: what they write, and what they only read.
 class InFlight {
  public:
-  void add(const Call& call) {
+  void add(const CollectiveCall& call) {
     insert(writes_, call.out);
     if (!is_inside(call.in, call.out)) insert(reads_, call.in);
   }
-  void remove(const Call& call) {
+  void remove(const CollectiveCall& call) {
     writes_.erase(key(call.out));
     if (!is_inside(call.in, call.out)) reads_.erase(key(call.in));
   }
@@ -54,9 +54,9 @@ class InFlight {
   Ranges writes_, reads_;
 };
 
-class Walk {
+class ProgramWalk {
  public:
-  Walk(const Program& program, const ModelTable& model)
+  ProgramWalk(const Program& program, const ModelTable& model)
       : p_(program),
         model_(model),
         state_(p_.calls.size()),
@@ -102,7 +102,7 @@ class Walk {
         return write(bucket.gradients);
       }
       case What::apply:
-        for (const Updated& shard : p_.updated)
+        for (const OptimizerSlices& shard : p_.updated)
           if (std::string wrong = write(shard.parameters) + read(shard.gradients); !wrong.empty())
             return wrong;
         return {};
@@ -120,15 +120,15 @@ class Walk {
   }
 
   std::string start(size_t index) {
-    const Call& call = p_.calls[index];
+    const CollectiveCall& call = p_.calls[index];
     CallState& state = state_[index];
     if (state.in_flight) return "starts again while it is in flight";
     if (std::string wrong = write(call.out) + read(call.in); !wrong.empty()) return wrong;
     state.has_started = state.in_flight = true;
     flying_.add(call);
-    if (call.group >= 0) {
+    if (call.group) {
       std::erase_if(contents_, [&](const auto& written) { return written.first.overlaps(call.out); });
-      contents_.emplace_back(call.out, call.group);
+      contents_.emplace_back(call.out, *call.group);
     }
     return {};
   }
@@ -187,7 +187,7 @@ class Walk {
 }  // namespace
 
 std::string wrong_with(const Program& program, const ModelTable& model) {
-  return Walk(program, model).find();
+  return ProgramWalk(program, model).find();
 }
 
 std::string calls_that_differ(const Program& program, const Program& other) {

@@ -14,7 +14,6 @@ namespace {
 using What = Instruction::What;
 
 std::string name_of(const Program& program, const Slice& slice) {
-  if (slice.buffer == kInsideBlock) return "statistics of the block";
   return slice.buffer < 0 ? "the sum of squares" : program.buffers[static_cast<size_t>(slice.buffer)].name;
 }
 
@@ -27,20 +26,22 @@ double bytes_of(const Program& program, const Instruction& calls) {
 
 // "all_gather #12-14 of h.3"
 std::string calls_text(const Program& program, const Instruction& i, const ModelTable& model) {
-  const Call& first = program.calls[static_cast<size_t>(i.index)];
+  const CollectiveCall& first = program.calls[static_cast<size_t>(i.index)];
   std::string text = fmt::format("{} #{}", first.name(), i.index);
   if (i.count > 1) text += fmt::format("-{}", i.index + i.count - 1);
-  if (first.group >= 0) text += " of " + model.groups[static_cast<size_t>(first.group)].name;
+  if (first.group) text += " of " + model.groups[static_cast<size_t>(*first.group)].name;
   return text;
 }
 
 std::string start_text(const Program& program, const Instruction& i, const ModelTable& model) {
-  const Call& first = program.calls[static_cast<size_t>(i.index)];
+  const CollectiveCall& first = program.calls[static_cast<size_t>(i.index)];
   const std::string ranks = first.team.stride == 1
                                 ? fmt::format("{} ranks", first.team.ranks)
                                 : fmt::format("{} ranks, every {}th", first.team.ranks, first.team.stride);
-  return fmt::format("start {}, {} over {}, into {}", calls_text(program, i, model),
-                     format_bytes(bytes_of(program, i)), ranks, name_of(program, first.out));
+  const std::string where =
+      first.inside_block ? "by the block itself" : "into " + name_of(program, first.out);
+  return fmt::format("start {}, {} over {}, {}", calls_text(program, i, model),
+                     format_bytes(bytes_of(program, i)), ranks, where);
 }
 
 const char* word_of(Use use) {

@@ -15,7 +15,7 @@ class Replica : public Holder {
   Replica(StepBuilder& step, Element reduce) : step_(step) {
     const specs::ElementBytes& bytes = step.input().bytes;
     mixed_ = bytes.mixed();
-    promotes_ = mixed_ && strategies::bytes_of(reduce, bytes) == bytes.master;
+    promotes_ = mixed_ && specs::bytes_of(reduce, bytes) == bytes.master;
     const auto allocate = [&](const char* name, Use use, Element element) {
       return step.allocate_groups(name, use, element);
     };

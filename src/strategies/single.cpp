@@ -6,7 +6,7 @@ namespace shardmark::strategies {
 namespace {
 
 Program write(const StepInput& input, const Schedule& schedule) {
-  StepBuilder step("single", input, schedule, specs::even_layout(input.model, 1));
+  StepBuilder step("single", input, schedule, specs::even_layout(input.model, Team{}));
   step.program().gradient_scale = 1.0 / static_cast<double>(input.accumulation);
   Replica replica(step, Element::master);
   return write_step(step, {&replica});

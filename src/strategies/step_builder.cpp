@@ -20,7 +20,8 @@ StepBuilder::StepBuilder(std::string strategy, const StepInput& input, const Sch
              input.norm,
              input.rank,
              input.recompute},
-      positions_(strategies::positions(schedule, input_.model)) {
+      positions_(strategies::positions(schedule, input_.model)),
+      trains_(positions_.back().is(Compute::backward)) {
   for (const size_t group : specs::backward_order(input_.model))
     if (specs::is_root(input_.model.groups[group])) roots_.push_back(group);
   program_.strategy = std::move(strategy);
@@ -48,14 +49,14 @@ std::vector<Slice> StepBuilder::allocate_groups(std::string name, Use use, Eleme
   return groups;
 }
 
-Shards StepBuilder::allocate_shards(std::string name, Use use, Element element,
-                                    const std::vector<GroupLayout>& layout) {
+ModelShards StepBuilder::allocate_shards(std::string name, Use use, Element element,
+                                         const std::vector<GroupLayout>& layout) {
   Slice next = allocate(std::move(name), use, element, 0);
-  Shards shards{layout, {}};
+  ModelShards shards{layout, {}};
   for (const GroupLayout& place : layout) {
     Shard& shard = shards.of.emplace_back();
     for (size_t segment = 0; segment < place.segments.size(); ++segment) {
-      shard.push_back(next.first(place.owned(segment, rank_in_team(place)).numel));
+      shard.push_back(next.first(place.owned(segment, input_.rank).numel));
       next.begin += shard.back().numel;
     }
   }
@@ -67,12 +68,12 @@ Shards StepBuilder::allocate_shards(std::string name, Use use, Element element,
 Shard StepBuilder::shard_of(const GroupLayout& layout, Slice whole) const {
   Shard shard;
   for (size_t segment = 0; segment < layout.segments.size(); ++segment)
-    shard.push_back(whole.part(layout.owned(segment, rank_in_team(layout))));
+    shard.push_back(whole.part(layout.owned(segment, input_.rank)));
   return shard;
 }
 
-Shards StepBuilder::shards_of(const std::vector<Slice>& groups) const {
-  Shards shards{program_.layout, {}};
+ModelShards StepBuilder::shards_of(const std::vector<Slice>& groups) const {
+  ModelShards shards{program_.layout, {}};
   for (size_t g = 0; g < groups.size(); ++g) shards.of.push_back(shard_of(program_.layout[g], groups[g]));
   return shards;
 }
@@ -83,8 +84,6 @@ Slice StepBuilder::all_of(const std::vector<Slice>& groups) {
   return all;
 }
 
-// Statistics of a batch norm over all ranks: sums of values and squares, and their number; in backward, of
-// the gradient and its product with the values. models/batch_norm.cpp, Note [Statistics of all ranks].
 void StepBuilder::add(Instruction instruction) {
   instruction.micro_batch = micro_batch_;
   instruction.part = part_;
@@ -115,22 +114,18 @@ void StepBuilder::compute(const Action& action) {
       break;
   }
   program_.instructions.back().keeps_activations = action.keeps_activations;
-  sum_statistics(action);
+  const specs::BlockSpec& block = input_.model.blocks[static_cast<size_t>(action.block)];
+  if (trains_)
+    call_inside_block(action.what == Compute::backward ? block.backward_calls : block.forward_calls);
 }
 
-void StepBuilder::sum_statistics(const Action& action) {
-  const std::vector<int64_t>& statistics = input_.model.blocks[static_cast<size_t>(action.block)].statistics;
-  if (action.what != Compute::backward)
-    for (const int64_t channels : statistics) sum_inside_block(2 * channels + 1);
-  else
-    for (auto channels = statistics.rbegin(); channels != statistics.rend(); ++channels)
-      sum_inside_block(2 * *channels);
-}
-
-void StepBuilder::sum_inside_block(int64_t numel) {
+void StepBuilder::call_inside_block(const std::vector<specs::BlockCall>& calls) {
   if (input_.ranks == 1) return;
-  Operations sum = all_reduce({{kInsideBlock, 0, numel}}, all());
-  wait(sum);
+  for (const specs::BlockCall& call : calls) {
+    const auto bytes = static_cast<double>(call.numel * specs::bytes_of(call.element, input_.bytes));
+    Operations made = start({{.what = call.what, .bytes = bytes, .team = all(), .inside_block = call}});
+    wait(made);
+  }
 }
 
 void StepBuilder::local(What what, Slice to, Slice from) {
@@ -146,22 +141,22 @@ void StepBuilder::add(const Shard& to, const Shard& from) {
 }
 
 double StepBuilder::bytes_of(Slice slice) const {
-  const int64_t each = slice.buffer < 0 ? 8 : strategies::bytes_of(element_of(slice), input_.bytes);
+  const int64_t each = slice.buffer < 0 ? 8 : specs::bytes_of(element_of(slice), input_.bytes);
   return static_cast<double>(slice.numel * each);
 }
 
-Call StepBuilder::call(Collective what, Slice out, Slice in) const {
-  return {what, std::max(bytes_of(out), bytes_of(in)), all(), -1, out, in};
+CollectiveCall StepBuilder::call(Collective what, Slice out, Slice in) const {
+  return {what, std::max(bytes_of(out), bytes_of(in)), all(), {}, out, in};
 }
 
-Operations StepBuilder::start(std::vector<Call> calls) {
+Operations StepBuilder::start(std::vector<CollectiveCall> calls) {
   const Operations operations{std::ssize(program_.calls), std::ssize(calls)};
   if (operations.count > 0) add({What::start, operations.first, operations.count});
   std::move(calls.begin(), calls.end(), std::back_inserter(program_.calls));
   return operations;
 }
 
-Operations StepBuilder::unshard(size_t group, Slice whole, const Shards& shards) {
+Operations StepBuilder::unshard(size_t group, Slice whole, const ModelShards& shards) {
   const GroupLayout& layout = shards.layout[group];
   const Shard& shard = shards.of[group];
   Shard parts = shard_of(layout, whole);
@@ -169,17 +164,12 @@ Operations StepBuilder::unshard(size_t group, Slice whole, const Shards& shards)
     parts = shard;
   else
     copy(parts, shard);
-  std::vector<Call> calls;
+  std::vector<CollectiveCall> calls;
   for (size_t i = 0; i < layout.segments.size(); ++i) {
     const auto& [range, owner] = layout.segments[i];
     const Slice segment = whole.part(range);
-    calls.push_back({owner == specs::Segment::kCut ? Collective::all_gather : Collective::broadcast,
-                     bytes_of(segment),
-                     {layout.ranks, 1},
-                     owner,
-                     segment,
-                     parts[i],
-                     static_cast<int64_t>(group)});
+    calls.push_back({owner ? Collective::broadcast : Collective::all_gather, bytes_of(segment), layout.team,
+                     owner, segment, parts[i], static_cast<int64_t>(group)});
   }
   return start(std::move(calls));
 }
@@ -187,27 +177,21 @@ Operations StepBuilder::unshard(size_t group, Slice whole, const Shards& shards)
 Operations StepBuilder::reduce(size_t group, Slice whole) {
   const GroupLayout& layout = program_.layout[group];
   const Shard parts = shard_of(layout, whole);
-  std::vector<Call> calls;
+  std::vector<CollectiveCall> calls;
   for (size_t i = 0; i < layout.segments.size(); ++i) {
     const auto& [range, owner] = layout.segments[i];
     const Slice segment = whole.part(range);
-    const bool cut = owner == specs::Segment::kCut;
-    calls.push_back({cut ? Collective::reduce_scatter : Collective::reduce,
-                     bytes_of(segment),
-                     {layout.ranks, 1},
-                     owner,
-                     cut ? parts[i] : segment,
-                     segment,
-                     static_cast<int64_t>(group)});
+    calls.push_back({owner ? Collective::reduce : Collective::reduce_scatter, bytes_of(segment), layout.team,
+                     owner, owner ? segment : parts[i], segment, static_cast<int64_t>(group)});
   }
   return start(std::move(calls));
 }
 
-Operations StepBuilder::all_reduce(const Shard& slices, Team team, int64_t group) {
-  std::vector<Call> calls;
+Operations StepBuilder::all_reduce(const Shard& slices, Team team, std::optional<int64_t> group) {
+  std::vector<CollectiveCall> calls;
   for (const Slice& slice : slices)
     if (slice.numel > 0)
-      calls.push_back({Collective::all_reduce, bytes_of(slice), team, -1, slice, slice, group});
+      calls.push_back({Collective::all_reduce, bytes_of(slice), team, {}, slice, slice, group});
   return start(std::move(calls));
 }
 
@@ -246,7 +230,7 @@ void StepBuilder::update() {
   part_ = Part::publish;
 }
 
-void StepBuilder::updates(const Shards& parameters, const Shards& gradients) {
+void StepBuilder::updates(const ModelShards& parameters, const ModelShards& gradients) {
   program_.owned = parameters.of;
   for (size_t group = 0; group < parameters.of.size(); ++group)
     for (size_t segment = 0; segment < parameters.of[group].size(); ++segment)

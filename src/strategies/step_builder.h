@@ -13,7 +13,7 @@ struct Operations {
 };
 
 // Every group cut into shards: how, and where this rank's are.
-struct Shards {
+struct ModelShards {
   std::vector<GroupLayout> layout;
   std::vector<Shard> of;  // [group]
 };
@@ -41,19 +41,22 @@ class StepBuilder {
   int64_t num_blocks() const { return std::ssize(input_.model.blocks); }
   int64_t numel_of(size_t group) const { return program_.layout[group].numel; }
   int64_t largest_group() const { return specs::largest_group(input_.model, program_.layout); }  // of units
-  Team all() const { return {input_.ranks, 1}; }
-  Team team() const { return {program_.layout.front().ranks, 1}; }  // shares one copy of the model
-  Team replicas() const { return {input_.ranks / team().ranks, team().ranks}; }  // have the same shards
+  Team all() const { return input_.all(); }
+  Team team() const { return program_.layout.front().team; }  // shares one copy of the model
+  Team replicas() const {                                     // have the same shards
+    return {input_.ranks / team().ranks, team().stride * team().ranks};
+  }
 
   // Memory.
   Slice allocate(std::string name, Use use, Element element, int64_t numel);
   std::vector<Slice> allocate_groups(std::string name, Use use, Element element);  // [group], backward order
   // What this rank owns of every group: in memory of its own, and in memory of whole groups.
-  Shards allocate_shards(std::string name, Use use, Element element, const std::vector<GroupLayout>& layout);
-  Shards allocate_shards(std::string name, Use use, Element element) {
+  ModelShards allocate_shards(std::string name, Use use, Element element,
+                              const std::vector<GroupLayout>& layout);
+  ModelShards allocate_shards(std::string name, Use use, Element element) {
     return allocate_shards(std::move(name), use, element, program_.layout);
   }
-  Shards shards_of(const std::vector<Slice>& groups) const;
+  ModelShards shards_of(const std::vector<Slice>& groups) const;
   Shard shard_of(const GroupLayout& layout, Slice whole) const;
   static Slice all_of(const std::vector<Slice>& groups);  // the memory of all groups together
   // The same bits on all ranks between steps.
@@ -78,7 +81,7 @@ class StepBuilder {
     add({What::bind_gradients, static_cast<int64_t>(group), 1, whole});
   }
 
-  // Local work. Shards segment by segment; empty segments cost nothing.
+  // Local work. ModelShards segment by segment; empty segments cost nothing.
   void copy(Slice to, Slice from) { local(What::copy, to, from); }
   void add(Slice to, Slice from) { local(What::add, to, from); }
   void copy(const Shard& to, const Shard& from);
@@ -89,19 +92,20 @@ class StepBuilder {
   // Communication. All start at once and are to be waited for. unshard: every rank of a team fills `whole`
   // from the shards of its ranks; shards of another element are converted on the way. reduce: `whole` is
   // summed over the team into each rank's shard of it.
-  Operations unshard(size_t group, Slice whole, const Shards& shards);
+  Operations unshard(size_t group, Slice whole, const ModelShards& shards);
   Operations reduce(size_t group, Slice whole);
-  Call call(Collective what, Slice out, Slice in) const;                      // of all ranks
-  Operations all_reduce(const Shard& slices, Team team, int64_t group = -1);  // in place, the parts not empty
-  Operations sum_over_replicas(size_t group, const Shard& shard);             // none where there is one
-  Operations start(std::vector<Call> calls);                                  // in one launch
-  void wait(Operations& operations);                                          // which are none then
+  CollectiveCall call(Collective what, Slice out, Slice in) const;  // of all ranks
+  // In place, the parts not empty.
+  Operations all_reduce(const Shard& slices, Team team, std::optional<int64_t> group = {});
+  Operations sum_over_replicas(size_t group, const Shard& shard);  // none where there is one
+  Operations start(std::vector<CollectiveCall> calls);             // in one launch
+  void wait(Operations& operations);                               // which are none then
   // A wait for what the step before has started: where it stands, to be filled in.
   size_t wait_for_step_before();
   void fill_in(size_t wait, Operations operations);
 
   // What this rank updates: its shards, or all in one range.
-  void updates(const Shards& parameters, const Shards& gradients);
+  void updates(const ModelShards& parameters, const ModelShards& gradients);
   void updates(const std::vector<Slice>& parameters, const std::vector<Slice>& gradients);
   Program& program() { return program_; }
   Program finish();  // a broken contract (program_check.h) ends here
@@ -110,17 +114,16 @@ class StepBuilder {
   using What = Instruction::What;
   void add(Instruction instruction);
   void local(What what, Slice to, Slice from);
-  void sum_statistics(const Action& action);
-  void sum_inside_block(int64_t numel);
+  void call_inside_block(const std::vector<specs::BlockCall>& calls);
   Element element_of(Slice slice) const {
     return program_.buffers[static_cast<size_t>(slice.buffer)].element;
   }
-  int64_t rank_in_team(const GroupLayout& layout) const { return input_.rank % layout.ranks; }
 
   Program program_;
   std::optional<ModelTable> regrouped_;
   StepInput input_;
   std::vector<Position> positions_;
+  bool trains_;  // else the program is an evaluation
   std::vector<size_t> roots_;
   Part part_ = Part::data;
   int64_t micro_batch_ = 0;

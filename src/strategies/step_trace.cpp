@@ -48,7 +48,7 @@ class Events {
           bytes);
   }
   // Those in flight together lie beside each other.
-  void call(const Call& call, const std::string& name, double begin_s, double end_s) {
+  void call(const CollectiveCall& call, const std::string& name, double begin_s, double end_s) {
     const int64_t id = next_id_++;
     const double seconds = end_s - begin_s;
     add(R"({{"ph":"b","name":{},"cat":"communication","id":"{}.{}","pid":{},"tid":{},"ts":{:.3f},"args":{{"bytes":{:.0f},"ranks":{},"algbw GB/s":{:.4g}}}}})",
@@ -72,9 +72,9 @@ class Events {
 };
 
 std::string call_name(const Program& program, int64_t index, const ModelTable& model) {
-  const Call& call = program.calls[static_cast<size_t>(index)];
+  const CollectiveCall& call = program.calls[static_cast<size_t>(index)];
   return fmt::format("{} #{}{}", call.name(), index,
-                     call.group >= 0 ? " of " + model.groups[static_cast<size_t>(call.group)].name : "");
+                     call.group ? " of " + model.groups[static_cast<size_t>(*call.group)].name : "");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ StepTraffic step_traffic(const Program& program) {
                           : instruction.part == Part::backward ? traffic.backward
                                                                : traffic.forward;
     for (int64_t c = instruction.index; c < instruction.index + instruction.count; ++c) {
-      const Call& call = program.calls[static_cast<size_t>(c)];
+      const CollectiveCall& call = program.calls[static_cast<size_t>(c)];
       ++phase.num_operations;
       phase.bytes += call.bytes * specs::ring_factor(call.what, call.team.ranks);
     }

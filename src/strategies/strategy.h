@@ -21,6 +21,7 @@ struct StepInput {
   bool norm = false;           // every step asks for the gradient's norm: clipping, fp16
   int64_t rank = 0;            // whose program it is
   int64_t recompute = 0;       // every n-th block is computed again in backward; 0: none
+  Team all() const { return {ranks, 1}; }
   Schedule schedule() const {  // of a step
     return accumulate(std::ssize(model.blocks), accumulation, recompute);
   }
@@ -67,7 +68,5 @@ Cost cost_of(const Program& program, const StepInput& input);
 inline Cost cost_of(const std::string& name, const StepInput& input) {
   return cost_of(strategy(name).step(input), input);
 }
-
-int64_t bytes_of(Element element, const specs::ElementBytes& bytes);
 
 }  // namespace shardmark::strategies

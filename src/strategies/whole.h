@@ -18,7 +18,7 @@ class WholeParameters : public Holder {
     for (size_t group = 0; group < whole_.size(); ++group) step.place_parameters(group, whole_[group]);
   }
 
-  const Shards& own() const { return own_; }
+  const ModelShards& own() const { return own_; }
   void before(const Position& at) override {
     for (const size_t group : at.first_used) waits_.emplace_back(group, step_.wait_for_step_before());
   }
@@ -32,7 +32,7 @@ class WholeParameters : public Holder {
  private:
   StepBuilder& step_;
   std::vector<Slice> whole_;
-  Shards own_;
+  ModelShards own_;
   std::vector<std::pair<size_t, size_t>> waits_;  // group, instruction
 };
 
@@ -49,7 +49,7 @@ class WholeGradients : public Holder {
     for (size_t group = 0; group < whole_.size(); ++group) step.place_gradients(group, whole_[group]);
   }
 
-  const Shards& own() const { return own_; }
+  const ModelShards& own() const { return own_; }
   void after(const Position& at) override {
     for (const size_t group : at.complete) {
       if (sent_[group] != whole_[group]) {
@@ -74,7 +74,7 @@ class WholeGradients : public Holder {
  private:
   StepBuilder& step_;
   std::vector<Slice> whole_, sent_;
-  Shards own_;
+  ModelShards own_;
   std::vector<Operations> reductions_;
 };
 

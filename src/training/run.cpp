@@ -48,7 +48,7 @@ bool every(int64_t steps, int64_t done) { return steps > 0 && done % steps == 0;
 }  // namespace
 
 Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& group, TrainingSetup& setup,
-         const Placement& placement, const DataSource& source, Heartbeat& heartbeat, RunStudy* study)
+         const Resources& resources, const DataSource& source, Heartbeat& heartbeat, RunStudy* study)
     : options_(options),
       group_(group),
       comm_(setup.comm),
@@ -59,7 +59,7 @@ Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& gr
       setup_(allocated(setup, clock_, start.step)),
       loader_(source, sampler_of(options.point, source, comm_.rank()), options.point.training.accumulation,
               comm_.device(),
-              prefetch_depth(placement.num_cores, placement.local_ranks, placement.threads_per_rank),
+              prefetch_depth(resources.num_cores, resources.local_ranks, resources.threads_per_rank),
               start.step),
       lines_(group.rank() == 0, options.point.global_batch(), tokens_per_sample(setup_.model->table()),
              setup_.guard->loss_scale().defined()),

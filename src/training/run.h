@@ -6,7 +6,7 @@
 
 #include "comm/communicator.h"
 #include "data/loader.h"
-#include "executor/optim/schedule.h"
+#include "executor/optim/rate_schedule.h"
 #include "runner/verdict.h"
 #include "runner/workloads/training_setup.h"
 #include "runner/workloads/workload.h"
@@ -19,7 +19,7 @@ namespace shardmark {
 
 struct TrainingOptions {
   Point point;  // workload "train"
-  Schedule schedule;
+  RateSchedule schedule;
   int64_t num_steps = 0;
   int64_t log_every = 1;
   int64_t evaluate_every = 0;                                      // 0: after the last step only
@@ -46,7 +46,7 @@ class Run {
   // for a moment: a rank may throw alone. Everything must outlive it.
   // study: of the rank that writes one.
   Run(const TrainingOptions& options, const Start& start, const HostGroup& group, TrainingSetup& setup,
-      const Placement& placement, const DataSource& source, Heartbeat& heartbeat, RunStudy* study = nullptr);
+      const Resources& resources, const DataSource& source, Heartbeat& heartbeat, RunStudy* study = nullptr);
 
   // Once, before train(): takes over what the start holds, if anything. Collective, then rank 0 may throw
   // alone.

@@ -150,7 +150,7 @@ int64_t state_bytes(const Point& point, State what) {
   for (const auto& buffer : strategies::strategy(t.strategy.name).step(input).buffers)
     if (buffer.carried)
       sum += (buffer.replicated ? 1 : point.ranks) *
-             (buffer.numel * strategies::bytes_of(buffer.element, bytes) +
+             (buffer.numel * specs::bytes_of(buffer.element, bytes) +
               SafetensorsWriter::header_bytes(buffer.name));
   return sum;
 }

@@ -20,7 +20,7 @@ void step(benchmark::State& state, const std::string& name) {
   const auto& law = specs::optimizer_specs().at(name);
   const Choice choice = resolve({name}, law.options, "optimizer");
   const int64_t elements = state.range(0);
-  const FlatShard shard = {at::ones({elements}), at::full({elements}, 1e-3)};
+  const OptimizerShard shard = {at::ones({elements}), at::full({elements}, 1e-3)};
   const auto optimizer = make_optimizer(choice, {shard}, at::kCPU);
   for (auto _ : state) optimizer->step({});
   const int64_t passes = 3 + 2 * law.state_elements(choice.options);

@@ -66,7 +66,7 @@ class Plain final : public Contender {
  private:
   std::unique_ptr<Model> model_;
   Batch batch_;
-  std::vector<FlatShard> shards_;
+  std::vector<OptimizerShard> shards_;
   std::unique_ptr<Optimizer> optimizer_;
 };
 

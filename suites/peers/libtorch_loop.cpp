@@ -32,14 +32,14 @@ class Loop {
                                   specs::model_spec(choice_from_text(model).name).options, "model"),
                           mixed ? at::kBFloat16 : at::kFloat, device)) {
     materialize(*model_, kSeed);
-    std::vector<FlatShard> shards;
+    std::vector<OptimizerShard> shards;
     for (const auto& group : model_->table().groups) {
       for (const auto& spec : group.parameters) {
         at::Tensor& parameter = model_->parameter(spec.name);
         parameter.mutable_grad() = at::zeros_like(parameter);
         own_.push_back({parameter.detach().view(-1), parameter.grad().view(-1)});
         const auto initial = initial_value(spec, kSeed, at::kFloat).to(device).view(-1);
-        shards.push_back(mixed ? FlatShard{initial, at::zeros_like(initial)} : own_.back());
+        shards.push_back(mixed ? OptimizerShard{initial, at::zeros_like(initial)} : own_.back());
       }
     }
     if (mixed) masters_ = shards;
@@ -68,7 +68,7 @@ class Loop {
  private:
   at::Device device_;
   std::unique_ptr<Model> model_;
-  std::vector<FlatShard> own_, masters_;  // [parameter]; masters_ is empty without mixed precision
+  std::vector<OptimizerShard> own_, masters_;  // [parameter]; masters_ is empty without mixed precision
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<Batch> batches_;
 };

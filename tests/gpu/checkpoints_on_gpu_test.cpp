@@ -141,7 +141,7 @@ TEST_F(CheckpointsOnGpu, LetARunGoOnOnTheOtherDevice) {
     point.workload = "train";
     const auto sample = specs::model_spec("gpt2").table(point.training.model.options).sample;
     const auto source = make_source(point.training.data, {sample, at::kDouble, 3, /*holds_out=*/true});
-    TrainingOptions options{point, Schedule({"cosine"}, 0.01, 2, kSteps)};
+    TrainingOptions options{point, RateSchedule({"cosine"}, 0.01, 2, kSteps)};
     options.num_steps = kSteps;
     options.evaluate_every = 3;
     options.checkpoint_directory = directory;
@@ -149,7 +149,7 @@ TEST_F(CheckpointsOnGpu, LetARunGoOnOnTheOtherDevice) {
     HeartbeatPage page{};
     Heartbeat heartbeat(page);
     TrainingSetup setup(options.point, comm);
-    shardmark::Run training(options, start, world_, setup, Placement{}, *source, heartbeat);
+    shardmark::Run training(options, start, world_, setup, Resources{}, *source, heartbeat);
     training.load(start);
     return training.train();
   };

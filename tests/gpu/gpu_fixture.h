@@ -34,7 +34,6 @@ struct GpuRank {
     meter::install(index);
     at::set_num_threads(1);
     comm = make_communicator("nccl", world, device);
-    statistics = comm->split(0, comm->rank());
     alone = comm->split(comm->rank(), 0);
     cpu_comm = make_communicator("mpi", world, at::kCPU);
     cpu_alone = make_communicator("mpi", mine, at::kCPU);
@@ -47,8 +46,8 @@ struct GpuRank {
   HostGroup mine = world.split(world.rank(), 0);
   std::string missing;  // why nothing can be tested
   at::Device device{at::kCPU};
-  std::unique_ptr<Communicator> comm, statistics, alone;  // nccl: all ranks, the same again, this rank
-  std::unique_ptr<Communicator> cpu_comm, cpu_alone;      // mpi: all ranks, this rank
+  std::unique_ptr<Communicator> comm, alone;          // nccl: all ranks, this rank
+  std::unique_ptr<Communicator> cpu_comm, cpu_alone;  // mpi: all ranks, this rank
 };
 
 // Between MPI's begin and end, which are those of main().
@@ -77,7 +76,6 @@ class GpuTest : public ::testing::Test {
   at::Device device_ = rank_.device;
   // Nullptr where the test is skipped.
   Communicator* comm_ = rank_.comm.get();
-  Communicator* statistics_ = rank_.statistics.get();
   Communicator* alone_ = rank_.alone.get();
   Communicator* cpu_comm_ = rank_.cpu_comm.get();
   Communicator* cpu_alone_ = rank_.cpu_alone.get();

@@ -37,9 +37,9 @@ TEST_F(Memory, OfMixedPrecisionEqualsItsPrediction) {
 TEST_F(Memory, IsGivenBack) {
   for (const auto& strategy : kKinds) {
     const Case c{kModels[1], kOptimizers[1], at::kFloat, 2, 1, 2};
-    train(c, strategy, *comm_, nullptr);
+    train(c, strategy, *comm_);
     const int64_t before = meter::read().total;
-    train(c, strategy, *comm_, nullptr);
+    train(c, strategy, *comm_);
     EXPECT_EQ(meter::read().total, before) << strategy;
   }
 }
@@ -51,14 +51,14 @@ TEST_F(Memory, PeakIsThePredictionAndActivations) {
   const Case c{"mlp(features=64, width=2048, layers=4, classes=8)", kOptimizers[1], at::kFloat, 4, 1, 3};
   for (const auto& strategy : kKinds) {
     SCOPED_TRACE(strategy);
-    train(c, strategy, *comm_, nullptr);  // workspaces of libraries
+    train(c, strategy, *comm_);  // workspaces of libraries
     const int64_t before = meter::read().total;
     int64_t largest = 0;
     const auto made = [&] {
       meter::reset_peak();  // what initial values took for a moment is no part of a step
       largest = meter::read().total;
     };
-    train(c, strategy, *comm_, nullptr, {.change = {}, .made = made});
+    train(c, strategy, *comm_, {.change = {}, .made = made});
     const double peak = static_cast<double>(meter::read().peak - before);
     const strategies::Cost cost = CostChecks(world_, *comm_).cost(c, strategy);
     const double bytes =

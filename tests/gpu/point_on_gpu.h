@@ -29,9 +29,9 @@ inline Point training_point(const std::string& model, const std::string& strateg
 // Everything beside the point that a workload needs; all of it must outlive the workload.
 struct Surroundings {
   WorkloadContext of(const Point& point, const HostGroup& group, Communicator& comm) {
-    return {point, group, comm, placement, references, heartbeat};
+    return {point, group, comm, resources, references, heartbeat};
   }
-  Placement placement;
+  Resources resources;
   ReferenceCache references;
   HeartbeatPage page{};
   Heartbeat heartbeat{page};

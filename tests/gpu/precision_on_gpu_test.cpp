@@ -33,7 +33,7 @@ TEST_F(PrecisionOnGpu, LowPrecisionFollowsFp32) {
             !is_emulated() && model == kModels[1] && compute == at::kBFloat16 && reduce == at::kFloat;
         for (const auto& strategy : every ? all_strategies(comm_->size()) : kKinds) {
           SCOPED_TRACE(model + " " + strategy + " " + at::toString(compute) + " " + at::toString(reduce));
-          EXPECT_LE(largest_relative(train(c, strategy, *comm_, nullptr).losses, single.losses), 1e-2);
+          EXPECT_LE(largest_relative(train(c, strategy, *comm_).losses, single.losses), 1e-2);
         }
       }
     }
@@ -44,10 +44,10 @@ TEST_F(PrecisionOnGpu, LowPrecisionFollowsFp32) {
 TEST_F(PrecisionOnGpu, SingleFollowsTheCpu) {
   for (const auto& model : {kModels[0], kModels[1], kModels[3]}) {
     Case c{model, kOptimizers[1], at::kFloat};
-    const Outcomes on_cpu = train(c, "single", *cpu_alone_, nullptr);
+    const Outcomes on_cpu = train(c, "single", *cpu_alone_);
     const auto follows = [&](const char* name, double tolerance) {
       SCOPED_TRACE(model + " " + name);
-      EXPECT_LE(largest_relative(train(c, "single", *alone_, nullptr).losses, on_cpu.losses), tolerance);
+      EXPECT_LE(largest_relative(train(c, "single", *alone_).losses, on_cpu.losses), tolerance);
     };
     follows("fp32", 1e-4);
     use_tf32(true);

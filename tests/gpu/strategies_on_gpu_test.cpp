@@ -27,7 +27,7 @@ class StrategiesOnGpu : public GpuTest {
   int64_t num_steps() const { return is_emulated() ? 3 : 5; }
 
   void expect_equal(const Case& c, const std::string& strategy, const Outcomes& single, double tolerance) {
-    expect_equals_single(c, strategy, *comm_, statistics_, single, tolerance);
+    expect_equals_single(c, strategy, *comm_, single, tolerance);
   }
 };
 
@@ -50,8 +50,8 @@ TEST_F(StrategiesOnGpu, SingleEqualsTheCpu) {
       for (const double clip_norm : {0.0, 0.1}) {
         Case c{model, optimizer};
         c.clip_norm = clip_norm;
-        const Outcomes on_cpu = train(c, "single", *cpu_alone_, nullptr);
-        const Outcomes on_gpu = train(c, "single", *alone_, nullptr);
+        const Outcomes on_cpu = train(c, "single", *cpu_alone_);
+        const Outcomes on_gpu = train(c, "single", *alone_);
         EXPECT_LE(largest_relative(on_gpu.losses, on_cpu.losses), 1e-9);
         EXPECT_LE(largest_relative(on_gpu.norms, on_cpu.norms), 1e-9);
         EXPECT_LE(parameter_error(on_gpu, on_cpu), 1e-9);
@@ -67,8 +67,8 @@ TEST_F(StrategiesOnGpu, StrategiesEqualTheCpu) {
   for (const auto& strategy : kKinds) {
     SCOPED_TRACE(strategy);
     const Case c{kGpt2, kOptimizers[1], at::kDouble, 2, 1, num_steps()};
-    const Outcomes on_cpu = train(c, strategy, *cpu_comm_, nullptr);
-    const Outcomes on_gpu = train(c, strategy, *comm_, nullptr);
+    const Outcomes on_cpu = train(c, strategy, *cpu_comm_);
+    const Outcomes on_gpu = train(c, strategy, *comm_);
     EXPECT_LE(largest_relative(on_gpu.losses, on_cpu.losses), 1e-9);
     EXPECT_LE(parameter_error(on_gpu, on_cpu), 1e-9);
   }
@@ -112,10 +112,10 @@ TEST_F(StrategiesOnGpu, CheckpointedStepsAreEqual) {
     for (const auto& strategy : kKinds) {
       Case c{model, kOptimizers[0], at::kDouble};
       c.num_steps = 2;
-      const Outcomes kept = train(c, strategy, *comm_, nullptr);
+      const Outcomes kept = train(c, strategy, *comm_);
       for (c.checkpointing = 1; c.checkpointing <= 2; ++c.checkpointing) {
         SCOPED_TRACE(model + " " + strategy + " every " + std::to_string(c.checkpointing));
-        const Outcomes again = train(c, strategy, *comm_, nullptr);
+        const Outcomes again = train(c, strategy, *comm_);
         EXPECT_LE(largest_relative(again.losses, kept.losses), 1e-10);
         EXPECT_LE(parameter_error(again, kept), 1e-10);
         for (const auto& [name, value] : kept.buffers)  // running statistics move once

@@ -19,7 +19,7 @@ TEST_F(SynchronisedBatchNorm, InLowPrecisionFollowsFp32) {
     c.precision = Precision{compute, at::kFloat, at::kFloat};
     for (const auto& strategy : {"ddp", "fsdp"}) {
       SCOPED_TRACE(std::string(strategy) + " " + at::toString(compute));
-      const Outcomes run = train(c, strategy, *comm_, statistics_);
+      const Outcomes run = train(c, strategy, *comm_);
       EXPECT_LE(largest_relative(run.losses, single.losses), compute == at::kFloat ? 1e-3 : 3e-2);
     }
   }
@@ -29,9 +29,9 @@ TEST_F(SynchronisedBatchNorm, InLowPrecisionFollowsFp32) {
 TEST_F(SynchronisedBatchNorm, IsRecomputed) {
   Case c{kModels[2], kOptimizers[0]};
   c.num_steps = 2;
-  const Outcomes kept = train(c, "fsdp", *comm_, statistics_);
+  const Outcomes kept = train(c, "fsdp", *comm_);
   c.checkpointing = 1;
-  const Outcomes again = train(c, "fsdp", *comm_, statistics_);
+  const Outcomes again = train(c, "fsdp", *comm_);
   EXPECT_LE(largest_relative(again.losses, kept.losses), 1e-10);
   EXPECT_LE(parameter_error(again, kept), 1e-10);
   for (const auto& [name, value] : kept.buffers)

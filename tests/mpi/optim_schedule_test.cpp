@@ -6,26 +6,26 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "executor/optim/schedule.h"
+#include "executor/optim/rate_schedule.h"
 
 namespace shardmark {
 namespace {
 
 using ::testing::HasSubstr;
 
-Schedule schedule(const std::string& text, int64_t warmup, int64_t steps) {
+RateSchedule schedule(const std::string& text, int64_t warmup, int64_t steps) {
   return {choice_from_text(text), /*peak=*/0.8, warmup, steps};
 }
 
-TEST(Schedule, WarmsUpByEqualAmounts) {
-  const Schedule rates = schedule("constant", 4, 10);
+TEST(RateSchedule, WarmsUpByEqualAmounts) {
+  const RateSchedule rates = schedule("constant", 4, 10);
   EXPECT_DOUBLE_EQ(rates.at(0), 0.2);
   EXPECT_DOUBLE_EQ(rates.at(2), 0.6);
   for (int64_t step = 3; step < 12; ++step) EXPECT_DOUBLE_EQ(rates.at(step), 0.8);
 }
 
-TEST(Schedule, CosineFallsFromThePeakToItsEnd) {
-  const Schedule rates = schedule("cosine(end=0.25)", 2, 12);
+TEST(RateSchedule, CosineFallsFromThePeakToItsEnd) {
+  const RateSchedule rates = schedule("cosine(end=0.25)", 2, 12);
   EXPECT_DOUBLE_EQ(rates.at(2), 0.8);
   EXPECT_DOUBLE_EQ(rates.at(7), 0.5);  // half way between 0.8 and 0.2
   EXPECT_NEAR(rates.at(11), 0.2 + 0.3 * (1 + std::cos(0.9 * M_PI)), 1e-12);
@@ -33,14 +33,14 @@ TEST(Schedule, CosineFallsFromThePeakToItsEnd) {
   EXPECT_DOUBLE_EQ(rates.at(50), 0.2);  // no rise behind the end
 }
 
-TEST(Schedule, StepDropsByItsFactor) {
-  const Schedule rates = schedule("step(every=3, factor=0.5)", 0, 10);
+TEST(RateSchedule, StepDropsByItsFactor) {
+  const RateSchedule rates = schedule("step(every=3, factor=0.5)", 0, 10);
   EXPECT_DOUBLE_EQ(rates.at(2), 0.8);
   EXPECT_DOUBLE_EQ(rates.at(3), 0.4);
   EXPECT_DOUBLE_EQ(rates.at(9), 0.1);
 }
 
-TEST(Schedule, RefusesWhatCannotBe) {
+TEST(RateSchedule, RefusesWhatCannotBe) {
   const auto message = [](const std::string& text, int64_t warmup) -> std::string {
     try {
       schedule(text, warmup, 10);

@@ -176,7 +176,7 @@ inline void reduction_keep_replicas_bit_equal(Communicator& comm) {
   all.emplace_back("plain");
   for (const auto& reduction : all) {
     const Outcomes run =
-        train({kReducedModel, "adamw(lr=0.01)", at::kFloat, 2, 2, 6}, ddp_with(reduction), comm, nullptr);
+        train({kReducedModel, "adamw(lr=0.01)", at::kFloat, 2, 2, 6}, ddp_with(reduction), comm);
     for (const auto& [name, value] : run.parameters) {
       const at::Tensor of_root = value.clone().to(comm.device());  // what is visited is on the CPU
       comm.broadcast(of_root, 0).wait();
@@ -189,7 +189,7 @@ inline void reduction_keep_replicas_bit_equal(Communicator& comm) {
 inline void reduction_loss_falls(Communicator& comm) {
   for (const auto& reduction : kLossy) {
     const Outcomes run =
-        train({kReducedModel, "sgd(lr=0.05)", at::kFloat, 8, 1, 60}, ddp_with(reduction), comm, nullptr);
+        train({kReducedModel, "sgd(lr=0.05)", at::kFloat, 8, 1, 60}, ddp_with(reduction), comm);
     EXPECT_LT(run.losses.back(), 0.9 * run.losses.front()) << reduction;
   }
 }
@@ -198,9 +198,9 @@ inline void reduction_without_loss_equal_plain(Communicator& comm) {
   for (const auto& optimizer : {"sgd(lr=0.05)", "adamw(lr=0.001, eps=1e-5)"}) {
     // At most four samples in all, so gradients of matrices have at most rank 4.
     const Case c{kReducedModel, optimizer, at::kDouble, 1};
-    const Outcomes plain = train(c, ddp_with("plain"), comm, nullptr);
+    const Outcomes plain = train(c, ddp_with("plain"), comm);
     for (const auto* reduction : {"topk(ratio=1)", "powersgd(rank=4)"}) {
-      const Outcomes run = train(c, ddp_with(reduction), comm, nullptr);
+      const Outcomes run = train(c, ddp_with(reduction), comm);
       EXPECT_LE(parameter_error(run, plain), 1e-10) << reduction << " " << optimizer;
     }
   }

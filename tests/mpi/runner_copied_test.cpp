@@ -50,12 +50,12 @@ TEST(CopiedMemory, IsAFactOfThePoint) {
   Point point;
   point.workload = "collective";
   point.collective = {"all_reduce", "float32", "sum", 4096, true};
-  const Placement placement;
+  const Resources resources;
   ReferenceCache references;
   HeartbeatPage page{};
   Heartbeat heartbeat{page};
   const auto reason_on = [&](Communicator& comm) {
-    const Record record = measure_point({point, world, comm, placement, references, heartbeat});
+    const Record record = measure_point({point, world, comm, resources, references, heartbeat});
     EXPECT_EQ(record.outcome, Outcome::ok);
     return record.reason;
   };

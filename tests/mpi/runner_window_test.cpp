@@ -17,11 +17,11 @@ TEST(WindowTimer, FirstStepDoesNotWaitForARankThatCameLate) {
   Point point;
   point.workload = "collective";
   point.collective = {"all_reduce", "float32", "sum", 4096, true};
-  const Placement placement;
+  const Resources resources;
   ReferenceCache references;
   HeartbeatPage page{};
   Heartbeat heartbeat{page};
-  const WorkloadContext context{point, world, *comm, placement, references, heartbeat};
+  const WorkloadContext context{point, world, *comm, resources, references, heartbeat};
   const std::unique_ptr<Workload> workload = make_collective(context);
   workload->allocate();
   WindowTimer timer(context, *workload);

@@ -48,7 +48,7 @@ class StepProgram : public ::testing::Test {
     double bytes = 0;
     decltype(traffic.operations) calls = {};
     const auto& program = setup.state->step(setup.guard->needs_norm()).program();
-    for (const strategies::Call& call : program.calls) {
+    for (const strategies::CollectiveCall& call : program.calls) {
       bytes += call.bytes;
       ++calls.at(static_cast<size_t>(call.what));
     }

@@ -19,17 +19,16 @@ class Strategies : public ::testing::Test {
  protected:
   Strategies() {
     comm = make_communicator("mpi", world, at::kCPU);
-    statistics = comm->split(0, comm->rank());
     alone = comm->split(comm->rank(), 0);
     at::set_num_threads(1);
   }
 
   void expect_equal(const Case& c, const std::string& strategy, const Outcomes& single, double tolerance) {
-    expect_equals_single(c, strategy, *comm, statistics.get(), single, tolerance);
+    expect_equals_single(c, strategy, *comm, single, tolerance);
   }
 
   HostGroup world = HostGroup::world();
-  std::unique_ptr<Communicator> comm, statistics, alone;
+  std::unique_ptr<Communicator> comm, alone;
 };
 
 TEST_F(Strategies, EqualSingleInFp64) {
@@ -84,7 +83,7 @@ TEST_F(Strategies, AccumulationEqualsALargeBatchInFp32) {
     Case c{model, kOptimizers[0], at::kFloat};
     c.accumulation = 4;
     const Outcomes whole = train_single(c, *alone, 1);
-    const Outcomes shards = train(c, "single", *alone, nullptr);
+    const Outcomes shards = train(c, "single", *alone);
     SCOPED_TRACE(model);
     EXPECT_LE(largest_relative(shards.losses, whole.losses), 1e-6);
     EXPECT_LE(parameter_error(shards, whole), 1e-6);
@@ -104,11 +103,11 @@ TEST_F(Strategies, LowPrecisionFollowsFp32) {
         const bool all = model == kModels[1] && compute == at::kBFloat16 && reduce == at::kFloat;
         for (const auto& strategy : all ? strategies() : kKinds) {
           SCOPED_TRACE(c.model + " " + strategy + " " + at::toString(compute) + " " + at::toString(reduce));
-          EXPECT_LE(largest_relative(train(c, strategy, *comm, nullptr).losses, single.losses), 1e-2);
+          EXPECT_LE(largest_relative(train(c, strategy, *comm).losses, single.losses), 1e-2);
           if (compute != at::kBFloat16) continue;
           Case on_gpu = c;
           on_gpu.gpu_forms = true;
-          EXPECT_LE(largest_relative(train(on_gpu, strategy, *comm, nullptr).losses, single.losses), 1e-2);
+          EXPECT_LE(largest_relative(train(on_gpu, strategy, *comm).losses, single.losses), 1e-2);
         }
       }
     }
@@ -140,10 +139,10 @@ TEST_F(Strategies, CheckpointedStepsAreBitEqual) {
         "resnet(layers=20, width=3, image=9, batch_norm=local)"}) {
     for (const auto& strategy : kKinds) {
       Case c{model, kOptimizers[0], at::kFloat};
-      const Outcomes kept = train(c, strategy, *comm, nullptr);
+      const Outcomes kept = train(c, strategy, *comm);
       for (c.checkpointing = 1; c.checkpointing <= 2; ++c.checkpointing) {
         SCOPED_TRACE(model + " " + strategy + " every " + std::to_string(c.checkpointing));
-        const Outcomes again = train(c, strategy, *comm, nullptr);
+        const Outcomes again = train(c, strategy, *comm);
         EXPECT_EQ(kept.losses, again.losses);
         for (const auto& [name, value] : kept.parameters) EXPECT_TRUE(value.equal(again.parameters.at(name)));
         for (const auto& [name, value] : kept.buffers) EXPECT_TRUE(value.equal(again.buffers.at(name)));
@@ -176,7 +175,7 @@ void in_the_wrong_slot(Programs& programs) {
 double error_of(const Case& c, const std::string& strategy, Communicator& comm, Communicator& alone,
                 const std::function<void(Programs&)>& change) {
   const Outcomes single = train_single(c, alone, comm.size());
-  const Outcomes run = train(c, strategy, comm, nullptr, {.change = change, .made = {}});
+  const Outcomes run = train(c, strategy, comm, {.change = change, .made = {}});
   return std::max(parameter_error(run, single), largest_relative(run.norms, single.norms));
 }
 

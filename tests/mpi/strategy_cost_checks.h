@@ -32,7 +32,7 @@ class CostChecks {
     const strategies::Cost expected = cost(c, strategy);
     MemoryReading held;
     const MemoryReading before = meter::read();
-    train(c, strategy, comm_, nullptr, {.change = {}, .made = [&] { held = meter::read(); }});
+    train(c, strategy, comm_, {.change = {}, .made = [&] { held = meter::read(); }});
     const auto bytes = [&](MemoryUse use) {
       return largest(static_cast<double>(held.of(use) - before.of(use)));
     };
@@ -78,7 +78,7 @@ class CostChecks {
     for (const int64_t steps : {1, 3}) {
       c.num_steps = steps;
       comm_.reset_traffic();
-      train(c, strategy, comm_, nullptr);
+      train(c, strategy, comm_);
       const double total = mean(comm_.traffic().ring_bytes);
       if (steps == 1)
         one = total;

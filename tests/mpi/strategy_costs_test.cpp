@@ -80,7 +80,7 @@ TEST_F(StrategyCosts, ActivationsAreWithinATenthOfTheTable) {
           held = meter::read().total;
           meter::reset_peak();
         };
-        train(c, "single", *comm, nullptr, {.change = {}, .made = {}, .begins = begins});
+        train(c, "single", *comm, {.change = {}, .made = {}, .begins = begins});
         const auto measured = static_cast<double>(meter::read().peak - held);
         const specs::ModelTable table =
             specs::model_spec(choice_from_text(c.model).name).table(resolved_model(c.model).options);

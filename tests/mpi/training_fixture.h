@@ -57,19 +57,12 @@ struct Hooks {
   std::function<void()> begins = {};      // the first step comes next
 };
 
-// ranks, batch and accumulation of the sampler follow the communicator; statistics: for synchronised batch
-// norm, or nullptr.
+// ranks, batch and accumulation of the sampler follow the communicator.
 inline Outcomes train(const Case& c, const std::string& strategy, Communicator& comm,
-                      Communicator* statistics, const Hooks& hooks = {}) {
+                      const Hooks& hooks = {}) {
   const auto model =
       make_model(resolved_model(c.model), c.precision ? c.precision->compute : c.dtype, comm.device());
   model->gpu_forms |= c.gpu_forms;
-  if (statistics != nullptr && statistics->size() > 1) {
-    model->num_ranks = statistics->size();
-    model->sum_over_ranks = [statistics](const at::Tensor& t) {
-      statistics->all_reduce(t, ReduceOp::sum).wait();
-    };
-  }
   const StateContext context{*model,
                              comm,
                              resolved_strategy(strategy),
@@ -98,7 +91,7 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
                 c.accumulation, comm.device(), /*depth=*/0);
   PhaseClock clock(comm.device());
   GradientGuard guard(c.clip_norm, c.precision && c.precision->compute == at::kHalf, comm.device());
-  Executor executor(state, clock, guard, {/*random_key=*/static_cast<uint64_t>(comm.rank())});
+  Executor executor(state, clock, guard, {static_cast<uint64_t>(comm.rank())});
   if (hooks.begins) hooks.begins();
   for (int64_t step = 0; step < c.num_steps; ++step) {
     const auto [loss, norm] = executor.step([&] { return loader.next(); }, /*wants_norm=*/true);
@@ -117,7 +110,7 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
 inline Outcomes train_single(Case c, Communicator& alone, int64_t ranks) {
   c.batch_size *= ranks * c.accumulation;
   c.accumulation = 1;
-  return train(c, "single", alone, nullptr);
+  return train(c, "single", alone);
 }
 
 // || p - p_single || / || p_single - p_0 ||
@@ -137,13 +130,11 @@ inline double largest_relative(const std::vector<double>& values, const std::vec
   return largest;
 }
 
-// statistics: where batch norm is synchronised.
 inline void expect_equals_single(const Case& c, const std::string& strategy, Communicator& comm,
-                                 Communicator* statistics, const Outcomes& single, double tolerance) {
+                                 const Outcomes& single, double tolerance) {
   SCOPED_TRACE(c.model + " " + strategy + " " + c.optimizer + " accumulation " +
                std::to_string(c.accumulation));
-  const bool synchronised = c.model.find("sync") != std::string::npos;
-  const Outcomes run = train(c, strategy, comm, synchronised ? statistics : nullptr);
+  const Outcomes run = train(c, strategy, comm);
   EXPECT_LE(largest_relative(run.losses, single.losses), tolerance);
   EXPECT_LE(largest_relative(run.norms, single.norms), tolerance);
   EXPECT_LE(parameter_error(run, single), tolerance);

@@ -40,7 +40,7 @@ class TrainingRuns : public ::testing::Test {
     t.precision = task.precision;
     t.batch_size = kGlobalBatch / comm.size();
     TrainingOptions options{
-        point, Schedule({"cosine"}, t.optimizer.options.at("lr").get<double>(), 2, task.num_steps)};
+        point, RateSchedule({"cosine"}, t.optimizer.options.at("lr").get<double>(), 2, task.num_steps)};
     options.num_steps = task.num_steps;
     options.evaluate_every = 3;
     options.identity = {to_text(t.model), to_text(t.data), t.optimizer.name, 2,
@@ -64,7 +64,7 @@ class TrainingRuns : public ::testing::Test {
     HeartbeatPage page{};
     Heartbeat heartbeat(page);
     TrainingSetup setup(run_options.point, comm);
-    shardmark::Run run(run_options, start, group, setup, Placement{}, *data, heartbeat);
+    shardmark::Run run(run_options, start, group, setup, Resources{}, *data, heartbeat);
     run.load(start);
     return run.train();
   }

@@ -76,7 +76,7 @@ TEST_F(UnusedParameters, EqualSingleWhereTheRanksTakeTurns) {
     const Outcomes single = train_single(c, *alone, comm->size());
     for (const auto& strategy : unfinished_strategies()) {
       SCOPED_TRACE(strategy + " " + optimizer);
-      const Outcomes run = train(c, strategy, *comm, nullptr);
+      const Outcomes run = train(c, strategy, *comm);
       EXPECT_LE(largest_relative(run.norms, single.norms), 1e-10);
       EXPECT_LE(parameter_error(run, single), 1e-10);
     }
@@ -85,9 +85,9 @@ TEST_F(UnusedParameters, EqualSingleWhereTheRanksTakeTurns) {
 
 TEST_F(UnusedParameters, AgreeWhereRanksGoDifferentWays) {
   const Case c{"forked(by=data)", "sgd(lr=0.1, momentum=0.9)"};
-  const Outcomes first = train(c, "ddp", *comm, nullptr);
+  const Outcomes first = train(c, "ddp", *comm);
   for (const auto& strategy : unfinished_strategies())
-    EXPECT_LE(parameter_error(train(c, strategy, *comm, nullptr), first), 1e-10) << strategy;
+    EXPECT_LE(parameter_error(train(c, strategy, *comm), first), 1e-10) << strategy;
 }
 
 }  // namespace

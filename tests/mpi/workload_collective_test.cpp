@@ -18,7 +18,7 @@ class CollectiveWorkload : public ::testing::Test {
     record.point.workload = "collective";
     record.point.collective = collective;
     const auto workload =
-        make_collective({record.point, world_, *comm_, placement_, references_, heartbeat_});
+        make_collective({record.point, world_, *comm_, resources_, references_, heartbeat_});
     workload->allocate();
     check_ = workload->verify();
     EXPECT_EQ(workload->phases(), std::vector<std::string>{"step"});
@@ -37,7 +37,7 @@ class CollectiveWorkload : public ::testing::Test {
 
   HostGroup world_ = HostGroup::world();
   std::unique_ptr<Communicator> comm_ = make_communicator("mpi", world_, at::kCPU);
-  Placement placement_;
+  Resources resources_;
   ReferenceCache references_;
   HeartbeatPage page_{};
   Heartbeat heartbeat_{page_};

@@ -33,7 +33,7 @@ std::vector<std::string> kinds(const std::vector<Record>& records) {
   const std::vector<StudyData> studies = {study_of(records)};
   const MergedPoints points = merge_repeats(studies);
   std::vector<std::string> kinds;
-  for (const Finding& finding : findings_of(points)) kinds.push_back(finding.kind);
+  for (const PointFinding& finding : findings_of(points)) kinds.push_back(finding.kind);
   return kinds;
 }
 

@@ -78,7 +78,7 @@ StudyData study_with(Record record) {
 std::vector<std::string> findings_in(const Record& record) {
   const std::vector<StudyData> studies = {study_with(record)};
   std::vector<std::string> words;
-  for (const Finding& finding : findings_of(merge_repeats(studies)))
+  for (const PointFinding& finding : findings_of(merge_repeats(studies)))
     words.push_back(finding.kind + ": " + finding.words);
   return words;
 }

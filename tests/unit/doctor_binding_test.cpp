@@ -209,12 +209,12 @@ TEST(DoctorPlacement, TellsRanksThatSitAlikeOnce) {
   EXPECT_EQ(kept[0].dump(),
             R"({"ranks":"0,8","cores":"0-13","numa":"0","gpu":"0000:10:00.0","bound_by":"shardmark"})");
   World world = healthy_world();
-  const auto alike = layouts(world);
+  const auto alike = node_placements(world);
   ASSERT_EQ(alike.size(), 1U);
   EXPECT_EQ(alike[0].nodes, (Texts{"node1", "node2"}));
   EXPECT_EQ(alike[0].ranks.size(), 8U);
   world[9].cpu.allowed = "100";
-  EXPECT_EQ(layouts(world).size(), 2U);
+  EXPECT_EQ(node_placements(world).size(), 2U);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ inline void add(strategies::Program& program, strategies::Instruction::What what
   program.instructions.push_back({what, index});
 }
 
-inline int64_t start(strategies::Program& program, strategies::Call call) {
+inline int64_t start(strategies::Program& program, strategies::CollectiveCall call) {
   program.calls.push_back(std::move(call));
   add(program, strategies::Instruction::What::start, std::ssize(program.calls) - 1);
   return std::ssize(program.calls) - 1;

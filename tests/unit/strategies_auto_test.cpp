@@ -32,7 +32,7 @@ class AutoChoice : public ::testing::Test {
 
   ModelTable table_ =
       specs::model_spec("gpt2").table(resolve({"gpt2"}, specs::model_spec("gpt2").options, "model").options);
-  static constexpr Link kSlow{1e-5, 1e9};
+  static constexpr ProbedLink kSlow{1e-5, 1e9};
 };
 
 TEST_F(AutoChoice, MemoryDecidesWhatIsCut) {

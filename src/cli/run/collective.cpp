@@ -106,7 +106,7 @@ class Bench {
   Measures measure(const Point& point) {
     heartbeat_.begin_point(brief_text(point));
     std::unique_ptr<Workload> workload;  // too large for one rank is too large for all
-    workload = make_collective({point, world_, comm_, placement_, references_, heartbeat_});
+    workload = make_collective({point, world_, comm_, resources_, references_, heartbeat_});
     together(world_, [&] {
       const meter::Strict strict;
       workload->allocate();
@@ -138,7 +138,7 @@ class Bench {
   const HostGroup& world_;
   Communicator& comm_;
   Heartbeat& heartbeat_;
-  Placement placement_;
+  Resources resources_;
   ReferenceCache references_;
 };
 
@@ -214,9 +214,9 @@ int run(const CollectiveFlags& flags) {
   const at::Device device = checked.device;
   if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / ranks.session->local_size());
   std::unique_ptr<Communicator> comm;  // what cannot be is refused on all ranks alike
-  const Placement placement = describe_placement(world, ranks.session->local_size(), device, {});
+  const Resources resources = describe_resources(world, ranks.session->local_size(), device, {});
   together(world, [&] {
-    comm = make_communicator(transport_for(flags.world, device), world, device, placement.communication());
+    comm = make_communicator(transport_for(flags.world, device), world, device, resources.communication());
   });
 
   const bool prints = world.rank() == 0;

@@ -98,7 +98,7 @@ class MachineRows {
 };
 
 struct PlacedRank {
-  const doctor::Layout* layout;
+  const doctor::NodePlacement* layout;
   const RankFacts* rank;
 };
 
@@ -151,9 +151,9 @@ Table machine_table(const std::vector<RankFacts>& world, const std::vector<Line>
 }
 
 Table placement_table(const std::vector<RankFacts>& world) {
-  const std::vector<doctor::Layout> layouts = doctor::layouts(world);
+  const std::vector<doctor::NodePlacement> layouts = doctor::node_placements(world);
   std::vector<PlacedRank> rows;
-  for (const doctor::Layout& layout : layouts)
+  for (const doctor::NodePlacement& layout : layouts)
     for (const RankFacts* rank : layout.ranks) rows.push_back({&layout, rank});
   return make_table("placement", "Placement of ranks", placement_columns(), rows);
 }

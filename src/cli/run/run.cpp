@@ -170,9 +170,9 @@ std::string last_line(const RunSummary& summary, const std::string& study) {
 
 // run_points, where a study that cannot be written any more ends every rank with one message.
 RunSummary measure(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
-                   const Placement& placement, const RunOptions& options, Watchdog& watchdog) {
+                   const Resources& resources, const RunOptions& options, Watchdog& watchdog) {
   try {
-    return run_points(world, points, study, placement, options, watchdog);
+    return run_points(world, points, study, resources, options, watchdog);
   } catch (const StudyLost& lost) {
     together(world, [&] {
       if (world.rank() == 0) fail_for_now(lost);
@@ -207,19 +207,19 @@ int run(const Flags& flags) {
 
   // A matrix product for each precision says what this machine can do at most: 100 % of MFU.
   heartbeat.stage("measuring the peaks of this machine");
-  const Placement placement =
-      describe_placement(world, ranks.session->local_size(), device, precisions_of(sweep.points));
+  const Resources resources =
+      describe_resources(world, ranks.session->local_size(), device, precisions_of(sweep.points));
 
   // Rank 0 opens the study: a journal that survives any crash (src/schema).
   heartbeat.stage("opening the study");
   std::optional<Study> study =
-      open_study(flags, ranks, sweep, checked, describe_environment(world, device, placement));
+      open_study(flags, ranks, sweep, checked, describe_environment(world, device, resources));
   checked.tell(flags.run.quiet);
 
   // Each point is set up, verified against one rank, timed and recorded (src/runner).
   const RunOptions options{transport_for(flags.run.world, device), device, flags.run.quiet,
                            flags.run.check_collectives, flags.run.trace};
-  const RunSummary summary = measure(world, sweep.points, study, placement, options, *ranks.watchdog);
+  const RunSummary summary = measure(world, sweep.points, study, resources, options, *ranks.watchdog);
   warn_of_points_not_met(study);
 
   // The journal becomes one HDF5 file.

@@ -210,12 +210,12 @@ int train(const TrainFlags& flags) {
     if (world.rank() == 0) check_files(flags, start, *options);
   });
   heartbeat.stage("measuring the peaks of this machine");
-  const Placement placement = describe_placement(world, ranks.session->local_size(), device, {});
+  const Resources resources = describe_resources(world, ranks.session->local_size(), device, {});
   heartbeat.stage("creating communicator and strategy");
-  Environment environment = describe_environment(world, device, placement);
+  Environment environment = describe_environment(world, device, resources);
   checked.keep_in(environment);
   std::unique_ptr<Communicator> comm;
-  together(world, [&] { comm = make_communicator(transport, world, device, placement.communication()); });
+  together(world, [&] { comm = make_communicator(transport, world, device, resources.communication()); });
 
   ProbeCache probes;
   const Settled settled = in_step(
@@ -234,7 +234,7 @@ int train(const TrainFlags& flags) {
   std::unique_ptr<Run> run;
   Verdict ready = agreed(world, heartbeat, "set-up", [&] {
     const meter::Strict strict;
-    run = std::make_unique<Run>(*options, start, world, setup, placement, *source, heartbeat, study.get());
+    run = std::make_unique<Run>(*options, start, world, setup, resources, *source, heartbeat, study.get());
   });
   if (ready.ok()) ready = agreed(world, heartbeat, "reading the state", [&] { run->load(start); });
   if (!ready.ok()) return world.rank() == 0 ? fail_early(ready, study.get(), flags.output) : kWrong;

@@ -244,7 +244,7 @@ TrainingOptions run_options(const TrainFlags& flags, const Point& point, const D
   const int64_t steps = num_steps(flags, point, source);
   const Choice schedule = choice_from_flag(flags.schedule, "--schedule", schedule_kind());
   return {.point = point,
-          .schedule = Schedule(schedule, t.optimizer.options.at("lr").get<double>(), flags.warmup, steps),
+          .schedule = RateSchedule(schedule, t.optimizer.options.at("lr").get<double>(), flags.warmup, steps),
           .num_steps = steps,
           .log_every = flags.log_every,
           .evaluate_every = flags.eval_every,

@@ -13,7 +13,7 @@ at::Tensor host_copy(const at::Tensor& tensor) {
 
 class Offloaded final : public Optimizer {
  public:
-  Offloaded(const Choice& choice, std::vector<FlatShard> shards) : device_(std::move(shards)) {
+  Offloaded(const Choice& choice, std::vector<OptimizerShard> shards) : device_(std::move(shards)) {
     const meter::Scope scope(MemoryUse::offloaded);
     for (const auto& shard : device_)
       host_.push_back({host_copy(shard.parameters), host_copy(shard.gradients)});
@@ -48,14 +48,15 @@ class Offloaded final : public Optimizer {
     meter::add(counted_bytes_, MemoryUse::offloaded);
   }
 
-  std::vector<FlatShard> device_, host_;
+  std::vector<OptimizerShard> device_, host_;
   std::unique_ptr<Optimizer> optimizer_;  // over host_
   int64_t counted_bytes_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_offloaded_optimizer(const Choice& choice, std::vector<FlatShard> shards) {
+std::unique_ptr<Optimizer> make_offloaded_optimizer(const Choice& choice,
+                                                    std::vector<OptimizerShard> shards) {
   return std::make_unique<Offloaded>(choice, std::move(shards));
 }
 

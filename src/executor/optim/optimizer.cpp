@@ -6,20 +6,20 @@
 
 namespace shardmark {
 
-std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<FlatShard> shards,
+std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<OptimizerShard> shards,
                                           at::Device device) {
   const meter::Scope scope(MemoryUse::optimizer);
   return make_in_scope(choice, std::move(shards), device);
 }
 
-std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, std::vector<FlatShard> shards,
+std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, std::vector<OptimizerShard> shards,
                                          at::Device device) {
   return Registry<OptimizerEntry>::instance()
       .get(choice.name, "optimizer")
       .make(choice.options, std::move(shards), device);
 }
 
-std::vector<at::Tensor> zeros_like_shards(const std::vector<FlatShard>& shards) {
+std::vector<at::Tensor> zeros_like_shards(const std::vector<OptimizerShard>& shards) {
   std::vector<at::Tensor> state;
   for (const auto& shard : shards) state.push_back(at::zeros_like(shard.parameters));
   return state;

@@ -13,7 +13,7 @@
 namespace shardmark {
 
 // A shard of flat memory: parameters and their gradients, 1-D and equally long.
-struct FlatShard {
+struct OptimizerShard {
   at::Tensor parameters;
   at::Tensor gradients;
 };
@@ -39,11 +39,11 @@ class Optimizer {
 // sgd {lr, momentum, weight_decay} or adamw {lr, beta1, beta2, eps, weight_decay}; a resolved choice. State
 // is allocated at once, zeroed, and counted as MemoryUse::optimizer. device: of the shards; a rank may have
 // none.
-std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<FlatShard> shards,
+std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<OptimizerShard> shards,
                                           at::Device device);
 
 // The same with its state in host memory, counted as MemoryUse::offloaded: a step copies the gradients to the
 // host, updates there, and copies the parameters back.
-std::unique_ptr<Optimizer> make_offloaded_optimizer(const Choice& choice, std::vector<FlatShard> shards);
+std::unique_ptr<Optimizer> make_offloaded_optimizer(const Choice& choice, std::vector<OptimizerShard> shards);
 
 }  // namespace shardmark

@@ -10,7 +10,7 @@ namespace {
 
 class Sgd final : public Optimizer {
  public:
-  Sgd(const Options& options, const std::vector<FlatShard>& shards)
+  Sgd(const Options& options, const std::vector<OptimizerShard>& shards)
       : lr_(options.at("lr").get<double>()),
         momentum_(options.at("momentum").get<double>()),
         weight_decay_(options.at("weight_decay").get<double>()) {
@@ -40,7 +40,7 @@ class Sgd final : public Optimizer {
   std::vector<at::Tensor> parameters_, gradients_, momenta_;
 };
 
-std::unique_ptr<Optimizer> make(const Options& options, std::vector<FlatShard> shards, at::Device) {
+std::unique_ptr<Optimizer> make(const Options& options, std::vector<OptimizerShard> shards, at::Device) {
   return std::make_unique<Sgd>(options, shards);
 }
 

@@ -6,17 +6,23 @@ namespace {
 
 class Cast final : public ReductionKernels {
  public:
-  explicit Cast(KernelContext context) : buckets_(std::move(context.buckets)) {}
-  void pack(size_t bucket) override { buckets_[bucket].scratch[0].copy_(buckets_[bucket].gradients); }
-  void unpack(size_t bucket) override { buckets_[bucket].gradients.copy_(buckets_[bucket].scratch[0]); }
+  explicit Cast(const KernelContext& context) {
+    for (const ReducedTensors& bucket : context.buckets)
+      buckets_.push_back({bucket.gradients, bucket.scratch.at("message")});
+  }
+  void pack(size_t bucket) override { buckets_[bucket].message.copy_(buckets_[bucket].gradients); }
+  void unpack(size_t bucket) override { buckets_[bucket].gradients.copy_(buckets_[bucket].message); }
 
  private:
-  std::vector<ReducedTensors> buckets_;
+  struct BucketTensors {
+    at::Tensor gradients, message;
+  };
+  std::vector<BucketTensors> buckets_;
 };
 
 const Registration<KernelsEntry> registered{
     "cast", {"to 16 bits and back", [](KernelContext context) -> std::unique_ptr<ReductionKernels> {
-               return std::make_unique<Cast>(std::move(context));
+               return std::make_unique<Cast>(context);
              }}};
 
 }  // namespace

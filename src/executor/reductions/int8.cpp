@@ -40,13 +40,14 @@ class Int8 final : public ReductionKernels {
  public:
   explicit Int8(KernelContext context) : rank_(context.rank), ranks_(context.ranks) {
     for (ReducedTensors& bucket : context.buckets)
-      buckets_.push_back({bucket.gradients, bucket.scratch[0], bucket.scratch[1],
-                          bucket.scratch[2].view({-1, kQuantisedBlock}),
-                          bucket.scratch[3].view({-1, kQuantisedBlock})});
+      buckets_.push_back({bucket.gradients, bucket.scratch.at("messages to all"),
+                          bucket.scratch.at("messages of all"),
+                          bucket.scratch.at("sum of a part").view({-1, kQuantisedBlock}),
+                          bucket.scratch.at("summand").view({-1, kQuantisedBlock})});
   }
 
   void pack(size_t index) override {
-    Bucket& bucket = buckets_[index];
+    BucketTensors& bucket = buckets_[index];
     for (int64_t rank = 0; rank < ranks_; ++rank) {
       const at::Tensor part = part_of(bucket, rank);
       bucket.one.zero_();  // behind the end of the bucket
@@ -56,7 +57,7 @@ class Int8 final : public ReductionKernels {
   }
 
   void combine(size_t index) override {  // in rank order
-    Bucket& bucket = buckets_[index];
+    BucketTensors& bucket = buckets_[index];
     bucket.sum.zero_();
     for (int64_t rank = 0; rank < ranks_; ++rank) {
       dequantise(message_of(bucket, bucket.theirs, rank), bucket.one);
@@ -66,7 +67,7 @@ class Int8 final : public ReductionKernels {
   }
 
   void unpack(size_t index) override {
-    Bucket& bucket = buckets_[index];
+    BucketTensors& bucket = buckets_[index];
     for (int64_t rank = 0; rank < ranks_; ++rank) {
       const at::Tensor part = part_of(bucket, rank);
       dequantise(message_of(bucket, bucket.mine, rank), bucket.one);
@@ -75,7 +76,7 @@ class Int8 final : public ReductionKernels {
   }
 
  private:
-  struct Bucket {
+  struct BucketTensors {
     at::Tensor gradients;  // [numel]
     at::Tensor mine;       // messages of this rank to each; then the sums of all parts
     at::Tensor theirs;     // messages of each rank to this one
@@ -83,17 +84,17 @@ class Int8 final : public ReductionKernels {
   };
 
   // Of the gradients; the last parts may be shorter than the others, or empty.
-  static at::Tensor part_of(const Bucket& bucket, int64_t rank) {
+  static at::Tensor part_of(const BucketTensors& bucket, int64_t rank) {
     const int64_t numel = bucket.gradients.numel(), begin = std::min(numel, rank * bucket.one.numel());
     return bucket.gradients.narrow(0, begin, std::min(bucket.one.numel(), numel - begin));
   }
-  Message message_of(const Bucket& bucket, const at::Tensor& messages, int64_t rank) const {
+  Message message_of(const BucketTensors& bucket, const at::Tensor& messages, int64_t rank) const {
     const int64_t num_words = messages.numel() / ranks_;
     return view_message(messages.narrow(0, rank * num_words, num_words), bucket.one.numel());
   }
 
   int64_t rank_, ranks_;
-  std::vector<Bucket> buckets_;
+  std::vector<BucketTensors> buckets_;
 };
 
 const Registration<KernelsEntry> registered{

@@ -19,7 +19,7 @@ class PowerSgd final : public ReductionKernels {
   }
 
   void pack(size_t index) override {
-    Bucket& bucket = buckets_[index];
+    BucketTensors& bucket = buckets_[index];
     bucket.residual.add_(bucket.gradients);
     for (Matrix& m : bucket.matrices) at::mm_out(m.left, m.residual, m.right);
     for (const Other& other : bucket.others) other.sent.copy_(other.residual);
@@ -35,7 +35,7 @@ class PowerSgd final : public ReductionKernels {
 
   // Every rank's share of what was sent is the same, 1/N of the sum.
   void unpack(size_t index) override {
-    Bucket& bucket = buckets_[index];
+    BucketTensors& bucket = buckets_[index];
     for (Matrix& m : bucket.matrices) {
       at::mm_out(m.gradients, m.left, m.right.t());
       m.residual.sub_(m.gradients, 1.0 / static_cast<double>(ranks_));
@@ -55,7 +55,7 @@ class PowerSgd final : public ReductionKernels {
   struct Other {
     at::Tensor gradients, residual, sent;  // [numel]
   };
-  struct Bucket {
+  struct BucketTensors {
     at::Tensor gradients, residual;  // [numel]
     std::vector<Matrix> matrices;
     std::vector<Other> others;
@@ -63,9 +63,10 @@ class PowerSgd final : public ReductionKernels {
 
   void add_bucket(const KernelContext& context, const ReducedTensors& tensors,
                   const strategies::LowRankBucket& cut) {
-    const at::Tensor &gradients = tensors.gradients, &residual = tensors.scratch[0];
-    const at::Tensor &lefts = tensors.scratch[1], &rights = tensors.scratch[2];
-    Bucket bucket{gradients, residual, {}, {}};
+    const at::Tensor &gradients = tensors.gradients, &residual = tensors.scratch.at("residual");
+    const at::Tensor &lefts = tensors.scratch.at("left factors"),
+                     &rights = tensors.scratch.at("right factors");
+    BucketTensors bucket{gradients, residual, {}, {}};
     int64_t left = 0, right = 0;
     for (const auto& m : cut.matrices) {
       const auto matrix = [&](const at::Tensor& flat, int64_t begin, int64_t rows, int64_t columns) {
@@ -90,7 +91,7 @@ class PowerSgd final : public ReductionKernels {
   }
 
   int64_t ranks_;
-  std::vector<Bucket> buckets_;
+  std::vector<BucketTensors> buckets_;
 };
 
 const Registration<KernelsEntry> registered{"powersgd",

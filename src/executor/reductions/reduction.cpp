@@ -12,7 +12,9 @@ std::unique_ptr<ReductionKernels> make_kernels(const strategies::Program& progra
       comm.rank(), comm.size(), model.table(), program.layout, {}, program.reduction.options, seed};
   for (const strategies::BucketMemory& bucket : program.buckets) {
     context.buckets.push_back({bucket.bucket, memory.at(bucket.gradients), {}});
-    for (const auto& slice : bucket.scratch) context.buckets.back().scratch.push_back(memory.at(slice));
+    for (const auto& slice : bucket.scratch)
+      context.buckets.back().scratch[program.buffers[static_cast<size_t>(slice.buffer)].name] =
+          memory.at(slice);
   }
   return entries.get(program.reduction.name, "reduction").make(std::move(context));
 }

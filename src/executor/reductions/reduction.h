@@ -9,8 +9,8 @@ namespace shardmark {
 
 struct ReducedTensors {
   specs::Bucket bucket;
-  at::Tensor gradients;             // [numel]
-  std::vector<at::Tensor> scratch;  // as the reduction's `plan` has listed them
+  at::Tensor gradients;                       // [numel]
+  std::map<std::string, at::Tensor> scratch;  // by the names of the buffers that the reduction's `plan` took
 };
 
 struct KernelContext {

@@ -23,12 +23,13 @@ class TopK final : public ReductionKernels {
  public:
   explicit TopK(KernelContext context) : rank_(context.rank), ranks_(context.ranks) {
     for (ReducedTensors& bucket : context.buckets)
-      buckets_.push_back({bucket.gradients, bucket.scratch[0], bucket.scratch[1], bucket.scratch[2],
-                          bucket.scratch[3], bucket.scratch[4]});
+      buckets_.push_back({bucket.gradients, bucket.scratch.at("residual"), bucket.scratch.at("messages"),
+                          bucket.scratch.at("magnitudes"), bucket.scratch.at("largest magnitudes"),
+                          bucket.scratch.at("their places")});
   }
 
   void pack(size_t index) override {
-    Bucket& bucket = buckets_[index];
+    BucketTensors& bucket = buckets_[index];
     const int64_t k = bucket.where.numel();
     bucket.residual.add_(bucket.gradients);
     at::abs_out(bucket.magnitudes, bucket.residual);
@@ -41,7 +42,7 @@ class TopK final : public ReductionKernels {
   }
 
   void unpack(size_t index) override {
-    Bucket& bucket = buckets_[index];
+    BucketTensors& bucket = buckets_[index];
     bucket.gradients.zero_();
     for (int64_t rank = 0; rank < ranks_; ++rank) {
       const Message message = message_of(bucket, rank);
@@ -50,21 +51,21 @@ class TopK final : public ReductionKernels {
   }
 
  private:
-  struct Bucket {
+  struct BucketTensors {
     at::Tensor gradients;                   // [numel]
     at::Tensor residual;                    // [numel]: not sent yet
     at::Tensor words;                       // the messages of all ranks
     at::Tensor magnitudes, largest, where;  // [numel], [k], [k]
   };
 
-  Message message_of(const Bucket& bucket, int64_t rank) const {
+  Message message_of(const BucketTensors& bucket, int64_t rank) const {
     const int64_t num_words = bucket.words.numel() / ranks_;
     return view_message(bucket.words.narrow(0, rank * num_words, num_words), bucket.where.numel(),
                         bucket.gradients.scalar_type());
   }
 
   int64_t rank_, ranks_;
-  std::vector<Bucket> buckets_;
+  std::vector<BucketTensors> buckets_;
 };
 
 const Registration<KernelsEntry> registered{

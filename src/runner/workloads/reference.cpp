@@ -20,11 +20,19 @@ Batch on(const Model& model, const Batch& batch) {
   return {inputs.is_floating_point() ? inputs.to(model.dtype()) : inputs, batch.targets.to(model.device())};
 }
 
+// Whether blocks compute with something of all ranks' samples, as synchronised batch norm does.
+bool shares_statistics(const Point& point) {
+  const auto& model = point.training.model;
+  const specs::ModelTable table = specs::model_spec(model.name).table(model.options);
+  return std::any_of(table.blocks.begin(), table.blocks.end(),
+                     [](const specs::BlockSpec& block) { return !block.forward_calls.empty(); });
+}
+
 // One after the other, the batches whose mean gradient a step applies.
 std::vector<Batch> batches_of_step(const Point& point, const DataSource& source, int64_t replica,
                                    int64_t step) {
   const auto& t = point.training;
-  const bool merged = replica < 0 && has_synchronised_statistics(point);
+  const bool merged = replica < 0 && shares_statistics(point);
   std::vector<Batch> batches;
   for (int64_t micro = 0; micro < t.accumulation; ++micro) {
     std::vector<Draw> draws;
@@ -48,7 +56,7 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
   const auto model = make_model(t.model, precision_from(t.precision, "same").master, device);
   materialize(*model, point.seed);
   model->draws = false;
-  std::vector<FlatShard> shards;
+  std::vector<OptimizerShard> shards;
   for (const auto& group : model->table().groups) {
     for (const auto& spec : group.parameters) {
       at::Tensor& parameter = model->parameter(spec.name);
@@ -107,11 +115,6 @@ std::string reference_key(const Point& point, int64_t replica) {
   return fmt::format("{} {} {} {} ranks={} batch={} accumulation={} seed={} replica={} clip={}",
                      to_text(t.model), to_text(t.data), to_text(t.optimizer), t.precision, point.ranks,
                      t.batch_size, t.accumulation, point.seed, replica, t.clip_norm);
-}
-
-bool has_synchronised_statistics(const Point& point) {
-  const auto& options = point.training.model.options;
-  return options.contains("batch_norm") && options.at("batch_norm") == "sync";
 }
 
 }  // namespace shardmark

@@ -19,7 +19,4 @@ ReferenceRun run_reference(const Point& point, const DataSource& source, at::Dev
 // What a reference depends on, as text: the key of the cache.
 std::string reference_key(const Point& point, int64_t replica);
 
-// bn.sync over ranks: the ranks' micro-batches form one batch.
-bool has_synchronised_statistics(const Point& point);
-
 }  // namespace shardmark

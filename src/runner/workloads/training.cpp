@@ -20,7 +20,7 @@ Training::Training(const WorkloadContext& context)
     : point_(context.point),
       group_(context.group),
       comm_(context.comm),
-      placement_(context.placement),
+      resources_(context.resources),
       references_(context.references),
       heartbeat_(context.heartbeat),
       trace_directory_(context.trace_directory),
@@ -38,7 +38,7 @@ void Training::allocate() {
                                    point_.seed);
   loader_ = std::make_unique<Loader>(
       *source_, sampler, t.accumulation, comm_.device(),
-      prefetch_depth(placement_.num_cores, placement_.local_ranks, placement_.threads_per_rank));
+      prefetch_depth(resources_.num_cores, resources_.local_ranks, resources_.threads_per_rank));
   comm_.set_phase_clock(&clock_);
   setup_.executor->set_heartbeat(&heartbeat_);
   meter::reset_peak();
@@ -71,7 +71,7 @@ std::vector<std::string> Training::phases() const {
   return {"step", "data", "forward", "backward", "exposed", "optimizer"};  // in the order of Phase
 }
 
-void Training::derive(Record& record) const { derive_training(record, setup_.model->table(), placement_); }
+void Training::derive(Record& record) const { derive_training(record, setup_.model->table(), resources_); }
 
 void Training::collect(Record& record) {
   auto& m = record.measures;

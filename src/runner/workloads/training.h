@@ -36,7 +36,7 @@ class Training final : public Workload {
   const Point& point_;
   const HostGroup& group_;
   Communicator& comm_;
-  const Placement& placement_;
+  const Resources& resources_;
   ReferenceCache& references_;
   Heartbeat& heartbeat_;
   std::string trace_directory_;

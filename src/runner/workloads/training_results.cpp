@@ -57,7 +57,7 @@ double value_or_none(const std::map<std::string, double>& values, const std::str
 
 }  // namespace
 
-void derive_training(Record& record, const specs::ModelTable& table, const Placement& placement) {
+void derive_training(Record& record, const specs::ModelTable& table, const Resources& resources) {
   auto& m = record.measures;
   const auto& t = record.point.training;
   derive_predictions(record, table);
@@ -82,8 +82,8 @@ void derive_training(Record& record, const specs::ModelTable& table, const Place
   }
 
   m.flops_per_step = table.step_flops() * static_cast<double>(t.batch_size * t.accumulation);
-  m.peak_flops = value_or_none(placement.peak_flops, t.precision);
-  m.datasheet_flops = value_or_none(placement.datasheet_flops, t.precision);
+  m.peak_flops = value_or_none(resources.peak_flops, t.precision);
+  m.datasheet_flops = value_or_none(resources.datasheet_flops, t.precision);
   m.mfu = m.flops_per_step / m.step_s / m.peak_flops;
 }
 

@@ -8,6 +8,6 @@ namespace shardmark {
 
 // Fills throughput, phases, FLOPs, MFU and the predicted numbers of a record whose samples and step
 // statistics are there.
-void derive_training(Record& record, const specs::ModelTable& table, const Placement& placement);
+void derive_training(Record& record, const specs::ModelTable& table, const Resources& resources);
 
 }  // namespace shardmark

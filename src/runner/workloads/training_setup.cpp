@@ -26,12 +26,7 @@ TrainingSetup::TrainingSetup(const Point& of, Communicator& all)
     : point(of),
       comm(all),
       programs(programs_of(point, comm)),
-      teams(std::make_shared<const Teams>(comm, programs.teams())) {
-  if (has_synchronised_statistics(point) && comm.size() > 1) {
-    statistics_comm = comm.split(0, comm.rank());
-    statistics_comm->count_in(comm);
-  }
-}
+      teams(std::make_shared<const Teams>(comm, programs.teams())) {}
 
 void TrainingSetup::allocate(PhaseClock& clock, int64_t first_step) {
   const auto& t = point.training;
@@ -39,19 +34,12 @@ void TrainingSetup::allocate(PhaseClock& clock, int64_t first_step) {
   use_tf32(t.precision == "tf32");
   search_convolutions(comm.device());
   model = make_model(t.model, types.compute, comm.device());
-  if (statistics_comm) {
-    model->num_ranks = comm.size();
-    model->sum_over_ranks = [this](const at::Tensor& sums) {
-      if (executor->ablation() != Ablation::compute_only)
-        statistics_comm->all_reduce(sums, ReduceOp::sum).wait();
-    };
-  }
   const StateContext context{*model,         comm,       t.strategy, t.optimizer,
                              t.accumulation, point.seed, types,      t.checkpointing};
   state = std::make_unique<TrainingState>(context, std::move(programs), teams);
   guard = std::make_unique<GradientGuard>(t.clip_norm, t.precision == "fp16", comm.device());
   executor = std::make_unique<Executor>(
-      *state, clock, *guard, ExecutorOptions{hash_of(point.seed, comm.rank()), first_step, comm.size()});
+      *state, clock, *guard, ExecutorOptions{hash_of(point.seed, comm.rank()), first_step});
 }
 
 }  // namespace shardmark

@@ -12,14 +12,11 @@ namespace shardmark {
 struct TrainingSetup {
   // Collective, and so is the end. All arguments, here and below, must outlive it.
   TrainingSetup(const Point& point, Communicator& comm);
-  TrainingSetup(const TrainingSetup&) = delete;  // the model knows where it is
-  TrainingSetup& operator=(const TrainingSetup&) = delete;
   void allocate(PhaseClock& clock, int64_t first_step = 0);  // a rank may throw alone
 
   const Point& point;
   Communicator& comm;
-  std::unique_ptr<Communicator> statistics_comm;  // of synchronised batch norm
-  Programs programs;                              // until allocate()
+  Programs programs;  // until allocate()
   std::shared_ptr<const Teams> teams;
   std::unique_ptr<Model> model;
   std::unique_ptr<TrainingState> state;

@@ -21,7 +21,7 @@ struct Check {
 };
 
 // Where the ranks of a run are, and how fast a device is; the same for all points of a study.
-struct Placement {
+struct Resources {
   int local_ranks = 1;  // on this node
   int num_cores = 1;    // of this node, for its ranks together
   int threads_per_rank = 1;
@@ -47,7 +47,7 @@ struct WorkloadContext {
   const Point& point;
   const HostGroup& group;
   Communicator& comm;
-  const Placement& placement;
+  const Resources& resources;
   ReferenceCache& references;
   Heartbeat& heartbeat;              // what this rank does, for the watchdog
   std::string trace_directory = {};  // of traces of some steps; empty: none

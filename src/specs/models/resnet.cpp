@@ -95,8 +95,7 @@ void add_stem(ModelTable& table, const ResNetShape& shape) {
              .activation_elements = 2 * out + pooled,
              .output_elements = shape.pooled ? pooled : out,
              .working_elements = 2 * out,
-             .indices = pooled,
-             .statistics = {shape.stem.out}});
+             .indices = pooled});
 }
 
 // Frozen statistics normalise nothing, so that every branch would double the variance: dividing by the number
@@ -104,9 +103,7 @@ void add_stem(ModelTable& table, const ResNetShape& shape) {
 void add_residual(ModelTable& table, const ResidualSpec& block, double last_variance) {
   GroupSpec group{block.name, {}};
   double flops = 0, elements = 0;
-  std::vector<int64_t> statistics;
   for (const auto& conv : block.branch) {
-    statistics.push_back(conv.out);
     add_conv_norm(table, group, conv, &conv == &block.branch.back() ? last_variance : 1);
     flops += conv_flops(conv);
     elements += 2 * output_elements(conv);  // the inputs of the norm and of what follows its ReLU
@@ -115,7 +112,6 @@ void add_residual(ModelTable& table, const ResidualSpec& block, double last_vari
     add_conv_norm(table, group, *block.shortcut);
     flops += conv_flops(*block.shortcut);
     elements += output_elements(*block.shortcut);
-    statistics.push_back(block.shortcut->out);
   }
   // Backward of the last convolution and its norm: the gradients of the block's output, which the shortcut
   // gets too, and of what ReLU and the norm were given, and a copy in the order that the convolution wants;
@@ -127,8 +123,24 @@ void add_residual(ModelTable& table, const ResidualSpec& block, double last_vari
              .forward_flops = flops,
              .activation_elements = elements,
              .output_elements = out,
-             .working_elements = 4 * out + 2 * given,
-             .statistics = std::move(statistics)});
+             .working_elements = 4 * out + 2 * given});
+}
+
+// What each norm sums over ranks: in forward values, squares and their number, in backward the gradient and
+// its product with the values (models/batch_norm.cpp, Note [Statistics of all ranks]).
+void add_sums_over_ranks(BlockSpec& block, const ConvNormSpec& conv) {
+  block.forward_calls.push_back({.numel = 2 * conv.out + 1});
+  block.backward_calls.insert(block.backward_calls.begin(), {.numel = 2 * conv.out});
+}
+
+void add_sums_over_ranks(ModelTable& table, const ResNetShape& shape) {
+  auto block = table.blocks.begin();
+  add_sums_over_ranks(*block, shape.stem);
+  for (const ResidualSpec& residual : shape.blocks) {
+    ++block;
+    for (const ConvNormSpec& conv : residual.branch) add_sums_over_ranks(*block, conv);
+    if (residual.shortcut) add_sums_over_ranks(*block, *residual.shortcut);
+  }
 }
 
 ModelTable resnet_table(const Options& options) {
@@ -138,8 +150,7 @@ ModelTable resnet_table(const Options& options) {
   add_stem(table, shape);
   for (const auto& block : shape.blocks)
     add_residual(table, block, frozen ? static_cast<double>(shape.blocks.size()) : 1);
-  if (options.at("batch_norm") != "sync")
-    for (BlockSpec& block : table.blocks) block.statistics.clear();
+  if (options.at("batch_norm") == "sync") add_sums_over_ranks(table, shape);
   const auto in = static_cast<double>(shape.features), out = static_cast<double>(shape.classes);
   GroupSpec head{"head",
                  {uniform("fc.weight", {shape.classes, shape.features}, 1 / std::sqrt(in)),

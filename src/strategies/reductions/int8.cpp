@@ -10,8 +10,8 @@
 namespace shardmark::strategies {
 namespace {
 
-// scratch: messages of this rank to each, then the sums of all parts; messages of each rank to this one; a
-// sum and a summand of a part.
+// "messages to all": of this rank to each, then the sums of all parts; "messages of all": of each rank to
+// this one.
 void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&) {
   const int64_t ranks = step.input().ranks;
   int64_t largest = 0;

@@ -11,8 +11,8 @@ LowRankBucket factors_of(const StepBuilder& step, const BucketMemory& bucket, co
   return low_rank(step.input().model, step.layout(), bucket.bucket, options.at("rank").get<int64_t>());
 }
 
-// scratch: what was not sent yet; the left factors and what is sent as it is, the first message; the right
-// factors, the second, which stay: the next step starts from them.
+// The left factors with what is sent as it is are the first message; the right factors are the second, and
+// stay: the next step starts from them.
 void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options& options) {
   for (ReducedBucket& bucket : buckets) {
     const LowRankBucket factors = factors_of(step, bucket.memory, options);

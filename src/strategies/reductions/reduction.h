@@ -13,8 +13,8 @@ namespace shardmark::strategies {
 enum class Stage : int64_t { pack, combine, unpack };
 
 struct ReducedBucket {
-  BucketMemory memory;      // its gradients are there; the reduction adds what it needs
-  std::vector<Call> calls;  // one or two, over all ranks
+  BucketMemory memory;                // its gradients are there; the reduction adds what it needs
+  std::vector<CollectiveCall> calls;  // one or two, over all ranks
   bool compresses() const { return !memory.scratch.empty(); }  // into it: there are stages
 };
 

@@ -13,8 +13,7 @@ int64_t selected(const BucketMemory& bucket, const Options& options) {
   return num_selected(bucket.gradients.numel, options.at("ratio").get<double>());
 }
 
-// scratch: what was not sent yet; the messages of all ranks; then, of the bucket that is being selected from,
-// magnitudes, the largest of them, and where they are.
+// The magnitudes, the largest of them and where they are: of the bucket that is being selected from.
 void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options& options) {
   int64_t most = 0, largest = 0;
   for (const ReducedBucket& bucket : buckets) {

@@ -1,5 +1,5 @@
 // The schedules, one row each.
-#include "executor/optim/schedule.h"
+#include "executor/optim/rate_schedule.h"
 
 #include <algorithm>
 #include <cmath>
@@ -46,14 +46,14 @@ Choice resolved(const Choice& choice) {
 
 }  // namespace
 
-Schedule::Schedule(const Choice& choice, double peak, int64_t warmup_steps, int64_t num_steps)
+RateSchedule::RateSchedule(const Choice& choice, double peak, int64_t warmup_steps, int64_t num_steps)
     : choice_(resolved(choice)), peak_(peak), warmup_steps_(warmup_steps), num_steps_(num_steps) {
   if (warmup_steps < 0 || warmup_steps > num_steps)
     throw UsageError("a warm-up of " + std::to_string(warmup_steps) + " steps does not fit into a run of " +
                      std::to_string(num_steps) + "; choose 0 to " + std::to_string(num_steps));
 }
 
-double Schedule::at(int64_t step) const {
+double RateSchedule::at(int64_t step) const {
   if (step < warmup_steps_) return peak_ * static_cast<double>(step + 1) / static_cast<double>(warmup_steps_);
   const int64_t steps = num_steps_ - warmup_steps_;
   const int64_t after = std::min(step - warmup_steps_, steps);

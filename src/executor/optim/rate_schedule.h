@@ -9,10 +9,10 @@
 namespace shardmark {
 
 // A linear warm-up, then a schedule of the table in specs/rate_schedules.h.
-class Schedule {
+class RateSchedule {
  public:
   // choice: unresolved. UsageError: an unknown schedule or option, a warm-up longer than the run.
-  Schedule(const Choice& choice, double peak, int64_t warmup_steps, int64_t num_steps);
+  RateSchedule(const Choice& choice, double peak, int64_t warmup_steps, int64_t num_steps);
 
   // Of the update that ends this step, counted from 0. The warm-up rises by equal amounts and reaches the
   // peak with its last step (Goyal et al. 2017, section 2.2).
