@@ -34,11 +34,11 @@ void visit_tables(const ReportData& data, const ReportInputs& inputs,
   const std::vector<Predictor> predictors = make_predictors(points);
   add(gap_table(points, predictors));
   for (const auto& make : {weak_scaling_table, strong_scaling_table, efficiency_limits_table,
-                           scaling_laws_table, fit_quality_table, refused_fits_table})
+                           scaling_laws_table, fit_quality_table})
     add(make(points, scaling));
   add(interconnects_table(points, inputs.links));
   add(held_out_table(points, predictors));
-  for (const auto& make : {memory_table, shares_table, traffic_table, communication_table}) add(make(points));
+  for (const auto& make : {memory_table, communication_table}) add(make(points));
   add(largest_table(studies, points));
   add_all(collective_tables(points));
   const std::vector<CollectiveSetting> settings = collective_settings(points);

@@ -1,4 +1,7 @@
-// What a step moved in each of its phases, as its program was recorded.
+// What a step moved: counted beside the formula of the strategy's paper, and by phase as its program was
+// recorded.
+#include <cmath>
+
 #include "analysis/known.h"
 #include "analysis/predict/predictor.h"
 #include "analysis/table/cells.h"
@@ -11,19 +14,48 @@ namespace {
 
 struct MovedPoint {
   const MergedPoint* merged;
-  strategies::StepTraffic moved;
+  strategies::StepTraffic by_phase;  // nothing where no program was recorded
 };
+
+ColumnsOf<MergedPoint> counted_columns() {
+  return {
+      {{"operations", "per step"},
+       [](const auto& merged) { return cells::count(merged.measures.num_operations); },
+       "collectives that a rank starts in a step."},
+      {{"counted", "MB", true, false, "traffic"},
+       megabytes_of(&Measures::traffic_bytes),
+       "per rank and step: payload of each collective as it was started, times its ring factor (all-reduce "
+       "2(N-1)/N; all-gather, reduce-scatter, broadcast, reduce (N-1)/N); mean over ranks, MB = 10^6 bytes "
+       "(Patarasuk and Yuan, JPDC 69(2), 2009)."},
+      {{"predicted", "MB", true, false, "traffic"},
+       megabytes_of(&Measures::predicted_traffic_bytes),
+       "by the formula of the strategy's paper, without padding."},
+      {{"error", "%", true, false, "traffic"},
+       [](const auto& merged) {
+         return cells::difference(merged.measures.traffic_bytes, merged.measures.predicted_traffic_bytes);
+       },
+       "counted / predicted - 1."},
+      {{"exposed", "ms"},
+       milliseconds_of(&Measures::exposed_s),
+       "time during which computing waited for these operations."}};
+}
 
 ColumnsOf<MovedPoint> phase_columns(const char* name,
                                     strategies::PhaseTraffic strategies::StepTraffic::*phase) {
-  return {{{"operations", "", true, false, name},
-           [=](const auto& row) { return cells::count((row.moved.*phase).num_operations); },
-           "that rank 0 started in the phase, as recorded. backward: until the update begins, including the "
-           "rest of the gradients; update: including the all-reduce for the gradient norm and the "
-           "distribution of updated parameters."},
-          {{"moved", "MB", true, false, name},
-           [=](const auto& row) { return cells::number((row.moved.*phase).bytes / 1e6); },
-           "payload x ring factor of these operations, MB = 10^6 bytes."}};
+  const auto unless_unknown = [](const MovedPoint& row, Cell cell) {
+    return row.by_phase == strategies::StepTraffic{} ? cells::words("") : cell;
+  };
+  return {
+      {{"operations", "", true, true, name},
+       [=](const auto& row) {
+         return unless_unknown(row, cells::count((row.by_phase.*phase).num_operations));
+       },
+       "that rank 0 started in the phase, as recorded. backward: until the update begins, including the "
+       "rest of the gradients; update: including the all-reduce for the gradient norm and the "
+       "distribution of updated parameters."},
+      {{"traffic", "MB", true, true, name},
+       [=](const auto& row) { return unless_unknown(row, cells::number((row.by_phase.*phase).bytes / 1e6)); },
+       "payload x ring factor of these operations, MB = 10^6 bytes."}};
 }
 
 }  // namespace
@@ -32,17 +64,23 @@ Table communication_table(const MergedPoints& points) {
   std::vector<MovedPoint> rows;
   for (const MergedPoint* merged : training_points(points)) {
     const Series* series = merged->records.empty() ? nullptr : merged->records.front()->series("program");
-    if (series == nullptr) continue;
-    const strategies::StepTraffic moved = strategies::step_traffic(program_or_nothing(*series));
-    if (moved != strategies::StepTraffic{}) rows.push_back({merged, moved});
+    const auto by_phase =
+        series == nullptr ? strategies::StepTraffic{} : strategies::step_traffic(program_or_nothing(*series));
+    if (!std::isnan(merged->measures.traffic_bytes) || by_phase != strategies::StepTraffic{})
+      rows.push_back({merged, by_phase});
   }
   const TrainingColumns labels(points);
-  return make_table("communication", "Communication of a step by phase",
-                    join(via(&MovedPoint::merged, labels.columns()),
-                         phase_columns("forward", &strategies::StepTraffic::forward),
-                         phase_columns("backward", &strategies::StepTraffic::backward),
-                         phase_columns("update", &strategies::StepTraffic::update)),
-                    rows);
+  Table table = make_table("communication", "Communication of a step: counted, predicted, and by phase",
+                           join(via(&MovedPoint::merged, join(labels.columns(), counted_columns())),
+                                phase_columns("forward", &strategies::StepTraffic::forward),
+                                phase_columns("backward", &strategies::StepTraffic::backward),
+                                phase_columns("update", &strategies::StepTraffic::update)),
+                           rows);
+  table.explanations.emplace_back(
+      "What a transport sends depends on its algorithms. Transport mpi sends exactly the ring bytes, except "
+      "for an all-reduce of up to 4 KiB among up to 8 ranks, where every rank sends all of it to every "
+      "other.");
+  return table;
 }
 
 }  // namespace shardmark

@@ -1,7 +1,9 @@
 // Memory of the largest rank against what formulas predict.
 #include <array>
 #include <cmath>
+#include <map>
 
+#include "analysis/known.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
 #include "analysis/tables/training_columns.h"
@@ -24,8 +26,34 @@ constexpr std::array<Kind, 5> kKinds = {{
      &Measures::predicted_activation_bytes},
 }};
 
-ColumnsOf<MergedPoint> columns() {
-  constexpr const char* kPeak = "peak";
+// Bytes of parameters, gradients and optimizer state if N ranks held exactly 1/N of each; NaN for a model or
+// an optimizer that this program does not know.
+class Ideal {
+ public:
+  double bytes(const Point& point) {
+    const TrainingPoint& t = point.training;
+    const auto [found, is_new] =
+        elements_.try_emplace(to_text(t.model) + to_text(t.optimizer), Measures::kNone);
+    const auto state_elements = is_new ? known_optimizer_state(t.optimizer) : std::nullopt;
+    if (state_elements)
+      if (const auto table = known_table(t.model))
+        found->second = static_cast<double>(table->num_parameters() * (2 + *state_elements));
+    const auto element_bytes = known_master_bytes(t.precision);
+    if (!element_bytes) return Measures::kNone;
+    return found->second * static_cast<double>(*element_bytes) / static_cast<double>(point.ranks);
+  }
+
+ private:
+  std::map<std::string, double> elements_;  // by model and optimizer: a model's table is worth making once
+};
+
+double share_of(const MergedPoint& merged) {
+  const Measures& m = merged.measures;
+  return m.parameter_bytes + m.gradient_bytes + m.optimizer_bytes;
+}
+
+ColumnsOf<MergedPoint> columns(Ideal& ideal) {
+  constexpr const char *kPeak = "peak", *kShare = "share of a rank";
   ColumnsOf<MergedPoint> columns;
   for (const Kind& kind : kKinds) {
     columns.push_back({{"measured", "MiB", true, false, kind.name},
@@ -41,6 +69,19 @@ ColumnsOf<MergedPoint> columns() {
          "measured / predicted - 1, predicted by the formula of the strategy's paper, without padding; "
          "activations by the model's table."});
   }
+  columns.push_back({{"measured", "MiB", true, false, kShare},
+                     [](const auto& merged) { return cells::mebibytes(share_of(merged)); },
+                     "parameters, gradients and optimizer state of the rank that has most."});
+  columns.push_back(
+      {{"x ideal", "", true, false, kShare},
+       [&](const auto& merged) { return cells::number(share_of(merged) / ideal.bytes(merged.point), 3); },
+       "share / (parameters x (2 + optimizer state elements) x element size / N): 1 if each of N ranks held "
+       "exactly 1/N (Rajbhandari et al., SC 2020). fsdp shards within tensors and comes close; zero3 assigns "
+       "whole tensors, and its largest tensor may exceed 1/N; replicas (single, ddp) hold N times the "
+       "ideal."});
+  columns.push_back({{"measured", "MiB", true, false, kPeak},
+                     mebibytes_of(&Measures::peak_bytes),
+                     "the most memory that a rank held in a step."});
   columns.push_back(
       {{"predicted", "MiB", true, false, kPeak},
        [](const auto& merged) { return cells::mebibytes(merged.measures.predicted_peak_bytes()); },
@@ -50,7 +91,7 @@ ColumnsOf<MergedPoint> columns() {
                        return cells::difference(merged.measures.peak_bytes,
                                                 merged.measures.predicted_peak_bytes());
                      },
-                     "measured / predicted - 1 of the most memory that a rank held in a step."});
+                     "measured / predicted - 1."});
   return columns;
 }
 
@@ -58,10 +99,11 @@ ColumnsOf<MergedPoint> columns() {
 
 Table memory_table(const MergedPoints& points) {
   const TrainingColumns labels(points);
-  Table table = make_table("memory", "Memory: measured against predicted", join(labels.columns(), columns()),
-                           training_points(points, [](const auto& merged) {
-                             return !std::isnan(merged.measures.parameter_bytes);
-                           }));
+  Ideal ideal;
+  Table table = make_table(
+      "memory", "Memory: measured against predicted", join(labels.columns(), columns(ideal)),
+      training_points(points,
+                      [](const auto& merged) { return !std::isnan(merged.measures.parameter_bytes); }));
   table.explanations.emplace_back(
       "parameters, gradients, optimizer state: what a rank holds all the time. transient: the strategy's "
       "buffers (slots) for gathered parameters and for gradients being reduced. activations: the peak of a "

@@ -125,7 +125,10 @@ ColumnsOf<FitRow> law_columns() {
   return join(
       estimate_columns(
           {"", "%", true, false, "s or alpha"},
-          [](const FitRow& row) { return row.fit->parameters.front().estimate; }, percent_cell,
+          [](const FitRow& row) {
+            return row.fit->parameters.empty() ? Estimate{} : row.fit->parameters.front().estimate;
+          },
+          percent_cell,
           "for Amdahl and Gustafson s, the part of the work that does not speed up; for USL alpha, "
           "contention.",
           interval),
@@ -166,9 +169,10 @@ ColumnsOf<FitRow> quality_columns() {
 }
 
 ColumnsOf<FitRow> refusal_columns() {
-  return {{{"reason", "", false}, [](const auto& row) { return cells::words(row.fit->refused); }},
+  return {{{"not fitted, because", "", false, true},
+           [](const auto& row) { return cells::words(row.fit->refused); }},
           {{"determined by ranks", "", false, true},
-           further_cell,
+           [](const auto& row) { return row.fit->refused.empty() ? cells::words("") : further_cell(row); },
            "any of these counts, measured in as many launches as the others, makes a fit possible."}};
 }
 
@@ -191,11 +195,11 @@ ColumnsOf<FitRow> limit_columns() {
 }
 
 Table table_of_fits(const char* key, const char* title, ColumnsOf<FitRow> columns, const MergedPoints& points,
-                    const std::vector<ScalingSeries>& all, bool refused) {
+                    const std::vector<ScalingSeries>& all, bool with_refused) {
   std::vector<FitRow> rows;
   for (const ScalingSeries& series : all)
     for (const ScalingFit& fit : series.fits)
-      if (fit.refused.empty() != refused) rows.push_back({&series, &fit, series.points.front().merged});
+      if (fit.refused.empty() || with_refused) rows.push_back({&series, &fit, series.points.front().merged});
   const TrainingColumns labels(points);
   ColumnOf<FitRow> law = {{"law", "", false},
                           [](const auto& row) { return cells::words(to_text(*row.fit)); }};
@@ -206,7 +210,8 @@ Table table_of_fits(const char* key, const char* title, ColumnsOf<FitRow> column
 }  // namespace
 
 Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  Table table = table_of_fits("scaling_laws", "Scaling laws, fitted", law_columns(), points, all, false);
+  Table table = table_of_fits("scaling_laws", "Scaling laws: fitted, or why not",
+                              join(law_columns(), refusal_columns()), points, all, /*with_refused=*/true);
   table.explanations.emplace(
       table.explanations.begin(),
       "Throughput on n: Amdahl (strong scaling) n / (1 + s (n-1)); Gustafson (weak) s + (1-s) n; USL, the "
@@ -217,12 +222,7 @@ Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSe
 
 Table fit_quality_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
   return table_of_fits("fit_quality", "Scaling laws: what the fits are based on", quality_columns(), points,
-                       all, false);
-}
-
-Table refused_fits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  return table_of_fits("refused_fits", "Scaling laws that were not fitted, and why", refusal_columns(),
-                       points, all, true);
+                       all, /*with_refused=*/false);
 }
 
 Table efficiency_limits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {

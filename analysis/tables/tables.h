@@ -24,12 +24,9 @@ Table strong_scaling_table(const MergedPoints& points, const std::vector<Scaling
 Table efficiency_limits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
 Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
 Table fit_quality_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
-Table refused_fits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
 Table memory_table(const MergedPoints& points);
-Table shares_table(const MergedPoints& points);
 Table largest_table(const std::vector<StudyData>& studies, const MergedPoints& points);
-Table traffic_table(const MergedPoints& points);
-Table communication_table(const MergedPoints& points);                     // of a step, by phase
+Table communication_table(const MergedPoints& points);                     // of a step
 std::vector<Table> collective_tables(const MergedPoints& points);          // one per operation and rank count
 Table runs_table(const std::vector<StudyData>& studies);                   // of shardmark train
 Table costs_table(const MergedPoints& points, double price_per_gpu_hour);  // empty without a price above 0

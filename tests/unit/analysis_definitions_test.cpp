@@ -35,12 +35,9 @@ std::vector<Table> all_tables() {
                                efficiency_limits_table(none, {}),
                                scaling_laws_table(none, {}),
                                fit_quality_table(none, {}),
-                               refused_fits_table(none, {}),
                                interconnects_table(none, specs::interconnect_links()),
                                memory_table(none),
-                               shares_table(none),
                                largest_table({}, none),
-                               traffic_table(none),
                                communication_table(none),
                                collective_fits_table({}),
                                held_out_collectives_table({}),
@@ -94,7 +91,7 @@ TEST(Definitions, NoTableOfTheReportIsForgotten) {
   for (std::sregex_iterator found(declared.begin(), declared.end(), name), end; found != end;
        ++found, ++count)
     EXPECT_NE(tried.find(found->str()), std::string::npos) << found->str() << ") is not in all_tables()";
-  EXPECT_GT(count, 20);
+  EXPECT_GT(count, 15);
 }
 
 TEST(Definitions, NameTheColumnsThatShareThem) {
