@@ -104,9 +104,12 @@ void BoundProgram::run_locally(size_t i) {
     case What::zero:
       bound.to.zero_();
       return;
-    case What::compress:
-      return reduction_->run(static_cast<strategies::Stage>(instruction.count),
-                             static_cast<size_t>(instruction.index));
+    case What::pack:
+      return reduction_->pack(static_cast<size_t>(instruction.index));
+    case What::combine:
+      return reduction_->combine(static_cast<size_t>(instruction.index));
+    case What::unpack:
+      return reduction_->unpack(static_cast<size_t>(instruction.index));
     case What::squares:
       bound.to.copy_(squares(gradients_, bound.to.device()).view({1}));
       return;

@@ -26,6 +26,8 @@ std::vector<ReducedBucket> cut_buckets(const StepBuilder& step, const Slice& gra
 
 // A replica that sends buckets as they become complete.
 class BucketedReplica : public Replica {
+  using What = Instruction::What;
+
  public:
   explicit BucketedReplica(StepBuilder& step)
       : Replica(step, Element::reduce), buckets_(cut_buckets(step, reduced())) {
@@ -42,7 +44,7 @@ class BucketedReplica : public Replica {
     Replica::after(at);
     if (!at.is_last) return;
     for (const size_t group : at.complete) num_complete_ += step_.numel_of(group);
-    for (; works_.size() < buckets_.size(); works_.push_back(start(works_.size(), Stage::pack))) {
+    for (; works_.size() < buckets_.size(); works_.push_back(start(works_.size(), What::pack))) {
       const Slice& next = buckets_[works_.size()].memory.gradients;
       if (next.begin + next.numel > num_complete_) break;
     }
@@ -51,27 +53,26 @@ class BucketedReplica : public Replica {
     for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       step_.wait(works_[bucket]);
       if (calls_twice(bucket))
-        works_[bucket] = start(bucket, Stage::combine);
+        works_[bucket] = start(bucket, What::combine);
       else
-        stage(bucket, Stage::unpack);
+        local(What::unpack, bucket);
     }
     for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       if (!calls_twice(bucket)) continue;
       step_.wait(works_[bucket]);
-      stage(bucket, Stage::unpack);
+      local(What::unpack, bucket);
     }
     Replica::finish();
   }
 
  private:
-  Operations start(size_t bucket, Stage before) {
-    stage(bucket, before);
-    return step_.start({buckets_[bucket].calls[static_cast<size_t>(before)]});
+  Operations start(size_t bucket, What before) {
+    local(before, bucket);
+    return step_.start({buckets_[bucket].calls[before == What::pack ? 0 : 1]});
   }
   bool calls_twice(size_t bucket) const { return buckets_[bucket].calls.size() > 1; }
-  void stage(size_t bucket, Stage which) {
-    if (buckets_[bucket].compresses())
-      step_.compress(static_cast<int64_t>(bucket), static_cast<int64_t>(which));
+  void local(What what, size_t bucket) {
+    if (buckets_[bucket].is_packed()) step_.reduction(what, bucket);
   }
 
   std::vector<ReducedBucket> buckets_;

@@ -95,7 +95,9 @@ struct Instruction {
     copy,            // to = from, converted where their elements differ
     add,             // to += from
     zero,            // to = 0
-    compress,        // stage `count` of the reduction of bucket `index`
+    pack,            // of the reduction of bucket `index`: before its first call,
+    combine,         // before its second one,
+    unpack,          // and when both have ended
     squares,         // kSquares = sum of squares of the gradients that this rank updates with
     apply,           // the optimizer updates what this rank owns
   };

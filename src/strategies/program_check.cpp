@@ -95,7 +95,9 @@ class ProgramWalk {
       case What::recompute:
       case What::backward:
         return compute(i.index, i.what == What::backward);
-      case What::compress: {
+      case What::pack:
+      case What::combine:
+      case What::unpack: {
         const BucketMemory& bucket = p_.buckets[size_t(i.index)];
         for (const Slice& slice : bucket.scratch)
           if (flying_.forbids_writing(slice)) return "its memory is in use by a call in flight";

@@ -106,12 +106,12 @@ std::string describe(const Program& program, const Instruction& i, const ModelTa
       return fmt::format("add {} to {}", name_of(program, i.from), name_of(program, i.to));
     case What::zero:
       return "zero " + name_of(program, i.to);
-    case What::compress:
-      return fmt::format("{} bucket {} by {}",
-                         i.count == 0   ? "pack"
-                         : i.count == 1 ? "combine"
-                                        : "unpack",
-                         i.index, program.reduction.name);
+    case What::pack:
+      return fmt::format("pack bucket {} by {}", i.index, program.reduction.name);
+    case What::combine:
+      return fmt::format("combine bucket {} by {}", i.index, program.reduction.name);
+    case What::unpack:
+      return fmt::format("unpack bucket {} by {}", i.index, program.reduction.name);
     case What::squares:
       return "sum the squares of the gradients";
     case What::apply:

@@ -87,7 +87,8 @@ class StepBuilder {
   void copy(const Shard& to, const Shard& from);
   void add(const Shard& to, const Shard& from);
   void zero(Slice to) { add({What::zero, 0, 1, to}); }
-  void compress(int64_t bucket, int64_t stage) { add({What::compress, bucket, stage}); }
+  // pack, combine or unpack
+  void reduction(Instruction::What what, size_t bucket) { add({what, static_cast<int64_t>(bucket)}); }
 
   // Communication. All start at once and are to be waited for. unshard: every rank of a team fills `whole`
   // from the shards of its ranks; shards of another element are converted on the way. reduce: `whole` is

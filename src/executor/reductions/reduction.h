@@ -22,14 +22,10 @@ struct KernelContext {
   int64_t seed;
 };
 
-// A stage must not allocate: a rank that failed alone in it would leave the others waiting.
+// pack, combine and unpack must not allocate: a rank that failed alone in it would leave the others waiting.
 class ReductionKernels {
  public:
   virtual ~ReductionKernels() = default;
-  void run(strategies::Stage stage, size_t bucket) {
-    if (stage == strategies::Stage::pack) return pack(bucket);
-    return stage == strategies::Stage::combine ? combine(bucket) : unpack(bucket);
-  }
   virtual void pack(size_t bucket) = 0;
   virtual void combine(size_t bucket) { static_cast<void>(bucket); }
   virtual void unpack(size_t bucket) = 0;

@@ -10,12 +10,10 @@ namespace shardmark::strategies {
 
 // A bucket goes through `pack` and its first call as soon as its gradients are complete; through `combine`
 // and its second call, where it has one, and through `unpack`, when backward is over.
-enum class Stage : int64_t { pack, combine, unpack };
-
 struct ReducedBucket {
   BucketMemory memory;                // its gradients are there; the reduction adds what it needs
   std::vector<CollectiveCall> calls;  // one or two, over all ranks
-  bool compresses() const { return !memory.scratch.empty(); }  // into it: there are stages
+  bool is_packed() const { return !memory.scratch.empty(); }  // into it
 };
 
 struct Reduction {
