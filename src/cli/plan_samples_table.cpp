@@ -26,8 +26,7 @@ int64_t num_samples(const Point& point) {
 // "17, 4, 250": in the order of micro-batches and steps; a later epoch is named where it begins.
 std::string first_samples(const Point& point, int64_t rank, int64_t count) {
   const TrainingPoint& t = point.training;
-  const DistributedSampler sampler(num_samples(point), point.ranks, rank, t.batch_size, t.accumulation,
-                                   point.seed);
+  const DistributedSampler sampler(point, num_samples(point), rank);
   std::string text;
   int64_t epoch = 0, written = 0;
   for (int64_t micro_batch = 0; written < count; ++micro_batch)

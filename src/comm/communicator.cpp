@@ -8,13 +8,15 @@
 #include "base/log.h"
 #include "comm/in_step.h"
 #include "comm/watch/heartbeat.h"
-#include "device/phases.h"
+#include "device/timeline.h"
 
 namespace shardmark {
 namespace {
 
-// The clock that start and poll are counted on: on a GPU they only enqueue.
-PhaseClock* cpu_only(PhaseClock* clock) { return clock != nullptr && !clock->on_gpu() ? clock : nullptr; }
+// Where start and poll are marked: on a GPU they only enqueue.
+Timeline* cpu_only(Timeline* timeline) {
+  return timeline != nullptr && timeline->device().is_cpu() ? timeline : nullptr;
+}
 
 void check(const Call& call, int rank, int size) {
   using specs::Holds;
@@ -68,7 +70,7 @@ Work::~Work() {
 
 bool Work::poll() {
   if (!operation_) return true;
-  const PhaseClock::Exposed exposed(cpu_only(comm_->accounts_->clock));
+  const Timeline::Exposed exposed(cpu_only(comm_->accounts_->timeline));
   const auto where = [this] { return comm_->where("an operation", number_); };
   return in_step(comm_->size(), where, [this] { return operation_->poll(); });
 }
@@ -76,7 +78,7 @@ bool Work::poll() {
 void Work::wait() {
   if (!operation_) return;
   const auto operation = std::move(operation_);  // released whether it fails or not
-  const PhaseClock::Exposed exposed(comm_->accounts_->clock);
+  const Timeline::Exposed exposed(comm_->accounts_->timeline);
   Heartbeat* const notes = operation->ending() ? nullptr : comm_->heartbeat_;  // else: note_completed
   if (notes != nullptr) notes->waits_for(number_);
   const auto where = [this] { return comm_->where("an operation", number_); };
@@ -86,7 +88,7 @@ void Work::wait() {
 
 Work Communicator::start(const Call& call) {
   check(call, rank(), size());
-  const PhaseClock::Exposed exposed(cpu_only(accounts_->clock));
+  const Timeline::Exposed exposed(cpu_only(accounts_->timeline));
   const specs::CollectiveRow& row = specs::collective(call.what);
   const double payload_bytes = call.payload_bytes(rank(), size());
   Traffic& traffic = accounts_->traffic;
@@ -114,7 +116,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key) {
 }
 
 void Communicator::progress() {
-  const PhaseClock::Exposed exposed(cpu_only(accounts_->clock));
+  const Timeline::Exposed exposed(cpu_only(accounts_->timeline));
   in_step(
       size(), [this] { return where("what is in flight"); }, [this] { do_progress(); });
   note_completed();

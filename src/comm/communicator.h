@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "comm/host_group.h"
-#include "device/phases.h"
+#include "device/timeline.h"
 #include "specs/collectives.h"
 
 namespace shardmark {
@@ -85,7 +85,7 @@ struct Traffic {
   std::array<int64_t, specs::kNumCollectives> operations = {};  // by Collective
 };
 
-// The public functions count traffic and time (PhaseClock::Exposed), then call the transport's do_*. Where
+// The public functions count traffic and time (Timeline::Exposed), then call the transport's do_*. Where
 // one of these throws, on one of several ranks, the job ends there: comm/in_step.h, Note [One rank that
 // fails].
 class Communicator {
@@ -168,10 +168,10 @@ class Communicator {
   // transport has no such stages.
   virtual double bytes_between_nodes() const { return __builtin_nan(""); }
 
-  // Exposed communication goes to Phase::exposed of this clock (device/phases.h): on the CPU all time that
-  // start, poll and wait take; on a GPU the time that the compute stream waits in Work::wait(). nullptr: not
-  // timed. The clock must outlive its use here.
-  void set_phase_clock(PhaseClock* clock) { accounts_->clock = clock; }
+  // Exposed communication is marked on this timeline: on the CPU all time that start, poll and wait take; on
+  // a GPU the time that the compute stream waits in Work::wait(). nullptr: not timed. The timeline must
+  // outlive its use here.
+  void set_timeline(Timeline* timeline) { accounts_->timeline = timeline; }
 
   // From now on operations are noted there as they start and complete (comm/watch/heartbeat.h), also those of
   // communicators split off this one later. On a GPU: as they are found complete on the device. nullptr:
@@ -188,7 +188,7 @@ class Communicator {
   friend class Work;
   struct Accounts {
     Traffic traffic;
-    PhaseClock* clock = nullptr;
+    Timeline* timeline = nullptr;
   };
   struct OnDevice {  // operations that end together, which the heartbeat has not seen complete
     int64_t first, last;

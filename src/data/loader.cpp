@@ -16,21 +16,19 @@ int prefetch_depth(int num_cores, int local_ranks, int threads_per_rank) {
 }
 
 struct Loader::State {
-  State(const DataSource& from, const DistributedSampler& by, int64_t count, at::Device to, int ahead,
-        int64_t first_step)
+  State(const DataSource& from, const DistributedSampler& by, at::Device to, int ahead, int64_t first_step)
       : source(from),
         sampler(by),
-        accumulation(count),
         device(to),
         depth(static_cast<size_t>(ahead)),
-        position(first_step * count) {
+        position(first_step * by.accumulation()) {
     if (depth > 0) worker = std::jthread([this](std::stop_token stop) { fill(stop); });
   }
 
   // The next batch in order, on the host. Called by one thread only: the worker, or without one the caller of
   // next().
   Batch prepare() {
-    const auto draws = sampler.draw(position / accumulation, position % accumulation);
+    const auto draws = sampler.draw(position / sampler.accumulation(), position % sampler.accumulation());
     ++position;
     return source.fetch(draws, device.is_cuda());
   }
@@ -65,7 +63,6 @@ struct Loader::State {
 
   const DataSource& source;
   const DistributedSampler sampler;
-  const int64_t accumulation;
   const at::Device device;
   const size_t depth;
   int64_t position;  // micro-batches prepared, from step 0
@@ -77,9 +74,9 @@ struct Loader::State {
   std::jthread worker;  // last: stops and joins before the rest goes
 };
 
-Loader::Loader(const DataSource& source, DistributedSampler sampler, int64_t accumulation, at::Device device,
-               int depth, int64_t first_step)
-    : state_(std::make_unique<State>(source, sampler, accumulation, device, depth, first_step)) {}
+Loader::Loader(const DataSource& source, DistributedSampler sampler, at::Device device, int depth,
+               int64_t first_step)
+    : state_(std::make_unique<State>(source, sampler, device, depth, first_step)) {}
 
 Loader::~Loader() = default;
 

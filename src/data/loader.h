@@ -16,8 +16,8 @@ class Loader {
  public:
   // depth: batches prepared ahead; 0: no thread. first_step: of the sampler. The source must outlive the
   // loader.
-  Loader(const DataSource& source, DistributedSampler sampler, int64_t accumulation, at::Device device,
-         int depth, int64_t first_step = 0);
+  Loader(const DataSource& source, DistributedSampler sampler, at::Device device, int depth,
+         int64_t first_step = 0);
   ~Loader();  // at any time; waits for the batch in the making at most
   // The next micro-batch, on the device: the first step's micro-batches, then the next one's ... On a GPU the
   // copy is ordered before what the current stream does next; the host does not wait for it. An error of the

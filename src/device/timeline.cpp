@@ -8,8 +8,7 @@
 namespace shardmark {
 
 struct Timeline::Events {
-  std::vector<at::cuda::CUDAEvent> pool;
-  size_t used = 0;
+  std::vector<at::cuda::CUDAEvent> pool;  // the first of them parallel to the marks
 };
 
 Timeline::Timeline(at::Device device) : device_(device) {
@@ -21,34 +20,27 @@ Timeline& Timeline::operator=(Timeline&&) noexcept = default;
 
 at::Device Timeline::device() const { return device_; }
 
-size_t Timeline::mark() {
-  if (!events_) {
-    stamps_.push_back(now_s());
-    return stamps_.size() - 1;
-  }
-  if (events_->used == events_->pool.size()) events_->pool.emplace_back(cudaEventDefault);  // keeps time
-  events_->pool[events_->used].record();
-  return events_->used++;
+size_t Timeline::mark(int64_t what) {
+  const size_t index = marks_.size();
+  marks_.push_back({what, events_ ? 0 : now_s()});
+  if (!events_) return index;
+  if (index == events_->pool.size()) events_->pool.emplace_back(cudaEventDefault);  // keeps time
+  events_->pool[index].record();
+  return index;
 }
 
-void Timeline::clear() {
-  stamps_.clear();
-  if (events_) events_->used = 0;
-}
+void Timeline::clear() { marks_.clear(); }
 
-std::vector<double> Timeline::resolve() {
+std::vector<Timeline::Mark> Timeline::resolve() {
+  std::vector<Mark> marks = std::exchange(marks_, {});
   if (!events_) {
-    std::vector<double> times = std::move(stamps_);
-    stamps_.clear();
-    for (size_t i = times.size(); i-- > 0;) times[i] -= times[0];
-    return times;
+    for (size_t i = marks.size(); i-- > 0;) marks[i].at_s -= marks[0].at_s;
+    return marks;
   }
-  std::vector<double> times(events_->used);
-  if (!times.empty()) wait_for_device([&] { return events_->pool[events_->used - 1].query(); });
-  for (size_t i = 1; i < times.size(); ++i)  // neighbours: a float of milliseconds stays exact enough
-    times[i] = times[i - 1] + events_->pool[i - 1].elapsed_time(events_->pool[i]) * 1e-3;
-  events_->used = 0;
-  return times;
+  if (!marks.empty()) wait_for_device([&] { return events_->pool[marks.size() - 1].query(); });
+  for (size_t i = 1; i < marks.size(); ++i)  // neighbours: a float of milliseconds stays exact enough
+    marks[i].at_s = marks[i - 1].at_s + events_->pool[i - 1].elapsed_time(events_->pool[i]) * 1e-3;
+  return marks;
 }
 
 }  // namespace shardmark

@@ -10,23 +10,48 @@
 
 namespace shardmark {
 
-// Marks in the order they were made; after resolve() their times in seconds since the first mark.
+// Marks in the order they were made, each with a number that says what begins there.
 class Timeline {
  public:
+  static constexpr int64_t kNothing = -1, kExposed = -2;  // beside the numbers of whoever marks
+  struct Mark {
+    int64_t what;
+    double at_s;  // since the first mark
+  };
   explicit Timeline(at::Device device);
   ~Timeline();
   Timeline(Timeline&&) noexcept;
   Timeline& operator=(Timeline&&) noexcept;
 
-  size_t mark();                  // index of the new mark
-  void clear();                   // forgets the marks; a GPU's events are kept for those that follow
-  std::vector<double> resolve();  // waits for the last mark on a GPU; then clears
+  size_t mark(int64_t what = 0);  // index of the new mark
+  size_t size() const { return marks_.size(); }
+  void clear();                 // forgets the marks; a GPU's events are kept for those that follow
+  std::vector<Mark> resolve();  // waits for the last mark on a GPU; then clears
   at::Device device() const;
+
+  // The time inside counts as exposed communication; a null timeline counts nothing.
+  class Exposed {
+   public:
+    explicit Exposed(Timeline* timeline) : timeline_(timeline) {
+      if (timeline_ == nullptr) return;
+      outer_ = timeline_->marks_.empty() ? kNothing : timeline_->marks_.back().what;
+      timeline_->mark(kExposed);
+    }
+    ~Exposed() {
+      if (timeline_ != nullptr) timeline_->mark(outer_);
+    }
+    Exposed(const Exposed&) = delete;
+    Exposed& operator=(const Exposed&) = delete;
+
+   private:
+    Timeline* timeline_;
+    int64_t outer_ = kNothing;
+  };
 
  private:
   struct Events;
   at::Device device_;
-  std::vector<double> stamps_;
+  std::vector<Mark> marks_;  // on the CPU by its clock
   std::unique_ptr<Events> events_;
 };
 

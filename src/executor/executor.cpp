@@ -19,11 +19,19 @@ void Executor::together(const Body& body) {
       state_.comm().size(), [this] { return where(); }, body);
 }
 
+Executor::Executor(TrainingState& state, GradientGuard& guard, int64_t seed, int64_t first_step)
+    : state_(state),
+      model_(state.model()),
+      guard_(guard),
+      random_key_(hash_of(seed, state.comm().rank())),
+      step_(first_step),
+      recorder_(state.comm().device()) {
+  model_.sum_over_ranks = [this](const at::Tensor& values) { sum_over_ranks(values); };
+}
+
 StepResult Executor::step(const std::function<Batch()>& next_batch, bool wants_norm) {
-  clock_.begin_step();
   if (heartbeat_ != nullptr) heartbeat_->step();
   result_ = {};
-  part_ = strategies::Part::data;
   together([&] { execute(state_.step(wants_norm || guard_.needs_norm()), next_batch); });
   attempt([] { meter::throw_on_excess(); });
   ++step_;
@@ -49,12 +57,13 @@ void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_b
   if (last_ != nullptr && last_ != &bound) last_->wait_all();
   last_ = &bound;
   const std::vector<Instruction>& instructions = bound.program().instructions;
-  StepRecorder* const recorder = evaluates_ ? nullptr : recorder_;  // an evaluation is no step
-  if (recorder != nullptr) recorder->begin_step(bound.program());
+  std::vector<StepRecorder*> recorders;
+  if (!evaluates_) recorders.push_back(&recorder_);  // an evaluation is no step
+  if (!evaluates_ && details_ != nullptr) recorders.push_back(details_);
+  for (StepRecorder* recorder : recorders) recorder->begin_step(bound.program());
   for (size_t i = 0; i < instructions.size(); ++i) {
     const Instruction& instruction = instructions[i];
-    enter(instruction.part);
-    if (recorder != nullptr) recorder->begin_instruction(/*reads_memory=*/instruction.is_compute());
+    for (StepRecorder* recorder : recorders) recorder->begin_instruction(i);
     if (instruction.is_communication()) {
       const bool happens =
           ablation_ == Ablation::none ? !bound.is_inside_block(i) : ablation_ == Ablation::communication_only;
@@ -75,11 +84,11 @@ void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_b
       bound.run_locally(i);
     }
   }
-  if (recorder != nullptr) recorder->end_step();
+  if (!evaluates_ && details_ != nullptr) details_->end();
 }
 
 void Executor::compute(const Instruction& instruction, const std::function<Batch()>& next_batch) {
-  tell(instruction.what, instruction.index);
+  note(instruction.what, instruction.index);
   switch (instruction.what) {
     case What::data:
       return load(next_batch);
@@ -119,9 +128,9 @@ void Executor::forward(const Instruction& instruction) {
 
 void Executor::recompute(const Instruction& instruction) {
   attempt([&] {
-    model_.recomputing = true;
+    model_.recompute = true;
     outputs_[static_cast<size_t>(instruction.index)] = run_block(instruction);
-    model_.recomputing = false;
+    model_.recompute = false;
   });
 }
 
@@ -158,23 +167,12 @@ void Executor::apply(const BoundProgram& bound) {
 at::Tensor Executor::run_block(const Instruction& instruction) {
   const auto block = static_cast<size_t>(instruction.index);
   if (model_.draws)
-    seed_generator(model_.device(), hash_of(options_.random_key, step_, instruction.micro_batch, block));
+    seed_generator(model_.device(), hash_of(random_key_, step_, instruction.micro_batch, block));
   return model_.blocks()[block].forward(inputs_[block], batch_);
 }
 
-// An evaluation is no part of any step's time. A step begins in its first phase.
-void Executor::enter(strategies::Part part) {
-  if (evaluates_ || std::exchange(part_, part) == part) return;
-  constexpr std::array kPhases = {Phase::data, Phase::forward, Phase::backward, Phase::optimizer,
-                                  Phase::optimizer};  // of each part
-  const Phase phase = kPhases[static_cast<size_t>(part)];
-  if (clock_.current() != phase) clock_.enter(phase);
-}
-
-void Executor::tell(What what, int64_t index) {
-  if (evaluates_) return;
-  if (timer_ != nullptr) timer_->begin(what, index);
-  if (heartbeat_ == nullptr) return;
+void Executor::note(What what, int64_t index) {
+  if (evaluates_ || heartbeat_ == nullptr) return;
   switch (what) {
     case What::forward:
       return heartbeat_->block("forward", index);

@@ -5,8 +5,6 @@
 #include <functional>
 
 #include "comm/watch/heartbeat.h"
-#include "device/phases.h"
-#include "executor/block_timer.h"
 #include "executor/optim/gradient_guard.h"
 #include "executor/step_recorder.h"
 #include "executor/training_state.h"
@@ -20,27 +18,15 @@ struct StepResult {
       gradient_norm;  // of all ranks that train together, before clipping; undefined if nobody needs it
 };
 
-struct ExecutorOptions {
-  uint64_t random_key = 0;  // of dropout: another one on every rank
-  int64_t first_step = 0;   // of a run that goes on
-};
-
 // What of a step happens. compute_only: no call starts, and none is waited for. communication_only: nothing
 // else. With a learning rate of 0 parameters stay as they are, and slots hold what was gathered last.
 enum class Ablation { none, compute_only, communication_only };
 
 class Executor {
  public:
-  // state, clock, guard: outlive the executor.
-  Executor(TrainingState& state, PhaseClock& clock, GradientGuard& guard, const ExecutorOptions& options)
-      : state_(state),
-        model_(state.model()),
-        clock_(clock),
-        guard_(guard),
-        options_(options),
-        step_(options.first_step) {
-    model_.sum_over_ranks = [this](const at::Tensor& values) { sum_over_ranks(values); };
-  }
+  // state, guard: outlive the executor. seed: of dropout, which is another one on every rank. first_step: of
+  // a run that goes on.
+  Executor(TrainingState& state, GradientGuard& guard, int64_t seed, int64_t first_step = 0);
   Executor(const Executor&) = delete;  // the model knows where it is
   Executor& operator=(const Executor&) = delete;
 
@@ -66,8 +52,8 @@ class Executor {
 
   void set_ablation(Ablation ablation);  // what is in flight is waited for
   Ablation ablation() const { return ablation_; }
-  void set_timer(BlockTimer* timer) { timer_ = timer; }                // nullptr: none
-  void set_recorder(StepRecorder* recorder) { recorder_ = recorder; }  // of every instruction; nullptr: none
+  StepRecorder& recorder() { return recorder_; }                     // of the phases of all steps
+  void set_details(StepRecorder* recorder) { details_ = recorder; }  // of more, for a while; nullptr: none
   void set_heartbeat(Heartbeat* heartbeat) {
     heartbeat_ = heartbeat;
   }  // where steps and blocks are noted; nullptr: nowhere
@@ -84,8 +70,7 @@ class Executor {
   void backward(size_t block);
   void apply(const BoundProgram& bound);
   at::Tensor run_block(const strategies::Instruction& instruction);
-  void enter(strategies::Part part);
-  void tell(What what, int64_t index);
+  void note(What what, int64_t index);
   void sum_over_ranks(const at::Tensor& values);  // for a block, in place
   template <class Body>
   void together(const Body& body);  // what ranks wait in for each other: an exception ends the job
@@ -93,11 +78,9 @@ class Executor {
 
   TrainingState& state_;
   Model& model_;
-  PhaseClock& clock_;
   GradientGuard& guard_;
-  ExecutorOptions options_;
+  uint64_t random_key_;
   int64_t step_;
-  strategies::Part part_ = strategies::Part::data;  // of the step now
   bool evaluates_ = false;
   BoundProgram* last_ = nullptr;  // which may have left operations in flight
   Batch batch_;
@@ -107,8 +90,8 @@ class Executor {
   StepResult result_;
   std::exception_ptr failure_;
   Ablation ablation_ = Ablation::none;
-  BlockTimer* timer_ = nullptr;
-  StepRecorder* recorder_ = nullptr;
+  StepRecorder recorder_;
+  StepRecorder* details_ = nullptr;
   Heartbeat* heartbeat_ = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Marks between instructions, clocks of several nodes, one file for all ranks.
+// Marks where instructions begin and what lies between them; clocks of several nodes, one file for all ranks.
 #include "executor/step_recorder.h"
 
 #include <fmt/format.h>
@@ -14,46 +14,91 @@
 #include "schema/file.h"
 
 namespace shardmark {
+
+using strategies::Instruction;
+using What = Instruction::What;
+
 namespace {
 
-constexpr double kEndOfStep = std::numeric_limits<double>::infinity();
 constexpr int64_t kMostRanks = 64;  // in one file: viewers take no more
+
+// Where series "block_time" has it. What is computed again is a part of the backward that needs it.
+size_t place_of(const Instruction& instruction, size_t num_blocks) {
+  const auto block = static_cast<size_t>(instruction.index);
+  return instruction.what == What::data      ? 0
+         : instruction.what == What::forward ? 1 + block
+         : instruction.what == What::update  ? 1 + 2 * num_blocks
+                                             : 1 + num_blocks + block;
+}
 
 }  // namespace
 
-StepRecorder::StepRecorder(at::Device device) : timeline_(device) {}
+std::array<double, kNumPhases> RecordedStep::phases() const {
+  std::array<double, kNumPhases> seconds = {};
+  for (const Span& span : spans) {
+    const Phase phase = span.instruction == nullptr ? Phase::exposed : phase_of(span.instruction->part);
+    seconds[static_cast<size_t>(phase)] += span.seconds();
+  }
+  return seconds;
+}
 
 void StepRecorder::begin_step(const strategies::Program& program) {
-  if (programs_.empty()) {
+  if (detail_ == Detail::instructions && steps_.empty()) {
     synchronize(timeline_.device());  // so that the host's clock says when the device passes the first mark
     began_s_ = now_s();
   }
-  programs_.push_back(&program);
+  steps_.push_back({&program, timeline_.size()});
 }
 
-void StepRecorder::begin_instruction(bool reads_memory) {
-  timeline_.mark();
-  memory_bytes_.push_back(reads_memory ? static_cast<double>(meter::read().total) : std::nan(""));
+void StepRecorder::begin_instruction(size_t i) {
+  const auto& instructions = steps_.back().program->instructions;
+  const bool computes = instructions[i].is_compute();
+  const bool is_marked =
+      i == 0 || detail_ == Detail::instructions ||
+      (detail_ == Detail::blocks ? computes
+                                 : phase_of(instructions[i].part) != phase_of(instructions[i - 1].part));
+  if (!is_marked) return;
+  const size_t mark = timeline_.mark(static_cast<int64_t>(i));
+  if (detail_ != Detail::instructions) return;
+  memory_bytes_.resize(mark, std::nan(""));
+  memory_bytes_.push_back(computes ? static_cast<double>(meter::read().total) : std::nan(""));
 }
 
-void StepRecorder::end_step() {
-  timeline_.mark();
-  memory_bytes_.push_back(kEndOfStep);
-}
-
-std::vector<strategies::TimedStep> StepRecorder::take() {
-  const std::vector<double> times = timeline_.resolve();
-  std::vector<strategies::TimedStep> steps;
-  for (const strategies::Program* program : programs_) steps.push_back({program, {}});
-  for (size_t i = 0, step = 0; i + 1 < times.size(); ++i) {
-    if (memory_bytes_[i] == kEndOfStep)
-      ++step;
-    else
-      steps[step].times.push_back({began_s_ + times[i], began_s_ + times[i + 1], memory_bytes_[i]});
+std::vector<RecordedStep> StepRecorder::take() {
+  const std::vector<Timeline::Mark> marks = timeline_.resolve();
+  memory_bytes_.resize(marks.size(), std::nan(""));
+  std::vector<RecordedStep> steps;
+  for (size_t step = 0; step < steps_.size(); ++step) {
+    const auto& [program, first] = steps_[step];
+    auto& spans = steps.emplace_back(program).spans;
+    const size_t end = step + 1 < steps_.size() ? steps_[step + 1].first_mark : marks.size() - 1;
+    for (size_t i = first; i < end && marks[i].what != Timeline::kNothing; ++i) {
+      const bool exposed = marks[i].what == Timeline::kExposed;
+      spans.push_back({exposed ? nullptr : &program->instructions[static_cast<size_t>(marks[i].what)],
+                       {began_s_ + marks[i].at_s, began_s_ + marks[i + 1].at_s, memory_bytes_[i]}});
+    }
   }
-  programs_.clear();
+  steps_.clear();
   memory_bytes_.clear();
   return steps;
+}
+
+std::vector<double> block_medians(const std::vector<RecordedStep>& steps, size_t num_blocks) {
+  std::vector<std::vector<double>> seconds(2 + 2 * num_blocks);
+  for (const RecordedStep& step : steps) {
+    std::optional<size_t> place;
+    for (const RecordedStep::Span& span : step.spans) {
+      if (span.instruction != nullptr && span.instruction->is_compute()) {
+        const auto before = std::exchange(place, place_of(*span.instruction, num_blocks));
+        if (place != before) seconds[*place].push_back(0);
+      }
+      if (place) seconds[*place].back() += span.seconds();
+    }
+  }
+  std::vector<double> medians;
+  medians.reserve(seconds.size());
+  for (const auto& one : seconds) medians.push_back(one.empty() ? 0 : median(one));
+  return medians;
 }
 
 ClockOffset clock_offset(const HostGroup& group) {
@@ -73,15 +118,16 @@ ClockOffset clock_offset(const HostGroup& group) {
 
 std::string write_trace(const HostGroup& group, const specs::ModelTable& model, StepRecorder& recorder,
                         const std::string& title, const std::string& path) {
-  auto steps = recorder.take();
+  const auto recorded = recorder.take();
   const ClockOffset clock = clock_offset(group);
-  const double first_s = steps.front().times.front().begin_s + clock.seconds;
-  const double origin_s = -group.max(-first_s);
-  for (auto& step : steps)
-    for (auto& instruction : step.times) {
-      instruction.begin_s += clock.seconds - origin_s;
-      instruction.end_s += clock.seconds - origin_s;
-    }
+  const double first_s = recorded.front().spans.front().time.begin_s + clock.seconds;
+  const double shift_s = clock.seconds + group.max(-first_s);
+  std::vector<strategies::TimedStep> steps;
+  for (const RecordedStep& step : recorded) {
+    auto& times = steps.emplace_back(step.program).times;
+    for (const auto& [instruction, time] : step.spans)
+      times.push_back({time.begin_s + shift_s, time.end_s + shift_s, time.memory_bytes});
+  }
   const double error_s = group.max(clock.error_s);
   const std::string events =
       group.rank() >= kMostRanks

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "device/device.h"
-#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
@@ -13,8 +12,6 @@ namespace {
 constexpr const char* kOptimizer = "optimizer.";
 constexpr const char* kNumUpdates = "optimizer.num_updates";
 constexpr const char* kCarried = "reduction.";
-
-int64_t bytes(at::ScalarType type) { return static_cast<int64_t>(at::elementSize(type)); }
 
 // A program's groups are the model's.
 Model& regrouped(Model& model, const strategies::Program& program) {
@@ -52,22 +49,6 @@ Programs programs_of(const Choice& choice, strategies::StepInput input) {
   strategies::Program step = strategy.step(input), evaluation = strategy.evaluation(input);
   input.norm = true;
   return {std::move(step), strategy.step(input), std::move(evaluation)};
-}
-
-Programs programs_of(const StateContext& context) {
-  const Precision types = context.types();
-  const specs::ModelTable table = context.model.table();
-  return programs_of(
-      context.strategy,
-      {table,
-       context.comm.size(),
-       context.accumulation,
-       {bytes(types.compute), bytes(types.master), bytes(types.reduce)},
-       specs::optimizer_specs().at(context.optimizer.name).state_elements(context.optimizer.options),
-       context.strategy.options,
-       /*norm=*/false,
-       context.comm.rank(),
-       context.recompute});
 }
 
 TrainingState::TrainingState(const StateContext& context, Programs programs,

@@ -16,12 +16,9 @@ namespace shardmark {
 struct StateContext {
   Model& model;
   Communicator& comm;
-  Choice strategy;   // resolved
   Choice optimizer;  // resolved
-  int64_t accumulation = 1;
   int64_t seed = 1;
   std::optional<Precision> precision = {};  // none: everything in the model's type
-  int64_t recompute = 0;                    // every n-th block is computed again in backward; 0: none
   Precision types() const { return precision.value_or(uniform(model.dtype())); }
 };
 
@@ -44,7 +41,6 @@ struct Programs {
   std::vector<strategies::TeamUse> teams() const;  // of all three
 };
 Programs programs_of(const Choice& strategy, strategies::StepInput input);
-Programs programs_of(const StateContext& context);
 
 class TrainingState {
  public:

@@ -102,7 +102,7 @@ BatchNorm::BatchNorm(Model& owner, const std::string& name, BatchStatistics kind
       mean(owner.buffer(name + ".running_mean")),
       variance(owner.buffer(name + ".running_var")) {}
 
-double BatchNorm::momentum() const { return model.recomputing ? 0 : kMomentum; }
+double BatchNorm::momentum() const { return model.recompute ? 0 : kMomentum; }
 
 at::Tensor BatchNorm::operator()(const at::Tensor& x) const {
   if (statistics == BatchStatistics::sync && model.training)

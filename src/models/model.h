@@ -59,7 +59,7 @@ class Model {
   bool training = true;  // false: batch norm goes by its running statistics, and leaves them alone
   bool draws = false;    // dropout happens; set where a model has any
   bool gpu_forms;        // blocks compute in the forms that GPUs are fast at; set on a GPU. Another rounding
-  bool recomputing = false;  // a block runs again for its backward: running statistics stay as they are
+  bool recompute = false;  // a block runs again for its backward: running statistics stay as they are
   SumOverRanks sum_over_ranks = [](const at::Tensor&) {};
 
  private:

@@ -20,6 +20,10 @@ DistributedSampler::DistributedSampler(int64_t num_samples, int64_t ranks, int64
   ENSURE(batch_size >= 1 && accumulation >= 1, "an empty batch");
 }
 
+DistributedSampler::DistributedSampler(const Point& point, int64_t num_samples, int64_t rank)
+    : DistributedSampler(num_samples, point.ranks, rank, point.training.batch_size,
+                         point.training.accumulation, point.seed) {}
+
 std::vector<Draw> DistributedSampler::draw(int64_t step, int64_t micro_batch) const {
   ENSURE(step >= 0 && micro_batch >= 0 && micro_batch < accumulation_, "no such micro-batch");
   const int64_t first = ((step * ranks_ + rank_) * accumulation_ + micro_batch) * batch_size_;

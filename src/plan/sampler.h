@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "schema/point.h"
+
 namespace shardmark {
 
 // A sample as it is seen in one epoch: augmentation is a function of both (and of the seed).
@@ -24,8 +26,10 @@ class DistributedSampler {
  public:
   DistributedSampler(int64_t num_samples, int64_t ranks, int64_t rank, int64_t batch_size,
                      int64_t accumulation, int64_t seed);
+  DistributedSampler(const Point& point, int64_t num_samples, int64_t rank);  // of a training point
   // The batch_size samples of this rank's micro-batch.
   std::vector<Draw> draw(int64_t step, int64_t micro_batch) const;
+  int64_t accumulation() const { return accumulation_; }
 
  private:
   int64_t num_samples_, ranks_, rank_, batch_size_, accumulation_, seed_;

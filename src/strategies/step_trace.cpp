@@ -14,18 +14,11 @@ namespace {
 
 using What = Instruction::What;
 
-constexpr int kComputing = 0, kPhases = 1;  // tracks of a rank
-constexpr double kShortestS = 1e-7;         // local work below it is left out
+constexpr int kComputing = 0, kPhaseTrack = 1;  // tracks of a rank
+constexpr double kShortestS = 1e-7;             // local work below it is left out
 
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-const char* phase_of(Part part) {
-  return part == Part::data       ? "data"
-         : part == Part::forward  ? "forward"
-         : part == Part::backward ? "backward"
-                                  : "optimizer";
 }
 
 class Events {
@@ -34,9 +27,12 @@ class Events {
 
   void name(const std::string& process) {
     add(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":{}}}}})", rank_, quoted(process));
-    for (const auto& [track, title] : {std::pair(kPhases, "phases"), std::pair(kComputing, "computing")})
+    for (const auto& [track, title] : {std::pair(kPhaseTrack, "phases"), std::pair(kComputing, "computing")})
       add(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})", rank_, track,
           title);
+  }
+  void phase(Phase phase, double begin_s, double end_s) {
+    slice(kPhaseTrack, kPhaseNames[static_cast<size_t>(phase)], "phase", begin_s, end_s);
   }
   void slice(int track, const std::string& name, const char* category, double begin_s, double end_s) {
     add(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f}}})", quoted(name),
@@ -79,6 +75,12 @@ std::string call_name(const Program& program, int64_t index, const ModelTable& m
 
 }  // namespace
 
+Phase phase_of(Part part) {
+  constexpr std::array kPhases = {Phase::data, Phase::forward, Phase::backward, Phase::optimizer,
+                                  Phase::optimizer};  // of each part
+  return kPhases[static_cast<size_t>(part)];
+}
+
 std::string trace_events(const ModelTable& model, int64_t rank, const std::string& rank_name,
                          const std::vector<TimedStep>& steps) {
   Events events(rank);
@@ -89,18 +91,16 @@ std::string trace_events(const ModelTable& model, int64_t rank, const std::strin
     if (step.times.empty()) continue;
     const Program& program = *step.program;
     if (std::exchange(last, &program) != &program) started.clear();
-    const char* phase = nullptr;
+    std::optional<Phase> phase;
     double phase_begin_s = 0;
     for (size_t i = 0; i < program.instructions.size(); ++i) {
       const Instruction& instruction = program.instructions[i];
       const TimedInstruction& time = step.times[i];
       if (instruction.is_compute()) {
         events.memory(time.begin_s, time.memory_bytes);
-        const char* next = phase_of(instruction.part);
-        if (phase != nullptr && std::string(phase) != next)
-          events.slice(kPhases, phase, "phase", phase_begin_s, time.begin_s);
-        if (phase == nullptr || std::string(phase) != next) phase_begin_s = time.begin_s;
-        phase = next;
+        const auto before = std::exchange(phase, phase_of(instruction.part));
+        if (before && phase != before) events.phase(*before, phase_begin_s, time.begin_s);
+        if (phase != before) phase_begin_s = time.begin_s;
       }
       if (instruction.is_compute() || time.end_s - time.begin_s > kShortestS)
         events.slice(kComputing, describe(program, instruction, model),
@@ -116,7 +116,7 @@ std::string trace_events(const ModelTable& model, int64_t rank, const std::strin
         started.erase(c);
       }
     }
-    if (phase != nullptr) events.slice(kPhases, phase, "phase", phase_begin_s, step.times.back().end_s);
+    if (phase) events.phase(*phase, phase_begin_s, step.times.back().end_s);
   }
   return events.take();
 }

@@ -2,6 +2,7 @@
 // predicted ones alike, so that the two lie side by side in one viewer.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -9,6 +10,12 @@
 #include "strategies/strategy.h"
 
 namespace shardmark::strategies {
+
+// Where the time of a step goes, as traces and studies name it. exposed: computing waits for communication.
+enum class Phase { data, forward, backward, exposed, optimizer };
+inline constexpr std::array kPhaseNames = {"data", "forward", "backward", "exposed", "optimizer"};
+inline constexpr size_t kNumPhases = kPhaseNames.size();
+Phase phase_of(Part part);
 
 // An instruction of a program as it happened: seconds from the beginning of the trace.
 struct TimedInstruction {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -25,11 +24,6 @@ int64_t tokens_per_sample(const specs::ModelTable& table) {
   return table.sample.kind == specs::SampleShape::Kind::tokens ? table.sample.input.front() : 0;
 }
 
-DistributedSampler sampler_of(const Point& point, const DataSource& source, int rank) {
-  return {source.size(), point.ranks, rank, point.training.batch_size, point.training.accumulation,
-          point.seed};
-}
-
 // Elements that ranks move at once to read or write a state.
 int64_t largest_moved(const TrainingSetup& setup) {
   int64_t largest = 0;
@@ -38,8 +32,8 @@ int64_t largest_moved(const TrainingSetup& setup) {
   return largest;
 }
 
-TrainingSetup& allocated(TrainingSetup& setup, PhaseClock& clock, int64_t first_step) {
-  setup.allocate(clock, first_step);
+TrainingSetup& allocated(TrainingSetup& setup, int64_t first_step) {
+  setup.allocate(first_step);
   return setup;
 }
 
@@ -55,10 +49,8 @@ Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& gr
       source_(source),
       heartbeat_(heartbeat),
       study_(study),
-      clock_(comm_.device()),
-      setup_(allocated(setup, clock_, start.step)),
-      loader_(source, sampler_of(options.point, source, comm_.rank()), options.point.training.accumulation,
-              comm_.device(),
+      setup_(allocated(setup, start.step)),
+      loader_(source, DistributedSampler(options.point, source.size(), comm_.rank()), comm_.device(),
               prefetch_depth(resources.num_cores, resources.local_ranks, resources.threads_per_rank),
               start.step),
       lines_(group.rank() == 0, options.point.global_batch(), tokens_per_sample(setup_.model->table()),
@@ -125,7 +117,7 @@ Record Run::train() {
 }
 
 void Run::step(bool wants_norm) {
-  comm_.set_phase_clock(&clock_);
+  comm_.set_timeline(&setup_.executor->recorder().timeline());
   const double rate = options_.schedule.at(num_done_);
   setup_.state->optimizer().set_learning_rate(rate);
   const StepResult result = setup_.executor->step([this] { return loader_.next(); }, wants_norm);
@@ -137,9 +129,9 @@ void Run::step(bool wants_norm) {
 
 Verdict Run::settle() {
   heartbeat_.stage("waiting for the device");
-  clock_.end();
-  const auto steps = clock_.resolve();
-  comm_.set_phase_clock(nullptr);  // what follows is no part of a step
+  setup_.executor->recorder().end();
+  const auto steps = setup_.executor->recorder().take();
+  comm_.set_timeline(nullptr);  // what follows is no part of a step
   Verdict computed = agree(group_, attempt([this] {
                              if (setup_.executor->failure())
                                std::rethrow_exception(setup_.executor->failure());
@@ -150,7 +142,7 @@ Verdict Run::settle() {
   const at::Tensor on_host = at::stack(pending_.losses).to(at::kCPU, at::kDouble);
   std::vector<double> values(on_host.data_ptr<double>(), on_host.data_ptr<double>() + count);
   Verdict verdict = check_losses(values, count);
-  for (const auto& phases : steps) values.push_back(std::accumulate(phases.begin(), phases.end(), 0.0));
+  for (const RecordedStep& step : steps) values.push_back(step.seconds());
   const auto all = group_.gather(values);
   const double peak_bytes = group_.max(static_cast<double>(meter::read().peak));
   if (group_.rank() == 0) {

@@ -8,7 +8,6 @@
 #include "data/loader.h"
 #include "executor/optim/rate_schedule.h"
 #include "runner/verdict.h"
-#include "runner/workloads/training_setup.h"
 #include "runner/workloads/workload.h"
 #include "training/checkpoints.h"
 #include "training/evaluation.h"
@@ -81,7 +80,6 @@ class Run {
   const DataSource& source_;
   Heartbeat& heartbeat_;
   RunStudy* study_;
-  PhaseClock clock_;
   TrainingSetup& setup_;
   Loader loader_;
   Lines lines_;

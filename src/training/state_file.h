@@ -2,7 +2,7 @@
 // both ways.
 #pragma once
 
-#include "runner/workloads/training_setup.h"
+#include "executor/training_setup.h"
 #include "training/safetensors.h"
 
 namespace shardmark {

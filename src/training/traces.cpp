@@ -31,7 +31,7 @@ void Traces::between_steps(int64_t num_done) {
   if (num_done == profile_to_ && profile_) end_profile(num_done);
   if (num_done == record_from_ && record_from_ < record_to_) {
     group_.barrier();
-    setup_.executor->set_recorder(&recorder_.emplace(device_));
+    setup_.executor->set_details(&recorder_.emplace(device_, StepRecorder::Detail::instructions));
   }
   if (num_done == profile_from_ && profile_from_ < profile_to_) {
     synchronize(device_);
@@ -40,7 +40,7 @@ void Traces::between_steps(int64_t num_done) {
 }
 
 void Traces::end_recorder(int64_t num_done) {
-  setup_.executor->set_recorder(nullptr);
+  setup_.executor->set_details(nullptr);
   const std::string path = directory_ + "/steps.json";
   const std::string trouble =
       write_trace(group_, setup_.model->table(), *recorder_, setup_.state->program().strategy, path);

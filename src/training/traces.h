@@ -6,7 +6,7 @@
 
 #include "comm/host_group.h"
 #include "device/profile.h"
-#include "runner/workloads/training_setup.h"
+#include "executor/training_setup.h"
 #include "training/lines.h"
 
 namespace shardmark {

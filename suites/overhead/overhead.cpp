@@ -11,7 +11,7 @@
 #include "comm/communicator.h"
 #include "data/loader.h"
 #include "device/timeline.h"
-#include "executor/executor.h"
+#include "executor/training_setup.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
@@ -24,10 +24,10 @@ constexpr int64_t kBatchSize = 4;
 const Choice kAdamW{"adamw",
                     {{"lr", 3e-4}, {"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}}};
 
-std::unique_ptr<Model> make_gpt2() {
+Choice gpt2() {
   const Choice small{"gpt2",
                      {{"layers", 4}, {"width", 256}, {"heads", 4}, {"sequence", 128}, {"vocabulary", 8192}}};
-  return make_model(resolve(small, specs::model_spec("gpt2").options, "model"), at::kFloat, at::kCPU);
+  return resolve(small, specs::model_spec("gpt2").options, "model");
 }
 
 Batch make_batch(const Model& model, const HostGroup& world) {
@@ -44,7 +44,8 @@ class Contender {
 // What somebody would write by hand: one graph, parameters of their own, the fused optimizer.
 class Plain final : public Contender {
  public:
-  explicit Plain(const HostGroup& world) : model_(make_gpt2()), batch_(make_batch(*model_, world)) {
+  explicit Plain(const HostGroup& world)
+      : model_(make_model(gpt2(), at::kFloat, at::kCPU)), batch_(make_batch(*model_, world)) {
     materialize(*model_, 1);
     for (const auto& group : model_->table().groups) {
       for (const auto& spec : group.parameters) {
@@ -74,31 +75,35 @@ class Harnessed final : public Contender {
  public:
   Harnessed(const std::string& text, const HostGroup& world)
       : comm_(make_communicator("mpi", world, at::kCPU)),
-        model_(make_gpt2()),
-        batch_(make_batch(*model_, world)),
-        clock_(at::kCPU),
-        state_({*model_, *comm_, resolved(choice_from_text(text)), kAdamW, 1, 1}),
-        executor_(state_, clock_, guard_, {}) {
-    comm_->set_phase_clock(&clock_);
+        point_(point_of(choice_from_text(text), world.size())),
+        setup_(point_, *comm_) {
+    setup_.allocate();
+    setup_.state->publish();
+    batch_ = make_batch(*setup_.model, world);
+    comm_->set_timeline(&setup_.executor->recorder().timeline());
   }
   void step() override {
-    executor_.step([this] { return batch_; });
-    clock_.end();
-    clock_.resolve();
-    if (executor_.failure()) std::rethrow_exception(executor_.failure());
+    Executor& executor = *setup_.executor;
+    executor.step([this] { return batch_; });
+    executor.recorder().end();
+    executor.recorder().take();
+    if (executor.failure()) std::rethrow_exception(executor.failure());
   }
 
  private:
-  static Choice resolved(const Choice& choice) {
-    return resolve(choice, strategies::strategy(choice.name).options, "strategy");
+  static Point point_of(const Choice& strategy, int64_t ranks) {
+    Point point;
+    point.workload = "training";
+    point.ranks = ranks;
+    point.training.model = gpt2();
+    point.training.strategy = resolve(strategy, strategies::strategy(strategy.name).options, "strategy");
+    point.training.optimizer = kAdamW;
+    return point;
   }
   std::unique_ptr<Communicator> comm_;
-  std::unique_ptr<Model> model_;
+  Point point_;
+  TrainingSetup setup_;
   Batch batch_;
-  PhaseClock clock_;
-  TrainingState state_;
-  GradientGuard guard_{0, false, at::kCPU};
-  Executor executor_;
 };
 
 // Seconds of a turn on the slowest rank.

@@ -90,9 +90,9 @@ int run(const std::vector<std::string>& words) {
     losses.push_back(loop.step(i));
     timeline.mark();
   }
-  const auto times = timeline.resolve();
+  const auto marks = timeline.resolve();
   std::vector<double> seconds, first;
-  for (size_t i = warmup; i + 1 < count; ++i) seconds.push_back(times[i + 1] - times[i]);
+  for (size_t i = warmup; i + 1 < count; ++i) seconds.push_back(marks[i + 1].at_s - marks[i].at_s);
   for (size_t i = 0; i < count && i < kCompared; ++i) first.push_back(losses[i].item<double>());
   fmt::print("{}\n", nlohmann::json{{"step_s", median(seconds)},
                                     {"steps_s", seconds},

@@ -21,17 +21,17 @@ constexpr const char* kResNet = "resnet(layers=20, width=3, image=9, batch_norm=
 class Trained {
  public:
   Trained(Point point, int64_t seed, Communicator& comm, int64_t num_steps = 0)
-      : comm_(comm), point_(std::move(point)), clock_(comm.device()), num_steps_(num_steps) {
+      : comm_(comm), point_(std::move(point)), num_steps_(num_steps) {
     point_.seed = seed;
     setup_ = std::make_unique<TrainingSetup>(point_, comm);
-    setup_->allocate(clock_);
+    setup_->allocate();
     setup_->state->publish();
     const auto& t = point_.training;
     source_ = make_source(t.data, {setup_->model->table().sample, setup_->model->dtype(), 7});
   }
   double step() {
     const DistributedSampler sampler(source_->size(), comm_.size(), comm_.rank(), 2, 1, 7);
-    Loader loader(*source_, sampler, 1, comm_.device(), 0, num_steps_++);
+    Loader loader(*source_, sampler, comm_.device(), 0, num_steps_++);
     const at::Tensor loss = setup_->executor->step([&] { return loader.next(); }).loss;
     if (setup_->executor->failure()) std::rethrow_exception(setup_->executor->failure());
     const at::Tensor sum = loss.to(at::kDouble).view({1});
@@ -51,7 +51,6 @@ class Trained {
  private:
   Communicator& comm_;
   Point point_;
-  PhaseClock clock_;
   std::unique_ptr<TrainingSetup> setup_;
   std::unique_ptr<DataSource> source_;
   int64_t num_steps_;

@@ -36,8 +36,8 @@ TEST_F(LoaderOnGpu, GivesTheBatchesOfTheCpu) {
       for (const int depth : {0, 2}) {
         SCOPED_TRACE(std::string(model) + " " + at::toString(dtype) + " depth " + std::to_string(depth));
         const Data from = data(model, dtype);
-        Loader on_cpu(*from.source, from.sampler, kAccumulation, at::kCPU, 0);
-        Loader on_gpu(*from.source, from.sampler, kAccumulation, device_, depth);
+        Loader on_cpu(*from.source, from.sampler, at::kCPU, 0);
+        Loader on_gpu(*from.source, from.sampler, device_, depth);
         for (int64_t i = 0; i < kNumBatches; ++i) expect_same(on_gpu.next(), on_cpu.next(), i);
       }
     }
@@ -49,13 +49,13 @@ TEST_F(LoaderOnGpu, CopiesWhatItReadWhenTheGpuIsBehind) {
   const Data from = data("gpt2(sequence=512, vocabulary=50257)", at::kFloat);
   const at::Tensor slow = at::rand({4096, 4096}, at::TensorOptions(device_));
   for (const int depth : {0, 2}) {
-    Loader on_gpu(*from.source, from.sampler, kAccumulation, device_, depth);
+    Loader on_gpu(*from.source, from.sampler, device_, depth);
     std::vector<Batch> batches;
     for (int64_t i = 0; i < kNumBatches; ++i) {
       at::mm(slow, slow);
       batches.push_back(on_gpu.next());
     }
-    Loader on_cpu(*from.source, from.sampler, kAccumulation, at::kCPU, 0);
+    Loader on_cpu(*from.source, from.sampler, at::kCPU, 0);
     for (int64_t i = 0; i < kNumBatches; ++i) expect_same(batches[static_cast<size_t>(i)], on_cpu.next(), i);
   }
 }
@@ -64,8 +64,8 @@ TEST_F(LoaderOnGpu, StartsAtAnyStepAndEndsAtAnyTime) {
   const Data from = data("mlp(features=13)", at::kFloat);
   for (const int64_t first_step : {1, 5})
     for (const int64_t taken : {0, 1, 3}) {
-      Loader on_cpu(*from.source, from.sampler, kAccumulation, at::kCPU, 0, first_step);
-      Loader on_gpu(*from.source, from.sampler, kAccumulation, device_, 2, first_step);
+      Loader on_cpu(*from.source, from.sampler, at::kCPU, 0, first_step);
+      Loader on_gpu(*from.source, from.sampler, device_, 2, first_step);
       for (int64_t i = 0; i < taken; ++i) expect_same(on_gpu.next(), on_cpu.next(), i);
     }
 }

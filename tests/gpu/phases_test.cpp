@@ -1,7 +1,5 @@
 // Phases by events on a GPU's stream: they add up to the wall time of a window, and tell what the GPU did,
 // not when the host asked for it.
-#include "device/phases.h"
-
 #include <numeric>
 
 #include "runner/window.h"
@@ -27,27 +25,38 @@ class PhasesOnGpu : public GpuTest {
     synchronize(device_);
   }
   void TearDown() override {
-    if (comm_ != nullptr) comm_->set_phase_clock(nullptr);  // the clock goes with the test
+    if (comm_ != nullptr) comm_->set_timeline(nullptr);  // the recorder goes with the test
   }
 
+  // A step of one instruction of each part.
+  static strategies::Program program() {
+    using strategies::Part;
+    strategies::Program program;
+    for (const Part part : {Part::data, Part::forward, Part::backward, Part::update})
+      program.instructions.push_back({.part = part});
+    return program;
+  }
+
+  const strategies::Program program_ = program();
   mutable at::Tensor factor_, product_;
 };
 
 // The host enqueues all of it in no time.
 TEST_F(PhasesOnGpu, AreWhatTheGpuDid) {
-  PhaseClock clock(device_);
+  StepRecorder recorder(device_);
   double best = HUGE_VAL;  // of several turns: other work may come in between
   for (int turn = 0; turn < 5; ++turn) {
-    clock.begin_step();
-    clock.enter(Phase::forward);
-    work(50);
-    clock.enter(Phase::backward);
-    work(150);
-    clock.enter(Phase::optimizer);
-    clock.end();
-    const auto steps = clock.resolve();
+    recorder.begin_step(program_);
+    size_t i = 0;
+    for (const int64_t times : {0, 50, 150, 0}) {
+      recorder.begin_instruction(i++);
+      work(times);
+    }
+    recorder.end();
+    const auto steps = recorder.take();
     ASSERT_EQ(steps.size(), 1);
-    const auto of = [&](Phase phase) { return steps[0][static_cast<size_t>(phase)]; };
+    const auto phases = steps[0].phases();
+    const auto of = [&](Phase phase) { return phases[static_cast<size_t>(phase)]; };
     EXPECT_GT(of(Phase::forward), of(Phase::data) + of(Phase::optimizer));
     best = std::min(best, std::abs(of(Phase::backward) / of(Phase::forward) - 3));
   }
@@ -56,24 +65,24 @@ TEST_F(PhasesOnGpu, AreWhatTheGpuDid) {
 
 // Several steps without a wait of the host in between, and again after they were resolved.
 TEST_F(PhasesOnGpu, OfManyStepsAddUpToTheWallTime) {
-  PhaseClock clock(device_);
+  StepRecorder recorder(device_);
   double best = HUGE_VAL;
   for (int turn = 0; turn < 5; ++turn) {
     synchronize(device_);
     const double begin_s = now_s();
     for (int step = 0; step < 10; ++step) {
-      clock.begin_step();
-      for (const Phase phase : {Phase::forward, Phase::backward, Phase::exposed, Phase::optimizer}) {
-        clock.enter(phase);
+      recorder.begin_step(program_);
+      for (size_t i = 0; i < program_.instructions.size(); ++i) {
+        recorder.begin_instruction(i);
         work(20);
       }
     }
-    clock.end();
-    const auto steps = clock.resolve();
+    recorder.end();
+    const auto steps = recorder.take();
     const double wall_s = now_s() - begin_s;
     ASSERT_EQ(steps.size(), 10);
     double sum_s = 0;
-    for (const auto& step : steps) sum_s += std::accumulate(step.begin(), step.end(), 0.0);
+    for (const RecordedStep& step : steps) sum_s += step.seconds();
     EXPECT_LE(sum_s, 1.01 * wall_s);
     best = std::min(best, 1 - sum_s / wall_s);
   }
@@ -83,19 +92,19 @@ TEST_F(PhasesOnGpu, OfManyStepsAddUpToTheWallTime) {
 // Time that the stream waits for another rank's part is exposed communication.
 TEST_F(PhasesOnGpu, WaitsOfTheStreamAreExposed) {
   if (comm_->size() == 1) GTEST_SKIP() << "nobody to wait for";
-  PhaseClock clock(device_);
-  comm_->set_phase_clock(&clock);
+  StepRecorder recorder(device_);
+  comm_->set_timeline(&recorder.timeline());
   const at::Tensor tensor = comm_->allocate(1 << 24, at::kFloat);
   for (int step = 0; step < 5; ++step) {
-    clock.begin_step();
-    clock.enter(Phase::forward);
+    recorder.begin_step(program_);
+    recorder.begin_instruction(0);
     comm_->all_reduce(tensor, ReduceOp::sum).wait();
   }
-  clock.end();
+  recorder.end();
   double exposed_s = 0, all_s = 0;
-  for (const auto& step : clock.resolve()) {
-    exposed_s += step[static_cast<size_t>(Phase::exposed)];
-    all_s += std::accumulate(step.begin(), step.end(), 0.0);
+  for (const RecordedStep& step : recorder.take()) {
+    exposed_s += step.phases()[static_cast<size_t>(Phase::exposed)];
+    all_s += step.seconds();
   }
   EXPECT_GT(exposed_s, 0.5 * all_s);
 }

@@ -19,13 +19,12 @@ Counted two_steps(Communicator& comm, int64_t fails_at) {
   const Case c{"resnet(layers=20, width=4, image=8, batch_norm=sync)", "sgd", at::kDouble};
   const auto model = make_model(resolved_model(c.model), c.dtype, comm.device());
   TrainingState state =
-      make_state({*model, comm, resolved_strategy("fsdp"), resolved_optimizer(c.optimizer), 1, 7});
+      make_state({*model, comm, resolved_optimizer(c.optimizer), 7}, "fsdp");
   state.publish();
   const auto source = make_source({"synthetic", {{"size", 64}}}, {model->table().sample, c.dtype, 7});
   const DistributedSampler sampler(source->size(), comm.size(), comm.rank(), c.batch_size, 1, 7);
-  PhaseClock clock(comm.device());
   GradientGuard guard(0, false, comm.device());
-  Executor executor(state, clock, guard, {});
+  Executor executor(state, guard, /*seed=*/7);
   int64_t num_calls = 0;
   model->sum_over_ranks = [&, sum = model->sum_over_ranks](const at::Tensor& values) {
     if (comm.rank() == 0 && num_calls == fails_at) throw std::runtime_error("no room");

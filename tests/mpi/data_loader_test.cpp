@@ -38,7 +38,7 @@ class LoaderDepth : public ::testing::TestWithParam<int> {};
 
 TEST_P(LoaderDepth, GivesEveryMicroBatchInOrder) {
   const Numbers source;
-  Loader loader(source, kSampler, 2, at::kCPU, GetParam());
+  Loader loader(source, kSampler, at::kCPU, GetParam());
   for (int64_t position = 0; position < 40; ++position) {
     const Batch batch = loader.next();
     const auto draws = kSampler.draw(position / 2, position % 2);
@@ -52,7 +52,7 @@ TEST_P(LoaderDepth, GivesEveryMicroBatchInOrder) {
 
 TEST_P(LoaderDepth, ThrowsAnErrorInItsTurn) {
   const Numbers source(3);
-  Loader loader(source, kSampler, 2, at::kCPU, GetParam());
+  Loader loader(source, kSampler, at::kCPU, GetParam());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(loader.next().num_samples(), 3);
   EXPECT_THROW(loader.next(), UsageError);
 }
@@ -61,7 +61,7 @@ TEST_P(LoaderDepth, EndsAtAnyTime) {
   for (int taken : {0, 1, 5})
     for (int fails_at : {-1, 0, 2}) {
       const Numbers source(fails_at);
-      Loader loader(source, kSampler, 2, at::kCPU, GetParam());
+      Loader loader(source, kSampler, at::kCPU, GetParam());
       try {
         for (int i = 0; i < taken; ++i) loader.next();
       } catch (const UsageError&) {
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Depths, LoaderDepth, ::testing::Values(0, 1, 2, 5));
 
 TEST(Loader, WorksAheadAsFarAsItsDepth) {
   const Numbers source;
-  Loader loader(source, kSampler, 2, at::kCPU, 2);
+  Loader loader(source, kSampler, at::kCPU, 2);
   loader.next();
   while (source.fetched() < 3)
     std::this_thread::yield();  // ends: the thread refills the queue without being asked
@@ -84,7 +84,7 @@ TEST(Loader, WorksAheadAsFarAsItsDepth) {
 
 TEST(Loader, WithoutAThreadDoesNothingUnasked) {
   const Numbers source;
-  Loader loader(source, kSampler, 2, at::kCPU, 0);
+  Loader loader(source, kSampler, at::kCPU, 0);
   EXPECT_EQ(source.fetched(), 0);
   loader.next();
   EXPECT_EQ(source.fetched(), 1);
@@ -92,7 +92,7 @@ TEST(Loader, WithoutAThreadDoesNothingUnasked) {
 
 TEST(Loader, KeepsThrowingAfterAnError) {
   const Numbers source(0);
-  Loader loader(source, kSampler, 2, at::kCPU, 2);
+  Loader loader(source, kSampler, at::kCPU, 2);
   EXPECT_THROW(loader.next(), UsageError);
   EXPECT_THROW(loader.next(), UsageError);
 }

@@ -46,9 +46,8 @@ TEST_F(HuggingFace, ComputesTheSameLogitsAndLoss) {
   t.model = resolved_model("gpt2(layers=3, width=48, heads=4, sequence=24, vocabulary=101)");
   t.strategy = resolved_strategy("fsdp");
   t.optimizer = resolved_optimizer("adamw");
-  PhaseClock clock(at::kCPU);
   TrainingSetup setup(point, *comm);
-  setup.allocate(clock);
+  setup.allocate();
 
   const SafetensorsFile weights(folder_ + "/weights.safetensors");
   weights.verify();

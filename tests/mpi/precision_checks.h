@@ -12,13 +12,12 @@ inline void leaves_out_non_finite_gradients(const std::string& strategy, Communi
   SCOPED_TRACE(strategy);
   const at::Device device = comm.device();
   const auto model = make_model(resolved_model(kModels[0]), at::kHalf, device);
-  TrainingState state =
-      make_state({*model, comm, resolved_strategy(strategy), resolved_optimizer(kOptimizers[1]),
-                  /*accumulation=*/1, /*seed=*/7, Precision{at::kHalf, at::kFloat, at::kHalf}});
+  TrainingState state = make_state({*model, comm, resolved_optimizer(kOptimizers[1]), /*seed=*/7,
+                                    Precision{at::kHalf, at::kFloat, at::kHalf}},
+                                   strategy);
   state.publish();
   GradientGuard guard(/*clip_norm=*/0, /*scales_loss=*/true, device);
-  PhaseClock clock(device);
-  Executor executor(state, clock, guard, {});
+  Executor executor(state, guard, /*seed=*/7);
   const auto batch = [&](double scale) {
     const auto on = at::TensorOptions(device);
     return Batch{at::full({2, 13}, scale, on.dtype(at::kHalf)), at::zeros({2}, on.dtype(at::kLong))};

@@ -24,10 +24,9 @@ struct Bench {
   Bench(Communicator& comm, const std::string& reduction, at::ScalarType dtype,
         const std::string& model_text = kReducedModel, size_t first = 256, size_t others = 512)
       : model(make_model(resolved_model(model_text), dtype, comm.device())),
-        state(make_state({*model, comm,
-                          resolved_strategy("ddp(first_bucket_mb=" + mb(first, dtype) + ", bucket_mb=" +
-                                            mb(others, dtype) + ", reduction=" + reduction + ")"),
-                          resolved_optimizer("sgd(lr=0)"), /*accumulation=*/1, /*seed=*/7})),
+        state(make_state({*model, comm, resolved_optimizer("sgd(lr=0)"), /*seed=*/7},
+                         "ddp(first_bucket_mb=" + mb(first, dtype) + ", bucket_mb=" + mb(others, dtype) +
+                             ", reduction=" + reduction + ")")),
         flat(state.memory().at(state.program().updated.front().gradients)) {}
 
   void reduce() {

@@ -3,7 +3,9 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "runner/workloads/training_setup.h"
+#include <numeric>
+
+#include "executor/training_setup.h"
 #include "tests/mpi/strategy_cases.h"
 #include "tests/mpi/training_fixture.h"
 
@@ -29,16 +31,13 @@ class StepProgram : public ::testing::Test {
   // What the third of three steps calls.
   void check(const Point& p) {
     SCOPED_TRACE(shardmark::to_text(p) + " accumulation " + std::to_string(p.training.accumulation));
-    PhaseClock clock(comm_->device());
     TrainingSetup setup(p, *comm_);
-    setup.allocate(clock);
+    setup.allocate();
     setup.state->publish();
     const auto source =
         make_source(p.training.data, {setup.model->table().sample, setup.model->dtype(), p.seed});
-    const int64_t accumulation = p.training.accumulation;
-    Loader loader(*source,
-                  DistributedSampler(source->size(), comm_->size(), comm_->rank(), 2, accumulation, 7),
-                  accumulation, comm_->device(), /*depth=*/0);
+    Loader loader(*source, DistributedSampler(p, source->size(), comm_->rank()), comm_->device(),
+                  /*depth=*/0);
     for (int i = 0; i < 3; ++i) {
       comm_->reset_traffic();
       setup.executor->step([&] { return loader.next(); });
@@ -100,22 +99,43 @@ TEST_F(StepProgram, SumsInsideBlocks) {
     }
 }
 
-// The times of blocks are those between them: nothing is counted twice, and a block takes some time.
-TEST_F(StepProgram, BlocksTakeTime) {
-  BlockTimer timer(at::kCPU);
-  using What = strategies::Instruction::What;
-  for (int i = 0; i < 3; ++i) {
-    timer.begin(What::data, 0);
-    timer.begin(What::forward, 0);
-    timer.begin(What::forward, 1);
-    timer.begin(What::backward, 1);
-    timer.begin(What::backward, 0);
-    timer.begin(What::update, 0);
-    timer.end_step();
+// Recorded one by one or with local work and calls between them, blocks and phases add up to the steps, and
+// nothing is counted twice.
+TEST_F(StepProgram, PartsAddUpToTheStep) {
+  using Detail = StepRecorder::Detail;
+  const Point p = point(kModels[1], "fsdp");
+  const auto table = specs::model_spec(p.training.model.name).table(p.training.model.options);
+  strategies::StepInput input = strategies::step_input(p, table);
+  input.accumulation = 2;
+  input.recompute = 2;
+  const strategies::Program program = strategies::strategy("fsdp").step(input);
+  for (const Detail detail : {Detail::phases, Detail::blocks, Detail::instructions}) {
+    StepRecorder recorder(at::kCPU, detail);
+    for (int step = 0; step < 3; ++step) {
+      recorder.begin_step(program);
+      for (size_t i = 0; i < program.instructions.size(); ++i) {
+        recorder.begin_instruction(i);
+        const Timeline::Exposed exposed(detail == Detail::phases ? &recorder.timeline() : nullptr);
+      }
+    }
+    recorder.end();
+    const auto steps = recorder.take();
+    ASSERT_EQ(steps.size(), 3);
+    for (const RecordedStep& step : steps) {
+      const auto phases = step.phases();
+      EXPECT_NEAR(std::accumulate(phases.begin(), phases.end(), 0.0), step.seconds(), 1e-9);
+      for (const Phase phase : {Phase::data, Phase::forward, Phase::backward, Phase::optimizer})
+        EXPECT_GT(phases[static_cast<size_t>(phase)], 0);
+      EXPECT_EQ(phases[static_cast<size_t>(Phase::exposed)] > 0, detail == Detail::phases);
+      EXPECT_EQ(step.spans.size() == program.instructions.size(), detail == Detail::instructions);
+    }
+    const auto medians = block_medians(steps, table.blocks.size());
+    ASSERT_EQ(medians.size(), 2 + 2 * table.blocks.size());
+    if (detail == Detail::phases) continue;  // in which blocks are not told apart
+    for (const double seconds : medians) EXPECT_GT(seconds, 0);
+    EXPECT_LT(2 * (std::accumulate(medians.begin(), medians.end(), 0.0) - medians.back()) + medians.back(),
+              3 * steps[1].seconds());
   }
-  const auto medians = timer.medians(2);
-  ASSERT_EQ(medians.size(), 6);
-  for (const double seconds : medians) EXPECT_GT(seconds, 0);
 }
 
 }  // namespace

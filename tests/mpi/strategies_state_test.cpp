@@ -21,13 +21,11 @@ class Job {
       int64_t seed)
       : comm_(comm),
         model_(make_model(resolved_model(model), at::kDouble, comm.device())),
-        training_(
-            make_state({*model_, comm, resolved_strategy(strategy), resolved_optimizer(optimizer), 1, seed})),
+        training_(make_state({*model_, comm, resolved_optimizer(optimizer), seed}, strategy)),
         source_(make_source({"synthetic", {{"size", 64}}}, {model_->table().sample, at::kDouble, kSeed})),
         sampler_(source_->size(), comm.size(), comm.rank(), kSamples / comm.size(), 1, kSeed),
-        clock_(comm.device()),
         guard_(0, false, comm.device()),
-        executor_(training_, clock_, guard_, {}) {
+        executor_(training_, guard_, seed) {
     training_.publish();
   }
 
@@ -64,7 +62,6 @@ class Job {
   TrainingState training_;
   std::unique_ptr<DataSource> source_;
   DistributedSampler sampler_;
-  PhaseClock clock_;
   GradientGuard guard_;
   Executor executor_;
   int64_t num_steps_ = 0;

@@ -21,10 +21,10 @@ class CostChecks {
     const Choice choice = resolved_strategy(strategy);
     const Choice optimizer = resolved_optimizer(c.optimizer);
     const specs::ModelTable table = specs::model_spec(model.name).table(model.options);
-    return strategies::cost_of(choice.name,
-                               {table, comm_.size(), c.accumulation, bytes_of(c),
-                                specs::optimizer_specs().at(optimizer.name).state_elements(optimizer.options),
-                                choice.options, norm});
+    return strategies::cost_of(
+        choice.name, {table, comm_.size(), c.accumulation, bytes_of(c.precision.value_or(uniform(c.dtype))),
+                      specs::optimizer_specs().at(optimizer.name).state_elements(optimizer.options),
+                      choice.options, norm});
   }
 
   void check(const Case& c, const std::string& strategy) {
@@ -53,12 +53,6 @@ class CostChecks {
   }
 
  private:
-  static specs::ElementBytes bytes_of(const Case& c) {
-    const Precision types = c.precision.value_or(uniform(c.dtype));
-    const auto bytes = [](at::ScalarType type) { return static_cast<int64_t>(at::elementSize(type)); };
-    return {bytes(types.compute), bytes(types.master), bytes(types.reduce)};
-  }
-
   static double num_tensors(const Case& c) {
     const Choice model = resolved_model(c.model);
     double count = 0;

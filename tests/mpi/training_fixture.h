@@ -44,9 +44,23 @@ inline Choice resolved_strategy(const std::string& text) {
   return resolve(choice, strategies::strategy(choice.name).options, "strategy");
 }
 
+inline specs::ElementBytes bytes_of(const Precision& types) {
+  const auto bytes = [](at::ScalarType type) { return static_cast<int64_t>(at::elementSize(type)); };
+  return {bytes(types.compute), bytes(types.master), bytes(types.reduce)};
+}
+
+inline Programs programs_of(const StateContext& context, const std::string& strategy,
+                            int64_t accumulation = 1, int64_t recompute = 0) {
+  const Choice choice = resolved_strategy(strategy), &optimizer = context.optimizer;
+  const specs::ModelTable table = context.model.table();
+  return programs_of(choice, {table, context.comm.size(), accumulation, bytes_of(context.types()),
+                              specs::optimizer_specs().at(optimizer.name).state_elements(optimizer.options),
+                              choice.options, /*norm=*/false, context.comm.rank(), recompute});
+}
+
 // All of it; to be published.
-inline TrainingState make_state(const StateContext& context) {
-  Programs programs = programs_of(context);
+inline TrainingState make_state(const StateContext& context, const std::string& strategy) {
+  Programs programs = programs_of(context, strategy);
   const auto teams = std::make_shared<const Teams>(context.comm, programs.teams());
   return {context, std::move(programs), teams};
 }
@@ -63,15 +77,8 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
   const auto model =
       make_model(resolved_model(c.model), c.precision ? c.precision->compute : c.dtype, comm.device());
   model->gpu_forms |= c.gpu_forms;
-  const StateContext context{*model,
-                             comm,
-                             resolved_strategy(strategy),
-                             resolved_optimizer(c.optimizer),
-                             c.accumulation,
-                             /*seed=*/7,
-                             c.precision,
-                             c.checkpointing};
-  Programs programs = programs_of(context);
+  const StateContext context{*model, comm, resolved_optimizer(c.optimizer), /*seed=*/7, c.precision};
+  Programs programs = programs_of(context, strategy, c.accumulation, c.checkpointing);
   if (hooks.change) hooks.change(programs);
   const auto teams = std::make_shared<const Teams>(comm, programs.teams());
   TrainingState state(context, std::move(programs), teams);
@@ -88,10 +95,9 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
   const auto source = make_source({"synthetic", {{"size", 64}}}, {model->table().sample, model->dtype(), 7});
   Loader loader(*source,
                 DistributedSampler(source->size(), comm.size(), comm.rank(), c.batch_size, c.accumulation, 7),
-                c.accumulation, comm.device(), /*depth=*/0);
-  PhaseClock clock(comm.device());
+                comm.device(), /*depth=*/0);
   GradientGuard guard(c.clip_norm, c.precision && c.precision->compute == at::kHalf, comm.device());
-  Executor executor(state, clock, guard, {static_cast<uint64_t>(comm.rank())});
+  Executor executor(state, guard, /*seed=*/7);
   if (hooks.begins) hooks.begins();
   for (int64_t step = 0; step < c.num_steps; ++step) {
     const auto [loss, norm] = executor.step([&] { return loader.next(); }, /*wants_norm=*/true);

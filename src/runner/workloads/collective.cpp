@@ -82,10 +82,10 @@ class CollectiveWorkload final : public Workload {
   }
 
   std::vector<std::vector<double>> end_window() override {
-    const std::vector<double> times = timeline_.resolve();
+    const auto marks = timeline_.resolve();
     in_order_.reset();
     std::vector<double> steps;
-    for (size_t i = 1; i < times.size(); ++i) steps.push_back(times[i] - times[i - 1]);
+    for (size_t i = 1; i < marks.size(); ++i) steps.push_back(marks[i].at_s - marks[i - 1].at_s);
     return {steps};
   }
 

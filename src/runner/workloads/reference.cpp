@@ -8,8 +8,7 @@
 #include "comm/nccl/lost_gpu.h"
 #include "device/meter.h"
 #include "executor/optim/optimizer.h"
-#include "executor/precision.h"
-#include "plan/sampler.h"
+#include "executor/training_setup.h"
 
 namespace shardmark {
 namespace {
@@ -31,16 +30,13 @@ bool shares_statistics(const Point& point) {
 // One after the other, the batches whose mean gradient a step applies.
 std::vector<Batch> batches_of_step(const Point& point, const DataSource& source, int64_t replica,
                                    int64_t step) {
-  const auto& t = point.training;
   const bool merged = replica < 0 && shares_statistics(point);
   std::vector<Batch> batches;
-  for (int64_t micro = 0; micro < t.accumulation; ++micro) {
+  for (int64_t micro = 0; micro < point.training.accumulation; ++micro) {
     std::vector<Draw> draws;
     for (int64_t rank = 0; rank < point.ranks; ++rank) {
       if (replica >= 0 && rank != replica) continue;
-      const DistributedSampler sampler(source.size(), point.ranks, rank, t.batch_size, t.accumulation,
-                                       point.seed);
-      const auto part = sampler.draw(step, micro);
+      const auto part = DistributedSampler(point, source.size(), rank).draw(step, micro);
       draws.insert(draws.end(), part.begin(), part.end());
       if (!merged) batches.push_back(source.fetch(std::exchange(draws, {})));
     }

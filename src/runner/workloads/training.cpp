@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "device/device.h"
 #include "device/meter.h"
@@ -24,27 +23,24 @@ Training::Training(const WorkloadContext& context)
       references_(context.references),
       heartbeat_(context.heartbeat),
       trace_directory_(context.trace_directory),
-      clock_(context.comm.device()),
       before_(meter::read()),
       setup_(point_, comm_) {}
 
 void Training::allocate() {
   const auto& t = point_.training;
-  setup_.allocate(clock_);
+  setup_.allocate();
   built_ = meter::read();
   source_ = make_source(t.data, {setup_.model->table().sample, setup_.model->dtype(), point_.seed,
                                  /*holds_out=*/false, point_.folder});
-  const DistributedSampler sampler(source_->size(), point_.ranks, comm_.rank(), t.batch_size, t.accumulation,
-                                   point_.seed);
   loader_ = std::make_unique<Loader>(
-      *source_, sampler, t.accumulation, comm_.device(),
+      *source_, DistributedSampler(point_, source_->size(), comm_.rank()), comm_.device(),
       prefetch_depth(resources_.num_cores, resources_.local_ranks, resources_.threads_per_rank));
-  comm_.set_phase_clock(&clock_);
+  comm_.set_timeline(&setup_.executor->recorder().timeline());
   setup_.executor->set_heartbeat(&heartbeat_);
   meter::reset_peak();
 }
 
-Training::~Training() { comm_.set_phase_clock(nullptr); }  // which ends now
+Training::~Training() { comm_.set_timeline(nullptr); }  // which ends now
 
 void Training::step() {
   if (num_steps_ == 0) {
@@ -55,20 +51,22 @@ void Training::step() {
   if (num_steps_++ == 0) first_loss_ = last_loss_;
 }
 
-void Training::close_window() { clock_.end(); }
+void Training::close_window() { setup_.executor->recorder().end(); }
 
 std::vector<std::vector<double>> Training::end_window() {
-  const auto steps = clock_.resolve();
   std::vector<std::vector<double>> rows(1 + kNumPhases);  // the step, then its phases
-  for (const auto& step : steps) {
-    rows[0].push_back(std::accumulate(step.begin(), step.end(), 0.0));
-    for (size_t phase = 0; phase < kNumPhases; ++phase) rows[1 + phase].push_back(step[phase]);
+  for (const RecordedStep& step : setup_.executor->recorder().take()) {
+    rows[0].push_back(step.seconds());
+    const auto phases = step.phases();
+    for (size_t phase = 0; phase < kNumPhases; ++phase) rows[1 + phase].push_back(phases[phase]);
   }
   return rows;
 }
 
 std::vector<std::string> Training::phases() const {
-  return {"step", "data", "forward", "backward", "exposed", "optimizer"};  // in the order of Phase
+  std::vector<std::string> names = {"step"};
+  names.insert(names.end(), strategies::kPhaseNames.begin(), strategies::kPhaseNames.end());
+  return names;
 }
 
 void Training::derive(Record& record) const { derive_training(record, setup_.model->table(), resources_); }

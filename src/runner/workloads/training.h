@@ -3,7 +3,7 @@
 
 #include "data/loader.h"
 #include "device/meter.h"
-#include "runner/workloads/training_setup.h"
+#include "executor/training_setup.h"
 #include "runner/workloads/workload.h"
 
 namespace shardmark {
@@ -30,7 +30,8 @@ class Training final : public Workload {
   Check lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const;
   void collect_memory(Record& record);
   void trace_steps(const Record& record, const std::function<void()>& train);
-  std::vector<double> timed(int64_t times, const std::function<void()>& step);
+  std::vector<double> timed(int64_t times, const std::function<void()>& step,
+                            StepRecorder* details = nullptr);
   std::vector<double> timed_compute(Record& record, int64_t times, const std::function<void()>& train);
 
   const Point& point_;
@@ -41,7 +42,6 @@ class Training final : public Workload {
   Heartbeat& heartbeat_;
   std::string trace_directory_;
 
-  PhaseClock clock_;
   MemoryReading before_;
   TrainingSetup setup_;
   MemoryReading built_;

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/log.h"
-#include "executor/block_timer.h"
 #include "runner/workloads/training.h"
 
 namespace shardmark {
@@ -17,14 +15,16 @@ constexpr int64_t kMostSteps =
 
 }  // namespace
 
-// Seconds of each of `times` steps on this rank, after one that is not counted.
-std::vector<double> Training::timed(int64_t times, const std::function<void()>& step) {
+// Seconds of each of `times` steps on this rank, after one that is not counted. details: records all of them.
+std::vector<double> Training::timed(int64_t times, const std::function<void()>& step, StepRecorder* details) {
+  Executor& executor = *setup_.executor;
+  executor.set_details(details);
   group_.barrier();
   for (int64_t i = 0; i <= times; ++i) step();
-  clock_.end();
+  executor.recorder().end();
+  executor.set_details(nullptr);
   std::vector<double> seconds;
-  for (const auto& phases : clock_.resolve())
-    seconds.push_back(std::accumulate(phases.begin(), phases.end(), 0.0));
+  for (const RecordedStep& one : executor.recorder().take()) seconds.push_back(one.seconds());
   seconds.erase(seconds.begin());
   return seconds;
 }
@@ -32,10 +32,8 @@ std::vector<double> Training::timed(int64_t times, const std::function<void()>& 
 // Three steps, instruction by instruction, of all ranks in one file.
 void Training::trace_steps(const Record& record, const std::function<void()>& train) {
   constexpr int64_t kTracedSteps = 3;
-  StepRecorder recorder(comm_.device());
-  setup_.executor->set_recorder(&recorder);
-  static_cast<void>(timed(kTracedSteps - 1, train));
-  setup_.executor->set_recorder(nullptr);
+  StepRecorder recorder(comm_.device(), StepRecorder::Detail::instructions);
+  static_cast<void>(timed(kTracedSteps - 1, train, &recorder));
   const std::string title = to_text(point_),
                     path = fmt::format("{}/{}-{}-ranks-{}.json", trace_directory_,
                                        point_.training.strategy.name, point_.ranks, record.id.substr(0, 8));
@@ -46,16 +44,11 @@ void Training::trace_steps(const Record& record, const std::function<void()>& tr
 // Steps in which nothing moves; block by block, too.
 std::vector<double> Training::timed_compute(Record& record, int64_t times,
                                             const std::function<void()>& train) {
-  BlockTimer timer(comm_.device());
-  setup_.executor->set_timer(&timer);
+  StepRecorder recorder(comm_.device(), StepRecorder::Detail::blocks);
   setup_.executor->set_ablation(Ablation::compute_only);
-  std::vector<double> seconds = timed(times, [&] {
-    train();
-    timer.end_step();
-  });
+  std::vector<double> seconds = timed(times, train, &recorder);
   setup_.executor->set_ablation(Ablation::none);
-  setup_.executor->set_timer(nullptr);
-  const auto blocks = group_.gather(timer.medians(setup_.model->blocks().size()));
+  const auto blocks = group_.gather(block_medians(recorder.take(), setup_.model->blocks().size()));
   const auto columns = static_cast<int64_t>(blocks.size()) / point_.ranks;
   if (group_.rank() == 0) record.samples.push_back({"block_time", point_.ranks, columns, blocks});
   return seconds;

@@ -12,7 +12,7 @@ namespace shardmark {
 struct TrainingSetup {
   // Collective, and so is the end. All arguments, here and below, must outlive it.
   TrainingSetup(const Point& point, Communicator& comm);
-  void allocate(PhaseClock& clock, int64_t first_step = 0);  // a rank may throw alone
+  void allocate(int64_t first_step = 0);  // a rank may throw alone
 
   const Point& point;
   Communicator& comm;

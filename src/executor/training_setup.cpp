@@ -1,9 +1,7 @@
 // Builds what a training point describes.
-#include "runner/workloads/training_setup.h"
+#include "executor/training_setup.h"
 
-#include "base/hash.h"
 #include "device/device.h"
-#include "runner/workloads/reference.h"
 #include "specs/specs.h"
 
 namespace shardmark {
@@ -28,18 +26,16 @@ TrainingSetup::TrainingSetup(const Point& of, Communicator& all)
       programs(programs_of(point, comm)),
       teams(std::make_shared<const Teams>(comm, programs.teams())) {}
 
-void TrainingSetup::allocate(PhaseClock& clock, int64_t first_step) {
+void TrainingSetup::allocate(int64_t first_step) {
   const auto& t = point.training;
   const Precision types = precision_from(t.precision, t.reduce_dtype);
   use_tf32(t.precision == "tf32");
   search_convolutions(comm.device());
   model = make_model(t.model, types.compute, comm.device());
-  const StateContext context{*model,         comm,       t.strategy, t.optimizer,
-                             t.accumulation, point.seed, types,      t.checkpointing};
+  const StateContext context{*model, comm, t.optimizer, point.seed, types};
   state = std::make_unique<TrainingState>(context, std::move(programs), teams);
   guard = std::make_unique<GradientGuard>(t.clip_norm, t.precision == "fp16", comm.device());
-  executor = std::make_unique<Executor>(
-      *state, clock, *guard, ExecutorOptions{hash_of(point.seed, comm.rank()), first_step});
+  executor = std::make_unique<Executor>(*state, *guard, point.seed, first_step);
 }
 
 }  // namespace shardmark
