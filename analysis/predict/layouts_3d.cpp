@@ -51,7 +51,7 @@ std::vector<Table> layouts_3d_tables(const std::vector<PredictedPoint>& predicte
     specs::Job3d job = specs::job_3d(t.model);
     job.micro_batch = like.point.training.batch_size;
     job.global_batch = query.global_batch > 0 ? query.global_batch : ranks * job.micro_batch * t.accumulation;
-    job.recompute = t.checkpointing == 1;
+    job.recompute = t.recompute == 1;
     job.bytes = specs::element_bytes(t.precision, t.reduce_dtype);
     job.optimizer_elements =
         specs::optimizer_specs().at(t.optimizer.name).state_elements(t.optimizer.options);

@@ -151,7 +151,7 @@ int print_step(const PlanOptions& options) {
   t.reduce_dtype = options.step.reduce_dtype;
   t.accumulation = options.step.accumulation;
   t.clip_norm = options.step.clip_norm;
-  t.checkpointing = options.step.recompute;
+  t.recompute = options.step.recompute;
   if (const std::string reason = strategy_reason(point); !reason.empty())
     throw UsageError("--step: " + reason);
   const specs::ModelTable table = specs::model_spec(t.model.name).table(t.model.options);

@@ -61,7 +61,7 @@ struct AxisRow {
   constexpr bool is_stored() const { return scaling == nullptr || scaling[0] != 's'; }
 };
 
-inline std::string checkpointing_in_words(int64_t every) {
+inline std::string recompute_in_words(int64_t every) {
   return every == 1 ? "full" : "every " + std::to_string(every) + ". block";
 }
 
@@ -142,7 +142,7 @@ inline constexpr std::array kTrainingAxes = {
             .help = "largest norm of the gradient; 0: any",
             .train_flag = "--clip"},
     AxisRow{.key = "checkpointing",
-            .member = &TrainingPoint::checkpointing,
+            .member = &TrainingPoint::recompute,
             .accepted = values::kEveryBlock,
             .named = {{{"none", 0}, {"full", 1}}},
             .expected = "none, full, or n to recompute every n-th block",
@@ -150,7 +150,7 @@ inline constexpr std::array kTrainingAxes = {
             .phrase = " checkpointing every {}",
             .heading = "checkpointing",
             .hides_default = true,
-            .in_words = checkpointing_in_words,
+            .in_words = recompute_in_words,
             .help = "activation checkpointing: recompute every n-th block in backward; 0: none",
             .train_flag = "--recompute"},
     AxisRow{.key = "batch_size",

@@ -22,7 +22,7 @@ struct TrainingPoint {
   std::string precision = "fp32";
   std::string reduce_dtype = "same";
   double clip_norm = 0;
-  int64_t checkpointing = 0;
+  int64_t recompute = 0;   // every n-th block; 0: none
   int64_t batch_size = 0;  // kLargest: the most that fits
   int64_t accumulation = 1;
   // "weak": the suite fixed batch_size; "strong": it fixed the global batch (not part of the identity).

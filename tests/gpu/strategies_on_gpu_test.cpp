@@ -113,8 +113,8 @@ TEST_F(StrategiesOnGpu, CheckpointedStepsAreEqual) {
       Case c{model, kOptimizers[0], at::kDouble};
       c.num_steps = 2;
       const Outcomes kept = train(c, strategy, *comm_);
-      for (c.checkpointing = 1; c.checkpointing <= 2; ++c.checkpointing) {
-        SCOPED_TRACE(model + " " + strategy + " every " + std::to_string(c.checkpointing));
+      for (c.recompute = 1; c.recompute <= 2; ++c.recompute) {
+        SCOPED_TRACE(model + " " + strategy + " every " + std::to_string(c.recompute));
         const Outcomes again = train(c, strategy, *comm_);
         EXPECT_LE(largest_relative(again.losses, kept.losses), 1e-10);
         EXPECT_LE(parameter_error(again, kept), 1e-10);

@@ -30,7 +30,7 @@ TEST_F(SynchronisedBatchNorm, IsRecomputed) {
   Case c{kModels[2], kOptimizers[0]};
   c.num_steps = 2;
   const Outcomes kept = train(c, "fsdp", *comm_);
-  c.checkpointing = 1;
+  c.recompute = 1;
   const Outcomes again = train(c, "fsdp", *comm_);
   EXPECT_LE(largest_relative(again.losses, kept.losses), 1e-10);
   EXPECT_LE(parameter_error(again, kept), 1e-10);

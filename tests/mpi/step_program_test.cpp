@@ -94,7 +94,7 @@ TEST_F(StepProgram, SumsInsideBlocks) {
   for (const std::string strategy : {"ddp", "fsdp", "single"})
     for (const int64_t recompute : {0, 2}) {
       Point p = point(kModels[2], strategy);
-      p.training.checkpointing = recompute;
+      p.training.recompute = recompute;
       check(p);
     }
 }

@@ -140,8 +140,8 @@ TEST_F(Strategies, CheckpointedStepsAreBitEqual) {
     for (const auto& strategy : kKinds) {
       Case c{model, kOptimizers[0], at::kFloat};
       const Outcomes kept = train(c, strategy, *comm);
-      for (c.checkpointing = 1; c.checkpointing <= 2; ++c.checkpointing) {
-        SCOPED_TRACE(model + " " + strategy + " every " + std::to_string(c.checkpointing));
+      for (c.recompute = 1; c.recompute <= 2; ++c.recompute) {
+        SCOPED_TRACE(model + " " + strategy + " every " + std::to_string(c.recompute));
         const Outcomes again = train(c, strategy, *comm);
         EXPECT_EQ(kept.losses, again.losses);
         for (const auto& [name, value] : kept.parameters) EXPECT_TRUE(value.equal(again.parameters.at(name)));

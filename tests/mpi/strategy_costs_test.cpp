@@ -74,7 +74,7 @@ TEST_F(StrategyCosts, ActivationsAreWithinATenthOfTheTable) {
     for (const int64_t recompute : {0, 1, 2})
       for (const int64_t accumulation : {1, 2}) {
         Case c{sized.model, "sgd(lr=0.01)", at::kFloat, sized.batch_size, accumulation, 1};
-        c.checkpointing = recompute;
+        c.recompute = recompute;
         int64_t held = 0;
         const auto begins = [&] {
           held = meter::read().total;

@@ -22,7 +22,7 @@ struct Case {
   int64_t num_steps = 5;
   std::optional<Precision> precision = {};  // none: everything in dtype
   double clip_norm = 0;
-  int64_t checkpointing = 0;
+  int64_t recompute = 0;
   bool gpu_forms = false;
 };
 
@@ -78,7 +78,7 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
       make_model(resolved_model(c.model), c.precision ? c.precision->compute : c.dtype, comm.device());
   model->gpu_forms |= c.gpu_forms;
   const StateContext context{*model, comm, resolved_optimizer(c.optimizer), /*seed=*/7, c.precision};
-  Programs programs = programs_of(context, strategy, c.accumulation, c.checkpointing);
+  Programs programs = programs_of(context, strategy, c.accumulation, c.recompute);
   if (hooks.change) hooks.change(programs);
   const auto teams = std::make_shared<const Teams>(comm, programs.teams());
   TrainingState state(context, std::move(programs), teams);

@@ -59,7 +59,7 @@ const MergedPoint* point_of(const std::vector<MergedPoint>& all, const std::stri
     const TrainingPoint& t = merged.point.training;
     if (is_training(merged) && brief_text("model", t.model) == "gpt2" &&
         brief_text("strategy", t.strategy) == name && t.precision == "bf16" && t.batch_size == 16 &&
-        (t.checkpointing > 0) == (row != name))
+        (t.recompute > 0) == (row != name))
       return &merged;
   }
   return nullptr;

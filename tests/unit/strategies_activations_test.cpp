@@ -24,7 +24,7 @@ TEST(Activations, AreWithinATenthOfWhatAGpuHeld) {
       const TrainingPoint& t = record.point.training;
       EXPECT_NEAR(predicted(record.point) / record.measures.activation_bytes(), 1, 0.1)
           << to_text(t.model) << " " << to_text(t.strategy) << " " << t.precision << ", recomputation "
-          << t.checkpointing << ", batch " << t.batch_size;
+          << t.recompute << ", batch " << t.batch_size;
     }
   }
   EXPECT_GT(count, 20);
