@@ -5,8 +5,8 @@ include(GoogleTest)
 
 set(_paths SHARDMARK_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data" SHARDMARK_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 file(GLOB _unit CONFIGURE_DEPENDS tests/unit/*.cpp)
-# stopping.cpp: the pure part of a layer that is not built without torch.
-add_executable(unit_tests ${_unit} src/runner/stopping.cpp)
+# search.cpp, stopping.cpp: the pure part of a layer that is not built without torch.
+add_executable(unit_tests ${_unit} src/runner/search.cpp src/runner/stopping.cpp)
 target_link_libraries(unit_tests PRIVATE shardmark_analysis_side GTest::gtest_main GTest::gmock)
 target_compile_definitions(unit_tests PRIVATE ${_paths})
 target_precompile_headers(unit_tests PRIVATE tests/pch.h)

@@ -1,4 +1,4 @@
-// Jobs for the formulas of specs/parallel3d.h, from a study.
+// Jobs for the formulas of parallel3d.h, from a study.
 #include "analysis/predict/layouts_3d.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ std::vector<Table> layouts_3d_tables(const std::vector<PredictedPoint>& predicte
     if (!seconds) continue;
     const TrainingPoint& t = one.prediction.point.training;
     const int64_t ranks = *std::max_element(query.ranks.begin(), query.ranks.end());
-    specs::Job3d job = specs::job_3d(t.model);
+    parallel3d::Job3d job = parallel3d::job_3d(t.model);
     job.micro_batch = like.point.training.batch_size;
     job.global_batch = query.global_batch > 0 ? query.global_batch : ranks * job.micro_batch * t.accumulation;
     job.recompute = t.recompute == 1;

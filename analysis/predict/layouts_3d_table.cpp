@@ -14,56 +14,56 @@ namespace {
 constexpr size_t kMostRows = 8;
 
 struct LayoutRow {
-  specs::Grid grid;
-  specs::Cost3d cost;
+  parallel3d::Grid grid;
+  parallel3d::Cost3d cost;
 };
 
-auto count_of(int64_t specs::Grid::*ranks) {
+auto count_of(int64_t parallel3d::Grid::*ranks) {
   return [ranks](const LayoutRow& row) { return cells::count(row.grid.*ranks); };
 }
-auto milliseconds_of(double specs::Cost3d::*seconds) {
+auto milliseconds_of(double parallel3d::Cost3d::*seconds) {
   return [seconds](const LayoutRow& row) { return cells::milliseconds(row.cost.*seconds); };
 }
-auto mebibytes_of(double specs::Cost3d::*bytes) {
+auto mebibytes_of(double parallel3d::Cost3d::*bytes) {
   return [bytes](const LayoutRow& row) { return cells::mebibytes(row.cost.*bytes); };
 }
 
 ColumnsOf<LayoutRow> grid_columns() {
   return {
-      {{"data", "", true, false, "ranks"}, count_of(&specs::Grid::data)},
-      {{"tensor", "", true, false, "ranks"}, count_of(&specs::Grid::tensor)},
-      {{"pipeline", "", true, false, "ranks"}, count_of(&specs::Grid::pipeline)},
+      {{"data", "", true, false, "ranks"}, count_of(&parallel3d::Grid::data)},
+      {{"tensor", "", true, false, "ranks"}, count_of(&parallel3d::Grid::tensor)},
+      {{"pipeline", "", true, false, "ranks"}, count_of(&parallel3d::Grid::pipeline)},
       {{"micro-batches", ""}, [](const auto& row) { return cells::count(row.cost.num_micro_batches); }},
       {{"states", "MiB", true, false, "memory per rank"},
-       mebibytes_of(&specs::Cost3d::state_bytes),
+       mebibytes_of(&parallel3d::Cost3d::state_bytes),
        "parameters of its pipeline stage and tensor shard x (weights, gradients, moments), on the rank that "
        "has most."},
       {{"activations", "MiB", true, false, "memory per rank"},
-       mebibytes_of(&specs::Cost3d::activation_bytes),
+       mebibytes_of(&parallel3d::Cost3d::activation_bytes),
        "T (4 C + (12 C + heads) / tensor) values a layer and micro-batch of T tokens, width C (Korthikanti "
        "et al. 2022, with fused attention and no dropout); the first stage keeps `pipeline` micro-batches."}};
 }
 
-ColumnsOf<LayoutRow> time_columns(const specs::Job3d& job) {
+ColumnsOf<LayoutRow> time_columns(const parallel3d::Job3d& job) {
   constexpr const char* kGroup = "of the step";
   const auto tokens = static_cast<double>(job.global_batch * job.shape.sequence);
   return {{{"compute", "ms", true, false, kGroup},
-           milliseconds_of(&specs::Cost3d::compute_s),
+           milliseconds_of(&parallel3d::Cost3d::compute_s),
            "micro-batches x its share of the FLOPs x the model's forward and backward, on the last stage, "
            "which also has the output layer."},
           {{"tensor", "ms", true, false, kGroup},
-           milliseconds_of(&specs::Cost3d::tensor_s),
+           milliseconds_of(&parallel3d::Cost3d::tensor_s),
            "4 all-reduces a layer and micro-batch (6 where forward is repeated), within a node (Shoeybi et "
            "al. 2019)."},
           {{"pipeline", "ms", true, false, kGroup},
-           milliseconds_of(&specs::Cost3d::pipeline_s),
+           milliseconds_of(&parallel3d::Cost3d::pipeline_s),
            "activations to the next stage, their gradients back."},
           {{"bubble", "ms", true, false, kGroup},
-           milliseconds_of(&specs::Cost3d::bubble_s),
+           milliseconds_of(&parallel3d::Cost3d::bubble_s),
            "(pipeline - 1) x (compute + tensor + pipeline) of a micro-batch, one forward one backward "
            "(Narayanan et al., SC 2021)."},
           {{"data", "ms", true, false, kGroup},
-           milliseconds_of(&specs::Cost3d::data_s),
+           milliseconds_of(&parallel3d::Cost3d::data_s),
            "all-reduce of the largest stage's gradients, and of the embedding that first and last stage "
            "share (Narayanan et al., SC 2021, 2.2)."},
           {{"step", "ms"},
@@ -83,7 +83,7 @@ struct Weighed {
 };
 
 // How many there were, and which the rows are.
-std::string chosen(const Weighed& weighed, const specs::Job3d& job, int64_t ranks, double memory_bytes) {
+std::string chosen(const Weighed& weighed, const parallel3d::Job3d& job, int64_t ranks, double memory_bytes) {
   if (weighed.all == 0)
     return fmt::format(
         "No layout uses all {} ranks: tensor groups divide the {} ranks of a node and the {} heads, stages "
@@ -109,7 +109,7 @@ std::string chosen(const Weighed& weighed, const specs::Job3d& job, int64_t rank
                      memory, untimed);
 }
 
-std::string formula_note(const specs::Job3d& job) {
+std::string formula_note(const parallel3d::Job3d& job) {
   return fmt::format(
       "By formula only; shardmark does not train in tensor groups and pipelines. Global batch {}, "
       "micro-batches of {}{}; the optimizer's update and loading data are left out, and nothing overlaps.",
@@ -118,9 +118,10 @@ std::string formula_note(const specs::Job3d& job) {
 
 }  // namespace
 
-Table layouts_3d_table(const specs::Job3d& job, int64_t ranks, double memory_bytes) {
+Table layouts_3d_table(const parallel3d::Job3d& job, int64_t ranks, double memory_bytes) {
   std::vector<LayoutRow> rows;
-  for (const specs::Grid& grid : specs::grids(job, ranks)) rows.push_back({grid, specs::cost_3d(job, grid)});
+  for (const parallel3d::Grid& grid : parallel3d::grids(job, ranks))
+    rows.push_back({grid, parallel3d::cost_3d(job, grid)});
   Weighed weighed{.all = rows.size()};
   const auto is_timed = [](const LayoutRow& row) { return std::isfinite(row.cost.step_s()); };
   weighed.timed = static_cast<size_t>(std::count_if(rows.begin(), rows.end(), is_timed));

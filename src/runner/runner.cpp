@@ -6,11 +6,11 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "plan/search.h"
 #include "runner/communicators.h"
 #include "runner/environment.h"
 #include "runner/measure.h"
 #include "runner/progress.h"
+#include "runner/search.h"
 #include "runner/study_writer.h"
 #include "runner/workloads/auto_strategy.h"
 #include "strategies/brief_text.h"

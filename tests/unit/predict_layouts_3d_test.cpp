@@ -15,8 +15,8 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 // 4 layers, 4 heads; 16 samples in pairs, on nodes of 4 ranks.
-specs::Job3d small_job() {
-  specs::Job3d job = specs::job_3d(small_gpt2());
+parallel3d::Job3d small_job() {
+  parallel3d::Job3d job = parallel3d::job_3d(small_gpt2());
   job.global_batch = 16;
   job.micro_batch = 2;
   job.bytes = specs::element_bytes("fp32", "same");
@@ -34,7 +34,7 @@ double value(const Table& table, size_t row, const std::string& column) {
 }
 
 TEST(Layouts3dTable, TheFastestThatFitComeFirst) {
-  const specs::Job3d job = small_job();
+  const parallel3d::Job3d job = small_job();
   const Table all = layouts_3d_table(job, 8, NAN);
   ASSERT_EQ(all.rows.size(), 8u);  // t and p of 1, 2, 4, without t = p = 4
   for (size_t i = 1; i < all.rows.size(); ++i) EXPECT_LE(value(all, i - 1, "step"), value(all, i, "step"));
@@ -64,7 +64,7 @@ TEST(Layouts3dTable, TheFastestThatFitComeFirst) {
 }
 
 TEST(Layouts3dTable, WhatWasNotMeasuredIsLeftOut) {
-  specs::Job3d job = small_job();
+  parallel3d::Job3d job = small_job();
   const auto known = job.operation_s;
   job.operation_s = [&](specs::Collective operation, double bytes, specs::Span span) {
     return operation == specs::Collective::send_recv ? NAN : known(operation, bytes, span);

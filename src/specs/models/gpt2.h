@@ -1,4 +1,4 @@
-// The shape of a GPT-2: its table, and what its layers can be cut into (parallel3d.h).
+// The shape of a GPT-2: its table, and what its layers can be cut into (analysis/predict/parallel3d.h).
 #pragma once
 
 #include "schema/choice.h"

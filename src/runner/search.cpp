@@ -1,5 +1,5 @@
 // Doubling and bisection.
-#include "plan/search.h"
+#include "runner/search.h"
 
 #include <algorithm>
 

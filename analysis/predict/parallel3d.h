@@ -13,7 +13,10 @@
 #include "specs/model_table.h"
 #include "specs/models/gpt2.h"
 
-namespace shardmark::specs {
+namespace shardmark::parallel3d {
+
+using specs::Collective;
+using specs::Span;
 
 // Ranks in Megatron-LM's order: those of a tensor group are neighbours, then replicas, then stages.
 struct Grid {
@@ -23,11 +26,11 @@ struct Grid {
 };
 
 struct Job3d {
-  Gpt2Shape shape = {};
-  ModelTable model;                           // of that shape
+  specs::Gpt2Shape shape = {};
+  specs::ModelTable model;                    // of that shape
   int64_t global_batch = 1, micro_batch = 1;  // samples
   bool recompute = false;                     // layers keep their input alone, and run forward again
-  ElementBytes bytes = {};
+  specs::ElementBytes bytes = {};
   int64_t optimizer_elements = 0;
   double compute_s = 0;  // of a micro-batch by the whole model on one rank, recomputing included
   int64_t ranks_per_node = 1;
@@ -63,4 +66,4 @@ std::vector<Grid> grids(const Job3d& job, int64_t ranks);
 // after an all-reduce are on all ranks. The embedding and the output layer are cut by words.
 Cost3d cost_3d(const Job3d& job, const Grid& grid);
 
-}  // namespace shardmark::specs
+}  // namespace shardmark::parallel3d

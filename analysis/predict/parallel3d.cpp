@@ -1,11 +1,11 @@
 // Stages, their memory and their time.
-#include "specs/parallel3d.h"
+#include "analysis/predict/parallel3d.h"
 
 #include <algorithm>
 
 #include "base/error.h"
 
-namespace shardmark::specs {
+namespace shardmark::parallel3d {
 namespace {
 
 double real(int64_t value) { return static_cast<double>(value); }
@@ -70,7 +70,7 @@ double tensor_s(const Job3d& job, const Stage& stage, const Grid& grid) {
 double data_s(const Job3d& job, const Grid& grid, double most_parameters, Span stages) {
   const double element = real(job.bytes.reduce);
   double seconds = job.operation_s(Collective::all_reduce, most_parameters * element,
-                                   span_of(grid.data, grid.tensor, job.ranks_per_node));
+                                   specs::span_of(grid.data, grid.tensor, job.ranks_per_node));
   if (grid.pipeline > 1)  // the first stage's embedding is the last one's output layer
     seconds +=
         job.operation_s(Collective::all_reduce,
@@ -80,7 +80,7 @@ double data_s(const Job3d& job, const Grid& grid, double most_parameters, Span s
 
 // Memory of the stage that has most: the first one has most micro-batches in flight, the last one the logits.
 void add_memory(Cost3d& cost, const Job3d& job, const Grid& grid) {
-  const auto each = real(bytes_per_parameter(job.bytes, job.optimizer_elements).total());
+  const auto each = real(specs::bytes_per_parameter(job.bytes, job.optimizer_elements).total());
   const auto consider = [&](const Stage& stage, int64_t in_flight) {
     const double state = parameters(job, stage, grid) * each;
     const double activation = activations(job, stage, grid, real(in_flight)) * real(job.bytes.compute);
@@ -100,8 +100,8 @@ Job3d job_3d(const Choice& model) {
         "model " + model.name +
         " has no attention heads that a tensor group could share; take gpt2 or one of its sizes");
   Job3d job;
-  job.shape = gpt2_shape(model.options);
-  job.model = model_spec(model.name).table(model.options);
+  job.shape = specs::gpt2_shape(model.options);
+  job.model = specs::model_spec(model.name).table(model.options);
   return job;
 }
 
@@ -139,4 +139,4 @@ Cost3d cost_3d(const Job3d& job, const Grid& grid) {
   return cost;
 }
 
-}  // namespace shardmark::specs
+}  // namespace shardmark::parallel3d

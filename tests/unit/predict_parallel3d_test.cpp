@@ -3,24 +3,24 @@
 
 #include <algorithm>
 
+#include "analysis/predict/parallel3d.h"
 #include "base/error.h"
-#include "specs/parallel3d.h"
 #include "specs/specs.h"
 
-namespace shardmark::specs {
+namespace shardmark::parallel3d {
 namespace {
 
-auto over(const Network& network) {
+auto over(const specs::Network& network) {
   return [network](Collective operation, double bytes, Span span) {
-    return collective_s(operation, bytes, span, network);
+    return specs::collective_s(operation, bytes, span, network);
   };
 }
 
 Job3d job_of(const Options& given, int64_t global_batch, int64_t micro_batch) {
-  Job3d job = job_3d(resolve({"gpt2", given}, model_spec("gpt2").options, "model"));
+  Job3d job = job_3d(resolve({"gpt2", given}, specs::model_spec("gpt2").options, "model"));
   job.global_batch = global_batch;
   job.micro_batch = micro_batch;
-  job.bytes = element_bytes("bf16", "same");
+  job.bytes = specs::element_bytes("bf16", "same");
   job.optimizer_elements = 2;
   job.ranks_per_node = 8;
   job.compute_s = 0.12;
@@ -38,7 +38,7 @@ TEST(Parallel3d, OneRankIsTheWholeModel) {
   // bf16 with AdamW: 4 + 2 bytes of weights, 4 + 2 of gradients, 8 of moments
   EXPECT_DOUBLE_EQ(cost.state_bytes, 20.0 * static_cast<double>(job.model.num_parameters()));
   double kept = 0;
-  for (const BlockSpec& block : job.model.blocks) kept += block.activation_elements;
+  for (const specs::BlockSpec& block : job.model.blocks) kept += block.activation_elements;
   kept -= job.model.blocks.front().activation_elements;  // the first layer's input: counted with the layer
   EXPECT_DOUBLE_EQ(cost.activation_bytes, 2 * 2 * kept);
 }
@@ -114,7 +114,7 @@ TEST(Parallel3d, GridsUseAllRanksAndCutWhatCanBeCut) {
 }
 
 TEST(Parallel3d, AnotherModelIsRefused) {
-  EXPECT_THROW(job_3d(resolve({"mlp", {}}, model_spec("mlp").options, "model")), UsageError);
+  EXPECT_THROW(job_3d(resolve({"mlp", {}}, specs::model_spec("mlp").options, "model")), UsageError);
 }
 
 // What Megatron-LM's weak scaling ran on A100 with 80 GB (Narayanan et al., SC 2021, table 1; its scripts,
@@ -166,4 +166,4 @@ TEST(Parallel3d, PublishedRunsWouldNotFitWithLessCut) {
 }
 
 }  // namespace
-}  // namespace shardmark::specs
+}  // namespace shardmark::parallel3d

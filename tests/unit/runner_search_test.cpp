@@ -1,7 +1,7 @@
 // The search for the largest batch finds it, exactly or to 3 %, in few tries.
 #include <gtest/gtest.h>
 
-#include "plan/search.h"
+#include "runner/search.h"
 
 namespace shardmark {
 namespace {
