@@ -9,7 +9,7 @@
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
 #include "cli/plan_tables.h"
-#include "plan/sampler.h"
+#include "data/order/sampler.h"
 #include "specs/specs.h"
 #include "strategies/brief_text.h"
 

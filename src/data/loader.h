@@ -3,8 +3,8 @@
 
 #include <memory>
 
+#include "data/order/sampler.h"
 #include "data/source.h"
-#include "plan/sampler.h"
 
 namespace shardmark {
 

@@ -1,4 +1,4 @@
-// A data source: samples by index. Which rank sees which sample is up to the sampler (plan/sampler.h).
+// A data source: samples by index. Which rank sees which sample is up to the sampler (data/order/sampler.h).
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/registry.h"
+#include "data/order/sampler.h"
 #include "data/sample_file.h"
 #include "models/model.h"
-#include "plan/sampler.h"
 #include "schema/content_hash.h"
 
 namespace shardmark {

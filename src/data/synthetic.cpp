@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/hash.h"
+#include "data/order/sampler.h"
 #include "data/token_batch.h"
-#include "plan/permutation.h"
 
 namespace shardmark {
 namespace {

@@ -1,6 +1,6 @@
 """The program's synthetic data, made anew in numpy: a peer sees the same samples without a file in between.
 
-Everything is a function of (seed, index). Sources: src/base/hash.h, src/plan/permutation.cpp, src/plan/sampler.cpp,
+Everything is a function of (seed, index). Sources: src/base/hash.h, src/data/order/sampler.cpp,
 src/data/synthetic.cpp.
 """
 

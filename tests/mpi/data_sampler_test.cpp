@@ -8,8 +8,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "plan/permutation.h"
-#include "plan/sampler.h"
+#include "data/order/sampler.h"
 
 namespace shardmark {
 namespace {

@@ -45,7 +45,7 @@ int64_t batch_size_of(const TrainFlags& flags, int ranks, std::optional<int64_t>
   return *global_batch / parts;
 }
 
-// The last step of an epoch may reach into the next one: plan/sampler.h.
+// The last step of an epoch may reach into the next one: data/order/sampler.h.
 int64_t num_steps(const TrainFlags& flags, const Point& point, const DataSource& source) {
   if (!flags.epochs) return flags.steps.value_or(kSteps);
   int64_t samples = 0;
