@@ -8,13 +8,77 @@
 #include "plan/choice_axis.h"
 
 namespace shardmark {
+
+static constexpr const char *kTrained = "What trains", *kRate = "Optimizer and learning rate",
+                            *kResults = "Results";
+
+const std::vector<Knob> kKnobs = {
+    {"--batch-size", kTrained,
+     "samples per rank and micro-batch (default: 4, or what keeps the checkpoint's global batch)",
+     &TrainingRun::batch_size, values::kBatch},
+    {"--steps", kTrained, "steps of the whole run, including those before --resume (default: 100)",
+     &TrainingRun::steps, values::kSteps, Knob::kInFile},
+    {"--epochs", kTrained, "instead of --steps: passes over the samples to train on", &TrainingRun::epochs,
+     values::kSteps, Knob::kInFile},
+    {"--seed", kTrained, "seed of the initial weights and the data", &TrainingRun::seed, values::kSeed,
+     Knob::kInFile},
+    {"--deterministic", kTrained, "use only algorithms that give the same bits in every run",
+     &TrainingRun::deterministic},
+    {"--lr", kRate, "peak learning rate (default: the optimizer's)", &TrainingRun::of_optimizer,
+     values::kNumber},
+    {"--momentum", kRate, "momentum of sgd", &TrainingRun::of_optimizer, values::kNumber},
+    {"--weight-decay,--weight_decay", kRate, "weight decay of the optimizer", &TrainingRun::of_optimizer,
+     values::kNumber},
+    {"--beta1", kRate, "beta1 of adamw", &TrainingRun::of_optimizer, values::kNumber},
+    {"--beta2", kRate, "beta2 of adamw", &TrainingRun::of_optimizer, values::kNumber},
+    {"--eps", kRate, "epsilon of adamw", &TrainingRun::of_optimizer, values::kNumber},
+    {"--schedule",
+     kRate,
+     "constant, \"cosine(end=0.1)\", \"step(every=30, factor=0.1)\"",
+     &TrainingRun::schedule,
+     {},
+     Knob::kInFile},
+    {"--warmup", kRate, "steps of linear warm-up", &TrainingRun::warmup, values::kStepsOrNone, Knob::kInFile},
+    {"--scale-lr", kRate, "the linear scaling rule: rate x ranks", &TrainingRun::scale_lr},
+    {"--log-every", kResults, "log every this many steps", &TrainingRun::log_every, values::kSteps,
+     Knob::kInFile},
+    {"--eval-every", kResults, "steps between two evaluations; 0: at the end only", &TrainingRun::eval_every,
+     values::kStepsOrNone, Knob::kInFile},
+    {"--eval-batches", kResults,
+     "most batches that each rank evaluates, the first ones held out; 0: no evaluation (default: all)",
+     &TrainingRun::eval_batches, values::kStepsOrNone, Knob::kInFile},
+    {"-o,--output", kResults, "study to write, such as results/run.h5", &TrainingRun::output},
+    {"--checkpoint", kResults, "directory of checkpoints; the last two are kept", &TrainingRun::checkpoint},
+    {"--checkpoint-every", kResults, "steps between two checkpoints; 0: at the end only",
+     &TrainingRun::checkpoint_every, values::kStepsOrNone},
+    {"--resume", kResults,
+     "continue from the newest checkpoint, with any strategy and on any number of ranks, and with the study "
+     "of -o",
+     &TrainingRun::resume},
+    {"--weights", kResults,
+     "start from the weights in this safetensors file; GPT-2's have Hugging Face's names",
+     &TrainingRun::weights},
+    {"--save-weights", kResults, "safetensors file to write at the end", &TrainingRun::save_weights},
+    {"--trace", kResults,
+     "directory for traces, for Perfetto or chrome://tracing: three steps of all ranks, instruction by "
+     "instruction (steps.json), and three of each rank by operators, GPU kernels and memory (rank-0.json "
+     "...)",
+     &TrainingRun::trace},
+    {"--overwrite", kResults, "with --save-weights and --trace: replace files that are there already",
+     &TrainingRun::overwrite},
+    {"--memory-limit", "Options",
+     "memory limit of a rank, such as 8GiB (default: 0.8 of the node's memory / its ranks, or of the GPU)",
+     &TrainingRun::memory_limit, values::kMemory, Knob::kInFile},
+};
+
 namespace {
 
 std::vector<std::string> accepted_keys() {
   std::vector<std::string> keys = block_keys("training");
   std::erase_if(keys, [](const std::string& key) { return key == "ranks" || key == "sampling"; });
-  keys.insert(keys.end(), {"schedule", "warmup", "steps", "epochs", "seed", "log_every", "eval_every",
-                           "eval_batches", "memory_limit", "name", "description"});
+  for (const Knob& knob : kKnobs)
+    if (knob.place == Knob::kInFile) keys.push_back(knob.key());
+  keys.insert(keys.end(), {"name", "description"});
   return keys;
 }
 
@@ -27,12 +91,6 @@ Value single(const YamlNode& node, const std::vector<Value>& values) {
   return values.front();
 }
 
-template <class Kind>
-std::optional<int64_t> value_of(const YamlMap& map, const std::string& key, const Kind& kind) {
-  const YamlNode* found = map.find(key);
-  return found == nullptr ? std::nullopt : std::optional(found->value(kind));
-}
-
 void take_axes(const YamlMap& map, TrainingRun& run) {
   for_each_axis([&](const AxisRow& axis) {
     if (const YamlNode* found = map.find(axis.key))
@@ -43,26 +101,35 @@ void take_axes(const YamlMap& map, TrainingRun& run) {
     map.find("batch_size")->fail("a training run has no search for the largest batch; write a number");
 }
 
+void take_knob(const YamlNode& node, const Knob& knob, TrainingRun& run) {
+  visit_knob(knob, run, [&](auto& member, const auto& kind) {
+    if constexpr (std::is_same_v<decltype(member), std::string&>)
+      member = to_text(single(node, read_choices(node, schedule_kind())));
+    else if constexpr (requires { member = kind.parse(""); })
+      member = node.value(kind);
+  });
+}
+
 }  // namespace
+
+std::string Knob::key() const {
+  std::string key = std::string(flag).substr(2);
+  key.resize(std::min(key.find(','), key.size()));
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
 
 TrainingRun parse_training_run(const std::string& text, const std::string& path) {
   TrainingRun run;
-  run.path = path;
-  run.text = text;
+  run.file = path;
+  run.file_text = text;
   const YamlMap map(YamlNode::parse(text, path, "a training run is a map with 'model' and other keys"),
                     "the training run", accepted_keys());
   take_axes(map, run);
-  if (const YamlNode* found = map.find("schedule"))
-    run.schedule = single(*found, read_choices(*found, schedule_kind()));
-  run.steps = value_of(map, "steps", values::kSteps);
-  run.epochs = value_of(map, "epochs", values::kSteps);
+  for (const Knob& knob : kKnobs)
+    if (const YamlNode* found = map.find(knob.key()); found != nullptr && knob.place == Knob::kInFile)
+      take_knob(*found, knob, run);
   if (run.steps && run.epochs) map.find("epochs")->fail("there are steps too; write one of them");
-  run.warmup = value_of(map, "warmup", values::kStepsOrNone);
-  run.seed = value_of(map, "seed", values::kSeed);
-  run.log_every = value_of(map, "log_every", values::kSteps);
-  run.eval_every = value_of(map, "eval_every", values::kStepsOrNone);
-  run.eval_batches = value_of(map, "eval_batches", values::kStepsOrNone);
-  run.memory_limit_bytes = value_of(map, "memory_limit", values::kMemory);
   for (const char* key : {"name", "description"})
     if (const YamlNode* found = map.find(key)) static_cast<void>(found->text());
   return run;

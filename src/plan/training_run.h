@@ -1,23 +1,61 @@
-// A training run as written in YAML: the keys of a suite's training block, each with one value, and those of
-// the run itself. As strict as a suite: unknown, duplicate and mistyped keys are errors with their place.
+// A training run: what flags of shardmark train and its YAML file set, with one row for each knob, from which
+// both are made. The file has the keys of a suite's training block, too, each with one value, and is as
+// strict as a suite: unknown, duplicate and mistyped keys are errors with their place.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "schema/axes.h"
 
 namespace shardmark {
 
-// Nothing where the file says nothing. Choices have every default filled in.
 struct TrainingRun {
-  std::string path, text;                 // as read
-  std::map<std::string, AxisValue> axes;  // by key
-  std::optional<Choice> schedule;
-  std::optional<int64_t> steps, epochs, warmup, seed, log_every, eval_every, eval_batches;
-  std::optional<int64_t> memory_limit_bytes;
+  std::string file, file_text;            // where it is from a file
+  std::map<std::string, AxisValue> axes;  // of the file, by key; choices have every default filled in
+  std::optional<int64_t> batch_size;      // of the flag
+  std::optional<int64_t> steps, epochs;   // one of them, or neither: 100 steps
+  int64_t seed = 1;
+  bool deterministic = false;
+  std::map<std::string, double> of_optimizer;  // its options that have flags of their own
+  std::string schedule = "constant";           // a choice as text
+  int64_t warmup = 0;                          // steps
+  bool scale_lr = false;
+  int64_t log_every = 1;
+  int64_t eval_every = 0;               // 0: after the last step only
+  std::optional<int64_t> eval_batches;  // of each rank, at most; 0: no evaluation; nothing: all
+  std::string output;
+  std::string checkpoint;        // directory; empty: none
+  int64_t checkpoint_every = 0;  // 0: at the end only
+  bool resume = false;
+  std::string weights, save_weights, trace;  // empty: none
+  bool overwrite = false;
+  std::optional<int64_t> memory_limit;  // bytes; nothing: of the device
 };
+
+// A flag, and a key of the file: "--eval-every" and eval_every.
+struct Knob {
+  const char* flag;
+  const char* group;  // of the help
+  const char* help;
+  std::variant<bool TrainingRun::*, int64_t TrainingRun::*, std::optional<int64_t> TrainingRun::*,
+               std::string TrainingRun::*, std::map<std::string, double> TrainingRun::*>
+      member;
+  std::variant<Whole, Real, Bytes> accepted = values::kSteps;  // of a number
+  enum { kFlagAlone, kInFile } place = kFlagAlone;
+
+  std::string key() const;
+};
+extern const std::vector<Knob> kKnobs;
+
+// visit(member, kind of value), each with its own type.
+template <class Visit>
+auto visit_knob(const Knob& knob, TrainingRun& run, Visit&& visit) {
+  return std::visit([&](auto member, const auto& kind) { return visit(run.*member, kind); }, knob.member,
+                    knob.accepted);
+}
 
 // UsageError: "run.yaml:3:8: model: a training run has one model, not a list".
 TrainingRun read_training_run(const std::string& path);

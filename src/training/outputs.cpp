@@ -43,7 +43,7 @@ bool same_disk(const std::string& a, const std::string& b) {
 
 // One after the last step, whatever the interval.
 int64_t num_checkpoints(const TrainingOptions& options, int64_t first_step) {
-  const int64_t every = options.checkpoint_every, last = options.num_steps;
+  const int64_t every = options.run.checkpoint_every, last = options.num_steps;
   if (first_step >= last) return 0;
   return every == 0 ? 1 : (last + every - 1) / every - first_step / every;
 }
@@ -51,7 +51,7 @@ int64_t num_checkpoints(const TrainingOptions& options, int64_t first_step) {
 }  // namespace
 
 void check_outputs(const TrainingOptions& options, int64_t first_step) {
-  const std::string& checkpoints = options.checkpoint_directory;
+  const std::string& checkpoints = options.run.checkpoint;
   int64_t kept_bytes = 0;  // more than now, when the weights are written
   if (!checkpoints.empty()) {
     require_writable_directory(checkpoints, "--checkpoint");
@@ -60,11 +60,11 @@ void check_outputs(const TrainingOptions& options, int64_t first_step) {
     require_room(checkpoints, growth.most * bytes, "--checkpoint", "the checkpoints");
     kept_bytes = growth.last * bytes;
   }
-  if (!options.trace_directory.empty()) require_writable_directory(options.trace_directory, "--trace");
-  if (options.save_weights.empty()) return;
-  require_regular(options.save_weights);
-  require_short_name(options.save_weights, "--save-weights");
-  const std::string weights = follow_links(options.save_weights), directory = directory_of(weights);
+  if (!options.run.trace.empty()) require_writable_directory(options.run.trace, "--trace");
+  if (options.run.save_weights.empty()) return;
+  require_regular(options.run.save_weights);
+  require_short_name(options.run.save_weights, "--save-weights");
+  const std::string weights = follow_links(options.run.save_weights), directory = directory_of(weights);
   require_writable_directory(directory, "--save-weights");
   remove_abandoned(weights);  // it takes room
   const bool shared = !checkpoints.empty() && same_disk(checkpoints, directory);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -57,8 +58,8 @@ Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& gr
              setup_.guard->loss_scale().defined()),
       first_step_(start.step),
       num_done_(start.step),
-      traces_(options.trace_directory, start.step, options.num_steps, group, setup_, comm_.device(), lines_) {
-  if (start.loads || !options.checkpoint_directory.empty() || !options.save_weights.empty())
+      traces_(options.run.trace, start.step, options.num_steps, group, setup_, comm_.device(), lines_) {
+  if (start.loads || !options.run.checkpoint.empty() || !options.run.save_weights.empty())
     at::empty({largest_moved(setup_)},
               at::TensorOptions(comm_.device())
                   .dtype(options.point.training.precision == "fp64" ? at::kDouble : at::kFloat));
@@ -92,9 +93,9 @@ Record Run::train() {
     if (stopped) break;
     const int64_t done = num_done_ + 1;
     const bool last = done == options_.num_steps;
-    const bool evaluates = options_.evaluate_batches > 0 && (last || every(options_.evaluate_every, done));
-    const bool saves = last || every(options_.checkpoint_every, done);
-    const bool settles = evaluates || saves || every(options_.log_every, done);
+    const bool evaluates = options_.run.eval_batches != 0 && (last || every(options_.run.eval_every, done));
+    const bool saves = last || every(options_.run.checkpoint_every, done);
+    const bool settles = evaluates || saves || every(options_.run.log_every, done);
     step(settles);
     traces_.between_steps(num_done_);
     if (!settles) continue;
@@ -208,7 +209,8 @@ Verdict Run::evaluate() {
   Evaluation result;
   const auto evaluate = [&] {
     result = shardmark::evaluate(*setup_.model, *setup_.executor, comm_, group_, source_,
-                                 options_.point.training.batch_size, options_.evaluate_batches);
+                                 options_.point.training.batch_size,
+                                 options_.run.eval_batches.value_or(std::numeric_limits<int64_t>::max()));
   };
   const auto failure = [this] { return setup_.executor->failure(); };
   const Verdict verdict = agreed_in_step(group_, heartbeat_, "evaluation", evaluate, failure);
@@ -223,13 +225,12 @@ Verdict Run::evaluate() {
 }
 
 void Run::write_checkpoint() {
-  if (options_.checkpoint_directory.empty() || checkpoint_at_ == num_done_ || num_done_ == first_step_)
-    return;
+  if (options_.run.checkpoint.empty() || checkpoint_at_ == num_done_ || num_done_ == first_step_) return;
   heartbeat_.stage("checkpoint");
   if (study_ != nullptr) study_->secure(curves_);
   const double begin_s = now_s();
-  const std::string trouble = Checkpoints(options_.checkpoint_directory)
-                                  .write(num_done_, options_.identity, setup_, group_.rank() == 0);
+  const std::string trouble =
+      Checkpoints(options_.run.checkpoint).write(num_done_, options_.identity, setup_, group_.rank() == 0);
   checkpoint_at_ = num_done_;
   ++unwritten_.num_tried;
   if (!trouble.empty()) {
@@ -243,10 +244,10 @@ void Run::write_checkpoint() {
 }
 
 void Run::write_weights() {
-  if (options_.save_weights.empty()) return;
+  if (options_.run.save_weights.empty()) return;
   heartbeat_.stage("writing the weights");
   unwritten_.weights_trouble =
-      write_state(options_.save_weights, setup_, State::weights, {{"format", "pt"}}, group_.rank() == 0);
+      write_state(options_.run.save_weights, setup_, State::weights, {{"format", "pt"}}, group_.rank() == 0);
 }
 
 std::string Run::unwritten() const {

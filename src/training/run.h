@@ -2,11 +2,10 @@
 // and a clean end.
 #pragma once
 
-#include <limits>
-
 #include "comm/communicator.h"
 #include "data/loader.h"
 #include "executor/optim/rate_schedule.h"
+#include "plan/training_run.h"
 #include "runner/verdict.h"
 #include "runner/workloads/workload.h"
 #include "training/checkpoints.h"
@@ -20,13 +19,7 @@ struct TrainingOptions {
   Point point;  // workload "train"
   RateSchedule schedule;
   int64_t num_steps = 0;
-  int64_t log_every = 1;
-  int64_t evaluate_every = 0;                                      // 0: after the last step only
-  int64_t evaluate_batches = std::numeric_limits<int64_t>::max();  // of each rank, at most; 0: no evaluation
-  std::string checkpoint_directory = {};                           // empty: none
-  int64_t checkpoint_every = 0;                                    // 0: at the end only
-  std::string save_weights = {};                                   // empty: nowhere
-  std::string trace_directory = {};                                // of profiles of some steps; empty: none
+  TrainingRun run = {};
   RunIdentity identity = {};
 };
 

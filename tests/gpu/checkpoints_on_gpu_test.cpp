@@ -142,9 +142,9 @@ TEST_F(CheckpointsOnGpu, LetARunGoOnOnTheOtherDevice) {
     const auto source = make_source(point.training.data, {sample, at::kDouble, 3, /*holds_out=*/true});
     TrainingOptions options{point, RateSchedule({"cosine"}, 0.01, 2, kSteps)};
     options.num_steps = kSteps;
-    options.evaluate_every = 3;
-    options.checkpoint_directory = directory;
-    options.checkpoint_every = directory.empty() ? 0 : kSteps / 2;
+    options.run.eval_every = 3;
+    options.run.checkpoint = directory;
+    options.run.checkpoint_every = directory.empty() ? 0 : kSteps / 2;
     HeartbeatPage page{};
     Heartbeat heartbeat(page);
     TrainingSetup setup(options.point, comm);

@@ -42,7 +42,7 @@ class TrainingRuns : public ::testing::Test {
     TrainingOptions options{
         point, RateSchedule({"cosine"}, t.optimizer.options.at("lr").get<double>(), 2, task.num_steps)};
     options.num_steps = task.num_steps;
-    options.evaluate_every = 3;
+    options.run.eval_every = 3;
     options.identity = {to_text(t.model), to_text(t.data), t.optimizer.name, 2,
                         point.seed,       kGlobalBatch,    source.size()};
     return options;
@@ -118,8 +118,8 @@ TEST_F(TrainingRuns, GoOnFromCheckpointsUnderAnotherStrategyAndRanks) {
     const Checkpoints checkpoints(directory);
     if (world.rank() == 0) checkpoints.claim();
     const Record whole = train(task, kStrategies[i], world, *comm, {}, [&](TrainingOptions& options) {
-      options.checkpoint_directory = directory;
-      options.checkpoint_every = 2;
+      options.run.checkpoint = directory;
+      options.run.checkpoint_every = 2;
     });
     if (world.rank() == 0) {
       const auto files = std::distance(fs::directory_iterator(directory), fs::directory_iterator());
@@ -155,7 +155,7 @@ TEST_F(TrainingRuns, TwoRunsAreBitEqual) {
 TEST_F(TrainingRuns, StopAtALossThatIsNotFinite) {
   Task task = kTasks[2];
   task.optimizer = "sgd(lr=1e30, momentum=0)";
-  const Record run = train(task, "fsdp", world, *comm, {}, [](TrainingOptions& o) { o.log_every = 4; });
+  const Record run = train(task, "fsdp", world, *comm, {}, [](TrainingOptions& o) { o.run.log_every = 4; });
   EXPECT_EQ(run.outcome, Outcome::failed);
   EXPECT_NE(run.reason.find("not finite: step"), std::string::npos) << run.reason;
 }
@@ -172,10 +172,10 @@ TEST_F(TrainingRuns, WriteNothingThatIsNotFinite) {
     task.optimizer = optimizer;
     const Record run = train(task, "zero3", world, *comm, {}, [&](TrainingOptions& options) {
       options.num_steps = 1;
-      options.evaluate_batches = evaluate_batches;
-      options.checkpoint_directory = folder;
-      options.checkpoint_every = 1;
-      options.save_weights = folder + "/weights";
+      options.run.eval_batches = evaluate_batches;
+      options.run.checkpoint = folder;
+      options.run.checkpoint_every = 1;
+      options.run.save_weights = folder + "/weights";
     });
     EXPECT_EQ(run.outcome == Outcome::ok, reason.empty()) << run.reason;
     EXPECT_NE(run.reason.find(reason), std::string::npos) << run.reason;

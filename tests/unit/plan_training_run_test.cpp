@@ -43,21 +43,24 @@ transport: mpi
   EXPECT_EQ(choice("model").options.at("width"), 768) << "defaults are filled in";
   EXPECT_EQ(choice("strategy").options.at("shard"), "gradients");
   EXPECT_EQ(choice("optimizer").options.at("lr"), 0.01);
-  EXPECT_EQ(to_text(*run.schedule), "cosine(end=0.1)");
+  EXPECT_EQ(run.schedule, "cosine(end=0.1)");
   EXPECT_EQ(run.axes.at("precision"), AxisValue(std::string("bf16")));
   EXPECT_EQ(run.axes.at("clip_norm"), AxisValue(0.0));
   EXPECT_EQ(run.axes.at("checkpointing"), AxisValue(int64_t{1}));
   EXPECT_EQ(run.axes.at("global_batch"), AxisValue(int64_t{64}));
   EXPECT_EQ(run.epochs, 3);
   EXPECT_EQ(run.eval_batches, 0);
-  EXPECT_EQ(run.memory_limit_bytes, int64_t{1} << 30);
+  EXPECT_EQ(run.memory_limit, int64_t{1} << 30);
   EXPECT_EQ(run.axes.at("transport"), AxisValue(std::string("mpi")));
 }
 
 TEST(TrainingRunFile, SaysNothingOfWhatIsNotThere) {
   const TrainingRun run = parse_training_run("description: empty\n", "r.yaml");
   EXPECT_TRUE(run.axes.empty());
-  EXPECT_FALSE(run.schedule || run.steps || run.epochs || run.warmup || run.seed);
+  EXPECT_FALSE(run.steps || run.epochs || run.eval_batches || run.memory_limit);
+  EXPECT_EQ(run.schedule, "constant");
+  EXPECT_EQ(run.warmup, 0);
+  EXPECT_EQ(run.seed, 1);
 }
 
 TEST(TrainingRunFile, HasOneValueForEachKey) {

@@ -90,7 +90,7 @@ void check_files(const TrainFlags& flags, const Start& start, const TrainingOpti
 }
 
 void check_memory(const TrainFlags& flags, const Point& point, at::Device device, int local_ranks) {
-  const int64_t limit = limit_memory(flags.memory_limit_bytes, device, local_ranks);
+  const int64_t limit = limit_memory(flags.memory_limit.value_or(0), device, local_ranks);
   const std::string reason = memory_reason(point, limit);
   if (!reason.empty())
     throw UsageError(reason + "; choose a smaller model, or more ranks and a strategy that shards its state");

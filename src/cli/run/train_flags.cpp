@@ -2,6 +2,7 @@
 #include "cli/run/train_flags.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/axis_flags.h"
 #include "plan/choice_axis.h"
@@ -17,15 +18,7 @@ constexpr int64_t kBatchSize = 4, kSteps = 100;  // where nothing else says
 
 Choice optimizer_of(const TrainFlags& flags, int ranks) {
   Choice choice = choice_from_text(flags.choices.at("optimizer"));
-  const auto set = [&](const char* key, const std::optional<double>& value) {
-    if (value) choice.options[key] = *value;
-  };
-  set("lr", flags.lr);
-  set("momentum", flags.momentum);
-  set("weight_decay", flags.weight_decay);
-  set("beta1", flags.beta1);
-  set("beta2", flags.beta2);
-  set("eps", flags.eps);
+  for (const auto& [key, value] : flags.of_optimizer) choice.options[key] = value;
   choice = choice_from_flag(to_text(choice), "--optimizer", optimizer_kind());
   // The linear scaling rule. Source: Goyal et al. 2017, Accurate, Large Minibatch SGD.
   if (flags.scale_lr) choice.options["lr"] = choice.options["lr"].get<double>() * ranks;
@@ -76,12 +69,30 @@ std::string flag_of(const AxisRow& axis) {
   return flag;
 }
 
+// Before any flag is read: flags go over what the file says.
+void read_file(const std::string& path, TrainFlags& flags) {
+  static_cast<TrainingRun&>(flags) = read_training_run(path);
+  flags.point.folder = std::filesystem::path(path).parent_path();
+  for (const auto& [key, value] : flags.axes) {
+    if (key == "transport")
+      flags.world.transport = std::get<std::string>(value);
+    else if (key == "batch_size")
+      flags.batch_size = std::get<int64_t>(value);
+    else if (key == "global_batch")
+      flags.global_batch = std::get<int64_t>(value);
+    else if (const auto* choice = std::get_if<Choice>(&value))
+      flags.choices[key] = to_text(*choice);
+    else
+      set_value(axis_named(key), value, flags.point);
+  }
+}
+
 void add_file(CLI::App& app, TrainFlags& flags) {
   app.add_option_function<std::string>(
       "file",
       [&flags](const std::string& path) {
         try {
-          read_train_file(path, flags);
+          read_file(path, flags);
         } catch (const UsageError&) {
           flags.file_error = std::current_exception();
         }
@@ -89,8 +100,7 @@ void add_file(CLI::App& app, TrainFlags& flags) {
       "a training run in YAML, such as suites/train/gpt2.yaml; flags override it");
 }
 
-void add_training(CLI::App& app, TrainFlags& flags) {
-  const std::string what = "What trains";
+void add_axes(CLI::App& app, TrainFlags& flags) {
   for (const AxisRow& axis : kTrainingAxes) {
     if (axis.scaling != nullptr) continue;
     auto* flag = visit_member(axis, flags.point, [&]<class T>(T& member) {
@@ -101,97 +111,27 @@ void add_training(CLI::App& app, TrainFlags& flags) {
         return add_axis(app, flag_of(axis), flags.choices.try_emplace(axis.key, text).first->second, axis);
       }
     });
-    flag->capture_default_str()->group(what);
+    flag->capture_default_str()->group(kKnobs.front().group);
   }
-  add_value(app, "--batch-size", flags.batch_size, values::kBatch,
-            "samples per rank and micro-batch (default: 4, or what keeps the checkpoint's global batch)")
-      ->group(what);
-  auto* steps = takes(app.add_option_function<int64_t>(
-                          "--steps",
-                          [&flags](int64_t count) {
-                            flags.epochs.reset();
-                            flags.steps = count;
-                          },
-                          "steps of the whole run, including those before --resume (default: 100)"),
-                      values::kSteps)
-                    ->group(what);
-  takes(app.add_option_function<int64_t>(
-            "--epochs",
-            [&flags](int64_t count) {
-              flags.steps.reset();
-              flags.epochs = count;
-            },
-            "instead of --steps: passes over the samples to train on"),
-        values::kSteps)
-      ->excludes(steps)
-      ->group(what);
-  add_value(app, "--seed", flags.seed, values::kSeed, "seed of the initial weights and the data")
-      ->capture_default_str()
-      ->group(what);
-  app.add_flag("--deterministic", flags.deterministic,
-               "use only algorithms that give the same bits in every run")
-      ->group(what);
 }
 
-void add_optimizer(CLI::App& app, TrainFlags& flags) {
-  const std::string rate = "Optimizer and learning rate";
-  add_value(app, "--lr", flags.lr, values::kNumber, "peak learning rate (default: the optimizer's)")
-      ->group(rate);
-  add_value(app, "--momentum", flags.momentum, values::kNumber, "momentum of sgd")->group(rate);
-  add_value(app, "--weight-decay,--weight_decay", flags.weight_decay, values::kNumber,
-            "weight decay of the optimizer")
-      ->group(rate);
-  add_value(app, "--beta1", flags.beta1, values::kNumber, "beta1 of adamw")->group(rate);
-  add_value(app, "--beta2", flags.beta2, values::kNumber, "beta2 of adamw")->group(rate);
-  add_value(app, "--eps", flags.eps, values::kNumber, "epsilon of adamw")->group(rate);
-  app.add_option("--schedule", flags.schedule,
-                 "constant, \"cosine(end=0.1)\", \"step(every=30, factor=0.1)\"")
-      ->capture_default_str()
-      ->group(rate);
-  add_value(app, "--warmup", flags.warmup, values::kStepsOrNone, "steps of linear warm-up")
-      ->capture_default_str()
-      ->group(rate);
-  app.add_flag("--scale-lr", flags.scale_lr, "the linear scaling rule: rate x ranks")->group(rate);
-}
-
-void add_results(CLI::App& app, TrainFlags& flags) {
-  const std::string results = "Results";
-  add_value(app, "--log-every", flags.log_every, values::kSteps, "log every this many steps")
-      ->capture_default_str()
-      ->group(results);
-  add_value(app, "--eval-every", flags.eval_every, values::kStepsOrNone,
-            "steps between two evaluations; 0: at the end only")
-      ->capture_default_str()
-      ->group(results);
-  add_value(app, "--eval-batches", flags.eval_batches, values::kStepsOrNone,
-            "most batches that each rank evaluates, the first ones held out; 0: no evaluation (default: all)")
-      ->group(results);
-  app.add_option("-o,--output", flags.output, "study to write, such as results/run.h5")->group(results);
-  app.add_option("--checkpoint", flags.checkpoint, "directory of checkpoints; the last two are kept")
-      ->group(results);
-  add_value(app, "--checkpoint-every", flags.checkpoint_every, values::kStepsOrNone,
-            "steps between two checkpoints; 0: at the end only")
-      ->capture_default_str()
-      ->group(results);
-  app.add_flag(
-         "--resume", flags.resume,
-         "continue from the newest checkpoint, with any strategy and on any number of ranks, and with the "
-         "study of -o")
-      ->group(results);
-  app.add_option("--weights", flags.weights,
-                 "start from the weights in this safetensors file; GPT-2's have Hugging Face's names")
-      ->group(results);
-  app.add_option("--save-weights", flags.save_weights, "safetensors file to write at the end")
-      ->group(results);
-  app.add_option(
-         "--trace", flags.trace,
-         "directory for traces, for Perfetto or chrome://tracing: three steps of all ranks, instruction by "
-         "instruction (steps.json), and three of each rank by operators, GPU kernels and memory (rank-0.json "
-         "...)")
-      ->group(results);
-  app.add_flag("--overwrite", flags.overwrite,
-               "with --save-weights and --trace: replace files that are there already")
-      ->group(results);
+// The option of a knob, by what its member holds.
+CLI::Option* add_knob(CLI::App& app, const Knob& knob, TrainingRun& run) {
+  return visit_knob(knob, run, [&]<class T>(T& member, const auto& kind) -> CLI::Option* {
+    if constexpr (std::is_same_v<T, bool>)
+      return app.add_flag(knob.flag, member, knob.help);
+    else if constexpr (std::is_same_v<T, std::string>)
+      return app.add_option(knob.flag, member, knob.help)->capture_default_str();
+    else if constexpr (std::is_same_v<T, int64_t>)
+      return add_value(app, knob.flag, member, kind, knob.help)->capture_default_str();
+    else if constexpr (std::is_same_v<T, std::optional<int64_t>>)
+      return add_value(app, knob.flag, member, kind, knob.help);
+    else
+      return takes(
+          app.add_option_function<double>(
+              knob.flag, [&member, key = knob.key()](double value) { member[key] = value; }, knob.help),
+          kind);
+  });
 }
 
 }  // namespace
@@ -199,12 +139,13 @@ void add_results(CLI::App& app, TrainFlags& flags) {
 void add_train_flags(CLI::App& app, TrainFlags& flags) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts add to a command
   add_file(app, flags);  // first: CLI11 takes options in this order, so that flags go over the file
-  add_training(app, flags);
-  add_optimizer(app, flags);
-  add_results(app, flags);
-  add_value(
-      app, "--memory-limit", flags.memory_limit_bytes, values::kMemory,
-      "memory limit of a rank, such as 8GiB (default: 0.8 of the node's memory / its ranks, or of the GPU)");
+  add_axes(app, flags);
+  for (const Knob& knob : kKnobs) add_knob(app, knob, flags)->group(knob.group);
+  // Each goes over the other of the file.
+  app.get_option("--steps")->each([&flags](const std::string&) { flags.epochs.reset(); });
+  app.get_option("--epochs")->excludes("--steps")->each([&flags](const std::string&) {
+    flags.steps.reset();
+  });
   add_world_flags(app, flags.world);
 }
 
@@ -246,13 +187,7 @@ TrainingOptions run_options(const TrainFlags& flags, const Point& point, const D
   return {.point = point,
           .schedule = RateSchedule(schedule, t.optimizer.options.at("lr").get<double>(), flags.warmup, steps),
           .num_steps = steps,
-          .log_every = flags.log_every,
-          .evaluate_every = flags.eval_every,
-          .evaluate_batches = flags.eval_batches.value_or(std::numeric_limits<int64_t>::max()),
-          .checkpoint_directory = flags.checkpoint,
-          .checkpoint_every = flags.checkpoint_every,
-          .save_weights = flags.save_weights,
-          .trace_directory = flags.trace,
+          .run = static_cast<const TrainingRun&>(flags),
           .identity = {to_text(t.model), to_text(t.data), t.optimizer.name,
                        specs::optimizer_specs().at(t.optimizer.name).state_elements(t.optimizer.options),
                        point.seed, point.global_batch(), source.size(),

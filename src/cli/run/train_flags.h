@@ -13,31 +13,12 @@
 
 namespace shardmark {
 
-struct TrainFlags {
-  // The axes of the run: choices as text, by key; the others in the point; the batch and the transport below.
+struct TrainFlags : TrainingRun {
+  // The axes of the run: choices as text, by key; the others in the point; the transport is the world's.
   std::map<std::string, std::string> choices = {{"strategy", "ddp"}, {"optimizer", "adamw"}};
   Point point;
-  std::optional<double> lr, momentum, weight_decay, beta1, beta2, eps;  // of the optimizer
-  bool scale_lr = false;
-  std::string schedule = "constant";
-  int64_t warmup = 0;
-  std::optional<int64_t> steps, epochs;  // one of them, or neither: 100 steps
-  std::optional<int64_t> batch_size;
   std::optional<int64_t> global_batch;  // of a file alone; --batch-size goes before it
-  int64_t seed = 1;
-  int64_t log_every = 1;
-  int64_t eval_every = 0;
-  std::optional<int64_t> eval_batches;
-  std::string checkpoint;
-  int64_t checkpoint_every = 0;
-  bool resume = false;
-  std::string weights, save_weights, trace;
-  bool overwrite = false;
-  int64_t memory_limit_bytes = 0;  // 0: of the device
-  std::string output;
-  bool deterministic = false;
   WorldFlags world;
-  std::string file, file_text;    // a training run in YAML, which the flags override
   std::exception_ptr file_error;  // reported by check_train_flags(), once for all ranks
 };
 
@@ -55,9 +36,5 @@ TrainingOptions run_options(const TrainFlags& flags, const Point& point, const D
 // On the rank that reads and writes. UsageError: a place that cannot be written without --overwrite, or that
 // is read here, or written for another flag, too.
 void check_paths(const TrainFlags& flags, const Point& point);
-
-// What the file, a training run in YAML, says instead of what the flags say. UsageError: the file's mistake,
-// with its place.
-void read_train_file(const std::string& path, TrainFlags& flags);
 
 }  // namespace shardmark
