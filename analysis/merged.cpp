@@ -78,6 +78,8 @@ MergedPoint unmeasured(const Point& point, const Origin& origin) {
   merged.machine = origin.machine;
   merged.transport = point.transport.empty() ? origin.transport : point.transport;
   if (point.workload == "training") merged.strategy = to_text(point.training.strategy);
+  merged.is_strong = point.training.scaling == "strong";
+  merged.is_weak = !merged.is_strong;
   if (!point.training.chosen.empty()) merged.strategy += ": " + point.training.chosen;
   merged.family = fmt::format("{}\n{}\n{}", family_of(point), merged.machine, merged.transport);
   const auto ranks = static_cast<size_t>(std::max<int64_t>(point.ranks, 0));
@@ -92,6 +94,21 @@ using PointKey = std::tuple<Location, std::string, std::string, int64_t>;
 PointKey point_key_of(const MergedPoint& merged) {
   return {location_of(merged), merged.family, merged.strategy, merged.point.training.batch_size};
 }
+
+// Points of which repeats are one.
+struct Merging {
+  std::vector<MergedPoint> points;
+  std::map<PointKey, size_t> known;
+
+  MergedPoint& add(MergedPoint merged) {
+    const auto [found, is_new] = known.try_emplace(point_key_of(merged), points.size());
+    if (is_new) return points.emplace_back(std::move(merged));
+    MergedPoint& repeated = points[found->second];
+    repeated.is_weak |= merged.is_weak;
+    repeated.is_strong |= merged.is_strong;
+    return repeated;
+  }
+};
 
 void find_names(std::vector<MergedPoint>& points) {
   std::set<std::string> machines;
@@ -161,25 +178,30 @@ MergedPoint as_merged(const Record& record, const Environment& environment) {
 }
 
 std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
-  std::vector<MergedPoint> points;
-  std::map<PointKey, size_t> known;
+  Merging merging;
+  std::vector<MergedPoint>& points = merging.points;
   for (const StudyData& study : studies) {
     const Origin origin = origin_of(study.environment);
     for (const Record& record : study.records) {
       const Point& p = record.point;
       if (record.outcome != Outcome::ok || !is_known_workload(p) || p.workload == "train") continue;
-      MergedPoint merged = unmeasured(record.point, origin);
-      const auto [found, is_new] = known.try_emplace(point_key_of(merged), points.size());
-      if (is_new) points.push_back(std::move(merged));
-      points[found->second].records.push_back(&record);
-      points[found->second].environments.push_back(&study.environment);
+      MergedPoint& merged = merging.add(unmeasured(p, origin));
+      merged.records.push_back(&record);
+      merged.environments.push_back(&study.environment);
     }
   }
   for (MergedPoint& merged : points) combine_repeats(merged);
   find_names(points);
   use_best_peaks(points);
   sort(points);
-  return points;
+  return std::move(points);
+}
+
+std::vector<MergedPoint> merge_planned(const std::vector<const Point*>& points) {
+  Merging merging;
+  for (const Point* point : points) merging.add(unmeasured(*point, origin_of({})));
+  sort(merging.points);
+  return std::move(merging.points);
 }
 
 }  // namespace shardmark

@@ -20,6 +20,7 @@ struct MergedPoint {
   std::string transport;
   std::string strategy;  // with every option, and what auto chose; "" for a collective
   std::string family;    // equal for points that differ in nothing but strategy, ranks and batch size
+  bool is_weak = false, is_strong = false;  // the scaling of the sweeps that ask for it: one or both
   // Nodes that its ranks lie on, 0 where the study does not say; ranks on each, 0 where they differ. Points
   // on other nodes are other points.
   int64_t nodes = 0;
@@ -53,6 +54,9 @@ MergedPoint as_merged(const Record& record, const Environment& environment);
 // Ordered by machine, transport, model, data, optimizer, precision, batch size, ranks, strategy; collectives
 // by operation, ranks, type, reduction, bytes.
 std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies);
+
+// The same of training points that nobody has measured.
+std::vector<MergedPoint> merge_planned(const std::vector<const Point*>& points);
 
 // Steps that each of them took, warm-up included; nothing where they differ.
 std::optional<int64_t> steps_in_each(const std::vector<const Record*>& records);

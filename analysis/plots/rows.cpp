@@ -30,8 +30,8 @@ Sweep sweep_of(const MergedPoint& merged, bool strong) {
 std::set<Sweep> sweeps_of(const std::vector<MergedPoint>& points) {
   std::set<Sweep> sweeps;
   for (const MergedPoint& merged : points)
-    for (const Record* record : merged.records)
-      sweeps.insert(sweep_of(merged, record->point.training.scaling == "strong"));
+    for (const bool strong : {false, true})
+      if (strong ? merged.is_strong : merged.is_weak) sweeps.insert(sweep_of(merged, strong));
   return sweeps;
 }
 

@@ -40,6 +40,14 @@ Cell axis_cell(const AxisRow& axis, const Point& point) {
       visit_member(axis, point, [&](const auto& value) { return cell_of(axis, value); }));
 }
 
+ColumnsOf<Point> axis_columns(const std::set<std::string>& keys) {
+  ColumnsOf<Point> columns;
+  for (const AxisRow& axis : kTrainingAxes)
+    if (axis.heading != nullptr && (keys.empty() || keys.contains(axis.key)))
+      columns.push_back({axis_column(axis), [&axis](const Point& point) { return axis_cell(axis, point); }});
+  return columns;
+}
+
 Column choice_column(const std::string& name, bool fold, Starts starts) {
   Column column{name, "", false, fold, "", starts};
   column.is_brief = true;

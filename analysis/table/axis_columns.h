@@ -1,7 +1,7 @@
 // Columns of tables made from the axes of a suite (schema/axes.h).
 #pragma once
 
-#include "analysis/table/table.h"
+#include "analysis/table/columns.h"
 #include "schema/axes.h"
 
 namespace shardmark {
@@ -9,6 +9,9 @@ namespace shardmark {
 Column axis_column(const AxisRow& axis);
 // Empty at the default where the row says so.
 Cell axis_cell(const AxisRow& axis, const Point& point);
+
+// Of these axes of training, or of all that have headings; for rows about a point: via(&Row::point, ...).
+ColumnsOf<Point> axis_columns(const std::set<std::string>& keys = {});
 
 // A choice, for people without the options at their defaults (strategies/brief_text.h), for programs whole.
 Column choice_column(const std::string& name, bool fold = false, Starts starts = Starts::nothing);

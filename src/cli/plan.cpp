@@ -124,7 +124,7 @@ int print_plan(const PlanOptions& options) {
     keep_only(tables, options.output.only);
     print_data(json_text(suite, world, tables, totals));
   } else if (options.output.is_default()) {
-    Overview overview = plan_overview(plan, tables);
+    Overview overview = plan_overview(plan);
     overview.studies = {totals_text(suite, world, totals)};
     if (!note.empty()) overview.studies.push_back("Note: " + note);
     write_first_screen(std::move(overview), tables, options.output);

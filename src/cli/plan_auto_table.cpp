@@ -24,17 +24,12 @@ std::vector<CandidateRow> rows_of(const std::vector<const Point*>& points, const
   return rows;
 }
 
-ColumnsOf<CandidateRow> auto_setting_columns() {
-  return {{choice_column("model", true, Starts::section),
-           [](const auto& row) { return choice_cell("model", row.point->training.model); }},
-          {{"precision", "", false, true, "", Starts::section},
-           [](const auto& row) { return cells::words(row.point->training.precision); }},
-          {{"ranks", "", true, true, "", Starts::section},
-           [](const auto& row) { return cells::count(row.point->ranks); }},
-          {{"batch", "per rank", true, true, "", Starts::section},
-           [](const auto& row) { return batch_cell(*row.point); }},
-          {{"accumulation", "", true, true, "", Starts::section},
-           [](const auto& row) { return cells::count(row.point->training.accumulation); }}};
+ColumnsOf<Point> auto_setting_columns() {
+  const ColumnsOf<Point> world = {
+      {{"ranks", "", true, true}, [](const Point& point) { return cells::count(point.ranks); }},
+      {{"batch", "per rank", true, true}, batch_cell}};
+  return starting(Starts::section,
+                  join(axis_columns({"model", "precision"}), world, axis_columns({"accumulation"})));
 }
 
 ColumnsOf<CandidateRow> candidate_columns(const World& world) {
@@ -60,7 +55,8 @@ ColumnsOf<CandidateRow> candidate_columns(const World& world) {
 
 Table auto_table(const std::vector<const Point*>& points, const World& world) {
   Table table = make_table("auto", "What auto chooses from",
-                           join(auto_setting_columns(), candidate_columns(world)), rows_of(points, world));
+                           join(via(&CandidateRow::point, auto_setting_columns()), candidate_columns(world)),
+                           rows_of(points, world));
   table.explanations.emplace(
       table.explanations.begin(),
       "Of those that fit (plan: --memory; a run: the memory of a rank), auto takes the one whose operations "

@@ -1,5 +1,4 @@
 // What a step moves in each of its phases, by the strategies' formulas.
-#include <array>
 #include <set>
 
 #include "analysis/table/axis_columns.h"
@@ -15,19 +14,14 @@ struct TrafficRow {
   strategies::StepTraffic traffic;
 };
 
-// The settings that change what a step communicates.
-constexpr std::array kSettings = {"model", "precision", "reduce_dtype", "clip_norm", "accumulation"};
-
-ColumnsOf<TrafficRow> traffic_setting_columns() {
-  ColumnsOf<TrafficRow> columns;
-  for (const char* key : kSettings) {
-    const AxisRow& axis = axis_named(key);
-    columns.push_back({axis_column(axis), [&axis](const auto& row) { return axis_cell(axis, *row.point); }});
-  }
-  const ColumnsOf<TrafficRow> strategy = {
-      {choice_column("strategy"), [](const auto& row) { return strategy_cell(row.point->training); }},
-      {{"ranks", ""}, [](const auto& row) { return cells::count(row.point->ranks); }}};
-  return join(starting(Starts::section, std::move(columns)), strategy);
+// The settings that change what a step communicates, the strategy and the ranks.
+ColumnsOf<Point> moving_columns() {
+  const ColumnsOf<Point> strategy = {
+      {choice_column("strategy"), [](const Point& point) { return strategy_cell(point.training); }},
+      {{"ranks", ""}, [](const Point& point) { return cells::count(point.ranks); }}};
+  return join(starting(Starts::section,
+                       axis_columns({"model", "precision", "reduce_dtype", "clip_norm", "accumulation"})),
+              strategy);
 }
 
 ColumnsOf<TrafficRow> phase_columns(const char* name,
@@ -46,13 +40,13 @@ ColumnsOf<TrafficRow> phase_columns(const char* name,
 
 // Batch sizes move the same, so they share a row.
 Table communication_table(const std::vector<const Point*>& points) {
-  const ColumnsOf<TrafficRow> settings = traffic_setting_columns();
+  const ColumnsOf<Point> settings = moving_columns();
   std::vector<TrafficRow> rows;
-  std::set<std::string> known;  // the settings, the strategy and the ranks of a row
+  std::set<std::string> known;  // the settings of a row
   for (const Point* point : points) {
     const TrainingPoint& t = point->training;
     std::string text;
-    for (const ColumnOf<TrafficRow>& setting : settings) text += setting.cell({point, {}}).text + "\n";
+    for (const ColumnOf<Point>& setting : settings) text += setting.cell(*point).text + "\n";
     const bool is_new = known.insert(text).second;
     if (!is_new || point->ranks == 1) continue;
     const auto model = specs::model_spec(t.model.name).table(t.model.options);
@@ -60,11 +54,12 @@ Table communication_table(const std::vector<const Point*>& points) {
         strategies::strategy(t.strategy.name).step(strategies::step_input(*point, model)));
     if (traffic != strategies::StepTraffic{}) rows.push_back({point, traffic});
   }
-  Table table = make_table("communication", "Communication of a step by phase",
-                           join(settings, phase_columns("forward", &strategies::StepTraffic::forward),
-                                phase_columns("backward", &strategies::StepTraffic::backward),
-                                phase_columns("update", &strategies::StepTraffic::update)),
-                           rows);
+  Table table = make_table(
+      "communication", "Communication of a step by phase",
+      join(via(&TrafficRow::point, settings), phase_columns("forward", &strategies::StepTraffic::forward),
+           phase_columns("backward", &strategies::StepTraffic::backward),
+           phase_columns("update", &strategies::StepTraffic::update)),
+      rows);
   table.explanations.emplace_back("A strategy and number of ranks without a row communicates nothing.");
   return table;
 }

@@ -13,8 +13,9 @@
 namespace shardmark {
 namespace {
 
-// What the points of a row need at most.
+// What the points of a strategy need at most.
 struct Needs {
+  std::string strategy;
   int64_t points = 0, least_ranks = 0, most_ranks = 0;
   double memory_bytes = NAN, flops = NAN, traffic_bytes = NAN;
   int64_t operations = 0;
@@ -32,60 +33,46 @@ void add(Needs& needs, const Point& point) {
   needs.operations = std::max(needs.operations, e.cost.num_operations);
 }
 
-Cell ranks_cell(int64_t least, int64_t most) {
-  return least == most ? cells::count(most) : cells::words(fmt::format("{}-{}", least, most));
+ColumnsOf<Needs> needs_columns() {
+  return {
+      {{"strategy", "", false}, [](const auto& row) { return cells::words(row.strategy); }},
+      {{"ranks"},
+       [](const auto& row) {
+         return row.least_ranks == row.most_ranks
+                    ? cells::count(row.most_ranks)
+                    : cells::words(fmt::format("{}-{}", row.least_ranks, row.most_ranks));
+       }},
+      {{"points"}, [](const auto& row) { return cells::count(row.points); }},
+      {{"memory", "MiB"},
+       [](const auto& row) { return cells::mebibytes(row.memory_bytes); },
+       "peak on the rank that needs most, activations included. This and the next columns describe the "
+       "row's largest point; of a search for the largest batch, a batch of 1."},
+      {{"compute", "GFLOP"},
+       [](const auto& row) { return cells::number(row.flops / 1e9); },
+       "per rank and step."},
+      {{"traffic", "MiB"},
+       [](const auto& row) { return cells::mebibytes(row.traffic_bytes); },
+       "per rank and step: payload x ring factor, mean over ranks."},
+      {{"operations"},
+       [](const auto& row) { return row.operations == 0 ? cells::words("") : cells::count(row.operations); },
+       "per rank and step."}};
 }
 
 OverviewTable training_answer(const std::vector<MergedPoint>& points) {
-  OverviewTable table{
-      "Training, a row for each strategy",
-      "training",
-      {{.name = "strategy", .numeric = false},
-       {.name = "ranks"},
-       {.name = "points"},
-       {.name = "memory",
-        .unit = "MiB",
-        .definition =
-            "peak on the rank that needs most, activations included. This and the next columns describe the "
-            "row's largest point; of a search for the largest batch, a batch of 1."},
-       {.name = "compute", .unit = "GFLOP", .definition = "per rank and step."},
-       {.name = "traffic",
-        .unit = "MiB",
-        .definition = "per rank and step: payload x ring factor, mean over ranks."},
-       {.name = "operations", .definition = "per rank and step."}},
-      {}};
+  OverviewTable answer{"Training, a row for each strategy", "training", {}, {}};
   const PlotNames names(points);
   for (const RowGroup& group : row_groups(points, names, is_training, points.size())) {
-    std::vector<std::pair<std::string, Needs>> rows;
+    std::vector<Needs> rows;
     for (const MergedPoint* merged : group.points) {
       const std::string& strategy = names.strategy(*merged);
-      auto row = std::find_if(rows.begin(), rows.end(), [&](auto& one) { return one.first == strategy; });
-      if (row == rows.end()) row = rows.insert(row, {strategy, {}});
-      add(row->second, merged->point);
+      auto row = std::find_if(rows.begin(), rows.end(), [&](auto& one) { return one.strategy == strategy; });
+      if (row == rows.end()) row = rows.insert(row, {strategy});
+      add(*row, merged->point);
     }
-    OverviewGroup shown{group.setting, {}};
-    for (const auto& [strategy, needs] : rows)
-      shown.rows.push_back({cells::words(strategy), ranks_cell(needs.least_ranks, needs.most_ranks),
-                            cells::count(needs.points), cells::mebibytes(needs.memory_bytes),
-                            cells::number(needs.flops / 1e9), cells::mebibytes(needs.traffic_bytes),
-                            needs.operations == 0 ? cells::words("") : cells::count(needs.operations)});
-    table.groups.push_back(std::move(shown));
+    Table table = make_table(answer.key, answer.title, needs_columns(), rows);
+    answer.columns = std::move(table.columns);
+    answer.groups.push_back({group.setting, std::move(table.rows)});
   }
-  return table;
-}
-
-// Of the table of collectives these columns.
-OverviewTable collectives_answer(const Table& collectives) {
-  constexpr std::string_view kShown[] = {"operation", "ranks", "sizes", "smallest", "largest", "traffic"};
-  OverviewTable answer{"Collectives", collectives.key, {}, {{}}};
-  std::vector<std::vector<Cell>>& rows = answer.groups.front().rows;
-  rows.resize(collectives.rows.size());
-  for (const std::string_view name : kShown)
-    for (size_t c = 0; c < collectives.columns.size(); ++c)
-      if (collectives.columns[c].name == name) {
-        answer.columns.push_back(collectives.columns[c]);
-        for (size_t row = 0; row < rows.size(); ++row) rows[row].push_back(collectives.rows[row][c]);
-      }
   return answer;
 }
 
@@ -108,16 +95,14 @@ std::vector<std::string> impossible_lines(const std::vector<Point>& plan) {
 
 }  // namespace
 
-Overview plan_overview(const std::vector<Point>& plan, const std::vector<Table>& tables) {
-  Overview overview;
-  StudyData planned;
+Overview plan_overview(const std::vector<Point>& plan) {
+  std::vector<const Point*> training, collectives;
   for (const Point& point : plan)
-    if (point.impossible.empty() && point.workload == "training")
-      planned.records.emplace_back().point = point;
-  const std::vector<StudyData> studies = {std::move(planned)};
-  if (!studies.front().records.empty()) overview.answers.push_back(training_answer(merge_repeats(studies)));
-  for (const Table& table : tables)
-    if (table.key == "collectives") overview.answers.push_back(collectives_answer(table));
+    if (point.impossible.empty() && point.repeat == 0)
+      (point.workload == "training" ? training : collectives).push_back(&point);
+  Overview overview;
+  if (!training.empty()) overview.answers.push_back(training_answer(merge_planned(training)));
+  if (!collectives.empty()) overview.answers.push_back(collectives_answer(collectives));
   overview.cautions = impossible_lines(plan);
   return overview;
 }

@@ -45,23 +45,22 @@ struct Reader {
 };
 
 ColumnsOf<Reader> columns(int64_t count) {
-  const auto number_of = [](int64_t TrainingPoint::*member) {
-    return [member](const Reader& reader) { return cells::count(reader.point->training.*member); };
-  };
-  return {{{"data", "", false, true, "", Starts::section},
-           [](const auto& reader) { return choice_cell("data", reader.point->training.data); }},
-          {{"samples", "", true, true, "", Starts::section},
-           [](const auto& reader) { return cells::count(num_samples(*reader.point)); }},
-          {{"seed", "", true, true, "", Starts::section},
-           [](const auto& reader) { return cells::count(reader.point->seed); }},
-          {{"accumulation", "", true, true, "", Starts::section}, number_of(&TrainingPoint::accumulation)},
-          {{"batch", "per rank", true, true, "", Starts::section}, number_of(&TrainingPoint::batch_size)},
-          {{"ranks", "", true, true, "", Starts::section},
-           [](const auto& reader) { return cells::count(reader.point->ranks); }},
-          {{"rank", ""}, [](const auto& reader) { return cells::count(reader.rank); }},
-          {{"first", "", false},
-           [=](const auto& reader) { return cells::words(first_samples(*reader.point, reader.rank, count)); },
-           "indices into the data source, in the order in which the rank trains on them."}};
+  const ColumnsOf<Point> settings = {
+      {{"data", "", false, true},
+       [](const Point& point) { return choice_cell("data", point.training.data); }},
+      {{"samples", "", true, true}, [](const Point& point) { return cells::count(num_samples(point)); }},
+      {{"seed", "", true, true}, [](const Point& point) { return cells::count(point.seed); }}};
+  const ColumnsOf<Point> world = {
+      {{"batch", "per rank", true, true}, batch_cell},
+      {{"ranks", "", true, true}, [](const Point& point) { return cells::count(point.ranks); }}};
+  const ColumnsOf<Reader> read = {
+      {{"rank", ""}, [](const auto& reader) { return cells::count(reader.rank); }},
+      {{"first", "", false},
+       [=](const auto& reader) { return cells::words(first_samples(*reader.point, reader.rank, count)); },
+       "indices into the data source, in the order in which the rank trains on them."}};
+  return join(
+      via(&Reader::point, starting(Starts::section, join(settings, axis_columns({"accumulation"}), world))),
+      read);
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
-// The plan as tables: collectives are a row per operation and rank count (its sizes are one range), and
-// points that cannot run a row per reason.
+// The plan as tables, and its totals; points that cannot run are a row per reason.
 #include "cli/plan_tables.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
@@ -16,57 +14,6 @@ namespace shardmark {
 namespace {
 
 bool can_run(const Point& point) { return point.impossible.empty(); }
-
-// An operation in all sizes that share the rest.
-struct Sizes {
-  Point kind;  // without a size
-  const Point *smallest, *largest;
-  int64_t count = 0;
-};
-
-std::vector<Sizes> sizes_of(const std::vector<const Point*>& points) {
-  std::vector<Sizes> rows;
-  std::map<std::string, size_t> row_of;
-  for (const Point* point : points) {
-    Point kind = *point;
-    kind.collective.bytes = 0;
-    const auto [at, is_new] = row_of.emplace(point_id(kind), rows.size());
-    if (is_new) rows.push_back({kind, point, point});
-    Sizes& sizes = rows[at->second];
-    if (point->collective.bytes < sizes.smallest->collective.bytes) sizes.smallest = point;
-    if (point->collective.bytes > sizes.largest->collective.bytes) sizes.largest = point;
-    ++sizes.count;
-  }
-  return rows;
-}
-
-ColumnsOf<Sizes> operation_columns() {
-  const auto words_of = [](std::string CollectivePoint::*member) {
-    return [member](const Sizes& row) { return cells::words(row.kind.collective.*member); };
-  };
-  return {
-      {{"operation", "", false}, words_of(&CollectivePoint::operation)},
-      {{"type", "", false, true}, words_of(&CollectivePoint::dtype)},
-      {{"reduction", "", false}, words_of(&CollectivePoint::reduction)},
-      {{"in place", "", false, true},
-       [](const auto& row) { return cells::yes_no(row.kind.collective.in_place); }},
-      {{"ranks", ""}, [](const auto& row) { return cells::count(row.kind.ranks); }},
-      {{"sizes", ""}, [](const auto& row) { return cells::count(row.count); }},
-      {{"smallest", "bytes"}, [](const auto& row) { return cells::count(row.smallest->collective.bytes); }},
-      {{"largest", "bytes"}, [](const auto& row) { return cells::count(row.largest->collective.bytes); }},
-      {{"traffic", "MiB per rank"},
-       [](const auto& row) { return cells::mebibytes(expect(*row.largest).cost.traffic_bytes); },
-       "what a ring sends for the largest message: bytes x ring factor, mean over ranks."}};
-}
-
-Table collectives_table(const std::vector<const Point*>& points) {
-  const ColumnsOf<Sizes> transport = {
-      {choice_column("transport", true), [](const auto& row) { return transport_cell(row.kind.transport); }}};
-  const auto sampling = [](const Sizes& row) -> const Sampling& { return row.kind.sampling; };
-  return make_table("collectives", "Collective points",
-                    join(transport, sampling_columns<Sizes>(sampling), operation_columns()),
-                    sizes_of(points));
-}
 
 Table impossible_table(const std::vector<const Point*>& points) {
   using Key = std::array<std::string, 3>;  // model, what, why
@@ -90,6 +37,23 @@ Table impossible_table(const std::vector<const Point*>& points) {
 }
 
 }  // namespace
+
+ColumnsOf<Point> measuring_columns() {
+  const auto unless_lasting = [](auto cell) {
+    return [=](const Point& p) { return cells::unless_default(p.sampling.duration_s > 0, cell(p.sampling)); };
+  };
+  return {{choice_column("transport", true), [](const Point& p) { return transport_cell(p.transport); }},
+          {{"steps at least", "", true, true},
+           unless_lasting([](const Sampling& s) { return cells::count(s.min_steps); })},
+          {{"steps at most", "", true, true},
+           unless_lasting([](const Sampling& s) { return cells::count(s.max_steps); })},
+          {{"time limit", "s", true, true},
+           unless_lasting([](const Sampling& s) { return cells::number(s.time_limit_s, 3); })},
+          {{"duration", "s", true, true}, [](const Point& p) {
+             return cells::unless_default(!(p.sampling.duration_s > 0),
+                                          cells::number(p.sampling.duration_s, 4));
+           }}};
+}
 
 std::string impossible_name(const Point& point) {
   const std::string ranks = fmt::format("{} rank{}", point.ranks, point.ranks == 1 ? "" : "s");

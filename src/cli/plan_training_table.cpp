@@ -7,15 +7,6 @@
 namespace shardmark {
 namespace {
 
-// Those between the scaling and the data.
-template <class Visit>
-void for_each_setting(Visit visit) {
-  for (const AxisRow& axis : kTrainingAxes)
-    if (axis.heading != nullptr && axis.key != std::string_view("model") &&
-        axis.key != std::string_view("data"))
-      visit(axis);
-}
-
 struct Expected {
   const Point* point;
   Expectation e;
@@ -23,24 +14,14 @@ struct Expected {
 };
 
 ColumnsOf<Expected> point_setting_columns() {
-  const auto sampling = [](const Expected& row) -> const Sampling& { return row.point->sampling; };
-  const ColumnsOf<Expected> model = {
-      {choice_column("model", true),
-       [](const auto& row) { return choice_cell("model", row.point->training.model); }},
+  const ColumnsOf<Expected> parameters = {
       {{"parameters", "million", true, true},
-       [](const auto& row) { return cells::number(static_cast<double>(row.e.num_parameters) / 1e6); }},
-      {{"scaling", "", false, true},
-       [](const auto& row) { return cells::words(row.point->training.scaling); }}};
-  ColumnsOf<Expected> settings;
-  for_each_setting([&](const AxisRow& axis) {
-    settings.push_back({axis_column(axis), [&axis](const auto& row) { return axis_cell(axis, *row.point); }});
-  });
-  const ColumnsOf<Expected> data = {
-      {choice_column("data", true),
-       [](const auto& row) { return choice_cell("data", row.point->training.data); }},
-      {choice_column("transport", true),
-       [](const auto& row) { return transport_cell(row.point->transport); }}};
-  return join(model, settings, data, sampling_columns<Expected>(sampling));
+       [](const auto& row) { return cells::number(static_cast<double>(row.e.num_parameters) / 1e6); }}};
+  const ColumnsOf<Point> scaling = {
+      {{"scaling", "", false, true}, [](const Point& p) { return cells::words(p.training.scaling); }}};
+  const auto others =
+      join(scaling, without(axis_columns(), {"model", "data"}), axis_columns({"data"}), measuring_columns());
+  return join(via(&Expected::point, axis_columns({"model"})), parameters, via(&Expected::point, others));
 }
 
 ColumnsOf<Expected> cost_columns() {
