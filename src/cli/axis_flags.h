@@ -1,6 +1,9 @@
 // Flags that take values of an axis of a suite (schema/axes.h).
 #pragma once
 
+#include <algorithm>
+#include <map>
+
 #include "cli/values.h"
 #include "plan/axis_values.h"
 
@@ -31,6 +34,28 @@ CLI::Option* add_axis(CLI::App& app, const std::string& names, Target& target, c
           return add_value(app, names, target, with_zero(axis, kind), help);
       },
       axis.accepted);
+}
+
+// "--reduce-dtype" of reduce_dtype, where the row says nothing else.
+inline std::string flag_of(const AxisRow& axis) {
+  if (axis.train_flag != nullptr) return axis.train_flag;
+  std::string flag = std::string("--") + axis.key;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+// A flag for one value, which goes to the point; a choice goes to `choices` as text, by its key.
+inline CLI::Option* add_axis_of(CLI::App& app, const AxisRow& axis, Point& point,
+                                std::map<std::string, std::string>& choices) {
+  const auto add = [&]<class T>(T& member) {
+    if constexpr (!std::is_same_v<T, Choice>) {
+      return add_axis(app, flag_of(axis), member, axis);
+    } else {
+      const char* const text = axis.default_choice == nullptr ? "" : axis.default_choice;
+      return add_axis(app, flag_of(axis), choices.try_emplace(axis.key, text).first->second, axis);
+    }
+  };
+  return visit_member(axis, point, add)->capture_default_str();
 }
 
 }  // namespace shardmark

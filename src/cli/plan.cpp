@@ -11,13 +11,12 @@
 #include "base/glob.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "cli/axis_flags.h"
 #include "cli/command.h"
 #include "cli/find_suite.h"
 #include "cli/overrides.h"
 #include "cli/plan_tables.h"
 #include "cli/table_output.h"
-#include "cli/values.h"
-#include "plan/axis_values.h"
 #include "plan/choice_axis.h"
 #include "plan/gpu_memory.h"
 #include "specs/specs.h"
@@ -32,11 +31,10 @@ constexpr Whole kRank{0, values::kRanks.most - 1};
 
 // --step: one step of a strategy, instruction by instruction, instead of a suite.
 struct StepOptions {
-  std::string strategy, model = "gpt2", precision = "fp32", reduce_dtype = "same";
-  int64_t accumulation = 1;
+  std::string strategy;
+  std::map<std::string, std::string> choices = {{"model", "gpt2"}};
+  Point point;
   int64_t rank = 0;
-  double clip_norm = 0;
-  int64_t recompute = 0;
 };
 
 struct PlanOptions {
@@ -139,19 +137,13 @@ int print_plan(const PlanOptions& options) {
 }
 
 int print_step(const PlanOptions& options) {
-  constexpr int64_t kRanks = 8;
-  Point point;
+  Point point = options.step.point;
   point.workload = "training";
-  point.ranks = options.ranks == 0 ? kRanks : options.ranks;
+  point.ranks = options.ranks == 0 ? 8 : options.ranks;
   TrainingPoint& t = point.training;
-  t.model = choice_from_flag(options.step.model, "--model", model_kind());
+  t.model = choice_from_flag(options.step.choices.at("model"), "--model", model_kind());
   t.strategy = choice_from_flag(options.step.strategy, "--step", strategy_kind());
   t.optimizer = choice_from_flag("adamw", "--optimizer", optimizer_kind());
-  t.precision = options.step.precision;
-  t.reduce_dtype = options.step.reduce_dtype;
-  t.accumulation = options.step.accumulation;
-  t.clip_norm = options.step.clip_norm;
-  t.recompute = options.step.recompute;
   if (const std::string reason = strategy_reason(point); !reason.empty())
     throw UsageError("--step: " + reason);
   const specs::ModelTable table = specs::model_spec(t.model.name).table(t.model.options);
@@ -161,7 +153,7 @@ int print_step(const PlanOptions& options) {
     throw UsageError(fmt::format("--rank {}: expected a rank from 0 to {}, of {} ranks (-n)", input.rank,
                                  input.ranks - 1, input.ranks));
   print(fmt::format("a step of {} on {}, as executed by rank {} of {}, in {}\n\n{}", options.step.strategy,
-                    options.step.model, input.rank, point.ranks, t.precision,
+                    options.step.choices.at("model"), input.rank, point.ranks, t.precision,
                     strategies::to_text(strategies::strategy(t.strategy.name).step(input), input)));
   return kDone;
 }
@@ -176,24 +168,9 @@ std::function<int()> define_plan(CLI::App& app) {
       app.add_option("--step", step.strategy,
                      "print one step of this strategy, such as \"fsdp(prefetch=2)\"; on 8 ranks without -n")
           ->group(group);
-  app.add_option("--model", step.model, "such as \"gpt2(layers=3)\"")->group(group)->capture_default_str();
-  add_value(app, "--precision", step.precision, Word{words_of("precision")}, "precision of arithmetic")
-      ->group(group)
-      ->capture_default_str();
-  add_value(app, "--reduce-dtype", step.reduce_dtype, Word{words_of("reduce_dtype")},
-            "type in which gradients are communicated")
-      ->group(group)
-      ->capture_default_str();
-  add_value(app, "--accumulation", step.accumulation, values::kAccumulation, "micro-batches of a step")
-      ->group(group)
-      ->capture_default_str();
+  for (const char* key : {"model", "precision", "reduce_dtype", "accumulation", "clip_norm", "checkpointing"})
+    add_axis_of(app, axis_named(key), step.point, step.choices)->group(group);
   add_value(app, "--rank", step.rank, kRank, "whose program to print")->group(group)->capture_default_str();
-  add_value(app, "--clip", step.clip_norm, values::kNormAboveZero, "clip the gradient's norm to this")
-      ->group(group);
-  add_value(app, "--recompute", step.recompute, values::kEveryBlockOrNone,
-            "recompute every n-th block in backward; 0: none")
-      ->group(group)
-      ->capture_default_str();
   add_value(app, "-n", options->ranks, values::kRanks,
             "world size; default: that of the suite's largest point");
   add_value(app, "--memory", options->memory_bytes, values::kMemory,

@@ -1,7 +1,6 @@
 // From flags to a point and its run.
 #include "cli/run/train_flags.h"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "cli/axis_flags.h"
@@ -61,14 +60,6 @@ nlohmann::ordered_json settings_of(const TrainingPoint& t, const Choice& schedul
   return settings;
 }
 
-// "--reduce-dtype" of reduce_dtype, where the row says nothing else.
-std::string flag_of(const AxisRow& axis) {
-  if (axis.train_flag != nullptr) return axis.train_flag;
-  std::string flag = std::string("--") + axis.key;
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag;
-}
-
 // Before any flag is read: flags go over what the file says.
 void read_file(const std::string& path, TrainFlags& flags) {
   static_cast<TrainingRun&>(flags) = read_training_run(path);
@@ -100,21 +91,6 @@ void add_file(CLI::App& app, TrainFlags& flags) {
       "a training run in YAML, such as suites/train/gpt2.yaml; flags override it");
 }
 
-void add_axes(CLI::App& app, TrainFlags& flags) {
-  for (const AxisRow& axis : kTrainingAxes) {
-    if (axis.scaling != nullptr) continue;
-    auto* flag = visit_member(axis, flags.point, [&]<class T>(T& member) {
-      if constexpr (!std::is_same_v<T, Choice>) {
-        return add_axis(app, flag_of(axis), member, axis);
-      } else {
-        const char* const text = axis.default_choice == nullptr ? "" : axis.default_choice;
-        return add_axis(app, flag_of(axis), flags.choices.try_emplace(axis.key, text).first->second, axis);
-      }
-    });
-    flag->capture_default_str()->group(kKnobs.front().group);
-  }
-}
-
 // The option of a knob, by what its member holds.
 CLI::Option* add_knob(CLI::App& app, const Knob& knob, TrainingRun& run) {
   return visit_knob(knob, run, [&]<class T>(T& member, const auto& kind) -> CLI::Option* {
@@ -139,7 +115,9 @@ CLI::Option* add_knob(CLI::App& app, const Knob& knob, TrainingRun& run) {
 void add_train_flags(CLI::App& app, TrainFlags& flags) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts add to a command
   add_file(app, flags);  // first: CLI11 takes options in this order, so that flags go over the file
-  add_axes(app, flags);
+  for (const AxisRow& axis : kTrainingAxes)
+    if (axis.scaling == nullptr)
+      add_axis_of(app, axis, flags.point, flags.choices)->group(kKnobs.front().group);
   for (const Knob& knob : kKnobs) add_knob(app, knob, flags)->group(knob.group);
   // Each goes over the other of the file.
   app.get_option("--steps")->each([&flags](const std::string&) { flags.epochs.reset(); });
