@@ -3,6 +3,8 @@
 
 #include <map>
 
+#include "analysis/scaling/interconnects.h"
+
 namespace shardmark {
 
 Plots make_plots(const std::vector<StudyData>& studies, const std::vector<specs::Link>& links) {
@@ -23,7 +25,7 @@ Plots make_plots(const std::vector<StudyData>& studies, const std::vector<Merged
   add(sustained_plots(points));
   add(scaling_plots(scaling, names));
   add(law_plots(scaling, names));
-  add(interconnect_plots(points, names, links));
+  add(interconnect_plots(workloads(points), links, /*ranks=*/8));
   add(prediction_plots(points, names));
   add(memory_plots(points, names));
   add(collective_plots(points));

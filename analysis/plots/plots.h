@@ -22,9 +22,7 @@ Plots sample_plots(const std::vector<MergedPoint>& points, const PlotNames& name
 Plots sustained_plots(const std::vector<MergedPoint>& points);
 Plots scaling_plots(const std::vector<ScalingSeries>& all, const PlotNames& names);
 Plots law_plots(const std::vector<ScalingSeries>& all, const PlotNames& names);
-Plots interconnect_plots(const std::vector<MergedPoint>& points, const PlotNames& names,
-                         const std::vector<specs::Link>& links);
-// Without a study: of models with the time of a step on one rank, where it is given.
+// ranks: of the all-reduce.
 Plots interconnect_plots(const std::vector<OneRankStep>& workloads, const std::vector<specs::Link>& links,
                          int64_t ranks);
 // Throughput over the numbers of ranks that were asked for.

@@ -125,7 +125,7 @@ CollectiveCosts CollectiveCosts::replaced(const specs::Link& link, bool across_n
   CollectiveCosts other = *this;
   std::erase_if(other.curves_, [&](const Curve& curve) { return (curve.span.nodes > 1) == across_nodes; });
   std::erase_if(other.fits_, [&](const AlphaBeta& fit) { return fit.across_nodes == across_nodes; });
-  const double alpha = link.latency_s, beta = 1 / link.bytes_per_s;
+  const auto [alpha, beta] = link.cost();
   for (const specs::CollectiveRow& row : specs::collectives()) {
     AlphaBeta& fit = other.fits_.emplace_back();
     fit.operation = row.what;

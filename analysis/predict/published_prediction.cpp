@@ -9,13 +9,6 @@
 namespace shardmark {
 namespace {
 
-specs::Network network_of(const PublishedScaling& published) {
-  const auto cost = [](const specs::Link& link) {
-    return specs::LinkCost{link.latency_s, 1 / link.bytes_per_s};
-  };
-  return {cost(published.node), cost(published.across)};
-}
-
 // A row's step with given seconds of computing in each micro-batch: forward a third and backward two
 // thirds of it, divided among the blocks by their FLOPs.
 class Step {
@@ -28,7 +21,7 @@ class Step {
       operation_s_.push_back(specs::collective_s(
           operation.what, operation.bytes,
           specs::span_of(operation.team.ranks, operation.team.stride, published.ranks_per_node),
-          network_of(published)));
+          {published.node.cost(), published.across.cost()}));
   }
 
   SimulatedStep with(double computing_s) const {

@@ -1,12 +1,13 @@
 // See interconnects.h.
 #include "analysis/scaling/interconnects.h"
 
-#include <array>
-#include <cmath>
+#include <fmt/format.h>
+
 #include <map>
 #include <tuple>
 
 #include "analysis/known.h"
+#include "analysis/plots/names.h"
 #include "specs/specs.h"
 
 namespace shardmark {
@@ -43,18 +44,25 @@ std::vector<OneRankStep> workloads(const std::vector<MergedPoint>& points) {
     else if (is_better(merged, *chosen[found->second]))
       chosen[found->second] = &merged;
   }
+  const PlotNames names(points);
   std::vector<OneRankStep> all;
   for (const MergedPoint* merged : chosen) {
     const double bytes = gradient_bytes(merged->point.training);
     if (bytes > 0)
-      all.push_back({to_text(merged->point.training.model), merged->measures.step_s, bytes, merged});
+      all.push_back({fmt::format("{}, global batch {}", names.family(*merged), merged->point.global_batch()),
+                     merged->measures.step_s, bytes, merged});
   }
   return all;
 }
 
-double interconnect_speed_up(const OneRankStep& workload, const specs::Link& link, double ranks) {
-  const double moved_s = specs::ring_all_reduce_s(workload.gradient_bytes, ranks, link);
-  return workload.step_s / (workload.step_s / ranks + moved_s);
+double all_reduce_s(double gradient_bytes, const specs::Link& link, int64_t ranks) {
+  return specs::collective_s(specs::Collective::all_reduce, gradient_bytes, {ranks, ranks},
+                             {{}, link.cost()});
+}
+
+double interconnect_speed_up(const OneRankStep& workload, const specs::Link& link, int64_t ranks) {
+  const double moved_s = all_reduce_s(workload.gradient_bytes, link, ranks);
+  return workload.step_s / (workload.step_s / static_cast<double>(ranks) + moved_s);
 }
 
 double parallel_share(const OneRankStep& workload, const specs::Link& link) {

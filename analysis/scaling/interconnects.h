@@ -13,7 +13,7 @@ namespace shardmark {
 
 // A step on one rank, whose global batch is then divided over n.
 struct OneRankStep {
-  std::string label;
+  std::string label;  // "gpt2", of a measured one "gpt2, global batch 8"
   double step_s = Measures::kNone;
   double gradient_bytes = 0;
   const MergedPoint* merged = nullptr;  // where it was measured, if it was
@@ -23,8 +23,10 @@ struct OneRankStep {
 // whose model is known.
 std::vector<OneRankStep> workloads(const std::vector<MergedPoint>& points);
 
+// Of the gradients on ranks that have a link each, by the cost model of predict (specs/collective_cost.h).
+double all_reduce_s(double gradient_bytes, const specs::Link& link, int64_t ranks);
 // T(1) / (T(1)/n + all-reduce on n).
-double interconnect_speed_up(const OneRankStep& workload, const specs::Link& link, double ranks);
+double interconnect_speed_up(const OneRankStep& workload, const specs::Link& link, int64_t ranks);
 // Amdahl's p: 1 - (all-reduce on many ranks, latency aside) / T(1). Below 0: the link takes longer than the
 // step.
 double parallel_share(const OneRankStep& workload, const specs::Link& link);

@@ -50,13 +50,14 @@ ColumnsOf<InterconnectRow> speed_up_columns() {
   for (const int64_t ranks : kRanks)
     columns.push_back(
         {{fmt::format("{} ranks", ranks), "", true, false, "speed-up"},
-         [n = static_cast<double>(ranks)](const auto& row) {
-           return cells::number(interconnect_speed_up(*row.workload, *row.link, n), 3);
+         [ranks](const auto& row) {
+           return cells::number(interconnect_speed_up(*row.workload, *row.link, ranks), 3);
          },
          "by formula, with only the step on 1 rank measured: T(1) / (T(1)/n + A(n)) at the same global "
-         "batch, A(n) = 2 (n-1) (alpha + M / n / rate) a ring all-reduce of the gradients M, without overlap "
-         "with backward, and with a link of its own for every rank (Patarasuk and Yuan, JPDC 69(2), "
-         "2009)."});
+         "batch, A(n) the all-reduce of the gradients M, without overlap with backward, and with a link of "
+         "its "
+         "own for every rank: as a ring, 2 (n-1) (alpha + M / n / rate) (Patarasuk and Yuan, JPDC 69(2), "
+         "2009), or as a tree, 2 (ceil(log2 n) alpha + M / rate), whichever is faster."});
   columns.push_back(
       {{"limit", "", true, false, "speed-up"},
        [](const auto& row) { return cells::number(1 / (1 - parallel_share(*row.workload, *row.link)), 3); },
@@ -103,16 +104,16 @@ Table all_reduce_table(const std::vector<OneRankStep>& workloads, const std::vec
        [](const auto& workload) { return cells::number(workload.gradient_bytes / 1e6); }}};
   for (const specs::Link& link : links)
     columns.push_back({{link.name, "ms", true, false, fmt::format("{:g} GB/s", link.bytes_per_s / 1e9)},
-                       [&link, n = static_cast<double>(ranks)](const auto& workload) {
-                         return cells::milliseconds(
-                             specs::ring_all_reduce_s(workload.gradient_bytes, n, link));
+                       [&link, ranks](const auto& workload) {
+                         return cells::milliseconds(all_reduce_s(workload.gradient_bytes, link, ranks));
                        }});
   Table table = make_table("all_reduce_overhead",
                            fmt::format("All-reduce of the gradients on {} ranks, by formula", ranks), columns,
                            workloads);
   table.explanations = {fmt::format(
-      "A cell is 2 (n-1) (alpha + M / n / rate) with n = {} ranks, M the gradients' bytes: what a ring "
-      "all-reduce adds to every step, unless backward hides it.",
+      "A cell is what the all-reduce adds to every step, unless backward hides it: with n = {} ranks and M "
+      "the gradients' bytes 2 (n-1) (alpha + M / n / rate) as a ring, 2 (ceil(log2 n) alpha + M / rate) as a "
+      "tree, whichever is faster.",
       ranks)};
   return table;
 }

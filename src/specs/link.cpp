@@ -72,8 +72,4 @@ std::optional<Link> link_of_device(const std::string& device_name) {
   return found == links.end() ? std::nullopt : std::optional(link_from_text(found->second));
 }
 
-double ring_all_reduce_s(double bytes, double ranks, const Link& link) {
-  return 2 * (ranks - 1) * (link.latency_s + bytes / ranks / link.bytes_per_s);
-}
-
 }  // namespace shardmark::specs

@@ -1,9 +1,11 @@
-// Links between ranks as two numbers, and what a ring all-reduce costs over one: for comparing interconnects.
+// Links between ranks as two numbers: for comparing interconnects.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "specs/collective_cost.h"
 
 namespace shardmark::specs {
 
@@ -12,6 +14,8 @@ struct Link {
   double latency_s;    // alpha: of one step of a ring
   double bytes_per_s;  // 1 / beta: what a rank sends in one direction, by the data sheet
   std::string description;
+
+  LinkCost cost() const { return {latency_s, 1 / bytes_per_s}; }
 };
 
 const std::vector<Link>& interconnect_links();  // NVLink, PCIe, InfiniBand
@@ -23,8 +27,5 @@ void add_link(std::vector<Link>& links, const std::string& text);
 
 // The link between the GPUs of a node, by exact device name; nothing for a device that is not known.
 std::optional<Link> link_of_device(const std::string& device_name);
-
-// 2 (n-1) (alpha + bytes / n x beta). Source: Patarasuk and Yuan, JPDC 69(2), 2009.
-double ring_all_reduce_s(double bytes, double ranks, const Link& link);
 
 }  // namespace shardmark::specs

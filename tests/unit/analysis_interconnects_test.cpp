@@ -9,11 +9,13 @@
 namespace shardmark {
 namespace {
 
-TEST(Link, RingAllReduceByHand) {
+TEST(Interconnects, AllReduceByHand) {
   const specs::Link link{"mine", 1e-6, 1e9, ""};
-  // 4 ranks: 6 steps of 1 us and a quarter of 8 MB each
-  EXPECT_DOUBLE_EQ(specs::ring_all_reduce_s(8e6, 4, link), 6 * (1e-6 + 2e-3));
-  EXPECT_DOUBLE_EQ(specs::ring_all_reduce_s(8e6, 1, link), 0);
+  // a ring of 4 ranks: 6 steps of 1 us and a quarter of 8 MB each
+  EXPECT_DOUBLE_EQ(all_reduce_s(8e6, link, 4), 6 * (1e-6 + 2e-3));
+  EXPECT_DOUBLE_EQ(all_reduce_s(8e6, link, 1), 0);
+  // a tree over 1024 ranks: 10 steps of 1 us up and down, and 8 bytes each way
+  EXPECT_DOUBLE_EQ(all_reduce_s(8, link, 1024), 2 * (10 * 1e-6 + 8e-9));
 }
 
 TEST(Link, IsReadFromText) {
@@ -45,7 +47,7 @@ TEST(Interconnects, WithoutLatencyTheCurveNearsAmdahls) {
   const OneRankStep workload{"", 0.1, 300e6};
   const specs::Link link{"", 0, 50e9, ""};
   const double s = 1 - parallel_share(workload, link);
-  EXPECT_NEAR(interconnect_speed_up(workload, link, 1e6), 1 / (s + (1 - s) / 1e6), 0.01);
+  EXPECT_NEAR(interconnect_speed_up(workload, link, 1000000), 1 / (s + (1 - s) / 1e6), 0.01);
   EXPECT_DOUBLE_EQ(interconnect_speed_up(workload, link, 1), 1);
 }
 
