@@ -1,7 +1,9 @@
 // shardmark predict: what steps would take on other ranks and networks, from a study's collectives and
-// training points. Needs no MPI, torch or GPU.
+// training points; or over different links by formula, without a study (also called interconnect). Needs no
+// MPI, torch or GPU.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 
 #include "analysis/known.h"
@@ -9,6 +11,7 @@
 #include "analysis/predict/left_out.h"
 #include "analysis/predict/published_scaling.h"
 #include "analysis/predict/tables.h"
+#include "analysis/scaling/interconnects.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/command.h"
@@ -17,11 +20,22 @@
 #include "cli/plot_output.h"
 #include "cli/table_output.h"
 #include "cli/values.h"
+#include "plan/axis_values.h"
 #include "schema/file.h"
 #include "specs/specs.h"
 
 namespace shardmark {
 namespace {
+
+constexpr Whole kReducing{2, values::kRanks.most};  // ranks of an all-reduce
+
+// Models over different links, without a study.
+struct LinksQuery {
+  std::vector<std::string> models, links;
+  std::string precision = "fp32";
+  double step_s = Measures::kNone;
+  int64_t ranks = 8;
+};
 
 struct PredictOptions {
   std::vector<std::string> studies;
@@ -30,6 +44,7 @@ struct PredictOptions {
   std::vector<std::string> strategies;
   bool layouts = false, published = false;
   PredictQuery query;
+  LinksQuery links;
   TableOutput output;
   std::string plots, traces;
 };
@@ -106,6 +121,44 @@ void write_traces(const std::vector<PredictedPoint>& predicted, const PredictOpt
       fmt::format("{} step{} written to {}\n", traces.size(), traces.size() == 1 ? "" : "s", options.traces));
 }
 
+double gradient_bytes(const std::string& model, const std::string& precision) {
+  const Choice choice = choice_from_text(model);
+  const specs::ModelSpec& spec = specs::model_spec(choice.name);
+  const specs::ModelTable table = spec.table(resolve(choice, spec.options, "model").options);
+  return static_cast<double>(table.num_parameters() * specs::element_bytes(precision, "same").reduce);
+}
+
+// Named models, or sizes from 10 million to 100 billion parameters.
+std::vector<OneRankStep> workloads_of(const LinksQuery& query) {
+  std::vector<OneRankStep> all;
+  all.reserve(query.models.size());
+  for (const std::string& model : query.models)
+    all.push_back(
+        {model, query.step_s, parsed("--model", [&] { return gradient_bytes(model, query.precision); })});
+  if (!query.models.empty()) return all;
+  const auto element = static_cast<double>(specs::element_bytes(query.precision, "same").reduce);
+  for (const auto& [label, parameters] :
+       {std::pair{"10 M parameters", 1e7}, {"100 M", 1e8}, {"1 B", 1e9}, {"10 B", 1e10}, {"100 B", 1e11}})
+    all.push_back({label, query.step_s, parameters * element});
+  return all;
+}
+
+int compare_links(const PredictOptions& options) {
+  const LinksQuery& query = options.links;
+  std::vector<specs::Link> links = specs::interconnect_links();
+  for (const std::string& text : query.links) parsed("--link", [&] { specs::add_link(links, text); });
+  const std::vector<OneRankStep> workloads = workloads_of(query);
+  if (!options.plots.empty()) {
+    write_plot_files(with_unique_keys(interconnect_plots(workloads, links, query.ranks)), options.plots,
+                     options.output, "");
+    return kDone;
+  }
+  std::vector<Table> tables = {all_reduce_table(workloads, links, query.ranks)};
+  if (!std::isnan(query.step_s)) tables.push_back(interconnects_table(workloads, links));
+  write_tables(std::move(tables), options.output);
+  return kDone;
+}
+
 int predict(PredictOptions options) {
   if (options.published && !options.studies.empty())
     throw UsageError("--published needs no study: leave out " + options.studies.front() + ", or --published");
@@ -114,7 +167,8 @@ int predict(PredictOptions options) {
     write_tables({published_table()}, options.output);
     return kDone;
   }
-  if (options.studies.empty()) throw UsageError("predict: name a study (x.h5), or --published");
+  if (options.studies.empty())
+    throw UsageError("predict: name a study (x.h5), --model and --step for links by formula, or --published");
   const PredictQuery query = query_of(options);
   const std::vector<StudyData> studies = read_studies(options.studies);
   const std::vector<MergedPoint> points = merge_repeats(studies);
@@ -145,11 +199,29 @@ int predict(PredictOptions options) {
   return kDone;
 }
 
+std::vector<CLI::Option*> add_links_flags(CLI::App& app, LinksQuery& query) {
+  return {app.add_option("--model", query.models, "models, such as gpt2_xl; without: a range of sizes"),
+          add_value(app, "--precision", query.precision, Word{words_of("precision")}, "of the gradients"),
+          add_value(app, "--step", query.step_s, values::kStepTime,
+                    "time of a step on one rank, such as 120ms: adds Amdahl's curves"),
+          app.add_option("--link", query.links, "one more link: NAME=LATENCY,RATE such as mine=5us,25GB/s")};
+}
+
+// The same under a name of its own.
+std::function<int()> define_interconnect(CLI::App& app) {
+  auto options = std::make_shared<PredictOptions>();
+  add_links_flags(app, options->links);
+  add_value(app, "--ranks", options->links.ranks, kReducing, "ranks of the all-reduce");
+  add_table_flags(app, options->output);
+  add_plots_flag(app, options->plots);
+  return [options] { return compare_links(*options); };
+}
+
 std::function<int()> define_predict(CLI::App& app) {
   auto options = std::make_shared<PredictOptions>();
   app.add_option("studies", options->studies, "studies (x.h5) with collectives and training points");
-  app.add_option("--ranks", options->ranks, "numbers of ranks: 8..65536 (doubling) or 8,16,24")
-      ->capture_default_str();
+  auto* ranks = app.add_option("--ranks", options->ranks, "numbers of ranks: 8..65536 (doubling) or 8,16,24")
+                    ->capture_default_str();
   app.add_option(
       "--network", options->network,
       "link of each rank across nodes instead of the measured one: a name such as ndr400 (any other "
@@ -175,23 +247,41 @@ std::function<int()> define_predict(CLI::App& app) {
   auto* published =
       app.add_flag("--published", options->published,
                    "without a study: published scaling results, predicted from their first row");
+  const std::vector<CLI::Option*> of_links = add_links_flags(app, options->links);
   add_table_flags(app, options->output);
   auto* plots = add_plots_flag(app, options->plots);
   auto* trace = app.add_option("--trace", options->traces,
                                "instead of tables: a directory for the simulated steps, one file each, to "
                                "view in Perfetto beside those of run --trace");
   for (CLI::Option* mode : {plots, trace})
-    takes_only(app, mode,
-               {"studies", "--ranks", "--network", "--node-link", "--ranks-per-node", "--strategy",
-                "--batch-sizes", "--global-batch", "--overwrite"});
-  std::vector<std::string> of_tables = {"studies", "--overwrite"};
+    takes_only(
+        app, mode,
+        {"studies", "--ranks", "--network", "--node-link", "--ranks-per-node", "--strategy", "--batch-sizes",
+         "--global-batch", "--overwrite", "--model", "--precision", "--step", "--link"});
+  std::vector<std::string> of_tables = {"--overwrite"};
   of_tables.insert(of_tables.end(), std::begin(kTableFlags), std::end(kTableFlags));
+  std::vector<std::string> by_formula = {"--ranks", "--plots", "--model", "--precision", "--step", "--link"};
+  by_formula.insert(by_formula.end(), of_tables.begin(), of_tables.end());
+  of_tables.emplace_back("studies");
   takes_only(app, published, of_tables);
-  return [options] { return predict(*options); };
+  for (CLI::Option* flag : of_links) {
+    flag->group("Links by formula, without a study; --ranks: of the all-reduce, 8");
+    takes_only(app, flag, by_formula);
+  }
+  return [=] {
+    if (std::all_of(of_links.begin(), of_links.end(), [](auto* flag) { return flag->empty(); }))
+      return predict(*options);
+    if (!ranks->empty())
+      options->links.ranks = parsed("--ranks", [&] { return kReducing.parse(options->ranks); });
+    return compare_links(*options);
+  };
 }
 
 const Registration<CommandEntry> predict_command{
     "predict", {"predict steps on other rank counts and networks", define_predict}};
+const Registration<CommandEntry> interconnect_command{
+    "interconnect",
+    {"compare interconnects by formula: all-reduce overhead and Amdahl's curves", define_interconnect}};
 
 }  // namespace
 }  // namespace shardmark

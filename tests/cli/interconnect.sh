@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # QUICK
-# shardmark interconnect: the tables it prints, and one line for bad input.
+# shardmark interconnect, also called predict with a model and no study: its tables, and one line for bad input.
 set -euo pipefail
 
 # shellcheck source=tests/cli/checks.bash
@@ -16,6 +16,8 @@ is_narrow text
 "$shardmark" interconnect --model gpt2 --ranks 2 --step 120ms --link mine=5us,12.5GB/s --markdown >markdown
 has markdown '39.83'
 has markdown "Amdahl's curve"
+"$shardmark" predict --model gpt2 --ranks 2 --step 120ms --link mine=5us,12.5GB/s --markdown | diff markdown - ||
+  fail 'predict without a study prints other tables'
 "$shardmark" interconnect --json --step 1s >json
 if command -v python3 >/dev/null; then
   python3 -c 'import json; t = json.load(open("json"))["tables"]; assert [x["key"] for x in t] == ["all_reduce_overhead", "interconnects"], t'
