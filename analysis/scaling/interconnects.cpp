@@ -13,14 +13,6 @@
 namespace shardmark {
 namespace {
 
-// Bytes of the gradients as ddp all-reduces them; 0 for a model or precision that is not known.
-double gradient_bytes(const TrainingPoint& t) {
-  const auto table = known_table(t.model);
-  if (!table || !known_master_bytes(t.precision)) return 0;
-  const int64_t element = specs::element_bytes(t.precision, t.reduce_dtype).reduce;
-  return static_cast<double>(table->num_parameters() * element);
-}
-
 // Which of two points on one rank stands for their family: one without warnings, the larger batch, then the
 // least that a strategy adds.
 bool is_better(const MergedPoint& a, const MergedPoint& b) {
@@ -32,6 +24,13 @@ bool is_better(const MergedPoint& a, const MergedPoint& b) {
 }
 
 }  // namespace
+
+double gradient_bytes(const TrainingPoint& t) {
+  const auto table = known_table(t.model);
+  if (!table || !known_master_bytes(t.precision)) return 0;
+  const int64_t element = specs::element_bytes(t.precision, t.reduce_dtype).reduce;
+  return static_cast<double>(table->num_parameters() * element);
+}
 
 std::vector<OneRankStep> workloads(const std::vector<MergedPoint>& points) {
   std::vector<const MergedPoint*> chosen;

@@ -19,6 +19,9 @@ struct OneRankStep {
   const MergedPoint* merged = nullptr;  // where it was measured, if it was
 };
 
+// As ddp all-reduces them; 0 for a model or precision that is not known.
+double gradient_bytes(const TrainingPoint& point);
+
 // One for each family of training points with one rank (of the largest batch; `single` or ddp before others)
 // whose model is known.
 std::vector<OneRankStep> workloads(const std::vector<MergedPoint>& points);

@@ -21,6 +21,7 @@
 #include "cli/table_output.h"
 #include "cli/values.h"
 #include "plan/axis_values.h"
+#include "plan/choice_axis.h"
 #include "schema/file.h"
 #include "specs/specs.h"
 
@@ -121,20 +122,15 @@ void write_traces(const std::vector<PredictedPoint>& predicted, const PredictOpt
       fmt::format("{} step{} written to {}\n", traces.size(), traces.size() == 1 ? "" : "s", options.traces));
 }
 
-double gradient_bytes(const std::string& model, const std::string& precision) {
-  const Choice choice = choice_from_text(model);
-  const specs::ModelSpec& spec = specs::model_spec(choice.name);
-  const specs::ModelTable table = spec.table(resolve(choice, spec.options, "model").options);
-  return static_cast<double>(table.num_parameters() * specs::element_bytes(precision, "same").reduce);
-}
-
 // Named models, or sizes from 10 million to 100 billion parameters.
 std::vector<OneRankStep> workloads_of(const LinksQuery& query) {
   std::vector<OneRankStep> all;
-  all.reserve(query.models.size());
-  for (const std::string& model : query.models)
-    all.push_back(
-        {model, query.step_s, parsed("--model", [&] { return gradient_bytes(model, query.precision); })});
+  TrainingPoint point;
+  point.precision = query.precision;
+  for (const std::string& model : query.models) {
+    point.model = choice_from_flag(model, "--model", model_kind());
+    all.push_back({model, query.step_s, gradient_bytes(point)});
+  }
   if (!query.models.empty()) return all;
   const auto element = static_cast<double>(specs::element_bytes(query.precision, "same").reduce);
   for (const auto& [label, parameters] :

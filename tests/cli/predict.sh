@@ -86,6 +86,11 @@ for flag in --json '--csv x' --markdown --all --explain '--table best' '--memory
   done
 done
 refuses 'excludes' shaped.h5 --trace D --plots D
+for flag in shaped.h5 '--network ndr400' '--strategy ddp' '--trace D' --published; do
+  # shellcheck disable=SC2086
+  refuses 'excludes' $flag --model gpt2
+done
+refuses '--ranks: expected a whole number from 2 to 1048576' --model gpt2 --ranks 2..8
 refuses '--ranks: expected a whole number from 1 to 1048576' shaped.h5 --ranks 0
 refuses '--ranks: expected a whole number from 1 to 1048576' shaped.h5 --ranks 8..many
 refuses 'ends before it begins' shaped.h5 --ranks 8..4
