@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# One rank of two fails alone (fail_a_call.cpp is preloaded), at every call of its messages, its communicators and its
-# memory, one after the other: the other rank is left in no wait. Either all agree on the outcome of the point, and the sweep
-# goes on, or the job ends within seconds, status 3, with one line that names the rank and what it was in; under launch the
-# point is tried once more, and the sweep goes on. SOAK=1: more strategies, and all calls of a whole point.
+# One rank of two fails alone (fail_a_call.cpp is preloaded), in calls of its messages, its communicators and its memory: the
+# other rank is left in no wait. Either all agree on the outcome of the point, and the sweep goes on, or the job ends within
+# seconds, status 3, with one line that names the rank and what it was in; under launch the point is tried once more, and the
+# sweep goes on. The calls are the first, the third, the ninth ...; SOAK=1: every call of a whole point, and more strategies.
 #   tests/faults/one_rank.sh PROGRAM [KIND...]    only these kinds of calls
 set -euo pipefail
 
@@ -12,6 +12,7 @@ source "$(dirname "$0")/../cli/stand_ins.bash"
 shift
 kinds=(MPI_Comm_split memory MPI_Isend MPI_Allreduce MPI_Bcast)
 if [[ $# -gt 0 ]]; then kinds=("$@"); fi
+every_call=${SOAK:+1}
 mpicxx -shared -fPIC -O1 -std=c++20 -DOMPI_SKIP_MPICXX "$home/tests/faults/fail_a_call.cpp" -o fail.so -ldl
 export OMP_NUM_THREADS=1
 as_root=()
@@ -55,37 +56,35 @@ expect_one_line() {
   [[ -e x.h5.journal || -e x.h5 ]] || fail "no study is left"
 }
 
-# every_call KIND MOST: the first, the second, until none is left to fail, or MOST.
-every_call() {
-  local kind=$1 most=$2 n flags
-  for ((n = 1; n <= most; ++n)); do
+# fail_calls KIND: the calls of that kind, until none is left to fail, by turns on rank 1 and rank 0.
+fail_calls() {
+  local kind=$1 n rank=0 flags
+  for ((n = 1; ; n += every_call ? 1 : 2 * n)); do
+    rank=$((1 - rank))
     rm -f x.h5*
     touch armed
-    mapfile -t flags < <(failing "$kind" $((n % 2)) "$n")
+    mapfile -t flags < <(failing "$kind" "$rank" "$n")
     runs timeout 60 mpirun "${as_root[@]}" --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 "${flags[@]}" -n 2 \
       "$program" run suites/tiny.yaml -o x.h5 --quiet
     if [[ -e armed ]]; then
       ends 0
       break
     fi
-    expect_one_line $((n % 2)) "$kind"
+    expect_one_line "$rank" "$kind"
     grep -o ' in .*; the others' <<<"$said" | sed "s/^/    $kind $n:/; s/; the others$//" || echo "    $kind $n: an outcome of the point"
   done
   [[ $n -gt 1 ]] || fail "no call of $kind: nothing was tested"
 }
 
 strategies=("zero3 bf16" "{fsdp: {group: 1, shard: optimizer}} fp32")
-most=(24 12)
 if [[ -n ${SOAK:-} ]]; then
   strategies+=("ddp fp32" "{ddp: {reduction: topk}} fp32" "{fsdp: {shard: gradients}} bf16")
-  most=(1000 1000 1000 1000 1000)
 fi
-for i in "${!strategies[@]}"; do
-  strategy=${strategies[$i]}
+for strategy in "${strategies[@]}"; do
   write_suite "${strategy% *}" "${strategy##* }"
   for kind in "${kinds[@]}"; do
     echo "$strategy, $kind:"
-    every_call "$kind" "${most[$i]}"
+    fail_calls "$kind"
   done
 done
 
