@@ -2,37 +2,15 @@
 # NEEDS torch
 # Bad input to shardmark train: numbers with which no run stays finite, files that are read and written at once, weights that are
 # no floats, and flags that ask for more than there is. Each is one line and a status, and nothing is lost.
-set -euo pipefail
-program=$(readlink -f "$1")
-scratch=$(mktemp -d)
-job=
-trap 'if [[ -n $job ]]; then kill "$job" 2>/dev/null || true; fi; rm -rf "$scratch"' EXIT
-cd "$scratch"
-export OMP_NUM_THREADS=1
-mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
-mlp='mlp(features=64, width=64, layers=2, classes=8)'
-
-fail() { echo "FAILED: $1"; tail -n 30 out; exit 1; }
-says() { grep -qF -- "$1" out || fail "it does not say: $1"; }
-train() { # ranks, status, arguments
-  local n=$1 expected=$2 start=() status=0; shift 2
-  ((n == 1)) || start=("${mpirun[@]}" -n "$n")
-  "${start[@]}" "$program" train --model "$mlp" --strategy ddp --batch-size 2 --steps 1 "$@" >out 2>&1 || status=$?
-  [[ $status == "$expected" ]] || fail "train $*: exit status $status instead of $expected"
-}
-refuses() { # words, then arguments: one line, status 2, before the first step
-  local words=$1; shift
-  train 1 2 "$@"
-  [[ $(grep -c '^shardmark: ' out) == 1 ]] || fail "$*: not one line"
-  says "$words"
-  if grep -q '^ *1 ' out; then fail "it trained before it refused $*"; fi
-}
+# shellcheck source=tests/cli/train.bash
+source "$(dirname "$0")/train.bash"
+common=(--model 'mlp(features=64, width=64, layers=2, classes=8)' --strategy ddp --batch-size 2 --steps 1)
 
 # The last step's update is looked at, too: of parameters that are not finite nothing is written, on any number of ranks.
 refuses "option 'beta1' of optimizer adamw is 1.0; accepted: a number from 0 to 0.999999" --beta1 1 --save-weights w
 refuses "option 'beta2' of optimizer adamw is 1.0" --beta2 1
-for ranks in 1 2; do
-  train $ranks 1 --lr 1e30 --weight-decay 1e30 --checkpoint D --checkpoint-every 1 --save-weights w
+for n in 1 2; do
+  train $n 1 --lr 1e30 --weight-decay 1e30 --checkpoint D --checkpoint-every 1 --save-weights w
   says 'parameters or optimizer state are not finite after step 1: they are not written'
   if grep -q 'held-out loss' out; then fail "a loss of parameters that are not finite"; fi
   [[ ! -e w && -z $(ls -A D) ]] || fail "written: $(ls -A . D)"
@@ -68,16 +46,10 @@ refuses 'tokens.bin, which is read here' --model "$gpt2" --data 'tokens(file=tok
 cmp -s run.yaml kept.yaml && cmp -s tokens.bin kept.bin || fail "a refused run changed what it reads"
 
 # A tokens file that is cut while it is read ends the run of all ranks with a line.
-train_cut() {
-  "${mpirun[@]}" -n 2 "$program" train --model "$gpt2" --data 'tokens(file=tokens.bin)' --strategy ddp --batch-size 2 \
-    --steps 1000000 >out 2>&1
-}
-train_cut &
-job=$!
+trains 2 --model "$gpt2" --data 'tokens(file=tokens.bin)' --steps 1000000
 for _ in $(seq 300); do grep -q '^ *5 ' out && break; sleep 0.1; done
 truncate -s 1100 tokens.bin
-wait "$job" && status=0 || status=$?
-job=
+ends
 [[ $status == 1 ]] || fail "tokens that were cut: exit status $status instead of 1"
 says "'tokens.bin' had 9024 bytes when it was opened, and has been cut since"
 
@@ -112,12 +84,11 @@ for _ in $(seq 50); do flock --nonblock "$held" true || break; sleep 0.1; done
 train 1 0 --save-weights w.safetensors --overwrite
 [[ $(ls w.safetensors*) == "w.safetensors"$'\n'"$held" ]] || fail "left: $(ls w.safetensors*)"
 kill "$(pgrep -P "$job")" "$job" 2>/dev/null || true
-wait "$job" || true
-job=
+ends
 
 # More threads than a processor can take, more samples than there can be, and a precision that the device does not have.
 status=0
-taskset -c "$(taskset -cp $$ | grep -o '[0-9]*$')" "$program" train --model "$mlp" --threads 4096 >out 2>&1 || status=$?
+taskset -c "$(taskset -cp $$ | grep -o '[0-9]*$')" "$program" train "${common[@]}" --threads 4096 >out 2>&1 || status=$?
 [[ $status == 2 ]] || fail "4,096 threads: exit status $status instead of 2"
 says 'may run on 1 processor(s), where more than 64 threads only wait for each other; give fewer'
 refuses 'accepted: an integer from 1 to 1099511627776' --data 'synthetic(size=9000000000000000000)'

@@ -2,38 +2,15 @@
 # NEEDS torch
 # The study of a training run: its curves are there when ranks are killed, hang or are asked to stop, and when the disk fills; the
 # same command with --resume goes on with it, to the curve of a run that nothing interrupted. Every advice is followed here.
-set -euo pipefail
-# A small disk needs a mount of our own; where there is none, the rest is tested.
-if [[ -z ${OWN_MOUNTS:-} ]] && unshare --mount mount -t tmpfs tmpfs /mnt 2>/dev/null; then
-  OWN_MOUNTS=1 exec unshare --mount bash "$0" "$@"
-fi
-program=$(readlink -f "$1")
-scratch=$(mktemp -d)
-job=
-trap 'if [[ -n $job ]]; then for pid in $(ours); do kill -KILL "$pid"; done; kill "$job" 2>/dev/null || true; fi; rm -rf "$scratch" 2>/dev/null || true' EXIT
-cd "$scratch"
-export OMP_NUM_THREADS=1
-mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
-mlp='mlp(features=64, width=64, layers=2, classes=8)'
+# shellcheck source=tests/cli/train.bash
+source "$(dirname "$0")/train.bash"
+with_own_mounts
+common=(--model 'mlp(features=64, width=64, layers=2, classes=8)' --strategy ddp --batch-size 2 --seed 7 --deterministic --log-every 10)
 
-fail() { echo "FAILED: $1"; tail -n 30 out; exit 1; }
-says() { grep -qF -- "$1" out || fail "it does not say: $1"; }
-train() { # ranks, arguments; sets status
-  local n=$1; shift
-  status=0
-  "${mpirun[@]}" -n "$n" "$program" train --model "$mlp" --strategy ddp --batch-size 2 --seed 7 --deterministic --log-every 10 "$@" \
-    >out 2>&1 || status=$?
-}
-# Ranks of ours, the lowest process first.
-ours() {
-  pgrep -f "$scratch/ck" | while read -r pid; do [[ $(readlink "/proc/$pid/exe") != "$program-torch" ]] || echo "$pid"; done
-}
 # A run in the background, until it has written its second checkpoint.
 begin() {
-  : >out
   rm -rf ck s.h5*
-  train 2 --steps 1000000 --checkpoint "$scratch/ck" --checkpoint-every 200 --eval-every 100 --eval-batches 1 -o s.h5 "$@" &
-  job=$!
+  trains 2 --steps 1000000 --checkpoint ck --checkpoint-every 200 --eval-every 100 --eval-batches 1 -o s.h5 "$@"
   for _ in $(seq 600); do [[ $(ls ck 2>/dev/null | wc -l) -lt 2 ]] || return 0; sleep 0.1; done
   fail "no checkpoint"
 }
@@ -53,12 +30,11 @@ for point in json.load(sys.stdin)["points"]:
 # A run goes on to the end, and its study is that of one that nothing interrupted.
 goes_on() {
   local steps=$(($(newest) + 150))
-  train 2 --steps "$steps" --checkpoint "$scratch/ck" --checkpoint-every 200 --eval-every 100 --eval-batches 1 -o s.h5 --resume
-  [[ $status == 0 ]] || fail "$1: --resume ends with $status"
+  train 2 0 --steps "$steps" --checkpoint ck --checkpoint-every 200 --eval-every 100 --eval-batches 1 -o s.h5 --resume
   says 'continuing after step'
   [[ -e s.h5 && ! -e s.h5.journal ]] || fail "$1: no published study"
   rm -f whole.h5
-  train 2 --steps "$steps" --eval-every 100 --eval-batches 1 -o whole.h5
+  train 2 0 --steps "$steps" --eval-every 100 --eval-batches 1 -o whole.h5
   curves s.h5 >goes_on
   curves whole.h5 >whole
   cmp goes_on whole || fail "$1: $(cat goes_on) instead of $(cat whole)"
@@ -67,60 +43,46 @@ goes_on() {
 # A rank is killed: the same command is refused with an advice, which helps.
 begin
 kill -KILL "$(ours | tail -n 1)"
-wait "$job" || true
-job=
+ends
 [[ -e s.h5.journal && ! -e s.h5 ]] || fail "a killed run has no journal"
-train 2 --steps 1000000 -o s.h5 --checkpoint new
-[[ $status == 2 ]] || fail "an unfinished study is not refused"
-says 's.h5.journal exists: an unfinished study; go on with --resume, or choose another output'
-train 2 --steps 1000000 -o s.h5
-[[ $status == 2 ]] || fail "an unfinished study is not refused without checkpoints"
-says 's.h5 exists, and a run without --checkpoint cannot go on with it; choose another output'
-train 2 --steps 3 -o s.h5 --overwrite
-[[ $status == 2 ]] || fail "--overwrite is ignored"
-says '--overwrite needs --save-weights or --trace: a study is not overwritten, name another with -o'
+refuses 's.h5.journal exists: an unfinished study; go on with --resume, or choose another output' -o s.h5 --checkpoint new
+refuses 's.h5 exists, and a run without --checkpoint cannot go on with it; choose another output' -o s.h5
+refuses '--overwrite needs --save-weights or --trace: a study is not overwritten, name another with -o' -o s.h5 --overwrite
 "$program" report s.h5 --html page.html >/dev/null 2>&1
 grep -q 'Loss of training runs' page.html || fail "the curve of a killed run is not on the page"
 goes_on "a killed rank"
-train 2 --steps 3 -o s.h5 --checkpoint other
-[[ $status == 2 ]] || fail "a study that exists is not refused"
-says 's.h5 exists; go on with --resume, or choose another output'
+refuses 's.h5 exists; go on with --resume, or choose another output' -o s.h5 --checkpoint other
 
 # On other ranks the steps get a record of their own, and those from before stay.
-train 1 --steps $(($(newest) + 20)) --batch-size 4 --checkpoint "$scratch/ck" -o s.h5 --resume
-[[ $status == 0 ]] || fail "other ranks"
+train 1 0 --steps $(($(newest) + 20)) --batch-size 4 --checkpoint ck -o s.h5 --resume
 curves s.h5 >two
 [[ $(head -n 1 two) == "$(cat whole)" && $(tail -n 1 two) == "ok $(sed 's/ok 0 \([0-9]*\) .*/\1/' whole) 20 1 "* ]] || fail "other ranks: $(cat two)"
 
 # A rank hangs.
 begin --timeout 3
 kill -STOP "$(ours | tail -n 1)"
-wait "$job" || true
-job=
+ends
 says 'go on with --resume'
 "$program" export s.h5 --json - | grep -q '"outcome": *"timed_out"' || fail "no record of the hang"
 goes_on "a hang"
 
 # It is asked to stop.
 begin
-kill -TERM "$(ours | head -n 1)"
-wait "$job" || true
-job=
+kill -TERM "$(ours | head -n 1)"    # of one rank; all stop at the same step, with a checkpoint
+ends
+says "stopped by a signal after step $(newest) of"
 goes_on "SIGTERM"
 
 # The points of a sweep are no run.
 printf 'name: sweep\nranks: 1\ncollectives:\n  - {operation: broadcast, bytes: 8}\n' >sweep.yaml
 "$program" run sweep.yaml -o sweep.h5 -q >out 2>&1 || fail "a sweep"
-train 1 --steps 3 --checkpoint fresh -o sweep.h5 --resume
-[[ $status == 2 ]] || fail "a run goes on with a sweep"
-says 'sweep.h5 holds points of a sweep'
+refuses 'sweep.h5 holds points of a sweep' --checkpoint fresh -o sweep.h5 --resume
 
 # A disk that fills.
 if [[ -n ${OWN_MOUNTS:-} ]]; then
   mkdir disk
   mount -t tmpfs -o size=1m tmpfs disk
-  train 1 --strategy single --steps 100000 --log-every 100 --eval-batches 0 -o disk/s.h5
-  [[ $status == 3 ]] || fail "a disk that fills: exit status $status instead of 3"
+  train 1 3 --strategy single --steps 100000 --log-every 100 --eval-batches 0 -o disk/s.h5
   grep -q '^ *100000 ' out || fail "it did not train to its end"
   says 'shardmark: failed: the study was not written, its curves are in disk/s.h5.journal: cannot write disk/s.h5.samples'
   says 'No space left on device; what was recorded before is kept: make room'
@@ -134,12 +96,12 @@ PYTHON
   # Room for the curves, none for the file: the advice is followed.
   rm disk/*
   mount -o remount,size=72k disk
-  train 1 --strategy single --steps 300 --checkpoint full -o disk/s.h5
-  [[ $status == 3 && ! -e disk/s.h5 ]] || fail "no room for the file: exit status $status instead of 3"
+  train 1 3 --strategy single --steps 300 --checkpoint full -o disk/s.h5
+  [[ ! -e disk/s.h5 ]] || fail "there is no room for the file, and it is there"
   says 'what was recorded is kept in its journal: make room'
   mount -o remount,size=4m disk
-  train 1 --strategy single --steps 300 --checkpoint full -o disk/s.h5 --resume
-  [[ $status == 0 && -e disk/s.h5 ]] || fail "the study is not published later"
+  train 1 0 --strategy single --steps 300 --checkpoint full -o disk/s.h5 --resume
+  [[ -e disk/s.h5 ]] || fail "the study is not published later"
   [[ $(curves disk/s.h5) == 'ok 0 300 1 '* ]] || fail "published later: $(curves disk/s.h5)"
   umount disk
 fi
