@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# ALONE it finds cores that others use.
 # shardmark doctor as a user meets it: alone, on several ranks, with every pair; and the preflight and binding of runs.
 set -u
 program=$1

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# ALONE its watchdog waits 3 s, and its speed over time is looked at.
 # A sustained run: intervals that add up to the duration, bounded samples and memory whatever the number of steps, a report.
 set -u
 program=$1
@@ -49,7 +48,7 @@ grep -q 'Sustained runs: step time from the first to the last tenth' "$dir/repor
 
 # The intervals so far are told while it goes on, and are kept in the record where a rank hangs.
 intervals() { grep -c '"progress":' "$dir/hangs.h5.journal" 2>/dev/null; }
-ranks 2 run "$dir/s.yaml" -o "$dir/hangs.h5" --duration 2m --timeout 3 2>"$dir/err" &
+ranks 2 run "$dir/s.yaml" -o "$dir/hangs.h5" --duration 2m --timeout 5 2>"$dir/err" &
 run=$!
 for ((i = 0; i < 600; ++i)); do [[ $(intervals) -ge 2 ]] && break; sleep 0.1; done
 "$program" report --all "$dir/hangs.h5" >"$dir/report" || fail "report while it goes on"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# ALONE its watchdog waits 3 s.
 # The cable of a node is pulled at random moments, for good or for two seconds: two namespaces of this machine with a rank
 # on each. See faults.bash for what must hold after each. Needs root and `jobs/bootstrap.sh --cluster`; skipped (77) without.
 set -uo pipefail
@@ -18,7 +17,7 @@ prefix=(nsenter --net="/run/netns/$tag-1")    # started on the first node, as in
 for node in 1 2; do nsenter --net="/run/netns/$tag-$node" sh -c 'echo 5 >/proc/sys/net/ipv4/tcp_retries2'; done
 
 # No rank hears that a peer is gone, so this is the watchdog's to find.
-flags_unplug_a_node=(--timeout 3)
+flags_unplug_a_node=(--timeout 5)
 fault_unplug_a_node() {
   random 2
   unplugged=$((1 + chosen))
