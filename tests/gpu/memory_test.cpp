@@ -1,5 +1,5 @@
-// Memory and traffic of every strategy on a GPU equal their formulas, by the figures of torch's allocator and
-// of NCCL's; a run gives everything back; and what the ranks of a shard save shows in the peak.
+// Memory of every strategy on a GPU equals its formula, by the figures of torch's allocator; a run gives
+// everything back; and what the ranks of a shard save shows in the peak.
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/mpi/strategy_cases.h"
 #include "tests/mpi/strategy_cost_checks.h"

@@ -58,6 +58,8 @@ class StepProgram : public ::testing::Test {
     strategies::StepInput input = strategies::step_input(p, table);
     EXPECT_EQ(strategies::strategy(p.training.strategy.name).step(input).calls, program.calls)
         << "what plan and predict go by is what rank 0 does, and all ranks";
+    const double traffic_bytes = strategies::cost_of(program, input).traffic_bytes;
+    EXPECT_NEAR(traffic.ring_bytes, traffic_bytes, 1e-9 * traffic_bytes);
   }
 
   HostGroup world_ = HostGroup::world();

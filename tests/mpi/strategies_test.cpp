@@ -1,5 +1,5 @@
 // Every registered strategy equals `single` on the same global batch, whatever the ranks; broken ones do not.
-// RANKS 1 2 3 4
+// RANKS 2 3 4
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
@@ -73,7 +73,6 @@ TEST_F(Strategies, AccumulationEqualsALargeBatch) {
     c.accumulation = 3;
     const Outcomes single = train_single(c, *alone, comm->size());
     for (const auto& strategy : strategies()) expect_equal(c, strategy, single, 1e-10);
-    expect_equal(c, comm->size() == 1 ? "single" : "ddp", single, 1e-10);
   }
 }
 
@@ -104,7 +103,7 @@ TEST_F(Strategies, LowPrecisionFollowsFp32) {
         for (const auto& strategy : all ? strategies() : kKinds) {
           SCOPED_TRACE(c.model + " " + strategy + " " + at::toString(compute) + " " + at::toString(reduce));
           EXPECT_LE(largest_relative(train(c, strategy, *comm).losses, single.losses), 1e-2);
-          if (compute != at::kBFloat16) continue;
+          if (compute != at::kBFloat16 || strategy != "ddp") continue;
           Case on_gpu = c;
           on_gpu.gpu_forms = true;
           EXPECT_LE(largest_relative(train(on_gpu, strategy, *comm).losses, single.losses), 1e-2);
@@ -182,11 +181,9 @@ double error_of(const Case& c, const std::string& strategy, Communicator& comm, 
 TEST_F(Strategies, BrokenOnesAreFound) {
   for (const auto& optimizer : kOptimizers) {
     const Case c{kModels[1], optimizer};
-    if (comm->size() > 1) {
-      EXPECT_GT(error_of(c, "ddp", *comm, *alone, without_communication), 1e-3) << "no reduction";
-      EXPECT_GT(error_of(c, "ddp", *comm, *alone, without_mean), 1e-3) << "no 1/N";
-      EXPECT_GT(error_of(c, "fsdp", *comm, *alone, without_mean), 1e-3) << "no 1/N";
-    }
+    EXPECT_GT(error_of(c, "ddp", *comm, *alone, without_communication), 1e-3) << "no reduction";
+    EXPECT_GT(error_of(c, "ddp", *comm, *alone, without_mean), 1e-3) << "no 1/N";
+    EXPECT_GT(error_of(c, "fsdp", *comm, *alone, without_mean), 1e-3) << "no 1/N";
     EXPECT_GT(error_of(c, "fsdp", *comm, *alone, in_the_wrong_slot), 1e-6) << "another group's slot";
     EXPECT_GT(error_of(c, "zero3", *comm, *alone, in_the_wrong_slot), 1e-6) << "another group's slot";
   }

@@ -1,5 +1,4 @@
-// Memory and traffic of a strategy against their formulas, as the meter and the transport count them: on CPUs
-// and on GPUs.
+// Memory of a strategy against its formula, as the meter counts it: on CPUs and on GPUs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,16 +14,15 @@ class CostChecks {
  public:
   CostChecks(const HostGroup& world, Communicator& comm) : world_(world), comm_(comm) {}
 
-  // norm: as `train` asks for it in every step
-  strategies::Cost cost(const Case& c, const std::string& strategy, bool norm = true) {
+  strategies::Cost cost(const Case& c, const std::string& strategy) {
     const Choice model = resolved_model(c.model);
     const Choice choice = resolved_strategy(strategy);
     const Choice optimizer = resolved_optimizer(c.optimizer);
     const specs::ModelTable table = specs::model_spec(model.name).table(model.options);
-    return strategies::cost_of(
-        choice.name, {table, comm_.size(), c.accumulation, bytes_of(c.precision.value_or(uniform(c.dtype))),
-                      specs::optimizer_specs().at(optimizer.name).state_elements(optimizer.options),
-                      choice.options, norm});
+    return strategies::cost_of(choice.name,
+                               {table, comm_.size(), c.accumulation, bytes_of(c),
+                                specs::optimizer_specs().at(optimizer.name).state_elements(optimizer.options),
+                                choice.options, /*norm=*/true});
   }
 
   void check(const Case& c, const std::string& strategy) {
@@ -47,9 +45,6 @@ class CostChecks {
     const double room = comm_.device().is_cuda() ? 512.0 * (2 * num_tensors(c) + 1) : 64 * 100;
     EXPECT_GE(bytes(MemoryUse::optimizer), expected.optimizer_bytes);
     EXPECT_LE(bytes(MemoryUse::optimizer), expected.optimizer_bytes + room);
-
-    EXPECT_NEAR(traffic_of_steps(c, strategy).ring_bytes, expected.traffic_bytes,
-                1e-6 * expected.traffic_bytes + 1e-9);
   }
 
  private:
@@ -62,26 +57,6 @@ class CostChecks {
   }
 
   double largest(double mine) { return world_.max(mine); }
-  double mean(double mine) { return world_.sum(mine) / comm_.size(); }
-
-  // Of one step, mean over ranks: a run of three steps against one of one step, so that set-up and visits
-  // cancel out.
-  Traffic traffic_of_steps(Case c, const std::string& strategy) {
-    Traffic result;
-    double one = 0;
-    for (const int64_t steps : {1, 3}) {
-      c.num_steps = steps;
-      comm_.reset_traffic();
-      train(c, strategy, comm_);
-      const double total = mean(comm_.traffic().ring_bytes);
-      if (steps == 1)
-        one = total;
-      else
-        // the fixture's own sum of losses, 8 bytes, is all-reduced too
-        result.ring_bytes = (total - one) / 2 - 8 * specs::ring_factor(Collective::all_reduce, comm_.size());
-    }
-    return result;
-  }
 
   const HostGroup& world_;
   Communicator& comm_;

@@ -1,4 +1,4 @@
-// Memory and traffic of every registered strategy equal their formulas, as the meter and the transport count.
+// Memory of every registered strategy equals its formula, as the meter counts it.
 // RANKS 1 2 4
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class StrategyCosts : public ::testing::Test {
   std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
 };
 
-TEST_F(StrategyCosts, EqualWhatIsAllocatedAndSent) {
+TEST_F(StrategyCosts, EqualWhatIsAllocated) {
   std::vector<std::string> strategies = kVariants;
   for (const auto& reduction : kReductions)
     strategies.push_back("ddp(bucket_mb=0.02, first_bucket_mb=0.004, reduction=" + reduction + ")");
