@@ -1,5 +1,4 @@
 // Learning rates by step.
-// RANKS 1
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
 // The shuffle and the sampler: nothing lost or doubled, and the same global batches for any number of ranks.
-// RANKS 1
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
