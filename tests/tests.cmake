@@ -4,6 +4,35 @@ find_package(GTest REQUIRED)
 include(GoogleTest)
 
 set(_paths SHARDMARK_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data" SHARDMARK_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+# Scripts first, faults/ and cluster/ before cli/: on a fresh clone ctest knows no times, and the longest have to start first.
+file(GLOB _scripts CONFIGURE_DEPENDS tests/cli/*.sh tests/faults/*.sh tests/cluster/*.sh)
+list(REVERSE _scripts)
+foreach(script ${_scripts})
+  file(STRINGS ${script} _needs REGEX "^# NEEDS torch" LIMIT_COUNT 1)
+  if(SHARDMARK_ANALYSIS_ONLY AND _needs)
+    continue()
+  endif()
+  file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/tests ${script})
+  string(REPLACE ".sh" "" name ${name})
+  add_test(NAME ${name} COMMAND bash ${script} $<TARGET_FILE:shardmark> WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  get_filename_component(_label ${name} DIRECTORY)
+  file(STRINGS ${script} _quick REGEX "^# QUICK$" LIMIT_COUNT 1)
+  if(_quick)
+    set(_quick ";quick")
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${_label}${_quick}" TIMEOUT 1800 SKIP_RETURN_CODE 77)
+  file(STRINGS ${script} _alone REGEX "^# ALONE" LIMIT_COUNT 1)  # and why, as in "# ALONE it compares speeds."
+  if(_alone)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
+  if(_label MATCHES "faults|cluster")  # the long form: ctest -C soak
+    add_test(NAME soak/${name} COMMAND bash ${script} $<TARGET_FILE:shardmark>
+             WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} CONFIGURATIONS soak)
+    set_tests_properties(soak/${name} PROPERTIES LABELS soak TIMEOUT 14400 SKIP_RETURN_CODE 77 RUN_SERIAL ON
+                         ENVIRONMENT "SOAK=1")
+  endif()
+endforeach()
+
 file(GLOB _unit CONFIGURE_DEPENDS tests/unit/*.cpp)
 # Where bytes of damaged files go is watched by sanitizers in every build: the tests of base and schema are a program of
 # their own, without those of kills and full disks. `make sanitize` watches all.
@@ -110,32 +139,5 @@ foreach(source ${_targets})
     string(REPLACE "// REPLAYS " "" _replays "${_replays}")
     add_test(NAME fuzz/${_corpus} COMMAND ${name} ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${_corpus} ${_replays})
     set_tests_properties(fuzz/${_corpus} PROPERTIES LABELS fuzz TIMEOUT 300)
-  endif()
-endforeach()
-
-file(GLOB _scripts CONFIGURE_DEPENDS tests/cli/*.sh tests/faults/*.sh tests/cluster/*.sh)
-foreach(script ${_scripts})
-  file(STRINGS ${script} _needs REGEX "^# NEEDS torch" LIMIT_COUNT 1)
-  if(SHARDMARK_ANALYSIS_ONLY AND _needs)
-    continue()
-  endif()
-  file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/tests ${script})
-  string(REPLACE ".sh" "" name ${name})
-  add_test(NAME ${name} COMMAND bash ${script} $<TARGET_FILE:shardmark> WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  get_filename_component(_label ${name} DIRECTORY)
-  file(STRINGS ${script} _quick REGEX "^# QUICK$" LIMIT_COUNT 1)
-  if(_quick)
-    set(_quick ";quick")
-  endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${_label}${_quick}" TIMEOUT 1800 SKIP_RETURN_CODE 77)
-  file(STRINGS ${script} _alone REGEX "^# ALONE" LIMIT_COUNT 1)  # and why, as in "# ALONE it compares speeds."
-  if(_alone)
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
-  endif()
-  if(_label MATCHES "faults|cluster")  # the long form: ctest -C soak
-    add_test(NAME soak/${name} COMMAND bash ${script} $<TARGET_FILE:shardmark>
-             WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} CONFIGURATIONS soak)
-    set_tests_properties(soak/${name} PROPERTIES LABELS soak TIMEOUT 14400 SKIP_RETURN_CODE 77 RUN_SERIAL ON
-                         ENVIRONMENT "SOAK=1")
   endif()
 endforeach()
