@@ -10,6 +10,9 @@ cp "$data"/* .
 
 fail() { echo "FAILED: $*"; exit 1; }
 
+# can_use COMMAND: what needs a command that this machine does not have is left out, and that is said.
+can_use() { command -v "$1" >/dev/null || { echo "left out: what needs $1, which is not here"; return 1; }; }
+
 # has FILE TEXT...: each text is in it.
 has() {
   local file=$1 text

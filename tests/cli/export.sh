@@ -9,7 +9,7 @@ source "$(dirname "$0")/checks.bash"
 "$shardmark" export small.h5 --csv deep/csv --json all.json >files
 [[ $(sort files) == $(ls deep/csv/*.csv all.json | sort) ]] || fail "named other files than it wrote: $(cat files)"
 "$shardmark" export small.h5 --json - | cmp - all.json || fail "--json - differs from --json FILE"
-if command -v python3 >/dev/null; then
+if can_use python3; then
   python3 - <<'PYTHON' || fail "CSV and JSON do not hold the same"
 import csv, json
 points = json.load(open("all.json"))["points"]

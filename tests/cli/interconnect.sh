@@ -19,11 +19,11 @@ has markdown "Amdahl's curve"
 "$shardmark" predict --model gpt2 --ranks 2 --step 120ms --link mine=5us,12.5GB/s --markdown | diff markdown - ||
   fail 'predict without a study prints other tables'
 "$shardmark" interconnect --json --step 1s >json
-if command -v python3 >/dev/null; then
+if can_use python3; then
   python3 -c 'import json; t = json.load(open("json"))["tables"]; assert [x["key"] for x in t] == ["all_reduce_overhead", "interconnects"], t'
 fi
 
-if command -v rsvg-convert >/dev/null; then
+if can_use rsvg-convert; then
   "$shardmark" interconnect --model gpt2 --model mlp --step 120ms --ranks 4 --plots plots >files
   [[ $(sort files) == $(ls plots/* | sort) ]] || fail "--plots named other files than it wrote: $(cat files)"
   has files plots/interconnects_1.svg plots/interconnects_2.svg plots/all_reduce_overhead.svg

@@ -14,7 +14,7 @@ is_narrow text
 
 "$shardmark" predict shaped.h5 --ranks 8 --global-batch 64 --price 2 --layouts --csv tables >/dev/null
 for table in best predictions held_out layouts_3d; do [[ -s tables/$table.csv ]] || fail "no tables/$table.csv"; done
-if command -v python3 >/dev/null; then
+if can_use python3; then
   python3 - <<'PYTHON' || fail "held-out predictions"
 import csv, statistics
 rows = list(csv.DictReader(open("tables/held_out.csv", newline="")))
@@ -29,7 +29,7 @@ fi
 "$shardmark" predict shaped.h5 --ranks 8 --layouts --table layouts >layouts
 has layouts 'data x tensor x pipeline'
 
-if command -v rsvg-convert >/dev/null; then
+if can_use rsvg-convert; then
   "$shardmark" predict shaped.h5 --ranks 2..64 --plots plots >files
   [[ $(sort files) == $(ls plots/* | sort) ]] || fail "--plots named other files than it wrote: $(cat files)"
   has files plots/held_out.svg 'plots/predicted'
@@ -44,7 +44,7 @@ refuses 'exists; name another place' shaped.h5 --ranks 2 --strategy fsdp --batch
 "$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --trace made/here >written
 has written 'written to made/here'
 refuses '--trace: the directory /sys/none cannot be made (' shaped.h5 --ranks 2 --trace /sys/none
-if command -v python3 >/dev/null; then
+if can_use python3; then
   "$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --csv of_traces >/dev/null
   python3 - <<'PYTHON' || fail "simulated steps"
 import csv, glob, json

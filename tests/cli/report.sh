@@ -56,7 +56,7 @@ has costs 'Costs at 2.000 per GPU-hour' '27.78'
 has links 'mine' 'ndr400'
 
 "$shardmark" report small.h5 --json >json
-if command -v python3 >/dev/null; then
+if can_use python3; then
   python3 - <<'PYTHON' || fail "the JSON document, or the CSV files, do not say what they should"
 import csv, json
 tables = {table["key"]: table for table in json.load(open("json"))["tables"]}
@@ -69,7 +69,7 @@ for key, table in tables.items():
 PYTHON
 fi
 
-if command -v rsvg-convert >/dev/null; then
+if can_use rsvg-convert; then
   "$shardmark" report small.h5 --plots plots >files
   [[ $(sort files) == $(ls plots/* | sort) ]] || fail "--plots named other files than it wrote: $(cat files)"
   has files plots/strong_scaling.svg plots/strong_scaling.png plots/strong_scaling.pdf
