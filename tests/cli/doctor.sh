@@ -129,11 +129,6 @@ refused "pairs of one" "needs two ranks or more" "$program" doctor --pairs --dev
 refused "page that exists" "pairs.html exists" ranks 2 "$program" doctor --pairs --html pairs.html --device cpu
 refused "html alone" "--html requires --pairs" "$program" doctor --html x.html
 refused "unwritable page" "no/such.html: cannot be written" ranks 2 "$program" doctor --pairs --html no/such.html --device cpu
-refused "binding" "--bind" "$program" doctor --bind tight
-refused "unknown transport" "--transport: unknown transport 'foo'" "$program" doctor --transport foo
-for threads in 0 -1 1000000; do refused "$threads threads" "--threads: expected a whole number from 1 to 4096" "$program" doctor --threads "$threads"; done
-refused "no time" "--timeout: expected a number from 0" "$program" doctor --timeout nan
-refused "separate worlds" "MPI sees a world of 1 rank each" env PMI_SIZE=4 "$program" doctor --device cpu
 
 # The preflight of a run: warnings on stderr, everything in the study.
 cat >tiny.yaml <<'Y'
