@@ -13,7 +13,7 @@ ln -s "$program" build/shardmark
 cat >suites/tiny.yaml <<'Y'
 name: tiny
 ranks: [1, 2]
-sampling: {warmup_steps: 1, min_steps: 2000, max_steps: 2000}
+sampling: {warmup_steps: 1, min_steps: 1000, max_steps: 1000}
 training:
   - model: {mlp: {features: 8, width: 16, layers: 2}}
     strategy: [single, ddp, fsdp]
