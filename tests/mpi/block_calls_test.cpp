@@ -18,8 +18,7 @@ struct Counted {
 Counted two_steps(Communicator& comm, int64_t fails_at) {
   const Case c{"resnet(layers=20, width=4, image=8, batch_norm=sync)", "sgd", at::kDouble};
   const auto model = make_model(resolved_model(c.model), c.dtype, comm.device());
-  TrainingState state =
-      make_state({*model, comm, resolved_optimizer(c.optimizer), 7}, "fsdp");
+  TrainingState state = make_state({*model, comm, resolved_optimizer(c.optimizer), 7}, "fsdp");
   state.publish();
   const auto source = make_source({"synthetic", {{"size", 64}}}, {model->table().sample, c.dtype, 7});
   const DistributedSampler sampler(source->size(), comm.size(), comm.rank(), c.batch_size, 1, 7);

@@ -30,11 +30,13 @@ struct Bench {
         flat(state.memory().at(state.program().updated.front().gradients)) {}
 
   void reduce() {
+    using What = strategies::Instruction::What;
     BoundProgram& step = state.step(/*with_norm=*/false);
     const auto& instructions = step.program().instructions;
     for (size_t i = 0; i < instructions.size(); ++i) {
       if (instructions[i].is_communication()) step.communicate(i);
-      if (instructions[i].what == strategies::Instruction::What::compress) step.run_locally(i);
+      const What what = instructions[i].what;
+      if (what == What::pack || what == What::combine || what == What::unpack) step.run_locally(i);
     }
   }
   // [numel]: true in these ranges of each bucket

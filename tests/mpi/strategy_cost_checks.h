@@ -19,10 +19,10 @@ class CostChecks {
     const Choice choice = resolved_strategy(strategy);
     const Choice optimizer = resolved_optimizer(c.optimizer);
     const specs::ModelTable table = specs::model_spec(model.name).table(model.options);
-    return strategies::cost_of(choice.name,
-                               {table, comm_.size(), c.accumulation, bytes_of(c),
-                                specs::optimizer_specs().at(optimizer.name).state_elements(optimizer.options),
-                                choice.options, /*norm=*/true});
+    return strategies::cost_of(
+        choice.name, {table, comm_.size(), c.accumulation, bytes_of(c.precision.value_or(uniform(c.dtype))),
+                      specs::optimizer_specs().at(optimizer.name).state_elements(optimizer.options),
+                      choice.options, /*norm=*/true});
   }
 
   void check(const Case& c, const std::string& strategy) {
