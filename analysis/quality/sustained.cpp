@@ -19,7 +19,7 @@ struct Reason {
   const char* name;
   bool is_fault;
 };
-// NVML's nvmlClocksThrottleReason*; the runner stores no others.
+// NVML's nvmlClocksThrottleReason*; the sweep stores no others.
 constexpr Reason kReasons[] = {{4, "power cap", false},
                                {8, "hardware slow-down", true},
                                {32, "heat (driver)", true},

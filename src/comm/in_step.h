@@ -6,7 +6,7 @@
 // are destroyed. So the job ends where the exception is met, with one line that says which rank failed in
 // what; `launch` goes on in a new job, and the point is the one to blame. What a rank may fail in alone
 // (taking memory, computing a block) it does between such parts: it notes the failure, takes part in the
-// calls that are left, and all agree on it (runner/verdict.h).
+// calls that are left, and all agree on it (sweep/verdict.h).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A Point is one configuration to measure: made by plan, run by runner, stored whole, read back by analysis.
+// A Point is one configuration to measure: made by plan, run by sweep, stored whole, read back by analysis.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace shardmark {
 
-// The batch size of a point that stands for a search: the runner tries batches until it has the largest that
+// The batch size of a point that stands for a search: the sweep tries batches until it has the largest that
 // fits into memory, each a point of its own.
 inline constexpr int64_t kLargest = -1;
 
@@ -38,7 +38,7 @@ struct CollectivePoint {
   bool in_place = true;
 };
 
-// When a point has been measured enough; see runner/README.md.
+// When a point has been measured enough; see sweep/README.md.
 struct Sampling {
   int64_t warmup_steps = 3;  // at least; goes on until the samples no longer drift, at most 10 times as many
   int64_t min_steps = 10;

@@ -5,7 +5,7 @@
 # namespace has two types of one name, of which a linked program would take either (the one-definition rule).
 set -euo pipefail
 
-readonly LAYERS=(base schema specs strategies plan data/order launch comm/watch comm/mpi/engine doctor device comm doctor/machine models data executor runner training cli)
+readonly LAYERS=(base schema specs strategies plan data/order launch comm/watch comm/mpi/engine doctor device comm doctor/machine models data executor sweep train cli)
 readonly PLAIN=(base schema specs strategies plan data/order launch)
 readonly LIGHT=("${PLAIN[@]}" comm/watch comm/mpi/engine doctor)
 # Only base/log writes to the standard streams: what files and flags hold is shown there, not obeyed by a terminal.

@@ -7,7 +7,7 @@
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/gpu/point_on_gpu.h"
 #include "tests/mpi/strategy_cases.h"
-#include "training/run.h"
+#include "train/run.h"
 
 namespace shardmark {
 namespace {

@@ -1,7 +1,7 @@
 // Where a GPU's memory runs out, by a limit or for good, that is the outcome of the point on all ranks, and
 // the next point is measured as if nothing had been.
-#include "runner/measure.h"
-#include "runner/verdict.h"
+#include "sweep/measure.h"
+#include "sweep/verdict.h"
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/gpu/point_on_gpu.h"
 

@@ -2,8 +2,8 @@
 // not when the host asked for it.
 #include <numeric>
 
-#include "runner/window.h"
-#include "runner/workloads/training.h"
+#include "sweep/window.h"
+#include "sweep/workloads/training.h"
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/gpu/point_on_gpu.h"
 
@@ -109,7 +109,7 @@ TEST_F(PhasesOnGpu, WaitsOfTheStreamAreExposed) {
   EXPECT_GT(exposed_s, 0.5 * all_s);
 }
 
-// A window of the training workload, as the runner checks it. The best of several: where others use the
+// A window of the training workload, as the sweep checks it. The best of several: where others use the
 // machine, the host may come late to the end of a window.
 TEST_F(PhasesOnGpu, OfAWindowAddUpToItsWallTime) {
   for (const auto* strategy : {"single", "ddp", "fsdp", "zero3"}) {

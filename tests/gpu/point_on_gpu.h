@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "runner/workloads/workload.h"
 #include "specs/specs.h"
+#include "sweep/workloads/workload.h"
 #include "tests/mpi/training_fixture.h"
 
 namespace shardmark {

@@ -1,7 +1,7 @@
 // What takes two GPUs and more: ranks that share nothing but NCCL.
 #include <gmock/gmock.h>
 
-#include "runner/communicators.h"
+#include "sweep/communicators.h"
 #include "tests/gpu/collective_checks.h"
 #include "tests/gpu/gpu_fixture.h"
 

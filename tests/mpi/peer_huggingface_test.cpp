@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "tests/mpi/training_fixture.h"
-#include "training/state_file.h"
+#include "train/state_file.h"
 
 namespace shardmark {
 namespace {

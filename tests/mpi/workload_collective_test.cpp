@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "comm/verification.h"
-#include "runner/workloads/statistics.h"
-#include "runner/workloads/workload.h"
 #include "specs/specs.h"
+#include "sweep/workloads/statistics.h"
+#include "sweep/workloads/workload.h"
 
 namespace shardmark {
 namespace {

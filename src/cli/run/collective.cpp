@@ -16,12 +16,12 @@
 #include "device/device.h"
 #include "device/meter.h"
 #include "doctor/placement.h"
-#include "runner/environment.h"
-#include "runner/workloads/statistics.h"
-#include "runner/workloads/workload.h"
 #include "specs/collectives.h"
 #include "specs/specs.h"
 #include "strategies/brief_text.h"
+#include "sweep/environment.h"
+#include "sweep/workloads/statistics.h"
+#include "sweep/workloads/workload.h"
 
 namespace shardmark {
 namespace {

@@ -11,8 +11,8 @@
 #include "base/revision.h"
 #include "doctor/machine/facts.h"
 #include "doctor/placement.h"
-#include "runner/environment.h"
 #include "schema/file.h"
+#include "sweep/environment.h"
 
 namespace shardmark {
 namespace {

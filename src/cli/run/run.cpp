@@ -12,10 +12,10 @@
 #include "device/device.h"
 #include "device/meter.h"
 #include "executor/precision.h"
-#include "runner/environment.h"
-#include "runner/runner.h"
-#include "runner/workloads/reference.h"
 #include "schema/file.h"
+#include "sweep/environment.h"
+#include "sweep/sweep.h"
+#include "sweep/workloads/reference.h"
 
 namespace shardmark {
 namespace {
@@ -216,7 +216,7 @@ int run(const Flags& flags) {
       open_study(flags, ranks, sweep, checked, describe_environment(world, device, resources));
   checked.tell(flags.run.quiet);
 
-  // Each point is set up, verified against one rank, timed and recorded (src/runner).
+  // Each point is set up, verified against one rank, timed and recorded (src/sweep).
   const RunOptions options{transport_for(flags.run.world, device), device, flags.run.quiet,
                            flags.run.check_collectives, flags.run.trace};
   const RunSummary summary = measure(world, sweep.points, study, resources, options, *ranks.watchdog);

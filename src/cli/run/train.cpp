@@ -15,14 +15,14 @@
 #include "device/meter.h"
 #include "executor/precision.h"
 #include "plan/plan.h"
-#include "runner/environment.h"
-#include "runner/workloads/auto_strategy.h"
 #include "schema/file.h"
 #include "schema/journal.h"
 #include "strategies/brief_text.h"
-#include "training/outputs.h"
-#include "training/run_study.h"
-#include "training/stop.h"
+#include "sweep/environment.h"
+#include "sweep/workloads/auto_strategy.h"
+#include "train/outputs.h"
+#include "train/run_study.h"
+#include "train/stop.h"
 
 namespace shardmark {
 namespace {

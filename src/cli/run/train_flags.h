@@ -9,7 +9,7 @@
 
 #include "cli/run/world.h"
 #include "schema/axes.h"
-#include "training/run.h"
+#include "train/run.h"
 
 namespace shardmark {
 

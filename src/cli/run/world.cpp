@@ -20,7 +20,7 @@
 #include "device/meter.h"
 #include "plan/choice_axis.h"
 #include "plan/gpu_memory.h"
-#include "runner/environment.h"
+#include "sweep/environment.h"
 
 namespace shardmark {
 namespace {

@@ -1,0 +1,235 @@
+// The loop over the points.
+#include "sweep/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "strategies/brief_text.h"
+#include "sweep/communicators.h"
+#include "sweep/environment.h"
+#include "sweep/measure.h"
+#include "sweep/progress.h"
+#include "sweep/search.h"
+#include "sweep/study_writer.h"
+#include "sweep/workloads/auto_strategy.h"
+
+namespace shardmark {
+namespace {
+
+Record skipped(const Point& point) {
+  Record record;
+  record.point = point;
+  record.id = point_id(point);
+  record.outcome = Outcome::skipped;
+  record.reason = point.impossible;
+  return record;
+}
+
+class Walk {
+ public:
+  Walk(const HostGroup& world, Study* study, const Resources& resources, const RunOptions& options,
+       Watchdog& watchdog, int64_t num_points, int64_t num_before)
+      : world_(world),
+        study_(study),
+        writer_(study),
+        watchdog_(watchdog),
+        resources_(resources),
+        options_(options),
+        heartbeat_(watchdog.heartbeat()),
+        communicators_(world, options, resources.communication(), heartbeat_),
+        progress_(num_points, num_before, options.quiet || world.rank() != 0) {
+    if (study != nullptr)
+      watchdog_.on_finding([this](const std::string& reason) { writer_.time_out(reason); });
+  }
+  ~Walk() { watchdog_.on_finding({}); }
+  Walk(const Walk&) = delete;
+  Walk& operator=(const Walk&) = delete;
+
+  // Measures and stores a point unless the study holds it already; what became of it, on every rank.
+  // Collective over the world.
+  Outcome visit(const Point& point) {
+    const auto [is_finished, before] = finished(point);
+    if (is_finished) {
+      ++summary_.num_before;
+      summary_.num_bad += is_bad(before);
+      return before;
+    }
+    Record record = skipped(point);
+    record.started = utc_now();
+    if (world_.rank() == 0) record.attempts = 1 + writer_.before(record.id).attempts;
+    if (point.impossible.empty()) {
+      begin(record);
+      measure(record);
+      if (world_.rank() == 0) remember_first_attempt(record);
+    }
+    ++(point.impossible.empty() ? summary_.num_measured : summary_.num_skipped);
+    summary_.num_bad += is_bad(record.outcome);
+    store(record);
+    if (!searching_) progress_.count();
+    return outcome_of_rank_0(record);
+  }
+
+  // The batches that a search tries, each a point of its own. What is neither ok nor out of memory ends it.
+  void search(const Point& point) {
+    searching_ = true;
+    LargestBatch largest;
+    while (const int64_t batch = largest.next()) {
+      Point attempt = point;
+      attempt.training.batch_size = batch;
+      const Outcome outcome = visit(attempt);
+      if (outcome != Outcome::ok && outcome != Outcome::out_of_memory) break;
+      largest.tell(batch, outcome == Outcome::ok);
+    }
+    searching_ = false;
+    progress_.count();
+  }
+
+  RunSummary summary() const {
+    RunSummary of_rank_0 = summary_;
+    of_rank_0.num_bad = world_.broadcast(summary_.num_bad, 0);  // each rank has its own outcomes
+    return of_rank_0;
+  }
+
+ private:
+  // Of the study, which rank 0 alone knows.
+  std::pair<bool, Outcome> finished(const Point& point) const {
+    constexpr int64_t kNot = -1;
+    int64_t outcome = kNot;
+    if (study_ != nullptr) {
+      const Known known = writer_.before(point_id(point));
+      if (known.is_over()) outcome = static_cast<int64_t>(known.outcome);
+    }
+    outcome = world_.broadcast(outcome, 0);
+    return {outcome != kNot, outcome == kNot ? Outcome::ok : static_cast<Outcome>(outcome)};
+  }
+
+  Outcome outcome_of_rank_0(const Record& record) const {
+    return static_cast<Outcome>(world_.broadcast(static_cast<int64_t>(record.outcome), 0));
+  }
+
+  std::string transport_of(const Point& point) const {
+    return point.transport.empty() ? options_.transport : point.transport;
+  }
+
+  void remember_first_attempt(Record& record) const {
+    if (record.attempts == 1) return;
+    const Known first = writer_.before(record.id);
+    record.reason += fmt::format("{}first attempt {}: {}", record.reason.empty() ? "" : "; ",
+                                 to_text(first.outcome), first.reason);
+  }
+
+  // What `auto` stands for is measured, on a communicator of its own.
+  Settled settle(const Point& point) {
+    if (!needs_settling(point)) return {point, {}, 0};
+    auto& current = communicators_.get(point.ranks, transport_of(point), /*unused=*/false);
+    return current.comm ? settle_strategy(point, current.group, *current.comm, probes_)
+                        : Settled{point, {}, 0};
+  }
+
+  // Fills what only measuring tells.
+  void measure(Record& record) {
+    const Point point = record.point;
+    progress_.begin(point);
+    heartbeat_.begin_point(brief_text(point));
+    const Settled settled = settle(point);
+    // Training has its memory measured, which begins with a communicator that nothing has used.
+    auto& current =
+        communicators_.get(point.ranks, transport_of(point), /*unused=*/point.workload != "collective");
+    if (current.comm) {
+      Record measured = measure_point({settled.point, current.group, *current.comm, resources_, references_,
+                                       heartbeat_, options_.trace_directory},
+                                      [this](const std::vector<Series>& columns) {
+                                        if (study_ != nullptr) writer_.extend(columns);
+                                      });
+      measured.point = point;
+      measured.id = record.id;
+      measured.started = record.started;
+      measured.attempts = record.attempts;
+      record = std::move(measured);
+      if (!settled.reason.empty()) {
+        record.point.training.chosen = to_text(settled.point.training.strategy);
+        add_reason(record, settled.reason);
+        if (settled.communication_s > 0) record.measures.probed_communication_s = settled.communication_s;
+      }
+      if (options_.check_collectives)
+        add_reason(record, "collectives were checked (--check-collectives): its times are meaningless");
+    }
+    heartbeat_.rest();
+    world_.sleep_barrier();  // ranks that are left out sleep here
+    heartbeat_.begin_point("between points");
+  }
+
+  void begin(Record record) {
+    record.point.transport = transport_of(record.point);
+    record.measures.oversubscribed = is_oversubscribed(resources_, record.point);
+    write([&] { writer_.begin(record); });
+  }
+
+  void store(Record& record) {
+    if (world_.rank() == 0) record.point.transport = transport_of(record.point);
+    write([&] { writer_.end(record); });
+    if (world_.rank() == 0) progress_.end(record);
+  }
+
+  // Rank 0 changes the study; where that fails, the run ends on all ranks.
+  void write(const std::function<void()>& change) {
+    std::string trouble;
+    if (world_.rank() == 0) {
+      try {
+        change();
+      } catch (const std::exception& error) {
+        trouble = error.what();
+      }
+    }
+    trouble = world_.broadcast(trouble, 0);
+    if (!trouble.empty()) throw StudyLost(trouble);
+  }
+
+  const HostGroup& world_;
+  Study* study_;  // on rank 0 only
+  StudyWriter writer_;
+  Watchdog& watchdog_;
+  const Resources& resources_;
+  const RunOptions& options_;
+  Heartbeat& heartbeat_;
+  PointCommunicators communicators_;
+  ReferenceCache references_;
+  ProbeCache probes_;
+  Progress progress_;
+  RunSummary summary_;
+  bool searching_ = false;
+};
+
+int64_t num_finished(const std::vector<Point>& points, const Study* study) {
+  if (study == nullptr) return 0;
+  return std::count_if(points.begin(), points.end(), [&](const Point& point) {
+    const auto found = study->known().find(point_id(point));
+    return found != study->known().end() && found->second.is_over();
+  });
+}
+
+}  // namespace
+
+RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
+                      const Resources& resources, const RunOptions& options, Watchdog& watchdog) {
+  Study* const own = study ? &*study : nullptr;
+  Walk walk(world, own, resources, options, watchdog, std::ssize(points), num_finished(points, own));
+  watchdog.heartbeat().begin_point("between points");
+  const RunSummary summary = in_step(
+      world.size(), [&] { return watchdog.heartbeat().place(); },
+      [&] {
+        for (const Point& point : points) {
+          if (point.training.batch_size == kLargest && point.impossible.empty())
+            walk.search(point);
+          else
+            walk.visit(point);
+        }
+        return walk.summary();
+      });
+  watchdog.heartbeat().end_point();
+  return summary;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,41 @@
+// Runs the points of a plan one after the other: takes their ranks out of the world, measures, stores.
+#pragma once
+
+#include <optional>
+
+#include "base/error.h"
+#include "comm/communicator.h"
+#include "comm/in_step.h"
+#include "comm/watch/watchdog.h"
+#include "plan/plan.h"
+#include "schema/study.h"
+#include "sweep/workloads/workload.h"
+
+namespace shardmark {
+
+struct RunOptions {
+  std::string transport;  // for points that name none
+  at::Device device{at::kCPU};
+  bool quiet = false;
+  bool check_collectives = false;    // comm/wrappers/checked.h; every record says so
+  std::string trace_directory = {};  // of a trace of each training point; empty: none
+};
+
+struct RunSummary {
+  int64_t num_measured = 0, num_skipped = 0;  // points of this run
+  int64_t num_before = 0;                     // finished by an earlier one
+  int64_t num_bad = 0;  // wrong, failed or timed out: of the plan, also those measured before
+};
+
+// The study cannot be written any more, which is for the user to fix: thrown on all ranks, with the same
+// words.
+struct StudyLost : RefusedByAllRanks {
+  using RefusedByAllRanks::RefusedByAllRanks;
+};
+
+// Collective over the world. study: on rank 0 only. Points whose id the study holds already are passed over.
+// A point of batch size kLargest becomes the batches that a search tries. StudyLost.
+RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
+                      const Resources& resources, const RunOptions& options, Watchdog& watchdog);
+
+}  // namespace shardmark

@@ -1,0 +1,43 @@
+// See window.h.
+#include "sweep/window.h"
+
+#include <cmath>
+
+#include "device/device.h"
+#include "device/timeline.h"
+
+namespace shardmark {
+
+bool is_accounted(double timed_s, double wall_s) {
+  return std::abs(wall_s - timed_s) <= 0.01 * wall_s + 2e-4;
+}
+
+Verdict WindowTimer::run(int64_t steps, Window& window, bool reads_gauges) {
+  Window seen{steps, {}, 0, 0, {}};
+  synchronize(device_);  // what came before, on whatever queue
+  const double energy_before_j = gauges_.energy_j();
+  heartbeat_.meet("a window's begin");
+  group_.barrier();
+  const double begin = now_s();
+  workload_.begin_window();  // its first mark: from here on no step waits for a rank that came late
+  Verdict verdict = agreed_in_step(
+      group_, heartbeat_, "steps",
+      [&] {
+        for (int64_t i = 0; i < steps; ++i) {
+          // Before the last step, while a GPU still has some to do: an idle one tells another clock.
+          if (reads_gauges && i + 1 == steps) seen.reading = gauges_.read();
+          workload_.step();
+        }
+        heartbeat_.stage("steps, waiting for the device");
+        workload_.close_window();
+        synchronize(device_);
+        seen.wall_s = now_s() - begin;  // before the marks are read: each costs calls of the driver
+        seen.energy_j = gauges_.energy_j() - energy_before_j;
+        seen.phases = workload_.end_window();
+      },
+      [&] { return workload_.failure(); });
+  if (verdict.ok()) window = std::move(seen);
+  return verdict;
+}
+
+}  // namespace shardmark

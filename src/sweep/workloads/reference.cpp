@@ -1,0 +1,116 @@
+// Plain training on one device.
+#include "sweep/workloads/reference.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "comm/nccl/lost_gpu.h"
+#include "device/meter.h"
+#include "executor/optim/optimizer.h"
+#include "executor/training_setup.h"
+
+namespace shardmark {
+namespace {
+
+// Images and rows come in the point's compute type.
+Batch on(const Model& model, const Batch& batch) {
+  const at::Tensor inputs = batch.inputs.to(model.device());
+  return {inputs.is_floating_point() ? inputs.to(model.dtype()) : inputs, batch.targets.to(model.device())};
+}
+
+// Whether blocks compute with something of all ranks' samples, as synchronised batch norm does.
+bool shares_statistics(const Point& point) {
+  const auto& model = point.training.model;
+  const specs::ModelTable table = specs::model_spec(model.name).table(model.options);
+  return std::any_of(table.blocks.begin(), table.blocks.end(),
+                     [](const specs::BlockSpec& block) { return !block.forward_calls.empty(); });
+}
+
+// One after the other, the batches whose mean gradient a step applies.
+std::vector<Batch> batches_of_step(const Point& point, const DataSource& source, int64_t replica,
+                                   int64_t step) {
+  const bool merged = replica < 0 && shares_statistics(point);
+  std::vector<Batch> batches;
+  for (int64_t micro = 0; micro < point.training.accumulation; ++micro) {
+    std::vector<Draw> draws;
+    for (int64_t rank = 0; rank < point.ranks; ++rank) {
+      if (replica >= 0 && rank != replica) continue;
+      const auto part = DistributedSampler(point, source.size(), rank).draw(step, micro);
+      draws.insert(draws.end(), part.begin(), part.end());
+      if (!merged) batches.push_back(source.fetch(std::exchange(draws, {})));
+    }
+    if (merged) batches.push_back(source.fetch(draws));
+  }
+  return batches;
+}
+
+ReferenceRun train(const Point& point, const DataSource& source, at::Device device, int64_t replica,
+                   Heartbeat& heartbeat) {
+  const meter::Strict strict;  // this rank computes alone
+  const auto& t = point.training;
+  const auto model = make_model(t.model, precision_from(t.precision, "same").master, device);
+  materialize(*model, point.seed);
+  model->draws = false;
+  std::vector<OptimizerShard> shards;
+  for (const auto& group : model->table().groups) {
+    for (const auto& spec : group.parameters) {
+      at::Tensor& parameter = model->parameter(spec.name);
+      parameter.mutable_grad() = at::zeros_like(parameter);
+      shards.push_back({parameter.detach().view(-1), parameter.grad().view(-1)});
+    }
+  }
+  const auto optimizer = make_optimizer(t.optimizer, shards, device);
+  GradientGuard guard(t.clip_norm, /*scales_loss=*/false, device);
+
+  ReferenceRun run;
+  for (int64_t step = 0; step < kReferenceSteps; ++step) {
+    const auto batches = batches_of_step(point, source, replica, step);
+    double loss = 0;
+    for (const auto& host_batch : batches) {
+      const Batch batch = on(*model, host_batch);
+      at::Tensor h = batch.inputs;
+      for (size_t b = 0; b < model->blocks().size(); ++b) {
+        heartbeat.block(kReferenceStage, static_cast<int64_t>(b));
+        h = model->blocks()[b].forward(h, batch);
+      }
+      heartbeat.stage(kReferenceStage);
+      torch::autograd::backward({h / static_cast<double>(batches.size())}, {});
+      loss += h.item<double>() / static_cast<double>(batches.size());
+    }
+    double squares = 0;
+    for (const auto& shard : shards) squares += shard.gradients.to(at::kDouble).square().sum().item<double>();
+    if (guard.needs_norm())
+      guard.inspect(at::full({}, squares, at::TensorOptions(device).dtype(at::kDouble)));
+    run.losses.push_back(loss);
+    run.norms.push_back(std::sqrt(squares));
+    optimizer->step(guard.control());
+    for (auto& shard : shards) shard.gradients.zero_();
+  }
+  return run;
+}
+
+}  // namespace
+
+ReferenceRun run_reference(const Point& point, const DataSource& source, at::Device device, int64_t replica,
+                           Heartbeat& heartbeat) {
+  try {
+    return train(point, source, device, replica, heartbeat);
+  } catch (const OutOfMemory&) {
+    return {{}, {}, "one device does not have enough memory for it"};
+  } catch (const c10::OutOfMemoryError&) {
+    return {{}, {}, "one device does not have enough memory for it"};
+  } catch (const std::exception& error) {
+    end_job_if_gpu_is_lost(error.what());
+    return {{}, {}, std::string("training on one device failed: ") + error.what()};
+  }
+}
+
+std::string reference_key(const Point& point, int64_t replica) {
+  const auto& t = point.training;
+  return fmt::format("{} {} {} {} ranks={} batch={} accumulation={} seed={} replica={} clip={}",
+                     to_text(t.model), to_text(t.data), to_text(t.optimizer), t.precision, point.ranks,
+                     t.batch_size, t.accumulation, point.seed, replica, t.clip_norm);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,22 @@
+// The reference of verification: the same global batches trained on one device by plain autograd: no blocks,
+// no flat memory, no strategy.
+#pragma once
+
+#include "data/source.h"
+#include "sweep/workloads/workload.h"
+
+namespace shardmark {
+
+inline constexpr int64_t kReferenceSteps = 2;
+inline constexpr const char* kReferenceStage = "training on one device, to compare";
+
+// Losses and gradient norms of the first steps of a point, on one device. `replica`: the rank whose data
+// alone counts (for strategy single), or -1 for the whole global batch. OutOfMemory is a result
+// (ReferenceRun::impossible). Every block is noted on the heartbeat: this may take long.
+ReferenceRun run_reference(const Point& point, const DataSource& source, at::Device device, int64_t replica,
+                           Heartbeat& heartbeat);
+
+// What a reference depends on, as text: the key of the cache.
+std::string reference_key(const Point& point, int64_t replica);
+
+}  // namespace shardmark

@@ -1,0 +1,114 @@
+// Set-up, steps and results of a training point. Verification is in training_verify.cpp.
+#include "sweep/workloads/training.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "device/device.h"
+#include "device/meter.h"
+#include "sweep/workloads/reference.h"
+#include "sweep/workloads/training_results.h"
+
+namespace shardmark {
+
+std::unique_ptr<Workload> make_training(const WorkloadContext& context) {
+  return std::make_unique<Training>(context);
+}
+
+Training::Training(const WorkloadContext& context)
+    : point_(context.point),
+      group_(context.group),
+      comm_(context.comm),
+      resources_(context.resources),
+      references_(context.references),
+      heartbeat_(context.heartbeat),
+      trace_directory_(context.trace_directory),
+      before_(meter::read()),
+      setup_(point_, comm_) {}
+
+void Training::allocate() {
+  const auto& t = point_.training;
+  setup_.allocate();
+  built_ = meter::read();
+  source_ = make_source(t.data, {setup_.model->table().sample, setup_.model->dtype(), point_.seed,
+                                 /*holds_out=*/false, point_.folder});
+  loader_ = std::make_unique<Loader>(
+      *source_, DistributedSampler(point_, source_->size(), comm_.rank()), comm_.device(),
+      prefetch_depth(resources_.num_cores, resources_.local_ranks, resources_.threads_per_rank));
+  comm_.set_timeline(&setup_.executor->recorder().timeline());
+  setup_.executor->set_heartbeat(&heartbeat_);
+  meter::reset_peak();
+}
+
+Training::~Training() { comm_.set_timeline(nullptr); }  // which ends now
+
+void Training::step() {
+  if (num_steps_ == 0) {
+    comm_.reset_traffic();
+    between_nodes_before_ = comm_.bytes_between_nodes();
+  }
+  last_loss_ = setup_.executor->step([this] { return loader_->next(); }).loss;
+  if (num_steps_++ == 0) first_loss_ = last_loss_;
+}
+
+void Training::close_window() { setup_.executor->recorder().end(); }
+
+std::vector<std::vector<double>> Training::end_window() {
+  std::vector<std::vector<double>> rows(1 + kNumPhases);  // the step, then its phases
+  for (const RecordedStep& step : setup_.executor->recorder().take()) {
+    rows[0].push_back(step.seconds());
+    const auto phases = step.phases();
+    for (size_t phase = 0; phase < kNumPhases; ++phase) rows[1 + phase].push_back(phases[phase]);
+  }
+  return rows;
+}
+
+std::vector<std::string> Training::phases() const {
+  std::vector<std::string> names = {"step"};
+  names.insert(names.end(), strategies::kPhaseNames.begin(), strategies::kPhaseNames.end());
+  return names;
+}
+
+void Training::derive(Record& record) const { derive_training(record, setup_.model->table(), resources_); }
+
+void Training::collect(Record& record) {
+  auto& m = record.measures;
+  const auto mean_over_ranks = [&](const at::Tensor& loss) {
+    return group_.sum(item<double>(loss)) / static_cast<double>(point_.ranks);
+  };
+  if (num_steps_ > 0) {
+    m.loss_first = mean_over_ranks(first_loss_);
+    m.loss_last = mean_over_ranks(last_loss_);
+    m.num_skipped = setup_.guard->num_skipped();
+    const Traffic& traffic = comm_.traffic();
+    const auto steps = static_cast<double>(num_steps_);
+    m.traffic_bytes = group_.sum(traffic.ring_bytes) / steps / static_cast<double>(point_.ranks);
+    m.between_nodes_bytes = group_.max(comm_.bytes_between_nodes() - between_nodes_before_) / steps;
+    m.num_operations = std::llround(static_cast<double>(traffic.num_operations) / steps);
+  }
+  collect_memory(record);
+}
+
+void Training::collect_memory(Record& record) {
+  auto& m = record.measures;
+  const auto largest = [&](MemoryUse use) {
+    return group_.max(static_cast<double>(built_.of(use) - before_.of(use)));
+  };
+  m.parameter_bytes = largest(MemoryUse::parameters);
+  m.gradient_bytes = largest(MemoryUse::gradients);
+  m.optimizer_bytes = largest(MemoryUse::optimizer);
+  m.transient_bytes = largest(MemoryUse::transient);
+  m.offloaded_bytes = largest(MemoryUse::offloaded);
+  const MemoryReading now = meter::read();
+  const auto peak = static_cast<double>(now.peak);
+  m.peak_bytes = group_.max(peak);
+  if (meter::limit() > 0) m.memory_limit_bytes = static_cast<double>(meter::limit());
+  if (comm_.device().is_cuda()) {
+    m.reserved_bytes = group_.max(static_cast<double>(now.reserved_peak));
+    m.device_bytes = group_.max(static_cast<double>(device_used_bytes(comm_.device())));
+  }
+  const auto peaks = group_.gather(std::vector<double>{peak});
+  if (group_.rank() == 0) record.samples.push_back({"peak", point_.ranks, 1, peaks});
+}
+
+}  // namespace shardmark

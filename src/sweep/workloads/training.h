@@ -1,0 +1,56 @@
+// The training workload: a model, its data and a strategy, stepped and timed.
+#pragma once
+
+#include "data/loader.h"
+#include "device/meter.h"
+#include "executor/training_setup.h"
+#include "sweep/workloads/workload.h"
+
+namespace shardmark {
+
+class Training final : public Workload {
+ public:
+  explicit Training(const WorkloadContext& context);
+  ~Training() override;
+
+  void allocate() override;
+  std::exception_ptr failure() const override { return setup_.executor->failure(); }
+  Check verify() override;
+  void begin_window() override {}
+  void step() override;
+  void close_window() override;
+  std::vector<std::vector<double>> end_window() override;
+  std::vector<std::string> phases() const override;
+  void derive(Record& record) const override;
+  void collect(Record& record) override;
+  void measure_ablations(Record& record) override;
+
+ private:
+  ReferenceRun shared_reference(int64_t replica);
+  Check lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const;
+  void collect_memory(Record& record);
+  void trace_steps(const Record& record, const std::function<void()>& train);
+  std::vector<double> timed(int64_t times, const std::function<void()>& step,
+                            StepRecorder* details = nullptr);
+  std::vector<double> timed_compute(Record& record, int64_t times, const std::function<void()>& train);
+
+  const Point& point_;
+  const HostGroup& group_;
+  Communicator& comm_;
+  const Resources& resources_;
+  ReferenceCache& references_;
+  Heartbeat& heartbeat_;
+  std::string trace_directory_;
+
+  MemoryReading before_;
+  TrainingSetup setup_;
+  MemoryReading built_;
+  std::unique_ptr<DataSource> source_;
+  std::unique_ptr<Loader> loader_;
+  double between_nodes_before_ = 0;
+  // Of the steps after verification; on the device, one number each.
+  at::Tensor first_loss_, last_loss_;
+  int64_t num_steps_ = 0;
+};
+
+}  // namespace shardmark

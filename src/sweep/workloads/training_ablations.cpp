@@ -1,0 +1,80 @@
+// The ablations of a point: its steps without communication, and its communication without steps. They show
+// how much of the communication hides behind computing, whatever the phases say.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "sweep/workloads/training.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int64_t kMostSteps =
+    10;  // of each ablation: a point must not take longer for its ablations than for itself
+
+}  // namespace
+
+// Seconds of each of `times` steps on this rank, after one that is not counted. details: records all of them.
+std::vector<double> Training::timed(int64_t times, const std::function<void()>& step, StepRecorder* details) {
+  Executor& executor = *setup_.executor;
+  executor.set_details(details);
+  group_.barrier();
+  for (int64_t i = 0; i <= times; ++i) step();
+  executor.recorder().end();
+  executor.set_details(nullptr);
+  std::vector<double> seconds;
+  for (const RecordedStep& one : executor.recorder().take()) seconds.push_back(one.seconds());
+  seconds.erase(seconds.begin());
+  return seconds;
+}
+
+// Three steps, instruction by instruction, of all ranks in one file.
+void Training::trace_steps(const Record& record, const std::function<void()>& train) {
+  constexpr int64_t kTracedSteps = 3;
+  StepRecorder recorder(comm_.device(), StepRecorder::Detail::instructions);
+  static_cast<void>(timed(kTracedSteps - 1, train, &recorder));
+  const std::string title = to_text(point_),
+                    path = fmt::format("{}/{}-{}-ranks-{}.json", trace_directory_,
+                                       point_.training.strategy.name, point_.ranks, record.id.substr(0, 8));
+  const std::string trouble = write_trace(group_, setup_.model->table(), recorder, title, path);
+  if (group_.rank() == 0 && !trouble.empty()) log_warning("the trace was not written: " + trouble);
+}
+
+// Steps in which nothing moves; block by block, too.
+std::vector<double> Training::timed_compute(Record& record, int64_t times,
+                                            const std::function<void()>& train) {
+  StepRecorder recorder(comm_.device(), StepRecorder::Detail::blocks);
+  setup_.executor->set_ablation(Ablation::compute_only);
+  std::vector<double> seconds = timed(times, train, &recorder);
+  setup_.executor->set_ablation(Ablation::none);
+  const auto blocks = group_.gather(block_medians(recorder.take(), setup_.model->blocks().size()));
+  const auto columns = static_cast<int64_t>(blocks.size()) / point_.ranks;
+  if (group_.rank() == 0) record.samples.push_back({"block_time", point_.ranks, columns, blocks});
+  return seconds;
+}
+
+// The parameters stay as they are (learning rate 0), so the muted steps compute on values of the usual size:
+// groups that would have been gathered hold what was gathered last. Nothing trains afterwards.
+void Training::measure_ablations(Record& record) {
+  Executor& executor = *setup_.executor;
+  setup_.state->optimizer().set_learning_rate(0);
+  const auto train = [&] { executor.step([this] { return loader_->next(); }); };
+  const strategies::Program& program = setup_.state->step(setup_.guard->needs_norm()).program();
+  if (group_.rank() == 0) record.samples.push_back(strategies::to_series(program));
+  static_cast<void>(timed(0, train));
+  if (!trace_directory_.empty()) trace_steps(record, train);
+  const int64_t times = std::clamp<int64_t>(point_.sampling.min_steps, 1, kMostSteps);
+  const auto compute = group_.gather(timed_compute(record, times, train));
+  // The same on all ranks: operations are collective.
+  const bool communicates = !program.calls.empty() && comm_.size() > 1;
+  std::vector<double> communication;
+  executor.set_ablation(Ablation::communication_only);
+  if (communicates) communication = group_.gather(timed(times, train));
+  executor.set_ablation(Ablation::none);
+  if (group_.rank() != 0 || !communicates) return;
+  record.samples.push_back({"compute_only", point_.ranks, times, compute});
+  record.samples.push_back({"communication_only", point_.ranks, times, communication});
+}
+
+}  // namespace shardmark

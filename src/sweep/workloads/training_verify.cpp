@@ -1,0 +1,111 @@
+// Verification of a training point: its first steps against plain training on one device, and replicas
+// against each other.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "device/device.h"
+#include "sweep/workloads/reference.h"
+#include "sweep/workloads/training.h"
+
+namespace shardmark {
+namespace {
+
+// fp32 sums in another order differ by rounding, and batch norm amplifies it; low precision is compared with
+// fp32. A wrong scale or a lost reduction differs by much more than this.
+double tolerance(const std::string& precision) {
+  return precision == "fp64" ? 1e-8 : precision == "fp32" ? 1e-3 : 3e-2;
+}
+
+double relative_difference(double value, double expected) {
+  return std::abs(value - expected) / std::max(std::abs(expected), 1e-300);
+}
+
+// Sums the bits of all replicated state: equal on all ranks if and only if (but for luck) the state is.
+int64_t checksum(const std::vector<at::Tensor>& tensors) {
+  int64_t sum = 0;
+  for (const auto& tensor : tensors) sum += item<int64_t>(tensor.view(at::kInt).sum(at::kLong));
+  return sum;
+}
+
+}  // namespace
+
+Check Training::verify() {
+  const bool replicas =
+      setup_.state->program().gradient_scale * static_cast<double>(point_.training.accumulation) == 1.0;
+  setup_.state->publish();
+  const ReferenceRun reference = shared_reference(replicas ? 0 : -1);
+
+  const bool draws =
+      std::exchange(setup_.model->draws, false);  // ranks drop other elements than one device would
+  std::vector<double> losses, norms;
+  for (int64_t step = 0; step < kReferenceSteps; ++step) {
+    const StepResult result = setup_.executor->step([this] { return loader_->next(); }, /*wants_norm=*/true);
+    const double own = item<double>(result.loss);
+    losses.push_back(replicas ? own : group_.sum(own) / static_cast<double>(point_.ranks));
+    norms.push_back(item<double>(result.gradient_norm));
+  }
+  setup_.model->draws = draws;
+  setup_.executor->recorder().take();  // no window's
+  if (group_.max(static_cast<int64_t>(failure() != nullptr)) != 0) return {};
+
+  const int64_t sum = checksum(setup_.state->replicated());
+  meter::reset_peak();  // the reference and the checksum's copies are not the point's
+  if (group_.max(sum) != -group_.max(-sum))
+    return {true, "wrong: replicas differ between ranks", Measures::kNone};
+  if (!reference.impossible.empty()) return {false, "unverified: " + reference.impossible, Measures::kNone};
+
+  Check check{false, "equal to one device", 0};
+  for (size_t step = 0; step < losses.size(); ++step) {
+    for (const double difference : {relative_difference(losses[step], reference.losses[step]),
+                                    relative_difference(norms[step], reference.norms[step])})
+      check.error = std::isnan(difference) ? difference : std::max(check.error, difference);
+  }
+  const double own_error = group_.rank() == 0 ? check.error : 0;  // a replica's data are rank 0's alone
+  check.error = group_.max(std::isnan(own_error) ? HUGE_VAL : own_error);
+  if (setup_.state->program().lossy) return lossy_check(losses, reference.losses);
+  if (check.error > tolerance(point_.training.precision)) {
+    check.wrong = true;
+    check.text =
+        fmt::format("wrong: loss or gradient norm differs from one device by {:.2g} (allowed {:.0e})",
+                    check.error, tolerance(point_.training.precision));
+  }
+  return check;
+}
+
+// A lossy reduction is not equal, by choice: only the first loss, which no reduction has touched, must be.
+// How far the last one is off is reported, whatever it is.
+Check Training::lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const {
+  if (relative_difference(losses.front(), expected.front()) > tolerance(point_.training.precision))
+    return {true, "wrong: the first loss differs from one device", Measures::kNone};
+  const double error = relative_difference(losses.back(), expected.back());
+  if (!std::isfinite(error)) return {true, "wrong: the loss is not finite after one step", Measures::kNone};
+  return {false,
+          fmt::format("lossy: the loss differs from one device by {:.2g} after {} step{}", error,
+                      losses.size() - 1, losses.size() == 2 ? "" : "s"),
+          error};
+}
+
+// Rank 0 trains the reference, unless an earlier point needed the same; the others wait for the result.
+ReferenceRun Training::shared_reference(int64_t replica) {
+  const std::string key = reference_key(point_, replica);
+  heartbeat_.stage(kReferenceStage);
+  if (group_.rank() == 0 && !references_.contains(key)) {
+    references_[key] = run_reference(point_, *source_, comm_.device(), replica, heartbeat_);
+    empty_caches(
+        comm_.device());  // NCCL allocates beside torch's allocator, which would keep the reference's memory
+  }
+  heartbeat_.meet(kReferenceStage);
+  group_.sleep_barrier();
+  heartbeat_.stage("verification");
+  nlohmann::json packed;
+  if (group_.rank() == 0) {
+    const ReferenceRun& run = references_[key];
+    packed = {{"losses", run.losses}, {"norms", run.norms}, {"impossible", run.impossible}};
+  }
+  packed = nlohmann::json::parse(group_.broadcast(packed.dump(), 0));
+  return {packed["losses"].get<std::vector<double>>(), packed["norms"].get<std::vector<double>>(),
+          packed["impossible"]};
+}
+
+}  // namespace shardmark

@@ -1,0 +1,120 @@
+// Curves to series, and to lines.
+#include "train/lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/log.h"
+#include "base/units.h"
+
+namespace shardmark {
+namespace {
+
+struct NamedCurve {
+  const char* series;
+  std::vector<double> Curves::*curve;
+};
+constexpr NamedCurve kStepCurves[] = {{"loss", &Curves::loss},
+                                      {"learning_rate", &Curves::learning_rate},
+                                      {"gradient_norm", &Curves::gradient_norm}};
+constexpr NamedCurve kEvaluationCurves[] = {{"held_out_at", &Curves::held_out_at},
+                                            {"held_out_loss", &Curves::held_out_loss},
+                                            {"accuracy", &Curves::accuracy}};
+
+}  // namespace
+
+double Curves::slowest_s(size_t num_steps) const {
+  double sum = 0;
+  const size_t end = step_s.front().size();
+  for (size_t step = end - num_steps; step < end; ++step) {
+    double slowest = 0;
+    for (const auto& rank : step_s) slowest = std::max(slowest, rank[step]);
+    sum += slowest;
+  }
+  return sum;
+}
+
+std::vector<Series> Curves::series(int64_t after_step, int64_t after_evaluation) const {
+  std::vector<Series> found;
+  const auto add = [&](const char* name, const std::vector<double>& values, int64_t after) {
+    const int64_t columns = std::ssize(values) - after;
+    if (columns > 0) found.push_back({name, 1, columns, {values.begin() + after, values.end()}});
+  };
+  if (const int64_t columns = num_steps() - after_step; columns > 0) {
+    Series steps{"step", std::ssize(step_s), columns, {}};
+    for (const auto& rank : step_s)
+      steps.values.insert(steps.values.end(), rank.begin() + after_step, rank.end());
+    found.push_back(std::move(steps));
+  }
+  for (const auto& [name, curve] : kStepCurves) add(name, this->*curve, after_step);
+  for (const auto& [name, curve] : kEvaluationCurves) add(name, this->*curve, after_evaluation);
+  return found;
+}
+
+std::optional<Curves> Curves::of(const Record& record, int64_t last_step) {
+  Curves curves;
+  curves.first_step = record.measures.first_step;
+  curves.step_s.resize(static_cast<size_t>(record.point.ranks));
+  const int64_t num_steps = last_step - curves.first_step;
+  if (num_steps < 0) return {};
+  if (num_steps == 0) return curves;
+  const auto take = [&](const char* name, int64_t row, int64_t columns, std::vector<double>& curve) {
+    const Series* series = record.series(name);
+    if (series == nullptr || row >= series->rows || columns > series->columns) return false;
+    const auto begin = series->values.begin() + row * series->columns;
+    curve.assign(begin, begin + columns);
+    return true;
+  };
+  for (size_t rank = 0; rank < curves.step_s.size(); ++rank)
+    if (!take("step", static_cast<int64_t>(rank), num_steps, curves.step_s[rank])) return {};
+  for (const auto& [name, curve] : kStepCurves)
+    if (!take(name, 0, num_steps, curves.*curve)) return {};
+  int64_t num_evaluations = 0;
+  if (const Series* at = record.series("held_out_at"))
+    num_evaluations = std::count_if(at->values.begin(), at->values.end(),
+                                    [&](double step) { return step <= static_cast<double>(last_step); });
+  if (num_evaluations > 0)
+    for (const auto& [name, curve] : kEvaluationCurves)
+      if (!take(name, 0, num_evaluations, curves.*curve)) return {};
+  return curves;
+}
+
+void Lines::head() const {
+  if (!prints_) return;
+  print_progress(fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10} {:>12} {:>10}{}\n", "step", "loss", "lr",
+                             "gradient", "step time", tokens_per_sample_ > 0 ? "tokens/s" : "samples/s",
+                             "peak", scaled_ ? fmt::format(" {:>10} {:>8}", "loss scale", "skipped") : ""));
+}
+
+void Lines::step(int64_t step, const Curves& curves, size_t num_steps, double peak_bytes) const {
+  if (!prints_) return;
+  const double slowest_s = curves.slowest_s(num_steps);
+  const auto samples = static_cast<double>(global_batch_ * static_cast<int64_t>(num_steps));
+  const double rate = samples * static_cast<double>(std::max<int64_t>(1, tokens_per_sample_)) / slowest_s;
+  const double norm = curves.gradient_norm.back();
+  print_progress(
+      fmt::format("{:>8} {:>10.5f} {:>10.3g} {:>10} {:>10} {:>12.1f} {:>10}{}\n", step, curves.loss.back(),
+                  curves.learning_rate.back(), std::isnan(norm) ? "-" : fmt::format("{:.4g}", norm),
+                  format_seconds(slowest_s / static_cast<double>(num_steps)), rate, format_bytes(peak_bytes),
+                  scaled_ ? fmt::format(" {:>10g} {:>8}", curves.loss_scale, curves.num_skipped) : ""));
+}
+
+void Lines::evaluation(int64_t step, const Curves& curves) const {
+  note(fmt::format("step {}: held-out loss {:.5f}, accuracy {:.2f} %", step, curves.held_out_loss.back(),
+                   100 * curves.accuracy.back()));
+}
+
+void Lines::end(int64_t step, const Curves& curves) const {
+  if (scaled_)
+    note(fmt::format("{} of {} steps skipped, their gradients were not finite in fp16; loss scale {:g}",
+                     curves.num_skipped, step, curves.loss_scale));
+}
+
+void Lines::note(const std::string& text) const {
+  if (!prints_) return;
+  print_progress(text + "\n");
+}
+
+}  // namespace shardmark

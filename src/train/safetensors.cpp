@@ -1,0 +1,204 @@
+// Header, data and checksum of safetensors files.
+#include "train/safetensors.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <bit>
+#include <ranges>
+
+#include "base/error.h"
+#include "schema/content_hash.h"
+#include "schema/json.h"
+
+namespace shardmark {
+namespace {
+
+using Event = nlohmann::ordered_json::parse_event_t;
+using List = nlohmann::ordered_json::array_t;
+
+static_assert(std::endian::native == std::endian::little, "the format is little-endian");
+
+constexpr int64_t kSizeBytes = 8;
+constexpr int64_t kLargestHeader = 100'000'000;  // as the format's own library
+constexpr int kDeepest = 3;                      // a number of a tensor's shape
+constexpr const char* kMetadata = "__metadata__";
+constexpr const char* kChecksum = "checksum";
+
+const std::map<std::string, at::ScalarType>& dtypes() {
+  static const std::map<std::string, at::ScalarType> types = {
+      {"F64", at::kDouble}, {"F32", at::kFloat}, {"F16", at::kHalf}, {"BF16", at::kBFloat16}};
+  return types;
+}
+
+std::string dtype_name(at::ScalarType type) {
+  for (const auto& [name, known] : dtypes())
+    if (known == type) return name;
+  ENSURE(false, "a tensor that is not floating");
+}
+
+std::string_view bytes_of(const at::Tensor& tensor) {
+  return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
+}
+
+}  // namespace
+
+SafetensorsWriter::SafetensorsWriter(const std::string& path, int64_t header_room)
+    : path_(follow_links(path)),
+      header_room_((header_room + 1023) / 1024 * 1024),
+      beside_(path_),
+      hash_(kHashStart) {
+  if (!beside_) fail_to_write(beside_.name());
+  require_regular(path_);
+  file_ = AppendFile(open_or_create(beside_.name(), O_RDWR), beside_.name());
+  file_.write(std::string(static_cast<size_t>(kSizeBytes + header_room_), ' '));
+}
+
+void SafetensorsWriter::add(const std::string& name, const at::Tensor& value) {
+  at::Tensor tensor = value.contiguous();
+  const std::string_view bytes = bytes_of(tensor);
+  const int64_t begin = file_.size() - kSizeBytes - header_room_;
+  header_[name] = {{"dtype", dtype_name(tensor.scalar_type())},
+                   {"shape", tensor.sizes().vec()},
+                   {"data_offsets", {begin, begin + static_cast<int64_t>(bytes.size())}}};
+  file_.write(bytes);
+  hash_ = hash_bytes(bytes, hash_);
+}
+
+void SafetensorsWriter::finish(const TextMap& metadata) {
+  header_[kMetadata] = metadata;
+  header_[kMetadata][kChecksum] = hash_text(hash_bytes(header_.dump(), hash_));
+  std::string header = header_.dump();
+  ENSURE(std::ssize(header) <= header_room_, "no room for the header");
+  header.resize(static_cast<size_t>(header_room_), ' ');
+  std::string start(kSizeBytes, '\0');
+  for (size_t byte = 0; byte < start.size(); ++byte)
+    start[byte] = static_cast<char>(static_cast<uint64_t>(header_room_) >> (8 * byte));
+  write_at(file_.file(), file_.path(), 0, start + header);
+  require_regular(path_);  // what has come there since the start
+  if (!beside_.take_place()) fail_to_write(path_);
+}
+
+SafetensorsFile::SafetensorsFile(const std::string& path)
+    : path_(path), file_(open_if_exists(path, O_RDONLY)) {
+  struct stat info;
+  if (!file_ || ::fstat(file_.get(), &info) != 0) throw UsageError("'" + path + "': no such file");
+  size_ = info.st_size;
+  try {
+    read_header();
+  } catch (const nlohmann::json::exception&) {
+    fail("has a damaged header");
+  }
+}
+
+void SafetensorsFile::fail(const std::string& what) const {
+  throw UsageError("'" + path_ + "' " + what + "; give a whole safetensors file");
+}
+
+void SafetensorsFile::read_header() {
+  unsigned char start[kSizeBytes];
+  if (!read_at(file_, path_, 0, start, sizeof start)) fail("is too short for a safetensors file");
+  uint64_t length = 0;
+  for (size_t byte = 0; byte < sizeof start; ++byte)
+    length |= static_cast<uint64_t>(start[byte]) << (8 * byte);
+  if (length > kLargestHeader) fail("is not a safetensors file");
+  const auto data_begin = kSizeBytes + static_cast<int64_t>(length);
+  std::string text(length, '\0');
+  if (!read_at(file_, path_, kSizeBytes, text.data(), text.size()))
+    fail("is truncated: it ends in its header");
+  // What nests deeper would end the copies of it in a stack overflow.
+  auto header = nlohmann::ordered_json::parse(text, [&](int depth, Event, const auto&) {
+    if (depth > kDeepest) fail("has a damaged header: it nests too deep");
+    return true;
+  });
+  for (const auto& [name, value] : header.items()) {
+    if (name == kMetadata)
+      metadata_ = value.get<TextMap>();
+    else
+      entries_[name] = entry_of(name, value, data_begin);
+  }
+  check_places(data_begin);
+  if (has_checksum()) header[kMetadata].erase(kChecksum);
+  checked_header_ = header.dump();
+}
+
+SafetensorsFile::Entry SafetensorsFile::entry_of(const std::string& name, const nlohmann::ordered_json& value,
+                                                 int64_t data_begin) const try {
+  Entry entry{value.at("dtype"), {}, 0, 0};
+  for (const auto& extent : value.at("shape").get_ref<const List&>())
+    entry.shape.push_back(whole_number(extent));
+  const List& offsets = value.at("data_offsets").get_ref<const List&>();
+  const int64_t begin = whole_number(offsets.at(0)), end = whole_number(offsets.at(1));
+  if (offsets.size() != 2 || begin < 0 || end < begin ||
+      __builtin_add_overflow(data_begin, begin, &entry.begin))
+    throw std::out_of_range("data_offsets");
+  entry.num_bytes = end - begin;
+  return entry;
+} catch (const std::exception&) {
+  fail("has a damaged header: tensor " + name);
+}
+
+bool SafetensorsFile::has_checksum() const { return metadata_.contains(kChecksum); }
+
+// The format allows no holes: the tensors fill the file to its end.
+void SafetensorsFile::check_places(int64_t data_begin) const {
+  std::vector<std::pair<int64_t, int64_t>> places;
+  for (const auto& [name, entry] : entries_) {
+    places.emplace_back(entry.begin, entry.num_bytes);
+    const auto type = dtypes().find(entry.dtype);
+    if (type == dtypes().end()) continue;  // of no use to any model here
+    auto bytes = static_cast<int64_t>(at::elementSize(type->second));
+    for (const int64_t extent : entry.shape)
+      if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes))
+        fail("has a damaged header: tensor " + name);
+    if (bytes != entry.num_bytes) fail("has a damaged header: tensor " + name);
+  }
+  std::sort(places.begin(), places.end());
+  int64_t end = data_begin;
+  for (const auto& [begin, num_bytes] : places) {
+    if (begin != end || num_bytes < 0 || __builtin_add_overflow(begin, num_bytes, &end))
+      fail("has a damaged header: its tensors overlap or leave gaps");
+  }
+  if (size_ != end)
+    fail("is " + std::to_string(size_) + " bytes instead of " + std::to_string(end) +
+         (size_ < end ? ": truncated" : ": damaged"));
+}
+
+at::ScalarType SafetensorsFile::type_of(const std::string& name) const {
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) fail("has no tensor " + name);
+  const auto type = dtypes().find(found->second.dtype);
+  if (type != dtypes().end()) return type->second;
+  throw UsageError(fmt::format("'{}' holds {} as {}; accepted: {}", path_, name, found->second.dtype,
+                               fmt::join(std::views::keys(dtypes()), ", ")));
+}
+
+at::Tensor SafetensorsFile::read(const std::string& name) const {
+  const at::ScalarType type = type_of(name);
+  const Entry& entry = entries_.at(name);
+  const at::Tensor tensor = at::empty(entry.shape, type);
+  if (!read_at(file_, path_, entry.begin, tensor.mutable_data_ptr(), tensor.nbytes()))
+    fail("is truncated: it ends in " + name);
+  return tensor;
+}
+
+void SafetensorsFile::verify() const {
+  if (!has_checksum()) return;
+  int64_t data_bytes = 0;
+  for (const auto& [name, entry] : entries_) data_bytes += entry.num_bytes;
+  std::string piece(1 << 22, '\0');
+  uint64_t hash = kHashStart;
+  for (int64_t at = size_ - data_bytes; at < size_;) {
+    const auto count = std::min<int64_t>(std::ssize(piece), size_ - at);
+    if (!read_at(file_, path_, at, piece.data(), static_cast<size_t>(count))) fail("is truncated");
+    hash = hash_bytes(std::string_view(piece).substr(0, static_cast<size_t>(count)), hash);
+    at += count;
+  }
+  if (hash_text(hash_bytes(checked_header_, hash)) != metadata_.at(kChecksum))
+    fail("is damaged: its checksum does not match");
+}
+
+}  // namespace shardmark

@@ -1,0 +1,213 @@
+// Writing under any sharding, matching with a model, reading.
+#include "train/state_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "comm/in_step.h"
+#include "comm/nccl/lost_gpu.h"
+#include "executor/training_state.h"
+#include "specs/specs.h"
+#include "strategies/strategy.h"
+
+namespace shardmark {
+namespace {
+
+constexpr const char* kPrefix = "transformer.";
+constexpr const char* kOptimizer = "optimizer.";
+constexpr const char* kReduction =
+    "reduction";                   // what it carries over; in the metadata: which, on what ranks
+constexpr int64_t kMostKinds = 4;  // of tensors as large as a parameter: itself and the optimizer's
+
+int64_t header_room(const specs::ModelTable& table, const TextMap& metadata) {
+  int64_t room = 4096;
+  for (const auto& group : table.groups)
+    for (const auto& spec : group.parameters)
+      room += kMostKinds * SafetensorsWriter::header_bytes("optimizer.exp_avg_sq." + spec.name);
+  for (const auto& spec : table.buffers) room += SafetensorsWriter::header_bytes(spec.name);
+  for (const auto& [key, value] : metadata)
+    room += SafetensorsWriter::header_bytes(key) + 2 * std::ssize(value);  // quotes are escaped
+  return room;
+}
+
+// What other programs write beside the weights: masks, a head tied to the embedding, counters.
+bool is_redundant(const std::string& name) {
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") || name == "lm_head.weight" ||
+         name.ends_with(".num_batches_tracked") || name.starts_with(kOptimizer) ||
+         name.starts_with(kReduction + std::string("."));
+}
+
+// What state is of: wte.weight of "optimizer.exp_avg.wte.weight"; empty for a scalar of the whole run.
+std::string parameter_of(const std::string& state) {
+  const size_t kind_end = state.find('.', std::char_traits<char>::length(kOptimizer));
+  return kind_end == std::string::npos ? "" : state.substr(kind_end + 1);
+}
+
+std::string name_in(const SafetensorsFile& file, const std::string& name) {
+  return file.entries().contains(name) ? name : kPrefix + name;
+}
+
+// Whose residual it is; empty: steps carry nothing over.
+std::string reduction_of(const TrainingState& state, int ranks) {
+  if (state.carried().empty()) return "";
+  return fmt::format("{} on {} rank{}", to_text(state.program().reduction), ranks, ranks == 1 ? "" : "s");
+}
+
+bool holds(const SafetensorsFile& file, const std::vector<TrainingState::Carried>& carried) {
+  return std::all_of(carried.begin(), carried.end(), [&](const auto& entry) {
+    const auto found = file.entries().find(entry.name);
+    return found != file.entries().end() && found->second.shape == entry.own.sizes().vec();
+  });
+}
+
+void load_carried(TrainingState& state, Communicator& comm, const SafetensorsFile* file,
+                  const StateReader& read) {
+  const std::string now = reduction_of(state, comm.size());
+  std::string before;
+  if (file != nullptr && file->metadata().contains(kReduction)) before = file->metadata().at(kReduction);
+  if (now.empty()) {
+    if (!before.empty())
+      log_warning("the checkpoint's residual of " + before + " is left out: this run has none");
+    return;
+  }
+  const bool same = before == now;
+  const at::Tensor goes_on =
+      at::full({}, file != nullptr && same && holds(*file, state.carried()), at::kFloat);
+  broadcast_value(comm, goes_on);
+  if (goes_on.item<float>() != 0) return state.load_carried(read);
+  if (file == nullptr) return;
+  log_warning(fmt::format("the residual of {} starts empty: the checkpoint holds {}{}", now,
+                          before.empty() ? "none" : "that of " + before, same ? ", in other buckets" : ""));
+}
+
+void load_loss_scale(const GradientGuard& guard, Communicator& comm, const SafetensorsFile* file,
+                     const StateReader& read) {
+  const auto state = guard.state();
+  const bool saved = file != nullptr && std::all_of(state.begin(), state.end(), [&](const auto& entry) {
+                       return file->entries().contains(kOptimizer + entry.first);
+                     });
+  if (file != nullptr && !saved)
+    log_warning(fmt::format("the checkpoint holds no loss scale of fp16: it starts afresh at {}",
+                            guard.loss_scale().item<double>()));
+  for (const auto& [name, value] : state) {
+    if (saved) value.copy_(read(kOptimizer + name));
+    broadcast_value(comm, value);
+  }
+}
+
+}  // namespace
+
+std::string write_state(const std::string& path, const TrainingSetup& setup, State what, const TextMap& given,
+                        bool writes) {
+  std::string trouble;
+  std::optional<SafetensorsWriter> writer;
+  TextMap metadata = given;
+  int64_t room = 0;
+  if (what == State::all) {
+    const std::string reduction = reduction_of(*setup.state, setup.state->comm().size());
+    if (!reduction.empty()) metadata[kReduction] = reduction;
+    for (const auto& entry : setup.state->carried()) room += SafetensorsWriter::header_bytes(entry.name);
+  }
+  const auto attempt = [&](const auto& body) {
+    if (!writes || !trouble.empty()) return;
+    try {
+      body();
+    } catch (const std::exception& error) {  // whatever it is: the other ranks are in a gather
+      end_job_if_gpu_is_lost(error.what());
+      trouble = first_line(error.what());
+      writer.reset();
+    }
+  };
+  attempt([&] { writer.emplace(path, room + header_room(setup.model->table(), metadata)); });
+  const StateVisitor add = [&](const std::string& name, const at::Tensor& value) {
+    attempt([&] { writer->add(name, value); });
+  };
+  setup.state->visit(what, writes ? add : StateVisitor{});
+  if (what == State::all)
+    for (const auto& [name, value] : setup.guard->state()) add(kOptimizer + name, value.cpu().to(at::kFloat));
+  attempt([&] { writer->finish(metadata); });
+  return trouble;
+}
+
+int64_t state_bytes(const Point& point, State what) {
+  const TrainingPoint& t = point.training;
+  const auto table = specs::model_spec(t.model.name).table(t.model.options);
+  const auto bytes = specs::element_bytes(t.precision, t.reduce_dtype);
+  const int64_t kinds =
+      what == State::weights
+          ? 1
+          : 1 + specs::optimizer_specs().at(t.optimizer.name).state_elements(t.optimizer.options);
+  int64_t sum = kinds * table.num_parameters() * bytes.master + header_room(table, {});
+  for (const auto& spec : table.buffers) sum += c10::multiply_integers(spec.shape) * bytes.compute;
+  if (what == State::weights) return sum;
+  const auto input = strategies::step_input(point, table);
+  for (const auto& buffer : strategies::strategy(t.strategy.name).step(input).buffers)
+    if (buffer.carried)
+      sum += (buffer.replicated ? 1 : point.ranks) * (buffer.numel * specs::bytes_of(buffer.element, bytes) +
+                                                      SafetensorsWriter::header_bytes(buffer.name));
+  return sum;
+}
+
+void load_state(const TrainingSetup& setup, Communicator& comm, State what, const SafetensorsFile* file) {
+  std::exception_ptr failure;  // thrown when the other ranks no longer wait for what rank 0 reads
+  const StateReader from_file = [&](const std::string& name) {
+    try {
+      return read_tensor(*file, name);
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+      return at::zeros({});
+    }
+  };
+  const StateReader read = file != nullptr ? from_file : StateReader{};
+  const auto where = [] { return std::string("reading a state"); };
+  in_step(comm.size(), where, [&] {
+    setup.state->load(what, read);
+    if (what != State::all) return;
+    load_loss_scale(*setup.guard, comm, file, read);
+    load_carried(*setup.state, comm, file, read);
+  });
+  if (failure) std::rethrow_exception(failure);
+}
+
+void check_model(const SafetensorsFile& file, const specs::ModelTable& table, const std::string& model_name) {
+  const auto fail = [&](const std::string& what) {
+    throw UsageError("'" + file.path() + "' is of another model than " + model_name + ": " + what);
+  };
+  std::set<std::string> known;
+  const auto check = [&](const std::string& name, const std::vector<int64_t>& shape) {
+    const auto found = file.entries().find(name_in(file, name));
+    if (found == file.entries().end()) fail("it has no " + name);
+    if (found->second.shape != shape)
+      fail(fmt::format("{} is [{}] in it, and [{}] in the model", name, fmt::join(found->second.shape, ", "),
+                       fmt::join(shape, ", ")));
+    static_cast<void>(file.type_of(found->first));
+    known.insert(found->first);
+  };
+  for (const auto& group : table.groups)
+    for (const auto& spec : group.parameters) check(spec.name, spec.shape);
+  for (const auto& spec : table.buffers) check(spec.name, spec.shape);
+  std::map<std::string, std::vector<int64_t>> shapes = {{"", {}}};
+  for (const auto& group : table.groups)
+    for (const auto& spec : group.parameters) shapes[spec.name] = spec.shape;
+  for (const auto& [name, entry] : file.entries())  // no rank may fail while all of them load it
+    if (name.starts_with(kOptimizer) && shapes.contains(parameter_of(name)))
+      check(name, shapes.at(parameter_of(name)));
+  for (const auto& [name, entry] : file.entries())
+    if (!known.contains(name) && !is_redundant(name)) fail("the model has no " + name);
+}
+
+at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name) {
+  at::Tensor value = file.read(name_in(file, name));
+  if (!is_finite(value))
+    throw UsageError("'" + file.path() + "' holds a NaN or an infinity in " + name +
+                     ", with which nothing can go on; start from another file");
+  return value;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,73 @@
+// Which communicator a point gets, and what an earlier point leaves behind.
+// RANKS 1 2 3
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "device/meter.h"
+#include "sweep/communicators.h"
+
+namespace shardmark {
+namespace {
+
+class PointCommunicatorsTest : public ::testing::Test {
+ protected:
+  static constexpr const char* kStaged = "hierarchical(form=leader, ranks_per_node=1)";
+
+  // What a point may do: all kinds of operations, also on teams.
+  static void use(PointCommunicators::Current& current) {
+    if (!current.comm) return;
+    const at::Tensor tensor = at::ones({1 << 20});
+    current.comm->all_reduce(tensor, ReduceOp::sum).wait();
+    current.comm->split(0, 0)->all_reduce(tensor, ReduceOp::max).wait();
+  }
+  static int64_t num_operations(const PointCommunicators::Current& current) {
+    return current.comm ? current.comm->traffic().num_operations : 0;
+  }
+  // Held at the beginning of a point that measures its memory.
+  int64_t bytes_at_start() {
+    communicators_.get(world_.size(), "mpi", /*unused=*/true);
+    return meter::read().total;
+  }
+
+  HostGroup world_ = HostGroup::world();
+  RunOptions options_{"mpi", at::kCPU, true};
+  HeartbeatPage page_{};
+  Heartbeat heartbeat_{page_};
+  PointCommunicators communicators_{world_, options_, MovedBy::caller, heartbeat_};
+};
+
+TEST_F(PointCommunicatorsTest, MemoryDoesNotDependOnWhatRanBefore) {
+  const int64_t at_first = bytes_at_start();
+  for (const std::string transport : {"mpi", kStaged}) {
+    for (const int64_t ranks : {int64_t{1}, int64_t{world_.size()}}) {
+      use(communicators_.get(ranks, transport, false));
+      use(communicators_.get(ranks, transport, true));
+      EXPECT_EQ(bytes_at_start(), at_first) << "after " << transport << " on " << ranks;
+    }
+  }
+}
+
+TEST_F(PointCommunicatorsTest, AreKeptWhileNobodyMinds) {
+  auto& first = communicators_.get(world_.size(), kStaged, false);
+  use(first);
+  const int64_t used = num_operations(first);
+  EXPECT_GT(used, 0);
+  EXPECT_EQ(num_operations(communicators_.get(world_.size(), kStaged, false)), used) << "the same";
+  EXPECT_EQ(num_operations(communicators_.get(world_.size(), kStaged, true)), 0) << "a new one";
+  use(communicators_.get(world_.size(), "mpi", false));
+  EXPECT_EQ(num_operations(communicators_.get(world_.size(), kStaged, false)), 0) << "the other has ended";
+}
+
+TEST_F(PointCommunicatorsTest, LeaveRanksOut) {
+  const auto& one = communicators_.get(1, "mpi", true);
+  EXPECT_EQ(one.comm != nullptr, world_.rank() == 0);
+  EXPECT_EQ(one.group.size(), world_.rank() == 0 ? 1 : 0);
+  EXPECT_EQ(one.comm ? one.comm->size() : 1, 1);
+}
+
+TEST_F(PointCommunicatorsTest, RefuseTransportsOfOtherDevices) {
+  EXPECT_THROW(communicators_.get(world_.size(), "nccl", true), UsageError);
+}
+
+}  // namespace
+}  // namespace shardmark
