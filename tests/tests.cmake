@@ -25,6 +25,10 @@ foreach(script ${_scripts})
   if(_alone)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
+  file(STRINGS ${script} _faults REGEX "faults.bash" LIMIT_COUNT 1)
+  if(_faults)  # they look for what others of them leave in shared memory
+    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK shared_memory)
+  endif()
   if(_label MATCHES "faults|cluster")  # the long form: ctest -C soak
     add_test(NAME soak/${name} COMMAND bash ${script} $<TARGET_FILE:shardmark>
              WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} CONFIGURATIONS soak)

@@ -10,6 +10,7 @@
 #include "analysis/known.h"
 #include "base/stats.h"
 #include "specs/collectives.h"
+#include "strategies/program_series.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {

@@ -53,7 +53,7 @@ double share_of(const MergedPoint& merged) {
 }
 
 ColumnsOf<MergedPoint> columns(Ideal& ideal) {
-  constexpr const char *kPeak = "peak", *kShare = "share of a rank";
+  constexpr const char* kPeak = "peak";
   ColumnsOf<MergedPoint> columns;
   for (const Kind& kind : kKinds) {
     columns.push_back({{"measured", "MiB", true, false, kind.name},
@@ -69,29 +69,23 @@ ColumnsOf<MergedPoint> columns(Ideal& ideal) {
          "measured / predicted - 1, predicted by the formula of the strategy's paper, without padding; "
          "activations by the model's table."});
   }
-  columns.push_back({{"measured", "MiB", true, false, kShare},
-                     [](const auto& merged) { return cells::mebibytes(share_of(merged)); },
-                     "parameters, gradients and optimizer state of the rank that has most."});
   columns.push_back(
-      {{"x ideal", "", true, false, kShare},
+      {{"x P/N", ""},
        [&](const auto& merged) { return cells::number(share_of(merged) / ideal.bytes(merged.point), 3); },
-       "share / (parameters x (2 + optimizer state elements) x element size / N): 1 if each of N ranks held "
-       "exactly 1/N (Rajbhandari et al., SC 2020). fsdp shards within tensors and comes close; zero3 assigns "
-       "whole tensors, and its largest tensor may exceed 1/N; replicas (single, ddp) hold N times the "
-       "ideal."});
+       "parameters, gradients and optimizer state of the rank that has most / (parameters x (2 + optimizer "
+       "state elements) x element size / N): 1 if each of N ranks held exactly 1/N (Rajbhandari et al., SC "
+       "2020). fsdp shards within tensors and comes close; zero3 assigns whole tensors, and its largest "
+       "tensor "
+       "may exceed 1/N; replicas (single, ddp) are at N."});
   columns.push_back({{"measured", "MiB", true, false, kPeak},
                      mebibytes_of(&Measures::peak_bytes),
                      "the most memory that a rank held in a step."});
-  columns.push_back(
-      {{"predicted", "MiB", true, false, kPeak},
-       [](const auto& merged) { return cells::mebibytes(merged.measures.predicted_peak_bytes()); },
-       "all five together."});
   columns.push_back({{"error", "%", true, false, kPeak},
                      [](const auto& merged) {
                        return cells::difference(merged.measures.peak_bytes,
                                                 merged.measures.predicted_peak_bytes());
                      },
-                     "measured / predicted - 1."});
+                     "measured / predicted - 1, predicted: all five together."});
   return columns;
 }
 

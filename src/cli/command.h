@@ -24,7 +24,7 @@ std::string whole_program();
 bool has_command(const std::string& name);
 
 // Thrown after an error was printed, once for all ranks: this one has nothing to add but its exit status.
-struct Silent {
+struct AlreadyReported {
   int status;
 };
 

@@ -29,13 +29,13 @@ bool is_first_rank() {
   return true;
 }
 
-constexpr std::chrono::seconds kTellS{5};
+constexpr std::chrono::seconds kGrace{5};
 
 int refuse(const std::string& message) {
   if (is_first_rank())
     log_line(printable(message, ""));
   else
-    std::this_thread::sleep_for(kTellS);  // a launcher ends all ranks with the first that ends
+    std::this_thread::sleep_for(kGrace);  // a launcher ends all ranks with the first that ends
   return kUsage;
 }
 
@@ -120,8 +120,8 @@ int exit_status(int argc, char** argv) {
     const int status = run_command(argc, argv);
     print("");  // and what was printed without it: did the standard output take all?
     return status;
-  } catch (const Silent& told) {
-    return told.status;
+  } catch (const AlreadyReported& error) {
+    return error.status;
   } catch (const UsageError& error) {
     log_line(printable(error.what(), ""));
     return kUsage;

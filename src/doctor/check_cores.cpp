@@ -88,30 +88,30 @@ void check_shares(const World& world, Findings& findings) {
     for (const RankFacts* rank : ranks) alike[rank->cpu.allowed].push_back(rank);
     for (const auto& [allowed, group] : alike) look_at(group, on_node, t);
   }
-  t.crowded.report(findings, Severity::warns,
+  t.crowded.report(findings, Severity::warning,
                    fmt::format("{} ranks share {} cores of {}", t.crowded.most(), t.cores, t.crowded.hosts()),
                    "start at most one rank per core");
-  t.crammed.report(findings, Severity::warns,
+  t.crammed.report(findings, Severity::warning,
                    fmt::format("{} ranks are bound to the same {} core(s) of {}, of {}", t.crammed.most(),
                                t.shared_cores, t.crammed.hosts(), t.cores),
                    kGiveCores);
   t.squeezed.report(
-      findings, Severity::warns,
+      findings, Severity::warning,
       fmt::format("a rank computes with {} threads, but may run on {} processor(s)", t.most_threads,
                   t.squeezed.least()),
       t.by_launcher ? kGiveCores : "fewer --threads (or OMP_NUM_THREADS), or fewer ranks on a node");
-  t.rationed.report(findings, Severity::warns,
+  t.rationed.report(findings, Severity::warning,
                     fmt::format("{} threads of the ranks of {} share the {:g} cores that the cgroup grants",
                                 t.rationed.most(), t.rationed.hosts(), t.quota),
                     "fewer --threads, or a larger quota (docker run --cpus, sbatch --cpus-per-task)");
-  t.unbound.report(findings, Severity::warns,
+  t.unbound.report(findings, Severity::warning,
                    fmt::format("ranks are not bound and share the same {} cores of {}", t.unbound.most(),
                                t.unbound.hosts()),
                    kGiveCores);
-  t.idle.report(findings, Severity::notes,
+  t.idle.report(findings, Severity::note,
                 fmt::format("ranks are bound to {} of {} cores of {}", t.used, t.cores, t.idle.hosts()),
                 kGiveCores);
-  t.refused.report(findings, Severity::notes,
+  t.refused.report(findings, Severity::note,
                    fmt::format("ranks are not bound and share the same {} cores, as requested by --bind none",
                                t.refused.most()),
                    "--bind auto binds each rank to cores of its own");
@@ -130,7 +130,7 @@ void check_numa(const World& world, Findings& findings) {
                             rank.gpu.pci, rank.gpu.numa);
   }
   far.report(
-      findings, Severity::warns, fmt::format("cores far from the GPU ({})", example),
+      findings, Severity::warning, fmt::format("cores far from the GPU ({})", example),
       "srun --gpu-bind=none --cpu-bind=none or mpirun --bind-to none: shardmark then binds near the GPU");
 }
 

@@ -33,9 +33,9 @@ void check_shared(const World& world, Findings& findings) {
     which = ranks.front()->gpu.pci + " of " + ranks.front()->host;
   }
   shared.report(
-      findings, Severity::stops, fmt::format("{} ranks use one GPU ({})", shared.most(), which),
+      findings, Severity::error, fmt::format("{} ranks use one GPU ({})", shared.most(), which),
       "start one rank per GPU (mpirun --map-by ppr:GPUS:node, srun --ntasks-per-node=GPUS), or --device cpu");
-  emulated.report(findings, Severity::warns,
+  emulated.report(findings, Severity::warning,
                   fmt::format("{} ranks share one GPU ({}) by NCCL_HOSTID", emulated.most(), which),
                   "use this for functional tests only: its timings are meaningless");
 }
@@ -48,7 +48,7 @@ void check_kinds(const World& world, Findings& findings) {
     for (const RankFacts& rank : world)
       if (!rank.on_gpu()) without.add(rank);
     without.report(
-        findings, Severity::stops,
+        findings, Severity::error,
         fmt::format("no GPU on {}, while {} other ranks have one", without.hosts(), gpus.size()),
         "leave these nodes out (srun --exclude, mpirun --host), or run all ranks with --device cpu");
   }
@@ -65,7 +65,7 @@ void check_kinds(const World& world, Findings& findings) {
     other.add(*rank);
     names.insert(rank->gpu.name);
   }
-  other.report(findings, Severity::warns,
+  other.report(findings, Severity::warning,
                fmt::format("{} on {}, {} elsewhere: the slowest sets the pace", fmt::join(names, ", "),
                            other.hosts(), usual),
                "ask for one kind (sbatch --constraint, --gres=gpu:TYPE:N)");
@@ -89,7 +89,7 @@ void check_visible(const World& world, Findings& findings) {
     }
   }
   blind.report(
-      findings, Severity::warns,
+      findings, Severity::warning,
       fmt::format("each rank sees {} of {} GPUs of its node: where a control group or container hides the "
                   "others, peer access is gone, and NCCL falls from NVLink to PCIe or sockets",
                   blind.least(), in_node),
@@ -105,7 +105,7 @@ void check_peers(const World& world, Findings& findings) {
     apart.add(*rank, rank->gpu.unreachable);
     others = rank->gpu.visible - 1;
   }
-  apart.report(findings, Severity::warns,
+  apart.report(findings, Severity::warning,
                fmt::format("a GPU has no peer access to up to {} of {} others of its node ({}): NCCL goes "
                            "through the host's memory",
                            apart.most(), others, apart.hosts()),
@@ -129,7 +129,7 @@ void check_alike(const World& world, Findings& findings, const char* what, int64
       if (value != usual) other.add(ranks, value);
     const auto values = other.least() == other.most() ? std::to_string(other.least())
                                                       : fmt::format("{} to {}", other.least(), other.most());
-    other.report(findings, Severity::warns,
+    other.report(findings, Severity::warning,
                  fmt::format("{} is {} on {}, {} on other GPUs of the same name ({})", what, values,
                              other.hosts(), usual, name),
                  fix);
@@ -159,32 +159,32 @@ void check_health(const World& world, Findings& findings) {
   const auto on = [](const char* text, const Affected& who) {
     return fmt::format("{} on {}", text, who.hosts());
   };
-  prohibited.report(findings, Severity::stops, on("GPUs are in compute mode prohibited", prohibited),
+  prohibited.report(findings, Severity::error, on("GPUs are in compute mode prohibited", prohibited),
                     "nvidia-smi -c 0");
-  hot.report(findings, Severity::warns,
+  hot.report(findings, Severity::warning,
              on("GPUs are throttled by temperature", hot) + fmt::format(", to {} MHz", hot.least()),
              "look at fans, air flow and nvidia-smi -q -d TEMPERATURE, or leave the node out");
   slowed.report(
-      findings, Severity::warns,
+      findings, Severity::warning,
       on("GPUs are throttled by their hardware", slowed) + fmt::format(", to {} MHz", slowed.least()),
       "look at the power supply and nvidia-smi -q -d PERFORMANCE, or leave the node out");
-  capped.report(findings, Severity::warns,
+  capped.report(findings, Severity::warning,
                 on("power is capped below the default", capped) + fmt::format(", at {} W", capped.least()),
                 "sudo nvidia-smi -pl DEFAULT, unless the cap is meant");
-  narrow.report(findings, Severity::warns,
+  narrow.report(findings, Severity::warning,
                 on("PCIe links are narrower than those of other GPUs of the same name", narrow) +
                     fmt::format(", {} lanes", narrow.least()),
                 "reseat the card or riser, or leave the node out");
   resting.report(
-      findings, Severity::notes,
+      findings, Severity::note,
       on("PCIe links use fewer lanes than they have", resting) + fmt::format(", {} lanes", resting.least()),
       "idle GPUs may; if they also do under load, reseat the card or riser");
-  ill.report(findings, Severity::warns,
+  ill.report(findings, Severity::warning,
              on("uncorrected memory errors (ECC)", ill) + fmt::format(", {} on a GPU", ill.most()),
              "reset the GPU (nvidia-smi -r) or have it replaced; see nvidia-smi -q -d ECC");
-  sliced.report(findings, Severity::notes, on("GPUs are partitioned (MIG)", sliced),
+  sliced.report(findings, Severity::note, on("GPUs are partitioned (MIG)", sliced),
                 "sudo nvidia-smi -mig 0 for whole ones");
-  taken.report(findings, Severity::warns,
+  taken.report(findings, Severity::warning,
                on("GPU memory is in use by other processes", taken) + ", up to " +
                    format_bytes(static_cast<double>(taken.most())),
                "nvidia-smi lists these processes");

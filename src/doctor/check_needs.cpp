@@ -163,9 +163,9 @@ std::string fix(Lack lack, const RankFacts& rank) {
 
 // CPUs are used without asking only where no driver shows a GPU: nobody could have meant it then.
 Severity severity(Lack lack, const RankGroup& ranks) {
-  if (ranks.front()->gpus_wanted) return Severity::stops;
-  if (lack == Lack::any_driver) return Severity::warns;
-  return lack == Lack::screen_driver ? Severity::notes : Severity::stops;
+  if (ranks.front()->gpus_wanted) return Severity::error;
+  if (lack == Lack::any_driver) return Severity::warning;
+  return lack == Lack::screen_driver ? Severity::note : Severity::error;
 }
 
 }  // namespace

@@ -34,13 +34,13 @@ void check_memory(const World& world, Findings& findings) {
     if (limit != kUnknown && limit < kGiB / 2 * rank.local_ranks) scarce.add(rank, limit);
   }
   shm.report(
-      findings, Severity::warns,
+      findings, Severity::warning,
       fmt::format("{} free in /dev/shm of {}, {} recommended", format_bytes(static_cast<double>(shm.least())),
                   shm.hosts(), format_bytes(static_cast<double>(needed))),
       "docker run --shm-size=1g or --ipc=host; remove what crashed jobs left there; mount -o "
       "remount,size=50% "
       "/dev/shm");
-  scarce.report(findings, Severity::warns,
+  scarce.report(findings, Severity::warning,
                 fmt::format("only {} of memory for the ranks of {}",
                             format_bytes(static_cast<double>(scarce.least())), scarce.hosts()),
                 "start fewer ranks a node, or ask for more (sbatch --mem)");
@@ -53,7 +53,7 @@ void check_output(const World& world, Findings& findings) {
     Affected here;
     here.add(rank);
     if (node.disk_bytes != kUnknown && node.disk_bytes < kGiB / 4)
-      here.report(findings, Severity::warns,
+      here.report(findings, Severity::warning,
                   fmt::format("{} free where studies go ({} on {})",
                               format_bytes(static_cast<double>(node.disk_bytes)), node.output, rank.host),
                   "make room, or write elsewhere with -o; what is finished is kept either way");
@@ -63,7 +63,7 @@ void check_output(const World& world, Findings& findings) {
     const bool is_accepted = value == "FALSE" || value == "0" || value == "BEST_EFFORT";
     if (!node.locking.empty() && node.locking != "works" && !is_accepted)
       here.report(
-          findings, locks ? Severity::stops : Severity::notes,
+          findings, locks ? Severity::error : Severity::note,
           fmt::format("files in {} ({}) cannot be locked ({}): {}", node.output, node.file_system,
                       node.locking,
                       locks ? "HDF5_USE_FILE_LOCKING=" + value + " requires locks"
@@ -83,11 +83,11 @@ void check_limits(const World& world, Findings& findings) {
       few_files.add(rank, rank.node.open_files);
   }
   unlocked.report(
-      findings, Severity::warns,
+      findings, Severity::warning,
       fmt::format("only {} may be locked on {}: InfiniBand pins its buffers",
                   format_bytes(static_cast<double>(unlocked.least())), unlocked.hosts()),
       "ulimit -l unlimited (limits.conf; LimitMEMLOCK=infinity of slurmd; docker run --ulimit memlock=-1)");
-  few_files.report(findings, Severity::warns,
+  few_files.report(findings, Severity::warning,
                    fmt::format("only {} files may be open per rank, with {} ranks", few_files.least(),
                                world.front().world_ranks),
                    "ulimit -n 65536 (limits.conf; LimitNOFILE of slurmd)");

@@ -51,10 +51,10 @@ void check_nccl_loaded(const World& world, Findings& findings) {
     built = v.nccl_built;
   }
   newer.report(
-      findings, Severity::notes,
+      findings, Severity::note,
       fmt::format("NCCL {} is loaded, newer than what shardmark was compiled with, {}", loaded, built),
       "build again to be sure of both");
-  older.report(findings, Severity::warns,
+  older.report(findings, Severity::warning,
                fmt::format("NCCL {} is loaded, but shardmark was compiled with {}", loaded, built),
                "see LD_LIBRARY_PATH and LD_PRELOAD for another libnccl, or build again");
 }
@@ -63,17 +63,17 @@ void check_nccl_loaded(const World& world, Findings& findings) {
 
 void check_versions(const World& world, Findings& findings) {
   constexpr auto kBuild = "all nodes must run one build: put repository and .venv on a shared file system";
-  check_same(world, findings, "shardmark", &VersionFacts::shardmark, Severity::stops, kBuild);
-  check_same(world, findings, "NCCL", &VersionFacts::nccl, Severity::stops, kBuild);
-  check_same(world, findings, "torch", &VersionFacts::torch, Severity::stops, kBuild);
-  check_same(world, findings, "MPI", &VersionFacts::mpi, Severity::warns,
+  check_same(world, findings, "shardmark", &VersionFacts::shardmark, Severity::error, kBuild);
+  check_same(world, findings, "NCCL", &VersionFacts::nccl, Severity::error, kBuild);
+  check_same(world, findings, "torch", &VersionFacts::torch, Severity::error, kBuild);
+  check_same(world, findings, "MPI", &VersionFacts::mpi, Severity::warning,
              "load the same MPI module on all nodes; see LD_LIBRARY_PATH");
-  check_same(world, findings, "cuDNN", &VersionFacts::cudnn, Severity::warns, "see LD_LIBRARY_PATH");
-  check_same(world, findings, "HDF5", &VersionFacts::hdf5, Severity::notes, "see LD_LIBRARY_PATH");
-  check_same(world, findings, "CUDA runtime", &VersionFacts::cuda, Severity::warns, kBuild);
-  check_same(world, findings, "GPU driver", &VersionFacts::driver, Severity::warns,
+  check_same(world, findings, "cuDNN", &VersionFacts::cudnn, Severity::warning, "see LD_LIBRARY_PATH");
+  check_same(world, findings, "HDF5", &VersionFacts::hdf5, Severity::note, "see LD_LIBRARY_PATH");
+  check_same(world, findings, "CUDA runtime", &VersionFacts::cuda, Severity::warning, kBuild);
+  check_same(world, findings, "GPU driver", &VersionFacts::driver, Severity::warning,
              "update the driver of these nodes, or leave them out");
-  check_same(world, findings, "kernel", &VersionFacts::kernel, Severity::notes, "update these nodes");
+  check_same(world, findings, "kernel", &VersionFacts::kernel, Severity::note, "update these nodes");
   check_nccl_loaded(world, findings);
 }
 

@@ -14,7 +14,7 @@ void check_promise(const World& world, Findings& findings) {
   Affected alone;
   for (const RankFacts& rank : world)
     if (rank.promised_ranks > rank.world_ranks) alone.add(rank, rank.promised_ranks);
-  alone.report(findings, Severity::stops,
+  alone.report(findings, Severity::error,
                fmt::format("the launcher started {} ranks, but MPI sees a world of {}", alone.most(),
                            world.front().world_ranks),
                "use the mpirun of the MPI that shardmark is linked with, or srun --mpi=pmix");
@@ -31,7 +31,7 @@ void check_names(const World& world, Findings& findings) {
     Affected named_alike;
     for (const RankFacts& rank : world)
       if (rank.host == host) named_alike.add(rank);
-    named_alike.report(findings, Severity::warns,
+    named_alike.report(findings, Severity::warning,
                        fmt::format("{} machines have the host name {}", ids.size(), host),
                        "give each its own name (hostnamectl set-hostname), or reports mix them up");
   }
@@ -41,7 +41,7 @@ void check_names(const World& world, Findings& findings) {
     for (const RankFacts& rank : world)
       if (rank.machine == machine) together.add(rank);
     together.report(
-        findings, Severity::notes,
+        findings, Severity::note,
         fmt::format("{} are one machine (containers or namespaces), and MPI treats them as {} nodes",
                     together.hosts(), names.size()),
         "start all ranks of a machine in one container, unless it stands for a cluster");
@@ -82,7 +82,7 @@ void check_shared_memory(const World& world, Findings& findings) {
     for (const RankFacts* rank : ranks)
       if (rank->local_ranks < static_cast<int64_t>(ranks.size())) apart.add(*rank, rank->local_ranks);
   apart.report(
-      findings, Severity::warns,
+      findings, Severity::warning,
       fmt::format("on {} MPI does not see that ranks share memory (it sees {} on a node)", apart.hosts(),
                   apart.least()),
       "start all ranks of a node in one container, or with --ipc=host; see also TMPDIR and /dev/shm");
@@ -96,7 +96,7 @@ void check_shared_memory(const World& world, Findings& findings) {
       by = variable;
     }
   }
-  excluded.report(findings, Severity::warns,
+  excluded.report(findings, Severity::warning,
                   fmt::format("{} keeps MPI from using shared memory in a node", by),
                   "leave it unset, or add the transport: vader in Open MPI 4, sm in Open MPI 5 and UCX");
 }
@@ -111,7 +111,7 @@ void check_evenness(const World& world, Findings& findings) {
   Affected odd;
   for (const auto& [name, ranks] : nodes_of(world))
     if (ranks.size() != usual) odd.add(ranks, static_cast<int64_t>(ranks.size()));
-  odd.report(findings, Severity::notes,
+  odd.report(findings, Severity::note,
              fmt::format("{} ranks on {}, {} on other nodes",
                          odd.least() == odd.most() ? std::to_string(odd.least())
                                                    : fmt::format("{} to {}", odd.least(), odd.most()),

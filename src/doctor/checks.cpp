@@ -8,7 +8,7 @@
 namespace shardmark::doctor {
 
 const char* to_text(Severity severity) {
-  return severity == Severity::stops ? "stops" : severity == Severity::warns ? "warns" : "notes";
+  return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "note";
 }
 
 std::string to_text(const Finding& finding) {

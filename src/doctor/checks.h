@@ -9,20 +9,20 @@
 
 namespace shardmark::doctor {
 
-// stops: nothing measured here would mean what it says, or it would fail or hang. warns: slower or riskier
-// than it has to be. notes: worth knowing.
-enum class Severity { stops, warns, notes };
+// error: nothing measured here would mean what it says, or it would fail or hang. warning: slower or riskier
+// than it has to be. note: worth knowing.
+enum class Severity { error, warning, note };
 const char* to_text(Severity severity);
 
 struct Finding {
-  Severity severity = Severity::warns;
+  Severity severity = Severity::warning;
   Numbers ranks;     // whom it concerns
   std::string what;  // one line, with numbers
   std::string fix;   // one line: what to do
 };
 std::string to_text(const Finding& finding);  // "ranks 0-3: what; fix", one line
 
-// All ranks of a world, by rank. What stops comes first; each kind of trouble is one finding, however many
+// All ranks of a world, by rank. Errors come first; each kind of trouble is one finding, however many
 // ranks have it.
 std::vector<Finding> examine(const std::vector<RankFacts>& world);
 

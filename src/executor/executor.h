@@ -18,8 +18,8 @@ struct StepResult {
       gradient_norm;  // of all ranks that train together, before clipping; undefined if nobody needs it
 };
 
-// What of a step happens. compute_only: no call starts, and none is waited for. communication_only: nothing
-// else. With a learning rate of 0 parameters stay as they are, and slots hold what was gathered last.
+// Which parts of a step run. compute_only: no call starts, and none is waited for. communication_only:
+// nothing else. With a learning rate of 0 parameters stay as they are, and slots hold what was gathered last.
 enum class Ablation { none, compute_only, communication_only };
 
 class Executor {

@@ -14,7 +14,7 @@ namespace {
 constexpr double kTieTolerance = 1.05;  // times this close are equal: the simpler candidate wins
 
 // From whole replicas to everything cut; groups of a node where there are several.
-std::vector<std::string> candidate_texts(const Surroundings& around) {
+std::vector<std::string> candidate_texts(const DecisionInputs& around) {
   std::vector<std::string> texts = {"ddp", "fsdp(shard=optimizer)", "fsdp(shard=gradients)"};
   if (around.ranks_per_node > 0) texts.push_back(fmt::format("fsdp(group={})", around.ranks_per_node));
   texts.insert(texts.end(), {"fsdp", "fsdp(offload=optimizer)"});
@@ -22,7 +22,7 @@ std::vector<std::string> candidate_texts(const Surroundings& around) {
 }
 
 // Operations of neighbours stay in their node; others go among all.
-double communication_s(const Program& program, const Surroundings& around) {
+double communication_s(const Program& program, const DecisionInputs& around) {
   double seconds = 0;
   for (const CollectiveCall& call : program.calls) {
     const bool in_node = call.team.stride == 1 && call.team.ranks == around.ranks_per_node;
@@ -34,7 +34,7 @@ double communication_s(const Program& program, const Surroundings& around) {
   return seconds;
 }
 
-Candidate candidate(const std::string& text, StepInput input, const Surroundings& around) {
+Candidate candidate(const std::string& text, StepInput input, const DecisionInputs& around) {
   const Choice written = choice_from_text(text);
   const Strategy& entry = strategy(written.name);
   const Choice choice = resolve(written, entry.options, "strategy");
@@ -49,7 +49,7 @@ Candidate candidate(const std::string& text, StepInput input, const Surroundings
 
 std::string name_of(const Candidate& candidate) { return brief_text("strategy", candidate.strategy); }
 
-std::string memory_text(const Decision& decision, size_t num_fitting, const Surroundings& around) {
+std::string memory_text(const Decision& decision, size_t num_fitting, const DecisionInputs& around) {
   const std::string memory = format_bytes(around.memory_bytes);
   if (num_fitting == 0)
     return fmt::format("nothing fits into the {} of a rank; it needs the least, {}", memory,
@@ -61,7 +61,7 @@ std::string memory_text(const Decision& decision, size_t num_fitting, const Surr
                      name_of(*first_not), format_bytes(first_not->needed_bytes));
 }
 
-std::string reason_of(const Decision& decision, const Surroundings& around) {
+std::string reason_of(const Decision& decision, const DecisionInputs& around) {
   const auto num_fitting = static_cast<size_t>(std::count_if(
       decision.candidates.begin(), decision.candidates.end(), [](const auto& c) { return c.fits; }));
   std::string text = fmt::format("auto chose {}: {}", name_of(decision.choice()),
@@ -75,7 +75,7 @@ std::string reason_of(const Decision& decision, const Surroundings& around) {
 
 }  // namespace
 
-Decision decide(const StepInput& input, const Surroundings& around) {
+Decision decide(const StepInput& input, const DecisionInputs& around) {
   Decision decision;
   for (const auto& text : candidate_texts(around))
     decision.candidates.push_back(candidate(text, input, around));

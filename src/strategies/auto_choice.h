@@ -16,8 +16,8 @@ struct ProbedLink {
   double bytes_per_s = 0;  // 0: unknown, or one rank alone: nothing takes time
 };
 
-// What a decision goes by, the same on all ranks.
-struct Surroundings {
+// Inputs of a decision, the same on all ranks.
+struct DecisionInputs {
   double memory_bytes = 0;      // of a rank; 0: unknown, everything fits
   double activation_bytes = 0;  // of a rank, estimated
   int64_t ranks_per_node = 0;   // 0: all ranks on one node, or nodes of different sizes
@@ -41,6 +41,6 @@ struct Decision {
 };
 
 // input.options are ignored. Where no candidate fits, the one that needs least.
-Decision decide(const StepInput& input, const Surroundings& surroundings);
+Decision decide(const StepInput& input, const DecisionInputs& inputs);
 
 }  // namespace shardmark::strategies

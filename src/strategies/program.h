@@ -3,12 +3,13 @@
 // its calls, `predict` simulates it, and a study keeps it. See README.md in this folder.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "schema/record.h"
+#include "schema/choice.h"
 #include "specs/collectives.h"
 #include "specs/layout.h"
 
@@ -138,7 +139,7 @@ struct Program {
   std::vector<Buffer> buffers;
   std::vector<GroupLayout> layout;           // [group]
   std::optional<ModelTable> regrouped;       // the model by other groups than its own
-  std::vector<Slice> parameters, gradients;  // [group]: where they always are; buffer -1: bound on the way
+  std::vector<Slice> parameters, gradients;  // [group]: fixed location, or none if rebound during the step
   std::vector<Shard> owned;                  // [group]: the parameters that this rank updates
   std::vector<OptimizerSlices> updated;      // the same and their gradients, as the optimizer sees them
   int64_t most_updated = 0;                  // elements, on the rank that updates most
@@ -151,13 +152,16 @@ struct Program {
   bool lossy = false;                 // the reduced gradient is less than the sum, by choice
 
   // Of its calls, and of what gathers a group that is cut; each once.
-  std::vector<TeamUse> teams() const;
+  std::vector<TeamUse> teams() const {
+    std::vector<TeamUse> all;
+    const auto add = [&](const TeamUse& use) {
+      if (std::find(all.begin(), all.end(), use) == all.end()) all.push_back(use);
+    };
+    for (const CollectiveCall& call : calls) add({call.team, call.inside_block.has_value()});
+    for (const GroupLayout& group : layout)
+      if (group.team.ranks > 1 || group.segments.size() > 1) add({group.team});
+    return all;
+  }
 };
-
-// As a study keeps it: the series "program", [row, kProgramColumns] (schema/fields.h says what each column
-// is): what computes and what communicates. Throws UsageError where a series is no program.
-inline constexpr int64_t kProgramColumns = 7;
-Series to_series(const Program& program);
-Program program_of(const Series& series);
 
 }  // namespace shardmark::strategies

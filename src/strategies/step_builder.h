@@ -21,7 +21,7 @@ struct ModelShards {
 class StepBuilder {
  public:
   // layout: how each group of the model is cut over teams of neighbours (their number is the layout's own).
-  // regrouped: the same model by other groups.
+  // regrouped: the model with its parameters grouped differently.
   StepBuilder(std::string strategy, const StepInput& input, const Schedule& schedule,
               std::optional<ModelTable> regrouped, std::vector<GroupLayout> layout);
   StepBuilder(std::string strategy, const StepInput& input, const Schedule& schedule,

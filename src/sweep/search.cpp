@@ -14,7 +14,7 @@ int64_t LargestBatch::next() const {
   return fits_ + (fails_ - fits_) / 2;
 }
 
-void LargestBatch::tell(int64_t batch, bool fits) {
+void LargestBatch::report(int64_t batch, bool fits) {
   if (fits)
     fits_ = std::max(fits_, batch);
   else

@@ -10,7 +10,7 @@ class LargestBatch {
  public:
   // The next batch to try; 0 when the answer is known: exactly up to 32, to 3 % above.
   int64_t next() const;
-  void tell(int64_t batch, bool fits);
+  void report(int64_t batch, bool fits);
 
   int64_t fits() const { return fits_; }    // the largest known to fit; 0: none
   int64_t fails() const { return fails_; }  // the smallest known not to; 0: none

@@ -47,7 +47,7 @@ class Walk {
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
 
-  // Measures and stores a point unless the study holds it already; what became of it, on every rank.
+  // Measures and stores a point unless the study holds it already; its outcome, on every rank.
   // Collective over the world.
   Outcome visit(const Point& point) {
     const auto [is_finished, before] = finished(point);
@@ -80,7 +80,7 @@ class Walk {
       attempt.training.batch_size = batch;
       const Outcome outcome = visit(attempt);
       if (outcome != Outcome::ok && outcome != Outcome::out_of_memory) break;
-      largest.tell(batch, outcome == Outcome::ok);
+      largest.report(batch, outcome == Outcome::ok);
     }
     searching_ = false;
     progress_.count();

@@ -103,7 +103,7 @@ if ! nvidia-smi >/dev/null 2>&1; then
   c++ -shared -fPIC -std=c++20 "$fake_nvml" -o nvml/libnvidia-ml.so.1 || fail "the stand-in for NVML does not compile"
   old_driver() { LD_LIBRARY_PATH=$PWD/nvml:${LD_LIBRARY_PATH:-} FAKE_NVML_DRIVER=550.54.15 "$@"; }
   old_driver ranks 2 "$program" doctor >out 2>err && fail "a driver that is too old, but healthy"
-  has out "stops  ranks 0-1: 8 GPUs (NVIDIA A100-PCIE-40GB)" "the driver is 550.54.15, CUDA 13.0 needs 580 or newer" \
+  has out "error   ranks 0-1: 8 GPUs (NVIDIA A100-PCIE-40GB)" "the driver is 550.54.15, CUDA 13.0 needs 580 or newer" \
     "fix: install driver 580 or newer" "--device cpu"
   old_driver ranks 2 "$program" collective all_reduce -b 1K -e 1K -n 5 >out 2>err
   [ $? = 2 ] || fail "a run under a driver that is too old: $(cat out err)"
@@ -145,7 +145,7 @@ has err "warning: ranks 0-1: OMPI_MCA_btl=tcp,self keeps MPI from using shared m
 python3 - <<'P' || fail "preflight and placement are not in the study"
 import json
 facts = json.load(open("x.json"))["environment"]["facts"]
-assert any("shared memory" in f["text"] and f["severity"] == "warns" for f in facts["preflight"]), facts
+assert any("shared memory" in f["text"] and f["severity"] == "warning" for f in facts["preflight"]), facts
 assert facts["placement"][0]["ranks"].startswith("0") and facts["placement"][0]["cores"] != "", facts
 P
 ranks 2 "$program" run tiny.yaml -o q.h5 --device cpu -q >out 2>err

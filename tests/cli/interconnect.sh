@@ -36,4 +36,4 @@ refuses "there is a link 'mine' already" --link mine=5us,25GB/s --link mine=6us,
 refuses '--step: expected a time above 0' --step 5
 refuses 'unknown model' --model nonsense
 refuses '--ranks' --ranks 1
-echo 'interconnect: every table and every refusal is as it should be'
+echo 'interconnect: every table and every refusal passed'

@@ -102,4 +102,4 @@ refuses 'has per-block times' small.h5
 refuses 'name a study'
 refuses '--published needs no study: leave out shaped.h5' shaped.h5 --published
 refuses 'missing.h5' missing.h5
-echo 'predict: every table and every refusal is as it should be'
+echo 'predict: every table and every refusal passed'

@@ -123,4 +123,4 @@ refuses '/dev/zero: cannot be read: it is a device' /dev/zero
 refuses 'no process reads this pipe' small.h5 --html pipe
 refuses 'page' small.h5 --html $'no/page\e[31m'
 grep -qF 'no/page\x1b[31m' err || fail "a name with control characters: $(cat -v err)"
-echo 'report: every form and every refusal is as it should be'
+echo 'report: every form and every refusal passed'

@@ -41,7 +41,7 @@ class OutOfMemoryOnGpu : public GpuTest {
     }
   }
 
-  Surroundings surroundings_;
+  DecisionInputs surroundings_;
 };
 
 // In the middle of a step, when the other blocks have computed: the step is gone through to its end.

@@ -116,7 +116,7 @@ TEST_F(PhasesOnGpu, OfAWindowAddUpToItsWallTime) {
     SCOPED_TRACE(strategy);
     const Point point = training_point("gpt2(layers=4, width=256, heads=4, sequence=128, vocabulary=1000)",
                                        strategy, comm_->size(), 4, "fp32");
-    Surroundings surroundings;
+    DecisionInputs surroundings;
     const WorkloadContext context = surroundings.of(point, world_, *comm_);
     const auto training = make_training(context);
     training->allocate();

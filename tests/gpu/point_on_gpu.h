@@ -27,7 +27,7 @@ inline Point training_point(const std::string& model, const std::string& strateg
 }
 
 // Everything beside the point that a workload needs; all of it must outlive the workload.
-struct Surroundings {
+struct DecisionInputs {
   WorkloadContext of(const Point& point, const HostGroup& group, Communicator& comm) {
     return {point, group, comm, resources, references, heartbeat};
   }

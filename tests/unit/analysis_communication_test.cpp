@@ -4,6 +4,7 @@
 #include "analysis/known.h"
 #include "analysis/tables/tables.h"
 #include "analysis_fixture.h"
+#include "strategies/program_series.h"
 
 namespace shardmark {
 namespace {

@@ -129,14 +129,14 @@ TEST(DoctorCores, SeveralRanksOnOneCore) {
         rank.cpu.allowed = "0";
         rank.cpu.cores = 1;
       })),
-      HasSubstr("warns ranks 0-15: 8 ranks are bound to the same 1 core(s) of node1 and node2, of 112"));
+      HasSubstr("warning ranks 0-15: 8 ranks are bound to the same 1 core(s) of node1 and node2, of 112"));
 }
 
 TEST(DoctorCores, MoreThreadsThanCores) {
   EXPECT_THAT(only_finding(world_with([](RankFacts& rank) {
                 if (rank.rank == 3) rank.cpu.threads = 28;
               })),
-              HasSubstr("warns rank 3: a rank computes with 28 threads, but may run on 14 processor(s)"));
+              HasSubstr("warning rank 3: a rank computes with 28 threads, but may run on 14 processor(s)"));
 }
 
 TEST(DoctorCores, HardwareThreadsMayCompute) {
@@ -156,20 +156,20 @@ TEST(DoctorCores, Unbound) {
     rank.cpu.bound_by = "nobody";
   };
   EXPECT_THAT(only_finding(world_with(unbound)),
-              HasSubstr("warns ranks 0-15: ranks are not bound and share the same 112 cores"));
+              HasSubstr("warning ranks 0-15: ranks are not bound and share the same 112 cores"));
   EXPECT_THAT(
       only_finding(world_with([&](RankFacts& rank) {
         unbound(rank);
         rank.binding_refused = true;
       })),
       HasSubstr(
-          "notes ranks 0-15: ranks are not bound and share the same 112 cores, as requested by --bind none"));
+          "note ranks 0-15: ranks are not bound and share the same 112 cores, as requested by --bind none"));
 }
 
 TEST(DoctorCores, MoreRanksThanCores) {
   const auto crowded = [](RankFacts& rank) { rank.cpu = {"Xeon", "0-3", "0", 4, 4, 1, 1, 0, "nobody"}; };
   EXPECT_THAT(only_finding(world_with(crowded)),
-              HasSubstr("warns ranks 0-15: 8 ranks share 4 cores of node1 and node2"));
+              HasSubstr("warning ranks 0-15: 8 ranks share 4 cores of node1 and node2"));
   EXPECT_THAT(only_finding(world_with([](RankFacts& rank) { rank.cpu.quota = 6.0; })),
               HasSubstr("8 ranks share 6 cores"));
 }
@@ -180,16 +180,14 @@ TEST(DoctorCores, MostOfTheNodeIsIdle) {
                 rank.cpu.cores = rank.cpu.threads = 1;
                 rank.cpu.bound_by = "launcher";
               })),
-              HasSubstr("notes ranks 0-15: ranks are bound to 8 of 112 cores of node1 and node2"));
+              HasSubstr("note ranks 0-15: ranks are bound to 8 of 112 cores of node1 and node2"));
 }
 
 TEST(DoctorCores, FarFromTheGpu) {
   World world = healthy_world();
   for (size_t rank = 8; rank < 12; ++rank) world[rank].gpu.numa = 1;
-  EXPECT_THAT(
-      only_finding(world),
-      HasSubstr(
-          "warns ranks 8-11: cores far from the GPU (rank 8: cores of NUMA node 0, GPU 0000:10:00.0 on 1)"));
+  EXPECT_THAT(only_finding(world), HasSubstr("warning ranks 8-11: cores far from the GPU (rank 8: cores of "
+                                             "NUMA node 0, GPU 0000:10:00.0 on 1)"));
 }
 
 TEST(DoctorPlacement, IsOneLine) {

@@ -59,24 +59,24 @@ TEST(DoctorChecks, FactsSurviveTheGather) {
 TEST(DoctorWorld, IsSmallerThanPromised) {
   World world = healthy_world();
   for (RankFacts& rank : world) rank.promised_ranks = 32;
-  expect_only(world, Severity::stops, "0-15", "started 32 ranks, but MPI sees a world of 16");
+  expect_only(world, Severity::error, "0-15", "started 32 ranks, but MPI sees a world of 16");
 }
 
 TEST(DoctorWorld, HasTwoMachinesOfOneName) {
   World world = healthy_world();
   for (RankFacts& rank : world) rank.host = "localhost";
-  expect_only(world, Severity::warns, "0-15", "2 machines have the host name localhost");
+  expect_only(world, Severity::warning, "0-15", "2 machines have the host name localhost");
 }
 
 TEST(DoctorWorld, HasContainersForNodes) {
   World world = healthy_world(/*on_gpus=*/false);
   for (RankFacts& rank : world) rank.machine = "one";
-  expect_only(world, Severity::notes, "0-15", "node1 and node2 are one machine");
+  expect_only(world, Severity::note, "0-15", "node1 and node2 are one machine");
 }
 
 TEST(DoctorWorld, MpiDoesNotSeeSharedMemory) {
   expect_only(world_with({0, 1, 2, 3, 4, 5, 6, 7}, [](RankFacts& rank) { rank.local_ranks = 1; }),
-              Severity::warns, "0-7",
+              Severity::warning, "0-7",
               "on node1 MPI does not see that ranks share memory (it sees 1 on a node)");
 }
 
@@ -87,9 +87,9 @@ TEST(DoctorWorld, SharedMemoryIsExcluded) {
       if (std::string(name) == "UCX_TLS") rank.variables["OMPI_MCA_pml"] = "ucx";
     });
   };
-  expect_only(with("OMPI_MCA_btl", "tcp,self"), Severity::warns, "8-9", "OMPI_MCA_btl=tcp,self");
-  expect_only(with("OMPI_MCA_btl", "^vader"), Severity::warns, "8-9", "OMPI_MCA_btl=^vader");
-  expect_only(with("UCX_TLS", "rc,self"), Severity::warns, "8-9", "UCX_TLS=rc,self");
+  expect_only(with("OMPI_MCA_btl", "tcp,self"), Severity::warning, "8-9", "OMPI_MCA_btl=tcp,self");
+  expect_only(with("OMPI_MCA_btl", "^vader"), Severity::warning, "8-9", "OMPI_MCA_btl=^vader");
+  expect_only(with("UCX_TLS", "rc,self"), Severity::warning, "8-9", "UCX_TLS=rc,self");
   for (const char* fine : {"vader,self", "self,sm,tcp", "^openib", "^tcp,openib"})
     EXPECT_EQ(told(examine(with("OMPI_MCA_btl", fine))), "") << fine;
   for (const char* fine : {"all", "rc,sm", "^tcp"})
@@ -103,18 +103,18 @@ TEST(DoctorWorld, IsUneven) {
     world.back().local_ranks = 4;
   }
   for (RankFacts& rank : world) rank.world_ranks = rank.promised_ranks = 20;
-  expect_only(world, Severity::notes, "16-19", "4 ranks on node3, 8 on other nodes");
+  expect_only(world, Severity::note, "16-19", "4 ranks on node3, 8 on other nodes");
 }
 
 TEST(DoctorGpus, AreShared) {
-  expect_only(world_with({4, 5}, [](RankFacts& rank) { rank.gpu.uuid = "GPU-4"; }), Severity::stops, "4-5",
+  expect_only(world_with({4, 5}, [](RankFacts& rank) { rank.gpu.uuid = "GPU-4"; }), Severity::error, "4-5",
               "2 ranks use one GPU (0000:14:00.0 of node1)");
   expect_only(world_with({4, 5},
                          [](RankFacts& rank) {
                            rank.gpu.uuid = "GPU-4";
                            rank.variables["NCCL_HOSTID"] = std::to_string(rank.rank);
                          }),
-              Severity::warns, "4-5", "by NCCL_HOSTID");
+              Severity::warning, "4-5", "by NCCL_HOSTID");
 }
 
 TEST(DoctorGpus, AreMixed) {
@@ -122,19 +122,19 @@ TEST(DoctorGpus, AreMixed) {
     rank.gpu = {};
     rank.gpu.in_node = 0;
   });
-  expect_only(without, Severity::stops, "8-15", "no GPU on node2, while 8 other ranks have one");
+  expect_only(without, Severity::error, "8-15", "no GPU on node2, while 8 other ranks have one");
   expect_only(world_with({15}, [](RankFacts& rank) { rank.gpu.name = "NVIDIA A100-SXM4-80GB"; }),
-              Severity::warns, "15", "NVIDIA A100-SXM4-80GB on node2, NVIDIA H100 80GB HBM3 elsewhere");
+              Severity::warning, "15", "NVIDIA A100-SXM4-80GB on node2, NVIDIA H100 80GB HBM3 elsewhere");
 }
 
 TEST(DoctorGpus, AreInvisible) {
   World world = healthy_world();
   for (RankFacts& rank : world) rank.gpu.visible = 1;
-  expect_only(world, Severity::warns, "0-15", "each rank sees 1 of 8 GPUs");
+  expect_only(world, Severity::warning, "0-15", "each rank sees 1 of 8 GPUs");
 }
 
 TEST(DoctorGpus, ReachNoPeers) {
-  expect_only(world_with({3, 9}, [](RankFacts& rank) { rank.gpu.unreachable = 4; }), Severity::warns, "3,9",
+  expect_only(world_with({3, 9}, [](RankFacts& rank) { rank.gpu.unreachable = 4; }), Severity::warning, "3,9",
               "no peer access to up to 4 of 7 others of its node (node1 and node2)");
 }
 
@@ -142,43 +142,43 @@ TEST(DoctorGpus, ReachNoPeers) {
 TEST(DoctorGpus, AreHiddenFromTheDriverToo) {
   World world = healthy_world();
   for (RankFacts& rank : world) rank.gpu.visible = rank.gpu.in_node = 1;
-  expect_only(world, Severity::warns, "0-15", "each rank sees 1 of 8 GPUs");
+  expect_only(world, Severity::warning, "0-15", "each rank sees 1 of 8 GPUs");
 }
 
 TEST(DoctorGpus, AreUnlikeOrIll) {
   const auto with = [](auto change) {
     return world_with({3, 9}, [=](RankFacts& rank) { change(rank.gpu); });
   };
-  expect_only(with([](GpuFacts& gpu) { gpu.most_clock_mhz = 1755; }), Severity::warns, "3,9",
+  expect_only(with([](GpuFacts& gpu) { gpu.most_clock_mhz = 1755; }), Severity::warning, "3,9",
               "the highest clock (MHz) is 1755 on node1 and node2, 1980 on other GPUs");
-  expect_only(with([](GpuFacts& gpu) { gpu.set_clock_mhz = 1200; }), Severity::warns, "3,9",
+  expect_only(with([](GpuFacts& gpu) { gpu.set_clock_mhz = 1200; }), Severity::warning, "3,9",
               "the application clock (MHz) is 1200");
-  expect_only(with([](GpuFacts& gpu) { gpu.power_cap_w = gpu.default_cap_w = 500; }), Severity::warns, "3,9",
-              "the power cap (W) is 500");
-  expect_only(with([](GpuFacts& gpu) { gpu.throttle = 0x40; }), Severity::warns, "3,9",
+  expect_only(with([](GpuFacts& gpu) { gpu.power_cap_w = gpu.default_cap_w = 500; }), Severity::warning,
+              "3,9", "the power cap (W) is 500");
+  expect_only(with([](GpuFacts& gpu) { gpu.throttle = 0x40; }), Severity::warning, "3,9",
               "throttled by temperature on node1 and node2, to 345 MHz");
-  expect_only(with([](GpuFacts& gpu) { gpu.throttle = 0x80; }), Severity::warns, "3,9",
+  expect_only(with([](GpuFacts& gpu) { gpu.throttle = 0x80; }), Severity::warning, "3,9",
               "throttled by their hardware");
-  expect_only(with([](GpuFacts& gpu) { gpu.pcie_width = 4; }), Severity::warns, "3,9",
+  expect_only(with([](GpuFacts& gpu) { gpu.pcie_width = 4; }), Severity::warning, "3,9",
               "narrower than those of other GPUs of the same name on node1 and node2, 4 lanes");
   World resting = healthy_world();
   for (RankFacts& rank : resting) rank.gpu.power_cap_w = kUnknown;
   EXPECT_EQ(told(examine(resting)), "") << "nobody tells a cap";
   for (RankFacts& rank : resting) rank.gpu.pcie_width = 8;
-  expect_only(resting, Severity::notes, "0-15", "fewer lanes than they have on node1 and node2, 8 lanes");
-  expect_only(with([](GpuFacts& gpu) { gpu.uncorrected_errors = 2; }), Severity::warns, "3,9",
+  expect_only(resting, Severity::note, "0-15", "fewer lanes than they have on node1 and node2, 8 lanes");
+  expect_only(with([](GpuFacts& gpu) { gpu.uncorrected_errors = 2; }), Severity::warning, "3,9",
               "uncorrected memory errors");
-  expect_only(with([](GpuFacts& gpu) { gpu.compute_mode = 2; }), Severity::stops, "3,9",
+  expect_only(with([](GpuFacts& gpu) { gpu.compute_mode = 2; }), Severity::error, "3,9",
               "compute mode prohibited");
-  expect_only(with([](GpuFacts& gpu) { gpu.mig = true; }), Severity::notes, "3,9", "MIG");
-  expect_only(with([](GpuFacts& gpu) { gpu.foreign_bytes = int64_t{40} << 30; }), Severity::warns, "3,9",
+  expect_only(with([](GpuFacts& gpu) { gpu.mig = true; }), Severity::note, "3,9", "MIG");
+  expect_only(with([](GpuFacts& gpu) { gpu.foreign_bytes = int64_t{40} << 30; }), Severity::warning, "3,9",
               "up to 40.0 GiB");
 }
 
 TEST(DoctorGpus, AreCappedAlike) {
   World world = healthy_world();
   for (RankFacts& rank : world) rank.gpu.power_cap_w = 400;
-  expect_only(world, Severity::warns, "0-15",
+  expect_only(world, Severity::warning, "0-15",
               "power is capped below the default on node1 and node2, at 400 W");
 }
 
@@ -186,29 +186,29 @@ TEST(DoctorVersions, Differ) {
   const auto with = [](std::string VersionFacts::*which, const char* version) {
     return world_with({8, 9, 10}, [=](RankFacts& rank) { rank.versions.*which = version; });
   };
-  expect_only(with(&VersionFacts::driver, "550.54"), Severity::warns, "8-10",
+  expect_only(with(&VersionFacts::driver, "550.54"), Severity::warning, "8-10",
               "GPU driver 550.54 on node2, 580.1 elsewhere");
-  expect_only(with(&VersionFacts::mpi, "Open MPI v5.0.11"), Severity::warns, "8-10",
+  expect_only(with(&VersionFacts::mpi, "Open MPI v5.0.11"), Severity::warning, "8-10",
               "MPI Open MPI v5.0.11 on node2");
-  expect_only(with(&VersionFacts::cuda, "12.8"), Severity::warns, "8-10", "CUDA runtime 12.8");
-  expect_only(with(&VersionFacts::torch, "2.10.0"), Severity::stops, "8-10", "torch 2.10.0 on node2");
-  expect_only(with(&VersionFacts::shardmark, "def456"), Severity::stops, "8-10",
+  expect_only(with(&VersionFacts::cuda, "12.8"), Severity::warning, "8-10", "CUDA runtime 12.8");
+  expect_only(with(&VersionFacts::torch, "2.10.0"), Severity::error, "8-10", "torch 2.10.0 on node2");
+  expect_only(with(&VersionFacts::shardmark, "def456"), Severity::error, "8-10",
               "shardmark def456 on node2, abc123 elsewhere");
-  expect_only(with(&VersionFacts::kernel, "5.14"), Severity::notes, "8-10", "kernel 5.14");
-  expect_only(with(&VersionFacts::hdf5, "1.14.0"), Severity::notes, "8-10", "HDF5 1.14.0");
+  expect_only(with(&VersionFacts::kernel, "5.14"), Severity::note, "8-10", "kernel 5.14");
+  expect_only(with(&VersionFacts::hdf5, "1.14.0"), Severity::note, "8-10", "HDF5 1.14.0");
 }
 
 TEST(DoctorVersions, OfNccl) {
   World world = healthy_world();
   for (RankFacts& rank : world) rank.versions.nccl = "2.18.3";
-  expect_only(world, Severity::warns, "0-15",
+  expect_only(world, Severity::warning, "0-15",
               "NCCL 2.18.3 is loaded, but shardmark was compiled with 2.28.9");
   for (RankFacts& rank : world) rank.versions.nccl = "2.29.0";
-  expect_only(world, Severity::notes, "0-15", "NCCL 2.29.0 is loaded, newer than");
+  expect_only(world, Severity::note, "0-15", "NCCL 2.29.0 is loaded, newer than");
   const World mixed = world_with({7}, [](RankFacts& rank) { rank.versions.nccl = "2.18.3"; });
   const Findings findings = examine(mixed);
   ASSERT_EQ(findings.size(), 2U) << told(findings);
-  EXPECT_EQ(findings.front().severity, Severity::stops);
+  EXPECT_EQ(findings.front().severity, Severity::error);
   EXPECT_THAT(findings.front().what, HasSubstr("NCCL 2.18.3 on node1, 2.28.9 elsewhere"));
 }
 
@@ -220,21 +220,22 @@ TEST(DoctorCores, AreRationed) {
   }
   EXPECT_EQ(told(examine(world)), "");
   for (RankFacts& rank : world) rank.cpu.threads = 2;
-  expect_only(world, Severity::warns, "0-15", "16 threads of the ranks of node1 and node2 share the 8 cores");
+  expect_only(world, Severity::warning, "0-15",
+              "16 threads of the ranks of node1 and node2 share the 8 cores");
 }
 
 TEST(DoctorRoom, IsScarce) {
   World world = healthy_world();
   for (RankFacts& rank : world) rank.node.shm_bytes = 64 << 20;
-  expect_only(world, Severity::warns, "0-15",
+  expect_only(world, Severity::warning, "0-15",
               "64.0 MiB free in /dev/shm of node1 and node2, 1.00 GiB recommended");
-  expect_only(world_with({2}, [](RankFacts& rank) { rank.node.limit_bytes = 1 << 30; }), Severity::warns, "2",
-              "only 1.00 GiB of memory");
-  expect_only(world_with({0}, [](RankFacts& rank) { rank.node.disk_bytes = 1 << 20; }), Severity::warns, "0",
-              "1.00 MiB free where studies go (results on node1)");
-  expect_only(world_with({4}, [](RankFacts& rank) { rank.node.locked_bytes = 8 << 20; }), Severity::warns,
+  expect_only(world_with({2}, [](RankFacts& rank) { rank.node.limit_bytes = 1 << 30; }), Severity::warning,
+              "2", "only 1.00 GiB of memory");
+  expect_only(world_with({0}, [](RankFacts& rank) { rank.node.disk_bytes = 1 << 20; }), Severity::warning,
+              "0", "1.00 MiB free where studies go (results on node1)");
+  expect_only(world_with({4}, [](RankFacts& rank) { rank.node.locked_bytes = 8 << 20; }), Severity::warning,
               "4", "only 8.00 MiB may be locked on node1: InfiniBand");
-  expect_only(world_with({4}, [](RankFacts& rank) { rank.node.open_files = 100; }), Severity::warns, "4",
+  expect_only(world_with({4}, [](RankFacts& rank) { rank.node.open_files = 100; }), Severity::warning, "4",
               "only 100 files may be open");
 }
 
@@ -249,7 +250,7 @@ TEST(DoctorRoom, CpuRanksNeedLittleSharedMemory) {
   for (RankFacts& rank : world) rank.node.shm_bytes = 256 << 20;
   EXPECT_EQ(told(examine(world)), "");
   for (RankFacts& rank : world) rank.node.shm_bytes = 64 << 20;
-  expect_only(world, Severity::warns, "0-15",
+  expect_only(world, Severity::warning, "0-15",
               "64.0 MiB free in /dev/shm of node1 and node2, 128 MiB recommended");
 }
 
@@ -260,9 +261,9 @@ TEST(DoctorRoom, FilesCannotBeLocked) {
       if (setting != nullptr) rank.variables["HDF5_USE_FILE_LOCKING"] = setting;
     });
   };
-  expect_only(with(nullptr), Severity::notes, "0",
+  expect_only(with(nullptr), Severity::note, "0",
               "files in results (nfs4) cannot be locked (No locks available): nothing prevents");
-  expect_only(with("TRUE"), Severity::stops, "0", "HDF5_USE_FILE_LOCKING=TRUE requires locks");
+  expect_only(with("TRUE"), Severity::error, "0", "HDF5_USE_FILE_LOCKING=TRUE requires locks");
   EXPECT_EQ(told(examine(with("FALSE"))), "");
 }
 

@@ -45,14 +45,14 @@ TEST(DoctorNeeds, ADriverThatIsNewEnough) {
     rank.gpu.cuda_error = "cudaErrorInsufficientDriver: CUDA driver version is insufficient for ...";
   });
   EXPECT_THAT(
-      only(world, Severity::stops),
+      only(world, Severity::error),
       HasSubstr("ranks 0-15: 8 GPUs (NVIDIA H100 80GB HBM3) on node1 and node2 cannot be used: the driver "
                 "is 550.54.15, CUDA 13.0 needs 580 or newer; install driver 580 or newer"));
-  EXPECT_THAT(only(world, Severity::stops), HasSubstr("--device cpu"));
+  EXPECT_THAT(only(world, Severity::error), HasSubstr("--device cpu"));
   expect_quiet_on_cpus(world);
   World of_older_cuda = world;
   for (RankFacts& rank : of_older_cuda) rank.versions.cuda = "12.8";
-  EXPECT_THAT(only(of_older_cuda, Severity::stops), HasSubstr("but CUDA shows none")) << "550 is enough";
+  EXPECT_THAT(only(of_older_cuda, Severity::error), HasSubstr("but CUDA shows none")) << "550 is enough";
   World compatible = healthy_world();  // CUDA's own libraries for older drivers
   for (RankFacts& rank : compatible) rank.versions.driver = "535.1";
   EXPECT_TRUE(examine(compatible).empty());
@@ -64,7 +64,7 @@ TEST(DoctorNeeds, TuringOrNewer) {
     rank.gpu.name = "Tesla V100-SXM2-32GB";
     rank.gpu.capability = 70;
   }
-  EXPECT_THAT(only(world, Severity::stops),
+  EXPECT_THAT(only(world, Severity::error),
               HasSubstr("Tesla V100-SXM2-32GB on node1 and node2 has compute capability 7.0; CUDA 13.0 needs "
                         "7.5 or newer, from Turing on; take nodes with newer GPUs"));
   const World old_driver_too = without_cuda([](RankFacts& rank) {
@@ -72,23 +72,23 @@ TEST(DoctorNeeds, TuringOrNewer) {
     rank.gpu.name_in_node = "Tesla P100-PCIE-16GB";
     rank.versions.driver = "470.2";
   });
-  EXPECT_THAT(only(old_driver_too, Severity::stops), HasSubstr("Tesla P100-PCIE-16GB")) << "no driver helps";
+  EXPECT_THAT(only(old_driver_too, Severity::error), HasSubstr("Tesla P100-PCIE-16GB")) << "no driver helps";
   expect_quiet_on_cpus(old_driver_too);
 }
 
 TEST(DoctorNeeds, AListOfWhatIsThere) {
   const World none = without_cuda([](RankFacts& rank) { rank.variables["CUDA_VISIBLE_DEVICES"] = ""; });
-  EXPECT_THAT(only(none, Severity::stops),
+  EXPECT_THAT(only(none, Severity::error),
               HasSubstr("CUDA_VISIBLE_DEVICES='' names none of the 8 GPUs on node1 and node2; unset"));
   expect_quiet_on_cpus(none);
   const World wrong = without_cuda([](RankFacts& rank) { rank.variables["CUDA_VISIBLE_DEVICES"] = "9,0"; });
-  EXPECT_THAT(only(wrong, Severity::stops),
+  EXPECT_THAT(only(wrong, Severity::error),
               HasSubstr("names a GPU that does not exist ('9'): CUDA shows 0 of 8"));
   World short_of_some = healthy_world();
   for (RankFacts& rank : short_of_some) rank.variables["CUDA_VISIBLE_DEVICES"] = "0,1,2,3,4,5,6,7,GPU-beef";
-  EXPECT_THAT(only(short_of_some, Severity::stops), HasSubstr("('GPU-beef'): CUDA shows 8 of 8"));
+  EXPECT_THAT(only(short_of_some, Severity::error), HasSubstr("('GPU-beef'): CUDA shows 8 of 8"));
   const World twice = without_cuda([](RankFacts& rank) { rank.variables["CUDA_VISIBLE_DEVICES"] = "1,1"; });
-  EXPECT_THAT(only(twice, Severity::stops), HasSubstr("names a GPU twice"));
+  EXPECT_THAT(only(twice, Severity::error), HasSubstr("names a GPU twice"));
   World slices = healthy_world();
   for (RankFacts& rank : slices)
     rank.variables["CUDA_VISIBLE_DEVICES"] = "MIG-a,MIG-b,MIG-c,MIG-d,MIG-e,MIG-f,MIG-g,MIG-h,MIG-i";
@@ -97,38 +97,38 @@ TEST(DoctorNeeds, AListOfWhatIsThere) {
 
 TEST(DoctorNeeds, CudaToWork) {
   const World world = without_cuda([](RankFacts&) {});
-  EXPECT_THAT(only(world, Severity::stops),
+  EXPECT_THAT(only(world, Severity::error),
               HasSubstr("there are 8 GPUs on node1 and node2, but CUDA shows none to the ranks"));
   expect_quiet_on_cpus(world);
   const World not_ready = without_cuda([](RankFacts& rank) {
     rank.variables["CUDA_VISIBLE_DEVICES"] = "0,1,2,3,4,5,6,7";  // as Slurm writes it
     rank.gpu.cuda_error = "cudaErrorSystemNotReady: system not yet initialized";
   });
-  EXPECT_THAT(only(not_ready, Severity::stops),
+  EXPECT_THAT(only(not_ready, Severity::error),
               AllOf(HasSubstr("system not yet initialized"), HasSubstr("nvidia-fabricmanager")));
 }
 
 TEST(DoctorNeeds, AnyDriver) {
   World world = healthy_world(/*on_gpus=*/false);
   for (RankFacts& rank : world) rank.gpu.on_bus = 1;
-  EXPECT_THAT(only(world, Severity::warns),
+  EXPECT_THAT(only(world, Severity::warning),
               AllOf(HasSubstr("1 NVIDIA GPU on the PCI bus of node1 and node2, but no driver responds"),
                     HasSubstr("install driver 580 or newer"), HasSubstr("modprobe")));
   expect_quiet_on_cpus(world);
   for (RankFacts& rank : world) rank.gpus_wanted = true;
-  EXPECT_THAT(only(world, Severity::stops), HasSubstr("no driver responds"));
+  EXPECT_THAT(only(world, Severity::error), HasSubstr("no driver responds"));
   for (RankFacts& rank : world) {
     rank.gpus_wanted = false;
     rank.gpu.on_bus = 0;
     rank.gpu.screens_on_bus = 1;
   }
-  EXPECT_THAT(only(world, Severity::notes), HasSubstr("display adapter"));
+  EXPECT_THAT(only(world, Severity::note), HasSubstr("display adapter"));
 }
 
 TEST(DoctorNeeds, AGpuWhereOneIsWanted) {
   World world = healthy_world(/*on_gpus=*/false);
   for (RankFacts& rank : world) rank.gpus_wanted = true;
-  EXPECT_THAT(only(world, Severity::stops),
+  EXPECT_THAT(only(world, Severity::error),
               HasSubstr("--device cuda, but CUDA shows no GPU on node1 and node2; see nvidia-smi"));
 }
 

@@ -7,6 +7,7 @@
 #include "analysis/predict/gap.h"
 #include "analysis_fixture.h"
 #include "program_testing.h"
+#include "strategies/program_series.h"
 
 namespace shardmark {
 namespace {

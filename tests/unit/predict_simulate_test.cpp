@@ -4,6 +4,7 @@
 #include "analysis/predict/simulate.h"
 #include "base/error.h"
 #include "program_testing.h"
+#include "strategies/program_series.h"
 
 namespace shardmark {
 namespace {

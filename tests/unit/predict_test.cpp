@@ -10,6 +10,7 @@
 #include "analysis/predict/tables.h"
 #include "analysis_fixture.h"
 #include "specs/specs.h"
+#include "strategies/program_series.h"
 
 namespace shardmark {
 namespace {

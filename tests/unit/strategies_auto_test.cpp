@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 class AutoChoice : public ::testing::Test {
  protected:
-  Decision decide_on(int64_t ranks, const Surroundings& around, int64_t accumulation = 1) {
+  Decision decide_on(int64_t ranks, const DecisionInputs& around, int64_t accumulation = 1) {
     return decide({table_, ranks, accumulation, specs::element_bytes("fp32", "same"), 2, {}}, around);
   }
   static std::string chosen(const Decision& decision) {
@@ -58,13 +58,13 @@ TEST_F(AutoChoice, WhereNothingFitsTheLeanest) {
 
 TEST_F(AutoChoice, AccumulationMakesReductionsDear) {
   // Cut gradients are reduced in every micro-batch; cut optimizer state needs one reduction a step.
-  const Surroundings around{.memory_bytes = just_enough_for("fsdp(shard=optimizer)", 8), .all = kSlow};
+  const DecisionInputs around{.memory_bytes = just_enough_for("fsdp(shard=optimizer)", 8), .all = kSlow};
   EXPECT_EQ(chosen(decide_on(8, around, 16)), "fsdp(shard=optimizer)");
 }
 
 TEST_F(AutoChoice, ASlowNetworkBetweenNodesMakesGroups) {
   const double memory = just_enough_for("fsdp(shard=gradients)", 32) - 1;
-  Surroundings around{.memory_bytes = memory, .ranks_per_node = 16, .all = kSlow, .node = {1e-5, 400e9}};
+  DecisionInputs around{.memory_bytes = memory, .ranks_per_node = 16, .all = kSlow, .node = {1e-5, 400e9}};
   EXPECT_EQ(chosen(decide_on(32, around)), "fsdp(group=16)");
   around.node = {1e-5, 1e9};
   around.all = {1e-5, 400e9};  // the network is not what is slow

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "specs/specs.h"
+#include "strategies/program_series.h"
 #include "strategies/step_traffic.h"
 #include "strategies/strategy.h"
 

@@ -15,7 +15,7 @@ Found find(int64_t most) {
   LargestBatch search;
   int num_tries = 0;
   while (const auto batch = search.next()) {
-    search.tell(batch, batch <= most);
+    search.report(batch, batch <= most);
     if (++num_tries > 100) ADD_FAILURE() << "no end for " << most;
     if (num_tries > 100) break;
   }

@@ -220,7 +220,7 @@ int run(const CollectiveFlags& flags) {
   });
 
   const bool prints = world.rank() == 0;
-  checked.tell(/*quiet=*/true);
+  checked.print_warnings(/*quiet=*/true);
   if (prints) print_head(*comm, flags, doctor::placement_line(checked.ranks));
   Totals totals;
   comm->set_heartbeat(&ranks.heartbeat());

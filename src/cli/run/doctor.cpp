@@ -39,7 +39,7 @@ std::string slurm_text() {
 
 bool needs_fixing(const std::vector<doctor::Finding>& findings) {
   return std::any_of(findings.begin(), findings.end(), [](const doctor::Finding& finding) {
-    return finding.severity != doctor::Severity::notes;
+    return finding.severity != doctor::Severity::note;
   });
 }
 
@@ -103,7 +103,7 @@ int run_doctor(DoctorFlags flags, bool has_timeout) {
   });
   const Preflight found = gather_facts(flags.world, ranks, world.broadcast(flags.output, 0));
   doctor::PairReport pairs;
-  const bool stopped = !found.findings.empty() && found.findings.front().severity == doctor::Severity::stops;
+  const bool stopped = !found.findings.empty() && found.findings.front().severity == doctor::Severity::error;
   const bool measures = flags.pairs && world.broadcast(static_cast<int64_t>(stopped), 0) == 0;
   if (measures) pairs = measure_and_report_pairs(flags.world, ranks, found);
   together(world, [&] {

@@ -161,10 +161,10 @@ Table placement_table(const std::vector<RankFacts>& world) {
 std::string findings_text(const std::vector<doctor::Finding>& findings, size_t num_slow) {
   std::string text;
   for (const doctor::Finding& finding : findings)
-    text += fmt::format("{:<6} {}: {}\n{:<6} fix: {}\n", to_text(finding.severity),
+    text += fmt::format("{:<7} {}: {}\n{:<7} fix: {}\n", to_text(finding.severity),
                         doctor::ranks_text(finding.ranks), finding.what, "", finding.fix);
   const auto ill = std::count_if(findings.begin(), findings.end(), [](const doctor::Finding& finding) {
-    return finding.severity != doctor::Severity::notes;
+    return finding.severity != doctor::Severity::note;
   });
   const auto bad = static_cast<size_t>(ill) + num_slow;
   return text + (bad == 0 ? "healthy: nothing stops or slows a run\n" : fmt::format("{} to fix\n", bad));

@@ -65,14 +65,14 @@ Preflight preflight(const WorldFlags& flags, const Ranks& ranks, const std::stri
   Preflight found = gather_facts(flags, ranks, output);
   together(*ranks.world, [&] {
     for (const doctor::Finding& finding : found.findings)
-      if (finding.severity == doctor::Severity::stops) throw UsageError(to_text(finding));
+      if (finding.severity == doctor::Severity::error) throw UsageError(to_text(finding));
   });
   return found;
 }
 
-void Preflight::tell(bool quiet) const {
+void Preflight::print_warnings(bool quiet) const {
   for (const doctor::Finding& finding : findings)
-    if (finding.severity == doctor::Severity::warns) log_warning(to_text(finding));
+    if (finding.severity == doctor::Severity::warning) log_warning(to_text(finding));
   if (!ranks.empty() && !quiet) log_line(doctor::placement_line(ranks));
 }
 

@@ -16,7 +16,7 @@ struct Preflight {
   std::vector<doctor::RankFacts> ranks;   // on rank 0
   std::vector<doctor::Finding> findings;  // on rank 0
 
-  void tell(bool quiet) const;                   // warnings and where the ranks sit, a line each; on rank 0
+  void print_warnings(bool quiet) const;         // warnings and where the ranks sit, a line each; on rank 0
   void keep_in(Environment& environment) const;  // on rank 0
 };
 

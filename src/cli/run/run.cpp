@@ -214,7 +214,7 @@ int run(const Flags& flags) {
   heartbeat.stage("opening the study");
   std::optional<Study> study =
       open_study(flags, ranks, sweep, checked, describe_environment(world, device, resources));
-  checked.tell(flags.run.quiet);
+  checked.print_warnings(flags.run.quiet);
 
   // Each point is set up, verified against one rank, timed and recorded (src/sweep).
   const RunOptions options{transport_for(flags.run.world, device), device, flags.run.quiet,

@@ -225,7 +225,7 @@ int train(const TrainFlags& flags) {
   const std::unique_ptr<RunStudy> study =
       open_study(flags, ranks, std::move(environment), options->point, start);
   if (world.rank() == 0 && !settled.reason.empty()) log_line(settled.reason);
-  checked.tell(/*quiet=*/false);
+  checked.print_warnings(/*quiet=*/false);
   if (world.rank() == 0) tell_precision(options->point.training.precision, device);
   if (world.rank() == 0) print_head(flags, *options, start, *source);
   comm->set_heartbeat(&heartbeat);

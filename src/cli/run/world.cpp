@@ -140,7 +140,7 @@ void together(const HostGroup& world, const std::function<void()>& body) {
       size, [] { return std::string("an agreement of all ranks"); }, [&] { return world.max(mine); });
   if (worst / size == kDone) return;
   if (worst % size == size - 1 - world.rank() && status != kDone) log_line(printable(trouble, ""));
-  throw Silent{static_cast<int>(worst / size)};
+  throw AlreadyReported{static_cast<int>(worst / size)};
 }
 
 }  // namespace shardmark

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "strategies/program_series.h"
 #include "sweep/workloads/training.h"
 
 namespace shardmark {

@@ -1,5 +1,5 @@
-// Programs as they are stored.
-#include "strategies/program.h"
+// Rows of numbers, and back.
+#include "strategies/program_series.h"
 
 #include <algorithm>
 
@@ -59,17 +59,6 @@ void add_parts(std::vector<Instruction>& instructions) {
 }
 
 }  // namespace
-
-std::vector<TeamUse> Program::teams() const {
-  std::vector<TeamUse> all;
-  const auto add = [&](const TeamUse& use) {
-    if (std::find(all.begin(), all.end(), use) == all.end()) all.push_back(use);
-  };
-  for (const CollectiveCall& call : calls) add({call.team, call.inside_block.has_value()});
-  for (const GroupLayout& group : layout)
-    if (group.team.ranks > 1 || group.segments.size() > 1) add({group.team});
-  return all;
-}
 
 Series to_series(const Program& program) {
   Series series{"program", 0, kProgramColumns, {}};
