@@ -64,6 +64,14 @@ std::string unknown_link(const CollectiveCosts& costs, const Cluster& cluster, i
   return "no collective was measured";
 }
 
+// The program of the step that was measured, which another version of this program may have written.
+std::optional<strategies::Program> recorded_program(const MergedPoint& merged) {
+  const Series* series = merged.records.front()->series("program");
+  if (series == nullptr) return std::nullopt;
+  strategies::Program program = program_or_nothing(*series);
+  return program.instructions.empty() ? std::nullopt : std::optional(std::move(program));
+}
+
 void stretch_all(std::vector<double>& seconds, double factor) {
   for (double& one : seconds) one *= factor;
 }
@@ -137,17 +145,16 @@ void Predictor::hold_out(const MergedPoint& merged, const Point& point) {
 
 std::optional<Predictor::Replayed> Predictor::replay(const MeasuredCompute& measured) const {
   const MergedPoint& merged = *measured.merged;
-  const Series* series = merged.records.front()->series("program");
-  if (merged.point.ranks < 2 || series == nullptr) return std::nullopt;
-  const strategies::Program program = program_or_nothing(*series);
-  auto seconds = operation_times(program, costs_, merged.ranks_per_node);
-  if (program.calls.empty() || any_unknown(seconds)) return std::nullopt;
+  const auto program = recorded_program(merged);
+  if (merged.point.ranks < 2 || !program || program->calls.empty()) return std::nullopt;
+  auto seconds = operation_times(*program, costs_, merged.ranks_per_node);
+  if (any_unknown(seconds)) return std::nullopt;
   const double alone_s = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   const double stretch = merged.measures.communication_only_s / alone_s;
   Replayed replayed{measured.strategy, stretch > 0 ? stretch : 1, {}};
   stretch_all(seconds, replayed.stretch);
   for (size_t i = 0; i < kNumProgress; ++i) {
-    const SimulatedStep step = simulate(program, measured.times, seconds, progress_at(i));
+    const SimulatedStep step = simulate(*program, measured.times, seconds, progress_at(i));
     replayed.error[i] = std::min(kMostError, std::abs(std::log(step.step_s / merged.measures.step_s)));
   }
   return replayed;
@@ -212,7 +219,8 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
   const std::optional<CollectiveCosts> other =
       as_measured ? std::nullopt : std::optional(collectives_on(cluster));
   const CollectiveCosts& costs = other ? *other : costs_;
-  const strategies::Program program = strategy.step(input);
+  const auto recorded = without == nullptr ? std::nullopt : recorded_program(*without);
+  const strategies::Program program = recorded ? *recorded : strategy.step(input);
   auto seconds = operation_times(program, costs, cluster.ranks_per_node);
   const double stretch = as_measured ? stretch_of(to_text(point.training.strategy), without) : 1;
   stretch_all(seconds, stretch);
