@@ -1,6 +1,5 @@
 // gpt2 and its sizes: embedding, transformer blocks, head. Between blocks the residual stream is [B T, C].
 // B batch, T tokens, H heads, D channels per head, C = H D width, V vocabulary.
-#include "models/cross_entropy.h"
 #include "models/layers.h"
 
 namespace shardmark {
@@ -56,12 +55,7 @@ Block head(Model& model) {
   const auto ln_f = layer<LayerNorm>(model, "ln_f");
   const at::Tensor& tokens = model.parameter("wte.weight");
   return {"head", [&model, ln_f, &tokens](const at::Tensor& x, const Batch& batch) {
-            const at::Tensor h = ln_f(x);
-            if (!model.gpu_forms || !at::isReducedFloatingType(model.dtype()))
-              return loss_or_logits(at::linear(h, tokens), batch);
-            if (batch.targets.defined() && model.dtype() == at::kBFloat16)
-              return linear_cross_entropy(h, tokens, batch.targets.flatten());
-            return loss_or_logits(aligned_linear(h, tokens), batch);
+            return language_head(model, ln_f(x), tokens, batch);
           }};
 }
 

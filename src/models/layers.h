@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "models/cross_entropy.h"
 #include "models/model.h"
 
 namespace shardmark {
@@ -11,6 +12,11 @@ namespace shardmark {
 struct Linear {  // weight [out, in]
   const at::Tensor &weight, &bias;
   at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+};
+
+struct Matrix {  // weight [out, in]; no bias
+  const at::Tensor& weight;
+  at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight); }
 };
 
 struct Projection {  // weight [in, out], x [N, in]
@@ -30,6 +36,16 @@ struct LayerNorm {  // over the last dimension; eps as GPT-2's
 inline at::Tensor loss_or_logits(const at::Tensor& logits, const Batch& batch) {
   const at::Tensor precise = logits.element_size() < 4 ? logits.to(at::kFloat) : logits;
   return batch.targets.defined() ? at::cross_entropy_loss(precise, batch.targets.flatten()) : precise;
+}
+
+// The output layer of a language model, of weight [V, C], with its loss, over states h [N, C].
+inline at::Tensor language_head(const Model& model, const at::Tensor& h, const at::Tensor& weight,
+                                const Batch& batch) {
+  if (!model.gpu_forms || !at::isReducedFloatingType(model.dtype()))
+    return loss_or_logits(at::linear(h, weight), batch);
+  if (batch.targets.defined() && model.dtype() == at::kBFloat16)
+    return linear_cross_entropy(h, weight, batch.targets.flatten());
+  return loss_or_logits(aligned_linear(h, weight), batch);
 }
 
 // The layer `name` of a model: Linear or any other with a weight and a bias.

@@ -56,34 +56,55 @@ struct BothForms {
   }
 };
 
-TEST(GpuForms, OfGpt2AreTheSameModel) {
-  const Choice choice =
-      resolved("gpt2", {{"layers", 2}, {"width", 24}, {"heads", 3}, {"sequence", 20}, {"vocabulary", 131}});
+Choice small_gpt2() {
+  return resolved("gpt2",
+                  {{"layers", 2}, {"width", 24}, {"heads", 3}, {"sequence", 20}, {"vocabulary", 131}});
+}
+Choice small_llama(bool tied) {
+  return resolved("llama", {{"layers", 2},
+                            {"width", 24},
+                            {"heads", 6},
+                            {"kv_heads", 2},
+                            {"inner", 40},
+                            {"sequence", 20},
+                            {"vocabulary", 131},
+                            {"tied", tied}});
+}
+
+// Of both models above.
+Batch random_tokens() {
   at::manual_seed(3);
-  const Batch batch{at::randint(131, {4, 20}, at::kLong), at::randint(131, {4, 20}, at::kLong)};
-  for (const auto dtype : {at::kBFloat16, at::kHalf}) {
-    const BothForms forms(choice, dtype);
-    EXPECT_LE(distance(forward(*forms.fast, {batch.inputs, {}}), forward(*forms.plain, {batch.inputs, {}})),
-              1e-2);
-    const at::Tensor expected = forward(*forms.plain, batch), measured = forward(*forms.fast, batch);
-    EXPECT_EQ(measured.scalar_type(), at::kFloat);
-    EXPECT_LE(distance(measured, expected), 2e-4);
-    const at::Tensor scale = at::full({}, dtype == at::kHalf ? 1024.0 : 1.0, at::kFloat);
-    expected.backward(scale);
-    measured.backward(scale);
-    forms.expect_near_gradients(2e-2);
+  return {at::randint(131, {4, 20}, at::kLong), at::randint(131, {4, 20}, at::kLong)};
+}
+
+TEST(GpuForms, OfLanguageModelsAreTheSameModel) {
+  const Batch batch = random_tokens();
+  for (const Choice& choice : {small_gpt2(), small_llama(true), small_llama(false)}) {
+    for (const auto dtype : {at::kBFloat16, at::kHalf}) {
+      SCOPED_TRACE(to_text(choice) + " " + at::toString(dtype));
+      const BothForms forms(choice, dtype);
+      EXPECT_LE(distance(forward(*forms.fast, {batch.inputs, {}}), forward(*forms.plain, {batch.inputs, {}})),
+                1e-2);
+      const at::Tensor expected = forward(*forms.plain, batch), measured = forward(*forms.fast, batch);
+      EXPECT_EQ(measured.scalar_type(), at::kFloat);
+      EXPECT_LE(distance(measured, expected), 2e-4);
+      const at::Tensor scale = at::full({}, dtype == at::kHalf ? 1024.0 : 1.0, at::kFloat);
+      expected.backward(scale);
+      measured.backward(scale);
+      forms.expect_near_gradients(2e-2);
+    }
   }
 }
 
-// Bit by bit: nothing but 16-bit types takes another form.
-TEST(GpuForms, OfGpt2AreThePlainOnesInFp32AndFp64) {
-  const Choice choice =
-      resolved("gpt2", {{"layers", 1}, {"width", 24}, {"heads", 3}, {"sequence", 20}, {"vocabulary", 131}});
-  const Batch batch{at::randint(131, {4, 20}, at::kLong), at::randint(131, {4, 20}, at::kLong)};
-  for (const auto dtype : {at::kFloat, at::kDouble}) {
-    const BothForms forms(choice, dtype);
-    for (const auto& model : {forms.plain.get(), forms.fast.get()}) forward(*model, batch).backward();
-    forms.expect_near_gradients(0);
+// Nothing but 16-bit types takes another form of GPT-2: bit by bit. Llama's norms and keys do.
+TEST(GpuForms, OfLanguageModelsAreThePlainOnesInFp32AndFp64) {
+  for (const auto& [choice, rounding] : {std::pair{small_gpt2(), 0.0}, {small_llama(true), 100.0}}) {
+    for (const auto dtype : {at::kFloat, at::kDouble}) {
+      const BothForms forms(choice, dtype);
+      for (const auto& model : {forms.plain.get(), forms.fast.get()})
+        forward(*model, random_tokens()).backward();
+      forms.expect_near_gradients(rounding * (dtype == at::kFloat ? 1e-7 : 1e-16));
+    }
   }
 }
 

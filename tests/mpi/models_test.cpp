@@ -12,24 +12,24 @@
 #include "device/meter.h"
 #include "models/initial.h"
 #include "models/model.h"
+#include "tests/mpi/training_fixture.h"
 
 namespace shardmark {
 namespace {
 
-Choice resolved_choice(const std::string& name, const Options& options) {
-  return resolve({name, options}, specs::model_spec(name).options, "model");
-}
-
 const std::vector<Choice>& small_models() {
   static const std::vector<Choice> all = {
-      resolved_choice("mlp", {{"features", 7}, {"width", 11}, {"layers", 3}, {"classes", 5}}),
-      resolved_choice("mlp", {{"layers", 1}}),
-      resolved_choice("gpt2",
-                      {{"layers", 2}, {"width", 12}, {"heads", 3}, {"sequence", 10}, {"vocabulary", 31}}),
-      resolved_choice("resnet", {{"layers", 20}, {"width", 4}, {"image", 16}}),
-      resolved_choice("resnet", {{"layers", 20}, {"width", 4}, {"image", 15}, {"batch_norm", "sync"}}),
-      resolved_choice("resnet", {{"layers", 18}, {"width", 4}, {"image", 16}, {"batch_norm", "frozen"}}),
-      resolved_choice("resnet", {{"layers", 50}, {"width", 4}, {"image", 65}, {"classes", 7}})};
+      resolved_model("mlp(features=7, width=11, layers=3, classes=5)"),
+      resolved_model("mlp(layers=1)"),
+      resolved_model("gpt2(layers=2, width=12, heads=3, sequence=10, vocabulary=31)"),
+      resolved_model(
+          "llama(layers=2, width=24, heads=6, kv_heads=2, inner=40, sequence=10, vocabulary=31, tied=true)"),
+      resolved_model(
+          "llama(layers=2, width=24, heads=6, kv_heads=2, inner=40, sequence=10, vocabulary=31, tied=false)"),
+      resolved_model("resnet(layers=20, width=4, image=16)"),
+      resolved_model("resnet(layers=20, width=4, image=15, batch_norm=sync)"),
+      resolved_model("resnet(layers=18, width=4, image=16, batch_norm=frozen)"),
+      resolved_model("resnet(layers=50, width=4, image=65, classes=7)")};
   return all;
 }
 
@@ -185,21 +185,25 @@ TEST(Models, DoTheArithmeticThatTheTableSays) {
 }
 
 // The convention "backward costs twice forward" is exact where every product has two gradients.
-TEST(Models, AGpt2StepDoesThreeTimesTheArithmeticOfItsForward) {
-  const auto model = built(small_models()[2]);
-  FlopCounter counter;
-  whole_forward(*model, random_batch(*model, 3)).backward();
-  EXPECT_EQ(counter.take(), 3 * model->table().step_flops());
+TEST(Models, ATransformersStepDoesThreeTimesTheArithmeticOfItsForward) {
+  for (const auto& choice : {small_models()[2], small_models()[3], small_models()[4]}) {
+    const auto model = built(choice);
+    FlopCounter counter;
+    whole_forward(*model, random_batch(*model, 3)).backward();
+    EXPECT_EQ(counter.take(), 3 * model->table().step_flops()) << to_text(choice);
+  }
 }
 
 TEST(Models, KeepTheActivationsThatTheTableEstimates) {
   for (const auto& choice :
-       {resolved_choice("mlp", {{"features", 100}, {"width", 200}}),
-        resolved_choice("gpt2",
-                        {{"layers", 2}, {"width", 64}, {"heads", 4}, {"sequence", 64}, {"vocabulary", 300}}),
-        resolved_choice("resnet", {{"layers", 20}}),
-        resolved_choice("resnet", {{"layers", 50}, {"width", 16}, {"image", 96}}),
-        resolved_choice("resnet", {{"layers", 18}, {"width", 16}, {"batch_norm", "sync"}})}) {
+       {resolved_model("mlp(features=100, width=200)"),
+        resolved_model("gpt2(layers=2, width=64, heads=4, sequence=64, vocabulary=300)"),
+        resolved_model("llama(layers=2, width=96, heads=6, kv_heads=2, inner=160, sequence=64, "
+                       "vocabulary=300, tied=true)"),
+        resolved_model("llama(layers=2, width=96, heads=6, kv_heads=2, inner=160, sequence=64, "
+                       "vocabulary=300, tied=false)"),
+        resolved_model("resnet(layers=20)"), resolved_model("resnet(layers=50, width=16, image=96)"),
+        resolved_model("resnet(layers=18, width=16, batch_norm=sync)")}) {
     const auto model = built(choice, at::kFloat);
     const Batch batch = random_batch(*model, 8);
     double expected = 0;
@@ -213,14 +217,16 @@ TEST(Models, KeepTheActivationsThatTheTableEstimates) {
 }
 
 TEST(Models, StartNearTheLossOfAUniformGuess) {
-  const auto gpt2 = built(
-      resolved_choice("gpt2",
-                      {{"layers", 2}, {"width", 128}, {"heads", 4}, {"sequence", 32}, {"vocabulary", 1000}}),
-      at::kFloat);
+  const auto gpt2 =
+      built(resolved_model("gpt2(layers=2, width=128, heads=4, sequence=32, vocabulary=1000)"), at::kFloat);
   EXPECT_NEAR(whole_forward(*gpt2, random_batch(*gpt2, 4)).item<double>(), std::log(1000.0), 0.1);
+  const auto llama = built(resolved_model("llama(layers=2, width=120, heads=6, kv_heads=2, inner=200, "
+                                          "sequence=32, vocabulary=1000, tied=true)"),
+                           at::kFloat);
+  EXPECT_NEAR(whole_forward(*llama, random_batch(*llama, 4)).item<double>(), std::log(1000.0), 0.1);
   for (const char* statistics : {"local", "frozen"}) {  // a deep frozen network must not overflow
     const auto resnet =
-        built(resolved_choice("resnet", {{"layers", 110}, {"batch_norm", statistics}}), at::kFloat);
+        built(resolved_model("resnet(layers=110, batch_norm=" + std::string(statistics) + ")"), at::kFloat);
     EXPECT_NEAR(whole_forward(*resnet, random_batch(*resnet, 4)).item<double>(), std::log(10.0), 2)
         << statistics;
   }

@@ -68,8 +68,9 @@ TEST_F(Strategies, EqualSingleInFp32) {
 }
 
 TEST_F(Strategies, AccumulationEqualsALargeBatch) {
-  for (const auto& optimizer : kOptimizers) {
-    Case c{kModels[1], optimizer};
+  for (const auto& [model, optimizer] :
+       {std::pair{kModels[1], kOptimizers[0]}, {kModels[1], kOptimizers[1]}, {kModels[4], kOptimizers[1]}}) {
+    Case c{model, optimizer};
     c.accumulation = 3;
     const Outcomes single = train_single(c, *alone, comm->size());
     for (const auto& strategy : strategies()) expect_equal(c, strategy, single, 1e-10);
@@ -134,7 +135,7 @@ TEST_F(Strategies, ClippedStepsEqualSingle) {
 // Recomputed blocks give the same bits, dropout included, and running statistics move once.
 TEST_F(Strategies, CheckpointedStepsAreBitEqual) {
   for (const std::string model :
-       {"gpt2(layers=3, width=24, heads=3, sequence=11, vocabulary=37, dropout=0.2)",
+       {"gpt2(layers=3, width=24, heads=3, sequence=11, vocabulary=37, dropout=0.2)", kModels[4].c_str(),
         "resnet(layers=20, width=3, image=9, batch_norm=local)"}) {
     for (const auto& strategy : kKinds) {
       Case c{model, kOptimizers[0], at::kFloat};

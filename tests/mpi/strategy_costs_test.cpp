@@ -26,6 +26,7 @@ const std::vector<std::string> kSpecModels = {
     "mlp(features=13, width=19, layers=3, classes=5)",
     "mlp(features=5, layers=1, classes=3)",  // fewer tensors than ranks
     "gpt2(layers=3, width=24, heads=3, sequence=11, vocabulary=37)",
+    "llama(layers=2, width=24, heads=6, kv_heads=2, inner=20, sequence=11, vocabulary=37, tied=false)",
     "resnet(layers=20, width=3, batch_norm=local)"};
 
 class StrategyCosts : public ::testing::Test {
@@ -69,6 +70,10 @@ TEST_F(StrategyCosts, ActivationsAreWithinATenthOfTheTable) {
        {Sized{"mlp(features=64, width=128, layers=6)", 512},
         Sized{"gpt2(layers=4, width=64, heads=4, sequence=64, vocabulary=256)", 8},
         Sized{"gpt2(layers=2, width=32, heads=2, sequence=64, vocabulary=2000)", 8},
+        Sized{"llama(layers=4, width=64, heads=4, kv_heads=2, inner=176, sequence=64, vocabulary=256)", 8},
+        Sized{"llama(layers=2, width=32, heads=2, kv_heads=1, inner=64, sequence=64, vocabulary=2000, "
+              "tied=false)",
+              8},
         Sized{"resnet(layers=20, width=8)", 32}, Sized{"resnet(layers=18, width=8, image=64)", 32},
         Sized{"resnet(layers=50, width=8, image=64)", 32}})
     for (const int64_t recompute : {0, 1, 2})

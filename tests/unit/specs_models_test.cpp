@@ -22,6 +22,10 @@ TEST(ModelTables, HaveThePublishedParameterCounts) {
   EXPECT_EQ(table_of("gpt2_medium").num_parameters(), 354'823'168);
   EXPECT_EQ(table_of("gpt2_large").num_parameters(), 774'030'080);
   EXPECT_EQ(table_of("gpt2_xl").num_parameters(), 1'557'611'200);
+  EXPECT_EQ(table_of("llama_1b").num_parameters(), 1'235'814'400);  // Hugging Face, meta-llama/Llama-3.x-*
+  EXPECT_EQ(table_of("llama_3b").num_parameters(), 3'212'749'824);
+  EXPECT_EQ(table_of("llama_8b").num_parameters(), 8'030'261'248);
+  EXPECT_EQ(table_of("llama_70b").num_parameters(), 70'553'706'496);
   EXPECT_EQ(table_of("resnet", {{"layers", 50}}).num_parameters(), 25'557'032);  // torchvision
   EXPECT_EQ(table_of("resnet", {{"layers", 18}, {"image", 224}, {"classes", 1000}}).num_parameters(),
             11'689'512);
@@ -49,6 +53,9 @@ TEST(ModelTables, HaveThePublishedArithmetic) {
   // PaLM's 6 N + 12 L C T per token: N without position embedding, biases and norms.
   const double n = 12.0 * 12 * 768 * 768 + 50257.0 * 768;
   EXPECT_DOUBLE_EQ(table_of("gpt2").step_flops(), 1024 * (6 * n + 12.0 * 12 * 768 * 1024));
+  // All but the token embedding and the 65 norms is in products.
+  const double n_8b = 8'030'261'248 - 128'256.0 * 4096 - 65.0 * 4096;
+  EXPECT_DOUBLE_EQ(table_of("llama_8b").step_flops(), 8192 * (6 * n_8b + 12.0 * 32 * 4096 * 8192));
 }
 
 // Strategies rely on these.
@@ -84,6 +91,13 @@ TEST(ModelTables, RefuseOptionsThatContradictEachOther) {
         table_of("gpt2", {{"width", 100}, {"heads", 3}});
       },
       ThrowsMessage<UsageError>(HasSubstr("width 100 is not a multiple of heads 3")));
+  const auto refused = [](const Options& options) { return [=] { table_of("llama", options); }; };
+  EXPECT_THAT(refused({{"width", 100}, {"heads", 3}}),
+              ThrowsMessage<UsageError>(HasSubstr("width 100 is not a multiple of heads 3")));
+  EXPECT_THAT(refused({{"width", 96}, {"heads", 12}}),
+              ThrowsMessage<UsageError>(HasSubstr("heads 12 is not a multiple of kv_heads 8")));
+  EXPECT_THAT(refused({{"width", 72}, {"heads", 8}}),
+              ThrowsMessage<UsageError>(HasSubstr("width 72 / heads 8 = 9 is odd")));
   EXPECT_THAT(
       [] {
         table_of("resnet", {{"layers", 21}});

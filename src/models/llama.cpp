@@ -1,0 +1,95 @@
+// llama and its sizes: embedding, transformer blocks, head. Between blocks the residual stream is [B T, C].
+// B batch, T tokens, H heads of queries, K heads of keys and values, D channels per head, C = H D width.
+#include "specs/models/llama.h"
+
+#include "models/layers.h"
+#include "models/llama_layers.h"
+
+namespace shardmark {
+namespace {
+
+at::Tensor embedded(const at::Tensor& tokens, const at::Tensor& ids) {
+  return at::embedding(tokens, ids).flatten(0, 1);
+}
+
+struct Attention {
+  Matrix q, k, v, out;
+  Rotary rotary;
+  int64_t head_width;
+  const Model& model;
+
+  at::Tensor operator()(const at::Tensor& x, const Batch& batch) const {
+    const auto by_head = [&](const Matrix& matrix) {  // [B, T, H or K, D]
+      return matrix(x).view({batch.inputs.size(0), batch.inputs.size(1), -1, head_width});
+    };
+    const at::Tensor queries = rotary(by_head(q)).transpose(1, 2);
+    const at::Tensor keys = shared(rotary(by_head(k)), queries.size(1)).transpose(1, 2);
+    const at::Tensor values = shared(by_head(v), queries.size(1)).transpose(1, 2);
+    const at::Tensor y =
+        at::scaled_dot_product_attention(queries, keys, values, /*attn_mask=*/{}, /*dropout_p=*/0,
+                                         /*is_causal=*/true, /*scale=*/{}, /*enable_gqa=*/true);
+    return out(y.transpose(1, 2).reshape(x.sizes()));
+  }
+
+  // A head of keys or values for each head of queries where the kernel shares none: of fp32 and fp64 on a
+  // GPU.
+  at::Tensor shared(const at::Tensor& x, int64_t heads) const {
+    const bool repeats = model.gpu_forms && !at::isReducedFloatingType(model.dtype());
+    return repeats ? x.repeat_interleave(heads / x.size(2), 2) : x;
+  }
+};
+
+Block transformer(Model& model, const std::string& name, const Rotary& rotary, int64_t head_width) {
+  const auto norm = [&](const char* of) {
+    return RmsNorm{model, model.parameter(name + "." + of + ".weight")};
+  };
+  const auto matrix = [&](const char* of) { return Matrix{model.parameter(name + "." + of + ".weight")}; };
+  const RmsNorm before_attention = norm("input_layernorm"), before_mlp = norm("post_attention_layernorm");
+  const Attention attention{matrix("self_attn.q_proj"),
+                            matrix("self_attn.k_proj"),
+                            matrix("self_attn.v_proj"),
+                            matrix("self_attn.o_proj"),
+                            rotary,
+                            head_width,
+                            model};
+  const Matrix gate = matrix("mlp.gate_proj"), up = matrix("mlp.up_proj"), down = matrix("mlp.down_proj");
+  return {name, [=](const at::Tensor& x, const Batch& batch) {
+            const at::Tensor h = x + attention(before_attention(x), batch);
+            const at::Tensor normed = before_mlp(h);
+            return h + down(swiglu(gate(normed), up(normed)));
+          }};
+}
+
+void add_llama_blocks(Model& model, const Options& options) {
+  const specs::LlamaShape shape = specs::llama_shape(options);
+  const at::Tensor& tokens = model.parameter("model.embed_tokens.weight");  // [V, C]
+  const Rotary rotary(shape.sequence, shape.head_width(), shape.rope_theta, shape.rope_factor,
+                      at::TensorOptions(model.device()).dtype(model.dtype()));
+  if (!shape.tied)
+    model.add_block(
+        {"embedding", [&tokens](const at::Tensor& ids, const Batch&) { return embedded(tokens, ids); }});
+  for (int64_t i = 0; i < shape.layers; ++i) {
+    Block block = transformer(model, "model.layers." + std::to_string(i), rotary, shape.head_width());
+    if (shape.tied && i == 0)
+      block.forward = [&tokens, layer = std::move(block.forward)](const at::Tensor& ids, const Batch& batch) {
+        return layer(embedded(tokens, ids), batch);
+      };
+    model.add_block(std::move(block));
+  }
+  const RmsNorm norm{model, model.parameter("model.norm.weight")};
+  const at::Tensor& head = shape.tied ? tokens : model.parameter("lm_head.weight");
+  model.add_block({"head", [&model, norm, &head](const at::Tensor& x, const Batch& batch) {
+                     return language_head(model, norm(x), head, batch);
+                   }});
+}
+
+const ModelEntry kLlama{"transformer blocks with rotary embedding, grouped-query attention and SwiGLU",
+                        add_llama_blocks};
+const Registration<ModelEntry> registered{"llama", kLlama};
+const Registration<ModelEntry> llama_1b{"llama_1b", kLlama};
+const Registration<ModelEntry> llama_3b{"llama_3b", kLlama};
+const Registration<ModelEntry> llama_8b{"llama_8b", kLlama};
+const Registration<ModelEntry> llama_70b{"llama_70b", kLlama};
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,166 @@
+// llama, llama_1b, llama_3b, llama_8b, llama_70b (Grattafiori et al. 2024, "The Llama 3 Herd of Models";
+// sizes of Llama 3.1 and 3.2). Names and shapes are those of Hugging Face's LlamaForCausalLM, so that its
+// safetensors files map one to one: every projection is [out, in] without a bias.
+#include "specs/models/llama.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "specs/models/parameters.h"
+
+namespace shardmark::specs {
+
+LlamaShape llama_shape(const Options& options) {
+  const LlamaShape s{integer(options, "layers"),
+                     integer(options, "width"),
+                     integer(options, "heads"),
+                     integer(options, "kv_heads"),
+                     integer(options, "inner"),
+                     integer(options, "sequence"),
+                     integer(options, "vocabulary"),
+                     options.at("tied").get<bool>(),
+                     options.at("rope_theta").get<double>(),
+                     options.at("rope_factor").get<double>()};
+  if (s.width % s.heads != 0)
+    throw UsageError(
+        fmt::format("llama: width {} is not a multiple of heads {}; a head takes width / heads channels",
+                    s.width, s.heads));
+  if (s.heads % s.kv_heads != 0)
+    throw UsageError(
+        fmt::format("llama: heads {} is not a multiple of kv_heads {}; heads / kv_heads queries share a key",
+                    s.heads, s.kv_heads));
+  if (s.head_width() % 2 != 0)
+    throw UsageError(fmt::format(
+        "llama: width {} / heads {} = {} is odd; the rotary embedding turns the channels of a head in pairs",
+        s.width, s.heads, s.head_width()));
+  return s;
+}
+
+namespace {
+
+GroupSpec layer_group(const LlamaShape& s, int64_t layer, int64_t block) {
+  const int64_t c = s.width, kv = s.kv_heads * s.head_width();
+  const std::string name = "model.layers." + std::to_string(layer);
+  const double residual =
+      0.02 / std::sqrt(2.0 * static_cast<double>(s.layers));  // two branches per layer add up
+  return {name,
+          {ones(name + ".input_layernorm.weight", c), normal(name + ".self_attn.q_proj.weight", {c, c}, 0.02),
+           normal(name + ".self_attn.k_proj.weight", {kv, c}, 0.02),
+           normal(name + ".self_attn.v_proj.weight", {kv, c}, 0.02),
+           normal(name + ".self_attn.o_proj.weight", {c, c}, residual),
+           ones(name + ".post_attention_layernorm.weight", c),
+           normal(name + ".mlp.gate_proj.weight", {s.inner, c}, 0.02),
+           normal(name + ".mlp.up_proj.weight", {s.inner, c}, 0.02),
+           normal(name + ".mlp.down_proj.weight", {c, s.inner}, residual)},
+          block,
+          block};
+}
+
+BlockSpec layer_block(const LlamaShape& s, const std::string& name) {
+  const auto t = static_cast<double>(s.sequence), c = static_cast<double>(s.width);
+  const auto kv = static_cast<double>(s.kv_heads * s.head_width()), inner = static_cast<double>(s.inner);
+  const auto heads = static_cast<double>(s.heads);
+  // Kept, in widths: the norms' inputs (the block's output among them) and outputs 4, q and attention's
+  // output 2; k and v; gate, up and their product 3 inner; per token the norms' two scales and a sum for each
+  // head.
+  return {.name = name,
+          .forward_flops = t * (4 * c * c + 4 * c * kv + 6 * c * inner + 4 * t * c),
+          .activation_elements = t * (6 * c + 2 * kv + 3 * inner + heads + 2),
+          .output_elements = t * c,
+          .working_elements = t * (2 * c + 3 * inner)};
+}
+
+// Where the head is tied the embedding is in the root group, and its lookup a part of the first layer's
+// block; otherwise it is a block with a group of its own.
+ModelTable llama_table(const Options& options) {
+  const LlamaShape s = llama_shape(options);
+  const auto t = static_cast<double>(s.sequence), c = static_cast<double>(s.width);
+  const auto v = static_cast<double>(s.vocabulary);
+  const int64_t first = s.tied ? 0 : 1, head = first + s.layers;  // blocks: the first layer's, the last one
+  ModelTable table;
+  table.groups.push_back({s.tied ? "root" : "embedding",
+                          {normal("model.embed_tokens.weight", {s.vocabulary, s.width}, 0.02)},
+                          0,
+                          s.tied ? head : 0});
+  if (!s.tied)
+    table.blocks.push_back({.name = "embedding", .activation_elements = t * c, .output_elements = t * c});
+  for (int64_t i = 0; i < s.layers; ++i) {
+    table.groups.push_back(layer_group(s, i, first + i));
+    table.blocks.push_back(layer_block(s, table.groups.back().name));
+  }
+  if (s.tied) table.blocks.front().activation_elements += t * c;
+  GroupSpec last{"head", {ones("model.norm.weight", s.width)}, head, head};
+  if (!s.tied) last.parameters.push_back(normal("lm_head.weight", {s.vocabulary, s.width}, 0.02));
+  table.groups.push_back(std::move(last));
+  // Kept: the norm's output and scale, log-probabilities.
+  table.blocks.push_back({.name = "head",
+                          .forward_flops = t * 2 * c * v,
+                          .activation_elements = t * (c + 1 + v),
+                          .working_elements = 2 * t * c,
+                          .logits = t * v});
+  table.sample = {SampleShape::Kind::tokens, {s.sequence}, s.vocabulary};
+  table.flops_formula =
+      "forward per token: 2 x matrix parameters (per layer 2 width^2 for queries and output, 2 width x "
+      "kv_heads "
+      "x head width for keys and values, 3 width x inner for the MLP; width x vocabulary for the logits) + 4 "
+      "x "
+      "layers x width x sequence for attention, counted in full (not halved for the causal mask); step: 3 x "
+      "forward (Chowdhery et al. 2022, PaLM, appendix B: 6 N + 12 L C T; grouped queries leave attention's "
+      "products as they are)";
+  return table;
+}
+
+struct Size {
+  int64_t layers, width, heads, inner;
+  bool tied;
+  double rope_factor;
+};
+
+ModelSpec llama_spec(const std::string& description, const Size& size) {
+  return {
+      description,
+      {{"layers", OptionType::integer, size.layers, "transformer blocks", {}, 1, kMostLayers},
+       {"width", OptionType::integer, size.width, "channels of the residual stream", {}, 1, kMostWidth},
+       {"heads",
+        OptionType::integer,
+        size.heads,
+        "heads of queries; they divide the width",
+        {},
+        1,
+        kMostWidth},
+       {"kv_heads",
+        OptionType::integer,
+        8,
+        "heads of keys and values; they divide the heads",
+        {},
+        1,
+        kMostWidth},
+       {"inner", OptionType::integer, size.inner, "channels inside the MLP", {}, 1, kMostWidth},
+       {"sequence", OptionType::integer, 8192, "tokens per sample", {}, 1, kMostValues},
+       {"vocabulary", OptionType::integer, 128256, "different tokens", {}, 2, kMostValues},
+       {"tied", OptionType::boolean, size.tied, "whether the output layer is the token embedding"},
+       {"rope_theta", OptionType::number, 500000.0, "base of the rotary frequencies", {}, 1, 1e12},
+       {"rope_factor",
+        OptionType::number,
+        size.rope_factor,
+        "Llama 3's scaling of rotary frequencies for contexts longer than 8192 (rope_type llama3); 1: none",
+        {},
+        1,
+        1e6}},
+      llama_table};
+}
+
+constexpr Size k1B{16, 2048, 32, 8192, true, 32};
+const Registration<ModelSpec> registered{
+    "llama", llama_spec("Llama 3.2 1B, 1236 M parameters; any other Llama by its options", k1B)};
+const Registration<ModelSpec> llama_1b{"llama_1b", llama_spec("Llama 3.2 1B, 1236 M parameters", k1B)};
+const Registration<ModelSpec> llama_3b{
+    "llama_3b", llama_spec("Llama 3.2 3B, 3213 M parameters", {28, 3072, 24, 8192, true, 32})};
+const Registration<ModelSpec> llama_8b{
+    "llama_8b", llama_spec("Llama 3.1 8B, 8030 M parameters", {32, 4096, 32, 14336, false, 8})};
+const Registration<ModelSpec> llama_70b{
+    "llama_70b", llama_spec("Llama 3.1 70B, 70,554 M parameters", {80, 8192, 64, 28672, false, 8})};
+
+}  // namespace
+}  // namespace shardmark::specs
