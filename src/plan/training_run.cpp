@@ -56,7 +56,8 @@ const std::vector<Knob> kKnobs = {
      "of -o",
      &TrainingRun::resume},
     {"--weights", kResults,
-     "start from the weights in this safetensors file; GPT-2's have Hugging Face's names",
+     "start from the weights in this safetensors file, or in the files of this model.safetensors.index.json; "
+     "GPT-2's and Llama's have Hugging Face's names",
      &TrainingRun::weights},
     {"--save-weights", kResults, "safetensors file to write at the end", &TrainingRun::save_weights},
     {"--trace", kResults,

@@ -19,12 +19,14 @@ namespace {
 
 using Event = nlohmann::ordered_json::parse_event_t;
 using List = nlohmann::ordered_json::array_t;
+using Object = nlohmann::ordered_json::object_t;
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 constexpr int64_t kSizeBytes = 8;
 constexpr int64_t kLargestHeader = 100'000'000;  // as the format's own library
 constexpr int kDeepest = 3;                      // a number of a tensor's shape
+constexpr const char* kIndex = ".json";
 constexpr const char* kMetadata = "__metadata__";
 constexpr const char* kChecksum = "checksum";
 
@@ -88,7 +90,10 @@ SafetensorsFile::SafetensorsFile(const std::string& path)
   if (!file_ || ::fstat(file_.get(), &info) != 0) throw UsageError("'" + path + "': no such file");
   size_ = info.st_size;
   try {
-    read_header();
+    if (path.ends_with(kIndex))
+      read_index();
+    else
+      read_header();
   } catch (const nlohmann::json::exception&) {
     fail("has a damaged header");
   }
@@ -96,6 +101,39 @@ SafetensorsFile::SafetensorsFile(const std::string& path)
 
 void SafetensorsFile::fail(const std::string& what) const {
   throw UsageError("'" + path_ + "' " + what + "; give a whole safetensors file");
+}
+
+// What nests deeper than a header would end the copies of it in a stack overflow.
+nlohmann::ordered_json SafetensorsFile::parsed(const std::string& text) const {
+  return nlohmann::ordered_json::parse(text, [&](int depth, Event, const auto&) {
+    if (depth > kDeepest) fail("has a damaged header: it nests too deep");
+    return true;
+  });
+}
+
+void SafetensorsFile::read_index() {
+  const auto index = parsed(read_input(path_, kMostSuiteBytes).value_or(""));
+  std::map<std::string, size_t> numbers;
+  for (const auto& [name, value] : index.at("weight_map").get_ref<const Object&>()) {
+    const auto& file = value.get_ref<const std::string&>();
+    const auto [number, is_new] = numbers.emplace(file, parts_.size());
+    const std::string beside = directory_of(path_) + "/" + file;
+    if (is_new && (file.ends_with(kIndex) || !file_exists(beside)))
+      throw UsageError(
+          fmt::format("'{}' names the file '{}', which is not there; put every part of the model "
+                      "beside its index",
+                      path_, beside));
+    if (is_new) parts_.emplace_back(beside);
+    const auto& entries = parts_[number->second].entries();
+    const auto found = entries.find(name);
+    if (found == entries.end())
+      throw UsageError(
+          fmt::format("'{}' says that {} is in '{}', which has no such tensor; give the index that "
+                      "was written with these files",
+                      path_, name, beside));
+    entries_.insert(*found);
+    part_of_[name] = number->second;
+  }
 }
 
 void SafetensorsFile::read_header() {
@@ -109,11 +147,7 @@ void SafetensorsFile::read_header() {
   std::string text(length, '\0');
   if (!read_at(file_, path_, kSizeBytes, text.data(), text.size()))
     fail("is truncated: it ends in its header");
-  // What nests deeper would end the copies of it in a stack overflow.
-  auto header = nlohmann::ordered_json::parse(text, [&](int depth, Event, const auto&) {
-    if (depth > kDeepest) fail("has a damaged header: it nests too deep");
-    return true;
-  });
+  auto header = parsed(text);
   for (const auto& [name, value] : header.items()) {
     if (name == kMetadata)
       metadata_ = value.get<TextMap>();
@@ -177,15 +211,17 @@ at::ScalarType SafetensorsFile::type_of(const std::string& name) const {
 }
 
 at::Tensor SafetensorsFile::read(const std::string& name) const {
+  if (const auto part = part_of_.find(name); part != part_of_.end()) return parts_[part->second].read(name);
   const at::ScalarType type = type_of(name);
   const Entry& entry = entries_.at(name);
-  const at::Tensor tensor = at::empty(entry.shape, type);
+  at::Tensor tensor = at::empty(entry.shape, type);
   if (!read_at(file_, path_, entry.begin, tensor.mutable_data_ptr(), tensor.nbytes()))
     fail("is truncated: it ends in " + name);
   return tensor;
 }
 
 void SafetensorsFile::verify() const {
+  for (const SafetensorsFile& part : parts_) part.verify();
   if (!has_checksum()) return;
   int64_t data_bytes = 0;
   for (const auto& [name, entry] : entries_) data_bytes += entry.num_bytes;

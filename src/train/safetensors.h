@@ -39,6 +39,8 @@ class SafetensorsWriter {
   uint64_t hash_;
 };
 
+// Or several of them, by the index that Hugging Face writes beside the parts of a large model:
+// model.safetensors.index.json, {"weight_map": {"lm_head.weight": "model-00002-of-00002.safetensors"}}.
 class SafetensorsFile {
  public:
   struct Entry {
@@ -48,7 +50,7 @@ class SafetensorsFile {
     int64_t num_bytes;
   };
 
-  // UsageError: missing, truncated, or not such a file.
+  // path: of such a file, or of an index (.json). UsageError: missing, truncated, or not such a file.
   explicit SafetensorsFile(const std::string& path);
   const std::string& path() const { return path_; }
   const std::map<std::string, Entry>& entries() const { return entries_; }
@@ -60,7 +62,9 @@ class SafetensorsFile {
 
  private:
   [[noreturn]] void fail(const std::string& what) const;
+  nlohmann::ordered_json parsed(const std::string& text) const;
   void read_header();
+  void read_index();
   Entry entry_of(const std::string& name, const nlohmann::ordered_json& value, int64_t data_begin) const;
   void check_places(int64_t data_begin) const;
 
@@ -69,7 +73,9 @@ class SafetensorsFile {
   int64_t size_ = 0;
   std::map<std::string, Entry> entries_;
   TextMap metadata_;
-  std::string checked_header_;  // without the checksum
+  std::string checked_header_;             // without the checksum
+  std::vector<SafetensorsFile> parts_;     // of an index
+  std::map<std::string, size_t> part_of_;  // by tensor
 };
 
 }  // namespace shardmark

@@ -13,6 +13,7 @@
 #include "comm/in_step.h"
 #include "comm/nccl/lost_gpu.h"
 #include "executor/training_state.h"
+#include "specs/layout.h"
 #include "specs/specs.h"
 #include "strategies/strategy.h"
 
@@ -36,11 +37,11 @@ int64_t header_room(const specs::ModelTable& table, const TextMap& metadata) {
   return room;
 }
 
-// What other programs write beside the weights: masks, a head tied to the embedding, counters.
+// What other programs write beside the weights: masks, rotary frequencies, counters.
 bool is_redundant(const std::string& name) {
-  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") || name == "lm_head.weight" ||
-         name.ends_with(".num_batches_tracked") || name.starts_with(kOptimizer) ||
-         name.starts_with(kReduction + std::string("."));
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
+         name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".num_batches_tracked") ||
+         name.starts_with(kOptimizer) || name.starts_with(kReduction + std::string("."));
 }
 
 // What state is of: wte.weight of "optimizer.exp_avg.wte.weight"; empty for a scalar of the whole run.
@@ -51,6 +52,13 @@ std::string parameter_of(const std::string& state) {
 
 std::string name_in(const SafetensorsFile& file, const std::string& name) {
   return file.entries().contains(name) ? name : kPrefix + name;
+}
+
+// And a head tied to the token embedding, which then is the root group's.
+bool is_tied_head(const SafetensorsFile& file, const specs::ModelTable& table, const std::string& name) {
+  if (name != "lm_head.weight" || !specs::is_root(table.groups.front())) return false;
+  const std::string tokens = name_in(file, table.groups.front().parameters.front().name);
+  return file.type_of(name) == file.type_of(tokens) && at::equal(file.read(name), file.read(tokens));
 }
 
 // Whose residual it is; empty: steps carry nothing over.
@@ -199,7 +207,8 @@ void check_model(const SafetensorsFile& file, const specs::ModelTable& table, co
     if (name.starts_with(kOptimizer) && shapes.contains(parameter_of(name)))
       check(name, shapes.at(parameter_of(name)));
   for (const auto& [name, entry] : file.entries())
-    if (!known.contains(name) && !is_redundant(name)) fail("the model has no " + name);
+    if (!known.contains(name) && !is_redundant(name) && !is_tied_head(file, table, name))
+      fail("the model has no " + name + " of its own");
 }
 
 at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name) {

@@ -1,5 +1,5 @@
-// Training state and weights as safetensors files. GPT-2's names are Hugging Face's, so that its weights go
-// both ways.
+// Training state and weights as safetensors files. GPT-2's and Llama's names are Hugging Face's, so that
+// their weights go both ways.
 #pragma once
 
 #include "executor/training_setup.h"

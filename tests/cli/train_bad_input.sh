@@ -74,6 +74,8 @@ import sys
 text = b"{\"a\":" + b"[" * 200000 + b"]" * 200000 + b"}"
 sys.stdout.buffer.write(len(text).to_bytes(8, "little") + text)' >deep.safetensors
 refuses "'deep.safetensors' has a damaged header: it nests too deep" --weights deep.safetensors
+echo '{"weight_map": {"layers.0.weight": "absent.safetensors"}}' >absent.index.json
+refuses "'absent.index.json' names the file './absent.safetensors', which is not there" --weights absent.index.json
 
 # What a killed run left of its weights goes with the next one that writes there; what is being written stays.
 left=w.safetensors.$(uname -n).17.tmp held=w.safetensors.$(uname -n).18.tmp

@@ -56,7 +56,7 @@ class HuggingFace : public ::testing::Test {
   // What stands in a folder that the peer wrote.
   struct Written {
     explicit Written(const fs::path& folder)
-        : weights(folder / "weights.safetensors"), expected(folder / "expected.safetensors") {
+        : weights(folder / "model.safetensors.index.json"), expected(folder / "expected.safetensors") {
       const at::Tensor tokens = expected.read("tokens").to(at::kLong);
       const int64_t length = tokens.size(1) - 1;
       batch = {tokens.narrow(1, 0, length), tokens.narrow(1, 1, length)};

@@ -74,6 +74,38 @@ TEST_F(Safetensors, ReadsBackWhatWasWritten) {
   EXPECT_THAT(refusal([&] { file.read("b"); }), HasSubstr("has no tensor b"));
 }
 
+TEST_F(Safetensors, OfSeveralFilesAreReadByTheirIndex) {
+  const std::string path = folder_ / "x.safetensors.index.json";
+  const auto opened = [&](const std::string& map) {
+    std::ofstream(path) << R"({"metadata": {"total_size": 64}, "weight_map": )" << map << "}";
+    SafetensorsFile file(path);
+    file.verify();
+    return file;
+  };
+  {
+    SafetensorsWriter writer(folder_ / "y.safetensors", 1000);
+    writer.add("b", at::arange(3, at::kFloat));
+    writer.finish({});
+  }
+  const SafetensorsFile file = opened(R"({"half": "x.safetensors", "b": "y.safetensors"})");
+  EXPECT_EQ(file.entries().size(), 2u) << "what the index does not name is no part of the model";
+  EXPECT_TRUE(at::equal(file.read("half"), tensors_.at("half")));
+  EXPECT_TRUE(at::equal(file.read("b"), at::arange(3, at::kFloat)));
+
+  const auto refused = [&](const std::string& map) { return refusal([&] { opened(map); }); };
+  EXPECT_THAT(refused(R"({"b": "z.safetensors"})"), HasSubstr("z.safetensors', which is not there"));
+  EXPECT_THAT(refused(R"({"b": "x.safetensors.index.json"})"), HasSubstr("index.json', which is not there"));
+  EXPECT_THAT(refused(R"({"a": "y.safetensors"})"), HasSubstr("says that a is in"));
+  for (const char* map : {"[]", "3", "{\"b\": 3}", "{\"b\": [[[[]]]]}", "{\"b\"}"})
+    EXPECT_THAT(refused(map), HasSubstr("has a damaged header")) << map;
+  std::ofstream(folder_ / "y.safetensors", std::ios::binary) << content().substr(0, 100);
+  EXPECT_THAT(refused(R"({"b": "y.safetensors"})"), HasSubstr("y.safetensors' is truncated"));
+  std::string changed = content();
+  changed.back() = static_cast<char>(changed.back() ^ 4);
+  std::ofstream(folder_ / "y.safetensors", std::ios::binary) << changed;
+  EXPECT_THAT(refused(R"({"half": "y.safetensors"})"), HasSubstr("its checksum does not match"));
+}
+
 TEST_F(Safetensors, LeavesNothingBehindUnfinished) {
   const std::string other = folder_ / "y.safetensors";
   {
@@ -199,6 +231,25 @@ TEST_F(Safetensors, OfAnotherModelAreNamed) {
   EXPECT_THAT(refused("gpt2(layers=1, width=8, heads=2, sequence=4, vocabulary=9)"),
               HasSubstr("wte.weight is [7, 8] in it, and [9, 8] in the model"));
   EXPECT_THAT(refused("mlp"), HasSubstr("it has no layers.0.weight"));
+}
+
+// A head of its own belongs to another model than one whose head is the token embedding.
+TEST_F(Safetensors, OfATiedHeadHoldTheEmbeddingTwice) {
+  const Choice choice = resolved_model(
+      "llama(layers=1, width=8, heads=2, kv_heads=1, inner=8, sequence=4, vocabulary=7, tied=true)");
+  const auto model = specs::model_spec(choice.name).table(choice.options);
+  const auto refused = [&](double head) {
+    const std::string path = folder_ / "llama.safetensors";
+    SafetensorsWriter writer(path, 100000);
+    for (const auto& group : model.groups)
+      for (const auto& spec : group.parameters) writer.add(spec.name, at::ones(spec.shape));
+    writer.add("model.layers.0.self_attn.rotary_emb.inv_freq", at::ones({2}));  // which old files hold
+    writer.add("lm_head.weight", at::full({7, 8}, head));
+    writer.finish({});
+    return refusal([&] { check_model(SafetensorsFile(path), model, "llama"); });
+  };
+  EXPECT_EQ(refused(1), "");
+  EXPECT_THAT(refused(2), HasSubstr("the model has no lm_head.weight of its own"));
 }
 
 // Ranks load a state together: what does not fit has to be known before.

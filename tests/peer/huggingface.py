@@ -1,7 +1,7 @@
 """GPT-2 and Llama as Hugging Face computes them, for tests/mpi/peer_huggingface_test.cpp: random weights, nothing is downloaded.
 
-  huggingface.py write DIR   for each of MODELS, DIR/NAME/weights.safetensors in fp32, and DIR/NAME/expected.safetensors in fp64:
-                             logits, loss, its gradients, the weights after five steps of AdamW
+  huggingface.py write DIR   for each of MODELS, DIR/NAME/model.safetensors.index.json and its files in fp32, and
+                             DIR/NAME/expected.safetensors in fp64: logits, loss, its gradients, the weights after five steps of AdamW
   huggingface.py read DIR    whether DIR/NAME/back.safetensors loads into that model and holds the same weights
 
 tests/data/llama is what it wrote (torch 2.11.0, transformers 4.57.1).
@@ -60,8 +60,7 @@ def named(model):
 
 def write(kind, folder):
     model = small_model(kind)
-    model.save_pretrained(folder, safe_serialization=True)
-    os.rename(f"{folder}/model.safetensors", f"{folder}/weights.safetensors")
+    model.save_pretrained(folder, max_shard_size="10KB")  # small: several files and an index
     index = torch.arange(BATCH * (TOKENS + 1)).view(BATCH, TOKENS + 1)
     tokens = (index * index + 7 * index) % VOCABULARY
     in_float = model(tokens[:, :-1]).logits
