@@ -95,10 +95,9 @@ void add_memory(Cost3d& cost, const Job3d& job, const Grid& grid) {
 }  // namespace
 
 Job3d job_3d(const Choice& model) {
-  if (!model.options.contains("heads"))
-    throw UsageError(
-        "model " + model.name +
-        " has no attention heads that a tensor group could share; take gpt2 or one of its sizes");
+  if (!model.name.starts_with("gpt2"))
+    throw UsageError("tensor groups are known for the layers of gpt2 and its sizes, not for those of model " +
+                     model.name + "; take one of these");
   Job3d job;
   job.shape = specs::gpt2_shape(model.options);
   job.model = specs::model_spec(model.name).table(model.options);
