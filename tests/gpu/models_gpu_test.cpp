@@ -61,12 +61,22 @@ Choice resolved(const std::string& name, const Options& options) {
   return resolve({name, options}, specs::model_spec(name).options, "model");
 }
 
-TEST_F(GpuModels, Gpt2) {
+TEST_F(GpuModels, Gpt2AndLlama) {
   at::manual_seed(3);
   const Batch batch{at::randint(131, {4, 64}, at::kLong), at::randint(131, {4, 64}, at::kLong)};
   expect_near_fp64(
       resolved("gpt2", {{"layers", 2}, {"width", 128}, {"heads", 2}, {"sequence", 64}, {"vocabulary", 131}}),
       gpu_, batch);
+  for (const bool tied : {true, false})
+    expect_near_fp64(resolved("llama", {{"layers", 2},
+                                        {"width", 256},
+                                        {"heads", 4},
+                                        {"kv_heads", 2},
+                                        {"inner", 320},
+                                        {"sequence", 64},
+                                        {"vocabulary", 131},
+                                        {"tied", tied}}),
+                     gpu_, batch);
 }
 
 // The bounds are this network's: rounding takes activations across ReLU's kink, which depth makes grow. On
