@@ -116,22 +116,6 @@ TEST_F(Predict, PointsThatWereHeldOut) {
   EXPECT_EQ(held_out_table(points_, predictors_).rows.size(), held_out.size());
 }
 
-// Another version of this program may have written another one: here one that does not communicate.
-TEST_F(Predict, HeldOutPointsKeepTheProgramThatWasMeasured) {
-  for (Record& record : studies_[0].records)
-    for (Series& series : record.samples) {
-      if (series.name != "program" || record.point.training.strategy.name != "ddp") continue;
-      strategies::Program program = strategies::program_of(series);
-      std::erase_if(program.instructions, [](const auto& one) { return one.is_communication(); });
-      program.calls.clear();
-      series = strategies::to_series(program);
-    }
-  points_ = merge_repeats(studies_);
-  const std::vector<Predictor> predictors = make_predictors(points_);
-  for (const HeldOut& held : predictors[0].held_out())
-    EXPECT_EQ(held.predicted.exposed_s == 0, held.merged->point.training.strategy.name == "ddp");
-}
-
 TEST_F(Predict, OtherNumbersOfRanks) {
   for (const char* strategy : {"ddp", "fsdp", "fsdp(shard=optimizer)", "fsdp(group=2)"})
     for (const int64_t ranks : {16, 64}) {
