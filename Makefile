@@ -27,7 +27,7 @@ run: build  ## Build, run SUITE on all GPUs (without any: on the CPU's cores), p
 	@jobs/sweep.sh $(SUITE) --report $(if $(RANKS),-n $(RANKS)) -- $(if $(STEPS),--steps $(STEPS)) $(ARGS)
 
 test: tests  ## Build and run every test that needs no GPU (TESTS=regex: only those; TESTS=quick: three minutes' worth)
-	@cd $(BUILD) && ctest -j 3 --output-on-failure $(if $(filter quick,$(TESTS)),-L '^(unit|threads|quick)$$',$(if $(TESTS),-R '$(TESTS)'))
+	@cd $(BUILD) && ctest -j 4 --output-on-failure $(if $(filter quick,$(TESTS)),-L '^(unit|threads|quick)$$',$(if $(TESTS),-R '$(TESTS)'))
 
 soak: tests  ## Every long test: sanitizers, fuzzing, FAULTS=20 of each fault, clusters, a bare machine (hours)
 	@$(MAKE) sanitize

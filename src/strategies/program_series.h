@@ -1,5 +1,5 @@
-// Programs as a study keeps them: the series "program", [row, kProgramColumns] (schema/fields.h says what each
-// column is): what computes and what communicates.
+// Programs as a study keeps them: the series "program", [row, kProgramColumns] (schema/fields.h says what
+// each column is): what computes and what communicates.
 #pragma once
 
 #include "schema/record.h"
