@@ -57,13 +57,14 @@ void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_b
   if (last_ != nullptr && last_ != &bound) last_->wait_all();
   last_ = &bound;
   const std::vector<Instruction>& instructions = bound.program().instructions;
-  std::vector<StepRecorder*> recorders;
-  if (!evaluates_) recorders.push_back(&recorder_);  // an evaluation is no step
-  if (!evaluates_ && details_ != nullptr) recorders.push_back(details_);
-  for (StepRecorder* recorder : recorders) recorder->begin_step(bound.program());
+  StepRecorder* const recorder = evaluates_ ? nullptr : &recorder_;  // an evaluation is no step
+  StepRecorder* const details = evaluates_ ? nullptr : details_;
+  if (recorder != nullptr) recorder->begin_step(bound.program());
+  if (details != nullptr) details->begin_step(bound.program());
   for (size_t i = 0; i < instructions.size(); ++i) {
     const Instruction& instruction = instructions[i];
-    for (StepRecorder* recorder : recorders) recorder->begin_instruction(i);
+    if (recorder != nullptr) recorder->begin_instruction(i);
+    if (details != nullptr) details->begin_instruction(i);
     if (instruction.is_communication()) {
       const bool happens =
           ablation_ == Ablation::none ? !bound.is_inside_block(i) : ablation_ == Ablation::communication_only;
@@ -84,7 +85,7 @@ void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_b
       bound.run_locally(i);
     }
   }
-  if (!evaluates_ && details_ != nullptr) details_->end();
+  if (details != nullptr) details->end();
 }
 
 void Executor::compute(const Instruction& instruction, const std::function<Batch()>& next_batch) {

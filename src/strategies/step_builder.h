@@ -81,7 +81,7 @@ class StepBuilder {
     add({What::bind_gradients, static_cast<int64_t>(group), 1, whole});
   }
 
-  // Local work. ModelShards segment by segment; empty segments cost nothing.
+  // Local work. Shards segment by segment; empty segments cost nothing.
   void copy(Slice to, Slice from) { local(What::copy, to, from); }
   void add(Slice to, Slice from) { local(What::add, to, from); }
   void copy(const Shard& to, const Shard& from);
