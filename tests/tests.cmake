@@ -37,6 +37,12 @@ foreach(script ${_scripts})
   endif()
 endforeach()
 
+# Seconds that a test program may take.
+set(_limit 600)
+if(SHARDMARK_SANITIZE)
+  set(_limit 2400)
+endif()
+
 file(GLOB _unit CONFIGURE_DEPENDS tests/unit/*.cpp)
 # Where bytes of damaged files go is watched by sanitizers in every build: the tests of base and schema are a program of
 # their own, without those of kills and full disks. `make sanitize` watches all.
@@ -52,14 +58,14 @@ if(NOT SHARDMARK_SANITIZE AND NOT SHARDMARK_FUZZ)
   target_precompile_headers(unit_sanitized PRIVATE tests/pch.h)
   target_link_options(unit_sanitized PRIVATE ${SHARDMARK_SANITIZERS})
   add_test(NAME unit/sanitized COMMAND unit_sanitized)
-  set_tests_properties(unit/sanitized PROPERTIES LABELS unit TIMEOUT 600)
+  set_tests_properties(unit/sanitized PROPERTIES LABELS unit TIMEOUT ${_limit})
 endif()
 # The pure parts of layers that are not built without torch.
 add_executable(unit_tests ${_unit} src/sweep/search.cpp src/sweep/stopping.cpp src/executor/optim/rate_schedule.cpp)
 target_link_libraries(unit_tests PRIVATE shardmark_analysis_side GTest::gtest_main GTest::gmock)
 target_compile_definitions(unit_tests PRIVATE ${_paths})
 target_precompile_headers(unit_tests PRIVATE tests/pch.h)
-gtest_discover_tests(unit_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES LABELS unit TIMEOUT 600)
+gtest_discover_tests(unit_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES LABELS unit TIMEOUT ${_limit})
 
 # tests/threads, under ThreadSanitizer: a second copy of the few sources that they need; in a build with other sanitizers
 # under those.
@@ -75,7 +81,7 @@ else()
   target_link_options(threads_tests PRIVATE -fsanitize=thread)
 endif()
 add_test(NAME threads/all COMMAND bash ${CMAKE_SOURCE_DIR}/tests/threads/run.sh $<TARGET_FILE:threads_tests>)
-set_tests_properties(threads/all PROPERTIES LABELS threads TIMEOUT 600 SKIP_RETURN_CODE 77)
+set_tests_properties(threads/all PROPERTIES LABELS threads TIMEOUT ${_limit} SKIP_RETURN_CODE 77)
 
 if(NOT SHARDMARK_ANALYSIS_ONLY)
   set(_mpirun ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
@@ -110,7 +116,7 @@ if(NOT SHARDMARK_ANALYSIS_ONLY)
       if(n EQUAL 2 OR _ranks STREQUAL "1")
         set(_quick ";quick")
       endif()
-      set_tests_properties(mpi/${name}_${n} PROPERTIES LABELS "mpi${_quick}" TIMEOUT 600 PROCESSORS ${n}
+      set_tests_properties(mpi/${name}_${n} PROPERTIES LABELS "mpi${_quick}" TIMEOUT ${_limit} PROCESSORS ${n}
                            ENVIRONMENT "OMP_NUM_THREADS=1;${_sanitizer}")
     endforeach()
   endforeach()
@@ -122,7 +128,7 @@ if(NOT SHARDMARK_ANALYSIS_ONLY)
   add_test(NAME gpu/all_2 COMMAND ${_mpirun} -n 2 $<TARGET_FILE:gpu_tests>)
   add_test(NAME gpu/emulated_2 COMMAND ${_mpirun} -n 1 -x NCCL_HOSTID=a $<TARGET_FILE:gpu_tests>
                                        : -n 1 -x NCCL_HOSTID=b $<TARGET_FILE:gpu_tests>)
-  set_tests_properties(gpu/all_1 gpu/all_2 gpu/emulated_2 PROPERTIES LABELS gpu TIMEOUT 600 PROCESSORS 2
+  set_tests_properties(gpu/all_1 gpu/all_2 gpu/emulated_2 PROPERTIES LABELS gpu TIMEOUT ${_limit} PROCESSORS 2
                        ENVIRONMENT "OMP_NUM_THREADS=1;${_sanitizer}")
   set_tests_properties(gpu/emulated_2 PROPERTIES LABELS "gpu;emulated")
 endif()
