@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "schema/record.h"
 #include "specs/specs.h"
 #include "strategies/choice_kinds.h"
 #include "strategies/strategy.h"
