@@ -38,7 +38,7 @@ void visit_tables(const ReportData& data, const ReportInputs& inputs,
     add(make(points, scaling));
   add(interconnects_table(points, inputs.links));
   add(held_out_table(points, predictors));
-  for (const auto& make : {memory_table, communication_table}) add(make(points));
+  for (const auto& make : {memory_table, communication_table, experts_table}) add(make(points));
   add(largest_table(studies, points));
   add_all(collective_tables(points));
   const std::vector<CollectiveSetting> settings = collective_settings(points);

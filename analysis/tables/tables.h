@@ -25,6 +25,7 @@ Table efficiency_limits_table(const MergedPoints& points, const std::vector<Scal
 Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
 Table fit_quality_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
 Table memory_table(const MergedPoints& points);
+Table experts_table(const MergedPoints& points);
 Table largest_table(const std::vector<StudyData>& studies, const MergedPoints& points);
 Table communication_table(const MergedPoints& points);                     // of a step
 std::vector<Table> collective_tables(const MergedPoints& points);          // one per operation and rank count

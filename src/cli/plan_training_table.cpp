@@ -16,7 +16,13 @@ struct Expected {
 ColumnsOf<Expected> point_setting_columns() {
   const ColumnsOf<Expected> parameters = {
       {{"parameters", "million", true, true},
-       [](const auto& row) { return cells::number(static_cast<double>(row.e.num_parameters) / 1e6); }}};
+       [](const auto& row) { return cells::number(static_cast<double>(row.e.num_parameters) / 1e6); }},
+      {{"active", "million", true, true},
+       [](const auto& row) {
+         return cells::unless_default(row.e.num_active_parameters == row.e.num_parameters,
+                                      cells::number(static_cast<double>(row.e.num_active_parameters) / 1e6));
+       },
+       "parameters that a token goes through: of a mixture of experts those that it is sent to."}};
   const ColumnsOf<Point> scaling = {
       {{"scaling", "", false, true}, [](const Point& p) { return cells::words(p.training.scaling); }}};
   const auto others =

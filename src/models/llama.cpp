@@ -1,6 +1,6 @@
 // llama and its sizes: embedding, transformer blocks, head. Between blocks the residual stream is [B T, C].
 // B batch, T tokens, H heads of queries, K heads of keys and values, D channels per head, C = H D width.
-#include "specs/models/llama.h"
+#include "models/llama.h"
 
 #include "models/layers.h"
 #include "models/llama_layers.h"
@@ -39,7 +39,8 @@ struct Attention {
   }
 };
 
-Block transformer(Model& model, const std::string& name, const Rotary& rotary, int64_t head_width) {
+Block transformer(Model& model, const std::string& name, const Rotary& rotary, int64_t head_width,
+                  const Mlp& mlp) {
   const auto norm = [&](const char* of) {
     return RmsNorm{model, model.parameter(name + "." + of + ".weight")};
   };
@@ -52,16 +53,22 @@ Block transformer(Model& model, const std::string& name, const Rotary& rotary, i
                             rotary,
                             head_width,
                             model};
-  const Matrix gate = matrix("mlp.gate_proj"), up = matrix("mlp.up_proj"), down = matrix("mlp.down_proj");
   return {name, [=](const at::Tensor& x, const Batch& batch) {
             const at::Tensor h = x + attention(before_attention(x), batch);
-            const at::Tensor normed = before_mlp(h);
-            return h + down(swiglu(gate(normed), up(normed)));
+            return h + mlp(before_mlp(h));
           }};
 }
 
-void add_llama_blocks(Model& model, const Options& options) {
-  const specs::LlamaShape shape = specs::llama_shape(options);
+}  // namespace
+
+Mlp swiglu_mlp(Model& model, const std::string& name) {
+  const auto matrix = [&](const char* of) { return Matrix{model.parameter(name + "." + of + ".weight")}; };
+  return [gate = matrix("gate_proj"), up = matrix("up_proj"),
+          down = matrix("down_proj")](const at::Tensor& x) { return down(swiglu(gate(x), up(x))); };
+}
+
+void add_llama_blocks(Model& model, const specs::LlamaShape& shape,
+                      const std::function<Mlp(const std::string&)>& mlp) {
   const at::Tensor& tokens = model.parameter("model.embed_tokens.weight");  // [V, C]
   const Rotary rotary(shape.sequence, shape.head_width(), shape.rope_theta, shape.rope_factor,
                       at::TensorOptions(model.device()).dtype(model.dtype()));
@@ -69,7 +76,8 @@ void add_llama_blocks(Model& model, const Options& options) {
     model.add_block(
         {"embedding", [&tokens](const at::Tensor& ids, const Batch&) { return embedded(tokens, ids); }});
   for (int64_t i = 0; i < shape.layers; ++i) {
-    Block block = transformer(model, "model.layers." + std::to_string(i), rotary, shape.head_width());
+    const std::string name = "model.layers." + std::to_string(i);
+    Block block = transformer(model, name, rotary, shape.head_width(), mlp(name));
     if (shape.tied && i == 0)
       block.forward = [&tokens, layer = std::move(block.forward)](const at::Tensor& ids, const Batch& batch) {
         return layer(embedded(tokens, ids), batch);
@@ -83,8 +91,15 @@ void add_llama_blocks(Model& model, const Options& options) {
                    }});
 }
 
+namespace {
+
+void add_blocks(Model& model, const Options& options) {
+  add_llama_blocks(model, specs::llama_shape(options),
+                   [&](const std::string& layer) { return swiglu_mlp(model, layer + ".mlp"); });
+}
+
 const ModelEntry kLlama{"transformer blocks with rotary embedding, grouped-query attention and SwiGLU",
-                        add_llama_blocks};
+                        add_blocks};
 const Registration<ModelEntry> registered{"llama", kLlama};
 const Registration<ModelEntry> llama_1b{"llama_1b", kLlama};
 const Registration<ModelEntry> llama_3b{"llama_3b", kLlama};

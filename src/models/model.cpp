@@ -48,6 +48,12 @@ std::unique_ptr<Model> make_model(const Choice& choice, at::ScalarType dtype, at
   return model;
 }
 
+std::vector<double> expert_load(const Model& model) {
+  if (!model.expert_load.defined()) return {};
+  const at::Tensor host = model.expert_load.cpu().to(at::kDouble);
+  return {host.data_ptr<double>(), host.data_ptr<double>() + host.numel()};
+}
+
 void materialize(Model& model, int64_t seed) {
   for (const auto& group : model.table().groups)
     for (const auto& spec : group.parameters)

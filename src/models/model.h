@@ -45,6 +45,7 @@ class Model {
   at::ScalarType dtype() const { return dtype_; }
   at::Device device() const { return device_; }
   const std::vector<Block>& blocks() const { return blocks_; }
+  std::vector<Block>& blocks() { return blocks_; }
   void add_block(Block block) { blocks_.push_back(std::move(block)); }
 
   // The slot of a parameter: a leaf that requires gradients once a strategy has assigned it, a meta tensor
@@ -60,6 +61,9 @@ class Model {
   bool draws = false;    // dropout happens; set where a model has any
   bool gpu_forms;        // blocks compute in the forms that GPUs are fast at; set on a GPU. Another rounding
   bool recompute = false;  // a block runs again for its backward: running statistics stay as they are
+  // int64 [layers, experts]: tokens that each expert of a mixture was given since this was last zeroed;
+  // undefined of other models.
+  at::Tensor expert_load;
   SumOverRanks sum_over_ranks = [](const at::Tensor&) {};
 
  private:
@@ -80,6 +84,9 @@ struct ModelEntry {
 
 // From a resolved choice.
 std::unique_ptr<Model> make_model(const Choice& choice, at::ScalarType dtype, at::Device device);
+
+// What expert_load holds, [layer, expert]; empty where there are no experts. The host waits for it.
+std::vector<double> expert_load(const Model& model);
 
 // Every parameter in its own memory, with initial values: for single-device tests and references.
 void materialize(Model& model, int64_t seed);

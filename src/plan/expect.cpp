@@ -14,6 +14,7 @@ Expectation expect_training(const Point& point) {
 
   Expectation expectation;
   expectation.num_parameters = table.num_parameters();
+  expectation.num_active_parameters = table.num_active_parameters();
   const strategies::StepInput input = strategies::step_input(point, table);
   expectation.cost = strategies::cost_of(t.strategy.name, input);
   expectation.activation_bytes = strategies::activation_bytes(input, batch);

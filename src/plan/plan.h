@@ -39,7 +39,7 @@ struct Expectation {
   strategies::Cost cost;        // per rank; zeros for a collective but for traffic
   double activation_bytes = 0;  // estimate
   double flops_per_step = 0;    // per rank
-  int64_t num_parameters = 0;
+  int64_t num_parameters = 0, num_active_parameters = 0;
 };
 Expectation expect(const Point& point);
 

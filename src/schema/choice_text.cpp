@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "schema/choice.h"
 #include "schema/json.h"
 
@@ -48,7 +49,7 @@ class Parser {
     do {
       const std::string key = word("an option", [](char c) { return is_word_char(c); });
       if (options.contains(key))
-        throw UsageError(fmt::format("'{}': option '{}' is given twice", text_, key));
+        throw UsageError(fmt::format("{}: option {} is given twice", quoted_line(text_), quoted_line(key)));
       if (!take('=')) fail("'=' after '" + key + "'");
       options[key] = value(key);
     } while (take(','));
@@ -121,9 +122,9 @@ class Parser {
   [[noreturn]] void fail(const std::string& expected) { fail(expected, at_); }
   [[noreturn]] void fail(const std::string& expected, size_t at) {
     throw UsageError(
-        fmt::format("'{}': expected {} at character {}; accepted: name, name(option=value, ...), "
+        fmt::format("{}: expected {} at character {}; accepted: name, name(option=value, ...), "
                     "name:option=value,...",
-                    text_, expected, at + 1));
+                    quoted_line(text_), expected, at + 1));
   }
 
   const std::string& text_;

@@ -13,7 +13,7 @@ namespace shardmark {
 
 // Major.minor: a reader refuses a newer major, and fills what an older file lacks with the member's default.
 inline constexpr int kSchemaMajor = 1;
-inline constexpr int kSchemaMinor = 6;
+inline constexpr int kSchemaMinor = 7;
 
 // The minor version from which on every file has a column or series, or has it by this name; what is not here
 // has been there since 1.0.
@@ -22,7 +22,7 @@ struct Since {
   int minor;
   const char* former = nullptr;  // its name before that version: files that have it are read
 };
-inline constexpr std::array<Since, 29> kSince = {{
+inline constexpr std::array<Since, 30> kSince = {{
     {"accuracy", 1},
     {"attempts", 1},
     {"between_nodes_bytes", 1},
@@ -52,6 +52,7 @@ inline constexpr std::array<Since, 29> kSince = {{
     {"predicted_traffic_bytes", 5, "law_traffic_bytes"},
     {"predicted_activation_bytes", 6},
     {"memory_limit_bytes", 6},
+    {"expert_load", 7},
 }};
 
 constexpr int minor_since(std::string_view name) {
@@ -73,7 +74,7 @@ struct SeriesInfo {
   std::string_view description;  // with the meaning of rows and columns
 };
 
-inline constexpr std::array<SeriesInfo, 30> kSeries = {{
+inline constexpr std::array<SeriesInfo, 31> kSeries = {{
     {"step", "s", "time of each timed step (operation), [rank, step]"},
     {"data", "s", "part of the step spent waiting for the batch, [rank, step]"},
     {"forward", "s", "part of the step in forward, communication excluded, [rank, step]"},
@@ -110,6 +111,10 @@ inline constexpr std::array<SeriesInfo, 30> kSeries = {{
      "32 heat (driver), 64 heat (hardware), 128 power brake; others are no slow-down, [rank, interval]"},
     {"interval_throttled", "", "share of the readings with one of these bits, [rank, interval]"},
     {"interval_faulty", "", "share of the readings with one of these bits other than 4, [rank, interval]"},
+    {"expert_load", "tokens",
+     "of a mixture of experts: tokens that each expert was given in a step, of all ranks, mean over the "
+     "steps, "
+     "[layer, expert]"},
     {"peak", "bytes", "peak memory of the point, [rank, 1]"},
     {"loss", "", "mean over ranks of each step of a training run, [1, step]"},
     {"learning_rate", "", "of each step, [1, step]"},

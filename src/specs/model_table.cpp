@@ -1,6 +1,7 @@
 // Sums over a model's table.
 #include "specs/model_table.h"
 
+#include <cmath>
 #include <functional>
 #include <numeric>
 
@@ -20,6 +21,14 @@ int64_t ModelTable::num_parameters() const {
   int64_t sum = 0;
   for (const auto& group : groups) sum += group.numel();
   return sum;
+}
+
+int64_t ModelTable::num_active_parameters() const {
+  double sum = 0;
+  for (const auto& group : groups)
+    for (const auto& parameter : group.parameters)
+      sum += parameter.active * static_cast<double>(parameter.numel());
+  return std::llround(sum);
 }
 
 double ModelTable::step_flops() const {

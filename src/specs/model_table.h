@@ -18,10 +18,12 @@ enum class Initial { zeros, ones, normal, uniform };
 
 struct ParameterSpec {
   std::string name;  // "h.0.attn.c_attn.weight": the field's usual names (Hugging Face for GPT-2, torchvision
-                     // for ResNet)
+                     // for ResNet). A * stands for the index of the first dimension: files hold each matrix
+                     // of the stack by itself, "experts.*.w1.weight" as "experts.0.w1.weight" and so on
   std::vector<int64_t> shape;
   Initial initial = Initial::normal;
   double scale = 0.02;  // standard deviation, or half-width of the uniform range
+  double active = 1;    // share of it that a token goes through: experts
   int64_t numel() const;
 };
 
@@ -77,7 +79,8 @@ struct ModelTable {
   SampleShape sample;
   std::string flops_formula;  // in words, with its source
   int64_t num_parameters() const;
-  double step_flops() const;  // per sample: 3 x forward (forward + twice that for backward)
+  int64_t num_active_parameters() const;  // that a token goes through
+  double step_flops() const;              // per sample: 3 x forward (forward + twice that for backward)
 };
 
 // What is known of a model by formula: registered by src/specs/models/<name>.cpp. table() takes resolved

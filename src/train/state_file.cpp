@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -26,11 +27,27 @@ constexpr const char* kReduction =
     "reduction";                   // what it carries over; in the metadata: which, on what ranks
 constexpr int64_t kMostKinds = 4;  // of tensors as large as a parameter: itself and the optimizer's
 
+bool is_stack(const std::string& name) { return name.find('*') != std::string::npos; }
+
+std::string name_in_stack(std::string name, size_t index) {
+  return name.replace(name.find('*'), 1, std::to_string(index));
+}
+
+// The tensors of a file that hold a parameter, by name: itself, or each of a stack (specs::ParameterSpec).
+std::map<std::string, std::vector<int64_t>> tensors_of(const specs::ParameterSpec& spec) {
+  if (!is_stack(spec.name)) return {{spec.name, spec.shape}};
+  std::map<std::string, std::vector<int64_t>> all;
+  for (size_t i = 0; std::cmp_less(i, spec.shape.front()); ++i)
+    all[name_in_stack(spec.name, i)] = {spec.shape.begin() + 1, spec.shape.end()};
+  return all;
+}
+
 int64_t header_room(const specs::ModelTable& table, const TextMap& metadata) {
   int64_t room = 4096;
   for (const auto& group : table.groups)
     for (const auto& spec : group.parameters)
-      room += kMostKinds * SafetensorsWriter::header_bytes("optimizer.exp_avg_sq." + spec.name);
+      for (const auto& [name, shape] : tensors_of(spec))
+        room += kMostKinds * SafetensorsWriter::header_bytes("optimizer.exp_avg_sq." + name);
   for (const auto& spec : table.buffers) room += SafetensorsWriter::header_bytes(spec.name);
   for (const auto& [key, value] : metadata)
     room += SafetensorsWriter::header_bytes(key) + 2 * std::ssize(value);  // quotes are escaped
@@ -134,7 +151,11 @@ std::string write_state(const std::string& path, const TrainingSetup& setup, Sta
   };
   attempt([&] { writer.emplace(path, room + header_room(setup.model->table(), metadata)); });
   const StateVisitor add = [&](const std::string& name, const at::Tensor& value) {
-    attempt([&] { writer->add(name, value); });
+    attempt([&] {
+      if (!is_stack(name)) return writer->add(name, value);
+      for (int64_t i = 0; i < value.size(0); ++i)
+        writer->add(name_in_stack(name, static_cast<size_t>(i)), value[i]);
+    });
   };
   setup.state->visit(what, writes ? add : StateVisitor{});
   if (what == State::all)
@@ -197,12 +218,12 @@ void check_model(const SafetensorsFile& file, const specs::ModelTable& table, co
     static_cast<void>(file.type_of(found->first));
     known.insert(found->first);
   };
+  std::map<std::string, std::vector<int64_t>> shapes;
   for (const auto& group : table.groups)
-    for (const auto& spec : group.parameters) check(spec.name, spec.shape);
+    for (const auto& spec : group.parameters) shapes.merge(tensors_of(spec));
+  for (const auto& [name, shape] : shapes) check(name, shape);
   for (const auto& spec : table.buffers) check(spec.name, spec.shape);
-  std::map<std::string, std::vector<int64_t>> shapes = {{"", {}}};
-  for (const auto& group : table.groups)
-    for (const auto& spec : group.parameters) shapes[spec.name] = spec.shape;
+  shapes[""] = {};                                  // a scalar of the whole run
   for (const auto& [name, entry] : file.entries())  // no rank may fail while all of them load it
     if (name.starts_with(kOptimizer) && shapes.contains(parameter_of(name)))
       check(name, shapes.at(parameter_of(name)));
@@ -212,6 +233,13 @@ void check_model(const SafetensorsFile& file, const specs::ModelTable& table, co
 }
 
 at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name) {
+  if (is_stack(name)) {
+    std::vector<at::Tensor> all;
+    do {
+      all.push_back(read_tensor(file, name_in_stack(name, all.size())));
+    } while (file.entries().contains(name_in(file, name_in_stack(name, all.size()))));
+    return at::stack(all);
+  }
   at::Tensor value = file.read(name_in(file, name));
   if (!is_finite(value))
     throw UsageError("'" + file.path() + "' holds a NaN or an infinity in " + name +

@@ -40,6 +40,7 @@ inline const std::vector<std::string> kModels = {
     "resnet(layers=20, width=3, image=9, batch_norm=sync)",
     "resnet(layers=20, width=3, image=9, batch_norm=frozen)",
     "llama(layers=2, width=24, heads=6, kv_heads=2, inner=20, sequence=11, vocabulary=37)",
+    "moe(layers=2, width=24, heads=2, kv_heads=1, inner=20, sequence=11, vocabulary=37, experts=3, top_k=2)",
 };
 inline const std::vector<std::string> kOptimizers = {"sgd(lr=0.05, momentum=0.9, weight_decay=0.01)",
                                                      "adamw(lr=0.001, eps=1e-5, weight_decay=0.1)"};

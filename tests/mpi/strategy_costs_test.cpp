@@ -70,6 +70,9 @@ TEST_F(StrategyCosts, ActivationsAreWithinATenthOfTheTable) {
        {Sized{"mlp(features=64, width=128, layers=6)", 512},
         Sized{"gpt2(layers=4, width=64, heads=4, sequence=64, vocabulary=256)", 8},
         Sized{"gpt2(layers=2, width=32, heads=2, sequence=64, vocabulary=2000)", 8},
+        Sized{
+            "moe(layers=4, width=64, heads=4, kv_heads=2, inner=88, sequence=64, vocabulary=256, experts=4)",
+            8},
         Sized{"llama(layers=4, width=64, heads=4, kv_heads=2, inner=176, sequence=64, vocabulary=256)", 8},
         Sized{"llama(layers=2, width=32, heads=2, kv_heads=1, inner=64, sequence=64, vocabulary=2000, "
               "tied=false)",

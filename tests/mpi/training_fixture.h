@@ -29,6 +29,7 @@ struct Case {
 struct Outcomes {
   std::vector<double> losses, norms;
   std::map<std::string, at::Tensor> initial, parameters, buffers;
+  at::Tensor expert_load;  // of all ranks, in all steps; undefined where there are no experts
 };
 
 inline Choice resolved_model(const std::string& text) {
@@ -109,6 +110,10 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
   }
   state.visit(State::weights, keep(outcomes.parameters));
   outcomes.buffers = model->buffers();
+  if (model->expert_load.defined()) {
+    outcomes.expert_load = model->expert_load.to(at::kDouble);
+    comm.all_reduce(outcomes.expert_load.view(-1), ReduceOp::sum).wait();
+  }
   return outcomes;
 }
 
@@ -141,6 +146,9 @@ inline void expect_equals_single(const Case& c, const std::string& strategy, Com
   SCOPED_TRACE(c.model + " " + strategy + " " + c.optimizer + " accumulation " +
                std::to_string(c.accumulation));
   const Outcomes run = train(c, strategy, comm);
+  if (single.expert_load.defined()) {
+    EXPECT_TRUE(run.expert_load.equal(single.expert_load)) << "other experts were chosen";
+  }
   EXPECT_LE(largest_relative(run.losses, single.losses), tolerance);
   EXPECT_LE(largest_relative(run.norms, single.norms), tolerance);
   EXPECT_LE(parameter_error(run, single), tolerance);

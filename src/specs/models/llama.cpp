@@ -37,44 +37,55 @@ LlamaShape llama_shape(const Options& options) {
   return s;
 }
 
+double llama_residual(const LlamaShape& shape) {
+  return 0.02 / std::sqrt(2.0 * static_cast<double>(shape.layers));
+}
+
+LlamaMlp swiglu_mlp(const LlamaShape& s, const std::string& name, int64_t inner) {
+  const auto c = static_cast<double>(s.width), i = static_cast<double>(inner);
+  return {.parameters = {normal(name + ".gate_proj.weight", {inner, s.width}, 0.02),
+                         normal(name + ".up_proj.weight", {inner, s.width}, 0.02),
+                         normal(name + ".down_proj.weight", {s.width, inner}, llama_residual(s))},
+          .forward_flops = 6 * c * i,
+          .activation_elements = 3 * i,  // gate, up and their product
+          .working_elements = 3 * i};
+}
+
 namespace {
 
-GroupSpec layer_group(const LlamaShape& s, int64_t layer, int64_t block) {
+GroupSpec layer_group(const LlamaShape& s, const std::string& name, int64_t block, const LlamaMlp& mlp) {
   const int64_t c = s.width, kv = s.kv_heads * s.head_width();
-  const std::string name = "model.layers." + std::to_string(layer);
-  const double residual =
-      0.02 / std::sqrt(2.0 * static_cast<double>(s.layers));  // two branches per layer add up
-  return {name,
-          {ones(name + ".input_layernorm.weight", c), normal(name + ".self_attn.q_proj.weight", {c, c}, 0.02),
-           normal(name + ".self_attn.k_proj.weight", {kv, c}, 0.02),
-           normal(name + ".self_attn.v_proj.weight", {kv, c}, 0.02),
-           normal(name + ".self_attn.o_proj.weight", {c, c}, residual),
-           ones(name + ".post_attention_layernorm.weight", c),
-           normal(name + ".mlp.gate_proj.weight", {s.inner, c}, 0.02),
-           normal(name + ".mlp.up_proj.weight", {s.inner, c}, 0.02),
-           normal(name + ".mlp.down_proj.weight", {c, s.inner}, residual)},
-          block,
-          block};
+  GroupSpec group{
+      name,
+      {ones(name + ".input_layernorm.weight", c), normal(name + ".self_attn.q_proj.weight", {c, c}, 0.02),
+       normal(name + ".self_attn.k_proj.weight", {kv, c}, 0.02),
+       normal(name + ".self_attn.v_proj.weight", {kv, c}, 0.02),
+       normal(name + ".self_attn.o_proj.weight", {c, c}, llama_residual(s)),
+       ones(name + ".post_attention_layernorm.weight", c)},
+      block,
+      block};
+  group.parameters.insert(group.parameters.end(), mlp.parameters.begin(), mlp.parameters.end());
+  return group;
 }
 
-BlockSpec layer_block(const LlamaShape& s, const std::string& name) {
+BlockSpec layer_block(const LlamaShape& s, const std::string& name, const LlamaMlp& mlp) {
   const auto t = static_cast<double>(s.sequence), c = static_cast<double>(s.width);
-  const auto kv = static_cast<double>(s.kv_heads * s.head_width()), inner = static_cast<double>(s.inner);
-  const auto heads = static_cast<double>(s.heads);
+  const auto kv = static_cast<double>(s.kv_heads * s.head_width()), heads = static_cast<double>(s.heads);
   // Kept, in widths: the norms' inputs (the block's output among them) and outputs 4, q and attention's
-  // output 2; k and v; gate, up and their product 3 inner; per token the norms' two scales and a sum for each
-  // head.
+  // output 2; k and v; per token the norms' two scales and a sum for each head.
   return {.name = name,
-          .forward_flops = t * (4 * c * c + 4 * c * kv + 6 * c * inner + 4 * t * c),
-          .activation_elements = t * (6 * c + 2 * kv + 3 * inner + heads + 2),
+          .forward_flops = t * (4 * c * c + 4 * c * kv + mlp.forward_flops + 4 * t * c),
+          .activation_elements = t * (6 * c + 2 * kv + mlp.activation_elements + heads + 2),
           .output_elements = t * c,
-          .working_elements = t * (2 * c + 3 * inner)};
+          .working_elements = t * (2 * c + mlp.working_elements),
+          .indices = t * mlp.indices};
 }
+
+}  // namespace
 
 // Where the head is tied the embedding is in the root group, and its lookup a part of the first layer's
 // block; otherwise it is a block with a group of its own.
-ModelTable llama_table(const Options& options) {
-  const LlamaShape s = llama_shape(options);
+ModelTable llama_table(const LlamaShape& s, const std::function<LlamaMlp(const std::string&)>& mlp_of) {
   const auto t = static_cast<double>(s.sequence), c = static_cast<double>(s.width);
   const auto v = static_cast<double>(s.vocabulary);
   const int64_t first = s.tied ? 0 : 1, head = first + s.layers;  // blocks: the first layer's, the last one
@@ -86,8 +97,10 @@ ModelTable llama_table(const Options& options) {
   if (!s.tied)
     table.blocks.push_back({.name = "embedding", .activation_elements = t * c, .output_elements = t * c});
   for (int64_t i = 0; i < s.layers; ++i) {
-    table.groups.push_back(layer_group(s, i, first + i));
-    table.blocks.push_back(layer_block(s, table.groups.back().name));
+    const std::string name = "model.layers." + std::to_string(i);
+    const LlamaMlp mlp = mlp_of(name);
+    table.groups.push_back(layer_group(s, name, first + i, mlp));
+    table.blocks.push_back(layer_block(s, name, mlp));
   }
   if (s.tied) table.blocks.front().activation_elements += t * c;
   GroupSpec last{"head", {ones("model.norm.weight", s.width)}, head, head};
@@ -100,67 +113,79 @@ ModelTable llama_table(const Options& options) {
                           .working_elements = 2 * t * c,
                           .logits = t * v});
   table.sample = {SampleShape::Kind::tokens, {s.sequence}, s.vocabulary};
-  table.flops_formula =
-      "forward per token: 2 x matrix parameters (per layer 2 width^2 for queries and output, 2 width x "
-      "kv_heads "
-      "x head width for keys and values, 3 width x inner for the MLP; width x vocabulary for the logits) + 4 "
-      "x "
-      "layers x width x sequence for attention, counted in full (not halved for the causal mask); step: 3 x "
-      "forward (Chowdhery et al. 2022, PaLM, appendix B: 6 N + 12 L C T; grouped queries leave attention's "
-      "products as they are)";
   return table;
 }
 
-struct Size {
-  int64_t layers, width, heads, inner;
-  bool tied;
-  double rope_factor;
-};
-
-ModelSpec llama_spec(const std::string& description, const Size& size) {
-  return {
-      description,
-      {{"layers", OptionType::integer, size.layers, "transformer blocks", {}, 1, kMostLayers},
-       {"width", OptionType::integer, size.width, "channels of the residual stream", {}, 1, kMostWidth},
-       {"heads",
-        OptionType::integer,
-        size.heads,
-        "heads of queries; they divide the width",
-        {},
-        1,
-        kMostWidth},
-       {"kv_heads",
-        OptionType::integer,
-        8,
-        "heads of keys and values; they divide the heads",
-        {},
-        1,
-        kMostWidth},
-       {"inner", OptionType::integer, size.inner, "channels inside the MLP", {}, 1, kMostWidth},
-       {"sequence", OptionType::integer, 8192, "tokens per sample", {}, 1, kMostValues},
-       {"vocabulary", OptionType::integer, 128256, "different tokens", {}, 2, kMostValues},
-       {"tied", OptionType::boolean, size.tied, "whether the output layer is the token embedding"},
-       {"rope_theta", OptionType::number, 500000.0, "base of the rotary frequencies", {}, 1, 1e12},
-       {"rope_factor",
-        OptionType::number,
-        size.rope_factor,
-        "Llama 3's scaling of rotary frequencies for contexts longer than 8192 (rope_type llama3); 1: none",
-        {},
-        1,
-        1e6}},
-      llama_table};
+std::string llama_flops_formula(const std::string& mlp) {
+  return "forward per token: 2 x matrix parameters (per layer 2 width^2 for queries and output, 2 width x "
+         "kv_heads x head width for keys and values, " +
+         mlp +
+         " for the MLP; width x vocabulary for the logits) + 4 x layers x width x sequence for attention, "
+         "counted in full (not halved for the causal mask); step: 3 x forward (Chowdhery et al. 2022, PaLM, "
+         "appendix B: 6 N + 12 L C T; grouped queries leave attention's products as they are)";
 }
 
-constexpr Size k1B{16, 2048, 32, 8192, true, 32};
+OptionTable llama_options(const LlamaShape& size) {
+  return {
+      {"layers", OptionType::integer, size.layers, "transformer blocks", {}, 1, kMostLayers},
+      {"width", OptionType::integer, size.width, "channels of the residual stream", {}, 1, kMostWidth},
+      {"heads",
+       OptionType::integer,
+       size.heads,
+       "heads of queries; they divide the width",
+       {},
+       1,
+       kMostWidth},
+      {"kv_heads",
+       OptionType::integer,
+       size.kv_heads,
+       "heads of keys and values; they divide the heads",
+       {},
+       1,
+       kMostWidth},
+      {"inner", OptionType::integer, size.inner, "channels inside the MLP", {}, 1, kMostWidth},
+      {"sequence", OptionType::integer, size.sequence, "tokens per sample", {}, 1, kMostValues},
+      {"vocabulary", OptionType::integer, size.vocabulary, "different tokens", {}, 2, kMostValues},
+      {"tied", OptionType::boolean, size.tied, "whether the output layer is the token embedding"},
+      {"rope_theta", OptionType::number, size.rope_theta, "base of the rotary frequencies", {}, 1, 1e12},
+      {"rope_factor",
+       OptionType::number,
+       size.rope_factor,
+       "Llama 3's scaling of rotary frequencies for contexts longer than 8192 (rope_type llama3); 1: none",
+       {},
+       1,
+       1e6}};
+}
+
+namespace {
+
+// Of Llama 3: 8 heads of keys and values, 8192 tokens, 128,256 words, theta 500,000.
+ModelSpec llama_spec(const std::string& description, int64_t layers, int64_t width, int64_t heads,
+                     int64_t inner, bool tied, double rope_factor) {
+  return {
+      description, llama_options({layers, width, heads, 8, inner, 8192, 128256, tied, 500000.0, rope_factor}),
+      [](const Options& options) {
+        const LlamaShape shape = llama_shape(options);
+        ModelTable table = llama_table(
+            shape, [&](const std::string& layer) { return swiglu_mlp(shape, layer + ".mlp", shape.inner); });
+        table.flops_formula = llama_flops_formula("3 width x inner");
+        return table;
+      }};
+}
+
+ModelSpec llama_1b_spec(const std::string& description) {
+  return llama_spec(description, 16, 2048, 32, 8192, true, 32);
+}
+
 const Registration<ModelSpec> registered{
-    "llama", llama_spec("Llama 3.2 1B, 1236 M parameters; any other Llama by its options", k1B)};
-const Registration<ModelSpec> llama_1b{"llama_1b", llama_spec("Llama 3.2 1B, 1236 M parameters", k1B)};
+    "llama", llama_1b_spec("Llama 3.2 1B, 1236 M parameters; any other Llama by its options")};
+const Registration<ModelSpec> llama_1b{"llama_1b", llama_1b_spec("Llama 3.2 1B, 1236 M parameters")};
 const Registration<ModelSpec> llama_3b{
-    "llama_3b", llama_spec("Llama 3.2 3B, 3213 M parameters", {28, 3072, 24, 8192, true, 32})};
+    "llama_3b", llama_spec("Llama 3.2 3B, 3213 M parameters", 28, 3072, 24, 8192, true, 32)};
 const Registration<ModelSpec> llama_8b{
-    "llama_8b", llama_spec("Llama 3.1 8B, 8030 M parameters", {32, 4096, 32, 14336, false, 8})};
+    "llama_8b", llama_spec("Llama 3.1 8B, 8030 M parameters", 32, 4096, 32, 14336, false, 8)};
 const Registration<ModelSpec> llama_70b{
-    "llama_70b", llama_spec("Llama 3.1 70B, 70,554 M parameters", {80, 8192, 64, 28672, false, 8})};
+    "llama_70b", llama_spec("Llama 3.1 70B, 70,554 M parameters", 80, 8192, 64, 28672, false, 8)};
 
 }  // namespace
 }  // namespace shardmark::specs

@@ -87,6 +87,7 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
     optimizer->step(guard.control());
     for (auto& shard : shards) shard.gradients.zero_();
   }
+  run.expert_load = expert_load(*model);
   return run;
 }
 
@@ -97,12 +98,12 @@ ReferenceRun run_reference(const Point& point, const DataSource& source, at::Dev
   try {
     return train(point, source, device, replica, heartbeat);
   } catch (const OutOfMemory&) {
-    return {{}, {}, "one device does not have enough memory for it"};
+    return {{}, {}, {}, "one device does not have enough memory for it"};
   } catch (const c10::OutOfMemoryError&) {
-    return {{}, {}, "one device does not have enough memory for it"};
+    return {{}, {}, {}, "one device does not have enough memory for it"};
   } catch (const std::exception& error) {
     end_job_if_gpu_is_lost(error.what());
-    return {{}, {}, std::string("training on one device failed: ") + error.what()};
+    return {{}, {}, {}, std::string("training on one device failed: ") + error.what()};
   }
 }
 

@@ -46,6 +46,7 @@ void Training::step() {
   if (num_steps_ == 0) {
     comm_.reset_traffic();
     between_nodes_before_ = comm_.bytes_between_nodes();
+    if (setup_.model->expert_load.defined()) setup_.model->expert_load.zero_();
   }
   last_loss_ = setup_.executor->step([this] { return loader_->next(); }).loss;
   if (num_steps_++ == 0) first_loss_ = last_loss_;
@@ -86,7 +87,25 @@ void Training::collect(Record& record) {
     m.between_nodes_bytes = group_.max(comm_.bytes_between_nodes() - between_nodes_before_) / steps;
     m.num_operations = std::llround(static_cast<double>(traffic.num_operations) / steps);
   }
+  collect_expert_load(record);
   collect_memory(record);
+}
+
+std::vector<double> Training::expert_load_of_ranks(bool own) const {
+  const std::vector<double> load = expert_load(*setup_.model);
+  if (load.empty() || own) return load;
+  const std::vector<double> all = group_.gather(load);
+  std::vector<double> sum(load.size());
+  for (size_t i = 0; i < all.size(); ++i) sum[i % sum.size()] += all[i];
+  return sum;
+}
+
+void Training::collect_expert_load(Record& record) const {
+  std::vector<double> load = expert_load_of_ranks(/*own=*/false);
+  if (load.empty() || num_steps_ == 0 || group_.rank() != 0) return;
+  for (double& tokens : load) tokens /= static_cast<double>(num_steps_);
+  const at::Tensor& shape = setup_.model->expert_load;
+  record.samples.push_back({"expert_load", shape.size(0), shape.size(1), std::move(load)});
 }
 
 void Training::collect_memory(Record& record) {

@@ -28,6 +28,9 @@ class Training final : public Workload {
  private:
   ReferenceRun shared_reference(int64_t replica);
   Check lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const;
+  // Of what the model has counted, on rank 0: of all ranks, or of rank 0 alone. Empty: it has no experts.
+  std::vector<double> expert_load_of_ranks(bool own) const;
+  void collect_expert_load(Record& record) const;
   void collect_memory(Record& record);
   void trace_steps(const Record& record, const std::function<void()>& train);
   std::vector<double> timed(int64_t times, const std::function<void()>& step,

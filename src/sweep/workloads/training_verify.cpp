@@ -21,6 +21,17 @@ double relative_difference(double value, double expected) {
   return std::abs(value - expected) / std::max(std::abs(expected), 1e-300);
 }
 
+// The share of choices of a mixture's experts that other experts got, at least: those that changed places are
+// not seen.
+double moved_share(const std::vector<double>& load, const std::vector<double>& expected) {
+  double moved = 0, all = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    moved += std::abs(load[i] - expected[i]) / 2;
+    all += expected[i];
+  }
+  return all > 0 ? moved / all : 0;
+}
+
 // Sums the bits of all replicated state: equal on all ranks if and only if (but for luck) the state is.
 int64_t checksum(const std::vector<at::Tensor>& tensors) {
   int64_t sum = 0;
@@ -39,6 +50,7 @@ Check Training::verify() {
   const bool draws =
       std::exchange(setup_.model->draws, false);  // ranks drop other elements than one device would
   std::vector<double> losses, norms;
+  if (setup_.model->expert_load.defined()) setup_.model->expert_load.zero_();
   for (int64_t step = 0; step < kReferenceSteps; ++step) {
     const StepResult result = setup_.executor->step([this] { return loader_->next(); }, /*wants_norm=*/true);
     const double own = item<double>(result.loss);
@@ -48,6 +60,8 @@ Check Training::verify() {
   setup_.model->draws = draws;
   setup_.executor->recorder().take();  // no window's
   if (group_.max(static_cast<int64_t>(failure() != nullptr)) != 0) return {};
+
+  const std::vector<double> load = expert_load_of_ranks(replicas);
 
   const int64_t sum = checksum(setup_.state->replicated());
   meter::reset_peak();  // the reference and the checksum's copies are not the point's
@@ -64,6 +78,13 @@ Check Training::verify() {
   const double own_error = group_.rank() == 0 ? check.error : 0;  // a replica's data are rank 0's alone
   check.error = group_.max(std::isnan(own_error) ? HUGE_VAL : own_error);
   if (setup_.state->program().lossy) return lossy_check(losses, reference.losses);
+  const double moved = group_.max(group_.rank() == 0 ? moved_share(load, reference.expert_load) : 0);
+  if (moved > tolerance(point_.training.precision))
+    return {true,
+            fmt::format("wrong: {:.2g} of the choices of experts differ from one device (allowed {:.0e})",
+                        moved, tolerance(point_.training.precision)),
+            moved};
+  if (moved > 0) check.text += fmt::format(", but for {:.2g} of the choices of experts", moved);
   if (check.error > tolerance(point_.training.precision)) {
     check.wrong = true;
     check.text =
@@ -101,11 +122,14 @@ ReferenceRun Training::shared_reference(int64_t replica) {
   nlohmann::json packed;
   if (group_.rank() == 0) {
     const ReferenceRun& run = references_[key];
-    packed = {{"losses", run.losses}, {"norms", run.norms}, {"impossible", run.impossible}};
+    packed = {{"losses", run.losses},
+              {"norms", run.norms},
+              {"expert_load", run.expert_load},
+              {"impossible", run.impossible}};
   }
   packed = nlohmann::json::parse(group_.broadcast(packed.dump(), 0));
   return {packed["losses"].get<std::vector<double>>(), packed["norms"].get<std::vector<double>>(),
-          packed["impossible"]};
+          packed["expert_load"].get<std::vector<double>>(), packed["impossible"]};
 }
 
 }  // namespace shardmark

@@ -39,7 +39,8 @@ struct Resources {
 struct ReferenceRun {
   std::vector<double> losses;
   std::vector<double> norms;
-  std::string impossible;  // why there is none
+  std::vector<double> expert_load;  // of a mixture of experts, in all of these steps: [layer, expert]
+  std::string impossible;           // why there is none
 };
 using ReferenceCache = std::map<std::string, ReferenceRun>;
 

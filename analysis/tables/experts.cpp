@@ -1,0 +1,66 @@
+// How evenly the tokens of a mixture of experts are spread over its experts, by layer.
+#include <algorithm>
+#include <numeric>
+
+#include "analysis/table/cells.h"
+#include "analysis/tables/tables.h"
+#include "analysis/tables/training_columns.h"
+
+namespace shardmark {
+namespace {
+
+struct LayerLoad {
+  const MergedPoint* merged;
+  int64_t layer;
+  std::vector<double> tokens;  // of each expert in a step, mean over the repeats
+
+  double mean() const {
+    return std::accumulate(tokens.begin(), tokens.end(), 0.0) / static_cast<double>(tokens.size());
+  }
+  double largest() const { return *std::max_element(tokens.begin(), tokens.end()); }
+};
+
+std::vector<LayerLoad> layers_of(const MergedPoints& points) {
+  std::vector<LayerLoad> rows;
+  for (const MergedPoint* merged : training_points(points)) {
+    const Series* first = merged->records.empty() ? nullptr : merged->records.front()->series("expert_load");
+    if (first == nullptr) continue;
+    for (int64_t layer = 0; layer < first->rows; ++layer) {
+      LayerLoad& row =
+          rows.emplace_back(merged, layer, std::vector<double>(static_cast<size_t>(first->columns)));
+      for (const Record* record : merged->records)
+        if (const Series* load = record->series("expert_load"); load != nullptr)
+          for (int64_t expert = 0; expert < first->columns; ++expert)
+            row.tokens[static_cast<size_t>(expert)] +=
+                load->at(layer, expert) / static_cast<double>(merged->records.size());
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+Table experts_table(const MergedPoints& points) {
+  const TrainingColumns labels(points);
+  return make_table(
+      "experts", "Experts: how evenly their tokens are spread",
+      join(via(&LayerLoad::merged, labels.columns()),
+           ColumnsOf<LayerLoad>{
+               {{"layer", ""}, [](const auto& row) { return cells::count(row.layer); }},
+               {{"experts", ""}, [](const auto& row) { return cells::count(std::ssize(row.tokens)); }},
+               {{"mean", "tokens"},
+                [](const auto& row) { return cells::number(row.mean()); },
+                "that an expert is given in a step, of all ranks."},
+               {{"largest", "tokens"}, [](const auto& row) { return cells::number(row.largest()); }},
+               {{"largest / mean", ""},
+                [](const auto& row) { return cells::number(row.largest() / row.mean(), 3); },
+                "1: evenly. Where each rank holds other experts, the one with most tokens is waited for."},
+               {{"idle", ""},
+                [](const auto& row) {
+                  return cells::count(std::count(row.tokens.begin(), row.tokens.end(), 0.0));
+                },
+                "experts that no token went to."}}),
+      layers_of(points));
+}
+
+}  // namespace shardmark

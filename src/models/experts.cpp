@@ -1,0 +1,121 @@
+// Tokens sorted by expert, and each expert's MLP as a part of one grouped product (Gale et al. 2022,
+// "MegaBlocks": no token is dropped and none padded).
+//
+// Note [Weights inside]: the weight of a choice is applied before w2 instead of after it, which is the same
+// number. So backward finds the gradient of a weight as the product of two tensors that it has anyway, and
+// the experts' outputs [N k, C] need not be kept. Copies of x are gathered anew in backward.
+#include "models/experts.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+
+namespace shardmark {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// LibTorch's grouped product knows neither double nor rows that are no multiple of 16 bytes.
+bool has_kernel(const at::Tensor& a, at::IntArrayRef inner) {
+  return a.scalar_type() != at::kDouble && std::all_of(inner.begin(), inner.end(), [&](int64_t columns) {
+           return columns * a.element_size() % 16 == 0;
+         });
+}
+
+// Ends on the host, after a 0.
+std::vector<int64_t> bounds(const at::Tensor& ends) {
+  std::vector<int64_t> all = {0};
+  const at::Tensor host = ends.cpu();
+  all.insert(all.end(), host.data_ptr<int32_t>(), host.data_ptr<int32_t>() + host.numel());
+  return all;
+}
+
+// Of rows a [M, N] and b [M, K]: a^T b over the rows of each expert, [E, N, K].
+at::Tensor grouped_gradient(const at::Tensor& a, const at::Tensor& b, const at::Tensor& ends) {
+  if (has_kernel(a, {a.size(1), b.size(1)})) return at::_grouped_mm(a.t(), b, ends);
+  const std::vector<int64_t> bound = bounds(ends);
+  const at::Tensor product = at::empty({ends.numel(), a.size(1), b.size(1)}, a.options());
+  for (int64_t e = 0; e < ends.numel(); ++e) {
+    at::Tensor own = product[e];
+    const int64_t begin = bound[e], rows = bound[e + 1] - begin;
+    at::mm_out(own, a.narrow(0, begin, rows).t(), b.narrow(0, begin, rows));
+  }
+  return product;
+}
+
+// The copies of a token, summed: rows are in the order by expert.
+at::Tensor summed(const at::Tensor& rows, const at::Tensor& order, int64_t top_k) {
+  const at::Tensor by_token = at::empty_like(rows).index_copy_(0, order, rows);
+  return by_token.view({-1, top_k, rows.size(1)}).sum(1);
+}
+
+struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& w1,
+                            const at::Tensor& w3, const at::Tensor& w2, const at::Tensor& weights,
+                            const at::Tensor& order, const at::Tensor& ends) {
+    const int64_t k = weights.size(1);
+    at::Tensor rows = x.index_select(0, order.div(k, "floor"));
+    const at::Tensor gate = grouped_product(rows, w1.transpose(1, 2), ends);
+    const at::Tensor up = grouped_product(rows, w3.transpose(1, 2), ends);
+    rows.reset();
+    ctx->save_for_backward({x, w1, w3, w2, weights, order, ends, gate, up});
+    const at::Tensor weight = weights.flatten().index_select(0, order).unsqueeze(1);
+    const at::Tensor hidden = at::silu(gate).mul_(up).mul_(weight);
+    return summed(grouped_product(hidden, w2.transpose(1, 2), ends), order, k);
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &w1 = saved[1], &w3 = saved[2], &w2 = saved[3], &weights = saved[4];
+    const at::Tensor &order = saved[5], &ends = saved[6], &gate = saved[7], &up = saved[8];
+    const int64_t k = weights.size(1);
+    const at::Tensor token = order.div(k, "floor");
+    const at::Tensor weight = weights.flatten().index_select(0, order).unsqueeze(1);
+    at::Tensor dy = outputs[0].index_select(0, token);
+    at::Tensor gated = at::silu(gate), hidden = at::mul(gated, up);
+    at::Tensor dhidden = grouped_product(dy, w2, ends);
+    const at::Tensor dweight = at::empty_like(weights);
+    dweight.view(-1).index_copy_(0, order, at::mul(dhidden, hidden).sum(1));
+    const at::Tensor dw2 = grouped_gradient(dy, hidden.mul_(weight), ends);
+    dy.reset();
+    hidden.reset();
+    dhidden.mul_(weight);
+    const at::Tensor dup = gated.mul_(dhidden), dgate = at::silu_backward(dhidden.mul_(up), gate);
+    dhidden.reset();
+    at::Tensor rows = x.index_select(0, token);
+    const at::Tensor dw1 = grouped_gradient(dgate, rows, ends), dw3 = grouped_gradient(dup, rows, ends);
+    rows = grouped_product(dgate, w1, ends).add_(grouped_product(dup, w3, ends));
+    return {summed(rows, order, k), dw1, dw3, dw2, dweight, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor grouped_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& ends) {
+  if (has_kernel(a, {b.size(1), b.size(2)})) return at::_grouped_mm(a, b, ends);
+  const std::vector<int64_t> bound = bounds(ends);
+  const at::Tensor product = at::empty({a.size(0), b.size(2)}, a.options());
+  for (int64_t e = 0; e < b.size(0); ++e) {
+    const int64_t begin = bound[e], rows = bound[e + 1] - begin;
+    at::Tensor own = product.narrow(0, begin, rows);
+    at::mm_out(own, a.narrow(0, begin, rows), b[e]);
+  }
+  return product;
+}
+
+Routing routed(const at::Tensor& logits, int64_t top_k) {
+  const auto [chosen, index] = logits.topk(top_k, 1);
+  const auto precise = logits.element_size() < 4 ? at::kFloat : logits.scalar_type();
+  const auto [sorted, order] = index.flatten().sort(/*stable=*/true, 0, /*descending=*/false);
+  const at::Tensor each = at::arange(logits.size(1), index.options());
+  return {chosen.softmax(1, precise).to(logits.scalar_type()), order,
+          at::searchsorted(sorted, each, /*out_int32=*/true, /*right=*/true)};
+}
+
+at::Tensor experts(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& w3, const at::Tensor& w2,
+                   const Routing& routing) {
+  return ExpertsFunction::apply(x, w1, w3, w2, routing.weights, routing.order, routing.ends);
+}
+
+}  // namespace shardmark

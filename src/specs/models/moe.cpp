@@ -1,0 +1,100 @@
+// moe, mixtral_8x7b: a Llama whose MLPs are mixtures of experts (Jiang et al. 2024, "Mixtral of Experts").
+// Names are those of Hugging Face's MixtralForCausalLM. The matrices of a layer's experts lie in one
+// parameter: its name has a * where a file has the number of the expert (ParameterSpec).
+#include "specs/models/moe.h"
+
+#include <fmt/format.h>
+
+#include "specs/models/llama.h"
+#include "specs/models/parameters.h"
+
+namespace shardmark::specs {
+
+MoeShape moe_shape(const Options& options) {
+  const MoeShape s{integer(options, "experts"), integer(options, "top_k"), integer(options, "shared_inner"),
+                   options.at("aux_loss").get<double>()};
+  if (s.top_k > s.experts)
+    throw UsageError(fmt::format(
+        "moe: top_k {} is more than experts {}; a token goes to top_k different ones", s.top_k, s.experts));
+  return s;
+}
+
+namespace {
+
+// An element of an expert's matrices is used by top_k of `experts` tokens.
+ParameterSpec experts_matrix(const MoeShape& moe, const std::string& name, std::vector<int64_t> shape,
+                             double deviation) {
+  shape.insert(shape.begin(), moe.experts);
+  ParameterSpec spec = normal(name, std::move(shape), deviation);
+  spec.active = static_cast<double>(moe.top_k) / static_cast<double>(moe.experts);
+  return spec;
+}
+
+LlamaMlp experts_mlp(const LlamaShape& s, const MoeShape& moe, const std::string& layer) {
+  const std::string name = layer + ".block_sparse_moe", experts = name + ".experts.*";
+  const auto c = static_cast<double>(s.width), e = static_cast<double>(moe.experts);
+  const auto k = static_cast<double>(moe.top_k), i = static_cast<double>(s.inner);
+  // Kept: gate and up of each chosen expert, the weights of the choice, and the probabilities of all experts
+  // for the auxiliary loss; whom a token has chosen, and where its copies lie in the order by expert.
+  LlamaMlp mlp{
+      .parameters = {normal(name + ".gate.weight", {moe.experts, s.width}, 0.02),
+                     experts_matrix(moe, experts + ".w1.weight", {s.inner, s.width}, 0.02),
+                     experts_matrix(moe, experts + ".w3.weight", {s.inner, s.width}, 0.02),
+                     experts_matrix(moe, experts + ".w2.weight", {s.width, s.inner}, llama_residual(s))},
+      .forward_flops = 2 * c * e + 6 * k * c * i,
+      .activation_elements = 2 * k * i + k + (moe.aux_loss > 0 ? e : 0),
+      .working_elements = k * (2 * c + 4 * i),
+      .indices = 2 * k};
+  if (moe.shared_inner == 0) return mlp;
+  const LlamaMlp shared = swiglu_mlp(s, name + ".shared_expert", moe.shared_inner);
+  mlp.parameters.insert(mlp.parameters.end(), shared.parameters.begin(), shared.parameters.end());
+  mlp.forward_flops += shared.forward_flops;
+  mlp.activation_elements += shared.activation_elements;
+  return mlp;
+}
+
+ModelTable moe_table(const Options& options) {
+  const LlamaShape shape = llama_shape(options);
+  const MoeShape moe = moe_shape(options);
+  ModelTable table =
+      llama_table(shape, [&](const std::string& layer) { return experts_mlp(shape, moe, layer); });
+  table.flops_formula = llama_flops_formula(
+      "width x experts for the router, top_k x 3 width x inner for the experts that a token goes to, and "
+      "3 width x shared_inner");
+  return table;
+}
+
+ModelSpec moe_spec(const std::string& description, const LlamaShape& size) {
+  OptionTable options = llama_options(size);
+  options.insert(
+      options.end(),
+      {{"experts", OptionType::integer, 8, "experts in each MLP, each of width `inner`", {}, 1, 4096},
+       {"top_k", OptionType::integer, 2, "experts that a token goes to", {}, 1, 4096},
+       {"shared_inner",
+        OptionType::integer,
+        0,
+        "width of an expert of all tokens; 0: none",
+        {},
+        0,
+        kMostWidth},
+       {"aux_loss",
+        OptionType::number,
+        0.0,
+        "coefficient of the load-balancing loss of each layer (Fedus et al. 2021, Switch Transformer, eq. "
+        "4), "
+        "over the micro-batch of a rank; it moves gradients and is no part of the loss that is shown",
+        {},
+        0,
+        1e3}});
+  return {description, std::move(options), moe_table};
+}
+
+const Registration<ModelSpec> registered{
+    "moe", moe_spec("a mixture of experts of 170 M parameters, 66 M of them active; any other by its options",
+                    {8, 512, 8, 4, 1408, 1024, 32000, true, 500000.0, 1})};
+const Registration<ModelSpec> mixtral{"mixtral_8x7b",
+                                      moe_spec("Mixtral 8x7B, 46,703 M parameters, 12,880 M of them active",
+                                               {32, 4096, 32, 8, 14336, 8192, 32000, false, 1e6, 1})};
+
+}  // namespace
+}  // namespace shardmark::specs
