@@ -40,6 +40,13 @@ for suite in suites/*.yaml; do
 done
 says "  fsdp(shard=gradients) " plan suites/quick.yaml
 
+# Suites that were made for GPUs of a size fit them, activations included.
+for suite in llama gpu-llama; do
+  "$shardmark" plan $suite --json | python3 -c 'import json, sys
+plan = json.load(sys.stdin)
+sys.exit(plan["num_impossible"] > 0 or plan["most_bytes"] > 76 << 30)' || fail "$suite does not fit 80 GB"
+done
+
 "$shardmark" plan tests/data/plan.yaml -n 2 --json >"$dir/plan.json"
 python3 - "$dir/plan.json" <<'PYTHON' || fail "the JSON of the plan"
 import json, sys
