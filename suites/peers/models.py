@@ -1,4 +1,4 @@
-"""GPT-2 and ResNet in plain PyTorch, equal in architecture to the program's (src/specs/models), and its weights."""
+"""GPT-2 and ResNet in plain PyTorch, Llama of Hugging Face: the program's models (src/specs/models), with its weights."""
 
 import json
 import re
@@ -48,6 +48,31 @@ class GPT2(nn.Module):
 
     def shards(self):
         return list(self.h)
+
+
+def make_llama(layers=16, width=2048, heads=32, kv_heads=8, inner=8192, sequence=8192, vocabulary=128256, tied=True,
+               rope_theta=500000.0, rope_factor=32.0):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    class Llama(LlamaForCausalLM):
+        """Returns the loss."""
+
+        def forward(self, tokens, targets):
+            logits = super().forward(tokens, use_cache=False).logits
+            return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
+
+        def shards(self):
+            return list(self.model.layers)
+
+        def make_data(self, seed):
+            return samples.Tokens(vocabulary, sequence, seed)
+
+    scaling = {"rope_type": "llama3", "factor": rope_factor, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+               "original_max_position_embeddings": 8192}
+    return Llama(LlamaConfig(
+        vocab_size=vocabulary, hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=kv_heads,
+        intermediate_size=inner, max_position_embeddings=131072, rms_norm_eps=1e-5, rope_theta=rope_theta, rope_scaling=scaling,
+        tie_word_embeddings=tied))
 
 
 def conv_norm(into, out, kernel, stride):
@@ -115,7 +140,7 @@ def make_model(text):
     """From the program's own words: "gpt2(layers=4, width=256)"."""
     name, options = re.fullmatch(r"(\w+)(?:\((.*)\))?", text).groups()
     pairs = (pair.split("=") for pair in (options or "").split(",") if pair.strip())
-    return {"gpt2": GPT2, "resnet": ResNet}[name](**{key.strip(): int(value) for key, value in pairs})
+    return {"gpt2": GPT2, "llama": make_llama, "resnet": ResNet}[name](**{key.strip(): json.loads(value) for key, value in pairs})
 
 
 def load_weights(model, path):

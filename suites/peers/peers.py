@@ -52,8 +52,9 @@ def arguments():
     args.warmup = args.warmup or (10 if cuda else 4)
     args.precision = args.precision or ("bf16" if cuda else "fp32")
     args.models = args.models or (
-        ["gpt2:16", "gpt2(vocabulary=50304):16", "resnet(layers=50):64"] if cuda else
-        ["gpt2(layers=4,width=256,heads=4,sequence=128,vocabulary=8192):4", "resnet(width=16):16"])
+        ["gpt2:16", "gpt2(vocabulary=50304):16", "llama(sequence=2048):4", "resnet(layers=50):64"] if cuda else
+        ["gpt2(layers=4,width=256,heads=4,sequence=128,vocabulary=8192):4",
+         "llama(layers=4,width=256,heads=8,kv_heads=2,inner=704,sequence=128,vocabulary=8192):4", "resnet(width=16):16"])
     return args
 
 

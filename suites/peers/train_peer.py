@@ -1,4 +1,4 @@
-"""Trains GPT-2 or ResNet by plain PyTorch, torch.compile, DDP or FSDP2, and prints one line of JSON.
+"""Trains GPT-2, Llama or ResNet by plain PyTorch, torch.compile, DDP or FSDP2, and prints one line of JSON.
 
     mpirun -n 2 .venv/bin/python suites/peers/train_peer.py --framework ddp --model "gpt2(layers=4, width=256, heads=4)"
 
@@ -53,6 +53,17 @@ device = torch.device("cuda", local) if cuda else torch.device("cpu")
 bf16 = args.precision != "fp32"
 
 
+def saved_buffers(model):
+    """Batch norm's statistics. Hugging Face's rotary frequencies are not among them, and stay float."""
+    saved = model.state_dict()
+    return [buffer for name, buffer in model.named_buffers() if name in saved]
+
+
+def to_bf16(tensors):
+    for tensor in tensors:
+        tensor.data = tensor.to(torch.bfloat16) if tensor.is_floating_point() else tensor
+
+
 def wrapped(model):
     """The model as the framework runs it."""
     if args.framework == "compile":
@@ -67,8 +78,7 @@ def wrapped(model):
         policy = (MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32) if bf16
                   else MixedPrecisionPolicy())
         if bf16:  # the policy leaves buffers alone, and batch norm wants its statistics in the type of its weights
-            for buffer in model.buffers():
-                buffer.data = buffer.to(torch.bfloat16) if buffer.is_floating_point() else buffer
+            to_bf16(saved_buffers(model))
         for part in model.shards():
             fully_shard(part, mesh=mesh, mp_policy=policy)
         fully_shard(model, mesh=mesh, mp_policy=policy)
@@ -111,8 +121,8 @@ def build():
         masters = [parameter.detach().clone().requires_grad_() for parameter in model.parameters()]
         for master in masters:
             master.grad = torch.zeros_like(master)
-        model.bfloat16()
         copies = list(model.parameters())
+        to_bf16(copies + saved_buffers(model))
     runs = wrapped(model)
     update = Update(masters or list(model.parameters()), copies)
     batches = []

@@ -15,7 +15,8 @@ peers() {
 
 # Without torch.compile, which compiles for a minute. Width 8: PyTorch's channels_last convolutions of 4 channels damage their heap on
 # CPUs without AVX-512.
-peers --models 'gpt2(layers=2,width=32,heads=2,sequence=16,vocabulary=64):2' 'resnet(width=8,image=16):4' --bytes 4096 65536 \
+peers --models 'gpt2(layers=2,width=32,heads=2,sequence=16,vocabulary=64):2' 'resnet(width=8,image=16):4' \
+  'llama(layers=2,width=32,heads=4,kv_heads=2,inner=48,sequence=16,vocabulary=64,tied=false,rope_factor=8):2' --bytes 4096 65536 \
   --only single ddp fsdp zero3 LibTorch PyTorch || fail "it found losses that differ, or one of ours failed"
 grep -q ' agree, ' "$scratch/out" || fail "no table of losses"
 "$python" - "$scratch/peers.json" <<'PYTHON' || fail "the file lacks something"
@@ -27,10 +28,10 @@ for row in rows: names[row["part"]].add(row["name"])
 assert names.pop("all-reduce") >= {"shardmark", "torch.distributed, gloo", "MPI_Allreduce", "nccl-tests", "OSU"}, names
 assert any(row["name"] == "MPI_Allreduce" and row["launches"][0] for row in rows), "MPI_Allreduce was not measured"
 ours, peers = {"single", "ddp", "fsdp", "zero3"}, {"PyTorch", "PyTorch DDP", "PyTorch FSDP2", "plain LibTorch"}
-assert len(names) == 2 and all(of_model >= ours | peers for of_model in names.values()), names
+assert len(names) == 3 and all(of_model >= ours | peers for of_model in names.values()), names
 # PyTorch with single, DDP with ddp, FSDP2 with fsdp and zero3, and plain LibTorch.
 verdicts = [verdict for row in rows if row["name"] in peers for verdict in row["compared_with"].values()]
-assert sum(verdict.startswith("agree") for verdict in verdicts) == 2 * 5, verdicts
+assert sum(verdict.startswith("agree") for verdict in verdicts) == 3 * 5, verdicts
 PYTHON
 
 # A peer whose weights are others' is found out.
