@@ -42,6 +42,13 @@ cp suites/peers/{peers,models,samples,all_reduce_peer}.py "$scratch"
   >"$scratch/out" 2>"$scratch/err" && fail "other weights went unnoticed"
 grep -q 'DIFFER' "$scratch/out" || fail "it does not say that losses differ"
 
+# Without transformers Llama's peers are rows that say so.
+echo "raise ModuleNotFoundError(\"No module named 'transformers'\")" >"$scratch/transformers.py"
+"$python" "$scratch/peers.py" --device cpu --program "$program" --python "$python" --ranks 1 --launches 1 --steps 1 --warmup 1 --bytes \
+  --models 'llama(layers=1,width=32,heads=4,kv_heads=2,inner=48,sequence=16,vocabulary=64):2' --only 'PyTorch DDP' \
+  --output "$scratch/without.json" >"$scratch/out" 2>"$scratch/err" || fail "a missing package fails the comparison"
+grep -q "^PyTorch DDP .*failed: .*No module named 'transformers'" "$scratch/out" || fail "the row does not name the missing package"
+
 # A peer that crashes is a row that says so, beside ours and the others.
 echo 'import os; os.abort()' >"$scratch/train_peer.py"
 "$python" "$scratch/peers.py" --device cpu --program "$program" --python "$python" --ranks 2 --launches 1 --steps 1 --warmup 1 --bytes \
