@@ -1,4 +1,4 @@
-// open, fstat, pread; each failure in the system's own words.
+// glob, open, fstat, pread; each failure in the system's own words.
 #include "data/sample_file.h"
 
 #include <fcntl.h>
@@ -6,8 +6,11 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <sstream>
 
 #include "base/error.h"
+#include "base/glob.h"
 
 namespace shardmark {
 
@@ -25,6 +28,21 @@ void SampleFile::read(int64_t offset, void* bytes, size_t count) const {
   throw UsageError("'" + path_ + "' had " + std::to_string(size_) +
                    " bytes when it was opened, and has been cut since: put it back, and leave it alone while "
                    "it is read");
+}
+
+std::set<std::string> matching_files(const std::string& source, const std::string& patterns,
+                                     const std::string& folder) {
+  std::set<std::string> files;
+  std::istringstream words(patterns);
+  for (std::string pattern; words >> pattern;) {
+    const auto found = glob_near(folder, pattern);
+    if (found.empty())
+      throw UsageError("data '" + source + "': no file matches '" + pattern + "' from " +
+                       std::filesystem::current_path().string() + (folder.empty() ? "" : " or " + folder) +
+                       "; give 'files' patterns relative to it, such as 'README.md data/**/*.bin'");
+    files.insert(found.begin(), found.end());
+  }
+  return files;
 }
 
 }  // namespace shardmark

@@ -2,6 +2,7 @@
 // what a disk fails to give, would then end the process by a signal (SIGBUS) instead of an error.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "schema/file.h"
@@ -22,5 +23,11 @@ class SampleFile {
   File file_;
   int64_t size_ = 0;
 };
+
+// Of a source's option `files`: the files that match patterns separated by blanks, from the working directory
+// or else from the suite's folder; sorted, each once, whatever the order of the patterns: all ranks must
+// agree. UsageError: a pattern that no file matches.
+std::set<std::string> matching_files(const std::string& source, const std::string& patterns,
+                                     const std::string& folder);
 
 }  // namespace shardmark

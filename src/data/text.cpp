@@ -1,34 +1,14 @@
 // The bytes of text files, laid end to end in the order of their sorted paths; a byte is a token.
-#include <filesystem>
-#include <set>
-#include <sstream>
-
-#include "base/glob.h"
 #include "data/token_batch.h"
 
 namespace shardmark {
 namespace {
 
-// Sorted, each once, whatever the order of the patterns: all ranks must agree.
-std::set<std::string> matching_files(const std::string& patterns, const std::string& folder) {
-  std::set<std::string> files;
-  std::istringstream words(patterns);
-  for (std::string pattern; words >> pattern;) {
-    const auto found = glob_near(folder, pattern);
-    if (found.empty())
-      throw UsageError("data 'text': no file matches '" + pattern + "' from " +
-                       std::filesystem::current_path().string() + (folder.empty() ? "" : " or " + folder) +
-                       "; give 'files' patterns relative to it, such as 'README.md src/**/*.cpp'");
-    files.insert(found.begin(), found.end());
-  }
-  return files;
-}
-
 class Text : public DataSource {
  public:
   Text(const Options& options, const DataContext& context) : length_(context.sample.input.at(0)) {
     const std::string patterns = options.at("files").get<std::string>();
-    const auto paths = matching_files(patterns, context.folder);
+    const auto paths = matching_files("text", patterns, context.folder);
     for (const std::string& path : paths) {
       const SampleFile file(path, "check its permissions or narrow 'files' of data 'text'");
       const size_t before = bytes_.size();

@@ -34,6 +34,10 @@ std::string takes_cifar10(const SampleShape& sample) {
 
 int64_t no_count(const Options&) { return 0; }
 
+constexpr const char* kPatterns = "patterns from the working directory, or else from the suite's folder: ";
+
+std::string patterns_of_files(const Options& options) { return options.at("files").get<std::string>(); }
+
 int64_t sgd_state(const Options& options) { return options.at("momentum").get<double>() == 0 ? 0 : 1; }
 int64_t adamw_state(const Options&) { return 2; }
 
@@ -57,18 +61,17 @@ const std::map<std::string, DataSpec>& data_specs() {
           return options.at("dir").get<std::string>() + "/data_batch_[1-5].bin";
         }}},
       {"tokens",
-       {"a token file in llm.c's .bin format (uint16)",
-        {{"file", OptionType::text, nullptr, "path of the file"}},
+       {"token files of llm.c (.bin)",
+        {{"files", OptionType::text, nullptr, std::string(kPatterns) + "\"fineweb10B/fineweb_train_*.bin\""}},
         takes_tokens,
         no_count,
-        [](const Options& options) { return options.at("file").get<std::string>(); }}},
+        patterns_of_files}},
       {"text",
        {"the bytes of text files, one token per byte",
-        {{"files", OptionType::text, nullptr,
-          "patterns from the working directory, or else from the suite's folder: \"texts/*.txt\""}},
+        {{"files", OptionType::text, nullptr, std::string(kPatterns) + "\"texts/*.txt\""}},
         takes_bytes,
         no_count,
-        [](const Options& options) { return options.at("files").get<std::string>(); }}},
+        patterns_of_files}},
   };
   return table;
 }

@@ -42,11 +42,11 @@ refuses 'T2/steps.json, which is read here' T2/steps.json --trace T2 --overwrite
 python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("<256i", 20240520, 1, 4000, *[0] * 253) + bytes(8000))' >tokens.bin
 cp tokens.bin kept.bin
 gpt2='gpt2(layers=1, width=8, heads=1, sequence=8, vocabulary=16)'
-refuses 'tokens.bin, which is read here' --model "$gpt2" --data 'tokens(file=tokens.bin)' --save-weights ./tokens.bin --overwrite
+refuses 'tokens.bin, which is read here' --model "$gpt2" --data 'tokens(files=tokens.bin)' --save-weights ./tokens.bin --overwrite
 cmp -s run.yaml kept.yaml && cmp -s tokens.bin kept.bin || fail "a refused run changed what it reads"
 
 # A tokens file that is cut while it is read ends the run of all ranks with a line.
-trains 2 --model "$gpt2" --data 'tokens(file=tokens.bin)' --steps 1000000
+trains 2 --model "$gpt2" --data 'tokens(files=tokens.bin)' --steps 1000000
 for _ in $(seq 300); do grep -q '^ *5 ' out && break; sleep 0.1; done
 truncate -s 1100 tokens.bin
 ends

@@ -95,7 +95,7 @@ python3 -c '
 import array
 header = array.array("i", [20240520, 1, 4000] + [0] * 253)
 open("tokens.bin", "wb").write(header.tobytes() + array.array("H", [i % 200 for i in range(4000)]).tobytes())'
-for data in 'text(files=text)' 'tokens(file=tokens.bin)'; do
+for data in 'text(files=text)' 'tokens(files=tokens.bin)'; do
   file=$(sed 's/.*=\(.*\))/\1/' <<<"$data")
   flags=(--model "$gpt2" --data "$data" --batch-size 2 --checkpoint "data-$file")
   train 1 0 "${flags[@]}" --steps 2

@@ -16,7 +16,7 @@ TEST(Sources, UnknownNameListsTheKnown) {
 }
 
 TEST(Sources, MustFitTheModel) {
-  EXPECT_THAT(refusal("tokens", {{"file", "x"}}, kCifarImage),
+  EXPECT_THAT(refusal("tokens", {{"files", "x"}}, kCifarImage),
               HasSubstr("data 'tokens': the model takes no tokens"));
   EXPECT_THAT(refusal("text", {{"files", "x"}}, {Kind::tokens, {8}, 255}), HasSubstr("a vocabulary of 256"));
   const Options cifar10 = {{"dir", "x"}, {"augment", true}};
@@ -81,64 +81,6 @@ TEST(Synthetic, HoldsOutWhatCanBeEvaluated) {
   EXPECT_EQ(held_out(2), 1);
   EXPECT_EQ(held_out(100'000), 5'000);
   EXPECT_EQ(held_out(int64_t{1} << 40), 10'000);
-}
-
-class TokenFiles : public DataFiles {
- protected:
-  // Tokens 0, 3, 6 ... modulo 1000.
-  static std::string file(int32_t magic, int32_t version, int32_t claimed, int32_t count) {
-    std::vector<int32_t> header(256, 0);
-    header[0] = magic, header[1] = version, header[2] = claimed;
-    std::vector<uint16_t> tokens(static_cast<size_t>(count));
-    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<uint16_t>(3 * i % 1000);
-    return std::string(reinterpret_cast<const char*>(header.data()), 1024) +
-           std::string(reinterpret_cast<const char*>(tokens.data()), 2 * tokens.size());
-  }
-  std::string refusal_of(const std::string& content, int64_t vocabulary = 1000) {
-    write("t.bin", content);
-    return refusal("tokens", {{"file", path("t.bin")}}, {Kind::tokens, {10}, vocabulary});
-  }
-};
-
-TEST_F(TokenFiles, GiveWindowsAndTheirNextTokens) {
-  write("t.bin", file(20240520, 1, 51, 51));
-  const auto source = source_of("tokens", {{"file", path("t.bin")}}, {Kind::tokens, {10}, 1000});
-  ASSERT_EQ(source->size(), 5);
-  const auto batch = source->fetch({{4, 0}, {0, 7}});
-  EXPECT_TRUE(at::equal(batch.inputs[0], at::arange(40, 50, at::kLong) * 3));
-  EXPECT_TRUE(at::equal(batch.targets[0], at::arange(41, 51, at::kLong) * 3));
-  EXPECT_TRUE(at::equal(batch.inputs[1], at::arange(0, 10, at::kLong) * 3));
-  write("t.bin", file(20240520, 1, 50, 50));  // the fifth window's last target is missing
-  EXPECT_EQ(source_of("tokens", {{"file", path("t.bin")}}, {Kind::tokens, {10}, 1000})->size(), 4);
-}
-
-// By others, while a run reads it: an error of that run, and no signal that ends it.
-TEST_F(TokenFiles, MayBeCut) {
-  write("t.bin", file(20240520, 1, 4001, 4001));
-  const auto source = source_of("tokens", {{"file", path("t.bin")}}, {Kind::tokens, {10}, 1000});
-  fs::resize_file(path("t.bin"), 2000);
-  EXPECT_EQ(source->fetch(first(1)).inputs.size(0), 1);
-  EXPECT_THAT(refusal([&] {
-                source->fetch({{399, 0}});
-              }),
-              AllOf(HasSubstr("t.bin' had 9026 bytes when it was opened"), HasSubstr("cut since")));
-  EXPECT_THAT(refusal([&] { source->content(); }), HasSubstr("cut since"));
-}
-
-TEST_F(TokenFiles, RefuseDamage) {
-  EXPECT_EQ(refusal_of(file(20240520, 1, 400, 400)), "accepted");
-  EXPECT_THAT(refusal_of(file(20240520, 1, 400, 399)),
-              AllOf(HasSubstr("1822 bytes"), HasSubstr("400 tokens: 1824")));
-  EXPECT_THAT(refusal_of(file(20240520, 1, 400, 400) + "x"), HasSubstr("1825 bytes"));
-  EXPECT_THAT(refusal_of(file(20240520, 1, -1, 400)), HasSubstr("-1 tokens"));
-  EXPECT_THAT(refusal_of(file(20240521, 1, 400, 400)), HasSubstr("magic number 20240520"));
-  EXPECT_THAT(refusal_of(file(20240520, 2, 400, 400)), HasSubstr("version 2"));
-  EXPECT_THAT(refusal_of(file(20240520, 1, 10, 10)), HasSubstr("holds 10 tokens, one sample needs 11"));
-  EXPECT_THAT(refusal_of(""), HasSubstr("0 bytes, shorter than its header"));
-  EXPECT_THAT(refusal_of(file(20240520, 1, 400, 400), 999),
-              HasSubstr("token 999, above the model's vocabulary of 999"));
-  EXPECT_THAT(refusal("tokens", {{"file", path("none.bin")}}, kBytes), HasSubstr("none.bin': No such file"));
-  EXPECT_THAT(refusal("tokens", {{"file", folder_.string()}}, kBytes), HasSubstr("not a regular file"));
 }
 
 TEST_F(DataFiles, TextIsTheBytesInPathOrder) {

@@ -36,7 +36,7 @@ std::vector<Written> files_written(const TrainFlags& flags, int64_t ranks) {
 std::vector<std::string> files_read(const TrainFlags& flags, const Point& point) {
   const Choice& data = point.training.data;
   const std::string patterns = specs::data_specs().at(data.name).files(data.options);
-  std::vector<std::string> files = {flags.file, flags.weights, path_near(point.folder, patterns)};
+  std::vector<std::string> files = {flags.file, flags.weights};
   std::istringstream words(patterns);
   for (std::string pattern; words >> pattern;)
     for (std::string& file : glob_near(point.folder, pattern)) files.push_back(std::move(file));

@@ -1,0 +1,76 @@
+// Headers, checked against the bytes behind them.
+#include "data/token_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "base/error.h"
+
+namespace shardmark {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "token files are read as they lie in memory");
+
+template <class Token>
+void widen(const char* from, std::span<int64_t> to) {
+  for (int64_t& wide : to) {
+    Token token;
+    std::memcpy(&token, from, sizeof token);
+    from += sizeof token;
+    wide = static_cast<int64_t>(token);
+  }
+}
+
+template <class Token>
+constexpr TokenType kType = {sizeof(Token), widen<Token>};
+
+struct Format {
+  int32_t magic, version;
+  TokenType type;
+};
+constexpr Format kFormats[] = {{20240520, 1, kType<uint16_t>}, {20240801, 7, kType<uint32_t>}};
+
+constexpr int64_t kHeaderBytes = 256 * sizeof(int32_t);
+
+[[noreturn]] void fail(const SampleFile& file, const std::string& what) {
+  throw UsageError(fmt::format(
+      "'{}' {}; data 'tokens' reads llm.c's .bin files, which its dev/data/*.py write", file.path(), what));
+}
+
+}  // namespace
+
+TokenFile::TokenFile(const std::string& path)
+    : file_(path, "check its permissions, or narrow 'files' of data 'tokens'"), begin_(kHeaderBytes) {
+  int32_t header[3];
+  if (file_.size() < kHeaderBytes)
+    fail(file_, fmt::format("is {} bytes, shorter than its header of {}", file_.size(), kHeaderBytes));
+  file_.read(0, header, sizeof header);
+  const int32_t magic = header[0], version = header[1], count = header[2];
+  const auto* format = std::find_if(std::begin(kFormats), std::end(kFormats),
+                                    [&](const Format& known) { return known.magic == magic; });
+  if (format == std::end(kFormats))
+    fail(file_,
+         fmt::format("starts with {} instead of the magic number {} (GPT-2's tokens) or {} (Llama 3's)",
+                     magic, kFormats[0].magic, kFormats[1].magic));
+  if (version != format->version)
+    fail(file_, fmt::format("is of version {}, files with magic number {} are read in version {}", version,
+                            magic, format->version));
+  type_ = format->type;
+  size_ = count;
+  const int64_t expected = begin_ + type_.bytes * std::max(count, 0);
+  if (count < 0 || file_.size() != expected)
+    fail(file_,
+         fmt::format("is {} bytes, but its header says {} tokens: {} bytes", file_.size(), count, expected));
+}
+
+void TokenFile::read(int64_t first, std::span<int64_t> tokens) const {
+  std::vector<char> bytes(tokens.size() * static_cast<size_t>(type_.bytes));
+  file_.read(begin_ + first * type_.bytes, bytes.data(), bytes.size());
+  type_.widen(bytes.data(), tokens);
+}
+
+}  // namespace shardmark
