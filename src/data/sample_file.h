@@ -2,6 +2,7 @@
 // what a disk fails to give, would then end the process by a signal (SIGBUS) instead of an error.
 #pragma once
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -23,6 +24,16 @@ class SampleFile {
   File file_;
   int64_t size_ = 0;
 };
+
+// Visits [0, size) in pieces of at most `length`, by (begin, count): all of it up to `most` pieces; of more
+// that many, evenly spaced from the first to the last.
+template <class Visit>
+void for_pieces(int64_t size, int64_t length, int64_t most, Visit visit) {
+  if (size <= most * length)
+    for (int64_t begin = 0; begin < size; begin += length) visit(begin, std::min(length, size - begin));
+  else
+    for (int64_t i = 0; i < most; ++i) visit((size - length) * i / (most - 1), length);
+}
 
 // Of a source's option `files`: the files that match patterns separated by blanks, from the working directory
 // or else from the suite's folder; sorted, each once, whatever the order of the patterns: all ranks must

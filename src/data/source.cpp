@@ -1,8 +1,6 @@
 // Makes a source from a choice.
 #include "data/source.h"
 
-#include <algorithm>
-
 #include "specs/specs.h"
 
 namespace shardmark {
@@ -10,15 +8,10 @@ namespace {
 
 // read(begin, count): that part of the whole.
 template <class Read>
-uint64_t hash_pieces(size_t size, uint64_t hash, Read read) {
-  constexpr size_t kPieces = 4096, kPieceBytes = 16384;
-  if (size <= kPieces * kPieceBytes) {
-    for (size_t begin = 0; begin < size; begin += kPieceBytes)
-      hash = hash_bytes(read(begin, std::min(kPieceBytes, size - begin)), hash);
-    return hash;
-  }
-  const size_t last = size - kPieceBytes;
-  for (size_t i = 0; i < kPieces; ++i) hash = hash_bytes(read(last * i / (kPieces - 1), kPieceBytes), hash);
+uint64_t hash_pieces(int64_t size, uint64_t hash, Read read) {
+  for_pieces(size, 16384, 4096, [&](int64_t begin, int64_t count) {
+    hash = hash_bytes(read(static_cast<size_t>(begin), static_cast<size_t>(count)), hash);
+  });
   return hash;
 }
 
@@ -43,12 +36,13 @@ int64_t held_out_of(int64_t num_samples, const DataContext& context) {
 
 uint64_t hash_content(std::span<const uint8_t> bytes, uint64_t hash) {
   const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return hash_pieces(all.size(), hash, [&](size_t begin, size_t count) { return all.substr(begin, count); });
+  return hash_pieces(std::ssize(all), hash,
+                     [&](size_t begin, size_t count) { return all.substr(begin, count); });
 }
 
 uint64_t hash_content(const SampleFile& file, uint64_t hash) {
   std::string piece;
-  return hash_pieces(static_cast<size_t>(file.size()), hash, [&](size_t begin, size_t count) {
+  return hash_pieces(file.size(), hash, [&](size_t begin, size_t count) {
     piece.resize(count);
     file.read(static_cast<int64_t>(begin), piece.data(), count);
     return std::string_view(piece);

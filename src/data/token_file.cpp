@@ -4,47 +4,42 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
-#include <vector>
+#include <filesystem>
 
-#include "base/error.h"
+#include "data/source.h"
 
 namespace shardmark {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "token files are read as they lie in memory");
-
-template <class Token>
-void widen(const char* from, std::span<int64_t> to) {
-  for (int64_t& wide : to) {
-    Token token;
-    std::memcpy(&token, from, sizeof token);
-    from += sizeof token;
-    wide = static_cast<int64_t>(token);
-  }
-}
-
-template <class Token>
-constexpr TokenType kType = {sizeof(Token), widen<Token>};
 
 struct Format {
   int32_t magic, version;
   TokenType type;
 };
-constexpr Format kFormats[] = {{20240520, 1, kType<uint16_t>}, {20240801, 7, kType<uint32_t>}};
+constexpr Format kFormats[] = {{20240520, 1, kTokenType<uint16_t>}, {20240801, 7, kTokenType<uint32_t>}};
 
 constexpr int64_t kHeaderBytes = 256 * sizeof(int32_t);
 
 [[noreturn]] void fail(const SampleFile& file, const std::string& what) {
   throw UsageError(fmt::format(
-      "'{}' {}; data 'tokens' reads llm.c's .bin files, which its dev/data/*.py write", file.path(), what));
+      "'{}' {}; data 'tokens' reads llm.c's .bin files, and Megatron-LM's with their .idx beside them",
+      file.path(), what));
 }
 
 }  // namespace
 
 TokenFile::TokenFile(const std::string& path)
-    : file_(path, "check its permissions, or narrow 'files' of data 'tokens'"), begin_(kHeaderBytes) {
+    : file_(path, "check its permissions, or narrow 'files' of data 'tokens'") {
+  const std::string index = std::filesystem::path(path).replace_extension(".idx").string();
+  if (file_exists(index)) {
+    index_.emplace(index, file_);
+    type_ = index_->type();
+    size_ = file_.size() / type_.bytes;
+  } else {
+    read_header();
+  }
+}
+
+void TokenFile::read_header() {
   int32_t header[3];
   if (file_.size() < kHeaderBytes)
     fail(file_, fmt::format("is {} bytes, shorter than its header of {}", file_.size(), kHeaderBytes));
@@ -60,6 +55,7 @@ TokenFile::TokenFile(const std::string& path)
     fail(file_, fmt::format("is of version {}, files with magic number {} are read in version {}", version,
                             magic, format->version));
   type_ = format->type;
+  begin_ = kHeaderBytes;
   size_ = count;
   const int64_t expected = begin_ + type_.bytes * std::max(count, 0);
   if (count < 0 || file_.size() != expected)
@@ -71,6 +67,11 @@ void TokenFile::read(int64_t first, std::span<int64_t> tokens) const {
   std::vector<char> bytes(tokens.size() * static_cast<size_t>(type_.bytes));
   file_.read(begin_ + first * type_.bytes, bytes.data(), bytes.size());
   type_.widen(bytes.data(), tokens);
+}
+
+uint64_t TokenFile::hash(uint64_t hash) const {
+  hash = hash_content(file_, hash);
+  return index_ ? hash_content(index_->file(), hash) : hash;
 }
 
 }  // namespace shardmark

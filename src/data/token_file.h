@@ -1,32 +1,32 @@
-// A file of tokens as llm.c writes them: 256 int32 (magic number, version, number of tokens, zeros), then the
-// tokens; for GPT-2's vocabulary uint16, for Llama 3's uint32. Source: llm.c, dev/data/data_common.py.
+// A file of tokens.
+//   llm.c's: 256 int32 (magic number, version, number of tokens, zeros), then the tokens; for GPT-2's
+//   vocabulary uint16, for Llama 3's uint32. Source: llm.c, dev/data/data_common.py.
+//   Megatron-LM's: tokens alone, with an index beside them (megatron_index.h).
 #pragma once
 
-#include <span>
+#include <optional>
 
-#include "data/sample_file.h"
+#include "data/megatron_index.h"
 
 namespace shardmark {
 
-// An integer type of tokens, and how they become 64 bits wide.
-struct TokenType {
-  int64_t bytes;
-  void (*widen)(const char* from, std::span<int64_t> to);
-};
-
 class TokenFile {
  public:
-  explicit TokenFile(const std::string& path);  // UsageError: absent or damaged
+  explicit TokenFile(const std::string& path);  // of the .bin. UsageError: absent or damaged
   const std::string& path() const { return file_.path(); }
-  const SampleFile& file() const { return file_; }
   int64_t size() const { return size_; }  // tokens
   // Called from several threads at once.
   void read(int64_t first, std::span<int64_t> tokens) const;
+  uint64_t hash(uint64_t hash) const;  // goes on with that of the files before
+  const std::optional<MegatronIndex>& index() const { return index_; }
 
  private:
+  void read_header();
+
   SampleFile file_;
+  std::optional<MegatronIndex> index_;
   TokenType type_;
-  int64_t begin_, size_ = 0;  // of the tokens: byte, number
+  int64_t begin_ = 0, size_ = 0;  // of the tokens: byte, number
 };
 
 }  // namespace shardmark

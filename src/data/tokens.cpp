@@ -1,8 +1,11 @@
 // Token files: samples are windows of one file's stream, the files in the order of their sorted paths.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "data/token_batch.h"
 #include "data/token_file.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {
@@ -10,9 +13,12 @@ namespace {
 class Tokens : public DataSource {
  public:
   Tokens(const Options& options, const DataContext& context) : length_(context.sample.input.at(0)) {
-    const std::string patterns = options.at("files").get<std::string>();
+    const std::string patterns = specs::data_specs().at("tokens").files(options);
+    std::set<std::string> paths;
+    for (const std::string& path : matching_files("tokens", patterns, context.folder))
+      paths.insert(std::filesystem::path(path).replace_extension(".bin").string());
     int64_t tokens = 0;
-    for (const std::string& path : matching_files("tokens", patterns, context.folder)) {
+    for (const std::string& path : paths) {
       const TokenFile& file = files_.emplace_back(path);
       tokens += file.size();
       first_.push_back(size_);
@@ -32,7 +38,7 @@ class Tokens : public DataSource {
   int64_t num_held_out() const override { return num_held_out_; }
   std::string content() const override {
     uint64_t hash = kHashStart;
-    for (const TokenFile& file : files_) hash = hash_content(file.file(), hash);
+    for (const TokenFile& file : files_) hash = file.hash(hash);
     return hash_text(hash);
   }
 
@@ -70,7 +76,7 @@ std::unique_ptr<DataSource> make_tokens(const Options& options, const DataContex
   return std::make_unique<Tokens>(options, context);
 }
 
-const Registration<DataEntry> registered{"tokens", {"token files of llm.c", make_tokens}};
+const Registration<DataEntry> registered{"tokens", {"token files of llm.c and Megatron-LM", make_tokens}};
 
 }  // namespace
 }  // namespace shardmark

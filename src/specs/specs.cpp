@@ -2,6 +2,7 @@
 #include "specs/specs.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/error.h"
 
@@ -38,6 +39,15 @@ constexpr const char* kPatterns = "patterns from the working directory, or else 
 
 std::string patterns_of_files(const Options& options) { return options.at("files").get<std::string>(); }
 
+// A name of neither kind of file is the prefix of a Megatron-LM dataset.
+std::string patterns_of_token_files(const Options& options) {
+  std::istringstream words(patterns_of_files(options));
+  std::string patterns;
+  for (std::string word; words >> word;)
+    patterns += word + (word.ends_with(".bin") || word.ends_with(".idx") ? " " : ".bin ");
+  return patterns;
+}
+
 int64_t sgd_state(const Options& options) { return options.at("momentum").get<double>() == 0 ? 0 : 1; }
 int64_t adamw_state(const Options&) { return 2; }
 
@@ -61,11 +71,13 @@ const std::map<std::string, DataSpec>& data_specs() {
           return options.at("dir").get<std::string>() + "/data_batch_[1-5].bin";
         }}},
       {"tokens",
-       {"token files of llm.c (.bin)",
-        {{"files", OptionType::text, nullptr, std::string(kPatterns) + "\"fineweb10B/fineweb_train_*.bin\""}},
+       {"token files of llm.c (.bin) and Megatron-LM (.bin with .idx)",
+        {{"files", OptionType::text, nullptr,
+          std::string(kPatterns) +
+              "\"fineweb10B/fineweb_train_*.bin\"; of Megatron-LM either file, or the prefix of both"}},
         takes_tokens,
         no_count,
-        patterns_of_files}},
+        patterns_of_token_files}},
       {"text",
        {"the bytes of text files, one token per byte",
         {{"files", OptionType::text, nullptr, std::string(kPatterns) + "\"texts/*.txt\""}},

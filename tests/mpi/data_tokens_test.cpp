@@ -1,7 +1,6 @@
 // Token files: windows of their streams; damage is refused.
 // RANKS 1
-#include "specs/specs.h"
-#include "tests/mpi/data_testing.h"
+#include "tests/mpi/token_files.h"
 
 namespace shardmark {
 namespace {
@@ -9,34 +8,15 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-template <class T>
-std::string bytes_of(const std::vector<T>& values) {
-  return {reinterpret_cast<const char*>(values.data()), sizeof(T) * values.size()};
-}
-
-class TokenFiles : public DataFiles {
+class LlmcFiles : public TokenFiles {
  protected:
-  // Tokens 0, 3, 6 ... modulo 1000.
-  template <class Token = uint16_t>
-  static std::string file(int32_t magic, int32_t version, int32_t claimed, int32_t count, Token scale = 1) {
-    std::vector<int32_t> header(256, 0);
-    header[0] = magic, header[1] = version, header[2] = claimed;
-    std::vector<Token> tokens(static_cast<size_t>(count));
-    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<Token>(3 * i % 1000 * scale);
-    return bytes_of(header) + bytes_of(tokens);
-  }
-  std::unique_ptr<DataSource> source(const std::string& name = "t.bin", int64_t vocabulary = 1000) const {
-    const Choice choice =
-        resolve({"tokens", {{"files", path(name)}}}, specs::data_specs().at("tokens").options, "data");
-    return make_source(choice, {{Kind::tokens, {10}, vocabulary}, at::kFloat, 1});
-  }
   std::string refusal_of(const std::string& content, int64_t vocabulary = 1000) {
     write("t.bin", content);
     return refusal([&] { source("t.bin", vocabulary); });
   }
 };
 
-TEST_F(TokenFiles, GiveWindowsAndTheirNextTokens) {
+TEST_F(LlmcFiles, GiveWindowsAndTheirNextTokens) {
   write("t.bin", file(20240520, 1, 51, 51));
   const auto five = source();
   ASSERT_EQ(five->size(), 5);
@@ -49,7 +29,7 @@ TEST_F(TokenFiles, GiveWindowsAndTheirNextTokens) {
 }
 
 // By others, while a run reads it: an error of that run, and no signal that ends it.
-TEST_F(TokenFiles, MayBeCut) {
+TEST_F(LlmcFiles, MayBeCut) {
   write("t.bin", file(20240520, 1, 4001, 4001));
   const auto cut = source();
   fs::resize_file(path("t.bin"), 2000);
@@ -61,14 +41,14 @@ TEST_F(TokenFiles, MayBeCut) {
   EXPECT_THAT(refusal([&] { cut->content(); }), HasSubstr("cut since"));
 }
 
-TEST_F(TokenFiles, OfLlama3Have32Bits) {
+TEST_F(LlmcFiles, OfLlama3Have32Bits) {
   write("t.bin", file<uint32_t>(20240801, 7, 51, 51, 128));
   EXPECT_TRUE(
       at::equal(source("t.bin", 128'000)->fetch({{4, 0}}).targets[0], at::arange(41, 51, at::kLong) * 384));
 }
 
 // Windows lie in one file each: what does not fill one at a file's end is left out.
-TEST_F(TokenFiles, LieBesideEachOtherInTheOrderOfTheirPaths) {
+TEST_F(LlmcFiles, LieBesideEachOtherInTheOrderOfTheirPaths) {
   write("b.bin", file(20240520, 1, 51, 51));
   write("a.bin", file<uint32_t>(20240801, 7, 30, 30));
   write("c.bin", file(20240520, 1, 9, 9));
@@ -85,7 +65,7 @@ TEST_F(TokenFiles, LieBesideEachOtherInTheOrderOfTheirPaths) {
   EXPECT_NE(source("*.bin")->content(), content);
 }
 
-TEST_F(TokenFiles, RefuseDamage) {
+TEST_F(LlmcFiles, RefuseDamage) {
   EXPECT_EQ(refusal_of(file(20240520, 1, 400, 400)), "accepted");
   EXPECT_THAT(refusal_of(file(20240520, 1, 400, 399)),
               AllOf(HasSubstr("1822 bytes"), HasSubstr("400 tokens: 1824")));

@@ -1,0 +1,43 @@
+// The index x.idx of a Megatron-LM dataset, whose tokens are x.bin and nothing else. After its header, the
+// number of tokens of each sequence (int32), its first byte in x.bin (int64), and the first sequence of each
+// document (int64), with the number of sequences at the end. Source: Megatron-LM,
+// megatron/core/datasets/indexed_dataset.py.
+#pragma once
+
+#include <vector>
+
+#include "data/sample_file.h"
+#include "data/token_type.h"
+
+namespace shardmark {
+
+class MegatronIndex {
+ public:
+  // UsageError: damaged, or of other tokens. Of a large index pieces are checked, and the rest where it is
+  // used.
+  MegatronIndex(const std::string& path, const SampleFile& tokens);
+  const SampleFile& file() const { return file_; }
+  const TokenType& type() const { return type_; }
+  // Those of the tokens [first, end) that a document begins with, ascending. Called from several threads at
+  // once.
+  std::vector<int64_t> document_starts(int64_t first, int64_t end) const;
+
+ private:
+  void read_header();
+  void check_sequences(int64_t first, int64_t count) const;
+  void check_documents(int64_t first, int64_t count) const;
+  int64_t start_of(int64_t document) const;  // its first token
+  template <class Number>
+  std::vector<Number> numbers(int64_t begin, int64_t first, int64_t count) const;
+  int64_t firsts_begin() const;     // of the sequences, in the file
+  int64_t documents_begin() const;  // of the documents
+  [[noreturn]] void fail(const std::string& what) const;
+
+  SampleFile file_;
+  std::string tokens_;  // their path
+  int64_t token_bytes_;
+  TokenType type_;
+  int64_t num_sequences_ = 0, num_documents_ = 0;  // with the end of the last
+};
+
+}  // namespace shardmark
