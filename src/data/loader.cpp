@@ -80,12 +80,6 @@ Loader::Loader(const DataSource& source, DistributedSampler sampler, at::Device 
 
 Loader::~Loader() = default;
 
-Batch Loader::next() {
-  Batch batch = state_->depth > 0 ? state_->take() : state_->prepare();
-  const auto to_device = [this](const at::Tensor& tensor) {
-    return tensor.to(state_->device, /*non_blocking=*/true);
-  };
-  return {to_device(batch.inputs), to_device(batch.targets)};
-}
+Batch Loader::next() { return (state_->depth > 0 ? state_->take() : state_->prepare()).on(state_->device); }
 
 }  // namespace shardmark

@@ -12,7 +12,11 @@ namespace {
 
 class Tokens : public DataSource {
  public:
-  Tokens(const Options& options, const DataContext& context) : length_(context.sample.input.at(0)) {
+  Tokens(const Options& options, const DataContext& context)
+      : length_(context.sample.input.at(0)),
+        documents_(options.at("documents").get<std::string>()),
+        begin_(options.at("begin").get<int64_t>()),
+        end_(options.at("end").get<int64_t>()) {
     const std::string patterns = specs::data_specs().at("tokens").files(options);
     std::set<std::string> paths;
     for (const std::string& path : matching_files("tokens", patterns, context.folder))
@@ -21,6 +25,11 @@ class Tokens : public DataSource {
     for (const std::string& path : paths) {
       const TokenFile& file = files_.emplace_back(path);
       tokens += file.size();
+      if (documents_ != "joined" && !file.index() && begin_ < 0 && end_ < 0)
+        throw UsageError(
+            "'" + path +
+            "' does not say where documents begin: give data 'tokens' the token that each begins or "
+            "ends with, as begin=50256 (GPT-2) or begin=128000 (Llama 3) in llm.c's files");
       first_.push_back(size_);
       size_ += num_windows(file.size(), length_);
       check_vocabulary(file, context.sample.num_classes);
@@ -44,15 +53,44 @@ class Tokens : public DataSource {
 
   Batch fetch(const std::vector<Draw>& draws, bool pinned) const override {
     std::vector<int64_t> window(static_cast<size_t>(length_) + 1);
-    return token_batch(draws, length_, pinned, [&](const Draw& draw) {
+    const bool joined = documents_ == "joined";
+    const at::Tensor positions =
+        joined ? at::Tensor() : empty_on_host({std::ssize(draws), length_}, at::kLong, pinned);
+    int64_t* position = joined ? nullptr : positions.data_ptr<int64_t>();
+    Batch batch = token_batch(draws, length_, pinned, [&](const Draw& draw) {
       const auto file = std::upper_bound(first_.begin(), first_.end(), draw.index) - first_.begin() - 1;
       const auto number = static_cast<size_t>(file);
-      files_[number].read((draw.index - first_[number]) * length_, window);
+      const int64_t first = (draw.index - first_[number]) * length_;
+      files_[number].read(first, window);
+      if (!joined) position = write_positions(files_[number], first, window, position);
       return std::span<const int64_t>(window);
     });
+    batch.positions = positions;
+    batch.masks_documents = documents_ == "masked";
+    return batch;
   }
 
  private:
+  // Of a window's tokens in their documents. What is left of a document that began before it counts from its
+  // first token. Returns what follows the last one.
+  int64_t* write_positions(const TokenFile& file, int64_t first, std::span<const int64_t> window,
+                           int64_t* position) const {
+    std::vector<int64_t> starts;
+    if (begin_ < 0 && end_ < 0) {
+      starts = file.index()->document_starts(first, first + length_);
+    } else {
+      for (size_t i = 0; i + 1 < window.size(); ++i)
+        if (window[i] == begin_ || (i > 0 && window[i - 1] == end_))
+          starts.push_back(first + static_cast<int64_t>(i));
+    }
+    auto next = starts.begin();
+    for (int64_t token = first, start = first; token < first + length_; ++token) {
+      for (; next != starts.end() && *next <= token; ++next) start = *next;
+      *position++ = token - start;
+    }
+    return position;
+  }
+
   // Reads the file once, so that a wrong vocabulary is known before the first step and not by a fault in a
   // kernel.
   static void check_vocabulary(const TokenFile& file, int64_t vocabulary) {
@@ -70,6 +108,8 @@ class Tokens : public DataSource {
   std::vector<TokenFile> files_;
   std::vector<int64_t> first_;  // sample of each file
   int64_t length_, size_ = 0, num_held_out_ = 0;
+  std::string documents_;  // joined, packed, masked
+  int64_t begin_, end_;    // tokens of theirs; -1: none
 };
 
 std::unique_ptr<DataSource> make_tokens(const Options& options, const DataContext& context) {

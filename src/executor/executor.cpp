@@ -106,7 +106,7 @@ void Executor::compute(const Instruction& instruction, const std::function<Batch
 
 void Executor::load(const std::function<Batch()>& next_batch) {
   attempt([&] {
-    batch_ = next_batch();
+    batch_ = model_.prepared(next_batch());
     activation_ = batch_.inputs;
   });
   inputs_.assign(model_.blocks().size(), {});

@@ -1,5 +1,6 @@
 // gpt2 and its sizes: embedding, transformer blocks, head. Between blocks the residual stream is [B T, C].
 // B batch, T tokens, H heads, D channels per head, C = H D width, V vocabulary.
+#include "models/attention.h"
 #include "models/layers.h"
 
 namespace shardmark {
@@ -17,8 +18,9 @@ Block embedding(Model& model, double dropout) {
   const at::Tensor& tokens = model.parameter("wte.weight");     // [V, C]
   const at::Tensor& positions = model.parameter("wpe.weight");  // [T, C]
   const Dropout drop{model, dropout};
-  return {"embedding", [&tokens, &positions, drop](const at::Tensor& ids, const Batch&) {
-            const at::Tensor position = positions.narrow(0, 0, ids.size(1));
+  return {"embedding", [&tokens, &positions, drop](const at::Tensor& ids, const Batch& batch) {
+            const at::Tensor position = batch.positions.defined() ? at::embedding(positions, batch.positions)
+                                                                  : positions.narrow(0, 0, ids.size(1));
             return drop(at::add(at::embedding(tokens, ids), position).flatten(0, 1));
           }};
 }
@@ -31,8 +33,7 @@ struct Attention {
   at::Tensor operator()(const at::Tensor& x, const Batch& batch) const {
     const auto split = qkv(x).view({batch.inputs.size(0), batch.inputs.size(1), 3, heads, -1}).unbind(2);
     const auto by_head = [&](int i) { return split[i].transpose(1, 2); };  // [B, H, T, D]
-    const at::Tensor y = at::scaled_dot_product_attention(by_head(0), by_head(1), by_head(2),
-                                                          /*attn_mask=*/{}, drop.now(), /*is_causal=*/true);
+    const at::Tensor y = causal_attention(by_head(0), by_head(1), by_head(2), batch, drop.now());
     return out(y.transpose(1, 2).reshape(x.sizes()));
   }
 };

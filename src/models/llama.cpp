@@ -2,6 +2,7 @@
 // B batch, T tokens, H heads of queries, K heads of keys and values, D channels per head, C = H D width.
 #include "models/llama.h"
 
+#include "models/attention.h"
 #include "models/layers.h"
 #include "models/llama_layers.h"
 
@@ -22,12 +23,10 @@ struct Attention {
     const auto by_head = [&](const Matrix& matrix) {  // [B, T, H or K, D]
       return matrix(x).view({batch.inputs.size(0), batch.inputs.size(1), -1, head_width});
     };
-    const at::Tensor queries = rotary(by_head(q)).transpose(1, 2);
-    const at::Tensor keys = shared(rotary(by_head(k)), queries.size(1)).transpose(1, 2);
+    const at::Tensor queries = rotary(by_head(q), batch.positions).transpose(1, 2);
+    const at::Tensor keys = shared(rotary(by_head(k), batch.positions), queries.size(1)).transpose(1, 2);
     const at::Tensor values = shared(by_head(v), queries.size(1)).transpose(1, 2);
-    const at::Tensor y =
-        at::scaled_dot_product_attention(queries, keys, values, /*attn_mask=*/{}, /*dropout_p=*/0,
-                                         /*is_causal=*/true, /*scale=*/{}, /*enable_gqa=*/true);
+    const at::Tensor y = causal_attention(queries, keys, values, batch);
     return out(y.transpose(1, 2).reshape(x.sizes()));
   }
 

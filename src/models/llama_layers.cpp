@@ -49,7 +49,12 @@ struct SwigluFunction : torch::autograd::Function<SwigluFunction> {
 };
 
 // The pairs of x, turned forwards, or backwards.
-at::Tensor turned(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, double direction) {
+at::Tensor turned(const at::Tensor& x, const variable_list& saved, double direction) {
+  const at::Tensor& positions = saved[2];
+  const auto of_tokens = [&](const at::Tensor& table) {
+    return positions.defined() ? table.index({positions}) : table.narrow(0, 0, x.size(1));
+  };
+  const at::Tensor cos = of_tokens(saved[0]), sin = of_tokens(saved[1]);
   const int64_t half = x.size(-1) / 2;
   const at::Tensor a = x.narrow(-1, 0, half), b = x.narrow(-1, half, half);
   at::Tensor y = at::empty(x.sizes(), x.options());
@@ -61,14 +66,14 @@ at::Tensor turned(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& 
 
 struct RotaryFunction : torch::autograd::Function<RotaryFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& cos,
-                            const at::Tensor& sin) {
-    ctx->save_for_backward({cos, sin});
-    return turned(x, cos, sin, 1);
+                            const at::Tensor& sin, const std::optional<at::Tensor>& positions) {
+    const variable_list tables = {cos, sin, positions.value_or(at::Tensor())};
+    ctx->save_for_backward(tables);
+    return turned(x, tables, 1);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
-    const variable_list saved = ctx->get_saved_variables();
-    return {turned(outputs[0], saved[0], saved[1], -1), {}, {}};
+    return {turned(outputs[0], ctx->get_saved_variables(), -1), {}, {}, {}};
   }
 };
 
@@ -102,8 +107,8 @@ Rotary::Rotary(int64_t positions, int64_t head_width, double theta, double facto
   sin = angles.sin().to(options);
 }
 
-at::Tensor Rotary::operator()(const at::Tensor& x) const {
-  return RotaryFunction::apply(x, cos.narrow(0, 0, x.size(1)), sin.narrow(0, 0, x.size(1)));
+at::Tensor Rotary::operator()(const at::Tensor& x, const at::Tensor& positions) const {
+  return RotaryFunction::apply(x, cos, sin, positions.defined() ? std::optional(positions) : std::nullopt);
 }
 
 }  // namespace shardmark

@@ -26,7 +26,8 @@ struct Rotary {
   // factor: of Llama 3's scaling, which divides the frequencies of wavelengths above the 8192 tokens of its
   // first training, leaves those below a quarter of that, and interpolates between; 1: none.
   Rotary(int64_t positions, int64_t head_width, double theta, double factor, at::TensorOptions options);
-  at::Tensor operator()(const at::Tensor& x) const;  // [B, T, H, D]
+  // x [B, T, H, D], its tokens' positions [B, T]; undefined: 0, 1, 2 ...
+  at::Tensor operator()(const at::Tensor& x, const at::Tensor& positions) const;
 };
 
 }  // namespace shardmark

@@ -1,9 +1,24 @@
 // A model from its table: parameters on the meta device, buffers in memory, blocks from the registry.
 #include "models/model.h"
 
+#include "models/attention.h"
 #include "models/initial.h"
 
 namespace shardmark {
+
+Batch Batch::on(at::Device device) const {
+  Batch there = *this;
+  for (at::Tensor* tensor : {&there.inputs, &there.targets, &there.positions})
+    if (tensor->defined()) *tensor = tensor->to(device, /*non_blocking=*/true);
+  return there;
+}
+
+Batch Model::prepared(const Batch& batch) const {
+  Batch ready = batch.on(device_);
+  if (ready.inputs.is_floating_point()) ready.inputs = ready.inputs.to(dtype_);
+  if (ready.masks_documents) ready.mask = document_mask(ready.positions, dtype_);
+  return ready;
+}
 
 Model::Model(specs::ModelTable table, at::ScalarType dtype, at::Device device)
     : gpu_forms(device.is_cuda()), dtype_(dtype), device_(device) {

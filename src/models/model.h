@@ -21,7 +21,15 @@ namespace shardmark {
 struct Batch {
   at::Tensor inputs;
   at::Tensor targets;  // undefined: the last block returns its logits instead of the loss
+  // Of samples packed of documents, each token's position in its document, int64 [B, T]; undefined: it is
+  // that in the sample.
+  at::Tensor positions = {};
+  bool masks_documents = false;  // a token attends to its own document only
+  at::Tensor mask = {};          // of attention, where it does: Model::prepared()
   int64_t num_samples() const { return inputs.size(0); }
+  // A copy from page-locked memory is ordered before what the current stream does next; the host does not
+  // wait.
+  Batch on(at::Device device) const;
 };
 
 // One tensor in, one tensor out. The first block is given batch.inputs; the last returns the loss, a mean
@@ -56,6 +64,10 @@ class Model {
   void regroup(specs::ModelTable table);
   at::Tensor& buffer(const std::string& name);
   const std::map<std::string, at::Tensor>& buffers() const { return buffers_; }
+
+  // A batch as blocks take it: on the model's device, images and rows in its type, with the mask of
+  // documents.
+  Batch prepared(const Batch& batch) const;
 
   bool training = true;  // false: batch norm goes by its running statistics, and leaves them alone
   bool draws = false;    // dropout happens; set where a model has any

@@ -9,6 +9,7 @@
 namespace shardmark::specs {
 namespace {
 
+constexpr int64_t kMostToken = (int64_t{1} << 32) - 1;
 constexpr int64_t kMostSamples = int64_t{1} << 40;  // far above any epoch
 // With 1 Adam's correction of its moments divides by zero, and so it does where a float rounds to 1.
 constexpr double kMostBeta = 0.999999;
@@ -74,7 +75,26 @@ const std::map<std::string, DataSpec>& data_specs() {
        {"token files of llm.c (.bin) and Megatron-LM (.bin with .idx)",
         {{"files", OptionType::text, nullptr,
           std::string(kPatterns) +
-              "\"fineweb10B/fineweb_train_*.bin\"; of Megatron-LM either file, or the prefix of both"}},
+              "\"fineweb10B/fineweb_train_*.bin\"; of Megatron-LM either file, or the prefix of both"},
+         {"documents",
+          OptionType::text,
+          "joined",
+          "joined: as one text; packed: positions restart at each; masked: and attention stays inside",
+          {"joined", "packed", "masked"}},
+         {"begin",
+          OptionType::integer,
+          -1,
+          "token that each document begins with, as llm.c has 50256 (GPT-2) or 128000 (Llama 3); -1: none",
+          {},
+          -1,
+          kMostToken},
+         {"end",
+          OptionType::integer,
+          -1,
+          "token that each document ends with; with neither Megatron-LM's index tells; -1: none",
+          {},
+          -1,
+          kMostToken}},
         takes_tokens,
         no_count,
         patterns_of_token_files}},
@@ -86,6 +106,11 @@ const std::map<std::string, DataSpec>& data_specs() {
         patterns_of_files}},
   };
   return table;
+}
+
+bool masks_documents(const Choice& data) {
+  const OptionValue* const documents = data.name == "tokens" ? data.options.find("documents") : nullptr;
+  return documents != nullptr && *documents == "masked";
 }
 
 const std::map<std::string, OptimizerSpec>& optimizer_specs() {

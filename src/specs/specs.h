@@ -39,7 +39,8 @@ struct TransportSpec {
   OptionTable options = {};
 };
 
-const std::map<std::string, DataSpec>& data_specs();            // synthetic, cifar10, tokens, text
+const std::map<std::string, DataSpec>& data_specs();  // synthetic, cifar10, tokens, text
+bool masks_documents(const Choice& data);  // whether attention stays inside the documents of a sample
 const std::map<std::string, OptimizerSpec>& optimizer_specs();  // sgd, adamw
 const std::map<std::string, TransportSpec>& transport_specs();  // mpi, nccl, hierarchical
 const OptionTable& transport_options(const std::string& name);  // UsageError lists the known ones

@@ -12,6 +12,7 @@ class Activations {
   Activations(const StepInput& input, double batch)
       : model_(input.model),
         batch_(batch),
+        masks_documents_(input.masks_documents),
         element_(double(input.bytes.compute)),
         is_fused_(input.bytes.compute < 4 && !input.bytes.scaled),
         logit_(is_fused_ ? element_ : std::max(element_, 4.0)) {}
@@ -29,9 +30,11 @@ class Activations {
   }
   double sample() const {
     const specs::SampleShape& sample = model_.sample;
-    if (sample.kind == specs::SampleShape::Kind::tokens) return 0;  // integers, far fewer than activations
-    return batch_ * element_ *
-           double(std::accumulate(sample.input.begin(), sample.input.end(), int64_t{1}, std::multiplies<>()));
+    const double values =
+        double(std::accumulate(sample.input.begin(), sample.input.end(), int64_t{1}, std::multiplies<>()));
+    if (sample.kind != specs::SampleShape::Kind::tokens) return batch_ * element_ * values;
+    return masks_documents_ ? batch_ * element_ * values * values
+                            : 0;  // integers: far fewer than activations
   }
 
  private:
@@ -57,7 +60,9 @@ class Activations {
   }
 
   const ModelTable& model_;
-  double batch_, element_;
+  double batch_;
+  bool masks_documents_;
+  double element_;
   bool is_fused_;
   double logit_;
 };

@@ -10,6 +10,9 @@ namespace shardmark::strategies {
 // are computed again (Chen et al. 2016), with what the backward of one block needs meanwhile: gradients of
 // its activations, and of a parameter before it is added to the others.
 //
+// Documents: where attention stays inside them, the micro-batch's mask is held, one for all blocks
+// (models/attention.h).
+//
 // Logits: in bf16 the loss keeps probabilities in bf16 and its backward needs nothing more
 // (models/cross_entropy.h); otherwise it keeps log-probabilities in fp32 or wider, and its backward two
 // gradients of that size.

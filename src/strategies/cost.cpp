@@ -16,7 +16,8 @@ StepInput step_input(const Point& point, const ModelTable& table) {
           t.strategy.options,
           /*norm=*/t.clip_norm > 0 || t.precision == "fp16",
           /*rank=*/0,
-          t.recompute};
+          t.recompute,
+          specs::masks_documents(t.data)};
 }
 
 Cost cost_of(const Program& program, const StepInput& input) {

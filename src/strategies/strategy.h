@@ -16,11 +16,12 @@ struct StepInput {
   int64_t ranks;
   int64_t accumulation;  // micro-batches
   specs::ElementBytes bytes;
-  int64_t optimizer_elements;  // state elements per parameter: sgd 0, sgd with momentum 1, adamw 2
-  Options options;             // of the strategy, resolved
-  bool norm = false;           // every step asks for the gradient's norm: clipping, fp16
-  int64_t rank = 0;            // whose program it is
-  int64_t recompute = 0;       // every n-th block is computed again in backward; 0: none
+  int64_t optimizer_elements;    // state elements per parameter: sgd 0, sgd with momentum 1, adamw 2
+  Options options;               // of the strategy, resolved
+  bool norm = false;             // every step asks for the gradient's norm: clipping, fp16
+  int64_t rank = 0;              // whose program it is
+  int64_t recompute = 0;         // every n-th block is computed again in backward; 0: none
+  bool masks_documents = false;  // of packed samples, by a mask of T x T scores
   Team all() const { return {ranks, 1}; }
   Schedule schedule() const {  // of a step
     return accumulate(std::ssize(model.blocks), accumulation, recompute);

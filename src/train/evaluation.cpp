@@ -41,12 +41,10 @@ Evaluation evaluate(Model& model, Executor& executor, Communicator& comm, const 
     const bool counts = !samples.empty();
     if (!counts) samples.push_back({source.size()});
     Batch batch;
-    executor.attempt([&] {
-      batch = source.fetch(samples);
-      batch.inputs = batch.inputs.to(comm.device());
-    });
-    const at::Tensor logits = executor.evaluate({batch.inputs, {}});
-    if (counts) executor.attempt([&] { sums.add(logits, batch.targets.to(comm.device()).flatten()); });
+    executor.attempt([&] { batch = source.fetch(samples); });
+    const at::Tensor targets = std::exchange(batch.targets, {});  // asks for logits
+    const at::Tensor logits = executor.evaluate(batch);
+    if (counts) executor.attempt([&] { sums.add(logits, targets.to(comm.device()).flatten()); });
   }
   model.training = true;
   model.draws = draws;

@@ -89,14 +89,14 @@ warns
 train 1 0 "${flags[@]}" --precision bf16 --steps 5 --resume
 warns "precision was fp16 up to step 4, and is bf16 from here on$differs"
 
-# Other bytes of the same length are other data: refused before anything computes, whether text or tokens.
+# Other bytes of the same length are other data: refused before anything computes, whether text or tokens in documents.
 head -c 20000 /dev/zero | tr '\0' a >text
 python3 -c '
 import array
 header = array.array("i", [20240520, 1, 4000] + [0] * 253)
 open("tokens.bin", "wb").write(header.tobytes() + array.array("H", [i % 200 for i in range(4000)]).tobytes())'
-for data in 'text(files=text)' 'tokens(files=tokens.bin)'; do
-  file=$(sed 's/.*=\(.*\))/\1/' <<<"$data")
+for data in 'text(files=text)' 'tokens(files=tokens.bin, documents=masked, begin=7, end=-1)'; do
+  file=$(sed 's/.*files=\([^,)]*\).*/\1/' <<<"$data")
   flags=(--model "$gpt2" --data "$data" --batch-size 2 --checkpoint "data-$file")
   train 1 0 "${flags[@]}" --steps 2
   train 1 0 "${flags[@]}" --steps 3 --resume

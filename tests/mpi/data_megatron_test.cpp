@@ -12,24 +12,6 @@ using ::testing::HasSubstr;
 
 class Megatron : public TokenFiles {
  protected:
-  // Tokens 0, 1, 2 ... in sequences of these lengths; documents: the sequence that each begins with, and
-  // their number.
-  template <class Token = uint16_t>
-  std::string index(uint8_t type, const std::vector<int32_t>& lengths,
-                    const std::vector<int64_t>& documents) {
-    std::vector<Token> tokens;
-    std::vector<int64_t> begins;
-    for (const int32_t length : lengths) {
-      begins.push_back(std::ssize(tokens) * static_cast<int64_t>(sizeof(Token)));
-      for (int32_t i = 0; i < length; ++i) tokens.push_back(static_cast<Token>(tokens.size() % 1000));
-    }
-    write("m.bin", bytes_of(tokens));
-    const std::vector<int64_t> counts = {std::ssize(lengths), std::ssize(documents)};
-    const std::string bytes = std::string("MMIDIDX\0\0\1\0\0\0\0\0\0\0", 17) + static_cast<char>(type) +
-                              bytes_of(counts) + bytes_of(lengths) + bytes_of(begins) + bytes_of(documents);
-    write("m.idx", bytes);
-    return bytes;
-  }
   std::string refusal_of(const std::string& index) {
     write("m.idx", index);
     return refusal([&] { source("m"); });
@@ -42,17 +24,17 @@ TEST_F(Megatron, GivesTokensOfEveryType) {
     ASSERT_EQ(made->size(), 2);
     EXPECT_TRUE(at::equal(made->fetch({{1, 0}}).targets[0], at::arange(11, 21, at::kLong)));
   };
-  index<uint8_t>(1, {9, 4, 12}, {0, 3});
+  megatron<uint8_t>(1, {9, 4, 12}, {0, 3});
   for (const char* name : {"m", "m.bin", "m.idx", "*"}) expect_tokens(name);
-  index<int8_t>(2, {9, 4, 12}, {0, 3}), expect_tokens("m");
-  index<int16_t>(3, {9, 4, 12}, {0, 3}), expect_tokens("m");
-  index<int32_t>(4, {9, 4, 12}, {0, 3}), expect_tokens("m");
-  index<int64_t>(5, {9, 4, 12}, {0, 3}), expect_tokens("m");
-  index<uint16_t>(8, {9, 4, 12}, {0, 3}), expect_tokens("m");
+  megatron<int8_t>(2, {9, 4, 12}, {0, 3}), expect_tokens("m");
+  megatron<int16_t>(3, {9, 4, 12}, {0, 3}), expect_tokens("m");
+  megatron<int32_t>(4, {9, 4, 12}, {0, 3}), expect_tokens("m");
+  megatron<int64_t>(5, {9, 4, 12}, {0, 3}), expect_tokens("m");
+  megatron<uint16_t>(8, {9, 4, 12}, {0, 3}), expect_tokens("m");
 }
 
 TEST_F(Megatron, KnowsWhereDocumentsBegin) {
-  index(8, {9, 0, 4, 12, 7}, {0, 2, 3, 3, 5});  // one has two sequences, one none
+  megatron(8, {9, 0, 4, 12, 7}, {0, 2, 3, 3, 5});  // one has two sequences, one none
   const TokenFile file(path("m.bin"));
   EXPECT_THAT(file.index()->document_starts(0, 32), ElementsAre(0, 9, 13, 13));
   EXPECT_THAT(file.index()->document_starts(1, 9), ElementsAre());
@@ -61,14 +43,14 @@ TEST_F(Megatron, KnowsWhereDocumentsBegin) {
 }
 
 TEST_F(Megatron, OtherBytesOfAnIndexAreOtherContent) {
-  index(8, {9, 4, 12}, {0, 3});
+  megatron(8, {9, 4, 12}, {0, 3});
   const std::string content = source("m")->content();
-  index(8, {9, 4, 12}, {0, 2, 3});
+  megatron(8, {9, 4, 12}, {0, 2, 3});
   EXPECT_NE(source("m")->content(), content);
 }
 
 TEST_F(Megatron, RefusesDamage) {
-  const std::string good = index(8, {9, 4, 12}, {0, 1, 3});
+  const std::string good = megatron(8, {9, 4, 12}, {0, 1, 3});
   const auto with = [&](size_t at, const std::string& bytes) {
     return std::string(good).replace(at, bytes.size(), bytes);
   };
@@ -104,7 +86,7 @@ TEST_F(Megatron, RefusesDamage) {
 
 // Whatever a byte is changed to, the index is refused or tells of documents inside the tokens.
 TEST_F(Megatron, NoFlippedByteIsFollowed) {
-  const std::string good = index(8, {9, 4, 12}, {0, 1, 3});
+  const std::string good = megatron(8, {9, 4, 12}, {0, 1, 3});
   int refused = 0;
   for (size_t at = 0; at < good.size(); ++at)
     for (const int flip : {1, 0x10, 0x80, 0xff}) {
@@ -127,7 +109,7 @@ TEST_F(Megatron, ChecksWhatItUsesOfALargeIndex) {
   const std::vector<int32_t> lengths(count, 1);
   std::vector<int64_t> documents(count + 1);
   std::iota(documents.begin(), documents.end(), 0);
-  std::string bytes = index(8, lengths, documents);
+  std::string bytes = megatron(8, lengths, documents);
   const int64_t between = 5'000;
   const int64_t far = -3;
   std::memcpy(bytes.data() + 34 + 12 * count + 8 * between, &far, sizeof far);

@@ -12,7 +12,7 @@ class LlmcFiles : public TokenFiles {
  protected:
   std::string refusal_of(const std::string& content, int64_t vocabulary = 1000) {
     write("t.bin", content);
-    return refusal([&] { source("t.bin", vocabulary); });
+    return refusal([&] { source("t.bin", {}, vocabulary); });
   }
 };
 
@@ -43,8 +43,8 @@ TEST_F(LlmcFiles, MayBeCut) {
 
 TEST_F(LlmcFiles, OfLlama3Have32Bits) {
   write("t.bin", file<uint32_t>(20240801, 7, 51, 51, 128));
-  EXPECT_TRUE(
-      at::equal(source("t.bin", 128'000)->fetch({{4, 0}}).targets[0], at::arange(41, 51, at::kLong) * 384));
+  EXPECT_TRUE(at::equal(source("t.bin", {}, 128'000)->fetch({{4, 0}}).targets[0],
+                        at::arange(41, 51, at::kLong) * 384));
 }
 
 // Windows lie in one file each: what does not fill one at a file's end is left out.

@@ -24,6 +24,7 @@ struct Case {
   double clip_norm = 0;
   int64_t recompute = 0;
   bool gpu_forms = false;
+  Choice data = {"synthetic", {{"size", 64}}};
 };
 
 struct Outcomes {
@@ -93,7 +94,7 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
   };
   state.visit(State::weights, keep(outcomes.initial));
 
-  const auto source = make_source({"synthetic", {{"size", 64}}}, {model->table().sample, model->dtype(), 7});
+  const auto source = make_source(c.data, {model->table().sample, model->dtype(), 7});
   Loader loader(*source,
                 DistributedSampler(source->size(), comm.size(), comm.rank(), c.batch_size, c.accumulation, 7),
                 comm.device(), /*depth=*/0);

@@ -13,12 +13,6 @@
 namespace shardmark {
 namespace {
 
-// Images and rows come in the point's compute type.
-Batch on(const Model& model, const Batch& batch) {
-  const at::Tensor inputs = batch.inputs.to(model.device());
-  return {inputs.is_floating_point() ? inputs.to(model.dtype()) : inputs, batch.targets.to(model.device())};
-}
-
 // Whether blocks compute with something of all ranks' samples, as synchronised batch norm does.
 bool shares_statistics(const Point& point) {
   const auto& model = point.training.model;
@@ -68,7 +62,7 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
     const auto batches = batches_of_step(point, source, replica, step);
     double loss = 0;
     for (const auto& host_batch : batches) {
-      const Batch batch = on(*model, host_batch);
+      const Batch batch = model->prepared(host_batch);
       at::Tensor h = batch.inputs;
       for (size_t b = 0; b < model->blocks().size(); ++b) {
         heartbeat.block(kReferenceStage, static_cast<int64_t>(b));
