@@ -14,8 +14,11 @@ namespace {
 struct Format {
   int32_t magic, version;
   TokenType type;
+  const char* name;
 };
-constexpr Format kFormats[] = {{20240520, 1, kTokenType<uint16_t>}, {20240801, 7, kTokenType<uint32_t>}};
+constexpr Format kFormats[] = {
+    {20240520, 1, kTokenType<uint16_t>, "llm.c's format for GPT-2's vocabulary of 50257"},
+    {20240801, 7, kTokenType<uint32_t>, "llm.c's format for Llama 3's vocabulary of 128256"}};
 
 constexpr int64_t kHeaderBytes = 256 * sizeof(int32_t);
 
@@ -54,6 +57,7 @@ void TokenFile::read_header() {
   if (version != format->version)
     fail(file_, fmt::format("is of version {}, files with magic number {} are read in version {}", version,
                             magic, format->version));
+  format_ = format->name;
   type_ = format->type;
   begin_ = kHeaderBytes;
   size_ = count;

@@ -15,6 +15,9 @@ class TokenFile {
   explicit TokenFile(const std::string& path);  // of the .bin. UsageError: absent or damaged
   const std::string& path() const { return file_.path(); }
   int64_t size() const { return size_; }  // tokens
+  const char* format() const {
+    return format_;
+  }  // "llm.c's format for ...": whose tokens they are, if it says
   // Called from several threads at once.
   void read(int64_t first, std::span<int64_t> tokens) const;
   uint64_t hash(uint64_t hash) const;  // goes on with that of the files before
@@ -25,6 +28,7 @@ class TokenFile {
 
   SampleFile file_;
   std::optional<MegatronIndex> index_;
+  const char* format_ = "Megatron-LM's format";
   TokenType type_;
   int64_t begin_ = 0, size_ = 0;  // of the tokens: byte, number
 };

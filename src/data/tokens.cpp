@@ -14,6 +14,7 @@ class Tokens : public DataSource {
  public:
   Tokens(const Options& options, const DataContext& context)
       : length_(context.sample.input.at(0)),
+        vocabulary_(context.sample.num_classes),
         documents_(options.at("documents").get<std::string>()),
         begin_(options.at("begin").get<int64_t>()),
         end_(options.at("end").get<int64_t>()) {
@@ -32,7 +33,7 @@ class Tokens : public DataSource {
             "ends with, as begin=50256 (GPT-2) or begin=128000 (Llama 3) in llm.c's files");
       first_.push_back(size_);
       size_ += num_windows(file.size(), length_);
-      check_vocabulary(file, context.sample.num_classes);
+      check_pieces(file, std::ssize(paths));
     }
     if (size_ < 1)
       throw UsageError(
@@ -61,7 +62,7 @@ class Tokens : public DataSource {
       const auto file = std::upper_bound(first_.begin(), first_.end(), draw.index) - first_.begin() - 1;
       const auto number = static_cast<size_t>(file);
       const int64_t first = (draw.index - first_[number]) * length_;
-      files_[number].read(first, window);
+      read(files_[number], first, window);
       if (!joined) position = write_positions(files_[number], first, window, position);
       return std::span<const int64_t>(window);
     });
@@ -91,23 +92,33 @@ class Tokens : public DataSource {
     return position;
   }
 
-  // Reads the file once, so that a wrong vocabulary is known before the first step and not by a fault in a
-  // kernel.
-  static void check_vocabulary(const TokenFile& file, int64_t vocabulary) {
-    std::vector<int64_t> piece(1 << 17);
-    for (int64_t first = 0; first < file.size(); first += std::ssize(piece)) {
-      piece.resize(static_cast<size_t>(std::min(std::ssize(piece), file.size() - first)));
-      file.read(first, piece);
-      const int64_t largest = *std::max_element(piece.begin(), piece.end());
-      if (largest >= vocabulary)
-        throw UsageError(fmt::format("'{}' holds token {}, above the model's vocabulary of {}", file.path(),
-                                     largest, vocabulary));
-    }
+  // At most so many of all files are looked at before the first step, in pieces that are evenly spaced; the
+  // others when they are read.
+  void check_pieces(const TokenFile& file, int64_t num_files) const {
+    constexpr int64_t kPiece = 8192, kMostPieces = 1024;
+    std::vector<int64_t> tokens;
+    for_pieces(file.size(), kPiece, std::max<int64_t>(2, kMostPieces / num_files),
+               [&](int64_t first, int64_t count) {
+                 tokens.resize(static_cast<size_t>(count));
+                 read(file, first, tokens);
+               });
+  }
+
+  // A token without a row in the model's tables would end a GPU's context, with no word of where it is.
+  void read(const TokenFile& file, int64_t first, std::span<int64_t> tokens) const {
+    file.read(first, tokens);
+    const auto wrong = std::find_if(tokens.begin(), tokens.end(),
+                                    [&](int64_t token) { return token < 0 || token >= vocabulary_; });
+    if (wrong != tokens.end())
+      throw UsageError(
+          fmt::format("'{}' ({}): token {} at position {} is not in the model's vocabulary of {}; set the "
+                      "model's option 'vocabulary' above it, or choose files of another tokenizer",
+                      file.path(), file.format(), *wrong, first + (wrong - tokens.begin()), vocabulary_));
   }
 
   std::vector<TokenFile> files_;
   std::vector<int64_t> first_;  // sample of each file
-  int64_t length_, size_ = 0, num_held_out_ = 0;
+  int64_t length_, vocabulary_, size_ = 0, num_held_out_ = 0;
   std::string documents_;  // joined, packed, masked
   int64_t begin_, end_;    // tokens of theirs; -1: none
 };

@@ -53,6 +53,16 @@ ends
 [[ $status == 1 ]] || fail "tokens that were cut: exit status $status instead of 1"
 says "'tokens.bin' had 9024 bytes when it was opened, and has been cut since"
 
+# And so does a token that the model lacks, when it is read.
+cp kept.bin tokens.bin
+trains 2 --model "$gpt2" --data 'tokens(files=tokens.bin)' --steps 1000000
+for _ in $(seq 300); do grep -q '^ *5 ' out && break; sleep 0.1; done
+head -c 8000 /dev/zero | tr '\0' '\377' | dd of=tokens.bin bs=1024 seek=1 conv=notrunc status=none
+ends
+[[ $status == 1 ]] || fail "a token that the model lacks: exit status $status instead of 1"
+says "'tokens.bin' (llm.c's format for GPT-2's vocabulary of 50257): token 65535 at position "
+says "is not in the model's vocabulary of 16"
+
 # Weights of other types are refused before anything is set up, and so is a header that is none.
 train 1 0 --save-weights w.safetensors
 for type in I32 F8_E4M3; do

@@ -47,6 +47,32 @@ TEST_F(LlmcFiles, OfLlama3Have32Bits) {
                         at::arange(41, 51, at::kLong) * 384));
 }
 
+// By its place, before the first step, or where it is read: of much, pieces are looked at beforehand.
+TEST_F(LlmcFiles, RefuseATokenThatTheModelLacks) {
+  EXPECT_THAT(
+      refusal_of(file(20240520, 1, 400, 400), 999),
+      AllOf(
+          HasSubstr("t.bin' (llm.c's format for GPT-2's vocabulary of 50257): token 999 at position 333 is "),
+          HasSubstr("not in the model's vocabulary of 999")));
+  megatron<int16_t>(3, {30}, {0, 1});
+  EXPECT_EQ(refusal([&] { source("m", {}, 30); }), "accepted");
+  EXPECT_THAT(refusal([&] { source("m", {}, 29); }),
+              HasSubstr("m.bin' (Megatron-LM's format): token 29 at position 29"));
+
+  const int32_t count = 20'000'000, far = 10'004;
+  std::string much = file(20240520, 1, count, count);
+  const auto put = [&](int64_t position, uint16_t token) {
+    std::memcpy(much.data() + 1024 + 2 * position, &token, 2);
+  };
+  put(far, 1000);
+  write("t.bin", much);
+  const auto accepted = source();
+  EXPECT_EQ(accepted->fetch({{999, 0}, {1001, 0}}).num_samples(), 2);
+  EXPECT_THAT(refusal([&] { accepted->fetch({{1000, 0}}); }), HasSubstr("token 1000 at position 10004"));
+  put(count - 1, 1000);
+  EXPECT_THAT(refusal_of(much), HasSubstr("token 1000 at position 19999999"));
+}
+
 // Windows lie in one file each: what does not fill one at a file's end is left out.
 TEST_F(LlmcFiles, LieBesideEachOtherInTheOrderOfTheirPaths) {
   write("b.bin", file(20240520, 1, 51, 51));
@@ -78,8 +104,6 @@ TEST_F(LlmcFiles, RefuseDamage) {
   EXPECT_THAT(refusal_of(file(20240801, 7, 400, 400)), HasSubstr("400 tokens: 2624 bytes"));
   EXPECT_THAT(refusal_of(file(20240520, 1, 10, 10)), HasSubstr("hold 10 tokens, one sample needs 11"));
   EXPECT_THAT(refusal_of(""), HasSubstr("0 bytes, shorter than its header"));
-  EXPECT_THAT(refusal_of(file(20240520, 1, 400, 400), 999),
-              HasSubstr("token 999, above the model's vocabulary of 999"));
   EXPECT_THAT(refusal([&] { source("none.bin"); }),
               AllOf(HasSubstr("no file matches"), HasSubstr("none.bin")));
 }
