@@ -37,4 +37,10 @@ double ModelTable::step_flops() const {
   return 3 * forward;
 }
 
+double ModelTable::attention_share() const {
+  double attention = 0;
+  for (const auto& block : blocks) attention += block.attention_flops;
+  return 3 * attention / step_flops();
+}
+
 }  // namespace shardmark::specs

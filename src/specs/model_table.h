@@ -55,7 +55,8 @@ struct BlockCall {
 
 struct BlockSpec {
   std::string name;
-  double forward_flops = 0;  // per sample; a multiply-add counts 2
+  double forward_flops = 0;    // per sample; a multiply-add counts 2
+  double attention_flops = 0;  // of these, attention's scores and its values by them
   // Per sample. Kept from forward to backward, its output among them; the output alone, which is all that a
   // block that is computed again needs of the one before it; held beside what is kept at the height of its
   // backward; and, of those that are kept, logits of the loss. Beside these, 64-bit indices that are kept.
@@ -69,6 +70,7 @@ struct SampleShape {
   Kind kind = Kind::image;
   std::vector<int64_t> input;  // image: {C, H, W}; tokens: {T}; rows: {features}
   int64_t num_classes = 0;     // of a target; tokens: the vocabulary
+  int64_t tokens() const { return kind == Kind::tokens ? input.front() : 0; }
 };
 
 struct ModelTable {
@@ -81,6 +83,7 @@ struct ModelTable {
   int64_t num_parameters() const;
   int64_t num_active_parameters() const;  // that a token goes through
   double step_flops() const;              // per sample: 3 x forward (forward + twice that for backward)
+  double attention_share() const;         // of the FLOPs; 0 for a model without attention
 };
 
 // What is known of a model by formula: registered by src/specs/models/<name>.cpp. table() takes resolved

@@ -135,8 +135,11 @@ TEST(Models, BlockLoopGivesTheGradientsOfAWholeBackwardBitByBit) {
 }
 
 // Counts a multiply-add as 2 from the shapes that ATen's own products and convolutions are called with, on
-// this thread.
-thread_local double counted_flops = 0;
+// this thread. Products of two batches of matrices are attention's alone.
+struct Flops {
+  double all = 0, attention = 0;
+};
+thread_local Flops counted;
 
 std::unique_ptr<at::ObserverContext> count_flops(const at::RecordFunction& record) {
   const std::string_view name = record.name();
@@ -145,14 +148,15 @@ std::unique_ptr<at::ObserverContext> count_flops(const at::RecordFunction& recor
   };
   if (name == "aten::mm" || name == "aten::addmm") {
     const size_t a = name == "aten::mm" ? 0 : 1;
-    counted_flops += 2 * size(a, 0) * size(a, 1) * size(a + 1, 1);
+    counted.all += 2 * size(a, 0) * size(a, 1) * size(a + 1, 1);
   } else if (name == "aten::bmm") {
-    counted_flops += 2 * size(0, 0) * size(0, 1) * size(0, 2) * size(1, 2);
+    const double flops = 2 * size(0, 0) * size(0, 1) * size(0, 2) * size(1, 2);
+    counted.all += flops, counted.attention += flops;
   } else if (name == "aten::convolution") {
     const double stride = static_cast<double>(record.inputs()[3].toIntVector()[0]);
     const double padding = static_cast<double>(record.inputs()[4].toIntVector()[0]);
     const double pixels = std::floor((size(0, 2) + 2 * padding - size(1, 2)) / stride) + 1;
-    counted_flops += 2 * size(0, 0) * pixels * pixels * size(1, 0) * size(1, 1) * size(1, 2) * size(1, 3);
+    counted.all += 2 * size(0, 0) * pixels * pixels * size(1, 0) * size(1, 1) * size(1, 2) * size(1, 3);
   }
   return nullptr;
 }
@@ -167,7 +171,7 @@ class FlopCounter {
     at::removeCallback(handle_);
     at::globalContext().setSDPUseFlash(true);
   }
-  double take() { return std::exchange(counted_flops, 0); }
+  Flops take() { return std::exchange(counted, {}); }
 
  private:
   at::CallbackHandle handle_;
@@ -182,8 +186,10 @@ TEST(Models, DoTheArithmeticThatTheTableSays) {
     at::Tensor h = batch.inputs;
     for (size_t b = 0; b < model->blocks().size(); ++b) {
       h = model->blocks()[b].forward(h, batch);
-      EXPECT_EQ(counter.take(), 3 * model->table().blocks[b].forward_flops)
-          << to_text(choice) << " block " << b;
+      const Flops flops = counter.take();
+      const specs::BlockSpec& block = model->table().blocks[b];
+      EXPECT_EQ(flops.all, 3 * block.forward_flops) << to_text(choice) << " block " << b;
+      EXPECT_EQ(flops.attention, 3 * block.attention_flops) << to_text(choice) << " block " << b;
     }
   }
 }
@@ -196,7 +202,7 @@ TEST(Models, ATransformersStepDoesThreeTimesTheArithmeticOfItsForward) {
     const auto model = built(choice);
     FlopCounter counter;
     whole_forward(*model, random_batch(*model, 3)).backward();
-    EXPECT_EQ(counter.take(), 3 * model->table().step_flops()) << to_text(choice);
+    EXPECT_EQ(counter.take().all, 3 * model->table().step_flops()) << to_text(choice);
   }
 }
 

@@ -56,6 +56,7 @@ ModelTable gpt2_table(const Options& options) {
     // 2, of GELU's input 4 (that of its output takes the place of the output).
     table.blocks.push_back({.name = table.groups.back().name,
                             .forward_flops = t * (24 * c * c + 4 * t * c),
+                            .attention_flops = 4 * t * t * c,
                             .activation_elements = t * (16 * c + heads),
                             .output_elements = t * c,
                             .working_elements = 6 * t * c});

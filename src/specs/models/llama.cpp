@@ -73,8 +73,10 @@ BlockSpec layer_block(const LlamaShape& s, const std::string& name, const LlamaM
   const auto kv = static_cast<double>(s.kv_heads * s.head_width()), heads = static_cast<double>(s.heads);
   // Kept, in widths: the norms' inputs (the block's output among them) and outputs 4, q and attention's
   // output 2; k and v; per token the norms' two scales and a sum for each head.
+  const double attention_flops = 4 * t * t * c;
   return {.name = name,
-          .forward_flops = t * (4 * c * c + 4 * c * kv + mlp.forward_flops + 4 * t * c),
+          .forward_flops = t * (4 * c * c + 4 * c * kv + mlp.forward_flops) + attention_flops,
+          .attention_flops = attention_flops,
           .activation_elements = t * (6 * c + 2 * kv + mlp.activation_elements + heads + 2),
           .output_elements = t * c,
           .working_elements = t * (2 * c + mlp.working_elements),
