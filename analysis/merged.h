@@ -9,6 +9,7 @@
 #include "analysis/quality/warnings.h"
 #include "analysis/scaling/estimate.h"
 #include "schema/study.h"
+#include "schema/throughput.h"
 #include "strategies/traits.h"
 
 namespace shardmark {
@@ -62,6 +63,10 @@ std::vector<MergedPoint> merge_planned(const std::vector<const Point*>& points);
 std::optional<int64_t> steps_in_each(const std::vector<const Record*>& records);
 
 std::string machine_text(const Environment& environment);  // "NVIDIA H200, 4 threads per rank"
+
+inline Throughput throughput_of(const MergedPoint& merged) {
+  return throughput_of(merged.point, merged.measures);
+}
 
 inline bool is_training(const MergedPoint& merged) { return merged.point.workload == "training"; }
 inline bool is_replicas(const MergedPoint& merged) {

@@ -93,15 +93,26 @@ ColumnsOf<ComparedPoint> evidence_columns() {
        "rank test); reference (limits in the baseline, no test)."}};
 }
 
+ColumnOf<ComparedPoint> tokens_column() {
+  return {{.name = "tokens/s", .is_optional = true},
+          [](const auto& compared) {
+            const Throughput speed = throughput_of(*compared.point);
+            const double tokens = speed.is_of_tokens() ? speed.per_sample() : Measures::kNone;
+            return cells::number(tokens * static_cast<double>(compared.point->point.global_batch()) /
+                                 compared.comparison.new_s);
+          },
+          "the tokens of a step / the step time after."};
+}
+
 Table training_table(const std::vector<MergedPoint>& all, const std::vector<ComparedPoint>& points) {
   std::vector<const ComparedPoint*> rows;
   for (const ComparedPoint& compared : points)
     if (is_training(*compared.point)) rows.push_back(&compared);
   const TrainingColumns labels(all);
-  Table table = make_table(
-      "compared_training", "Training points",
-      join(via(&ComparedPoint::point, labels.columns()), change_columns("ms", 1e-3), evidence_columns()),
-      rows);
+  Table table = make_table("compared_training", "Training points",
+                           join(via(&ComparedPoint::point, labels.columns()), change_columns("ms", 1e-3),
+                                ColumnsOf<ComparedPoint>{tokens_column()}, evidence_columns()),
+                           rows);
   for (const std::string& note : labels.warning_notes()) table.notes.push_back(note);
   return table;
 }

@@ -134,7 +134,7 @@ std::vector<std::string> cautions_of(const std::vector<StudyData>& studies,
 std::vector<size_t> columns_with_values(const OverviewTable& table) {
   std::vector<size_t> columns = {0};
   for (size_t c = 1; c < table.columns.size(); ++c) {
-    const auto has_value = [c](const auto& row) { return !row[c].value.is_nothing(); };
+    const auto has_value = [c](const auto& row) { return !row[c].says_nothing(); };
     if (std::any_of(table.groups.begin(), table.groups.end(), [&](const OverviewGroup& group) {
           return std::any_of(group.rows.begin(), group.rows.end(), has_value);
         }))

@@ -8,6 +8,7 @@
 #include "analysis/plots/rows.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
+#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {
@@ -66,7 +67,6 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points,
       "Training, on the most ranks of each setting",
       "strategies",
       {choice_column("strategy"),
-       {.name = "samples/s", .definition = "of all ranks together, by the wall time of the slowest rank."},
        {.name = "step", .unit = "ms", .definition = "median over the steps, of the slowest rank's time."},
        {.name = "vs fastest",
         .definition =
@@ -85,12 +85,13 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points,
                       "same batch per rank."},
        {.name = "strong",
         .unit = "eff. %",
-        .definition = "efficiency of strong scaling: the same with the same global batch."},
-       {.name = "MFU",
-        .unit = "%",
-        .definition = "model FLOPs per rank and step / step time / peak of a rank's device, measured by a "
-                      "matrix product."}},
+        .definition = "efficiency of strong scaling: the same with the same global batch."}},
       {}};
+  const ColumnsOf<MergedPoint> speed = point_throughput_columns();
+  for (auto column = speed.rbegin(); column != speed.rend(); ++column) {
+    table.columns.insert(table.columns.begin() + 1, column->head);
+    table.columns[1].definition = column->definition;
+  }
   const PlotNames names(points);
   const Efficiencies efficiencies = efficiencies_of(scaling);
   for (const SettingPoints& setting : settings_on_most_ranks(points, names, is_training)) {
@@ -105,10 +106,12 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points,
         const auto found = efficiencies.find({of, merged});
         return cells::percent(found == efficiencies.end() ? NAN : found->second);
       };
-      rows.rows.push_back({strategy_cell(merged->point.training), cells::number(m.samples_per_s),
-                           cells::milliseconds(m.step_s), against(*merged, best),
-                           cells::mebibytes(m.peak_bytes), cells::percent(m.exposed_s / m.step_s),
-                           efficiency(Scaling::weak), efficiency(Scaling::strong), cells::percent(m.mfu)});
+      std::vector<Cell>& row = rows.rows.emplace_back();
+      row.push_back(strategy_cell(merged->point.training));
+      for (const auto& column : speed) row.push_back(column.cell(*merged));
+      row.insert(row.end(), {cells::milliseconds(m.step_s), against(*merged, best),
+                             cells::mebibytes(m.peak_bytes), cells::percent(m.exposed_s / m.step_s),
+                             efficiency(Scaling::weak), efficiency(Scaling::strong)});
     }
     table.groups.push_back(std::move(rows));
   }

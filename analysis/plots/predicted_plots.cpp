@@ -14,10 +14,11 @@ namespace {
 PlotPoint point_of(const PredictedPoint& one) {
   const Point& p = one.prediction.point;
   const Estimate& step_s = one.prediction.step_s;
-  const auto batch = static_cast<double>(p.global_batch());
-  return {static_cast<double>(p.ranks), batch / step_s.value, batch / step_s.high, batch / step_s.low,
-          fmt::format("{}: {} samples/s, step {}", ranks_text(p.ranks),
-                      format_number(batch / step_s.value, 4), format_seconds(step_s.value))};
+  const Throughput speed = throughput_of(one);
+  const double value = speed.value();
+  return {static_cast<double>(p.ranks), value, value * step_s.value / step_s.high,
+          value * step_s.value / step_s.low,
+          fmt::format("{}: {}, step {}", ranks_text(p.ranks), speed.text(), format_seconds(step_s.value))};
 }
 
 Curve& curve_of(Plot& plot, const Choice& strategy) {
@@ -47,7 +48,7 @@ Plots predicted_plots(const std::vector<PredictedPoint>& predicted, const PlotNa
                        names.family(*one.like) + ", " + batch,
                        "Nothing here was measured. Bars: the prediction's 95 % interval, where it has one.",
                        {"ranks", Scale::log2},
-                       {"samples/s", Scale::log2},
+                       {throughput_of(one).unit(), Scale::log2},
                        {},
                        {}});
     curve_of(plots[found->second], one.prediction.point.training.strategy).points.push_back(point_of(one));

@@ -10,17 +10,18 @@
 namespace shardmark {
 namespace {
 
-// Samples of a step over its time, with the ends of the step's interval.
+// Samples (or tokens) of a step over its time, with the ends of the step's interval.
 PlotPoint rate_point(const ScalingPoint& point) {
   const MergedPoint& merged = *point.merged;
   const Measures& m = merged.measures;
-  const auto batch = static_cast<double>(merged.point.global_batch());
+  const Throughput speed = throughput_of(merged);
+  const double batch = static_cast<double>(merged.point.global_batch()) * speed.per_sample();
   const double rate = batch / m.step_s;
   return {point.units,
           rate,
           batch / m.step_high_s,
           batch / m.step_low_s,
-          fmt::format("{}: {} samples/s, step {}", ranks_text(merged), format_number(rate, 4),
+          fmt::format("{}: {} {}, step {}", ranks_text(merged), format_number(rate, 4), speed.unit(),
                       format_seconds(m.step_s)),
           is_unreliable(merged)};
 }
@@ -69,7 +70,7 @@ Plot rate_plot(const SeriesGroup& group, const PlotNames& names) {
             "Global batch / median step time. Bars: its 95 % interval. Ideal: from the fastest on the fewest "
             "ranks.",
             {unit_text(*group.front()), Scale::log2},
-            {"samples/s", Scale::log10},
+            {throughput_of(*group.front()->points.front().merged).unit(), Scale::log10},
             {},
             {ideal(group)}};
   add_curves(plot, group, names, rate_point);

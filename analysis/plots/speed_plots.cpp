@@ -18,12 +18,13 @@ bool is_shown(const MergedPoint& merged) {
 PlotPoint point_of(const MergedPoint& merged) {
   const Measures& m = merged.measures;
   const double faster = m.step_s / m.step_low_s, slower = m.step_s / m.step_high_s;
+  const Throughput speed = throughput_of(merged);
   return {m.peak_bytes / cells::kMebi,
-          m.samples_per_s,
-          m.samples_per_s * slower,
-          m.samples_per_s * faster,
-          fmt::format("{}: {} samples/s, {} of a rank", ranks_text(merged.point.ranks),
-                      format_number(m.samples_per_s, 4), format_bytes(m.peak_bytes)),
+          speed.value(),
+          speed.value() * slower,
+          speed.value() * faster,
+          fmt::format("{}: {}, {} of a rank", ranks_text(merged.point.ranks), speed.text(),
+                      format_bytes(m.peak_bytes)),
           is_unreliable(merged)};
 }
 
@@ -40,7 +41,7 @@ Plots speed_plots(const std::vector<MergedPoint>& points, const PlotNames& names
               "Peak memory of the rank that needs most. Bars: from the 95 % interval of the step. Hollow: "
               "unreliable.",
               {"peak memory (MiB)"},
-              {"samples/s"},
+              {throughput_of(*setting.points.front()).unit()},
               {},
               {}};
     for (const MergedPoint* merged : setting.points)

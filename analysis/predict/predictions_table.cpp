@@ -2,6 +2,7 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/known.h"
 #include "analysis/predict/left_out.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
@@ -12,10 +13,6 @@ namespace {
 
 int64_t nodes_of(const PredictedPoint& one) {
   return (one.prediction.point.ranks + one.cluster.ranks_per_node - 1) / one.cluster.ranks_per_node;
-}
-
-double samples_per_s(const PredictedPoint& one) {
-  return static_cast<double>(one.prediction.point.global_batch()) / one.prediction.step_s.value;
 }
 
 // Where the far ends of both intervals allow 100 %, more than that is marked: a base that was slow by chance.
@@ -29,7 +26,7 @@ Cell efficiency_cell(const PredictedPoint& one, const PredictQuery& query) {
 
 double cost_of_million(const PredictedPoint& one, const PredictQuery& query) {
   return query.price_per_gpu_hour / 3600 * static_cast<double>(one.prediction.point.ranks) * 1e6 /
-         samples_per_s(one);
+         throughput_of(one).samples_per_s;
 }
 
 ColumnsOf<PredictedPoint> prediction_setting_columns() {
@@ -54,22 +51,33 @@ constexpr const char* kInterval =
     "what no small run shows: congestion, stragglers, failures.";
 
 ColumnsOf<PredictedPoint> result_columns(const PredictQuery& query) {
+  return {{{"step", "ms"}, step_of(&Estimate::value)},
+          {{"low", "ms", true, true}, step_of(&Estimate::low), kInterval},
+          {{"high", "ms", true, true}, step_of(&Estimate::high), kInterval},
+          {{"efficiency", "%"},
+           [&](const auto& one) { return efficiency_cell(one, query); },
+           std::string(query.global_batch > 0
+                           ? "predicted step on one rank with the whole global batch / (ranks x step)."
+                           : "predicted step of the strategy on one rank / step, the same batch per rank.") +
+               " ?: above 100 %, but by the intervals of both steps it may be 100 %."},
+          {{"exposed", "% of step"}, [](const auto& one) {
+             const SimulatedStep& parts = one.prediction.parts;
+             return cells::percent(parts.exposed_s / parts.step_s);
+           }}};
+}
+
+// As in every table, but for the heading and what the step is; efficiency stands for the MFU.
+ColumnsOf<PredictedPoint> speed_columns() {
+  auto columns = through<PredictedPoint>([](const PredictedPoint& one) { return throughput_of(one); },
+                                         without(throughput_columns(), {"MFU"}));
+  for (auto& column : columns) column.definition.clear();
+  Column& samples = columns.front().head;
+  samples.name = "throughput", samples.unit = "samples/s";
+  return columns;
+}
+
+ColumnsOf<PredictedPoint> need_columns(const PredictQuery& query) {
   return {
-      {{"step", "ms"}, step_of(&Estimate::value)},
-      {{"low", "ms", true, true}, step_of(&Estimate::low), kInterval},
-      {{"high", "ms", true, true}, step_of(&Estimate::high), kInterval},
-      {{"efficiency", "%"},
-       [&](const auto& one) { return efficiency_cell(one, query); },
-       std::string(query.global_batch > 0
-                       ? "predicted step on one rank with the whole global batch / (ranks x step)."
-                       : "predicted step of the strategy on one rank / step, the same batch per rank.") +
-           " ?: above 100 %, but by the intervals of both steps it may be 100 %."},
-      {{"exposed", "% of step"},
-       [](const auto& one) {
-         const SimulatedStep& parts = one.prediction.parts;
-         return cells::percent(parts.exposed_s / parts.step_s);
-       }},
-      {{"throughput", "samples/s"}, [](const auto& one) { return cells::number(samples_per_s(one)); }},
       {{"memory", "MiB per rank", true, true},
        [](const auto& one) { return cells::mebibytes(one.prediction.memory_bytes); },
        "by the strategy's program + batch x (peak - parameters - gradients - optimizer - transient) / batch, "
@@ -102,6 +110,12 @@ std::vector<std::string> notes_of(const std::vector<PredictedPoint>& predicted, 
 
 }  // namespace
 
+Throughput throughput_of(const PredictedPoint& one) {
+  const Point& point = one.prediction.point;
+  const auto table = known_table(point.training.model);
+  return throughput_of(point, table ? table->sample.tokens() : 0, 1, one.prediction.step_s.value);
+}
+
 Table predictions_table(const std::vector<MergedPoint>& points, const std::vector<PredictedPoint>& predicted,
                         const PredictQuery& query) {
   std::vector<const PredictedPoint*> rows;
@@ -110,10 +124,10 @@ Table predictions_table(const std::vector<MergedPoint>& points, const std::vecto
   ColumnsOf<PredictedPoint> setting = starting(Starts::group, prediction_setting_columns());
   setting.front().head.fold = true;
   const TrainingColumns labels(points);
-  Table table = make_table(
-      "predictions", "Predicted steps",
-      join(via(&PredictedPoint::like, labels.family()), setting, where_columns(), result_columns(query)),
-      rows);
+  Table table = make_table("predictions", "Predicted steps",
+                           join(via(&PredictedPoint::like, labels.family()), setting, where_columns(),
+                                result_columns(query), speed_columns(), need_columns(query)),
+                           rows);
   const std::vector<std::string> notes = notes_of(predicted, query);
   table.notes.insert(table.notes.begin(), notes.begin(), notes.end());
   add_left_out(table, why_unknown(predicted));
@@ -126,17 +140,18 @@ Table best_table(const std::vector<MergedPoint>& points, const std::vector<Predi
   for (const PredictedPoint& one : predicted) {
     if (!one.prediction.unknown.empty() || !one.fits) continue;
     const PredictedPoint*& known = best[{one.like, one.prediction.point.ranks}];
-    if (known == nullptr || samples_per_s(one) > samples_per_s(*known)) known = &one;
+    if (known == nullptr || throughput_of(one).samples_per_s > throughput_of(*known).samples_per_s)
+      known = &one;
   }
   std::vector<const PredictedPoint*> rows;
   for (const auto& [key, one] : best) rows.push_back(one);
   ColumnsOf<PredictedPoint> setting = prediction_setting_columns();
   std::swap(setting.front(), setting.back());
   const TrainingColumns labels(points);
-  Table table = make_table(
-      "best", "Highest predicted throughput",
-      join(via(&PredictedPoint::like, labels.family()), where_columns(), setting, result_columns(query)),
-      rows);
+  Table table = make_table("best", "Highest predicted throughput",
+                           join(via(&PredictedPoint::like, labels.family()), where_columns(), setting,
+                                result_columns(query), speed_columns(), need_columns(query)),
+                           rows);
   table.notes = {
       "For each number of ranks, the strategy and batch with the highest throughput among those that fit."};
   add_left_out(table, why_none_is_best(predicted, best, query));

@@ -6,6 +6,7 @@
 
 #include "analysis/predict/predictor.h"
 #include "analysis/table/table.h"
+#include "schema/throughput.h"
 
 namespace shardmark {
 
@@ -31,6 +32,8 @@ struct PredictedPoint {
   bool fits;
   int64_t global_batch = 0;  // that was asked for; 0: the batch per rank was
 };
+
+Throughput throughput_of(const PredictedPoint& one);
 
 // In the order of families, strategies, batches, ranks; what cannot be predicted says why. UsageError: a
 // strategy or batch that no point can have.

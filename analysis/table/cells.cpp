@@ -59,6 +59,11 @@ Cell difference(double measured, double predicted) {
 
 Cell yes_no(bool value) { return {value ? "yes" : "no", value}; }
 
+Cell unless_said(bool is_said, Cell cell) {
+  if (is_said) cell.text.clear();
+  return cell;
+}
+
 Cell unless_default(bool is_default, Cell cell) { return is_default ? Cell{"", nullptr} : std::move(cell); }
 
 }  // namespace shardmark::cells

@@ -19,6 +19,7 @@ Cell difference(double measured,
                 double predicted);  // (measured - predicted) / predicted in percent, with its sign
 Cell yes_no(bool value);
 Cell unless_default(bool is_default,
-                    Cell cell);  // nothing where it is: a column of defaults stays out of the way
+                    Cell cell);             // nothing where it is: a column of defaults stays out of the way
+Cell unless_said(bool is_said, Cell cell);  // without text where another column says it to people
 
 }  // namespace shardmark::cells

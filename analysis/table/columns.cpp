@@ -53,10 +53,13 @@ std::set<std::string> whole_names_of(const Table& table) {
 
 std::vector<std::string> column_explanations(const Table& table) {
   std::vector<Column> seen;
-  for (size_t c = 0; c < table.columns.size(); ++c)
-    if (!table.columns[c].fold || std::any_of(table.rows.begin(), table.rows.end(),
-                                              [&](const auto& row) { return !row[c].value.is_nothing(); }))
-      seen.push_back(table.columns[c]);
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    const Column& column = table.columns[c];
+    const auto says_something = [&](const auto& row) { return !row[c].says_nothing(); };
+    if ((!column.fold && !column.is_optional) ||
+        std::any_of(table.rows.begin(), table.rows.end(), says_something))
+      seen.push_back(column);
+  }
   std::vector<std::string> notes;
   for (const Definition& definition : definitions_of(seen))
     notes.push_back(definition.names + ": " + definition.text);

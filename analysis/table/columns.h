@@ -45,15 +45,22 @@ ColumnsOf<Row> starting(Starts starts, ColumnsOf<Row> columns) {
   return columns;
 }
 
+// Columns of what a function makes of a row: through<Record>(speed_of, throughput_columns()).
+template <class Row, class Part, class Get>
+ColumnsOf<Row> through(Get part_of, ColumnsOf<Part> columns) {
+  ColumnsOf<Row> of_rows;
+  for (ColumnOf<Part>& column : columns)
+    of_rows.push_back(
+        {std::move(column.head),
+         [cell = std::move(column.cell), part_of](const Row& row) { return cell(part_of(row)); },
+         std::move(column.definition)});
+  return of_rows;
+}
+
 // Columns of what a row points to: via(&Gap::merged, labels.columns()).
 template <class Row, class Part>
 ColumnsOf<Row> via(const Part* Row::*part, ColumnsOf<Part> columns) {
-  ColumnsOf<Row> of_rows;
-  for (ColumnOf<Part>& column : columns)
-    of_rows.push_back({std::move(column.head),
-                       [cell = std::move(column.cell), part](const Row& row) { return cell(*(row.*part)); },
-                       std::move(column.definition)});
-  return of_rows;
+  return through<Row>([part](const Row& row) -> const Part& { return *(row.*part); }, std::move(columns));
 }
 
 // What columns mean. Those with one definition share a line: names "step time low, high".

@@ -13,6 +13,7 @@ namespace shardmark {
 struct Cell {
   std::string text;   // as people read it
   OptionValue value;  // as programs read it, in the column's unit; nothing: not measured
+  bool says_nothing() const { return value.is_nothing() || text.empty(); }  // to people
 };
 
 // What people see where the value of a column changes from one row to the next: a blank line (in text), or a
@@ -30,6 +31,7 @@ struct Column {
   Starts starts = Starts::nothing;
   std::string definition = {};  // what the values mean, as a sentence after the name; "" where it says so
   bool is_brief = false;        // its texts leave out some of what its values say
+  bool is_optional = false;     // for people only: left out when no row has a value, or all texts are empty
 
   std::string full_name() const { return group.empty() ? name : group + " " + name; }  // unique in a table
   std::string heading() const { return full_name() + (unit.empty() ? "" : " (" + unit + ")"); }

@@ -2,6 +2,7 @@
 #include "analysis/table/view.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.h"
 
@@ -20,13 +21,11 @@ Folded fold(const Table& table, const std::vector<size_t>& columns, const Rows& 
   for (size_t c : columns) {
     const Column& column = table.columns[c];
     const auto all = [&](auto holds) {
-      return column.fold &&
-             std::all_of(rows.begin(), rows.end(), [&](const auto* row) { return holds((*row)[c]); });
+      return std::all_of(rows.begin(), rows.end(), [&](const auto* row) { return holds((*row)[c]); });
     };
-    const auto says_nothing = [](const Cell& cell) { return cell.value.is_nothing() || cell.text.empty(); };
-    if (all(says_nothing)) continue;
+    if ((column.fold || column.is_optional) && all(std::mem_fn(&Cell::says_nothing))) continue;
     const std::string& first = rows.front()->at(c).text;
-    if (!all([&](const Cell& cell) { return cell.text == first; })) {
+    if (!column.fold || !all([&](const Cell& cell) { return cell.text == first; })) {
       folded.columns.push_back(c);
       continue;
     }

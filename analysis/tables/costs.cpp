@@ -45,14 +45,15 @@ constexpr const char* kCost =
     "price x ranks x 10^6 / throughput / 3600, in the price's currency; a rank holds one GPU.";
 
 ColumnsOf<CostedPoint> cost_columns() {
-  return {{{"samples/s", ""}, number_of(&Measures::samples_per_s)},
-          {{"tokens/s", "", true, true}, number_of(&Measures::tokens_per_s)},
-          {{"samples", "", true, false, "cost of 10^6"},
-           [](const auto& row) { return cells::number(row.per_sample); },
+  const auto optional = [](const char* name) {
+    return Column{.name = name, .group = "cost of 10^6", .is_optional = true};
+  };
+  return {{optional("samples"),
+           [](const auto& row) {
+             return cells::unless_said(!std::isnan(row.per_token), cells::number(row.per_sample));
+           },
            kCost},
-          {{"tokens", "", true, true, "cost of 10^6"},
-           [](const auto& row) { return cells::number(row.per_token); },
-           kCost},
+          {optional("tokens"), [](const auto& row) { return cells::number(row.per_token); }, kCost},
           {{"x cheapest", ""},
            [](const auto& row) { return cells::number(row.per_sample / row.cheapest, 3); },
            "against the cheapest point with the same model, data, optimizer and precision; ignores that a "
@@ -63,10 +64,11 @@ ColumnsOf<CostedPoint> cost_columns() {
 
 Table costs_table(const MergedPoints& points, double price_per_gpu_hour) {
   const TrainingColumns labels(points);
-  Table table = make_table("costs", "Costs at " + cells::number(price_per_gpu_hour).text + " per GPU-hour",
-                           join(via(&CostedPoint::merged, labels.columns()), cost_columns(),
-                                via(&CostedPoint::merged, TrainingColumns::warnings())),
-                           costed_points(points, price_per_gpu_hour));
+  Table table = make_table(
+      "costs", "Costs at " + cells::number(price_per_gpu_hour).text + " per GPU-hour",
+      join(via(&CostedPoint::merged, labels.columns()), via(&CostedPoint::merged, point_throughput_columns()),
+           cost_columns(), via(&CostedPoint::merged, TrainingColumns::warnings())),
+      costed_points(points, price_per_gpu_hour));
   for (const std::string& note : labels.warning_notes()) table.notes.push_back(note);
   return table;
 }

@@ -80,8 +80,9 @@ Cell error_cell(const Largest& row) {
                            static_cast<double>(batch));
 }
 
+constexpr const char* kGroup = "at the largest batch";
+
 ColumnsOf<Largest> found_columns() {
-  constexpr const char* kGroup = "at the largest batch";
   return {{{"largest batch", "per rank"},
            [](const auto& row) { return cells::count(row.merged->point.training.batch_size); },
            "the largest that ran."},
@@ -104,8 +105,16 @@ ColumnsOf<Largest> found_columns() {
            rest_cell,
            "peak without state and slots / batch: activations, the batch and working memory."},
           {{"in host memory", "MiB", true, true}, mebibytes_of(&Measures::offloaded_bytes)},
-          {{"throughput", "samples/s", true, false, kGroup}, number_of(&Measures::samples_per_s)},
           {{"step", "ms", true, false, kGroup}, milliseconds_of(&Measures::step_s)}};
+}
+
+// As in every table, but for the heading.
+ColumnsOf<Largest> speed_columns() {
+  ColumnsOf<MergedPoint> columns = point_throughput_columns();
+  for (auto& column : columns) column.head.group = kGroup;
+  Column& samples = columns.front().head;
+  samples.name = "throughput", samples.unit = "samples/s";
+  return via(&Largest::merged, std::move(columns));
 }
 
 }  // namespace
@@ -114,7 +123,7 @@ Table largest_table(const std::vector<StudyData>& studies, const MergedPoints& p
   const TrainingColumns labels(points);
   return make_table("largest", "The largest batch that fits",
                     join(via(&Largest::merged, without(labels.columns(), {"batch"})), found_columns(),
-                         via(&Largest::merged, TrainingColumns::warnings())),
+                         speed_columns(), via(&Largest::merged, TrainingColumns::warnings())),
                     rows_of(studies, points));
 }
 

@@ -6,6 +6,7 @@
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
 #include "analysis/tables/tables.h"
+#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {
@@ -76,8 +77,6 @@ ColumnsOf<Record> result_columns() {
       {{"skipped", "steps", true, true},
        skipped_cell,
        "of the whole run, whose gradients were not finite in fp16."},
-      {{"samples/s", ""}, number_cell(&Measures::samples_per_s)},
-      {{"tokens/s", "", true, true}, number_cell(&Measures::tokens_per_s)},
       {{"peak", "MiB"}, [](const auto& run) { return cells::mebibytes(run.measures.peak_bytes); }}};
 }
 
@@ -93,7 +92,12 @@ Table runs_table(const std::vector<StudyData>& studies) {
     for (const Record& record : study.records) add(record);
     if (study.under_way) add(*study.under_way);
   }
-  return make_table("runs", "Training runs", join(run_columns(), result_columns()), runs);
+  return make_table(
+      "runs", "Training runs",
+      join(run_columns(), result_columns(),
+           through<Record>([](const Record& run) { return throughput_of(run.point, run.measures); },
+                           throughput_columns())),
+      runs);
 }
 
 }  // namespace shardmark

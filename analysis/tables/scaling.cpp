@@ -37,21 +37,21 @@ ColumnsOf<ScalingRow> series_columns(const TrainingColumns& labels, bool weak) {
 }
 
 ColumnsOf<ScalingRow> point_columns(bool weak) {
-  constexpr const char* kInterval =
-      "the same from the outer ends of both steps' 95 % intervals; covers at least 95 %.";
   return {{{"ranks", ""}, [](const auto& row) { return cells::count(row.merged->point.ranks); }},
           {{"nodes", "", true, true},
            [](const auto& row) {
              return row.merged->nodes > 0 ? cells::count(row.merged->nodes) : cells::words("");
            }},
-          {{weak ? "global batch" : "batch per rank", ""},
-           [weak](const auto& row) {
+          {{weak ? "global batch" : "batch per rank", ""}, [weak](const auto& row) {
              const Point& p = row.merged->point;
              return cells::count(weak ? p.global_batch() : p.training.batch_size);
-           }},
-          {{"samples/s", ""}, number_of(&Measures::samples_per_s)},
-          {{"tokens/s", "", true, true}, number_of(&Measures::tokens_per_s)},
-          {{"step", "ms"}, milliseconds_of(&Measures::step_s)},
+           }}};
+}
+
+ColumnsOf<ScalingRow> efficiency_columns(bool weak) {
+  constexpr const char* kInterval =
+      "the same from the outer ends of both steps' 95 % intervals; covers at least 95 %.";
+  return {{{"step", "ms"}, milliseconds_of(&Measures::step_s)},
           {{"base n0", "", true, true},
            [](const auto& row) { return cells::count(row.series->points.front().merged->point.ranks); },
            "the smallest number of ranks measured in the series."},
@@ -82,7 +82,8 @@ Table scaling_table(Scaling scaling, const MergedPoints& points, const std::vect
   const TrainingColumns labels(points);
   Table table = make_table(key, title,
                            join(via(&ScalingRow::merged, labels.family()), series_columns(labels, weak),
-                                point_columns(weak), weak ? ColumnsOf<ScalingRow>{} : strong_columns(),
+                                point_columns(weak), via(&ScalingRow::merged, point_throughput_columns()),
+                                efficiency_columns(weak), weak ? ColumnsOf<ScalingRow>{} : strong_columns(),
                                 via(&ScalingRow::merged, TrainingColumns::warnings())),
                            rows_of(scaling, all));
   table.explanations.emplace_back("`single` is not here: its ranks train independent copies.");

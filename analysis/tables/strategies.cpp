@@ -133,14 +133,11 @@ std::vector<std::string> ratio_notes(const MergedPoints& points, const Replicas&
   return notes;
 }
 
-constexpr const char* kThroughput = "of all ranks together, by the wall time of the slowest rank.";
 constexpr const char* kInterval = "95 % interval of that median.";
 constexpr const char* kExposed = "the part of a step during which computing waited for communication.";
 
-ColumnsOf<MergedPoint> measured_columns(const Replicas& replicas) {
+ColumnsOf<MergedPoint> step_columns(const Replicas& replicas) {
   return {
-      {{"samples/s", ""}, number_of(&Measures::samples_per_s), kThroughput},
-      {{"tokens/s", "", true, true}, number_of(&Measures::tokens_per_s), kThroughput},
       {{"median", "ms", true, false, "step time"},
        milliseconds_of(&Measures::step_s),
        "over the steps, of the slowest rank's time."},
@@ -160,16 +157,12 @@ ColumnsOf<MergedPoint> measured_columns(const Replicas& replicas) {
       {{"energy", "J/step", true, true},
        number_of(&Measures::energy_j),
        "of all ranks' GPUs together, by their own counters (NVML), over the timed windows / steps."},
-      {{"MFU", "%", true, true},
-       [](const auto& merged) { return cells::percent(merged.measures.mfu); },
-       "model FLOPs per rank and step / step time / peak of a rank's device, measured by a matrix product "
-       "(Chowdhery et al., PaLM, 2022, appendix B)."},
       {{"sheet MFU", "%", true, true},
        [](const auto& merged) {
          const Measures& m = merged.measures;
          return cells::percent(m.flops_per_step / m.step_s / m.datasheet_flops);
        },
-       "the same against the peak of the device's data sheet."},
+       "the MFU against the peak of the device's data sheet."},
       {{"verified", "", false},
        verified_cell,
        "the point gave the losses and gradient norms of one device on the same batch; lossy: it did not, "
@@ -184,7 +177,8 @@ Table strategies_table(const MergedPoints& points) {
   const TrainingColumns labels(points);
   const Replicas replicas(points);
   Table table = make_table("strategies", "Strategies: how fast they train, and what they need",
-                           join(labels.columns(), measured_columns(replicas)), training_points(points));
+                           join(labels.columns(), point_throughput_columns(), step_columns(replicas)),
+                           training_points(points));
   table.explanations.emplace_back(
       "Global batch / samples/s is the average step; its inverse is what trainers print as it/s. Where it "
       "differs from the median by more than 10 % (also the uncertainty at which a median gets a warning), "

@@ -51,6 +51,33 @@ Cell warning_cell(const MergedPoint& merged) {
   return kinds.empty() ? Cell{"", nullptr} : cells::words(kinds);
 }
 
+ColumnsOf<Throughput> throughput_columns() {
+  constexpr const char* kDefinition = "of all ranks together, by the wall time of the slowest rank.";
+  const auto optional = [](const char* name) { return Column{.name = name, .is_optional = true}; };
+  return {
+      {optional("samples/s"),
+       [](const auto& speed) {
+         return cells::unless_said(speed.is_of_tokens(), cells::number(speed.samples_per_s));
+       },
+       kDefinition},
+      {optional("tokens/s"), [](const auto& speed) { return cells::number(speed.tokens_per_s); },
+       kDefinition},
+      {optional("tokens/s/rank"),
+       [](const auto& speed) {
+         return cells::unless_said(speed.ranks == 1, cells::number(speed.tokens_per_s_and_rank()));
+       },
+       "tokens/s / ranks."},
+      {{.name = "MFU", .unit = "%", .is_optional = true},
+       [](const auto& speed) { return cells::percent(speed.mfu); },
+       "model FLOPs per rank and step / step time / peak of a rank's device, measured by a matrix product "
+       "(Chowdhery et al., PaLM, 2022, appendix B)."}};
+}
+
+ColumnsOf<MergedPoint> point_throughput_columns() {
+  return through<MergedPoint>([](const MergedPoint& merged) { return throughput_of(merged); },
+                              throughput_columns());
+}
+
 std::vector<const MergedPoint*> training_points(const std::vector<MergedPoint>& points,
                                                 bool (*holds)(const MergedPoint&)) {
   std::vector<const MergedPoint*> training;

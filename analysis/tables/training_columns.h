@@ -49,6 +49,11 @@ inline auto megabytes_of(double Measures::*measure) {  // 10^6 bytes
   return [measure](const auto& row) { return cells::number(point_of(row).measures.*measure / 1e6); };
 }
 
+// samples/s, which people see where samples are no tokens; tokens/s, and those of a rank where there are
+// several; MFU.
+ColumnsOf<Throughput> throughput_columns();
+ColumnsOf<MergedPoint> point_throughput_columns();
+
 class TrainingColumns {
  public:
   // Collectives among the points are passed over.

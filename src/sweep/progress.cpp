@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "device/timeline.h"
+#include "schema/throughput.h"
 #include "strategies/brief_text.h"
 
 namespace shardmark {
@@ -16,7 +17,7 @@ std::string headline(const Record& record) {
   if (record.outcome != Outcome::ok) return fmt::format("{}: {}", to_text(record.outcome), record.reason);
   const auto& m = record.measures;
   const std::string rate = record.point.workload == "training"
-                               ? format_number(m.samples_per_s, 4) + " samples/s"
+                               ? throughput_of(record.point, m).text()
                                : format_number(m.busbw_gb_s, 3) + " GB/s busbw";
   return fmt::format("{}, {} a step{}", rate, format_seconds(m.step_s),
                      record.reason.empty() ? "" : "; " + record.reason);

@@ -27,7 +27,7 @@ class Progress {
   double begin_s_;
 };
 
-// "312.4 samples/s, 12.8 ms a step" or "4.61 GB/s, 216 us"; the reason where the outcome is not ok.
+// "39,987 tokens/s, 12.8 ms a step" or "4.61 GB/s, 216 us"; the reason where the outcome is not ok.
 std::string headline(const Record& record);
 
 }  // namespace shardmark

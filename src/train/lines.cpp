@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "schema/throughput.h"
 
 namespace shardmark {
 namespace {
@@ -83,22 +84,27 @@ std::optional<Curves> Curves::of(const Record& record, int64_t last_step) {
 
 void Lines::head() const {
   if (!prints_) return;
-  print_progress(fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10} {:>12} {:>10}{}\n", "step", "loss", "lr",
-                             "gradient", "step time", tokens_per_sample_ > 0 ? "tokens/s" : "samples/s",
-                             "peak", scaled_ ? fmt::format(" {:>10} {:>8}", "loss scale", "skipped") : ""));
+  const bool of_tokens = tokens_per_sample_ > 0;
+  print_progress(fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10} {:>12}{} {:>6} {:>10}{}\n", "step", "loss",
+                             "lr", "gradient", "step time", of_tokens ? "tokens/s" : "samples/s",
+                             of_tokens && point_.ranks > 1 ? "   of a rank" : "", "MFU %", "peak",
+                             scaled_ ? fmt::format(" {:>10} {:>8}", "loss scale", "skipped") : ""));
 }
 
 void Lines::step(int64_t step, const Curves& curves, size_t num_steps, double peak_bytes) const {
   if (!prints_) return;
   const double slowest_s = curves.slowest_s(num_steps);
-  const auto samples = static_cast<double>(global_batch_ * static_cast<int64_t>(num_steps));
-  const double rate = samples * static_cast<double>(std::max<int64_t>(1, tokens_per_sample_)) / slowest_s;
+  const auto steps = static_cast<double>(num_steps);
+  const Throughput speed =
+      throughput_of(point_, tokens_per_sample_, static_cast<int64_t>(num_steps), slowest_s);
   const double norm = curves.gradient_norm.back();
-  print_progress(
-      fmt::format("{:>8} {:>10.5f} {:>10.3g} {:>10} {:>10} {:>12.1f} {:>10}{}\n", step, curves.loss.back(),
-                  curves.learning_rate.back(), std::isnan(norm) ? "-" : fmt::format("{:.4g}", norm),
-                  format_seconds(slowest_s / static_cast<double>(num_steps)), rate, format_bytes(peak_bytes),
-                  scaled_ ? fmt::format(" {:>10g} {:>8}", curves.loss_scale, curves.num_skipped) : ""));
+  print_progress(fmt::format(
+      "{:>8} {:>10.5f} {:>10.3g} {:>10} {:>10} {:>12.1f}{} {:>6.1f} {:>10}{}\n", step, curves.loss.back(),
+      curves.learning_rate.back(), std::isnan(norm) ? "-" : fmt::format("{:.4g}", norm),
+      format_seconds(slowest_s / steps), speed.value(),
+      speed.is_of_tokens() && point_.ranks > 1 ? fmt::format("{:>12.1f}", speed.tokens_per_s_and_rank()) : "",
+      100 * ideal_s_ * steps / slowest_s, format_bytes(peak_bytes),
+      scaled_ ? fmt::format(" {:>10g} {:>8}", curves.loss_scale, curves.num_skipped) : ""));
 }
 
 void Lines::evaluation(int64_t step, const Curves& curves) const {

@@ -32,12 +32,14 @@ struct Curves {
 // Lines on the standard output of rank 0; nothing on other ranks.
 class Lines {
  public:
-  // tokens_per_sample: 0 where samples are no tokens. scaled: with fp16's loss scale and skipped steps.
-  Lines(bool prints, int64_t global_batch, int64_t tokens_per_sample, bool scaled)
+  // tokens_per_sample: 0 where samples are no tokens. ideal_s: a step's model FLOPs at the peak of a rank's
+  // device. scaled: with fp16's loss scale and skipped steps.
+  Lines(bool prints, const Point& point, int64_t tokens_per_sample, double ideal_s, bool scaled)
       : prints_(prints),
         scaled_(scaled),
-        global_batch_(global_batch),
-        tokens_per_sample_(tokens_per_sample) {}
+        point_(point),
+        tokens_per_sample_(tokens_per_sample),
+        ideal_s_(ideal_s) {}
 
   void head() const;
   // After a step: the latest of the curves; speed over the last num_steps steps.
@@ -48,7 +50,9 @@ class Lines {
 
  private:
   bool prints_, scaled_;
-  int64_t global_batch_, tokens_per_sample_;
+  const Point& point_;
+  int64_t tokens_per_sample_;
+  double ideal_s_;
 };
 
 }  // namespace shardmark

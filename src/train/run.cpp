@@ -16,14 +16,11 @@
 #include "device/timeline.h"
 #include "sweep/environment.h"
 #include "sweep/workloads/statistics.h"
+#include "sweep/workloads/training_results.h"
 #include "train/stop.h"
 
 namespace shardmark {
 namespace {
-
-int64_t tokens_per_sample(const specs::ModelTable& table) {
-  return table.sample.kind == specs::SampleShape::Kind::tokens ? table.sample.input.front() : 0;
-}
 
 // Elements that ranks move at once to read or write a state.
 int64_t largest_moved(const TrainingSetup& setup) {
@@ -51,10 +48,12 @@ Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& gr
       heartbeat_(heartbeat),
       study_(study),
       setup_(allocated(setup, start.step)),
+      resources_(resources),
       loader_(source, DistributedSampler(options.point, source.size(), comm_.rank()), comm_.device(),
               prefetch_depth(resources.num_cores, resources.local_ranks, resources.threads_per_rank),
               start.step),
-      lines_(group.rank() == 0, options.point.global_batch(), tokens_per_sample(setup_.model->table()),
+      lines_(group.rank() == 0, options_.point, setup_.model->table().sample.tokens(),
+             ideal_step_s(options.point, setup_.model->table(), resources),
              setup_.guard->loss_scale().defined()),
       first_step_(start.step),
       num_done_(start.step),
@@ -280,13 +279,10 @@ void Run::finish(Record& record, const Verdict& verdict) {
     m.held_out_loss = curves_.held_out_loss.back();
     m.accuracy = curves_.accuracy.back();
   }
-  const size_t num_steps = curves_.loss.size();
-  m.samples_per_s = static_cast<double>(options_.point.global_batch()) * static_cast<double>(num_steps) /
-                    curves_.slowest_s(num_steps);
-  if (const int64_t tokens = tokens_per_sample(setup_.model->table()); tokens > 0)
-    m.tokens_per_s = m.samples_per_s * static_cast<double>(tokens);
   record.samples = curves_.series();
   summarize(record);
+  derive_speed(record, setup_.model->table(), resources_, curves_.num_steps(),
+               curves_.slowest_s(curves_.loss.size()));
 }
 
 }  // namespace shardmark

@@ -74,6 +74,7 @@ class Run {
   Heartbeat& heartbeat_;
   RunStudy* study_;
   TrainingSetup& setup_;
+  const Resources& resources_;
   Loader loader_;
   Lines lines_;
   int64_t first_step_, num_done_;  // steps

@@ -49,9 +49,9 @@ has tables/scaling_laws.csv 's or alpha value (%)'
 "$shardmark" report "$reference"/h100-*.h5 --all >gpu
 has gpu 'NVIDIA H100 80GB HBM3' 'gpt2_xl' 'fsdp(shard=gradients)' 'energy'
 
-# ddp on 1 rank: 20 samples/s, so 10^6 samples take 50,000 s: 13.89 hours at 2
+# ddp on 1 rank: 2,560 tokens/s, so 10^6 tokens take 391 s: 0.1085 hours at 2
 "$shardmark" report small.h5 --price 2 --table costs >costs
-has costs 'Costs at 2.000 per GPU-hour' '27.78'
+has costs 'Costs at 2.000 per GPU-hour' '0.2170'
 "$shardmark" report small.h5 --link mine=5us,12.5GB/s --table interconnects >links
 has links 'mine' 'ndr400'
 

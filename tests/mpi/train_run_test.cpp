@@ -64,7 +64,8 @@ class TrainingRuns : public ::testing::Test {
     HeartbeatPage page{};
     Heartbeat heartbeat(page);
     TrainingSetup setup(run_options.point, comm);
-    shardmark::Run run(run_options, start, group, setup, Resources{}, *data, heartbeat);
+    const Resources resources;
+    shardmark::Run run(run_options, start, group, setup, resources, *data, heartbeat);
     run.load(start);
     return run.train();
   }

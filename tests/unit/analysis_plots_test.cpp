@@ -64,11 +64,11 @@ TEST(Plots, ScalingByHand) {
   const Plot& rates = plot_called(plots, "weak_scaling");
   EXPECT_THAT(rates.about, HasSubstr("batch 8 per rank"));
   const Curve& ddp = curve_called(rates, "ddp");
-  EXPECT_DOUBLE_EQ(ddp.points[1].value, 16);  // 2 x 8 samples in 1 s
-  EXPECT_DOUBLE_EQ(ddp.points[1].low, 16 / 1.01);
+  EXPECT_DOUBLE_EQ(ddp.points[1].value, 16 * 128);  // tokens of 2 x 8 samples in 1 s
+  EXPECT_DOUBLE_EQ(ddp.points[1].low, 16 * 128 / 1.01);
   const Curve& ideal = curve_called(rates, "ideal");  // from ddp, the fastest on one rank
-  EXPECT_DOUBLE_EQ(ideal.points[0].value, 10);
-  EXPECT_DOUBLE_EQ(ideal.points[1].value, 40);  // on 4 ranks, the most of any strategy
+  EXPECT_DOUBLE_EQ(ideal.points[0].value, 10 * 128);
+  EXPECT_DOUBLE_EQ(ideal.points[1].value, 40 * 128);  // on 4 ranks, the most of any strategy
   const Plot& efficiency = plot_called(plots, "weak_efficiency");
   EXPECT_DOUBLE_EQ(curve_called(efficiency, "ddp").points[1].value, 80);
   EXPECT_DOUBLE_EQ(curve_called(efficiency, "ddp").points[1].low, 100 * (0.8 * 0.99) / 1.01);

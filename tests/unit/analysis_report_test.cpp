@@ -62,6 +62,23 @@ TEST(Report, ReadsAsTheGoldenText) {
   FAIL() << "the report changed; if it reads well: cp " << actual << " " << path;
 }
 
+// People read one of them, programs both.
+TEST(Report, SpeaksOfTokensWhereSamplesAreTokens) {
+  Record images = training_record("ddp", 2, 4, 0.1);
+  images.measures.tokens_per_s = Measures::kNone;
+  const std::vector<StudyData> tokens = {study_of({training_record("ddp", 2, 4, 0.1)})},
+                               samples = {study_of({images})};
+  const Table of_tokens = strategies_table(merge_repeats(tokens)),
+              of_samples = strategies_table(merge_repeats(samples));
+  const auto seen = [](const Table& table, const char* word) {
+    return to_text(table, Explanations::left_out).find(word) != std::string::npos;
+  };
+  EXPECT_TRUE(seen(of_tokens, " tokens/s  tokens/s/rank") && !seen(of_tokens, "samples/s"));
+  EXPECT_TRUE(seen(of_samples, " samples/s ") && !seen(of_samples, "tokens/s"));
+  EXPECT_EQ(cell(of_tokens, 0, "samples/s").value, 80);
+  EXPECT_EQ(cell(of_tokens, 0, "tokens/s/rank").value, 40 * 128);
+}
+
 TEST(Report, KnowsNothingOfAnotherProgramsChoices) {
   Record record = training_record("ddp", 2, 4, 0.1);
   record.point.training.model = {"future_model", {{"depth", 7}}};

@@ -210,7 +210,8 @@ int train(const TrainFlags& flags) {
     if (world.rank() == 0) check_files(flags, start, *options);
   });
   heartbeat.stage("measuring the peaks of this machine");
-  const Resources resources = describe_resources(world, ranks.session->local_size(), device, {});
+  const Resources resources =
+      describe_resources(world, ranks.session->local_size(), device, {options->point.training.precision});
   heartbeat.stage("creating communicator and strategy");
   Environment environment = describe_environment(world, device, resources);
   checked.keep_in(environment);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/stats.h"
+#include "schema/throughput.h"
 #include "specs/specs.h"
 #include "strategies/activations.h"
 #include "strategies/strategy.h"
@@ -55,20 +56,38 @@ double value_or_none(const std::map<std::string, double>& values, const std::str
   return found == values.end() ? Measures::kNone : found->second;
 }
 
+double flops_per_step(const Point& point, const specs::ModelTable& table) {
+  const TrainingPoint& t = point.training;
+  return table.step_flops() * static_cast<double>(t.batch_size * t.accumulation);
+}
+
 }  // namespace
+
+double ideal_step_s(const Point& point, const specs::ModelTable& table, const Resources& resources) {
+  return flops_per_step(point, table) / value_or_none(resources.peak_flops, point.training.precision);
+}
+
+void derive_speed(Record& record, const specs::ModelTable& table, const Resources& resources, int64_t steps,
+                  double seconds) {
+  auto& m = record.measures;
+  const std::string& precision = record.point.training.precision;
+  const Throughput speed = throughput_of(record.point, table.sample.tokens(), steps, seconds);
+  m.samples_per_s = speed.samples_per_s;
+  m.tokens_per_s = speed.tokens_per_s;
+  m.flops_per_step = flops_per_step(record.point, table);
+  m.peak_flops = value_or_none(resources.peak_flops, precision);
+  m.datasheet_flops = value_or_none(resources.datasheet_flops, precision);
+  m.mfu = ideal_step_s(record.point, table, resources) / m.step_s;
+}
 
 void derive_training(Record& record, const specs::ModelTable& table, const Resources& resources) {
   auto& m = record.measures;
-  const auto& t = record.point.training;
   derive_predictions(record, table);
   const Series* step = record.series("step");
   const Series* window = record.series("window");
   if (step == nullptr || window == nullptr || step->columns == 0) return;
 
-  const auto samples = static_cast<double>(record.point.global_batch() * num_timed_steps(record));
-  m.samples_per_s = samples / total_window_s(*window);
-  if (table.sample.kind == specs::SampleShape::Kind::tokens)
-    m.tokens_per_s = m.samples_per_s * static_cast<double>(table.sample.input.front());
+  derive_speed(record, table, resources, num_timed_steps(record), total_window_s(*window));
   m.data_s = phase_s(*step, *record.series("data"));
   m.forward_s = phase_s(*step, *record.series("forward"));
   m.backward_s = phase_s(*step, *record.series("backward"));
@@ -80,11 +99,6 @@ void derive_training(Record& record, const specs::ModelTable& table, const Resou
     m.communication_only_s = median(worst_of_ranks(*record.series("communication_only")));
     m.overlap = 1 - (m.step_s - m.compute_only_s) / m.communication_only_s;
   }
-
-  m.flops_per_step = table.step_flops() * static_cast<double>(t.batch_size * t.accumulation);
-  m.peak_flops = value_or_none(resources.peak_flops, t.precision);
-  m.datasheet_flops = value_or_none(resources.datasheet_flops, t.precision);
-  m.mfu = m.flops_per_step / m.step_s / m.peak_flops;
 }
 
 }  // namespace shardmark

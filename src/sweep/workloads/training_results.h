@@ -6,6 +6,14 @@
 
 namespace shardmark {
 
+// The model FLOPs of a step at the peak of a rank's device: 100 % of MFU. A NaN where no peak was measured.
+double ideal_step_s(const Point& point, const specs::ModelTable& table, const Resources& resources);
+
+// Fills throughput, FLOPs and MFU of a record whose median step is there, from steps that took so many
+// seconds.
+void derive_speed(Record& record, const specs::ModelTable& table, const Resources& resources, int64_t steps,
+                  double seconds);
+
 // Fills throughput, phases, FLOPs, MFU and the predicted numbers of a record whose samples and step
 // statistics are there.
 void derive_training(Record& record, const specs::ModelTable& table, const Resources& resources);
