@@ -29,7 +29,8 @@ void visit_tables(const ReportData& data, const ReportInputs& inputs,
   add(studies_table(studies));
   add(strategies_table(points));
   add(costs_table(points, inputs.price_per_gpu_hour));
-  for (const auto& make : {phases_table, optimizations_table, accumulation_table}) add(make(points));
+  for (const auto& make : {sequences_table, phases_table, optimizations_table, accumulation_table})
+    add(make(points));
   add_all(sustained_tables(points, unfinished));
   const std::vector<Predictor> predictors = make_predictors(points);
   add(gap_table(points, predictors));

@@ -20,6 +20,7 @@ Plots make_plots(const std::vector<StudyData>& studies, const std::vector<Merged
     for (Plot& plot : plots) all.push_back(std::move(plot));
   };
   add(speed_plots(points, names));
+  add(sequence_plots(points, names));
   add(phase_plots(points, names));
   add(sample_plots(points, names));
   add(sustained_plots(points));

@@ -17,6 +17,7 @@ struct OneRankStep;     // interconnects.h
 struct PredictedPoint;  // predict/tables.h
 
 Plots speed_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
+Plots sequence_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots phase_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots sample_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots sustained_plots(const std::vector<MergedPoint>& points);

@@ -22,6 +22,7 @@ const std::vector<Names>& all_names() {
       {"studies", {"study"}},
       {"strategies", {"strategy", "speed"}},
       {"costs", {"cost", "price"}},
+      {"sequences", {"sequence", "attention"}},
       {"phases", {"phase", "overlap"}},
       {"gap", {"gaps"}},
       {"weak_scaling", {"weak"}},

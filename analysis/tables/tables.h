@@ -14,6 +14,7 @@ using MergedPoints = std::vector<MergedPoint>;
 
 Table studies_table(const std::vector<StudyData>& studies);
 Table strategies_table(const MergedPoints& points);
+Table sequences_table(const MergedPoints& points);
 Table phases_table(const MergedPoints& points);
 // Times, devices, slow ranks; also of runs that did not come to their end.
 std::vector<Table> sustained_tables(const MergedPoints& points, const MergedPoints& unfinished);

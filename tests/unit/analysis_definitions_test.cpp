@@ -26,6 +26,7 @@ std::vector<Table> all_tables() {
                                missing_table({}, none, {}),
                                strategies_table(none),
                                costs_table(none, 1),
+                               sequences_table(none),
                                phases_table(none),
                                gap_table(none, {}),
                                optimizations_table(none),

@@ -1,0 +1,71 @@
+// Speed and memory over the length of the sequence.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "analysis/plots/plots.h"
+#include "analysis/sequences.h"
+#include "analysis/table/cells.h"
+#include "base/units.h"
+#include "schema/axes.h"
+#include "strategies/brief_text.h"
+
+namespace shardmark {
+namespace {
+
+PlotPoint speed_point(const SequencePoint& point) {
+  const Throughput speed = throughput_of(*point.merged);
+  const Measures& m = point.merged->measures;
+  return {static_cast<double>(point.sequence),
+          speed.value(),
+          speed.value() * m.step_s / m.step_high_s,
+          speed.value() * m.step_s / m.step_low_s,
+          fmt::format("{} tokens: {}, {:.0f} % of the FLOPs are attention's",
+                      format_count(static_cast<double>(point.sequence)), speed.text(), 100 * point.attention),
+          is_unreliable(*point.merged)};
+}
+
+PlotPoint memory_point(const SequencePoint& point) {
+  PlotPoint plotted{static_cast<double>(point.sequence), point.merged->measures.peak_bytes / cells::kMebi};
+  plotted.text = fmt::format("{} tokens: {}", format_count(plotted.over),
+                             format_bytes(point.merged->measures.peak_bytes));
+  return plotted;
+}
+
+Plot empty_plot(const SequenceSeries& series, const char* title, const char* note, Axis value) {
+  const std::string about = fmt::format("{}, {} per rank, {}", brief_text("model", series.model), series.same,
+                                        ranks_text(*series.points.front().merged));
+  return {"sequences", "sequences", title, about, note, {"sequence (tokens)", Scale::log2}, value, {}, {}};
+}
+
+void add_curve(Plot& plot, const SequenceSeries& series, const PlotNames& names,
+               PlotPoint (*make_point)(const SequencePoint&)) {
+  const MergedPoint& first = *series.points.front().merged;
+  Curve curve{names.strategy(first), Form::measured, static_cast<int>(plot.curves.size()), {}};
+  if (const int64_t every = first.point.training.recompute; every > 0)
+    curve.name += ", checkpointing " + recompute_in_words(every);
+  for (const SequencePoint& point : series.points) curve.points.push_back(make_point(point));
+  plot.curves.push_back(std::move(curve));
+}
+
+}  // namespace
+
+Plots sequence_plots(const std::vector<MergedPoint>& points, const PlotNames& names) {
+  std::map<std::string, size_t> known;
+  Plots plots;
+  for (const SequenceSeries& series : sequence_series(points)) {
+    const auto [found, is_new] = known.try_emplace(series.setting, plots.size());
+    if (is_new) {
+      plots.push_back(empty_plot(series, "Speed by the length of the sequence",
+                                 "Bars: from the 95 % interval of the step. Hollow: unreliable.",
+                                 {"tokens/s"}));
+      plots.push_back(empty_plot(series, "Memory by the length of the sequence",
+                                 "Peak memory of the rank that needs most.", {"peak memory (MiB)"}));
+    }
+    add_curve(plots[found->second], series, names, speed_point);
+    add_curve(plots[found->second + 1], series, names, memory_point);
+  }
+  return plots;
+}
+
+}  // namespace shardmark
