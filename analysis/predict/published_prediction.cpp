@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "specs/collective_cost.h"
 #include "specs/specs.h"
+#include "strategies/activations.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
@@ -55,6 +56,9 @@ double calibrated(const Step& step, double measured_s) {
 }  // namespace
 
 std::vector<PredictedRow> predicted_rows(const PublishedScaling& published) {
+  constexpr double kNone = Measures::kNone;
+  if (!published.unpredicted.empty())
+    return std::vector<PredictedRow>(published.rows.size(), {kNone, kNone, kNone});
   const PublishedRow& first = published.rows.front();
   const double computing_s = calibrated(Step(published, first), first.step_s);
   std::vector<PredictedRow> rows;
@@ -63,6 +67,15 @@ std::vector<PredictedRow> predicted_rows(const PublishedScaling& published) {
     rows.push_back({step.step_s, step.communication_s, step.exposed_s});
   }
   return rows;
+}
+
+double predicted_memory_bytes(const Point& point) {
+  const TrainingPoint& t = point.training;
+  const specs::ModelTable model = specs::model_spec(t.model.name).table(t.model.options);
+  const strategies::StepInput input = strategies::step_input(point, model);
+  const strategies::Cost cost = strategies::cost_of(t.strategy.name, input);
+  return cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes + cost.transient_bytes +
+         strategies::activation_bytes(input, static_cast<double>(t.batch_size));
 }
 
 }  // namespace shardmark

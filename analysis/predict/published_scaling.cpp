@@ -22,8 +22,10 @@ const OptionTable& optimizer_options(const std::string& name) {
   return specs::optimizer_specs().at(name).options;
 }
 
-Point training(const std::string& model, const std::string& strategy, const std::string& optimizer,
-               int64_t ranks, int64_t batch_size) {
+}  // namespace
+
+Point published_point(const std::string& model, const std::string& strategy, const std::string& optimizer,
+                      int64_t ranks, int64_t batch_size) {
   Point point;
   point.workload = "training";
   point.ranks = ranks;
@@ -34,6 +36,8 @@ Point training(const std::string& model, const std::string& strategy, const std:
   t.batch_size = batch_size;
   return point;
 }
+
+namespace {
 
 // llm-foundry's tables: a row is one size of the world, "T/s/GPU".
 struct TokenRow {
@@ -53,7 +57,7 @@ PublishedScaling llm_foundry(const std::string& name, const std::string& model, 
       specs::link_from_text("RoCE=9.6us,25GB/s"),
       {}};
   for (const TokenRow& row : rows) {
-    Point point = training(model, "fsdp", "adamw", row.ranks, batch_size);
+    Point point = published_point(model, "fsdp", "adamw", row.ranks, batch_size);
     TrainingPoint& t = point.training;
     t.precision = "bf16";
     t.clip_norm = 1;
@@ -87,7 +91,7 @@ PublishedScaling resnet50() {
                                          {"ddp", 4, 0.103},
                                          {"ddp", 8, 0.104},
                                          {"ddp", 16, 0.104}}) {
-    Point point = training("resnet(layers=50)", row.strategy, "sgd", row.ranks, 32);
+    Point point = published_point("resnet(layers=50)", row.strategy, "sgd", row.ranks, 32);
     published.rows.push_back({point, fmt::format("{:.3f} s", row.seconds), row.seconds});
   }
   return published;
@@ -96,14 +100,18 @@ PublishedScaling resnet50() {
 }  // namespace
 
 const std::vector<PublishedScaling>& published_scalings() {
-  static const std::vector<PublishedScaling> all = {
-      llm_foundry("GPT 125M on A100 40GB",
-                  "gpt2(layers=12, width=768, heads=12, sequence=2048, vocabulary=50368)", 26,
-                  {{8, 3, 136334}, {16, 1, 130535}, {32, 1, 127122}, {64, 1, 125234}, {128, 1, 123936}}),
-      llm_foundry("GPT 760M on A100 40GB",
-                  "gpt2(layers=24, width=1536, heads=12, sequence=2048, vocabulary=50368)", 12,
-                  {{8, 4, 30173}, {16, 1, 29607}, {32, 1, 29648}, {64, 1, 29344}, {128, 1, 28940}}),
-      resnet50()};
+  static const std::vector<PublishedScaling> all = [] {
+    std::vector<PublishedScaling> known = {
+        llm_foundry("GPT 125M on A100 40GB",
+                    "gpt2(layers=12, width=768, heads=12, sequence=2048, vocabulary=50368)", 26,
+                    {{8, 3, 136334}, {16, 1, 130535}, {32, 1, 127122}, {64, 1, 125234}, {128, 1, 123936}}),
+        llm_foundry("GPT 760M on A100 40GB",
+                    "gpt2(layers=24, width=1536, heads=12, sequence=2048, vocabulary=50368)", 12,
+                    {{8, 4, 30173}, {16, 1, 29607}, {32, 1, 29648}, {64, 1, 29344}, {128, 1, 28940}}),
+        resnet50()};
+    for (PublishedScaling& llama : published_llamas()) known.push_back(std::move(llama));
+    return known;
+  }();
   return all;
 }
 

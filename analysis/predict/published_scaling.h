@@ -6,15 +6,16 @@
 #include <vector>
 
 #include "analysis/table/table.h"
-#include "schema/point.h"
+#include "schema/record.h"
 #include "specs/link.h"
 
 namespace shardmark {
 
 struct PublishedRow {
   Point point;
-  std::string value;  // as published
-  double step_s;      // that is
+  std::string value;                      // as published
+  double step_s;                          // that is
+  double memory_bytes = Measures::kNone;  // of a GPU at its peak
 };
 
 struct PublishedScaling {
@@ -24,9 +25,18 @@ struct PublishedScaling {
   int64_t ranks_per_node;
   specs::Link node, across;        // of a rank: its link within the node, its share of those across
   std::vector<PublishedRow> rows;  // the first one calibrates
+  std::string job = {};            // what its rows are layouts of: ranked with those of other tables
+  std::string unpredicted = {};    // why no row is; empty: they are
 };
 
 const std::vector<PublishedScaling>& published_scalings();
+std::vector<PublishedScaling> published_llamas();
+// Layouts of their jobs that ran out of memory, by job.
+std::vector<std::pair<std::string, Point>> published_failures();
+
+// A training point with its choices resolved.
+Point published_point(const std::string& model, const std::string& strategy, const std::string& optimizer,
+                      int64_t ranks, int64_t batch_size);
 
 struct PredictedRow {
   double step_s;
@@ -34,9 +44,13 @@ struct PredictedRow {
   double exposed_s;        // what of it computing does not hide
 };
 
-// One for each row; the first equals what was measured, by its making.
+// One for each row; the first step equals what was measured, by its making.
 std::vector<PredictedRow> predicted_rows(const PublishedScaling& published);
+// Of a GPU at its peak, by the strategy's program and the model's table of activations.
+double predicted_memory_bytes(const Point& point);
 
 Table published_table();
+// Of each job and number of ranks which layout is the best, and which run out of memory.
+Table published_layouts_table();
 
 }  // namespace shardmark

@@ -160,7 +160,7 @@ int predict(PredictOptions options) {
     throw UsageError("--published needs no study: leave out " + options.studies.front() + ", or --published");
   options.output.inputs = options.studies;
   if (options.published) {
-    write_tables({published_table()}, options.output);
+    write_tables({published_table(), published_layouts_table()}, options.output);
     return kDone;
   }
   if (options.studies.empty())

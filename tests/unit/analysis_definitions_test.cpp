@@ -48,7 +48,8 @@ std::vector<Table> all_tables() {
                                predictions_table(none, {}, {}),
                                held_out_table(none, {}),
                                layouts_3d_table({}, 0, 0),
-                               published_table()};
+                               published_table(),
+                               published_layouts_table()};
   for (Table& table : sustained_tables(none, none)) tables.push_back(std::move(table));
   for (Table& table : compared_tables(none, {})) tables.push_back(std::move(table));
   const std::vector<StudyData> studies = {study_of({collective_record("any", 2, 8, false, 1e-5)})};
