@@ -42,7 +42,7 @@ ColumnsOf<MergedPoint> counted_columns() {
 
 ColumnsOf<MovedPoint> phase_columns(const char* name,
                                     strategies::PhaseTraffic strategies::StepTraffic::*phase) {
-  const auto unless_unknown = [](const MovedPoint& row, Cell cell) {
+  const auto unless_unknown = [](const MovedPoint& row, const Cell& cell) {
     return row.by_phase == strategies::StepTraffic{} ? cells::words("") : cell;
   };
   return {

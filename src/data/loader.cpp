@@ -22,7 +22,7 @@ struct Loader::State {
         device(to),
         depth(static_cast<size_t>(ahead)),
         position(first_step * by.accumulation()) {
-    if (depth > 0) worker = std::jthread([this](std::stop_token stop) { fill(stop); });
+    if (depth > 0) worker = std::jthread([this](const std::stop_token& stop) { fill(stop); });
   }
 
   // The next batch in order, on the host. Called by one thread only: the worker, or without one the caller of
@@ -33,7 +33,7 @@ struct Loader::State {
     return source.fetch(draws, device.is_cuda());
   }
 
-  void fill(std::stop_token stop) {
+  void fill(const std::stop_token& stop) {
     try {
       use_device(device);  // page-locked memory belongs to a device's context
       std::unique_lock lock(mutex);

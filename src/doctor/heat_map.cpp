@@ -46,7 +46,7 @@ Cells cells_of(const Map& map, int most) {
         cells.speeds.set(row, column, speed);
     }
   for (int row = 0; row < rows; ++row) {
-    const auto first = static_cast<size_t>(row * cells.group);
+    const auto first = static_cast<size_t>(row) * static_cast<size_t>(cells.group);
     const auto last = std::min(first + static_cast<size_t>(cells.group), map.names.size()) - 1;
     cells.names.push_back(first == last ? map.names[first] : map.names[first] + " .. " + map.names[last]);
   }

@@ -144,7 +144,7 @@ bool is_choice_text(const std::string& text) {
 
 std::string value_text(const OptionValue& value) {
   if (!value.is<std::string>()) return to_json(value).dump();
-  const auto text = value.get<std::string>();
+  auto text = value.get<std::string>();
   const bool bare =
       !text.empty() && std::all_of(text.begin(), text.end(), is_word_char) && !reads_as_value(text);
   if (bare || is_choice_text(text)) return text;

@@ -35,7 +35,7 @@ nlohmann::ordered_json run_of(const SafetensorsFile& checkpoint) {
   if (found == checkpoint.metadata().end())
     throw UsageError("'" + checkpoint.path() +
                      "' holds weights, but is not a checkpoint of a run; start from them with --weights");
-  const auto run = nlohmann::ordered_json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+  auto run = nlohmann::ordered_json::parse(found->second, nullptr, /*allow_exceptions=*/false);
   nlohmann::ordered_json wanted = to_json({});
   wanted["step"] = 0;
   for (const char* later : {kContent, kSettings})

@@ -212,7 +212,7 @@ Verdict Run::evaluate() {
                                  options_.run.eval_batches.value_or(std::numeric_limits<int64_t>::max()));
   };
   const auto failure = [this] { return setup_.executor->failure(); };
-  const Verdict verdict = agreed_in_step(group_, heartbeat_, "evaluation", evaluate, failure);
+  Verdict verdict = agreed_in_step(group_, heartbeat_, "evaluation", evaluate, failure);
   if (!verdict.ok()) return verdict;
   if (!std::isfinite(result.loss))  // the same on all ranks
     return {Outcome::failed, fmt::format("the held-out loss is not finite: step {}", num_done_)};

@@ -13,7 +13,7 @@ namespace shardmark {
 namespace {
 
 // What a kill may cost: a second, or a part of the run so far, which bounds the lines of its journal.
-constexpr double kLeastInterval_s = 1, kInterval = 0.01;
+constexpr double kLeastSeconds = 1, kInterval = 0.01;
 
 void require_runs(const std::string& path, const StudyData& study) {
   const auto is_run = [](const Record& record) { return record.point.workload == "train"; };
@@ -68,7 +68,7 @@ void RunStudy::take_over(int64_t first_step) {
 
 void RunStudy::follow(const Curves& curves) {
   const double now = now_s();
-  if (now - last_s_ < std::max(kLeastInterval_s, kInterval * (now - begin_s_))) return;
+  if (now - last_s_ < std::max(kLeastSeconds, kInterval * (now - begin_s_))) return;
   last_s_ = now;
   extend(curves, /*durable=*/false);
 }

@@ -44,7 +44,7 @@ struct Layer {
   }
 };
 
-double distance(const at::Tensor& a, const at::Tensor& b) {
+double relative_error(const at::Tensor& a, const at::Tensor& b) {
   const at::Tensor exact = b.detach().to(at::kDouble);
   return ((a.detach().to(at::kDouble) - exact).norm() / exact.norm()).item<double>();
 }
@@ -63,14 +63,14 @@ TEST(Experts, ComputeWhatTheirDefinitionSays) {
       EXPECT_EQ(routing.ends[-1].item<int64_t>(), 11 * top_k) << "no token is dropped";
       const at::Tensor y = experts(layer.x, layer.w1, layer.w3, layer.w2, routing);
       const at::Tensor expected = layer.by_definition(top_k);
-      EXPECT_LE(distance(y, expected), tolerance);
+      EXPECT_LE(relative_error(y, expected), tolerance);
       const auto measured = layer.gradients(y), exact = layer.gradients(expected);
       for (size_t i = 0; i < exact.size(); ++i) {
         if (top_k == 1 && i == 1) {  // the weight of a single choice is 1 whatever its logit
           EXPECT_EQ(measured[i].abs().max().item<double>(), 0);
           continue;
         }
-        EXPECT_LE(distance(measured[i], exact[i]), tolerance) << "gradient " << i;
+        EXPECT_LE(relative_error(measured[i], exact[i]), tolerance) << "gradient " << i;
       }
     }
   }
@@ -86,9 +86,9 @@ TEST(Experts, OfSixteenBitTypesFollowThoseOfFloat) {
     for (at::Tensor* tensor : {&layer.x, &layer.logits, &layer.w1, &layer.w3, &layer.w2})
       *tensor = tensor->detach().to(at::kFloat).set_requires_grad(true);
     const at::Tensor expected = experts(layer.x, layer.w1, layer.w3, layer.w2, routed(layer.logits, 2));
-    EXPECT_LE(distance(y, expected), 2e-2);
+    EXPECT_LE(relative_error(y, expected), 2e-2);
     const auto exact = layer.gradients(expected);
-    for (size_t i = 0; i < exact.size(); ++i) EXPECT_LE(distance(measured[i], exact[i]), 3e-2) << i;
+    for (size_t i = 0; i < exact.size(); ++i) EXPECT_LE(relative_error(measured[i], exact[i]), 3e-2) << i;
   }
 }
 
@@ -125,7 +125,7 @@ TEST(AuxiliaryLoss, AddsAGradientInProportionToItsCoefficient) {
   EXPECT_EQ(plain.loss, some.loss);
   for (const auto& [name, gradient] : plain.of) {
     SCOPED_TRACE(name);
-    EXPECT_LE(distance(scaled.of.at(name), twice.of.at(name)), 1e-12);
+    EXPECT_LE(relative_error(scaled.of.at(name), twice.of.at(name)), 1e-12);
     const at::Tensor added = some.of.at(name) - gradient;
     if (name.find("moe.gate") != std::string::npos) {
       EXPECT_GT(added.norm().item<double>(), 1e-3 * gradient.norm().item<double>());

@@ -12,7 +12,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::UnorderedElementsAre;
 
 Record repeat_of(int64_t repeat, double step_s, const std::string& started = "") {
   Record record = training_record("ddp", 2, 4, step_s);

@@ -9,7 +9,7 @@ namespace {
 
 class AdamW final : public Optimizer {
  public:
-  AdamW(const Options& options, std::vector<OptimizerShard> shards, at::Device device)
+  AdamW(const Options& options, const std::vector<OptimizerShard>& shards, at::Device device)
       : lr_(options.at("lr").get<double>()),
         beta1_(options.at("beta1").get<double>()),
         beta2_(options.at("beta2").get<double>()),
@@ -50,7 +50,7 @@ class AdamW final : public Optimizer {
   std::vector<at::Tensor> steps_;  // [shard]: num_updates_
 };
 
-std::unique_ptr<Optimizer> make(const Options& options, std::vector<OptimizerShard> shards,
+std::unique_ptr<Optimizer> make(const Options& options, const std::vector<OptimizerShard>& shards,
                                 at::Device device) {
   return std::make_unique<AdamW>(options, std::move(shards), device);
 }

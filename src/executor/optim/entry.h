@@ -14,12 +14,12 @@ inline std::optional<at::Tensor> optional(const at::Tensor& tensor) {
 // Registered by src/executor/optim/<name>.cpp; its options are in specs/specs.cpp.
 struct OptimizerEntry {
   std::string description;
-  std::unique_ptr<Optimizer> (*make)(const Options& options, std::vector<OptimizerShard> shards,
+  std::unique_ptr<Optimizer> (*make)(const Options& options, const std::vector<OptimizerShard>& shards,
                                      at::Device device);
 };
 
 // Its state counts as the meter's current use.
-std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, std::vector<OptimizerShard> shards,
+std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, const std::vector<OptimizerShard>& shards,
                                          at::Device device);
 
 // One zeroed state tensor per shard.

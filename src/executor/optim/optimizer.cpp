@@ -9,14 +9,14 @@ namespace shardmark {
 std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<OptimizerShard> shards,
                                           at::Device device) {
   const meter::Scope scope(MemoryUse::optimizer);
-  return make_in_scope(choice, std::move(shards), device);
+  return make_in_scope(choice, shards, device);
 }
 
-std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, std::vector<OptimizerShard> shards,
+std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, const std::vector<OptimizerShard>& shards,
                                          at::Device device) {
   return Registry<OptimizerEntry>::instance()
       .get(choice.name, "optimizer")
-      .make(choice.options, std::move(shards), device);
+      .make(choice.options, shards, device);
 }
 
 std::vector<at::Tensor> zeros_like_shards(const std::vector<OptimizerShard>& shards) {

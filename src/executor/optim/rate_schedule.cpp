@@ -23,8 +23,8 @@ double cosine(const Options& options, int64_t step, int64_t steps) {
 }
 
 double by_steps(const Options& options, int64_t step, int64_t) {
-  return std::pow(options.at("factor").get<double>(),
-                  static_cast<double>(step / options.at("every").get<int64_t>()));
+  const int64_t times = step / options.at("every").get<int64_t>();
+  return std::pow(options.at("factor").get<double>(), static_cast<double>(times));
 }
 
 // What the peak rate is multiplied by. step: of the `steps` after the warm-up, from 0.

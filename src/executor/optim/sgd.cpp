@@ -40,7 +40,8 @@ class Sgd final : public Optimizer {
   std::vector<at::Tensor> parameters_, gradients_, momenta_;
 };
 
-std::unique_ptr<Optimizer> make(const Options& options, std::vector<OptimizerShard> shards, at::Device) {
+std::unique_ptr<Optimizer> make(const Options& options, const std::vector<OptimizerShard>& shards,
+                                at::Device) {
   return std::make_unique<Sgd>(options, shards);
 }
 

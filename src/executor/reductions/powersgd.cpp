@@ -97,7 +97,7 @@ class PowerSgd final : public ReductionKernels {
 const Registration<KernelsEntry> registered{"powersgd",
                                             {"matrices as products of two narrow ones",
                                              [](KernelContext context) -> std::unique_ptr<ReductionKernels> {
-                                               return std::make_unique<PowerSgd>(context);
+                                               return std::make_unique<PowerSgd>(std::move(context));
                                              }}};
 
 }  // namespace
