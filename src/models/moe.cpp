@@ -1,4 +1,4 @@
-// moe and mixtral_8x7b: a Llama whose MLPs are mixtures of experts.
+// moe and moe_8x7b: a Llama whose MLPs are mixtures of experts.
 #include "specs/models/moe.h"
 
 #include <torch/csrc/autograd/custom_function.h>
@@ -110,7 +110,7 @@ void add_moe_blocks(Model& model, const Options& options) {
 
 const ModelEntry kMoe{"a Llama whose MLPs are mixtures of experts", add_moe_blocks};
 const Registration<ModelEntry> registered{"moe", kMoe};
-const Registration<ModelEntry> mixtral_8x7b{"mixtral_8x7b", kMoe};
+const Registration<ModelEntry> moe_8x7b{"moe_8x7b", kMoe};
 
 }  // namespace
 }  // namespace shardmark

@@ -34,11 +34,12 @@ std::string name_in_stack(std::string name, size_t index) {
 }
 
 // The tensors of a file that hold a parameter, by name: itself, or each of a stack (specs::ParameterSpec).
-std::map<std::string, std::vector<int64_t>> tensors_of(const specs::ParameterSpec& spec) {
+std::vector<std::pair<std::string, std::vector<int64_t>>> tensors_of(const specs::ParameterSpec& spec) {
   if (!is_stack(spec.name)) return {{spec.name, spec.shape}};
-  std::map<std::string, std::vector<int64_t>> all;
+  const std::vector<int64_t> shape(spec.shape.begin() + 1, spec.shape.end());
+  std::vector<std::pair<std::string, std::vector<int64_t>>> all;
   for (size_t i = 0; std::cmp_less(i, spec.shape.front()); ++i)
-    all[name_in_stack(spec.name, i)] = {spec.shape.begin() + 1, spec.shape.end()};
+    all.emplace_back(name_in_stack(spec.name, i), shape);
   return all;
 }
 
@@ -220,8 +221,11 @@ void check_model(const SafetensorsFile& file, const specs::ModelTable& table, co
   };
   std::map<std::string, std::vector<int64_t>> shapes;
   for (const auto& group : table.groups)
-    for (const auto& spec : group.parameters) shapes.merge(tensors_of(spec));
-  for (const auto& [name, shape] : shapes) check(name, shape);
+    for (const auto& spec : group.parameters)
+      for (const auto& [name, shape] : tensors_of(spec)) {
+        check(name, shape);
+        shapes[name] = shape;
+      }
   for (const auto& spec : table.buffers) check(spec.name, spec.shape);
   shapes[""] = {};                                  // a scalar of the whole run
   for (const auto& [name, entry] : file.entries())  // no rank may fail while all of them load it

@@ -40,6 +40,7 @@ std::vector<Table> all_tables() {
                                memory_table(none),
                                largest_table({}, none),
                                communication_table(none),
+                               experts_table(none),
                                collective_fits_table({}),
                                held_out_collectives_table({}),
                                runs_table({}),

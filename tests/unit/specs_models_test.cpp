@@ -26,8 +26,8 @@ TEST(ModelTables, HaveThePublishedParameterCounts) {
   EXPECT_EQ(table_of("llama_3b").num_parameters(), 3'212'749'824);
   EXPECT_EQ(table_of("llama_8b").num_parameters(), 8'030'261'248);
   EXPECT_EQ(table_of("llama_70b").num_parameters(), 70'553'706'496);
-  EXPECT_EQ(table_of("mixtral_8x7b").num_parameters(), 46'702'792'704);  // mistralai/Mixtral-8x7B-v0.1
-  EXPECT_EQ(table_of("mixtral_8x7b").num_active_parameters(), 46'702'792'704 - 32L * 6 * 3 * 4096 * 14336);
+  EXPECT_EQ(table_of("moe_8x7b").num_parameters(), 46'702'792'704);  // mistralai/Mixtral-8x7B-v0.1
+  EXPECT_EQ(table_of("moe_8x7b").num_active_parameters(), 46'702'792'704 - 32L * 6 * 3 * 4096 * 14336);
   EXPECT_EQ(table_of("resnet", {{"layers", 50}}).num_parameters(), 25'557'032);  // torchvision
   EXPECT_EQ(table_of("resnet", {{"layers", 18}, {"image", 224}, {"classes", 1000}}).num_parameters(),
             11'689'512);
@@ -100,6 +100,11 @@ TEST(ModelTables, RefuseOptionsThatContradictEachOther) {
               ThrowsMessage<UsageError>(HasSubstr("heads 12 is not a multiple of kv_heads 8")));
   EXPECT_THAT(refused({{"width", 72}, {"heads", 8}}),
               ThrowsMessage<UsageError>(HasSubstr("width 72 / heads 8 = 9 is odd")));
+  EXPECT_THAT(
+      [] {
+        table_of("moe", {{"experts", 4}, {"top_k", 5}});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("top_k 5 is more than experts 4")));
   EXPECT_THAT(
       [] {
         table_of("resnet", {{"layers", 21}});

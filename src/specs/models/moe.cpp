@@ -1,4 +1,4 @@
-// moe, mixtral_8x7b: a Llama whose MLPs are mixtures of experts (Jiang et al. 2024, "Mixtral of Experts").
+// moe, moe_8x7b: a Llama whose MLPs are mixtures of experts (Jiang et al. 2024, "Mixtral of Experts").
 // Names are those of Hugging Face's MixtralForCausalLM. The matrices of a layer's experts lie in one
 // parameter: its name has a * where a file has the number of the expert (ParameterSpec).
 #include "specs/models/moe.h"
@@ -92,7 +92,7 @@ ModelSpec moe_spec(const std::string& description, const LlamaShape& size) {
 const Registration<ModelSpec> registered{
     "moe", moe_spec("a mixture of experts of 170 M parameters, 66 M of them active; any other by its options",
                     {8, 512, 8, 4, 1408, 1024, 32000, true, 500000.0, 1})};
-const Registration<ModelSpec> mixtral{"mixtral_8x7b",
+const Registration<ModelSpec> mixtral{"moe_8x7b",
                                       moe_spec("Mixtral 8x7B, 46,703 M parameters, 12,880 M of them active",
                                                {32, 4096, 32, 8, 14336, 8192, 32000, false, 1e6, 1})};
 
