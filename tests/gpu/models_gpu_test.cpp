@@ -61,7 +61,7 @@ Choice resolved(const std::string& name, const Options& options) {
   return resolve({name, options}, specs::model_spec(name).options, "model");
 }
 
-TEST_F(GpuModels, Gpt2AndLlama) {
+TEST_F(GpuModels, OfLanguage) {
   at::manual_seed(3);
   const Batch batch{at::randint(131, {4, 64}, at::kLong), at::randint(131, {4, 64}, at::kLong)};
   expect_near_fp64(
@@ -76,6 +76,19 @@ TEST_F(GpuModels, Gpt2AndLlama) {
                                         {"sequence", 64},
                                         {"vocabulary", 131},
                                         {"tied", tied}}),
+                     gpu_, batch);
+  // 256 tokens for 64 experts: some are given none.
+  for (const int64_t experts : {4, 64})
+    expect_near_fp64(resolved("moe", {{"layers", 2},
+                                      {"width", 256},
+                                      {"heads", 4},
+                                      {"kv_heads", 2},
+                                      {"inner", 160},
+                                      {"experts", experts},
+                                      {"shared_inner", 64},
+                                      {"aux_loss", 0.01},
+                                      {"sequence", 64},
+                                      {"vocabulary", 131}}),
                      gpu_, batch);
 }
 

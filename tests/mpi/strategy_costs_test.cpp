@@ -27,6 +27,7 @@ const std::vector<std::string> kSpecModels = {
     "mlp(features=5, layers=1, classes=3)",  // fewer tensors than ranks
     "gpt2(layers=3, width=24, heads=3, sequence=11, vocabulary=37)",
     "llama(layers=2, width=24, heads=6, kv_heads=2, inner=20, sequence=11, vocabulary=37, tied=false)",
+    "moe(layers=2, width=24, heads=2, kv_heads=1, inner=20, sequence=11, vocabulary=37, experts=3)",
     "resnet(layers=20, width=3, batch_norm=local)"};
 
 class StrategyCosts : public ::testing::Test {
