@@ -34,6 +34,7 @@ soak: tests  ## Every long test: sanitizers, fuzzing, FAULTS=20 of each fault, c
 	@$(MAKE) fuzz
 	@$(MAKE) bare-root
 	@$(MAKE) bare-bundle
+	@$(MAKE) site-build
 	@cd $(BUILD) && FAULTS=$(FAULTS) ctest -C soak -R '^soak/' --output-on-failure
 
 cluster-test: tests  ## The long form of the tests on several nodes of one machine and a real Slurm
@@ -50,6 +51,9 @@ bare-root:  ## `make run` and `make test` of the last commit in a bare root made
 bare-bundle: build  ## The bundle of `make gpu-bundle` in a bare root with nothing but a Python and its torch (as root)
 	@jobs/bootstrap.sh --bundle
 	@tests/install/bundle_bare_root.sh $(BUILD)/shardmark || [[ $$? == 77 ]]
+
+site-build:  ## Build, install and run with a Torch and an Open MPI from elsewhere, .venv and CUDA hidden (as root; a whole build)
+	@tests/cli/site_torch.sh - build || [[ $$? == 77 ]]
 
 ##@ Building
 build: configure  ## Build the program (build/shardmark); quiet when nothing is to do
@@ -147,4 +151,4 @@ help:  ## Print this
 	  '  FUZZ_SECONDS=600   for make fuzz, make soak     FAULTS=20   for make soak' \
 	  '  ANALYSIS=1    build only what needs no rank (plan, launch, submit, report, compare ...): no torch, MPI or CUDA'
 
-.PHONY: run test build tests bootstrap configure install clean kernels overhead peers soak cluster-test gpu-check gpu-bundle bare-root bare-bundle sanitize odr fuzz format format-check lint help
+.PHONY: run test build tests bootstrap configure install clean kernels overhead peers soak cluster-test gpu-check gpu-bundle bare-root bare-bundle site-build sanitize odr fuzz format format-check lint help

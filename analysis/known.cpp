@@ -56,7 +56,11 @@ std::optional<Point> known_point(Point point) {
     t.strategy = resolve(t.strategy, spec.options, "strategy");
     t.model = resolve(t.model, known_options("model", t.model), "model");
     t.optimizer = resolve(t.optimizer, known_options("optimizer", t.optimizer), "optimizer");
-    if (!spec.impossible(strategies::step_input(point, *table)).empty()) return std::nullopt;
+    t.schedule = resolve(t.schedule, known_options("pipeline_schedule", t.schedule), "pipeline schedule");
+    for (const int64_t ranks : {t.tensor, t.context, t.pipeline})
+      if (!is_from_1_to(ranks, kMostRanks)) return std::nullopt;
+    if (!strategies::layout_impossible(point).empty()) return std::nullopt;
+    if (!spec.impossible(strategies::RankStep(point, *table).input()).empty()) return std::nullopt;
   } catch (const UsageError&) {
     return std::nullopt;
   }
@@ -67,7 +71,8 @@ std::optional<strategies::Program> known_program(const Point& point) {
   const auto known = known_point(point);
   if (!known) return std::nullopt;
   const auto table = known_table(known->training.model);
-  return strategies::strategy(known->training.strategy.name).step(strategies::step_input(*known, *table));
+  return strategies::strategy(known->training.strategy.name)
+      .step(strategies::RankStep(*known, *table).input());
 }
 
 double known_value_bytes(const Point& point) {

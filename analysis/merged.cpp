@@ -13,20 +13,21 @@
 #include "base/natural_order.h"
 #include "schema/axes.h"
 #include "schema/content_hash.h"
+#include "schema/settings.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
 
-// What stays of a point when repeat, transport, sampling (how long it was measured) and, for training,
-// strategy, ranks and batch size are taken away. Not point_id, which writes JSON: this is done for each
-// record.
-std::string family_of(const Point& point) {
+// What stays of a point when repeat, transport, sampling (how long it was measured) and these axes are taken
+// away. Not point_id, which writes JSON: this is done for each record.
+std::string content_of(const Point& point, Axes without) {
   const bool is_collective = point.workload == "collective";
   std::string text = fmt::format("{} {} {}", point.workload, point.seed, point.training.scaling.empty());
   const auto add = [&](const AxisRow& axis) {
     const std::string_view key = axis.key;
     if (!axis.is_stored() || key == "transport") return;
-    if (!is_collective && (key == "ranks" || key == "strategy" || key == "batch_size")) return;
+    if (std::find(without.begin(), without.end(), key) != without.end()) return;
     visit_member(axis, point, [&]<class T>(const T& value) {
       text += '\n';
       if constexpr (std::is_same_v<T, Choice>)
@@ -41,6 +42,12 @@ std::string family_of(const Point& point) {
   else
     for (const AxisRow& axis : kTrainingAxes) add(axis);
   return hash_text(hash_bytes(text));
+}
+
+// Of a collective nothing is taken away.
+std::string family_of(const Point& point) {
+  return point.workload == "collective" ? content_of(point, {})
+                                        : content_of(point, {"strategy", "ranks", "batch_size"});
 }
 
 struct NodeCounts {
@@ -64,18 +71,20 @@ std::vector<NodeCounts> node_counts_in(const Environment& environment) {
 
 // What all records of a study share.
 struct Origin {
+  const Environment* environment;
   std::string machine, transport;
   std::vector<NodeCounts> node_counts;
 };
 
 Origin origin_of(const Environment& environment) {
-  return {machine_text(environment), environment.transport, node_counts_in(environment)};
+  return {&environment, machine_text(environment), environment.transport, node_counts_in(environment)};
 }
 
 MergedPoint unmeasured(const Point& point, const Origin& origin) {
   MergedPoint merged;
   merged.point = point;
-  merged.machine = origin.machine;
+  merged.machine =
+      point.environment.empty() ? origin.machine : machine_text(*origin.environment, point.environment);
   merged.transport = point.transport.empty() ? origin.transport : point.transport;
   if (point.workload == "training") merged.strategy = to_text(point.training.strategy);
   merged.is_strong = point.training.scaling == "strong";
@@ -163,11 +172,40 @@ void sort(std::vector<MergedPoint>& points) {
 
 }  // namespace
 
-std::string machine_text(const Environment& environment) {
+std::string computing_family(const Point& point) {
+  return content_of(point, {"strategy", "ranks", "batch_size", "accumulation", "tensor", "sequence_parallel",
+                            "context", "pipeline", "pipeline_schedule", "stages", "rank_order"});
+}
+
+std::string series_key(const MergedPoint& merged, Axes over) {
+  const auto is_over = [&](std::string_view key) {
+    return std::find(over.begin(), over.end(), key) != over.end();
+  };
+  std::string key = fmt::format("{}\n{}", content_of(merged.point, over), merged.machine);
+  if (!is_over("transport")) key += "\n" + merged.transport;
+  if (!is_over("strategy")) key += "\n" + merged.point.training.chosen;
+  if (!is_over("ranks")) key += fmt::format("\n{} {}", merged.nodes, merged.ranks_per_node);
+  return key;
+}
+
+std::string machine_text(const Environment& environment) { return machine_text(environment, ""); }
+
+std::string machine_text(const Environment& environment, const std::string& settings) {
   const std::set<std::string> devices(environment.devices.begin(), environment.devices.end());
   const std::string names = devices.empty() ? "unknown device" : fmt::format("{}", fmt::join(devices, " + "));
-  const int64_t threads = environment.threads_per_rank;
-  return fmt::format("{}, {} thread{} per rank", names, threads, threads == 1 ? "" : "s");
+  Settings others = settings_from_text(settings);
+  const auto node = others.extract("threads");
+  const std::string threads = node.empty() ? std::to_string(environment.threads_per_rank) : node.mapped();
+  const bool says_threads = threads != "0";  // 0: its points say how many, or nobody does
+  return names +
+         (says_threads ? fmt::format(", {} thread{} per rank", threads, threads == "1" ? "" : "s") : "") +
+         (others.empty() ? "" : ", " + to_text(others));
+}
+
+std::string operation_text(const CollectivePoint& point) {
+  const bool is_plain = point.reduction == "sum" || point.reduction == "none";
+  return point.operation + (is_plain ? "" : " " + point.reduction) +
+         (point.parts == "equal" ? "" : " " + brief_text("parts", point.parts));
 }
 
 MergedPoint as_merged(const Record& record, const Environment& environment) {
@@ -199,7 +237,12 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
 
 std::vector<MergedPoint> merge_planned(const std::vector<const Point*>& points) {
   Merging merging;
-  for (const Point* point : points) merging.add(unmeasured(*point, origin_of({})));
+  const Environment nowhere;
+  for (const Point* point : points) {
+    MergedPoint merged = unmeasured(*point, origin_of(nowhere));
+    merged.machine = point->environment;
+    merging.add(std::move(merged));
+  }
   sort(merging.points);
   return std::move(merging.points);
 }

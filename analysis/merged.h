@@ -1,8 +1,10 @@
 // The points of one or several studies with their repeats merged: what every table starts from.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -42,8 +44,14 @@ struct MergedPoint {
   std::vector<const Environment*> environments;  // of each repeat
 };
 
-// Where a point was measured: machine, transport, ranks, nodes, ranks on each. Points are joined, or compared
-// on as many ranks, only where this is equal.
+// What all points of a series share that runs over these axes (keys of schema/axes.h): every other axis, what
+// auto chose, the seed, machine and transport; but over "ranks" the nodes and the ranks on each, too. All
+// tables, fits and plots join points by it, or by the family with the strategy, ranks and batch size.
+using Axes = std::initializer_list<std::string_view>;
+std::string series_key(const MergedPoint& merged, Axes over);
+
+// Where a point was measured: machine, transport, ranks, nodes, ranks on each. Points are compared on as many
+// ranks only where this is equal.
 using Location = std::tuple<std::string, std::string, int64_t, int64_t, int64_t>;
 inline Location location_of(const MergedPoint& merged) {
   return {merged.machine, merged.transport, merged.point.ranks, merged.nodes, merged.ranks_per_node};
@@ -56,6 +64,10 @@ MergedPoint as_merged(const Record& record, const Environment& environment);
 // by operation, ranks, type, reduction, bytes.
 std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies);
 
+// Equal for training points whose blocks compute the same, whatever their strategy, ranks, batch size,
+// micro-batches and layout.
+std::string computing_family(const Point& point);
+
 // The same of training points that nobody has measured.
 std::vector<MergedPoint> merge_planned(const std::vector<const Point*>& points);
 
@@ -63,14 +75,27 @@ std::vector<MergedPoint> merge_planned(const std::vector<const Point*>& points);
 std::optional<int64_t> steps_in_each(const std::vector<const Record*>& records);
 
 std::string machine_text(const Environment& environment);  // "NVIDIA H200, 4 threads per rank"
+// The same with a point's settings, "..., NCCL_ALGO=Ring": they are part of its machine, so that nothing
+// joins points of different ones.
+std::string machine_text(const Environment& environment, const std::string& settings);
 
 inline Throughput throughput_of(const MergedPoint& merged) {
   return throughput_of(merged.point, merged.measures);
 }
 
 inline bool is_training(const MergedPoint& merged) { return merged.point.workload == "training"; }
+// A collective that had its ranks to itself; together.h has the others.
+inline bool is_collective(const MergedPoint& merged) {
+  return merged.point.workload == "collective" && merged.point.collective.beside == "alone";
+}
+// Its operation, with the reduction where it is no sum and the parts where they are not equal.
+std::string operation_text(const CollectivePoint& point);
 inline bool is_replicas(const MergedPoint& merged) {
   return !strategies::traits_of(merged.point.training.strategy.name).communicates;
+}
+// On several ranks `single` trains as many models, not one.
+inline bool trains_one_model(const MergedPoint& merged) {
+  return !is_replicas(merged) || merged.point.ranks == 1;
 }
 
 // No fit uses such a point; tables show and mark it.

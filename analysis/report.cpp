@@ -1,35 +1,42 @@
 // The order of the tables.
 #include "analysis/report.h"
 
+#include "analysis/bmwg/tables.h"
 #include "analysis/predict/collective_settings.h"
 #include "analysis/predict/gap.h"
 #include "analysis/predict/tables.h"
 #include "analysis/quality/findings.h"
 #include "analysis/quality/sustained.h"
+#include "analysis/reference/tables.h"
 #include "analysis/scaling/interconnects.h"
 #include "analysis/tables/tables.h"
 
 namespace shardmark {
 
-ReportData::ReportData(const std::vector<StudyData>& all_studies)
+ReportData::ReportData(const std::vector<StudyData>& all_studies, const References& references)
     : studies(all_studies),
       points(merge_repeats(all_studies)),
       unfinished(unfinished_runs(all_studies)),
-      scaling(scaling_series(points)) {}
+      scaling(scaling_series(points)),
+      matches(points, references),
+      rates(rated_operations(points)) {}
 
-void visit_tables(const ReportData& data, const ReportInputs& inputs,
-                  const std::function<void(Table&&)>& visit) {
-  const auto& [studies, points, unfinished, scaling] = data;
-  const auto add = [&](Table&& table) {
-    if (!table.rows.empty()) visit(std::move(table));
-  };
+namespace {
+
+// Those without rows, too.
+void visit_all(const ReportData& data, const ReportInputs& inputs, const std::function<void(Table&&)>& add) {
+  const auto& [studies, points, unfinished, scaling, matches, rates] = data;
   const auto add_all = [&](std::vector<Table>&& tables) {
     for (Table& table : tables) add(std::move(table));
   };
   add(studies_table(studies));
+  add(reference_table(matches.points));
+  add(rates_table(rates));
   add(strategies_table(points));
   add(costs_table(points, inputs.price_per_gpu_hour));
-  for (const auto& make : {sequences_table, phases_table, optimizations_table, accumulation_table})
+  add(measured_goodput_table(studies, points, inputs.failures, inputs.price_per_gpu_hour));
+  for (const auto& make : {sequences_table, phases_table, layouts_table, settings_table, together_table,
+                           optimizations_table, accumulation_table})
     add(make(points));
   add_all(sustained_tables(points, unfinished));
   const std::vector<Predictor> predictors = make_predictors(points);
@@ -45,15 +52,35 @@ void visit_tables(const ReportData& data, const ReportInputs& inputs,
   const std::vector<CollectiveSetting> settings = collective_settings(points);
   add(collective_fits_table(settings));
   add(held_out_collectives_table(settings));
+  add_all(bmwg_tables(studies, points, inputs.bmwg));
   add(findings_table(points, unfinished));
   add(runs_table(studies));
   add(missing_table(studies, points, scaling));
   add(not_ok_table(studies));
 }
 
+}  // namespace
+
+void visit_tables(const ReportData& data, const ReportInputs& inputs,
+                  const std::function<void(Table&&)>& visit) {
+  visit_all(data, inputs, [&](Table&& table) {
+    if (!table.rows.empty()) visit(std::move(table));
+  });
+}
+
+std::vector<std::string> report_table_names() {
+  std::vector<std::string> names;
+  const std::vector<StudyData> none;
+  visit_all(ReportData(none), {}, [&](Table&& table) {
+    if (!table.key.empty()) names.push_back(table.key);
+  });
+  return names;
+}
+
 std::vector<Table> make_report(const std::vector<StudyData>& studies, const ReportInputs& inputs) {
   std::vector<Table> tables;
-  visit_tables(ReportData(studies), inputs, [&](Table&& table) { tables.push_back(std::move(table)); });
+  visit_tables(ReportData(studies, inputs.references), inputs,
+               [&](Table&& table) { tables.push_back(std::move(table)); });
   return tables;
 }
 

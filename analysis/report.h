@@ -2,8 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
+#include "analysis/bmwg/measured.h"
+#include "analysis/goodput/goodput.h"
+#include "analysis/reference/matched.h"
+#include "analysis/reference/rates.h"
 #include "analysis/scaling/scaling.h"
 #include "analysis/table/table.h"
 #include "schema/study.h"
@@ -14,12 +19,15 @@ namespace shardmark {
 // What a user adds to the studies.
 struct ReportInputs {
   double price_per_gpu_hour = Measures::kNone;
+  FailureQuery failures = {};
+  BmwgQuery bmwg = {};
   std::vector<specs::Link> links = specs::interconnect_links();  // to compare
+  References references = {};                                    // of the collection, for these studies
 };
 
-// What all parts of a report start from, made once. The studies must outlive it.
+// What all parts of a report start from, made once. The studies and references must outlive it.
 struct ReportData {
-  explicit ReportData(const std::vector<StudyData>& all_studies);
+  explicit ReportData(const std::vector<StudyData>& all_studies, const References& references = {});
   ReportData(const ReportData&) = delete;
   ReportData& operator=(const ReportData&) = delete;
 
@@ -27,12 +35,16 @@ struct ReportData {
   const std::vector<MergedPoint> points;
   const std::vector<MergedPoint> unfinished;  // sustained runs that did not come to their end
   const std::vector<ScalingSeries> scaling;   // of the points
+  const ReferenceMatches matches;             // of the points
+  const std::vector<RatedOperation> rates;    // of the points
 };
 
 // One table after the other; those without rows are left out, and the first one describes the studies. Of
 // 100,000 points all tables together need more memory than the studies.
 void visit_tables(const ReportData& data, const ReportInputs& inputs,
                   const std::function<void(Table&&)>& visit);
+// Keys of the tables that a report may have, but for those of single collectives.
+std::vector<std::string> report_table_names();
 std::vector<Table> make_report(const std::vector<StudyData>& studies, const ReportInputs& inputs = {});
 
 }  // namespace shardmark

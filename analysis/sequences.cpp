@@ -21,22 +21,6 @@ Choice without_sequence(const Choice& model) {
   return rest;
 }
 
-// All that defines the point but its sequence and batch.
-Point without_length(const MergedPoint& merged) {
-  Point point = merged.point;
-  TrainingPoint& t = point.training;
-  t.model = without_sequence(t.model);
-  t.batch_size = 1;
-  point.repeat = 0;
-  point.sampling = {};
-  return point;
-}
-
-std::string content_of(const MergedPoint& merged, const Point& point) {
-  return fmt::format("{} {} {} {} {}", point_id(point), merged.machine, merged.transport, merged.nodes,
-                     merged.ranks_per_node);
-}
-
 }  // namespace
 
 std::vector<SequenceSeries> sequence_series(const std::vector<MergedPoint>& points) {
@@ -47,16 +31,15 @@ std::vector<SequenceSeries> sequence_series(const std::vector<MergedPoint>& poin
     const auto table = known_table(merged.point.training.model);
     if (!table || table->sample.tokens() == 0) continue;
     const int64_t sequence = table->sample.tokens(), batch = merged.point.training.batch_size;
-    Point point = without_length(merged);
-    const std::string content = content_of(merged, point) + merged.strategy;
-    const Choice model = point.training.model;
-    point.training.strategy = {};
-    point.training.recompute = 0;
+    const Choice model = without_sequence(merged.point.training.model);
+    const std::string series = to_text(model) + series_key(merged, {"model", "batch_size"}),
+                      setting = to_text(model) +
+                                series_key(merged, {"model", "batch_size", "strategy", "checkpointing"});
     for (const std::string& same :
          {format_count(static_cast<double>(batch * sequence)) + " tokens",
           fmt::format("{} sample{}", format_count(static_cast<double>(batch)), batch == 1 ? "" : "s")}) {
-      const auto [found, is_new] = known.try_emplace(content + same, all.size());
-      if (is_new) all.push_back({model, same, content_of(merged, point) + same, {}});
+      const auto [found, is_new] = known.try_emplace(series + same, all.size());
+      if (is_new) all.push_back({model, same, setting + same, {}});
       all[found->second].points.push_back({&merged, sequence, table->attention_share()});
     }
   }

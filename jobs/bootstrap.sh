@@ -46,7 +46,7 @@ done
 packages=(build-essential cmake ninja-build git libhdf5-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev
           libfmt-dev libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv procps)
 commands=(make g++ cmake ninja git)    # how packages from elsewhere (modules, Spack) show themselves
-handy=(ccache mold librsvg2-bin)       # faster builds, report --plots; nothing else fails without them
+handy=(ccache mold librsvg2-bin libxml2-utils)  # faster builds, report --plots, a schema in tests; nothing else fails without them
 if [[ $analysis == no ]]; then packages+=(libopenmpi-dev openmpi-bin libhwloc-dev); commands+=(mpicc mpirun); fi
 # Version 16: in Debian 12 and Ubuntu 24.04; other versions format differently, and 14 cannot read g++ 12's library.
 if [[ $lint == yes ]]; then packages+=(clang-format-16 clang-tidy-16); commands+=(clang-format-16 clang-tidy-16); fi

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/stats.h"
 #include "schema/fields.h"
+#include "schema/imported.h"
 #include "strategies/brief_text.h"
 
 namespace shardmark {
@@ -19,6 +20,7 @@ using Json = nlohmann::ordered_json;
 
 // When the launch that made the record began: the study's start, or the last resumption before the record.
 std::string launch_start(const Environment& environment, const Record& record) {
+  if (is_imported(environment)) return record.started;  // "": the source does not say
   std::string start = environment.started;
   const Json& facts = *environment.facts;
   const auto resumed = facts.find("resumed");
@@ -72,6 +74,7 @@ void require_one_machine(const std::vector<StudyData>& studies) {
 }  // namespace
 
 std::string launch_name(const Environment& environment, const Record& record) {
+  if (auto imported = imported_launch(environment, record)) return *imported;
   return fmt::format("{} {}", launch_start(environment, record), fmt::join(environment.nodes, " "));
 }
 
@@ -83,9 +86,9 @@ std::string content_id(const Point& point) {
   return point_id(content);
 }
 
-Launches launches_of(const std::vector<StudyData>& studies) {
+Launches launches_of(const std::vector<StudyData>& studies, OneMachine one_machine) {
   ENSURE(!studies.empty(), "launches of no study");
-  require_one_machine(studies);
+  if (one_machine == OneMachine::needed) require_one_machine(studies);
   Launches launches{machine_text(studies.front().environment), {}, {}, {}};
   std::map<std::string, std::map<std::string, std::map<std::string, double>>> times;  // point, launch, record
   for (const StudyData& study : studies) {

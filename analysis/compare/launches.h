@@ -44,9 +44,13 @@ std::string launch_name(const Environment& environment, const Record& record);
 // wrote its batch per rank or for all. Equal points of two studies have the same.
 std::string content_id(const Point& point);
 
+// Whether the studies must come from one machine: launches of equal devices on several hosts need not, which
+// then differ in more than launches do.
+enum class OneMachine { needed, not_needed };
+
 // A copy of a study, or a study given twice, is the same launch; a resumed study is several. Runs of
 // shardmark train are passed over. UsageError: the studies come from different machines or transports, or are
 // more than kMostLaunches.
-Launches launches_of(const std::vector<StudyData>& studies);
+Launches launches_of(const std::vector<StudyData>& studies, OneMachine one_machine = OneMachine::needed);
 
 }  // namespace shardmark

@@ -171,6 +171,28 @@ std::vector<Table> compared_tables(const std::vector<MergedPoint>& all,
   return {std::move(training), std::move(collectives)};
 }
 
+// SLOWER fails, a lost time is an error, AMBIGUOUS is skipped.
+std::vector<JUnitCase> compared_cases(const std::vector<ComparedPoint>& points, const Launches& before,
+                                      const Launches& after) {
+  using Outcome = JUnitCase::Outcome;
+  std::vector<JUnitCase> cases;
+  for (const ComparedPoint& compared : points) {
+    const Comparison& c = compared.comparison;
+    const Outcome outcome = c.verdict == Judgement::slower      ? Outcome::failed
+                            : c.verdict == Judgement::ambiguous ? Outcome::skipped
+                                                                : Outcome::passed;
+    cases.push_back({after.points.at(content_id(compared.point->point)).name, outcome,
+                     fmt::format("{}: {} before, {} after, {} %, 95 % interval {} to {} %",
+                                 to_text(c.verdict), format_seconds(c.old_s), format_seconds(c.new_s),
+                                 change_cell(compared).text, interval_of(&Interval::low)(compared).text,
+                                 interval_of(&Interval::high)(compared).text)});
+  }
+  for (const auto& [content, was] : before.points)
+    if (is_lost(was, content, after))
+      cases.push_back({was.name, Outcome::error, "no time any more: " + after.points.at(content).missing});
+  return cases;
+}
+
 Table changed_table(const std::vector<ComparedPoint>& points, const Launches& after) {
   std::vector<const ComparedPoint*> changed;
   for (const ComparedPoint& point : points)

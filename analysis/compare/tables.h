@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "analysis/compare/compare.h"
+#include "analysis/junit.h"
 #include "analysis/merged.h"
 #include "analysis/table/table.h"
 
@@ -14,6 +15,7 @@ struct ComparisonReport {
   size_t num_slower = 0;
   size_t num_lost = 0;  // points that were measured before, were run again, and gave no time
   size_t num_ambiguous = 0;
+  JUnitSuite tests;  // a case for each point that both sides measured, or that was lost
 };
 
 // `after` is launches_of(studies). UsageError: the two sides have no point in common.
@@ -29,6 +31,10 @@ struct ComparedPoint {
 };
 std::vector<Table> compared_tables(const std::vector<MergedPoint>& all,
                                    const std::vector<ComparedPoint>& points);
+// Whether a point that had a time has none any more.
+bool is_lost(const LaunchTimes& was, const std::string& content, const Launches& after);
+std::vector<JUnitCase> compared_cases(const std::vector<ComparedPoint>& points, const Launches& before,
+                                      const Launches& after);
 Table changed_table(const std::vector<ComparedPoint>& points, const Launches& after);
 Table one_sided_table(const Launches& before, const Launches& after);
 Table environment_table(const Launches& before, const Launches& after);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -17,18 +18,21 @@
 namespace shardmark {
 namespace {
 
-// Of one operation on one setting, by bytes: the faster of in place and out of place.
+// Of one operation on one setting, by bytes.
 using Sizes = std::map<int64_t, const MergedPoint*>;
 struct Measured {
-  Sizes sizes;
+  std::array<Sizes, 2> by_place;  // out of place, in place
+  // In place where as many sizes were measured so: training works in place.
+  const Sizes& sizes() const { return by_place[by_place[1].size() >= by_place[0].size() ? 1 : 0]; }
   std::set<int64_t> all, wrong, unchecked;  // sizes, whatever their outcome and place
 };
-using Key = std::tuple<size_t, std::string, std::string>;    // order and name of the operation, reduction
-using Setting = std::tuple<int64_t, Location, std::string>;  // most ranks first; type
+using Key = std::pair<size_t, std::string>;  // order and text of the operation
+using Setting =
+    std::tuple<int64_t, Location, std::string, std::string>;  // most ranks first; type, series_key()
 using Settings = std::map<Setting, std::map<Key, Measured>>;
 
 bool is_usable(const MergedPoint& merged) {
-  return !is_training(merged) && std::isfinite(merged.measures.step_s) && merged.measures.step_s > 0;
+  return is_collective(merged) && std::isfinite(merged.measures.step_s) && merged.measures.step_s > 0;
 }
 
 std::string bytes_text(int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
@@ -52,7 +56,7 @@ std::string verified_text(const Measured& measured) {
 }
 
 std::vector<Cell> row_of(const std::string& name, const Measured& measured) {
-  const Sizes sizes = believable(measured.sizes);
+  const Sizes sizes = believable(measured.sizes());
   const auto& [smallest, quick] = *sizes.begin();
   const auto& [largest, wide] = *sizes.rbegin();
   const auto marked = [](Cell cell, const MergedPoint& merged) {
@@ -71,9 +75,9 @@ Measured& measured_of(const MergedPoint& merged, Settings& settings) {
   const CollectivePoint& c = merged.point.collective;
   const auto* const known = specs::find_collective(c.operation);
   const size_t order = known == nullptr ? specs::kNumCollectives : static_cast<size_t>(known->what);
-  const bool is_plain = c.reduction == "sum" || c.reduction == "none";
-  return settings[{-merged.point.ranks, location_of(merged), c.dtype}]
-                 [{order, c.operation, is_plain ? "" : c.reduction}];
+  return settings[{-merged.point.ranks, location_of(merged), c.dtype,
+                   series_key(merged, {"operation", "reduction", "parts", "bytes", "in_place"})}]
+                 [{order, operation_text(c)}];
 }
 
 // Wrong points gave no result, and so are none of the merged ones.
@@ -96,12 +100,11 @@ Settings settings_of(const std::vector<StudyData>& studies, const std::vector<Me
     measured.all.insert(bytes);
     if (merged.measures.num_wrong > 0) measured.wrong.insert(bytes);
     if (merged.measures.num_wrong < 0) measured.unchecked.insert(bytes);
-    const MergedPoint*& best = measured.sizes[bytes];
-    if (best == nullptr || merged.measures.step_s < best->measures.step_s) best = &merged;
+    measured.by_place[merged.point.collective.in_place ? 1 : 0][bytes] = &merged;
   }
   add_wrong(studies, settings);
   for (auto& [setting, operations] : settings)
-    std::erase_if(operations, [](const auto& operation) { return operation.second.sizes.empty(); });
+    std::erase_if(operations, [](const auto& operation) { return operation.second.sizes().empty(); });
   std::erase_if(settings, [](const auto& setting) { return setting.second.empty(); });
   return settings;
 }
@@ -126,12 +129,10 @@ OverviewTable collectives_overview(const std::vector<StudyData>& studies,
        {.name = "verified", .definition = "whether every element of every size had the expected value."}},
       {}};
   for (const auto& [setting, operations] : settings_of(studies, points)) {
-    const MergedPoint& first = *operations.begin()->second.sizes.begin()->second;
+    const MergedPoint& first = *operations.begin()->second.sizes().begin()->second;
     OverviewGroup group{collective_setting_text(first), {}};
     for (const auto& [key, measured] : operations) {
-      const auto& [order, operation, reduction] = key;
-      group.rows.push_back(
-          row_of(fmt::format("{}{}{}", operation, reduction.empty() ? "" : " ", reduction), measured));
+      group.rows.push_back(row_of(key.second, measured));
     }
     table.groups.push_back(std::move(group));
   }

@@ -10,6 +10,7 @@
 #include "analysis/plots/names.h"
 #include "analysis/quality/findings.h"
 #include "base/units.h"
+#include "schema/imported.h"
 #include "strategies/brief_text.h"
 
 namespace shardmark {
@@ -41,6 +42,7 @@ std::string about(const StudyData& study) {
       fmt::format("{}: {}, on {}{} ({}){}.", study.path, outcomes_text(study), ranks_text(e.world_ranks),
                   e.nodes.empty() ? "" : " of " + plural(e.nodes.size(), "node"), machine_text(e),
                   e.transport.empty() ? "" : " over " + brief_text("transport", e.transport));
+  if (is_imported(e)) return text + fmt::format(" It was {}.", imported_text(e));
   const std::string suite = std::filesystem::path(e.suite_path).stem().string();
   text += fmt::format(" {}started {}, revision {}.", suite.empty() ? "" : "Suite " + suite + ", ", e.started,
                       e.revision);
@@ -101,7 +103,10 @@ void add_verification(std::vector<std::string>& cautions, const std::vector<Merg
     num_equal += is_training(merged) && merged.measures.verified.starts_with("equal") ? 1 : 0;
     num_wrong += merged.measures.num_wrong > 0 ? 1 : 0;
   }
-  if (num_equal < num_training)
+  if (num_equal == 0 && num_training > 0)
+    cautions.push_back(
+        fmt::format("not verified: no training point ({}) was compared with one device.", num_training));
+  else if (num_equal < num_training)
     cautions.push_back(
         fmt::format("not verified: {} of {}; the others gave the losses and gradient norms of one device.",
                     num_training - num_equal, plural(num_training, "training point")));

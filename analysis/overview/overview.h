@@ -31,10 +31,11 @@ std::vector<size_t> columns_with_values(const OverviewTable& table);
 struct Overview {
   std::vector<std::string> studies;    // a paragraph each
   std::vector<OverviewTable> answers;  // training, collectives
+  std::vector<std::string> standing;   // beside what others measured, a paragraph each
   std::vector<std::string> cautions;   // one for each cause, not for each point
 };
 
-// unfinished: sustained runs that did not come to their end. scaling: of the points.
+// All but `standing`. unfinished: sustained runs that did not come to their end. scaling: of the points.
 Overview overview_of(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points,
                      const std::vector<MergedPoint>& unfinished, const std::vector<ScalingSeries>& scaling);
 

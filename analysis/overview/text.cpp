@@ -175,6 +175,9 @@ std::string to_text(Overview overview, const TextStyle& style, Explanations defi
     text += "\n" + text_of(table, style);
     if (definitions == Explanations::shown) text += "\n" + definitions_text(table, style);
   }
+  if (!overview.standing.empty()) text += "\n" + bold("Is this good?", style) + "\n";
+  for (const std::string& standing : overview.standing)
+    for (const std::string& line : wrapped(printable(standing, ""), style.width)) text += line + "\n";
   if (!overview.cautions.empty()) text += "\n" + bold("Warnings", style) + "\n";
   for (const std::string& caution : overview.cautions) text += caution_text(caution, style);
   return text;

@@ -57,6 +57,10 @@ std::string answers_html(const Overview& overview) {
   return out;
 }
 
+std::string standing_html(const Overview& overview) {
+  return overview.standing.empty() ? "" : element("h3", "Is this good?") + html::list(overview.standing);
+}
+
 std::string cautions_html(const Overview& overview) {
   return overview.cautions.empty() ? "" : element("h3", "Warnings") + html::list(overview.cautions);
 }

@@ -14,6 +14,7 @@
 #include "analysis/page/parts.h"
 #include "analysis/plots/plots.h"
 #include "analysis/plots/svg.h"
+#include "analysis/reference/tables.h"
 #include "base/units.h"
 
 namespace shardmark {
@@ -107,13 +108,14 @@ Table shortened(Table&& table) {
 }
 
 // Each table with its plots; those of all collectives are one part, side by side.
-void add_tables(Page& page, const std::vector<Table>& tables, const Plots& plots) {
+void add_tables(Page& page, const std::vector<Table>& tables, const Plots& plots,
+                const std::string& schedules) {
   for (size_t i = 0; i < tables.size(); ++i) {
     const std::string part = part_of(tables[i].key);
     page.begin_part(part, part == kCollectives ? "Collectives" : tables[i].title);
     page.add(figures_of(part, plots));
     if (part != kCollectives) {
-      page.add(html::table(tables[i]));
+      page.add(html::table(tables[i]) + (part == "layouts" ? schedules : ""));
       continue;
     }
     std::string small;
@@ -145,15 +147,16 @@ std::string title_of(const std::vector<StudyData>& studies) {
 }  // namespace
 
 std::string make_page(const ReportData& data, const ReportInputs& inputs) {
-  const auto& [studies, points, unfinished, scaling] = data;
+  const auto& [studies, points, unfinished, scaling, matches, rates] = data;
   Page page;
   const Plots plots = make_plots(studies, points, scaling, inputs.links);
-  const Overview overview = overview_of(studies, points, unfinished, scaling);
+  Overview overview = overview_of(studies, points, unfinished, scaling);
+  overview.standing = standing_of(points, inputs.references, matches.points, rates);
   std::vector<Table> tables;
   visit_tables(data, inputs, [&](Table&& table) { tables.push_back(shortened(std::move(table))); });
   page.add(studies_html(overview) + answers_html(overview) + answering_figures(plots) +
-           cautions_html(overview));
-  add_tables(page, tables, plots);
+           standing_html(overview) + cautions_html(overview));
+  add_tables(page, tables, plots, schedules_html(points));
   page.begin_part("environment", "Environment");
   for (const StudyData& study : studies) page.add(environment_html(study));
   page.begin_part("reproduce", "How to reproduce each point");

@@ -13,7 +13,11 @@ inline constexpr size_t kMostPageRows = 1000;  // of a table on a page
 
 std::string studies_html(const Overview& overview);
 std::string answers_html(const Overview& overview);
+std::string standing_html(const Overview& overview);
 std::string cautions_html(const Overview& overview);
+
+// The schedules of the points' pipelines, drawn as if backward took twice as long as forward; a few of many.
+std::string schedules_html(const std::vector<MergedPoint>& points);
 
 std::string environment_html(const StudyData& study);
 std::string reproduce_html(const std::vector<StudyData>& studies);

@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
+#include "analysis/known.h"
 #include "analysis/page/html.h"
 #include "analysis/page/parts.h"
 #include "analysis/page/suite_of.h"
+#include "analysis/plots/pipeline_svg.h"
 #include "analysis/table/cells.h"
 #include "base/units.h"
 #include "schema/fields.h"
@@ -57,6 +59,32 @@ std::string point_row(const Record& record) {
 }
 
 }  // namespace
+
+std::string schedules_html(const std::vector<MergedPoint>& points) {
+  constexpr size_t kMostDrawn = 8;
+  constexpr int64_t kMostStages = 32, kMostMicroBatches = 64;  // that a page has place for
+  std::map<std::string, std::string> figures;                  // by caption
+  for (const MergedPoint& merged : points) {
+    const auto point = known_point(merged.point);
+    if (!is_training(merged) || !point || point->training.pipeline < 2 || figures.size() == kMostDrawn)
+      continue;
+    const TrainingPoint& t = point->training;
+    if (t.pipeline > kMostStages || t.accumulation > kMostMicroBatches) continue;
+    const std::string caption =
+        fmt::format("{}: {} stages, {} micro-batches", brief_text("pipeline_schedule", t.schedule),
+                    t.pipeline, t.accumulation);
+    if (figures.contains(caption)) continue;
+    const strategies::PipelineSchedule& schedule = strategies::pipeline_schedule(t.schedule.name);
+    figures[caption] = pipeline_svg(strategies::timeline(
+        schedule.orders(t.pipeline, schedule.chunks(t.schedule.options), t.accumulation)));
+  }
+  std::string out;
+  for (const auto& [caption, figure] : figures)
+    out += element("figure", element("figcaption", element("b", html::text(caption))) + figure) + "\n";
+  if (out.empty()) return "";
+  return element("h3", "Schedules of pipelines, as if backward took twice as long as forward") +
+         element("div", "\n" + out, "class='plots'") + "\n";
+}
 
 std::string environment_html(const StudyData& study) {
   std::string items;

@@ -39,6 +39,11 @@ void add_axis(const AxisRow& axis, const Point& point, Node& node) {
   visit_member(axis, point, [&]<class T>(const T& value) {
     if constexpr (std::is_same_v<T, Choice>)
       node[axis.key] = choice_node(value, known_options(axis.key, value));
+    else if constexpr (std::is_same_v<T, std::string>)
+      node[axis.key] =
+          std::holds_alternative<Choices>(axis.accepted)
+              ? choice_node(choice_or_name(value), known_options(axis.key, choice_or_name(value)))
+              : Node(value);
     else
       node[axis.key] = value;
   });
@@ -100,6 +105,7 @@ std::string suite_of(const Point& point) {
     const Choice transport = choice_or_name(point.transport);
     suite["transport"] = choice_node(transport, known_options("transport", transport));
   }
+  if (!point.environment.empty()) suite["environment"] = point.environment;
   suite["sampling"] = sampling_node(point.sampling);
   if (point.workload == "collective")
     suite["collectives"] = collective_node(point);

@@ -16,25 +16,36 @@ namespace {
 
 using Sizes = std::map<int64_t, const MergedPoint*>;  // by bytes
 using Operations = std::map<std::string, Sizes>;      // by name, with the reduction where it is no sum
-using GroupKey = std::tuple<int64_t, Location, std::string>;  // ranks, type
+using GroupKey = std::tuple<int64_t, Location, std::string, std::string>;  // ranks, type, series_key()
+constexpr const char* kOutOfPlace = ", out of place";
 
 int style_of(const std::string& operation) {
-  const auto* const found = specs::find_collective(operation.substr(0, operation.find(' ')));
+  const auto* const found = specs::find_collective(operation.substr(0, operation.find_first_of(" ,")));
   return static_cast<int>(found == nullptr ? specs::Collective(specs::kNumCollectives) : found->what);
 }
 
-// Where a size was measured with one buffer and with two, the former: training works in place.
+bool has_all(const Sizes& sizes, const Sizes& others) {
+  return std::all_of(others.begin(), others.end(),
+                     [&](const auto& one) { return sizes.contains(one.first); });
+}
+
+// Where all sizes were measured with one buffer and with two, the former: training works in place.
 std::map<GroupKey, Operations> groups_of(const std::vector<MergedPoint>& points) {
   std::map<GroupKey, Operations> groups;
   for (const MergedPoint& merged : points) {
-    if (is_training(merged)) continue;
+    if (!is_collective(merged)) continue;
     const CollectivePoint& c = merged.point.collective;
-    const bool is_plain = c.reduction == "sum" || c.reduction == "none";
-    auto& sizes = groups[{merged.point.ranks, location_of(merged), c.dtype}]
-                        [c.operation + (is_plain ? "" : " " + c.reduction)];
-    const MergedPoint*& found = sizes[c.bytes];
-    if (found == nullptr || c.in_place) found = &merged;
+    const GroupKey group = {merged.point.ranks, location_of(merged), c.dtype,
+                            series_key(merged, {"operation", "reduction", "parts", "bytes", "in_place"})};
+    groups[group][operation_text(c) + (c.in_place ? "" : kOutOfPlace)][c.bytes] = &merged;
   }
+  for (auto& [key, operations] : groups)
+    std::erase_if(operations, [&operations](const auto& one) {
+      const auto& [name, sizes] = one;
+      if (!name.ends_with(kOutOfPlace)) return false;
+      const auto in_place = operations.find(name.substr(0, name.rfind(kOutOfPlace)));
+      return in_place != operations.end() && has_all(in_place->second, sizes);
+    });
   return groups;
 }
 
@@ -93,11 +104,11 @@ Plot make_plot(Plot plot, const Operations& operations, const std::set<int64_t>&
 Plots collective_plots(const std::vector<MergedPoint>& points) {
   Plots plots;
   for (const auto& [key, operations] : groups_of(points)) {
-    const auto& [ranks, location, dtype] = key;
     const MergedPoint& first = *operations.begin()->second.begin()->second;
-    const std::string table = fmt::format("collective_{}_{}", first.point.collective.operation, ranks);
+    const std::string table =
+        fmt::format("collective_{}_{}", first.point.collective.operation, first.point.ranks);
     const std::string about = collective_setting_text(first);
-    const std::set<int64_t> buckets = bucket_sizes(points, location);
+    const std::set<int64_t> buckets = bucket_sizes(points, location_of(first));
     const Axis size{"message size", Scale::log2, true, true};
     plots.push_back(make_plot({"busbw",
                                table,

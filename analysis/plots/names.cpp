@@ -32,8 +32,12 @@ std::string family_name(const MergedPoint& merged, const std::vector<Column>& co
     const bool is_model = columns[c].name == "model", is_only = texts[c].size() == 1;
     if ((is_only && !is_model) || cells[c].value.is_nothing()) continue;
     const bool needs_name = columns[c].numeric || is_number_in_words(columns[c].name);
-    name += (name.empty() ? "" : ", ") + (needs_name ? columns[c].name + " " : "") +
-            (is_model ? model_name(merged, cells[c].text, is_only) : cells[c].text);
+    name += name.empty() ? "" : ", ";
+    if (cells[c].text == "yes")  // of an axis that is true or false
+      name += columns[c].name;
+    else
+      name += (needs_name ? columns[c].name + " " : "") +
+              (is_model ? model_name(merged, cells[c].text, is_only) : cells[c].text);
   }
   return name;
 }

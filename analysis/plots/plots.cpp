@@ -22,6 +22,7 @@ Plots make_plots(const std::vector<StudyData>& studies, const std::vector<Merged
   add(speed_plots(points, names));
   add(sequence_plots(points, names));
   add(phase_plots(points, names));
+  add(layout_plots(points));
   add(sample_plots(points, names));
   add(sustained_plots(points));
   add(scaling_plots(scaling, names));

@@ -15,10 +15,13 @@ namespace shardmark {
 using Plots = std::vector<Plot>;
 struct OneRankStep;     // interconnects.h
 struct PredictedPoint;  // predict/tables.h
+struct GoodputRow;      // goodput/goodput.h
+struct FailureQuery;
 
 Plots speed_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots sequence_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots phase_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
+Plots layout_plots(const std::vector<MergedPoint>& points);
 Plots sample_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots sustained_plots(const std::vector<MergedPoint>& points);
 Plots scaling_plots(const std::vector<ScalingSeries>& all, const PlotNames& names);
@@ -28,6 +31,8 @@ Plots interconnect_plots(const std::vector<OneRankStep>& workloads, const std::v
                          int64_t ranks);
 // Throughput over the numbers of ranks that were asked for.
 Plots predicted_plots(const std::vector<PredictedPoint>& predicted, const PlotNames& names);
+// Of rows of one family each number of ranks once.
+Plots goodput_plots(const std::vector<GoodputRow>& rows, const FailureQuery& query, const PlotNames& names);
 Plots prediction_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots memory_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots collective_plots(const std::vector<MergedPoint>& points);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 namespace shardmark {
 namespace {
@@ -87,16 +86,14 @@ std::vector<RowGroup> row_groups(const std::vector<MergedPoint>& points, const P
 std::vector<SettingPoints> settings_on_most_ranks(const std::vector<MergedPoint>& points,
                                                   const PlotNames& names,
                                                   const std::function<bool(const MergedPoint&)>& shown) {
-  using Key = std::tuple<std::string, Location, int64_t>;
-  std::map<Key, size_t> known;
+  std::map<std::string, size_t> known;
   std::set<const MergedPoint*> placed;
   std::vector<SettingPoints> settings;
   for (const RowGroup& group : row_groups(points, names, shown, points.size())) {
     const int64_t ranks = most_ranks(group).second;
     for (const MergedPoint* merged : group.points) {
       if (merged->point.ranks != ranks || !placed.insert(merged).second) continue;
-      const Key key = {merged->family, location_of(*merged), merged->point.training.batch_size};
-      const auto [found, is_new] = known.try_emplace(key, settings.size());
+      const auto [found, is_new] = known.try_emplace(series_key(*merged, {"strategy"}), settings.size());
       if (is_new) settings.push_back({group.setting + ", " + ranks_text(*merged), {}});
       settings[found->second].points.push_back(merged);
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analysis/plots/rows.h"
+#include "analysis/slowest.h"
 #include "base/units.h"
 
 namespace shardmark {
@@ -13,15 +14,8 @@ namespace {
 // Of each step the slowest rank's time, of all repeats.
 std::vector<double> steps_of(const MergedPoint& merged) {
   std::vector<double> steps;
-  for (const Record* record : merged.records) {
-    const Series* series = record->series("step");
-    if (series == nullptr) continue;
-    for (int64_t step = 0; step < series->columns; ++step) {
-      double slowest = 0;
-      for (int64_t rank = 0; rank < series->rows; ++rank) slowest = std::max(slowest, series->at(rank, step));
-      steps.push_back(slowest);
-    }
-  }
+  for (const Record* record : merged.records)
+    for (const double slowest : slowest_of(*record, "step")) steps.push_back(slowest);
   return steps;
 }
 

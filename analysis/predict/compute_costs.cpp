@@ -48,6 +48,22 @@ ComputeTimes combined(const std::vector<ComputeTimes>& all,
   return result;
 }
 
+// Of each block, on the rank where it takes longest: stages have blocks of their own.
+ComputeTimes moments_of_stages(const Series& series) {
+  const auto longest = [&](int64_t column) {
+    double seconds = 0;
+    for (int64_t row = 0; row < series.rows; ++row) seconds = std::max(seconds, series.at(row, column));
+    return seconds;
+  };
+  ComputeTimes times{.data_s = longest(0), .update_s = longest(series.columns - 1)};
+  const int64_t num_blocks = (series.columns - 2) / 2;
+  for (int64_t b = 0; b < num_blocks; ++b) {
+    times.forward_s.push_back(longest(1 + b));
+    times.backward_s.push_back(longest(1 + num_blocks + b));
+  }
+  return times;
+}
+
 ComputeTimes moments_of_slowest(const Series& series) {
   const auto total = [&](int64_t row) {
     double seconds = 0;
@@ -75,6 +91,20 @@ ComputeTimes medians_of(const std::vector<const MeasuredCompute*>& points) {
   return combined(times, [](const std::vector<double>& values) { return median(values); });
 }
 
+// As blocks that are cut like this instead, by their FLOPs.
+ComputeTimes cut_again(ComputeTimes times, const specs::ModelTable& whole, const specs::Split& from,
+                       const specs::Split& to) {
+  if (from == to) return times;
+  const specs::ModelTable before = specs::split_table(whole, from), after = specs::split_table(whole, to);
+  for (size_t b = 0; b < times.forward_s.size(); ++b) {
+    const double flops = before.blocks[b].forward_flops;
+    const double share = flops > 0 ? after.blocks[b].forward_flops / flops : 1;
+    times.forward_s[b] *= share;
+    times.backward_s[b] *= share;
+  }
+  return times;
+}
+
 // Between the two sizes next to it; in proportion beyond them. [size] -> times, not empty.
 ComputeTimes at_batch(const std::map<double, ComputeTimes>& sizes, double batch) {
   const auto above = sizes.lower_bound(batch);
@@ -92,12 +122,26 @@ ComputeTimes at_batch(const std::map<double, ComputeTimes>& sizes, double batch)
 }  // namespace
 
 bool communicates(const Point& point) {
-  return point.ranks > 1 && strategies::traits_of(point.training.strategy.name).communicates;
+  return point.ranks > 1 &&
+         (point.ranks_per_copy() > 1 || strategies::traits_of(point.training.strategy.name).communicates);
+}
+
+ComputeTimes times_of_stage(const ComputeTimes& whole, const strategies::RankStep& step,
+                            const strategies::Program& program, const strategies::Program& first) {
+  ComputeTimes times{.data_s = whole.data_s, .update_s = whole.update_s};
+  for (const specs::Chunk& chunk : step.input().all_chunks())
+    for (int64_t b = chunk.first_block; b < chunk.first_block + chunk.end - chunk.begin; ++b) {
+      times.forward_s.push_back(whole.forward_s[static_cast<size_t>(b)]);
+      times.backward_s.push_back(whole.backward_s[static_cast<size_t>(b)]);
+    }
+  if (first.most_updated > 0)
+    times.update_s *= static_cast<double>(program.most_updated) / static_cast<double>(first.most_updated);
+  return times;
 }
 
 double owned_elements(const Point& point, const specs::ModelTable& table) {
   const strategies::Strategy& strategy = strategies::strategy(point.training.strategy.name);
-  return static_cast<double>(strategy.step(strategies::step_input(point, table)).most_updated);
+  return static_cast<double>(strategy.step(strategies::RankStep(point, table).input()).most_updated);
 }
 
 std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged, const Point& point) {
@@ -108,10 +152,13 @@ std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged, const
     return std::nullopt;
   const Measures& m = merged.measures;
   const double computing_s = m.step_s - m.exposed_s;
-  ComputeTimes times = moments_of_slowest(*series);
+  const bool has_stages = point.training.pipeline > 1;
+  ComputeTimes times = has_stages ? moments_of_stages(*series) : moments_of_slowest(*series);
   const double all_s =
       static_cast<double>(point.training.accumulation) * micro_batch_s(times) + times.update_s;
   if (!(computing_s > 0) || !(all_s > 0)) return std::nullopt;
+  if (has_stages)
+    return MeasuredCompute{&merged, to_text(point.training.strategy), times, owned_elements(point, *table)};
   times.update_s *= computing_s / all_s;
   return MeasuredCompute{&merged, to_text(point.training.strategy), scaled(times, computing_s / all_s),
                          owned_elements(point, *table)};
@@ -121,28 +168,37 @@ ComputeCosts::ComputeCosts(std::vector<MeasuredCompute> measured) : measured_(st
   std::vector<double> activations;
   for (const MeasuredCompute& one : measured_) {
     const Point& point = one.merged->point;
+    const specs::Split split = strategies::split_of(point);
     const auto same = [&](const Kind& kind) {
-      return kind.communicates == communicates(point) && kind.ranks_per_node == one.merged->ranks_per_node;
+      return kind.communicates == communicates(point) && kind.ranks_per_node == one.merged->ranks_per_node &&
+             kind.split == split && kind.stages == point.training.pipeline;
     };
     auto kind = std::find_if(kinds_.begin(), kinds_.end(), same);
     if (kind == kinds_.end())
-      kind = kinds_.insert(kind, {communicates(point), one.merged->ranks_per_node, {}});
+      kind = kinds_.insert(
+          kind, {communicates(point), one.merged->ranks_per_node, split, point.training.pipeline, {}});
     const auto size = static_cast<double>(point.training.batch_size);
     kind->batches[size].points.push_back(&one);
-    activations.push_back(one.merged->measures.activation_bytes() / size);
+    if (point.ranks_per_copy() == 1) activations.push_back(one.merged->measures.activation_bytes() / size);
   }
   for (Kind& kind : kinds_)
     for (auto& [size, batch] : kind.batches) batch.medians = medians_of(batch.points);
   activation_bytes_per_sample_ = activations.empty() ? Measures::kNone : std::max(0.0, median(activations));
 }
 
+bool ComputeCosts::has_measured(const specs::Split& split) const {
+  return std::any_of(kinds_.begin(), kinds_.end(), [&](const Kind& kind) { return kind.split == split; });
+}
+
 const ComputeCosts::Kind* ComputeCosts::nearest(const Point& point, int64_t ranks_per_node,
                                                 const MergedPoint* without) const {
   const auto distance = [&](const Kind& kind) {
-    constexpr int64_t kFar = 1 << 24, kFarther = 1 << 25;
+    constexpr int64_t kFar = 1 << 24;
     const int64_t more = kind.ranks_per_node - ranks_per_node;
     // Fewer ranks share less: only where nothing else is there.
-    return (more >= 0 ? more : kFar - more) + (kind.communicates == communicates(point) ? 0 : kFarther);
+    return (more >= 0 ? more : kFar - more) + (kind.communicates == communicates(point) ? 0 : 2 * kFar) +
+           (kind.stages == point.training.pipeline ? 0 : 4 * kFar) +
+           (kind.split == strategies::split_of(point) ? 0 : 8 * kFar);
   };
   const auto is_left = [&](const Kind& kind) {
     const auto& batches = kind.batches;
@@ -161,6 +217,8 @@ std::optional<ComputeTimes> ComputeCosts::times(const Point& point, int64_t rank
   const Kind* kind = nearest(point, ranks_per_node, without);
   if (kind == nullptr) return std::nullopt;
   const std::string strategy = to_text(point.training.strategy);
+  const specs::Split split = strategies::split_of(point);
+  const bool is_laid_out_alike = kind->split == split && kind->stages == point.training.pipeline;
   std::map<double, ComputeTimes> sizes;
   std::vector<double> factors, updates, rates;
   for (const auto& [size, batch] : kind->batches) {
@@ -172,7 +230,8 @@ std::optional<ComputeTimes> ComputeCosts::times(const Point& point, int64_t rank
       if (one->owned_elements > 0) rates.push_back(one->times.update_s / one->owned_elements);
       if (one->strategy != strategy) continue;
       if (points.size() > 1) factors.push_back(micro_batch_s(one->times) / micro_batch_s(medians));
-      if (one->merged->point.ranks == point.ranks) updates.push_back(one->times.update_s);
+      if (one->merged->point.ranks == point.ranks && is_laid_out_alike)
+        updates.push_back(one->times.update_s);
     }
   }
   ComputeTimes times = scaled(at_batch(sizes, static_cast<double>(point.training.batch_size)),
@@ -180,7 +239,7 @@ std::optional<ComputeTimes> ComputeCosts::times(const Point& point, int64_t rank
   times.update_s = !updates.empty() ? median(updates)
                    : rates.empty()  ? times.update_s
                                     : median(rates) * owned_elements(point, table);
-  return times;
+  return cut_again(std::move(times), table, kind->split, split);
 }
 
 }  // namespace shardmark

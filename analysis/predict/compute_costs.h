@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "analysis/merged.h"
-#include "analysis/predict/simulate.h"
+#include "strategies/simulate.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
+
+using strategies::ComputeTimes;
+using strategies::SimulatedStep;
 
 // Of a point that was measured: its moments (series "block_time") on the rank that computes longest, scaled
 // so that a step of them lasts as long as the measured step without its exposed communication.
@@ -24,6 +27,11 @@ struct MeasuredCompute {
 // Nothing where the record holds no block times, or has no time to scale them to.
 // point: merged.point as known_point() has it.
 std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged, const Point& point);
+
+// What a stage of a point computes of it. whole: of the blocks of a rank that would have them all, and the
+// update of the first stage's; first: of that one's program.
+ComputeTimes times_of_stage(const ComputeTimes& whole, const strategies::RankStep& step,
+                            const strategies::Program& program, const strategies::Program& first);
 
 // Whether its ranks exchange anything.
 bool communicates(const Point& point);
@@ -43,14 +51,18 @@ class ComputeCosts {
   // strategy takes beside others where it was measured. Update: of the strategy on as many ranks where
   // measured, else by the elements that a rank owns. Of points that communicate, or do not, as this one does
   // (moving bytes takes cores and caches from computing), with as many ranks per node, or the next more.
-  // Nothing where nothing was measured.
+  // With as many ranks that share each block, and stages, where that was measured; else in proportion to a
+  // block's FLOPs on a rank, as if smaller products took their share of the time.
+  // Nothing where nothing was measured. Blocks: of the whole model, as a rank of the point has them.
   std::optional<ComputeTimes> times(const Point& point, int64_t ranks_per_node,
                                     const specs::ModelTable& table,
                                     const MergedPoint* without = nullptr) const;
 
-  // What a rank held beyond the strategy's own memory: median over the points.
+  // What a rank held beyond the strategy's own memory: median over the points that leave the model whole; a
+  // NaN where there are none.
   double activation_bytes_per_sample() const { return activation_bytes_per_sample_; }
   size_t num_measured() const { return measured_.size(); }
+  bool has_measured(const specs::Split& split) const;  // blocks that are cut like this
 
  private:
   struct Batch {
@@ -62,6 +74,8 @@ class ComputeCosts {
   struct Kind {
     bool communicates;
     int64_t ranks_per_node;
+    specs::Split split;
+    int64_t stages;
     Batches batches;
   };
   const Kind* nearest(const Point& point, int64_t ranks_per_node, const MergedPoint* without) const;

@@ -1,17 +1,12 @@
 // Why points that were asked for are not among the predictions.
 #pragma once
 
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "analysis/predict/tables.h"
 
 namespace shardmark {
-
-// By family and ranks.
-using BestPoints = std::map<std::pair<const MergedPoint*, int64_t>, const PredictedPoint*>;
 
 // "4 ... 64 ranks (30 points, such as ddp with batch 4): no link between nodes was measured; give --network":
 // a line for each reason why points have no prediction.

@@ -69,20 +69,28 @@ std::vector<Family> families_of(const std::vector<MergedPoint>& points,
   return families;
 }
 
+Point whole_on_one_rank(Point point) {
+  point.ranks = 1;
+  TrainingPoint& t = point.training;
+  t.tensor = t.context = t.pipeline = 1;
+  t.sequence_parallel = false;
+  t.schedule = TrainingPoint().schedule;
+  return point;
+}
+
 // The series of one strategy and batch over all numbers of ranks.
 void add_series(std::vector<PredictedPoint>& all, const Family& family, Point point,
                 const PredictQuery& query) {
   const Cluster cluster{family.ranks_per_node, query.network, query.node_link};
-  Point alone = point;
-  alone.ranks = 1;
+  Point alone = whole_on_one_rank(point);
   if (query.global_batch > 0) alone.training.batch_size = query.global_batch / point.training.accumulation;
   const Estimate one_rank_s = family.predictor->predict(*family.like, alone, cluster).step_s;
   for (const int64_t ranks : query.ranks) {
     point.ranks = ranks;
-    const int64_t parts = ranks * point.training.accumulation;
+    const int64_t parts = point.data_ranks() * point.training.accumulation;
     Prediction prediction{point};
-    if (query.global_batch % parts == 0) {
-      if (query.global_batch > 0) point.training.batch_size = query.global_batch / parts;
+    if (parts == 0 || query.global_batch % parts == 0) {
+      if (query.global_batch > 0 && parts > 0) point.training.batch_size = query.global_batch / parts;
       prediction = family.predictor->predict(*family.like, point, cluster);
     } else {
       prediction.unknown = fmt::format("the ranks do not divide the global batch of {}", query.global_batch);

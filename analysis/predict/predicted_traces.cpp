@@ -14,16 +14,21 @@ std::vector<std::pair<std::string, std::string>> predicted_traces(
   for (const PredictedPoint& one : predicted) {
     const Prediction& prediction = one.prediction;
     const auto table = known_table(prediction.point.training.model);
-    const auto program = known_program(prediction.point);
-    if (!prediction.unknown.empty() || !table || !program) continue;
-    strategies::TimedStep step;
-    simulate(*program, prediction.times, prediction.operation_s, prediction.progress, &step);
+    if (!prediction.unknown.empty() || !table) continue;
+    const Stages stages(prediction.point, *table);
+    std::vector<strategies::SimulatedRank> ranks = prediction.stages;
+    for (size_t stage = 0; stage < ranks.size(); ++stage) ranks[stage].program = &stages.programs[stage];
+    std::vector<strategies::TimedStep> steps;
+    simulate(ranks, prediction.progress, &steps);
+    std::vector<std::string> events;
+    for (size_t stage = 0; stage < steps.size(); ++stage)
+      events.push_back(strategies::trace_events(
+          stages.steps[stage]->part().table, static_cast<int64_t>(stage),
+          fmt::format("{} {}, predicted", steps.size() > 1 ? "stage" : "rank", stage), {steps[stage]}));
     const std::string title = brief_text(prediction.point);
-    traces.emplace_back(
-        fmt::format("{}-{}-ranks-{}", prediction.point.training.strategy.name, prediction.point.ranks,
-                    traces.size() + 1),
-        strategies::trace_file({strategies::trace_events(*table, 0, "rank 0, predicted", {step})},
-                               {{"step", title}, {"clocks", "simulated"}}));
+    traces.emplace_back(fmt::format("{}-{}-ranks-{}", prediction.point.training.strategy.name,
+                                    prediction.point.ranks, traces.size() + 1),
+                        strategies::trace_file(events, {{"step", title}, {"clocks", "simulated"}}));
   }
   return traces;
 }

@@ -1,19 +1,20 @@
 // Predicted steps, and the best of them.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <map>
 
 #include "analysis/known.h"
 #include "analysis/predict/left_out.h"
+#include "analysis/predict/predicted_layouts.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/training_columns.h"
+#include "base/error.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
-
-int64_t nodes_of(const PredictedPoint& one) {
-  return (one.prediction.point.ranks + one.cluster.ranks_per_node - 1) / one.cluster.ranks_per_node;
-}
 
 // Where the far ends of both intervals allow 100 %, more than that is marked: a base that was slow by chance.
 Cell efficiency_cell(const PredictedPoint& one, const PredictQuery& query) {
@@ -25,8 +26,8 @@ Cell efficiency_cell(const PredictedPoint& one, const PredictQuery& query) {
 }
 
 double cost_of_million(const PredictedPoint& one, const PredictQuery& query) {
-  return query.price_per_gpu_hour / 3600 * static_cast<double>(one.prediction.point.ranks) * 1e6 /
-         throughput_of(one).samples_per_s;
+  const Throughput speed = throughput_of(one);
+  return query.price_per_gpu_hour * speed.rank_hours(1e6, speed.samples_per_s);
 }
 
 ColumnsOf<PredictedPoint> prediction_setting_columns() {
@@ -38,7 +39,7 @@ ColumnsOf<PredictedPoint> prediction_setting_columns() {
 
 ColumnsOf<PredictedPoint> where_columns() {
   return {{{"ranks", ""}, [](const auto& one) { return cells::count(one.prediction.point.ranks); }},
-          {{"nodes", "", true, true}, [](const auto& one) { return cells::count(nodes_of(one)); }}};
+          {{"nodes", "", true, true}, [](const auto& one) { return cells::count(one.nodes()); }}};
 }
 
 auto step_of(double Estimate::*part) {
@@ -81,7 +82,9 @@ ColumnsOf<PredictedPoint> need_columns(const PredictQuery& query) {
       {{"memory", "MiB per rank", true, true},
        [](const auto& one) { return cells::mebibytes(one.prediction.memory_bytes); },
        "by the strategy's program + batch x (peak - parameters - gradients - optimizer - transient) / batch, "
-       "median over the family's points."},
+       "median over the family's points; of layouts, with activations by the model's table, on the stage "
+       "that "
+       "needs most."},
       {{"fits", "", false, true},
        [any_limit = !std::isnan(query.memory_bytes)](const auto& one) {
          return any_limit ? cells::yes_no(one.fits) : cells::words("");
@@ -105,6 +108,64 @@ std::vector<std::string> notes_of(const std::vector<PredictedPoint>& predicted, 
     notes.emplace_back("across nodes: " + query.network->name + ", one link for each rank.");
   if (query.node_link && !predicted.empty())
     notes.emplace_back("within a node: " + query.node_link->name + ".");
+  return notes;
+}
+
+ColumnsOf<PredictedPoint> layout_columns() {
+  const auto of_point = [](const PredictedPoint& one) -> const Point& { return one.prediction.point; };
+  return join(
+      ColumnsOf<PredictedPoint>{
+          {{"data", "ranks"},
+           [](const auto& one) { return cells::count(one.prediction.point.data_ranks()); }}},
+      through<PredictedPoint>(of_point, axis_columns({"tensor", "sequence_parallel", "context", "pipeline"})),
+      ColumnsOf<PredictedPoint>{
+          {choice_column("schedule"),
+           [](const auto& one) {
+             const TrainingPoint& t = one.prediction.point.training;
+             return cells::words(t.pipeline > 1 ? brief_text("pipeline_schedule", t.schedule) : "");
+           }},
+          {choice_column("strategy"),
+           [](const auto& one) { return strategy_cell(one.prediction.point.training); }},
+          {{"micro-batches", ""},
+           [](const auto& one) { return cells::count(one.prediction.point.training.accumulation); }},
+          {{"of", "samples", true, true},
+           [](const auto& one) { return cells::count(one.prediction.point.training.batch_size); }}});
+}
+
+auto waiting_for(specs::Dimension dimension) {
+  return [dimension](const PredictedPoint& one) {
+    const SimulatedStep& parts = one.prediction.parts;
+    return cells::percent(parts.waited_s[static_cast<size_t>(dimension)] / parts.step_s);
+  };
+}
+
+ColumnsOf<PredictedPoint> waiting_columns() {
+  constexpr const char* kGroup = "waiting for";
+  return {{{"data", "% of step", true, false, kGroup}, waiting_for(specs::Dimension::data)},
+          {{"tensor", "% of step", true, false, kGroup}, waiting_for(specs::Dimension::tensor)},
+          {{"stages", "% of step", true, false, kGroup},
+           waiting_for(specs::Dimension::pipeline),
+           "the bubble of the pipeline, and messages; mean over the stages."}};
+}
+
+std::vector<std::string> notes_of(const LayoutSearch& search, const PredictQuery& query) {
+  const PredictedPoint& first = search.found.front();
+  std::vector<std::string> notes = {fmt::format(
+      "Nothing here was measured but {} on fewer ranks: the fastest of {} layouts of a global batch of {} "
+      "that "
+      "can be predicted, {} of which fit{}.",
+      to_text(search.like->point.training.model), search.num_known, first.global_batch, search.num_fit,
+      std::isnan(query.memory_bytes) ? " (the memory of a rank is unknown; --memory gives it)" : "")};
+  if (search.num_fit == 0) notes.front() += " Shown are those that need least.";
+  if (std::any_of(search.found.begin(), search.found.end(),
+                  [](const PredictedPoint& one) { return one.prediction.by_flops; }))
+    notes.emplace_back(
+        "An extrapolation: tensor-parallel blocks were not measured, so their time is that of whole blocks "
+        "in "
+        "proportion to FLOPs; smaller matrix products take longer.");
+  if (search.num_tried > search.num_known)
+    notes.push_back(
+        fmt::format("{} more cannot be predicted: {}.", search.num_tried - search.num_known, search.unknown));
   return notes;
 }
 
@@ -134,8 +195,7 @@ Table predictions_table(const std::vector<MergedPoint>& points, const std::vecto
   return table;
 }
 
-Table best_table(const std::vector<MergedPoint>& points, const std::vector<PredictedPoint>& predicted,
-                 const PredictQuery& query) {
+BestPoints best_points(const std::vector<PredictedPoint>& predicted) {
   BestPoints best;
   for (const PredictedPoint& one : predicted) {
     if (!one.prediction.unknown.empty() || !one.fits) continue;
@@ -143,6 +203,12 @@ Table best_table(const std::vector<MergedPoint>& points, const std::vector<Predi
     if (known == nullptr || throughput_of(one).samples_per_s > throughput_of(*known).samples_per_s)
       known = &one;
   }
+  return best;
+}
+
+Table best_table(const std::vector<MergedPoint>& points, const std::vector<PredictedPoint>& predicted,
+                 const PredictQuery& query) {
+  const BestPoints best = best_points(predicted);
   std::vector<const PredictedPoint*> rows;
   for (const auto& [key, one] : best) rows.push_back(one);
   ColumnsOf<PredictedPoint> setting = prediction_setting_columns();
@@ -156,6 +222,30 @@ Table best_table(const std::vector<MergedPoint>& points, const std::vector<Predi
       "For each number of ranks, the strategy and batch with the highest throughput among those that fit."};
   add_left_out(table, why_none_is_best(predicted, best, query));
   return table;
+}
+
+Table predicted_layouts_table(const LayoutSearch& search, const PredictQuery& query) {
+  Table table = make_table(
+      "predicted_layouts", "Layouts: the fastest by prediction",
+      join(where_columns(), layout_columns(), without(result_columns(query), {"efficiency", "exposed"}),
+           speed_columns(), need_columns(query), waiting_columns()),
+      search.found);
+  if (!search.found.empty()) table.notes = notes_of(search, query);
+  return table;
+}
+
+std::vector<Table> predicted_layouts_tables(const std::vector<LayoutSearch>& searches,
+                                            const PredictQuery& query) {
+  std::vector<Table> tables;
+  for (const LayoutSearch& search : searches) {
+    if (search.found.empty()) continue;
+    tables.push_back(predicted_layouts_table(search, query));
+    if (tables.size() > 1) tables.back().key += "_" + std::to_string(tables.size());
+  }
+  if (!tables.empty()) return tables;
+  for (const LayoutSearch& search : searches)
+    if (!search.unknown.empty()) throw UsageError("--layouts: " + search.unknown);
+  throw UsageError("--layouts: no layout uses all ranks with this global batch and these micro-batches");
 }
 
 }  // namespace shardmark

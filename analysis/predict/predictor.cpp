@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analysis/known.h"
+#include "analysis/together.h"
 #include "base/stats.h"
 #include "specs/collectives.h"
 #include "strategies/program_series.h"
@@ -18,39 +19,6 @@ namespace {
 
 constexpr int kDraws = 40;
 constexpr double kMostError = 0.5;  // counted of a point, so that none decides alone
-
-bool is_rooted_start(const strategies::Program& program, const strategies::Instruction& instruction) {
-  return instruction.what == strategies::Instruction::What::start &&
-         program.calls[static_cast<size_t>(instruction.index)].root.has_value();
-}
-
-// Operations that start one after the other, from or to different roots, use different links at once: passed
-// on around a ring, the busiest link carries all bytes but those of the root that has least. Balanced roots
-// then take what an all-gather of their bytes takes.
-void share_links(const strategies::Program& program, std::vector<double>& seconds) {
-  const auto& instructions = program.instructions;
-  for (size_t begin = 0, end = 0; begin < instructions.size(); begin = std::max(end, begin + 1)) {
-    std::map<int64_t, double> bytes;  // by root
-    double total = 0;
-    std::vector<size_t> calls;
-    for (end = begin; end < instructions.size(); ++end) {
-      const strategies::Instruction& instruction = instructions[end];
-      if (!instruction.is_compute() && !instruction.is_communication()) continue;
-      if (!is_rooted_start(program, instruction)) break;
-      for (int64_t i = instruction.index; i < instruction.index + instruction.count; ++i) {
-        const auto& call = program.calls[calls.emplace_back(i)];
-        bytes[*call.root] += call.bytes;
-        total += call.bytes;
-      }
-    }
-    if (calls.empty()) continue;
-    const int64_t ranks = program.calls[calls.front()].team.ranks;
-    double least = static_cast<int64_t>(bytes.size()) < ranks ? 0 : total;
-    for (const auto& [root, of_root] : bytes) least = std::min(least, of_root);
-    for (const size_t call : calls)
-      if (total > 0) seconds[call] *= 1 - least / total;
-  }
-}
 
 // What has to be given, because no collective was measured there.
 std::string unknown_link(const CollectiveCosts& costs, const Cluster& cluster, int64_t ranks) {
@@ -64,38 +32,47 @@ std::string unknown_link(const CollectiveCosts& costs, const Cluster& cluster, i
   return "no collective was measured";
 }
 
-// The program of the step that was measured, which another version of this program may have written.
+// The program of the step that was measured, which another version of this program may have written. Layouts
+// are simulated by today's: a record does not say what its calls wait for.
 std::optional<strategies::Program> recorded_program(const MergedPoint& merged) {
+  if (merged.point.ranks_per_copy() > 1) return std::nullopt;
   const Series* series = merged.records.front()->series("program");
   if (series == nullptr) return std::nullopt;
   strategies::Program program = program_or_nothing(*series);
   return program.instructions.empty() ? std::nullopt : std::optional(std::move(program));
 }
 
-void stretch_all(std::vector<double>& seconds, double factor) {
-  for (double& one : seconds) one *= factor;
+std::string why_impossible(const Point& point, const specs::ModelTable& table) {
+  if (std::string why = strategies::layout_impossible(point); !why.empty()) return why;
+  const strategies::RankStep first(point, table);
+  return strategies::strategy(point.training.strategy.name).impossible(first.input());
 }
 
-bool any_unknown(const std::vector<double>& seconds) {
-  return std::any_of(seconds.begin(), seconds.end(), [](double one) { return !std::isfinite(one); });
+// How much of a second's communication gets done in a second of computing, where it was measured: median of
+// the points that have a collective beside a matrix product or a block.
+std::optional<double> progress_in(const std::vector<MergedPoint>& points, const std::string& machine,
+                                  const std::string& transport) {
+  std::vector<double> measured;
+  for (const MergedPoint& merged : points) {
+    const std::string& beside = merged.point.collective.beside;
+    if (merged.machine != machine || merged.transport != transport || is_unreliable(merged) ||
+        !(beside.starts_with("matmul") || beside.starts_with("block")))
+      continue;
+    if (const auto found = together_of(merged)) measured.push_back(found->progress);
+  }
+  return measured.empty() ? std::nullopt : std::optional(median(std::move(measured)));
+}
+
+void set_memory(Prediction& prediction, const Stages& stages, double activation_bytes_per_sample) {
+  const auto samples = static_cast<double>(prediction.point.training.batch_size);
+  const strategies::StagesCost cost = strategies::cost_of(stages, samples);
+  prediction.cost = cost.cost;
+  prediction.memory_bytes =
+      cost.cost.state_bytes() +
+      (prediction.point.ranks_per_copy() > 1 ? cost.activation_bytes : samples * activation_bytes_per_sample);
 }
 
 }  // namespace
-
-// Equal operations are asked for once.
-std::vector<double> operation_times(const strategies::Program& program, const CollectiveCosts& costs,
-                                    int64_t ranks_per_node) {
-  std::map<std::tuple<specs::Collective, double, int64_t, int64_t>, double> known;
-  std::vector<double> seconds;
-  seconds.reserve(program.calls.size());
-  for (const strategies::CollectiveCall& o : program.calls) {
-    const auto [found, is_new] = known.try_emplace({o.what, o.bytes, o.team.ranks, o.team.stride}, 0);
-    if (is_new) found->second = costs.time_s(o.what, o.bytes, span_of(o, ranks_per_node));
-    seconds.push_back(found->second);
-  }
-  share_links(program, seconds);
-  return seconds;
-}
 
 strategies::Program program_or_nothing(const Series& series) {
   try {
@@ -103,12 +80,6 @@ strategies::Program program_or_nothing(const Series& series) {
   } catch (const UsageError&) {
     return {};
   }
-}
-
-specs::Span span_of(const strategies::CollectiveCall& operation, int64_t ranks_per_node) {
-  const auto& [ranks, stride] = operation.team;
-  if (ranks_per_node <= 0) return {ranks, 1};
-  return specs::span_of(ranks, std::max<int64_t>(stride, 1), ranks_per_node);
 }
 
 Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& machine,
@@ -123,7 +94,7 @@ Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& 
     auto point = known_point(merged.point);
     const auto measured = point ? measured_compute(merged, *point) : std::nullopt;
     if (!measured) continue;
-    families[merged.family].push_back(*measured);
+    families[computing_family(merged.point)].push_back(*measured);
     if (auto replayed = replay(*measured)) {
       for (size_t i = 0; i < kNumProgress; ++i) errors_[i] += replayed->error[i];
       for (const std::string& key : {replayed->strategy, std::string()})
@@ -132,6 +103,7 @@ Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& 
     }
     if (communicates(*point)) communicating.emplace_back(&merged, std::move(*point));
   }
+  measured_progress_ = progress_in(points, machine, transport);
   for (auto& [key, stretches] : stretches_) std::sort(stretches.begin(), stretches.end());
   for (auto& [family, measured] : families) families_.emplace(family, std::move(measured));
   for (const auto& [merged, point] : communicating) hold_out(*merged, point);
@@ -139,7 +111,7 @@ Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& 
 
 void Predictor::hold_out(const MergedPoint& merged, const Point& point) {
   const Cluster cluster{std::max<int64_t>(merged.ranks_per_node, 1)};
-  const Prediction prediction = predict(merged, point, cluster, &merged);
+  const Prediction prediction = predict(merged, point, cluster, &merged, /*with_interval=*/false);
   if (prediction.unknown.empty()) held_out_.push_back({&merged, prediction.parts});
 }
 
@@ -148,11 +120,11 @@ std::optional<Predictor::Replayed> Predictor::replay(const MeasuredCompute& meas
   const auto program = recorded_program(merged);
   if (merged.point.ranks < 2 || !program || program->calls.empty()) return std::nullopt;
   auto seconds = operation_times(*program, costs_, merged.ranks_per_node);
-  if (any_unknown(seconds)) return std::nullopt;
+  if (!all_known(seconds)) return std::nullopt;
   const double alone_s = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   const double stretch = merged.measures.communication_only_s / alone_s;
   Replayed replayed{measured.strategy, stretch > 0 ? stretch : 1, {}};
-  stretch_all(seconds, replayed.stretch);
+  for (double& one : seconds) one *= replayed.stretch;
   for (size_t i = 0; i < kNumProgress; ++i) {
     const SimulatedStep step = simulate(*program, measured.times, seconds, progress_at(i));
     replayed.error[i] = std::min(kMostError, std::abs(std::log(step.step_s / merged.measures.step_s)));
@@ -174,6 +146,7 @@ double Predictor::stretch_of(const std::string& strategy, const MergedPoint* wit
 }
 
 double Predictor::progress_of(const MergedPoint* without) const {
+  if (measured_progress_) return *measured_progress_;
   auto errors = errors_;
   if (const auto left_out = replayed_.find(without); left_out != replayed_.end())
     for (size_t i = 0; i < kNumProgress; ++i) errors[i] -= left_out->second.error[i];
@@ -192,21 +165,23 @@ size_t Predictor::num_measured() const {
 }
 
 Prediction Predictor::predict(const MergedPoint& like, const Point& point, const Cluster& cluster) const {
-  return predict(like, point, cluster, nullptr);
+  return predict(like, point, cluster, nullptr, /*with_interval=*/true);
+}
+
+Prediction Predictor::estimate(const MergedPoint& like, const Point& point, const Cluster& cluster) const {
+  return predict(like, point, cluster, nullptr, /*with_interval=*/false);
 }
 
 Prediction Predictor::predict(const MergedPoint& like, const Point& point, const Cluster& cluster,
-                              const MergedPoint* without) const {
+                              const MergedPoint* without, bool with_interval) const {
   Prediction prediction{point};
-  const auto found = families_.find(like.family);
+  const auto found = families_.find(computing_family(like.point));
   const auto table = known_table(point.training.model);
   if (!table || found == families_.end()) {
     prediction.unknown = "no training point has per-block times";
     return prediction;
   }
-  const strategies::StepInput input = strategies::step_input(point, *table);
-  const strategies::Strategy& strategy = strategies::strategy(point.training.strategy.name);
-  if (prediction.unknown = strategy.impossible(input); !prediction.unknown.empty()) return prediction;
+  if (prediction.unknown = why_impossible(point, *table); !prediction.unknown.empty()) return prediction;
 
   const ComputeCosts& computing = found->second;
   const int64_t ranks_here = std::min(point.ranks, cluster.ranks_per_node);
@@ -219,43 +194,37 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
   const std::optional<CollectiveCosts> other =
       as_measured ? std::nullopt : std::optional(collectives_on(cluster));
   const CollectiveCosts& costs = other ? *other : costs_;
-  const auto recorded = without == nullptr ? std::nullopt : recorded_program(*without);
-  const strategies::Program program = recorded ? *recorded : strategy.step(input);
-  auto seconds = operation_times(program, costs, cluster.ranks_per_node);
+  Stages stages(point, *table);
+  if (const auto recorded = without == nullptr ? std::nullopt : recorded_program(*without))
+    stages.programs = {*recorded};
   const double stretch = as_measured ? stretch_of(to_text(point.training.strategy), without) : 1;
-  stretch_all(seconds, stretch);
-  if (any_unknown(seconds)) {
+  prediction.stages = simulated(stages, *times);
+  if (!set_operations(prediction.stages, stages, costs, cluster.ranks_per_node, stretch)) {
     prediction.unknown = unknown_link(costs, cluster, point.ranks);
     return prediction;
   }
-  const double progress = progress_of(without);
-  prediction.times = *times;
-  prediction.operation_s = seconds;
-  prediction.progress = progress;
-  prediction.parts = simulate(program, *times, seconds, progress);
+  prediction.progress = progress_of(without);
+  prediction.parts = simulate(prediction.stages, prediction.progress);
   prediction.step_s = {prediction.parts.step_s, Measures::kNone, Measures::kNone};
-  if (without != nullptr) return prediction;  // of which nothing else is asked
-  prediction.step_s = interval(prediction, program, costs, cluster.ranks_per_node, stretch, progress);
-  prediction.cost = strategies::cost_of(program, input);
-  const strategies::Cost& cost = prediction.cost;
-  prediction.memory_bytes =
-      cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes + cost.transient_bytes +
-      static_cast<double>(point.training.batch_size) * computing.activation_bytes_per_sample();
+  prediction.by_flops = !computing.has_measured(strategies::split_of(point));
+  if (with_interval) prediction.step_s = interval(prediction, stages, costs, cluster.ranks_per_node, stretch);
+  if (without == nullptr)  // else nothing more is asked
+    set_memory(prediction, stages, computing.activation_bytes_per_sample());
+  for (strategies::SimulatedRank& stage : prediction.stages) stage.program = nullptr;
   return prediction;
 }
 
 // Each draw takes other alphas and betas, and the error of a point that was held out.
-Estimate Predictor::interval(const Prediction& prediction, const strategies::Program& program,
-                             const CollectiveCosts& costs, int64_t ranks_per_node, double stretch,
-                             double progress) const {
+Estimate Predictor::interval(const Prediction& prediction, const Stages& stages, const CollectiveCosts& costs,
+                             int64_t ranks_per_node, double stretch) const {
   const double step_s = prediction.parts.step_s;
   if (held_out_.empty()) return {step_s, Measures::kNone, Measures::kNone};
   std::mt19937_64 random(1);
   std::vector<double> drawn;
+  std::vector<strategies::SimulatedRank> others = prediction.stages;
   for (int i = 0; i < kDraws; ++i) {
-    auto seconds = operation_times(program, costs.drawn(random), ranks_per_node);
-    stretch_all(seconds, stretch);
-    const double drawn_s = simulate(program, prediction.times, seconds, progress).step_s;
+    set_operations(others, stages, costs.drawn(random), ranks_per_node, stretch);
+    const double drawn_s = simulate(others, prediction.progress).step_s;
     for (const HeldOut& held : held_out_) drawn.push_back(drawn_s / (1 + held.error()));
   }
   std::sort(drawn.begin(), drawn.end());

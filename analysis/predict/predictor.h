@@ -9,6 +9,7 @@
 
 #include "analysis/predict/collective_costs.h"
 #include "analysis/predict/compute_costs.h"
+#include "analysis/predict/stages.h"
 
 namespace shardmark {
 
@@ -23,12 +24,14 @@ struct Prediction {
   Point point;
   std::string unknown = {};  // why nothing is predicted; empty when it is
   Estimate step_s = {};
-  ComputeTimes times = {};
   SimulatedStep parts = {};
-  strategies::Cost cost = {};             // of a rank, by the strategy's program
-  double memory_bytes = Measures::kNone;  // cost, and activations as measured; a NaN where none were
-  // What the simulation went by, so that it can be shown: of each call of the step's program; see simulate().
-  std::vector<double> operation_s = {};
+  strategies::Cost cost = {};  // of the rank that needs most, by the strategy's program
+  bool by_flops = false;       // blocks cut like this were not measured: in proportion to their FLOPs
+  // Cost, and activations as measured; where they are laid out over several ranks, by formula. A NaN where
+  // none were measured.
+  double memory_bytes = Measures::kNone;
+  // What the simulation went by, so that it can be shown: see simulate(). Without the programs.
+  std::vector<strategies::SimulatedRank> stages = {};
   double progress = 0;
 };
 
@@ -44,8 +47,10 @@ class Predictor {
   // points: all of one machine and transport are used, unreliable ones aside. They must outlive it.
   Predictor(const std::vector<MergedPoint>& points, const std::string& machine, const std::string& transport);
 
-  // point: resolved, of the family of `like`.
+  // point: resolved, of the computing family of `like`.
   Prediction predict(const MergedPoint& like, const Point& point, const Cluster& cluster) const;
+  // The same without an interval, which takes most of the time.
+  Prediction estimate(const MergedPoint& like, const Point& point, const Cluster& cluster) const;
 
   // Every training point whose ranks communicate, if it could be predicted.
   const std::vector<HeldOut>& held_out() const { return held_out_; }
@@ -65,7 +70,7 @@ class Predictor {
     double stretch;  // its operations, played without the step / what the collectives of their sizes take
     std::array<double, kNumProgress> error;  // [progress]: |log(simulated / measured)|
   };
-  // Of least mean error over all points but one.
+  // As measured (together.h); else of least mean error over all points but one.
   static double progress_at(size_t i) { return static_cast<double>(i) / (kNumProgress - 1); }
   double progress_of(const MergedPoint* without) const;
   std::optional<Replayed> replay(const MeasuredCompute& measured) const;
@@ -73,17 +78,17 @@ class Predictor {
   // Median over all points of the strategy but one; over those of all strategies where there is none.
   double stretch_of(const std::string& strategy, const MergedPoint* without) const;
   Prediction predict(const MergedPoint& like, const Point& point, const Cluster& cluster,
-                     const MergedPoint* without) const;
-  Estimate interval(const Prediction& prediction, const strategies::Program& program,
-                    const CollectiveCosts& costs, int64_t ranks_per_node, double stretch,
-                    double progress) const;
+                     const MergedPoint* without, bool with_interval) const;
+  Estimate interval(const Prediction& prediction, const Stages& stages, const CollectiveCosts& costs,
+                    int64_t ranks_per_node, double stretch) const;
 
   std::string machine_, transport_;
   CollectiveCosts costs_;
   std::map<std::string, ComputeCosts> families_;
   std::map<const MergedPoint*, Replayed> replayed_;
   std::map<std::string, std::vector<double>> stretches_;  // by strategy, sorted; of all under ""
-  std::array<double, kNumProgress> errors_ = {};          // summed over replayed_
+  std::optional<double> measured_progress_;
+  std::array<double, kNumProgress> errors_ = {};  // summed over replayed_
   std::vector<HeldOut> held_out_;
 };
 
@@ -92,12 +97,6 @@ std::vector<Predictor> make_predictors(const std::vector<MergedPoint>& points);
 // The one of the point's machine and transport; nullptr where there is none.
 const Predictor* predictor_of(const MergedPoint& merged, const std::vector<Predictor>& predictors);
 
-// Of an operation's ranks, when a node holds ranks_per_node of all ranks.
-specs::Span span_of(const strategies::CollectiveCall& operation, int64_t ranks_per_node);
-
-// Of each operation of a program; NaN: nothing like it was measured.
-std::vector<double> operation_times(const strategies::Program& program, const CollectiveCosts& costs,
-                                    int64_t ranks_per_node);
 // Of the series "program"; empty where that is damaged, or of another version of this program.
 strategies::Program program_or_nothing(const Series& series);
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/predict/stages.h"
 #include "analysis/table/table.h"
 #include "schema/record.h"
 #include "specs/link.h"
@@ -13,9 +14,8 @@ namespace shardmark {
 
 struct PublishedRow {
   Point point;
-  std::string value;                      // as published
-  double step_s;                          // that is
-  double memory_bytes = Measures::kNone;  // of a GPU at its peak
+  std::string value;  // as published
+  double step_s;      // that is
 };
 
 struct PublishedScaling {
@@ -25,14 +25,10 @@ struct PublishedScaling {
   int64_t ranks_per_node;
   specs::Link node, across;        // of a rank: its link within the node, its share of those across
   std::vector<PublishedRow> rows;  // the first one calibrates
-  std::string job = {};            // what its rows are layouts of: ranked with those of other tables
-  std::string unpredicted = {};    // why no row is; empty: they are
 };
 
 const std::vector<PublishedScaling>& published_scalings();
 std::vector<PublishedScaling> published_llamas();
-// Layouts of their jobs that ran out of memory, by job.
-std::vector<std::pair<std::string, Point>> published_failures();
 
 // A training point with its choices resolved.
 Point published_point(const std::string& model, const std::string& strategy, const std::string& optimizer,
@@ -44,13 +40,27 @@ struct PredictedRow {
   double exposed_s;        // what of it computing does not hide
 };
 
+// The step of a published point over published links.
+class PublishedStep {
+ public:
+  PublishedStep(const PublishedScaling& published, const Point& point);
+
+  // Where the whole model computes a micro-batch in so many seconds on one GPU: forward a third and backward
+  // two thirds of it, divided among the blocks by their FLOPs.
+  SimulatedStep with(double computing_s) const;
+  double computing_s(double step_s) const;  // with which the step takes as long as that
+  // Of a GPU at its peak, by the strategy's program and the model's table of activations.
+  double memory_bytes() const;
+
+ private:
+  double samples_;
+  specs::ModelTable model_, of_rank_;
+  Stages stages_;
+  std::vector<std::vector<double>> operation_s_;  // [stage]
+};
+
 // One for each row; the first step equals what was measured, by its making.
 std::vector<PredictedRow> predicted_rows(const PublishedScaling& published);
-// Of a GPU at its peak, by the strategy's program and the model's table of activations.
-double predicted_memory_bytes(const Point& point);
-
 Table published_table();
-// Of each job and number of ranks which layout is the best, and which run out of memory.
-Table published_layouts_table();
 
 }  // namespace shardmark

@@ -55,9 +55,8 @@ ColumnsOf<PublishedStepRow> step_columns() {
            "as computing does not hide it."},
           {{"error", "%"},
            [](const auto& row) {
-             return row.calibrates() && row.published->unpredicted.empty()
-                        ? Cell{"calibrates", nullptr}
-                        : cells::difference(row.predicted.step_s, row.row->step_s);
+             return row.calibrates() ? Cell{"calibrates", nullptr}
+                                     : cells::difference(row.predicted.step_s, row.row->step_s);
            },
            "predicted / measured - 1."},
           {{"in all", "ms", true, false, "communication"},
@@ -68,23 +67,6 @@ ColumnsOf<PublishedStepRow> step_columns() {
            "time during which the computing thread waits."}};
 }
 
-// Where the source says how much memory there was.
-ColumnsOf<PublishedStepRow> memory_columns() {
-  const auto column = [](const char* name, const char* unit) {
-    return Column{.name = name, .unit = unit, .group = "memory", .is_optional = true};
-  };
-  const auto predicted = [](const PublishedRow& row) {
-    return std::isnan(row.memory_bytes) ? Measures::kNone : predicted_memory_bytes(row.point);
-  };
-  return {
-      {column("measured", "MiB"), [](const auto& row) { return cells::mebibytes(row.row->memory_bytes); }},
-      {column("predicted", "MiB"), [=](const auto& row) { return cells::mebibytes(predicted(*row.row)); },
-       "by the strategy's program and the model's table of activations; nothing calibrates it."},
-      {column("error", "%"),
-       [=](const auto& row) { return cells::difference(predicted(*row.row), row.row->memory_bytes); },
-       "predicted / measured - 1."}};
-}
-
 std::string described(const specs::Link& link) {
   return fmt::format("{} of {:g} GB/s and {:g} us a step", link.name, link.bytes_per_s / 1e9,
                      link.latency_s * 1e6);
@@ -92,8 +74,6 @@ std::string described(const specs::Link& link) {
 
 // Without its name: several may share it.
 std::string source(const PublishedScaling& published) {
-  if (!published.unpredicted.empty())
-    return fmt::format("{}. Not predicted: {}.", published.source, published.unpredicted);
   return fmt::format("{}. Links of a GPU: {} within a node, {} across. Assumed: {}.", published.source,
                      described(published.node), described(published.across), published.assumed);
 }
@@ -114,9 +94,8 @@ std::vector<std::string> sources() {
 }  // namespace
 
 Table published_table() {
-  Table table =
-      make_table("published", "Published scaling results, predicted from their first row",
-                 join(published_columns(), step_columns(), memory_columns()), rows_of(published_scalings()));
+  Table table = make_table("published", "Published scaling results, predicted from their first row",
+                           join(published_columns(), step_columns()), rows_of(published_scalings()));
   table.notes.emplace_back(
       "Mostly missing: waiting for the slowest of many ranks; overhead of the wrapper and the host (ddp on 1 "
       "rank communicates nothing); work done once per step, which weighs more with fewer micro-batches. "

@@ -2,8 +2,11 @@
 // measured points are off.
 #pragma once
 
+#include <map>
+#include <utility>
 #include <vector>
 
+#include "analysis/goodput/goodput.h"
 #include "analysis/predict/predictor.h"
 #include "analysis/table/table.h"
 #include "schema/throughput.h"
@@ -21,16 +24,21 @@ struct PredictQuery {
   int64_t global_batch = 0;               // strong scaling: divided over the ranks instead
   double memory_bytes = Measures::kNone;  // of a rank; none: everything fits
   double price_per_gpu_hour = Measures::kNone;
+  FailureQuery failures = {};
 };
 
 struct PredictedPoint {
-  const MergedPoint* like;  // a measured point of the family
+  const MergedPoint* like;  // a measured point of the computing family
   Cluster cluster;
   Prediction prediction;
   Estimate one_rank_s;  // predicted step of the strategy on one rank with the same batch per rank (strong:
                         // the global batch)
   bool fits;
   int64_t global_batch = 0;  // that was asked for; 0: the batch per rank was
+
+  int64_t nodes() const {
+    return (prediction.point.ranks + cluster.ranks_per_node - 1) / cluster.ranks_per_node;
+  }
 };
 
 Throughput throughput_of(const PredictedPoint& one);
@@ -42,8 +50,14 @@ std::vector<PredictedPoint> predict_all(const std::vector<MergedPoint>& points,
 
 Table predictions_table(const std::vector<MergedPoint>& points, const std::vector<PredictedPoint>& predicted,
                         const PredictQuery& query);
-// Of each family and number of ranks what fits and has the highest throughput. Its notes say why others have
-// no row.
+// Of each family and number of ranks what fits and has the highest throughput.
+using BestPoints = std::map<std::pair<const MergedPoint*, int64_t>, const PredictedPoint*>;
+BestPoints best_points(const std::vector<PredictedPoint>& predicted);
+// Of these points. UsageError: no checkpoint was timed.
+std::vector<GoodputRow> predicted_goodput(const std::vector<StudyData>& studies,
+                                          const std::vector<MergedPoint>& points, const BestPoints& best,
+                                          const FailureQuery& query);
+// Its notes say why others have no row.
 Table best_table(const std::vector<MergedPoint>& points, const std::vector<PredictedPoint>& predicted,
                  const PredictQuery& query);
 // A simulated step of each prediction, named by strategy, ranks and number, as a file for Perfetto: a name

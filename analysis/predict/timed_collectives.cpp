@@ -12,7 +12,7 @@ namespace {
 
 bool is_usable(const MergedPoint& merged, const std::string& machine, const std::string& transport) {
   const CollectivePoint& c = merged.point.collective;
-  return !is_training(merged) && !is_unreliable(merged) && merged.machine == machine &&
+  return is_collective(merged) && c.parts == "equal" && !is_unreliable(merged) && merged.machine == machine &&
          merged.transport == transport && c.dtype == "float32" &&
          (c.reduction == "sum" || c.reduction == "none") && merged.point.ranks > 1 &&
          (merged.nodes == 1 || merged.ranks_per_node > 0) && specs::find_collective(c.operation) != nullptr;
@@ -22,29 +22,35 @@ bool is_usable(const MergedPoint& merged, const std::string& machine, const std:
 
 std::vector<TimedCollective> timed_collectives(const std::vector<MergedPoint>& points,
                                                const std::string& machine, const std::string& transport) {
-  std::map<std::tuple<specs::Collective, int64_t, int64_t, int64_t>, TimedCollective> fastest;
+  using Times = std::map<std::tuple<int64_t, int64_t, int64_t>, TimedCollective>;  // ranks, nodes, bytes
+  std::map<specs::Collective, std::map<std::pair<bool, std::string>, Times>> all;  // in place, series_key()
   for (const MergedPoint& merged : points) {
     if (!is_usable(merged, machine, transport)) continue;
     const CollectivePoint& c = merged.point.collective;
     const Measures& m = merged.measures;
     const specs::Collective operation = specs::collective(c.operation).what;
-    const auto [found, is_new] = fastest.try_emplace({operation, merged.point.ranks, merged.nodes, c.bytes});
-    if (!is_new && found->second.time_s.value <= m.step_s) continue;
+    Times& times = all[operation][{c.in_place, series_key(merged, {"ranks", "bytes"})}];
+    const auto [found, is_new] = times.try_emplace({merged.point.ranks, merged.nodes, c.bytes});
+    if (!is_new && found->second.time_s.value <= m.step_s) continue;  // with other numbers of ranks on nodes
     found->second = {operation,
                      static_cast<double>(c.bytes),
                      {merged.point.ranks, merged.nodes},
                      {m.step_s, m.step_low_s, m.step_high_s}};
   }
-  std::vector<TimedCollective> times;
-  times.reserve(fastest.size());
-  for (const auto& [key, time] : fastest) times.push_back(time);
-  return times;
+  std::vector<TimedCollective> chosen;
+  for (const auto& [operation, series] : all) {
+    const auto most = std::max_element(series.begin(), series.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.second.size(), a.first.first) < std::pair(b.second.size(), b.first.first);
+    });
+    for (const auto& [key, time] : most->second) chosen.push_back(time);
+  }
+  return chosen;
 }
 
 std::vector<CollectiveSetting> collective_settings(const std::vector<MergedPoint>& points) {
   std::set<std::pair<std::string, std::string>> found;
   for (const MergedPoint& merged : points)
-    if (!is_training(merged)) found.emplace(merged.machine, merged.transport);
+    if (is_collective(merged)) found.emplace(merged.machine, merged.transport);
   std::vector<CollectiveSetting> settings;
   for (const auto& [machine, transport] : found)
     if (auto times = timed_collectives(points, machine, transport); !times.empty())

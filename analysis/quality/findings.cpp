@@ -11,9 +11,12 @@
 
 #include "analysis/quality/slow_ranks.h"
 #include "analysis/quality/sustained.h"
+#include "analysis/reference/matched.h"
+#include "analysis/together.h"
 #include "base/units.h"
 #include "specs/collectives.h"
 #include "specs/link.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -22,20 +25,10 @@ namespace {
 // way: so much longer.
 constexpr double kSpreadExcess = 1.25;
 
-// Everything of a collective that its time depends on, but for its operation, size and place.
-using Setting = std::tuple<Location, std::string, int64_t>;
 using Operation = std::pair<std::string, std::string>;  // and its reduction
-// Of one size: out of place, in place.
-struct Places {
-  std::array<const MergedPoint*, 2> by_place = {};
-  const MergedPoint& faster() const {
-    const auto& [apart, in] = by_place;
-    if (apart == nullptr || in == nullptr) return apart == nullptr ? *in : *apart;
-    return in->measures.step_s < apart->measures.step_s ? *in : *apart;
-  }
-};
-using Curve = std::map<int64_t, Places>;  // by bytes
+using Curve = std::map<int64_t, const MergedPoint*>;    // by bytes, of one place
 using Curves = std::map<Operation, Curve>;
+using Places = std::array<Curves, 2>;  // out of place, in place
 
 struct Time {
   double s = 0, low_s = 0, high_s = 0;
@@ -78,16 +71,16 @@ std::string size_text(int64_t bytes) { return format_bytes(static_cast<double>(b
 void check_sizes(const Curve& curve, std::vector<PointFinding>& findings) {
   Worst order, pieces;
   for (auto small = curve.begin(); small != curve.end(); ++small) {
-    const MergedPoint& point = small->second.faster();
+    const MergedPoint& point = *small->second;
     if (const auto next = std::next(small); next != curve.end())
-      order.add(excess(time_of(point), time_of(next->second.faster())), point, "order of sizes",
+      order.add(excess(time_of(point), time_of(*next->second)), point, "order of sizes",
                 fmt::format("takes {}; {} take only {}", format_seconds(point.measures.step_s),
-                            size_text(next->first), format_seconds(next->second.faster().measures.step_s)));
+                            size_text(next->first), format_seconds(next->second->measures.step_s)));
     for (auto large = std::next(small); large != curve.end(); ++large) {
       if (small->first <= 0 || large->first % small->first != 0) continue;
       const auto count = static_cast<double>(large->first) / static_cast<double>(small->first);
       const Time piece = time_of(point);
-      const MergedPoint& whole = large->second.faster();
+      const MergedPoint& whole = *large->second;
       const double found =
           excess(time_of(whole), {count * piece.s, count * piece.low_s, count * piece.high_s});
       pieces.add(found, whole, "slower than chunks",
@@ -99,16 +92,17 @@ void check_sizes(const Curve& curve, std::vector<PointFinding>& findings) {
   pieces.report(findings);
 }
 
-void check_places(const Curve& curve, std::vector<PointFinding>& findings) {
+void check_places(const Curve& apart, const Curve& in_place, std::vector<PointFinding>& findings) {
   Worst worst;
-  for (const auto& [bytes, places] : curve) {
-    const auto& [apart, in] = places.by_place;
-    if (apart == nullptr || in == nullptr) continue;
-    for (const auto& [slow, fast] : {std::pair(in, apart), {apart, in}}) {
-      const double found = excess(time_of(*slow), time_of(*fast));
-      worst.add(found, *slow, "in place",
+  for (const auto& [bytes, out] : apart) {
+    const auto found = in_place.find(bytes);
+    if (found == in_place.end()) continue;
+    const MergedPoint* in = found->second;
+    for (const auto& [slow, fast] : {std::pair(in, out), {out, in}}) {
+      const double longer = excess(time_of(*slow), time_of(*fast));
+      worst.add(longer, *slow, "in place",
                 fmt::format("{} takes {:.1f} times as long as {}", slow == in ? "in place" : "out of place",
-                            found, slow == in ? "out of place" : "in place"));
+                            longer, slow == in ? "out of place" : "in place"));
     }
   }
   worst.report(findings);
@@ -141,19 +135,19 @@ void check_parts(const Parts& operations, const Operation& operation, const Curv
   const std::vector<const Curve*> parts = curves_of(operations, operation.second, curves);
   if (parts.size() != operations.size()) return;
   Worst worst;
-  for (const auto& [bytes, places] : curves.at(operation)) {
+  for (const auto& [bytes, point] : curves.at(operation)) {
     Time sum;
     bool complete = true;
     for (const Curve* part : parts) {
       const auto found = part->find(bytes);
       complete &= found != part->end();
       if (!complete) break;
-      const Time time = time_of(found->second.faster());
+      const Time time = time_of(*found->second);
       sum = {sum.s + time.s, sum.low_s + time.low_s, sum.high_s + time.high_s};
     }
     if (!complete) continue;
-    const double found = excess(time_of(places.faster()), sum);
-    worst.add(found, places.faster(), "slower than parts",
+    const double found = excess(time_of(*point), sum);
+    worst.add(found, *point, "slower than parts",
               fmt::format("takes {:.1f} times as long as {}", found, names_of(operations)));
   }
   worst.report(findings);
@@ -163,11 +157,9 @@ void check_parts(const Parts& operations, const Operation& operation, const Curv
 void check_link(const Curve& curve, std::vector<PointFinding>& findings) {
   constexpr int64_t kLargeEnough = 64 << 20;
   constexpr double kUsual = 0.8, kLow = 0.6;
-  const auto& [bytes, places] = *curve.rbegin();
-  const MergedPoint& point = places.faster();
-  const std::string device =
-      point.machine.substr(0, point.machine.rfind(", "));  // without "n threads per rank"
-  const auto link = specs::link_of_device(device);
+  const auto& [bytes, largest] = *curve.rbegin();
+  const MergedPoint& point = *largest;
+  const auto link = specs::link_of_device(device_of(point));
   const double share = link ? point.measures.busbw_gb_s * 1e9 / link->bytes_per_s : kUsual;
   if (!link || point.nodes != 1 || point.ranks_per_node < 2 || bytes < kLargeEnough) return;
   const std::string rate = fmt::format("{}'s {:g} GB/s", link->name, link->bytes_per_s / 1e9);
@@ -181,16 +173,31 @@ void check_link(const Curve& curve, std::vector<PointFinding>& findings) {
                         false});
 }
 
-std::map<Setting, Curves> curves_of(const std::vector<MergedPoint>& points) {
-  std::map<Setting, Curves> all;
+// Everything of a collective that its time depends on, but for its operation, size and place.
+using Setting = std::tuple<Location, std::string, std::string>;  // type, series_key()
+
+std::map<Setting, Places> curves_of(const std::vector<MergedPoint>& points) {
+  std::map<Setting, Places> all;
   for (const MergedPoint& merged : points) {
-    const Point& p = merged.point;
-    const CollectivePoint& c = p.collective;
-    if (is_training(merged) || is_unreliable(merged) || p.ranks < 2) continue;
-    all[{location_of(merged), c.dtype, p.seed}][{c.operation, c.reduction}][c.bytes]
-        .by_place[c.in_place ? 1 : 0] = &merged;
+    const CollectivePoint& c = merged.point.collective;
+    if (!is_collective(merged) || is_unreliable(merged) || merged.point.ranks < 2) continue;
+    all[{location_of(merged), c.dtype, series_key(merged, {"operation", "reduction", "bytes", "in_place"})}]
+       [c.in_place ? 1 : 0][{c.operation, c.reduction}][c.bytes] = &merged;
   }
   return all;
+}
+
+void check_collectives(const Places& places, std::vector<PointFinding>& findings) {
+  for (const Curves& curves : places)
+    for (const auto& [operation, curve] : curves) {
+      check_sizes(curve, findings);
+      check_link(curve, findings);
+      if (const auto* row = specs::find_collective(operation.first))
+        for (const Parts& parts : row->guidelines) check_parts(parts, operation, curves, findings);
+    }
+  for (const auto& [operation, apart] : places[0])
+    if (const auto in_place = places[1].find(operation); in_place != places[1].end())
+      check_places(apart, in_place->second, findings);
 }
 
 // A rank is slow in most points of a study: the worst one stands for all.
@@ -206,6 +213,17 @@ void add_slow(const std::vector<MergedPoint>& points, std::vector<PointFinding>&
   }
 }
 
+// Overlapping costs more than it hides.
+void add_lost(const std::vector<MergedPoint>& points, std::vector<PointFinding>& findings) {
+  for (const MergedPoint& merged : points)
+    if (const auto found = together_of(merged); found && found->gain.high < 1)
+      findings.push_back(
+          {&merged, "overlap loses",
+           fmt::format("takes {:.2f} times as long beside {} as one after the other", 1 / found->gain.value,
+                       brief_text("beside", merged.point.collective.beside)),
+           false});
+}
+
 }  // namespace
 
 std::vector<PointFinding> findings_of(const std::vector<MergedPoint>& points,
@@ -216,18 +234,11 @@ std::vector<PointFinding> findings_of(const std::vector<MergedPoint>& points,
       if (warning.kind != "oversubscribed")
         findings.push_back({&merged, warning.kind, warning.words, warning.excludes});
   add_slow(points, findings);
+  add_lost(points, findings);
   for (const auto* sustained : {&points, &unfinished})
     for (const Sustained& run : sustained_runs(*sustained))
       for (auto& [kind, words] : words_of(run)) findings.push_back({run.about, kind, words, false});
-  for (const auto& [setting, curves] : curves_of(points)) {
-    for (const auto& [operation, curve] : curves) {
-      check_sizes(curve, findings);
-      check_places(curve, findings);
-      check_link(curve, findings);
-      if (const auto* row = specs::find_collective(operation.first))
-        for (const Parts& parts : row->guidelines) check_parts(parts, operation, curves, findings);
-    }
-  }
+  for (const auto& [setting, places] : curves_of(points)) check_collectives(places, findings);
   return findings;
 }
 

@@ -27,14 +27,14 @@ bool is_timed(const MergedPoint& merged) {
 
 // Points that differ in ranks and nodes alone, in the order of their first points.
 std::vector<Group> groups_of(const std::vector<MergedPoint>& points, Scaling scaling) {
-  using Key = std::tuple<std::string, std::string, int64_t>;
-  std::map<Key, size_t> known;
+  std::map<std::pair<std::string, int64_t>, size_t> known;
   std::vector<Group> all;
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || is_replicas(merged) || !is_timed(merged)) continue;
     const Point& p = merged.point;
     const int64_t fixed = scaling == Scaling::weak ? p.training.batch_size : p.global_batch();
-    const auto [found, is_new] = known.try_emplace({merged.family, merged.strategy, fixed}, all.size());
+    const auto [found, is_new] =
+        known.try_emplace({series_key(merged, {"ranks", "batch_size"}), fixed}, all.size());
     if (is_new) all.push_back({scaling, fixed, {}});
     all[found->second].points.push_back(&merged);
   }

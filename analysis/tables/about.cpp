@@ -5,13 +5,14 @@
 #include "analysis/table/cells.h"
 #include "analysis/tables/training_columns.h"
 #include "base/units.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
 
 Cell work_cell(const MergedPoint& merged) {
   const Point& p = merged.point;
-  return cells::words(is_training(merged) ? p.training.model.name : p.collective.operation);
+  return cells::words(is_training(merged) ? p.training.model.name : operation_text(p.collective));
 }
 
 Cell strategy_or_place(const MergedPoint& merged) {
@@ -35,6 +36,18 @@ ColumnsOf<MergedPoint> about_columns() {
           nodes_column(),
           machine_column(),
           {{"batch or size", "", false}, size_cell}};
+}
+
+ColumnOf<MergedPoint> beside_column() {
+  return {choice_column("beside"),
+          [](const auto& merged) {
+            if (is_training(merged)) return cells::words("");
+            const std::string& text = merged.point.collective.beside;
+            Cell cell = cells::words(brief_text("beside", text));
+            cell.value = text;
+            return cell;
+          },
+          "what the ranks do while the collective runs."};
 }
 
 }  // namespace shardmark

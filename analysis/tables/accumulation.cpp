@@ -11,15 +11,8 @@ namespace shardmark {
 namespace {
 
 // Points that differ in the number of micro-batches alone have the same key.
-std::pair<Location, std::string> key_of(const MergedPoint& merged) {
-  Point alike = merged.point;
-  alike.repeat = 0;
-  alike.sampling = {};
-  alike.training.accumulation = 1;
-  // Wraps where a damaged record holds numbers that no run had.
-  alike.training.batch_size = static_cast<int64_t>(static_cast<uint64_t>(alike.training.batch_size) *
-                                                   static_cast<uint64_t>(merged.point.training.accumulation));
-  return {location_of(merged), point_id(alike)};
+std::pair<std::string, int64_t> key_of(const MergedPoint& merged) {
+  return {series_key(merged, {"accumulation", "batch_size"}), merged.point.global_batch()};
 }
 
 bool is_cut(const MergedPoint& merged) {
@@ -73,7 +66,7 @@ ColumnsOf<CutPoint> loss_columns() {
 Table accumulation_table(const MergedPoints& points) {
   std::vector<CutPoint> rows;
   if (std::any_of(points.begin(), points.end(), is_cut)) {
-    std::map<std::pair<Location, std::string>, std::vector<const MergedPoint*>> groups;
+    std::map<std::pair<std::string, int64_t>, std::vector<const MergedPoint*>> groups;
     for (const MergedPoint* merged : training_points(points)) groups[key_of(*merged)].push_back(merged);
     for (const MergedPoint* whole : training_points(points)) {
       const auto& group = groups[key_of(*whole)];

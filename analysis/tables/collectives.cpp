@@ -12,6 +12,7 @@
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
 #include "analysis/tables/training_columns.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -90,6 +91,16 @@ ColumnsOf<Pair> columns(const specs::CollectiveRow& row) {
            [](const auto& pair) { return transport_cell(pair.merged->transport); }},
           {{"nodes", "", true, true, "", Starts::section},
            [column = nodes_column()](const auto& pair) { return column.cell(*pair.merged); }},
+          {choice_column("parts", true, Starts::section),
+           [=](const auto& pair) {
+             const std::string& parts = collective(pair).parts;
+             Cell cell = cells::words(brief_text("parts", parts));
+             cell.value = parts;
+             return cells::unless_default(!row.has_parts, std::move(cell));
+           },
+           "how what each rank sends is shared out; size is what a rank sends, algbw rates the larger side "
+           "of the "
+           "busiest rank."},
           {{"size", "B"},
            [=](const auto& pair) { return cells::count(collective(pair).bytes); },
            "the larger of a rank's send and receive side. Columns as in nccl-tests."},
@@ -107,15 +118,16 @@ ColumnsOf<Pair> columns(const specs::CollectiveRow& row) {
 }  // namespace
 
 std::vector<Table> collective_tables(const MergedPoints& points) {
-  using TableKey = std::tuple<size_t, std::string, int64_t>;                        // operation, ranks
-  using RowKey = std::tuple<Location, std::string, std::string, int64_t, int64_t>;  // size last but seed
+  using TableKey = std::tuple<size_t, std::string, int64_t>;  // operation, ranks
+  // Size last, but for what is no column.
+  using RowKey = std::tuple<Location, std::string, std::string, std::string, int64_t, std::string>;
   std::map<TableKey, std::map<RowKey, Pair>> found;
   for (const MergedPoint& merged : points) {
-    if (is_training(merged)) continue;
+    if (!is_collective(merged)) continue;
     const Point& p = merged.point;
     const CollectivePoint& c = p.collective;
-    Pair& pair = found[{order_of(c.operation), c.operation, p.ranks}]
-                      [{location_of(merged), c.dtype, c.reduction, c.bytes, p.seed}];
+    Pair& pair = found[{order_of(c.operation), c.operation, p.ranks}][{
+        location_of(merged), c.dtype, c.reduction, c.parts, c.bytes, series_key(merged, {"in_place"})}];
     pair.merged = pair.by_place[c.in_place ? 1 : 0] = &merged;
   }
   std::vector<Table> tables;

@@ -11,12 +11,8 @@ namespace {
 
 // Of a million samples or tokens; every rank holds one GPU for as long as the point runs.
 double cost_of_million(const MergedPoint& merged, double per_s, double price_per_gpu_hour) {
-  const double gpu_seconds = 1e6 * static_cast<double>(merged.point.ranks) / per_s;
-  return per_s > 0 ? price_per_gpu_hour * gpu_seconds / 3600 : Measures::kNone;
+  return per_s > 0 ? price_per_gpu_hour * throughput_of(merged).rank_hours(1e6, per_s) : Measures::kNone;
 }
-
-// On several ranks `single` trains as many models, not one.
-bool is_costed(const MergedPoint& merged) { return !(is_replicas(merged) && merged.point.ranks > 1); }
 
 struct CostedPoint {
   const MergedPoint* merged;
@@ -27,7 +23,7 @@ struct CostedPoint {
 std::vector<CostedPoint> costed_points(const MergedPoints& points, double price_per_gpu_hour) {
   std::vector<CostedPoint> rows;
   if (!(price_per_gpu_hour > 0)) return rows;
-  for (const MergedPoint* merged : training_points(points, is_costed)) {
+  for (const MergedPoint* merged : training_points(points, trains_one_model)) {
     const Measures& m = merged->measures;
     rows.push_back({merged, cost_of_million(*merged, m.samples_per_s, price_per_gpu_hour),
                     cost_of_million(*merged, m.tokens_per_s, price_per_gpu_hour)});

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
 
 #include "analysis/known.h"
 #include "analysis/table/cells.h"
@@ -19,19 +18,15 @@ struct Largest {
   int64_t fails;  // the smallest batch that ran out of memory
 };
 
-using SeriesKey = std::tuple<Location, std::string, std::string>;
-
-SeriesKey series_key_of(const MergedPoint& merged) {
-  return {location_of(merged), merged.family, merged.strategy};
-}
+std::string series_of(const MergedPoint& merged) { return series_key(merged, {"batch_size"}); }
 
 // The smallest batch of each series that ran out of memory.
-std::map<SeriesKey, int64_t> failures(const std::vector<StudyData>& studies) {
-  std::map<SeriesKey, int64_t> fails;
+std::map<std::string, int64_t> failures(const std::vector<StudyData>& studies) {
+  std::map<std::string, int64_t> fails;
   for (const StudyData& study : studies)
     for (const Record& record : study.records) {
       if (record.outcome != Outcome::out_of_memory || record.point.workload != "training") continue;
-      const auto [found, is_new] = fails.try_emplace(series_key_of(as_merged(record, study.environment)),
+      const auto [found, is_new] = fails.try_emplace(series_of(as_merged(record, study.environment)),
                                                      record.point.training.batch_size);
       found->second = std::min(found->second, record.point.training.batch_size);
     }
@@ -40,14 +35,14 @@ std::map<SeriesKey, int64_t> failures(const std::vector<StudyData>& studies) {
 
 std::vector<Largest> rows_of(const std::vector<StudyData>& studies, const MergedPoints& points) {
   const auto fails = failures(studies);
-  std::map<SeriesKey, const MergedPoint*> largest;
+  std::map<std::string, const MergedPoint*> largest;
   for (const MergedPoint* merged : training_points(points)) {
-    const MergedPoint*& best = largest[series_key_of(*merged)];
+    const MergedPoint*& best = largest[series_of(*merged)];
     if (best == nullptr || merged->point.training.batch_size > best->point.training.batch_size) best = merged;
   }
   std::vector<Largest> rows;
   for (const MergedPoint* merged : training_points(points))
-    if (const auto failed = fails.find(series_key_of(*merged));
+    if (const auto failed = fails.find(series_of(*merged));
         failed != fails.end() && largest[failed->first] == merged)
       rows.push_back({merged, failed->second});
   return rows;
@@ -65,7 +60,7 @@ int64_t foretold(const MergedPoint& merged) {
   const auto point = known_point(merged.point);
   if (std::isnan(room) || !point) return 0;
   const auto table = known_table(point->training.model);
-  return strategies::largest_batch(strategies::step_input(*point, *table), room);
+  return strategies::largest_batch(strategies::RankStep(*point, *table).input(), room);
 }
 
 Cell foretold_cell(const Largest& row) {

@@ -22,8 +22,10 @@ const std::vector<Names>& all_names() {
       {"studies", {"study"}},
       {"strategies", {"strategy", "speed"}},
       {"costs", {"cost", "price"}},
+      {"goodput", {"checkpoint_interval", "energy"}},
       {"sequences", {"sequence", "attention"}},
       {"phases", {"phase", "overlap"}},
+      {"layouts", {"layout"}},
       {"gap", {"gaps"}},
       {"weak_scaling", {"weak"}},
       {"strong_scaling", {"strong", "karp_flatt", "speedup"}},
@@ -35,10 +37,13 @@ const std::vector<Names>& all_names() {
       {"largest", {"largest_batch", "largest_batches"}},
       {"communication", {"traffic", "bytes", "operations"}},
       {"collective_fits", {"alpha_beta", "latency", "bandwidth"}},
+      {"bmwg_collectives", {"bmwg"}},
+      {"bmwg_jct", {"bmwg"}},
+      {"bmwg_form", {"bmwg"}},
       {"not_ok", {"failed", "failures", "skipped"}},
       {"runs", {"train"}},
       {"predictions", {"predicted", "prediction"}},
-      {"layouts_3d", {"layouts", "layout", "3d"}},
+      {"predicted_layouts", {"layouts", "layout", "3d"}},
   };
   return all;
 }

@@ -27,15 +27,12 @@ bool is_measured_ddp(const MergedPoint& merged) {
 
 // In the order of their first points.
 std::vector<Variants> variants_of(const MergedPoints& points) {
-  std::map<std::tuple<std::string, Location, int64_t>, size_t> known;
+  std::map<std::string, size_t> known;
   std::vector<Variants> groups;
   for (const MergedPoint& merged : points) {
     if (!is_measured_ddp(merged)) continue;
-    const std::string family = merged.family.substr(0, merged.family.size() - merged.transport.size());
-    Location location = location_of(merged);
-    std::get<1>(location).clear();  // over any transport
     const auto [found, is_new] =
-        known.try_emplace({family, location, merged.point.training.batch_size}, groups.size());
+        known.try_emplace(series_key(merged, {"strategy", "transport"}), groups.size());
     if (is_new) groups.emplace_back();
     groups[found->second].push_back(&merged);
   }

@@ -7,6 +7,7 @@
 #include "analysis/table/columns.h"
 #include "analysis/tables/tables.h"
 #include "analysis/tables/training_columns.h"
+#include "base/stats.h"
 
 namespace shardmark {
 namespace {
@@ -55,6 +56,14 @@ auto loss_cell(double Measures::*measure, bool is_last) {
   };
 }
 
+// Of a series whose columns are checkpoints or launches.
+auto median_cell(std::string_view series) {
+  return [series](const Record& run) {
+    const Series* found = run.series(series);
+    return cells::number(found == nullptr || found->values.empty() ? Measures::kNone : median(found->values));
+  };
+}
+
 constexpr const char* kLoss =
     "mean over ranks at the first or the last step that the study holds. Curves are in the study: series "
     "loss, "
@@ -77,7 +86,13 @@ ColumnsOf<Record> result_columns() {
       {{"skipped", "steps", true, true},
        skipped_cell,
        "of the whole run, whose gradients were not finite in fp16."},
-      {{"peak", "MiB"}, [](const auto& run) { return cells::mebibytes(run.measures.peak_bytes); }}};
+      {{"peak", "MiB"}, [](const auto& run) { return cells::mebibytes(run.measures.peak_bytes); }},
+      {{"write", "s", true, true, "checkpoint"},
+       median_cell("checkpoint_write"),
+       "median over the checkpoints, from the stop for one until it is on the disk."},
+      {{"read", "s", true, true, "checkpoint"},
+       median_cell("checkpoint_read"),
+       "of runs that went on: finding, checking and loading one."}};
 }
 
 }  // namespace

@@ -59,7 +59,10 @@ ColumnsOf<StudyData> columns() {
       {{"ranks", "", true, true},
        [](const auto& study) { return cells::count(study.environment.world_ranks); }},
       {{"threads per rank", "", true, true},
-       [](const auto& study) { return cells::count(study.environment.threads_per_rank); }},
+       [](const auto& study) {
+         const int64_t threads = study.environment.threads_per_rank;  // 0: imported, and not said
+         return threads == 0 ? Cell{"", nullptr} : cells::count(threads);
+       }},
       {{"transport", "", false, true}, words_of(&Environment::transport)},
       {{"points", ""}, [](const auto& study) { return cells::count(std::ssize(study.records)); }}};
   for (const Outcome outcome : kOutcomes)
@@ -103,7 +106,7 @@ Table studies_table(const std::vector<StudyData>& studies) {
     table.notes.push_back(
         fmt::format("{} point{} of a kind unknown to this version: left out of all tables below.", unknown,
                     unknown == 1 ? " is" : "s are"));
-  if (num_distinct(studies, machine_text) > 1)
+  if (num_distinct(studies, [](const Environment& e) { return machine_text(e); }) > 1)
     table.notes.emplace_back(
         "These studies come from different machines (devices or threads per rank): their points are kept "
         "apart.");

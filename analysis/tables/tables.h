@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "analysis/goodput/goodput.h"
 #include "analysis/merged.h"
 #include "analysis/scaling/scaling.h"
 #include "analysis/table/table.h"
@@ -16,6 +17,9 @@ Table studies_table(const std::vector<StudyData>& studies);
 Table strategies_table(const MergedPoints& points);
 Table sequences_table(const MergedPoints& points);
 Table phases_table(const MergedPoints& points);
+Table layouts_table(const MergedPoints& points);
+Table settings_table(const MergedPoints& points);
+Table together_table(const MergedPoints& points);
 // Times, devices, slow ranks; also of runs that did not come to their end.
 std::vector<Table> sustained_tables(const MergedPoints& points, const MergedPoints& unfinished);
 Table optimizations_table(const MergedPoints& points);
@@ -32,6 +36,9 @@ Table communication_table(const MergedPoints& points);                     // of
 std::vector<Table> collective_tables(const MergedPoints& points);          // one per operation and rank count
 Table runs_table(const std::vector<StudyData>& studies);                   // of shardmark train
 Table costs_table(const MergedPoints& points, double price_per_gpu_hour);  // empty without a price above 0
+// Also of runs of shardmark train; empty without a time to restart. UsageError: no checkpoint was timed.
+Table measured_goodput_table(const std::vector<StudyData>& studies, const MergedPoints& points,
+                             const FailureQuery& query, double price_per_gpu_hour);
 Table missing_table(const std::vector<StudyData>& studies, const MergedPoints& points,
                     const std::vector<ScalingSeries>& scaling);
 Table not_ok_table(const std::vector<StudyData>& studies);

@@ -83,7 +83,7 @@ inline constexpr Whole kGlobalBatch{1, 1 << 30};
 inline constexpr Whole kSteps{1, 1'000'000'000}, kStepsOrNone{0, kSteps.most};
 inline constexpr Whole kRepeats{1, 1000}, kSamples{1, 1000};
 inline constexpr Whole kSeed{0, std::numeric_limits<int64_t>::max()};
-inline constexpr Whole kThreads{1, 4096};
+inline constexpr Whole kThreads{1, 4096}, kLayoutRanks{1, 4096};
 inline constexpr Whole kNodes{1, 1 << 16}, kGpusPerNode{0, 64}, kRanksPerNode{1, 1 << 16};
 inline constexpr Whole kEveryBlock{1, 10000}, kEveryBlockOrNone{0, kEveryBlock.most};
 inline constexpr Real kTimeLimit{0, 1e7, /*is_open=*/true}, kTimeout{0, 1e7};  // seconds

@@ -6,14 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "cli/candidates.h"
+
 namespace shardmark {
 
 class HandedArguments {
  public:
   void add_to(CLI::App& app, const std::string& name, const std::string& description) {
-    app.add_option(name, all_, description)->required();
+    offer(app.add_option(name, all_, description)->required(), {Candidates::Kind::suites});
     // Never filled, for the first takes all; but with it CLI11 reads on behind `--`.
-    app.add_option("flags", none_, "after -- flags of `shardmark run`");
+    offer(app.add_option("flags", none_, "after -- flags of `shardmark run`"), {Candidates::Kind::run_flags});
   }
   std::vector<std::string> own() const { return {all_.begin(), first_flag()}; }
   std::vector<std::string> flags() const { return {first_flag(), all_.end()}; }

@@ -25,6 +25,9 @@ CLI::Option* add_axis(CLI::App& app, const std::string& names, Target& target, c
   return std::visit(
       [&]<class Kind>(const Kind& kind) {
         if constexpr (std::is_same_v<Kind, Choices>)
+          return offer(app.add_option(names, target, help),
+                       {.words = [&axis] { return kind_of(axis.key).names; }});
+        else if constexpr (std::is_same_v<Kind, Variables>)
           return app.add_option(names, target, help);
         else if constexpr (std::is_same_v<Kind, Words>)
           return add_value(app, names, target, Word{words_of(axis.key)}, help);

@@ -14,13 +14,10 @@ struct CommandEntry {
   std::string description;
   // Adds options to the subcommand and returns what to run after parsing; that returns the exit status.
   std::function<int()> (*define)(CLI::App& app);
+  bool is_of_all = false;  // it tells of every command: executed by the program that has them all
 };
 
-// The program with all commands, shardmark-torch beside this one, which is executed for those that need
-// LibTorch, MPI or CUDA: their libraries take half a second to load. "" where there is none: in a build of
-// the analysis alone, and in that program itself.
-std::string whole_program();
-// Whether this program or that one has the command.
+// Whether this program, or the whole one beside it (whole_program.h), has the command.
 bool has_command(const std::string& name);
 
 // Thrown after an error was printed, once for all ranks: this one has nothing to add but its exit status.

@@ -7,8 +7,11 @@
 
 #include "analysis/compare/baseline.h"
 #include "analysis/compare/tables.h"
+#include "analysis/reference/matched.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/junit_output.h"
+#include "cli/shared_folder.h"
 #include "cli/table_output.h"
 #include "cli/values.h"
 #include "schema/file.h"
@@ -20,8 +23,10 @@ struct CompareOptions {
   std::vector<std::string> studies;  // without --old and the like: the old and the new one
   std::vector<std::string> before;
   std::vector<std::string> after;
+  bool reference = false;
   std::string baseline;
   std::string write_baseline;
+  std::string junit;
   double margin_percent = 100 * kDefaultMargin;
   TableOutput output;
 };
@@ -55,20 +60,18 @@ int write_baseline(const CompareOptions& options) {
 
 // Sorts the studies out into the two sides.
 void resolve_sides(CompareOptions& options) {
-  const bool one_side_given = !options.before.empty() || !options.baseline.empty();
+  const bool one_side_given = !options.before.empty() || !options.baseline.empty() || options.reference;
   if (options.after.empty() && one_side_given) options.after.swap(options.studies);
-  if (options.before.empty() && options.baseline.empty() && options.after.empty() &&
-      options.studies.size() == 2) {
+  if (!one_side_given && options.after.empty() && options.studies.size() == 2) {
     options.before = {options.studies[0]};
     options.after = {options.studies[1]};
     options.studies.clear();
   }
-  if (!options.studies.empty() || options.after.empty() ||
-      (options.before.empty() && options.baseline.empty()))
+  const bool has_old = !options.before.empty() || !options.baseline.empty() || options.reference;
+  if (!options.studies.empty() || options.after.empty() || !has_old)
     throw UsageError(
         "which studies are old, which new? accepted: compare OLD.h5 NEW.h5; compare --old OLD.h5 ... --new "
-        "NEW.h5 "
-        "...; compare --baseline FILE NEW.h5 ...");
+        "NEW.h5 ...; compare --baseline FILE NEW.h5 ...; compare --reference NEW.h5 ...");
   std::set<std::filesystem::path> old;
   for (const std::string& path : options.before) old.insert(same_file(path));
   for (const std::string& path : options.after)
@@ -87,18 +90,35 @@ std::vector<std::string> first_tables(const std::vector<Table>& tables) {
   return keys;
 }
 
+Launches launches_before(const CompareOptions& options, const std::vector<StudyData>& after,
+                         const std::string& machine) {
+  if (!options.baseline.empty()) return read_baseline(text_of(options.baseline), machine, options.baseline);
+  if (!options.reference) return launches_of(read_studies(options.before, Load::without_samples));
+  const References references = references_for(after, reference_files());
+  if (references.studies.empty())
+    throw UsageError(
+        fmt::format("the reference collection has none of these points on {}; see shardmark "
+                    "reference list, and shardmark reference add",
+                    machine));
+  return launches_of(references.studies, OneMachine::not_needed);
+}
+
 int compare(CompareOptions options) {
   if (!options.write_baseline.empty()) return write_baseline(options);
   resolve_sides(options);
   options.output.inputs = options.before;
   options.output.inputs.insert(options.output.inputs.end(), options.after.begin(), options.after.end());
   if (!options.baseline.empty()) options.output.inputs.push_back(options.baseline);
+  check_junit(options.junit, options.output.overwrite, options.output.inputs);
   const std::vector<StudyData> studies = read_studies(options.after, Load::without_samples);
   const Launches after = launches_of(studies);
-  const Launches before = options.baseline.empty()
-                              ? launches_of(read_studies(options.before, Load::without_samples))
-                              : read_baseline(text_of(options.baseline), after.machine, options.baseline);
+  const Launches before = launches_before(options, studies, after.machine);
   ComparisonReport report = compare_sides(before, after, studies, options.margin_percent / 100);
+  if (options.reference)
+    report.tables.front().notes.emplace_back(
+        "The launches before are those of the reference collection, on other hosts with equal devices: what "
+        "hosts differ in looks like a change, and launches of one host do not show how much hosts vary.");
+  write_junit(options.junit, report.tests);
   const std::vector<std::string> first = first_tables(report.tables);
   write_tables(std::move(report.tables), options.output, first);
   if (report.num_slower + report.num_lost > 0) return kWrong;
@@ -114,12 +134,18 @@ std::function<int()> define_compare(CLI::App& app) {
   auto* now = app.add_option("--new", options->after, "studies of the new launches, 3 or more");
   auto* baseline =
       app.add_option("--baseline", options->baseline, "old launches from a baseline file")->excludes(old);
+  auto* reference = app.add_flag("--reference", options->reference,
+                                 "old launches from the reference collection: the same device, other hosts")
+                        ->excludes(old)
+                        ->excludes(baseline);
   app.add_option("--write-baseline", options->write_baseline,
                  "write the studies, as launches of their machine, into a baseline file to commit")
       ->needs(studies)
+      ->excludes(reference)
       ->excludes(old)
       ->excludes(now)
       ->excludes(baseline);
+  add_junit_flag(app, options->junit)->excludes("--write-baseline");
   add_value(app, "--margin", options->margin_percent, values::kPercent,
             "differences below this do not matter, in percent")
       ->capture_default_str();

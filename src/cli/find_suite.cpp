@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "cli/shared_folder.h"
 
 namespace shardmark {
 namespace {
@@ -25,16 +26,7 @@ bool is_there(const fs::path& path) {
 
 }  // namespace
 
-std::string installed_suites() {
-  std::error_code none;
-  const fs::path program = fs::read_symlink("/proc/self/exe", none);
-  const fs::path prefix = program.parent_path().parent_path();
-  // Installed; in build/ of a checkout; in build/sanitize/ of one.
-  for (const fs::path& folder :
-       {prefix / "share/shardmark/suites", prefix / kHere, prefix.parent_path() / kHere})
-    if (!none && is_folder(folder)) return folder;
-  return "";
-}
+std::string installed_suites() { return shared_folder("share/shardmark/suites", kHere); }
 
 std::string find_suite(const std::string& name) {
   if (is_there(name)) return name;

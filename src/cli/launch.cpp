@@ -20,11 +20,14 @@
 #include "cli/find_suite.h"
 #include "cli/report_output.h"
 #include "cli/run_flags.h"
+#include "cli/shared_folder.h"
 #include "cli/values.h"
+#include "launch/all_starts.h"
 #include "launch/job_script.h"
 #include "launch/process.h"
-#include "launch/rounds.h"
 #include "launch/study_name.h"
+#include "plan/plan.h"
+#include "plan/starts.h"
 #include "schema/file.h"
 #include "schema/journal.h"
 
@@ -40,11 +43,11 @@ constexpr double kStartS = 600, kBeforeRanksS = 60;
 
 struct LaunchFlags {
   HandedArguments arguments;  // the suite; flags of run
+  Suite suite = {};           // read from them
+  RunFlags run = {};          // and these
   std::string output;
   bool resume = false, rerun_failed = false;
-  bool requeue = false;
-  bool print = false;
-  bool report = false;
+  bool requeue = false, print = false, report = false;
   LaunchOptions options;
 };
 
@@ -70,9 +73,7 @@ std::vector<std::string> variables_for_ranks() {
   std::vector<std::string> names;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string name = std::string(*entry).substr(0, std::string(*entry).find('='));
-    const bool is_for_ranks = name.starts_with("NCCL_") || name.starts_with("UCX_") ||
-                              name.starts_with("FI_") || name.starts_with("OMP_");
-    if (is_for_ranks && name != "OMP_NUM_THREADS" && name != "OMP_PROC_BIND") names.push_back(name);
+    if (is_handed_variable(name)) names.push_back(name);
   }
   return names;
 }
@@ -165,14 +166,34 @@ void read_variables(LaunchOptions& options) {
     options.pins_threads = options.pins_threads || !variable(name).empty();
 }
 
+// The ranks of one start: its settings are in their environment, or are flags of `run`.
+Sweep with_settings(Sweep sweep, const Settings& settings, LaunchOptions options,
+                    const Allocation& allocation, const WorldFlags& given) {
+  for (const auto& [name, value] : settings) {
+    if (name == "threads") options.threads = number(value);
+    if (name == "bind") sweep.run.insert(sweep.run.end(), {"--bind", value});
+    if ((name == "threads" && given.threads != 0) || (name == "bind" && given.bind != "auto"))
+      throw UsageError(
+          fmt::format("the suite lists {} under environment; leave out --{} after --", name, name));
+    if (is_variable(name)) options.variables.push_back(name);
+    if (name == "OMPI_MCA_mpi_yield_when_idle") options.sets_yield = false;
+  }
+  sweep.command = make_launch_command(read_machine(), allocation, options);
+  for (const auto& [name, value] : settings)
+    if (is_variable(name)) sweep.command.environment.emplace_back(name, value);
+  return sweep;
+}
+
 // All but the study of a launch that is to get a number.
 Sweep make_sweep(LaunchFlags& flags, const Allocation& allocation) {
   const auto own = flags.arguments.own(), run_flags = flags.arguments.flags();
   if (own.size() != 1)
     throw UsageError("launch runs one suite, not " + std::to_string(own.size()) +
                      "; flags of `shardmark run` follow after --");
-  const RunFlags run = parse_run_flags(run_flags);
-  read_suite(find_suite(own.front()), run.overrides);
+  flags.run = parse_run_flags(run_flags);
+  flags.suite = read_suite(find_suite(own.front()), flags.run.overrides);
+  // A start sets what its points say, and nothing else of what others of the suite set.
+  for (const std::string& name : names_set(flags.suite.points)) ::unsetenv(name.c_str());
   const bool contained = !flags.options.container.empty();
   if (!contained && !has_command("run"))
     throw UsageError(
@@ -182,7 +203,8 @@ Sweep make_sweep(LaunchFlags& flags, const Allocation& allocation) {
   sweep.resume = flags.resume;
   sweep.rerun_failed = flags.rerun_failed;
   sweep.waits_for_lock = number(variable("SLURM_RESTART_COUNT")) > 0;
-  if (run.world.timeout_s > 0) sweep.start_limit_s = std::max(kStartS, run.world.timeout_s + kBeforeRanksS);
+  const double timeout_s = flags.run.world.timeout_s;
+  if (timeout_s > 0) sweep.start_limit_s = std::max(kStartS, timeout_s + kBeforeRanksS);
   std::error_code none;
   sweep.temporary = std::filesystem::temp_directory_path(none);
   sweep.study = flags.output;
@@ -193,6 +215,13 @@ Sweep make_sweep(LaunchFlags& flags, const Allocation& allocation) {
   sweep.command = make_launch_command(read_machine(), allocation, flags.options);
   sweep.run = {contained ? "shardmark" : own_program(), "run", own.front()};
   return sweep;
+}
+
+void report_on(const std::string& study) {
+  const std::vector<StudyData> studies = read_studies({study});
+  ReportInputs inputs;
+  inputs.references = references_for(studies, reference_files());
+  write_report(studies, inputs, {});
 }
 
 int launch(LaunchFlags flags) {
@@ -207,17 +236,24 @@ int launch(LaunchFlags flags) {
   const auto run_flags = flags.arguments.flags();
   sweep.run.insert(sweep.run.end(), {"-o", sweep.study});
   sweep.run.insert(sweep.run.end(), run_flags.begin(), run_flags.end());
+  const auto starts = starts_of(make_plan(flags.suite, {sweep.command.ranks}));
+  const auto sweep_of = [&](const Settings& settings) {
+    return with_settings(sweep, settings, flags.options, allocation, flags.run.world);
+  };
   if (flags.print) {
-    print_command(sweep);
+    for (const StartOfPoints& start : starts) {
+      print_command(sweep_of(settings_from_text(start.environment)));
+      sweep.resume = true;
+    }
     return kDone;
   }
   log_line(fmt::format("{}: {} -> {}{}", ranks_text(sweep.command), suite, sweep.study,
                        flags.resume ? ", resuming" : ""));
 
-  const SweepEnd end = run_rounds(sweep);
+  const SweepEnd end = run_starts(starts, sweep_of);
   if (flags.output.empty() && has_study(sweep.study)) link_newest(sweep.study, stem);
   if (end.stopped_by != 0) return after_stop(flags, end, sweep.study, allocation);
-  if (flags.report && end.status <= kWrong) write_report(read_studies({sweep.study}), {}, {});
+  if (flags.report && end.status <= kWrong) report_on(sweep.study);
   return end.status;
 }
 
@@ -236,9 +272,10 @@ std::function<int()> define_launch(CLI::App& app) {
   add_value(app, "--launcher", flags->options.launcher, Word{{"mpirun", "srun"}},
             "mpirun, or srun where Slurm has PMIx")
       ->capture_default_str();
-  app.add_option("--launcher-flag", flags->options.flags,
-                 "a flag passed on to the launcher; repeat it for each word")
-      ->allow_extra_args(false);
+  offer(app.add_option("--launcher-flag", flags->options.flags,
+                       "a flag passed on to the launcher; repeat it for each word")
+            ->allow_extra_args(false),
+        {});
   app.add_option("--container", flags->options.container,
                  "a command in front of the program on every rank; repeat it for each word: apptainer, exec, "
                  "--nv, x.sif")

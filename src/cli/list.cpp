@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/candidates.h"
 #include "cli/command.h"
 #include "cli/find_suite.h"
 #include "plan/suite.h"
@@ -134,6 +135,17 @@ std::vector<Section> suites() {
     sections.push_back({"Suites in " + installed + ", by name in any directory", suites_in(installed)});
     for (Entry& entry : sections.back().entries) entry.name = std::filesystem::path(entry.name).stem();
   }
+  // Those for GPUs are variants of others: in the short list by their names.
+  Section for_gpus{"Suites for GPUs", {}, false};
+  for (Section& section : sections) {
+    const auto is_for_gpus = [](const Entry& entry) {
+      return std::filesystem::path(entry.name).filename().string().starts_with("gpu-");
+    };
+    std::copy_if(section.entries.begin(), section.entries.end(), std::back_inserter(for_gpus.entries),
+                 is_for_gpus);
+    std::erase_if(section.entries, is_for_gpus);
+  }
+  sections.insert(sections.begin(), std::move(for_gpus));
   std::erase_if(sections, [](const Section& section) { return section.entries.empty(); });
   return sections;
 }
@@ -203,6 +215,12 @@ std::function<int()> define_list(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   auto* names =
       app.add_option("names", flags->names, "such as fsdp, or strategies: with their options and defaults");
+  offer(names, {.words = [] {
+          std::vector<std::string> words;
+          for (const Section& section : sections())
+            for (const Entry& entry : section.entries) words.push_back(entry.name);
+          return words;
+        }});
   app.add_flag("--all", flags->all, "everything, with options and defaults")->excludes(names);
   return [flags] { return list(*flags); };
 }

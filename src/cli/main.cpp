@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/values.h"
 #include "cli/version.h"
+#include "cli/whole_program.h"
 
 namespace shardmark {
 namespace {
@@ -39,9 +40,6 @@ int refuse(const std::string& message) {
   return kUsage;
 }
 
-// The commands of cli/run/, to tell a program without its sibling from a slip of the user's.
-constexpr const char* kOfWholeProgram[] = {"run", "train", "collective", "doctor"};
-
 std::string sibling() {
   std::error_code none;
   return std::filesystem::read_symlink("/proc/self/exe", none).string() + "-torch";
@@ -55,12 +53,11 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
   std::vector<std::string> commands;
   for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
   const std::vector<std::string> words = app.remaining();
-  for (const char* command : kOfWholeProgram)
-    if (words.front() == command)
-      return fmt::format(
-          "{} needs shardmark-torch beside this program, and it is not at {}; copy both, or build it: make "
-          "build",
-          command, sibling());
+  if (whole_command(words.front()) != nullptr)
+    return fmt::format(
+        "{} needs shardmark-torch beside this program, and it is not at {}; copy both, or build it: make "
+        "build",
+        words.front(), sibling());
   return fmt::format("unknown {} {}; {}", words.front().starts_with('-') ? "flag" : "command",
                      quoted_line(words.front()), accepted_words(words.front(), commands));
 }
@@ -72,11 +69,15 @@ void fill_standard_descriptors() {
     if (::fcntl(descriptor, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);
 }
 
-// For a command that is not ours, for the help of all and for the versions of all libraries.
+// For its commands, for what tells of all commands in full, and for the versions of all libraries.
 void become_whole_program(int argc, char** argv) {
-  const bool is_ours = argc > 1 && Registry<CommandEntry>::instance().contains(argv[1]);
   const std::string whole = whole_program();
-  if (is_ours || whole.empty()) return;
+  if (argc < 2 || whole.empty()) return;
+  const std::string word = argv[1];
+  const auto& commands = Registry<CommandEntry>::instance().entries();
+  const auto named = commands.find(word);
+  const bool is_of_all = named != commands.end() && named->second.is_of_all;
+  if (!is_of_all && whole_command(word) == nullptr && word != "--version" && word != "--help-all") return;
   ::execv(whole.c_str(), argv);
   throw SystemError(whole + " cannot be started: " + std::strerror(errno));
 }
@@ -87,10 +88,16 @@ int run_command(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "help for every command");
   app.set_version_flag("--version", version_text, "versions of the program and of its libraries");
+  std::map<std::string, const CommandEntry*> entries;  // in the order of their names
+  if (!whole_program().empty())
+    for (const WholeCommand& command : kWholeCommands) entries[command.name] = nullptr;
+  for (const auto& [name, entry] : Registry<CommandEntry>::instance().entries()) entries[name] = &entry;
   std::map<CLI::App*, std::function<int()>> commands;
-  for (const auto& [name, entry] : Registry<CommandEntry>::instance().entries()) {
-    CLI::App* command = app.add_subcommand(name, entry.description);
-    commands[command] = entry.define(*command);
+  for (const auto& [name, entry] : entries) {
+    CLI::App* command =
+        app.add_subcommand(name, entry == nullptr ? whole_command(name)->description : entry->description);
+    if (entry == nullptr) continue;
+    commands[command] = entry->define(*command);
     refuse_empty_values(*command);
   }
   if (argc == 1 || (argc == 2 && std::string_view(argv[1]) == "help")) {
@@ -139,7 +146,8 @@ std::string whole_program() {
 }
 
 bool has_command(const std::string& name) {
-  return Registry<CommandEntry>::instance().contains(name) || !whole_program().empty();
+  return Registry<CommandEntry>::instance().contains(name) ||
+         (whole_command(name) != nullptr && !whole_program().empty());
 }
 
 }  // namespace shardmark

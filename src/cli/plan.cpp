@@ -19,7 +19,9 @@
 #include "cli/table_output.h"
 #include "plan/choice_axis.h"
 #include "plan/gpu_memory.h"
+#include "plan/starts.h"
 #include "specs/specs.h"
+#include "strategies/pipeline_drawing.h"
 #include "strategies/program_text.h"
 
 namespace shardmark {
@@ -55,6 +57,20 @@ World world_for(const PlanOptions& options, const Suite& suite) {
   return world;
 }
 
+// Suites whose points need ranks with other settings: how many starts, and which.
+std::vector<std::string> starts_text(const std::vector<Point>& plan) {
+  const std::vector<StartOfPoints> starts = starts_of(plan);
+  if (starts.size() == 1 && starts.front().environment.empty()) return {};
+  std::vector<std::string> lines = {
+      fmt::format("{} start{} of the ranks, one for each setting, by launch or submit:", starts.size(),
+                  starts.size() == 1 ? "" : "s")};
+  for (const StartOfPoints& start : starts)
+    lines.push_back(fmt::format("  {:<60} {} point{}",
+                                start.environment.empty() ? "nothing set" : start.environment,
+                                start.points.size(), start.points.size() == 1 ? "" : "s"));
+  return lines;
+}
+
 std::string totals_text(const Suite& suite, const World& world, const PlanTotals& totals) {
   std::string text =
       fmt::format("{} on {} rank{}: {} point{}{}", suite.name, world.ranks, world.ranks == 1 ? "" : "s",
@@ -74,11 +90,12 @@ std::string gpu_note(const Suite& suite, const World& world) {
 }
 
 std::string json_text(const Suite& suite, const World& world, const std::vector<Table>& tables,
-                      const PlanTotals& totals) {
+                      const PlanTotals& totals, size_t num_starts) {
   nlohmann::ordered_json document = {{"suite", suite.name},
                                      {"world_ranks", world.ranks},
                                      {"num_points", totals.num_points},
                                      {"num_impossible", totals.num_impossible},
+                                     {"num_starts", num_starts},
                                      {"time_limit_s", totals.time_limit_s},
                                      {"most_bytes", totals.most_bytes},
                                      {"tables", nlohmann::ordered_json::array()}};
@@ -115,15 +132,17 @@ int print_plan(const PlanOptions& options) {
   for (const std::string& warning : data_warnings(plan)) log_warning(warning);
   const int64_t limit =
       world.memory_per_rank_bytes > 0 ? world.memory_per_rank_bytes : suite.memory_limit_bytes;
-  auto tables = plan_tables(plan, world, limit, options.num_samples);
-  const auto totals = plan_totals(plan);
+  const Expectations expected = expect_all(plan);
+  auto tables = plan_tables(plan, expected, world, limit, options.num_samples);
+  const auto totals = plan_totals(plan, expected);
   const std::string note = gpu_note(suite, world);
   if (options.output.json) {
     keep_only(tables, options.output.only);
-    print_data(json_text(suite, world, tables, totals));
+    print_data(json_text(suite, world, tables, totals, starts_of(plan).size()));
   } else if (options.output.is_default()) {
     Overview overview = plan_overview(plan);
     overview.studies = {totals_text(suite, world, totals)};
+    for (std::string& line : starts_text(plan)) overview.studies.push_back(std::move(line));
     if (!note.empty()) overview.studies.push_back("Note: " + note);
     write_first_screen(std::move(overview), tables, options.output);
     for (const Table& table : tables)
@@ -136,6 +155,15 @@ int print_plan(const PlanOptions& options) {
   return kDone;
 }
 
+// The stages of a pipeline over time, as if backward took twice as long as forward.
+std::string pipeline_text(const strategies::StepInput& input) {
+  if (input.mesh.pipeline == 1) return {};
+  const strategies::Stage stage = input.stage();
+  const auto orders =
+      strategies::pipeline_schedule(input.order).orders(stage.count, stage.chunks, input.accumulation);
+  return strategies::draw_text(strategies::timeline(orders)) + "\n";
+}
+
 int print_step(const PlanOptions& options) {
   Point point = options.step.point;
   point.workload = "training";
@@ -144,31 +172,40 @@ int print_step(const PlanOptions& options) {
   t.model = choice_from_flag(options.step.choices.at("model"), "--model", model_kind());
   t.strategy = choice_from_flag(options.step.strategy, "--step", strategy_kind());
   t.optimizer = choice_from_flag("adamw", "--optimizer", optimizer_kind());
+  t.schedule = choice_from_flag(options.step.choices.at("pipeline_schedule"), "--pipeline-schedule",
+                                strategies::pipeline_schedule_kind());
+  t.batch_size = 1;
+  if (const std::string reason = strategies::layout_impossible(point); !reason.empty())
+    throw UsageError(reason);
   if (const std::string reason = strategy_reason(point); !reason.empty())
     throw UsageError("--step: " + reason);
-  const specs::ModelTable table = specs::model_spec(t.model.name).table(t.model.options);
-  strategies::StepInput input = strategies::step_input(point, table);
-  input.rank = options.step.rank;
-  if (input.rank >= input.ranks)
-    throw UsageError(fmt::format("--rank {}: expected a rank from 0 to {}, of {} ranks (-n)", input.rank,
-                                 input.ranks - 1, input.ranks));
-  print(fmt::format("a step of {} on {}, as executed by rank {} of {}, in {}\n\n{}", options.step.strategy,
+  if (options.step.rank >= point.ranks)
+    throw UsageError(fmt::format("--rank {}: expected a rank from 0 to {}, of {} ranks (-n)",
+                                 options.step.rank, point.ranks - 1, point.ranks));
+  const strategies::RankStep rank_step(point, options.step.rank);
+  const strategies::StepInput& input = rank_step.input();
+  print(fmt::format("a step of {} on {}, as executed by rank {} of {}, in {}\n\n{}{}", options.step.strategy,
                     options.step.choices.at("model"), input.rank, point.ranks, t.precision,
+                    pipeline_text(input),
                     strategies::to_text(strategies::strategy(t.strategy.name).step(input), input)));
   return kDone;
 }
 
 std::function<int()> define_plan(CLI::App& app) {
   auto options = std::make_shared<PlanOptions>();
-  auto* suite =
-      app.add_option("suite", options->suite, "the suite: suites/x.yaml, or a name shown by shardmark list");
+  auto* suite = offer(
+      app.add_option("suite", options->suite, "the suite: suites/x.yaml, or a name shown by shardmark list"),
+      {Candidates::Kind::suites});
   const std::string group = "One step, instruction by instruction, instead of a suite";
   StepOptions& step = options->step;
   auto* of_step =
       app.add_option("--step", step.strategy,
                      "print one step of this strategy, such as \"fsdp(prefetch=2)\"; on 8 ranks without -n")
           ->group(group);
-  for (const char* key : {"model", "precision", "reduce_dtype", "accumulation", "clip_norm", "checkpointing"})
+  offer(of_step, {.words = [] { return strategy_kind().names; }});
+  for (const char* key :
+       {"model", "precision", "reduce_dtype", "accumulation", "clip_norm", "checkpointing", "tensor",
+        "sequence_parallel", "context", "pipeline", "pipeline_schedule", "stages", "rank_order"})
     add_axis_of(app, axis_named(key), step.point, step.choices)->group(group);
   add_value(app, "--rank", step.rank, kRank, "whose program to print")->group(group)->capture_default_str();
   add_value(app, "-n", options->ranks, values::kRanks,

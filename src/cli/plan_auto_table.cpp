@@ -18,7 +18,8 @@ std::vector<CandidateRow> rows_of(const std::vector<const Point*>& points, const
     const auto model = specs::model_spec(point->training.model.name).table(point->training.model.options);
     const strategies::DecisionInputs around{static_cast<double>(world.memory_per_rank_bytes),
                                             expect(*point).activation_bytes, world.ranks_per_node};
-    for (const auto& candidate : strategies::decide(strategies::step_input(*point, model), around).candidates)
+    for (const auto& candidate :
+         strategies::decide(strategies::RankStep(*point, model).input(), around).candidates)
       rows.push_back({point, candidate});
   }
   return rows;

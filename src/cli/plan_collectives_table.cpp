@@ -1,8 +1,10 @@
 // A row per operation and rank count: its sizes are one range.
+#include <algorithm>
 #include <map>
 
 #include "analysis/table/axis_columns.h"
 #include "cli/plan_tables.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -33,12 +35,20 @@ ColumnsOf<Sizes> operation_columns() {
   const auto words_of = [](std::string CollectivePoint::*member) {
     return [member](const Sizes& row) { return cells::words(row.smallest->collective.*member); };
   };
+  const auto unless = [](const char* usual, std::string CollectivePoint::*member) {
+    return [=](const Sizes& row) {
+      const std::string& text = row.smallest->collective.*member;
+      return cells::unless_default(text == usual, cells::words(text));
+    };
+  };
   return {
       {{"operation", "", false}, words_of(&CollectivePoint::operation)},
       {{"type", "", false, true}, words_of(&CollectivePoint::dtype)},
       {{"reduction", "", false}, words_of(&CollectivePoint::reduction)},
       {{"in place", "", false, true},
        [](const auto& row) { return cells::yes_no(row.smallest->collective.in_place); }},
+      {{"parts", "", false, true}, unless("equal", &CollectivePoint::parts)},
+      {{"beside", "", false, true}, unless("alone", &CollectivePoint::beside)},
       {{"ranks", ""}, [](const auto& row) { return cells::count(row.smallest->ranks); }},
       {{"sizes", ""}, [](const auto& row) { return cells::count(row.count); }},
       {{"smallest", "bytes"}, [](const auto& row) { return cells::count(row.smallest->collective.bytes); }},
@@ -46,6 +56,16 @@ ColumnsOf<Sizes> operation_columns() {
       {{"traffic", "MiB per rank"},
        [](const auto& row) { return cells::mebibytes(expect(*row.largest).cost.traffic_bytes); },
        "what a ring sends for the largest message: bytes x ring factor, mean over ranks."}};
+}
+
+// What its row does not say: "NCCL_ALGO=Ring, beside matmul, parts zipf(exponent=1.5)".
+std::string setting_of(const Point& point) {
+  const CollectivePoint& c = point.collective;
+  std::string setting = point.environment;
+  const auto add = [&](const std::string& text) { setting += (setting.empty() ? "" : ", ") + text; };
+  if (c.beside != "alone") add("beside " + brief_text("beside", c.beside));
+  if (c.parts != "equal") add("parts " + brief_text("parts", c.parts));
+  return setting;
 }
 
 }  // namespace
@@ -56,9 +76,25 @@ Table collectives_table(const std::vector<const Point*>& points) {
 }
 
 OverviewTable collectives_answer(const std::vector<const Point*>& points) {
-  Table table = make_table("collectives", "Collectives",
-                           without(operation_columns(), {"type", "reduction", "in place"}), sizes_of(points));
-  return {table.title, table.key, std::move(table.columns), {{"", std::move(table.rows)}}};
+  std::vector<std::pair<std::string, std::vector<const Point*>>>
+      settings;  // in the order of their first points
+  for (const Point* point : points) {
+    const std::string setting = setting_of(*point);
+    auto at =
+        std::find_if(settings.begin(), settings.end(), [&](const auto& one) { return one.first == setting; });
+    if (at == settings.end()) at = settings.insert(at, {setting, {}});
+    at->second.push_back(point);
+  }
+  OverviewTable answer{"Collectives", "collectives", {}, {}};
+  for (const auto& [setting, of_setting] : settings) {
+    Table table =
+        make_table(answer.key, answer.title,
+                   without(operation_columns(), {"type", "reduction", "in place", "parts", "beside"}),
+                   sizes_of(of_setting));
+    answer.columns = std::move(table.columns);
+    answer.groups.push_back({setting, std::move(table.rows)});
+  }
+  return answer;
 }
 
 }  // namespace shardmark

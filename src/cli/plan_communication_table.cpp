@@ -51,7 +51,7 @@ Table communication_table(const std::vector<const Point*>& points) {
     if (!is_new || point->ranks == 1) continue;
     const auto model = specs::model_spec(t.model.name).table(t.model.options);
     const auto traffic = strategies::step_traffic(
-        strategies::strategy(t.strategy.name).step(strategies::step_input(*point, model)));
+        strategies::strategy(t.strategy.name).step(strategies::RankStep(*point, model).input()));
     if (traffic != strategies::StepTraffic{}) rows.push_back({point, traffic});
   }
   Table table = make_table(

@@ -27,7 +27,7 @@ void add(Needs& needs, const Point& point) {
   needs.most_ranks = std::max(needs.most_ranks, point.ranks);
   if (point.training.strategy.name == "auto") return;  // chosen when it runs
   const Expectation e = expect(point);
-  needs.memory_bytes = std::fmax(needs.memory_bytes, total_bytes(e));
+  needs.memory_bytes = std::fmax(needs.memory_bytes, e.total_bytes());
   needs.flops = std::fmax(needs.flops, e.flops_per_step);
   needs.traffic_bytes = std::fmax(needs.traffic_bytes, e.cost.traffic_bytes);
   needs.operations = std::max(needs.operations, e.cost.num_operations);

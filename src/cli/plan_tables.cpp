@@ -43,6 +43,7 @@ ColumnsOf<Point> measuring_columns() {
     return [=](const Point& p) { return cells::unless_default(p.sampling.duration_s > 0, cell(p.sampling)); };
   };
   return {{choice_column("transport", true), [](const Point& p) { return transport_cell(p.transport); }},
+          {{"environment", "", false, true}, [](const Point& p) { return cells::words(p.environment); }},
           {{"steps at least", "", true, true},
            unless_lasting([](const Sampling& s) { return cells::count(s.min_steps); })},
           {{"steps at most", "", true, true},
@@ -67,8 +68,8 @@ std::string impossible_name(const Point& point) {
                      batch > 0 ? fmt::format(", batch {}", batch) : "", ranks);
 }
 
-std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& world, int64_t limit_bytes,
-                               int64_t num_samples) {
+std::vector<Table> plan_tables(const std::vector<Point>& plan, const Expectations& expected,
+                               const World& world, int64_t limit_bytes, int64_t num_samples) {
   std::vector<const Point*> training, open, collectives, impossible;
   for (const auto& point : plan) {
     if (point.repeat != 0) continue;
@@ -81,7 +82,7 @@ std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& worl
           .push_back(&point);
   }
   std::vector<Table> tables;
-  if (!training.empty()) tables.push_back(training_table(training, limit_bytes));
+  if (!training.empty()) tables.push_back(training_table(training, expected, limit_bytes));
   if (Table moved = communication_table(training); !moved.rows.empty()) tables.push_back(std::move(moved));
   if (num_samples > 0) {
     training.insert(training.end(), open.begin(), open.end());
@@ -93,7 +94,7 @@ std::vector<Table> plan_tables(const std::vector<Point>& plan, const World& worl
   return tables;
 }
 
-PlanTotals plan_totals(const std::vector<Point>& plan) {
+PlanTotals plan_totals(const std::vector<Point>& plan, const Expectations& expected) {
   PlanTotals totals;
   totals.num_points = static_cast<int64_t>(plan.size());
   for (const auto& point : plan) {
@@ -104,8 +105,9 @@ PlanTotals plan_totals(const std::vector<Point>& plan) {
     const Sampling& s = point.sampling;
     totals.time_limit_s += s.duration_s > 0 ? s.duration_s : s.time_limit_s;
     totals.besides_s += s.time_limit_s;
-    if (point.repeat == 0) totals.most_bytes = std::max(totals.most_bytes, total_bytes(expect(point)));
   }
+  for (const auto& [point, expectation] : expected)
+    totals.most_bytes = std::max(totals.most_bytes, expectation.total_bytes());
   return totals;
 }
 

@@ -53,7 +53,7 @@ ColumnsOf<Expected> cost_columns() {
            "at the height of a step, by the model's table: what forward keeps for backward and what the "
            "backward of a block needs."},
           {{"total", "MiB", true, false, memory},
-           [](const auto& row) { return cells::mebibytes(total_bytes(row.e)); },
+           [](const auto& row) { return cells::mebibytes(row.e.total_bytes()); },
            "of the rank that has most: the buffers of its program, which tests compare with what strategies "
            "allocate."},
           {{"compute", "GFLOP", true, false, step},
@@ -68,26 +68,22 @@ ColumnsOf<Expected> cost_columns() {
 int64_t largest_batch_of(const Point& point, const Expectation& of_one, int64_t limit_bytes) {
   const specs::ModelTable table =
       specs::model_spec(point.training.model.name).table(point.training.model.options);
-  const double program = total_bytes(of_one) - of_one.activation_bytes;
-  return strategies::largest_batch(strategies::step_input(point, table),
+  const double program = of_one.cost.state_bytes();
+  return strategies::largest_batch(strategies::RankStep(point, table).input(),
                                    static_cast<double>(limit_bytes) - program);
 }
 
 }  // namespace
 
-double total_bytes(const Expectation& e) {
-  return e.cost.parameter_bytes + e.cost.gradient_bytes + e.cost.optimizer_bytes + e.cost.transient_bytes +
-         e.activation_bytes;
-}
-
 Cell batch_cell(const Point& p) {
   return p.training.batch_size == kLargest ? cells::words("largest") : cells::count(p.training.batch_size);
 }
 
-Table training_table(const std::vector<const Point*>& points, int64_t limit_bytes) {
+Table training_table(const std::vector<const Point*>& points, const Expectations& expected,
+                     int64_t limit_bytes) {
   std::vector<Expected> rows;
   for (const Point* point : points) {
-    rows.push_back({point, expect(*point)});
+    rows.push_back({point, expected.at(point)});
     if (limit_bytes > 0 && point->training.batch_size == kLargest)
       rows.back().largest_batch = largest_batch_of(*point, rows.back().e, limit_bytes);
   }

@@ -7,17 +7,19 @@
 #include <memory>
 
 #include "analysis/known.h"
-#include "analysis/predict/layouts_3d.h"
 #include "analysis/predict/left_out.h"
-#include "analysis/predict/published_scaling.h"
+#include "analysis/predict/predicted_layouts.h"
+#include "analysis/predict/published_playbook.h"
 #include "analysis/predict/tables.h"
 #include "analysis/scaling/interconnects.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/failure_flags.h"
 #include "cli/modes.h"
 #include "cli/parsed.h"
 #include "cli/plot_output.h"
+#include "cli/rank_counts.h"
 #include "cli/table_output.h"
 #include "cli/values.h"
 #include "plan/axis_values.h"
@@ -29,6 +31,11 @@ namespace shardmark {
 namespace {
 
 constexpr Whole kReducing{2, values::kRanks.most};  // ranks of an all-reduce
+// What says which points are predicted, and from what.
+constexpr const char* kOfPoints[] = {
+    "studies",     "--ranks",       "--network",      "--node-link", "--ranks-per-node",
+    "--strategy",  "--batch-sizes", "--global-batch", "--overwrite", "--model",
+    "--precision", "--step",        "--link"};
 
 // Models over different links, without a study.
 struct LinksQuery {
@@ -49,32 +56,6 @@ struct PredictOptions {
   TableOutput output;
   std::string plots, traces;
 };
-
-int64_t rank_count(std::string_view text) {
-  try {
-    return values::kRanks.parse(std::string(text));
-  } catch (const UsageError& error) {
-    throw UsageError(std::string(error.what()) + "; write 8, 8,16,24 or 8..65536 (8, 16, 32 ... 65536)");
-  }
-}
-
-// "8..65536": doubling; "8,16,24": these.
-std::vector<int64_t> rank_counts(const std::string& text) {
-  std::vector<int64_t> counts;
-  if (const size_t dots = text.find(".."); dots != std::string::npos) {
-    const std::string_view all = text;
-    const int64_t last = rank_count(all.substr(dots + 2));
-    for (int64_t n = rank_count(all.substr(0, dots)); n <= last; n *= 2) counts.push_back(n);
-    if (counts.empty()) throw UsageError("'" + text + "' ends before it begins");
-    return counts;
-  }
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    counts.push_back(rank_count(std::string_view(text).substr(begin, end - begin)));
-    begin = end + 1;
-  }
-  return counts;
-}
 
 PredictQuery query_of(const PredictOptions& options) {
   PredictQuery query = options.query;
@@ -106,7 +87,7 @@ void require_ingredients(const std::vector<MergedPoint>& points, const std::vect
                   [](const auto& one) { return one.num_measured() == 0; }))
     throw UsageError(
         "nothing to predict from: no training point without warnings has per-block times; measure again with "
-        "this version");
+        "this version (an imported study has none)");
 }
 
 void write_traces(const std::vector<PredictedPoint>& predicted, const PredictOptions& options) {
@@ -160,22 +141,32 @@ int predict(PredictOptions options) {
     throw UsageError("--published needs no study: leave out " + options.studies.front() + ", or --published");
   options.output.inputs = options.studies;
   if (options.published) {
-    write_tables({published_table(), published_layouts_table()}, options.output);
+    write_tables({published_table(), published_layouts_table(playbook_predictions())}, options.output);
     return kDone;
   }
   if (options.studies.empty())
     throw UsageError("predict: name a study (x.h5), --model and --step for links by formula, or --published");
   const PredictQuery query = query_of(options);
+  if (query.global_batch > 0 && !query.batch_sizes.empty() && !options.layouts)
+    throw UsageError(
+        "--batch-sizes excludes --global-batch, which the ranks divide; only --layouts takes both: the "
+        "samples "
+        "of micro-batches, and all of a step");
   const std::vector<StudyData> studies = read_studies(options.studies);
   const std::vector<MergedPoint> points = merge_repeats(studies);
   const std::vector<Predictor> predictors = make_predictors(points);
   require_ingredients(points, predictors);
   const std::vector<PredictedPoint> predicted = predict_all(points, predictors, query);
   require_predictions(predicted, options);
+  std::vector<GoodputRow> goodput;
+  if (query.failures.is_asked())
+    goodput = predicted_goodput(studies, points, best_points(predicted), query.failures);
   if (!options.plots.empty()) {
     const PlotNames names(points);
     Plots plots = predicted_plots(predicted, names);
-    for (Plot& plot : prediction_plots(points, names)) plots.push_back(std::move(plot));
+    const auto add = [&](Plots more) { std::move(more.begin(), more.end(), std::back_inserter(plots)); };
+    if (query.failures.is_asked()) add(goodput_plots(goodput, query.failures, names));
+    add(prediction_plots(points, names));
     write_plot_files(with_unique_keys(std::move(plots)), options.plots, options.output,
                      "these points have no throughput");
     return kDone;
@@ -186,21 +177,26 @@ int predict(PredictOptions options) {
   }
   std::vector<Table> tables = {best_table(points, predicted, query),
                                predictions_table(points, predicted, query),
+                               goodput_table(points, goodput, query.failures, query.price_per_gpu_hour),
                                held_out_table(points, predictors)};
   if (options.layouts)
-    for (Table& table : layouts_3d_tables(predicted, predictors, query)) tables.push_back(std::move(table));
+    for (Table& table : predicted_layouts_tables(search_layouts(predicted, predictors, query), query))
+      tables.push_back(std::move(table));
   // Without rows, notes say why.
   std::erase_if(tables, [](const Table& table) { return table.rows.empty() && table.notes.empty(); });
-  write_tables(std::move(tables), options.output, {"best", "layouts_3d"});
+  write_tables(std::move(tables), options.output, {"best", "goodput", "predicted_layouts"});
   return kDone;
 }
 
 std::vector<CLI::Option*> add_links_flags(CLI::App& app, LinksQuery& query) {
-  return {app.add_option("--model", query.models, "models, such as gpt2_xl; without: a range of sizes"),
-          add_value(app, "--precision", query.precision, Word{words_of("precision")}, "of the gradients"),
-          add_value(app, "--step", query.step_s, values::kStepTime,
-                    "time of a step on one rank, such as 120ms: adds Amdahl's curves"),
-          app.add_option("--link", query.links, "one more link: NAME=LATENCY,RATE such as mine=5us,25GB/s")};
+  return {
+      offer(app.add_option("--model", query.models, "models, such as gpt2_xl; without: a range of sizes"),
+            {.words = [] { return model_kind().names; }}),
+      add_value(app, "--precision", query.precision, Word{words_of("precision")}, "of the gradients"),
+      add_value(app, "--step", query.step_s, values::kStepTime,
+                "time of a step on one rank, such as 120ms: adds Amdahl's curves"),
+      offer(app.add_option("--link", query.links, "one more link: NAME=LATENCY,RATE such as mine=5us,25GB/s"),
+            {})};
 }
 
 // The same under a name of its own.
@@ -218,28 +214,33 @@ std::function<int()> define_predict(CLI::App& app) {
   app.add_option("studies", options->studies, "studies (x.h5) with collectives and training points");
   auto* ranks = app.add_option("--ranks", options->ranks, "numbers of ranks: 8..65536 (doubling) or 8,16,24")
                     ->capture_default_str();
-  app.add_option(
-      "--network", options->network,
-      "link of each rank across nodes instead of the measured one: a name such as ndr400 (any other "
-      "name lists all), or NAME=LATENCY,RATE such as mine=5us,25GB/s");
-  app.add_option("--node-link", options->node_link, "the same within a node");
+  offer(ranks, {});
+  const Candidates links{.words = [] { return names_in(specs::interconnect_links()); }};
+  offer(app.add_option(
+            "--network", options->network,
+            "link of each rank across nodes instead of the measured one: a name such as ndr400 (any other "
+            "name lists all), or NAME=LATENCY,RATE such as mine=5us,25GB/s"),
+        links);
+  offer(app.add_option("--node-link", options->node_link, "the same within a node"), links);
   add_value(app, "--ranks-per-node", options->query.ranks_per_node, values::kRanksPerNode,
             "default: the most that was measured");
-  app.add_option("--strategy", options->strategies,
-                 "strategies, such as 'fsdp(shard=gradients)'; default: the measured strategies plus ddp, "
-                 "fsdp and zero3");
-  auto* batches = add_value(app, "--batch-sizes", options->query.batch_sizes, values::kBatch,
-                            "samples per rank and micro-batch; default: those measured");
+  offer(app.add_option(
+            "--strategy", options->strategies,
+            "strategies, such as 'fsdp(shard=gradients)'; default: the measured strategies plus ddp, "
+            "fsdp and zero3"),
+        {.words = [] { return strategy_kind().names; }});
+  add_value(app, "--batch-sizes", options->query.batch_sizes, values::kBatch,
+            "samples per rank and micro-batch; default: those measured");
   add_value(app, "--global-batch", options->query.global_batch, values::kGlobalBatch,
-            "strong scaling: this batch divided over the ranks; counts that do not divide it are left out")
-      ->excludes(batches);
+            "strong scaling: this batch divided over the ranks; counts that do not divide it are left out");
   add_value(app, "--memory", options->query.memory_bytes, values::kMemory,
             "memory of a rank, such as 80GiB: what needs more is not recommended");
   add_value(app, "--price", options->query.price_per_gpu_hour, values::kPrice,
             "price of a GPU-hour: adds costs");
+  add_failure_flags(app, options->query.failures);
   app.add_flag(
       "--layouts", options->layouts,
-      "data x tensor x pipeline ranks for transformers, by formula only: shardmark does not train that way");
+      "the fastest ways to lay the most of these ranks out over tensor, pipeline and data parallelism");
   auto* published =
       app.add_flag("--published", options->published,
                    "without a study: published scaling results, predicted from their first row");
@@ -249,11 +250,10 @@ std::function<int()> define_predict(CLI::App& app) {
   auto* trace = app.add_option("--trace", options->traces,
                                "instead of tables: a directory for the simulated steps, one file each, to "
                                "view in Perfetto beside those of run --trace");
-  for (CLI::Option* mode : {plots, trace})
-    takes_only(
-        app, mode,
-        {"studies", "--ranks", "--network", "--node-link", "--ranks-per-node", "--strategy", "--batch-sizes",
-         "--global-batch", "--overwrite", "--model", "--precision", "--step", "--link"});
+  std::vector<std::string> of_points(std::begin(kOfPoints), std::end(kOfPoints));
+  takes_only(app, trace, of_points);
+  of_points.insert(of_points.end(), std::begin(kFailureFlags), std::end(kFailureFlags));
+  takes_only(app, plots, of_points);
   std::vector<std::string> of_tables = {"--overwrite"};
   of_tables.insert(of_tables.end(), std::begin(kTableFlags), std::end(kTableFlags));
   std::vector<std::string> by_formula = {"--ranks", "--plots", "--model", "--precision", "--step", "--link"};

@@ -5,12 +5,15 @@
 #include <cmath>
 #include <memory>
 
+#include "analysis/openmetrics.h"
 #include "analysis/page/page.h"
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/failure_flags.h"
 #include "cli/parsed.h"
 #include "cli/plot_output.h"
 #include "cli/report_output.h"
+#include "cli/shared_folder.h"
 #include "cli/values.h"
 #include "schema/file.h"
 
@@ -24,6 +27,7 @@ struct ReportOptions {
   TableOutput output;
   std::string plots;
   std::string html;
+  std::string openmetrics;
 };
 
 ReportInputs inputs_of(const ReportOptions& options) {
@@ -37,22 +41,41 @@ void write_page(const std::vector<StudyData>& studies, const ReportInputs& input
                 const ReportOptions& options) {
   const std::string& path = options.html;
   require_free(path, options.output.overwrite, options.studies);
-  const std::string page = make_page(ReportData(studies), inputs);
+  const std::string page = make_page(ReportData(studies, inputs.references), inputs);
   write_whole(path, "name a writable file: --html FILE", [&](std::ostream& out) { out << page; });
   print(path + "\n");
 }
 
+void write_metrics(const std::vector<StudyData>& studies, const ReportOptions& options) {
+  const std::string& path = options.openmetrics;
+  require_free(path, options.output.overwrite, options.studies);
+  const std::string text = point_metrics(studies) + kEndOfMetrics;
+  write_whole(path, "name a writable file: --openmetrics FILE", [&](std::ostream& out) { out << text; });
+}
+
 int report(ReportOptions options) {
   options.output.inputs = options.studies;
-  const ReportInputs inputs = inputs_of(options);
-  if (!options.plots.empty() && options.html.empty() && !std::isnan(inputs.price_per_gpu_hour))
-    throw UsageError("--price makes a table of costs, which --plots does not draw; leave out one of them");
+  ReportInputs inputs = inputs_of(options);
+  const bool has_price = !std::isnan(inputs.price_per_gpu_hour), has_failures = inputs.failures.is_asked(),
+             has_line_rate = inputs.bmwg.line_bytes_per_s > 0,
+             has_tables = has_price || has_failures || has_line_rate;
+  if (!options.plots.empty() && options.html.empty() && has_tables)
+    throw UsageError(
+        "--price, --restart and --line-rate make tables, which --plots does not draw; leave out one of them");
+  const bool only_metrics = !options.openmetrics.empty() && options.html.empty() && options.plots.empty();
+  if (only_metrics && (has_tables || !options.links.empty()))
+    throw UsageError(
+        "--price, --restart, --line-rate and --link change tables, which --openmetrics does not write; leave "
+        "them out");
   const std::vector<StudyData> studies = read_studies(options.studies);
+  inputs.references = references_for(studies, reference_files());
+  if (!options.openmetrics.empty()) write_metrics(studies, options);
   if (!options.html.empty()) write_page(studies, inputs, options);
   if (!options.plots.empty())
     write_plot_files(make_plots(studies, inputs.links), options.plots, options.output,
                      "no point with outcome ok, and no training run");
-  if (options.html.empty() && options.plots.empty()) write_report(studies, inputs, options.output);
+  if (options.html.empty() && options.plots.empty() && options.openmetrics.empty())
+    write_report(studies, inputs, options.output);
   return kDone;
 }
 
@@ -61,11 +84,24 @@ std::function<int()> define_report(CLI::App& app) {
   app.add_option("studies", options->studies, "studies (x.h5); several make one report")->required();
   add_value(app, "--price", options->inputs.price_per_gpu_hour, values::kPrice,
             "price of a GPU-hour: adds a table of costs");
-  app.add_option("--link", options->links,
-                 "one more link to compare: NAME=LATENCY,RATE such as mine=5us,25GB/s");
+  add_failure_flags(app, options->inputs.failures);
+  add_value(
+      app, "--line-rate", options->inputs.bmwg.line_bytes_per_s, values::kRate,
+      "what the NICs of a rank carry in one direction, 50GB/s for 400 Gbit/s: adds the tables bmwg of the "
+      "IETF's draft on fabrics for AI training, which need it for JCT ratios");
+  offer(app.add_option("--link", options->links,
+                       "one more link to compare: NAME=LATENCY,RATE such as mine=5us,25GB/s"),
+        {});
   add_table_flags(app, options->output);
+  offer(app.get_option("--table"), {.words = report_table_names});
   auto* html = app.add_option("--html", options->html, "write summary, plots and tables to FILE, one page");
-  for (const char* flag : kTableFlags) html->excludes(app.get_option(flag));
+  auto* metrics = app.add_option("--openmetrics", options->openmetrics,
+                                 "write the points to FILE for Prometheus, such as by the node exporter's "
+                                 "textfile collector");
+  for (const char* flag : kTableFlags) {
+    html->excludes(app.get_option(flag));
+    metrics->excludes(app.get_option(flag));
+  }
   add_plots_flag(app, options->plots);
   return [options] { return report(*options); };
 }

@@ -21,10 +21,16 @@ void add_world_flags(CLI::App& app, WorldFlags& flags) {
   add_value(app, "--device", flags.device, Word{{"auto", "cpu", "cuda"}},
             "auto: one GPU per rank if there are GPUs, else the CPU")
       ->capture_default_str();
-  app.add_option("--transport", flags.transport,
-                 "auto: nccl on GPUs, else mpi; or one that `shardmark list` names, with its options")
-      ->check(&check_transport)
-      ->capture_default_str();
+  auto* transport =
+      app.add_option("--transport", flags.transport,
+                     "auto: nccl on GPUs, else mpi; or one that `shardmark list` names, with its options")
+          ->check(&check_transport)
+          ->capture_default_str();
+  offer(transport, {.words = [] {
+          std::vector<std::string> words = transport_kind().names;
+          words.insert(words.begin(), "auto");
+          return words;
+        }});
   add_value(app, "--threads", flags.threads, values::kThreads,
             "computing threads of a rank (default: OMP_NUM_THREADS, else the node's cores / its ranks)");
   add_value(
@@ -51,6 +57,9 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
       "--trace", flags.trace,
       "directory for a trace of three steps of each training point, instruction by instruction on all "
       "ranks, for Perfetto or chrome://tracing");
+  app.add_option("--openmetrics", flags.openmetrics,
+                 "keep the points so far and the sweep's progress in FILE for Prometheus, written anew after "
+                 "each point, such as for the node exporter's textfile collector (x.prom)");
   add_world_flags(app, flags.world);
   add_override_flags(app, flags.overrides);
 }

@@ -19,6 +19,7 @@
 #include "cli/values.h"
 #include "launch/job_script.h"
 #include "launch/process.h"
+#include "plan/starts.h"
 #include "schema/file.h"
 
 namespace shardmark {
@@ -45,16 +46,19 @@ double estimate_s(const JobOptions& job, int64_t ranks, std::string& reason) {
     World world{ranks, 0};
     if (ranks == 0)
       for (const Point& point : suite.points) world.ranks = std::max({world.ranks, point.ranks, int64_t{1}});
-    const PlanTotals totals = plan_totals(make_plan(suite, world));
+    const std::vector<Point> plan = make_plan(suite, world);
+    const PlanTotals totals = plan_totals(plan, expect_all(plan));
+    const auto starts = static_cast<double>(starts_of(plan).size());
     const auto points = static_cast<double>(totals.num_points - totals.num_impossible);
     const double suite_s =
-        kStartS + points * kBesidesPoint + totals.time_limit_s + kBesidesSteps * totals.besides_s;
+        starts * kStartS + points * kBesidesPoint + totals.time_limit_s + kBesidesSteps * totals.besides_s;
     if (suite_s < longest_s) continue;
     longest_s = suite_s;
     reason = fmt::format(
         "At most, by the plan: {:.0f} points of {} with {} of timed steps, {} for warm-up and as much for "
-        "ablations, and {:.0f} s a point",
-        points, path, format_seconds(totals.time_limit_s), format_seconds(totals.besides_s), kBesidesPoint);
+        "ablations, and {:.0f} s a point{}",
+        points, path, format_seconds(totals.time_limit_s), format_seconds(totals.besides_s), kBesidesPoint,
+        starts == 1 ? "" : fmt::format("; {:.0f} starts of {:.0f} s", starts, kStartS));
   }
   return std::ceil(longest_s / kRoundS) * kRoundS;
 }
@@ -156,9 +160,10 @@ std::function<int()> define_submit(CLI::App& app) {
       ->needs("-o");
   add_value(app, "--launcher", job.launcher, Word{{"mpirun", "srun"}},
             "mpirun or srun (default: LAUNCHER, else what --env says)");
-  app.add_option("--sbatch-flag", job.sbatch_flags,
-                 "a flag passed on to sbatch; repeat it for each word: --partition=gpu")
-      ->allow_extra_args(false);
+  offer(app.add_option("--sbatch-flag", job.sbatch_flags,
+                       "a flag passed on to sbatch; repeat it for each word: --partition=gpu")
+            ->allow_extra_args(false),
+        {});
   add_value(app, "--signal-ahead", job.signal_ahead_s, Whole{10, 65535},  // Slurm takes no more
             "seconds before the time limit at which the job requeues itself")
       ->capture_default_str();

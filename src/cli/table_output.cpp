@@ -17,6 +17,7 @@
 #include "analysis/tables/names.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/candidates.h"
 #include "schema/file.h"
 #include "schema/journal.h"
 
@@ -112,9 +113,10 @@ void add_overwrite_flag(CLI::App& command, bool& overwrite) {
 }
 
 void add_table_flags(CLI::App& command, TableOutput& output) {
-  command.add_option(
+  auto* table = command.add_option(
       "--table", output.only,
       "only these tables, such as strategies, weak_scaling or amdahl (any other name lists all)");
+  offer(table, {});
   command.add_flag("--all", output.all, "every table, with what its columns mean")
       ->excludes(command.get_option("--table"));
   auto* explain = command.add_flag("--explain", output.explain, "what the columns mean, below each table");

@@ -8,10 +8,11 @@
 
 #include "base/error.h"
 #include "base/value.h"
+#include "cli/candidates.h"
 
 namespace shardmark {
 
-// Lets an option take only values of this kind; the help names its range.
+// Lets an option take only values of this kind; the help names its range, and completion its words.
 template <class Kind>
 CLI::Option* takes(CLI::Option* option, const Kind& kind) {
   const auto read = [kind](std::string& text) -> std::string {
@@ -22,6 +23,8 @@ CLI::Option* takes(CLI::Option* option, const Kind& kind) {
       return error.what();
     }
   };
+  if constexpr (std::is_same_v<Kind, Word>)
+    offer(option, {.words = [words = kind.accepted] { return words; }});
   return option->transform(CLI::Validator(read, kind.range()))->type_name(Kind::kName);
 }
 

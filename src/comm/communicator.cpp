@@ -13,6 +13,10 @@
 namespace shardmark {
 namespace {
 
+int64_t peer_of(const Call& call) {
+  return call.what != Collective::send_recv ? -1 : call.from != Call::kNobody ? call.from : call.to;
+}
+
 // Where start and poll are marked: on a GPU they only enqueue.
 Timeline* cpu_only(Timeline* timeline) {
   return timeline != nullptr && timeline->device().is_cpu() ? timeline : nullptr;
@@ -27,6 +31,11 @@ void check(const Call& call, int rank, int size) {
   ENSURE(!row.reduces || call.op != ReduceOp::average || call.in.is_floating_point(),
          "an average of integers is not exact: use sum");
   if (!sends || !receives) return;
+  if (call.parts != nullptr) {
+    ENSURE(call.in.numel() == call.parts->sent_by(rank) && call.out.numel() == call.parts->received_by(rank),
+           row.name + ": its sides must hold the parts that are sent and received");
+    return;
+  }
   const int64_t in = call.in.numel() * (row.in == Holds::shard ? size : 1);
   const int64_t out = call.out.numel() * (row.out == Holds::shard ? size : 1);
   ENSURE(in == out || row.in == Holds::pair, row.name + ": its send and receive buffers do not match");
@@ -38,14 +47,26 @@ void check(const Call& call, int rank, int size) {
 }  // namespace
 
 bool Call::uses_in(int rank) const {
+  if (what == Collective::send_recv) return to != kNobody;
   return specs::collective(what).root != specs::CollectiveRow::Root::sends || rank == root;
 }
 
 bool Call::uses_out(int rank) const {
+  if (what == Collective::send_recv) return from != kNobody;
   return specs::collective(what).root != specs::CollectiveRow::Root::receives || rank == root;
 }
 
+int64_t Call::part(int sender, int receiver, int size) const {
+  return parts == nullptr ? in.numel() / size : parts->between(sender, receiver);
+}
+
+double Call::ring_bytes(int rank, int size) const {
+  if (parts == nullptr) return payload_bytes(rank, size) * specs::ring_factor(what, size);
+  return static_cast<double>((parts->sent_by(rank) - parts->between(rank, rank)) * in.element_size());
+}
+
 double Call::payload_bytes(int rank, int size) const {
+  if (parts != nullptr) return static_cast<double>(parts->busiest() * in.element_size());
   const specs::CollectiveRow& row = specs::collective(what);
   const auto whole = [&](const at::Tensor& side, specs::Holds holds) {
     return static_cast<double>(side.nbytes()) * (holds == specs::Holds::shard ? size : 1);
@@ -70,7 +91,7 @@ Work::~Work() {
 
 bool Work::poll() {
   if (!operation_) return true;
-  const Timeline::Exposed exposed(cpu_only(comm_->accounts_->timeline));
+  const Timeline::Exposed exposed(cpu_only(comm_->accounts_->timeline), comm_->exposed_kind_);
   const auto where = [this] { return comm_->where("an operation", number_); };
   return in_step(comm_->size(), where, [this] { return operation_->poll(); });
 }
@@ -78,7 +99,7 @@ bool Work::poll() {
 void Work::wait() {
   if (!operation_) return;
   const auto operation = std::move(operation_);  // released whether it fails or not
-  const Timeline::Exposed exposed(comm_->accounts_->timeline);
+  const Timeline::Exposed exposed(comm_->accounts_->timeline, comm_->exposed_kind_);
   Heartbeat* const notes = operation->ending() ? nullptr : comm_->heartbeat_;  // else: note_completed
   if (notes != nullptr) notes->waits_for(number_);
   const auto where = [this] { return comm_->where("an operation", number_); };
@@ -88,15 +109,17 @@ void Work::wait() {
 
 Work Communicator::start(const Call& call) {
   check(call, rank(), size());
-  const Timeline::Exposed exposed(cpu_only(accounts_->timeline));
+  const Timeline::Exposed exposed(cpu_only(accounts_->timeline), exposed_kind_);
   const specs::CollectiveRow& row = specs::collective(call.what);
   const double payload_bytes = call.payload_bytes(rank(), size());
   Traffic& traffic = accounts_->traffic;
   ++traffic.num_operations;
   ++traffic.operations[static_cast<size_t>(call.what)];
   traffic.payload_bytes += payload_bytes;
-  traffic.ring_bytes += payload_bytes * specs::ring_factor(call.what, size());
-  const int64_t number = heartbeat_ == nullptr ? 0 : heartbeat_->started(row.name.c_str(), payload_bytes);
+  if (call.what != Collective::send_recv || call.uses_in(rank()))
+    traffic.ring_bytes += call.ring_bytes(rank(), size());
+  const int64_t number =
+      heartbeat_ == nullptr ? 0 : heartbeat_->started(row.name.c_str(), payload_bytes, peer_of(call));
   auto operation = in_step(
       size(), [&] { return where(row.name, number); }, [&] { return do_start(call); });
   if (heartbeat_ != nullptr) {
@@ -116,7 +139,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key) {
 }
 
 void Communicator::progress() {
-  const Timeline::Exposed exposed(cpu_only(accounts_->timeline));
+  const Timeline::Exposed exposed(cpu_only(accounts_->timeline), exposed_kind_);
   in_step(
       size(), [this] { return where("what is in flight"); }, [this] { do_progress(); });
   note_completed();

@@ -15,6 +15,7 @@
 #include "comm/host_group.h"
 #include "device/timeline.h"
 #include "specs/collectives.h"
+#include "specs/parts.h"
 
 namespace shardmark {
 
@@ -30,13 +31,19 @@ struct Call {
   at::Tensor out, in;
   ReduceOp op = ReduceOp::sum;  // of reductions; integers have no average
   int root = 0;                 // of broadcast, reduce, gather and scatter
-  int from = 0, to = 0;         // of send_recv: `out` comes from there, `in` goes there
+  // Of send_recv: `out` comes from there, `in` goes there. kNobody: a message that goes one way alone.
+  static constexpr int kNobody = -1;
+  int from = 0, to = 0;
+  // Of all_to_all_v: its parts, one after the other on both sides; nullptr: equal ones.
+  std::shared_ptr<const specs::Parts> parts = nullptr;
 
   bool uses_in(int rank) const;
   bool uses_out(int rank) const;
   // As nccl-tests counts it: the larger of a rank's two sides, of a rooted operation the root's. The same on
   // every rank, but for send_recv.
   double payload_bytes(int rank, int size) const;
+  double ring_bytes(int rank, int size) const;  // payload x ring factor; of parts: those of other ranks
+  int64_t part(int sender, int receiver, int size) const;  // elements, of all_to_all and all_to_all_v
 };
 
 // The end of an operation on a device that its host runs ahead of.
@@ -172,6 +179,8 @@ class Communicator {
   // a GPU the time that the compute stream waits in Work::wait(). nullptr: not timed. The timeline must
   // outlive its use here.
   void set_timeline(Timeline* timeline) { accounts_->timeline = timeline; }
+  // As this kind, on this communicator from now on; 0 to begin with.
+  void expose_as(int64_t kind) { exposed_kind_ = kind; }
 
   // From now on operations are noted there as they start and complete (comm/watch/heartbeat.h), also those of
   // communicators split off this one later. On a GPU: as they are found complete on the device. nullptr:
@@ -199,6 +208,7 @@ class Communicator {
   std::string where(const std::string& call, int64_t number = 0) const;  // for a failure; 0: no operation
   std::shared_ptr<Accounts> accounts_ = std::make_shared<Accounts>();
   Heartbeat* heartbeat_ = nullptr;
+  int64_t exposed_kind_ = 0;
   std::deque<OnDevice> on_device_;  // in the order of their start
 };
 

@@ -71,13 +71,18 @@ at::Tensor of_all_ranks(const Communicator& comm, const std::function<at::Tensor
 }  // namespace
 
 Call prepare(Communicator& comm, Collective what, int64_t numel, at::ScalarType dtype, ReduceOp op,
-             bool in_place) {
+             bool in_place, std::shared_ptr<const specs::Parts> parts) {
   const CollectiveRow& row = specs::collective(what);
   if (row.reduces && op == ReduceOp::average && !at::isFloatingType(dtype))
     throw UsageError("average of int32 is not exact; use sum, min or max");
   if (in_place && !row.in_place) throw UsageError(row.name + " does not work in place");
   const int rank = comm.rank(), size = comm.size();
-  Call call{what, {}, {}, op, kRoot, (rank + size - 1) % size, (rank + 1) % size};
+  Call call{what, {}, {}, op, kRoot, (rank + size - 1) % size, (rank + 1) % size, std::move(parts)};
+  if (call.parts != nullptr) {
+    call.in = comm.allocate(call.parts->sent_by(rank), dtype);
+    call.out = comm.allocate(call.parts->received_by(rank), dtype);
+    return call;
+  }
   const bool sends = call.uses_in(rank), receives = call.uses_out(rank);
   const int64_t whole = row.is_cut() ? numel / size * size : numel;
   const auto side = [&](Holds holds) {
@@ -114,6 +119,12 @@ at::Tensor expected(const Communicator& comm, const Call& call, int64_t round) {
   const int64_t whole = call.out.numel() * (row.out == Holds::shard ? comm.size() : 1);
   const auto given = [&](int rank, int64_t numel) { return pattern(rank, numel, dtype, round); };
   if (row.in == Holds::pair) return given(call.from, whole);
+  if (call.parts != nullptr)
+    return of_all_ranks(comm, [&](int rank) {
+      int64_t at = 0;
+      for (int other = 0; other < comm.rank(); ++other) at += call.parts->between(rank, other);
+      return given(rank, call.parts->sent_by(rank)).narrow(0, at, call.parts->between(rank, comm.rank()));
+    });
   if (row.in == Holds::chunk_per_rank)
     return of_all_ranks(comm, [&](int rank) { return own_shard(comm, given(rank, whole)); });
   const at::Tensor all = row.reduces ? reduced_pattern(comm.size(), whole, dtype, round, call.op)

@@ -10,9 +10,9 @@ namespace shardmark {
 
 // A call with zeroed buffers: `numel` elements on the larger side, rounded down to a multiple of the ranks
 // where a side is cut. Roots are rank 0, send_recv goes round the ring. UsageError: an average of integers;
-// in place where the operation has no such form.
+// in place where the operation has no such form. parts: of all_to_all_v, of `numel` elements each rank.
 Call prepare(Communicator& comm, Collective what, int64_t numel, at::ScalarType dtype, ReduceOp op,
-             bool in_place);
+             bool in_place, std::shared_ptr<const specs::Parts> parts = nullptr);
 
 // Small integers, from -2 to 2, as a function of (rank, index, round). Ranks from 32 on hold mostly zeros, 16
 // ranks of each octave a +-1 at any index, so that sums and partial sums over 2^17 ranks stay within 256:

@@ -2,6 +2,7 @@
 #include "data/sample_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -37,9 +38,11 @@ std::set<std::string> matching_files(const std::string& source, const std::strin
   for (std::string pattern; words >> pattern;) {
     const auto found = glob_near(folder, pattern);
     if (found.empty())
-      throw UsageError("data '" + source + "': no file matches '" + pattern + "' from " +
-                       std::filesystem::current_path().string() + (folder.empty() ? "" : " or " + folder) +
-                       "; give 'files' patterns relative to it, such as 'README.md data/**/*.bin'");
+      throw UsageError(fmt::format(
+          "data '{}': no file matches '{}' from {}{}; give 'files' patterns relative to it, such as "
+          "'README.md "
+          "data/**/*.bin'",
+          source, pattern, std::filesystem::current_path().string(), folder.empty() ? "" : " or " + folder));
     files.insert(found.begin(), found.end());
   }
   return files;

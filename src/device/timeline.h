@@ -13,7 +13,8 @@ namespace shardmark {
 // Marks in the order they were made, each with a number that says what begins there.
 class Timeline {
  public:
-  static constexpr int64_t kNothing = -1, kExposed = -2;  // beside the numbers of whoever marks
+  // Beside the numbers of whoever marks. Exposed communication of kind k is kExposed - k.
+  static constexpr int64_t kNothing = -1, kExposed = -2;
   struct Mark {
     int64_t what;
     double at_s;  // since the first mark
@@ -29,13 +30,13 @@ class Timeline {
   std::vector<Mark> resolve();  // waits for the last mark on a GPU; then clears
   at::Device device() const;
 
-  // The time inside counts as exposed communication; a null timeline counts nothing.
+  // The time inside counts as exposed communication of that kind; a null timeline counts nothing.
   class Exposed {
    public:
-    explicit Exposed(Timeline* timeline) : timeline_(timeline) {
+    Exposed(Timeline* timeline, int64_t kind) : timeline_(timeline) {
       if (timeline_ == nullptr) return;
       outer_ = timeline_->marks_.empty() ? kNothing : timeline_->marks_.back().what;
-      timeline_->mark(kExposed);
+      timeline_->mark(kExposed - kind);
     }
     ~Exposed() {
       if (timeline_ != nullptr) timeline_->mark(outer_);

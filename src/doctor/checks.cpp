@@ -18,12 +18,11 @@ std::string to_text(const Finding& finding) {
 
 std::vector<Finding> examine(const World& world) {
   Findings findings;
-  check_needs(world, findings);  // first: it may be why something else is not as it should be
-  check_world(world, findings);
-  check_gpus(world, findings);
-  check_versions(world, findings);
-  check_cores(world, findings);
-  check_room(world, findings);
+  for (const Check& check : kChecks) {
+    const size_t before = findings.size();
+    check.run(world, findings);
+    for (size_t i = before; i < findings.size(); ++i) findings[i].check = check.name;
+  }
   for (Finding& finding : findings) std::sort(finding.ranks.begin(), finding.ranks.end());
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity < b.severity; });

@@ -16,9 +16,10 @@ const char* to_text(Severity severity);
 
 struct Finding {
   Severity severity = Severity::warning;
-  Numbers ranks;     // whom it concerns
-  std::string what;  // one line, with numbers
-  std::string fix;   // one line: what to do
+  Numbers ranks;           // whom it concerns
+  std::string what;        // one line, with numbers
+  std::string fix;         // one line: what to do
+  std::string check = {};  // that found it: its name
 };
 std::string to_text(const Finding& finding);  // "ranks 0-3: what; fix", one line
 
@@ -26,14 +27,28 @@ std::string to_text(const Finding& finding);  // "ranks 0-3: what; fix", one lin
 // ranks have it.
 std::vector<Finding> examine(const std::vector<RankFacts>& world);
 
-// The parts of examine, one file each.
+// The parts of examine, one file each, in the order in which they run.
 using Findings = std::vector<Finding>;
 using World = std::vector<RankFacts>;
-void check_world(const World& world, Findings& findings);     // who is where; what MPI makes of it
-void check_needs(const World& world, Findings& findings);     // driver, generation, list of visible GPUs
-void check_gpus(const World& world, Findings& findings);      // shared, hidden, unlike, slowed GPUs
-void check_versions(const World& world, Findings& findings);  // libraries and drivers
-void check_cores(const World& world, Findings& findings);     // binding
-void check_room(const World& world, Findings& findings);      // memory, disk, locks, limits
+void check_needs(const World& world, Findings& findings);
+void check_world(const World& world, Findings& findings);
+void check_gpus(const World& world, Findings& findings);
+void check_versions(const World& world, Findings& findings);
+void check_cores(const World& world, Findings& findings);
+void check_room(const World& world, Findings& findings);
+
+struct Check {
+  const char* name;
+  void (*run)(const World& world, Findings& findings);
+};
+inline constexpr Check kChecks[] = {
+    // First: it may be why something else is not as it should be.
+    {"driver, generation and list of visible GPUs", check_needs},
+    {"who is where, and what MPI makes of it", check_world},
+    {"shared, hidden, unlike and slowed GPUs", check_gpus},
+    {"versions of libraries and drivers", check_versions},
+    {"binding to cores", check_cores},
+    {"memory, disk, locks and limits", check_room},
+};
 
 }  // namespace shardmark::doctor

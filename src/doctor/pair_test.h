@@ -8,6 +8,7 @@
 #include "doctor/heat_map.h"
 #include "doctor/ranges.h"
 #include "doctor/tournament.h"
+#include "doctor/verdicts.h"
 
 namespace shardmark::doctor {
 
@@ -41,11 +42,8 @@ struct PairTest {
   std::string transport;
 };
 
-struct PairReport {
-  std::vector<Map> maps;           // between nodes, in nodes: bandwidth and latency
-  std::vector<std::string> slow;   // who is slow, a line each
-  std::vector<std::string> notes;  // what else is to know: how far pairs differ, what was left out
-  std::string head;                // how it was measured
+struct PairReport : Verdicts {
+  std::vector<Map> maps;  // between nodes, in nodes: bandwidth and latency
 };
 // hosts: of each rank.
 PairReport report_pairs(const PairTest& test, const std::vector<std::string>& hosts);

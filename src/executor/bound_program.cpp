@@ -4,17 +4,37 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace shardmark {
 
 using strategies::Instruction;
 using What = Instruction::What;
 
+namespace {
+
+// A communicator is split off by all ranks together: where one splits off others, all would wait for ever.
+void check_equal_on_all_ranks(Communicator& all, const std::vector<strategies::TeamUse>& teams) {
+  uint64_t hash = 0;
+  for (const auto& [team, lane] : teams) hash = hash_of(hash, team.ranks, team.stride, lane);
+  const auto key = static_cast<int64_t>(hash >> 1);
+  const at::Tensor largest = at::tensor({key, -key}, at::TensorOptions(at::kLong)).to(all.device());
+  all.all_reduce(largest, ReduceOp::max).wait();
+  const at::Tensor found = largest.cpu();
+  ENSURE(found[0].item<int64_t>() == -found[1].item<int64_t>(),
+         "rank " + std::to_string(all.rank()) + " and others split off different communicators");
+}
+
+}  // namespace
+
 Teams::Teams(Communicator& all, const std::vector<strategies::TeamUse>& teams) : all_(all) {
-  for (const strategies::TeamUse& use : teams) {
-    const bool is_there =
-        std::any_of(teams_.begin(), teams_.end(), [&](const auto& part) { return part.first == use; });
-    if (is_all(use) || is_there) continue;
+  std::vector<strategies::TeamUse> to_split;
+  for (const strategies::TeamUse& use : teams)
+    if (!is_all(use) && std::find(to_split.begin(), to_split.end(), use) == to_split.end())
+      to_split.push_back(use);
+  if (to_split.empty()) return;
+  check_equal_on_all_ranks(all_, to_split);
+  for (const strategies::TeamUse& use : to_split) {
     auto part = all_.split(static_cast<int>(use.team.number_of(all_.rank())), all_.rank());
     part->count_in(all_);
     teams_.emplace_back(use, std::move(part));
@@ -39,18 +59,29 @@ BoundProgram::BoundProgram(strategies::Program program, ProgramMemory& memory, c
   }
   for (const Instruction& instruction : program_.instructions)
     instructions_.push_back({memory.at(instruction.to), memory.at(instruction.from)});
-  for (const strategies::OptimizerSlices& shard : program_.updated)
-    gradients_.push_back(memory.at(shard.gradients));
+  for (const strategies::Slice& gradients : program_.counted) gradients_.push_back(memory.at(gradients));
 }
 
 BoundProgram::BoundCall BoundProgram::bound(const strategies::CollectiveCall& call,
                                             const Teams& teams) const {
-  const bool inside = call.inside_block.has_value();
-  const at::Tensor out = inside ? memory_.inside_block(*call.inside_block) : memory_.at(call.out);
-  return {&teams.of({call.team, inside}),
-          {call.what, out, inside ? out : memory_.at(call.in), ReduceOp::sum,
-           static_cast<int>(call.root.value_or(0))},
+  Communicator& comm = teams.of({call.team, call.lane});
+  if (call.inside_block) {
+    const auto [out, in] = memory_.inside_block(*call.inside_block, comm);
+    return {&comm, {call.what, out, in}, {}};
+  }
+  const at::Tensor out = memory_.at(call.out);
+  const bool is_message = call.what == Collective::send_recv;
+  const int root = static_cast<int>(call.root.value_or(0));
+  return {&comm,
+          {call.what, out, memory_.at(call.in), ReduceOp::sum, is_message ? 0 : root,
+           is_message && out.defined() ? root : Call::kNobody,
+           is_message && call.in.numel > 0 ? root : Call::kNobody},
           {}};
+}
+
+// The number of its specs::Dimension.
+int64_t BoundProgram::dimension_of(const BoundCall& call) const {
+  return static_cast<int64_t>(program_.calls[static_cast<size_t>(&call - calls_.data())].dimension);
 }
 
 void BoundProgram::communicate(size_t i) {
@@ -58,9 +89,13 @@ void BoundProgram::communicate(size_t i) {
   BoundCall* const first = &calls_[static_cast<size_t>(instruction.index)];
   BoundCall* const end = first + instruction.count;
   if (instruction.what == What::wait) {
-    for (BoundCall* call = first; call != end; ++call) call->work.wait();
+    for (BoundCall* call = first; call != end; ++call) {
+      call->comm->expose_as(dimension_of(*call));
+      call->work.wait();
+    }
     return;
   }
+  first->comm->expose_as(dimension_of(*first));
   OneLaunch launch(*first->comm);
   for (BoundCall* call = first; call != end; ++call) call->work = call->comm->start(call->call);
   launch.end();
@@ -74,13 +109,27 @@ BoundProgram::BoundCall* BoundProgram::next_inside_block() {
   return &calls_[static_cast<size_t>(next.index)];
 }
 
-void BoundProgram::call_inside_block(const at::Tensor& values) {
+void BoundProgram::call_inside_block(specs::Dimension dimension, Collective what, const at::Tensor& out,
+                                     const at::Tensor& in) {
   BoundCall* const next = next_inside_block();
-  ENSURE(next != nullptr && next->call.out.sizes() == values.sizes(),
+  ENSURE(next != nullptr, "a block makes a call that its table does not have");
+  const specs::BlockCall& planned = *program_.calls[static_cast<size_t>(next - calls_.data())].inside_block;
+  ENSURE(planned.dimension == dimension && planned.what == what && next->call.out.numel() == out.numel() &&
+             next->call.in.numel() == in.numel(),
          "a block makes another call than its table says");
   Call call = next->call;
-  call.out = call.in = values;
+  call.out = out.view(-1);
+  call.in = in.view(-1);
+  next->comm->expose_as(static_cast<int64_t>(dimension));
   next->comm->start(call).wait();
+}
+
+void stand_in(Collective what, const at::Tensor& out, const at::Tensor& in) {
+  if (out.is_same(in)) return;
+  if (what == Collective::all_gather)
+    out.view({-1, in.numel()}).copy_(in.view({1, -1}).expand({out.numel() / in.numel(), -1}));
+  else
+    out.view(-1).copy_(in.view(-1).narrow(0, 0, out.numel()));
 }
 
 void BoundProgram::end_block() {

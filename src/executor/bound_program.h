@@ -19,9 +19,7 @@ class Teams {
   Communicator& of(const strategies::TeamUse& use) const;  // one of those
 
  private:
-  bool is_all(const strategies::TeamUse& use) const {
-    return use == strategies::TeamUse{{all_.size(), 1}, false};
-  }
+  bool is_all(const strategies::TeamUse& use) const { return use == strategies::TeamUse{{all_.size(), 1}}; }
   Communicator& all_;
   std::vector<std::pair<strategies::TeamUse, std::unique_ptr<Communicator>>> teams_;
 };
@@ -41,7 +39,8 @@ class BoundProgram {
   // The calls inside the block that instruction i computes: the block makes one after the other, on values of
   // its own; those that it did not make, because it failed, are made for it.
   void begin_block(size_t i) { next_inside_ = i + 1; }
-  void call_inside_block(const at::Tensor& values);
+  void call_inside_block(specs::Dimension dimension, Collective what, const at::Tensor& out,
+                         const at::Tensor& in);
   void end_block();
   // Instruction i, which is local.
   void run_locally(size_t i);
@@ -58,6 +57,7 @@ class BoundProgram {
     at::Tensor to, from;
   };
   BoundCall bound(const strategies::CollectiveCall& call, const Teams& teams) const;
+  int64_t dimension_of(const BoundCall& call) const;
   BoundCall* next_inside_block();  // nullptr: it has none
 
   strategies::Program program_;
@@ -65,9 +65,13 @@ class BoundProgram {
   ReductionKernels* reduction_;
   std::vector<BoundCall> calls_;                // parallel to the program's calls
   std::vector<BoundInstruction> instructions_;  // parallel to the program's instructions
-  std::vector<at::Tensor> gradients_;           // that this rank updates with
+  std::vector<at::Tensor> gradients_;           // whose squares this rank counts
   std::vector<Communicator*> communicators_;    // each once
   size_t next_inside_ = 0;                      // instruction: starts the block's next call, if it has one
 };
+
+// What stands for a call of a block where ranks compute alone: its sizes, of values that blocks can compute
+// with.
+void stand_in(Collective what, const at::Tensor& out, const at::Tensor& in);
 
 }  // namespace shardmark

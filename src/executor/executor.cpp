@@ -23,10 +23,10 @@ Executor::Executor(TrainingState& state, GradientGuard& guard, int64_t seed, int
     : state_(state),
       model_(state.model()),
       guard_(guard),
-      random_key_(hash_of(seed, state.comm().rank())),
+      random_key_(state.key_of_draws(seed)),
       step_(first_step),
       recorder_(state.comm().device()) {
-  model_.sum_over_ranks = [this](const at::Tensor& values) { sum_over_ranks(values); };
+  model_.communicate = [this](auto... call) { communicate_inside_block(call...); };
 }
 
 StepResult Executor::step(const std::function<Batch()>& next_batch, bool wants_norm) {
@@ -35,6 +35,7 @@ StepResult Executor::step(const std::function<Batch()>& next_batch, bool wants_n
   together([&] { execute(state_.step(wants_norm || guard_.needs_norm()), next_batch); });
   attempt([] { meter::throw_on_excess(); });
   ++step_;
+  if (state_.program().chunks.back().sends) result_.loss = at::zeros({}, at::kDouble);
   for (at::Tensor* value : {&result_.loss, &result_.gradient_norm})
     if (failure_) *value = at::full({}, std::nan(""));
   return std::exchange(result_, {});
@@ -44,8 +45,8 @@ at::Tensor Executor::evaluate(const Batch& batch) {
   evaluates_ = true;
   together([&] { execute(state_.evaluation(), [&] { return batch; }); });
   evaluates_ = false;
-  batch_ = {};
-  return std::exchange(activation_, {});
+  const auto all = std::exchange(micro_batches_, {});
+  return last_->program().chunks.back().sends ? at::Tensor() : all.at(0).activation;
 }
 
 void Executor::set_ablation(Ablation ablation) {
@@ -89,72 +90,148 @@ void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_b
 }
 
 void Executor::compute(const Instruction& instruction, const std::function<Batch()>& next_batch) {
-  note(instruction.what, instruction.index);
+  note(instruction);
   switch (instruction.what) {
     case What::data:
-      return load(next_batch);
+      return load(instruction.micro_batch, next_batch);
     case What::forward:
       return forward(instruction);
     case What::recompute:
       return recompute(instruction);
     case What::backward:
-      return backward(static_cast<size_t>(instruction.index));
+      return backward(instruction);
+    case What::backward_input:
+      return backward_input(instruction);
+    case What::backward_weight:
+      return backward_weight(instruction);
     default:
       return;  // the update's other instructions follow
   }
 }
 
-void Executor::load(const std::function<Batch()>& next_batch) {
+void Executor::load(int64_t number, const std::function<Batch()>& next_batch) {
+  MicroBatch& micro_batch = micro_batches_[number];
   attempt([&] {
-    batch_ = model_.prepared(next_batch());
-    activation_ = batch_.inputs;
+    micro_batch.batch = model_.prepared(next_batch());
+    micro_batch.activation = micro_batch.batch.inputs;
   });
-  inputs_.assign(model_.blocks().size(), {});
-  outputs_.assign(model_.blocks().size(), {});
+  micro_batch.inputs.assign(model_.blocks().size(), {});
+  micro_batch.outputs.assign(model_.blocks().size(), {});
+}
+
+bool Executor::has_loss(const Instruction& instruction) const {
+  const auto& program = last_->program();
+  return instruction.from.buffer < 0 && !program.chunks.back().sends &&
+         instruction.index + 1 == program.chunks.back().end;
+}
+
+// Of several samples, each in the shape that the table says.
+at::Tensor Executor::received(const Instruction& instruction) const {
+  std::vector<int64_t> shape = model_.table().blocks[static_cast<size_t>(instruction.index)].input_shape;
+  shape.front() *= micro_batches_.at(instruction.micro_batch).batch.num_samples();
+  const at::Tensor slot = state_.memory().at(instruction.from);
+  return slot.narrow(0, 0, c10::multiply_integers(shape)).view(shape);
+}
+
+void Executor::send(const Instruction& instruction, const at::Tensor& value) const {
+  state_.memory().at(instruction.to).narrow(0, 0, value.numel()).view(value.sizes()).copy_(value);
 }
 
 void Executor::forward(const Instruction& instruction) {
   const auto block = static_cast<size_t>(instruction.index);
+  MicroBatch& micro_batch = micro_batches_[instruction.micro_batch];
   attempt([&] {
-    inputs_[block] = activation_.detach();
-    if (block > 0) inputs_[block].requires_grad_(!evaluates_);
+    const bool is_first = last_->program().chunks.front().first_block + instruction.index == 0;
+    at::Tensor& input = micro_batch.inputs[block];
+    input = instruction.from.buffer >= 0 ? received(instruction) : micro_batch.activation.detach();
+    if (!is_first) input.requires_grad_(!evaluates_);
     const c10::AutoGradMode graph(instruction.keeps_activations);
-    activation_ = run_block(instruction);
+    micro_batch.activation = run_block(instruction);
+    if (instruction.to.buffer >= 0) send(instruction, micro_batch.activation.detach());
     if (evaluates_)
-      inputs_[block].reset();
+      input.reset();
     else
-      outputs_[block] = activation_;
+      micro_batch.outputs[block] = micro_batch.activation;
   });
 }
 
 void Executor::recompute(const Instruction& instruction) {
   attempt([&] {
     model_.recompute = true;
-    outputs_[static_cast<size_t>(instruction.index)] = run_block(instruction);
+    micro_batches_[instruction.micro_batch].outputs[static_cast<size_t>(instruction.index)] =
+        run_block(instruction);
     model_.recompute = false;
   });
 }
 
 // The last block's backward begins with the gradient of the loss.
-void Executor::backward(size_t block) {
-  const bool begins = block + 1 == model_.blocks().size();
+at::Tensor Executor::output_gradient(const Instruction& instruction, MicroBatch& micro_batch) {
+  const at::Tensor& output = micro_batch.outputs[static_cast<size_t>(instruction.index)];
+  if (instruction.from.buffer >= 0)
+    return state_.memory().at(instruction.from).narrow(0, 0, output.numel()).view(output.sizes());
+  if (!has_loss(instruction)) return std::move(micro_batch.gradient);
+  const auto& program = last_->program();
+  const at::Tensor part =
+      output.detach() / (static_cast<double>(program.micro_batches) / static_cast<double>(program.stages));
+  result_.loss = result_.loss.defined() ? result_.loss + part : part;
+  at::Tensor gradient = at::full_like(output, state_.program().gradient_scale);
+  if (guard_.loss_scale().defined()) gradient.mul_(guard_.loss_scale());
+  return gradient;
+}
+
+// What the block's layers leave for later goes to the block's weights, and so does what autograd found for
+// its other parameters.
+void Executor::backward_input(const Instruction& instruction) {
+  const auto block = static_cast<size_t>(instruction.index);
+  MicroBatch& micro_batch = micro_batches_[instruction.micro_batch];
   attempt([&] {
-    if (begins) {
-      gradient_ = at::full_like(activation_, state_.program().gradient_scale);
-      if (guard_.loss_scale().defined()) gradient_.mul_(guard_.loss_scale());
-    }
-    torch::autograd::backward({outputs_[block]}, {gradient_});
-    gradient_ = inputs_[block].grad();
-    outputs_[block].reset();  // frees the block's activations
-    inputs_[block].reset();
+    at::Tensor &input = micro_batch.inputs[block], &output = micro_batch.outputs[block];
+    std::vector<at::Tensor> leaves = model_.parameters_of_block(instruction.index);
+    const size_t num_parameters = leaves.size();
+    if (input.requires_grad()) leaves.push_back(input);
+    DeferredGradients& deferred = micro_batch.weights[instruction.index];
+    model_.deferred = &deferred;
+    std::vector<at::Tensor> gradients =
+        torch::autograd::grad({output}, leaves, {output_gradient(instruction, micro_batch)},
+                              /*retain_graph=*/false, /*create_graph=*/false, /*allow_unused=*/true);
+    model_.deferred = nullptr;
+    micro_batch.gradient = input.requires_grad() ? gradients.back() : at::Tensor();
+    for (size_t i = 0; i < num_parameters; ++i)
+      if (gradients[i].defined())
+        deferred.push_back([to = leaves[i], gradient = gradients[i]] { to.mutable_grad().add_(gradient); });
+    if (instruction.to.buffer >= 0) send(instruction, std::exchange(micro_batch.gradient, {}));
+    output.reset();
+    input.reset();
   });
-  if (block > 0) return;
+}
+
+void Executor::backward_weight(const Instruction& instruction) {
+  MicroBatch& micro_batch = micro_batches_[instruction.micro_batch];
   attempt([&] {
-    const at::Tensor part = activation_.detach() / static_cast<double>(state_.program().micro_batches);
-    result_.loss = result_.loss.defined() ? result_.loss + part : part;
-    activation_.reset();
+    const at::NoGradGuard no_grad;
+    for (const auto& add : micro_batch.weights[instruction.index]) add();
+    micro_batch.weights.erase(instruction.index);
   });
-  batch_ = {};
+  release(instruction);
+}
+
+void Executor::backward(const Instruction& instruction) {
+  const auto block = static_cast<size_t>(instruction.index);
+  MicroBatch& micro_batch = micro_batches_[instruction.micro_batch];
+  attempt([&] {
+    at::Tensor &input = micro_batch.inputs[block], &output = micro_batch.outputs[block];
+    torch::autograd::backward({output}, {output_gradient(instruction, micro_batch)});
+    micro_batch.gradient = input.grad();
+    if (instruction.to.buffer >= 0) send(instruction, std::exchange(micro_batch.gradient, {}));
+    output.reset();  // frees the block's activations
+    input.reset();
+  });
+  release(instruction);
+}
+
+// Of the micro-batch nothing is needed any more.
+void Executor::release(const Instruction& instruction) {
+  if (instruction.index == 0) micro_batches_.erase(instruction.micro_batch);
 }
 
 // The norm is inspected on every rank that computes: its sum is complete.
@@ -167,31 +244,34 @@ void Executor::apply(const BoundProgram& bound) {
 
 at::Tensor Executor::run_block(const Instruction& instruction) {
   const auto block = static_cast<size_t>(instruction.index);
-  if (model_.draws)
-    seed_generator(model_.device(), hash_of(random_key_, step_, instruction.micro_batch, block));
-  return model_.blocks()[block].forward(inputs_[block], batch_);
-}
-
-void Executor::note(What what, int64_t index) {
-  if (evaluates_ || heartbeat_ == nullptr) return;
-  switch (what) {
-    case What::forward:
-      return heartbeat_->block("forward", index);
-    case What::recompute:
-      return heartbeat_->block("forward again", index);
-    case What::backward:
-      return heartbeat_->block("backward", index);
-    default:
-      return heartbeat_->stage(what == What::data ? "data" : "update");
+  if (model_.draws) {
+    model_.random_key =
+        hash_of(random_key_, step_, instruction.micro_batch, last_->program().block_of_model(block));
+    seed_generator(model_.device(), model_.random_key);
   }
+  const MicroBatch& micro_batch = micro_batches_[instruction.micro_batch];
+  return model_.blocks()[block].forward(micro_batch.inputs[block], micro_batch.batch);
 }
 
-void Executor::sum_over_ranks(const at::Tensor& values) {
-  if (state_.comm().size() == 1 || ablation_ == Ablation::compute_only) return;
-  together([&] { last_->call_inside_block(values); });
+void Executor::note(const Instruction& instruction) {
+  if (evaluates_ || heartbeat_ == nullptr) return;
+  const What what = instruction.what;
+  if (what == What::data || what == What::update)
+    return heartbeat_->stage(what == What::data ? "data" : "update");
+  const char* const name = what == What::forward     ? "forward"
+                           : what == What::recompute ? "forward again"
+                                                     : "backward";
+  heartbeat_->block(name, last_->program().block_of_model(instruction.index), instruction.micro_batch);
 }
 
-std::string Executor::where() const { return heartbeat_ == nullptr ? "a step" : heartbeat_->place(); }
+void Executor::communicate_inside_block(specs::Dimension dimension, specs::Collective what,
+                                        const at::Tensor& out, const at::Tensor& in) {
+  if (dimension == specs::Dimension::data && state_.program().copies.ranks == 1) return;
+  if (ablation_ == Ablation::compute_only) return stand_in(what, out, in);
+  together([&] { last_->call_inside_block(dimension, what, out, in); });
+}
+
+std::string Executor::where() const { return heartbeat_ ? heartbeat_->place() : "a step"; }
 
 void Executor::attempt(const std::function<void()>& compute) {
   if (failure_) return;
@@ -201,10 +281,14 @@ void Executor::attempt(const std::function<void()>& compute) {
   } catch (const std::exception& error) {
     end_job_if_gpu_is_lost(error.what());
     failure_ = std::current_exception();
-    inputs_.assign(inputs_.size(), {});  // room for the rest of the step
-    outputs_.assign(outputs_.size(), {});
-    activation_.reset();
-    gradient_.reset();
+    model_.deferred = nullptr;
+    for (auto& [number, micro_batch] : micro_batches_) {  // room for the rest of the step
+      micro_batch.inputs.assign(micro_batch.inputs.size(), {});
+      micro_batch.outputs.assign(micro_batch.outputs.size(), {});
+      micro_batch.activation.reset();
+      micro_batch.gradient.reset();
+      micro_batch.weights.clear();
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <functional>
+#include <map>
 
 #include "comm/watch/heartbeat.h"
 #include "executor/optim/gradient_guard.h"
@@ -13,7 +14,9 @@
 namespace shardmark {
 
 struct StepResult {
-  at::Tensor loss;  // this rank's, the mean over its micro-batches: scalar, on the device
+  // This rank's share of the loss, whose mean over ranks is that of the step: the mean over its micro-batches
+  // where the model is whole; of a pipeline the last stage has all of it. Scalar, on the device.
+  at::Tensor loss;
   at::Tensor
       gradient_norm;  // of all ranks that train together, before clipping; undefined if nobody needs it
 };
@@ -54,24 +57,37 @@ class Executor {
   Ablation ablation() const { return ablation_; }
   StepRecorder& recorder() { return recorder_; }                     // of the phases of all steps
   void set_details(StepRecorder* recorder) { details_ = recorder; }  // of more, for a while; nullptr: none
-  void set_heartbeat(Heartbeat* heartbeat) {
+  void set_heartbeat(Heartbeat* heartbeat) {  // where steps and blocks are noted; nullptr: nowhere
     heartbeat_ = heartbeat;
-  }  // where steps and blocks are noted; nullptr: nowhere
+    if (heartbeat != nullptr && mesh().pipeline > 1)
+      heartbeat->in_pipeline(mesh().stage_of(state_.comm().rank()));
+  }
 
   std::exception_ptr failure() const { return failure_; }
+  const specs::Mesh& mesh() const { return state_.mesh(); }
+  Communicator& copies_comm() { return state_.copies(); }
 
  private:
   using What = strategies::Instruction::What;
   void execute(BoundProgram& bound, const std::function<Batch()>& next_batch);
   void compute(const strategies::Instruction& instruction, const std::function<Batch()>& next_batch);
-  void load(const std::function<Batch()>& next_batch);
+  struct MicroBatch;
+  void load(int64_t number, const std::function<Batch()>& next_batch);
   void forward(const strategies::Instruction& instruction);
   void recompute(const strategies::Instruction& instruction);
-  void backward(size_t block);
+  void backward(const strategies::Instruction& instruction);
+  void backward_input(const strategies::Instruction& instruction);
+  void backward_weight(const strategies::Instruction& instruction);
+  at::Tensor output_gradient(const strategies::Instruction& instruction, MicroBatch& micro_batch);
+  void release(const strategies::Instruction& instruction);
+  at::Tensor received(const strategies::Instruction& instruction) const;
+  void send(const strategies::Instruction& instruction, const at::Tensor& value) const;
+  bool has_loss(const strategies::Instruction& instruction) const;
   void apply(const BoundProgram& bound);
   at::Tensor run_block(const strategies::Instruction& instruction);
-  void note(What what, int64_t index);
-  void sum_over_ranks(const at::Tensor& values);  // for a block, in place
+  void note(const strategies::Instruction& instruction);
+  void communicate_inside_block(specs::Dimension dimension, specs::Collective what, const at::Tensor& out,
+                                const at::Tensor& in);
   template <class Body>
   void together(const Body& body);  // what ranks wait in for each other: an exception ends the job
   std::string where() const;
@@ -83,10 +99,15 @@ class Executor {
   int64_t step_;
   bool evaluates_ = false;
   BoundProgram* last_ = nullptr;  // which may have left operations in flight
-  Batch batch_;
-  at::Tensor activation_, gradient_;  // that went into the next block: forward, backward
-  std::vector<at::Tensor> inputs_;    // [block]: what it was given, cut off from the graph before it
-  std::vector<at::Tensor> outputs_;   // [block]
+  // A micro-batch in flight.
+  struct MicroBatch {
+    Batch batch;
+    at::Tensor activation, gradient;  // that goes into the next block: forward, backward
+    std::vector<at::Tensor> inputs;   // [block]: what it was given, cut off from the graph before it
+    std::vector<at::Tensor> outputs;  // [block]
+    std::map<int64_t, DeferredGradients> weights;  // [block]: of backward in two parts
+  };
+  std::map<int64_t, MicroBatch> micro_batches_;
   StepResult result_;
   std::exception_ptr failure_;
   Ablation ablation_ = Ablation::none;

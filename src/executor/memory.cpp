@@ -51,13 +51,6 @@ at::Tensor view_of(const at::Tensor& whole, const specs::GroupLayout& layout, si
   return whole.narrow(0, layout.offsets[index], spec.numel()).view(spec.shape).variable_data();
 }
 
-int64_t most_inside_block(const strategies::Program& program) {
-  double most = 0;
-  for (const strategies::CollectiveCall& call : program.calls)
-    if (call.inside_block) most = std::max(most, call.bytes);
-  return static_cast<int64_t>(most);
-}
-
 // Makes the model's parameters of a group leaves that view `whole` ([layout.numel]).
 void bind_parameters(Model& model, size_t group, const specs::GroupLayout& layout, const at::Tensor& whole) {
   const auto& specs = model.table().groups[group].parameters;
@@ -101,10 +94,10 @@ void ReboundGroup::bind(const at::Tensor& slot) {
 }
 
 ProgramMemory::ProgramMemory(const strategies::Program& program, Model& model, Communicator& comm,
-                             const Precision& types)
+                             const Precision& types, int64_t inside_block_bytes)
     : types_(types),
       squares_(at::zeros({1}, at::TensorOptions(comm.device()).dtype(at::kDouble))),
-      inside_block_(at::zeros({most_inside_block(program)}, squares_.options().dtype(at::kByte))),
+      inside_block_(at::zeros({inside_block_bytes}, squares_.options().dtype(at::kByte))),
       parameters_(program.layout.size()),
       gradients_(program.layout.size()) {
   for (const strategies::Buffer& buffer : program.buffers) {
@@ -128,9 +121,16 @@ at::Tensor ProgramMemory::at(const strategies::Slice& slice) const {
   return buffers_[static_cast<size_t>(slice.buffer)].narrow(0, slice.begin, slice.numel);
 }
 
-at::Tensor ProgramMemory::inside_block(const specs::BlockCall& call) const {
+std::pair<at::Tensor, at::Tensor> ProgramMemory::inside_block(const specs::BlockCall& call,
+                                                              const Communicator& team) const {
   const at::ScalarType type = type_of(call.element, types_);
-  return inside_block_.narrow(0, 0, call.numel * static_cast<int64_t>(at::elementSize(type))).view(type);
+  const at::Tensor all =
+      inside_block_.narrow(0, 0, call.numel * static_cast<int64_t>(at::elementSize(type))).view(type);
+  const int64_t part = call.numel / team.size();
+  const auto own = [&] { return all.narrow(0, team.rank() * part, part); };
+  if (call.what == specs::Collective::all_gather) return {all, own()};
+  if (call.what == specs::Collective::reduce_scatter) return {own(), all};
+  return {all, all};
 }
 
 void fill_initial(const strategies::Program& program, const Model& model, const ProgramMemory& memory,

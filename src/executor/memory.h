@@ -29,11 +29,15 @@ class ReboundGroup {
 class ProgramMemory {
  public:
   // Allocates the buffers and binds the model to them; collective. The model must outlive this.
-  ProgramMemory(const strategies::Program& program, Model& model, Communicator& comm, const Precision& types);
+  // inside_block_bytes: of the largest call inside a block.
+  ProgramMemory(const strategies::Program& program, Model& model, Communicator& comm, const Precision& types,
+                int64_t inside_block_bytes);
 
   at::Tensor at(const strategies::Slice& slice) const;  // [slice.numel], 1-D; undefined for no buffer
-  // What a block's call is made on where the block itself does not make it.
-  at::Tensor inside_block(const specs::BlockCall& call) const;
+  // What a block's call is made on where the block itself does not make it: out, in.
+  std::pair<at::Tensor, at::Tensor> inside_block(const specs::BlockCall& call,
+                                                 const Communicator& team) const;
+  const Precision& types() const { return types_; }
   const at::Tensor& buffer(size_t index) const { return buffers_[index]; }
   ReboundGroup& parameters_of(int64_t group) { return *parameters_[static_cast<size_t>(group)]; }
   ReboundGroup& gradients_of(int64_t group) { return *gradients_[static_cast<size_t>(group)]; }

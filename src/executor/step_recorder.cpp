@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "base/clock.h"
 #include "base/node.h"
@@ -23,8 +24,8 @@ namespace {
 constexpr int64_t kMostRanks = 64;  // in one file: viewers take no more
 
 // Where series "block_time" has it. What is computed again is a part of the backward that needs it.
-size_t place_of(const Instruction& instruction, size_t num_blocks) {
-  const auto block = static_cast<size_t>(instruction.index);
+size_t place_of(const strategies::Program& program, const Instruction& instruction, size_t num_blocks) {
+  const auto block = static_cast<size_t>(program.block_of_model(instruction.index));
   return instruction.what == What::data      ? 0
          : instruction.what == What::forward ? 1 + block
          : instruction.what == What::update  ? 1 + 2 * num_blocks
@@ -39,6 +40,13 @@ std::array<double, kNumPhases> RecordedStep::phases() const {
     const Phase phase = span.instruction == nullptr ? Phase::exposed : phase_of(span.instruction->part);
     seconds[static_cast<size_t>(phase)] += span.seconds();
   }
+  return seconds;
+}
+
+std::array<double, specs::kNumDimensions> RecordedStep::exposed() const {
+  std::array<double, specs::kNumDimensions> seconds = {};
+  for (const Span& span : spans)
+    if (span.instruction == nullptr) seconds[static_cast<size_t>(span.dimension)] += span.seconds();
   return seconds;
 }
 
@@ -73,9 +81,11 @@ std::vector<RecordedStep> StepRecorder::take() {
     auto& spans = steps.emplace_back(program).spans;
     const size_t end = step + 1 < steps_.size() ? steps_[step + 1].first_mark : marks.size() - 1;
     for (size_t i = first; i < end && marks[i].what != Timeline::kNothing; ++i) {
-      const bool exposed = marks[i].what == Timeline::kExposed;
-      spans.push_back({exposed ? nullptr : &program->instructions[static_cast<size_t>(marks[i].what)],
-                       {began_s_ + marks[i].at_s, began_s_ + marks[i + 1].at_s, memory_bytes_[i]}});
+      const bool exposed = marks[i].what <= Timeline::kExposed;
+      spans.push_back(
+          {exposed ? nullptr : &program->instructions[static_cast<size_t>(marks[i].what)],
+           exposed ? specs::Dimension(Timeline::kExposed - marks[i].what) : specs::Dimension::data,
+           {began_s_ + marks[i].at_s, began_s_ + marks[i + 1].at_s, memory_bytes_[i]}});
     }
   }
   steps_.clear();
@@ -86,14 +96,15 @@ std::vector<RecordedStep> StepRecorder::take() {
 std::vector<double> block_medians(const std::vector<RecordedStep>& steps, size_t num_blocks) {
   std::vector<std::vector<double>> seconds(2 + 2 * num_blocks);
   for (const RecordedStep& step : steps) {
-    std::optional<size_t> place;
+    std::map<std::pair<size_t, int64_t>, double> of_step;  // by place and micro-batch
+    double* computing = nullptr;
     for (const RecordedStep::Span& span : step.spans) {
-      if (span.instruction != nullptr && span.instruction->is_compute()) {
-        const auto before = std::exchange(place, place_of(*span.instruction, num_blocks));
-        if (place != before) seconds[*place].push_back(0);
-      }
-      if (place) seconds[*place].back() += span.seconds();
+      const Instruction* i = span.instruction;
+      if (i != nullptr && i->is_compute())
+        computing = &of_step[{place_of(*step.program, *i, num_blocks), i->micro_batch}];
+      if (computing != nullptr) *computing += span.seconds();
     }
+    for (const auto& [place, of_place] : of_step) seconds[place.first].push_back(of_place);
   }
   std::vector<double> medians;
   medians.reserve(seconds.size());
@@ -125,7 +136,7 @@ std::string write_trace(const HostGroup& group, const specs::ModelTable& model, 
   std::vector<strategies::TimedStep> steps;
   for (const RecordedStep& step : recorded) {
     auto& times = steps.emplace_back(step.program).times;
-    for (const auto& [instruction, time] : step.spans)
+    for (const auto& [instruction, dimension, time] : step.spans)
       times.push_back({time.begin_s + shift_s, time.end_s + shift_s, time.memory_bytes});
   }
   const double error_s = group.max(clock.error_s);

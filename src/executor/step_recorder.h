@@ -17,7 +17,8 @@ using strategies::Phase;
 // The computing thread (or stream) is at one thing at any moment, so what a step consists of adds up to it.
 struct RecordedStep {
   struct Span {                                  // from one mark to the next
-    const strategies::Instruction* instruction;  // nullptr: exposed communication
+    const strategies::Instruction* instruction;  // nullptr: exposed communication,
+    specs::Dimension dimension;                  // of this one
     strategies::TimedInstruction time;
     double seconds() const { return time.end_s - time.begin_s; }
   };
@@ -25,6 +26,7 @@ struct RecordedStep {
   std::vector<Span> spans;
 
   std::array<double, kNumPhases> phases() const;
+  std::array<double, specs::kNumDimensions> exposed() const;  // phase exposed by what is waited for
   double seconds() const { return spans.empty() ? 0 : spans.back().time.end_s - spans.front().time.begin_s; }
 };
 
@@ -57,8 +59,8 @@ class StepRecorder {
   std::vector<double> memory_bytes_;  // [mark], with Detail::instructions
 };
 
-// How long each block computes, with what follows it until the next one: medians over the steps, all
-// micro-batches alike, as laid out in series "block_time" (schema/fields.h).
+// How long each block of the whole model computes on this rank, with what follows it until the next one:
+// medians over the steps, all micro-batches alike, as laid out in series "block_time" (schema/fields.h).
 std::vector<double> block_medians(const std::vector<RecordedStep>& steps, size_t num_blocks);
 
 // Seconds to add to this rank's clock so that it is rank 0's; ranks on rank 0's node share its clock.

@@ -1,21 +1,54 @@
 // Builds what a training point describes.
 #include "executor/training_setup.h"
 
+#include <algorithm>
+
+#include "base/error.h"
 #include "device/device.h"
 #include "specs/specs.h"
+#include "strategies/messages.h"
+#include "strategies/simulate.h"
 
 namespace shardmark {
 
 namespace {
 
-// Of this rank.
-Programs programs_of(const Point& point, const Communicator& comm) {
-  const auto& t = point.training;
-  const auto table = specs::model_spec(t.model.name).table(t.model.options);
-  strategies::StepInput input = strategies::step_input(point, table);
-  input.ranks = comm.size();
-  input.rank = comm.rank();
-  return programs_of(t.strategy, input);
+bool has_tied_group(const specs::ModelTable& table) {
+  return std::any_of(table.groups.begin(), table.groups.end(),
+                     [](const auto& group) { return group.is_tied; });
+}
+
+// Of this rank's place in each stage, the teams being the same for all ranks of one. So all ranks split off
+// the same communicators in the same order, and know whose tensors come when. The ends of a pipeline talk of
+// tied groups, whether or not this rank owns a part of them.
+OtherStages stages_of(const Point& point, const specs::ModelTable& whole, const Programs& own, int64_t rank) {
+  const specs::Mesh mesh = specs::mesh_of(point);
+  OtherStages stages;
+  stages.teams = {{mesh.pipeline_team()}, {mesh.copies()}, {mesh.tensor_team()}};
+  if (mesh.pipeline == 1) {
+    if (mesh.ranks_per_copy() == 1) stages.teams.clear();
+    const auto teams = own.teams();
+    stages.teams.insert(stages.teams.end(), teams.begin(), teams.end());
+    return stages;
+  }
+  std::vector<strategies::Program> steps, evaluations;
+  for (int64_t stage = 0; stage < mesh.pipeline; ++stage) {
+    const int64_t there = rank + (stage - mesh.stage_of(rank)) * mesh.pipeline_team().stride;
+    const strategies::RankStep step(point, whole, there);
+    Programs programs = programs_of(point.training.strategy, step.input());
+    if (has_tied_group(step.part().table))
+      stages.teams.push_back({mesh.pipeline_team(), strategies::lane_of_ends()});
+    const auto teams = programs.teams();
+    stages.teams.insert(stages.teams.end(), teams.begin(), teams.end());
+    stages.tables.push_back(programs.step.regrouped.value_or(step.part().table));
+    steps.push_back(std::move(programs.step));
+    evaluations.push_back(std::move(programs.evaluation));
+  }
+  for (const auto* together : {&steps, &evaluations}) {
+    const std::string wrong = strategies::wrong_between(*together);
+    ENSURE(wrong.empty(), wrong);
+  }
+  return stages;
 }
 
 }  // namespace
@@ -23,8 +56,11 @@ Programs programs_of(const Point& point, const Communicator& comm) {
 TrainingSetup::TrainingSetup(const Point& of, Communicator& all)
     : point(of),
       comm(all),
-      programs(programs_of(point, comm)),
-      teams(std::make_shared<const Teams>(comm, programs.teams())) {}
+      whole(strategies::whole_model(point)),
+      rank_step(point, whole, comm.rank()),
+      programs(programs_of(point.training.strategy, rank_step.input())),
+      stages(stages_of(point, whole, programs, comm.rank())),
+      teams(std::make_shared<const Teams>(comm, stages.teams)) {}
 
 void TrainingSetup::allocate(int64_t first_step) {
   const auto& t = point.training;
@@ -32,7 +68,11 @@ void TrainingSetup::allocate(int64_t first_step) {
   use_tf32(t.precision == "tf32");
   search_convolutions(comm.device());
   model = make_model(t.model, types.compute, comm.device());
-  const StateContext context{*model, comm, t.optimizer, point.seed, types};
+  model->keep(rank_step.part());
+  if (t.kernels == "fused") model->fused = fused_kernels(comm.device());
+  model->splits_backward = programs.step.splits_backward();
+  const StateContext context{*model,       comm, t.optimizer, point.seed, types, specs::mesh_of(point),
+                             stages.tables};
   state = std::make_unique<TrainingState>(context, std::move(programs), teams);
   guard = std::make_unique<GradientGuard>(t.clip_norm, t.precision == "fp16", comm.device());
   executor = std::make_unique<Executor>(*state, *guard, point.seed, first_step);

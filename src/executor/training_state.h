@@ -18,7 +18,9 @@ struct StateContext {
   Communicator& comm;
   Choice optimizer;  // resolved
   int64_t seed = 1;
-  std::optional<Precision> precision = {};  // none: everything in the model's type
+  std::optional<Precision> precision = {};     // none: everything in the model's type
+  specs::Mesh mesh = {};                       // of all ranks
+  std::vector<specs::ModelTable> stages = {};  // [stage]: its part of the model; none: it is whole
   Precision types() const { return precision.value_or(uniform(model.dtype())); }
 };
 
@@ -39,6 +41,7 @@ using StateReader = std::function<at::Tensor(const std::string& name)>;
 struct Programs {
   strategies::Program step, step_with_norm, evaluation;
   std::vector<strategies::TeamUse> teams() const;  // of all three
+  int64_t most_inside_block() const;               // bytes
 };
 Programs programs_of(const Choice& strategy, strategies::StepInput input);
 
@@ -55,8 +58,12 @@ class TrainingState {
   BoundProgram& step(bool with_norm) { return with_norm ? step_with_norm_ : step_; }
   BoundProgram& evaluation() { return evaluation_; }
   Optimizer& optimizer() { return *optimizer_; }
-  Communicator& comm() { return comm_; }
+  Communicator& comm() const { return comm_; }
+  Communicator& copies() { return teams_->of({program().copies}); }  // have the same part of the model
   Model& model() { return model_; }
+  const Model& model() const { return model_; }
+  uint64_t key_of_draws(int64_t seed) const;  // the same on ranks that compute with the same activations
+  const specs::Mesh& mesh() const { return mesh_; }
   const ProgramMemory& memory() const { return memory_; }
   at::Tensor squares() const { return memory_.at(strategies::kSquares).squeeze(0); }
 
@@ -85,15 +92,24 @@ class TrainingState {
   using Parts = std::vector<std::vector<at::Tensor>>;  // [group][segment], maybe empty
   struct Kind {
     std::string prefix;
+    at::ScalarType type;
     Parts parts;
   };
   void wait_all();
   std::vector<Kind> kinds(State what) const;
   Parts parts_of(const std::vector<at::Tensor>& shards) const;
   at::Tensor gathered(size_t group, const std::vector<at::Tensor>& parts);
+  at::Tensor of_tensor_ranks(const at::Tensor& own, const specs::ParameterSpec& spec);
+  void visit_group(const Kind& kind, size_t stage, size_t group, const StateVisitor& visit);
+  void load_group(const Kind& kind, size_t stage, size_t group, const StateReader& read);
+  const specs::ModelTable& table_of(size_t stage) const;
+  bool is_own(size_t stage) const;
+  void send_from(size_t stage, const at::Tensor& value);
 
   Model& model_;
   Communicator& comm_;
+  const specs::Mesh mesh_;
+  const std::vector<specs::ModelTable> stages_;
   std::shared_ptr<const Teams> teams_;
   ProgramMemory memory_;
   std::unique_ptr<ReductionKernels> reduction_;
@@ -106,7 +122,8 @@ bool is_finite(const at::Tensor& values);
 // Rank 0's value for all. Collective.
 void broadcast_value(Communicator& comm, const at::Tensor& value);
 
-// What forward changes on each rank by itself: rank 0's for all. Before evaluation. Collective.
-void broadcast_buffers(Model& model, Communicator& comm);
+// What forward changes on each rank by itself: the first rank's for all that have the same part of the model.
+// Before evaluation. Collective.
+void broadcast_buffers(Model& model, Communicator& copies);
 
 }  // namespace shardmark

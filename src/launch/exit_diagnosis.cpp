@@ -8,10 +8,12 @@
 #include <cstring>
 #include <fstream>
 #include <regex>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "base/exit_status.h"
+#include "base/text.h"
 
 namespace shardmark {
 namespace {
@@ -59,6 +61,17 @@ std::string lost_task_in(const std::string& line) {
   if (std::regex_search(line, found, task))
     return fmt::format("rank {} on {}: {}", found.str(2), found.str(1), found.str(3));
   return std::regex_search(line, found, node_failure) ? lost_node(found.str(1)) : "";
+}
+
+// What a block says, without its dashes.
+std::string in_one_line(const std::vector<std::string>& block) {
+  constexpr size_t kMost = 400;
+  std::string line;
+  for (const std::string& part : block) {
+    std::istringstream words(is_dashed(part) ? "" : part);
+    for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
+  }
+  return line.size() <= kMost ? line : line.substr(0, kMost) + " ...";
 }
 
 // "Executable: /opt/x" of a block's lines.
@@ -150,8 +163,9 @@ void LauncherOutput::finish() {
   aborted_ = aborted_ || has(text, "MPI_ABORT was invoked");
   const std::string start_failure = start_failure_in(block, text);
   if (start_failure_.empty()) start_failure_ = start_failure;
-  if (start_failure.empty() && !is_boilerplate(text))
-    for (const std::string& line : block) show_(line);
+  if (!start_failure.empty() || is_boilerplate(text)) return;
+  if (first_shown_.empty()) first_shown_ = in_one_line(block);
+  for (const std::string& line : block) show_(line);
 }
 
 ExitDiagnosis diagnose_exit(const LauncherOutput& output, const SupervisedEnd& end, int64_t oom_kills) {
@@ -175,7 +189,9 @@ ExitDiagnosis diagnose_exit(const LauncherOutput& output, const SupervisedEnd& e
   if (!crash.empty() && !(says_why && output.last_message().starts_with(kFailed)))
     return {Outcome::failed, crash, was_killed};
   if (says_why) return {Outcome::failed, output.last_message()};
-  return {Outcome::failed, fmt::format("the job ended with exit status {}", end.status)};
+  return {Outcome::failed,
+          fmt::format("the job ended with exit status {}{}", end.status,
+                      output.first_shown().empty() ? "" : ": " + printable(output.first_shown(), ""))};
 }
 
 int64_t count_oom_kills() {

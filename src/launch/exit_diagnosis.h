@@ -29,6 +29,8 @@ class LauncherOutput {
   // Why no rank could begin, in the launcher's words: "/opt/x on node2: Exec format error". Of a job that
   // opened its study it means nothing.
   const std::string& start_failure() const { return start_failure_; }
+  // The first block that was passed on, in one line: what a library says that refuses a setting.
+  const std::string& first_shown() const { return first_shown_; }
   // A rank ended or had the job end, or none could begin: the launcher is about to end, too.
   bool is_ending() const { return aborted_ || !lost_rank_.empty() || !start_failure_.empty(); }
   bool ran_out_of_memory() const { return ran_out_of_memory_; }  // as Slurm tells
@@ -40,7 +42,7 @@ class LauncherOutput {
 
   LineSink show_;
   std::optional<std::vector<std::string>> block_;  // lines since the first dashed one
-  std::string lost_rank_, last_message_, start_failure_;
+  std::string lost_rank_, last_message_, start_failure_, first_shown_;
   std::optional<int> first_status_;
   bool ran_out_of_memory_ = false, aborted_ = false;
 };

@@ -123,6 +123,7 @@ class Rounds {
         const bool goes_on = was_struck && !is_second_start;
         log_line(fmt::format("{}; no point was running, so it is {}", ending.reason,
                              goes_on ? "started once more" : "not tried again"));
+        if (!goes_on && !end.opened) result.refused = ending.reason;
         if (!goes_on) break;
         is_second_start = true;
         resume_ = resume_ || end.opened;

@@ -30,6 +30,7 @@ struct SweepEnd {
   int status = 0;            // of the last round, or of what ended the sweep
   int stopped_by = 0;        // the signal to us that ended it; 0: none
   int64_t num_finished = 0;  // points that were finished meanwhile
+  std::string refused = {};  // why ranks that could be started ended before they opened the study
 };
 
 SweepEnd run_rounds(const Sweep& sweep);

@@ -27,10 +27,14 @@ std::tuple<at::Tensor, at::Tensor> local_statistics(const at::Tensor& x) {
   return at::batch_norm_update_stats(x, unused, at::ones_like(unused), 0);
 }
 
+void sum_over_ranks(const Model& model, const at::Tensor& values) {
+  model.communicate(specs::Dimension::data, specs::Collective::all_reduce, values, values);
+}
+
 // What backward needs besides tensors.
 struct RankSum : torch::CustomClassHolder {
-  explicit RankSum(SumOverRanks sum) : sum(std::move(sum)) {}
-  SumOverRanks sum;
+  explicit RankSum(const Model& of) : model(of) {}
+  const Model& model;
 };
 
 // Note [Statistics of all ranks]
@@ -49,7 +53,7 @@ struct SyncBatchNorm : torch::autograd::Function<SyncBatchNorm> {
     const auto [local_mean, local_variance] = local_statistics(x);
     const at::Tensor m = local_mean.to(at::kDouble), v = local_variance.to(at::kDouble);
     const at::Tensor packed = at::cat({m * n, (v + m * m) * n, at::full({1}, n, m.options())});
-    norm.model.sum_over_ranks(packed);
+    sum_over_ranks(norm.model, packed);
 
     const at::Tensor total = packed.narrow(0, 2 * channels, 1);
     const at::Tensor mean = packed.narrow(0, 0, channels) / total;
@@ -60,8 +64,7 @@ struct SyncBatchNorm : torch::autograd::Function<SyncBatchNorm> {
     const auto precise = precise_type(x);
     const at::Tensor w = weight.to(precise), mean_x = mean.to(precise);
     ctx->save_for_backward({x, w, mean_x, (variance + kEpsilon).rsqrt().to(precise), total});
-    ctx->saved_data["sum"] =
-        at::IValue::make_capsule(c10::make_intrusive<RankSum>(norm.model.sum_over_ranks));
+    ctx->saved_data["sum"] = at::IValue::make_capsule(c10::make_intrusive<RankSum>(norm.model));
     return std::get<0>(
         at::native_batch_norm(x, w, bias.to(precise), mean_x, variance.to(precise), false, 0, kEpsilon));
   }
@@ -74,7 +77,7 @@ struct SyncBatchNorm : torch::autograd::Function<SyncBatchNorm> {
     const auto [none, dweight, dbias] = at::native_batch_norm_backward(
         dy, x, weight, {}, {}, mean, inverse_std, true, kEpsilon, {false, true, true});
     const at::Tensor packed = at::cat({dbias, dweight}).to(at::kDouble);
-    static_cast<RankSum&>(*ctx->saved_data["sum"].toCapsule()).sum(packed);
+    sum_over_ranks(static_cast<RankSum&>(*ctx->saved_data["sum"].toCapsule()).model, packed);
     const auto means = (packed / total).to(mean.scalar_type()).chunk(2);  // of dy, of dy xhat
 
     at::Tensor dx = at::addcmul(dy - per_channel(means[0]), x - per_channel(mean),

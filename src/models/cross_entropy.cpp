@@ -34,6 +34,8 @@
 
 #include <limits>
 
+#include "kernels/fused.h"
+
 namespace shardmark {
 namespace {
 
@@ -46,24 +48,32 @@ at::Tensor padded_rows(const at::Tensor& weight, int64_t multiple) {
   return missing == 0 ? weight : at::constant_pad_nd(weight, {0, 0, 0, missing});
 }
 
+// The mean loss of p, which are logits [N, aligned classes]; p becomes their gradient, but for the scale.
+at::Tensor loss_and_gradient(at::Tensor p, const at::Tensor& targets, int64_t classes) {
+  const at::Tensor column = targets.unsqueeze(1);
+  p.narrow(1, classes, p.size(1) - classes).fill_(-std::numeric_limits<double>::infinity());
+  at::_softmax_out(p, p, 1, /*half_to_float=*/false);
+
+  const auto precise = p.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const at::Tensor of_target = p.gather(1, column).to(precise);
+  const at::Tensor of_others = (p.sum(1, /*keepdim=*/true, precise) - of_target).clamp_min(0);
+  p.scatter_(1, column, of_others.neg().to(p.scalar_type()));
+  const at::Tensor likely = at::log1p(-of_others);
+  const at::Tensor unlikely = of_target.clamp_min(std::numeric_limits<float>::min()).log_();
+  return at::where(of_target < 0.5, unlikely, likely).mean().neg_();
+}
+
 struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& targets, int64_t multiple) {
+                            const at::Tensor& targets, const Kernels& fused, int64_t multiple) {
     const int64_t classes = weight.size(0);
-    const at::Tensor padded = padded_rows(weight, multiple), column = targets.unsqueeze(1);
-    at::Tensor p = at::mm(x, padded.t());
-    p.narrow(1, classes, padded.size(0) - classes).fill_(-std::numeric_limits<double>::infinity());
-    at::_softmax_out(p, p, 1, /*half_to_float=*/false);
-
-    const auto precise = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-    const at::Tensor of_target = p.gather(1, column).to(precise);
-    const at::Tensor of_others = (p.sum(1, /*keepdim=*/true, precise) - of_target).clamp_min(0);
-    p.scatter_(1, column, of_others.neg().to(p.scalar_type()));  // p is the gradient from here on
-    ctx->save_for_backward({x, padded, p});
+    const at::Tensor padded = padded_rows(weight, multiple);
+    const at::Tensor logits = at::mm(x, padded.t());
     ctx->saved_data["classes"] = classes;
-    const at::Tensor likely = at::log1p(-of_others);
-    const at::Tensor unlikely = of_target.clamp_min(std::numeric_limits<float>::min()).log_();
-    return at::where(of_target < 0.5, unlikely, likely).mean().neg_();
+    const at::Tensor loss = fused ? softmax_cross_entropy(fused, logits, targets, classes).mean()
+                                  : loss_and_gradient(logits, targets, classes);
+    ctx->save_for_backward({x, padded, logits});
+    return loss;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
@@ -72,7 +82,7 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
     const at::Tensor scale = outputs[0] / static_cast<double>(x.size(0));
     const at::Tensor dx = at::mm(gradient, padded).mul_(scale);
     const at::Tensor dweight = at::mm(gradient.t(), x * scale);
-    return {dx, dweight.narrow(0, 0, ctx->saved_data["classes"].toInt()), {}, {}};
+    return {dx, dweight.narrow(0, 0, ctx->saved_data["classes"].toInt()), {}, {}, {}};
   }
 };
 
@@ -83,8 +93,8 @@ at::Tensor aligned_linear(const at::Tensor& x, const at::Tensor& weight, int64_t
 }
 
 at::Tensor linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                                int64_t multiple) {
-  return LinearCrossEntropy::apply(x, weight, targets, multiple);
+                                const Kernels& fused, int64_t multiple) {
+  return LinearCrossEntropy::apply(x, weight, targets, fused, multiple);
 }
 
 }  // namespace shardmark

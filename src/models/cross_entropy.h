@@ -5,6 +5,8 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/launcher.h"
+
 namespace shardmark {
 
 // Rows of a weight that a 16-bit product is fast with: 128 bytes of logits, whole lines of the cache.
@@ -14,8 +16,9 @@ inline constexpr int64_t kRowMultiple = 64;
 at::Tensor aligned_linear(const at::Tensor& x, const at::Tensor& weight, int64_t multiple = kRowMultiple);
 
 // The mean over rows of the cross-entropy of x weight^T against targets [N], in float (in double: of double).
-// For bf16 and wider types: fp16 has too few exponents to hold the probabilities of 50,000 classes.
+// For bf16 and wider types: fp16 has too few exponents to hold the probabilities of 50,000 classes. fused:
+// softmax, loss and gradient of the logits by one kernel, for bf16; nullptr: by torch's.
 at::Tensor linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                                int64_t multiple = kRowMultiple);
+                                const Kernels& fused = {}, int64_t multiple = kRowMultiple);
 
 }  // namespace shardmark

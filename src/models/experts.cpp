@@ -35,7 +35,7 @@ std::vector<int64_t> bounds(const at::Tensor& ends) {
 at::Tensor grouped_gradient(const at::Tensor& a, const at::Tensor& b, const at::Tensor& ends) {
   if (has_kernel(a, {a.size(1), b.size(1)})) return at::_grouped_mm(a.t(), b, ends);
   const std::vector<int64_t> bound = bounds(ends);
-  const at::Tensor product = at::empty({ends.numel(), a.size(1), b.size(1)}, a.options());
+  at::Tensor product = at::empty({ends.numel(), a.size(1), b.size(1)}, a.options());
   for (int64_t e = 0; e < ends.numel(); ++e) {
     at::Tensor own = product[e];
     const int64_t begin = bound[e], rows = bound[e + 1] - begin;
@@ -95,7 +95,7 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
 at::Tensor grouped_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& ends) {
   if (has_kernel(a, {b.size(1), b.size(2)})) return at::_grouped_mm(a, b, ends);
   const std::vector<int64_t> bound = bounds(ends);
-  const at::Tensor product = at::empty({a.size(0), b.size(2)}, a.options());
+  at::Tensor product = at::empty({a.size(0), b.size(2)}, a.options());
   for (int64_t e = 0; e < b.size(0); ++e) {
     const int64_t begin = bound[e], rows = bound[e + 1] - begin;
     at::Tensor own = product.narrow(0, begin, rows);

@@ -18,37 +18,48 @@ Block embedding(Model& model, double dropout) {
   const at::Tensor& tokens = model.parameter("wte.weight");     // [V, C]
   const at::Tensor& positions = model.parameter("wpe.weight");  // [T, C]
   const Dropout drop{model, dropout};
-  return {"embedding", [&tokens, &positions, drop](const at::Tensor& ids, const Batch& batch) {
-            const at::Tensor position = batch.positions.defined() ? at::embedding(positions, batch.positions)
-                                                                  : positions.narrow(0, 0, ids.size(1));
-            return drop(at::add(at::embedding(tokens, ids), position).flatten(0, 1));
+  return {"embedding", [&model, &tokens, &positions, drop](const at::Tensor& ids, const Batch& batch) {
+            const at::Tensor words = embedded(model, tokens, ids);  // [B T, C], or of a part of the tokens
+            if (!batch.positions.defined() && words.size(0) == ids.numel()) {
+              const at::Tensor of_samples = words.view({ids.size(0), ids.size(1), -1});
+              return drop(at::add(of_samples, positions.narrow(0, 0, ids.size(1))).flatten(0, 1));
+            }
+            const at::Tensor places = batch.positions.defined()
+                                          ? batch.positions
+                                          : at::arange(ids.size(1), ids.options()).expand_as(ids);
+            return drop(words + at::embedding(positions, own_rows(model, places.flatten())));
           }};
 }
 
+// Of a tensor-parallel rank H is its part of the heads.
 struct Attention {
-  Projection qkv, out;
-  int64_t heads;
+  Projection qkv;
+  LastProjection out;
+  int64_t head_width;
   Dropout drop;
 
   at::Tensor operator()(const at::Tensor& x, const Batch& batch) const {
-    const auto split = qkv(x).view({batch.inputs.size(0), batch.inputs.size(1), 3, heads, -1}).unbind(2);
-    const auto by_head = [&](int i) { return split[i].transpose(1, 2); };  // [B, H, T, D]
-    const at::Tensor y = causal_attention(by_head(0), by_head(1), by_head(2), batch, drop.now());
-    return out(y.transpose(1, 2).reshape(x.sizes()));
+    const at::Tensor all = qkv(x);
+    const auto split =
+        all.view({batch.inputs.size(0), batch.inputs.size(1), 3, -1, head_width}).unbind(2);  // [B, T, H, D]
+    const at::Tensor y = causal_attention(drop.model, split[0], split[1], split[2], batch, drop.now());
+    return out(y.reshape({all.size(0), -1}));
   }
 };
 
-Block transformer(Model& model, const std::string& name, int64_t heads, double dropout) {
+Block transformer(Model& model, const std::string& name, int64_t head_width, double dropout) {
   const auto ln_1 = layer<LayerNorm>(model, name + ".ln_1"), ln_2 = layer<LayerNorm>(model, name + ".ln_2");
   const Attention attention{layer<Projection>(model, name + ".attn.c_attn"),
-                            layer<Projection>(model, name + ".attn.c_proj"),
-                            heads,
+                            layer<LastProjection>(model, name + ".attn.c_proj"),
+                            head_width,
                             {model, dropout}};
-  const auto up = layer<Projection>(model, name + ".mlp.c_fc"),
-             down = layer<Projection>(model, name + ".mlp.c_proj");
-  return {name, [=](const at::Tensor& x, const Batch& batch) {
-            const at::Tensor h = x + attention.drop(attention(ln_1(x), batch));
-            return h + attention.drop(down(at::gelu(up(ln_2(h)), "tanh")));
+  const auto up = layer<Projection>(model, name + ".mlp.c_fc");
+  const auto down = layer<LastProjection>(model, name + ".mlp.c_proj");
+  return {name, [=, &model](const at::Tensor& x, const Batch& batch) {
+            const auto [in, for_attention] = ln_1.of_sum(x, {});
+            const at::Tensor attended = attention(enter_region(model, for_attention), batch);
+            const auto [h, for_mlp] = ln_2.of_sum(in, attention.drop(attended));
+            return h + attention.drop(down(up.gelu(enter_region(model, for_mlp))));
           }};
 }
 
@@ -64,9 +75,9 @@ void add_gpt2_blocks(Model& model, const Options& options) {
   const auto dropout = options.at("dropout").get<double>();
   model.draws = dropout > 0;
   model.add_block(embedding(model, dropout));
+  const auto width = options.at("width").get<int64_t>(), heads = options.at("heads").get<int64_t>();
   for (int64_t i = 0; i < options.at("layers").get<int64_t>(); ++i)
-    model.add_block(
-        transformer(model, "h." + std::to_string(i), options.at("heads").get<int64_t>(), dropout));
+    model.add_block(transformer(model, "h." + std::to_string(i), width / heads, dropout));
   model.add_block(head(model));
 }
 

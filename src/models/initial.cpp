@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "models/parallel.h"
 #include "schema/content_hash.h"
 
 namespace shardmark {
@@ -22,7 +23,7 @@ at::Tensor initial_value(const specs::ParameterSpec& spec, int64_t seed, at::Sca
   using specs::Initial;
   if (spec.initial == Initial::zeros) return at::zeros(spec.shape, dtype);
   if (spec.initial == Initial::ones) return at::ones(spec.shape, dtype);
-  const at::Tensor value = at::empty(spec.shape, at::kFloat);
+  const at::Tensor value = at::empty(spec.whole_shape(), at::kFloat);
   const at::Tensor flat = value.view(-1);
   const uint64_t key = hash_of(seed, hash_bytes(spec.name));
   at::parallel_for(0, (flat.numel() + kPiece - 1) / kPiece, 1, [&](int64_t begin, int64_t end) {
@@ -35,7 +36,7 @@ at::Tensor initial_value(const specs::ParameterSpec& spec, int64_t seed, at::Sca
         piece.uniform_(-spec.scale, spec.scale, generator);
     }
   });
-  return value.to(dtype);
+  return own_part(value, spec).to(dtype);
 }
 
 }  // namespace shardmark

@@ -8,7 +8,7 @@
 
 namespace shardmark {
 
-// The whole parameter on the CPU, [spec.shape], drawn in float32 for every dtype alike.
+// The parameter on the CPU, [spec.shape], drawn as a whole and in float32 for every dtype alike.
 at::Tensor initial_value(const specs::ParameterSpec& spec, int64_t seed, at::ScalarType dtype);
 
 }  // namespace shardmark

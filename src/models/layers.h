@@ -4,54 +4,110 @@
 
 #include <string>
 
+#include "kernels/fused.h"
 #include "models/cross_entropy.h"
 #include "models/model.h"
+#include "models/parallel.h"
+#include "models/split_backward.h"
 
 namespace shardmark {
 
 struct Linear {  // weight [out, in]
   const at::Tensor &weight, &bias;
-  at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+  const Model& model;
+  at::Tensor operator()(const at::Tensor& x) const {
+    return model.splits_backward ? split_linear(model, x, weight, bias) : at::linear(x, weight, bias);
+  }
 };
 
 struct Matrix {  // weight [out, in]; no bias
   const at::Tensor& weight;
-  at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight); }
+  const Model& model;
+  at::Tensor operator()(const at::Tensor& x) const {
+    return model.splits_backward ? split_linear(model, x, weight, {}) : at::linear(x, weight);
+  }
 };
 
 struct Projection {  // weight [in, out], x [N, in]
   const at::Tensor &weight, &bias;
-  at::Tensor operator()(const at::Tensor& x) const { return at::addmm(bias, x, weight); }
+  const Model& model;
+  at::Tensor operator()(const at::Tensor& x) const {
+    if (model.splits_backward) return split_projection(model, x, weight, bias);
+    return model.fused ? fused_projection(model.fused, x, weight, bias) : at::addmm(bias, x, weight);
+  }
+  at::Tensor gelu(const at::Tensor& x) const {
+    if (model.fused && !model.splits_backward) return fused_projection_gelu(model.fused, x, weight, bias);
+    return at::gelu((*this)(x), "tanh");
+  }
+};
+
+// The last layer of a region of cut channels: its weight is cut by inputs, so each rank has a part of the
+// sum, to which the bias is added once.
+struct LastProjection {  // weight [in, out], x [N, in]
+  const at::Tensor &weight, &bias;
+  const Model& model;
+  at::Tensor operator()(const at::Tensor& x) const {
+    if (model.table().split.tensor == 1) return Projection{weight, bias, model}(x);
+    const at::Tensor part =
+        model.splits_backward ? split_projection(model, x, weight, {}) : at::mm(x, weight);
+    return leave_region(model, part) + bias;
+  }
+};
+struct LastLinear {  // weight [out, in]
+  const at::Tensor &weight, &bias;
+  const Model& model;
+  at::Tensor operator()(const at::Tensor& x) const {
+    if (model.table().split.tensor == 1) return Linear{weight, bias, model}(x);
+    return leave_region(model, Matrix{weight, model}(x)) + bias;
+  }
 };
 
 struct LayerNorm {  // over the last dimension; eps as GPT-2's
   const at::Tensor &weight, &bias;
-  at::Tensor operator()(const at::Tensor& x) const {
-    return at::layer_norm(x, weight.sizes(), weight, bias, 1e-5);
+  const Model& model;
+  at::Tensor operator()(const at::Tensor& x) const { return of_sum(x, {}).second; }
+  // h = x + added (undefined: x), and its norm.
+  std::pair<at::Tensor, at::Tensor> of_sum(const at::Tensor& x, const at::Tensor& added) const {
+    if (model.fused) return fused_layer_norm(model.fused, x, added, weight, bias, kEpsilon);
+    const at::Tensor h = added.defined() ? x + added : x;
+    return {h, at::layer_norm(h, weight.sizes(), weight, bias, kEpsilon)};
   }
+  static constexpr double kEpsilon = 1e-5;
 };
 
-// What the last block returns: the loss, a mean over targets; the logits [N, classes] where the batch has no
-// targets. 16-bit logits become float first, because a sum over many classes needs it.
+// Of logits [N, classes] and targets [N]: the cross-entropy of each, and 1 where no class is more likely;
+// double [N, 2].
+inline at::Tensor target_scores(const at::Tensor& logits, const at::Tensor& targets) {
+  const at::Tensor precise = logits.to(at::kDouble);
+  const at::Tensor losses = at::cross_entropy_loss(precise, targets, {}, at::Reduction::None);
+  return at::stack({losses, precise.argmax(1).eq(targets).to(at::kDouble)}, 1);
+}
+
+// What the last block returns: the loss, a mean over targets; their scores; the logits [N, classes] where the
+// batch has no targets. 16-bit logits become float first, because a sum over many classes needs it.
 inline at::Tensor loss_or_logits(const at::Tensor& logits, const Batch& batch) {
   const at::Tensor precise = logits.element_size() < 4 ? logits.to(at::kFloat) : logits;
+  if (batch.wants_scores) return target_scores(precise, batch.targets.flatten());
   return batch.targets.defined() ? at::cross_entropy_loss(precise, batch.targets.flatten()) : precise;
 }
 
-// The output layer of a language model, of weight [V, C], with its loss, over states h [N, C].
-inline at::Tensor language_head(const Model& model, const at::Tensor& h, const at::Tensor& weight,
+// The output layer of a language model, of weight [V, C], with its loss, over states x [N, C].
+inline at::Tensor language_head(const Model& model, const at::Tensor& x, const at::Tensor& weight,
                                 const Batch& batch) {
+  const at::Tensor h = enter_region(model, x);
+  if (model.table().split.tensor > 1)
+    return loss_over_cut_words(model, at::linear(h, weight), batch, model.table().sample.num_classes);
   if (!model.gpu_forms || !at::isReducedFloatingType(model.dtype()))
     return loss_or_logits(at::linear(h, weight), batch);
-  if (batch.targets.defined() && model.dtype() == at::kBFloat16)
-    return linear_cross_entropy(h, weight, batch.targets.flatten());
+  if (batch.targets.defined() && !batch.wants_scores && model.dtype() == at::kBFloat16)
+    return linear_cross_entropy(h, weight, batch.targets.flatten(), model.fused);
   return loss_or_logits(aligned_linear(h, weight), batch);
 }
 
 // The layer `name` of a model: Linear or any other with a weight and a bias.
 template <class Layer>
 Layer layer(Model& model, const std::string& name) {
-  return {model.parameter(name + ".weight"), model.parameter(name + ".bias")};
+  return {model.parameter(name + ".weight"), model.parameter(name + ".bias"), model};
 }
 
 }  // namespace shardmark

@@ -9,10 +9,6 @@
 namespace shardmark {
 namespace {
 
-at::Tensor embedded(const at::Tensor& tokens, const at::Tensor& ids) {
-  return at::embedding(tokens, ids).flatten(0, 1);
-}
-
 struct Attention {
   Matrix q, k, v, out;
   Rotary rotary;
@@ -23,18 +19,10 @@ struct Attention {
     const auto by_head = [&](const Matrix& matrix) {  // [B, T, H or K, D]
       return matrix(x).view({batch.inputs.size(0), batch.inputs.size(1), -1, head_width});
     };
-    const at::Tensor queries = rotary(by_head(q), batch.positions).transpose(1, 2);
-    const at::Tensor keys = shared(rotary(by_head(k), batch.positions), queries.size(1)).transpose(1, 2);
-    const at::Tensor values = shared(by_head(v), queries.size(1)).transpose(1, 2);
-    const at::Tensor y = causal_attention(queries, keys, values, batch);
-    return out(y.transpose(1, 2).reshape(x.sizes()));
-  }
-
-  // A head of keys or values for each head of queries where the kernel shares none: of fp32 and fp64 on a
-  // GPU.
-  at::Tensor shared(const at::Tensor& x, int64_t heads) const {
-    const bool repeats = model.gpu_forms && !at::isReducedFloatingType(model.dtype());
-    return repeats ? x.repeat_interleave(heads / x.size(2), 2) : x;
+    const at::Tensor queries = rotary(by_head(q), batch.positions);
+    const at::Tensor keys = rotary(by_head(k), batch.positions);
+    const at::Tensor y = causal_attention(model, queries, keys, by_head(v), batch);
+    return leave_region(model, out(y.reshape({x.size(0), -1})));
   }
 };
 
@@ -43,7 +31,9 @@ Block transformer(Model& model, const std::string& name, const Rotary& rotary, i
   const auto norm = [&](const char* of) {
     return RmsNorm{model, model.parameter(name + "." + of + ".weight")};
   };
-  const auto matrix = [&](const char* of) { return Matrix{model.parameter(name + "." + of + ".weight")}; };
+  const auto matrix = [&](const char* of) {
+    return Matrix{model.parameter(name + "." + of + ".weight"), model};
+  };
   const RmsNorm before_attention = norm("input_layernorm"), before_mlp = norm("post_attention_layernorm");
   const Attention attention{matrix("self_attn.q_proj"),
                             matrix("self_attn.k_proj"),
@@ -52,16 +42,18 @@ Block transformer(Model& model, const std::string& name, const Rotary& rotary, i
                             rotary,
                             head_width,
                             model};
-  return {name, [=](const at::Tensor& x, const Batch& batch) {
-            const at::Tensor h = x + attention(before_attention(x), batch);
-            return h + mlp(before_mlp(h));
+  return {name, [=, &model](const at::Tensor& x, const Batch& batch) {
+            const at::Tensor h = x + attention(enter_region(model, before_attention(x)), batch);
+            return h + leave_region(model, mlp(enter_region(model, before_mlp(h))));
           }};
 }
 
 }  // namespace
 
 Mlp swiglu_mlp(Model& model, const std::string& name) {
-  const auto matrix = [&](const char* of) { return Matrix{model.parameter(name + "." + of + ".weight")}; };
+  const auto matrix = [&](const char* of) {
+    return Matrix{model.parameter(name + "." + of + ".weight"), model};
+  };
   return [gate = matrix("gate_proj"), up = matrix("up_proj"),
           down = matrix("down_proj")](const at::Tensor& x) { return down(swiglu(gate(x), up(x))); };
 }
@@ -72,14 +64,16 @@ void add_llama_blocks(Model& model, const specs::LlamaShape& shape,
   const Rotary rotary(shape.sequence, shape.head_width(), shape.rope_theta, shape.rope_factor,
                       at::TensorOptions(model.device()).dtype(model.dtype()));
   if (!shape.tied)
-    model.add_block(
-        {"embedding", [&tokens](const at::Tensor& ids, const Batch&) { return embedded(tokens, ids); }});
+    model.add_block({"embedding", [&model, &tokens](const at::Tensor& ids, const Batch&) {
+                       return embedded(model, tokens, ids);
+                     }});
   for (int64_t i = 0; i < shape.layers; ++i) {
     const std::string name = "model.layers." + std::to_string(i);
     Block block = transformer(model, name, rotary, shape.head_width(), mlp(name));
     if (shape.tied && i == 0)
-      block.forward = [&tokens, layer = std::move(block.forward)](const at::Tensor& ids, const Batch& batch) {
-        return layer(embedded(tokens, ids), batch);
+      block.forward = [&model, &tokens, layer = std::move(block.forward)](const at::Tensor& ids,
+                                                                          const Batch& batch) {
+        return layer(embedded(model, tokens, ids), batch);
       };
     model.add_block(std::move(block));
   }

@@ -4,16 +4,25 @@
 namespace shardmark {
 namespace {
 
+// Of tensor-parallel ranks every second layer is the last one of a region of cut channels.
 void add_mlp_blocks(Model& model, const Options& options) {
-  const auto layers = options.at("layers").get<int64_t>();
+  const auto layers = options.at("layers").get<int64_t>(), classes = options.at("classes").get<int64_t>();
   for (int64_t i = 0; i < layers; ++i) {
     const std::string name = "layers." + std::to_string(i);
     const auto linear = layer<Linear>(model, name);
+    const auto last = layer<LastLinear>(model, name);
+    const auto product = [=, &model, enters = i > 0, leaves = i % 2 == 1](const at::Tensor& x) {
+      return leaves ? last(x) : linear(enters ? enter_region(model, x) : x);
+    };
     if (i < layers - 1)
-      model.add_block({name, [=](const at::Tensor& x, const Batch&) { return at::gelu(linear(x), "tanh"); }});
-    else
       model.add_block(
-          {name, [=](const at::Tensor& x, const Batch& batch) { return loss_or_logits(linear(x), batch); }});
+          {name, [=](const at::Tensor& x, const Batch&) { return at::gelu(product(x), "tanh"); }});
+    else
+      model.add_block({name, [=, &model, by_classes = i % 2 == 0](const at::Tensor& x, const Batch& batch) {
+                         return by_classes && model.table().split.tensor > 1
+                                    ? loss_over_cut_words(model, product(x), batch, classes)
+                                    : loss_or_logits(product(x), batch);
+                       }});
   }
 }
 

@@ -16,7 +16,19 @@ Batch Batch::on(at::Device device) const {
 Batch Model::prepared(const Batch& batch) const {
   Batch ready = batch.on(device_);
   if (ready.inputs.is_floating_point()) ready.inputs = ready.inputs.to(dtype_);
-  if (ready.masks_documents) ready.mask = document_mask(ready.positions, dtype_);
+  const specs::Split& split = table_.split;
+  if (!ready.masks_documents && split.context == 1) return ready;
+  const int64_t length = ready.inputs.size(1);
+  const at::Tensor all = at::arange(length, ready.inputs.options()).unsqueeze(0);
+  const at::Tensor tokens = own_tokens(split, all);
+  if (split.context > 1) {
+    ready.inputs = own_tokens(split, ready.inputs);
+    if (ready.targets.defined()) ready.targets = own_tokens(split, ready.targets);
+    ready.positions =
+        ready.positions.defined() ? own_tokens(split, ready.positions) : tokens.expand(ready.inputs.sizes());
+  }
+  const at::Tensor places = ready.masks_documents ? ready.positions : tokens;
+  ready.mask = attention_mask(tokens, places, length, dtype_);
   return ready;
 }
 
@@ -39,6 +51,26 @@ void Model::regroup(specs::ModelTable table) {
     by_group_.emplace_back();
     for (const auto& spec : group.parameters) by_group_.back().push_back(&parameter(spec.name));
   }
+}
+
+void Model::keep(const specs::StageTable& part) {
+  std::vector<Block> blocks;
+  for (const specs::Chunk& chunk : part.chunks)
+    for (int64_t block = 0; block < chunk.end - chunk.begin; ++block)
+      blocks.push_back(std::move(blocks_[static_cast<size_t>(chunk.first_block + block)]));
+  blocks_ = std::move(blocks);
+  regroup(part.table);
+  std::map<std::string, at::Tensor> buffers;
+  for (const auto& spec : table_.buffers) buffers.insert(buffers_.extract(spec.name));
+  buffers_ = std::move(buffers);
+}
+
+std::vector<at::Tensor> Model::parameters_of_block(int64_t block) {
+  std::vector<at::Tensor> all;
+  for (size_t group = 0; group < table_.groups.size(); ++group)
+    if (table_.groups[group].first_block <= block && block <= table_.groups[group].last_block)
+      for (size_t i = 0; i < by_group_[group].size(); ++i) all.push_back(parameter(group, i));
+  return all;
 }
 
 at::Tensor& Model::parameter(const std::string& name) {

@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "base/registry.h"
-#include "specs/model_table.h"
+#include "kernels/launcher.h"
+#include "specs/stages.h"
 
 namespace shardmark {
 
@@ -26,6 +27,7 @@ struct Batch {
   at::Tensor positions = {};
   bool masks_documents = false;  // a token attends to its own document only
   at::Tensor mask = {};          // of attention, where it does: Model::prepared()
+  bool wants_scores = false;     // the last block returns target_scores() instead of the loss
   int64_t num_samples() const { return inputs.size(0); }
   // A copy from page-locked memory is ordered before what the current stream does next; the host does not
   // wait.
@@ -39,9 +41,12 @@ struct Block {
   std::function<at::Tensor(const at::Tensor& input, const Batch& batch)> forward;
 };
 
-// Sums a tensor over all ranks, in place; for synchronised batch norm. The default is one rank: nothing to
-// do.
-using SumOverRanks = std::function<void(const at::Tensor&)>;
+// Gradients of parameters that are computed later than those of activations: each adds one.
+using DeferredGradients = std::vector<std::function<void()>>;
+
+// Makes the next collective of those that the block's row names. The default is one rank: nothing to do.
+using Communicate = std::function<void(specs::Dimension dimension, specs::Collective what,
+                                       const at::Tensor& out, const at::Tensor& in)>;
 
 class Model {
  public:
@@ -62,21 +67,30 @@ class Model {
   at::Tensor& parameter(size_t group, size_t index) { return *by_group_[group][index]; }
   // Deals the same parameters into the groups of another table; blocks do not notice.
   void regroup(specs::ModelTable table);
+  // Keeps the blocks of a stage of a pipeline, with their parameters and buffers.
+  void keep(const specs::StageTable& part);
+  std::vector<at::Tensor> parameters_of_block(int64_t block);
   at::Tensor& buffer(const std::string& name);
   const std::map<std::string, at::Tensor>& buffers() const { return buffers_; }
 
-  // A batch as blocks take it: on the model's device, images and rows in its type, with the mask of
-  // documents.
+  // A batch as blocks take it: on the model's device, images and rows in its type, of a context rank its
+  // tokens, with the mask of attention where it needs one.
   Batch prepared(const Batch& batch) const;
 
-  bool training = true;  // false: batch norm goes by its running statistics, and leaves them alone
-  bool draws = false;    // dropout happens; set where a model has any
-  bool gpu_forms;        // blocks compute in the forms that GPUs are fast at; set on a GPU. Another rounding
+  bool training = true;     // false: batch norm goes by its running statistics, and leaves them alone
+  bool draws = false;       // dropout happens; set where a model has any
+  uint64_t random_key = 0;  // of what the block that computes draws
+  bool gpu_forms;  // blocks compute in the forms that GPUs are fast at; set on a GPU. Another rounding
+  Kernels fused;   // layers of language models by the kernels of src/kernels; nullptr: by torch's
   bool recompute = false;  // a block runs again for its backward: running statistics stay as they are
   // int64 [layers, experts]: tokens that each expert of a mixture was given since this was last zeroed;
   // undefined of other models.
   at::Tensor expert_load;
-  SumOverRanks sum_over_ranks = [](const at::Tensor&) {};
+  // Of backward in two parts: layers with large weights leave the gradients of these here while activations'
+  // are computed. nullptr: they compute them at once. splits_backward: there will be such backwards.
+  DeferredGradients* deferred = nullptr;
+  bool splits_backward = false;
+  Communicate communicate = [](auto...) {};
 
  private:
   specs::ModelTable table_;

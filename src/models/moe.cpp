@@ -92,7 +92,7 @@ void add_moe_blocks(Model& model, const Options& options) {
     };
     return Mixture{model,
                    shape,
-                   Matrix{matrix("gate")},
+                   Matrix{matrix("gate"), model},
                    matrix("experts.*.w1"),
                    matrix("experts.*.w3"),
                    matrix("experts.*.w2"),
@@ -104,7 +104,8 @@ void add_moe_blocks(Model& model, const Options& options) {
   Block& head = model.blocks().back();
   head.forward = [loss = std::move(head.forward), loss_gradient](const at::Tensor& x, const Batch& batch) {
     const at::Tensor result = loss(x, batch);
-    return batch.targets.defined() ? NoteGradient::apply(result, loss_gradient) : result;
+    return batch.targets.defined() && !batch.wants_scores ? NoteGradient::apply(result, loss_gradient)
+                                                          : result;
   };
 }
 

@@ -7,11 +7,14 @@
 #include <map>
 
 #include "plan/choice_axis.h"
+#include "schema/settings.h"
 #include "specs/collectives.h"
 #include "specs/specs.h"
 
 namespace shardmark {
 namespace {
+
+constexpr size_t kMostSettings = 1000;  // combinations: a bound against slips
 
 std::vector<std::string> precision_names() {
   std::vector<std::string> names;
@@ -45,6 +48,43 @@ AxisValue read_number(const AxisRow& axis, const Kind& kind, const YamlNode& nod
   }
 }
 
+// "NCCL_ALGO=Ring threads=2", in any order; empty: nothing is set.
+AxisValue parse_settings(const std::string& text) {
+  const Settings settings = settings_from_text(text);
+  for (const auto& [name, value] : settings)
+    if (const std::string wrong = wrong_setting(name, value); !wrong.empty())
+      throw UsageError(quoted_line(name) + ": " + wrong);
+  return to_text(settings);
+}
+
+// {A: [x, y], B: [~, z]}: every combination, where ~ is not set; or one combination as text.
+std::vector<AxisValue> read_settings(const YamlNode& node) {
+  if (!node.is_map()) try {
+      return {parse_settings(node.is_null() ? "" : node.text())};
+    } catch (const UsageError& error) {
+      node.fail(error.what());
+    }
+  std::vector<Settings> product = {{}};
+  for (const YamlNode& entry : node.entries()) {
+    std::vector<Settings> longer;
+    for (const Settings& settings : product)
+      for (const YamlNode& item : entry.items()) {
+        longer.push_back(settings);
+        if (item.is_null()) continue;
+        if (const std::string wrong = wrong_setting(entry.key(), item.text()); !wrong.empty())
+          item.fail(wrong);
+        longer.back()[entry.key()] = item.text();
+      }
+    if (longer.size() > kMostSettings)
+      entry.fail(fmt::format("the lists make more than {} combinations, and each is a start of its own",
+                             kMostSettings));
+    product = std::move(longer);
+  }
+  std::vector<AxisValue> values;
+  for (const Settings& settings : product) values.emplace_back(to_text(settings));
+  return values;
+}
+
 AxisValue read_value(const AxisRow& axis, const YamlNode& node) {
   return std::visit(
       [&]<class Kind>(const Kind& kind) -> AxisValue {
@@ -54,6 +94,8 @@ AxisValue read_value(const AxisRow& axis, const YamlNode& node) {
           return node.boolean();
         else if constexpr (std::is_same_v<Kind, Choices>)
           return as_value(axis, read_choices(node, kind_of(axis.key)).front());
+        else if constexpr (std::is_same_v<Kind, Variables>)
+          return read_settings(node).front();
         else
           return read_number(axis, kind, node);
       },
@@ -70,6 +112,8 @@ AxisValue parse_value(const AxisRow& axis, const std::string& text) {
           return Word{{"true", "false"}}.parse(text) == "true";
         } else if constexpr (std::is_same_v<Kind, Choices>) {
           return as_value(axis, choice_from_flag(text, axis.key, kind_of(axis.key)));
+        } else if constexpr (std::is_same_v<Kind, Variables>) {
+          return parse_settings(text);
         } else {
           const NamedNumber* const named = find_name(axis, text == "0" ? "none" : text);
           return named == nullptr ? number_value(axis, kind.parse(text)) : number_value(axis, named->number);
@@ -106,11 +150,10 @@ std::vector<AxisValue> read_words_or_all(const AxisRow& axis, const YamlNode& no
 
 const std::vector<std::string>& words_of(const std::string& key) {
   static const std::map<std::string, std::vector<std::string>> words = {
-      {"precision", precision_names()},
-      {"reduce_dtype", specs::reduce_dtype_names()},
-      {"operation", specs::collective_names()},
-      {"dtype", specs::dtype_names()},
-      {"reduction", specs::reduction_names()}};
+      {"precision", precision_names()}, {"reduce_dtype", specs::reduce_dtype_names()},
+      {"stages", {"flops", "blocks"}},  {"rank_order", {"dp-pp", "pp-dp"}},
+      {"kernels", {"torch", "fused"}},  {"operation", specs::collective_names()},
+      {"dtype", specs::dtype_names()},  {"reduction", specs::reduction_names()}};
   return words.at(key);
 }
 
@@ -124,6 +167,9 @@ std::vector<AxisValue> read_values(const AxisRow& axis, const YamlNode& node) {
   if (std::holds_alternative<Choices>(axis.accepted))
     for (const Choice& choice : read_choices(node, kind_of(axis.key)))
       values.push_back(as_value(axis, choice));
+  else if (std::holds_alternative<Variables>(axis.accepted))
+    for (const auto& item : node.items())
+      for (AxisValue& value : read_settings(item)) values.push_back(std::move(value));
   else
     for (const auto& item : node.items()) values.push_back(read_value(axis, item));
   return values;

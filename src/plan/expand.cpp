@@ -16,7 +16,8 @@ constexpr size_t kMostPoints = 100000;  // of a block: a bound against slips
 bool passes_over(const AxisRow& axis, const CollectivePoint& collective) {
   const std::string_view key = axis.key;
   return (key == "reduction" && !specs::collective(collective.operation).reduces) ||
-         (key == "in_place" && !specs::collective(collective.operation).in_place);
+         (key == "in_place" && !specs::collective(collective.operation).in_place) ||
+         (key == "parts" && !specs::collective(collective.operation).has_parts);
 }
 
 // Every point with every value.

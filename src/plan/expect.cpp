@@ -2,7 +2,7 @@
 #include "plan/plan.h"
 #include "specs/collectives.h"
 #include "specs/specs.h"
-#include "strategies/activations.h"
+#include "strategies/stages.h"
 
 namespace shardmark {
 namespace {
@@ -15,10 +15,11 @@ Expectation expect_training(const Point& point) {
   Expectation expectation;
   expectation.num_parameters = table.num_parameters();
   expectation.num_active_parameters = table.num_active_parameters();
-  const strategies::StepInput input = strategies::step_input(point, table);
-  expectation.cost = strategies::cost_of(t.strategy.name, input);
-  expectation.activation_bytes = strategies::activation_bytes(input, batch);
-  expectation.flops_per_step = table.step_flops() * batch * static_cast<double>(t.accumulation);
+  const strategies::StagesCost cost = strategies::cost_of(strategies::Stages(point, table), batch);
+  expectation.cost = cost.cost;
+  expectation.activation_bytes = cost.activation_bytes;
+  expectation.flops_per_step = table.step_flops() * batch * static_cast<double>(t.accumulation) /
+                               static_cast<double>(point.ranks_per_copy());
   return expectation;
 }
 
@@ -32,6 +33,13 @@ Expectation expect(const Point& point) {
       specs::ring_factor(specs::collective(point.collective.operation).what, point.ranks);
   expectation.cost.num_operations = 1;
   return expectation;
+}
+
+Expectations expect_all(const std::vector<Point>& plan) {
+  Expectations all;
+  for (const Point& point : plan)
+    if (point.impossible.empty() && point.repeat == 0) all.emplace_hint(all.end(), &point, expect(point));
+  return all;
 }
 
 }  // namespace shardmark

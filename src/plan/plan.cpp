@@ -8,22 +8,11 @@
 
 #include "base/units.h"
 #include "specs/collectives.h"
+#include "specs/parts.h"
 #include "specs/specs.h"
 
 namespace shardmark {
 namespace {
-
-// Gives a strong-scaling point its batch per rank; the reason why not where the ranks do not divide it.
-std::string divide_batch(Point& point) {
-  TrainingPoint& t = point.training;
-  if (t.scaling != "strong") return {};
-  const int64_t global = t.batch_size, parts = point.ranks * t.accumulation;
-  t.batch_size = global % parts == 0 ? global / parts : 0;
-  if (t.batch_size > 0) return {};
-  return fmt::format("global batch {} is not divisible by {} rank{}{}", global, point.ranks,
-                     point.ranks == 1 ? "" : "s",
-                     t.accumulation > 1 ? fmt::format(" x {} micro-batches", t.accumulation) : "");
-}
 
 std::string data_mismatch(const TrainingPoint& t) {
   const auto sample = specs::model_spec(t.model.name).table(t.model.options).sample;
@@ -39,6 +28,12 @@ std::string collective_reason(const Point& point) {
     return fmt::format("{} hold {} {}, {} on {} ranks needs {}", format_bytes(static_cast<double>(c.bytes)),
                        elements, c.dtype, c.operation, point.ranks, least);
   if (c.dtype == "int32" && c.reduction == "average") return "the average of int32 values is not an int32";
+  try {
+    if (const Choice parts = choice_from_text(c.parts); parts.name == "counts")
+      specs::share_out(parts, point.ranks, elements, point.folder);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
   return {};
 }
 
@@ -68,27 +63,43 @@ std::string settle(Point& point, const World& world) {
   const auto& native = world.precisions;
   if (!native.empty() && std::find(native.begin(), native.end(), point.training.precision) == native.end())
     return "no native support of " + point.training.precision + " here: its time would be meaningless";
-  for (std::string reason : {data_mismatch(point.training), strategy_reason(point)})
+  if (std::string reason = strategies::layout_impossible(point); !reason.empty()) return reason;
+  for (std::string reason :
+       {data_mismatch(point.training), strategy_reason(point), kernels_reason(point, world.on_cpu)})
     if (!reason.empty()) return reason;
   return memory_reason(point, world.memory_per_rank_bytes);
 }
 
 }  // namespace
 
+std::string divide_batch(Point& point) {
+  TrainingPoint& t = point.training;
+  if (t.scaling != "strong") return {};
+  const int64_t global = t.batch_size, copies = point.data_ranks(), parts = copies * t.accumulation;
+  if (parts == 0) return {};  // settle() says why
+  t.batch_size = global % parts == 0 ? global / parts : 0;
+  if (t.batch_size > 0) return {};
+  const char* const whose = point.ranks_per_copy() > 1 ? "data-parallel rank" : "rank";
+  return fmt::format("global batch {} is not divisible by {} {}{}{}", global, copies, whose,
+                     copies == 1 ? "" : "s",
+                     t.accumulation > 1 ? fmt::format(" x {} micro-batches", t.accumulation) : "");
+}
+
 std::string strategy_reason(const Point& point) {
   const TrainingPoint& t = point.training;
   const auto table = specs::model_spec(t.model.name).table(t.model.options);
-  return strategies::strategy(t.strategy.name).impossible(strategies::step_input(point, table));
+  return strategies::strategy(t.strategy.name).impossible(strategies::RankStep(point, table).input());
 }
 
-std::string memory_reason(const Point& point, int64_t memory_per_rank_bytes) {
-  if (memory_per_rank_bytes == 0) return {};
-  const auto cost = expect(point).cost;
-  const double needed =
-      cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes + cost.transient_bytes;
-  if (needed <= static_cast<double>(memory_per_rank_bytes)) return {};
-  return fmt::format("the state of a rank needs {}, a rank has {}", format_bytes(needed),
-                     format_bytes(static_cast<double>(memory_per_rank_bytes)));
+std::string kernels_reason(const Point& point, bool on_cpu) {
+  const TrainingPoint& t = point.training;
+  if (t.kernels != "fused") return {};
+  if (on_cpu) return "fused kernels are a GPU's, and these ranks compute on the CPU; take kernels torch";
+  if (t.precision != "bf16")
+    return "fused kernels compute in bf16, not in " + t.precision + "; take kernels torch";
+  const auto sample = specs::model_spec(t.model.name).table(t.model.options).sample;
+  if (sample.kind == specs::SampleShape::Kind::tokens) return {};
+  return "fused kernels are those of language models, and " + t.model.name + " is none; take kernels torch";
 }
 
 std::vector<Point> make_plan(const Suite& suite, const World& world) {

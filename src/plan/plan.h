@@ -1,6 +1,7 @@
 // The plan: a suite matched with a world. A pure function; impossible points stay, with the reason.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "plan/suite.h"
@@ -14,6 +15,7 @@ struct World {
   int64_t memory_per_rank_bytes = 0;
   int64_t ranks_per_node = 0;
   std::vector<std::string> precisions = {};  // that the devices compute in; empty: unknown
+  bool on_cpu = false;                       // ranks compute without GPUs; false: unknown, too
 };
 
 // Every point of the suite for this world; points that cannot run carry the reason in `impossible` (more
@@ -22,12 +24,19 @@ struct World {
 // Repeats are interleaved.
 std::vector<Point> make_plan(const Suite& suite, const World& world);
 
+// Gives a point of strong scaling, whose batch is that of all ranks, its batch per rank. The reason why not,
+// where the ranks do not divide it.
+std::string divide_batch(Point& point);
+
 // Why this strategy cannot do with these options, precision or ranks; empty when it can.
 std::string strategy_reason(const Point& point);
 
+// Why it cannot take the kernels that it names; empty when it can.
+std::string kernels_reason(const Point& point, bool on_cpu);
+
 // Why its state does not fit into the memory of a rank, by the buffers of its program alone: without
-// activations, which are an estimate, so that only what certainly does not fit is ruled out. Empty when it
-// does, or 0 bytes are given.
+// activations, which are an estimate, so that only what certainly does not fit is ruled out. Names a layout
+// of the same ranks that would fit, if there is one. Empty when it does, or 0 bytes are given.
 std::string memory_reason(const Point& point, int64_t memory_per_rank_bytes);
 
 // The order in which a run takes them: shuffled by the suite's seed within each repetition. Indices into the
@@ -40,7 +49,12 @@ struct Expectation {
   double activation_bytes = 0;  // estimate
   double flops_per_step = 0;    // per rank
   int64_t num_parameters = 0, num_active_parameters = 0;
+  double total_bytes() const { return cost.state_bytes() + activation_bytes; }
 };
 Expectation expect(const Point& point);
+
+// Of the points of a plan that can run, of each but its repetitions.
+using Expectations = std::map<const Point*, Expectation>;
+Expectations expect_all(const std::vector<Point>& plan);
 
 }  // namespace shardmark

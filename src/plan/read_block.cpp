@@ -29,7 +29,8 @@ void read_axes(const YamlMap& map, const Axes& axes, SuiteBlock& block) {
   for (const AxisRow& axis : axes) {
     if (axis.required) map.need(axis.key);
     if (axis.default_choice != nullptr)
-      set_value(axis, choice_from_flag(axis.default_choice, axis.key, kind_of(axis.key)), block.base);
+      set_value(axis, as_value(axis, choice_from_flag(axis.default_choice, axis.key, kind_of(axis.key))),
+                block.base);
   }
   for (const AxisRow& axis : axes)
     if (const auto* found = map.find(axis.key)) {

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "plan/axes.h"
 #include "plan/exclude.h"
 #include "schema/file.h"
+#include "strategies/strategy.h"
 
 namespace shardmark {
 namespace {
@@ -65,6 +67,14 @@ void leave_out(const std::vector<PlacedRule>& rules, const Overrides& overrides,
       suite.warnings.push_back(rules[i].place + "this rule of exclude names no point of the suite");
 }
 
+void warn_of_layouts(Suite& suite) {
+  std::set<std::string> warnings;
+  for (const Point& point : suite.points)
+    if (point.workload == "training") warnings.insert(strategies::layout_warning(point));
+  warnings.erase("");
+  for (const std::string& warning : warnings) suite.warnings.push_back(suite.path + ": " + warning);
+}
+
 }  // namespace
 
 Suite parse_suite(const std::string& text, const std::string& path, const Overrides& overrides) {
@@ -73,7 +83,7 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
   suite.text = text;
   const YamlMap top(YamlNode::parse(text, path), "the suite",
                     {"name", "description", "seed", "repeats", "shuffle", "memory_limit", "ranks",
-                     "transport", "sampling", "training", "collectives", "exclude"});
+                     "transport", "environment", "sampling", "training", "collectives", "exclude"});
   read_head(top, overrides, suite);
 
   const SuiteBlock defaults = read_defaults(top);
@@ -94,6 +104,7 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
     point.seed = suite.seed;
     point.folder = std::filesystem::path(path).parent_path();
   }
+  warn_of_layouts(suite);
   if (suite.points.empty())
     throw UsageError(path + ": exclude leaves no point; shorten its rules or widen the axes");
   if (suite.points.size() * static_cast<size_t>(suite.repeats) > kMostPoints)

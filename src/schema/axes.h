@@ -3,63 +3,9 @@
 // page.
 #pragma once
 
-#include <array>
-#include <string>
-#include <variant>
-
-#include "base/value.h"
-#include "schema/point.h"
+#include "schema/axis_row.h"
 
 namespace shardmark {
-
-// Where a point holds the value of an axis.
-using AxisMember =
-    std::variant<int64_t Point::*, std::string Point::*, Choice TrainingPoint::*,
-                 std::string TrainingPoint::*, double TrainingPoint::*, int64_t TrainingPoint::*,
-                 std::string CollectivePoint::*, int64_t CollectivePoint::*, bool CollectivePoint::*>;
-using AxisValue = std::variant<bool, int64_t, double, std::string, Choice>;
-
-// What an axis accepts. Words and choices have their tables in specs/ and strategies/; plan/axis_values.cpp
-// finds them by the key.
-struct Words {
-  bool or_all = false;  // `all`, alone, stands for every word
-};
-struct Choices {};
-struct TrueOrFalse {};
-using Accepted = std::variant<Words, Choices, TrueOrFalse, Whole, Real, Bytes>;
-
-// A word that a suite may write instead of a number.
-struct NamedNumber {
-  const char* word = nullptr;
-  int64_t number = 0;
-};
-
-struct AxisRow {
-  const char* key;  // in a suite, a rule of exclude and the identity; the name of the study's column
-  AxisMember member;
-  Accepted accepted;
-  std::array<NamedNumber, 2> named = {};
-  const char* expected = nullptr;  // what messages say is accepted, where numbers have names; {}: the range
-  const char* unit = "";           // of the study's column
-  const char* description;         // of that column
-  bool required = false;           // in every block
-  const char* default_choice = nullptr;  // any other default is the one of the member
-  const char* scaling = nullptr;         // of a batch: what TrainingPoint::scaling becomes
-  int loop = 0;  // expansion nests its loops by this number, then by the order of rows; the last is innermost
-
-  const char* phrase = nullptr;   // in the text of a point, where the value is not the default
-  const char* heading = nullptr;  // of a table's column; nullptr: each table names and places it by itself
-  bool is_section = false;        // rows of a report that differ in it are sections of their own
-  bool hides_default = false;     // its cells are empty at the default
-  std::string (*in_words)(int64_t) = nullptr;  // how a report shows a number that is not the default
-
-  const char* flag = nullptr;        // of plan and run, a list: "--models"
-  const char* help = nullptr;        // of either flag; nullptr: the description
-  const char* train_flag = nullptr;  // of train; nullptr: the key, "--reduce-dtype"
-
-  // The global batch is written in a suite alone; a point has the batch of a rank, and its scaling.
-  constexpr bool is_stored() const { return scaling == nullptr || scaling[0] != 's'; }
-};
 
 inline std::string recompute_in_words(int64_t every) {
   return every == 1 ? "full" : "every " + std::to_string(every) + ". block";
@@ -78,6 +24,14 @@ inline constexpr std::array kCommonAxes = {
             .accepted = Choices{},
             .description = "how bytes moved between ranks",
             .loop = 4},
+    AxisRow{.key = "environment",
+            .member = &Point::environment,
+            .accepted = Variables{},
+            .description = "variables, threads and binding that its ranks were started with",
+            .is_later = true,
+            .phrase = " with {}",
+            .flag = "--environments",
+            .help = "settings of a start each, such as \"NCCL_ALGO=Ring NCCL_PROTO=LL\" NCCL_ALGO=Tree"},
 };
 
 inline constexpr std::array kTrainingAxes = {
@@ -153,6 +107,15 @@ inline constexpr std::array kTrainingAxes = {
             .in_words = recompute_in_words,
             .help = "activation checkpointing: recompute every n-th block in backward; 0: none",
             .train_flag = "--recompute"},
+    AxisRow{.key = "kernels",
+            .member = &TrainingPoint::kernels,
+            .accepted = Words{},
+            .description = "of a language model's layers on a GPU in bf16: torch's, or fused ones",
+            .is_later = true,
+            .phrase = " with {} kernels",
+            .heading = "kernels",
+            .hides_default = true,
+            .flag = "--kernels"},
     AxisRow{.key = "batch_size",
             .member = &TrainingPoint::batch_size,
             .accepted = values::kBatch,
@@ -180,6 +143,84 @@ inline constexpr std::array kTrainingAxes = {
             .heading = "accumulation",
             .is_section = true,
             .help = "micro-batches of a step"},
+    AxisRow{.key = "tensor",
+            .member = &TrainingPoint::tensor,
+            .accepted = values::kLayoutRanks,
+            .unit = "ranks",
+            .description = "that share every block of the model: tensor parallelism",
+            .is_later = true,
+            .loop = 1,
+            .phrase = " tensor {}",
+            .heading = "tensor",
+            .hides_default = true,
+            .flag = "--tensors",
+            .help = "ranks that share every block (tensor parallelism): 1 2 4"},
+    AxisRow{.key = "sequence_parallel",
+            .member = &TrainingPoint::sequence_parallel,
+            .accepted = TrueOrFalse{},
+            .description = "whether tensor ranks cut the tokens between what they share, too",
+            .is_later = true,
+            .loop = 1,
+            .phrase = " sequence parallel",
+            .heading = "sequence parallel",
+            .hides_default = true,
+            .help = "whether tensor ranks cut the tokens between what they share, too"},
+    AxisRow{.key = "context",
+            .member = &TrainingPoint::context,
+            .accepted = values::kLayoutRanks,
+            .unit = "ranks",
+            .description = "that share every sequence: context parallelism",
+            .is_later = true,
+            .loop = 1,
+            .phrase = " context {}",
+            .heading = "context",
+            .hides_default = true,
+            .flag = "--contexts",
+            .help = "ranks that share every sequence (context parallelism): 1 2 4"},
+    AxisRow{.key = "pipeline",
+            .member = &TrainingPoint::pipeline,
+            .accepted = values::kLayoutRanks,
+            .unit = "stages",
+            .description = "that a copy of the model is cut into: pipeline parallelism",
+            .is_later = true,
+            .loop = 1,
+            .phrase = " pipeline {}",
+            .heading = "pipeline",
+            .hides_default = true,
+            .flag = "--pipelines",
+            .help = "stages of the model (pipeline parallelism): 1 2 4"},
+    AxisRow{.key = "pipeline_schedule",
+            .member = &TrainingPoint::schedule,
+            .accepted = Choices{},
+            .description = "order in which the stages of a pipeline compute",
+            .default_choice = "1f1b",
+            .is_later = true,
+            .loop = 1,
+            .phrase = " {}",
+            .heading = "schedule",
+            .hides_default = true,
+            .flag = "--pipeline-schedules",
+            .help = "order in which stages compute: gpipe, 1f1b, \"interleaved(chunks=2)\", zero_bubble"},
+    AxisRow{.key = "stages",
+            .member = &TrainingPoint::stages,
+            .accepted = Words{},
+            .description = "what the stages of a pipeline have equally much of: flops or blocks",
+            .is_later = true,
+            .loop = 1,
+            .phrase = " stages by {}",
+            .heading = "stages by",
+            .hides_default = true,
+            .help = "what stages have equally much of"},
+    AxisRow{.key = "rank_order",
+            .member = &TrainingPoint::rank_order,
+            .accepted = Words{},
+            .description = "dimensions of the layout, that of neighbouring ranks first",
+            .is_later = true,
+            .loop = 1,
+            .phrase = " ranks {}",
+            .heading = "rank order",
+            .hides_default = true,
+            .help = "dimensions of the layout, that of neighbouring ranks first"},
 };
 
 inline constexpr std::array kCollectiveAxes = {
@@ -207,6 +248,22 @@ inline constexpr std::array kCollectiveAxes = {
             .member = &CollectivePoint::in_place,
             .accepted = TrueOrFalse{},
             .description = "send and receive buffer are one"},
+    AxisRow{.key = "parts",
+            .member = &CollectivePoint::parts,
+            .accepted = Choices{},
+            .description = "of all_to_all_v: how what a rank sends is shared out among the receivers",
+            .default_choice = "equal",
+            .is_later = true,
+            .phrase = " parts {}",
+            .hides_default = true},
+    AxisRow{.key = "beside",
+            .member = &CollectivePoint::beside,
+            .accepted = Choices{},
+            .description = "what the ranks do at the same time",
+            .default_choice = "alone",
+            .is_later = true,
+            .phrase = " beside {}",
+            .hides_default = true},
 };
 
 // Calls visit(axis) for every row: those of both workloads first.

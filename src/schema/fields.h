@@ -1,5 +1,5 @@
-// The one field table: every stored column with its name, unit and meaning. It writes, reads and documents a
-// study.
+// The one field table: every stored column with its name, unit and meaning (series: series_info.h). It
+// writes, reads and documents a study.
 #pragma once
 
 #include <array>
@@ -8,121 +8,14 @@
 #include "schema/axes.h"
 #include "schema/environment.h"
 #include "schema/record.h"
+#include "schema/series_info.h"
+#include "schema/since.h"
 
 namespace shardmark {
 
 // Major.minor: a reader refuses a newer major, and fills what an older file lacks with the member's default.
 inline constexpr int kSchemaMajor = 1;
-inline constexpr int kSchemaMinor = 7;
-
-// The minor version from which on every file has a column or series, or has it by this name; what is not here
-// has been there since 1.0.
-struct Since {
-  std::string_view name;
-  int minor;
-  const char* former = nullptr;  // its name before that version: files that have it are read
-};
-inline constexpr std::array<Since, 30> kSince = {{
-    {"accuracy", 1},
-    {"attempts", 1},
-    {"between_nodes_bytes", 1},
-    {"checkpointing", 1},
-    {"chosen", 1},
-    {"clip_norm", 1},
-    {"communication_only_time", 1},
-    {"compute_only_time", 1},
-    {"ended_job", 1},
-    {"energy", 1},
-    {"first_step", 1},
-    {"held_out_loss", 1},
-    {"offloaded_bytes", 1},
-    {"overlap", 1},
-    {"reduce_dtype", 1},
-    {"skipped_updates", 1},
-    {"wanted_duration", 1},
-    {"interval_faulty", 1},
-    {"probed_communication_time", 3},
-    {"reserved_bytes", 4},
-    {"device_bytes", 4},
-    {"predicted_parameter_bytes", 5, "law_parameter_bytes"},
-    {"predicted_gradient_bytes", 5, "law_gradient_bytes"},
-    {"predicted_optimizer_bytes", 5, "law_optimizer_bytes"},
-    {"predicted_transient_bytes", 5, "law_transient_bytes"},
-    {"predicted_offloaded_bytes", 5, "law_offloaded_bytes"},
-    {"predicted_traffic_bytes", 5, "law_traffic_bytes"},
-    {"predicted_activation_bytes", 6},
-    {"memory_limit_bytes", 6},
-    {"expert_load", 7},
-}};
-
-constexpr int minor_since(std::string_view name) {
-  for (const Since& row : kSince)
-    if (row.name == name) return row.minor;
-  return 0;
-}
-
-// nullptr: it has had no other.
-constexpr const char* former_name(std::string_view name) {
-  for (const Since& since : kSince)
-    if (since.name == name) return since.former;
-  return nullptr;
-}
-
-struct SeriesInfo {
-  std::string_view name;
-  std::string_view unit;
-  std::string_view description;  // with the meaning of rows and columns
-};
-
-inline constexpr std::array<SeriesInfo, 31> kSeries = {{
-    {"step", "s", "time of each timed step (operation), [rank, step]"},
-    {"data", "s", "part of the step spent waiting for the batch, [rank, step]"},
-    {"forward", "s", "part of the step in forward, communication excluded, [rank, step]"},
-    {"backward", "s", "part of the step in backward, communication excluded, [rank, step]"},
-    {"exposed", "s", "part of the step in which computing waited for communication, [rank, step]"},
-    {"optimizer", "s", "part of the step in the optimizer, [rank, step]"},
-    {"compute_only", "s", "time of a step in which nothing moves between ranks, [rank, step]"},
-    {"communication_only", "s", "time of a step's operations without its computing, [rank, step]"},
-    {"block_time", "s",
-     "of steps in which nothing moves between ranks, median of: waiting for a batch, forward of each block, "
-     "backward of each block (the first block first), update, [rank, moment]"},
-    {"program", "",
-     "a step in steady state as rank 0 executes it, [moment, column]: what happens (0 a batch, 1 forward, 2 "
-     "backward, 3 update, 4 an operation starts, 5 is waited for, 6 forward again), number of the block or "
-     "operation, and of "
-     "a start the collective (0 all_reduce, 1 reduce_scatter, 2 all_gather, ...: as in the list of "
-     "collectives), payload in bytes, ranks, distance between neighbours of them, root or -1"},
-    {"window", "s",
-     "wall time of each window between two barriers; of a sustained run, of each interval's windows "
-     "together, [rank, window]"},
-    {"energy", "J", "energy of each rank's device in each window (interval), [rank, window]"},
-    {"interval_end", "s",
-     "of a sustained run: when each interval ended, since the timed steps began, [1, interval]"},
-    {"interval_steps", "steps", "steps of each interval; series of steps keep some of them, [1, interval]"},
-    {"interval_time", "s", "median of the steps of each interval, [rank, interval]"},
-    {"interval_worst", "s", "longest step of each interval, [rank, interval]"},
-    {"interval_compute", "s", "median of forward + backward of the steps of each interval, [rank, interval]"},
-    {"interval_clock", "MHz",
-     "of the multiprocessors (the core), mean of what the device said once a window, [rank, interval]"},
-    {"interval_temperature", "C", "the last in each interval, [rank, interval]"},
-    {"interval_power", "W", "mean of what the device said once a window, [rank, interval]"},
-    {"interval_throttle", "",
-     "why the clock was held down at some time in each interval, as NVML's bits: 4 power cap, 8 hardware, "
-     "32 heat (driver), 64 heat (hardware), 128 power brake; others are no slow-down, [rank, interval]"},
-    {"interval_throttled", "", "share of the readings with one of these bits, [rank, interval]"},
-    {"interval_faulty", "", "share of the readings with one of these bits other than 4, [rank, interval]"},
-    {"expert_load", "tokens",
-     "of a mixture of experts: tokens that each expert was given in a step, of all ranks, mean over the "
-     "steps, "
-     "[layer, expert]"},
-    {"peak", "bytes", "peak memory of the point, [rank, 1]"},
-    {"loss", "", "mean over ranks of each step of a training run, [1, step]"},
-    {"learning_rate", "", "of each step, [1, step]"},
-    {"gradient_norm", "", "global norm of the gradient; NaN where it was not asked for, [1, step]"},
-    {"held_out_at", "steps", "steps done at each evaluation, [1, evaluation]"},
-    {"held_out_loss", "", "loss on the samples held out, [1, evaluation]"},
-    {"accuracy", "", "share of held-out targets that had the largest logit, [1, evaluation]"},
-}};
+inline constexpr int kSchemaMinor = 9;
 
 // Calls visit(name, unit, description, member) for every column of a record, in file order. Member types:
 // std::string, int64_t, double, bool, Choice, Outcome. R: Record or const Record.
@@ -183,6 +76,10 @@ void visit_fields(R& r, Visit&& visit) {
   visit("forward_time", "s", "forward, communication excluded", m.forward_s);
   visit("backward_time", "s", "backward, communication excluded", m.backward_s);
   visit("exposed_time", "s", "exposed communication", m.exposed_s);
+  visit("exposed_tensor_time", "s", "of it, for tensor-parallel ranks", m.exposed_tensor_s);
+  visit("exposed_context_time", "s", "of it, for context-parallel ranks", m.exposed_context_s);
+  visit("exposed_pipeline_time", "s", "of it, for other stages: the bubble, and messages",
+        m.exposed_pipeline_s);
   visit("optimizer_time", "s", "optimizer", m.optimizer_s);
   visit("compute_only_time", "s", "a step in which nothing moves between ranks: median of the slowest rank",
         m.compute_only_s);

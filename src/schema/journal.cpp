@@ -26,7 +26,8 @@ std::string temporary_path(const std::string& study) { return journal_path(study
 void require_valid(const std::vector<Series>& samples) {
   for (auto s = samples.begin(); s != samples.end(); ++s) {
     const auto same_name = [&](const auto& other) { return other.name == s->name; };
-    ENSURE(std::any_of(kSeries.begin(), kSeries.end(), same_name), "no series '" + s->name + "' in fields.h");
+    ENSURE(std::any_of(kSeries.begin(), kSeries.end(), same_name),
+           "no series '" + s->name + "' in series_info.h");
     ENSURE(std::none_of(samples.begin(), s, same_name), "two series '" + s->name + "'");
     ENSURE(s->rows > 0 && s->columns >= 0 && s->rows * s->columns == static_cast<int64_t>(s->values.size()),
            "shape of series '" + s->name + "'");

@@ -25,7 +25,7 @@ Canonical canonical(const T& value) {
 }
 
 void add_axis(Canonical& object, const AxisRow& axis, const Point& point) {
-  if (axis.is_stored())
+  if (axis.is_stored() && !(axis.is_later && is_default(axis, point)))
     object[axis.key] = visit_member(axis, point, [](const auto& value) { return canonical(value); });
 }
 
@@ -89,13 +89,14 @@ std::string to_text(const Point& point) {
   const TrainingPoint& t = point.training;
   const CollectivePoint& c = point.collective;
   if (is_training(point))
-    return fmt::format(
-        "training {} {} {} batch {}{}{}", to_text(t.model), to_text(t.strategy), ranks_text(point.ranks),
-        t.batch_size == kLargest ? "largest" : std::to_string(t.batch_size),
-        t.accumulation > 1 ? fmt::format(" x {}", t.accumulation) : "", extras_text(kTrainingAxes, point));
+    return fmt::format("training {} {} {} batch {}{}{}", to_text(t.model), to_text(t.strategy),
+                       ranks_text(point.ranks),
+                       t.batch_size == kLargest ? "largest" : std::to_string(t.batch_size),
+                       t.accumulation > 1 ? fmt::format(" x {}", t.accumulation) : "",
+                       extras_text(kTrainingAxes, point) + extras_text(kCommonAxes, point));
   return fmt::format("{} {}{} {} {}{}", c.operation, c.dtype, c.reduction == "none" ? "" : " " + c.reduction,
                      format_bytes(static_cast<double>(c.bytes)), ranks_text(point.ranks),
-                     extras_text(kCollectiveAxes, point));
+                     extras_text(kCollectiveAxes, point) + extras_text(kCommonAxes, point));
 }
 
 }  // namespace shardmark

@@ -22,9 +22,18 @@ struct TrainingPoint {
   std::string precision = "fp32";
   std::string reduce_dtype = "same";
   double clip_norm = 0;
-  int64_t recompute = 0;   // every n-th block; 0: none
-  int64_t batch_size = 0;  // kLargest: the most that fits
+  int64_t recompute = 0;          // every n-th block; 0: none
+  std::string kernels = "torch";  // of language models on a GPU: torch's, or those of src/kernels ("fused")
+  int64_t batch_size = 0;         // kLargest: the most that fits
   int64_t accumulation = 1;
+  // The layout: ranks that share a copy of the model (specs/mesh.h).
+  int64_t tensor = 1;  // ranks that share every block
+  bool sequence_parallel = false;
+  int64_t context = 1;           // ranks that share every sequence
+  int64_t pipeline = 1;          // stages
+  Choice schedule = {"1f1b"};    // of the stages
+  std::string stages = "flops";  // what stages have equally much of
+  std::string rank_order = "dp-pp";
   // "weak": the suite fixed batch_size; "strong": it fixed the global batch (not part of the identity).
   std::string scaling = "weak";
 };
@@ -36,6 +45,8 @@ struct CollectivePoint {
   std::string reduction = "sum";  // "none" where the operation does not reduce
   int64_t bytes = 0;              // as nccl-tests counts them
   bool in_place = true;
+  std::string parts = "equal";   // of an all_to_all_v, who sends how much to whom: a choice as text
+  std::string beside = "alone";  // what the ranks do at the same time: a choice as text
 };
 
 // When a point has been measured enough; see sweep/README.md.
@@ -51,7 +62,8 @@ struct Sampling {
 struct Point {
   std::string workload;  // "training", "collective", or "train": a run of shardmark train
   int64_t ranks = 1;
-  std::string transport;  // a choice as text: mpi, nccl, hierarchical(...); empty: nccl on GPUs, else mpi
+  std::string transport;    // a choice as text: mpi, nccl, hierarchical(...); empty: nccl on GPUs, else mpi
+  std::string environment;  // settings of its start (settings.h); empty: those of the study
   int64_t seed = 1;
   int64_t repeat = 0;  // 0 .. repeats-1
   TrainingPoint training;
@@ -60,9 +72,20 @@ struct Point {
   std::string folder;      // of the suite's file, for relative paths of data (not part of the identity)
   std::string impossible;  // why plan knows that it cannot run; empty otherwise (not part of the identity)
 
-  // Wraps where a damaged record holds numbers that no run had.
+  // Ranks that share one copy of the model and see the same samples.
+  // Wraps where a damaged record holds numbers that no run had, as below.
+  int64_t ranks_per_copy() const {
+    return static_cast<int64_t>(static_cast<uint64_t>(training.tensor) *
+                                static_cast<uint64_t>(training.context) *
+                                static_cast<uint64_t>(training.pipeline));
+  }
+  // Copies of the model, each with samples of its own; 0 where the layout does not divide the ranks.
+  int64_t data_ranks() const {
+    return ranks_per_copy() >= 1 && ranks % ranks_per_copy() == 0 ? ranks / ranks_per_copy() : 0;
+  }
   int64_t global_batch() const {
-    return static_cast<int64_t>(static_cast<uint64_t>(ranks) * static_cast<uint64_t>(training.batch_size) *
+    return static_cast<int64_t>(static_cast<uint64_t>(data_ranks()) *
+                                static_cast<uint64_t>(training.batch_size) *
                                 static_cast<uint64_t>(training.accumulation));
   }
 };

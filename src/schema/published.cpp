@@ -142,8 +142,10 @@ auto with_file(const std::string& path, Read read) {
   try {
     const int64_t user_block_bytes = require_sealed(path);
     OpenFile file{TextHeap(path, user_block_bytes), h5::open_file(path)};
+    file.texts.require_heaps();
     if (h5::read_attribute(file.root, "creator") != "shardmark")
-      throw UsageError(path + " is an HDF5 file, but not a study");
+      throw UsageError(path + (user_block_bytes > 0 ? " is damaged: it does not name its creator"
+                                                    : " is an HDF5 file, but not a study"));
     file.minor = require_readable(h5::read_attribute(file.root, "schema_version"), path);
     return read(file);
   } catch (const UsageError& error) {

@@ -47,6 +47,7 @@ struct Measures {
   double samples_per_s = kNone, tokens_per_s = kNone;
   // Phases: median over steps, of the slowest rank of each step; they sum to the step.
   double data_s = kNone, forward_s = kNone, backward_s = kNone, exposed_s = kNone, optimizer_s = kNone;
+  double exposed_tensor_s = kNone, exposed_context_s = kNone, exposed_pipeline_s = kNone;  // of exposed_s
   double compute_only_s = kNone, communication_only_s = kNone, probed_communication_s = kNone;
   double overlap = kNone;  // may be negative
   double flops_per_step = kNone, peak_flops = kNone;

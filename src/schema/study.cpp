@@ -113,7 +113,7 @@ void Study::append(const Record& record) {
   state_->journal.append(record);
 }
 
-void Study::publish() {
+void Study::publish(const std::vector<std::string>& to_go) {
   ENSURE(!state_->published, "the study is published already");
   write_published(state_->path, [&](const RecordSink& sink) {
     size_t num_read = 0;
@@ -129,6 +129,7 @@ void Study::publish() {
           fmt::format("{}: {} of {} records can be read back; the journal is kept, nothing is published",
                       journal_path(state_->path), num_read, num_written));
     (*scan->environment.facts).erase(kPlannedFact);
+    if (!to_go.empty()) (*scan->environment.facts)[kPlannedFact] = to_go;
     return std::move(scan->environment);
   });
   state_->journal.remove();
@@ -166,6 +167,20 @@ std::optional<Record> Study::record_crash(const std::string& given, Outcome outc
   return record;
 }
 
+void write_study(const std::string& given, const Environment& environment,
+                 const std::vector<Record>& records) {
+  const std::string path = follow_links(given);
+  if (!reserve_study(path)) throw UsageError(path + " exists; choose another output");
+  struct Reservation {
+    const std::string& path;
+    ~Reservation() { release_study(path); }
+  } const reservation{path};
+  write_published(path, [&](const RecordSink& sink) {
+    for (Record record : records) sink(std::move(record));
+    return environment;
+  });
+}
+
 std::optional<std::string> search_of(Point point, const std::set<std::string>& planned) {
   point.training.batch_size = kLargest;
   for (const std::string& transport : {point.transport, std::string()}) {
@@ -196,6 +211,7 @@ StudyData read_study(const std::string& given, Load load) {
   }
   if (file_exists(path)) {
     data.environment = read_published(path, load, keep);
+    if (const auto to_go = taken_plan(data.environment)) data.num_to_go = std::ssize(*to_go);
     return data;
   }
   if (has_journal(path))

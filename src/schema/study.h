@@ -57,7 +57,9 @@ class Study {
   // durable.
   void extend(const std::string& id, const std::vector<Series>& columns, bool durable = false);
   void append(const Record& record);  // durable when it returns; cost independent of the study's length
-  void publish();                     // writes x.h5 and removes the journal
+  // Writes x.h5 and removes the journal. to_go: ids of points of the plan that need another start of the
+  // ranks.
+  void publish(const std::vector<std::string>& to_go = {});
   const std::map<std::string, Known>& known() const;  // by id
   int64_t num_due() const;                            // points with a record that are to be measured again
 
@@ -76,18 +78,23 @@ class Study {
   std::unique_ptr<State> state_;
 };
 
+// A study that is there at once, of records that nobody measures any more: published without a journal.
+// UsageError: something is at `path`, or it cannot be written.
+void write_study(const std::string& path, const Environment& environment, const std::vector<Record>& records);
+
 struct StudyData {
   std::string path;
   Environment environment;
   std::vector<Record> records;
   // Of a journal: the point that is being measured, or was when its job ended, if it has series by then.
   std::optional<Record> under_way = {};
-  // Of a journal of a sweep: how many points of its latest launch's plan are still to be measured.
+  // Of a sweep: how many points of its latest launch's plan are still to be measured; where there are none,
+  // of a journal alone.
   std::optional<int64_t> num_to_go = {};
 };
 
-// Of a sweep: the ids of the points of its plan, a list among the facts of its environment. A journal alone
-// keeps it, and read_study takes it out.
+// Of a sweep: the ids of the points of its plan, a list among the facts of its environment. A journal keeps
+// it; a published study keeps what is to go. read_study takes it out.
 inline constexpr const char* kPlannedFact = "planned";
 // The search for the largest batch of which this point was a try, by its id among the planned ones. A
 // record's point names the transport, where the plan need not.

@@ -1,10 +1,11 @@
-// Reads each heap that a text refers to, and walks through its objects.
+// Finds heaps by their signature, or by the texts that refer to them, and walks through their objects.
 #include "schema/text_heap.h"
 
 #include <fcntl.h>
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -54,6 +55,19 @@ const TextHeap::Sizes& TextHeap::heap_at(uint64_t address) const {
     at += kObjectHeader + std::min(rest, (size + kAlignment - 1) / kAlignment * kAlignment);
   }
   return sizes;
+}
+
+void TextHeap::require_heaps() const {
+  constexpr int64_t kPiece = 1 << 20;
+  const int64_t end = ::lseek(file_.get(), 0, SEEK_END);
+  for (int64_t begin = user_block_bytes_; begin < end; begin += kPiece) {
+    std::string piece(static_cast<size_t>(std::min<int64_t>(kPiece + sizeof kSignature - 1, end - begin)),
+                      '\0');
+    if (!read_at(file_, path_, begin, piece.data(), piece.size())) refuse();
+    const std::string_view signature(kSignature, sizeof kSignature);
+    for (size_t at = 0; (at = piece.find(signature, at)) != std::string::npos; ++at)
+      heap_at(static_cast<uint64_t>(begin - user_block_bytes_) + at);
+  }
 }
 
 void TextHeap::require_texts(int64_t offset, int64_t count) const {

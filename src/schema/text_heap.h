@@ -15,6 +15,9 @@ namespace shardmark {
 class TextHeap {
  public:
   TextHeap(const std::string& path, int64_t user_block_bytes);
+  // UsageError: one of the heaps of the file is damaged. Texts of attributes are read by references in
+  // headers that have a checksum, so this is all that they ask for.
+  void require_heaps() const;
   // UsageError: one of the `count` references that lie at this place of the file leads to no text of its
   // length, or to a heap that is damaged.
   void require_texts(int64_t offset, int64_t count) const;

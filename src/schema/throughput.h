@@ -20,6 +20,10 @@ struct Throughput {
   double per_sample() const { return is_of_tokens() ? tokens_per_s / samples_per_s : 1; }
   const char* unit() const { return is_of_tokens() ? "tokens/s" : "samples/s"; }
   double tokens_per_s_and_rank() const { return tokens_per_s / static_cast<double>(ranks); }
+  // Hours of all ranks together for so many samples or tokens, at so many a second of all of them.
+  double rank_hours(double amount, double per_s) const {
+    return static_cast<double>(ranks) * amount / per_s / 3600;
+  }
   std::string text() const { return format_number(value(), 4) + " " + unit(); }
 };
 

@@ -1,4 +1,4 @@
-// The nine rows.
+// The ten rows.
 #include "specs/collectives.h"
 
 #include <fmt/format.h>
@@ -50,6 +50,9 @@ const std::array<CollectiveRow, kNumCollectives>& collectives() {
       {send_recv, "send_recv", pair, pair, none, false, false, kOne, kOne, 0, false,
        "every rank sends to the next, in a ring",
        {broadcast, scatter, all_gather, all_reduce}, {}},
+      {all_to_all_v, "all_to_all_v", chunk_per_rank, chunk_per_rank, none, false, false, kAllButOwn, kAllButOwn, 1, false,
+       "every rank gets a part from every rank, each of a length of its own",
+       {all_to_all, all_gather, reduce_scatter}, {}, /*has_parts=*/true},
   }};
   // clang-format on
   return rows;

@@ -19,9 +19,10 @@ enum class Collective {
   all_to_all,
   gather,
   scatter,
-  send_recv
+  send_recv,
+  all_to_all_v
 };
-inline constexpr size_t kNumCollectives = 9;
+inline constexpr size_t kNumCollectives = 10;
 
 // What a rank holds of the payload on one side. pair: as much as the rank at the other end, whoever it is.
 enum class Holds { whole, shard, chunk_per_rank, pair };
@@ -56,6 +57,8 @@ struct CollectiveRow {
   // Operations that together do the same, each at the same size: it should not take longer than they do.
   // Source: Traff et al., self-consistent MPI performance guidelines, IEEE TPDS 21(5), 2010.
   std::vector<std::vector<Collective>> guidelines;
+  bool has_parts =
+      false;  // parts may differ in length (parts.h); a payload is the busiest rank's larger side
 
   bool is_rooted() const { return root != Root::none; }
   // No rank can be done before the last one has begun.

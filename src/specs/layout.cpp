@@ -13,6 +13,7 @@ struct TensorPlace {
   size_t group;
   size_t parameter;
   int64_t numel;
+  bool is_tied;  // dealt before all others, so that both stages that have it deal it alike
 };
 
 // owners[group][parameter]
@@ -23,10 +24,11 @@ std::vector<std::vector<size_t>> deal_tensors(const ModelTable& table, int64_t r
     const auto& parameters = table.groups[g].parameters;
     owners.emplace_back(parameters.size());
     for (size_t p = 0; p < parameters.size(); ++p)
-      tensors.push_back({g, p, round_up(parameters[p].numel(), kAlignment)});
+      tensors.push_back({g, p, round_up(parameters[p].numel(), kAlignment), table.groups[g].is_tied});
   }
-  std::stable_sort(tensors.begin(), tensors.end(),
-                   [](const auto& a, const auto& b) { return a.numel > b.numel; });
+  std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.is_tied, a.numel) > std::pair(b.is_tied, b.numel);
+  });
   std::vector<int64_t> load(static_cast<size_t>(ranks));
   for (const auto& tensor : tensors) {
     const auto least = std::min_element(load.begin(), load.end());
@@ -101,20 +103,25 @@ std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, Team team,
   return layout;
 }
 
-ModelTable with_persistent(ModelTable table, int64_t threshold) {
-  GroupSpec persistent{.name = "persistent",
-                       .parameters = {},
-                       .first_block = 0,
-                       .last_block = static_cast<int64_t>(table.blocks.size()) - 1};
-  if (!is_root(persistent)) return table;
-  for (auto& group : table.groups) {
-    const auto small = std::stable_partition(group.parameters.begin(), group.parameters.end(),
-                                             [&](const auto& p) { return p.numel() >= threshold; });
-    std::move(small, group.parameters.end(), std::back_inserter(persistent.parameters));
-    group.parameters.erase(small, group.parameters.end());
+ModelTable with_persistent(ModelTable table, int64_t threshold, const std::vector<Chunk>& chunks) {
+  std::vector<GroupSpec> all;
+  for (const Chunk& chunk : chunks) {
+    GroupSpec persistent{chunks.size() == 1 ? "persistent" : "persistent." + std::to_string(all.size()),
+                         {},
+                         chunk.begin,
+                         chunk.end - 1};
+    if (!is_root(persistent)) continue;
+    for (auto& group : table.groups) {
+      if (group.is_tied || group.first_block < chunk.begin || group.last_block >= chunk.end) continue;
+      const auto small = std::stable_partition(group.parameters.begin(), group.parameters.end(),
+                                               [&](const auto& p) { return p.numel() >= threshold; });
+      std::move(small, group.parameters.end(), std::back_inserter(persistent.parameters));
+      group.parameters.erase(small, group.parameters.end());
+    }
+    if (!persistent.parameters.empty()) all.push_back(std::move(persistent));
   }
   std::erase_if(table.groups, [](const auto& group) { return group.parameters.empty(); });
-  if (!persistent.parameters.empty()) table.groups.insert(table.groups.begin(), std::move(persistent));
+  table.groups.insert(table.groups.begin(), all.begin(), all.end());
   return table;
 }
 
@@ -151,6 +158,7 @@ int64_t total_numel(const std::vector<GroupLayout>& layout) {
 }
 
 int64_t largest_share(const std::vector<GroupLayout>& layout) {
+  if (layout.empty()) return 0;
   int64_t everyone = 0;  // of what is cut
   std::vector<int64_t> whole(static_cast<size_t>(layout.front().team.ranks));
   for (const auto& place : layout)

@@ -5,22 +5,12 @@
 
 #include <optional>
 
-#include "specs/model_table.h"
+#include "specs/mesh.h"
+#include "specs/stages.h"
 
 namespace shardmark::specs {
 
 inline constexpr int64_t kAlignment = 128;  // elements: 512 bytes in fp32
-
-// Ranks that communicate: `ranks` of them, `stride` apart. All ranks of a job are dealt to such teams, in
-// blocks of ranks x stride neighbours.
-struct Team {
-  int64_t ranks = 1;
-  int64_t stride = 1;
-  int64_t index_of(int64_t rank) const { return rank / stride % ranks; }  // of a rank of the job, in its team
-  // The team's number: those of a block lie side by side.
-  int64_t number_of(int64_t rank) const { return rank / (ranks * stride) * stride + rank % stride; }
-  bool operator==(const Team&) const = default;
-};
 
 struct Range {
   int64_t begin = 0;
@@ -86,12 +76,13 @@ std::vector<size_t> backward_order(const ModelTable& table);
 std::vector<Bucket> buckets(const ModelTable& table, const std::vector<GroupLayout>& layout,
                             int64_t first_elements, int64_t elements);
 
-// Tensors of fewer than `threshold` elements taken out of their groups into one root group "persistent": they
-// stay gathered through a step. As it was where nothing is small, or where the model is of one block.
-ModelTable with_persistent(ModelTable table, int64_t threshold);
+// Tensors of fewer than `threshold` elements taken out of their groups into one root group "persistent" of
+// each chunk: they stay gathered through a step. As it was where nothing is small, or where the chunk is of
+// one block.
+ModelTable with_persistent(ModelTable table, int64_t threshold, const std::vector<Chunk>& chunks);
 
-// A group that several blocks share: it stays gathered through a step.
-inline bool is_root(const GroupSpec& group) { return group.first_block != group.last_block; }
+// A group that several blocks share, maybe one of another stage: it stays gathered through a step.
+inline bool is_root(const GroupSpec& group) { return group.first_block != group.last_block || group.is_tied; }
 
 int64_t total_numel(const std::vector<GroupLayout>& layout);
 int64_t largest_share(const std::vector<GroupLayout>& layout);  // of any rank, over all groups

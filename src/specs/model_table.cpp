@@ -7,9 +7,24 @@
 
 namespace shardmark::specs {
 
-int64_t ParameterSpec::numel() const {
+namespace {
+
+int64_t product(const std::vector<int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
+
+}  // namespace
+
+std::vector<int64_t> ParameterSpec::whole_shape() const {
+  std::vector<int64_t> whole = shape;
+  if (part) whole[static_cast<size_t>(part->dim)] = part->whole;
+  return whole;
+}
+
+int64_t ParameterSpec::numel() const { return product(shape); }
+
+int64_t BlockSpec::input_elements() const { return input_shape.empty() ? 0 : product(input_shape); }
+int64_t BlockSpec::output_elements() const { return output_shape.empty() ? 0 : product(output_shape); }
 
 int64_t GroupSpec::numel() const {
   int64_t sum = 0;

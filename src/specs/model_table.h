@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,36 @@
 #include "schema/choice.h"
 #include "specs/collectives.h"
 #include "specs/element_bytes.h"
+#include "specs/mesh.h"
 
 namespace shardmark::specs {
+
+// Ranks that share every block and every sequence: which of them a table is for. Sources: Shoeybi et al. 2019
+// (tensor), Korthikanti et al. 2022 (sequence_parallel), Grattafiori et al. 2024, section 3.3.2 (context).
+struct Split {
+  int64_t tensor = 1, tensor_index = 0;
+  bool sequence_parallel =
+      false;  // between regions (below) each of the tensor ranks has a part of the tokens
+  int64_t context = 1, context_index = 0;
+  // Ranks over which the tokens between regions are cut.
+  int64_t token_ranks() const { return context * (sequence_parallel ? tensor : 1); }
+  bool operator==(const Split&) const = default;
+};
+
+// How tensor-parallel ranks cut a parameter: along a dimension, between its units.
+struct Cut {
+  int64_t dim = 0;
+  int64_t units = 0;      // 0: anywhere; parts are equally long, and the last one may end in padding
+  const char* what = "";  // a unit is: "heads"
+  int64_t pieces = 1;     // along the dimension, each of which is cut: queries, keys and values
+};
+
+// A tensor-parallel rank's part of a parameter.
+struct Part {
+  int64_t dim = 0, pieces = 1;
+  int64_t whole = 0;  // size of the dimension; without padding
+  int64_t ranks = 1, index = 0;
+};
 
 // How a parameter starts. Values depend on (seed, name) alone: see models/initial.h.
 enum class Initial { zeros, ones, normal, uniform };
@@ -22,8 +51,11 @@ struct ParameterSpec {
                      // of the stack by itself, "experts.*.w1.weight" as "experts.0.w1.weight" and so on
   std::vector<int64_t> shape;
   Initial initial = Initial::normal;
-  double scale = 0.02;  // standard deviation, or half-width of the uniform range
-  double active = 1;    // share of it that a token goes through: experts
+  double scale = 0.02;            // standard deviation, or half-width of the uniform range
+  double active = 1;              // share of it that a token goes through: experts
+  std::optional<Cut> cut = {};    // none: tensor-parallel ranks have all of it
+  std::optional<Part> part = {};  // that this is
+  std::vector<int64_t> whole_shape() const;
   int64_t numel() const;
 };
 
@@ -32,6 +64,7 @@ struct BufferSpec {
   std::string name;
   std::vector<int64_t> shape;
   double value;
+  int64_t block;  // that reads it
 };
 
 // A group: parameters that move together. Usually one block's; the root group holds what several blocks
@@ -41,16 +74,30 @@ struct GroupSpec {
   std::vector<ParameterSpec> parameters;
   int64_t first_block = 0;  // first block (in forward order) that reads it
   int64_t last_block = 0;   // last block that reads it; its gradient is complete after first_block's backward
+  bool is_tied = false;     // another stage of a pipeline has it, too: each has a part of its gradient
   int64_t numel() const;
 };
 
-// A collective that a block makes while it computes, in place, on memory of its own, over the ranks that
-// share a batch: the sums of synchronised batch norm.
+// A collective that a block makes while it computes, on memory of its own: the sums of synchronised batch
+// norm, what tensor-parallel ranks exchange. Elements of the larger side.
 struct BlockCall {
   Collective what = Collective::all_reduce;
-  int64_t numel = 0;
+  int64_t numel = 0, numel_per_sample = 0;
   Element element = Element::fp64;
+  Dimension dimension = Dimension::data;
   bool operator==(const BlockCall&) const = default;
+};
+
+// A part of a block in which each tensor-parallel rank has some of the channels. Elements per sample: of its
+// input, which all ranks need (0: nobody waits for its gradient), of its output, the sum of theirs (0: it
+// stays cut), and of the keys and values of the whole sequence, which its attention needs.
+struct Region {
+  int64_t enters = 0, leaves = 0, keys_values = 0;
+};
+
+// Of a number of elements: what tensor-parallel ranks cut, and what they cut with sequence_parallel alone.
+struct CutElements {
+  double by_channel = 0, by_token = 0;
 };
 
 struct BlockSpec {
@@ -60,8 +107,18 @@ struct BlockSpec {
   // Per sample. Kept from forward to backward, its output among them; the output alone, which is all that a
   // block that is computed again needs of the one before it; held beside what is kept at the height of its
   // backward; and, of those that are kept, logits of the loss. Beside these, 64-bit indices that are kept.
-  double activation_elements = 0, output_elements = 0, working_elements = 0, logits = 0, indices = 0;
-  std::vector<BlockCall> forward_calls = {}, backward_calls = {};  // in the order in which they are made
+  double activation_elements = 0;
+  std::vector<int64_t> output_shape = {};  // several samples make the first dimension as often as long
+  double working_elements = 0, logits = 0, indices = 0;
+  std::vector<Region> regions = {};
+  CutElements activations_cut = {}, working_cut = {};
+  bool is_output_cut = false;  // by channel
+  int64_t targets_of_cut = 0;  // per sample, of a loss over classes that are cut
+  // In the order in which they are made; what the regions ask for is added by split_table().
+  std::vector<BlockCall> forward_calls = {}, backward_calls = {}, evaluation_calls = {};
+  std::vector<int64_t> input_shape = {};  // of a stage's blocks: the output shape of the block before
+  int64_t input_elements() const;         // per sample; 0 of the model's first block
+  int64_t output_elements() const;        // 0 of the block that returns the loss
 };
 
 // What one sample looks like, so that a data source can be matched with a model.
@@ -79,6 +136,7 @@ struct ModelTable {
       groups;  // ordered by first_block; a group with first_block < last_block is a root group
   std::vector<BufferSpec> buffers;
   SampleShape sample;
+  Split split;                // the ranks for one of which it is
   std::string flops_formula;  // in words, with its source
   int64_t num_parameters() const;
   int64_t num_active_parameters() const;  // that a token goes through
@@ -93,6 +151,11 @@ struct ModelSpec {
   OptionTable options;
   ModelTable (*table)(const Options& options);
 };
+
+// The table of one of the ranks of a split. Of what split_impossible() accepts.
+ModelTable split_table(ModelTable whole, const Split& split);
+// Why a model cannot be split like this, and which numbers of ranks can; empty where it can.
+std::string split_impossible(const std::string& name, const ModelTable& whole, const Split& split);
 
 inline const ModelSpec& model_spec(const std::string& name) {
   return Registry<ModelSpec>::instance().get(name, "model");

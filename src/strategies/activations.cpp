@@ -23,7 +23,7 @@ class Activations {
                      block.indices * 8) +
            (is_fused_ && block.logits > 0 ? aligned_copy(b) : 0);
   }
-  double output(int64_t b) const { return batch_ * at(b).output_elements * element_; }
+  double output(int64_t b) const { return batch_ * double(at(b).output_elements()) * element_; }
   double working(int64_t b) const {
     const double logits = is_fused_ ? 0 : 2 * at(b).logits * logit_;
     return batch_ * std::max(at(b).working_elements * element_, logits) + parameter_bytes(b);
@@ -33,8 +33,9 @@ class Activations {
     const double values =
         double(std::accumulate(sample.input.begin(), sample.input.end(), int64_t{1}, std::multiplies<>()));
     if (sample.kind != specs::SampleShape::Kind::tokens) return batch_ * element_ * values;
-    return masks_documents_ ? batch_ * element_ * values * values
-                            : 0;  // integers: far fewer than activations
+    const auto context = double(model_.split.context);  // masks are shared by all layers
+    if (masks_documents_) return batch_ * element_ * values * values / context;
+    return context > 1 ? element_ * values * values / context : 0;  // tokens: far fewer bytes
   }
 
  private:
@@ -76,7 +77,7 @@ double activation_bytes(const StepInput& input, double batch) {
     const int64_t block = action.block;
     switch (action.what) {
       case Compute::load:
-        held = of.sample();
+        held += of.sample();
         break;
       case Compute::forward:
         held += action.keeps_activations ? of.kept(block) : of.output(block);
@@ -84,9 +85,15 @@ double activation_bytes(const StepInput& input, double batch) {
       case Compute::recompute:
         held += of.kept(block) - of.output(block);
         break;
+      case Compute::backward_input:  // what the parameters' gradients need stays
+        most = std::max(most, held + of.working(block));
+        break;
       case Compute::backward:
         most = std::max(most, held + of.working(block));
+        [[fallthrough]];
+      case Compute::backward_weight:
         held -= of.kept(block);
+        if (block == 0) held -= of.sample();
         break;
     }
   }

@@ -41,8 +41,7 @@ Candidate candidate(const std::string& text, StepInput input, const DecisionInpu
   input.options = choice.options;
   const Program program = entry.step(input);
   const Cost cost = cost_of(program, input);
-  const double needed = cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes +
-                        cost.transient_bytes + around.activation_bytes;
+  const double needed = cost.state_bytes() + around.activation_bytes;
   return {choice, cost, needed, communication_s(program, around),
           around.memory_bytes == 0 || needed <= around.memory_bytes};
 }

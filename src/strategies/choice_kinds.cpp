@@ -6,8 +6,11 @@
 
 #include "base/error.h"
 #include "specs/model_table.h"
+#include "specs/parts.h"
 #include "specs/rate_schedules.h"
 #include "specs/specs.h"
+#include "strategies/beside.h"
+#include "strategies/pipeline.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
@@ -67,10 +70,27 @@ const ChoiceKind& transport_kind() {
   return kind;
 }
 
+const ChoiceKind& parts_kind() {
+  static const ChoiceKind kind = {
+      "parts", names_of(specs::parts_specs()),
+      [](const std::string& name) -> const OptionTable& { return specs::parts_specs().at(name).options; }};
+  return kind;
+}
+
+const ChoiceKind& beside_kind() {
+  static const ChoiceKind kind = {"beside", names_of(strategies::beside_specs()),
+                                  [](const std::string& name) -> const OptionTable& {
+                                    return strategies::beside_specs().at(name).options;
+                                  }};
+  return kind;
+}
+
 const ChoiceKind& kind_of(const std::string& axis) {
   static const std::map<std::string, const ChoiceKind& (*)()> kinds = {
-      {"model", model_kind},         {"data", data_kind},           {"strategy", strategy_kind},
-      {"optimizer", optimizer_kind}, {"transport", transport_kind},
+      {"model", model_kind},         {"data", data_kind},
+      {"strategy", strategy_kind},   {"optimizer", optimizer_kind},
+      {"transport", transport_kind}, {"pipeline_schedule", strategies::pipeline_schedule_kind},
+      {"parts", parts_kind},         {"beside", beside_kind},
   };
   return kinds.at(axis)();
 }

@@ -13,6 +13,8 @@ const ChoiceKind& strategy_kind();
 const ChoiceKind& optimizer_kind();
 const ChoiceKind& schedule_kind();
 const ChoiceKind& transport_kind();
+const ChoiceKind& parts_kind();
+const ChoiceKind& beside_kind();
 
 // Of an axis of choices, by its key (schema/axes.h).
 const ChoiceKind& kind_of(const std::string& axis);

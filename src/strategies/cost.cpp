@@ -1,24 +1,9 @@
 // What a program needs and moves, added up.
 #include <algorithm>
 
-#include "specs/specs.h"
 #include "strategies/strategy.h"
 
 namespace shardmark::strategies {
-
-StepInput step_input(const Point& point, const ModelTable& table) {
-  const TrainingPoint& t = point.training;
-  return {table,
-          point.ranks,
-          t.accumulation,
-          specs::element_bytes(t.precision, t.reduce_dtype),
-          specs::optimizer_specs().at(t.optimizer.name).state_elements(t.optimizer.options),
-          t.strategy.options,
-          /*norm=*/t.clip_norm > 0 || t.precision == "fp16",
-          /*rank=*/0,
-          t.recompute,
-          specs::masks_documents(t.data)};
-}
 
 Cost cost_of(const Program& program, const StepInput& input) {
   Cost cost;
@@ -34,8 +19,7 @@ Cost cost_of(const Program& program, const StepInput& input) {
     cost.offloaded_bytes = state * static_cast<double>(2 + input.optimizer_elements);
   else
     cost.optimizer_bytes = state * static_cast<double>(input.optimizer_elements);
-  for (const CollectiveCall& call : program.calls)
-    cost.traffic_bytes += call.bytes * specs::ring_factor(call.what, call.team.ranks);
+  for (const CollectiveCall& call : program.calls) cost.traffic_bytes += call.ring_bytes();
   cost.num_operations = static_cast<int64_t>(program.calls.size());
   return cost;
 }

@@ -101,6 +101,12 @@ std::string impossible(const StepInput& input) {
     return "reduction " + choice.name +
            " keeps a part of the gradient, which the changing loss scale of fp16 would make wrong; take bf16 "
            "or another reduction";
+  // Tensor-parallel ranks have the norms in common, but not the rest of a bucket.
+  const specs::Split& split = input.model.split;
+  if (way.couples_elements && split.tensor > 1 && !split.sequence_parallel)
+    return "reduction " + choice.name +
+           " would let the parameters that all tensor-parallel ranks have drift apart; take "
+           "sequence_parallel, which adds up their gradients, or another reduction";
   if (input.bytes.reduce <= way.most_element_bytes) return {};
   return "reduction " + choice.name + " takes gradients of at most " +
          std::to_string(way.most_element_bytes) + " bytes an element, the precision has " +

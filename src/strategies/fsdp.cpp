@@ -148,7 +148,7 @@ namespace {
 
 Program write(const StepInput& input, const Schedule& schedule) {
   StepBuilder step("fsdp", input, schedule,
-                   specs::fsdp_layout(input.model, Team{group_size(input)}, input.options));
+                   specs::fsdp_layout(input.model, input.team(group_size(input)), input.options));
   const auto shard = input.options.at("shard").get<std::string>();
   if (shard == "full") {
     ShardedParameters parameters(step, step.allocate_shards("parameters", Use::parameters, Element::master));

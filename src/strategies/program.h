@@ -12,6 +12,7 @@
 #include "schema/choice.h"
 #include "specs/collectives.h"
 #include "specs/layout.h"
+#include "specs/stages.h"
 
 namespace shardmark::strategies {
 
@@ -55,21 +56,31 @@ struct CollectiveCall {
   Collective what = Collective::all_reduce;
   double bytes = 0;  // payload: the larger of a rank's two sides
   Team team;
-  std::optional<int64_t> root = {};  // of a broadcast or reduction, among the team
+  // Among the team: of a broadcast or reduction its root; of a message (send_recv, one side of it or both)
+  // the rank at its other end.
+  std::optional<int64_t> root = {};
   Slice out = {}, in = {};
   std::optional<int64_t> group = {};  // of the model, the one whose parameters or gradients move
   std::optional<specs::BlockCall> inside_block = {};  // made by the block that computes
+  int64_t lane = 0;
+  specs::Dimension dimension = specs::Dimension::data;
   const std::string& name() const { return specs::collective(what).name; }
+  // Bytes that this rank sends around a ring: of a message those that go out.
+  double ring_bytes() const {
+    return what == Collective::send_recv && in.numel == 0 ? 0 : bytes * specs::ring_factor(what, team.ranks);
+  }
   // What a study keeps; memory is the executor's business.
   bool operator==(const CollectiveCall& other) const {
     return what == other.what && bytes == other.bytes && team == other.team && root == other.root;
   }
 };
 
-// Calls of blocks have a communicator of their own, so that none waits behind what strategies have in flight.
+// A communicator. Lanes keep apart what must not wait for each other: calls of blocks have one of their own,
+// so that none waits behind what strategies have in flight, and so have messages (messages.h).
+inline constexpr int64_t kStrategyLane = 0, kBlockLane = 1, kFirstMessageLane = 2;
 struct TeamUse {
   Team team;
-  bool inside_block = false;
+  int64_t lane = kStrategyLane;
   bool operator==(const TeamUse&) const = default;
 };
 
@@ -78,10 +89,10 @@ struct TeamUse {
 enum class Part { data, forward, backward, update, publish };
 
 struct Instruction {
-  // The first four and recompute are work that takes time: a micro-batch is loaded, a block computes forward,
-  // backward, or forward once more, the optimizer's part of the step begins. start and wait are
-  // communication. The others are local: what a rank does to its own memory between them. A study keeps the
-  // first seven, by number.
+  // The first nine, but for start and wait, are work that takes time: a micro-batch is loaded, a block
+  // computes forward, backward, or forward once more, the optimizer's part of the step begins. start and wait
+  // are communication. The others are local: what a rank does to its own memory between them. A study keeps
+  // the first nine, by number.
   enum class What {
     data,
     forward,
@@ -89,28 +100,32 @@ struct Instruction {
     update,
     start,
     wait,
-    recompute,       // forward of a block whose activations were not kept
-    bind,            // the parameters of group `index` are at `to` from here on
-    bind_gradients,  // the same for its gradients: backward adds to what is there
-    reshard,         // the parameters of group `index` are in no slot from here on
-    copy,            // to = from, converted where their elements differ
-    add,             // to += from
-    zero,            // to = 0
-    pack,            // of the reduction of bucket `index`: before its first call,
-    combine,         // before its second one,
-    unpack,          // and when both have ended
-    squares,         // kSquares = sum of squares of the gradients that this rank updates with
-    apply,           // the optimizer updates what this rank owns
+    recompute,        // forward of a block whose activations were not kept
+    backward_input,   // backward in two parts: the gradient of the block's input,
+    backward_weight,  // and those of its parameters
+    bind,             // the parameters of group `index` are at `to` from here on
+    bind_gradients,   // the same for its gradients: backward adds to what is there
+    reshard,          // the parameters of group `index` are in no slot from here on
+    copy,             // to = from, converted where their elements differ
+    add,              // to += from
+    zero,             // to = 0
+    pack,             // of the reduction of bucket `index`: before its first call,
+    combine,          // before its second one,
+    unpack,           // and when both have ended
+    squares,          // kSquares = sum of squares of the gradients that this rank updates with
+    apply,            // the optimizer updates what this rank owns
   };
   What what = What::data;
-  int64_t index = 0;  // of the block, group, bucket or first call
-  int64_t count = 1;  // of calls that start in one launch, or are waited for one after the other
-  Slice to = {}, from = {};
+  int64_t index = 0;         // of the block, group, bucket or first call
+  int64_t count = 1;         // of calls that start in one launch, or are waited for one after the other
+  Slice to = {}, from = {};  // of a block that computes: messages, if any
   int64_t micro_batch = 0;
   Part part = Part::data;
   bool keeps_activations = false;  // of a forward: for its backward
   bool operator==(const Instruction&) const = default;
-  bool is_compute() const { return what <= What::update || what == What::recompute; }
+  bool is_compute() const {
+    return what <= What::backward_weight && what != What::start && what != What::wait;
+  }
   bool is_communication() const { return what == What::start || what == What::wait; }
 };
 
@@ -142,22 +157,35 @@ struct Program {
   std::vector<Slice> parameters, gradients;  // [group]: fixed location, or none if rebound during the step
   std::vector<Shard> owned;                  // [group]: the parameters that this rank updates
   std::vector<OptimizerSlices> updated;      // the same and their gradients, as the optimizer sees them
+  std::vector<Slice> counted;                // of these gradients, what this rank's sum of squares has
   int64_t most_updated = 0;                  // elements, on the rank that updates most
   bool offload = false;                      // the optimizer's state is in host memory
   double gradient_scale = 1;                 // that the backward of the loss begins with
   int64_t micro_batches = 1;
+  std::vector<specs::Chunk> chunks;   // of the model's blocks
+  int64_t stages = 1;                 // of the pipeline
+  Team copies;                        // ranks that have the same part of the model
   bool norm = false;                  // it computes the gradient's norm
   Choice reduction;                   // of ddp; no name: none
   std::vector<BucketMemory> buckets;  // of ddp
   bool lossy = false;                 // the reduced gradient is less than the sum, by choice
 
+  bool splits_backward() const {
+    return std::any_of(instructions.begin(), instructions.end(),
+                       [](const Instruction& i) { return i.what == Instruction::What::backward_weight; });
+  }
+  int64_t block_of_model(int64_t block) const {  // by the numbers of the whole model
+    for (const specs::Chunk& chunk : chunks)
+      if (block >= chunk.begin && block < chunk.end) return chunk.first_block + block - chunk.begin;
+    return block;
+  }
   // Of its calls, and of what gathers a group that is cut; each once.
   std::vector<TeamUse> teams() const {
     std::vector<TeamUse> all;
     const auto add = [&](const TeamUse& use) {
       if (std::find(all.begin(), all.end(), use) == all.end()) all.push_back(use);
     };
-    for (const CollectiveCall& call : calls) add({call.team, call.inside_block.has_value()});
+    for (const CollectiveCall& call : calls) add({call.team, call.lane});
     for (const GroupLayout& group : layout)
       if (group.team.ranks > 1 || group.segments.size() > 1) add({group.team});
     return all;

@@ -94,7 +94,9 @@ class ProgramWalk {
       case What::forward:
       case What::recompute:
       case What::backward:
-        return compute(i.index, i.what == What::backward);
+      case What::backward_input:
+      case What::backward_weight:
+        return read(i.from) + write(i.to) + compute(i.index, i.what);
       case What::pack:
       case What::combine:
       case What::unpack: {
@@ -145,13 +147,15 @@ class ProgramWalk {
     return {};
   }
 
-  std::string compute(int64_t block, bool backward) {
+  std::string compute(int64_t block, What what) {
     for (size_t group = 0; group < model_.groups.size(); ++group) {
       if (block < model_.groups[group].first_block || block > model_.groups[group].last_block) continue;
-      if (parameters_[group].buffer < 0)
-        return "no buffer is bound to the parameters of " + model_.groups[group].name;
-      if (std::string wrong = read(parameters_[group]); !wrong.empty()) return wrong;
-      if (!backward) continue;
+      if (what != What::backward_weight) {
+        if (parameters_[group].buffer < 0)
+          return "no buffer is bound to the parameters of " + model_.groups[group].name;
+        if (std::string wrong = read(parameters_[group]); !wrong.empty()) return wrong;
+      }
+      if (what != What::backward && what != What::backward_weight) continue;
       if (gradients_[group].buffer < 0)
         return "no buffer is bound to the gradients of " + model_.groups[group].name;
       if (std::string wrong = write(gradients_[group]); !wrong.empty()) return wrong;

@@ -77,7 +77,7 @@ Program program_of(const Series& series) {
   Program program;
   int64_t last_wait = -1;
   for (int64_t row = 0; row < series.rows; ++row) {
-    const auto what = static_cast<What>(whole(series.at(row, 0), 7));
+    const auto what = static_cast<What>(whole(series.at(row, 0), 9));
     const int64_t index = whole(series.at(row, 1), kMost);
     program.instructions.push_back({what, index});
     if (what == What::wait) last_wait = std::max(last_wait, index);

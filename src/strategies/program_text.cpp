@@ -27,7 +27,13 @@ double bytes_of(const Program& program, const Instruction& calls) {
 // "all_gather #12-14 of h.3"
 std::string calls_text(const Program& program, const Instruction& i, const ModelTable& model) {
   const CollectiveCall& first = program.calls[static_cast<size_t>(i.index)];
-  std::string text = fmt::format("{} #{}", first.name(), i.index);
+  const bool is_message =
+      first.what == Collective::send_recv && (first.in.numel == 0) != (first.out.numel == 0);
+  std::string text = fmt::format("{} #{}",
+                                 !is_message           ? first.name()
+                                 : first.in.numel == 0 ? "receive"
+                                                       : "send",
+                                 i.index);
   if (i.count > 1) text += fmt::format("-{}", i.index + i.count - 1);
   if (first.group) text += " of " + model.groups[static_cast<size_t>(*first.group)].name;
   return text;
@@ -38,6 +44,10 @@ std::string start_text(const Program& program, const Instruction& i, const Model
   const std::string ranks = first.team.stride == 1
                                 ? fmt::format("{} ranks", first.team.ranks)
                                 : fmt::format("{} ranks, every {}th", first.team.ranks, first.team.stride);
+  if (first.what == Collective::send_recv && (first.in.numel == 0 || first.out.numel == 0))
+    return fmt::format("start {} #{}, {} {} stage {}", first.in.numel == 0 ? "receive" : "send", i.index,
+                       format_bytes(first.bytes), first.in.numel == 0 ? "from" : "to",
+                       first.root.value_or(0));
   const std::string where =
       first.inside_block ? "by the block itself" : "into " + name_of(program, first.out);
   return fmt::format("start {}, {} over {}, {}", calls_text(program, i, model),
@@ -88,6 +98,10 @@ std::string describe(const Program& program, const Instruction& i, const ModelTa
       return "backward of " + block();
     case What::recompute:
       return "forward again of " + block();
+    case What::backward_input:
+      return "backward of the input of " + block();
+    case What::backward_weight:
+      return "backward of the parameters of " + block();
     case What::update:
       return "update";
     case What::start:

@@ -1,6 +1,7 @@
 // Orders of computing, and what is to be known of each place in one.
 #include "strategies/schedule.h"
 
+#include <functional>
 #include <set>
 
 #include "specs/layout.h"
@@ -8,33 +9,50 @@
 namespace shardmark::strategies {
 namespace {
 
-template <class KeepsActivations>
-void add_forward(Schedule& schedule, int64_t num_blocks, int64_t micro_batch, KeepsActivations&& keeps) {
-  schedule.push_back({Compute::load, 0, micro_batch});
-  for (int64_t block = 0; block < num_blocks; ++block)
+void add_forward(Schedule& schedule, const specs::Chunk& chunk, int64_t micro_batch,
+                 const std::function<bool(int64_t)>& keeps) {
+  for (int64_t block = chunk.begin; block < chunk.end; ++block)
     schedule.push_back({Compute::forward, block, micro_batch, keeps(block)});
 }
 
 }  // namespace
 
-Schedule accumulate(int64_t num_blocks, int64_t micro_batches, int64_t recompute) {
-  const auto keeps = [&](int64_t block) {
-    return recompute == 0 || (block + 1) % recompute != 0 || block + 1 == num_blocks;
-  };
+Schedule by_blocks(const PipelineOrder& order, const std::vector<specs::Chunk>& chunks, int64_t recompute) {
   Schedule schedule;
-  for (int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
-    add_forward(schedule, num_blocks, micro_batch, keeps);
-    for (int64_t block = num_blocks - 1; block >= 0; --block) {
-      if (!keeps(block)) schedule.push_back({Compute::recompute, block, micro_batch, true});
-      schedule.push_back({Compute::backward, block, micro_batch});
+  std::set<std::pair<int64_t, int64_t>> computed_again;  // block, micro-batch
+  std::set<int64_t> loaded;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const auto [pass, number, micro_batch] = order[i];
+    const specs::Chunk& chunk = chunks[static_cast<size_t>(number)];
+    if (loaded.insert(micro_batch).second) schedule.push_back({Compute::load, 0, micro_batch});
+    if (pass == Pass::forward) {
+      const bool returns = i + 1 < order.size() && order[i + 1].pass != Pass::backward_weight &&
+                           order[i + 1].pass != Pass::forward && order[i + 1].chunk == number &&
+                           order[i + 1].micro_batch == micro_batch;
+      add_forward(schedule, chunk, micro_batch, [&](int64_t block) {
+        const int64_t in_model = chunk.first_block + block - chunk.begin;
+        if (recompute == 0 || (in_model + 1) % recompute != 0 || (returns && block + 1 == chunk.end))
+          return true;
+        computed_again.emplace(block, micro_batch);
+        return false;
+      });
+      continue;
+    }
+    const Compute what = pass == Pass::backward         ? Compute::backward
+                         : pass == Pass::backward_input ? Compute::backward_input
+                                                        : Compute::backward_weight;
+    for (int64_t block = chunk.end - 1; block >= chunk.begin; --block) {
+      if (what != Compute::backward_weight && computed_again.contains({block, micro_batch}))
+        schedule.push_back({Compute::recompute, block, micro_batch, true});
+      schedule.push_back({what, block, micro_batch});
     }
   }
   return schedule;
 }
 
-Schedule forward_only(int64_t num_blocks) {
-  Schedule schedule;
-  add_forward(schedule, num_blocks, 0, [](int64_t) { return false; });
+Schedule forward_only(const std::vector<specs::Chunk>& chunks) {
+  Schedule schedule = {{Compute::load, 0, 0}};
+  for (const specs::Chunk& chunk : chunks) add_forward(schedule, chunk, 0, [](int64_t) { return false; });
   return schedule;
 }
 
@@ -43,7 +61,8 @@ std::vector<Position> positions(const Schedule& schedule, const specs::ModelTabl
   std::set<size_t> used;
   std::vector<int64_t> backwards(model.blocks.size());  // [block]: still to come
   for (const Action& action : schedule)
-    if (action.what == Compute::backward) ++backwards[static_cast<size_t>(action.block)];
+    if (action.what == Compute::backward || action.what == Compute::backward_weight)
+      ++backwards[static_cast<size_t>(action.block)];
   const std::vector<int64_t> all = backwards;
   std::vector<Position> result;
   for (const Action& action : schedule) {
@@ -53,14 +72,14 @@ std::vector<Position> positions(const Schedule& schedule, const specs::ModelTabl
     for (const size_t group : order) {
       const specs::GroupSpec& spec = model.groups[group];
       if (spec.first_block == action.block && !specs::is_root(spec)) at.unit = group;
-      if (action.what == Compute::backward && spec.last_block == action.block) at.begin.push_back(group);
-      if (action.what == Compute::backward && spec.first_block == action.block) at.complete.push_back(group);
+      if (at.adds_gradients() && spec.last_block == action.block) at.begin.push_back(group);
+      if (at.adds_gradients() && spec.first_block == action.block) at.complete.push_back(group);
     }
     for (size_t group = 0; group < model.groups.size(); ++group)
       if (model.groups[group].first_block <= action.block && action.block <= model.groups[group].last_block &&
           used.insert(group).second)
         at.first_used.push_back(group);
-    if (action.what != Compute::backward) continue;
+    if (!at.adds_gradients()) continue;
     at.is_first = backwards[block] == all[block];
     at.is_last = --backwards[block] == 0;
   }

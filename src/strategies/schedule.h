@@ -6,11 +6,13 @@
 #include <optional>
 #include <vector>
 
-#include "specs/model_table.h"
+#include "specs/stages.h"
+#include "strategies/pipeline.h"
 
 namespace shardmark::strategies {
 
-enum class Compute { load, forward, recompute, backward };
+// The last two are backward in two parts: the gradient of the block's input, those of its parameters.
+enum class Compute { load, forward, recompute, backward, backward_input, backward_weight };
 
 struct Action {
   Compute what = Compute::load;
@@ -20,11 +22,12 @@ struct Action {
 };
 using Schedule = std::vector<Action>;
 
-// Forward and backward of one micro-batch after the other. Every n-th block is computed again before its
-// backward (recompute: n; 0: none), but for the last one, whose backward follows its forward at once.
-Schedule accumulate(int64_t num_blocks, int64_t micro_batches, int64_t recompute = 0);
+// What an order of chunks means for their blocks. A micro-batch is loaded before its first chunk. Every n-th
+// block of the model is computed again before its backward (recompute: n; 0: none), but for a chunk's last
+// one whose backward follows its forward at once.
+Schedule by_blocks(const PipelineOrder& order, const std::vector<specs::Chunk>& chunks, int64_t recompute);
 // Forward of one micro-batch alone: an evaluation.
-Schedule forward_only(int64_t num_blocks);
+Schedule forward_only(const std::vector<specs::Chunk>& chunks);
 
 struct Position {
   Action action;
@@ -36,7 +39,9 @@ struct Position {
   bool is_first = false, is_last = false;
 
   bool is(Compute what) const { return action.what == what; }
-  bool uses_unit() const { return unit && action.what != Compute::load; }
+  // Its parameters are read: not by their own gradient.
+  bool uses_unit() const { return unit && !is(Compute::load) && !is(Compute::backward_weight); }
+  bool adds_gradients() const { return is(Compute::backward) || is(Compute::backward_weight); }
 };
 std::vector<Position> positions(const Schedule& schedule, const specs::ModelTable& model);
 

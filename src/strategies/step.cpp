@@ -1,23 +1,28 @@
 // The walk over a schedule.
 #include "strategies/step.h"
 
-#include <algorithm>
+#include <vector>
+
+#include "strategies/messages.h"
 
 namespace shardmark::strategies {
 
-Program write_step(StepBuilder& step, std::initializer_list<Holder*> holders) {
-  bool trains = false;
+Program write_step(StepBuilder& step, std::initializer_list<Holder*> holding) {
+  Messages messages(step);
+  std::vector<Holder*> holders = holding;
+  holders.push_back(&messages);
   for (const Position& at : step.positions()) {
     step.begin(at.action);
     for (Holder* holder : holders) holder->before(at);
     step.compute(at.action);
-    for (auto holder = std::rbegin(holders); holder != std::rend(holders); ++holder) (*holder)->after(at);
-    trains = trains || at.is(Compute::backward);
+    for (auto holder = holders.rbegin(); holder != holders.rend(); ++holder) (*holder)->after(at);
   }
-  if (trains) {
+  if (step.trains()) {
     for (Holder* holder : holders) holder->finish();
     step.update();
     for (Holder* holder : holders) holder->publish();
+  } else {
+    messages.finish();
   }
   return step.finish();
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "strategies/messages.h"
 #include "strategies/program_check.h"
 
 namespace shardmark::strategies {
@@ -19,9 +20,14 @@ StepBuilder::StepBuilder(std::string strategy, const StepInput& input, const Sch
              input.options,
              input.norm,
              input.rank,
-             input.recompute},
+             input.recompute,
+             input.masks_documents,
+             input.mesh,
+             input.all_chunks(),
+             input.order,
+             input.samples},
       positions_(strategies::positions(schedule, input_.model)),
-      trains_(positions_.back().is(Compute::backward)) {
+      trains_(positions_.back().adds_gradients()) {
   for (const size_t group : specs::backward_order(input_.model))
     if (specs::is_root(input_.model.groups[group])) roots_.push_back(group);
   program_.strategy = std::move(strategy);
@@ -30,6 +36,9 @@ StepBuilder::StepBuilder(std::string strategy, const StepInput& input, const Sch
   program_.parameters.resize(program_.layout.size());
   program_.gradients.resize(program_.layout.size());
   program_.micro_batches = input.accumulation;
+  program_.chunks = input_.chunks;
+  program_.stages = input.mesh.pipeline;
+  program_.copies = input.all();
   program_.gradient_scale = 1.0 / static_cast<double>(input.ranks * input.accumulation);
 }
 
@@ -79,6 +88,7 @@ ModelShards StepBuilder::shards_of(const std::vector<Slice>& groups) const {
 }
 
 Slice StepBuilder::all_of(const std::vector<Slice>& groups) {
+  if (groups.empty()) return {};
   Slice all{groups.front().buffer, 0, 0};
   for (const Slice& group : groups) all.numel += group.numel;
   return all;
@@ -112,18 +122,32 @@ void StepBuilder::compute(const Action& action) {
     case Compute::backward:
       add({What::backward, action.block});
       break;
+    case Compute::backward_input:
+      add({What::backward_input, action.block});
+      break;
+    case Compute::backward_weight:
+      add({What::backward_weight, action.block});
+      return;
   }
-  program_.instructions.back().keeps_activations = action.keeps_activations;
+  Instruction& block_computes = program_.instructions.back();
+  block_computes.keeps_activations = action.keeps_activations;
+  block_computes.from = std::exchange(takes_, {});
+  block_computes.to = std::exchange(gives_, {});
   const specs::BlockSpec& block = input_.model.blocks[static_cast<size_t>(action.block)];
-  if (trains_)
-    call_inside_block(action.what == Compute::backward ? block.backward_calls : block.forward_calls);
+  const bool is_forward = action.what == Compute::forward || action.what == Compute::recompute;
+  call_inside_block(!trains_     ? block.evaluation_calls
+                    : is_forward ? block.forward_calls
+                                 : block.backward_calls);
 }
 
 void StepBuilder::call_inside_block(const std::vector<specs::BlockCall>& calls) {
-  if (input_.ranks == 1) return;
-  for (const specs::BlockCall& call : calls) {
+  for (specs::BlockCall call : calls) {
+    const Team team = call.dimension == specs::Dimension::data ? all() : input_.mesh.team_of(call.dimension);
+    if (team.ranks == 1) continue;
+    call.numel += std::exchange(call.numel_per_sample, 0) * input_.samples;
     const auto bytes = static_cast<double>(call.numel * specs::bytes_of(call.element, input_.bytes));
-    Operations made = start({{.what = call.what, .bytes = bytes, .team = all(), .inside_block = call}});
+    Operations made =
+        start({{.what = call.what, .bytes = bytes, .team = team, .inside_block = call, .lane = kBlockLane}});
     wait(made);
   }
 }
@@ -151,6 +175,8 @@ CollectiveCall StepBuilder::call(Collective what, Slice out, Slice in) const {
 
 Operations StepBuilder::start(std::vector<CollectiveCall> calls) {
   const Operations operations{std::ssize(program_.calls), std::ssize(calls)};
+  for (CollectiveCall& call : calls)
+    call.dimension = call.inside_block ? call.inside_block->dimension : input_.mesh.dimension_of(call.team);
   if (operations.count > 0) add({What::start, operations.first, operations.count});
   std::move(calls.begin(), calls.end(), std::back_inserter(program_.calls));
   return operations;
@@ -200,6 +226,30 @@ Operations StepBuilder::sum_over_replicas(size_t group, const Shard& shard) {
   return all_reduce(shard, replicas(), static_cast<int64_t>(group));
 }
 
+Operations StepBuilder::send(Slice message, bool is_forward) {
+  const Team pipeline = input_.mesh.pipeline_team();
+  const int64_t own = pipeline.index_of(input_.rank), count = pipeline.ranks;
+  const int64_t to = (own + (is_forward ? 1 : count - 1)) % count;
+  return start({{.what = Collective::send_recv,
+                 .bytes = bytes_of(message),
+                 .team = pipeline,
+                 .root = to,
+                 .in = message,
+                 .lane = lane_of(own, to, count, is_forward)}});
+}
+
+Operations StepBuilder::receive(Slice message, bool is_forward) {
+  const Team pipeline = input_.mesh.pipeline_team();
+  const int64_t own = pipeline.index_of(input_.rank), count = pipeline.ranks;
+  const int64_t from = (own + (is_forward ? count - 1 : 1)) % count;
+  return start({{.what = Collective::send_recv,
+                 .bytes = bytes_of(message),
+                 .team = pipeline,
+                 .root = from,
+                 .out = message,
+                 .lane = lane_of(from, own, count, is_forward)}});
+}
+
 void StepBuilder::wait(Operations& operations) {
   if (operations.count > 0) add({What::wait, operations.first, operations.count});
   operations.count = 0;
@@ -213,37 +263,6 @@ size_t StepBuilder::wait_for_step_before() {
 void StepBuilder::fill_in(size_t wait, Operations operations) {
   program_.instructions[wait].index = operations.first;
   program_.instructions[wait].count = operations.count;
-}
-
-void StepBuilder::update() {
-  part_ = Part::update;
-  add({What::update});
-  program_.norm = input_.norm;
-  if (input_.norm) {
-    add({What::squares, 0, 1, kSquares});
-    if (squares_of_) {
-      Operations sum = all_reduce({kSquares}, *squares_of_);
-      wait(sum);
-    }
-  }
-  add({What::apply});
-  part_ = Part::publish;
-}
-
-void StepBuilder::updates(const ModelShards& parameters, const ModelShards& gradients) {
-  program_.owned = parameters.of;
-  for (size_t group = 0; group < parameters.of.size(); ++group)
-    for (size_t segment = 0; segment < parameters.of[group].size(); ++segment)
-      if (parameters.of[group][segment].numel > 0)
-        program_.updated.push_back({parameters.of[group][segment], gradients.of[group][segment]});
-  program_.most_updated = specs::largest_share(program_.layout);
-  squares_of_ = team();
-}
-
-void StepBuilder::updates(const std::vector<Slice>& parameters, const std::vector<Slice>& gradients) {
-  for (const Slice& group : parameters) program_.owned.push_back({group});
-  program_.updated = {{all_of(parameters), all_of(gradients)}};
-  program_.most_updated = all_of(parameters).numel;
 }
 
 Program StepBuilder::finish() {

@@ -32,6 +32,7 @@ class StepBuilder {
 
   const StepInput& input() const { return input_; }
   const std::vector<Position>& positions() const { return positions_; }
+  bool trains() const { return trains_; }  // else the program is an evaluation
   // Of a training step, whatever this program is.
   std::vector<Position> positions_of_step() const {
     return strategies::positions(input_.schedule(), input_.model);
@@ -42,8 +43,9 @@ class StepBuilder {
   int64_t numel_of(size_t group) const { return program_.layout[group].numel; }
   int64_t largest_group() const { return specs::largest_group(input_.model, program_.layout); }  // of units
   Team all() const { return input_.all(); }
-  Team team() const { return program_.layout.front().team; }  // shares one copy of the model
-  Team replicas() const {                                     // have the same shards
+  // Shares one copy of its part of the model.
+  Team team() const { return program_.layout.empty() ? all() : program_.layout.front().team; }
+  Team replicas() const {  // have the same shards
     return {input_.ranks / team().ranks, team().stride * team().ranks};
   }
 
@@ -68,6 +70,10 @@ class StepBuilder {
   // Computing.
   void begin(const Action& action);  // what follows belongs to it
   void compute(const Action& action);
+  // Where the block that computes next finds its input or its output's gradient; where it leaves its output
+  // or its input's gradient.
+  void takes(Slice message) { takes_ = message; }
+  void gives(Slice message) { gives_ = message; }
   void update();  // clipping and the optimizer; what follows publishes the update
 
   // Where a group is: for good, or from here on.
@@ -101,6 +107,9 @@ class StepBuilder {
   Operations sum_over_replicas(size_t group, const Shard& shard);  // none where there is one
   Operations start(std::vector<CollectiveCall> calls);             // in one launch
   void wait(Operations& operations);                               // which are none then
+  // Between neighbours of a pipeline. is_forward: an output, which goes to the next stage; else a gradient.
+  Operations send(Slice message, bool is_forward);
+  Operations receive(Slice message, bool is_forward);
   // A wait for what the step before has started: where it stands, to be filled in.
   size_t wait_for_step_before();
   void fill_in(size_t wait, Operations operations);
@@ -109,6 +118,7 @@ class StepBuilder {
   void updates(const ModelShards& parameters, const ModelShards& gradients);
   void updates(const std::vector<Slice>& parameters, const std::vector<Slice>& gradients);
   Program& program() { return program_; }
+  const Program& program() const { return program_; }
   Program finish();  // a broken contract (program_check.h) ends here
 
  private:
@@ -116,6 +126,11 @@ class StepBuilder {
   void add(Instruction instruction);
   void local(What what, Slice to, Slice from);
   void call_inside_block(const std::vector<specs::BlockCall>& calls);
+  void sum_over_tokens();
+  void share_tied_gradients();
+  void sum_squares();
+  void set_gradients(std::vector<Shard> gradients);
+  std::vector<Slice> gradients_in_all_tensor_ranks() const;
   Element element_of(Slice slice) const {
     return program_.buffers[static_cast<size_t>(slice.buffer)].element;
   }
@@ -124,17 +139,24 @@ class StepBuilder {
   std::optional<ModelTable> regrouped_;
   StepInput input_;
   std::vector<Position> positions_;
-  bool trains_;  // else the program is an evaluation
+  bool trains_;
   std::vector<size_t> roots_;
   Part part_ = Part::data;
   int64_t micro_batch_ = 0;
+  Slice takes_, gives_;
   std::optional<Team> squares_of_;  // that holds every gradient once between its ranks; none: each rank does
+  std::vector<Shard> gradients_;    // [group]: that this rank updates with
+  Slice from_other_end_;            // gradients of tied groups
+  std::vector<Slice> in_all_tensor_ranks_;  // of gradients_
+  Slice packed_;                            // memory for these, where they are to be summed
 };
 
 // Options that several strategies have. Where the optimizer's state lives: Ren et al., ZeRO-Offload, ATC
 // 2021.
 OptionSpec offload_option();
 OptionSpec prefetch_option();
+// What is left of the slices.
+std::vector<Slice> without(std::vector<Slice> slices, const std::vector<Slice>& removed);
 // `group`: of this many neighbours each; 0: all ranks. It divides the ranks, or this says that it does not.
 int64_t group_size(const StepInput& input);
 std::string group_must_divide(const StepInput& input);

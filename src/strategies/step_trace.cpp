@@ -34,9 +34,10 @@ class Events {
   void phase(Phase phase, double begin_s, double end_s) {
     slice(kPhaseTrack, kPhaseNames[static_cast<size_t>(phase)], "phase", begin_s, end_s);
   }
-  void slice(int track, const std::string& name, const char* category, double begin_s, double end_s) {
-    add(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f}}})", quoted(name),
-        category, rank_, track, begin_s * 1e6, (end_s - begin_s) * 1e6);
+  void slice(int track, const std::string& name, const char* category, double begin_s, double end_s,
+             int64_t micro_batch = 0) {
+    add(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"micro-batch":{}}}}})",
+        quoted(name), category, rank_, track, begin_s * 1e6, (end_s - begin_s) * 1e6, micro_batch);
   }
   void memory(double at_s, double bytes) {
     if (std::isfinite(bytes))
@@ -47,8 +48,9 @@ class Events {
   void call(const CollectiveCall& call, const std::string& name, double begin_s, double end_s) {
     const int64_t id = next_id_++;
     const double seconds = end_s - begin_s;
-    add(R"({{"ph":"b","name":{},"cat":"communication","id":"{}.{}","pid":{},"tid":{},"ts":{:.3f},"args":{{"bytes":{:.0f},"ranks":{},"algbw GB/s":{:.4g}}}}})",
+    add(R"({{"ph":"b","name":{},"cat":"communication","id":"{}.{}","pid":{},"tid":{},"ts":{:.3f},"args":{{"bytes":{:.0f},"ranks":{},"dimension":"{}","algbw GB/s":{:.4g}}}}})",
         quoted(name), rank_, id, rank_, kComputing, begin_s * 1e6, call.bytes, call.team.ranks,
+        specs::kDimensionNames[static_cast<size_t>(call.dimension)],
         seconds > 0 ? call.bytes / seconds / 1e9 : 0);
     add(R"({{"ph":"e","name":{},"cat":"communication","id":"{}.{}","pid":{},"tid":{},"ts":{:.3f}}})",
         quoted(name), rank_, id, rank_, kComputing, end_s * 1e6);
@@ -67,6 +69,16 @@ class Events {
   std::string text_;
 };
 
+// ", blocks 0-1, 4-5": those that a stage of a pipeline has.
+std::string blocks_text(const Program& program) {
+  std::string text;
+  if (program.stages == 1) return text;
+  for (const specs::Chunk& chunk : program.chunks)
+    text += fmt::format("{}{}-{}", text.empty() ? ", blocks " : ", ", chunk.first_block,
+                        chunk.first_block + chunk.end - chunk.begin - 1);
+  return text;
+}
+
 std::string call_name(const Program& program, int64_t index, const ModelTable& model) {
   const CollectiveCall& call = program.calls[static_cast<size_t>(index)];
   return fmt::format("{} #{}{}", call.name(), index,
@@ -84,7 +96,7 @@ Phase phase_of(Part part) {
 std::string trace_events(const ModelTable& model, int64_t rank, const std::string& rank_name,
                          const std::vector<TimedStep>& steps) {
   Events events(rank);
-  events.name(rank_name);
+  events.name(rank_name + (steps.empty() ? "" : blocks_text(*steps.front().program)));
   std::map<int64_t, double> started;  // calls in flight
   const Program* last = nullptr;
   for (const TimedStep& step : steps) {
@@ -107,7 +119,7 @@ std::string trace_events(const ModelTable& model, int64_t rank, const std::strin
                      instruction.is_compute()         ? "compute"
                      : instruction.is_communication() ? "wait"
                                                       : "local",
-                     time.begin_s, time.end_s);
+                     time.begin_s, time.end_s, instruction.micro_batch);
       for (int64_t c = instruction.index; c < instruction.index + instruction.count; ++c) {
         if (instruction.what == What::start) started[c] = time.begin_s;
         if (instruction.what != What::wait || !started.contains(c)) continue;

@@ -28,8 +28,9 @@ struct TimedStep {
 };
 
 // The events of a rank, JSON objects separated by commas: what computes, waits and works locally on one
-// track, phases on another; calls in flight, from their start to the end of the wait for them, with bytes and
-// algorithm bandwidth; memory as a counter. A call that a step leaves in flight is the next one's.
+// track, phases on another; calls in flight, from their start to the end of the wait for them, with bytes,
+// dimension and algorithm bandwidth; memory as a counter. Of a pipeline the blocks of its stage stand beside
+// its name. A call that a step leaves in flight is the next one's.
 std::string trace_events(const ModelTable& model, int64_t rank, const std::string& rank_name,
                          const std::vector<TimedStep>& steps);
 

@@ -13,7 +13,7 @@ StepTraffic step_traffic(const Program& program) {
     for (int64_t c = instruction.index; c < instruction.index + instruction.count; ++c) {
       const CollectiveCall& call = program.calls[static_cast<size_t>(c)];
       ++phase.num_operations;
-      phase.bytes += call.bytes * specs::ring_factor(call.what, call.team.ranks);
+      phase.bytes += call.ring_bytes();
     }
   }
   return traffic;

@@ -12,23 +12,51 @@ namespace shardmark::strategies {
 
 // What a step is written for. `model` outlives the input.
 struct StepInput {
-  const ModelTable& model;
-  int64_t ranks;
-  int64_t accumulation;  // micro-batches
+  const ModelTable& model;  // the part of it that the rank has
+  int64_t ranks;            // that have the same part, and other samples
+  int64_t accumulation;     // micro-batches
   specs::ElementBytes bytes;
-  int64_t optimizer_elements;    // state elements per parameter: sgd 0, sgd with momentum 1, adamw 2
-  Options options;               // of the strategy, resolved
-  bool norm = false;             // every step asks for the gradient's norm: clipping, fp16
-  int64_t rank = 0;              // whose program it is
-  int64_t recompute = 0;         // every n-th block is computed again in backward; 0: none
-  bool masks_documents = false;  // of packed samples, by a mask of T x T scores
-  Team all() const { return {ranks, 1}; }
+  int64_t optimizer_elements;             // state elements per parameter: sgd 0, sgd with momentum 1, adamw 2
+  Options options;                        // of the strategy, resolved
+  bool norm = false;                      // every step asks for the gradient's norm: clipping, fp16
+  int64_t rank = 0;                       // of the job, whose program it is
+  int64_t recompute = 0;                  // every n-th block is computed again in backward; 0: none
+  bool masks_documents = false;           // of packed samples, by a mask of T x T scores
+  specs::Mesh mesh = {};                  // of the job; its copies are `ranks`
+  std::vector<specs::Chunk> chunks = {};  // of the model's blocks; none: all in one
+  std::string order = "1f1b";             // a pipeline schedule
+  int64_t samples = 0;                    // of a micro-batch
+
+  Team all() const { return team(ranks); }
+  // Of neighbours among those that have the same part of the model.
+  Team team(int64_t size) const { return {size, mesh.copies().stride}; }
+  Stage stage() const;
+  std::vector<specs::Chunk> all_chunks() const;
   Schedule schedule() const {  // of a step
-    return accumulate(std::ssize(model.blocks), accumulation, recompute);
+    return by_blocks(pipeline_schedule(order).order(stage(), accumulation), all_chunks(), recompute);
   }
 };
-// Of a training point, every choice resolved; `table` must outlive it.
-StepInput step_input(const Point& point, const ModelTable& table);
+
+// The step of a rank of a training point, every choice resolved.
+class RankStep {
+ public:
+  explicit RankStep(const Point& point, int64_t rank = 0);
+  RankStep(const Point& point, const ModelTable& whole, int64_t rank = 0);
+  RankStep(const RankStep&) = delete;
+  RankStep& operator=(const RankStep&) = delete;
+  const specs::StageTable& part() const { return part_; }
+  const StepInput& input() const { return input_; }
+
+ private:
+  specs::StageTable part_;
+  StepInput input_;
+};
+ModelTable whole_model(const Point& point);
+specs::Split split_of(const Point& point, int64_t rank = 0);
+// Why a model cannot be laid out like this; empty where it can.
+std::string layout_impossible(const Point& point);
+// What is most likely not meant: fewer micro-batches than stages. One line; empty where nothing is.
+std::string layout_warning(const Point& point);
 
 // Bytes on the rank that has most; traffic is the mean over ranks, of one step.
 struct Cost {
@@ -39,6 +67,8 @@ struct Cost {
   double offloaded_bytes = 0;  // in host memory, beside the device's
   double traffic_bytes = 0;    // ring bytes: payload x ring factor
   int64_t num_operations = 0;  // collectives started per step, on each rank
+
+  double state_bytes() const { return parameter_bytes + gradient_bytes + optimizer_bytes + transient_bytes; }
 };
 
 struct Strategy {
@@ -54,9 +84,7 @@ struct Strategy {
   std::string (*impossible)(const StepInput& input) = [](const StepInput&) { return std::string(); };
 
   Program step(const StepInput& input) const { return write(input, input.schedule()); }
-  Program evaluation(const StepInput& input) const {
-    return write(input, forward_only(std::ssize(input.model.blocks)));
-  }
+  Program evaluation(const StepInput& input) const { return write(input, forward_only(input.all_chunks())); }
 };
 
 inline const Strategy& strategy(const std::string& name) {

@@ -10,7 +10,8 @@ namespace shardmark::strategies {
 namespace {
 
 ModelTable with_persistent(const StepInput& input) {
-  return specs::with_persistent(input.model, input.options.at("persistence").get<int64_t>());
+  return specs::with_persistent(input.model, input.options.at("persistence").get<int64_t>(),
+                                input.all_chunks());
 }
 
 Program write(const StepInput& input, const Schedule& schedule) {

@@ -5,14 +5,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/revision.h"
 #include "base/stats.h"
+#include "base/utc.h"
 #include "device/device.h"
 #include "doctor/machine/versions.h"
+#include "schema/settings.h"
 #include "sweep/workloads/reference.h"
 
 extern char** environ;
@@ -20,39 +21,14 @@ extern char** environ;
 namespace shardmark {
 namespace {
 
-constexpr std::string_view kAllowed[] = {"OMP_",
-                                         "MKL_",
-                                         "NCCL_",
-                                         "CUDA_",
-                                         "CUBLAS_",
-                                         "CUDNN_",
-                                         "NVIDIA_TF32_OVERRIDE",
-                                         "PYTORCH_",
-                                         "TORCH_",
-                                         "OMPI_MCA_",
-                                         "UCX_",
-                                         "SLURM_JOB_ID",
-                                         "SLURM_JOB_NODELIST",
-                                         "SLURM_NNODES",
-                                         "SLURM_NTASKS",
-                                         "SLURM_RESTART_COUNT",
-                                         "HDF5_USE_FILE_LOCKING"};
-
-// What mpirun tells its own processes: other values in every launch, and nothing that a user chose.
-constexpr std::string_view kOfTheLauncher[] = {"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_initial_wdir"};
-
-bool is_kept(const std::string& entry) {
-  const auto begins = [&](std::string_view prefix) { return entry.starts_with(prefix); };
-  return std::any_of(std::begin(kAllowed), std::end(kAllowed), begins) &&
-         std::none_of(std::begin(kOfTheLauncher), std::end(kOfTheLauncher), begins);
-}
-
 nlohmann::ordered_json allowed_variables() {
   auto variables = nlohmann::ordered_json::object();
   std::set<std::string> sorted;
   for (char** entry = environ; *entry != nullptr; ++entry) sorted.insert(*entry);
-  for (const auto& entry : sorted)
-    if (is_kept(entry)) variables[entry.substr(0, entry.find('='))] = entry.substr(entry.find('=') + 1);
+  for (const auto& entry : sorted) {
+    const std::string name = entry.substr(0, entry.find('='));
+    if (is_kept_variable(name)) variables[name] = entry.substr(std::min(name.size() + 1, entry.size()));
+  }
   return variables;
 }
 
@@ -69,15 +45,6 @@ nlohmann::ordered_json versions() {
 }
 
 }  // namespace
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 Environment describe_environment(const HostGroup& world, at::Device device, const Resources& resources) {
   Environment environment;

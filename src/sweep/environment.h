@@ -20,6 +20,4 @@ Environment describe_environment(const HostGroup& world, at::Device device, cons
 Resources describe_resources(const HostGroup& world, int local_ranks, at::Device device,
                              const std::vector<std::string>& precisions);
 
-std::string utc_now();  // ISO 8601
-
 }  // namespace shardmark

@@ -7,9 +7,9 @@
 #include "device/device.h"
 #include "device/meter.h"
 #include "device/timeline.h"
+#include "schema/step_statistics.h"
 #include "sweep/sampler.h"
 #include "sweep/verdict.h"
-#include "sweep/workloads/statistics.h"
 
 namespace shardmark {
 namespace {

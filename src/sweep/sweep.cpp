@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/utc.h"
 #include "strategies/brief_text.h"
 #include "sweep/communicators.h"
 #include "sweep/environment.h"
@@ -132,6 +133,7 @@ class Walk {
   void measure(Record& record) {
     const Point point = record.point;
     progress_.begin(point);
+    if (world_.rank() == 0 && options_.on_begin) options_.on_begin(point);
     heartbeat_.begin_point(brief_text(point));
     const Settled settled = settle(point);
     // Training has its memory measured, which begins with a communicator that nothing has used.

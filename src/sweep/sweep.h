@@ -1,6 +1,7 @@
 // Runs the points of a plan one after the other: takes their ranks out of the world, measures, stores.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "base/error.h"
@@ -19,6 +20,8 @@ struct RunOptions {
   bool quiet = false;
   bool check_collectives = false;    // comm/wrappers/checked.h; every record says so
   std::string trace_directory = {};  // of a trace of each training point; empty: none
+  // Called on rank 0 just before a point is set up, while the others may wait for it.
+  std::function<void(const Point& point)> on_begin = {};
 };
 
 struct RunSummary {

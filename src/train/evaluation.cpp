@@ -12,11 +12,11 @@ namespace {
 struct Sums {
   double loss = 0, hits = 0, targets = 0;
 
-  void add(const at::Tensor& logits, const at::Tensor& wanted) {
-    const auto count = static_cast<double>(wanted.numel());
-    loss += item<double>(at::cross_entropy_loss(logits.to(at::kDouble), wanted)) * count;
-    hits += item<double>(logits.argmax(1).eq(wanted).sum());
-    targets += count;
+  void add(const at::Tensor& scores) {  // of models/layers.h, target_scores()
+    const at::Tensor sums = scores.sum(0).cpu();
+    loss += sums[0].item<double>();
+    hits += sums[1].item<double>();
+    targets += static_cast<double>(scores.size(0));
   }
 };
 
@@ -26,25 +26,26 @@ struct Sums {
 // [Draining].
 Evaluation evaluate(Model& model, Executor& executor, Communicator& comm, const HostGroup& group,
                     const DataSource& source, int64_t batch_size, int64_t most_batches) {
-  broadcast_buffers(model, comm);
+  broadcast_buffers(model, executor.copies_comm());
   const c10::NoGradGuard no_grad;
   model.training = false;
   const bool draws = std::exchange(model.draws, false);
   Sums sums;
-  const int64_t end = source.size() + source.num_held_out(), together = comm.size() * batch_size;
-  // Every rank goes through equally many rounds; one that has nothing left computes along without counting.
+  const specs::Mesh& mesh = executor.mesh();
+  const int64_t end = source.size() + source.num_held_out(), together = mesh.data * batch_size;
+  // Every rank goes through equally many batches of one size, as calls inside blocks and messages need;
+  // samples that fill one up do not count.
   for (int64_t round = 0; round < most_batches && source.size() + round * together < end; ++round) {
-    const int64_t first = source.size() + round * together + comm.rank() * batch_size;
+    const int64_t first = source.size() + round * together + mesh.data_index_of(comm.rank()) * batch_size;
+    const int64_t count = std::clamp<int64_t>(end - first, 0, batch_size);
     std::vector<Draw> samples;
-    for (int64_t index = first; index < std::min(end, first + batch_size); ++index)
-      samples.push_back({index});
-    const bool counts = !samples.empty();
-    if (!counts) samples.push_back({source.size()});
+    for (int64_t i = 0; i < batch_size; ++i) samples.push_back({i < count ? first + i : source.size()});
     Batch batch;
     executor.attempt([&] { batch = source.fetch(samples); });
-    const at::Tensor targets = std::exchange(batch.targets, {});  // asks for logits
-    const at::Tensor logits = executor.evaluate(batch);
-    if (counts) executor.attempt([&] { sums.add(logits, targets.to(comm.device()).flatten()); });
+    batch.wants_scores = true;
+    const at::Tensor scores = executor.evaluate(batch);  // of a pipeline the last stage has them
+    if (count > 0 && scores.defined())
+      executor.attempt([&] { sums.add(scores.narrow(0, 0, scores.size(0) / batch_size * count)); });
   }
   model.training = true;
   model.draws = draws;

@@ -23,6 +23,7 @@ constexpr NamedCurve kStepCurves[] = {{"loss", &Curves::loss},
 constexpr NamedCurve kEvaluationCurves[] = {{"held_out_at", &Curves::held_out_at},
                                             {"held_out_loss", &Curves::held_out_loss},
                                             {"accuracy", &Curves::accuracy}};
+constexpr const char *kCheckpointWrite = "checkpoint_write", *kCheckpointRead = "checkpoint_read";
 
 }  // namespace
 
@@ -37,20 +38,27 @@ double Curves::slowest_s(size_t num_steps) const {
   return sum;
 }
 
-std::vector<Series> Curves::series(int64_t after_step, int64_t after_evaluation) const {
+Curves::Sizes Curves::sizes() const {
+  return {num_steps(), std::ssize(held_out_at), std::ssize(checkpoint_write_s),
+          std::ssize(checkpoint_read_s)};
+}
+
+std::vector<Series> Curves::series(const Sizes& after) const {
   std::vector<Series> found;
-  const auto add = [&](const char* name, const std::vector<double>& values, int64_t after) {
-    const int64_t columns = std::ssize(values) - after;
-    if (columns > 0) found.push_back({name, 1, columns, {values.begin() + after, values.end()}});
+  const auto add = [&](const char* name, const std::vector<double>& values, int64_t begin) {
+    const int64_t columns = std::ssize(values) - begin;
+    if (columns > 0) found.push_back({name, 1, columns, {values.begin() + begin, values.end()}});
   };
-  if (const int64_t columns = num_steps() - after_step; columns > 0) {
+  if (const int64_t columns = num_steps() - after.steps; columns > 0) {
     Series steps{"step", std::ssize(step_s), columns, {}};
     for (const auto& rank : step_s)
-      steps.values.insert(steps.values.end(), rank.begin() + after_step, rank.end());
+      steps.values.insert(steps.values.end(), rank.begin() + after.steps, rank.end());
     found.push_back(std::move(steps));
   }
-  for (const auto& [name, curve] : kStepCurves) add(name, this->*curve, after_step);
-  for (const auto& [name, curve] : kEvaluationCurves) add(name, this->*curve, after_evaluation);
+  for (const auto& [name, curve] : kStepCurves) add(name, this->*curve, after.steps);
+  for (const auto& [name, curve] : kEvaluationCurves) add(name, this->*curve, after.evaluations);
+  add(kCheckpointWrite, checkpoint_write_s, after.writes);
+  add(kCheckpointRead, checkpoint_read_s, after.reads);
   return found;
 }
 
@@ -79,6 +87,8 @@ std::optional<Curves> Curves::of(const Record& record, int64_t last_step) {
   if (num_evaluations > 0)
     for (const auto& [name, curve] : kEvaluationCurves)
       if (!take(name, 0, num_evaluations, curves.*curve)) return {};
+  if (const Series* times = record.series(kCheckpointWrite)) curves.checkpoint_write_s = times->values;
+  if (const Series* times = record.series(kCheckpointRead)) curves.checkpoint_read_s = times->values;
   return curves;
 }
 

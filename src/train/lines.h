@@ -9,12 +9,13 @@
 
 namespace shardmark {
 
-// One entry per step after the first ones, or per evaluation.
+// One entry per step after the first ones, per evaluation, per checkpoint or per launch.
 struct Curves {
   int64_t first_step = 0;  // done before
   std::vector<double> loss, learning_rate, gradient_norm;
   std::vector<std::vector<double>> step_s;  // [rank][step]
   std::vector<double> held_out_at, held_out_loss, accuracy;
+  std::vector<double> checkpoint_write_s, checkpoint_read_s;
   // fp16: after the latest step; the steps of the whole run that changed nothing.
   double loss_scale = 0;
   int64_t num_skipped = 0;
@@ -23,8 +24,13 @@ struct Curves {
   double slowest_s(size_t num_steps) const;
 
   int64_t num_steps() const { return std::ssize(loss); }
-  // Series of the study: what came after so many steps and evaluations.
-  std::vector<Series> series(int64_t after_step = 0, int64_t after_evaluation = 0) const;
+  struct Sizes {
+    int64_t steps = 0, evaluations = 0, writes = 0, reads = 0;
+  };
+  Sizes sizes() const;
+  // Series of the study: what came after these.
+  std::vector<Series> series(const Sizes& after) const;
+  std::vector<Series> series() const { return series(Sizes()); }
   // The inverse of series(), up to a step of the run; nothing where the record does not reach that step.
   static std::optional<Curves> of(const Record& record, int64_t last_step);
 };

@@ -10,12 +10,13 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "base/utc.h"
 #include "comm/in_step.h"
 #include "device/device.h"
 #include "device/meter.h"
 #include "device/timeline.h"
+#include "schema/step_statistics.h"
 #include "sweep/environment.h"
-#include "sweep/workloads/statistics.h"
 #include "sweep/workloads/training_results.h"
 #include "train/stop.h"
 
@@ -25,7 +26,7 @@ namespace {
 // Elements that ranks move at once to read or write a state.
 int64_t largest_moved(const TrainingSetup& setup) {
   int64_t largest = 0;
-  for (const auto& group : setup.model->table().groups) largest = std::max(largest, group.numel());
+  for (const auto& group : setup.whole.groups) largest = std::max(largest, group.numel());
   for (const auto& entry : setup.state->carried()) largest = std::max(largest, entry.own.numel());
   return largest;
 }
@@ -49,12 +50,11 @@ Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& gr
       study_(study),
       setup_(allocated(setup, start.step)),
       resources_(resources),
-      loader_(source, DistributedSampler(options.point, source.size(), comm_.rank()), comm_.device(),
+      loader_(source, DistributedSampler(options.point, source.size(), setup.data_rank()), comm_.device(),
               prefetch_depth(resources.num_cores, resources.local_ranks, resources.threads_per_rank),
               start.step),
-      lines_(group.rank() == 0, options_.point, setup_.model->table().sample.tokens(),
-             ideal_step_s(options.point, setup_.model->table(), resources),
-             setup_.guard->loss_scale().defined()),
+      lines_(group.rank() == 0, options_.point, setup_.whole.sample.tokens(),
+             ideal_step_s(options.point, setup_.whole, resources), setup_.guard->loss_scale().defined()),
       first_step_(start.step),
       num_done_(start.step),
       traces_(options.run.trace, start.step, options.num_steps, group, setup_, comm_.device(), lines_) {
@@ -73,7 +73,9 @@ void Run::load(const Start& start) {
   const auto place = [this] { return heartbeat_.place(); };
   if (!start.loads) return in_step(group_.size(), place, [this] { setup_.state->publish(); });
   const meter::Strict lenient(false);  // the ranks move groups together
+  const double begin_s = now_s();
   load_state(setup_, comm_, start.what, start.file ? &*start.file : nullptr);
+  if (start.what == State::all) curves_.checkpoint_read_s.push_back(start.checked_s + now_s() - begin_s);
 }
 
 Record Run::train() {
@@ -239,7 +241,9 @@ void Run::write_checkpoint() {
     return log_warning(
         fmt::format("the checkpoint of step {} was not written, earlier ones stay: {}", num_done_, trouble));
   }
-  lines_.note(fmt::format("step {}: checkpoint written in {}", num_done_, format_seconds(now_s() - begin_s)));
+  curves_.checkpoint_write_s.push_back(now_s() - begin_s);
+  lines_.note(fmt::format("step {}: checkpoint written in {}", num_done_,
+                          format_seconds(curves_.checkpoint_write_s.back())));
 }
 
 void Run::write_weights() {
@@ -281,8 +285,7 @@ void Run::finish(Record& record, const Verdict& verdict) {
   }
   record.samples = curves_.series();
   summarize(record);
-  derive_speed(record, setup_.model->table(), resources_, curves_.num_steps(),
-               curves_.slowest_s(curves_.loss.size()));
+  derive_speed(record, setup_.whole, resources_, curves_.num_steps(), curves_.slowest_s(curves_.loss.size()));
 }
 
 }  // namespace shardmark

@@ -30,6 +30,7 @@ struct Start {
   State what = State::weights;
   bool loads = false;  // on every rank: whether rank 0 has a file
   int64_t step = 0;
+  double checked_s = 0;  // what finding and checking the file took
 };
 
 class Run {

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/utc.h"
 #include "schema/file.h"
 #include "schema/journal.h"
 #include "sweep/environment.h"
@@ -76,10 +77,9 @@ void RunStudy::follow(const Curves& curves) {
 void RunStudy::secure(const Curves& curves) { extend(curves, /*durable=*/true); }
 
 void RunStudy::extend(const Curves& curves, bool durable) {
-  const auto columns = curves.series(num_steps_, num_evaluations_);
+  const auto columns = curves.series(written_);
   if (columns.empty() || !writer_->extend(columns, durable)) return;  // next time then
-  num_steps_ = curves.num_steps();
-  num_evaluations_ = std::ssize(curves.held_out_at);
+  written_ = curves.sizes();
 }
 
 void RunStudy::end(const Record& record) {

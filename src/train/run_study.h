@@ -42,7 +42,7 @@ class RunStudy {
   Curves before_;
   std::optional<Study> study_;
   std::optional<StudyWriter> writer_;
-  int64_t num_steps_ = 0, num_evaluations_ = 0;  // written
+  Curves::Sizes written_ = {};
   double begin_s_, last_s_;
   Watchdog& watchdog_;
 };

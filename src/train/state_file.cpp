@@ -98,7 +98,12 @@ void load_carried(TrainingState& state, Communicator& comm, const SafetensorsFil
   std::string before;
   if (file != nullptr && file->metadata().contains(kReduction)) before = file->metadata().at(kReduction);
   if (now.empty()) {
-    if (!before.empty())
+    const auto& buffers = state.program().buffers;
+    const bool carries = std::any_of(buffers.begin(), buffers.end(), [](const auto& b) { return b.carried; });
+    if (file != nullptr && carries)
+      log_warning("the residual of " + to_text(state.program().reduction) +
+                  " starts empty: checkpoints of pipelines do not hold it");
+    else if (!before.empty())
       log_warning("the checkpoint's residual of " + before + " is left out: this run has none");
     return;
   }
@@ -150,7 +155,7 @@ std::string write_state(const std::string& path, const TrainingSetup& setup, Sta
       writer.reset();
     }
   };
-  attempt([&] { writer.emplace(path, room + header_room(setup.model->table(), metadata)); });
+  attempt([&] { writer.emplace(path, room + header_room(setup.whole, metadata)); });
   const StateVisitor add = [&](const std::string& name, const at::Tensor& value) {
     attempt([&] {
       if (!is_stack(name)) return writer->add(name, value);
@@ -176,8 +181,8 @@ int64_t state_bytes(const Point& point, State what) {
   int64_t sum = kinds * table.num_parameters() * bytes.master + header_room(table, {});
   for (const auto& spec : table.buffers) sum += c10::multiply_integers(spec.shape) * bytes.compute;
   if (what == State::weights) return sum;
-  const auto input = strategies::step_input(point, table);
-  for (const auto& buffer : strategies::strategy(t.strategy.name).step(input).buffers)
+  const strategies::RankStep step(point, table, 0);
+  for (const auto& buffer : strategies::strategy(t.strategy.name).step(step.input()).buffers)
     if (buffer.carried)
       sum += (buffer.replicated ? 1 : point.ranks) * (buffer.numel * specs::bytes_of(buffer.element, bytes) +
                                                       SafetensorsWriter::header_bytes(buffer.name));

@@ -82,6 +82,7 @@ class Harnessed final : public Contender {
     batch_ = make_batch(*setup_.model, world);
     comm_->set_timeline(&setup_.executor->recorder().timeline());
   }
+  ~Harnessed() override { comm_->set_timeline(nullptr); }  // which ends before what is in flight
   void step() override {
     Executor& executor = *setup_.executor;
     executor.step([this] { return batch_; });

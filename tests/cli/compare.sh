@@ -4,6 +4,8 @@
 # without references, and bad input: one line and exit status 2.
 set -euo pipefail
 
+# shellcheck source=tests/cli/junit.bash
+source "$(dirname "$0")/junit.bash"
 # shellcheck source=tests/cli/checks.bash
 source "$(dirname "$0")/checks.bash"
 command -v python3 >/dev/null || { echo "no python3 to make launches with"; exit 77; }
@@ -133,6 +135,33 @@ slips ".reference: unknown key 'uper'; did you mean 'upper'?" 'reference["uper"]
 slips ".reference: expected 'lower', 'upper' or both" 'del reference["lower"], reference["upper"]'
 slips '.reference: expected lower <= value <= upper' 'reference["lower"] = 200'
 slips '.step_s: expected at most 100 launches, got 100000' 'point["step_s"] = [0.1] * 100000'
+
+# CI reads JUnit XML: a case a point, failures where the tables say SLOWER, errors where there is no time any more.
+cat >junit.py <<'PYTHON'
+import sys, xml.etree.ElementTree as tree
+suites = tree.parse(sys.argv[1]).getroot()
+(suite,) = suites
+cases = suite.findall("testcase")
+counts = {kind: len(suite.findall("testcase/" + kind)) for kind in ("failure", "error", "skipped")}
+assert suites.tag == "testsuites" and len({case.get("name") for case in cases}) == len(cases)
+assert [suite.get(key) for key in ("tests", "failures", "errors", "skipped")] == [
+    str(n) for n in (len(cases), counts["failure"], counts["error"], counts["skipped"])], suite.attrib
+print(len(cases), *counts.values(), *(e.get("message") for e in suite.findall("testcase/*")))
+PYTHON
+junit() { python3 junit.py "$1" >counts || fail "$1: $(cat "$1")"; valid_junit "$1"; }
+compares 1 --old old{1..5}.h5 --new slow{1..5}.h5 --junit ci.xml
+junit ci.xml
+[[ $(cat counts) == "6 6 0 0 SLOWER: "* ]] || fail "junit of slow launches: $(cat counts)"
+has counts 'before' '%, 95 % interval +'
+refuses 'ci.xml exists' --old old{1..5}.h5 --new slow{1..5}.h5 --junit ci.xml
+compares 0 --old old{1..5}.h5 --new new{1..5}.h5 --junit ci.xml --overwrite
+junit ci.xml
+[[ $(cat counts) == "6 0 0 0" ]] || fail "junit of equal launches: $(cat counts)"
+compares 1 old1.h5 lost.h5 --junit lost.xml
+junit lost.xml
+[[ $(cat counts) == "6 0 1 5 "*"no time any more: failed: rank 1 died"* ]] || fail "junit of a lost point: $(cat counts)"
+refuses 'no/ci.xml' old1.h5 new1.h5 --junit no/ci.xml
+refuses '--write-baseline excludes --junit' old1.h5 --write-baseline b.json --junit c.xml
 
 refuses 'which studies are old, which new?' old1.h5
 refuses 'old1.h5 is given both as old and as new' old1.h5 ./old1.h5

@@ -9,6 +9,8 @@ trap 'rm -rf "$dir"' EXIT
 unset OMP_NUM_THREADS OMP_PROC_BIND OMP_PLACES
 failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+# shellcheck source=tests/cli/junit.bash
+source "$(dirname "$0")/junit.bash"
 
 as_root=()
 [ "$(id -u)" = 0 ] && as_root=(--allow-run-as-root)
@@ -86,16 +88,44 @@ fi
 ranks 2 --mca btl tcp,self "$program" doctor --device cpu >out 2>err && fail "no shared memory, but healthy"
 has out "OMPI_MCA_btl=tcp,self keeps MPI from using shared memory"
 
+# Test results for CI: a case for each check, whether it found something or not.
+ranks 2 --mca btl tcp,self "$program" doctor --device cpu --junit doctor.xml >out 2>err && fail "no shared memory, but healthy"
+cases() { python3 -c "
+import xml.etree.ElementTree as tree
+(suite,) = tree.parse('$dir/doctor.xml').getroot()
+cases = {case.get('name'): [e.get('message') for e in case] for case in suite.findall('testcase')}
+assert len(cases) == int(suite.get('tests')) == $1 and sum(map(len, cases.values())) == int(suite.get('failures')), cases
+assert any('keeps MPI from using shared memory' in m for m in cases['who is where, and what MPI makes of it']) == $2, cases"; }
+cases 6 True || fail "doctor.xml: $(cat doctor.xml)"
+valid_junit doctor.xml
+ranks 2 "$program" doctor --device cpu --junit doctor.xml >out 2>err && fail "an earlier doctor.xml was replaced unasked"
+has err "doctor.xml exists"
+
 # Every pair.
-OMP_NUM_THREADS=1 ranks 3 "$program" doctor --device cpu --pairs --html pairs.html >out 2>err
+OMP_NUM_THREADS=1 ranks 3 "$program" doctor --device cpu --pairs --html pairs.html --junit doctor.xml --overwrite >out 2>err
 agrees_pairs=$?
 [ "$agrees_pairs" -le 1 ] || fail "--pairs: status $agrees_pairs: $(cat out err)"
 has out "transport mpi" "Bandwidth in the node" "Latency in the node" "rank 2" "95 % of the median"
+cases 8 False || fail "doctor.xml with pairs: $(cat doctor.xml)"
+valid_junit doctor.xml
+has out "no bisection among fewer than four"
 [ "$(grep -c '<rect' pairs.html)" = 12 ] || fail "pairs.html: not 2 maps of 3 pairs, both ways: $(cat pairs.html)"
 ranks 2 "$program" doctor --device cpu --pairs --json >out 2>err
 json 'maps = document["pairs"]["maps"]
 assert [m["unit"] for m in maps] == ["GB/s each way", "us"], maps
 assert all(len(m["pairs"]) == 1 and m["pairs"][0][2] > 0 for m in maps), maps' || fail "--pairs --json: $(cat out err)"
+
+# Both halves of the machine, and halves of halves: ranks of one node share it, so that no cut of it is slow.
+OMP_NUM_THREADS=1 ranks 5 "$program" doctor --device cpu --pairs --halve >out 2>err
+[ $? -le 1 ] || fail "--halve: $(cat out err)"
+has out "Across each cut" "bisection rank 0 and rank 1 | rank 3 and rank 4" "5 are an odd number: rank 2, in the middle, rests" \
+  "5 of them together take" "no cut of it is called slow"
+grep -q '^slow: bisection' out && fail "a cut of one node is called slow: $(cat out)"
+echo "SwitchName=leaf1 Nodes=$(hostname),other[1-4]" >topology.conf
+OMP_NUM_THREADS=1 ranks 4 "$program" doctor --device cpu --pairs --halve --topology topology.conf --json >out 2>err
+json 'cut, = document["bisection"]["cuts"]
+assert cut["pairs"] == 2 and 0 < cut["low"] <= cut["together"] <= cut["high"] and cut["alone"] > 0, cut
+assert document["halving"]["head"] and len(document["pairs"]["maps"]) == 2, document' || fail "--halve --json: $(cat out err)"
 
 # A driver that is too old for this CUDA, as a library in the place of NVML tells it: nobody falls to the CPUs unasked.
 if ! nvidia-smi >/dev/null 2>&1; then
@@ -127,6 +157,15 @@ refused() {
 }
 refused "pairs of one" "needs two ranks or more" "$program" doctor --pairs --device cpu
 refused "page that exists" "pairs.html exists" ranks 2 "$program" doctor --pairs --html pairs.html --device cpu
+refused "halving of two" "--halve needs four nodes or more" ranks 2 "$program" doctor --pairs --halve --device cpu
+refused "halving alone" "--halve requires --pairs" "$program" doctor --halve
+refused "no topology" "no-such.conf: there is no such file" ranks 2 "$program" doctor --pairs --topology no-such.conf --device cpu
+printf 'SwitchName=leaf1 Nodes=n[1-2]\nSwitchName=leaf2 Nodes=n2\n' >topology.conf
+refused "a node twice" "topology.conf:2: node n2 hangs on switch leaf1 (line 1), too" \
+  ranks 2 "$program" doctor --pairs --topology topology.conf --device cpu
+echo "SwitchName=leaf1 Nodes=other" >topology.conf
+refused "a node that the file lacks" "topology.conf: no switch has node $(hostname)" \
+  ranks 2 "$program" doctor --pairs --topology topology.conf --device cpu
 refused "html alone" "--html requires --pairs" "$program" doctor --html x.html
 refused "unwritable page" "no/such.html: cannot be written" ranks 2 "$program" doctor --pairs --html no/such.html --device cpu
 

@@ -16,14 +16,17 @@ training: {model: mlp, strategy: ddp, batch_size: 1, ranks: 1}
 # The cheapest line of each command that works. A flag that stands in it is replaced.
 BASE = {
     "collective": ["all_reduce", "-b", "8", "-e", "8", "-n", "1", "--device", "cpu"],
+    "completion": ["bash"],
     "compare": ["small.h5", "again.h5"],
     "doctor": ["--device", "cpu"],
     "export": ["small.h5", "--json", "-"],
+    "import": ["osu.txt", "-o", "new.h5", "--ranks", "2", "--device", "cpu", "--transport", "mpi"],
     "interconnect": [],
     "launch": ["tiny.yaml", "--print", "--container", "apptainer"],  # which needs no ranks in the build
     "list": [],
     "plan": ["tiny.yaml"],
     "predict": ["shaped.h5", "--ranks", "8"],
+    "reference": ["list"],
     "report": ["small.h5"],
     "run": ["tiny.yaml", "-o", "new.h5", "--device", "cpu", "-q"],
     "submit": ["tiny.yaml", "--print"],
@@ -62,6 +65,7 @@ class Server:
                 shutil.copy(study, self.folder / study.name.replace("small", "again"))
         (self.folder / "tiny.yaml").write_text(SUITE)
         (self.folder / "train.yaml").write_text("model: mlp\n")
+        shutil.copy(DATA.parent / "import" / "osu-5.8.txt", self.folder / "osu.txt")
         (self.folder / "folder").mkdir()
         (self.folder / "loop").symlink_to("loop2")
         (self.folder / "loop2").symlink_to("loop")
@@ -116,7 +120,7 @@ def commands():
 
 
 def arguments_of(command):
-    """(name, all names, takes a value, is positional) of everything that the help lists."""
+    """(name, all names, takes a value, place among the positional ones from 1 or 0) of everything that the help lists."""
     text = subprocess.run([PROGRAM, command, "--help"], capture_output=True, text=True, check=True).stdout
     found, positional = [], False
     for line in text.splitlines():
@@ -124,13 +128,14 @@ def arguments_of(command):
         match = re.match(r"  (\S+)(?: ([A-Z]{3,})\b)?", line)
         if not match or line.startswith("   ") or match[1].startswith(("-h,", "--help")): continue
         names = match[1].split(",")
-        found.append((names[-1], names, match[2] is not None, positional))
+        place = 1 + sum(other[3] > 0 for other in found) if positional else 0
+        found.append((names[-1], names, match[2] is not None, place))
     return found
 
 
 def with_value(base, names, value, positional):
-    """The base line with the flag, or its first argument, replaced; None as value: the flag is the last word."""
-    if positional: return [value] + base[1:] if value is not None else base[1:]
+    """The base line with the flag, or the argument of that place, replaced; None as value: the flag is the last word."""
+    if positional: return base[:positional - 1] + ([value] if value is not None else []) + base[positional:]
     line = list(base)
     for name in names:
         if name in line: del line[line.index(name):line.index(name) + 2]

@@ -120,7 +120,7 @@ while [[ $1 != -o ]]; do shift; done; cp "$STUDY" "$2.journal"; : >"$2.samples";
 STUDY=$home/tests/data/studies/small.h5.journal SLURM_JOB_ID=7 SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=1 SLURM_CPUS_ON_NODE=2 \
   PATH=$dir/bin:$PATH "$program" launch suites/tiny.yaml -n 1 -o results/array.h5 --requeue >out 2>&1 &
 launched=$!
-for ((i = 0; i < 3000; ++i)); do if [[ -e requeued ]]; then break; fi; sleep 0.01; done
+for ((i = 0; i < 3000; ++i)); do if [[ -s requeued ]]; then break; fi; sleep 0.01; done
 kill -KILL $launched || fail "the job ended: $(cat out)"
 wait $launched || true
 [[ $(cat requeued) == "scontrol requeue 7_1" ]] || fail "not the task alone was requeued: $(cat requeued out)"

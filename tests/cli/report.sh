@@ -36,6 +36,40 @@ has text 'Study' 'Strategies' 'Strong scaling' 'Scaling laws' 'falls below 80 %'
   'needs 16 ranks, the world has 8'
 is_narrow text
 
+# Metrics for Prometheus: its own parser reads them, where there is one; every series is one of its own.
+"$shardmark" report small.h5 "$reference"/h100-*.h5 --openmetrics metrics.prom
+python3=$reference/../../.venv/bin/python3
+[[ -x $python3 ]] || python3=python3
+"$python3" - <<'PYTHON' || fail "metrics.prom: $(cat metrics.prom)"
+import re
+lines = open("metrics.prom").read().splitlines()
+assert lines[-1] == "# EOF", lines[-1]
+series, kind = {}, {}
+for line in lines[:-1]:
+    head = re.fullmatch(r"# (TYPE|UNIT|HELP) (\S+) (.+)", line)
+    if head:
+        kind.setdefault(head[2], {})[head[1]] = head[3]
+        assert head[1] != "UNIT" or head[2].endswith("_" + head[3]), line
+        continue
+    name, labels, value = re.fullmatch(r'(\w+)\{((?:\w+="(?:[^"\\\n]|\\.)*",?)+)\} (\S+)', line).groups()
+    assert kind[name]["TYPE"] == "gauge" and float(value) >= 0 and (name, labels) not in series, line
+    series[name, labels] = float(value)
+assert {"shardmark_step_seconds", "shardmark_tokens_per_second", "shardmark_points"} <= set(kind), kind
+assert any(name == "shardmark_bus_bandwidth_bytes_per_second" and 'operation="all_reduce"' in labels for name, labels in series)
+try:
+    from prometheus_client.openmetrics import parser
+except ImportError:
+    print("prometheus_client is not here: its parser was not asked")
+else:
+    families = list(parser.text_string_to_metric_families(open("metrics.prom").read()))
+    assert sum(len(family.samples) for family in families) == len(series)
+PYTHON
+refuses 'metrics.prom exists' small.h5 --openmetrics metrics.prom
+"$shardmark" report small.h5 --openmetrics metrics.prom --overwrite
+! grep -q H100 metrics.prom || fail "metrics of an earlier report stayed"
+refuses '--openmetrics' small.h5 --openmetrics m.prom --table memory
+refuses '--line-rate and --link change tables' small.h5 --openmetrics m.prom --price 2
+
 "$shardmark" report small.h5 --markdown --table scaling_laws >markdown
 has markdown '## Scaling laws' '| Amdahl | 10.00 |'
 
@@ -52,6 +86,22 @@ has gpu 'NVIDIA H100 80GB HBM3' 'gpt2_xl' 'fsdp(shard=gradients)' 'energy'
 # ddp on 1 rank: 2,560 tokens/s, so 10^6 tokens take 391 s: 0.1085 hours at 2
 "$shardmark" report small.h5 --price 2 --table costs >costs
 has costs 'Costs at 2.000 per GPU-hour' '0.2170'
+# What failures cost of what was measured; flags without effect are refused.
+"$shardmark" report small.h5 --restart 10m --checkpoint-write 60s --failures 0.01 --price 2 --watts 300 --table goodput >goodput
+has goodput 'Goodput: what failures leave' 'Failures: 0.0100 for each node and hour; 10 min to restart.' 'cost' 'kWh'
+refuses '--restart' small.h5 --watts 300
+refuses 'do not say how long a checkpoint takes' small.h5 --restart 10m
+refuses '--restart and --line-rate make tables' small.h5 --restart 10m --checkpoint-write 60s --plots plots
+refuses '--line-rate and --link change tables' small.h5 --restart 10m --checkpoint-write 60s --openmetrics m.prom
+# The IETF's draft: where it is asked for, and nowhere else.
+! grep -q 'IETF draft' text || fail "--all has the draft's tables, which nobody asked for"
+"$shardmark" report small.h5 --table bmwg >draft
+has draft 'its metrics' 'no such point was measured' "the report's form" 'not stated'
+"$shardmark" report small.h5 --line-rate 50GB/s --table bmwg_form >draft
+has draft '400.0 Gbit/s, as given'
+refuses '--line-rate' small.h5 --line-rate 50
+refuses '--line-rate make tables' small.h5 --line-rate 50GB/s --plots plots
+refuses '--line-rate and --link change tables' small.h5 --line-rate 50GB/s --openmetrics m.prom
 "$shardmark" report small.h5 --link mine=5us,12.5GB/s --table interconnects >links
 has links 'mine' 'ndr400'
 

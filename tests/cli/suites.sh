@@ -82,7 +82,13 @@ if "$shardmark" run --help >/dev/null 2>&1; then
     refuses "$command needs shardmark-torch beside this program, and it is not at $PWD/alone/shardmark-torch" alone/shardmark $command
   done
   says 'plan' alone/shardmark
+  # Help and mistakes need no LibTorch: they know the sibling's commands without it.
+  printf '#!/bin/sh\nexit 9\n' >alone/shardmark-torch && chmod +x alone/shardmark-torch
+  says 'train one model' alone/shardmark --help
+  refuses "unknown command 'trian'; did you mean 'train'?" alone/shardmark trian
   says 'study: x.h5' timeout 300 "$shardmark" run primitives -o x.h5 --ranks 1 --steps 2
   refuses 'nowhere: no such suite here' "$shardmark" run nowhere -o y.h5
 fi
+# The reference collection is installed with them.
+says 'h100-gpu-single.h5' "$shardmark" reference list
 echo 'suites: ok'

@@ -21,7 +21,7 @@ curves() {
 import hashlib, json, sys
 for point in json.load(sys.stdin)["points"]:
     rows = point["samples"]
-    kept = {name: rows[name] for name in sorted(rows) if name != "step"}
+    kept = {name: rows[name] for name in sorted(rows) if name not in ("step", "checkpoint_write", "checkpoint_read")}
     steps = {len(row) for name in ("step", "loss", "learning_rate", "gradient_norm") for row in rows.get(name, [[]])}
     assert len(steps) == 1, steps
     print(point["outcome"], point["first_step"], *steps, len(rows.get("held_out_at", [[]])[0]),
@@ -51,6 +51,8 @@ refuses '--overwrite needs --save-weights or --trace: a study is not overwritten
 "$program" report s.h5 --html page.html >/dev/null 2>&1
 grep -q 'Loss of training runs' page.html || fail "the curve of a killed run is not on the page"
 goes_on "a killed rank"
+"$program" report s.h5 --restart 10m --table goodput >goodput || fail "checkpoints were not timed: $(cat goodput)"
+grep -q 'read' goodput || fail "reading the checkpoint was not timed: $(cat goodput)"
 refuses 's.h5 exists; go on with --resume, or choose another output' -o s.h5 --checkpoint other
 
 # On other ranks the steps get a record of their own, and those from before stay.

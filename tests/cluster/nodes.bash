@@ -110,5 +110,31 @@ shape() {
   done
 }
 
+# shape_node RATE NODE...: these send at most so much.
+shape_node() {
+  local rate=$1 node
+  shift
+  for node in "$@"; do tc -n "$tag-$node" qdisc replace dev e0 root tbf rate "$rate" burst 12500 limit 4mb; done
+}
+
+# trunk RATE NODE...: these nodes hang on a second switch, and no more than that goes from either switch to the other. Its
+# queues hold all that can be on its way, for here a sender does not wait for the queue.
+trunk() {
+  local rate=$1 node end
+  shift
+  ip link add "$tag-s" type bridge
+  ip link add "$tag-t1" type veth peer name "$tag-t2"
+  at_end+=(remove_trunk)
+  ip link set "$tag-s" up
+  ip link set "$tag-t1" master "$tag" up
+  ip link set "$tag-t2" master "$tag-s" up
+  for end in t1 t2; do tc qdisc replace dev "$tag-$end" root tbf rate "$rate" burst 12500 limit 64mb; done
+  for node in "$@"; do ip link set "$tag-v$node" master "$tag-s"; done
+}
+remove_trunk() {
+  ip link del "$tag-t1"
+  ip link del "$tag-s"
+}
+
 # plug NODE up|down: the node's cable, as it were.
 plug() { ip link set "$tag-v$1" "$2"; }

@@ -22,8 +22,7 @@ shape 1gbit
 pairs alike
 ! grep -q '^slow:' "$dir/alike.log" || fail "links are equal, but somebody is named"
 
-shape_node() { tc -n "$tag-$1" qdisc replace dev e0 root tbf rate "$2" burst 12500 limit 4mb; }
-shape_node 3 100mbit
+shape_node 100mbit 3
 pairs slow
 grep -q '^slow: node3 is slow with all other nodes: ' "$dir/slow.log" || fail "node3's link is slow, and nobody says so"
 [[ $(grep -c '^slow:' "$dir/slow.log") == 1 ]] || fail "others are named, too: $(grep '^slow:' "$dir/slow.log")"

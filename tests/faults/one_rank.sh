@@ -18,7 +18,7 @@ export OMP_NUM_THREADS=1
 as_root=()
 if [[ $(id -u) == 0 ]]; then as_root=(--allow-run-as-root); fi
 
-# write_suite STRATEGY...: a step, and nothing that depends on time.
+# write_suite STRATEGIES [PRECISION [STAGES]]: a step, and nothing that depends on time.
 write_suite() {
   cat >suites/tiny.yaml <<Y
 name: tiny
@@ -28,6 +28,8 @@ training:
   - model: {mlp: {features: 8, width: 16, layers: 3}}
     strategy: [$1]
     precision: ${2:-fp32}
+    pipeline: [${3:-1}]
+    accumulation: ${3:-1}
     batch_size: 2
 Y
 }
@@ -73,19 +75,28 @@ fail_calls() {
     expect_one_line "$rank" "$kind"
     grep -o ' in .*; the others' <<<"$said" | sed "s/^/    $kind $n:/; s/; the others$//" || echo "    $kind $n: an outcome of the point"
   done
-  [[ $n -gt 1 ]] || fail "no call of $kind: nothing was tested"
+  if [[ $n -gt 1 ]]; then
+    tested[$kind]=1
+  elif [[ $kind != MPI_Comm_split ]]; then  # a team of all ranks needs no communicator of its own
+    fail "no call of $kind: nothing was tested"
+  fi
 }
 
-strategies=("zero3 bf16" "{fsdp: {group: 1, shard: optimizer}} fp32")
+declare -A tested
+strategies=("zero3 fp32 1" "{fsdp: {group: 1, shard: optimizer}} fp32 1" "ddp fp32 2")
 if [[ -n ${SOAK:-} ]]; then
-  strategies+=("ddp fp32" "{ddp: {reduction: topk}} fp32" "{fsdp: {shard: gradients}} bf16")
+  strategies+=("ddp fp32 1" "{ddp: {reduction: topk}} fp32 1" "{fsdp: {shard: gradients}} fp32 1" "zero3 fp32 2")
 fi
 for strategy in "${strategies[@]}"; do
-  write_suite "${strategy% *}" "${strategy##* }"
+  name_and_precision=${strategy% *}
+  write_suite "${name_and_precision% *}" "${name_and_precision##* }" "${strategy##* }"
   for kind in "${kinds[@]}"; do
     echo "$strategy, $kind:"
     fail_calls "$kind"
   done
+done
+for kind in "${kinds[@]}"; do
+  [[ -n ${tested[$kind]:-} ]] || fail "no call of $kind in any strategy: nothing was tested"
 done
 
 # Under launch: the failure is the first attempt's, and the sweep is whole.

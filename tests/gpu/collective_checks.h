@@ -68,13 +68,39 @@ inline void out_of_order(Communicator& comm) {
     }
   }
   for (size_t i = 0; i < started.size(); ++i) {
-    // Another order on each rank: waiting is not collective. 10 and the number of operations have no common
+    // Another order on each rank: waiting is not collective. 11 and the number of operations have no common
     // divisor.
-    InFlight& operation = started[(i * 10 + static_cast<size_t>(comm.rank()) * 7) % started.size()];
+    InFlight& operation = started[(i * 11 + static_cast<size_t>(comm.rank()) * 7) % started.size()];
     operation.work.wait();
     EXPECT_EQ(num_wrong(comm, operation.call, operation.round), 0)
         << describe(operation.call.what, "float32", "sum", false, operation.round);
   }
+}
+
+// all_to_all_v: parts of any lengths, empty ones too, exact and counted.
+inline void uneven(Communicator& comm) {
+  const int64_t size = comm.size();
+  for (const int64_t numel : {int64_t{0}, int64_t{7}, int64_t{70001}, int64_t{3000017}})
+    for (int form = 0; form < 3; ++form) {
+      std::vector<int64_t> between;
+      for (int64_t i = 0; i < size * size; ++i) {
+        const int64_t from = i / size, to = i % size;
+        between.push_back(form == 0   ? numel / size
+                          : form == 1 ? (to == 0 ? numel : 0)
+                                      : numel * ((from + 2 * to) % 3) / size);
+      }
+      const auto parts = std::make_shared<specs::Parts>(size, between);
+      const Call call =
+          prepare(comm, Collective::all_to_all_v, numel, at::kFloat, ReduceOp::sum, false, parts);
+      fill(comm, call, form);
+      comm.reset_traffic();
+      comm.start(call).wait();
+      EXPECT_EQ(num_wrong(comm, call, form), 0) << "form " << form << ", " << numel << " elements";
+      const int64_t me = comm.rank();
+      EXPECT_EQ(comm.traffic().ring_bytes,
+                static_cast<double>(4 * (parts->sent_by(me) - parts->between(me, me))));
+      EXPECT_EQ(comm.traffic().payload_bytes, static_cast<double>(4 * parts->busiest()));
+    }
 }
 
 // A Work that goes out of scope has been waited for.

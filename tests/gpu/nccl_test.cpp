@@ -13,6 +13,7 @@ namespace {
 class Nccl : public GpuTest {};
 
 TEST_F(Nccl, EveryCaseIsExact) { checks::exact(*comm_, {1, 7, 1000, 300001}); }
+TEST_F(Nccl, PartsOfAnyLength) { checks::uneven(*comm_); }
 TEST_F(Nccl, WaitsInAnyOrder) { checks::out_of_order(*comm_); }
 TEST_F(Nccl, WorkThatGoesOutOfScopeIsDone) { checks::dropped_work(*comm_); }
 TEST_F(Nccl, Groups) { checks::grouped(*comm_); }

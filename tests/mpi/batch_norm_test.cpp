@@ -55,7 +55,7 @@ TEST_P(BatchNormTest, OverRanksEqualsPlainOverTheWholeBatch) {
   const auto [dtype, relative] = GetParam();
   const auto plain = resnet("local", dtype), sync = resnet("sync", dtype);
   int64_t calls = 0;
-  sync->sum_over_ranks = [&](const at::Tensor& tensor) { ++calls, add_ranks(tensor); };
+  sync->communicate = [&](auto, auto, const at::Tensor& out, const at::Tensor&) { ++calls, add_ranks(out); };
   at::manual_seed(7);
   const int64_t samples = whole_size(world);
   const Batch whole{at::randn({samples, 3, 9, 9}, dtype), at::randint(10, {samples}, at::kLong)};
@@ -91,7 +91,7 @@ TEST_P(BatchNormTest, IsExactWhereTheMeanIsFarFromZero) {
   const World world;
   const auto [dtype, relative] = GetParam();
   const auto plain = resnet("local", dtype), sync = resnet("sync", dtype);
-  sync->sum_over_ranks = add_ranks;
+  sync->communicate = [&](auto, auto, const at::Tensor& out, const at::Tensor&) { add_ranks(out); };
   at::manual_seed(7);
   const at::Tensor whole = at::randn({whole_size(world), 5, 6, 6}, at::kDouble).add_(30).to(dtype);
   const at::Tensor dy = at::randn_like(whole);
@@ -111,7 +111,7 @@ TEST(BatchNorm, OverRanksRoundsActivationsAloneIn16Bits) {
   const auto plain = resnet("local", at::kDouble);
   for (const auto& [dtype, rounding] : {std::pair(at::kBFloat16, 0x1p-9), std::pair(at::kHalf, 0x1p-12)}) {
     const auto sync = resnet("sync", dtype);
-    sync->sum_over_ranks = add_ranks;
+    sync->communicate = [&](auto, auto, const at::Tensor& out, const at::Tensor&) { add_ranks(out); };
     plain->buffer("bn1.running_mean").zero_();
     at::manual_seed(7);
     const at::Tensor whole = at::randn({whole_size(world), 5, 6, 6}, at::kDouble).add_(30).to(dtype);

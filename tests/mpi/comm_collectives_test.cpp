@@ -26,6 +26,7 @@ TEST_P(Comm, LargeMessagesOfManyChunks) {
   }
 }
 
+TEST_P(Comm, PartsOfAnyLength) { checks::uneven(*comm_); }
 TEST_P(Comm, WaitsInAnyOrder) { checks::out_of_order(*comm_); }
 TEST_P(Comm, WorkThatGoesOutOfScopeIsDone) { checks::dropped_work(*comm_); }
 TEST_P(Comm, Groups) { checks::grouped(*comm_); }

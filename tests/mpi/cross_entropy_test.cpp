@@ -39,7 +39,7 @@ struct Problem {
   }
   Outcome fused(at::ScalarType dtype, int64_t multiple) const {
     return of(dtype, [&](const at::Tensor& a, const at::Tensor& b) {
-      return linear_cross_entropy(a, b, targets, multiple);
+      return linear_cross_entropy(a, b, targets, {}, multiple);
     });
   }
 };

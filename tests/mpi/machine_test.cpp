@@ -159,5 +159,27 @@ TEST(MachinePairs, AreMeasured) {
   EXPECT_GT(node.messages.at(0, 1), 0);
 }
 
+TEST(MachineExchange, IsLedByOneRank) {
+  const HostGroup world = HostGroup::world();
+  HeartbeatPage page{};
+  Heartbeat heartbeat(page);
+  const int last = world.size() - 1;
+  int led = 0;
+  lead_exchanges(world, {"mpi", at::kCPU, &heartbeat}, [&](const doctor::Exchange& exchange) {
+    ++led;
+    doctor::Receivers to(static_cast<size_t>(world.size()), doctor::kRests);
+    to.front() = last;
+    to.back() = 0;
+    for (const auto& own : exchange(to, 3)) {
+      ASSERT_EQ(own.size(), 3U);
+      for (double seconds : own) EXPECT_GT(seconds, 0);
+    }
+    for (const auto& own : exchange(doctor::Receivers(to.size(), doctor::kRests), 1))
+      EXPECT_TRUE(std::isnan(own.front())) << "rests";
+  });
+  EXPECT_EQ(led, world.rank() == 0 ? 1 : 0);
+  EXPECT_EQ(page.completed.name.get(), "send_recv");
+}
+
 }  // namespace
 }  // namespace shardmark::machine

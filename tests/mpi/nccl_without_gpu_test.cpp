@@ -33,7 +33,7 @@ TEST(Messages, MakeTheOperationsThatAnOlderNcclLacks) {
   int64_t round = 0;
   checks::each_case([&](Collective what, const std::string& dtype, const std::string& op, bool in_place) {
     if (what != Collective::all_to_all && what != Collective::gather && what != Collective::scatter &&
-        what != Collective::send_recv)
+        what != Collective::send_recv && what != Collective::all_to_all_v)
       return;
     for (const int64_t numel : {1, 7, 1000}) {
       const Call call = prepare(*comm, what, numel, element_type(dtype), reduce_op(op), in_place);
@@ -43,6 +43,18 @@ TEST(Messages, MakeTheOperationsThatAnOlderNcclLacks) {
     }
   });
   EXPECT_GT(round, 0);
+}
+
+TEST(Messages, OfPartsOfAnyLength) {
+  const HostGroup world = HostGroup::world();
+  const auto comm = make_communicator("mpi", world, at::kCPU);
+  std::vector<int64_t> between;
+  for (int64_t i = 0; i < int64_t{world.size()} * world.size(); ++i) between.push_back(i * 37 % 11 * 100);
+  const auto parts = std::make_shared<specs::Parts>(world.size(), between);
+  const Call call = prepare(*comm, Collective::all_to_all_v, 0, at::kFloat, ReduceOp::sum, false, parts);
+  fill(*comm, call, 1);
+  exchange(messages_of(call, comm->rank(), comm->size()), world);
+  EXPECT_EQ(num_wrong(*comm, call, 1), 0);
 }
 
 TEST(Launches, AreOrderedByNcclWhereItCan) {

@@ -55,7 +55,8 @@ class StepProgram : public ::testing::Test {
     EXPECT_EQ(traffic.payload_bytes, bytes);
 
     const auto table = specs::model_spec(p.training.model.name).table(p.training.model.options);
-    strategies::StepInput input = strategies::step_input(p, table);
+    const strategies::RankStep rank_step(p, table);
+    strategies::StepInput input = rank_step.input();
     EXPECT_EQ(strategies::strategy(p.training.strategy.name).step(input).calls, program.calls)
         << "what plan and predict go by is what rank 0 does, and all ranks";
     const double traffic_bytes = strategies::cost_of(program, input).traffic_bytes;
@@ -107,7 +108,8 @@ TEST_F(StepProgram, PartsAddUpToTheStep) {
   using Detail = StepRecorder::Detail;
   const Point p = point(kModels[1], "fsdp");
   const auto table = specs::model_spec(p.training.model.name).table(p.training.model.options);
-  strategies::StepInput input = strategies::step_input(p, table);
+  const strategies::RankStep rank_step(p, table);
+  strategies::StepInput input = rank_step.input();
   input.accumulation = 2;
   input.recompute = 2;
   const strategies::Program program = strategies::strategy("fsdp").step(input);
@@ -117,7 +119,7 @@ TEST_F(StepProgram, PartsAddUpToTheStep) {
       recorder.begin_step(program);
       for (size_t i = 0; i < program.instructions.size(); ++i) {
         recorder.begin_instruction(i);
-        const Timeline::Exposed exposed(detail == Detail::phases ? &recorder.timeline() : nullptr);
+        const Timeline::Exposed exposed(detail == Detail::phases ? &recorder.timeline() : nullptr, 0);
       }
     }
     recorder.end();

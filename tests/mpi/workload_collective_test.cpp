@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "comm/verification.h"
+#include "schema/step_statistics.h"
 #include "specs/specs.h"
-#include "sweep/workloads/statistics.h"
 #include "sweep/workloads/workload.h"
 
 namespace shardmark {

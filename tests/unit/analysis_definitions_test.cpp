@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <regex>
 
+#include "analysis/bmwg/tables.h"
 #include "analysis/compare/tables.h"
 #include "analysis/predict/collective_settings.h"
 #include "analysis/predict/gap.h"
-#include "analysis/predict/layouts_3d.h"
-#include "analysis/predict/published_scaling.h"
+#include "analysis/predict/predicted_layouts.h"
+#include "analysis/predict/published_playbook.h"
 #include "analysis/quality/findings.h"
+#include "analysis/reference/tables.h"
 #include "analysis/scaling/interconnects.h"
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
@@ -23,11 +25,16 @@ namespace {
 std::vector<Table> all_tables() {
   const MergedPoints none;
   std::vector<Table> tables = {studies_table({}),
+                               reference_table({}),
+                               rates_table({}),
+                               collection_table({}),
                                missing_table({}, none, {}),
                                strategies_table(none),
                                costs_table(none, 1),
+                               measured_goodput_table({}, none, {}, 1),
                                sequences_table(none),
                                phases_table(none),
+                               layouts_table(none),
                                gap_table(none, {}),
                                optimizations_table(none),
                                accumulation_table(none),
@@ -38,9 +45,15 @@ std::vector<Table> all_tables() {
                                fit_quality_table(none, {}),
                                interconnects_table(none, specs::interconnect_links()),
                                memory_table(none),
+                               settings_table(none),
+                               together_table(none),
                                largest_table({}, none),
                                communication_table(none),
                                experts_table(none),
+                               bmwg_table({}),
+                               bmwg_collectives_table({}),
+                               bmwg_jct_table({}),
+                               bmwg_form_table({}),
                                collective_fits_table({}),
                                held_out_collectives_table({}),
                                runs_table({}),
@@ -48,9 +61,9 @@ std::vector<Table> all_tables() {
                                not_ok_table({}),
                                predictions_table(none, {}, {}),
                                held_out_table(none, {}),
-                               layouts_3d_table({}, 0, 0),
+                               predicted_layouts_table({}, {}),
                                published_table(),
-                               published_layouts_table()};
+                               published_layouts_table({})};
   for (Table& table : sustained_tables(none, none)) tables.push_back(std::move(table));
   for (Table& table : compared_tables(none, {})) tables.push_back(std::move(table));
   const std::vector<StudyData> studies = {study_of({collective_record("any", 2, 8, false, 1e-5)})};

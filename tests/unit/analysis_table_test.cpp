@@ -186,7 +186,7 @@ TEST(Cells, PercentagesStayReadable) {
 }
 
 TEST(TableNames, ThoseThatPeopleGuess) {
-  EXPECT_TRUE(is_called("layouts_3d", "layouts"));
+  EXPECT_TRUE(is_called("predicted_layouts", "layouts"));
   EXPECT_TRUE(is_called("largest", "largest_batch"));
   EXPECT_TRUE(is_called("scaling_laws", "amdahl"));
   EXPECT_TRUE(is_called("memory", "memory"));
@@ -195,7 +195,7 @@ TEST(TableNames, ThoseThatPeopleGuess) {
   EXPECT_TRUE(is_called("collective_all_reduce_2", "collectives"));
   EXPECT_FALSE(is_called("collective_all_reduce_2", "reduce"));
   EXPECT_FALSE(is_called("collective_fits", "collectives"));
-  EXPECT_EQ(with_other_names("layouts_3d"), "layouts_3d (layouts, layout, 3d)");
+  EXPECT_EQ(with_other_names("predicted_layouts"), "predicted_layouts (layouts, layout, 3d)");
   EXPECT_EQ(with_other_names("missing"), "missing");
 }
 

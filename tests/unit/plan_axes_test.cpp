@@ -24,6 +24,7 @@ std::string suite_with(const AxisRow& axis, const std::string& values) {
   else
     keys.insert({{"model", "mlp"}, {"strategy", "ddp"}, {"batch_size", "4"}});
   if (axis.key == std::string("global_batch")) keys.erase("batch_size");
+  if (axis.key == std::string("parts")) keys["operation"] = "all_to_all_v";
   keys[axis.key] = values;
   std::string text = collective ? "collectives:\n" : "training:\n";
   for (const auto& [key, value] : keys) text += "  " + key + ": " + value + "\n";
@@ -34,6 +35,8 @@ std::string suite_with(const AxisRow& axis, const std::string& values) {
 std::vector<std::string> two_values(const AxisRow& axis) {
   if (axis.key == std::string("data")) return {"synthetic", "cifar10"};  // others need a file
   if (std::holds_alternative<TrueOrFalse>(axis.accepted)) return {"true", "false"};
+  if (std::holds_alternative<Variables>(axis.accepted)) return {"NCCL_ALGO=Ring", "NCCL_ALGO=Tree"};
+  if (axis.key == std::string("parts")) return {"equal", "hot"};  // counts needs a file
   if (std::holds_alternative<Words>(axis.accepted)) return {words_of(axis.key)[0], words_of(axis.key)[1]};
   if (std::holds_alternative<Choices>(axis.accepted)) {
     const auto& names = kind_of(axis.key).names;

@@ -95,13 +95,17 @@ TEST(SuiteErrors, InTrainingBlocks) {
   const Wrong cases[] = {
       {"stratgy: ddp",
        "s.yaml:6:5: unknown key 'stratgy' in training; did you mean 'strategy'? accepted: model, data, "
-       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, batch_size, global_batch, "
-       "accumulation, ranks, transport, sampling"},
+       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, batch_size, "
+       "global_batch, "
+       "accumulation, tensor, sequence_parallel, context, pipeline, pipeline_schedule, stages, rank_order, "
+       "ranks, transport, environment, sampling"},
       {"<<: {a: 1}",
        "s.yaml:6:5: unknown key '<<' in training; merge keys are not supported, an anchor on a value is; "
        "accepted: model, data, "
-       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, batch_size, global_batch, "
-       "accumulation, ranks, transport, sampling"},
+       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, batch_size, "
+       "global_batch, "
+       "accumulation, tensor, sequence_parallel, context, pipeline, pipeline_schedule, stages, rank_order, "
+       "ranks, transport, environment, sampling"},
       {"optimizer: adam",
        "s.yaml:6:16: unknown optimizer 'adam'; did you mean 'adamw'? accepted: adamw, sgd"},
       {"optimizer: {sgd: {lr: fast}}",
@@ -149,7 +153,7 @@ TEST(SuiteErrors, MissingAndContradictingKeys) {
       {"collectives: {operation: allreduce, bytes: 8}\n",
        "s.yaml:1:26: operation: unknown value 'allreduce'; did you mean 'all_reduce'? accepted: all_reduce, "
        "reduce_scatter, "
-       "all_gather, broadcast, reduce, all_to_all, gather, scatter, send_recv, all"},
+       "all_gather, broadcast, reduce, all_to_all, gather, scatter, send_recv, all_to_all_v, all"},
       {"collectives: {operation: [all, reduce], bytes: 8}\n",
        "s.yaml:1:26: operation: 'all' stands for every operation; write it alone"},
       {"collectives: {operation: all, bytes: 4QB}\n",

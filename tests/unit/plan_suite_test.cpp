@@ -115,14 +115,14 @@ TEST(Suite, AllOperationsTakeOnlyTheAxesThatApply) {
         c.operation == "all_reduce" || c.operation == "reduce_scatter" || c.operation == "reduce";
     EXPECT_EQ(c.reduction == "none", !reduces) << c.operation;
     reducing += reduces;
-    if (c.operation == "all_to_all" || c.operation == "send_recv") {
+    if (c.operation == "all_to_all" || c.operation == "all_to_all_v" || c.operation == "send_recv") {
       EXPECT_FALSE(c.in_place);
       ++out_of_place_only;
     }
   }
   EXPECT_EQ(reducing, 3u * 2 * 2);
-  EXPECT_EQ(out_of_place_only, 2u);
-  EXPECT_EQ(points.size(), 12u + 2 + 4 * 2);
+  EXPECT_EQ(out_of_place_only, 3u);
+  EXPECT_EQ(points.size(), 12u + 3 + 4 * 2);
 }
 
 TEST(Suite, ChoicesReadByType) {
@@ -165,6 +165,20 @@ TEST(Suite, EverySuiteOfTheRepositoryIsValid) {
     ++count;
   }
   EXPECT_GE(count, 5u);
+}
+
+// 2 micro-batches through 4 stages, each of 1 s forward and 2 s backward: 6 s of 15 s compute.
+TEST(Suite, WarnsOfFewerMicroBatchesThanStages) {
+  const auto warnings_of = [](const std::string& how) {
+    return parse_suite("training: {model: gpt2, batch_size: 4, strategy: ddp, " + how + "}", "s.yaml")
+        .warnings;
+  };
+  EXPECT_EQ(
+      warnings_of("pipeline: [1, 2, 4], accumulation: 2"),
+      std::vector<std::string>{"s.yaml: pipeline 4 with accumulation 2: of the time of its stages 60 % are "
+                               "the bubble of 1f1b, where parts of the model take as long as each other; 4 "
+                               "micro-batches or more make it smaller"});
+  EXPECT_TRUE(warnings_of("pipeline: 4, accumulation: 4").empty());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // A suite in a world: impossible points with their reason, batches of strong scaling, repeats, order,
 // expected costs.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,6 +25,23 @@ TEST(Plan, NoRanksMeansTheWorld) {
   EXPECT_EQ(plan_of("training: {model: mlp, strategy: ddp, batch_size: 1}", {6, 0}).at(0).ranks, 6);
 }
 
+TEST(Plan, SaysWhereFusedKernelsCannotRun) {
+  const auto fused = [](const char* model, const char* precision, bool on_cpu) {
+    World world{1, 0};
+    world.on_cpu = on_cpu;
+    return reason(fmt::format("training: {{model: {}, strategy: single, batch_size: 1, kernels: fused, "
+                              "precision: {}}}",
+                              model, precision),
+                  world);
+  };
+  EXPECT_EQ(fused("gpt2", "bf16", false), "");
+  EXPECT_EQ(fused("gpt2", "bf16", true),
+            "fused kernels are a GPU's, and these ranks compute on the CPU; take kernels torch");
+  EXPECT_EQ(fused("gpt2", "fp32", false), "fused kernels compute in bf16, not in fp32; take kernels torch");
+  EXPECT_EQ(fused("resnet", "bf16", false),
+            "fused kernels are those of language models, and resnet is none; take kernels torch");
+}
+
 TEST(Plan, SaysWhyAPointCannotRun) {
   EXPECT_EQ(reason("{ranks: 8, training: {model: mlp, strategy: ddp, batch_size: 1}}", {4, 0}),
             "needs 8 ranks, the world has 4");
@@ -40,6 +58,12 @@ TEST(Plan, SaysWhyAPointCannotRun) {
             "data text: a byte needs a vocabulary of 256, the model's is 100");
   EXPECT_EQ(reason("training: {model: gpt2, strategy: ddp, batch_size: 1}", {1, 1 << 30}),
             "the state of a rank needs 1.39 GiB, a rank has 1.00 GiB");
+  EXPECT_EQ(reason("training: {model: gpt2, strategy: ddp, batch_size: 1}", {4, 1 << 30}),
+            "the state of a rank needs 1.39 GiB, a rank has 1.00 GiB; tensor 4 would fit (805 MiB with "
+            "activations)");
+  // The one copy that is left would have the batch of all four.
+  EXPECT_EQ(reason("training: {model: gpt2, strategy: ddp, global_batch: 4}", {4, 1 << 30}),
+            "the state of a rank needs 1.39 GiB, a rank has 1.00 GiB");
   EXPECT_EQ(
       reason("training: {model: mlp, strategy: {ddp: {reduction: int8}}, precision: fp64, batch_size: 1}",
              {2, 0}),
@@ -52,6 +76,10 @@ TEST(Plan, SaysWhyAPointCannotRun) {
       "reduction topk keeps a part of the gradient, which the changing loss scale of fp16 would make wrong; "
       "take "
       "bf16 or another reduction");
+  EXPECT_EQ(
+      reason("training: {model: mlp, strategy: {ddp: {reduction: topk}}, tensor: 2, batch_size: 1}", {4, 0}),
+      "reduction topk would let the parameters that all tensor-parallel ranks have drift apart; take "
+      "sequence_parallel, which adds up their gradients, or another reduction");
   const std::string in_nodes_of_two =
       "transport: {hierarchical: {ranks_per_node: 2, form: [sharded, leader]}}, "
       "training: {model: mlp, strategy: ddp, batch_size: 1}}";

@@ -226,7 +226,7 @@ TEST(CollectiveCosts, UseThePointsThatMayBeUsed) {
   const auto points = merge_repeats(studies);
   const auto times = timed_collectives(points, points.front().machine, "mpi");
   ASSERT_EQ(times.size(), 1);
-  EXPECT_EQ(times.front().time_s.value, 2e-5);  // the faster place
+  EXPECT_EQ(times.front().time_s.value, 3e-5);  // in place, as both were measured at as many sizes
   EXPECT_EQ(times.front().span, (Span{2, 1}));
 }
 

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <map>
 
-#include "analysis/predict/published_scaling.h"
+#include "analysis/predict/published_playbook.h"
 #include "analysis_fixture.h"
 #include "base/stats.h"
 #include "specs/model_table.h"
@@ -22,12 +22,6 @@ const PublishedScaling& published(const std::string& name) {
   for (const PublishedScaling& each : published_scalings())
     if (each.name == name) return each;
   throw std::out_of_range(name);
-}
-
-std::vector<PublishedScaling> predicted_scalings() {
-  std::vector<PublishedScaling> all = published_scalings();
-  std::erase_if(all, [](const PublishedScaling& each) { return !each.unpredicted.empty(); });
-  return all;
 }
 
 int64_t num_parameters(const PublishedScaling& scaling) {
@@ -52,18 +46,10 @@ double worst_error(const PublishedScaling& scaling) {
 TEST(Published, ModelsAreTheOnesMeasured) {
   EXPECT_EQ(num_parameters(published("GPT 125M on A100 40GB")), 125'311'488);  // the source's NumParams
   EXPECT_EQ(num_parameters(published("GPT 760M on A100 40GB")), 760'470'528);
-  // The playbook says tokens/s and MFU of 989.5 TFLOP/s: 39,273 and 38.3 %; 16,341 and 42.4 %.
-  const auto flops_of_token = [](const char* name) {
-    const Choice& model = published(name).rows.front().point.training.model;
-    const specs::ModelTable table = specs::model_spec(model.name).table(model.options);
-    return table.step_flops() / static_cast<double>(table.sample.tokens());
-  };
-  EXPECT_NEAR(flops_of_token("Llama 1B, micro-batch 1, on H100") * 39273 / 989.5e12, 0.383, 0.001);
-  EXPECT_NEAR(flops_of_token("Llama 3B, micro-batch 1, on H100") * 16341 / 989.5e12, 0.424, 0.001);
 }
 
 TEST(Published, TheFirstRowCalibrates) {
-  for (const PublishedScaling& scaling : predicted_scalings()) {
+  for (const PublishedScaling& scaling : published_scalings()) {
     const PredictedRow first = predicted_rows(scaling).front();
     EXPECT_NEAR(first.step_s, scaling.rows.front().step_s, 1e-9) << scaling.name;
   }
@@ -71,7 +57,7 @@ TEST(Published, TheFirstRowCalibrates) {
 
 // Links add what they cost: more across nodes than within one, and never more than all operations take.
 TEST(Published, LinksCost) {
-  for (const PublishedScaling& scaling : predicted_scalings()) {
+  for (const PublishedScaling& scaling : published_scalings()) {
     const std::vector<PredictedRow> rows = predicted_rows(scaling);
     for (const PredictedRow& row : rows) EXPECT_LE(row.exposed_s, row.communication_s + 1e-12);
     EXPECT_GT(rows.back().exposed_s, 0) << scaling.name;
@@ -97,51 +83,43 @@ std::vector<double> numbers_of(const Table& table, const std::string& column) {
   return numbers;
 }
 
-// README.md's figures.
-TEST(Published, LayoutsAreRankedAsTheReadmeSays) {
-  const Table table = published_layouts_table();
-  const std::vector<double> loss = numbers_of(table, "loss"), worst = numbers_of(table, "worst");
-  ASSERT_EQ(loss.size(), 9u);
-  EXPECT_EQ(std::count(loss.begin(), loss.end(), 0), 5);
-  EXPECT_EQ(fmt::format("{:.1f} {:.1f}", mean(loss), quantile(loss, 1)), "1.1 3.7");
-  EXPECT_EQ(fmt::format("{:.0f} {:.0f}", mean(worst), quantile(worst, 1)), "19 95");
-  EXPECT_THAT(numbers_of(table, "rank correlation"),
-              ElementsAre(1, 1, DoubleNear(-0.6, 0.01), DoubleNear(0.8, 0.01)));
-}
-
-TEST(Published, LlamaStepsAreOffAsTheReadmeSays) {
-  std::map<int64_t, std::vector<double>> errors;  // by ranks, in percent
-  for (const PublishedScaling& scaling : published_scalings()) {
-    if (scaling.job.empty()) continue;
-    const std::vector<PredictedRow> predicted = predicted_rows(scaling);
-    for (size_t i = 1; i < predicted.size(); ++i)
-      errors[scaling.rows[i].point.ranks].push_back(100 * (predicted[i].step_s / scaling.rows[i].step_s - 1));
+std::string right(const Table& table, const char* column) {
+  int64_t right = 0, all = 0;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    long some = 0, of = 0;
+    if (sscanf(cell(table, row, column).text.c_str(), "%ld of %ld", &some, &of) == 2)
+      right += some, all += of;
   }
-  const auto range = [&](int64_t ranks) {
-    return fmt::format("{:.0f} to {:.0f}", quantile(errors.at(ranks), 0), quantile(errors.at(ranks), 1));
-  };
-  EXPECT_EQ(range(16), "-4 to 3");
-  EXPECT_EQ(range(128), "-42 to -32");
-  EXPECT_EQ(range(256), "-68 to -57");
+  return fmt::format("{} of {}", right, all);
 }
 
-TEST(Published, MemoryIsOffAsTheReadmeSays) {
-  const std::vector<double> errors = numbers_of(published_table(), "memory error");
-  ASSERT_EQ(errors.size(), 29u);
-  EXPECT_EQ(fmt::format("{:.0f} {:.0f} {:.0f}", quantile(errors, 0), median(errors), quantile(errors, 1)),
-            "-34 -20 -10");
-  const Table table = published_layouts_table();
-  const auto right = [&](const char* column) {
-    int64_t right = 0, all = 0;
-    for (size_t row = 0; row < table.rows.size(); ++row) {
-      long some = 0, of = 0;
-      if (sscanf(cell(table, row, column).text.c_str(), "%ld of %ld", &some, &of) == 2)
-        right += some, all += of;
-    }
-    return fmt::format("{} of {}", right, all);
-  };
-  EXPECT_EQ(right("predicted right ran"), "29 of 29");
-  EXPECT_EQ(right("predicted right did not run"), "17 of 25");
+// analysis/predict/README.md's figures.
+TEST(Published, LayoutsAreRankedAsTheReadmeSays) {
+  const PlaybookRow& first = playbook_rows().front();
+  const specs::ModelTable table_1b =
+      specs::model_spec(first.point.training.model.name).table(first.point.training.model.options);
+  const double tokens_per_s = 256 * 4096.0 / 8 / first.step_s;  // 39,273, an MFU of 38.3 % of 989.5 TFLOP/s
+  EXPECT_NEAR(table_1b.step_flops() / 4096 * tokens_per_s / 989.5e12, 0.383, 0.001);
+
+  const std::vector<PlaybookPrediction> predictions = playbook_predictions();
+  EXPECT_EQ(predictions.size(), 1591u);
+  const Table table = published_layouts_table(predictions);
+  std::vector<double> loss = numbers_of(table, "loss");
+  EXPECT_EQ(loss.size(), 13u);
+  EXPECT_EQ(fmt::format("{:.1f} {:.0f}", median(loss), quantile(loss, 1)), "3.6 85");
+  const std::vector<double> rank = numbers_of(table, "rank correlation");
+  EXPECT_EQ(fmt::format("{:.2f} {:.2f} {:.2f}", quantile(rank, 0), median(rank), quantile(rank, 1)),
+            "0.45 0.69 0.92");
+  EXPECT_EQ(right(table, "predicted right ran"), "1019 of 1035");
+  EXPECT_EQ(right(table, "predicted right did not run"), "386 of 556");
+
+  std::vector<double> steps, memory;
+  for (const PlaybookPrediction& one : predictions) {
+    if (!one.row->ran()) continue;
+    if (one.row->nodes <= 4) steps.push_back(100 * (one.step_s / one.row->step_s - 1));
+    memory.push_back(100 * std::abs(one.memory_bytes / one.row->memory_bytes - 1));
+  }
+  EXPECT_EQ(fmt::format("{:.0f} {:.0f}", median(steps), median(memory)), "-7 10");
 }
 
 }  // namespace

@@ -5,105 +5,11 @@
 #include <cmath>
 #include <set>
 
-#include "analysis/known.h"
 #include "analysis/plots/plots.h"
-#include "analysis/predict/tables.h"
-#include "analysis_fixture.h"
-#include "specs/specs.h"
-#include "strategies/program_series.h"
+#include "predict_fixture.h"
 
 namespace shardmark {
 namespace {
-
-const specs::Network kTwoLinks{{2e-6, 1 / 20e9}, {10e-6, 1 / 2e9}};
-constexpr int64_t kRanksPerNode = 2;
-constexpr double kUpdatePerElement = 1e-9, kProgress = 0.4;
-
-// One node of two ranks and nodes of two: seconds a block takes for a sample.
-ComputeTimes true_times(const specs::ModelTable& table, const Point& point) {
-  const auto batch = static_cast<double>(point.training.batch_size);
-  ComputeTimes times;
-  times.data_s = 1e-4 * batch;
-  for (size_t b = 0; b < table.blocks.size(); ++b) {
-    times.forward_s.push_back(1e-3 * batch * static_cast<double>(b + 1));
-    times.backward_s.push_back(2.5e-3 * batch * static_cast<double>(b + 1));
-  }
-  times.update_s = kUpdatePerElement * owned_elements(point, table);
-  return times;
-}
-
-SimulatedStep true_step(const Point& point, const specs::Network& network = kTwoLinks) {
-  const auto table = *known_table(point.training.model);
-  const strategies::Program program =
-      strategies::strategy(point.training.strategy.name).step(strategies::step_input(point, table));
-  std::vector<double> seconds;
-  for (const auto& o : program.calls)
-    seconds.push_back(specs::collective_s(o.what, o.bytes, span_of(o, kRanksPerNode), network));
-  return simulate(program, true_times(table, point), seconds, kProgress);
-}
-
-Record measured(const std::string& strategy, int64_t ranks, int64_t batch) {
-  Record record = training_record(strategy, ranks, batch, 1);
-  const auto table = *known_table(record.point.training.model);
-  const SimulatedStep step = true_step(record.point);
-  Measures& m = record.measures;
-  m.step_s = step.step_s;
-  m.step_low_s = 0.999 * step.step_s;
-  m.step_high_s = 1.001 * step.step_s;
-  m.exposed_s = step.exposed_s;
-  const ComputeTimes times = true_times(table, record.point);
-  Series block_time{"block_time", ranks, 2 + 2 * static_cast<int64_t>(table.blocks.size()), {}};
-  for (int64_t rank = 0; rank < ranks; ++rank) {
-    block_time.values.push_back(times.data_s);
-    for (const auto* blocks : {&times.forward_s, &times.backward_s})
-      block_time.values.insert(block_time.values.end(), blocks->begin(), blocks->end());
-    block_time.values.push_back(times.update_s);
-  }
-  record.samples.push_back(block_time);
-  record.samples.push_back(strategies::to_series(strategies::strategy(record.point.training.strategy.name)
-                                                     .step(strategies::step_input(record.point, table))));
-  record.id = point_id(record.point);
-  return record;
-}
-
-StudyData study() {
-  std::vector<Record> records;
-  for (const int64_t ranks : {2, 4, 8}) {
-    const specs::Span span{ranks, ranks / kRanksPerNode};
-    for (const char* operation : {"all_reduce", "all_gather", "reduce_scatter"})
-      for (int64_t bytes = 1024; bytes <= 64 << 20; bytes *= 4)
-        records.push_back(
-            collective_record(operation, ranks, bytes, true,
-                              specs::collective_s(specs::collective(operation).what,
-                                                  static_cast<double>(bytes), span, kTwoLinks)));
-    for (const char* strategy : {"single", "ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)"})
-      for (const int64_t batch : {2, 8}) records.push_back(measured(strategy, ranks, batch));
-  }
-  StudyData study = study_of(std::move(records));
-  study.environment.world_ranks = 8;
-  study.environment.devices.assign(8, "Some CPU");
-  study.environment.nodes = {"a", "b", "c", "d"};
-  study.environment.rank_nodes = {"a", "a", "b", "b", "c", "c", "d", "d"};
-  return study;
-}
-
-class Predict : public ::testing::Test {
- protected:
-  std::vector<StudyData> studies_ = {study()};
-  MergedPoints points_ = merge_repeats(studies_);
-  std::vector<Predictor> predictors_ = make_predictors(points_);
-
-  const MergedPoint& like() const {
-    return *std::find_if(points_.begin(), points_.end(), [](const auto& one) { return is_training(one); });
-  }
-  Point point(const std::string& strategy, int64_t ranks, int64_t batch) const {
-    Point p = like().point;
-    p.ranks = ranks;
-    p.training.strategy = resolved_strategy(strategy);
-    p.training.batch_size = batch;
-    return p;
-  }
-};
 
 TEST_F(Predict, PointsThatWereHeldOut) {
   ASSERT_EQ(predictors_.size(), 1);
@@ -163,7 +69,7 @@ TEST_F(Predict, WhatCannotBeKnownSaysWhy) {
   Point odd = point("fsdp(group=3)", 8, 2);
   EXPECT_NE(predictors_[0].predict(like(), odd, {kRanksPerNode, {}}).unknown, "");
   MergedPoint stranger = like();
-  stranger.family = "another";
+  stranger.point.training.precision = "another";
   EXPECT_NE(predictors_[0].predict(stranger, point("ddp", 8, 2), {kRanksPerNode, {}}).unknown, "");
   const StudyData without_collectives = [] {
     StudyData only_training = study();

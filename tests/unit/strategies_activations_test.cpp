@@ -11,7 +11,7 @@ namespace {
 double predicted(const Point& point) {
   const specs::ModelTable table =
       specs::model_spec(point.training.model.name).table(point.training.model.options);
-  return activation_bytes(step_input(point, table), static_cast<double>(point.training.batch_size));
+  return activation_bytes(RankStep(point, table).input(), static_cast<double>(point.training.batch_size));
 }
 
 TEST(Activations, AreWithinATenthOfWhatAGpuHeld) {

@@ -72,6 +72,26 @@ TEST(WatchFinding, NamesTheRankWhoseDeviceIsBehindAndTheOperation) {
   EXPECT_THAT(finding.message, HasSubstr("ranks 0-1, 3, in reduce_scatter #124"));
 }
 
+// Stages have operations of their own, in other numbers.
+TEST(WatchFinding, NamesStageMicroBatchAndPeer) {
+  auto states = four(computing(2));
+  for (RankState& state : states) {
+    state.pipeline_stage = 1 + state.rank / 2;
+    state.micro_batch = 4;
+    state.started = {state.rank < 2 ? 40 : 36, "send_recv", kMiB, 61, /*peer=*/state.rank < 2 ? 2 : 1};
+    if (state.rank != 2) state.awaited = state.started;
+  }
+  const Diagnosis finding = explain(states, two_by_two());
+  EXPECT_THAT(finding.reason,
+              HasSubstr("rank 2 on node2 is in step 12, backward of block 3, micro-batch 3, in stage 1"));
+  EXPECT_THAT(finding.message,
+              HasSubstr("waiting for it: ranks 0-1, in send_recv #40 (1.00 MiB, with stage 1)"));
+  EXPECT_THAT(finding.message,
+              HasSubstr("waiting for it: rank 3, in send_recv #36 (1.00 MiB, with stage 0)"));
+  EXPECT_THAT(finding.message, Not(HasSubstr("they differ")));
+  EXPECT_THAT(finding.message, Not(HasSubstr("has not started")));
+}
+
 TEST(WatchFinding, NamesTheRankThatIsStopped) {
   RankState stopped = computing(2);
   stopped.process = 'T';

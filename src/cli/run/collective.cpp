@@ -12,15 +12,17 @@
 #include "cli/run/preflight.h"
 #include "cli/run/world.h"
 #include "cli/values.h"
+#include "cli/whole_program.h"
 #include "comm/in_step.h"
 #include "device/device.h"
 #include "device/meter.h"
 #include "doctor/placement.h"
+#include "plan/choice_axis.h"
+#include "schema/step_statistics.h"
 #include "specs/collectives.h"
 #include "specs/specs.h"
 #include "strategies/brief_text.h"
 #include "sweep/environment.h"
-#include "sweep/workloads/statistics.h"
 #include "sweep/workloads/workload.h"
 
 namespace shardmark {
@@ -36,6 +38,7 @@ struct CollectiveFlags {
   int64_t factor = 0;
   std::string dtype = "float";
   std::string reduction = "sum";
+  std::string parts = "equal";
   int64_t iterations = 20;
   int64_t warmup = 1;
   bool check = true;
@@ -83,6 +86,7 @@ struct SizeSweep {
   std::vector<int64_t> sizes;
   std::vector<std::string> dtypes;
   std::vector<std::string> reductions;
+  std::string parts = {};
 };
 
 SizeSweep read_sweep(const CollectiveFlags& flags) {
@@ -94,6 +98,10 @@ SizeSweep read_sweep(const CollectiveFlags& flags) {
       sweep.reductions == std::vector<std::string>{"average"}) {
     throw UsageError("-d int32 -o avg: an average of integers is not exact; use sum, min or max");
   }
+  if (flags.parts != "equal" && !sweep.operation.has_parts)
+    throw UsageError(
+        fmt::format("--parts {}: the parts of {} are equal; use all_to_all_v", flags.parts, flags.operation));
+  sweep.parts = to_text(choice_from_flag(flags.parts, "--parts", parts_kind()));
   return sweep;
 }
 
@@ -232,7 +240,7 @@ int run(const CollectiveFlags& flags) {
         Point point;
         point.workload = "collective";
         point.ranks = world.size();
-        point.collective = {flags.operation, dtype, reduction, bytes, false};
+        point.collective = {flags.operation, dtype, reduction, bytes, false, sweep.parts};
         in_step(
             world.size(), [&] { return ranks.heartbeat().place(); },
             [&] { measure_line(sweep, bench, point, world.size(), prints, totals); });
@@ -257,6 +265,10 @@ std::function<int()> define_collective(CLI::App& app) {
       ->capture_default_str();
   add_value(app, "-o,--op", flags->reduction, words_of(specs::reduction_names(), kReductions), "reduction")
       ->capture_default_str();
+  app.add_option("--parts", flags->parts,
+                 "of all_to_all_v, how much each rank gets: equal, \"hot(share=0.5)\", \"zipf(exponent=1)\", "
+                 "\"counts(file=x.csv)\"")
+      ->capture_default_str();
   add_value(app, "-n,--iters", flags->iterations, values::kSteps, "timed operations of each size")
       ->capture_default_str();
   add_value(app, "-w,--warmup_iters", flags->warmup, values::kStepsOrNone, "warm-up operations of each size")
@@ -268,10 +280,7 @@ std::function<int()> define_collective(CLI::App& app) {
 }
 
 const Registration<CommandEntry> collective_command{
-    "collective",
-    {"measure one collective over message sizes, as nccl-tests does: mpirun -n 2 "
-     "shardmark collective all_reduce -b 8 -e 128M -f 2",
-     define_collective}};
+    "collective", {whole_command("collective")->description, define_collective}};
 
 }  // namespace
 }  // namespace shardmark

@@ -8,9 +8,11 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/junit_output.h"
 #include "cli/run/doctor_output.h"
 #include "cli/run/preflight.h"
 #include "cli/table_output.h"
+#include "cli/whole_program.h"
 #include "launch/process.h"
 #include "schema/file.h"
 
@@ -21,7 +23,10 @@ struct DoctorFlags {
   std::string output;  // empty: results/, or here where there is none
   bool json = false;
   bool pairs = false;
+  std::string topology;
+  LinkTests links;
   std::string html;
+  std::string junit;
   bool overwrite = false;
   WorldFlags world;
 };
@@ -63,34 +68,31 @@ std::string place_of(const std::string& output) {
   return output;
 }
 
-// A file that cannot be written is reported before half a minute is spent.
-void check(const DoctorFlags& flags, const HostGroup& world) {
+// A file that cannot be read or written is reported before half a minute is spent.
+void check(DoctorFlags& flags, const HostGroup& world) {
   if (flags.pairs && world.size() < 2)
     throw UsageError("doctor --pairs needs two ranks or more: mpirun -n 8 shardmark doctor --pairs");
-  if (flags.html.empty() || world.rank() != 0) return;
+  if (world.rank() != 0) return;
+  if (!flags.topology.empty()) flags.links.switches = doctor::read_switches(flags.topology);
+  check_junit(flags.junit, flags.overwrite, {});
+  if (flags.html.empty()) return;
   require_free(flags.html, flags.overwrite, {});
   require_writable(flags.html, kNameAPage);
 }
 
-std::vector<std::string> lines_of(const doctor::PairReport& pairs) {
-  std::vector<std::string> lines = pairs.slow;
-  lines.insert(lines.end(), pairs.notes.begin(), pairs.notes.end());
-  return lines;
-}
-
-void show(const DoctorFlags& flags, const Preflight& found, const doctor::PairReport& pairs) {
+void show(const DoctorFlags& flags, const Preflight& found, const std::optional<LinkReport>& links) {
   if (flags.json) {
     nlohmann::ordered_json document;
     document["ranks"] = nlohmann::json(found.ranks);
     document["findings"] = findings_json(found.findings);
-    if (flags.pairs) document["pairs"] = pairs_json(pairs);
+    if (links) add_to(document, *links);
     print_data(document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     return;
   }
   print(to_text(machine_table(found.ranks, {{"Slurm", slurm_text()}})) + "\n");
   if (found.ranks.size() > 1) print(to_text(placement_table(found.ranks)) + "\n");
-  if (flags.pairs) print(pairs_text(pairs) + "\n");
-  print(findings_text(found.findings, pairs.slow.size()));
+  if (links) print(to_text(*links));
+  print(findings_text(found.findings, links ? links->num_slow() : 0));
 }
 
 int run_doctor(DoctorFlags flags, bool has_timeout) {
@@ -102,19 +104,24 @@ int run_doctor(DoctorFlags flags, bool has_timeout) {
     if (world.rank() == 0) flags.output = place_of(flags.output);
   });
   const Preflight found = gather_facts(flags.world, ranks, world.broadcast(flags.output, 0));
-  doctor::PairReport pairs;
+  std::optional<LinkReport> links;
   const bool stopped = !found.findings.empty() && found.findings.front().severity == doctor::Severity::error;
-  const bool measures = flags.pairs && world.broadcast(static_cast<int64_t>(stopped), 0) == 0;
-  if (measures) pairs = measure_and_report_pairs(flags.world, ranks, found);
+  if (flags.pairs && world.broadcast(static_cast<int64_t>(stopped), 0) == 0) {
+    together(world, [&] {
+      if (world.rank() == 0) check_links(flags.links, found.ranks);
+    });
+    links = measure_links(flags.world, ranks, found, flags.links);
+  }
   together(world, [&] {
     if (world.rank() != 0) return;
-    show(flags, found, pairs);
+    show(flags, found, links);
+    write_junit(flags.junit, doctor_tests(found.ranks, found.findings, links));
     if (!flags.html.empty())
-      write_whole(flags.html, kNameAPage, [&](std::ostream& out) {
-        out << doctor::to_html(pairs.maps, lines_of(pairs), pairs.head);
-      });
+      write_whole(flags.html, kNameAPage,
+                  [&](std::ostream& out) { out << to_html(links.value_or(LinkReport())); });
   });
-  const int64_t status = needs_fixing(found.findings) || !pairs.slow.empty() ? kWrong : kDone;
+  const bool is_slow = links && links->num_slow() > 0;
+  const int64_t status = needs_fixing(found.findings) || is_slow ? kWrong : kDone;
   return static_cast<int>(world.broadcast(status, 0));
 }
 
@@ -123,22 +130,29 @@ std::function<int()> define_doctor(CLI::App& app) {
   app.add_option("-o,--output", flags->output,
                  "where studies will be written: a folder or a study (default: results, or here)");
   app.add_flag("--json", flags->json, "all facts of all ranks, and the findings, as one JSON document");
-  auto* pairs =
-      app.add_flag("--pairs", flags->pairs,
-                   "measure every pair of ranks within nodes and every pair of nodes, in half a minute");
+  auto* pairs = app.add_flag(
+      "--pairs", flags->pairs,
+      "measure every pair of ranks within nodes and every pair of nodes, in half a minute; then both "
+      "halves of the machine against each other");
+  app.add_option(
+         "--topology", flags->topology,
+         "file that says which nodes hang on which switch, in the form of Slurm's topology.conf: --pairs "
+         "measures what leaves each switch, and names switches")
+      ->needs(pairs);
+  app.add_flag(
+         "--halve", flags->links.halve,
+         "after --pairs: halve the machine, and halves that are slow, down to the nodes that make them slow")
+      ->needs(pairs);
   app.add_option("--html", flags->html, "write the maps of --pairs as a page")->needs(pairs);
+  add_junit_flag(app, flags->junit);
   add_overwrite_flag(app, flags->overwrite);
   add_world_flags(app, flags->world);
   const CLI::Option* timeout = app.get_option("--timeout");
   return [flags, timeout] { return run_doctor(*flags, timeout->count() > 0); };
 }
 
-const Registration<CommandEntry> doctor_command{
-    "doctor",
-    {"check this machine, or all ranks of a job, for problems that "
-     "distort measurements: mpirun -n 8 shardmark "
-     "doctor; exit status 1: problems were found",
-     define_doctor}};
+const Registration<CommandEntry> doctor_command{"doctor",
+                                                {whole_command("doctor")->description, define_doctor}};
 
 }  // namespace
 }  // namespace shardmark

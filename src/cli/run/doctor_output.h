@@ -1,19 +1,17 @@
-// What `shardmark doctor` shows: the machine, where ranks sit, what is wrong; with --pairs who is slow.
+// What `shardmark doctor` shows: the machine, where ranks sit, what is wrong.
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "analysis/junit.h"
 #include "analysis/table/table.h"
+#include "cli/run/doctor_links.h"
 #include "doctor/checks.h"
-#include "doctor/pair_test.h"
 
 namespace shardmark {
-
-struct Preflight;
-struct Ranks;
-struct WorldFlags;
 
 // One row per thing; where nodes differ, one per value. extra: rows that only this process knows.
 struct Line {
@@ -22,15 +20,11 @@ struct Line {
 Table machine_table(const std::vector<doctor::RankFacts>& world, const std::vector<Line>& extra);
 Table placement_table(const std::vector<doctor::RankFacts>& world);
 
-// num_slow: what the pair test found beside them.
+// num_slow: what the tests of links found beside them.
 std::string findings_text(const std::vector<doctor::Finding>& findings, size_t num_slow);
+// A case for each check, and one for each test of links that was made.
+JUnitSuite doctor_tests(const std::vector<doctor::RankFacts>& world,
+                        const std::vector<doctor::Finding>& findings, const std::optional<LinkReport>& links);
 nlohmann::ordered_json findings_json(const std::vector<doctor::Finding>& findings);
-
-// Measures every pair. On rank 0; empty elsewhere. Collective.
-doctor::PairReport measure_and_report_pairs(const WorldFlags& flags, const Ranks& ranks,
-                                            const Preflight& ready);
-
-std::string pairs_text(const doctor::PairReport& report);
-nlohmann::ordered_json pairs_json(const doctor::PairReport& report);
 
 }  // namespace shardmark

@@ -180,4 +180,25 @@ nlohmann::ordered_json findings_json(const std::vector<doctor::Finding>& finding
   return all;
 }
 
+JUnitSuite doctor_tests(const std::vector<doctor::RankFacts>& world,
+                        const std::vector<doctor::Finding>& findings,
+                        const std::optional<LinkReport>& links) {
+  using Outcome = JUnitCase::Outcome;
+  JUnitSuite suite{"shardmark doctor", {{"ranks", fmt::format("{}", world.size())}}, {}};
+  for (const doctor::Check& check : doctor::kChecks) {
+    JUnitCase result{check.name};
+    for (const doctor::Finding& finding : findings) {
+      if (finding.check != check.name || finding.severity == doctor::Severity::note) continue;
+      result.outcome = Outcome::failed;
+      result.message += (result.message.empty() ? "" : "\n") + to_text(finding);
+    }
+    suite.cases.push_back(result);
+  }
+  if (links)
+    for (const LinkReport::Test& test : links->tests())
+      suite.cases.push_back({test.name, test.verdicts->slow.empty() ? Outcome::passed : Outcome::failed,
+                             fmt::format("{}", fmt::join(test.verdicts->slow, "\n"))});
+  return suite;
+}
+
 }  // namespace shardmark

@@ -4,10 +4,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "cli/candidates.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/find_suite.h"
+#include "cli/run/live_metrics.h"
 #include "cli/run/preflight.h"
+#include "cli/run/start_settings.h"
 #include "cli/run/world.h"
+#include "cli/whole_program.h"
 #include "data/source.h"
 #include "device/device.h"
 #include "device/meter.h"
@@ -70,8 +75,9 @@ std::vector<std::string> precisions_of(const std::vector<Point>& points) {
 // What is to be measured: decided, and refused, before anything is.
 struct Sweep {
   Suite suite;
-  std::vector<Point> points;
-  int64_t memory = 0;  // of a rank, bytes
+  std::vector<Point> plan;    // in the order of the run
+  std::vector<Point> points;  // of it, those that this start can measure
+  int64_t memory = 0;         // of a rank, bytes
 };
 
 Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
@@ -83,12 +89,16 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
     const int64_t limit =
         run.memory_limit_bytes == 0 ? sweep.suite.memory_limit_bytes : run.memory_limit_bytes;
     sweep.memory = limit_memory(limit, device, local_ranks);
-    sweep.points = points_in_order(
-        sweep.suite, {ranks.world->size(), sweep.memory, local_ranks, native_precisions(device)});
+    sweep.plan = points_in_order(sweep.suite, {ranks.world->size(), sweep.memory, local_ranks,
+                                               native_precisions(device), device.is_cpu()});
+    sweep.points = points_of_this_start(sweep.plan, run.world, sweep.suite.path);
     check_transports(sweep.points, transport_for(run.world, device), device);
     check_data(sweep.points);
-    if (!run.trace.empty() && ranks.world->rank() == 0) require_writable_directory(run.trace, "--trace");
+    if (ranks.world->rank() != 0) return;
+    if (!run.trace.empty()) require_writable_directory(run.trace, "--trace");
+    if (!run.openmetrics.empty()) LiveMetrics::require_place(run.openmetrics);
   });
+  require_equal_settings(*ranks.world, sweep.plan, flags.run.world);
   if (ranks.world->rank() == 0)
     for (const std::string& warning : sweep.suite.warnings) log_warning(warning);
   return sweep;
@@ -122,7 +132,8 @@ std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sw
     environment.order_seed = sweep.suite.seed;
     (*environment.facts)["memory_of_a_rank_bytes"] = sweep.memory;
     auto& planned = (*environment.facts)[kPlannedFact] = nlohmann::ordered_json::array();
-    for (const Point& point : sweep.points) planned.push_back(point_id(point));
+    for (const Point& point : sweep.plan) planned.push_back(point_id(point));
+    forget_settings(sweep.plan, environment);
     if (flags.run.check_collectives) (*environment.facts)["collectives_checked"] = true;
     checked.keep_in(environment);
     const DueRule is_due = flags.rerun_failed ? failed_points(flags.output, sweep.points) : DueRule();
@@ -140,7 +151,17 @@ std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sw
   throw UsageError(std::string(trouble.what()) + "; to go on afterwards: --resume");
 }
 
-void publish(const Ranks& ranks, std::optional<Study>& study) {
+// Points of the plan that need another start of the ranks, and have no final record.
+std::vector<std::string> points_to_go(const Sweep& sweep, const Study& study) {
+  std::set<std::string> ids;
+  for (const Point& point : sweep.plan) ids.insert(point_id(point));
+  for (const Point& point : sweep.points) ids.erase(point_id(point));
+  for (const auto& [id, known] : study.known())
+    if (known.is_over()) ids.erase(id);
+  return {ids.begin(), ids.end()};
+}
+
+void publish(const Ranks& ranks, const Sweep& sweep, std::optional<Study>& study) {
   ranks.heartbeat().begin_point("the end of the sweep");
   if (ranks.world->rank() == 0)
     ranks.heartbeat().stage("publishing the study");
@@ -148,7 +169,7 @@ void publish(const Ranks& ranks, std::optional<Study>& study) {
     ranks.heartbeat().meet("their points");
   together(*ranks.world, [&] {
     try {
-      if (study) study->publish();
+      if (study) study->publish(points_to_go(sweep, *study));
     } catch (const UsageError& error) {
       fail_for_now(error);
     }
@@ -157,7 +178,7 @@ void publish(const Ranks& ranks, std::optional<Study>& study) {
 }
 
 // "5 points measured, 1 skipped, 2 from before; study: results/x.h5"
-std::string last_line(const RunSummary& summary, const std::string& study) {
+std::string last_line(const RunSummary& summary, const Sweep& sweep, const std::string& study) {
   std::string text =
       fmt::format("{} point{} measured", summary.num_measured, summary.num_measured == 1 ? "" : "s");
   if (summary.num_skipped > 0) text += fmt::format(", {} skipped", summary.num_skipped);
@@ -165,6 +186,8 @@ std::string last_line(const RunSummary& summary, const std::string& study) {
   if (summary.num_bad > 0)
     text +=
         fmt::format(", {} failed or wrong (to measure them again: --resume --rerun-failed)", summary.num_bad);
+  if (const auto others = sweep.plan.size() - sweep.points.size(); others > 0)
+    text += fmt::format(", {} of other settings", others);
   return text + "; study: " + study;
 }
 
@@ -217,21 +240,31 @@ int run(const Flags& flags) {
   checked.print_warnings(flags.run.quiet);
 
   // Each point is set up, verified against one rank, timed and recorded (src/sweep).
-  const RunOptions options{transport_for(flags.run.world, device), device, flags.run.quiet,
-                           flags.run.check_collectives, flags.run.trace};
+  std::optional<LiveMetrics> metrics;
+  if (study && !flags.run.openmetrics.empty())
+    metrics.emplace(flags.run.openmetrics, flags.output, std::ssize(sweep.points));
+  const RunOptions options{transport_for(flags.run.world, device),
+                           device,
+                           flags.run.quiet,
+                           flags.run.check_collectives,
+                           flags.run.trace,
+                           [&](const Point& point) {
+                             if (metrics) metrics->begin(point);
+                           }};
   const RunSummary summary = measure(world, sweep.points, study, resources, options, *ranks.watchdog);
   warn_of_points_not_met(study);
 
   // The journal becomes one HDF5 file.
-  publish(ranks, study);
-  if (world.rank() == 0 && !flags.run.quiet) log_line(last_line(summary, flags.output));
+  publish(ranks, sweep, study);
+  if (world.rank() == 0 && !flags.run.quiet) log_line(last_line(summary, sweep, flags.output));
   return summary.num_bad == 0 ? kDone : kWrong;
 }
 
 std::function<int()> define_run(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("suite", flags->suite, "the suite: a YAML file, or a name shown by shardmark list")
-      ->required();
+  offer(app.add_option("suite", flags->suite, "the suite: a YAML file, or a name shown by shardmark list")
+            ->required(),
+        {Candidates::Kind::suites});
   app.add_option("-o,--output", flags->output, "the study to write, such as results/x.h5")->required();
   app.add_flag("--resume", flags->resume, "continue this study: finished points are not run again");
   app.add_flag(
@@ -242,8 +275,7 @@ std::function<int()> define_run(CLI::App& app) {
   return [flags] { return run(*flags); };
 }
 
-const Registration<CommandEntry> run_command{
-    "run", {"run a suite on all ranks: mpirun -n 8 shardmark run suites/x.yaml -o x.h5", define_run}};
+const Registration<CommandEntry> run_command{"run", {whole_command("run")->description, define_run}};
 
 }  // namespace
 }  // namespace shardmark

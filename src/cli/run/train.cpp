@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "cli/command_line.h"
 #include "cli/parsed.h"
 #include "cli/run/preflight.h"
 #include "cli/run/train_flags.h"
+#include "cli/whole_program.h"
 #include "comm/in_step.h"
 #include "device/device.h"
 #include "device/meter.h"
@@ -18,6 +21,7 @@
 #include "schema/file.h"
 #include "schema/journal.h"
 #include "strategies/brief_text.h"
+#include "strategies/strategy.h"
 #include "sweep/environment.h"
 #include "sweep/workloads/auto_strategy.h"
 #include "train/outputs.h"
@@ -44,7 +48,9 @@ Start find_start(const TrainFlags& flags, const HostGroup& world) {
     const Checkpoints checkpoints(flags.checkpoint);
     if (!flags.checkpoint.empty()) start.directory = checkpoints.claim();
     if (!flags.checkpoint.empty() && !flags.resume) checkpoints.start();
+    const double begin_s = now_s();
     if (flags.resume) start.file = checkpoints.newest();
+    start.checked_s = now_s() - begin_s;
     if (start.file) {
       start.step = step_of(*start.file);
       start.what = State::all;
@@ -96,6 +102,11 @@ void check_memory(const TrainFlags& flags, const Point& point, at::Device device
     throw UsageError(reason + "; choose a smaller model, or more ranks and a strategy that shards its state");
 }
 
+void tell_layout(const Point& point) {
+  const std::string warning = strategies::layout_warning(point);
+  if (!warning.empty()) log_warning(warning);
+}
+
 // A device without it computes with full precision, which no result shows.
 void tell_precision(const std::string& precision, at::Device device) {
   const auto native = native_precisions(device);
@@ -113,7 +124,7 @@ void print_head(const TrainFlags& flags, const TrainingOptions& options, const S
   std::string head = fmt::format(
       "{}: {} samples a step, {} to train on, {} held out; peak learning rate {:g}{}\n", brief_text(point),
       point.global_batch(), source.size(), source.num_held_out(), t.optimizer.options.at("lr").get<double>(),
-      flags.scale_lr ? fmt::format(" (x {} ranks)", point.ranks) : "");
+      flags.scale_lr ? fmt::format(" (x {} ranks)", point.data_ranks()) : "");
   if (flags.epochs)
     head += fmt::format("{} epoch{}: {} steps\n", *flags.epochs, *flags.epochs == 1 ? "" : "s",
                         options.num_steps);
@@ -200,6 +211,8 @@ int train(const TrainFlags& flags) {
   std::optional<TrainingOptions> options;
   together(world, [&] {
     const Point point = train_point(flags, world.size(), transport, global_batch);
+    if (const std::string reason = kernels_reason(point, device.is_cpu()); !reason.empty())
+      throw UsageError(reason);
     check_memory(flags, point, device, ranks.session->local_size());
     const auto& t = point.training;
     source = make_source(t.data, {specs::model_spec(t.model.name).table(t.model.options).sample,
@@ -227,7 +240,10 @@ int train(const TrainFlags& flags) {
       open_study(flags, ranks, std::move(environment), options->point, start);
   if (world.rank() == 0 && !settled.reason.empty()) log_line(settled.reason);
   checked.print_warnings(/*quiet=*/false);
-  if (world.rank() == 0) tell_precision(options->point.training.precision, device);
+  if (world.rank() == 0) {
+    tell_precision(options->point.training.precision, device);
+    tell_layout(options->point);
+  }
   if (world.rank() == 0) print_head(flags, *options, start, *source);
   comm->set_heartbeat(&heartbeat);
   heartbeat.begin_point(brief_text(options->point));
@@ -248,9 +264,7 @@ std::function<int()> define_train(CLI::App& app) {
   return [flags] { return train(*flags); };
 }
 
-const Registration<CommandEntry> train_command{
-    "train",
-    {"train one model: mpirun -n 2 shardmark train --model gpt2 --strategy zero3 --steps 100", define_train}};
+const Registration<CommandEntry> train_command{"train", {whole_command("train")->description, define_train}};
 
 }  // namespace
 }  // namespace shardmark

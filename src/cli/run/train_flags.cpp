@@ -15,16 +15,16 @@ namespace {
 
 constexpr int64_t kBatchSize = 4, kSteps = 100;  // where nothing else says
 
-Choice optimizer_of(const TrainFlags& flags, int ranks) {
+Choice optimizer_of(const TrainFlags& flags, int64_t copies) {
   Choice choice = choice_from_text(flags.choices.at("optimizer"));
   for (const auto& [key, value] : flags.of_optimizer) choice.options[key] = value;
   choice = choice_from_flag(to_text(choice), "--optimizer", optimizer_kind());
   // The linear scaling rule. Source: Goyal et al. 2017, Accurate, Large Minibatch SGD.
-  if (flags.scale_lr) choice.options["lr"] = choice.options["lr"].get<double>() * ranks;
+  if (flags.scale_lr) choice.options["lr"] = choice.options["lr"].get<double>() * static_cast<double>(copies);
   return choice;
 }
 
-int64_t batch_size_of(const TrainFlags& flags, int ranks, std::optional<int64_t> global_batch) {
+int64_t batch_size_of(const TrainFlags& flags, int64_t ranks, std::optional<int64_t> global_batch) {
   const int64_t accumulation = flags.point.training.accumulation, parts = ranks * accumulation;
   if (flags.batch_size) return *flags.batch_size;  // compared with the checkpoint's later
   const std::string whose = flags.global_batch ? flags.file + " asks for " : "the checkpoint's run took ";
@@ -146,11 +146,13 @@ Point train_point(const TrainFlags& flags, int ranks, const std::string& transpo
   point.transport = transport;
   point.seed = flags.seed;
   for (const auto& [key, text] : flags.choices)
-    set_value(axis_named(key), choice_from_flag(text, "--" + key, kind_of(key)), point);
+    set_value(axis_named(key), choice_from_flag(text, flag_of(axis_named(key)), kind_of(key)), point);
   TrainingPoint& t = point.training;
-  t.optimizer = optimizer_of(flags, ranks);
-  t.batch_size = batch_size_of(flags, ranks, global_batch);
-  if (t.strategy.name == "single" && ranks > 1)
+  t.optimizer = optimizer_of(flags, point.data_ranks());
+  t.batch_size = batch_size_of(flags, std::max<int64_t>(point.data_ranks(), 1), global_batch);
+  if (const std::string reason = strategies::layout_impossible(point); !reason.empty())
+    throw UsageError(reason);
+  if (t.strategy.name == "single" && point.data_ranks() > 1)
     throw UsageError("--strategy single on " + std::to_string(ranks) +
                      " ranks would train as many models; start one rank, or choose ddp, fsdp or zero3");
   if (const std::string reason = strategy_reason(point); !reason.empty())

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -37,13 +36,6 @@ std::string by_list() {
 void leave_timed_out() { std::_Exit(kTimedOut); }
 
 }  // namespace
-
-std::string command_line() {
-  std::ifstream file("/proc/self/cmdline");
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  std::replace(text.begin(), text.end(), '\0', ' ');
-  return text.substr(0, text.find_last_not_of(' ') + 1);
-}
 
 Ranks::Ranks(const WorldFlags& flags, double most_s) : timeout_s_(flags.timeout_s) {
   const RendezvousGuard guard({"the ranks did not find each other", "run `shardmark doctor` on each node"},

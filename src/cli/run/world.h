@@ -15,8 +15,6 @@
 
 namespace shardmark {
 
-std::string command_line();  // of this process
-
 // This rank's device, made current, with the meter installed: the CPU where CUDA shows no GPU, whatever the
 // flags say, which the preflight judges. UsageError: more ranks on a node than GPUs. Collective.
 at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world);

@@ -13,7 +13,7 @@ Job reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& 
 
 Job all_gather_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in);
 Job broadcast_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root);
-Job all_to_all_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in);
+Job all_to_all_job(const HostGroup& group, const Call& call);
 Job gather_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root);
 Job scatter_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root);
 Job send_recv_job(const HostGroup& group, const at::Tensor& out, int from, const at::Tensor& in, int to);

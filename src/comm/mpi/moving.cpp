@@ -26,6 +26,36 @@ Job broadcast_along_tree(const HostGroup& group, const at::Tensor& out, const at
           }};
 }
 
+// Where the parts of a side lie; those of all_to_all are equally long.
+class PartsOf {
+ public:
+  PartsOf(const HostGroup& group, const Call& call, const at::Tensor& side, bool sends)
+      : bytes_(side.nbytes()) {
+    equal_ = bytes_ / group.size();
+    longest_ = equal_;
+    if (call.parts == nullptr) return;
+    auto pieces = std::make_shared<std::vector<Piece>>();
+    int64_t at = 0;
+    longest_ = 0;
+    for (int peer = 0; peer < group.size(); ++peer) {
+      const int from = sends ? group.rank() : peer, to = sends ? peer : group.rank();
+      const auto bytes = call.parts->between(from, to) * static_cast<int64_t>(side.element_size());
+      pieces->push_back({at, bytes});
+      at += bytes;
+      longest_ = std::max(longest_, bytes);
+    }
+    pieces_ = std::move(pieces);
+  }
+  Piece of(int peer) const {
+    return pieces_ == nullptr ? Piece{equal_ * peer, equal_} : (*pieces_)[static_cast<size_t>(peer)];
+  }
+  int64_t longest() const { return longest_; }
+
+ private:
+  int64_t bytes_, equal_ = 0, longest_ = 0;
+  std::shared_ptr<const std::vector<Piece>> pieces_;
+};
+
 }  // namespace
 
 Job all_gather_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in) {
@@ -73,22 +103,29 @@ Job broadcast_job(const HostGroup& group, const at::Tensor& out, const at::Tenso
           }};
 }
 
-Job all_to_all_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in) {
-  const auto shard = static_cast<int64_t>(in.nbytes()) / group.size();
-  const ShardCut cut(shard, group.size());
-  return {cut.num_chunks(), [=, &group](Chunk& chunk) {
+Job all_to_all_job(const HostGroup& group, const Call& call) {
+  const PartsOf sent(group, call, call.in, /*sends=*/true), received(group, call, call.out, /*sends=*/false);
+  const ShardCut longest(std::max(sent.longest(), received.longest()), group.size());
+  return {longest.num_chunks(), [=, &group, out = call.out, in = call.in](Chunk& chunk) {
             if (chunk.round > 0) return false;
-            const Piece span = cut.span(chunk.index);
-            const auto at = [&](const at::Tensor& side, int rank) {
-              return bytes_at(side, shard * rank + span.begin);
+            // Of a part that is cut into fewer chunks nothing is left.
+            const auto span = [&](const PartsOf& parts, int peer) {
+              const Piece part = parts.of(peer);
+              const ShardCut cut(part.bytes, group.size());
+              const Piece piece = chunk.index < cut.num_chunks() ? cut.span(chunk.index) : Piece{0, 0};
+              return Piece{part.begin + piece.begin, piece.bytes};
             };
             for (int step = 1; step < group.size(); ++step) {
-              chunk.receive(at(out, receives_from(group, step)), span.bytes, receives_from(group, step));
+              const Piece piece = span(received, receives_from(group, step));
+              if (piece.bytes > 0)
+                chunk.receive(bytes_at(out, piece.begin), piece.bytes, receives_from(group, step));
             }
             for (int step = 1; step < group.size(); ++step) {
-              chunk.send(at(in, sends_to(group, step)), span.bytes, sends_to(group, step));
+              const Piece piece = span(sent, sends_to(group, step));
+              if (piece.bytes > 0) chunk.send(bytes_at(in, piece.begin), piece.bytes, sends_to(group, step));
             }
-            copy(at(out, group.rank()), at(in, group.rank()), span.bytes);
+            const Piece own = span(sent, group.rank());
+            copy(bytes_at(out, span(received, group.rank()).begin), bytes_at(in, own.begin), own.bytes);
             return true;
           }};
 }
@@ -134,8 +171,8 @@ Job scatter_job(const HostGroup& group, const at::Tensor& out, const at::Tensor&
 }
 
 Job send_recv_job(const HostGroup& group, const at::Tensor& out, int from, const at::Tensor& in, int to) {
-  const auto sent = static_cast<int64_t>(in.nbytes());
-  const auto received = static_cast<int64_t>(out.nbytes());
+  const auto sent = to == Call::kNobody ? 0 : static_cast<int64_t>(in.nbytes());
+  const auto received = from == Call::kNobody ? 0 : static_cast<int64_t>(out.nbytes());
   const ShardCut send_cut(sent, 1);
   const ShardCut receive_cut(received, 1);
   return {std::max(send_cut.num_chunks(), receive_cut.num_chunks()), [=, &group](Chunk& chunk) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "comm/host_group.h"
+#include "specs/algorithms.h"
 
 namespace shardmark {
 
@@ -15,14 +16,7 @@ inline constexpr int64_t kChunkBytes = 2 << 20;
 inline constexpr int64_t kLeastPieceBytes = 16 << 10;
 inline constexpr int64_t kCacheLine = 64;
 
-// A short message travels whole: in one round to every other rank while ranks are few, along a tree beyond.
-inline constexpr int kFewRanks = 8;
-inline constexpr int64_t kShortBytes = 4096;
-inline constexpr int64_t kShortBytesPerRank = 512;
-
-inline bool is_short(int64_t bytes, int num_ranks) {
-  return bytes <= (num_ranks <= kFewRanks ? kShortBytes : kShortBytesPerRank * num_ranks);
-}
+using specs::is_short, specs::kFewRanks;
 
 struct Piece {
   int64_t begin;

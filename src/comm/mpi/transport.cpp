@@ -26,7 +26,7 @@ class MpiOperation final : public Operation {
 };
 
 Job job_of(const HostGroup& group, const Call& call) {
-  const auto& [what, out, in, op, root, from, to] = call;
+  const auto& [what, out, in, op, root, from, to, parts] = call;
   switch (what) {
     case Collective::all_reduce:
       return all_reduce_job(group, out, in, op);
@@ -39,7 +39,8 @@ Job job_of(const HostGroup& group, const Call& call) {
     case Collective::reduce:
       return reduce_job(group, out, in, root, op);
     case Collective::all_to_all:
-      return all_to_all_job(group, out, in);
+    case Collective::all_to_all_v:
+      return all_to_all_job(group, call);
     case Collective::gather:
       return gather_job(group, out, in, root);
     case Collective::scatter:
@@ -52,10 +53,11 @@ Job job_of(const HostGroup& group, const Call& call) {
 
 class MpiCommunicator final : public Communicator {
  public:
-  MpiCommunicator(HostGroup group, MovedBy moved_by)
+  MpiCommunicator(HostGroup group, MovedBy moved_by,
+                  Engine::Siblings siblings = std::make_shared<std::vector<Engine*>>())
       : group_(std::move(group)),
         wire_(group_.mpi()),
-        engine_(wire_, moved_by == MovedBy::thread && group_.size() > 1) {}
+        engine_(wire_, moved_by == MovedBy::thread && group_.size() > 1, std::move(siblings)) {}
 
   int rank() const override { return group_.rank(); }
   int size() const override { return group_.size(); }
@@ -77,7 +79,9 @@ class MpiCommunicator final : public Communicator {
   std::unique_ptr<Communicator> do_split(int color, int key) override {
     HostGroup part = group_.split(color, key);
     const MovedBy moved_by = engine_.has_thread() ? MovedBy::thread : MovedBy::caller;
-    return part.size() == 0 ? nullptr : std::make_unique<MpiCommunicator>(std::move(part), moved_by);
+    return part.size() == 0
+               ? nullptr
+               : std::make_unique<MpiCommunicator>(std::move(part), moved_by, engine_.siblings());
   }
   std::unique_ptr<Operation> do_start(const Call& call) override {
     auto running = engine_.start(job_of(group_, call));

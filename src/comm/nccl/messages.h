@@ -14,7 +14,7 @@ struct Message {
 };
 
 // Of this rank, all to be in flight together; the k-th that a rank sends to another is the k-th that this one
-// receives from it. call: all_to_all, gather, scatter or send_recv.
+// receives from it. call: all_to_all, all_to_all_v, gather, scatter or send_recv.
 std::vector<Message> messages_of(const Call& call, int rank, int size);
 
 }  // namespace shardmark

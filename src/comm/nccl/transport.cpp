@@ -149,6 +149,7 @@ ncclResult_t enqueue(const Call& call, int rank, int size, ncclComm_t comm, cuda
       if (scatter == nullptr) break;
       return scatter(from, to, count_of(out), type, call.root, comm, stream);
     case Collective::send_recv:
+    case Collective::all_to_all_v:
       break;
   }
   return exchange(messages_of(call, rank, size), comm, stream);

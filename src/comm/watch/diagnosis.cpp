@@ -27,10 +27,12 @@ std::string ranks_text(const States& states) {
 }
 
 std::string text_of(const RankState::Operation& operation) {
-  return operation_text(operation.name, operation.number, operation.bytes);
+  return operation_text(operation.name, operation.number, operation.bytes, operation.peer);
 }
 
-std::string place(const RankState& state) { return place_text(state.step, state.stage, state.block); }
+std::string place(const RankState& state) {
+  return place_text({state.step, state.stage, state.block, state.micro_batch, state.pipeline_stage});
+}
 
 // "stopped by a signal"; empty for a rank of which nothing special is known.
 std::string condition(const RankState& state) {
@@ -60,7 +62,7 @@ auto progress(const RankState& state) {
 std::string missing_operation(const RankState& state, const States& others) {
   int64_t most = 0;
   for (const RankState* other : others) {
-    if (other->num_points != state.num_points) continue;
+    if (other->num_points != state.num_points || other->pipeline_stage != state.pipeline_stage) continue;
     for (const auto& operation : {other->started, other->awaited, other->completed})
       if (operation.number == state.started.number + 1) return text_of(operation);
     most = std::max(most, other->started.number);
@@ -194,11 +196,11 @@ class Explanation {
 
   // Operations of one number that are not the same on all ranks; the first of them.
   std::string mismatch() const {
-    std::map<int64_t, std::map<std::string, States>> operations;
+    std::map<std::pair<int64_t, int64_t>, std::map<std::string, States>> operations;  // by stage and number
     for (const RankState* state : inside_)
       if (latest_->num_points == state->num_points && state->started.number > 0)
-        operations[state->started.number][text_of(state->started)].push_back(state);
-    for (const auto& [number, kinds] : operations) {
+        operations[{state->pipeline_stage, state->started.number}][text_of(state->started)].push_back(state);
+    for (const auto& [key, kinds] : operations) {
       if (kinds.size() < 2) continue;
       std::string text;
       for (const auto& [kind, states] : kinds)

@@ -46,6 +46,7 @@ struct alignas(128) HeartbeatPage {
     SharedText<24> name;
     std::atomic<double> bytes;
     std::atomic<double> at_s;
+    std::atomic<int64_t> peer;  // of a pipeline's message, the stage at its other end, from 1; 0: none
   };
   // meets: has done its part of the stage and waits for other ranks. rests: of the point, so that nobody
   // waits for this one.
@@ -56,26 +57,34 @@ struct alignas(128) HeartbeatPage {
   // By the rank's watchdog.
   std::atomic<double> looked_s;  // its last look: a rank whose watchdog looks is alive
   // By its Heartbeat.
-  std::atomic<double> at_s;         // of the last beat; a beat is anything that moves
-  SharedText<192> point;            // empty: none, and nobody waits for this rank
-  std::atomic<int64_t> num_points;  // begun
-  SharedText<40> stage;             // of the point: set-up, forward ...
-  std::atomic<int64_t> num_stages;  // begun, blocks counted one by one
-  std::atomic<int64_t> step;        // begun
-  std::atomic<int64_t> block;       // of the stage, from 1; 0: none
-  std::atomic<int64_t> waits;       // kMeets, kRests; 0: works
-  Operation started, completed;     // the last ones
-  Operation awaited;                // that it waits for since then; number 0: none
+  std::atomic<double> at_s;             // of the last beat; a beat is anything that moves
+  SharedText<192> point;                // empty: none, and nobody waits for this rank
+  std::atomic<int64_t> num_points;      // begun
+  SharedText<40> stage;                 // of the point: set-up, forward ...
+  std::atomic<int64_t> num_stages;      // begun, blocks counted one by one
+  std::atomic<int64_t> step;            // begun
+  std::atomic<int64_t> block;           // of the stage, from 1; 0: none
+  std::atomic<int64_t> micro_batch;     // that it computes in a pipeline, from 1; 0: none
+  std::atomic<int64_t> pipeline_stage;  // that the rank is, from 1; 0: there are none
+  std::atomic<int64_t> waits;           // kMeets, kRests; 0: works
+  Operation started, completed;         // the last ones
+  Operation awaited;                    // that it waits for since then; number 0: none
 };
 static_assert(std::atomic<double>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
 // Seconds of the node's monotonic clock.
 double watch_clock_s();
 
-// "step 12, backward of block 3"; block: from 1.
-std::string place_text(int64_t step, const std::string& stage, int64_t block);
-std::string operation_text(const std::string& name, int64_t number,
-                           double bytes);  // "all_gather #123 (4.00 MiB)"
+// As on the page.
+struct PlaceInPoint {
+  int64_t step = 0;
+  std::string stage = {};
+  int64_t block = 0, micro_batch = 0, pipeline_stage = 0;
+};
+// "step 12, backward of block 3"; of a pipeline "step 12, backward of block 3, micro-batch 0, in stage 1"
+std::string place_text(const PlaceInPoint& place);
+// "all_gather #123 (4.00 MiB)", "send_recv #7 (1.00 MiB, with stage 0)"
+std::string operation_text(const std::string& name, int64_t number, double bytes, int64_t peer);
 
 // The writer's side. One thread at a time; a note costs well under a microsecond.
 class Heartbeat {
@@ -89,9 +98,12 @@ class Heartbeat {
   void meet(std::string_view name);   // waits for the other ranks at its end
   void rest();                        // has done its part of the point, or has none
   void step();
-  void block(std::string_view stage, int64_t index);  // index: from 0
-  // An operation of a communicator: its number. name: a literal.
-  int64_t started(const char* name, double bytes);
+  void in_pipeline(int64_t stage);  // from 0, until the next point begins
+  // From 0; micro-batches are told in a pipeline.
+  void block(std::string_view stage, int64_t index, int64_t micro_batch = 0);
+  // An operation of a communicator: its number. name: a literal; peer: of a message, the rank at its other
+  // end.
+  int64_t started(const char* name, double bytes, int64_t peer = -1);
   void waits_for(int64_t number);  // of several, the first is what it waits for; until a stage begins
   void completed(int64_t number);
 
@@ -100,12 +112,13 @@ class Heartbeat {
       int64_t number) const;  // "all_gather #123 (4.00 MiB)"; long ago: "operation #123"
 
  private:
-  void begin_stage(std::string_view name, int64_t block, int64_t waits);
+  void begin_stage(std::string_view name, int64_t block, int64_t waits, int64_t micro_batch = 0);
   void beat() { beat(clock_s_()); }
   void beat(double at_s) { page_.at_s.store(at_s, std::memory_order_release); }
   struct Started {
     const char* name = "";
     double bytes = 0;
+    int64_t peer = 0;  // from 1
   };
   void put(HeartbeatPage::Operation& note, int64_t number, double at_s) const;
   const Started* find(int64_t number) const;  // nullptr: too long ago, or in a point before this one

@@ -24,6 +24,7 @@ RankState::Operation read(const HeartbeatPage::Operation& note, double now_s) {
   copy(operation.name, note.name.get());
   operation.bytes = note.bytes.load(std::memory_order_relaxed);
   operation.age_s = now_s - note.at_s.load(std::memory_order_relaxed);
+  operation.peer = note.peer.load(std::memory_order_relaxed);
   return operation;
 }
 
@@ -96,6 +97,8 @@ std::vector<RankState> NodeHeartbeats::read(double now_s, double silent_s) const
     state.num_stages = page.num_stages;
     state.step = page.step;
     state.block = page.block;
+    state.micro_batch = page.micro_batch;
+    state.pipeline_stage = page.pipeline_stage;
     state.meets = page.waits == HeartbeatPage::kMeets;
     state.rests = page.waits == HeartbeatPage::kRests;
     state.started = shardmark::read(page.started, now_s);

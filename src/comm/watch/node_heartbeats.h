@@ -18,6 +18,7 @@ struct RankState {
     char name[24] = {};
     double bytes = 0;
     double age_s = 0;
+    int64_t peer = 0;  // from 1; 0: none
   };
   int64_t rank = 0;
   int64_t pid = 0;
@@ -30,7 +31,7 @@ struct RankState {
   char stage[40] = {};
   int64_t num_stages = 0;
   int64_t step = 0;
-  int64_t block = 0;  // from 1; 0: none
+  int64_t block = 0, micro_batch = 0, pipeline_stage = 0;  // from 1; 0: none
   bool meets = false, rests = false;
   Operation started, completed, awaited;
 

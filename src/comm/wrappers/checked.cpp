@@ -70,7 +70,8 @@ class Checked final : public Communicator {
     return std::make_unique<Checked>(std::move(part), std::move(group), own_.rank, peers_);
   }
   std::unique_ptr<Operation> do_start(const Call& call) override {
-    announce(text_of(call, rank(), size()));
+    const bool is_one_way = !call.uses_in(rank()) || !call.uses_out(rank());
+    if (call.what != Collective::send_recv || !is_one_way) announce(text_of(call, rank(), size()));
     return std::make_unique<HandedOn>(inner_->start(call));
   }
   void do_progress() override { inner_->progress(); }

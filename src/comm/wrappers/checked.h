@@ -17,7 +17,8 @@ struct MismatchedOperation : std::runtime_error, OnAllRanks {
 
 // group: the ranks of `inner`, in their order. An operation that differs in name, bytes, element type,
 // reduction or root throws the same MismatchedOperation on all ranks, and does not start. A rank that starts
-// none keeps the others waiting: the watchdog names it. Of send_recv the name alone is compared.
+// none keeps the others waiting: the watchdog names it. Of send_recv the name alone is compared,
+// and nothing of one that goes one way, in which two ranks alone take part.
 std::unique_ptr<Communicator> make_checked(std::unique_ptr<Communicator> inner, HostGroup group);
 
 // What a rank is about to start.

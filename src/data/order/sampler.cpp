@@ -45,8 +45,8 @@ DistributedSampler::DistributedSampler(int64_t num_samples, int64_t ranks, int64
   ENSURE(batch_size >= 1 && accumulation >= 1, "an empty batch");
 }
 
-DistributedSampler::DistributedSampler(const Point& point, int64_t num_samples, int64_t rank)
-    : DistributedSampler(num_samples, point.ranks, rank, point.training.batch_size,
+DistributedSampler::DistributedSampler(const Point& point, int64_t num_samples, int64_t data_rank)
+    : DistributedSampler(num_samples, point.data_ranks(), data_rank, point.training.batch_size,
                          point.training.accumulation, point.seed) {}
 
 std::vector<Draw> DistributedSampler::draw(int64_t step, int64_t micro_batch) const {

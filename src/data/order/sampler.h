@@ -45,7 +45,8 @@ class DistributedSampler {
  public:
   DistributedSampler(int64_t num_samples, int64_t ranks, int64_t rank, int64_t batch_size,
                      int64_t accumulation, int64_t seed);
-  DistributedSampler(const Point& point, int64_t num_samples, int64_t rank);  // of a training point
+  // Of a training point; data_rank: the copy of the model.
+  DistributedSampler(const Point& point, int64_t num_samples, int64_t data_rank);
   // The batch_size samples of this rank's micro-batch.
   std::vector<Draw> draw(int64_t step, int64_t micro_batch) const;
   int64_t accumulation() const { return accumulation_; }

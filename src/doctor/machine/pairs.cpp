@@ -2,26 +2,18 @@
 #include "doctor/machine/pairs.h"
 
 #include "base/stats.h"
-#include "device/device.h"
 #include "device/timeline.h"
+#include "doctor/machine/exchange.h"
 
 namespace shardmark::machine {
 namespace {
 
-constexpr int64_t kSmall = 8, kLarge = 4 << 20;  // bytes
-constexpr int64_t kElement = 4;
 constexpr int kSmallTimes = 10;
 
 // The ranks that meet each other in a phase: of one node, or of one local number.
 class Ring {
  public:
-  Ring(HostGroup group, const PairOptions& options)
-      : group_(std::move(group)),
-        comm_(make_communicator(options.transport, group_, options.device)),
-        out_(comm_->allocate(kLarge / kElement, at::kFloat)),
-        in_(comm_->allocate(kLarge / kElement, at::kFloat)) {
-    comm_->set_heartbeat(options.heartbeat);
-  }
+  Ring(HostGroup group, const PairOptions& options) : group_(std::move(group)), exchanger_(group_, options) {}
 
   int rank() const { return group_.rank(); }
   int size() const { return group_.size(); }
@@ -33,19 +25,14 @@ class Ring {
     if (round >= doctor::num_rounds(size())) return kRested;
     const int partner = doctor::partner(size(), round, rank());
     const int other = partner < 0 ? rank() : partner;
-    exchange_s(other, kSmall);  // connects
-    const doctor::Meeting met{typical_s(other, kSmall, kSmallTimes), typical_s(other, kLarge, repeats)};
+    exchange_s(other, kSmallBytes);  // connects
+    const doctor::Meeting met{typical_s(other, kSmallBytes, kSmallTimes),
+                              typical_s(other, doctor::kExchangeBytes, repeats)};
     return partner < 0 ? kRested : met;
   }
 
  private:
-  double exchange_s(int other, int64_t bytes) {
-    const double begin = now_s();
-    const int64_t numel = bytes / kElement;
-    comm_->send_recv(out_.narrow(0, 0, numel), other, in_.narrow(0, 0, numel), other).wait();
-    synchronize(comm_->device());
-    return now_s() - begin;
-  }
+  double exchange_s(int other, int64_t bytes) { return exchanger_.exchange_s(other, other, bytes); }
   // The first one, during which the other may still be on its way, does not count.
   double typical_s(int other, int64_t bytes, int times) {
     exchange_s(other, bytes);
@@ -55,8 +42,7 @@ class Ring {
   }
 
   HostGroup group_;
-  std::unique_ptr<Communicator> comm_;
-  at::Tensor out_, in_;
+  Exchanger exchanger_;
 };
 
 // What a round takes before large messages, and what each of those adds: of the slowest pair of the first
@@ -102,12 +88,11 @@ doctor::Phase run_phase(const HostGroup& world, int group, const PairOptions& op
   std::vector<doctor::Meeting> best(phase.plan.rounds.size(), {NAN, NAN});
   for (int pass = 0; pass < phase.plan.passes; ++pass)
     for (size_t i = 0; i < best.size(); ++i) {
-      if (options.heartbeat != nullptr) options.heartbeat->meet("rounds of pairs");
-      world.barrier();
-      if (options.heartbeat != nullptr) options.heartbeat->stage("a round of pairs");
+      meet(world, options.heartbeat, "a round of pairs");
       keep_faster(best[i], ring.meet(phase.plan.rounds[i], phase.plan.repeats));
     }
-  phase.groups = doctor::groups_from(gather(world, ring, group, best), phase.plan.rounds, kLarge);
+  phase.groups =
+      doctor::groups_from(gather(world, ring, group, best), phase.plan.rounds, doctor::kExchangeBytes);
   return phase;
 }
 
@@ -122,7 +107,7 @@ doctor::PairTest measure_pairs(const HostGroup& world, const PairOptions& option
   const double share =
       several_nodes && most_local > 0 ? 0.3 : 1;  // there are fewer pairs in a node than nodes
   doctor::PairTest test;
-  test.large_bytes = kLarge;
+  test.large_bytes = doctor::kExchangeBytes;
   test.transport = options.transport;
   test.in_nodes = run_phase(world, first, options, share * options.budget_s);
   if (several_nodes)

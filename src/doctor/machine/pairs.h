@@ -1,21 +1,13 @@
 // Every pair of ranks in nodes, and every pair of nodes, measured within a time.
 #pragma once
 
-#include <ATen/ATen.h>
-
-#include <string>
-
-#include "comm/communicator.h"
-#include "comm/watch/heartbeat.h"
+#include "doctor/machine/exchange.h"
 #include "doctor/pair_test.h"
 
 namespace shardmark::machine {
 
-struct PairOptions {
-  std::string transport;
-  at::Device device{at::kCPU};
-  double budget_s = 25;            // for the measurements; connections come on top
-  Heartbeat* heartbeat = nullptr;  // where operations and rounds are noted, for a watchdog
+struct PairOptions : ExchangeOptions {
+  double budget_s = 25;  // for the measurements; connections come on top
 };
 
 // Pairs of a round are disjoint and run at once; across nodes, the ranks of one local number on all nodes.

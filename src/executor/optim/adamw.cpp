@@ -52,7 +52,7 @@ class AdamW final : public Optimizer {
 
 std::unique_ptr<Optimizer> make(const Options& options, const std::vector<OptimizerShard>& shards,
                                 at::Device device) {
-  return std::make_unique<AdamW>(options, std::move(shards), device);
+  return std::make_unique<AdamW>(options, shards, device);
 }
 
 const Registration<OptimizerEntry> registered{"adamw", {"AdamW, fused", make}};

@@ -6,7 +6,7 @@
 
 namespace shardmark {
 
-std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<OptimizerShard> shards,
+std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, const std::vector<OptimizerShard>& shards,
                                           at::Device device) {
   const meter::Scope scope(MemoryUse::optimizer);
   return make_in_scope(choice, shards, device);

@@ -39,7 +39,7 @@ class Optimizer {
 // sgd {lr, momentum, weight_decay} or adamw {lr, beta1, beta2, eps, weight_decay}; a resolved choice. State
 // is allocated at once, zeroed, and counted as MemoryUse::optimizer. device: of the shards; a rank may have
 // none.
-std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, std::vector<OptimizerShard> shards,
+std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, const std::vector<OptimizerShard>& shards,
                                           at::Device device);
 
 // The same with its state in host memory, counted as MemoryUse::offloaded: a step copies the gradients to the

@@ -21,8 +21,8 @@ class Cast final : public ReductionKernels {
 };
 
 const Registration<KernelsEntry> registered{
-    "cast", {"to 16 bits and back", [](KernelContext context) -> std::unique_ptr<ReductionKernels> {
-               return std::make_unique<Cast>(std::move(context));
+    "cast", {"to 16 bits and back", [](const KernelContext& context) -> std::unique_ptr<ReductionKernels> {
+               return std::make_unique<Cast>(context);
              }}};
 
 }  // namespace

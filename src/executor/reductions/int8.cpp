@@ -38,8 +38,8 @@ void dequantise(const Message& message, const at::Tensor& blocks) {
 
 class Int8 final : public ReductionKernels {
  public:
-  explicit Int8(KernelContext context) : rank_(context.rank), ranks_(context.ranks) {
-    for (ReducedTensors& bucket : context.buckets)
+  explicit Int8(const KernelContext& context) : rank_(context.rank), ranks_(context.ranks) {
+    for (const ReducedTensors& bucket : context.buckets)
       buckets_.push_back({bucket.gradients, bucket.scratch.at("messages to all"),
                           bucket.scratch.at("messages of all"),
                           bucket.scratch.at("sum of a part").view({-1, kQuantisedBlock}),
@@ -99,8 +99,9 @@ class Int8 final : public ReductionKernels {
 
 const Registration<KernelsEntry> registered{
     "int8",
-    {"8-bit numbers with a scale per block", [](KernelContext context) -> std::unique_ptr<ReductionKernels> {
-       return std::make_unique<Int8>(std::move(context));
+    {"8-bit numbers with a scale per block",
+     [](const KernelContext& context) -> std::unique_ptr<ReductionKernels> {
+       return std::make_unique<Int8>(context);
      }}};
 
 }  // namespace

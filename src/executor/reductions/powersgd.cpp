@@ -94,11 +94,12 @@ class PowerSgd final : public ReductionKernels {
   std::vector<BucketTensors> buckets_;
 };
 
-const Registration<KernelsEntry> registered{"powersgd",
-                                            {"matrices as products of two narrow ones",
-                                             [](KernelContext context) -> std::unique_ptr<ReductionKernels> {
-                                               return std::make_unique<PowerSgd>(std::move(context));
-                                             }}};
+const Registration<KernelsEntry> registered{
+    "powersgd",
+    {"matrices as products of two narrow ones",
+     [](const KernelContext& context) -> std::unique_ptr<ReductionKernels> {
+       return std::make_unique<PowerSgd>(context);
+     }}};
 
 }  // namespace
 }  // namespace shardmark

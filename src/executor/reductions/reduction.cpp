@@ -8,8 +8,13 @@ std::unique_ptr<ReductionKernels> make_kernels(const strategies::Program& progra
                                                int64_t seed) {
   const auto& entries = Registry<KernelsEntry>::instance();
   if (!entries.contains(program.reduction.name)) return nullptr;
-  KernelContext context{
-      comm.rank(), comm.size(), model.table(), program.layout, {}, program.reduction.options, seed};
+  KernelContext context{program.copies.index_of(comm.rank()),
+                        program.copies.ranks,
+                        model.table(),
+                        program.layout,
+                        {},
+                        program.reduction.options,
+                        seed};
   for (const strategies::BucketMemory& bucket : program.buckets) {
     context.buckets.push_back({bucket.bucket, memory.at(bucket.gradients), {}});
     for (const auto& slice : bucket.scratch)

@@ -34,7 +34,7 @@ class ReductionKernels {
 // Registered by src/executor/reductions/<name>.cpp; a reduction that only calls has none.
 struct KernelsEntry {
   std::string description;
-  std::unique_ptr<ReductionKernels> (*make)(KernelContext context);
+  std::unique_ptr<ReductionKernels> (*make)(const KernelContext& context);
 };
 
 // nullptr where the program has no reduction with kernels.

@@ -21,8 +21,8 @@ Message view_message(const at::Tensor& words, int64_t k, at::ScalarType dtype) {
 
 class TopK final : public ReductionKernels {
  public:
-  explicit TopK(KernelContext context) : rank_(context.rank), ranks_(context.ranks) {
-    for (ReducedTensors& bucket : context.buckets)
+  explicit TopK(const KernelContext& context) : rank_(context.rank), ranks_(context.ranks) {
+    for (const ReducedTensors& bucket : context.buckets)
       buckets_.push_back({bucket.gradients, bucket.scratch.at("residual"), bucket.scratch.at("messages"),
                           bucket.scratch.at("magnitudes"), bucket.scratch.at("largest magnitudes"),
                           bucket.scratch.at("their places")});
@@ -69,8 +69,8 @@ class TopK final : public ReductionKernels {
 };
 
 const Registration<KernelsEntry> registered{
-    "topk", {"largest elements", [](KernelContext context) -> std::unique_ptr<ReductionKernels> {
-               return std::make_unique<TopK>(std::move(context));
+    "topk", {"largest elements", [](const KernelContext& context) -> std::unique_ptr<ReductionKernels> {
+               return std::make_unique<TopK>(context);
              }}};
 
 }  // namespace

@@ -2,13 +2,17 @@
 // the prefix `transformer.`, so that a safetensors file maps one to one: projections are [in, out] (their
 // Conv1D), which addmm takes as it is, forward and backward, at the speed of [out, in]. The output layer is
 // the token embedding (tied).
-#include "specs/models/gpt2.h"
-
 #include <cmath>
 
 #include "specs/models/parameters.h"
 
 namespace shardmark::specs {
+
+namespace {
+
+struct Gpt2Shape {
+  int64_t layers, width, heads, sequence, vocabulary;
+};
 
 Gpt2Shape gpt2_shape(const Options& options) {
   const Gpt2Shape s{integer(options, "layers"), integer(options, "width"), integer(options, "heads"),
@@ -19,22 +23,24 @@ Gpt2Shape gpt2_shape(const Options& options) {
   return s;
 }
 
-namespace {
-
 GroupSpec layer_group(const Gpt2Shape& s, int64_t layer) {
   const int64_t c = s.width;
   const std::string name = "h." + std::to_string(layer);
   const double residual =
       0.02 / std::sqrt(2.0 * static_cast<double>(s.layers));  // two branches per layer add up
-  return {name,
-          {ones(name + ".ln_1.weight", c), zeros(name + ".ln_1.bias", c),
-           normal(name + ".attn.c_attn.weight", {c, 3 * c}, 0.02), zeros(name + ".attn.c_attn.bias", 3 * c),
-           normal(name + ".attn.c_proj.weight", {c, c}, residual), zeros(name + ".attn.c_proj.bias", c),
-           ones(name + ".ln_2.weight", c), zeros(name + ".ln_2.bias", c),
-           normal(name + ".mlp.c_fc.weight", {c, 4 * c}, 0.02), zeros(name + ".mlp.c_fc.bias", 4 * c),
-           normal(name + ".mlp.c_proj.weight", {4 * c, c}, residual), zeros(name + ".mlp.c_proj.bias", c)},
-          layer + 1,
-          layer + 1};
+  return {
+      name,
+      {ones(name + ".ln_1.weight", c), zeros(name + ".ln_1.bias", c),
+       cut(normal(name + ".attn.c_attn.weight", {c, 3 * c}, 0.02), 1, s.heads, "heads", 3),
+       cut(zeros(name + ".attn.c_attn.bias", 3 * c), 0, s.heads, "heads", 3),
+       cut(normal(name + ".attn.c_proj.weight", {c, c}, residual), 0, s.heads, "heads"),
+       zeros(name + ".attn.c_proj.bias", c), ones(name + ".ln_2.weight", c), zeros(name + ".ln_2.bias", c),
+       cut(normal(name + ".mlp.c_fc.weight", {c, 4 * c}, 0.02), 1, 4 * c, "inner channels"),
+       cut(zeros(name + ".mlp.c_fc.bias", 4 * c), 0, 4 * c, "inner channels"),
+       cut(normal(name + ".mlp.c_proj.weight", {4 * c, c}, residual), 0, 4 * c, "inner channels"),
+       zeros(name + ".mlp.c_proj.bias", c)},
+      layer + 1,
+      layer + 1};
 }
 
 ModelTable gpt2_table(const Options& options) {
@@ -43,12 +49,16 @@ ModelTable gpt2_table(const Options& options) {
   const auto v = static_cast<double>(s.vocabulary), heads = static_cast<double>(s.heads);
   const int64_t head = s.layers + 1;  // number of the last block
   ModelTable table;
-  table.groups.push_back({"root", {normal("wte.weight", {s.vocabulary, s.width}, 0.02)}, 0, head});
+  table.groups.push_back(
+      {"root", {cut_by_words(normal("wte.weight", {s.vocabulary, s.width}, 0.02))}, 0, head});
   table.groups.push_back({"embedding", {normal("wpe.weight", {s.sequence, s.width}, 0.02)}, 0, 0});
+  const int64_t stream = s.sequence * s.width;
   table.blocks.push_back({.name = "embedding",
                           .activation_elements = t * c,
-                          .output_elements = t * c,
-                          .working_elements = t * c});
+                          .output_shape = {s.sequence, s.width},
+                          .working_elements = t * c,
+                          .regions = {{.leaves = stream}},
+                          .activations_cut = {.by_token = t * c}});
   for (int64_t i = 0; i < s.layers; ++i) {
     table.groups.push_back(layer_group(s, i));
     // Kept, in widths: the norms' inputs (the block's output among them) and outputs 4, q k v 3, attention's
@@ -58,8 +68,11 @@ ModelTable gpt2_table(const Options& options) {
                             .forward_flops = t * (24 * c * c + 4 * t * c),
                             .attention_flops = 4 * t * t * c,
                             .activation_elements = t * (16 * c + heads),
-                            .output_elements = t * c,
-                            .working_elements = 6 * t * c});
+                            .output_shape = {s.sequence, s.width},
+                            .working_elements = 6 * t * c,
+                            .regions = {{stream, stream, 2 * stream}, {stream, stream}},
+                            .activations_cut = {t * (12 * c + heads), t * 2 * c},
+                            .working_cut = {4 * t * c, t * c}});
   }
   table.groups.push_back({"head", {ones("ln_f.weight", s.width), zeros("ln_f.bias", s.width)}, head, head});
   // Kept: the norm's output, log-probabilities.
@@ -67,7 +80,11 @@ ModelTable gpt2_table(const Options& options) {
                           .forward_flops = t * 2 * c * v,
                           .activation_elements = t * (c + v),
                           .working_elements = 2 * t * c,
-                          .logits = t * v});
+                          .logits = t * v,
+                          .regions = {{.enters = stream}},
+                          .activations_cut = {.by_channel = t * v},
+                          .working_cut = {.by_token = t * c},
+                          .targets_of_cut = s.sequence});
   table.sample = {SampleShape::Kind::tokens, {s.sequence}, s.vocabulary};
   table.flops_formula =
       "forward per token: 2 x matrix parameters (24 width^2 per layer, 2 width x vocabulary for the logits) "

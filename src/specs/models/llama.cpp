@@ -43,9 +43,11 @@ double llama_residual(const LlamaShape& shape) {
 
 LlamaMlp swiglu_mlp(const LlamaShape& s, const std::string& name, int64_t inner) {
   const auto c = static_cast<double>(s.width), i = static_cast<double>(inner);
-  return {.parameters = {normal(name + ".gate_proj.weight", {inner, s.width}, 0.02),
-                         normal(name + ".up_proj.weight", {inner, s.width}, 0.02),
-                         normal(name + ".down_proj.weight", {s.width, inner}, llama_residual(s))},
+  constexpr const char* kInner = "inner channels";
+  return {.parameters = {cut(normal(name + ".gate_proj.weight", {inner, s.width}, 0.02), 0, inner, kInner),
+                         cut(normal(name + ".up_proj.weight", {inner, s.width}, 0.02), 0, inner, kInner),
+                         cut(normal(name + ".down_proj.weight", {s.width, inner}, llama_residual(s)), 1,
+                             inner, kInner)},
           .forward_flops = 6 * c * i,
           .activation_elements = 3 * i,  // gate, up and their product
           .working_elements = 3 * i};
@@ -57,10 +59,11 @@ GroupSpec layer_group(const LlamaShape& s, const std::string& name, int64_t bloc
   const int64_t c = s.width, kv = s.kv_heads * s.head_width();
   GroupSpec group{
       name,
-      {ones(name + ".input_layernorm.weight", c), normal(name + ".self_attn.q_proj.weight", {c, c}, 0.02),
-       normal(name + ".self_attn.k_proj.weight", {kv, c}, 0.02),
-       normal(name + ".self_attn.v_proj.weight", {kv, c}, 0.02),
-       normal(name + ".self_attn.o_proj.weight", {c, c}, llama_residual(s)),
+      {ones(name + ".input_layernorm.weight", c),
+       cut(normal(name + ".self_attn.q_proj.weight", {c, c}, 0.02), 0, s.heads, "heads"),
+       cut(normal(name + ".self_attn.k_proj.weight", {kv, c}, 0.02), 0, s.kv_heads, "kv_heads"),
+       cut(normal(name + ".self_attn.v_proj.weight", {kv, c}, 0.02), 0, s.kv_heads, "kv_heads"),
+       cut(normal(name + ".self_attn.o_proj.weight", {c, c}, llama_residual(s)), 1, s.heads, "heads"),
        ones(name + ".post_attention_layernorm.weight", c)},
       block,
       block};
@@ -74,13 +77,17 @@ BlockSpec layer_block(const LlamaShape& s, const std::string& name, const LlamaM
   // Kept, in widths: the norms' inputs (the block's output among them) and outputs 4, q and attention's
   // output 2; k and v; per token the norms' two scales and a sum for each head.
   const double attention_flops = 4 * t * t * c;
+  const int64_t stream = s.sequence * s.width;
   return {.name = name,
           .forward_flops = t * (4 * c * c + 4 * c * kv + mlp.forward_flops) + attention_flops,
           .attention_flops = attention_flops,
           .activation_elements = t * (6 * c + 2 * kv + mlp.activation_elements + heads + 2),
-          .output_elements = t * c,
+          .output_shape = {s.sequence, s.width},
           .working_elements = t * (2 * c + mlp.working_elements),
-          .indices = t * mlp.indices};
+          .indices = t * mlp.indices,
+          .regions = {{stream, stream, 2 * s.sequence * s.kv_heads * s.head_width()}, {stream, stream}},
+          .activations_cut = {t * (2 * c + 2 * kv + mlp.activation_elements + heads), t * (2 * c + 2)},
+          .working_cut = {t * mlp.working_elements, t * c}};
 }
 
 }  // namespace
@@ -91,29 +98,44 @@ ModelTable llama_table(const LlamaShape& s, const std::function<LlamaMlp(const s
   const auto t = static_cast<double>(s.sequence), c = static_cast<double>(s.width);
   const auto v = static_cast<double>(s.vocabulary);
   const int64_t first = s.tied ? 0 : 1, head = first + s.layers;  // blocks: the first layer's, the last one
+  const Region embedding{.leaves = s.sequence * s.width};
   ModelTable table;
   table.groups.push_back({s.tied ? "root" : "embedding",
-                          {normal("model.embed_tokens.weight", {s.vocabulary, s.width}, 0.02)},
+                          {cut_by_words(normal("model.embed_tokens.weight", {s.vocabulary, s.width}, 0.02))},
                           0,
                           s.tied ? head : 0});
   if (!s.tied)
-    table.blocks.push_back({.name = "embedding", .activation_elements = t * c, .output_elements = t * c});
+    table.blocks.push_back({.name = "embedding",
+                            .activation_elements = t * c,
+                            .output_shape = {s.sequence, s.width},
+                            .regions = {embedding},
+                            .activations_cut = {.by_token = t * c}});
   for (int64_t i = 0; i < s.layers; ++i) {
     const std::string name = "model.layers." + std::to_string(i);
     const LlamaMlp mlp = mlp_of(name);
     table.groups.push_back(layer_group(s, name, first + i, mlp));
     table.blocks.push_back(layer_block(s, name, mlp));
   }
-  if (s.tied) table.blocks.front().activation_elements += t * c;
+  if (s.tied) {
+    BlockSpec& first_layer = table.blocks.front();
+    first_layer.activation_elements += t * c;
+    first_layer.activations_cut.by_token += t * c;
+    first_layer.regions.insert(first_layer.regions.begin(), embedding);
+  }
   GroupSpec last{"head", {ones("model.norm.weight", s.width)}, head, head};
-  if (!s.tied) last.parameters.push_back(normal("lm_head.weight", {s.vocabulary, s.width}, 0.02));
+  if (!s.tied)
+    last.parameters.push_back(cut_by_words(normal("lm_head.weight", {s.vocabulary, s.width}, 0.02)));
   table.groups.push_back(std::move(last));
   // Kept: the norm's output and scale, log-probabilities.
   table.blocks.push_back({.name = "head",
                           .forward_flops = t * 2 * c * v,
                           .activation_elements = t * (c + 1 + v),
                           .working_elements = 2 * t * c,
-                          .logits = t * v});
+                          .logits = t * v,
+                          .regions = {{.enters = s.sequence * s.width}},
+                          .activations_cut = {t * v, t},
+                          .working_cut = {.by_token = t * c},
+                          .targets_of_cut = s.sequence});
   table.sample = {SampleShape::Kind::tokens, {s.sequence}, s.vocabulary};
   return table;
 }

@@ -8,28 +8,42 @@ namespace shardmark::specs {
 namespace {
 
 // Weights [out, in] and biases as PyTorch's Linear draws them: uniform within 1 / sqrt(in), biases zero.
+// Tensor-parallel ranks cut every second layer by its outputs and the next one by its inputs; a last layer
+// whose turn is to be cut by outputs has a part of the classes on each rank.
 ModelTable mlp_table(const Options& options) {
   const int64_t layers = integer(options, "layers");
   ModelTable table;
   for (int64_t i = 0; i < layers; ++i) {
     const int64_t in = integer(options, i == 0 ? "features" : "width");
     const int64_t out = integer(options, i == layers - 1 ? "classes" : "width");
+    const bool is_last = i == layers - 1, by_outputs = i % 2 == 0;
     const std::string name = "layers." + std::to_string(i);
-    table.groups.push_back({name,
-                            {uniform(name + ".weight", {out, in}, 1 / std::sqrt(static_cast<double>(in))),
-                             zeros(name + ".bias", out)},
-                            i,
-                            i});
+    ParameterSpec weight = uniform(name + ".weight", {out, in}, 1 / std::sqrt(static_cast<double>(in)));
+    ParameterSpec bias = zeros(name + ".bias", out);
+    if (by_outputs) {
+      weight = cut(std::move(weight), 0, is_last ? 0 : out, "channels of the hidden layers");
+      bias = cut(std::move(bias), 0, is_last ? 0 : out, "channels of the hidden layers");
+    } else {
+      weight = cut(std::move(weight), 1, in, "channels of the hidden layers");
+    }
+    table.groups.push_back({name, {std::move(weight), std::move(bias)}, i, i});
     // Kept: what GELU was given and what it gave; the last layer's log-probabilities. Backward: the gradients
     // of both and of the input.
     const auto width = static_cast<double>(out);
-    const bool is_last = i == layers - 1;
-    table.blocks.push_back({.name = name,
-                            .forward_flops = 2.0 * static_cast<double>(in * out),
-                            .activation_elements = is_last ? width : 2 * width,
-                            .output_elements = is_last ? 0 : width,
-                            .working_elements = is_last ? 0 : 3 * width,
-                            .logits = is_last ? width : 0});
+    BlockSpec block{.name = name,
+                    .forward_flops = 2.0 * static_cast<double>(in * out),
+                    .activation_elements = is_last ? width : 2 * width,
+                    .output_shape = is_last ? std::vector<int64_t>{} : std::vector<int64_t>{1, out},
+                    .working_elements = is_last ? 0 : 3 * width,
+                    .logits = is_last ? width : 0};
+    block.regions = {by_outputs ? Region{.enters = i == 0 ? 0 : in} : Region{.leaves = out}};
+    if (by_outputs) {
+      block.activations_cut.by_channel = block.activation_elements;
+      block.working_cut.by_channel = block.working_elements;
+      block.is_output_cut = !is_last;
+      block.targets_of_cut = is_last ? 1 : 0;
+    }
+    table.blocks.push_back(std::move(block));
   }
   table.sample = {SampleShape::Kind::rows, {integer(options, "features")}, integer(options, "classes")};
   table.flops_formula = "forward: 2 x in x out per layer; step: 3 x forward";

@@ -58,6 +58,10 @@ ModelTable moe_table(const Options& options) {
   const MoeShape moe = moe_shape(options);
   ModelTable table =
       llama_table(shape, [&](const std::string& layer) { return experts_mlp(shape, moe, layer); });
+  // Experts are not cut over tensor ranks, and their balancing loss needs the tokens of a micro-batch.
+  for (GroupSpec& group : table.groups)
+    for (ParameterSpec& parameter : group.parameters) parameter.cut = std::nullopt;
+  for (BlockSpec& block : table.blocks) block.regions.clear();
   table.flops_formula = llama_flops_formula(
       "width x experts for the router, top_k x 3 width x inner for the experts that a token goes to, and "
       "3 width x shared_inner");

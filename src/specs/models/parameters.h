@@ -27,6 +27,17 @@ inline ParameterSpec ones(std::string name, int64_t size) {
   return {std::move(name), {size}, Initial::ones, 0};
 }
 
+// The same, cut over tensor-parallel ranks along a dimension: between units, such as heads, in each of its
+// pieces; or anywhere.
+inline ParameterSpec cut(ParameterSpec parameter, int64_t dim, int64_t units, const char* what,
+                         int64_t pieces = 1) {
+  parameter.cut = Cut{dim, units, what, pieces};
+  return parameter;
+}
+inline ParameterSpec cut_by_words(ParameterSpec parameter) {
+  return cut(std::move(parameter), 0, 0, "words");
+}
+
 // An integer of resolved options.
 inline int64_t integer(const Options& options, const char* key) { return options.at(key).get<int64_t>(); }
 

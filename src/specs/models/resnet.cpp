@@ -66,8 +66,9 @@ void add_conv_norm(ModelTable& table, GroupSpec& group, const ConvNormSpec& c, d
       normal(c.conv + ".weight", {c.out, c.in, c.kernel, c.kernel}, std::sqrt(2 / fan_out)));
   group.parameters.push_back(ones(c.norm + ".weight", c.out));
   group.parameters.push_back(zeros(c.norm + ".bias", c.out));
-  table.buffers.push_back({c.norm + ".running_mean", {c.out}, 0});
-  table.buffers.push_back({c.norm + ".running_var", {c.out}, variance});
+  const auto block = std::ssize(table.blocks);  // that comes next
+  table.buffers.push_back({c.norm + ".running_mean", {c.out}, 0, block});
+  table.buffers.push_back({c.norm + ".running_var", {c.out}, variance, block});
 }
 
 double conv_flops(const ConvNormSpec& c) {
@@ -87,13 +88,13 @@ void add_stem(ModelTable& table, const ResNetShape& shape) {
   add_conv_norm(table, group, shape.stem);
   // Kept: what the norm and the pooling were given; pooling's output and its indices.
   const double out = output_elements(shape.stem);
-  const double pooled =
-      shape.pooled ? static_cast<double>(shape.stem.out) * std::pow(halved(shape.stem.size), 2) : 0;
+  const int64_t size = shape.pooled ? halved(shape.stem.size) : shape.stem.size;
+  const double pooled = shape.pooled ? static_cast<double>(shape.stem.out * size * size) : 0;
   add_block(table, std::move(group),
             {.name = {},
              .forward_flops = conv_flops(shape.stem),
              .activation_elements = 2 * out + pooled,
-             .output_elements = shape.pooled ? pooled : out,
+             .output_shape = {1, shape.stem.out, size, size},
              .working_elements = 2 * out,
              .indices = pooled});
 }
@@ -116,13 +117,13 @@ void add_residual(ModelTable& table, const ResidualSpec& block, double last_vari
   // Backward of the last convolution and its norm: the gradients of the block's output, which the shortcut
   // gets too, and of what ReLU and the norm were given, and a copy in the order that the convolution wants;
   // the gradient of the convolution's input and its copy.
-  const double out = output_elements(block.branch.back()),
-               given = output_elements(block.branch[block.branch.size() - 2]);
+  const ConvNormSpec& last = block.branch.back();
+  const double out = output_elements(last), given = output_elements(block.branch[block.branch.size() - 2]);
   add_block(table, std::move(group),
             {.name = {},
              .forward_flops = flops,
              .activation_elements = elements,
-             .output_elements = out,
+             .output_shape = {1, last.out, last.size, last.size},
              .working_elements = 4 * out + 2 * given});
 }
 

@@ -26,8 +26,9 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
     const Slice theirs = step.allocate("messages of all", Use::transient, Element::int32, ranks * words);
     bucket.memory.scratch = {mine, theirs, sum.first(parts.numel), summand.first(parts.numel)};
     bucket.memory.value_bytes = static_cast<double>(bucket.memory.gradients.numel);
+    const int64_t own = step.all().index_of(step.input().rank);
     bucket.calls = {step.call(Collective::all_to_all, theirs, mine),
-                    step.call(Collective::all_gather, mine, mine.part({step.input().rank * words, words}))};
+                    step.call(Collective::all_gather, mine, mine.part({own * words, words}))};
   }
 }
 
@@ -45,7 +46,8 @@ const Registration<Reduction> registered{"int8",
                                           paper,
                                           /*lossy=*/true,
                                           /*keeps_residual=*/false,
-                                          /*most_element_bytes=*/4}};
+                                          /*most_element_bytes=*/4,
+                                          /*couples_elements=*/true}};
 
 }  // namespace
 }  // namespace shardmark::strategies

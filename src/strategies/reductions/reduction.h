@@ -25,6 +25,7 @@ struct Reduction {
   bool lossy = true;
   bool keeps_residual = false;     // error feedback: what was not sent is added to the next gradient
   int64_t most_element_bytes = 8;  // of gradients that it can reduce
+  bool couples_elements = false;   // what becomes of one depends on the others of its bucket
 };
 
 inline const Reduction& reduction(const std::string& name) {

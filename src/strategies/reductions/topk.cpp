@@ -32,8 +32,8 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
         step.allocate("messages", Use::transient, Element::int32, step.input().ranks * words);
     bucket.memory.scratch = {residual, messages, magnitudes.first(numel), values.first(k), places.first(k)};
     bucket.memory.value_bytes = static_cast<double>(k * step.input().bytes.reduce);
-    bucket.calls = {
-        step.call(Collective::all_gather, messages, messages.part({step.input().rank * words, words}))};
+    bucket.calls = {step.call(Collective::all_gather, messages,
+                              messages.part({step.all().index_of(step.input().rank) * words, words}))};
   }
 }
 
@@ -51,7 +51,7 @@ const OptionTable kOptions = {
 const Registration<Reduction> registered{
     "topk",
     {"largest elements all-gathered, the rest kept for the next step", kOptions, plan, paper,
-     /*lossy=*/true, /*keeps_residual=*/true}};
+     /*lossy=*/true, /*keeps_residual=*/true, /*most_element_bytes=*/8, /*couples_elements=*/true}};
 
 }  // namespace
 }  // namespace shardmark::strategies

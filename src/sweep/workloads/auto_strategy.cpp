@@ -34,7 +34,7 @@ Settled settle_strategy(const Point& point, const HostGroup& group, Communicator
 
   const auto table = specs::model_spec(point.training.model.name).table(point.training.model.options);
   const strategies::Decision decision =
-      strategies::decide(strategies::step_input(point, table),
+      strategies::decide(strategies::RankStep(point, table).input(),
                          {usable_bytes(group, comm.device()), expect(point).activation_bytes,
                           network.ranks_per_node, network.all, network.node});
   Settled settled{point, decision.reason, decision.choice().communication_s};

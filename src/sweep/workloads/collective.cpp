@@ -1,4 +1,6 @@
-// The collective workload: one operation, one message size, timed operation by operation.
+// See collective.h.
+#include "sweep/workloads/collective.h"
+
 #include <ATen/cuda/CUDAContext.h>
 #include <unistd.h>
 
@@ -6,9 +8,7 @@
 
 #include "comm/verification.h"
 #include "device/meter.h"
-#include "device/timeline.h"
 #include "specs/collectives.h"
-#include "sweep/workloads/workload.h"
 
 namespace shardmark {
 namespace {
@@ -22,113 +22,100 @@ int64_t last_level_cache_bytes(at::Device device) {
   return std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 1 << 20);  // 0 where the system does not know
 }
 
-class CollectiveWorkload final : public Workload {
- public:
-  explicit CollectiveWorkload(const WorkloadContext& context)
-      : point_(context.point),
-        group_(context.group),
-        comm_(context.comm),
-        heartbeat_(context.heartbeat),
-        row_(specs::collective(point_.collective.operation)),
-        dtype_(element_type(point_.collective.dtype)),
-        timeline_(comm_.device()) {}
-
-  void allocate() override {
-    meter::reset_peak();
-    const int64_t numel = point_.collective.bytes / static_cast<int64_t>(at::elementSize(dtype_));
-    const int64_t cache = last_level_cache_bytes(comm_.device());
-    // One set more than the cache holds: by the time that a set is used again it has been evicted.
-    const int64_t num_sets =
-        std::clamp(cache / std::max<int64_t>(point_.collective.bytes, 1) + 2, int64_t{2}, kMostSets);
-    const ReduceOp op = reduce_op(point_.collective.reduction);
-    for (int64_t i = 0; i < num_sets; ++i) {
-      calls_.push_back(prepare(comm_, row_.what, numel, dtype_, op, point_.collective.in_place));
-    }
-  }
-
-  // Every element, several patterns, each on another set of buffers.
-  Check verify() override {
-    int64_t wrong = 0;
-    for (int64_t round = 0; round < kVerifyRounds; ++round) {
-      const Call& call = calls_[static_cast<size_t>(round) % calls_.size()];
-      fill(comm_, call, round);
-      comm_.start(call).wait();
-      wrong += ::shardmark::num_wrong(comm_, call, round);
-      // Sums in place would grow from step to step; zeros stay zeros.
-      for (const at::Tensor& side : {call.in, call.out}) {
-        if (side.defined()) side.zero_();
-      }
-    }
-    num_wrong_ = static_cast<int64_t>(group_.sum(static_cast<double>(wrong)));
-    comm_.reset_traffic();
-    Check check;
-    check.wrong = num_wrong_ > 0;
-    check.text = check.wrong
-                     ? "wrong: " + std::to_string(num_wrong_) + " elements differ from the expected value"
-                     : "every element as expected";
-    return check;
-  }
-
-  void begin_window() override {
-    timeline_.clear();
-    in_order_ = comm_.in_order();
-    timeline_.mark();
-  }
-
-  void step() override {
-    heartbeat_.step();
-    comm_.start(calls_[static_cast<size_t>(num_steps_++) % calls_.size()]).wait();
-    timeline_.mark();
-  }
-
-  std::vector<std::vector<double>> end_window() override {
-    const auto marks = timeline_.resolve();
-    in_order_.reset();
-    std::vector<double> steps;
-    for (size_t i = 1; i < marks.size(); ++i) steps.push_back(marks[i].at_s - marks[i - 1].at_s);
-    return {steps};
-  }
-
-  std::vector<std::string> phases() const override { return {"step"}; }
-
-  void derive(Record& record) const override {
-    Measures& m = record.measures;
-    m.algbw_gb_s = payload_bytes() / m.step_s / 1e9;
-    m.busbw_gb_s = m.algbw_gb_s * row_.busbw.of(comm_.size());
-    m.predicted_traffic_bytes = payload_bytes() * specs::ring_factor(row_.what, comm_.size());
-  }
-
-  void collect(Record& record) override {
-    Measures& m = record.measures;
-    m.num_wrong = num_wrong_;
-    const auto peak = static_cast<double>(meter::read().peak);
-    m.peak_bytes = group_.max(peak);
-    const std::vector<double> peaks = group_.gather(std::vector<double>{peak});
-    record.samples.push_back({"peak", static_cast<int64_t>(peaks.size()), 1, peaks});
-    const Traffic& traffic = comm_.traffic();
-    const auto operations = static_cast<double>(std::max<int64_t>(traffic.num_operations, 1));
-    m.traffic_bytes = group_.sum(traffic.ring_bytes / operations) / group_.size();
-    m.num_operations = 1;
-  }
-
- private:
-  // What the suite asked for, in whole elements of whole shards.
-  double payload_bytes() const { return calls_.front().payload_bytes(comm_.rank(), comm_.size()); }
-
-  const Point& point_;
-  const HostGroup& group_;
-  Communicator& comm_;
-  Heartbeat& heartbeat_;
-  const specs::CollectiveRow& row_;
-  at::ScalarType dtype_;
-  Timeline timeline_;
-  std::shared_ptr<void> in_order_;  // as long as a window lasts
-  std::vector<Call> calls_;         // on other buffers each
-  int64_t num_steps_ = 0;
-  int64_t num_wrong_ = -1;
-};
-
 }  // namespace
+
+CollectiveWorkload::CollectiveWorkload(const WorkloadContext& context)
+    : point_(context.point),
+      group_(context.group),
+      comm_(context.comm),
+      heartbeat_(context.heartbeat),
+      row_(specs::collective(point_.collective.operation)),
+      dtype_(element_type(point_.collective.dtype)),
+      timeline_(comm_.device()) {}
+
+void CollectiveWorkload::allocate() {
+  meter::reset_peak();
+  const int64_t numel = point_.collective.bytes / static_cast<int64_t>(at::elementSize(dtype_));
+  const int64_t cache = last_level_cache_bytes(comm_.device());
+  // One set more than the cache holds: by the time that a set is used again it has been evicted.
+  const int64_t num_sets =
+      std::clamp(cache / std::max<int64_t>(point_.collective.bytes, 1) + 2, int64_t{2}, kMostSets);
+  const ReduceOp op = reduce_op(point_.collective.reduction);
+  std::shared_ptr<const specs::Parts> parts;
+  if (row_.has_parts)
+    parts = std::make_shared<specs::Parts>(specs::share_out(choice_from_text(point_.collective.parts),
+                                                            comm_.size(), numel / comm_.size() * comm_.size(),
+                                                            point_.folder));
+  for (int64_t i = 0; i < num_sets; ++i) {
+    calls_.push_back(prepare(comm_, row_.what, numel, dtype_, op, point_.collective.in_place, parts));
+  }
+}
+
+Check CollectiveWorkload::verify() {
+  int64_t wrong = 0;
+  for (int64_t round = 0; round < kVerifyRounds; ++round) {
+    const Call& call = calls_[static_cast<size_t>(round) % calls_.size()];
+    fill(comm_, call, round);
+    comm_.start(call).wait();
+    wrong += ::shardmark::num_wrong(comm_, call, round);
+    // Sums in place would grow from step to step; zeros stay zeros.
+    for (const at::Tensor& side : {call.in, call.out}) {
+      if (side.defined()) side.zero_();
+    }
+  }
+  num_wrong_ = static_cast<int64_t>(group_.sum(static_cast<double>(wrong)));
+  comm_.reset_traffic();
+  Check check;
+  check.wrong = num_wrong_ > 0;
+  check.text = check.wrong
+                   ? "wrong: " + std::to_string(num_wrong_) + " elements differ from the expected value"
+                   : "every element as expected";
+  return check;
+}
+
+void CollectiveWorkload::begin_window() {
+  timeline_.clear();
+  in_order_ = comm_.in_order();
+  timeline_.mark();
+}
+
+void CollectiveWorkload::step() {
+  heartbeat_.step();
+  start_next().wait();
+  timeline_.mark();
+}
+
+std::vector<std::vector<double>> CollectiveWorkload::end_window() {
+  const auto marks = timeline_.resolve();
+  in_order_.reset();
+  std::vector<double> steps;
+  for (size_t i = 1; i < marks.size(); ++i) steps.push_back(marks[i].at_s - marks[i - 1].at_s);
+  return {steps};
+}
+
+void CollectiveWorkload::rate(Measures& m, double operation_s) const {
+  m.algbw_gb_s = payload_bytes() / operation_s / 1e9;
+  m.busbw_gb_s = m.algbw_gb_s * row_.busbw.of(comm_.size());
+  const auto& parts = calls_.front().parts;
+  m.predicted_traffic_bytes = parts == nullptr
+                                  ? payload_bytes() * specs::ring_factor(row_.what, comm_.size())
+                                  : parts->moved() * static_cast<double>(at::elementSize(dtype_));
+}
+
+void CollectiveWorkload::derive(Record& record) const { rate(record.measures, record.measures.step_s); }
+
+void CollectiveWorkload::collect(Record& record) {
+  Measures& m = record.measures;
+  m.num_wrong = num_wrong_;
+  const auto peak = static_cast<double>(meter::read().peak);
+  m.peak_bytes = group_.max(peak);
+  const std::vector<double> peaks = group_.gather(std::vector<double>{peak});
+  record.samples.push_back({"peak", static_cast<int64_t>(peaks.size()), 1, peaks});
+  const Traffic& traffic = comm_.traffic();
+  const auto operations = static_cast<double>(std::max<int64_t>(traffic.num_operations, 1));
+  m.traffic_bytes = group_.sum(traffic.ring_bytes / operations) / group_.size();
+  m.num_operations = 1;
+}
 
 std::unique_ptr<Workload> make_collective(const WorkloadContext& context) {
   return std::make_unique<CollectiveWorkload>(context);

@@ -28,7 +28,7 @@ std::vector<Batch> batches_of_step(const Point& point, const DataSource& source,
   std::vector<Batch> batches;
   for (int64_t micro = 0; micro < point.training.accumulation; ++micro) {
     std::vector<Draw> draws;
-    for (int64_t rank = 0; rank < point.ranks; ++rank) {
+    for (int64_t rank = 0; rank < point.data_ranks(); ++rank) {
       if (replica >= 0 && rank != replica) continue;
       const auto part = DistributedSampler(point, source.size(), rank).draw(step, micro);
       draws.insert(draws.end(), part.begin(), part.end());
@@ -104,7 +104,7 @@ ReferenceRun run_reference(const Point& point, const DataSource& source, at::Dev
 std::string reference_key(const Point& point, int64_t replica) {
   const auto& t = point.training;
   return fmt::format("{} {} {} {} ranks={} batch={} accumulation={} seed={} replica={} clip={}",
-                     to_text(t.model), to_text(t.data), to_text(t.optimizer), t.precision, point.ranks,
+                     to_text(t.model), to_text(t.data), to_text(t.optimizer), t.precision, point.data_ranks(),
                      t.batch_size, t.accumulation, point.seed, replica, t.clip_norm);
 }
 

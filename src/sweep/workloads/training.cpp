@@ -30,10 +30,10 @@ void Training::allocate() {
   const auto& t = point_.training;
   setup_.allocate();
   built_ = meter::read();
-  source_ = make_source(t.data, {setup_.model->table().sample, setup_.model->dtype(), point_.seed,
+  source_ = make_source(t.data, {setup_.whole.sample, setup_.model->dtype(), point_.seed,
                                  /*holds_out=*/false, point_.folder});
   loader_ = std::make_unique<Loader>(
-      *source_, DistributedSampler(point_, source_->size(), comm_.rank()), comm_.device(),
+      *source_, DistributedSampler(point_, source_->size(), setup_.data_rank()), comm_.device(),
       prefetch_depth(resources_.num_cores, resources_.local_ranks, resources_.threads_per_rank));
   comm_.set_timeline(&setup_.executor->recorder().timeline());
   setup_.executor->set_heartbeat(&heartbeat_);
@@ -54,12 +54,27 @@ void Training::step() {
 
 void Training::close_window() { setup_.executor->recorder().end(); }
 
+// Those over which a copy of the model is laid out.
+std::vector<specs::Dimension> Training::inside_copies() const {
+  std::vector<specs::Dimension> all;
+  const specs::Mesh mesh = specs::mesh_of(point_);
+  for (const auto& [dimension, ranks] : {std::pair(specs::Dimension::tensor, mesh.tensor),
+                                         {specs::Dimension::context, mesh.context},
+                                         {specs::Dimension::pipeline, mesh.pipeline}})
+    if (ranks > 1) all.push_back(dimension);
+  return all;
+}
+
 std::vector<std::vector<double>> Training::end_window() {
-  std::vector<std::vector<double>> rows(1 + kNumPhases);  // the step, then its phases
+  const std::vector<specs::Dimension> dimensions = inside_copies();
+  std::vector<std::vector<double>> rows(1 + kNumPhases + dimensions.size());  // the step, its phases, parts
   for (const RecordedStep& step : setup_.executor->recorder().take()) {
     rows[0].push_back(step.seconds());
     const auto phases = step.phases();
     for (size_t phase = 0; phase < kNumPhases; ++phase) rows[1 + phase].push_back(phases[phase]);
+    const auto exposed = step.exposed();
+    for (size_t d = 0; d < dimensions.size(); ++d)
+      rows[1 + kNumPhases + d].push_back(exposed[static_cast<size_t>(dimensions[d])]);
   }
   return rows;
 }
@@ -67,10 +82,12 @@ std::vector<std::vector<double>> Training::end_window() {
 std::vector<std::string> Training::phases() const {
   std::vector<std::string> names = {"step"};
   names.insert(names.end(), strategies::kPhaseNames.begin(), strategies::kPhaseNames.end());
+  for (const specs::Dimension dimension : inside_copies())
+    names.push_back(std::string("exposed_") + specs::kDimensionNames[static_cast<size_t>(dimension)]);
   return names;
 }
 
-void Training::derive(Record& record) const { derive_training(record, setup_.model->table(), resources_); }
+void Training::derive(Record& record) const { derive_training(record, setup_.whole, resources_); }
 
 void Training::collect(Record& record) {
   auto& m = record.measures;
@@ -92,7 +109,7 @@ void Training::collect(Record& record) {
 }
 
 std::vector<double> Training::expert_load_of_ranks(bool own) const {
-  const std::vector<double> load = expert_load(*setup_.model);
+  std::vector<double> load = expert_load(*setup_.model);
   if (load.empty() || own) return load;
   const std::vector<double> all = group_.gather(load);
   std::vector<double> sum(load.size());

@@ -26,7 +26,10 @@ class Training final : public Workload {
   void measure_ablations(Record& record) override;
 
  private:
+  std::vector<specs::Dimension> inside_copies() const;
   ReferenceRun shared_reference(int64_t replica);
+  bool is_equal_in_copies(int64_t sum) const;  // on all ranks
+  double loss_of_own_copy(double own) const;   // on rank 0
   Check lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const;
   // Of what the model has counted, on rank 0: of all ranks, or of rank 0 alone. Empty: it has no experts.
   std::vector<double> expert_load_of_ranks(bool own) const;

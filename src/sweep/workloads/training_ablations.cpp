@@ -49,7 +49,7 @@ std::vector<double> Training::timed_compute(Record& record, int64_t times,
   setup_.executor->set_ablation(Ablation::compute_only);
   std::vector<double> seconds = timed(times, train, &recorder);
   setup_.executor->set_ablation(Ablation::none);
-  const auto blocks = group_.gather(block_medians(recorder.take(), setup_.model->blocks().size()));
+  const auto blocks = group_.gather(block_medians(recorder.take(), setup_.whole.blocks.size()));
   const auto columns = static_cast<int64_t>(blocks.size()) / point_.ranks;
   if (group_.rank() == 0) record.samples.push_back({"block_time", point_.ranks, columns, blocks});
   return seconds;
@@ -62,7 +62,8 @@ void Training::measure_ablations(Record& record) {
   setup_.state->optimizer().set_learning_rate(0);
   const auto train = [&] { executor.step([this] { return loader_->next(); }); };
   const strategies::Program& program = setup_.state->step(setup_.guard->needs_norm()).program();
-  if (group_.rank() == 0) record.samples.push_back(strategies::to_series(program));
+  if (group_.rank() == 0 && point_.training.pipeline == 1)
+    record.samples.push_back(strategies::to_series(program));
   static_cast<void>(timed(0, train));
   if (!trace_directory_.empty()) trace_steps(record, train);
   const int64_t times = std::clamp<int64_t>(point_.sampling.min_steps, 1, kMostSteps);

@@ -5,11 +5,12 @@
 #include <numeric>
 
 #include "base/stats.h"
+#include "schema/step_statistics.h"
 #include "schema/throughput.h"
 #include "specs/specs.h"
 #include "strategies/activations.h"
+#include "strategies/stages.h"
 #include "strategies/strategy.h"
-#include "sweep/workloads/statistics.h"
 
 namespace shardmark {
 namespace {
@@ -37,17 +38,26 @@ double phase_s(const Series& step, const Series& phase) {
   return median(values);
 }
 
+// Of a whole model by the formulas of its strategy's paper; of a layout, for which papers have none of all
+// together, by its programs.
+strategies::StagesCost predicted_cost(const Point& point, const specs::ModelTable& table) {
+  const TrainingPoint& t = point.training;
+  const auto batch = static_cast<double>(t.batch_size);
+  if (point.ranks_per_copy() > 1) return strategies::cost_of(strategies::Stages(point, table), batch);
+  const strategies::RankStep rank_step(point, table);
+  return {strategies::strategy(t.strategy.name).paper(rank_step.input()),
+          strategies::activation_bytes(rank_step.input(), batch)};
+}
+
 void derive_predictions(Record& record, const specs::ModelTable& table) {
   auto& m = record.measures;
-  const TrainingPoint& t = record.point.training;
-  const strategies::StepInput input = strategies::step_input(record.point, table);
-  const strategies::Cost cost = strategies::strategy(t.strategy.name).paper(input);
+  const auto& [cost, activation_bytes] = predicted_cost(record.point, table);
   m.predicted_parameter_bytes = cost.parameter_bytes;
   m.predicted_gradient_bytes = cost.gradient_bytes;
   m.predicted_optimizer_bytes = cost.optimizer_bytes;
   m.predicted_transient_bytes = cost.transient_bytes;
   m.predicted_offloaded_bytes = cost.offloaded_bytes;
-  m.predicted_activation_bytes = strategies::activation_bytes(input, static_cast<double>(t.batch_size));
+  m.predicted_activation_bytes = activation_bytes;
   m.predicted_traffic_bytes = cost.traffic_bytes;
 }
 
@@ -58,7 +68,8 @@ double value_or_none(const std::map<std::string, double>& values, const std::str
 
 double flops_per_step(const Point& point, const specs::ModelTable& table) {
   const TrainingPoint& t = point.training;
-  return table.step_flops() * static_cast<double>(t.batch_size * t.accumulation);
+  return table.step_flops() * static_cast<double>(t.batch_size * t.accumulation) /
+         static_cast<double>(point.ranks_per_copy());
 }
 
 }  // namespace
@@ -93,6 +104,10 @@ void derive_training(Record& record, const specs::ModelTable& table, const Resou
   m.backward_s = phase_s(*step, *record.series("backward"));
   m.exposed_s = phase_s(*step, *record.series("exposed"));
   m.optimizer_s = phase_s(*step, *record.series("optimizer"));
+  for (const auto& [series, measure] : {std::pair("exposed_tensor", &Measures::exposed_tensor_s),
+                                        {"exposed_context", &Measures::exposed_context_s},
+                                        {"exposed_pipeline", &Measures::exposed_pipeline_s}})
+    if (const Series* exposed = record.series(series)) m.*measure = phase_s(*step, *exposed);
 
   if (const Series* ablation = record.series("compute_only")) {
     m.compute_only_s = median(worst_of_ranks(*ablation));

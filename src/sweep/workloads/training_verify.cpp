@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "device/device.h"
 #include "sweep/workloads/reference.h"
@@ -42,8 +43,7 @@ int64_t checksum(const std::vector<at::Tensor>& tensors) {
 }  // namespace
 
 Check Training::verify() {
-  const bool replicas =
-      setup_.state->program().gradient_scale * static_cast<double>(point_.training.accumulation) == 1.0;
+  const bool replicas = setup_.state->program().strategy == "single" && point_.data_ranks() > 1;
   setup_.state->publish();
   const ReferenceRun reference = shared_reference(replicas ? 0 : -1);
 
@@ -54,7 +54,7 @@ Check Training::verify() {
   for (int64_t step = 0; step < kReferenceSteps; ++step) {
     const StepResult result = setup_.executor->step([this] { return loader_->next(); }, /*wants_norm=*/true);
     const double own = item<double>(result.loss);
-    losses.push_back(replicas ? own : group_.sum(own) / static_cast<double>(point_.ranks));
+    losses.push_back(replicas ? loss_of_own_copy(own) : group_.sum(own) / static_cast<double>(point_.ranks));
     norms.push_back(item<double>(result.gradient_norm));
   }
   setup_.model->draws = draws;
@@ -65,8 +65,7 @@ Check Training::verify() {
 
   const int64_t sum = checksum(setup_.state->replicated());
   meter::reset_peak();  // the reference and the checksum's copies are not the point's
-  if (group_.max(sum) != -group_.max(-sum))
-    return {true, "wrong: replicas differ between ranks", Measures::kNone};
+  if (!is_equal_in_copies(sum)) return {true, "wrong: replicas differ between ranks", Measures::kNone};
   if (!reference.impossible.empty()) return {false, "unverified: " + reference.impossible, Measures::kNone};
 
   Check check{false, "equal to one device", 0};
@@ -105,6 +104,23 @@ Check Training::lossy_check(const std::vector<double>& losses, const std::vector
           fmt::format("lossy: the loss differs from one device by {:.2g} after {} step{}", error,
                       losses.size() - 1, losses.size() == 2 ? "" : "s"),
           error};
+}
+
+// Among ranks that have the same part of the model.
+bool Training::is_equal_in_copies(int64_t sum) const {
+  const specs::Mesh mesh = specs::mesh_of(point_);
+  const HostGroup copies =
+      group_.split(static_cast<int>(mesh.copies().number_of(comm_.rank())), comm_.rank());
+  const bool differs = copies.max(sum) != -copies.max(-sum);
+  return group_.max(static_cast<int64_t>(differs)) == 0;
+}
+
+double Training::loss_of_own_copy(double own) const {
+  const std::vector<double> all = group_.gather(std::vector<double>{own});
+  double sum = 0;
+  for (size_t rank = 0; rank < all.size(); ++rank)  // rank 0's copy is all that is looked at
+    if (specs::mesh_of(point_).data_index_of(static_cast<int64_t>(rank)) == 0) sum += all[rank];
+  return sum / static_cast<double>(point_.ranks_per_copy());
 }
 
 // Rank 0 trains the reference, unless an earlier point needed the same; the others wait for the result.

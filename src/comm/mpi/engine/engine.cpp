@@ -39,12 +39,14 @@ char* Chunk::scratch(int64_t bytes) {
   return scratch_.get();
 }
 
-Engine::Engine(Wire& wire, bool own_thread) {
+Engine::Engine(Wire& wire, bool own_thread, Siblings siblings) : siblings_(std::move(siblings)) {
+  siblings_->push_back(this);
   for (int i = 0; i < kNumSlots; ++i) slots_.emplace_back(wire);
   if (own_thread) thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
 }
 
 Engine::~Engine() {
+  std::erase(*siblings_, this);
   thread_ = {};  // ends and joins
   for (Chunk& slot : slots_) {
     if (slot.job_ && !slot.messages_->cancel()) static_cast<void>(new (std::nothrow) Chunk(std::move(slot)));
@@ -170,7 +172,7 @@ void Engine::move() {
 
 void Engine::wait(const RunningJob& job) {
   for (int spins = 0; !job.done(); ++spins) {
-    progress();
+    for (Engine* engine : *siblings_) engine->progress();
     if (spins > kSpins) std::this_thread::yield();
   }
 }

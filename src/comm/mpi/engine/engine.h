@@ -62,16 +62,22 @@ struct RunningJob : Job {
 // Note [Communication thread]: with a thread, everything below "moved by" belongs to that thread alone; the
 // caller hands jobs over through `arrived_` and sees them end in RunningJob::num_done.
 //
+// Note [Siblings]: a rank that waits in one communicator moves those that were split off it, or off the same
+// one, as well: the stages of a pipeline wait for each other in several at once, and a peer may wait for a
+// message of this rank's that has not been handed over whole.
+//
 // One caller at a time. A failure of a message or of a job ends the engine: it is thrown to whoever starts,
 // polls or waits from then on.
 class Engine {
  public:
-  Engine(Wire& wire, bool own_thread);
+  using Siblings = std::shared_ptr<std::vector<Engine*>>;
+  Engine(Wire& wire, bool own_thread, Siblings siblings = std::make_shared<std::vector<Engine*>>());
   ~Engine();  // what is in flight is given up
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   bool has_thread() const { return thread_.joinable(); }
+  const Siblings& siblings() const { return siblings_; }
   std::shared_ptr<const RunningJob> start(Job job);  // short ones may be done at once
   void progress();
   void wait(const RunningJob& job);
@@ -88,6 +94,8 @@ class Engine {
   bool may_start(const RunningJob& job) const;
   bool advance(Chunk& slot);
   void finish(Chunk& slot);
+
+  Siblings siblings_;  // this one among them
 
   std::exception_ptr failure_;  // written before failed_
   std::atomic<bool> failed_ = false;

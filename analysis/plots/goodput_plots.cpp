@@ -1,0 +1,70 @@
+// Goodput over the numbers of ranks that were asked for.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "analysis/goodput/goodput.h"
+#include "analysis/plots/plots.h"
+#include "base/units.h"
+
+namespace shardmark {
+namespace {
+
+struct GoodputRate {
+  std::string name;
+  double per_node_hour;
+};
+
+// What was asked for, then what others published.
+std::vector<GoodputRate> rates_of(const FailureQuery& query) {
+  const auto* asked = published_failures(query.per_node_hour);
+  std::vector<GoodputRate> rates = {
+      {asked == nullptr ? "" : std::string(asked->name) + ", ", query.per_node_hour}};
+  for (const PublishedFailures& one : kPublishedFailures)
+    if (&one != asked) rates.push_back({std::string(one.name) + ", ", one.per_node_hour});
+  for (GoodputRate& rate : rates) rate.name += format_number(rate.per_node_hour, 3) + " per node and hour";
+  return rates;
+}
+
+PlotPoint point_of(GoodputRow row, double per_node_hour) {
+  row.job.between_s = 3600 / (per_node_hour * static_cast<double>(row.nodes));
+  const double percent = 100 * row.share();
+  return {static_cast<double>(row.point.ranks), percent, Measures::kNone, Measures::kNone,
+          fmt::format("{} on {} node{}: {:.2f} %, a failure every {}, a checkpoint every {}",
+                      ranks_text(row.point.ranks), row.nodes, row.nodes == 1 ? "" : "s", percent,
+                      format_seconds(row.job.between_s), format_seconds(row.interval_s()))};
+}
+
+}  // namespace
+
+// The time of a checkpoint is that of a family, whatever the strategy.
+Plots goodput_plots(const std::vector<GoodputRow>& rows, const FailureQuery& query, const PlotNames& names) {
+  Plots plots;
+  std::map<std::string, size_t> known;
+  const std::vector<GoodputRate> rates = rates_of(query);
+  for (const GoodputRow& row : rows) {
+    const auto [found, is_new] = known.try_emplace(row.like->family, plots.size());
+    if (is_new) {
+      plots.push_back({"goodput",
+                       "goodput",
+                       "Goodput: share of wall time that becomes kept progress",
+                       names.family(*row.like),
+                       fmt::format("By formula, with a checkpoint, which takes {}, after each of Daly's "
+                                   "intervals; {} to restart. A curve for each rate of failures.",
+                                   format_seconds(row.job.write_s), format_seconds(row.job.restart_s)),
+                       {"ranks", Scale::log2},
+                       {"goodput (%)", Scale::linear},
+                       {},
+                       {}});
+      for (const GoodputRate& rate : rates)
+        plots.back().curves.push_back(
+            {rate.name, Form::measured, static_cast<int>(plots.back().curves.size()), {}});
+    }
+    Plot& plot = plots[found->second];
+    for (size_t i = 0; i < rates.size(); ++i)
+      plot.curves[i].points.push_back(point_of(row, rates[i].per_node_hour));
+  }
+  return plots;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,27 @@
+// The best ways to lay a training out over tensor, pipeline and data-parallel ranks, by simulation.
+#pragma once
+
+#include "analysis/predict/tables.h"
+
+namespace shardmark {
+
+// Every way to use the most ranks that were asked for that holds the global batch: tensor-parallel ranks
+// within a node (with sequence parallelism where the model can), stages of a pipeline with at least as many
+// micro-batches, each strategy and micro-batch. First each pipeline as 1f1b; then the fastest layouts that
+// fit under the other schedules. Of each family of whole models; the fastest first, those that fit before
+// the others.
+struct LayoutSearch {
+  const MergedPoint* like;
+  int64_t num_tried = 0, num_known = 0, num_fit = 0;
+  std::string unknown = {};                // why the first of the others is not known
+  std::vector<PredictedPoint> found = {};  // a few
+};
+std::vector<LayoutSearch> search_layouts(const std::vector<PredictedPoint>& predicted,
+                                         const std::vector<Predictor>& predictors, const PredictQuery& query);
+
+Table predicted_layouts_table(const LayoutSearch& search, const PredictQuery& query);
+// Of all that found any. UsageError: no layout uses all ranks, or none can be predicted.
+std::vector<Table> predicted_layouts_tables(const std::vector<LayoutSearch>& searches,
+                                            const PredictQuery& query);
+
+}  // namespace shardmark

@@ -1,0 +1,114 @@
+// Published layouts of one job, ranked by prediction: how good the first choice is, and which fit.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/layouts.h"
+#include "analysis/predict/published_playbook.h"
+#include "analysis/table/cells.h"
+#include "analysis/table/columns.h"
+#include "base/stats.h"
+#include "strategies/brief_text.h"
+
+namespace shardmark {
+namespace {
+
+constexpr double kGpuBytes = 80 * 0x1p30;  // of an H100 80GB
+
+// All layouts of a model on as many nodes.
+struct JobRow {
+  std::string model;
+  int64_t nodes;
+  std::vector<PlaybookPrediction> ran = {}, failed = {};  // ran: the shortest predicted step first
+};
+
+std::vector<JobRow> job_rows(const std::vector<PlaybookPrediction>& predictions) {
+  std::map<std::pair<std::string, int64_t>, JobRow> rows;
+  for (const PlaybookPrediction& one : predictions) {
+    JobRow& row = rows.try_emplace({one.row->model, one.row->nodes}, JobRow{one.row->model, one.row->nodes})
+                      .first->second;
+    (one.row->ran() ? row.ran : row.failed).push_back(one);
+  }
+  std::vector<JobRow> all;
+  for (auto& [key, row] : rows) {
+    std::stable_sort(row.ran.begin(), row.ran.end(),
+                     [](const auto& a, const auto& b) { return a.step_s < b.step_s; });
+    all.push_back(std::move(row));
+  }
+  return all;
+}
+
+const PlaybookPrediction& best_of(const JobRow& row) {
+  return *std::min_element(row.ran.begin(), row.ran.end(),
+                           [](const auto& a, const auto& b) { return a.row->step_s < b.row->step_s; });
+}
+
+Cell job_layout_cell(const PlaybookPrediction& one) {
+  const Point& point = one.row->point;
+  return cells::words(fmt::format("{}, {}, {}", layout_text(point),
+                                  brief_text("strategy", point.training.strategy),
+                                  point.training.batch_size));
+}
+
+double measured_of(const PlaybookPrediction& one) { return one.row->step_s; }
+
+double correlation(const JobRow& row) {
+  std::vector<double> measured;
+  for (const PlaybookPrediction& one : row.ran) measured.push_back(measured_of(one));
+  return drift(measured);
+}
+
+bool fits(const PlaybookPrediction& one) { return one.memory_bytes <= kGpuBytes; }
+
+Cell count_cell(const std::vector<PlaybookPrediction>& all, bool fitting) {
+  const auto right =
+      std::count_if(all.begin(), all.end(), [&](const auto& one) { return fits(one) == fitting; });
+  return cells::words(fmt::format("{} of {}", right, all.size()));
+}
+
+ColumnsOf<JobRow> job_columns() {
+  return {{{"model", "", false, true, "", Starts::group},
+           [](const auto& row) { return cells::words("Llama " + row.model); }},
+          {{"nodes", ""}, [](const auto& row) { return cells::count(row.nodes); }},
+          {{"layouts", ""},
+           [](const auto& row) { return cells::count(std::ssize(row.ran)); },
+           "that ran: tensor, pipeline and data-parallel ranks, ZeRO stages (0 as ddp, 1 as "
+           "fsdp(shard=optimizer)) and micro-batches of the same global batch."},
+          {{"best", "", false},
+           [](const auto& row) { return job_layout_cell(best_of(row)); },
+           "layout, strategy and samples of a micro-batch of the shortest step measured."},
+          {{"first choice", "", false},
+           [](const auto& row) { return job_layout_cell(row.ran.front()); },
+           "of the shortest step predicted."},
+          {{"loss", "%"},
+           [](const auto& row) {
+             return cells::percent(1 - measured_of(best_of(row)) / measured_of(row.ran.front()));
+           },
+           "tokens/s that the first choice has less than the best, both as measured."},
+          {{"rank correlation", ""},
+           [](const auto& row) { return cells::number(correlation(row), 2); },
+           "Spearman's, of predicted and measured steps."},
+          {{"ran", "", false, false, "predicted right"},
+           [](const auto& row) { return count_cell(row.ran, true); },
+           "layouts that ran and by prediction fit into 80 GiB."},
+          {{"did not run", "", false, false, "predicted right"},
+           [](const auto& row) { return count_cell(row.failed, false); },
+           "layouts that did not run, for whatever reason, and by prediction do not fit."}};
+}
+
+}  // namespace
+
+Table published_layouts_table(const std::vector<PlaybookPrediction>& predictions) {
+  Table table = make_table("published_layouts", "Published layouts, ranked by prediction", job_columns(),
+                           job_rows(predictions));
+  table.notes = {
+      "Hugging Face, ultra-scale playbook: benchmarks of nanotron on nodes of 8 H100 (huggingface/nanotron, "
+      "scripts/scaling_benchmarks.py; 0e0a27e), 256 sequences of 4,096 tokens a step.",
+      "Rows on one node calibrate the computing, by tensor-parallel ranks and micro-batch, and the memory of "
+      "each model, by one factor; they are not ranked. Links are those of data sheets. Rows with more stages "
+      "than blocks are left out."};
+  return table;
+}
+
+}  // namespace shardmark

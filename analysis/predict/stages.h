@@ -1,0 +1,27 @@
+// What the operations and blocks of a point's programs take.
+#pragma once
+
+#include <vector>
+
+#include "analysis/predict/collective_costs.h"
+#include "analysis/predict/compute_costs.h"
+#include "strategies/stages.h"
+
+namespace shardmark {
+
+using strategies::Stages;
+
+// whole: of the blocks of the model, as a rank of the point has them. Without operations.
+std::vector<strategies::SimulatedRank> simulated(const Stages& stages, const ComputeTimes& whole);
+// All of them times `stretch`. Whether the time of all is known.
+bool set_operations(std::vector<strategies::SimulatedRank>& simulated, const Stages& stages,
+                    const CollectiveCosts& costs, int64_t ranks_per_node, double stretch);
+
+// Of an operation's ranks, when a node holds ranks_per_node of all ranks.
+specs::Span span_of(const strategies::CollectiveCall& operation, int64_t ranks_per_node);
+// Of each operation of a program; NaN: nothing like it was measured.
+std::vector<double> operation_times(const strategies::Program& program, const CollectiveCosts& costs,
+                                    int64_t ranks_per_node);
+bool all_known(const std::vector<double>& seconds);
+
+}  // namespace shardmark

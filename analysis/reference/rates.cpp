@@ -1,0 +1,113 @@
+// See rates.h.
+#include "analysis/reference/rates.h"
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "analysis/assets.h"
+#include "analysis/csv_rows.h"
+#include "analysis/reference/matched.h"
+#include "base/error.h"
+#include "specs/link.h"
+
+namespace shardmark {
+namespace {
+
+// device,ranks,operation,type,bytes,rate,unit,conditions,date,source
+PublishedRate published_rate(const std::vector<std::string>& cells) {
+  ENSURE(cells.size() == 10, "a row of the published rates");
+  return {cells[0],
+          std::stoll(cells[1]),
+          cells[2],
+          cells[3],
+          cells[4].empty() ? 0 : std::stoll(cells[4]),
+          std::stod(cells[5]),
+          cells[7],
+          cells[8],
+          cells[9]};
+}
+
+// What others published of it.
+std::vector<const PublishedRate*> published_of(const RatedOperation& rated) {
+  std::vector<const PublishedRate*> found;
+  for (const PublishedRate& one : published_rates())
+    if (one.device == device_of(*rated.merged) && one.operation == rated.operation &&
+        one.type == rated.type && one.ranks == rated.ranks && one.bytes == rated.bytes)
+      found.push_back(&one);
+  return found;
+}
+
+void add_rated(RatedOperation rated, const std::vector<const PublishedRate*>& published,
+               std::vector<RatedOperation>& all) {
+  if (published.empty()) all.push_back(rated);
+  for (const PublishedRate* one : published) {
+    rated.published = one;
+    all.push_back(rated);
+  }
+}
+
+void add_matrix_products(const std::vector<MergedPoint>& points, std::vector<RatedOperation>& all) {
+  std::set<std::pair<std::string, std::string>> known;  // machine and precision have one peak (peaks.h)
+  for (const MergedPoint& merged : points) {
+    const Measures& m = merged.measures;
+    const std::string& precision = merged.point.training.precision;
+    if (!is_training(merged) || std::isnan(m.peak_flops)) continue;
+    if (!known.emplace(merged.machine, precision).second) continue;
+    const RatedOperation rated{
+        &merged, kMatrixProduct, precision, 1, 0, m.peak_flops / 1e12, m.datasheet_flops / 1e12};
+    const auto published = published_of(rated);
+    if (!published.empty() || !std::isnan(rated.sheet)) add_rated(rated, published, all);
+  }
+}
+
+// Of one operation on one setting, in place or out of place, by bytes.
+using RateCurve = std::map<int64_t, const MergedPoint*>;
+using RateCurves = std::map<std::tuple<Location, std::string, std::string, std::string, bool>, RateCurve>;
+
+void add_collectives(const std::vector<MergedPoint>& points, std::vector<RatedOperation>& all) {
+  constexpr int64_t kLargeEnough = 64 << 20;
+  RateCurves curves;
+  for (const MergedPoint& merged : points) {
+    const CollectivePoint& c = merged.point.collective;
+    if (is_training(merged) || is_unreliable(merged) || merged.nodes != 1 || merged.point.ranks < 2) continue;
+    curves[{location_of(merged), c.operation, c.dtype, c.reduction, c.in_place}].emplace(c.bytes, &merged);
+  }
+  for (const auto& [key, curve] : curves)
+    for (const auto& [bytes, merged] : curve) {
+      const CollectivePoint& c = merged->point.collective;
+      const auto link = specs::link_of_device(device_of(*merged));
+      const RatedOperation rated{merged,
+                                 c.operation,
+                                 c.dtype,
+                                 merged->point.ranks,
+                                 bytes,
+                                 merged->measures.busbw_gb_s,
+                                 link ? link->bytes_per_s / 1e9 : Measures::kNone};
+      const bool is_comparable = c.in_place && (c.reduction == "sum" || c.reduction == "none");
+      const auto published = is_comparable ? published_of(rated) : std::vector<const PublishedRate*>();
+      const bool is_largest = bytes == curve.rbegin()->first && bytes >= kLargeEnough;
+      if (!published.empty() || (link && is_largest)) add_rated(rated, published, all);
+    }
+}
+
+}  // namespace
+
+const std::vector<PublishedRate>& published_rates() {
+  static const std::vector<PublishedRate> rates = [] {
+    std::vector<PublishedRate> all;
+    for (const auto& cells : csv_rows(rates_csv())) all.push_back(published_rate(cells));
+    return all;
+  }();
+  return rates;
+}
+
+std::vector<RatedOperation> rated_operations(const std::vector<MergedPoint>& points) {
+  std::vector<RatedOperation> all;
+  add_matrix_products(points, all);
+  add_collectives(points, all);
+  return all;
+}
+
+}  // namespace shardmark

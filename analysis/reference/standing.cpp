@@ -1,0 +1,87 @@
+// The first screen's lines.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analysis/reference/tables.h"
+#include "base/stats.h"
+#include "base/units.h"
+#include "strategies/brief_text.h"
+
+namespace shardmark {
+namespace {
+
+std::string percent_text(double ratio) { return fmt::format("{:.0f} %", 100 * ratio); }
+
+// "98 % of the speed of the reference NVIDIA H200: median of 12 points, from 91 % (...) to 101 % (...)"
+std::string speed_text(const std::string& device, const std::vector<const ReferencePoint*>& points) {
+  std::vector<double> speeds;
+  for (const ReferencePoint* point : points) speeds.push_back(point->speed.value);
+  const auto [slow, fast] = std::minmax_element(
+      points.begin(), points.end(), [](auto* a, auto* b) { return a->speed.value < b->speed.value; });
+  std::string text = fmt::format("{} of the speed of the reference {}", percent_text(median(speeds)), device);
+  if (points.size() > 1)
+    text += fmt::format(": median of {} points, from {} ({}) to {}", points.size(),
+                        percent_text((*slow)->speed.value), brief_text((*slow)->here->point),
+                        percent_text((*fast)->speed.value));
+  return text + "; --table reference.";
+}
+
+std::string nothing_text(const std::vector<MergedPoint>& points, const References& references) {
+  if (points.empty()) return "";
+  if (references.holds_them) return "These points are themselves in the reference collection.";
+  if (references.is_device_known)
+    return fmt::format(
+        "The reference collection has {}, but none of these points: see shardmark reference "
+        "list.",
+        device_of(points.front()));
+  return fmt::format(
+      "Nobody has measured this machine for the reference collection ({}): add a study with "
+      "shardmark reference add.",
+      points.front().machine);
+}
+
+// "matrix product bf16: 82 % of the data sheet, 103 % of what was published"
+std::string rate_text(const RatedOperation& rated) {
+  std::string text = rated.operation + " " + rated.type;
+  if (rated.bytes > 0)
+    text += fmt::format(" at {} on {} ranks", format_bytes(static_cast<double>(rated.bytes)), rated.ranks);
+  const char* colon = ": ";
+  if (!std::isnan(rated.sheet)) {
+    text += fmt::format("{}{} of the data sheet", colon, percent_text(rated.rate / rated.sheet));
+    colon = ", ";
+  }
+  if (rated.published != nullptr)
+    text +=
+        fmt::format("{}{} of what was published", colon, percent_text(rated.rate / rated.published->rate));
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> standing_of(const std::vector<MergedPoint>& points, const References& references,
+                                     const std::vector<ReferencePoint>& matches,
+                                     const std::vector<RatedOperation>& rates) {
+  std::vector<std::string> lines;
+  std::map<std::string, std::vector<const ReferencePoint*>> by_device;
+  for (const ReferencePoint& point : matches) by_device[device_of(*point.here)].push_back(&point);
+  for (const auto& [device, of_device] : by_device) lines.push_back(speed_text(device, of_device));
+  if (const std::string text = nothing_text(points, references); lines.empty() && !text.empty())
+    lines.push_back(text);
+  // Of each operation and type the largest message.
+  std::map<std::pair<std::string, std::string>, const RatedOperation*> largest;
+  for (const RatedOperation& rated : rates) {
+    const RatedOperation*& known = largest.try_emplace({rated.operation, rated.type}, &rated).first->second;
+    if (rated.bytes > known->bytes) known = &rated;
+  }
+  constexpr size_t kMostRates = 3;
+  std::vector<std::string> texts;
+  for (const auto& [operation, rated] : largest)
+    if (texts.size() < kMostRates) texts.push_back(rate_text(*rated));
+  if (!texts.empty()) lines.push_back(fmt::format("{}; --table rates.", fmt::join(texts, "; ")));
+  return lines;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,95 @@
+// Layouts of the same training beside each other: which is fastest, and what each waits for.
+#include "analysis/layouts.h"
+
+#include "analysis/table/axis_columns.h"
+#include "analysis/table/cells.h"
+#include "analysis/tables/tables.h"
+#include "analysis/tables/training_columns.h"
+
+namespace shardmark {
+namespace {
+
+struct LayoutRow {
+  const MergedPoint *merged, *fastest;
+};
+
+ColumnsOf<MergedPoint> layout_of_columns() {
+  const auto through_point = [](ColumnsOf<Point> columns) {
+    return through<MergedPoint>([](const MergedPoint& merged) -> const Point& { return merged.point; },
+                                std::move(columns));
+  };
+  return join(
+      ColumnsOf<MergedPoint>{{{"ranks", "", true, true, "", Starts::group},
+                              [](const auto& merged) { return cells::count(merged.point.ranks); }},
+                             {{"global batch", "samples", true, true, "", Starts::group},
+                              [](const auto& merged) { return cells::count(merged.point.global_batch()); },
+                              "data-parallel ranks x micro-batches x samples of each: the same for all "
+                              "layouts of a group."}},
+      through_point(axis_columns({"tensor", "sequence_parallel", "context", "pipeline", "pipeline_schedule",
+                                  "stages", "rank_order"})));
+}
+
+ColumnsOf<MergedPoint> layout_batch_columns() {
+  return {{{"micro-batches", "", true, true},
+           [](const auto& merged) { return cells::count(merged.point.training.accumulation); }},
+          {{"of", "samples", true, true},
+           [](const auto& merged) { return cells::count(merged.point.training.batch_size); }}};
+}
+
+auto share_of_step(double (*seconds)(const Measures&)) {
+  return [seconds](const LayoutRow& row) {
+    const Measures& m = row.merged->measures;
+    return cells::percent(seconds(m) / m.step_s);
+  };
+}
+
+ColumnsOf<LayoutRow> layout_waiting_columns() {
+  constexpr const char* kGroup = "waiting for";
+  return {{{"data", "% of step", true, false, kGroup},
+           share_of_step(exposed_data_s),
+           "exposed communication with ranks that have the same part of the model: gradients, parameters."},
+          {{"tensor", "% of step", true, true, kGroup},
+           share_of_step([](const Measures& m) { return m.exposed_tensor_s; }),
+           "with ranks that share the same blocks."},
+          {{"context", "% of step", true, true, kGroup},
+           share_of_step([](const Measures& m) { return m.exposed_context_s; }),
+           "with ranks that share the same sequences."},
+          {{"stages", "% of step", true, true, kGroup},
+           share_of_step([](const Measures& m) { return m.exposed_pipeline_s; }),
+           "of a pipeline: its bubble, and messages that nothing hides."}};
+}
+
+ColumnsOf<LayoutRow> layout_speed_columns() {
+  return {{{"step", "ms"}, milliseconds_of(&Measures::step_s)},
+          {{"x fastest", ""},
+           [](const auto& row) {
+             return cells::number(row.merged->measures.step_s / row.fastest->measures.step_s, 3);
+           },
+           "step / that of the fastest layout of the group."}};
+}
+
+}  // namespace
+
+Table layouts_table(const MergedPoints& points) {
+  std::vector<LayoutRow> rows;
+  for (const Layouts& layouts : layouts_of(points))
+    for (const MergedPoint* merged : layouts) rows.push_back({merged, layouts.front()});
+  const TrainingColumns labels(points);
+  const ColumnsOf<LayoutRow> strategy = {
+      {choice_column("strategy"), [&](const auto& row) { return labels.strategy(*row.merged); }}};
+  return make_table(
+      "layouts", "Layouts: the same global batch over tensor, context, pipeline and data-parallel ranks",
+      join(via(&LayoutRow::merged,
+               without(labels.family(), {"accumulation", "tensor", "sequence parallel", "context", "pipeline",
+                                         "schedule", "stages", "rank order"})),
+           via(&LayoutRow::merged, layout_of_columns()), strategy,
+           via(&LayoutRow::merged, layout_batch_columns()), layout_speed_columns(),
+           via(&LayoutRow::merged, point_throughput_columns()),
+           ColumnsOf<LayoutRow>{{{"peak memory", "MiB"},
+                                 mebibytes_of(&Measures::peak_bytes),
+                                 "highest total during a step, on the rank that needs most."}},
+           layout_waiting_columns(), via(&LayoutRow::merged, TrainingColumns::warnings())),
+      rows);
+}
+
+}  // namespace shardmark

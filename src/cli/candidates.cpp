@@ -1,0 +1,27 @@
+// A table beside CLI11's options, which have no place for more.
+#include "cli/candidates.h"
+
+#include <map>
+#include <utility>
+
+namespace shardmark {
+namespace {
+
+std::map<const CLI::Option*, Candidates>& offers() {
+  static std::map<const CLI::Option*, Candidates> all;
+  return all;
+}
+
+}  // namespace
+
+CLI::Option* offer(CLI::Option* option, Candidates candidates) {
+  offers()[option] = std::move(candidates);
+  return option;
+}
+
+const Candidates* offered(const CLI::Option* option) {
+  const auto found = offers().find(option);
+  return found == offers().end() ? nullptr : &found->second;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,87 @@
+// shardmark import: results of other programs become a study, which report, compare and predict read.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/revision.h"
+#include "base/utc.h"
+#include "cli/command.h"
+#include "cli/command_line.h"
+#include "cli/values.h"
+#include "import/results.h"
+#include "plan/axis_values.h"
+#include "schema/file.h"
+#include "schema/imported.h"
+#include "schema/study.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int64_t kMostSourceBytes = 256 << 20;
+
+struct ImportOptions {
+  std::vector<std::string> files;
+  std::string output;
+  imports::Given given;
+};
+
+std::vector<imports::Source> read_sources(const std::vector<std::string>& files) {
+  std::vector<imports::Source> sources;
+  for (const std::string& file : files) {
+    auto text = read_input(file, kMostSourceBytes);
+    if (!text) throw UsageError(file + ": no such file; name logs or tables of results");
+    sources.push_back({file, std::move(*text)});
+  }
+  return sources;
+}
+
+int import_files(const ImportOptions& options) {
+  imports::Imported imported = imports::imported_results(read_sources(options.files), options.given);
+  Environment& environment = imported.environment;
+  environment.command_line = command_line();
+  environment.revision = revision();
+  environment.started = utc_now();
+  write_study(options.output, environment, imported.records);
+  for (const std::string& warning : imported.warnings) log_warning(warning);
+  print(fmt::format("{}: {} point{} of {} launch{}, {}; look at it: shardmark report {}\n", options.output,
+                    imported.records.size(), imported.records.size() == 1 ? "" : "s", imported.num_launches,
+                    imported.num_launches == 1 ? "" : "es", imported_text(environment), options.output));
+  return kDone;
+}
+
+std::function<int()> define_import(CLI::App& app) {
+  auto options = std::make_shared<ImportOptions>();
+  app.add_option("files", options->files,
+                 "results that you have, recognised by their content: nccl-tests (also -J), OSU "
+                 "micro-benchmarks, Intel MPI "
+                 "Benchmarks, MLPerf logs, tables as CSV or YAML; each file is a launch")
+      ->required();
+  app.add_option("-o,--output", options->output, "the study to write, such as results/theirs.h5")->required();
+  imports::Given& given = options->given;
+  constexpr const char* kMachine = "What the files do not say; what nobody says is absent";
+  app.add_option("--device", given.device, "name of the GPU, or of the processor, of each rank")
+      ->group(kMachine);
+  add_value(app, "--ranks", given.ranks, values::kRanks, "ranks that took part")->group(kMachine);
+  add_value(app, "--nodes", given.nodes, values::kNodes, "nodes that they were on")->group(kMachine);
+  add_value(app, "--ranks-per-node", given.ranks_per_node, values::kRanksPerNode,
+            "the same where files have several numbers of ranks")
+      ->group(kMachine);
+  app.add_option("--transport", given.transport, "what moved bytes between ranks, such as nccl, rccl or mpi")
+      ->group(kMachine);
+  app.add_option("--link", given.link,
+                 "over what, such as nvlink4 or ndr400; points over other links are kept apart")
+      ->group(kMachine);
+  add_value(app, "--operation", given.operation, Word{words_of("operation")},
+            "collective of nccl-tests before June 2025")
+      ->group(kMachine);
+  return [options] { return import_files(*options); };
+}
+
+const Registration<CommandEntry> import_command{
+    "import",
+    {"make a study of results that you already have: nccl-tests, OSU, IMB, MLPerf, tables", define_import}};
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,34 @@
+// Where the program lies tells where the rest does.
+#include "cli/shared_folder.h"
+
+#include <filesystem>
+
+#include "analysis/reference/matched.h"
+
+namespace shardmark {
+
+namespace fs = std::filesystem;
+
+std::string shared_folder(const std::string& installed, const std::string& of_sources) {
+  std::error_code none;
+  const fs::path program = fs::read_symlink("/proc/self/exe", none);
+  const fs::path prefix = program.parent_path().parent_path();
+  // Installed; in build/ of a checkout; in build/sanitize/ of one.
+  for (const fs::path& folder :
+       {prefix / installed, prefix / of_sources, prefix.parent_path() / of_sources}) {
+    std::error_code missing;
+    if (!none && fs::is_directory(folder, missing)) return folder;
+  }
+  return "";
+}
+
+std::vector<std::string> reference_files() {
+  std::vector<std::string> files = study_files(kReferencesHere);
+  const std::string came = shared_folder("share/shardmark/reference", kReferencesHere);
+  std::error_code none;
+  if (came.empty() || fs::equivalent(kReferencesHere, came, none)) return files;
+  for (std::string& file : study_files(came)) files.push_back(std::move(file));
+  return files;
+}
+
+}  // namespace shardmark

@@ -1,0 +1,41 @@
+// Logs as lines of words.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "import/source.h"
+
+namespace shardmark::imports {
+
+struct Line {
+  std::string_view text;  // without what launchers put before it: "[1,0]<stdout>:" (mpirun), "0: " (srun)
+  int64_t number = 0;     // from 1
+  bool is_whole = true;   // it ends with a line break
+};
+
+void for_each_line(const Source& source, const std::function<void(const Line& line)>& visit);
+
+std::vector<std::string_view> words_in(std::string_view line);
+bool is_number(std::string_view word);
+double number_in(std::string_view word);  // a NaN where it is none
+int64_t whole_in(std::string_view word);  // -1 where it is none
+
+std::string place(const Source& source, int64_t line);  // "a.log:37: "
+
+// Lines that cannot be used: the first few by number, the others counted.
+class LeftOut {
+ public:
+  explicit LeftOut(const Source& source) : source_(source) {}
+  void add(const Line& line, const std::string& why);
+  void report(std::vector<std::string>& warnings) const;
+
+ private:
+  const Source& source_;
+  std::vector<std::string> first_;
+  int64_t more_ = 0;
+};
+
+}  // namespace shardmark::imports

@@ -1,0 +1,207 @@
+// One place makes records of what the formats give: transport, launch, repeat and identity.
+#include "import/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "import/placement.h"
+#include "schema/choice.h"
+#include "schema/content_hash.h"
+#include "schema/imported.h"
+#include "schema/possible.h"
+
+namespace shardmark::imports {
+namespace {
+
+using Facts = nlohmann::ordered_json;
+
+std::string hash_of_text(const Source& source) { return hash_text(hash_bytes(source.text)); }
+
+std::vector<Read> read_all(const std::vector<Source>& sources, const Given& given,
+                           std::vector<std::string>& formats) {
+  std::vector<Read> all;
+  std::map<std::string, std::string> names;  // by hash
+  for (const Source& source : sources) {
+    const auto [same, is_new] = names.emplace(hash_of_text(source), source.name);
+    if (!is_new)
+      throw UsageError(fmt::format("{} and {} hold the same: a launch counts once; leave one of them out",
+                                   same->second, source.name));
+    const auto& [format, reader] = format_of(source);
+    all.emplace_back(&source, reader.read(source, given));
+    formats.push_back(format);
+    if (all.back().second.measured.empty()) {
+      const auto& warnings = all.back().second.warnings;
+      throw UsageError(warnings.empty() ? source.name + ": no result in it"
+                                        : fmt::format("{}; nothing of it can be imported", warnings.front()));
+    }
+  }
+  return all;
+}
+
+// "nccl(link=ndr400)": the link is a part of the transport, so that points over another one are never joined.
+std::string transport_text(const std::string& said, const Given& given, const Source& source) {
+  const std::string name = given.transport.empty() ? said : given.transport;
+  if (name.empty())
+    throw UsageError(source.name +
+                     ": it does not say what moved bytes between its ranks: give --transport, such as "
+                     "--transport nccl");
+  Choice transport = choice_from_text(name);
+  if (!given.link.empty()) transport.options["link"] = given.link;
+  return to_text(transport);
+}
+
+// Times of two kinds in one study would be taken for repeats of each other.
+void require_one_kind(const std::vector<Read>& all) {
+  for (const auto& [source, contents] : all)
+    if (contents.times != all.front().second.times)
+      throw UsageError(
+          fmt::format("{} has times of another kind ({}) than {} ({}); import them into two studies",
+                      source->name, contents.times, all.front().first->name, all.front().second.times));
+}
+
+Facts flags_of(const Given& given) {
+  Facts flags = Facts::object();
+  for (const auto& [name, value] : {std::pair("device", given.device),
+                                    {"transport", given.transport},
+                                    {"link", given.link},
+                                    {"operation", given.operation}})
+    if (!value.empty()) flags[name] = value;
+  for (const auto& [name, value] :
+       {std::pair("ranks", given.ranks), {"nodes", given.nodes}, {"ranks_per_node", given.ranks_per_node}})
+    if (value > 0) flags[name] = value;
+  return flags;
+}
+
+Facts source_facts(const Source& source, const Contents& contents, const std::string& format) {
+  Facts facts = {{"file", source.name},
+                 {"hash", hash_of_text(source)},
+                 {"format", format},
+                 {"version", contents.version},
+                 {"times", contents.times}};
+  for (const auto& [name, value] : contents.facts) facts[name] = value;
+  return facts;
+}
+
+// Numbers the repeats of a study and knows the launch of each.
+class Repeats {
+ public:
+  void begin(std::string launch) {
+    first_ = launches_.size();
+    seen_.clear();
+    name_ = std::move(launch);
+  }
+  void number(Record& record) {
+    record.id = point_id(record.point);
+    const size_t repeat = first_ + seen_[record.id]++;
+    if (repeat == launches_.size()) launches_.push_back(name_);
+    if (repeat == 0) return;
+    record.point.repeat = static_cast<int64_t>(repeat);
+    record.id = point_id(record.point);
+  }
+  const std::vector<std::string>& launches() const { return launches_; }
+
+ private:
+  size_t first_ = 0;
+  std::string name_;
+  std::map<std::string, size_t> seen_;  // how often the launch measured a point
+  std::vector<std::string> launches_;   // by repeat
+};
+
+void add_launch(const Source& source, const std::vector<Measured*>& measured, const std::string& transport,
+                Repeats& repeats, Imported& imported) {
+  for (Measured* one : measured) {
+    Record& record = one->record;
+    record.point.transport = transport;
+    repeats.number(record);
+    try {
+      require_possible(record);
+    } catch (const UsageError& error) {
+      throw UsageError(fmt::format("{}:{}: {}", source.name, one->line, error.what()));
+    }
+    imported.records.push_back(std::move(record));
+  }
+}
+
+void add_source(const Source& source, Contents& contents, const Given& given, Repeats& repeats,
+                Imported& imported) {
+  const std::string transport = transport_text(contents.transport, given, source);
+  if (!imported.environment.transport.empty() && imported.environment.transport != transport)
+    throw UsageError(
+        fmt::format("{}: it used {}, others {}; a study is of one transport: import them into two",
+                    source.name, transport, imported.environment.transport));
+  imported.environment.transport = transport;
+  std::map<std::string, std::vector<Measured*>> launches;
+  for (Measured& one : contents.measured) launches[one.launch].push_back(&one);
+  for (const auto& [launch, measured] : launches) {
+    repeats.begin(hash_of_text(source) + (launch.empty() ? "" : " " + launch));
+    add_launch(source, measured, transport, repeats, imported);
+  }
+  for (const auto& [name, version] : contents.versions) (*imported.environment.versions)[name] = version;
+  for (const auto& [name, value] : contents.variables) (*imported.environment.variables)[name] = value;
+  imported.warnings.insert(imported.warnings.end(), contents.warnings.begin(), contents.warnings.end());
+}
+
+}  // namespace
+
+int64_t ranks_of(int64_t said, const Given& given, const std::string& where) {
+  if (said == 0 && given.ranks == 0)
+    throw UsageError(where + "it does not say how many ranks took part: give --ranks");
+  if (said > 0 && given.ranks > 0 && said != given.ranks)
+    throw UsageError(fmt::format("{}{} ranks took part, not {} as --ranks says; leave that out", where, said,
+                                 given.ranks));
+  if (said > values::kRanks.most) throw UsageError(fmt::format("{}{} ranks, which no run has", where, said));
+  return said > 0 ? said : given.ranks;
+}
+
+const std::pair<const std::string, Format>& format_of(const Source& source) {
+  const auto& all = Registry<Format>::instance().entries();
+  std::vector<const std::pair<const std::string, Format>*> found;
+  std::string known, names;
+  for (const auto& entry : all) {
+    known += fmt::format("{}{} ({})", known.empty() ? "" : "; ", entry.first, entry.second.description);
+    if (!entry.second.recognises(source.text)) continue;
+    found.push_back(&entry);
+    names += (names.empty() ? "" : " and ") + entry.first;
+  }
+  if (found.size() > 1) throw UsageError(fmt::format("{}: it holds {}: split it", source.name, names));
+  if (found.empty())
+    throw UsageError(fmt::format("{}: nothing that import knows; known: {}", source.name, known));
+  return *found.front();
+}
+
+Imported imported_results(const std::vector<Source>& sources, const Given& given) {
+  std::vector<std::string> formats;
+  std::vector<Read> all = read_all(sources, given, formats);
+  require_one_kind(all);
+  Imported imported;
+  Environment& environment = imported.environment;
+  environment.world_ranks = most_ranks(all);
+  environment.threads_per_rank = 0;  // not said
+  environment.rank_nodes = placement_of(all, given);
+  environment.devices = devices_of(all, given, environment.world_ranks);
+  std::set<std::string> seen;
+  for (const std::string& node : environment.rank_nodes)
+    if (seen.insert(node).second) environment.nodes.push_back(node);
+  Repeats repeats;
+  Facts descriptions = Facts::array();
+  for (size_t i = 0; i < all.size(); ++i) {
+    auto& [source, contents] = all[i];
+    descriptions.push_back(source_facts(*source, contents, formats[i]));
+    if (!contents.version.empty()) (*environment.versions)[formats[i]] = contents.version;
+    add_source(*source, contents, given, repeats, imported);
+  }
+  const std::set<std::string> launches(repeats.launches().begin(), repeats.launches().end());
+  imported.num_launches = std::ssize(launches);
+  *environment.facts = {
+      {"times", all.front().second.times},
+      {kImportedFact,
+       {{"sources", descriptions}, {"flags", flags_of(given)}, {"launches", repeats.launches()}}}};
+  return imported;
+}
+
+}  // namespace shardmark::imports

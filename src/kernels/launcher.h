@@ -1,0 +1,48 @@
+// The texts of this folder as kernels: compiled by NVRTC at first use, for the GPU and the shape at hand, and
+// launched on torch's current stream. NVRTC needs no GPU, so that a test compiles every text on any machine.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+
+#include <array>
+#include <string>
+
+namespace shardmark {
+
+struct KernelLaunch {
+  std::string text;               // "layer_norm.cu"
+  std::string kernel;             // a template's instance: "layer_norm_forward<768, 8>"
+  std::array<int64_t, 2> blocks;  // of the grid: x, y
+  int64_t threads;                // of a block
+};
+
+// Held by intrusive_ptr, as autograd functions keep it for their backward. Backward runs on another thread.
+class KernelLauncher : public torch::CustomClassHolder {
+ public:
+  // Arguments as the kernel takes them: data_ptr(), int64_t or float.
+  template <class... Arguments>
+  void operator()(const KernelLaunch& launch, Arguments... arguments) {
+    std::array<void*, sizeof...(Arguments)> places = {&arguments...};
+    start(launch, places.data());
+  }
+  virtual int64_t multiprocessors() const = 0;  // of the GPU
+
+ private:
+  virtual void start(const KernelLaunch& launch, void** arguments) = 0;
+};
+using Kernels = c10::intrusive_ptr<KernelLauncher>;
+
+// SystemError, at the first launch: NVRTC is missing or knows no such GPU.
+Kernels fused_kernels(at::Device gpu);
+
+struct CompiledKernel {
+  std::string image;  // for the driver
+  std::string name;   // in the image
+  std::string log;    // what the compiler says: empty, or warnings, or what `option` asked for
+};
+// architecture: "sm_90". SystemError: the text is wrong.
+CompiledKernel compile_kernel(const std::string& text, const std::string& kernel,
+                              const std::string& architecture, const char* option = "");
+
+}  // namespace shardmark

@@ -1,0 +1,154 @@
+// NVRTC by its own library, which torch's wheel brings: of at::globalContext().getNVRTC(), the table by which
+// torch calls it, the wheel has no header. Its functions are declared here, because its own header is in
+// another package than CUDA's runtime. Images go to the device by that runtime, which is linked.
+#include <c10/cuda/CUDAStream.h>
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include <map>
+#include <mutex>
+#include <type_traits>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/launcher.h"
+#include "kernels/texts.h"
+
+namespace shardmark {
+namespace {
+
+using nvrtcProgram = struct NvrtcProgram*;
+constexpr int kSuccess = 0;  // NVRTC_SUCCESS
+
+#define SHARDMARK_NVRTC(name, ...) \
+  std::add_pointer_t<__VA_ARGS__> name = find<std::add_pointer_t<__VA_ARGS__>>("nvrtc" #name)
+
+class NvrtcLibrary {
+ public:
+  static const NvrtcLibrary& instance() {
+    static const NvrtcLibrary library;
+    return library;
+  }
+
+ private:
+  std::string file_ = "libnvrtc.so." + std::to_string(CUDART_VERSION / 1000);
+  void* opened_ = dlopen(file_.c_str(), RTLD_NOW);
+  template <class Function>
+  Function find(const char* name) const {
+    void* const found = opened_ == nullptr ? nullptr : dlsym(opened_, name);
+    if (found == nullptr) throw SystemError("fused kernels need " + file_ + " of CUDA: " + dlerror());
+    return reinterpret_cast<Function>(found);
+  }
+
+ public:
+  SHARDMARK_NVRTC(CreateProgram, int(nvrtcProgram*, const char* text, const char* name, int headers,
+                                     const char* const* header_texts, const char* const* header_names));
+  SHARDMARK_NVRTC(DestroyProgram, int(nvrtcProgram*));
+  SHARDMARK_NVRTC(AddNameExpression, int(nvrtcProgram, const char*));
+  SHARDMARK_NVRTC(CompileProgram, int(nvrtcProgram, int count, const char* const* options));
+  SHARDMARK_NVRTC(GetProgramLogSize, int(nvrtcProgram, size_t*));
+  SHARDMARK_NVRTC(GetProgramLog, int(nvrtcProgram, char*));
+  SHARDMARK_NVRTC(GetCUBINSize, int(nvrtcProgram, size_t*));
+  SHARDMARK_NVRTC(GetCUBIN, int(nvrtcProgram, char*));
+  SHARDMARK_NVRTC(GetLoweredName, int(nvrtcProgram, const char*, const char**));
+  SHARDMARK_NVRTC(GetErrorString, const char*(int));
+
+  void check(int result, const std::string& kernel) const {
+    if (result != kSuccess) throw SystemError("NVRTC, " + kernel + ": " + GetErrorString(result));
+  }
+};
+#undef SHARDMARK_NVRTC
+
+#if CUDART_VERSION >= 12080  // the runtime loads no images before
+void check_cuda(cudaError_t result, const std::string& kernel) {
+  if (result != cudaSuccess) throw SystemError(kernel + ": " + cudaGetErrorString(result));
+}
+
+class GpuKernels final : public KernelLauncher {
+ public:
+  explicit GpuKernels(at::Device gpu)
+      : gpu_(gpu), multiprocessors_(attribute(cudaDevAttrMultiProcessorCount)) {}
+
+  int64_t multiprocessors() const override { return multiprocessors_; }
+
+ private:
+  int attribute(cudaDeviceAttr which) const {
+    int value = 0;
+    check_cuda(cudaDeviceGetAttribute(&value, which, gpu_.index()), "fused kernels");
+    return value;
+  }
+
+  cudaKernel_t compiled(const KernelLaunch& launch) {
+    const std::lock_guard lock(mutex_);
+    const auto [found, is_new] = kernels_.try_emplace(launch.kernel, nullptr);
+    if (!is_new && found->second != nullptr) return found->second;
+    const int version =
+        10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor);
+    const CompiledKernel kernel = compile_kernel(launch.text, launch.kernel, "sm_" + std::to_string(version));
+    cudaLibrary_t library = nullptr;  // stays to the end of the program
+    check_cuda(cudaLibraryLoadData(&library, kernel.image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+               launch.kernel);
+    check_cuda(cudaLibraryGetKernel(&found->second, library, kernel.name.c_str()), launch.kernel);
+    return found->second;
+  }
+
+  void start(const KernelLaunch& launch, void** arguments) override {
+    const dim3 grid(static_cast<unsigned>(launch.blocks[0]), static_cast<unsigned>(launch.blocks[1]));
+    check_cuda(cudaLaunchKernel(static_cast<const void*>(compiled(launch)), grid,
+                                dim3(static_cast<unsigned>(launch.threads)), arguments, /*sharedMem=*/0,
+                                c10::cuda::getCurrentCUDAStream(gpu_.index())),
+               launch.kernel);
+  }
+
+  at::Device gpu_;
+  int64_t multiprocessors_;
+  std::mutex mutex_;
+  std::map<std::string, cudaKernel_t> kernels_;
+};
+#endif
+
+}  // namespace
+
+#if CUDART_VERSION >= 12080
+Kernels fused_kernels(at::Device gpu) { return c10::make_intrusive<GpuKernels>(gpu); }
+#else
+Kernels fused_kernels(at::Device) {
+  throw UsageError(
+      "fused kernels need CUDA 12.8 or newer, which this program was not built with; take kernels torch");
+}
+#endif
+
+CompiledKernel compile_kernel(const std::string& text, const std::string& kernel,
+                              const std::string& architecture, const char* option) {
+  const NvrtcLibrary& nvrtc = NvrtcLibrary::instance();
+  const char* const header = kernel_texts().at("common.cuh").c_str();
+  const char* const header_name = "kernels/common.cuh";
+  nvrtcProgram program = nullptr;
+  nvrtc.check(
+      nvrtc.CreateProgram(&program, kernel_texts().at(text).c_str(), text.c_str(), 1, &header, &header_name),
+      kernel);
+  const std::unique_ptr<nvrtcProgram, void (*)(nvrtcProgram*)> owned(
+      &program, [](nvrtcProgram* one) { NvrtcLibrary::instance().DestroyProgram(one); });
+  nvrtc.check(nvrtc.AddNameExpression(program, kernel.c_str()), kernel);
+  const std::string target = "--gpu-architecture=" + architecture;
+  std::vector<const char*> options = {target.c_str(), "--std=c++17"};
+  if (*option != '\0') options.push_back(option);
+  const int result = nvrtc.CompileProgram(program, static_cast<int>(options.size()), options.data());
+  const auto filled = [&](auto size, auto get) {
+    size_t bytes = 0;
+    nvrtc.check(size(program, &bytes), kernel);
+    std::string content(bytes, '\0');
+    nvrtc.check(get(program, content.data()), kernel);
+    return content;
+  };
+  std::string log = filled(nvrtc.GetProgramLogSize, nvrtc.GetProgramLog);
+  log.resize(log.find_last_not_of(std::string("\0\n ", 3)) + 1);
+  if (result != kSuccess)
+    throw SystemError("NVRTC, " + kernel + " for " + architecture + ": " + nvrtc.GetErrorString(result) +
+                      "\n" + log);
+  const char* name = nullptr;
+  nvrtc.check(nvrtc.GetLoweredName(program, kernel.c_str(), &name), kernel);
+  return {filled(nvrtc.GetCUBINSize, nvrtc.GetCUBIN), name, std::move(log)};
+}
+
+}  // namespace shardmark

@@ -1,0 +1,251 @@
+// Each exchange is an autograd function over the model's communication.
+#include "models/parallel.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "base/error.h"
+
+namespace shardmark {
+namespace {
+
+using specs::Collective;
+using specs::Dimension;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// What backward needs besides tensors.
+struct OfModel : torch::CustomClassHolder {
+  OfModel(const Model& of, Dimension over) : model(of), dimension(over) {}
+  const Model& model;
+  Dimension dimension;
+};
+
+int64_t ranks_of(const OfModel& of) {
+  const specs::Split& split = of.model.table().split;
+  return of.dimension == Dimension::tensor ? split.tensor : split.context;
+}
+
+at::Tensor sum(const OfModel& of, const at::Tensor& x) {
+  const at::Tensor in = x.contiguous();
+  at::Tensor out = at::empty_like(in);
+  of.model.communicate(of.dimension, Collective::all_reduce, out, in);
+  return out;
+}
+at::Tensor gathered(const OfModel& of, const at::Tensor& x) {
+  const at::Tensor in = x.contiguous();
+  std::vector<int64_t> shape = in.sizes().vec();
+  shape.front() *= ranks_of(of);
+  at::Tensor out = at::empty(shape, in.options());
+  of.model.communicate(of.dimension, Collective::all_gather, out, in);
+  return out;
+}
+at::Tensor scattered_sum(const OfModel& of, const at::Tensor& x) {
+  const at::Tensor in = x.contiguous();
+  std::vector<int64_t> shape = in.sizes().vec();
+  shape.front() /= ranks_of(of);
+  at::Tensor out = at::empty(shape, in.options());
+  of.model.communicate(of.dimension, Collective::reduce_scatter, out, in);
+  return out;
+}
+
+c10::intrusive_ptr<OfModel> over(const Model& model, Dimension dimension = Dimension::tensor) {
+  return c10::make_intrusive<OfModel>(model, dimension);
+}
+OfModel& kept(AutogradContext* ctx) { return static_cast<OfModel&>(*ctx->saved_data["of"].toCapsule()); }
+void keep(AutogradContext* ctx, const c10::intrusive_ptr<OfModel>& of) {
+  ctx->saved_data["of"] = at::IValue::make_capsule(of);
+}
+
+// Megatron-LM's f: the gradients of all ranks are summed.
+struct CopyForward : torch::autograd::Function<CopyForward> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
+                            const c10::intrusive_ptr<OfModel>& of) {
+    keep(ctx, of);
+    return x.view_as(x);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    return {sum(kept(ctx), outputs[0]), {}};
+  }
+};
+
+// Megatron-LM's g.
+struct SumForward : torch::autograd::Function<SumForward> {
+  static at::Tensor forward(AutogradContext*, const at::Tensor& x, const c10::intrusive_ptr<OfModel>& of) {
+    return sum(*of, x);
+  }
+  static variable_list backward(AutogradContext*, const variable_list& outputs) { return {outputs[0], {}}; }
+};
+
+// Rows of all ranks; the gradient is summed, and each rank has that of its own.
+struct GatherForward : torch::autograd::Function<GatherForward> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
+                            const c10::intrusive_ptr<OfModel>& of) {
+    keep(ctx, of);
+    return gathered(*of, x);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    return {scattered_sum(kept(ctx), outputs[0]), {}};
+  }
+};
+
+// The same the other way round.
+struct ScatterForward : torch::autograd::Function<ScatterForward> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
+                            const c10::intrusive_ptr<OfModel>& of) {
+    keep(ctx, of);
+    return scattered_sum(*of, x);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    return {gathered(kept(ctx), outputs[0]), {}};
+  }
+};
+
+// Which of `words` are among a rank's `count` from `first` on, and where; elsewhere: at 0.
+struct OwnWords {
+  at::Tensor is_elsewhere, place;
+  OwnWords(const at::Tensor& words, int64_t first, int64_t count) {
+    const at::Tensor own = words - first;
+    is_elsewhere = own.lt(0).logical_or_(own.ge(count));
+    place = own.masked_fill(is_elsewhere, 0);
+  }
+};
+
+// Of logits [N, V], a rank's words from `first` on; targets [N]. What ranks exchange of a token: the
+// logarithm of the sum of its words' exponentials, and the target's logit where it is its own.
+struct CrossEntropyOverRanks : torch::autograd::Function<CrossEntropyOverRanks> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits, const at::Tensor& targets,
+                            int64_t first, const c10::intrusive_ptr<OfModel>& of) {
+    const OwnWords own(targets, first, logits.size(1));
+    const at::Tensor place = own.place.unsqueeze(1);
+    const at::Tensor of_target = logits.gather(1, place).squeeze(1).masked_fill(own.is_elsewhere, 0);
+    const at::Tensor parts =
+        gathered(*of, at::stack({at::logsumexp(logits, 1), of_target})).view({-1, 2, logits.size(0)});
+    const at::Tensor total = at::logsumexp(parts.select(1, 0), 0);
+    ctx->save_for_backward({logits, total, place, own.is_elsewhere});
+    return (total - parts.select(1, 1).sum(0)).mean();
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &logits = saved[0], &total = saved[1], &place = saved[2], &is_elsewhere = saved[3];
+    at::Tensor gradient = at::sub(logits, total.unsqueeze(1)).exp_();
+    gradient.scatter_add_(1, place, is_elsewhere.to(logits.scalar_type()).sub_(1).unsqueeze(1));
+    return {gradient.mul_(outputs[0] / static_cast<double>(logits.size(0))), {}, {}, {}};
+  }
+};
+
+// What ranks exchange of a token: as above, and its most likely class. Which of equal ones is first.
+at::Tensor scores_over_ranks(const OfModel& of, const at::Tensor& logits, const at::Tensor& targets,
+                             int64_t first) {
+  const OwnWords own(targets, first, logits.size(1));
+  const at::Tensor of_target =
+      logits.gather(1, own.place.unsqueeze(1)).squeeze(1).masked_fill(own.is_elsewhere, 0);
+  const auto [most, where] = logits.max(1);
+  const at::Tensor is_hit = where.eq(own.place).logical_and_(own.is_elsewhere.logical_not());
+  const at::Tensor parts =
+      gathered(of, at::stack({at::logsumexp(logits, 1), of_target, most, is_hit.to(logits.scalar_type())}))
+          .view({-1, 4, logits.size(0)})
+          .to(at::kDouble);
+  const at::Tensor winner = parts.select(1, 2).argmax(0, /*keepdim=*/true);
+  return at::stack({at::logsumexp(parts.select(1, 0), 0) - parts.select(1, 1).sum(0),
+                    parts.select(1, 3).gather(0, winner).squeeze(0)},
+                   1);
+}
+
+}  // namespace
+
+at::Tensor enter_region(const Model& model, const at::Tensor& x) {
+  const specs::Split& split = model.table().split;
+  if (split.tensor == 1) return x;
+  return split.sequence_parallel ? GatherForward::apply(x, over(model)) : CopyForward::apply(x, over(model));
+}
+
+at::Tensor leave_region(const Model& model, const at::Tensor& x) {
+  const specs::Split& split = model.table().split;
+  if (split.tensor == 1) return x;
+  return split.sequence_parallel ? ScatterForward::apply(x, over(model)) : SumForward::apply(x, over(model));
+}
+
+at::Tensor own_rows(const Model& model, const at::Tensor& rows) {
+  const specs::Split& split = model.table().split;
+  if (!split.sequence_parallel) return rows;
+  const int64_t count = rows.size(0) / split.tensor;
+  return rows.narrow(0, split.tensor_index * count, count);
+}
+
+at::Tensor embedded(const Model& model, const at::Tensor& table, const at::Tensor& ids) {
+  const specs::Split& split = model.table().split;
+  if (split.tensor == 1) return at::embedding(table, ids).flatten(0, 1);
+  const OwnWords own(ids.flatten(), split.tensor_index * table.size(0), table.size(0));
+  const at::Tensor rows = at::embedding(table, own.place);
+  return leave_region(model, rows.masked_fill(own.is_elsewhere.unsqueeze(1), 0));
+}
+
+at::Tensor loss_over_cut_words(const Model& model, const at::Tensor& logits, const Batch& batch,
+                               int64_t words) {
+  const int64_t first = model.table().split.tensor_index * logits.size(1);
+  const int64_t own = std::min(logits.size(1), words - first);  // without padding
+  const at::Tensor precise = logits.element_size() < 4 ? logits.to(at::kFloat) : logits;
+  ENSURE(batch.targets.defined(), "no rank has the logits of all words");
+  const at::Tensor targets = batch.targets.flatten(), of_words = precise.narrow(1, 0, own);
+  if (batch.wants_scores) return scores_over_ranks(*over(model), of_words, targets, first);
+  return CrossEntropyOverRanks::apply(of_words, targets, first, over(model));
+}
+
+at::Tensor own_tokens(const specs::Split& split, const at::Tensor& of_sample) {
+  if (split.context == 1) return of_sample;
+  const int64_t part = of_sample.size(1) / (2 * split.context);
+  const auto at_part = [&](int64_t number) { return of_sample.narrow(1, number * part, part); };
+  return at::cat({at_part(split.context_index), at_part(2 * split.context - 1 - split.context_index)}, 1);
+}
+
+std::pair<at::Tensor, at::Tensor> of_whole_sequence(const Model& model, const at::Tensor& keys,
+                                                    const at::Tensor& values) {
+  const int64_t ranks = model.table().split.context;
+  if (ranks == 1) return {keys, values};
+  // [c, keys or values, B, first or second part, T / 2, K, D]: the second parts of ranks come in reverse.
+  const at::Tensor all = GatherForward::apply(at::stack({keys, values}), over(model, Dimension::context))
+                             .view({ranks, 2, keys.size(0), 2, keys.size(1) / 2, keys.size(2), keys.size(3)});
+  const auto whole = [&](int64_t which) {
+    const at::Tensor one = all.select(1, which);
+    const at::Tensor parts = at::cat({one.select(2, 0), one.select(2, 1).flip(0)});  // [2 c, B, T / 2, K, D]
+    return parts.transpose(0, 1).flatten(1, 2);
+  };
+  return {whole(0), whole(1)};
+}
+
+namespace {
+
+// [pieces, size of one, ...] of the cut dimension, in front.
+at::Tensor by_pieces(const at::Tensor& value, const specs::Part& part) {
+  return value.movedim(part.dim, 0).unflatten(0, {part.pieces, -1});
+}
+
+at::Tensor from_pieces(const at::Tensor& pieces, const specs::Part& part) {
+  return pieces.flatten(0, 1).movedim(0, part.dim).contiguous();
+}
+
+}  // namespace
+
+at::Tensor own_part(const at::Tensor& whole, const specs::ParameterSpec& spec) {
+  if (!spec.part) return whole;
+  const specs::Part& part = *spec.part;
+  const at::Tensor pieces = by_pieces(whole, part);  // [pieces, each, ...]
+  const int64_t each = spec.shape[static_cast<size_t>(part.dim)] / part.pieces;
+  const int64_t first = part.index * each, own = std::min(each, pieces.size(1) - first);
+  std::vector<int64_t> shape = pieces.sizes().vec();
+  shape[1] = each;
+  const at::Tensor padded = at::zeros(shape, whole.options());
+  padded.narrow(1, 0, own).copy_(pieces.narrow(1, first, own));
+  return from_pieces(padded, part);
+}
+
+at::Tensor assembled(const at::Tensor& parts, const specs::ParameterSpec& spec) {
+  if (!spec.part) return parts;
+  const specs::Part& part = *spec.part;
+  std::vector<at::Tensor> pieces;
+  for (int64_t rank = 0; rank < part.ranks; ++rank) pieces.push_back(by_pieces(parts[rank], part));
+  return from_pieces(at::cat(pieces, 1).narrow(1, 0, part.whole / part.pieces), part);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,86 @@
+// Since which version of the schema a study has a column or series, and what it was called before.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace shardmark {
+
+// The minor version from which on every file has a column or series, or has it by this name; what is not here
+// has been there since 1.0.
+struct Since {
+  std::string_view name;
+  int minor;
+  const char* former = nullptr;  // its name before that version: files that have it are read
+};
+inline constexpr std::array<Since, 54> kSince = {{
+    {"accuracy", 1},
+    {"attempts", 1},
+    {"between_nodes_bytes", 1},
+    {"checkpointing", 1},
+    {"chosen", 1},
+    {"clip_norm", 1},
+    {"communication_only_time", 1},
+    {"compute_only_time", 1},
+    {"ended_job", 1},
+    {"energy", 1},
+    {"first_step", 1},
+    {"held_out_loss", 1},
+    {"offloaded_bytes", 1},
+    {"overlap", 1},
+    {"reduce_dtype", 1},
+    {"skipped_updates", 1},
+    {"wanted_duration", 1},
+    {"interval_faulty", 1},
+    {"probed_communication_time", 3},
+    {"reserved_bytes", 4},
+    {"device_bytes", 4},
+    {"predicted_parameter_bytes", 5, "law_parameter_bytes"},
+    {"predicted_gradient_bytes", 5, "law_gradient_bytes"},
+    {"predicted_optimizer_bytes", 5, "law_optimizer_bytes"},
+    {"predicted_transient_bytes", 5, "law_transient_bytes"},
+    {"predicted_offloaded_bytes", 5, "law_offloaded_bytes"},
+    {"predicted_traffic_bytes", 5, "law_traffic_bytes"},
+    {"predicted_activation_bytes", 6},
+    {"memory_limit_bytes", 6},
+    {"expert_load", 7},
+    {"tensor", 8},
+    {"sequence_parallel", 8},
+    {"context", 8},
+    {"pipeline", 8},
+    {"pipeline_schedule", 8},
+    {"stages", 8},
+    {"rank_order", 8},
+    {"exposed_tensor_time", 8},
+    {"exposed_context_time", 8},
+    {"exposed_pipeline_time", 8},
+    {"exposed_tensor", 8},
+    {"exposed_context", 8},
+    {"exposed_pipeline", 8},
+    {"environment", 9},
+    {"parts", 9},
+    {"beside", 9},
+    {"load_alone", 9},
+    {"collective_alone", 9},
+    {"load_together", 9},
+    {"collective_together", 9},
+    {"together", 9},
+    {"checkpoint_write", 9},
+    {"checkpoint_read", 9},
+    {"kernels", 9},
+}};
+
+constexpr int minor_since(std::string_view name) {
+  for (const Since& row : kSince)
+    if (row.name == name) return row.minor;
+  return 0;
+}
+
+// nullptr: it has had no other.
+constexpr const char* former_name(std::string_view name) {
+  for (const Since& since : kSince)
+    if (since.name == name) return since.former;
+  return nullptr;
+}
+
+}  // namespace shardmark

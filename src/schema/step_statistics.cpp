@@ -1,0 +1,69 @@
+// Step time: the median over steps of the maximum over ranks, and what surrounds it.
+#include "schema/step_statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/stats.h"
+
+namespace shardmark {
+namespace {
+
+// The rank that was the maximum most often; of several the lowest.
+void find_slowest(const Series& series, Measures& measures) {
+  std::vector<int64_t> times_slowest(static_cast<size_t>(series.rows));
+  for (int64_t step = 0; step < series.columns; ++step) {
+    int64_t slowest = 0;
+    for (int64_t rank = 1; rank < series.rows; ++rank) {
+      if (series.at(rank, step) > series.at(slowest, step)) slowest = rank;
+    }
+    ++times_slowest[static_cast<size_t>(slowest)];
+  }
+  const auto most = std::max_element(times_slowest.begin(), times_slowest.end());
+  measures.slowest_rank = most - times_slowest.begin();
+  measures.slowest_share = static_cast<double>(*most) / static_cast<double>(series.columns);
+}
+
+}  // namespace
+
+std::vector<double> worst_of_ranks(const Series& series) {
+  std::vector<double> worst(series.values.begin(), series.values.begin() + series.columns);
+  for (int64_t rank = 1; rank < series.rows; ++rank) {
+    for (int64_t step = 0; step < series.columns; ++step) {
+      auto& value = worst[static_cast<size_t>(step)];
+      value = std::max(value, series.at(rank, step));
+    }
+  }
+  return worst;
+}
+
+int64_t num_timed_steps(const Record& record) {
+  const Series* step = record.series("step");
+  const Series* intervals = record.series("interval_steps");
+  if (intervals == nullptr) return step == nullptr ? 0 : step->columns;
+  return std::llround(std::accumulate(intervals->values.begin(), intervals->values.end(), 0.0));
+}
+
+void summarize(Record& record) {
+  const Series* series = record.series("step");
+  if (series == nullptr || series->values.empty()) return;
+  const std::vector<double> steps = worst_of_ranks(*series);
+  const Interval interval = median_interval(steps);
+  Measures& m = record.measures;
+  m.step_s = median(steps);
+  m.step_low_s = interval.low;
+  m.step_high_s = interval.high;
+  m.step_p10_s = quantile(steps, 0.10);
+  m.step_p90_s = quantile(steps, 0.90);
+  m.step_p99_s = quantile(steps, 0.99);
+  m.variation = coefficient_of_variation(steps);
+  m.drift = drift(steps);
+  m.num_steps = num_timed_steps(record);
+  find_slowest(*series, m);
+  if (const Series* energy = record.series("energy"))
+    m.energy_j =
+        std::accumulate(energy->values.begin(), energy->values.end(), 0.0) / static_cast<double>(m.num_steps);
+}
+
+}  // namespace shardmark

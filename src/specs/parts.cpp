@@ -1,0 +1,160 @@
+// Shares become whole elements by the largest remainders (Hamilton), so that nothing is lost or invented.
+// Zipf: receiver j gets a share like 1 / j^exponent (of routing: Fedus et al., JMLR 23, 2022, section 2.2
+// says why loads are uneven; nccl-tests' alltoallv and Megatron-LM's imbalanced workloads use such shares).
+#include "specs/parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/glob.h"
+#include "base/text.h"
+
+namespace shardmark::specs {
+namespace {
+
+constexpr double kMostCount = 1e15;
+
+std::vector<double> shares_of(const Choice& parts, int64_t ranks) {
+  std::vector<double> shares(static_cast<size_t>(ranks), 1.0 / static_cast<double>(ranks));
+  if (parts.name == "hot" && ranks > 1) {
+    const double hot = parts.options.at("share").get<double>();
+    std::fill(shares.begin(), shares.end(), (1 - hot) / static_cast<double>(ranks - 1));
+    shares.front() = hot;
+  }
+  if (parts.name == "zipf")
+    for (size_t j = 0; j < shares.size(); ++j)
+      shares[j] = std::pow(static_cast<double>(j + 1), -parts.options.at("exponent").get<double>());
+  return shares;
+}
+
+std::vector<int64_t> shared_out(int64_t elements, const std::vector<double>& shares) {
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  std::vector<int64_t> counts(shares.size());
+  std::vector<double> remainders(shares.size());
+  int64_t left = elements;
+  for (size_t j = 0; j < shares.size(); ++j) {
+    const double exact = sum == 0 ? 0 : static_cast<double>(elements) * shares[j] / sum;
+    counts[j] = static_cast<int64_t>(exact);
+    remainders[j] = exact - static_cast<double>(counts[j]);
+    left -= counts[j];
+  }
+  if (sum == 0) return counts;
+  std::vector<size_t> order(shares.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return remainders[a] > remainders[b]; });
+  for (size_t i = 0; left > 0; i = (i + 1) % order.size(), --left) ++counts[order[i]];
+  return counts;
+}
+
+// Rows are senders, columns receivers; one row is every sender's.
+std::vector<std::vector<double>> read_counts(const std::string& pattern, int64_t ranks,
+                                             const std::string& folder) {
+  const std::vector<std::string> found = glob_near(folder, pattern);
+  if (found.size() != 1)
+    throw UsageError(
+        fmt::format("parts counts: {} files match {}; expected one", found.size(), quoted_line(pattern)));
+  const std::string& path = found.front();
+  std::ifstream file(path);
+  std::vector<std::vector<double>> rows;
+  int number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    line = line.substr(0, line.find('#'));
+    std::replace(line.begin(), line.end(), ',', ' ');
+    std::istringstream words(line);
+    std::vector<double> row;
+    for (std::string word; words >> word;) {
+      size_t used = 0;
+      double count = -1;
+      try {
+        count = std::stod(word, &used);
+      } catch (const std::exception&) {  // no number
+      }
+      if (used != word.size() || !(count >= 0 && count <= kMostCount))
+        throw UsageError(
+            fmt::format("{}:{}: expected a count from 0, got {}", path, number, quoted_line(word)));
+      row.push_back(count);
+    }
+    if (row.empty()) continue;
+    if (std::ssize(row) != ranks)
+      throw UsageError(fmt::format("{}:{}: {} counts, for {} ranks; expected one for each receiver", path,
+                                   number, row.size(), ranks));
+    rows.push_back(std::move(row));
+  }
+  if (std::ssize(rows) != ranks && rows.size() != 1)
+    throw UsageError(
+        fmt::format("{}: {} rows of counts, for {} ranks; expected one for each sender, or one for all", path,
+                    rows.size(), ranks));
+  rows.resize(static_cast<size_t>(ranks), rows.front());
+  return rows;
+}
+
+}  // namespace
+
+const std::map<std::string, PartsSpec>& parts_specs() {
+  static const std::map<std::string, PartsSpec> table = {
+      {"equal", {"every receiver gets as much"}},
+      {"hot",
+       {"rank 0 gets a share of all, the others share the rest",
+        {{"share", OptionType::number, 0.5, "of what each rank sends", {}, 0, 1}}}},
+      {"zipf",
+       {"rank j gets a share like 1 / (j + 1)^exponent",
+        {{"exponent", OptionType::number, 1.0, "0: equal", {}, 0, 10}}}},
+      {"counts",
+       {"shares from a file: a row for each sender, or one for all, of a count for each receiver",
+        {{"file", OptionType::text, {}, "from the working directory, or else from the suite's folder"}}}}};
+  return table;
+}
+
+Parts::Parts(int64_t ranks, std::vector<int64_t> elements)
+    : ranks_(ranks),
+      elements_(std::move(elements)),
+      sent_(static_cast<size_t>(ranks)),
+      received_(static_cast<size_t>(ranks)) {
+  ENSURE(std::ssize(elements_) == ranks * ranks, "parts between every two ranks");
+  for (int64_t i = 0; i < ranks; ++i)
+    for (int64_t j = 0; j < ranks; ++j) {
+      sent_[static_cast<size_t>(i)] += between(i, j);
+      received_[static_cast<size_t>(j)] += between(i, j);
+    }
+  busiest_ = std::max(*std::max_element(sent_.begin(), sent_.end()),
+                      *std::max_element(received_.begin(), received_.end()));
+}
+
+double Parts::moved() const {
+  int64_t moved = std::accumulate(sent_.begin(), sent_.end(), int64_t{0});
+  for (int64_t rank = 0; rank < ranks_; ++rank) moved -= between(rank, rank);
+  return static_cast<double>(moved) / static_cast<double>(ranks_);
+}
+
+Parts share_out(const Choice& parts, int64_t ranks, int64_t elements, const std::string& folder) {
+  std::vector<std::vector<double>> rows(static_cast<size_t>(ranks));
+  std::vector<int64_t> totals(rows.size(), elements);
+  if (parts.name == "counts") {
+    rows = read_counts(parts.options.at("file").get<std::string>(), ranks, folder);
+    std::vector<double> sums;
+    for (const auto& row : rows) sums.push_back(std::accumulate(row.begin(), row.end(), 0.0));
+    const double most = *std::max_element(sums.begin(), sums.end());
+    if (most == 0) throw UsageError("parts counts: every count is 0, so nothing would be sent");
+    for (size_t i = 0; i < rows.size(); ++i)
+      totals[i] = std::llround(static_cast<double>(elements) * sums[i] / most);
+  } else {
+    std::fill(rows.begin(), rows.end(), shares_of(parts, ranks));
+  }
+  std::vector<int64_t> between;
+  between.reserve(rows.size() * rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const std::vector<int64_t> row = shared_out(totals[i], rows[i]);
+    between.insert(between.end(), row.begin(), row.end());
+  }
+  return {ranks, std::move(between)};
+}
+
+}  // namespace shardmark::specs

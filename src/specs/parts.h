@@ -1,0 +1,45 @@
+// all_to_all_v: how what each rank sends is shared out among the receivers. The receivers are the same for
+// all senders, as popular experts of a mixture are, so that some ranks receive more than others.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "schema/choice.h"
+
+namespace shardmark::specs {
+
+struct PartsSpec {
+  std::string description;
+  OptionTable options = {};
+};
+const std::map<std::string, PartsSpec>& parts_specs();  // equal, hot, zipf, counts
+
+// Elements that each rank sends to each.
+class Parts {
+ public:
+  Parts(int64_t ranks, std::vector<int64_t> elements);  // [sender * ranks + receiver]
+
+  int64_t between(int64_t sender, int64_t receiver) const {
+    return elements_[static_cast<size_t>(sender * ranks_ + receiver)];
+  }
+  int64_t sent_by(int64_t rank) const { return sent_[static_cast<size_t>(rank)]; }
+  int64_t received_by(int64_t rank) const { return received_[static_cast<size_t>(rank)]; }
+  // The larger side of the rank that sends or receives most: what the time of an exchange is rated by.
+  int64_t busiest() const { return busiest_; }
+  // That each rank sends to others, the mean over ranks.
+  double moved() const;
+
+ private:
+  int64_t ranks_;
+  std::vector<int64_t> elements_, sent_, received_;
+  int64_t busiest_ = 0;
+};
+
+// Every rank sends `elements` in all; of `counts` the sender that sends most does. UsageError: a file of
+// counts that is not there, or not for so many ranks, by its line. folder: of the suite, for its path.
+Parts share_out(const Choice& parts, int64_t ranks, int64_t elements, const std::string& folder = "");
+
+}  // namespace shardmark::specs

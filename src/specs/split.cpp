@@ -1,0 +1,190 @@
+// A model's rows for one of the ranks that share its blocks and its sequences. Sources of what is exchanged:
+// Shoeybi et al., Megatron-LM, 2019 (all-reduce after each region, and of the gradient of what enters it);
+// Korthikanti et al. 2022, section 4.2.2 (the same as all-gather and reduce-scatter, over tokens). The
+// gathered input of a region is kept for its weights' gradients, so that sequence_parallel moves as many
+// bytes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "specs/model_table.h"
+
+namespace shardmark::specs {
+namespace {
+
+ParameterSpec part_of(ParameterSpec parameter, const Split& split) {
+  if (!parameter.cut || split.tensor == 1) return parameter;
+  const Cut& cut = *parameter.cut;
+  int64_t& size = parameter.shape[static_cast<size_t>(cut.dim)];
+  parameter.part = Part{cut.dim, cut.pieces, size, split.tensor, split.tensor_index};
+  size = cut.pieces * ((size / cut.pieces + split.tensor - 1) / split.tensor);
+  return parameter;
+}
+
+double part_of(double elements, const CutElements& cut, const Split& split) {
+  const auto tensor = static_cast<double>(split.tensor);
+  const double by_token = split.sequence_parallel ? tensor : 1;
+  return elements - cut.by_channel - cut.by_token + cut.by_channel / tensor + cut.by_token / by_token;
+}
+
+// Calls per sample, in the order in which forward makes them, and backward.
+class RegionCalls {
+ public:
+  explicit RegionCalls(const Split& split) : split_(split) {}
+
+  void add_to(BlockSpec& block) const {
+    for (const Region& region : block.regions) {
+      if (region.enters > 0 && split_.sequence_parallel)
+        forward(block, {Collective::all_gather, Dimension::tensor}, of_own_tokens(region.enters));
+      if (region.keys_values > 0 && split_.context > 1)
+        forward(block, {Collective::all_gather, Dimension::context}, region.keys_values / split_.tensor);
+      if (region.leaves > 0 && split_.tensor > 1)
+        forward(block,
+                {split_.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce,
+                 Dimension::tensor},
+                of_own_tokens(region.leaves));
+    }
+    for (auto region = block.regions.rbegin(); region != block.regions.rend(); ++region) {
+      if (region->leaves > 0 && split_.sequence_parallel)
+        backward(block, {Collective::all_gather, Dimension::tensor}, of_own_tokens(region->leaves));
+      if (region->keys_values > 0 && split_.context > 1)
+        backward(block, {Collective::reduce_scatter, Dimension::context},
+                 region->keys_values / split_.tensor);
+      if (region->enters > 0 && split_.tensor > 1)
+        backward(block,
+                 {split_.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce,
+                  Dimension::tensor},
+                 of_own_tokens(region->enters));
+    }
+  }
+
+  // Of each token some numbers of every rank: models/parallel.cpp.
+  void add_loss(BlockSpec& block) const {
+    const int64_t each = block.targets_of_cut / split_.context * split_.tensor;
+    const auto gather = [](int64_t numel) {
+      return of({Collective::all_gather, Dimension::tensor}, numel, Element::master);
+    };
+    block.forward_calls.push_back(gather(2 * each));
+    block.evaluation_calls.push_back(gather(4 * each));
+  }
+
+ private:
+  struct What {
+    Collective what;
+    Dimension dimension;
+  };
+  int64_t of_own_tokens(int64_t elements) const { return elements / split_.context; }
+  static BlockCall of(What what, int64_t numel, Element element = Element::compute) {
+    return {what.what, 0, numel, element, what.dimension};
+  }
+  static void forward(BlockSpec& block, What what, int64_t numel) {
+    block.forward_calls.push_back(of(what, numel));
+    block.evaluation_calls.push_back(of(what, numel));
+  }
+  static void backward(BlockSpec& block, What what, int64_t numel) {
+    block.backward_calls.push_back(of(what, numel));
+  }
+  const Split& split_;
+};
+
+std::vector<int64_t> part_of_output(const BlockSpec& block, const Split& split) {
+  std::vector<int64_t> shape = block.output_shape;
+  if (shape.empty()) return shape;
+  if (block.is_output_cut) shape.back() /= split.tensor;
+  if (shape.size() == 2) shape.front() = std::max<int64_t>(1, shape.front() / split.token_ranks());
+  return shape;
+}
+
+BlockSpec part_of(BlockSpec block, const Split& split) {
+  const auto tensor = static_cast<double>(split.tensor), context = static_cast<double>(split.context);
+  double gathered = 0;  // keys and values of other ranks
+  for (const Region& region : block.regions)
+    gathered += static_cast<double>(region.keys_values) / tensor * (1 - 1 / context);
+  block.activation_elements =
+      part_of(block.activation_elements, block.activations_cut, split) / context + gathered;
+  block.working_elements = part_of(block.working_elements, block.working_cut, split) / context + gathered;
+  if (block.targets_of_cut > 0) block.logits /= tensor;
+  block.logits /= context;
+  block.indices /= context;
+  block.forward_flops /= tensor * context;
+  block.attention_flops /= tensor * context;
+  block.output_shape = part_of_output(block, split);
+  RegionCalls(split).add_to(block);
+  return block;
+}
+
+bool has_cuts(const ModelTable& table) {
+  return std::any_of(table.blocks.begin(), table.blocks.end(),
+                     [](const BlockSpec& block) { return !block.regions.empty(); });
+}
+
+bool has_attention(const ModelTable& table) {
+  return std::any_of(table.blocks.begin(), table.blocks.end(), [](const BlockSpec& block) {
+    return std::any_of(block.regions.begin(), block.regions.end(),
+                       [](const Region& region) { return region.keys_values > 0; });
+  });
+}
+
+// Why not over so many ranks.
+std::string uncuttable(const ModelTable& table, int64_t tensor) {
+  for (const GroupSpec& group : table.groups)
+    for (const ParameterSpec& parameter : group.parameters) {
+      if (!parameter.cut) continue;
+      const int64_t units = parameter.cut->units,
+                    size = parameter.shape[static_cast<size_t>(parameter.cut->dim)];
+      if (units > 0 && units % tensor != 0) return fmt::format("{} {}", units, parameter.cut->what);
+      const int64_t each = (size + tensor - 1) / tensor;
+      if (units == 0 && (tensor - 1) * each >= size)
+        return fmt::format("{} {} in parts of {}", size, parameter.cut->what, each);
+    }
+  return {};
+}
+
+std::string numbers_that_cut(const ModelTable& table) {
+  constexpr int64_t kMost = 64;
+  std::string text;
+  for (int64_t ranks = 1; ranks <= kMost; ++ranks)
+    if (uncuttable(table, ranks).empty()) text += (text.empty() ? "" : ", ") + std::to_string(ranks);
+  return text;
+}
+
+}  // namespace
+
+std::string split_impossible(const std::string& name, const ModelTable& whole, const Split& split) {
+  const int64_t sequence = whole.sample.tokens();
+  if (split.sequence_parallel && split.tensor == 1)
+    return "sequence_parallel cuts tokens over the ranks of tensor; take tensor 2 or more";
+  if (split.tensor > 1 && !has_cuts(whole))
+    return fmt::format("the blocks of {} are not cut over tensor ranks; those of gpt2, llama and mlp are",
+                       name);
+  if (split.context > 1 && !has_attention(whole))
+    return fmt::format("samples of {} are not cut over context ranks; those of gpt2 and llama are", name);
+  if (const std::string units = uncuttable(whole, split.tensor); !units.empty())
+    return fmt::format("tensor {} does not cut the {} of {} evenly; of up to 64 ranks these do: {}",
+                       split.tensor, units, name, numbers_that_cut(whole));
+  if (split.sequence_parallel && sequence == 0)
+    return fmt::format("sequence_parallel needs a model of sequences; {} has none", name);
+  if (split.context > 1 && sequence % (2 * split.context) != 0)
+    return fmt::format(
+        "a sequence of {} tokens is not a multiple of 2 x context {}: each rank takes two parts", sequence,
+        split.context);
+  if (split.sequence_parallel && sequence / split.context % split.tensor != 0)
+    return fmt::format("{} tokens of a sequence are not a multiple of tensor {}, as sequence_parallel needs",
+                       sequence / split.context, split.tensor);
+  return {};
+}
+
+ModelTable split_table(ModelTable table, const Split& split) {
+  table.split = split;
+  if (split == Split{}) return table;
+  for (GroupSpec& group : table.groups)
+    for (ParameterSpec& parameter : group.parameters) parameter = part_of(std::move(parameter), split);
+  for (BlockSpec& block : table.blocks) {
+    block = part_of(std::move(block), split);
+    if (block.targets_of_cut > 0 && split.tensor > 1) RegionCalls(split).add_loss(block);
+  }
+  return table;
+}
+
+}  // namespace shardmark::specs

@@ -1,0 +1,157 @@
+// Which receives there are, when each starts, and where it goes.
+#include "strategies/messages.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shardmark::strategies {
+namespace {
+
+// Of the neighbours r and r + 1 in a ring of `stages`: two pairs that share a rank are of different classes.
+int64_t class_of(int64_t pair, int64_t stages) {
+  return pair + 1 == stages && stages % 2 == 1 ? 2 : pair % 2;
+}
+constexpr int64_t kNumClasses = 3;
+
+bool splits_backward(const std::vector<Position>& positions) {
+  return std::any_of(positions.begin(), positions.end(),
+                     [](const Position& at) { return at.is(Compute::backward_weight); });
+}
+
+}  // namespace
+
+int64_t lane_of(int64_t from, int64_t to, int64_t stages, bool is_forward) {
+  const int64_t pair = is_forward ? from : to;
+  return kFirstMessageLane + (is_forward ? 0 : kNumClasses) + class_of(pair, stages);
+}
+
+int64_t lane_of_ends() { return kFirstMessageLane + 2 * kNumClasses; }
+
+Messages::Messages(StepBuilder& step)
+    : step_(step), positions_(step.positions()), outputs_{true, {}, {}, {}}, gradients_{false, {}, {}, {}} {
+  const std::vector<specs::Chunk>& chunks = step.program().chunks;
+  if (std::none_of(chunks.begin(), chunks.end(),
+                   [](const auto& chunk) { return chunk.receives || chunk.sends; }))
+    return;
+  const std::vector<Position> of_step = step.trains() ? positions_ : step.positions_of_step();
+  for (Direction* direction : {&outputs_, &gradients_}) {
+    const bool is_forward = direction->is_forward;
+    plan(*direction, of_step, is_forward ? "received outputs" : "received gradients");
+    int64_t most = 0;
+    for (const Position& at : of_step)
+      if (place_of(at.action, is_forward).sends)
+        most = std::max(most, numel_of(at.action, is_forward, /*is_received=*/false));
+    for (const char* slot : {", slot 0", ", slot 1"})
+      if (most > 0)
+        direction->out.push_back(
+            step.allocate((is_forward ? "sent outputs" : "sent gradients") + std::string(slot),
+                          Use::transient, Element::compute, most));
+    if (!step.trains()) {  // an evaluation: its receives are the first ones of a step
+      direction->receiving.clear();
+      for (size_t i = 0; i < positions_.size(); ++i)
+        if (place_of(positions_[i].action, is_forward).receives) direction->receiving.push_back(i);
+    }
+    direction->receives.resize(direction->receiving.size());
+  }
+}
+
+Messages::Place Messages::place_of(const Action& action, bool is_forward) const {
+  const bool computes = is_forward
+                            ? action.what == Compute::forward
+                            : action.what == Compute::backward || action.what == Compute::backward_input;
+  if (!computes) return {};
+  for (const specs::Chunk& chunk : step_.program().chunks) {
+    const bool is_first = action.block == chunk.begin, is_last = action.block + 1 == chunk.end;
+    if (action.block < chunk.begin || action.block >= chunk.end) continue;
+    if (is_forward) return {&chunk, is_first && chunk.receives, is_last && chunk.sends};
+    return {&chunk, is_last && chunk.sends, is_first && chunk.receives};
+  }
+  return {};
+}
+
+// A received output is a block's input, a received gradient that of a block's output; and the other way
+// round.
+int64_t Messages::numel_of(const Action& action, bool is_forward, bool is_received) const {
+  const specs::BlockSpec& block = step_.input().model.blocks[static_cast<size_t>(action.block)];
+  const int64_t each = is_forward == is_received ? block.input_elements() : block.output_elements();
+  return each * step_.input().samples;
+}
+
+// Each receive of a step is given the first slot that is free when it starts.
+void Messages::plan(Direction& direction, const std::vector<Position>& positions, const char* name) {
+  // Of a block on a micro-batch, which reads neither its input nor its output's gradient afterwards.
+  const Compute last = splits_backward(positions) ? Compute::backward_weight : Compute::backward;
+  std::vector<size_t> slots;  // [slot]: the position from which it is free
+  std::vector<size_t> slot_of;
+  int64_t most = 0;
+  for (size_t i = 0; i < positions.size(); ++i) {
+    if (!place_of(positions[i].action, direction.is_forward).receives) continue;
+    const size_t starts = direction.receiving.empty() ? i : direction.receiving.back();
+    size_t ends = i;
+    for (size_t later = i; later < positions.size(); ++later) {
+      const Action& action = positions[later].action;
+      if (action.block == positions[i].action.block &&
+          action.micro_batch == positions[i].action.micro_batch && positions[later].is(last))
+        ends = later;
+    }
+    auto slot =
+        std::find_if(slots.begin(), slots.end(), [&](size_t free_from) { return free_from <= starts; });
+    if (slot == slots.end()) slot = slots.insert(slots.end(), 0);
+    *slot = ends + 1;
+    most = std::max(most, numel_of(positions[i].action, direction.is_forward, /*is_received=*/true));
+    slot_of.push_back(static_cast<size_t>(slot - slots.begin()));
+    direction.receiving.push_back(i);
+  }
+  std::vector<Slice> memory;
+  for (size_t s = 0; s < slots.size(); ++s)
+    memory.push_back(step_.allocate(std::string(name) + ", slot " + std::to_string(s), Use::transient,
+                                    Element::compute, most));
+  for (const size_t slot : slot_of) direction.slots.push_back(memory[slot]);
+}
+
+void Messages::start_receive(Direction& direction, size_t number) {
+  if (number >= direction.receiving.size() || direction.receives[number].count > 0) return;
+  const Position& at = positions_[direction.receiving[number]];
+  const int64_t numel = numel_of(at.action, direction.is_forward, /*is_received=*/true);
+  direction.slots[number].numel = numel;
+  direction.receives[number] = step_.receive(direction.slots[number], direction.is_forward);
+}
+
+// This one, and the next one starts.
+void Messages::receive(Direction& direction) {
+  const size_t number = direction.num_received++;
+  start_receive(direction, number);
+  start_receive(direction, number + 1);
+  step_.wait(direction.receives[number]);
+  step_.takes(direction.slots[number]);
+}
+
+void Messages::reserve(Direction& direction, const Position& at) {
+  const size_t slot = direction.num_sent % 2;
+  step_.wait(direction.sends[slot]);
+  step_.gives(direction.out[slot].first(numel_of(at.action, direction.is_forward, /*is_received=*/false)));
+}
+
+void Messages::before(const Position& at) {
+  for (Direction* direction : {&outputs_, &gradients_}) {
+    const Place place = place_of(at.action, direction->is_forward);
+    if (place.receives) receive(*direction);
+    if (place.sends) reserve(*direction, at);
+  }
+}
+
+void Messages::after(const Position& at) {
+  for (Direction* direction : {&outputs_, &gradients_}) {
+    if (!place_of(at.action, direction->is_forward).sends) continue;
+    const size_t slot = direction->num_sent++ % 2;
+    const int64_t numel = numel_of(at.action, direction->is_forward, /*is_received=*/false);
+    direction->sends[slot] = step_.send(direction->out[slot].first(numel), direction->is_forward);
+  }
+}
+
+void Messages::finish() {
+  for (Direction* direction : {&outputs_, &gradients_})
+    for (Operations& send : direction->sends) step_.wait(send);
+}
+
+}  // namespace shardmark::strategies

@@ -1,0 +1,238 @@
+// A walk through the orders of all ranks: each does its next action as soon as what that needs has ended.
+#include "strategies/pipeline_timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+namespace shardmark::strategies {
+namespace {
+
+constexpr double kNotYet = std::numeric_limits<double>::infinity();
+
+struct PipelineSize {
+  int64_t count = 0, chunks = 1, micro_batches = 0;
+
+  explicit PipelineSize(const std::vector<PipelineOrder>& orders) : count(std::ssize(orders)) {
+    for (const PipelineOrder& order : orders)
+      for (const PipelineAction& action : order) {
+        ENSURE(action.chunk >= 0 && action.micro_batch >= 0, "counts from 0");
+        chunks = std::max(chunks, action.chunk + 1);
+        micro_batches = std::max(micro_batches, action.micro_batch + 1);
+      }
+  }
+  int64_t num_parts() const { return count * chunks; }
+};
+
+// An action of a rank, by what other ranks know of it.
+struct PassOfPart {
+  int64_t part;
+  PipelineAction action;
+};
+
+bool goes_back(Pass pass) { return pass == Pass::backward || pass == Pass::backward_input; }
+
+class PipelineWalk {
+ public:
+  PipelineWalk(const std::vector<PipelineOrder>& orders, const PipelineCosts& costs)
+      : orders_(orders), costs_(costs), size_(orders) {
+    const auto num_ends = static_cast<size_t>(size_.num_parts() * size_.micro_batches);
+    forward_end_s_.assign(num_ends, kNotYet);
+    backward_end_s_.assign(num_ends, kNotYet);
+    ranks_.resize(orders.size());
+  }
+
+  void run() {
+    for (bool goes_on = true; goes_on;) {
+      goes_on = false;
+      for (size_t rank = 0; rank < ranks_.size(); ++rank)
+        while (advance(rank)) goes_on = true;
+    }
+  }
+
+  const std::vector<std::vector<TimedAction>>& ranks() const { return ranks_; }
+  const PipelineSize& size() const { return size_; }
+  // What a rank cannot begin; nothing where it has done all.
+  std::optional<PipelineAction> waiting(size_t rank) const {
+    const size_t done = ranks_[rank].size();
+    if (done == orders_[rank].size()) return {};
+    return orders_[rank][done];
+  }
+  // What an action needs of another part, of the same pass; nothing at either end of the model.
+  std::optional<PassOfPart> needed(size_t rank, const PipelineAction& action) const {
+    if (action.pass == Pass::backward_weight) return {};
+    const int64_t own = action.chunk * size_.count + static_cast<int64_t>(rank);
+    const int64_t part = action.pass == Pass::forward ? own - 1 : own + 1;
+    if (part < 0 || part == size_.num_parts()) return {};
+    return PassOfPart{part, {action.pass, part / size_.count, action.micro_batch}};
+  }
+
+ private:
+  double& end_s(int64_t part, const PipelineAction& action) {
+    auto& ends = goes_back(action.pass) ? backward_end_s_ : forward_end_s_;
+    return ends[static_cast<size_t>(part * size_.micro_batches + action.micro_batch)];
+  }
+
+  bool advance(size_t rank) {
+    const std::optional<PipelineAction> next = waiting(rank);
+    if (!next) return false;
+    std::vector<TimedAction>& done = ranks_[rank];
+    double begin_s = done.empty() ? 0 : done.back().end_s;
+    if (const std::optional<PassOfPart> other = needed(rank, *next)) {
+      const bool is_elsewhere = other->part % size_.count != static_cast<int64_t>(rank);
+      begin_s = std::max(begin_s, end_s(other->part, other->action) + (is_elsewhere ? costs_.latency_s : 0));
+    }
+    if (begin_s == kNotYet) return false;
+    done.push_back({*next, begin_s, begin_s + costs_.at(rank, next->chunk).of(next->pass)});
+    if (next->pass != Pass::backward_weight)
+      end_s(next->chunk * size_.count + static_cast<int64_t>(rank), *next) = done.back().end_s;
+    return true;
+  }
+
+  const std::vector<PipelineOrder>& orders_;
+  const PipelineCosts& costs_;
+  PipelineSize size_;
+  std::vector<double> forward_end_s_, backward_end_s_;  // [part][micro-batch]
+  std::vector<std::vector<TimedAction>> ranks_;         // what has been done
+};
+
+std::string of_stage(int64_t index, const PipelineAction& action, const PipelineSize& size) {
+  return fmt::format("stage {}'s {}", index, describe(action, size.chunks));
+}
+
+// Of one chunk and micro-batch on one rank: where in its order each pass stands.
+struct Visits {
+  std::optional<size_t> at[4];
+
+  std::optional<size_t>& of(Pass pass) { return at[static_cast<size_t>(pass)]; }
+};
+
+std::string wrong_visits(int64_t index, Visits& visits, PipelineAction about, const PipelineSize& size) {
+  const auto said = [&](Pass pass) {
+    about.pass = pass;
+    return describe(about, size.chunks);
+  };
+  const auto missing = [&](Pass pass) {
+    const int64_t part = about.chunk * size.count + index + (pass == Pass::forward ? 1 : -1);
+    std::string text = fmt::format("stage {} never does {}", index, said(pass));
+    if (pass != Pass::backward_weight && part >= 0 && part < size.num_parts())
+      text += fmt::format(", for which stage {} waits", part % size.count);
+    return text;
+  };
+  const auto too_early = [&](Pass pass, Pass needed) {
+    return fmt::format("stage {}: {} cannot begin: its {} comes later", index, said(pass),
+                       needed == Pass::forward ? "forward" : "backward_input");
+  };
+  const auto forward = visits.of(Pass::forward), whole = visits.of(Pass::backward),
+             input = visits.of(Pass::backward_input), weight = visits.of(Pass::backward_weight);
+  if (!forward) return missing(Pass::forward);
+  if (!whole && !input && !weight) return missing(Pass::backward);
+  if (whole && (input || weight))
+    return fmt::format("stage {}: {} is part of its backward, which comes as well", index,
+                       said(input ? Pass::backward_input : Pass::backward_weight));
+  if (whole) return *whole < *forward ? too_early(Pass::backward, Pass::forward) : "";
+  if (!input) return missing(Pass::backward_input);
+  if (!weight) return missing(Pass::backward_weight);
+  if (*input < *forward) return too_early(Pass::backward_input, Pass::forward);
+  return *weight < *input ? too_early(Pass::backward_weight, Pass::backward_input) : "";
+}
+
+std::string wrong_on(int64_t index, const PipelineOrder& order, const PipelineSize& size) {
+  std::vector<Visits> all(static_cast<size_t>(size.chunks * size.micro_batches));
+  for (size_t i = 0; i < order.size(); ++i) {
+    const PipelineAction& action = order[i];
+    std::optional<size_t>& at =
+        all[static_cast<size_t>(action.chunk * size.micro_batches + action.micro_batch)].of(action.pass);
+    if (at) return fmt::format("stage {}: {} comes twice", index, describe(action, size.chunks));
+    at = i;
+  }
+  for (int64_t chunk = 0; chunk < size.chunks; ++chunk)
+    for (int64_t m = 0; m < size.micro_batches; ++m) {
+      Visits& visits = all[static_cast<size_t>(chunk * size.micro_batches + m)];
+      std::string wrong = wrong_visits(index, visits, {Pass::forward, chunk, m}, size);
+      if (!wrong.empty()) return wrong;
+    }
+  return "";
+}
+
+// From a rank that waits, to the rank that it waits for, and so on, until one comes again: that is a circle.
+std::string deadlock(const PipelineWalk& walk) {
+  const auto after = [&](size_t rank) {
+    return static_cast<size_t>(walk.needed(rank, *walk.waiting(rank))->part % walk.size().count);
+  };
+  size_t rank = 0;
+  while (!walk.waiting(rank)) ++rank;
+  for (int64_t step = 0; step < walk.size().count; ++step) rank = after(rank);  // surely on the circle now
+  const size_t first = rank;
+  std::string text;
+  do {
+    const PipelineAction wanted = *walk.waiting(rank);
+    const size_t other = after(rank);
+    text += text.empty() ? fmt::format("stage {}: {}", rank, describe(wanted, walk.size().chunks)) : "; that";
+    text += fmt::format(" cannot begin before {}, which comes after {}",
+                        of_stage(static_cast<int64_t>(other), walk.needed(rank, wanted)->action, walk.size()),
+                        of_stage(static_cast<int64_t>(other), *walk.waiting(other), walk.size()));
+    rank = other;
+  } while (rank != first);
+  return text + ": a deadlock";
+}
+
+int64_t most_in_flight(const std::vector<TimedAction>& actions) {
+  int64_t now = 0, most = 0;
+  for (const TimedAction& timed : actions) {
+    now += timed.action.pass == Pass::forward ? 1 : timed.action.pass == Pass::backward_input ? 0 : -1;
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+}  // namespace
+
+double PassCosts::of(Pass pass) const {
+  return pass == Pass::forward          ? forward_s
+         : pass == Pass::backward       ? backward_s
+         : pass == Pass::backward_input ? backward_input_s
+                                        : backward_weight_s;
+}
+
+double PipelineTimeline::idle_share() const {
+  const double idle = std::accumulate(idle_s.begin(), idle_s.end(), 0.0);
+  return length_s > 0 ? idle / (length_s * static_cast<double>(idle_s.size())) : 0;
+}
+
+std::string wrong_between(const std::vector<PipelineOrder>& orders) {
+  const PipelineSize size(orders);
+  for (int64_t index = 0; index < size.count; ++index) {
+    std::string wrong = wrong_on(index, orders[static_cast<size_t>(index)], size);
+    if (!wrong.empty()) return wrong;
+  }
+  const PipelineCosts costs;
+  PipelineWalk walk(orders, costs);
+  walk.run();
+  for (size_t rank = 0; rank < orders.size(); ++rank)
+    if (walk.waiting(rank)) return deadlock(walk);
+  return "";
+}
+
+PipelineTimeline timeline(const std::vector<PipelineOrder>& orders, const PipelineCosts& costs) {
+  const std::string wrong = wrong_between(orders);
+  ENSURE(wrong.empty(), wrong);
+  PipelineWalk walk(orders, costs);
+  walk.run();
+  PipelineTimeline result{walk.ranks()};
+  result.chunks = walk.size().chunks;
+  for (const auto& rank : result.ranks)
+    if (!rank.empty()) result.length_s = std::max(result.length_s, rank.back().end_s);
+  for (const auto& rank : result.ranks) {
+    double idle_s = result.length_s;
+    for (const TimedAction& timed : rank) idle_s -= timed.end_s - timed.begin_s;
+    result.idle_s.push_back(idle_s);
+    result.most_in_flight.push_back(most_in_flight(rank));
+  }
+  return result;
+}
+
+}  // namespace shardmark::strategies

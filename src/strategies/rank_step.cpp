@@ -1,0 +1,115 @@
+// A point's layout as the part of the model that a rank has.
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "specs/specs.h"
+#include "strategies/pipeline_timeline.h"
+#include "strategies/strategy.h"
+
+namespace shardmark::strategies {
+namespace {
+
+int64_t chunks_of(const TrainingPoint& t) {
+  return pipeline_schedule(t.schedule.name).chunks(t.schedule.options);
+}
+
+specs::StageTable part_of(const Point& point, const ModelTable& whole, int64_t rank) {
+  const TrainingPoint& t = point.training;
+  ModelTable of_rank = specs::split_table(whole, split_of(point, rank));
+  if (t.pipeline == 1) return specs::whole_table(std::move(of_rank));
+  const auto bounds = specs::part_bounds(whole, t.pipeline * chunks_of(t), t.stages == "flops");
+  return specs::stage_table(std::move(of_rank), bounds, specs::mesh_of(point).stage_of(rank), t.pipeline);
+}
+
+StepInput input_of(const Point& point, const specs::StageTable& part, int64_t rank) {
+  const TrainingPoint& t = point.training;
+  const specs::Mesh mesh = specs::mesh_of(point);
+  return {part.table,
+          mesh.copies().ranks,
+          t.accumulation,
+          specs::element_bytes(t.precision, t.reduce_dtype),
+          specs::optimizer_specs().at(t.optimizer.name).state_elements(t.optimizer.options),
+          t.strategy.options,
+          /*norm=*/t.clip_norm > 0 || t.precision == "fp16",
+          rank,
+          t.recompute,
+          specs::masks_documents(t.data),
+          mesh,
+          part.chunks,
+          t.schedule.name,
+          /*samples=*/t.batch_size == kLargest ? 1 : t.batch_size};
+}
+
+// " (tensor 2 x pipeline 4)"
+std::string dimensions_of(const TrainingPoint& t) {
+  std::string text;
+  for (const auto& [name, ranks] :
+       {std::pair("tensor", t.tensor), {"context", t.context}, {"pipeline", t.pipeline}})
+    if (ranks > 1) text += fmt::format("{}{} {}", text.empty() ? "" : " x ", name, ranks);
+  return " (" + text + ")";
+}
+
+}  // namespace
+
+specs::Split split_of(const Point& point, int64_t rank) {
+  const TrainingPoint& t = point.training;
+  const specs::Mesh mesh = specs::mesh_of(point);
+  return {t.tensor, mesh.tensor_team().index_of(rank), t.sequence_parallel, t.context,
+          mesh.context_team().index_of(rank)};
+}
+
+ModelTable whole_model(const Point& point) {
+  const Choice& model = point.training.model;
+  return specs::model_spec(model.name).table(model.options);
+}
+
+Stage StepInput::stage() const {
+  const auto parts = chunks.empty() ? 1 : std::ssize(chunks);
+  return {mesh.stage_of(rank), mesh.pipeline, mesh.pipeline == 1 ? 1 : parts};
+}
+
+std::vector<specs::Chunk> StepInput::all_chunks() const {
+  return chunks.empty() ? std::vector<specs::Chunk>{{0, std::ssize(model.blocks)}} : chunks;
+}
+
+RankStep::RankStep(const Point& point, int64_t rank) : RankStep(point, whole_model(point), rank) {}
+
+RankStep::RankStep(const Point& point, const ModelTable& whole, int64_t rank)
+    : part_(part_of(point, whole, rank)), input_(input_of(point, part_, rank)) {}
+
+std::string layout_impossible(const Point& point) {
+  const TrainingPoint& t = point.training;
+  if (point.ranks % point.ranks_per_copy() != 0)
+    return fmt::format("{} ranks for a copy of the model{} do not divide {} rank{}", point.ranks_per_copy(),
+                       dimensions_of(t), point.ranks, point.ranks == 1 ? "" : "s");
+  const PipelineSchedule& schedule = pipeline_schedule(t.schedule.name);
+  const int64_t parts = t.pipeline * chunks_of(t);
+  if (t.pipeline == 1 && parts > 1)
+    return fmt::format(
+        "schedule {} gives each of several stages {} parts of the model; take pipeline 2 or more",
+        t.schedule.name, parts);
+  if (point.ranks_per_copy() == 1 && !t.sequence_parallel) return {};  // no table is built for it
+  const ModelTable whole = whole_model(point);
+  if (std::string reason = specs::split_impossible(t.model.name, whole, split_of(point, 0)); !reason.empty())
+    return reason;
+  if (t.context > 1 && t.strategy.name == "single")
+    return "single leaves copies by themselves, and context ranks have a part of a sample each; take ddp";
+  const auto blocks = std::ssize(whole.blocks);
+  if (parts > blocks)
+    return fmt::format("a model of {} blocks cannot be cut into {} parts; at most {} work", blocks, parts,
+                       blocks);
+  return schedule.impossible({0, t.pipeline, chunks_of(t)}, t.accumulation);
+}
+
+std::string layout_warning(const Point& point) {
+  const TrainingPoint& t = point.training;
+  if (t.accumulation >= t.pipeline) return {};
+  const auto orders = pipeline_schedule(t.schedule.name).orders(t.pipeline, chunks_of(t), t.accumulation);
+  return fmt::format(
+      "pipeline {} with accumulation {}: of the time of its stages {:.0f} % are the bubble of {}, where "
+      "parts of the "
+      "model take as long as each other; {} micro-batches or more make it smaller",
+      t.pipeline, t.accumulation, 100 * timeline(orders).idle_share(), t.schedule.name, t.pipeline);
+}
+
+}  // namespace shardmark::strategies

@@ -1,0 +1,254 @@
+// Clocks of computing threads, and how far their queues of operations have come.
+#include "strategies/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/error.h"
+#include "strategies/meetings.h"
+
+namespace shardmark::strategies {
+namespace {
+
+using What = Instruction::What;
+using specs::Dimension;
+
+constexpr int kSteps = 2;  // operations reach into the next step, not farther
+
+// Operations in flight, as one queue of seconds: all that was started, and how much of it is done.
+class Queue {
+ public:
+  explicit Queue(size_t num_operations) : ends_(num_operations, -std::numeric_limits<double>::infinity()) {}
+
+  void start(size_t operation, double seconds) {
+    started_ += seconds;
+    ends_[operation] = started_;
+  }
+  void advance(double seconds) { done_ = std::min(started_, done_ + seconds); }
+  // Seconds until an operation is complete; all before it are complete then, too.
+  double left(size_t operation) const { return std::max(0.0, ends_[operation] - done_); }
+
+ private:
+  double started_ = 0, done_ = 0;
+  std::vector<double> ends_;  // [operation]: its last start, on the scale of started_
+};
+
+double lasting(const Instruction& instruction, const ComputeTimes& compute) {
+  const auto of_block = [&](const std::vector<double>& seconds) {
+    const auto block = static_cast<size_t>(instruction.index);
+    return block < seconds.size() ? seconds[block] : 0;
+  };
+  switch (instruction.what) {
+    case What::data:
+      return compute.data_s;
+    case What::forward:
+      return of_block(compute.forward_s);
+    case What::backward:
+      return of_block(compute.backward_s);
+    case What::backward_input:  // as many products of matrices as for the parameters
+    case What::backward_weight:
+      return of_block(compute.backward_s) / 2;
+    case What::update:
+      return compute.update_s;
+    default:
+      return 0;  // what a rank does to its own memory is part of the blocks' times
+  }
+}
+
+// A rank on its way through the steps.
+class Rank {
+ public:
+  Rank(size_t stage, const SimulatedRank& of, Meetings* meetings, double progress, TimedStep* timed)
+      : stage_(stage),
+        of_(of),
+        meetings_(meetings),
+        progress_(progress),
+        timed_(timed),
+        queues_(2, Queue(of.program->calls.size())),
+        met_(of.program->calls.size(), nullptr) {}
+
+  bool is_done() const { return step_ == kSteps; }
+  double before_last_s() const { return before_last_s_; }
+  double now_s() const { return now_s_; }
+  const SimulatedStep& last() const { return last_; }
+
+  // As far as it gets without the others; whether that is any farther.
+  bool advance() {
+    const auto& instructions = of_.program->instructions;
+    bool is_farther = false;
+    for (; !is_done(); is_farther = true) {
+      if (next_ == 0 && waited_for_ == 0) begin_step();
+      if (next_ < instructions.size()) {
+        if (!run(instructions[next_])) return is_farther;
+        if (timed_ != nullptr) timed_->times.push_back({ended_s_, now_s_});
+        ended_s_ = now_s_;
+        waited_for_ = 0;
+        ++next_;
+      } else {
+        ++step_;
+        next_ = 0;
+      }
+    }
+    return is_farther;
+  }
+
+  std::string place() const { return place_before(*of_.program, next_); }
+
+ private:
+  void begin_step() {
+    before_last_s_ = ended_s_ = now_s_;
+    last_ = {};
+    if (timed_ != nullptr) *timed_ = {of_.program, {}};
+  }
+
+  // Operations between stages go to meetings, those of blocks never wait for a strategy's.
+  bool is_shared(const CollectiveCall& call) const {
+    return meetings_ != nullptr && call.dimension == Dimension::pipeline;
+  }
+  Queue& queue_of(const CollectiveCall& call) { return queues_[call.inside_block ? 1 : 0]; }
+
+  void pass(double seconds, double progress) {
+    now_s_ += seconds;
+    for (Queue& queue : queues_) queue.advance(progress * seconds);
+  }
+
+  void start(size_t index) {
+    const CollectiveCall& call = of_.program->calls[index];
+    if (is_shared(call))
+      met_[index] = meetings_->start({stage_, &call, of_.program, next_}, now_s_, of_.operation_s[index]);
+    else
+      queue_of(call).start(index, of_.operation_s[index]);
+  }
+
+  // Of a message that has moved since it began, as far as this rank moves anything beside its computing.
+  double left_of(const Meeting& meeting) const {
+    const double since_s = now_s_ - *meeting.began_s;
+    return std::max(0.0, meeting.seconds - (since_s > 0 ? progress_ : 1) * since_s);
+  }
+
+  // Whether its end is known.
+  bool wait(size_t index) {
+    const CollectiveCall& call = of_.program->calls[index];
+    double seconds = 0;
+    if (!is_shared(call)) {
+      seconds = queue_of(call).left(index);
+    } else if (met_[index] != nullptr) {
+      if (!met_[index]->began_s) return false;
+      seconds = left_of(*met_[index]);
+    }
+    last_.exposed_s += seconds;
+    last_.waited_s[static_cast<size_t>(call.dimension)] += seconds;
+    pass(seconds, 1);
+    return true;
+  }
+
+  // Whether it has come to its end.
+  bool run(const Instruction& instruction) {
+    const auto first = static_cast<size_t>(instruction.index), count = static_cast<size_t>(instruction.count);
+    if (instruction.what == What::wait) {
+      for (; waited_for_ < count; ++waited_for_)
+        if (!wait(first + waited_for_)) return false;
+    } else if (instruction.what == What::start) {
+      for (size_t call = first; call < first + count; ++call) start(call);
+    } else if (instruction.is_compute()) {
+      const double seconds = lasting(instruction, of_.compute);
+      last_.compute_s += seconds;
+      pass(seconds, progress_);
+    }
+    return true;
+  }
+
+  size_t stage_;
+  const SimulatedRank& of_;
+  Meetings* meetings_;  // nullptr: there is one stage
+  double progress_;
+  TimedStep* timed_;
+  std::vector<Queue> queues_;
+  std::vector<const Meeting*> met_;  // [call]: its last start
+  int step_ = 0;
+  size_t next_ = 0;        // instruction
+  size_t waited_for_ = 0;  // of the calls of a wait
+  double now_s_ = 0, ended_s_ = 0, before_last_s_ = 0;
+  SimulatedStep last_;
+};
+
+// Until all are through; else what keeps them.
+std::string run_all(std::vector<Rank>& ranks, const Meetings& meetings) {
+  for (bool is_farther = true; std::exchange(is_farther, false);)
+    for (Rank& rank : ranks)
+      if (rank.advance()) is_farther = true;
+  if (!meetings.wrong().empty()) return meetings.wrong();
+  std::string waiting;
+  for (size_t stage = 0; stage < ranks.size(); ++stage)
+    if (!ranks[stage].is_done())
+      waiting += fmt::format("{}stage {} after {}", waiting.empty() ? "" : ", ", stage, ranks[stage].place());
+  return waiting.empty() ? meetings.unmet() : "these wait for ever: " + waiting;
+}
+
+SimulatedStep mean_of(const std::vector<SimulatedRank>& stages, const std::vector<Rank>& ranks) {
+  double began_s = 0, ended_s = 0;
+  for (const Rank& rank : ranks) {
+    began_s = std::max(began_s, rank.before_last_s());
+    ended_s = std::max(ended_s, rank.now_s());
+  }
+  SimulatedStep mean;
+  mean.step_s = ended_s - began_s;
+  const double share = 1 / static_cast<double>(ranks.size());
+  for (size_t stage = 0; stage < ranks.size(); ++stage) {
+    const auto& seconds = stages[stage].operation_s;
+    const SimulatedStep& last = ranks[stage].last();
+    mean.compute_s += share * last.compute_s;
+    mean.communication_s += share * std::accumulate(seconds.begin(), seconds.end(), 0.0);
+    for (size_t d = 0; d < mean.waited_s.size(); ++d) mean.waited_s[d] += share * last.waited_s[d];
+    mean.waited_s[static_cast<size_t>(Dimension::pipeline)] +=
+        share * (mean.step_s - last.compute_s - last.exposed_s);  // for the last stage to end
+  }
+  mean.exposed_s = mean.step_s - mean.compute_s;
+  return mean;
+}
+
+}  // namespace
+
+SimulatedStep simulate(const std::vector<SimulatedRank>& stages, double progress,
+                       std::vector<TimedStep>* timed) {
+  if (timed != nullptr) timed->assign(stages.size(), {});
+  Meetings meetings(stages.size());
+  std::vector<Rank> ranks;
+  for (size_t stage = 0; stage < stages.size(); ++stage)
+    ranks.emplace_back(stage, stages[stage], stages.size() > 1 ? &meetings : nullptr, progress,
+                       timed == nullptr ? nullptr : &(*timed)[stage]);
+  const std::string wrong = run_all(ranks, meetings);
+  ENSURE(wrong.empty(), wrong);
+  if (timed != nullptr) {
+    double began_s = std::numeric_limits<double>::infinity();
+    for (const Rank& rank : ranks) began_s = std::min(began_s, rank.before_last_s());
+    for (TimedStep& step : *timed)
+      for (TimedInstruction& time : step.times) time.begin_s -= began_s, time.end_s -= began_s;
+  }
+  return mean_of(stages, ranks);
+}
+
+SimulatedStep simulate(const Program& program, const ComputeTimes& compute,
+                       const std::vector<double>& operation_s, double progress, TimedStep* timed) {
+  std::vector<TimedStep> steps;
+  const SimulatedStep step =
+      simulate({{&program, compute, operation_s}}, progress, timed == nullptr ? nullptr : &steps);
+  if (timed != nullptr) *timed = std::move(steps.front());
+  return step;
+}
+
+std::string wrong_between(const std::vector<Program>& stages) {
+  std::vector<SimulatedRank> simulated;
+  for (const Program& program : stages)
+    simulated.push_back({&program, {}, std::vector<double>(program.calls.size(), 1)});
+  Meetings meetings(stages.size());
+  std::vector<Rank> ranks;
+  for (size_t stage = 0; stage < stages.size(); ++stage)
+    ranks.emplace_back(stage, simulated[stage], &meetings, 0, nullptr);
+  return run_all(ranks, meetings);
+}
+
+}  // namespace shardmark::strategies

@@ -1,0 +1,26 @@
+// The programs of a point, one of each stage of its pipeline, and what they need.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "strategies/strategy.h"
+
+namespace shardmark::strategies {
+
+// What the first rank of each stage does; of the job where there are no stages. whole: the point's model.
+struct Stages {
+  Stages(const Point& point, const ModelTable& whole);
+  std::vector<std::unique_ptr<const RankStep>> steps;
+  std::vector<Program> programs;
+};
+
+// Of a rank of the stage that needs most memory; traffic is the mean over all ranks.
+struct StagesCost {
+  Cost cost;
+  double activation_bytes = 0;  // of so many samples in a micro-batch, by the model's table
+  double total_bytes() const { return cost.state_bytes() + activation_bytes; }
+};
+StagesCost cost_of(const Stages& stages, double samples);
+
+}  // namespace shardmark::strategies

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# QUICK
+# shardmark import on the logs and tables of tests/data/import: import -> report -> compare -> predict, points that are kept
+# apart, and bad input: one line and exit status 2, nothing written.
+set -euo pipefail
+
+# shellcheck source=tests/cli/checks.bash
+source "$(dirname "$0")/checks.bash"
+cp "$data"/../import/* .
+
+# imports ARGUMENT...: it does, without a warning but for those in `err`.
+imports() { "$shardmark" import "$@" >out 2>err || fail "import $*: $(cat out err)"; }
+warned() { has err "$@"; }
+quiet() { [[ ! -s err ]] || fail "warnings that nobody expects: $(cat err)"; }
+
+# What a user types and sees first.
+imports nccl-2.13-two-nodes.log --operation all_reduce --device "NVIDIA H100 80GB HBM3" --nodes 2 -o theirs.h5
+quiet
+has out 'theirs.h5: 10 points of 1 launch, imported from nccl-2.13-two-nodes.log (nccl-tests); look at it: shardmark report theirs.h5'
+"$shardmark" report theirs.h5 >report
+has report 'imported from nccl-2.13-two-nodes.log (nccl-tests)' '16 ranks of 2 nodes (NVIDIA H100 80GB HBM3) over nccl' 'all_reduce'
+"$shardmark" report theirs.h5 --table collective_all_reduce_16 >report
+has report '8,589,934,592' '81,958' '197'
+"$shardmark" export theirs.h5 --json - >json
+has json '"hash"' '"flags"' '"times"' 'mean over iterations'
+
+# Launches: two files are two, and two studies of theirs are compared launch by launch.
+imports nccl-2.18-rep1.log nccl-2.18-rep2.log -o both.h5
+quiet
+has out '32 points of 2 launches'
+imports nccl-2.18-rep1.log -o one.h5
+imports nccl-2.18-rep2.log -o two.h5
+"$shardmark" compare --old one.h5 --new two.h5 >out || [[ $? == 4 ]] || fail "compare: $(cat out)"
+has out 'Comparison of step times: 1 launch before, 1 launch after' 'fewer than 3 launches'
+! grep -q 'ran before those of the other' out || fail "nobody said when these launches began: $(cat out)"
+"$shardmark" compare --old both.h5 --new one.h5 >out || [[ $? == 4 ]] || fail "compare: $(cat out)"
+has out '2 launches before, 1 launch after'
+
+# What is whole of a cut log, and damaged lines by number; wrong elements are an outcome.
+imports nccl-2.18-cut.log -o cut.h5
+warned 'nccl-2.18-cut.log:20: ends inside a table: 10 results of it are imported'
+imports nccl-2.18-damaged.log -o damaged.h5
+warned 'nccl-2.18-damaged.log:16: left out' 'nccl-2.18-damaged.log:20: left out'
+"$shardmark" report damaged.h5 >report
+has report '1 wrong' '17 elements differed'
+
+# Other machines, links and programs are never joined: each keeps its own rows.
+imports nccl-2.18-rep1.log --link ndr400 -o link.h5
+"$shardmark" report one.h5 link.h5 --json >json
+python3 - <<'PYTHON' || fail "points over different links: $(head -c 3000 json)"
+import json
+tables = {table["key"]: table for table in json.load(open("json"))["tables"]}
+rows = tables["collective_all_reduce_2"]["rows"]
+assert {row["transport"] for row in rows} == {"nccl", "nccl(link=ndr400)"} and len(rows) == 16, rows
+PYTHON
+imports osu-5.8.txt --ranks 2 --nodes 2 --device "AMD EPYC" --transport mpi -o osu.h5
+imports imb-2021.6.txt --device "AMD EPYC" --transport mpi --nodes 4 -o imb.h5
+imports nccl-2.19.json -o json.h5
+"$shardmark" report one.h5 osu.h5 imb.h5 theirs.h5 json.h5 small.h5 --all >report
+has report 'AMD EPYC' 'NVIDIA GeForce RTX 5090' 'These studies come from different machines'
+"$shardmark" report one.h5 osu.h5 small.h5 --json >json
+python3 - <<'PYTHON' || fail "points of different machines: $(head -c 3000 json)"
+import json
+tables = {table["key"]: table for table in json.load(open("json"))["tables"]}
+machines = {row["machine"] for row in tables["collective_all_reduce_2"]["rows"]}
+assert len(machines) == 3, machines
+PYTHON
+
+# A table: scaling and its laws; nothing is predicted without times of blocks, and that is said.
+imports training.csv --device "NVIDIA H100 80GB HBM3" --transport nccl -o training.h5
+quiet
+"$shardmark" report training.h5 >report
+has report 'gpt2_xl' 'fsdp' 'tokens/s'
+"$shardmark" report training.h5 --all >report
+has report 'Strong scaling' 'Scaling laws' 'Karp-Flatt'
+command=predict refuses 'an imported study has none' training.h5
+command=predict refuses 'no training point' theirs.h5
+imports training.yaml --device "NVIDIA H100 80GB HBM3" --transport nccl -o yaml.h5
+warned "kept as written" "our-8b"
+"$shardmark" report yaml.h5 --all >report
+has report 'our-8b' 'megatron'
+imports mlperf-5.1-amd.txt --ranks 8 --nodes 1 --device "AMD Instinct MI350X" --transport rccl -o mlperf.h5
+quiet
+"$shardmark" report mlperf.h5 >report
+has report 'llama31_8b' 'AMD Instinct MI350X'
+
+# Refused, with nothing written.
+rm -f no.h5
+refuses 'give --operation' nccl-2.10-all-reduce.log -o no.h5
+refuses 'busbw 0.05 contradicts' nccl-2.10-all-reduce.log --operation all_gather -o no.h5
+refuses 'a study holds blocking collectives' osu-latency.txt --ranks 2 -o no.h5
+refuses 'give --ranks' osu-5.8.txt -o no.h5
+refuses 'give --device' osu-5.8.txt --ranks 2 -o no.h5
+refuses 'give --transport' training.csv --device cpu -o no.h5
+refuses 'nothing that import knows' README.md -o no.h5
+refuses 'no such file' missing.log -o no.h5
+refuses 'one.h5 exists; choose another output' nccl-2.18-rep1.log -o one.h5
+refuses 'cannot write' nccl-2.18-rep1.log -o missing/folder/no.h5
+[[ ! -e no.h5 && ! -e no.h5.journal ]] || fail "a refused import left a file"

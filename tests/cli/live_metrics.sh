@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# NEEDS torch
+# run --openmetrics: a running sweep's points and progress in a file that is always whole; what it says at the end, after
+# kill -9, and when it cannot be written; which files are refused.
+set -euo pipefail
+program=$(realpath "$1")
+home=$(cd "$(dirname "$0")/../.." && pwd)
+dir=$(realpath "$(mktemp -d)")
+cd "$dir"
+job=
+# The launcher and the ranks that this script has started: those that run in its folder.
+ours() {
+  pgrep -f "$program run" | while read -r pid; do [[ $(readlink "/proc/$pid/cwd") != "$dir" ]] || echo "$pid"; done
+}
+# shellcheck disable=SC2046  # numbers of processes
+finish() { [[ -z $job ]] || kill -KILL $(ours) 2>/dev/null || true; rm -rf "$dir"; }
+trap finish EXIT
+export OMP_NUM_THREADS=1
+fail() { echo "FAILED: $*"; exit 1; }
+has() { local file=$1 text; shift; for text in "$@"; do grep -qF -- "$text" "$file" || fail "'$text' is not in: $(cat "$file")"; done; }
+mpirun=(mpirun --allow-run-as-root -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1 -n 2)
+run() { "${mpirun[@]}" "$program" run "$@" --device cpu; }
+
+cat >tiny.yaml <<'Y'
+name: tiny
+ranks: [1, 2, 3]
+sampling: {warmup_steps: 1, min_steps: 20, max_steps: 20}
+training: {model: {mlp: {features: 8, width: 16, layers: 2}}, strategy: [single, ddp, fsdp], batch_size: 2}
+Y
+
+cat >check.py <<'PYTHON'
+"""check.py FILE NAME VALUE ...: the file is whole, and the progress has these values ('-': there is none)."""
+import re, sys
+text = open(sys.argv[1]).read()
+assert text.endswith("# EOF\n") and text.startswith("# TYPE shardmark_"), text
+values = {}
+for line in text.splitlines()[:-1]:
+    if line.startswith("#"): continue
+    name, labels, value = re.fullmatch(r'(\w+)\{((?:\w+="(?:[^"\\\n]|\\.)*",?)+)\} (\S+)', line).groups()
+    if name.startswith("shardmark_sweep_"):
+        assert name not in values and 'study="x"' in labels, line
+        values[name.removeprefix("shardmark_sweep_")] = float(value)
+for name, value in zip(sys.argv[2::2], sys.argv[3::2]):
+    assert (name not in values) if value == "-" else values.get(name) == float(value), (name, value, values)
+assert 0 <= values["elapsed_seconds"] < 3600 < values["change_time_seconds"]
+try:
+    from prometheus_client.openmetrics import parser
+except ImportError:
+    pass
+else:
+    list(parser.text_string_to_metric_families(text))
+PYTHON
+python3=$home/.venv/bin/python3
+[[ -x $python3 ]] || python3=python3
+metrics() { "$python3" check.py "$@" || fail "$*: $(cat "$1")"; }
+
+# To the end, read meanwhile as a collector does: never half a file. 9 points, of which those of 3 ranks are skipped.
+run tiny.yaml -o x.h5 --openmetrics live.prom 2>err &
+job=$!
+seen=0
+while kill -0 "$job" 2>/dev/null; do
+  if [[ -e live.prom ]]; then metrics live.prom; seen=$((seen + 1)); fi
+  sleep 0.05
+done
+wait "$job" || fail "the run: $(cat err)"
+job=
+[[ $seen -gt 0 ]] || fail "there was no file while it ran"
+metrics live.prom running 0 done_points 9 to_go_points 0 failed_points 0 point_start_time_seconds -
+[[ $(ls live.prom*) == live.prom ]] || fail "a file was left behind: $(ls live.prom*)"
+"$program" report x.h5 --openmetrics after.prom
+diff <(grep -v sweep_ live.prom) after.prom || fail "a sweep that has ended says something else than its report"
+
+# The end of a run by kill -9: what was true then, and when that was. Then the same file again, by the run that goes on.
+sed 's/max_steps: 20/max_steps: 1000000/; s/min_steps: 20/min_steps: 1000000/; s/ddp, fsdp/ddp/' tiny.yaml >long.yaml
+rm x.h5
+run long.yaml -o x.h5 --openmetrics live.prom 2>err &
+job=$!
+for _ in {1..600}; do ! grep -qs 'shardmark_sweep_point_start_time_seconds{study="x",point="' live.prom || break; sleep 0.1; done
+# shellcheck disable=SC2046  # numbers of processes
+kill -KILL $(ours)
+wait "$job" 2>/dev/null || true
+job=
+before=$(date +%s)
+metrics live.prom running 1 failed_points 0
+has live.prom 'point="training mlp'
+[[ $(awk '/^shardmark_sweep_change_time_seconds/ {print int($2)}' live.prom) -le $before ]] || fail "it was changed after the end"
+
+# A folder that is gone costs the sweep a line, and no more.
+rm -f x.h5*
+mkdir gone
+run tiny.yaml -o x.h5 --openmetrics gone/live.prom 2>err &
+job=$!
+until [[ -e gone/live.prom ]]; do sleep 0.02; done
+rm -rf gone
+wait "$job" || fail "a sweep without a folder for its metrics: $(cat err)"
+job=
+[[ $(grep -c 'metrics are not written, and the sweep goes on without them' err) == 1 ]] || fail "not one warning: $(cat err)"
+has err '6 points measured, 3 skipped; study: x.h5'
+
+# Refused before anything starts.
+refuses() {
+  local status=0 text=$1
+  shift
+  run tiny.yaml -o y.h5 --openmetrics "$@" 2>err || status=$?
+  [[ $status == 2 && $(grep -c '^shardmark:' err) == 1 ]] || fail "$*: status $status: $(cat err)"
+  has err "$text"
+  [[ ! -e y.h5 && ! -e y.h5.journal ]] || fail "$*: a study was begun"
+}
+refuses 'no/live.prom: cannot be written' no/live.prom
+refuses 'tiny.yaml exists and holds something else than metrics of shardmark' tiny.yaml
+refuses '/dev/null is not a regular file' /dev/null
+refuses '. is a directory' .
+"$program" launch tiny.yaml -n 2 -o z.h5 --print -- --openmetrics live.prom >out
+has out "'--openmetrics' 'live.prom'"

@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# QUICK
+# shardmark reference, and what report and compare say by the collection: of the studies in results/reference as other hosts
+# would have measured them, and of what does not come into it.
+set -euo pipefail
+
+home=$PWD
+# shellcheck source=tests/cli/checks.bash
+source "$(dirname "$0")/checks.bash"
+can_use python3 || exit 77
+single=$home/results/reference/h100-gpu-single.h5
+
+# The same points a fifth slower, on another host: launches slow1 ... slow3.
+"$shardmark" export "$single" --json single.json >files
+cat >make.py <<'PYTHON'
+import json, sys
+def checksum(text):
+    h = 0xcbf29ce484222325
+    for byte in text.encode():
+        h = (h ^ byte) * 0x100000001b3 % 2**64
+    return "%016x" % h
+def seal(line):
+    body = "," + json.dumps(line, separators=(",", ":"))[1:]
+    return '{"checksum":"%s"%s\n' % (checksum(body), body)
+study = json.load(open("single.json"))
+for launch in 1, 2, 3:
+    study["environment"].update(nodes=["elsewhere"], rank_nodes=["elsewhere"], threads_per_rank=8,
+                                started=f"2026-12-0{launch}T00:00:00Z", command_line="/home/somebody/run")
+    out = seal({"schema": study["schema"], "environment": study["environment"]})
+    for point in study["points"]:
+        point = {key: value for key, value in point.items() if key != "samples"}
+        point["started"] = f"2026-12-0{launch}T00:01:00Z"
+        for key in "step", "step_low", "step_high":
+            point[key] *= 1.25
+        out += seal({"record": point, "samples": {"offset": 0, "checksum": checksum(""), "series": []}})
+    open(f"slow{launch}.h5.journal", "w").write(out)
+    open(f"slow{launch}.h5.samples", "w")
+PYTHON
+python3 make.py
+
+# Found beside the program's sources from any directory; on the first screen, as a table, on the page.
+"$shardmark" reference list >list
+has list 'The reference collection' 'NVIDIA H100 80GB HBM3' 'gpu-single' 'gpu-strategies' 'h100-gpu-single.h5'
+is_narrow list
+"$shardmark" report slow1.h5 >screen
+tr '\n' ' ' <screen >one_line
+has one_line '80 % of the speed of the reference NVIDIA H100 80GB HBM3: median of 12 points' 'matrix product bf16: 82 % of the data sheet' \
+  'of what was published; --table rates'
+[[ $(wc -l <screen) -le 60 ]] || fail "the first screen has $(wc -l <screen) lines"
+"$shardmark" report slow1.h5 --table reference --json >json
+python3 - <<'PYTHON' || fail "the table of references: $(cat json)"
+import json
+table, = json.load(open("json"))["tables"]
+assert len(table["rows"]) == 12
+for row in table["rows"]:
+    assert abs(row["speed of the reference"] - 80) < 0.5, row
+    assert row["speed low"] < 80 < row["speed high"] and row["launches reference"] in (1, 2), row
+    assert row["study"].startswith("h100-gpu-") and row["revision"] == "ec3fa8749c13" and "torch 2.11.0" in row["versions"], row
+PYTHON
+"$shardmark" report slow1.h5 --table rates >rates
+has rates '989' '794.5' 'https://github.com/stas00/ml-engineering'
+"$shardmark" report slow1.h5 --html page.html >files
+has page.html 'Is this good?' '80 % of the speed of the reference'
+
+# A machine that nobody measured, a study of the collection itself.
+"$shardmark" report small.h5 | tr '\n' ' ' >one_line
+has one_line 'Nobody has measured this machine for the reference collection (Some CPU, 1 thread per rank): add a study with shardmark reference add.'
+"$shardmark" report "$home"/results/reference/h100-*.h5 | tr '\n' ' ' >one_line
+has one_line 'These points are themselves in the reference collection.'
+
+# One launch against one decides nothing; three show that it is slower.
+status=0
+"$shardmark" compare --reference slow1.h5 >out 2>err || status=$?
+[[ $status == 4 ]] || fail "one launch against the reference: exit status $status: $(cat out err)"
+has out 'before, 1 launch after' 'fewer than 3 launches on both sides'
+status=0
+"$shardmark" compare --reference slow1.h5 slow2.h5 slow3.h5 >out 2>err || status=$?
+[[ $status == 1 ]] || fail "three slower launches against the reference: exit status $status: $(cat out err)"
+has out 'before, 3 launches after' 'SLOWER' 'on other hosts with equal devices'
+command=compare
+refuses 'none of these points' --reference small.h5
+refuses '--old' --reference small.h5 --old again.h5
+command=reference
+
+# What does not come into it, each reason on a line; nothing is written.
+status=0
+"$shardmark" reference add slow1.h5 --to new >out 2>err || status=$?
+[[ $status == 2 && ! -e new && ! -s out ]] || fail "an unfinished study was added: exit status $status: $(cat out err)"
+has err 'slow1.h5 does not come into the reference collection:' '  not published: ' '  too few repeats: 12 points'
+status=0
+"$shardmark" reference add "$single" --to new >out 2>err || status=$?
+[[ $status == 2 && ! -e new ]] || fail "a study was added twice: exit status $status: $(cat out err)"
+has err '  in the collection already'
+refuses 'no folder results/reference here' add shaped.h5
+refuses 'which study?' add
+refuses 'takes no study' list small.h5
+refuses 'action' remove small.h5
+refuses '--to' list --to new
+refuses '--csv' add small.h5 --csv tables
+
+# What was published with enough repeats comes in, without the name of its host.
+if "$shardmark" run --help >run_help 2>&1; then
+  cat >tiny.yaml <<'YAML'
+name: tiny
+sampling: {warmup_steps: 3, min_steps: 60, max_steps: 400}
+training: {model: {mlp: {width: 1024}}, strategy: single, batch_size: 64, ranks: 1}
+YAML
+  "$shardmark" run tiny.yaml -o secret.h5 --repeats 3 --device cpu -q 2>err || fail "run: $(cat err)"
+  if "$shardmark" reference add secret.h5 --to new >out 2>err; then    # unless this machine is too busy to measure on
+    added=$(cat out)
+    [[ -f $added ]] || fail "no file $added"
+    for name in "$(uname -n)" tiny.yaml "$PWD"; do
+      ! grep -qF -- "$name" "$added" || fail "$name is in $added"
+    done
+    "$shardmark" report "$added" >screen
+    "$shardmark" reference add secret.h5 --to new 2>err && fail "it was added twice" || has err 'in the collection already'
+  else
+    echo "left out: adding a study; the one that was measured here has $(grep -c '^shardmark:   ' err) reasons against it"
+  fi
+fi

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# NEEDS torch
+# Settings as an axis: a start for each, one study, a setting that a library refuses, resuming, what `run` says by itself, and which is best.
+set -euo pipefail
+
+# shellcheck source=tests/cli/stand_ins.bash
+source "$(dirname "$0")/stand_ins.bash"
+cat >s.yaml <<'Y'
+name: s
+ranks: 2
+sampling: {warmup_steps: 1, min_steps: 5, max_steps: 5}
+environment: {OMPI_MCA_pml: [~, nonsense], threads: 1, OMPI_MCA_btl_vader_eager_limit: [4096, 65536]}
+collectives: {operation: all_reduce, bytes: [8, 4KiB]}
+Y
+
+# --- the plan ---------------------------------------------------------------------------------------------------------
+runs "$program" plan s.yaml
+ends 0; has "8 points" "4 starts of the ranks, one for each setting, by launch or submit" "OMPI_MCA_btl_vader_eager_limit=4096 threads=1 " "2 points"
+runs "$program" plan s.yaml --json
+ends 0; has '"num_starts": 4'
+runs "$program" submit --print --nodes 1 s.yaml
+ends 0; has "4 starts of 300 s"
+
+# --- run alone measures what it was started with, or says what to type ------------------------------------------------
+mpi=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2)
+runs "${mpi[@]}" "$program" run s.yaml -o alone.h5
+ends 2; has "s.yaml has 4 settings of environment, and this start has none of them" "shardmark launch s.yaml -n RANKS -o STUDY"
+[[ ! -e alone.h5 ]] || fail "a study without a point"
+OMPI_MCA_btl_vader_eager_limit=4096 runs "${mpi[@]}" "$program" run s.yaml -o alone.h5 --threads 1
+ends 0; has "2 points measured, 6 of other settings"
+runs "$program" report alone.h5; ends 0; has "6 points to go"
+
+# --- launch makes every start; what a library refuses fails its points alone ------------------------------------------
+OMPI_MCA_btl_vader_eager_limit=1234 runs "$program" launch s.yaml -n 2 -o all.h5
+ends 1
+has "start 1 of 4: OMPI_MCA_btl_vader_eager_limit=4096 threads=1" "start 4 of 4" "its 2 points count as failed"
+runs "$program" report all.h5 --table not_ok
+ends 0; has "its ranks did not start: the job ended with exit status 1"
+runs "$program" export all.h5 --json all.json; ends 0
+[[ $(grep -c '"outcome":"ok"' all.json) == 4 && $(grep -c '"outcome":"failed"' all.json) == 4 ]] || fail "outcomes"
+grep -q "A requested component was not found, or was unable to be opened" all.json || fail "not the library's words"
+grep -q 1234 all.json && fail "the study has a variable that its starts took away"
+runs "$program" report all.h5 --table settings
+ends 0; has "OMPI_MCA_btl_vader_eager_limit=65536" "x fastest"
+
+# --- nothing is measured twice; what failed is, when asked for --------------------------------------------------------
+runs "$program" launch s.yaml -n 2 -o all.h5 --resume
+ends 1; has "start 1 of 4: OMPI_MCA_btl_vader_eager_limit=4096 threads=1: finished before"; lacks "points measured"
+sed -i 's/, nonsense//' s.yaml
+runs "$program" launch s.yaml -n 2 -o all.h5 --resume
+ends 0; has "start 2 of 2" "finished before"
+runs "$program" launch s.yaml -n 2 -o other.h5 -- --threads 2
+ends 2; has "the suite lists threads under environment; leave out --threads after --"
+runs "$program" launch s.yaml -n 2 -o flag.h5 -- --environments bind=none bind=auto
+ends 0; has "start 2 of 2: bind=auto" "2 points measured, 2 of other settings"
+runs "$program" launch s.yaml -n 2 -o flag.h5 -- --environments "HOME=/tmp"
+ends 2; has "--environments: 'HOME': not a variable that a suite may set"
+echo settings: ok

@@ -1,0 +1,143 @@
+// Fused layers against the same formulas in fp64: on the CPU by an emulated GPU, and on a GPU.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "kernels/fused.h"
+#include "models/model.h"
+
+namespace shardmark {
+
+// Operands and results of a layer on a device in bf16; the same numbers in fp64 on the CPU.
+struct BothTypes {
+  at::Tensor rounded, exact;
+  BothTypes(at::IntArrayRef shape, at::Device device, double spread = 1, double offset = 0)
+      : rounded((at::randn(shape, at::kDouble) * spread + offset).to(device, at::kBFloat16)),
+        exact(rounded.to(at::kCPU, at::kDouble, false, /*copy=*/true)) {
+    rounded.set_requires_grad(true);
+    exact.set_requires_grad(true);
+  }
+};
+
+// Every element, but for `roundings` of bf16 of it or of the tensor's mean size.
+inline void expect_rounded(const std::string& what, const at::Tensor& measured, const at::Tensor& exact,
+                           double roundings) {
+  ASSERT_TRUE(measured.defined()) << what;
+  const at::Tensor expected = exact.detach();
+  const at::Tensor error = (measured.detach().to(at::kCPU, at::kDouble) - expected).abs();
+  const at::Tensor size = expected.abs() + expected.abs().mean();
+  EXPECT_LE((error / size).max().item<double>(), roundings * 0x1p-8) << what;
+}
+
+inline void check_layer_norm(const Kernels& kernels, at::Device device, int64_t rows, int64_t channels,
+                             bool adds) {
+  SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(channels) + (adds ? ", added" : ""));
+  const BothTypes x({rows, channels}, device, 2, 0.5), added({rows, channels}, device);
+  const BothTypes weight({channels}, device), bias({channels}, device);
+  const BothTypes dy({rows, channels}, device), dh({rows, channels}, device);
+  const auto [h, y] = fused_layer_norm(kernels, x.rounded, adds ? added.rounded : at::Tensor(),
+                                       weight.rounded, bias.rounded, 1e-5);
+  torch::autograd::backward({h, y}, {dh.rounded.detach(), dy.rounded.detach()});
+
+  const at::Tensor sum = adds ? x.exact + added.exact : x.exact;
+  expect_rounded("h", h, sum, 1);
+  // What is normalized is the rounded sum, whose gradient is that of the sum.
+  const at::Tensor in = h.detach().to(at::kCPU, at::kDouble, false, /*copy=*/true).set_requires_grad(true);
+  const at::Tensor normed = at::layer_norm(in, {channels}, weight.exact, bias.exact, 1e-5);
+  torch::autograd::backward({in * 1, normed}, {dh.exact.detach(), dy.exact.detach()});
+  expect_rounded("y", y, normed, 1.01);
+  expect_rounded("dx", x.rounded.grad(), in.grad(), 1.01);
+  if (adds) expect_rounded("dadded", added.rounded.grad(), in.grad(), 1.01);
+  expect_rounded("dweight", weight.rounded.grad(), weight.exact.grad(), 1.01);
+  expect_rounded("dbias", bias.rounded.grad(), bias.exact.grad(), 1.01);
+}
+
+inline void check_projection(const Kernels& kernels, at::Device device, int64_t rows, int64_t columns,
+                             bool gelu) {
+  SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns) + (gelu ? ", GELU" : ""));
+  const int64_t in = 24;
+  const BothTypes x({rows, in}, device), weight({in, columns}, device, 0.3), bias({columns}, device);
+  const BothTypes dy({rows, columns}, device);
+  const auto layer = gelu ? fused_projection_gelu : fused_projection;
+  const at::Tensor y = layer(kernels, x.rounded, weight.rounded, bias.rounded);
+  y.backward(dy.rounded.detach());
+
+  // GELU sees the rounded product, and backward the rounded gradient of it.
+  const at::Tensor z = at::addmm(bias.exact, x.exact, weight.exact);
+  const at::Tensor near =
+      at::addmm(bias.rounded, x.rounded, weight.rounded).to(at::kCPU, at::kDouble).detach();
+  const at::Tensor at_near = near.clone().set_requires_grad(true);
+  const at::Tensor value = gelu ? at::gelu(at_near, "tanh") : at_near * 1;
+  value.backward(dy.exact.detach());
+  expect_rounded("y", y, value, 1.01);
+  z.backward(at_near.grad());
+  expect_rounded("dx", x.rounded.grad(), x.exact.grad(), 4);
+  expect_rounded("dweight", weight.rounded.grad(), weight.exact.grad(), 4);
+  expect_rounded("dbias", bias.rounded.grad(), bias.exact.grad(), 4);
+}
+
+// Targets of all likelihoods: in every third row near to 1, in every other third near to 0.
+inline void check_cross_entropy(const Kernels& kernels, at::Device device, int64_t rows, int64_t classes,
+                                int64_t stride) {
+  SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(classes) + " of " + std::to_string(stride));
+  const at::Tensor targets = at::randint(classes, {rows}, at::kLong);
+  at::Tensor wanted = at::randn({rows, classes}, at::kDouble);
+  for (int64_t row = 0; row < rows; ++row)
+    wanted[row][targets[row]] += row % 3 == 0 ? 12 : row % 3 == 1 ? -60 : 0;
+  const at::Tensor logits = at::zeros({rows, stride}, at::TensorOptions(device).dtype(at::kBFloat16));
+  logits.narrow(1, 0, classes).copy_(wanted);
+  const at::Tensor exact = logits.narrow(1, 0, classes).to(at::kCPU, at::kDouble, false, /*copy=*/true);
+  const at::Tensor losses = softmax_cross_entropy(kernels, logits, targets.to(device), classes);
+
+  const at::Tensor p = at::softmax(exact, 1), column = targets.unsqueeze(1);
+  const at::Tensor others = at::scatter(p, 1, column, 0.0);
+  const at::Tensor gradient = at::scatter(p, 1, column, -others.sum(1, true));
+  const at::Tensor expected = at::where(p.gather(1, column).squeeze(1) > 0.5, -at::log1p(-others.sum(1)),
+                                        -at::log_softmax(exact, 1).gather(1, column).squeeze(1));
+  const at::Tensor measured = logits.narrow(1, 0, classes).to(at::kCPU, at::kDouble);
+  EXPECT_LE(((measured - gradient).abs() / (gradient.abs() + 1e-30)).max().item<double>(), 1.01 * 0x1p-8);
+  EXPECT_LE(((losses.to(at::kCPU, at::kDouble) - expected).abs() / expected).max().item<double>(), 1e-5);
+  EXPECT_EQ(logits.narrow(1, classes, stride - classes).abs().sum().item<double>(), 0);
+}
+
+// Loss and gradients of a GPT-2 in bf16: no farther from fp64 than those of torch's kernels, but for a
+// quarter.
+inline void check_gpt2(const Kernels& kernels, at::Device device, const Options& options,
+                       bool splits_backward) {
+  const Choice choice = resolve({"gpt2", options}, specs::model_spec("gpt2").options, "model");
+  const int64_t tokens = options.at("sequence").get<int64_t>(),
+                words = options.at("vocabulary").get<int64_t>();
+  at::manual_seed(3);
+  const Batch batch{at::randint(words, {2, tokens}, at::kLong), at::randint(words, {2, tokens}, at::kLong)};
+  const auto trained = [&](at::ScalarType type, at::Device on, const Kernels& fused) {
+    auto model = make_model(choice, type, on);
+    model->gpu_forms = type == at::kBFloat16;
+    model->fused = fused;
+    model->splits_backward = splits_backward;
+    materialize(*model, 1);
+    const Batch here = batch.on(on);
+    at::Tensor h = here.inputs;
+    for (const auto& block : model->blocks()) h = block.forward(h, here);
+    h.backward();
+    return std::pair(h.item<double>(), std::move(model));
+  };
+  const auto [exact_loss, exact] = trained(at::kDouble, at::kCPU, {});
+  const auto [torch_loss, torch] = trained(at::kBFloat16, device, {});
+  const auto [fused_loss, fused] = trained(at::kBFloat16, device, kernels);
+  EXPECT_NEAR(fused_loss, exact_loss, 1e-2 * exact_loss);
+  for (const auto& group : exact->table().groups)
+    for (const auto& spec : group.parameters) {
+      const at::Tensor expected = exact->parameter(spec.name).grad();
+      const auto distance = [&](Model& model) {
+        const at::Tensor gradient = model.parameter(spec.name).grad().to(at::kCPU, at::kDouble);
+        return ((gradient - expected).norm() / expected.norm()).item<double>();
+      };
+      EXPECT_LE(distance(*fused), 1.25 * distance(*torch) + 0x1p-8) << spec.name;
+    }
+}
+
+}  // namespace shardmark

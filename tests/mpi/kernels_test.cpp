@@ -1,0 +1,106 @@
+// The texts of src/kernels: their mathematics on an emulated GPU, and that NVRTC compiles them for real ones.
+// RANKS 1
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <regex>
+
+#include "tests/mpi/emulated_gpu.h"
+#include "tests/mpi/kernel_checks.h"
+
+namespace shardmark {
+namespace {
+
+Kernels emulated_kernels() {
+  return c10::make_intrusive<emulated::Launcher>(std::map<std::string, std::function<void(void**)>>{
+      SHARDMARK_EMULATED(layer_norm_forward<48, 8>),
+      SHARDMARK_EMULATED(layer_norm_backward<48, 8>),
+      SHARDMARK_EMULATED(layer_norm_forward<129, 1>),
+      SHARDMARK_EMULATED(layer_norm_backward<129, 1>),
+      SHARDMARK_EMULATED(layer_norm_forward<264, 8>),
+      SHARDMARK_EMULATED(layer_norm_backward<264, 8>),
+      SHARDMARK_EMULATED(column_partials<1>),
+      SHARDMARK_EMULATED(column_partials<8>),
+      SHARDMARK_EMULATED(gelu_backward<1>),
+      SHARDMARK_EMULATED(gelu_backward<8>),
+      SHARDMARK_EMULATED(column_totals),
+      SHARDMARK_EMULATED(softmax_cross_entropy<1>),
+      SHARDMARK_EMULATED(softmax_cross_entropy<8>),
+  });
+}
+
+// 129 channels are odd; 264 are 33 packs, one more than a warp has threads. 70 rows are more than two blocks
+// on each of two multiprocessors take at once.
+TEST(FusedKernels, LayerNorm) {
+  at::manual_seed(1);
+  for (const int64_t rows : {1, 37, 70})
+    for (const int64_t channels : {48, 129, 264})
+      for (const bool adds : {false, true})
+        check_layer_norm(emulated_kernels(), at::kCPU, rows, channels, adds);
+}
+
+TEST(FusedKernels, ProjectionAndItsBias) {
+  at::manual_seed(2);
+  for (const int64_t rows : {1, 37, 300})
+    for (const int64_t columns : {33, 48, 520})
+      for (const bool gelu : {false, true})
+        check_projection(emulated_kernels(), at::kCPU, rows, columns, gelu);
+}
+
+TEST(FusedKernels, CrossEntropyAndItsGradient) {
+  at::manual_seed(3);
+  check_cross_entropy(emulated_kernels(), at::kCPU, 7, 2, 2);
+  check_cross_entropy(emulated_kernels(), at::kCPU, 7, 31, 31);
+  check_cross_entropy(emulated_kernels(), at::kCPU, 7, 131, 192);
+  check_cross_entropy(emulated_kernels(), at::kCPU, 4, 5003, 5056);
+}
+
+TEST(FusedKernels, StepOfGpt2) {
+  for (const bool splits_backward : {false, true})
+    check_gpt2(emulated_kernels(), at::kCPU,
+               {{"layers", 2}, {"width", 48}, {"heads", 3}, {"sequence", 16}, {"vocabulary", 131}},
+               splits_backward);
+}
+
+// Of GPT-2 124M and, by the widths of norms, of its larger sizes. No kernel may spill registers to memory.
+TEST(FusedKernels, CompileForRealGpusWithoutWarnings) {
+  std::vector<std::pair<std::string, std::string>> kernels = {
+      {"column_sum.cu", "column_partials<8>"},
+      {"column_sum.cu", "column_partials<1>"},
+      {"column_sum.cu", "gelu_backward<8>"},
+      {"column_sum.cu", "gelu_backward<1>"},
+      {"column_sum.cu", "column_totals"},
+      {"cross_entropy.cu", "softmax_cross_entropy<8>"},
+      {"cross_entropy.cu", "softmax_cross_entropy<1>"}};
+  for (const char* shape : {"<768, 8>", "<1024, 8>", "<1280, 8>", "<1600, 8>", "<129, 1>"})
+    for (const char* name : {"layer_norm_forward", "layer_norm_backward"})
+      kernels.emplace_back("layer_norm.cu", std::string(name) + shape);
+  for (const char* architecture : {"sm_80", "sm_90", "sm_100"})
+    for (const auto& [text, kernel] : kernels) {
+      const CompiledKernel compiled = compile_kernel(text, kernel, architecture, "--ptxas-options=-v");
+      EXPECT_FALSE(compiled.image.empty());
+      EXPECT_FALSE(compiled.name.empty());
+      std::smatch used;
+      ASSERT_TRUE(std::regex_search(compiled.log, used, std::regex("Used ([0-9]+) registers")))
+          << compiled.log;
+      if (text == "layer_norm.cu")
+        std::cout << architecture << " " << kernel << ": " << used[1] << " registers\n";
+      EXPECT_NE(compiled.log.find(" 0 bytes stack frame, 0 bytes spill stores"), std::string::npos)
+          << kernel << "\n"
+          << compiled.log;
+      EXPECT_EQ(compiled.log.find("warning"), std::string::npos) << kernel << "\n" << compiled.log;
+    }
+  EXPECT_EQ(compile_kernel("column_sum.cu", "column_totals", "sm_90").log, "");
+}
+
+TEST(FusedKernels, AMistakeInATextIsTold) {
+  try {
+    compile_kernel("column_sum.cu", "no_such_kernel<8>", "sm_90");
+    FAIL() << "compiled";
+  } catch (const SystemError& error) {
+    EXPECT_NE(std::string(error.what()).find("no_such_kernel"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace shardmark

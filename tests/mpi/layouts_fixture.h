@@ -1,0 +1,126 @@
+// Trains a point whose copies of the model are cut over several ranks, and the same on one.
+#pragma once
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "executor/training_setup.h"
+#include "tests/mpi/strategy_cases.h"
+#include "tests/mpi/training_fixture.h"
+
+namespace shardmark {
+
+inline const std::string kLayoutOptimizer = "adamw(lr=0.001, eps=1e-5, weight_decay=0.1)";
+
+struct Layout {
+  std::string model;
+  std::string strategy = "ddp";
+  int64_t pipeline = 1;
+  std::string schedule = "1f1b";
+  int64_t accumulation = 4;
+  std::string optimizer = kLayoutOptimizer;
+  std::string precision = "fp64";
+  int64_t recompute = 0;
+  double clip_norm = 0;
+  std::string rank_order = "dp-pp";
+  std::string stages = "flops";
+  int64_t tensor = 1;
+  bool sequence_parallel = false;
+  int64_t context = 1;
+};
+
+inline Point point_of(const Layout& layout, int64_t ranks) {
+  Point point;
+  point.workload = "training";
+  point.ranks = ranks;
+  point.seed = 7;
+  TrainingPoint& t = point.training;
+  t.model = resolved_model(layout.model);
+  t.data = {"synthetic", {{"size", 64}}};
+  t.strategy = resolved_strategy(layout.strategy);
+  t.optimizer = resolved_optimizer(layout.optimizer);
+  t.precision = layout.precision;
+  t.batch_size = 2;
+  t.accumulation = layout.accumulation;
+  t.pipeline = layout.pipeline;
+  const Choice schedule = choice_from_text(layout.schedule);
+  t.schedule = resolve(schedule, strategies::pipeline_schedule(schedule.name).options, "pipeline schedule");
+  t.recompute = layout.recompute;
+  t.clip_norm = layout.clip_norm;
+  t.rank_order = layout.rank_order;
+  t.stages = layout.stages;
+  t.tensor = layout.tensor;
+  t.sequence_parallel = layout.sequence_parallel;
+  t.context = layout.context;
+  return point;
+}
+
+inline Outcomes train_layout(const Layout& layout, Communicator& comm, int64_t num_steps = 4) {
+  const Point point = point_of(layout, comm.size());
+  EXPECT_EQ(strategies::layout_impossible(point), "");
+  TrainingSetup setup(point, comm);
+  setup.allocate();
+  setup.state->publish();
+  Outcomes outcomes;
+  const auto keep = [&](std::map<std::string, at::Tensor>& into) {
+    return [&](const std::string& name, const at::Tensor& value) { into[name] = value; };
+  };
+  setup.state->visit(State::weights, keep(outcomes.initial));
+  const auto source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});
+  Loader loader(*source, DistributedSampler(point, source->size(), setup.data_rank()), comm.device(), 0);
+  for (int64_t step = 0; step < num_steps; ++step) {
+    const auto [loss, norm] = setup.executor->step([&] { return loader.next(); }, /*wants_norm=*/true);
+    if (setup.executor->failure()) std::rethrow_exception(setup.executor->failure());
+    outcomes.norms.push_back(norm.item<double>());
+    const at::Tensor sum = loss.to(at::kDouble).view({1});
+    comm.all_reduce(sum, ReduceOp::sum).wait();
+    outcomes.losses.push_back(sum.item<double>() / comm.size());
+  }
+  setup.state->visit(State::weights, keep(outcomes.parameters));
+  return outcomes;
+}
+
+class Layouts : public ::testing::Test {
+ protected:
+  Layouts() {
+    comm = make_communicator("mpi", world, at::kCPU);
+    alone = comm->split(comm->rank(), 0);
+    at::set_num_threads(1);
+  }
+
+  Outcomes single_of(const Layout& layout, int64_t data_ranks) {
+    Case c{layout.model, layout.optimizer, layout.precision == "fp64" ? at::kDouble : at::kFloat};
+    c.accumulation = layout.accumulation;
+    c.num_steps = 4;
+    c.clip_norm = layout.clip_norm;
+    c.batch_size = 2;
+    return train_single(c, *alone, data_ranks);
+  }
+
+  void expect_equal(const Layout& layout, double tolerance = 1e-10) {
+    const Point point = point_of(layout, comm->size());
+    SCOPED_TRACE(to_text(point));
+    const Outcomes single = single_of(layout, point.data_ranks()), run = train_layout(layout, *comm);
+    for (const auto& [name, value] : single.initial) EXPECT_TRUE(run.initial.at(name).equal(value)) << name;
+    EXPECT_LE(largest_relative(run.losses, single.losses), tolerance);
+    EXPECT_LE(largest_relative(run.norms, single.norms), tolerance);
+    EXPECT_LE(parameter_error(run, single), tolerance);
+    expect_same_bits(run);
+  }
+
+  // What several ranks have, such as norms of tensor-parallel blocks, must not drift apart.
+  void expect_same_bits(const Outcomes& run) {
+    for (const auto& [name, value] : run.parameters) {
+      const at::Tensor most = value.contiguous().clone();
+      comm->all_reduce(most.view(-1), ReduceOp::max).wait();
+      EXPECT_TRUE(most.equal(value)) << name;
+    }
+  }
+
+  HostGroup world = HostGroup::world();
+  std::unique_ptr<Communicator> comm, alone;
+};
+
+inline const std::vector<std::string> kSchedules = {"1f1b", "gpipe", "interleaved(chunks=2)", "zero_bubble"};
+
+}  // namespace shardmark

@@ -1,0 +1,167 @@
+// The same of ranks that share a model's blocks and sequences: tensor, sequence and context parallelism, with
+// every strategy and with pipelines. RANKS 2 4
+#include "tests/mpi/layouts_fixture.h"
+#include "train/evaluation.h"
+
+namespace shardmark {
+namespace {
+
+const std::string kSplitShape = "layers=2, width=24, heads=4, sequence=16, vocabulary=37";
+const std::string kSplitGpt2 = "gpt2(" + kSplitShape + ")",
+                  kSplitTied = "llama(" + kSplitShape + ", kv_heads=4, inner=20, tied=true)",
+                  kSplitLlama = "llama(" + kSplitShape + ", kv_heads=4, inner=20, tied=false)",
+                  kSplitMlp = "mlp(features=13, width=20, layers=5, classes=5)",
+                  kEvenMlp = "mlp(features=13, width=20, layers=4, classes=5)";
+
+TEST_F(Layouts, TensorParallelEqualsSingle) {
+  for (int64_t tensor = 2; tensor <= comm->size(); tensor *= 2)
+    for (const std::string& model : {kSplitGpt2, kSplitTied, kSplitLlama, kSplitMlp, kEvenMlp}) {
+      if (model == kSplitMlp && tensor == 4) continue;  // 5 classes in parts of 2
+      expect_equal({.model = model, .tensor = tensor});
+      if (model != kSplitMlp && model != kEvenMlp)
+        expect_equal({.model = model, .tensor = tensor, .sequence_parallel = true});
+    }
+}
+
+TEST_F(Layouts, ContextParallelEqualsSingle) {
+  for (int64_t context = 2; context <= comm->size(); context *= 2)
+    for (const std::string& model : {kSplitGpt2, kSplitTied, kSplitLlama})
+      expect_equal({.model = model, .context = context});
+}
+
+TEST_F(Layouts, SplitModelsOfEveryStrategyEqualSingle) {
+  for (const std::string& strategy : all_strategies(comm->size() / 2)) {
+    if (strategy == "auto") continue;
+    expect_equal({.model = kSplitGpt2, .strategy = strategy, .tensor = 2});
+    expect_equal({.model = kSplitTied, .strategy = strategy, .tensor = 2, .sequence_parallel = true});
+  }
+  for (const std::string& strategy : all_strategies(comm->size()))
+    if (strategy != "auto" && strategy != "single")
+      expect_equal({.model = kSplitLlama, .strategy = strategy, .context = 2});
+}
+
+TEST_F(Layouts, SplitModelsInPipelines) {
+  if (comm->size() < 4) GTEST_SKIP() << "4 ranks";
+  for (const std::string& model : {kSplitGpt2, kSplitTied, kSplitLlama, kSplitMlp})
+    for (const std::string& schedule : kSchedules) {
+      if (schedule == "interleaved(chunks=2)" && model == kSplitTied) continue;  // 3 blocks
+      for (const std::string order : {"dp-pp", "pp-dp"}) {
+        Layout layout{.model = model, .pipeline = 2, .schedule = schedule, .tensor = 2};
+        layout.rank_order = order;
+        expect_equal(layout);
+        if (model == kSplitMlp) continue;
+        layout.sequence_parallel = true;
+        expect_equal(layout);
+        layout.tensor = 1;
+        layout.sequence_parallel = false;
+        layout.context = 2;
+        expect_equal(layout);
+      }
+    }
+}
+
+TEST_F(Layouts, SplitInFp32AndClippedAndRecomputed) {
+  for (const std::string& optimizer : kOptimizers)
+    for (const bool sequence_parallel : {false, true}) {
+      Layout layout{
+          .model = kSplitTied, .strategy = "fsdp", .tensor = 2, .sequence_parallel = sequence_parallel};
+      layout.optimizer = optimizer;
+      layout.clip_norm = 0.1;
+      expect_equal(layout, 1e-7);
+      layout.recompute = 1;
+      expect_equal(layout, 1e-7);
+      layout.clip_norm = 0;
+      layout.precision = "fp32";
+      expect_equal(layout, 1e-5);
+    }
+}
+
+// Ring bytes of a step, by the formulas of strategies/README.md.
+TEST_F(Layouts, BytesOfTensorAndContextRanks) {
+  constexpr double kLayers = 2, kWidth = 24, kTokens = 16, kSamples = 2, kMicroBatches = 4, kBytes = 8;
+  const auto n = static_cast<double>(comm->size());
+  const double stream = kSamples * kTokens * kWidth * kBytes, ring = (n - 1) / n;
+  const double regions = kMicroBatches * (4 * kLayers + 2) * stream * 2 * ring;
+  const double loss = kMicroBatches * 2 * n * kSamples * kTokens * kBytes * ring;
+  const double squares = 8 * 2 * ring, norms = (6 * kLayers + 2) * kWidth, positions = kTokens * kWidth;
+  const auto bytes_of = [&](const Layout& layout) {
+    const Point point = point_of(layout, comm->size());
+    TrainingSetup setup(point, *comm);
+    setup.allocate();
+    setup.state->publish();
+    const auto source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});
+    Loader loader(*source, DistributedSampler(point, source->size(), setup.data_rank()), comm->device(), 0);
+    comm->reset_traffic();
+    setup.executor->step([&] { return loader.next(); }, /*wants_norm=*/true);
+    return comm->traffic().ring_bytes;
+  };
+  Layout layout{.model = kSplitGpt2, .strategy = "single", .tensor = comm->size()};
+  EXPECT_DOUBLE_EQ(bytes_of(layout), regions + loss + squares);
+  layout.sequence_parallel = true;
+  EXPECT_DOUBLE_EQ(bytes_of(layout), regions + loss + squares + (norms + positions) * kBytes * 2 * ring);
+
+  const double keys_values = kMicroBatches * kLayers * 2 * stream * 2 * ring;
+  double gradients = 0;  // with their padding, by ddp
+  const specs::ModelTable whole = strategies::whole_model(point_of(layout, comm->size()));
+  for (const auto& group : specs::even_layout(whole, {1, 1})) gradients += static_cast<double>(group.numel);
+  Layout context{.model = kSplitGpt2, .context = comm->size()};
+  EXPECT_DOUBLE_EQ(bytes_of(context), keys_values + gradients * kBytes * 2 * ring);
+}
+
+// Evaluated over ranks that share blocks and sequences: as on one rank, a last batch that is not full, too.
+TEST_F(Layouts, EvaluationIsThatOfOneRank) {
+  const auto evaluated = [&](const Layout& layout, Communicator& ranks, const HostGroup& group) {
+    const Point point = point_of(layout, ranks.size());
+    TrainingSetup setup(point, ranks);
+    setup.allocate();
+    setup.state->publish();
+    DataContext context{setup.whole.sample, setup.model->dtype(), 7};
+    context.holds_out = true;
+    const auto source = make_source(point.training.data, context);
+    return evaluate(*setup.model, *setup.executor, ranks, group, *source, point.training.batch_size, 100);
+  };
+  const Evaluation expected =
+      evaluated({.model = kSplitGpt2, .strategy = "single"}, *alone, world.split(world.rank(), 0));
+  const auto expect_same = [&](const Layout& layout) {
+    const Evaluation found = evaluated(layout, *comm, world);
+    EXPECT_NEAR(found.loss, expected.loss, 1e-10);
+    EXPECT_DOUBLE_EQ(found.accuracy, expected.accuracy);
+  };
+  expect_same({.model = kSplitGpt2, .tensor = 2});
+  expect_same({.model = kSplitGpt2, .tensor = 2, .sequence_parallel = true});
+  expect_same({.model = kSplitGpt2, .context = 2});
+  expect_same({.model = kSplitGpt2, .pipeline = 2});
+}
+
+// Draws are the same on tensor ranks that have the same activations: with others their sums would differ.
+TEST_F(Layouts, TensorRanksDropTheSameActivations) {
+  const std::string model = "gpt2(" + kSplitShape + ", dropout=0.2)";
+  for (const bool sequence_parallel : {false, true}) {
+    const Point point =
+        point_of({.model = model, .tensor = 2, .sequence_parallel = sequence_parallel}, comm->size());
+    TrainingSetup setup(point, *comm);
+    setup.allocate();
+    setup.state->publish();
+    const auto source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});
+    Loader loader(*source, DistributedSampler(point, source->size(), setup.data_rank()), comm->device(), 0);
+    for (int step = 0; step < 2; ++step) {
+      const double loss = setup.executor->step([&] { return loader.next(); }).loss.item<double>();
+      const HostGroup pair = world.split(world.rank() / 2, world.rank());
+      EXPECT_EQ(pair.max(loss), loss);
+    }
+  }
+}
+
+TEST_F(Layouts, OfBothTensorAndContext) {
+  if (comm->size() < 4) GTEST_SKIP() << "4 ranks";
+  for (const std::string& model : {kSplitGpt2, kSplitTied, kSplitLlama})
+    for (const bool sequence_parallel : {false, true})
+      expect_equal({.model = model,
+                    .strategy = "zero3",
+                    .tensor = 2,
+                    .sequence_parallel = sequence_parallel,
+                    .context = 2});
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,77 @@
+// Points of the same training that differ in their layouts: which belong together, and what stands beside
+// each.
+#include <gmock/gmock.h>
+
+#include "analysis/layouts.h"
+#include "analysis/page/page.h"
+#include "analysis/page/parts.h"
+#include "analysis/plots/plots.h"
+#include "analysis/report.h"
+#include "analysis_fixture.h"
+
+namespace shardmark {
+namespace {
+
+Record laid_out(int64_t tensor, int64_t pipeline, int64_t micro_batches, double step_s) {
+  Record record = training_record("ddp", 4, 2, step_s, 0.2 * step_s);
+  TrainingPoint& t = record.point.training;
+  t.tensor = tensor, t.pipeline = pipeline, t.accumulation = micro_batches;
+  if (tensor > 1) record.measures.exposed_tensor_s = 0.05 * step_s;
+  if (pipeline > 1) record.measures.exposed_pipeline_s = 0.1 * step_s;
+  record.id = point_id(record.point);
+  return record;
+}
+
+std::vector<StudyData> study_of_layouts() {
+  return {study_of({laid_out(1, 1, 1, 0.3), laid_out(2, 1, 2, 0.1), laid_out(1, 2, 2, 0.2),
+                    laid_out(2, 2, 4, 0.4), laid_out(1, 1, 2, 0.5)})};
+}
+
+TEST(LayoutsOfATraining, AreThoseOfAGlobalBatch) {
+  const auto studies = study_of_layouts();
+  const auto points = merge_repeats(studies);
+  const Table table = layouts_table(points);
+  ASSERT_EQ(table.rows.size(), 4u);
+  const double steps_ms[] = {100, 200, 300, 400};
+  for (size_t row = 0; row < 4; ++row) {
+    EXPECT_DOUBLE_EQ(cell(table, row, "step").value.get<double>(), steps_ms[row]);
+    EXPECT_DOUBLE_EQ(cell(table, row, "x fastest").value.get<double>(), steps_ms[row] / 100);
+    EXPECT_EQ(cell(table, row, "global batch").value, 8);
+  }
+  EXPECT_NEAR(cell(table, 0, "waiting for data").value.get<double>(), 15, 1e-9);
+  EXPECT_NEAR(cell(table, 0, "waiting for tensor").value.get<double>(), 5, 1e-9);
+  EXPECT_NEAR(cell(table, 1, "waiting for stages").value.get<double>(), 10, 1e-9);
+  EXPECT_NEAR(cell(table, 3, "waiting for data").value.get<double>(), 5, 1e-9);
+}
+
+TEST(LayoutsOfATraining, AreNoneWhereAllAreWhole) {
+  const std::vector<StudyData> studies = {
+      study_of({training_record("ddp", 4, 2, 0.1), training_record("fsdp", 4, 2, 0.2)})};
+  EXPECT_TRUE(layouts_table(merge_repeats(studies)).rows.empty());
+}
+
+TEST(LayoutsOfATraining, AreBarsOfTheirParts) {
+  const auto studies = study_of_layouts();
+  const auto points = merge_repeats(studies);
+  const Plots plots = layout_plots(points);
+  ASSERT_EQ(plots.size(), 1u);
+  EXPECT_THAT(plots[0].rows, testing::ElementsAre("tensor 2, ddp", "pipeline 2 (1f1b), ddp", "data, ddp",
+                                                  "tensor 2, pipeline 2 (1f1b), ddp"));
+  double sum_ms = 0;
+  for (const Curve& curve : plots[0].curves)
+    for (const PlotPoint& point : curve.points)
+      if (point.over == 3) sum_ms += point.value;
+  EXPECT_NEAR(sum_ms, 400, 1e-9);
+}
+
+TEST(LayoutsOfATraining, ShowTheSchedulesOfTheirPipelines) {
+  const auto studies = study_of_layouts();
+  const std::string page = make_page(ReportData(studies));
+  for (const char* text :
+       {"1f1b: 2 stages, 2 micro-batches", "1f1b: 2 stages, 4 micro-batches", "forward of micro-batch 3"})
+    EXPECT_TRUE(page.find(text) != std::string::npos) << text;
+  EXPECT_THAT(schedules_html({}), "");
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,67 @@
+// What tests of pipelines share: the schedules, layouts drawn at random, a check of timelines.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "strategies/pipeline_timeline.h"
+
+namespace shardmark::strategies {
+
+inline constexpr const char* kPipelineSchedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble"};
+
+struct PipelineLayout {
+  std::string schedule;
+  int64_t count, micro_batches, chunks = 1;
+
+  std::vector<PipelineOrder> orders() const {
+    return pipeline_schedule(schedule).orders(count, chunks, micro_batches);
+  }
+  std::string text() const {
+    return schedule + ": " + std::to_string(count) + " ranks, " + std::to_string(micro_batches) +
+           " micro-batches, " + std::to_string(chunks) + " chunks";
+  }
+};
+
+inline PipelineLayout random_layout(std::mt19937& random) {
+  PipelineLayout layout{kPipelineSchedules[random() % 4], static_cast<int64_t>(1 + random() % 16),
+                        static_cast<int64_t>(1 + random() % 24)};
+  if (layout.schedule == "interleaved") layout.chunks = static_cast<int64_t>(1 + random() % 4);
+  return layout;
+}
+
+// When each (pass, part, micro-batch) ends; both forms of backward under the name of one.
+using PassEnds = std::map<std::tuple<Pass, int64_t, int64_t>, double>;
+
+// Nothing begins before what it needs, or before the rank is free.
+inline void expect_possible(const PipelineTimeline& timeline) {
+  const auto count = static_cast<int64_t>(timeline.ranks.size());
+  const int64_t num_parts = count * timeline.chunks;
+  const auto known_as = [](Pass pass) { return pass == Pass::backward_input ? Pass::backward : pass; };
+  PassEnds ends;
+  for (int64_t rank = 0; rank < count; ++rank)
+    for (const TimedAction& timed : timeline.ranks[static_cast<size_t>(rank)])
+      ends[{known_as(timed.action.pass), timed.action.chunk * count + rank, timed.action.micro_batch}] =
+          timed.end_s;
+  for (int64_t rank = 0; rank < count; ++rank) {
+    double free_s = 0;
+    for (const TimedAction& timed : timeline.ranks[static_cast<size_t>(rank)]) {
+      const int64_t m = timed.action.micro_batch, part = timed.action.chunk * count + rank;
+      double ready_s = free_s;
+      const auto needs = [&](Pass pass, int64_t of) { ready_s = std::max(ready_s, ends.at({pass, of, m})); };
+      const Pass pass = known_as(timed.action.pass);
+      if (pass == Pass::forward && part > 0) needs(Pass::forward, part - 1);
+      if (pass == Pass::backward && part + 1 < num_parts) needs(Pass::backward, part + 1);
+      if (pass == Pass::backward) needs(Pass::forward, part);
+      if (pass == Pass::backward_weight) needs(Pass::backward, part);
+      EXPECT_EQ(timed.begin_s, ready_s);  // nor any later
+      free_s = timed.end_s;
+    }
+    EXPECT_LE(free_s, timeline.length_s);
+  }
+}
+
+}  // namespace shardmark::strategies

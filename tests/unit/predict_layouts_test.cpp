@@ -1,0 +1,110 @@
+// Predictions of layouts that nobody measured, from points that leave the model whole; the search for the
+// best of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/predict/predicted_layouts.h"
+#include "predict_fixture.h"
+
+namespace shardmark {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PredictLayouts : public Predict {
+ protected:
+  Point laid_out(int64_t tensor, int64_t pipeline, const std::string& strategy = "ddp",
+                 const std::string& schedule = "1f1b") const {
+    Point p = point(strategy, 8, 2);
+    p.training.tensor = tensor;
+    p.training.pipeline = pipeline;
+    p.training.accumulation = 6;
+    const Choice choice = choice_from_text(schedule);
+    p.training.schedule =
+        resolve(choice, strategies::pipeline_schedule(choice.name).options, "pipeline schedule");
+    return p;
+  }
+  PredictQuery query_of(std::vector<int64_t> ranks) const {
+    PredictQuery query;
+    query.ranks = std::move(ranks);
+    return query;
+  }
+};
+
+TEST_F(PredictLayouts, TakeWhatTheirStagesTakeTogether) {
+  for (const auto& [tensor, pipeline] : {std::pair(2, 1), {1, 2}, {2, 2}, {1, 4}})
+    for (const char* strategy : {"ddp", "fsdp", "zero3"}) {
+      const Point wanted = laid_out(tensor, pipeline, strategy);
+      const Prediction prediction = predictors_[0].predict(like(), wanted, {kRanksPerNode, {}});
+      ASSERT_EQ(prediction.unknown, "") << to_text(wanted);
+      EXPECT_NEAR(prediction.step_s.value / true_step(wanted).step_s, 1, 0.06) << to_text(wanted);
+      EXPECT_EQ(prediction.by_flops, tensor > 1);
+      EXPECT_EQ(prediction.stages.size(), static_cast<size_t>(pipeline));
+      EXPECT_GT(prediction.memory_bytes, 0);
+    }
+}
+
+// With fewer micro-batches the same computing waits longer for other stages.
+TEST_F(PredictLayouts, HaveBubbles) {
+  const auto bubble = [&](const char* schedule, int64_t micro_batches) {
+    Point wanted = laid_out(1, 4, "ddp", schedule);
+    wanted.training.accumulation = micro_batches;
+    const SimulatedStep parts = predictors_[0].predict(like(), wanted, {8, {}, {}}).parts;
+    return parts.waited_s[static_cast<size_t>(specs::Dimension::pipeline)] / parts.step_s;
+  };
+  EXPECT_GT(bubble("1f1b", 4), bubble("1f1b", 16) + 0.05);
+  EXPECT_GT(bubble("1f1b", 8), bubble("zero_bubble", 8));
+}
+
+TEST_F(PredictLayouts, AreSearched) {
+  PredictQuery query = query_of({8});
+  query.strategies = {resolved_strategy("ddp"), resolved_strategy("fsdp")};
+  query.batch_sizes = {2};
+  const auto predicted = predict_all(points_, predictors_, query);
+  const std::vector<LayoutSearch> searches = search_layouts(predicted, predictors_, query);
+  ASSERT_EQ(searches.size(), 1u);
+  const LayoutSearch& search = searches[0];
+  ASSERT_EQ(search.found.size(), 8u);
+  EXPECT_EQ(search.num_known, search.num_fit);
+  EXPECT_LE(search.num_known, search.num_tried);
+  for (size_t i = 0; i < search.found.size(); ++i) {
+    const Point& p = search.found[i].prediction.point;
+    EXPECT_EQ(p.global_batch(), 16) << to_text(p);
+    EXPECT_EQ(p.data_ranks() * p.ranks_per_copy(), 8);
+    if (i == 0) continue;
+    EXPECT_LE(search.found[i - 1].prediction.step_s.value, search.found[i].prediction.step_s.value);
+  }
+  const Table table = predicted_layouts_tables(searches, query).at(0);
+  EXPECT_THAT(table.notes.at(0), HasSubstr("the fastest of"));
+  EXPECT_EQ(cell(table, 0, "nodes").value, 4);
+}
+
+// Where no copy of the model fits on a rank, layouts do.
+TEST_F(PredictLayouts, ThatFitComeFirst) {
+  PredictQuery query = query_of({8});
+  query.strategies = {resolved_strategy("ddp")};
+  query.batch_sizes = {2};
+  const auto whole = predictors_[0].predict(like(), point("ddp", 8, 2), {kRanksPerNode, {}});
+  query.memory_bytes = 0.6 * whole.memory_bytes;
+  const auto searches = search_layouts(predict_all(points_, predictors_, query), predictors_, query);
+  const LayoutSearch& search = searches.at(0);
+  EXPECT_GT(search.num_fit, 0);
+  EXPECT_LT(search.num_fit, search.num_known);
+  EXPECT_TRUE(search.found.front().fits);
+  EXPECT_GT(search.found.front().prediction.point.ranks_per_copy(), 1);
+  query.memory_bytes = 1;
+  const Table none = predicted_layouts_tables(
+                         search_layouts(predict_all(points_, predictors_, query), predictors_, query), query)
+                         .at(0);
+  EXPECT_THAT(none.notes.at(0), HasSubstr("Shown are those that need least."));
+}
+
+TEST_F(PredictLayouts, SayWhyThereAreNone) {
+  PredictQuery query = query_of({8});
+  query.global_batch = 8 * 3;
+  query.batch_sizes = {5};
+  EXPECT_THROW(predicted_layouts_tables({}, query), UsageError);
+}
+
+}  // namespace
+}  // namespace shardmark

@@ -1,0 +1,193 @@
+// The programs of all stages of a pipeline together: every message is met, and they take what their schedule
+// says.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "pipeline_testing.h"
+#include "strategies/simulate.h"
+#include "strategies/strategy.h"
+
+namespace shardmark::strategies {
+namespace {
+
+using ::testing::HasSubstr;
+using What = Instruction::What;
+
+struct Drawn {
+  std::string strategy, schedule = "1f1b", order = "dp-pp", model = "gpt2";
+  int64_t stages = 2, micro_batches = 4, data = 1, tensor = 1, chunks = 1, layers = 4;
+};
+
+Point point_of(const Drawn& drawn) {
+  Point point;
+  point.workload = "training";
+  TrainingPoint& t = point.training;
+  t.model = choice_from_text(fmt::format("{}(layers={}, width=12, heads=2, sequence=8, vocabulary=17{})",
+                                         drawn.model, drawn.layers,
+                                         drawn.model == "llama" ? ", kv_heads=2, inner=20" : ""));
+  t.model = resolve(t.model, specs::model_spec(t.model.name).options, "model");
+  const Choice strategy = choice_from_text(drawn.strategy);
+  t.strategy = resolve(strategy, strategies::strategy(strategy.name).options, "strategy");
+  t.optimizer = {"sgd", {{"lr", 0.1}, {"momentum", 0.0}, {"weight_decay", 0.0}}};
+  t.data = {"synthetic", {{"size", 64}}};
+  t.precision = "fp32";
+  t.batch_size = 2;
+  t.accumulation = drawn.micro_batches;
+  t.pipeline = drawn.stages;
+  t.tensor = drawn.tensor;
+  t.rank_order = drawn.order;
+  t.schedule = {drawn.schedule,
+                drawn.schedule == "interleaved" ? Options{{"chunks", drawn.chunks}} : Options{}};
+  point.ranks = drawn.stages * drawn.data * drawn.tensor;
+  return point;
+}
+
+Drawn draw(std::mt19937& random) {
+  const char* const strategies[] = {"ddp",   "fsdp",         "fsdp(shard=gradients)", "fsdp(shard=optimizer)",
+                                    "zero3", "hpz(group=1)", "fsdp(prefetch=0)",      "single"};
+  const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
+  Drawn drawn{strategies[below(8)], kPipelineSchedules[below(4)], below(2) == 0 ? "dp-pp" : "pp-dp",
+              below(2) == 0 ? "gpt2" : "llama"};
+  drawn.stages = 2 + below(5), drawn.micro_batches = 1 + below(9);
+  drawn.data = 1 + below(3), drawn.tensor = 1 + below(2);
+  if (drawn.schedule == "interleaved") drawn.chunks = 2 + below(2);
+  drawn.layers = drawn.stages * drawn.chunks + below(3);
+  if (drawn.strategy == "single") drawn.data = 1;
+  return drawn;
+}
+
+// Of the ranks of one pipeline.
+std::vector<Program> programs_of(const Point& point, int64_t data_index, bool norm, bool trains = true) {
+  const ModelTable whole = whole_model(point);
+  const specs::Mesh mesh = specs::mesh_of(point);
+  const Strategy& how = strategy(point.training.strategy.name);
+  std::vector<Program> programs;
+  for (int64_t rank = 0; rank < point.ranks; ++rank) {
+    if (mesh.data_index_of(rank) != data_index || mesh.tensor_team().index_of(rank) > 0) continue;
+    const RankStep step(point, whole, rank);
+    StepInput input = step.input();
+    input.norm = norm;
+    programs.push_back(trains ? how.step(input) : how.evaluation(input));
+  }
+  return programs;
+}
+
+TEST(StagesTogether, MeetInEveryLayout) {
+  std::mt19937 random(7);
+  for (int drawn = 0; drawn < 1000;) {
+    const Drawn layout = draw(random);
+    const Point point = point_of(layout);
+    if (!layout_impossible(point).empty()) continue;
+    ++drawn;
+    const int64_t last = layout.data - 1;
+    EXPECT_EQ(wrong_between(programs_of(point, 0, true)), "") << to_text(point);
+    EXPECT_EQ(wrong_between(programs_of(point, last, false)), "") << to_text(point);
+    EXPECT_EQ(wrong_between(programs_of(point, last, false, /*trains=*/false)), "") << to_text(point);
+  }
+}
+
+// Every part as long, forward 1 s and backward 2 s: as the schedule's own timeline has it.
+TEST(StagesTogether, TakeWhatTheScheduleTakes) {
+  for (const char* schedule : kPipelineSchedules)
+    for (const double latency_s : {0.0, 0.5}) {
+      Drawn layout{"ddp", schedule};
+      layout.stages = 4, layout.micro_batches = 8;
+      layout.chunks = std::string(schedule) == "interleaved" ? 2 : 1;
+      layout.layers = layout.stages * layout.chunks - 1;  // and the head
+      Point point = point_of(layout);
+      point.training.stages = "blocks";
+      const std::vector<Program> programs = programs_of(point, 0, false);
+      std::vector<SimulatedRank> ranks;
+      for (const Program& program : programs) {
+        SimulatedRank& rank = ranks.emplace_back();
+        rank.program = &program;
+        for (const specs::Chunk& chunk : program.chunks) {
+          rank.compute.forward_s.resize(static_cast<size_t>(chunk.end), 0);
+          rank.compute.forward_s[static_cast<size_t>(chunk.begin)] = 1;
+        }
+        for (const double forward_s : rank.compute.forward_s)
+          rank.compute.backward_s.push_back(2 * forward_s);
+        for (const CollectiveCall& call : program.calls)
+          rank.operation_s.push_back(call.what == Collective::send_recv && !call.group ? latency_s : 0);
+      }
+      PipelineCosts costs;
+      costs.latency_s = latency_s;
+      const auto expected = timeline(
+          pipeline_schedule(schedule).orders(layout.stages, layout.chunks, layout.micro_batches), costs);
+      const SimulatedStep step = simulate(ranks, 1);
+      EXPECT_NEAR(step.step_s, expected.length_s, latency_s > 0 ? 0.15 * expected.length_s : 1e-9)
+          << schedule;
+      EXPECT_GE(step.step_s, expected.length_s - 1e-9);
+      EXPECT_NEAR(step.compute_s, 3.0 * static_cast<double>(layout.chunks * layout.micro_batches), 1e-9);
+      EXPECT_NEAR(step.waited_s[static_cast<size_t>(specs::Dimension::pipeline)], step.exposed_s, 1e-9);
+    }
+}
+
+std::vector<Program> two_stages() {
+  Drawn layout{"ddp"};
+  layout.layers = 3;
+  return programs_of(point_of(layout), 0, false);
+}
+
+size_t instruction_of(const Program& program, const std::function<bool(const CollectiveCall&)>& matches) {
+  for (size_t i = 0; i < program.instructions.size(); ++i)
+    if (program.instructions[i].what == What::start &&
+        matches(program.calls[static_cast<size_t>(program.instructions[i].index)]))
+      return i;
+  throw std::out_of_range("no such call");
+}
+
+bool is_send(const CollectiveCall& call) { return call.what == Collective::send_recv && call.out.numel == 0; }
+
+TEST(StagesTogether, AMessageThatIsNeverSent) {
+  std::vector<Program> stages = two_stages();
+  auto& instructions = stages[0].instructions;
+  instructions.erase(instructions.begin() + static_cast<int64_t>(instruction_of(stages[0], is_send)));
+  EXPECT_THAT(wrong_between(stages), HasSubstr("these wait for ever: stage"));
+}
+
+TEST(StagesTogether, AMessageOfAnotherLength) {
+  std::vector<Program> stages = two_stages();
+  for (CollectiveCall& call : stages[1].calls)
+    if (is_send(call)) call.bytes /= 2, call.in.numel /= 2;
+  EXPECT_THAT(wrong_between(stages), HasSubstr("stage 1 sends 384 bytes after backward of block"));
+}
+
+TEST(StagesTogether, AMessageWithoutAnEnd) {
+  std::vector<Program> stages = two_stages();
+  Program& first = stages[0];
+  const CollectiveCall sent =
+      first.calls[static_cast<size_t>(first.instructions[instruction_of(first, is_send)].index)];
+  first.calls.push_back(sent);
+  first.instructions.push_back({What::start, std::ssize(first.calls) - 1});
+  EXPECT_NE(wrong_between(stages), "");
+}
+
+// Each stage receives before it sends.
+TEST(StagesTogether, RanksThatWaitForEachOther) {
+  const auto stage = [](int64_t own) {
+    Program program;
+    const specs::Team pipeline{2, 1};
+    CollectiveCall send{.what = Collective::send_recv, .bytes = 4, .team = pipeline, .root = 1 - own};
+    CollectiveCall receive = send;
+    send.in.numel = receive.out.numel = 1;
+    send.lane = own, receive.lane = 1 - own;
+    send.dimension = receive.dimension = specs::Dimension::pipeline;
+    program.calls = {receive, send};
+    for (const auto& [what, index] :
+         {std::pair(What::start, 0), {What::wait, 0}, {What::start, 1}, {What::wait, 1}})
+      program.instructions.push_back({what, index});
+    return program;
+  };
+  std::vector<Program> both;
+  both.push_back(stage(0));
+  both.push_back(stage(1));
+  EXPECT_EQ(wrong_between(both),
+            "these wait for ever: stage 0 after its step begins, stage 1 after its step begins");
+}
+
+}  // namespace
+}  // namespace shardmark::strategies

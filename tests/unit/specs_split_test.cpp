@@ -1,0 +1,87 @@
+// Tables of ranks that share a model's blocks and sequences, by their sums.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "schema/choice.h"
+#include "specs/model_table.h"
+
+namespace shardmark::specs {
+namespace {
+
+ModelTable resolved_table(const std::string& text) {
+  const Choice model = choice_from_text(text);
+  return model_spec(model.name).table(resolve(model, model_spec(model.name).options, "model").options);
+}
+
+TEST(Split, RanksHaveTheWholeModelBetweenThem) {
+  // Not cut: positions, norms, and biases that are added to a sum over ranks.
+  const std::pair<const char*, int64_t> models[] = {
+      {"gpt2(layers=2, heads=12, vocabulary=50256)", 1024 * 768 + (2 * 6 + 2) * 768},
+      {"llama(layers=2, vocabulary=4096)", (2 * 2 + 1) * 2048},
+      {"mlp(layers=4)", 256 + 10}};
+  for (const auto& [model, not_cut] : models) {
+    const ModelTable whole = resolved_table(model);
+    double flops = 0;
+    int64_t cut = 0, uncut = 0;
+    for (int64_t rank = 0; rank < 4; ++rank) {
+      const ModelTable part = split_table(whole, {.tensor = 4, .tensor_index = rank});
+      flops += part.step_flops();
+      for (const GroupSpec& group : part.groups)
+        for (const ParameterSpec& parameter : group.parameters)
+          (parameter.part ? cut : uncut) += parameter.numel();
+    }
+    EXPECT_NEAR(flops, whole.step_flops(), 1e-9 * flops) << model;
+    EXPECT_EQ(cut + uncut / 4, whole.num_parameters()) << model;
+    EXPECT_EQ(uncut, 4 * not_cut) << model;
+  }
+}
+
+TEST(Split, IsTheTableItselfOnOneRank) {
+  const ModelTable whole = resolved_table("gpt2(layers=1)"), same = split_table(whole, {});
+  EXPECT_EQ(same.num_parameters(), whole.num_parameters());
+  for (const BlockSpec& block : same.blocks) EXPECT_TRUE(block.forward_calls.empty()) << block.name;
+}
+
+TEST(Split, LayersMakeTheCallsOfTheirPapers) {
+  const ModelTable whole = resolved_table("gpt2(layers=1, width=8, heads=2, sequence=6)");
+  const BlockSpec tensor = split_table(whole, {.tensor = 2}).blocks[1];
+  ASSERT_EQ(tensor.forward_calls.size(), 2U);  // after attention and the MLP
+  EXPECT_EQ(tensor.forward_calls[0].what, Collective::all_reduce);
+  EXPECT_EQ(tensor.forward_calls[0].numel_per_sample, 6 * 8);
+  EXPECT_EQ(tensor.backward_calls.size(), 2U);
+  const BlockSpec tokens = split_table(whole, {.tensor = 2, .sequence_parallel = true}).blocks[1];
+  ASSERT_EQ(tokens.forward_calls.size(), 4U);
+  EXPECT_EQ(tokens.forward_calls[0].what, Collective::all_gather);
+  EXPECT_EQ(tokens.forward_calls[1].what, Collective::reduce_scatter);
+  EXPECT_EQ(tokens.output_shape, (std::vector<int64_t>{3, 8}));
+  EXPECT_LT(tokens.activation_elements, tensor.activation_elements);
+  const BlockSpec context = split_table(whole, {.context = 3}).blocks[1];
+  ASSERT_EQ(context.forward_calls.size(), 1U);
+  EXPECT_EQ(context.forward_calls[0].numel_per_sample, 2 * 6 * 8);
+  EXPECT_EQ(context.output_shape, (std::vector<int64_t>{2, 8}));
+}
+
+TEST(Split, SaysWhatCannotBeAndWhatWorks) {
+  const auto reason = [](const char* model, const Split& split) {
+    return split_impossible(choice_from_text(model).name, resolved_table(model), split);
+  };
+  EXPECT_EQ(reason("gpt2", {.tensor = 4}), "");
+  EXPECT_EQ(
+      reason("gpt2", {.tensor = 5}),
+      "tensor 5 does not cut the 12 heads of gpt2 evenly; of up to 64 ranks these do: 1, 2, 3, 4, 6, 12");
+  EXPECT_EQ(reason("gpt2(sequence=12)", {.context = 4}),
+            "a sequence of 12 tokens is not a multiple of 2 x context 4: each rank takes two parts");
+  EXPECT_EQ(reason("gpt2(sequence=6)", {.tensor = 4, .sequence_parallel = true}),
+            "6 tokens of a sequence are not a multiple of tensor 4, as sequence_parallel needs");
+  EXPECT_EQ(reason("mlp", {.sequence_parallel = true}),
+            "sequence_parallel cuts tokens over the ranks of tensor; take tensor 2 or more");
+  EXPECT_EQ(reason("mlp", {.tensor = 2, .sequence_parallel = true}),
+            "sequence_parallel needs a model of sequences; mlp has none");
+  EXPECT_EQ(reason("resnet", {.tensor = 2}),
+            "the blocks of resnet are not cut over tensor ranks; those of gpt2, llama and mlp are");
+  EXPECT_EQ(reason("moe", {.context = 2}),
+            "samples of moe are not cut over context ranks; those of gpt2 and llama are");
+}
+
+}  // namespace
+}  // namespace shardmark::specs
