@@ -9,14 +9,13 @@
 #include "strategies/strategy.h"
 
 namespace shardmark {
-std::optional<specs::ModelTable> known_table(const Choice& model) {
+specs::SharedTable known_table(const Choice& model) {
   const auto& known = Registry<specs::ModelSpec>::instance();
-  if (!known.contains(model.name)) return std::nullopt;
-  const specs::ModelSpec& spec = known.get(model.name, "model");
+  if (!known.contains(model.name)) return nullptr;
   try {
-    return spec.table(resolve(model, spec.options, "model").options);
+    return specs::model_table(resolve(model, known.get(model.name, "model").options, "model"));
   } catch (const UsageError&) {
-    return std::nullopt;
+    return nullptr;
   }
 }
 
@@ -46,9 +45,9 @@ std::optional<Point> known_point(Point point) {
   constexpr int64_t kMostRanks = 1 << 20, kMostMicroBatches = 1 << 12;  // a program grows with the latter
   TrainingPoint& t = point.training;
   const auto is_from_1_to = [](int64_t value, int64_t most) { return value >= 1 && value <= most; };
-  const auto table = known_table(t.model);
   if (!is_from_1_to(point.ranks, kMostRanks) || !is_from_1_to(t.accumulation, kMostMicroBatches) ||
-      t.batch_size < 1 || !table || !known_optimizer_state(t.optimizer) || !known_master_bytes(t.precision))
+      t.batch_size < 1 || !known_table(t.model) || !known_optimizer_state(t.optimizer) ||
+      !known_master_bytes(t.precision))
     return std::nullopt;
   try {
     if (!t.chosen.empty()) t.strategy = choice_from_text(t.chosen);
@@ -60,7 +59,7 @@ std::optional<Point> known_point(Point point) {
     for (const int64_t ranks : {t.tensor, t.context, t.pipeline})
       if (!is_from_1_to(ranks, kMostRanks)) return std::nullopt;
     if (!strategies::layout_impossible(point).empty()) return std::nullopt;
-    if (!spec.impossible(strategies::RankStep(point, *table).input()).empty()) return std::nullopt;
+    if (!spec.impossible(strategies::RankStep(point).input()).empty()) return std::nullopt;
   } catch (const UsageError&) {
     return std::nullopt;
   }
@@ -70,9 +69,7 @@ std::optional<Point> known_point(Point point) {
 std::optional<strategies::Program> known_program(const Point& point) {
   const auto known = known_point(point);
   if (!known) return std::nullopt;
-  const auto table = known_table(known->training.model);
-  return strategies::strategy(known->training.strategy.name)
-      .step(strategies::RankStep(*known, *table).input());
+  return strategies::strategy(known->training.strategy.name).step(strategies::RankStep(*known).input());
 }
 
 double known_value_bytes(const Point& point) {

@@ -12,7 +12,7 @@
 
 namespace shardmark {
 
-std::optional<specs::ModelTable> known_table(const Choice& model);
+specs::SharedTable known_table(const Choice& model);
 std::optional<int64_t> known_bytes(const std::string& dtype);             // of an element of a collective
 std::optional<int64_t> known_master_bytes(const std::string& precision);  // of a weight
 std::optional<int64_t> known_optimizer_state(const Choice& optimizer);    // elements per parameter

@@ -139,9 +139,9 @@ ComputeTimes times_of_stage(const ComputeTimes& whole, const strategies::RankSte
   return times;
 }
 
-double owned_elements(const Point& point, const specs::ModelTable& table) {
+double owned_elements(const Point& point) {
   const strategies::Strategy& strategy = strategies::strategy(point.training.strategy.name);
-  return static_cast<double>(strategy.step(strategies::RankStep(point, table).input()).most_updated);
+  return static_cast<double>(strategy.step(strategies::RankStep(point).input()).most_updated);
 }
 
 std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged, const Point& point) {
@@ -158,10 +158,10 @@ std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged, const
       static_cast<double>(point.training.accumulation) * micro_batch_s(times) + times.update_s;
   if (!(computing_s > 0) || !(all_s > 0)) return std::nullopt;
   if (has_stages)
-    return MeasuredCompute{&merged, to_text(point.training.strategy), times, owned_elements(point, *table)};
+    return MeasuredCompute{&merged, to_text(point.training.strategy), times, owned_elements(point)};
   times.update_s *= computing_s / all_s;
   return MeasuredCompute{&merged, to_text(point.training.strategy), scaled(times, computing_s / all_s),
-                         owned_elements(point, *table)};
+                         owned_elements(point)};
 }
 
 ComputeCosts::ComputeCosts(std::vector<MeasuredCompute> measured) : measured_(std::move(measured)) {
@@ -238,7 +238,7 @@ std::optional<ComputeTimes> ComputeCosts::times(const Point& point, int64_t rank
                               factors.empty() ? 1 : median(factors));
   times.update_s = !updates.empty() ? median(updates)
                    : rates.empty()  ? times.update_s
-                                    : median(rates) * owned_elements(point, table);
+                                    : median(rates) * owned_elements(point);
   return cut_again(std::move(times), table, kind->split, split);
 }
 

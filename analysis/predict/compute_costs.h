@@ -37,7 +37,7 @@ ComputeTimes times_of_stage(const ComputeTimes& whole, const strategies::RankSte
 bool communicates(const Point& point);
 
 // The largest number of parameters that a rank updates, by the strategy's program.
-double owned_elements(const Point& point, const specs::ModelTable& table);
+double owned_elements(const Point& point);
 
 class ComputeCosts {
  public:

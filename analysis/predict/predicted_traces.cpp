@@ -13,9 +13,8 @@ std::vector<std::pair<std::string, std::string>> predicted_traces(
   std::vector<std::pair<std::string, std::string>> traces;
   for (const PredictedPoint& one : predicted) {
     const Prediction& prediction = one.prediction;
-    const auto table = known_table(prediction.point.training.model);
-    if (!prediction.unknown.empty() || !table) continue;
-    const Stages stages(prediction.point, *table);
+    if (!prediction.unknown.empty() || !known_table(prediction.point.training.model)) continue;
+    const Stages stages(prediction.point);
     std::vector<strategies::SimulatedRank> ranks = prediction.stages;
     for (size_t stage = 0; stage < ranks.size(); ++stage) ranks[stage].program = &stages.programs[stage];
     std::vector<strategies::TimedStep> steps;
@@ -23,7 +22,7 @@ std::vector<std::pair<std::string, std::string>> predicted_traces(
     std::vector<std::string> events;
     for (size_t stage = 0; stage < steps.size(); ++stage)
       events.push_back(strategies::trace_events(
-          stages.steps[stage]->part().table, static_cast<int64_t>(stage),
+          *stages.steps[stage].part().table, static_cast<int64_t>(stage),
           fmt::format("{} {}, predicted", steps.size() > 1 ? "stage" : "rank", stage), {steps[stage]}));
     const std::string title = brief_text(prediction.point);
     traces.emplace_back(fmt::format("{}-{}-ranks-{}", prediction.point.training.strategy.name,

@@ -42,9 +42,9 @@ std::optional<strategies::Program> recorded_program(const MergedPoint& merged) {
   return program.instructions.empty() ? std::nullopt : std::optional(std::move(program));
 }
 
-std::string why_impossible(const Point& point, const specs::ModelTable& table) {
+std::string why_impossible(const Point& point) {
   if (std::string why = strategies::layout_impossible(point); !why.empty()) return why;
-  const strategies::RankStep first(point, table);
+  const strategies::RankStep first(point);
   return strategies::strategy(point.training.strategy.name).impossible(first.input());
 }
 
@@ -181,7 +181,7 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
     prediction.unknown = "no training point has per-block times";
     return prediction;
   }
-  if (prediction.unknown = why_impossible(point, *table); !prediction.unknown.empty()) return prediction;
+  if (prediction.unknown = why_impossible(point); !prediction.unknown.empty()) return prediction;
 
   const ComputeCosts& computing = found->second;
   const int64_t ranks_here = std::min(point.ranks, cluster.ranks_per_node);
@@ -194,7 +194,7 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
   const std::optional<CollectiveCosts> other =
       as_measured ? std::nullopt : std::optional(collectives_on(cluster));
   const CollectiveCosts& costs = other ? *other : costs_;
-  Stages stages(point, *table);
+  Stages stages(point);
   if (const auto recorded = without == nullptr ? std::nullopt : recorded_program(*without))
     stages.programs = {*recorded};
   const double stretch = as_measured ? stretch_of(to_text(point.training.strategy), without) : 1;

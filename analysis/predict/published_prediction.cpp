@@ -10,7 +10,7 @@ PublishedStep::PublishedStep(const PublishedScaling& published, const Point& poi
     : samples_(static_cast<double>(point.training.batch_size)),
       model_(specs::model_spec(point.training.model.name).table(point.training.model.options)),
       of_rank_(specs::split_table(model_, strategies::split_of(point))),
-      stages_(point, model_) {
+      stages_(point) {
   for (const strategies::Program& program : stages_.programs) {
     std::vector<double>& seconds = operation_s_.emplace_back();
     for (const strategies::CollectiveCall& operation : program.calls)

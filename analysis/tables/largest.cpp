@@ -59,8 +59,7 @@ int64_t foretold(const MergedPoint& merged) {
   const double room = m.memory_limit_bytes - (m.predicted_peak_bytes() - m.predicted_activation_bytes);
   const auto point = known_point(merged.point);
   if (std::isnan(room) || !point) return 0;
-  const auto table = known_table(point->training.model);
-  return strategies::largest_batch(strategies::RankStep(*point, *table).input(), room);
+  return strategies::largest_batch(strategies::RankStep(*point).input(), room);
 }
 
 Cell foretold_cell(const Largest& row) {

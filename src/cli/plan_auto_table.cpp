@@ -15,11 +15,9 @@ struct CandidateRow {
 std::vector<CandidateRow> rows_of(const std::vector<const Point*>& points, const World& world) {
   std::vector<CandidateRow> rows;
   for (const Point* point : points) {
-    const auto model = specs::model_spec(point->training.model.name).table(point->training.model.options);
     const strategies::DecisionInputs around{static_cast<double>(world.memory_per_rank_bytes),
                                             expect(*point).activation_bytes, world.ranks_per_node};
-    for (const auto& candidate :
-         strategies::decide(strategies::RankStep(*point, model).input(), around).candidates)
+    for (const auto& candidate : strategies::decide(strategies::RankStep(*point).input(), around).candidates)
       rows.push_back({point, candidate});
   }
   return rows;

@@ -49,9 +49,8 @@ Table communication_table(const std::vector<const Point*>& points) {
     for (const ColumnOf<Point>& setting : settings) text += setting.cell(*point).text + "\n";
     const bool is_new = known.insert(text).second;
     if (!is_new || point->ranks == 1) continue;
-    const auto model = specs::model_spec(t.model.name).table(t.model.options);
     const auto traffic = strategies::step_traffic(
-        strategies::strategy(t.strategy.name).step(strategies::RankStep(*point, model).input()));
+        strategies::strategy(t.strategy.name).step(strategies::RankStep(*point).input()));
     if (traffic != strategies::StepTraffic{}) rows.push_back({point, traffic});
   }
   Table table = make_table(

@@ -66,10 +66,8 @@ ColumnsOf<Expected> cost_columns() {
 }
 
 int64_t largest_batch_of(const Point& point, const Expectation& of_one, int64_t limit_bytes) {
-  const specs::ModelTable table =
-      specs::model_spec(point.training.model.name).table(point.training.model.options);
   const double program = of_one.cost.state_bytes();
-  return strategies::largest_batch(strategies::RankStep(point, table).input(),
+  return strategies::largest_batch(strategies::RankStep(point).input(),
                                    static_cast<double>(limit_bytes) - program);
 }
 

@@ -96,6 +96,13 @@ void HostGroup::sleep_barrier() const {
 
 int64_t HostGroup::max(int64_t value) const { return all_reduced(value, MPI_INT64_T, MPI_MAX, comm_); }
 double HostGroup::max(double value) const { return all_reduced(value, MPI_DOUBLE, MPI_MAX, comm_); }
+
+std::vector<double> HostGroup::max(std::vector<double> values) const {
+  MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_MAX,
+                          comm_));
+  return values;
+}
+
 double HostGroup::sum(double value) const { return all_reduced(value, MPI_DOUBLE, MPI_SUM, comm_); }
 
 int64_t HostGroup::broadcast(int64_t value, int root) const {

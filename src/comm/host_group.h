@@ -29,6 +29,7 @@ class HostGroup {
   void sleep_barrier() const;  // sleeps between polls: for ranks that are left out of a point
   int64_t max(int64_t value) const;  // of all ranks: the worst verdict, one decision of all
   double max(double value) const;
+  std::vector<double> max(std::vector<double> values) const;  // of each place; all ranks give equally many
   double sum(double value) const;
   int64_t broadcast(int64_t value, int root) const;
   std::string broadcast(const std::string& text, int root) const;

@@ -21,7 +21,7 @@ bool has_tied_group(const specs::ModelTable& table) {
 // Of this rank's place in each stage, the teams being the same for all ranks of one. So all ranks split off
 // the same communicators in the same order, and know whose tensors come when. The ends of a pipeline talk of
 // tied groups, whether or not this rank owns a part of them.
-OtherStages stages_of(const Point& point, const specs::ModelTable& whole, const Programs& own, int64_t rank) {
+OtherStages stages_of(const Point& point, const Programs& own, int64_t rank) {
   const specs::Mesh mesh = specs::mesh_of(point);
   OtherStages stages;
   stages.teams = {{mesh.pipeline_team()}, {mesh.copies()}, {mesh.tensor_team()}};
@@ -34,13 +34,13 @@ OtherStages stages_of(const Point& point, const specs::ModelTable& whole, const 
   std::vector<strategies::Program> steps, evaluations;
   for (int64_t stage = 0; stage < mesh.pipeline; ++stage) {
     const int64_t there = rank + (stage - mesh.stage_of(rank)) * mesh.pipeline_team().stride;
-    const strategies::RankStep step(point, whole, there);
+    const strategies::RankStep step(point, there);
     Programs programs = programs_of(point.training.strategy, step.input());
-    if (has_tied_group(step.part().table))
+    if (has_tied_group(*step.part().table))
       stages.teams.push_back({mesh.pipeline_team(), strategies::lane_of_ends()});
     const auto teams = programs.teams();
     stages.teams.insert(stages.teams.end(), teams.begin(), teams.end());
-    stages.tables.push_back(programs.step.regrouped.value_or(step.part().table));
+    stages.tables.push_back(programs.step.regrouped.value_or(*step.part().table));
     steps.push_back(std::move(programs.step));
     evaluations.push_back(std::move(programs.evaluation));
   }
@@ -56,10 +56,10 @@ OtherStages stages_of(const Point& point, const specs::ModelTable& whole, const 
 TrainingSetup::TrainingSetup(const Point& of, Communicator& all)
     : point(of),
       comm(all),
-      whole(strategies::whole_model(point)),
-      rank_step(point, whole, comm.rank()),
+      whole(*specs::model_table(point.training.model)),
+      rank_step(point, comm.rank()),
       programs(programs_of(point.training.strategy, rank_step.input())),
-      stages(stages_of(point, whole, programs, comm.rank())),
+      stages(stages_of(point, programs, comm.rank())),
       teams(std::make_shared<const Teams>(comm, stages.teams)) {}
 
 void TrainingSetup::allocate(int64_t first_step) {

@@ -59,7 +59,7 @@ void Model::keep(const specs::StageTable& part) {
     for (int64_t block = 0; block < chunk.end - chunk.begin; ++block)
       blocks.push_back(std::move(blocks_[static_cast<size_t>(chunk.first_block + block)]));
   blocks_ = std::move(blocks);
-  regroup(part.table);
+  regroup(*part.table);
   std::map<std::string, at::Tensor> buffers;
   for (const auto& spec : table_.buffers) buffers.insert(buffers_.extract(spec.name));
   buffers_ = std::move(buffers);

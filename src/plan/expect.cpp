@@ -9,16 +9,16 @@ namespace {
 
 Expectation expect_training(const Point& point) {
   const TrainingPoint& t = point.training;
-  const auto table = specs::model_spec(t.model.name).table(t.model.options);
+  const specs::SharedTable table = specs::model_table(t.model);
   const auto batch = static_cast<double>(t.batch_size == kLargest ? 1 : t.batch_size);
 
   Expectation expectation;
-  expectation.num_parameters = table.num_parameters();
-  expectation.num_active_parameters = table.num_active_parameters();
-  const strategies::StagesCost cost = strategies::cost_of(strategies::Stages(point, table), batch);
+  expectation.num_parameters = table->num_parameters();
+  expectation.num_active_parameters = table->num_active_parameters();
+  const strategies::StagesCost cost = strategies::cost_of(strategies::Stages(point), batch);
   expectation.cost = cost.cost;
   expectation.activation_bytes = cost.activation_bytes;
-  expectation.flops_per_step = table.step_flops() * batch * static_cast<double>(t.accumulation) /
+  expectation.flops_per_step = table->step_flops() * batch * static_cast<double>(t.accumulation) /
                                static_cast<double>(point.ranks_per_copy());
   return expectation;
 }

@@ -15,7 +15,7 @@ namespace shardmark {
 namespace {
 
 std::string data_mismatch(const TrainingPoint& t) {
-  const auto sample = specs::model_spec(t.model.name).table(t.model.options).sample;
+  const specs::SampleShape sample = specs::model_table(t.model)->sample;
   const std::string reason = specs::data_specs().at(t.data.name).mismatch(sample);
   return reason.empty() ? "" : fmt::format("data {}: {}", t.data.name, reason);
 }
@@ -87,8 +87,7 @@ std::string divide_batch(Point& point) {
 
 std::string strategy_reason(const Point& point) {
   const TrainingPoint& t = point.training;
-  const auto table = specs::model_spec(t.model.name).table(t.model.options);
-  return strategies::strategy(t.strategy.name).impossible(strategies::RankStep(point, table).input());
+  return strategies::strategy(t.strategy.name).impossible(strategies::RankStep(point).input());
 }
 
 std::string kernels_reason(const Point& point, bool on_cpu) {
@@ -97,7 +96,7 @@ std::string kernels_reason(const Point& point, bool on_cpu) {
   if (on_cpu) return "fused kernels are a GPU's, and these ranks compute on the CPU; take kernels torch";
   if (t.precision != "bf16")
     return "fused kernels compute in bf16, not in " + t.precision + "; take kernels torch";
-  const auto sample = specs::model_spec(t.model.name).table(t.model.options).sample;
+  const specs::SampleShape sample = specs::model_table(t.model)->sample;
   if (sample.kind == specs::SampleShape::Kind::tokens) return {};
   return "fused kernels are those of language models, and " + t.model.name + " is none; take kernels torch";
 }

@@ -3,7 +3,11 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <numeric>
+
+#include "specs/stages.h"
 
 namespace shardmark::specs {
 
@@ -14,6 +18,21 @@ int64_t product(const std::vector<int64_t>& shape) {
 }
 
 }  // namespace
+
+SharedTable model_table(const Choice& model) {
+  constexpr size_t kMost = 64;
+  static std::mutex mutex;
+  static std::map<std::string, SharedTable> kept;
+  const std::string name = to_text(model);
+  const std::scoped_lock lock(mutex);
+  SharedTable& table = kept[name];
+  if (table) return table;
+  ModelTable whole = model_spec(model.name).table(model.options);
+  const auto blocks = std::ssize(whole.blocks);
+  const SharedTable made = stage_table(std::move(whole), {0, blocks}, 0, 1).table;  // blocks know their input
+  if (kept.size() > kMost) kept.clear();
+  return kept[name] = made;
+}
 
 std::vector<int64_t> ParameterSpec::whole_shape() const {
   std::vector<int64_t> whole = shape;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -151,6 +152,11 @@ struct ModelSpec {
   OptionTable options;
   ModelTable (*table)(const Options& options);
 };
+
+// The table of a model whose options are resolved; UsageError where they contradict each other. The last ones
+// are kept: a plan and a report ask for the same few thousands of times.
+using SharedTable = std::shared_ptr<const ModelTable>;
+SharedTable model_table(const Choice& model);
 
 // The table of one of the ranks of a split. Of what split_impossible() accepts.
 ModelTable split_table(ModelTable whole, const Split& split);

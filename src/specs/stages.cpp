@@ -61,9 +61,9 @@ StageTable stage_table(ModelTable model, const std::vector<int64_t>& bounds, int
   std::vector<BlockSpec> blocks = std::move(model.blocks);
   std::vector<GroupSpec> groups = std::move(model.groups);
   const std::vector<BufferSpec> buffers = std::move(model.buffers);
-  StageTable result;
-  result.table = std::move(model);
-  ModelTable& table = result.table;
+  const auto made = std::make_shared<ModelTable>(std::move(model));
+  StageTable result{made, {}};
+  ModelTable& table = *made;
   table.blocks.clear();
   table.groups.clear();
   table.buffers.clear();
@@ -102,9 +102,9 @@ StageTable stage_table(ModelTable model, const std::vector<int64_t>& bounds, int
   return result;
 }
 
-StageTable whole_table(ModelTable model) {
-  const auto blocks = std::ssize(model.blocks);
-  return stage_table(std::move(model), {0, blocks}, 0, 1);
+StageTable whole_table(SharedTable model) {
+  const auto blocks = std::ssize(model->blocks);
+  return {std::move(model), {{0, blocks}}};
 }
 
 }  // namespace shardmark::specs

@@ -15,7 +15,7 @@ struct Chunk {
 
 // What a rank of a pipeline has of a model. Blocks are numbered from 0, the first chunk's first.
 struct StageTable {
-  ModelTable table;
+  SharedTable table;
   std::vector<Chunk> chunks;
 };
 
@@ -27,6 +27,6 @@ std::vector<int64_t> part_bounds(const ModelTable& model, int64_t parts, bool by
 StageTable stage_table(ModelTable model, const std::vector<int64_t>& bounds, int64_t stage, int64_t stages);
 
 // All of it, on one rank.
-StageTable whole_table(ModelTable model);
+StageTable whole_table(SharedTable model);
 
 }  // namespace shardmark::specs

@@ -24,7 +24,7 @@ std::vector<std::string> names_of(const Entries& entries) {
   return names;
 }
 
-void build_table(const Choice& model) { specs::model_spec(model.name).table(model.options); }
+void build_table(const Choice& model) { specs::model_table(model); }
 
 }  // namespace
 

@@ -13,18 +13,20 @@ int64_t chunks_of(const TrainingPoint& t) {
   return pipeline_schedule(t.schedule.name).chunks(t.schedule.options);
 }
 
-specs::StageTable part_of(const Point& point, const ModelTable& whole, int64_t rank) {
+specs::StageTable part_of(const Point& point, int64_t rank) {
   const TrainingPoint& t = point.training;
-  ModelTable of_rank = specs::split_table(whole, split_of(point, rank));
-  if (t.pipeline == 1) return specs::whole_table(std::move(of_rank));
-  const auto bounds = specs::part_bounds(whole, t.pipeline * chunks_of(t), t.stages == "flops");
-  return specs::stage_table(std::move(of_rank), bounds, specs::mesh_of(point).stage_of(rank), t.pipeline);
+  const specs::SharedTable whole = specs::model_table(t.model);
+  const specs::Split split = split_of(point, rank);
+  if (t.pipeline == 1 && split == specs::Split{}) return specs::whole_table(whole);
+  const auto bounds = specs::part_bounds(*whole, t.pipeline * chunks_of(t), t.stages == "flops");
+  return specs::stage_table(specs::split_table(*whole, split), bounds, specs::mesh_of(point).stage_of(rank),
+                            t.pipeline);
 }
 
 StepInput input_of(const Point& point, const specs::StageTable& part, int64_t rank) {
   const TrainingPoint& t = point.training;
   const specs::Mesh mesh = specs::mesh_of(point);
-  return {part.table,
+  return {*part.table,
           mesh.copies().ranks,
           t.accumulation,
           specs::element_bytes(t.precision, t.reduce_dtype),
@@ -58,11 +60,6 @@ specs::Split split_of(const Point& point, int64_t rank) {
           mesh.context_team().index_of(rank)};
 }
 
-ModelTable whole_model(const Point& point) {
-  const Choice& model = point.training.model;
-  return specs::model_spec(model.name).table(model.options);
-}
-
 Stage StepInput::stage() const {
   const auto parts = chunks.empty() ? 1 : std::ssize(chunks);
   return {mesh.stage_of(rank), mesh.pipeline, mesh.pipeline == 1 ? 1 : parts};
@@ -72,10 +69,8 @@ std::vector<specs::Chunk> StepInput::all_chunks() const {
   return chunks.empty() ? std::vector<specs::Chunk>{{0, std::ssize(model.blocks)}} : chunks;
 }
 
-RankStep::RankStep(const Point& point, int64_t rank) : RankStep(point, whole_model(point), rank) {}
-
-RankStep::RankStep(const Point& point, const ModelTable& whole, int64_t rank)
-    : part_(part_of(point, whole, rank)), input_(input_of(point, part_, rank)) {}
+RankStep::RankStep(const Point& point, int64_t rank)
+    : part_(part_of(point, rank)), input_(input_of(point, part_, rank)) {}
 
 std::string layout_impossible(const Point& point) {
   const TrainingPoint& t = point.training;
@@ -89,12 +84,12 @@ std::string layout_impossible(const Point& point) {
         "schedule {} gives each of several stages {} parts of the model; take pipeline 2 or more",
         t.schedule.name, parts);
   if (point.ranks_per_copy() == 1 && !t.sequence_parallel) return {};  // no table is built for it
-  const ModelTable whole = whole_model(point);
-  if (std::string reason = specs::split_impossible(t.model.name, whole, split_of(point, 0)); !reason.empty())
+  const specs::SharedTable whole = specs::model_table(t.model);
+  if (std::string reason = specs::split_impossible(t.model.name, *whole, split_of(point, 0)); !reason.empty())
     return reason;
   if (t.context > 1 && t.strategy.name == "single")
     return "single leaves copies by themselves, and context ranks have a part of a sample each; take ddp";
-  const auto blocks = std::ssize(whole.blocks);
+  const auto blocks = std::ssize(whole->blocks);
   if (parts > blocks)
     return fmt::format("a model of {} blocks cannot be cut into {} parts; at most {} work", blocks, parts,
                        blocks);

@@ -1,17 +1,16 @@
 // The programs of a point, one of each stage of its pipeline, and what they need.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "strategies/strategy.h"
 
 namespace shardmark::strategies {
 
-// What the first rank of each stage does; of the job where there are no stages. whole: the point's model.
+// What the first rank of each stage does; of the job where there are no stages.
 struct Stages {
-  Stages(const Point& point, const ModelTable& whole);
-  std::vector<std::unique_ptr<const RankStep>> steps;
+  explicit Stages(const Point& point);
+  std::vector<RankStep> steps;
   std::vector<Program> programs;
 };
 

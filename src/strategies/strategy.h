@@ -41,9 +41,6 @@ struct StepInput {
 class RankStep {
  public:
   explicit RankStep(const Point& point, int64_t rank = 0);
-  RankStep(const Point& point, const ModelTable& whole, int64_t rank = 0);
-  RankStep(const RankStep&) = delete;
-  RankStep& operator=(const RankStep&) = delete;
   const specs::StageTable& part() const { return part_; }
   const StepInput& input() const { return input_; }
 
@@ -51,7 +48,6 @@ class RankStep {
   specs::StageTable part_;
   StepInput input_;
 };
-ModelTable whole_model(const Point& point);
 specs::Split split_of(const Point& point, int64_t rank = 0);
 // Why a model cannot be laid out like this; empty where it can.
 std::string layout_impossible(const Point& point);

@@ -1,7 +1,7 @@
 // Measures one point: set up, verify, warm up, sample, collect.
 #pragma once
 
-#include "sweep/gathered.h"
+#include "sweep/sustained.h"
 #include "sweep/workloads/workload.h"
 
 namespace shardmark {

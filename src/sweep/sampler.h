@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sweep/gathered.h"
+#include "sweep/sustained.h"
 #include "sweep/window.h"
 
 namespace shardmark {
@@ -24,19 +24,21 @@ class Sampler {
   Verdict warm_up(Record& record);
   Verdict sample(Record& record);
   Verdict run_window(int64_t steps);
-  std::vector<double> worst_steps() const;
-  void keep(Record& record) const;
+  void keep();
+  void gather(Record& record) const;
 
   const Sampling& sampling_;
   const HostGroup& group_;
   Workload& workload_;
   const ColumnsSink& sink_;
   WindowTimer timer_;
-  Window own_;
-  // The window as rank 0 sees it: [rank] -> phases one after the other, each with num_steps values; then the
-  // energy and the wall time.
-  std::vector<std::vector<double>> ranks_;
-  double typical_step_s_ = 0;  // on rank 0; 0: not known yet
+  Window own_;                 // the last window, of this rank
+  std::vector<double> worst_;  // its steps, each of the rank that was slowest
+  double typical_step_s_ = 0;  // 0: not known yet
+  // This rank's values of all windows that were timed. Other ranks see them once, at the end.
+  std::vector<std::vector<double>> phases_;  // [phase][step]
+  std::vector<double> energy_j_, wall_s_;    // [window]
+  bool unaccounted_ = false;
 };
 
 }  // namespace shardmark

@@ -2,7 +2,10 @@
 // number.
 #pragma once
 
-#include "sweep/gathered.h"
+#include <functional>
+#include <vector>
+
+#include "schema/record.h"
 #include "sweep/window.h"
 
 namespace shardmark {
@@ -10,6 +13,9 @@ namespace shardmark {
 // Steps kept of the whole run, as evenly over its intervals as can be; each interval's quantiles are those of
 // at most kIntervalSteps of its steps, chosen at random.
 inline constexpr int64_t kKeptSteps = 500, kIntervalSteps = 1000;
+
+// Where the columns of a long run also go as they come, on rank 0.
+using ColumnsSink = std::function<void(const std::vector<Series>& columns)>;
 
 // After the warm-up. typical_step_s: on rank 0; 0: not known. Fills the series of steps and intervals on
 // rank 0; each interval goes to `sink` when it is over. Collective, the verdict too.

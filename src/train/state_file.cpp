@@ -172,16 +172,16 @@ std::string write_state(const std::string& path, const TrainingSetup& setup, Sta
 
 int64_t state_bytes(const Point& point, State what) {
   const TrainingPoint& t = point.training;
-  const auto table = specs::model_spec(t.model.name).table(t.model.options);
+  const specs::SharedTable table = specs::model_table(t.model);
   const auto bytes = specs::element_bytes(t.precision, t.reduce_dtype);
   const int64_t kinds =
       what == State::weights
           ? 1
           : 1 + specs::optimizer_specs().at(t.optimizer.name).state_elements(t.optimizer.options);
-  int64_t sum = kinds * table.num_parameters() * bytes.master + header_room(table, {});
-  for (const auto& spec : table.buffers) sum += c10::multiply_integers(spec.shape) * bytes.compute;
+  int64_t sum = kinds * table->num_parameters() * bytes.master + header_room(*table, {});
+  for (const auto& spec : table->buffers) sum += c10::multiply_integers(spec.shape) * bytes.compute;
   if (what == State::weights) return sum;
-  const strategies::RankStep step(point, table, 0);
+  const strategies::RankStep step(point);
   for (const auto& buffer : strategies::strategy(t.strategy.name).step(step.input()).buffers)
     if (buffer.carried)
       sum += (buffer.replicated ? 1 : point.ranks) * (buffer.numel * specs::bytes_of(buffer.element, bytes) +

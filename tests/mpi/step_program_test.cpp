@@ -54,8 +54,7 @@ class StepProgram : public ::testing::Test {
     EXPECT_EQ(traffic.operations, calls);
     EXPECT_EQ(traffic.payload_bytes, bytes);
 
-    const auto table = specs::model_spec(p.training.model.name).table(p.training.model.options);
-    const strategies::RankStep rank_step(p, table);
+    const strategies::RankStep rank_step(p);
     strategies::StepInput input = rank_step.input();
     EXPECT_EQ(strategies::strategy(p.training.strategy.name).step(input).calls, program.calls)
         << "what plan and predict go by is what rank 0 does, and all ranks";
@@ -108,7 +107,7 @@ TEST_F(StepProgram, PartsAddUpToTheStep) {
   using Detail = StepRecorder::Detail;
   const Point p = point(kModels[1], "fsdp");
   const auto table = specs::model_spec(p.training.model.name).table(p.training.model.options);
-  const strategies::RankStep rank_step(p, table);
+  const strategies::RankStep rank_step(p);
   strategies::StepInput input = rank_step.input();
   input.accumulation = 2;
   input.recompute = 2;

@@ -25,13 +25,13 @@ inline ComputeTimes true_times(const specs::ModelTable& table, const Point& poin
     times.forward_s.push_back(1e-3 * batch * static_cast<double>(b + 1));
     times.backward_s.push_back(2.5e-3 * batch * static_cast<double>(b + 1));
   }
-  times.update_s = kUpdatePerElement * owned_elements(point, table);
+  times.update_s = kUpdatePerElement * owned_elements(point);
   return times;
 }
 
 inline SimulatedStep true_step(const Point& point, const specs::Network& network = kTwoLinks) {
   const auto table = *known_table(point.training.model);
-  const Stages stages(point, table);
+  const Stages stages(point);
   ComputeTimes times = true_times(table, point);
   const specs::ModelTable of_rank = specs::split_table(table, strategies::split_of(point));
   for (size_t b = 0; b < times.forward_s.size(); ++b) {
@@ -65,9 +65,8 @@ inline Record measured(const std::string& strategy, int64_t ranks, int64_t batch
     block_time.values.push_back(times.update_s);
   }
   record.samples.push_back(block_time);
-  record.samples.push_back(
-      strategies::to_series(strategies::strategy(record.point.training.strategy.name)
-                                .step(strategies::RankStep(record.point, table).input())));
+  record.samples.push_back(strategies::to_series(strategies::strategy(record.point.training.strategy.name)
+                                                     .step(strategies::RankStep(record.point).input())));
   record.id = point_id(record.point);
   return record;
 }

@@ -61,13 +61,12 @@ Drawn draw(std::mt19937& random) {
 
 // Of the ranks of one pipeline.
 std::vector<Program> programs_of(const Point& point, int64_t data_index, bool norm, bool trains = true) {
-  const ModelTable whole = whole_model(point);
   const specs::Mesh mesh = specs::mesh_of(point);
   const Strategy& how = strategy(point.training.strategy.name);
   std::vector<Program> programs;
   for (int64_t rank = 0; rank < point.ranks; ++rank) {
     if (mesh.data_index_of(rank) != data_index || mesh.tensor_team().index_of(rank) > 0) continue;
-    const RankStep step(point, whole, rank);
+    const RankStep step(point, rank);
     StepInput input = step.input();
     input.norm = norm;
     programs.push_back(trains ? how.step(input) : how.evaluation(input));

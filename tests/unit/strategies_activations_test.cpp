@@ -9,9 +9,7 @@ namespace shardmark::strategies {
 namespace {
 
 double predicted(const Point& point) {
-  const specs::ModelTable table =
-      specs::model_spec(point.training.model.name).table(point.training.model.options);
-  return activation_bytes(RankStep(point, table).input(), static_cast<double>(point.training.batch_size));
+  return activation_bytes(RankStep(point).input(), static_cast<double>(point.training.batch_size));
 }
 
 TEST(Activations, AreWithinATenthOfWhatAGpuHeld) {

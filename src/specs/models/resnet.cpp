@@ -115,8 +115,8 @@ void add_residual(ModelTable& table, const ResidualSpec& block, double last_vari
     elements += output_elements(*block.shortcut);
   }
   // Backward of the last convolution and its norm: the gradients of the block's output, which the shortcut
-  // gets too, and of what ReLU and the norm were given, and a copy in the order that the convolution wants;
-  // the gradient of the convolution's input and its copy.
+  // gets too, and of what ReLU and the norm were given; the gradient of the convolution's input. In channels
+  // last (models/resnet.cpp); elsewhere oneDNN and cuDNN may hold copies in the order that they want.
   const ConvNormSpec& last = block.branch.back();
   const double out = output_elements(last), given = output_elements(block.branch[block.branch.size() - 2]);
   add_block(table, std::move(group),
@@ -124,7 +124,7 @@ void add_residual(ModelTable& table, const ResidualSpec& block, double last_vari
              .forward_flops = flops,
              .activation_elements = elements,
              .output_shape = {1, last.out, last.size, last.size},
-             .working_elements = 4 * out + 2 * given});
+             .working_elements = 3 * out + given});
 }
 
 // What each norm sums over ranks: in forward values, squares and their number, in backward the gradient and

@@ -32,9 +32,8 @@ Settled settle_strategy(const Point& point, const HostGroup& group, Communicator
   if (!probes.contains(key)) probes[key] = probe(group, comm);
   const Probe& network = probes[key];
 
-  const auto table = specs::model_spec(point.training.model.name).table(point.training.model.options);
   const strategies::Decision decision =
-      strategies::decide(strategies::RankStep(point, table).input(),
+      strategies::decide(strategies::RankStep(point).input(),
                          {usable_bytes(group, comm.device()), expect(point).activation_bytes,
                           network.ranks_per_node, network.all, network.node});
   Settled settled{point, decision.reason, decision.choice().communication_s};

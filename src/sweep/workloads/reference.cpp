@@ -15,9 +15,8 @@ namespace {
 
 // Whether blocks compute with something of all ranks' samples, as synchronised batch norm does.
 bool shares_statistics(const Point& point) {
-  const auto& model = point.training.model;
-  const specs::ModelTable table = specs::model_spec(model.name).table(model.options);
-  return std::any_of(table.blocks.begin(), table.blocks.end(),
+  const specs::SharedTable table = specs::model_table(point.training.model);
+  return std::any_of(table->blocks.begin(), table->blocks.end(),
                      [](const specs::BlockSpec& block) { return !block.forward_calls.empty(); });
 }
 

@@ -40,18 +40,18 @@ double phase_s(const Series& step, const Series& phase) {
 
 // Of a whole model by the formulas of its strategy's paper; of a layout, for which papers have none of all
 // together, by its programs.
-strategies::StagesCost predicted_cost(const Point& point, const specs::ModelTable& table) {
+strategies::StagesCost predicted_cost(const Point& point) {
   const TrainingPoint& t = point.training;
   const auto batch = static_cast<double>(t.batch_size);
-  if (point.ranks_per_copy() > 1) return strategies::cost_of(strategies::Stages(point, table), batch);
-  const strategies::RankStep rank_step(point, table);
+  if (point.ranks_per_copy() > 1) return strategies::cost_of(strategies::Stages(point), batch);
+  const strategies::RankStep rank_step(point);
   return {strategies::strategy(t.strategy.name).paper(rank_step.input()),
           strategies::activation_bytes(rank_step.input(), batch)};
 }
 
-void derive_predictions(Record& record, const specs::ModelTable& table) {
+void derive_predictions(Record& record) {
   auto& m = record.measures;
-  const auto& [cost, activation_bytes] = predicted_cost(record.point, table);
+  const auto& [cost, activation_bytes] = predicted_cost(record.point);
   m.predicted_parameter_bytes = cost.parameter_bytes;
   m.predicted_gradient_bytes = cost.gradient_bytes;
   m.predicted_optimizer_bytes = cost.optimizer_bytes;
@@ -93,7 +93,7 @@ void derive_speed(Record& record, const specs::ModelTable& table, const Resource
 
 void derive_training(Record& record, const specs::ModelTable& table, const Resources& resources) {
   auto& m = record.measures;
-  derive_predictions(record, table);
+  derive_predictions(record);
   const Series* step = record.series("step");
   const Series* window = record.series("window");
   if (step == nullptr || window == nullptr || step->columns == 0) return;
