@@ -114,10 +114,11 @@ fuzz:  ## Look for inputs that break a reader or the suite parser: libFuzzer, FU
 	@jobs/bootstrap.sh --analysis --fuzz
 	@if [[ ! -e $(FUZZ)/build.ninja ]]; then cmake -S . -B $(FUZZ) -G Ninja -DSHARDMARK_ANALYSIS_ONLY=ON \
 	  -DSHARDMARK_FUZZ=ON -DCMAKE_C_COMPILER=clang-16 -DCMAKE_CXX_COMPILER=clang++-16 >/dev/null; fi
-	@ninja -C $(FUZZ) --quiet suite_fuzz journal_fuzz published_fuzz
-	@for target in suite journal published; do mkdir -p $(FUZZ)/found/$$target; echo "fuzz: $$target, $(FUZZ_SECONDS) s"; \
+	@ninja -C $(FUZZ) --quiet suite_fuzz journal_fuzz published_fuzz import_fuzz
+	@for target in suite journal published import; do mkdir -p $(FUZZ)/found/$$target; echo "fuzz: $$target, $(FUZZ_SECONDS) s"; \
+	  seeds=tests/fuzz/corpus/$$target; [[ -d $$seeds ]] || seeds=tests/data/$$target; \
 	  $(FUZZ)/$${target}_fuzz -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=3000 -print_final_stats=1 \
-	    -artifact_prefix=$(FUZZ)/ $(FUZZ)/found/$$target tests/fuzz/corpus/$$target \
+	    -artifact_prefix=$(FUZZ)/ $(FUZZ)/found/$$target $$seeds \
 	    >$(FUZZ)/$$target.log 2>&1 || { tail -n 40 $(FUZZ)/$$target.log; exit 1; }; \
 	  grep -E 'number_of_executed_units|peak_rss' $(FUZZ)/$$target.log; done
 

@@ -12,8 +12,15 @@ job=
 ours() {
   pgrep -f "$program run" | while read -r pid; do [[ $(readlink "/proc/$pid/cwd") != "$dir" ]] || echo "$pid"; done
 }
-# shellcheck disable=SC2046  # numbers of processes
-finish() { [[ -z $job ]] || kill -KILL $(ours) 2>/dev/null || true; rm -rf "$dir"; }
+# With the memory that they share, which a killed mpirun leaves behind, and which tests of leftovers would find.
+kill_ours() {
+  local all shared
+  mapfile -t all < <(ours)
+  mapfile -t shared < <(for pid in "${all[@]}"; do grep -so '/dev/shm/vader_segment[^ ]*' "/proc/$pid/maps"; done | sort -u)
+  kill -KILL "${all[@]}" 2>/dev/null || true
+  rm -f "${shared[@]}"
+}
+finish() { [[ -z $job ]] || kill_ours; rm -rf "$dir"; }
 trap finish EXIT
 export OMP_NUM_THREADS=1
 fail() { echo "FAILED: $*"; exit 1; }
@@ -76,8 +83,7 @@ rm x.h5
 run long.yaml -o x.h5 --openmetrics live.prom 2>err &
 job=$!
 for _ in {1..600}; do ! grep -qs 'shardmark_sweep_point_start_time_seconds{study="x",point="' live.prom || break; sleep 0.1; done
-# shellcheck disable=SC2046  # numbers of processes
-kill -KILL $(ours)
+kill_ours
 wait "$job" 2>/dev/null || true
 job=
 before=$(date +%s)
