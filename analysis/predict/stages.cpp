@@ -74,8 +74,8 @@ specs::Span span_of(const strategies::CollectiveCall& operation, int64_t ranks_p
 std::vector<strategies::SimulatedRank> simulated(const Stages& stages, const ComputeTimes& whole) {
   std::vector<strategies::SimulatedRank> all;
   for (size_t stage = 0; stage < stages.programs.size(); ++stage)
-    all.push_back({&stages.programs[stage], times_of_stage(whole, stages.steps[stage],
-                                                           stages.programs[stage], stages.programs.front())});
+    all.push_back({&stages.programs[stage], times_of_stage(whole, stages.steps[stage], stages.programs[stage],
+                                                           stages.programs.front())});
   return all;
 }
 

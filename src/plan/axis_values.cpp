@@ -150,10 +150,11 @@ std::vector<AxisValue> read_words_or_all(const AxisRow& axis, const YamlNode& no
 
 const std::vector<std::string>& words_of(const std::string& key) {
   static const std::map<std::string, std::vector<std::string>> words = {
-      {"precision", precision_names()}, {"reduce_dtype", specs::reduce_dtype_names()},
-      {"stages", {"flops", "blocks"}},  {"rank_order", {"dp-pp", "pp-dp"}},
-      {"kernels", {"torch", "fused"}},  {"operation", specs::collective_names()},
-      {"dtype", specs::dtype_names()},  {"reduction", specs::reduction_names()}};
+      {"precision", precision_names()},         {"reduce_dtype", specs::reduce_dtype_names()},
+      {"stages", {"flops", "blocks"}},          {"rank_order", {"dp-pp", "pp-dp"}},
+      {"kernels", {"torch", "fused"}},          {"gathers", {"shared", "own"}},
+      {"operation", specs::collective_names()}, {"dtype", specs::dtype_names()},
+      {"reduction", specs::reduction_names()}};
   return words.at(key);
 }
 

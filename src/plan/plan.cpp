@@ -87,7 +87,18 @@ std::string divide_batch(Point& point) {
 
 std::string strategy_reason(const Point& point) {
   const TrainingPoint& t = point.training;
-  return strategies::strategy(t.strategy.name).impossible(strategies::RankStep(point).input());
+  const strategies::Strategy& how = strategies::strategy(t.strategy.name);
+  const strategies::RankStep rank_step(point);
+  const strategies::StepInput& input = rank_step.input();
+  if (std::string reason = how.impossible(input); !reason.empty() || !input.own_gathers) return reason;
+  if (t.strategy.name == "auto")
+    return "auto may choose a strategy that gathers nothing; take gathers shared";
+  const auto calls = how.step(input).calls;
+  if (std::any_of(calls.begin(), calls.end(),
+                  [](const auto& c) { return c.lane == strategies::kGatherLane; }))
+    return {};
+  return fmt::format("{} on {} rank{} gathers no parameters; take gathers shared", t.strategy.name,
+                     point.ranks, point.ranks == 1 ? "" : "s");
 }
 
 std::string kernels_reason(const Point& point, bool on_cpu) {

@@ -116,6 +116,15 @@ inline constexpr std::array kTrainingAxes = {
             .heading = "kernels",
             .hides_default = true,
             .flag = "--kernels"},
+    AxisRow{.key = "gathers",
+            .member = &TrainingPoint::gathers,
+            .accepted = Words{},
+            .description = "of parameters: in the communicator of the reductions, or in their own",
+            .is_later = true,
+            .phrase = " with {} gathers",
+            .heading = "gathers",
+            .hides_default = true,
+            .flag = "--gathers"},
     AxisRow{.key = "batch_size",
             .member = &TrainingPoint::batch_size,
             .accepted = values::kBatch,
@@ -272,21 +281,6 @@ void for_each_axis(Visit&& visit) {
   for (const AxisRow& axis : kCommonAxes) visit(axis);
   for (const AxisRow& axis : kTrainingAxes) visit(axis);
   for (const AxisRow& axis : kCollectiveAxes) visit(axis);
-}
-
-// visit(member), with the member's own type. P: Point or const Point.
-template <class P, class Visit>
-auto visit_member(const AxisRow& axis, P& point, Visit&& visit) {
-  return std::visit(
-      [&](auto member) {
-        if constexpr (requires { point.*member; })
-          return visit(point.*member);
-        else if constexpr (requires { point.training.*member; })
-          return visit(point.training.*member);
-        else
-          return visit(point.collective.*member);
-      },
-      axis.member);
 }
 
 const AxisRow& axis_named(const std::string& key);

@@ -62,4 +62,19 @@ struct AxisRow {
   constexpr bool is_stored() const { return scaling == nullptr || scaling[0] != 's'; }
 };
 
+// visit(member), with the member's own type. P: Point or const Point.
+template <class P, class Visit>
+auto visit_member(const AxisRow& axis, P& point, Visit&& visit) {
+  return std::visit(
+      [&](auto member) {
+        if constexpr (requires { point.*member; })
+          return visit(point.*member);
+        else if constexpr (requires { point.training.*member; })
+          return visit(point.training.*member);
+        else
+          return visit(point.collective.*member);
+      },
+      axis.member);
+}
+
 }  // namespace shardmark

@@ -24,7 +24,10 @@ struct TrainingPoint {
   double clip_norm = 0;
   int64_t recompute = 0;          // every n-th block; 0: none
   std::string kernels = "torch";  // of language models on a GPU: torch's, or those of src/kernels ("fused")
-  int64_t batch_size = 0;         // kLargest: the most that fits
+  // Whether parameters are gathered in the communicator of the reductions ("shared"), one operation after the
+  // other, or in one of their own ("own").
+  std::string gathers = "shared";
+  int64_t batch_size = 0;  // kLargest: the most that fits
   int64_t accumulation = 1;
   // The layout: ranks that share a copy of the model (specs/mesh.h).
   int64_t tensor = 1;  // ranks that share every block

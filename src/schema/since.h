@@ -68,6 +68,7 @@ inline constexpr std::array<Since, 54> kSince = {{
     {"checkpoint_write", 9},
     {"checkpoint_read", 9},
     {"kernels", 9},
+    {"gathers", 9},
 }};
 
 constexpr int minor_since(std::string_view name) {

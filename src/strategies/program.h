@@ -76,8 +76,10 @@ struct CollectiveCall {
 };
 
 // A communicator. Lanes keep apart what must not wait for each other: calls of blocks have one of their own,
-// so that none waits behind what strategies have in flight, and so have messages (messages.h).
-inline constexpr int64_t kStrategyLane = 0, kBlockLane = 1, kFirstMessageLane = 2;
+// so that none waits behind what strategies have in flight, and so have messages (messages.h). A strategy's
+// own are on one lane, or its gathers on another, so that a prefetch need not wait for a reduction; that is
+// asked for (axis `gathers`): both then share a link and, on a GPU, its multiprocessors.
+inline constexpr int64_t kStrategyLane = 0, kBlockLane = 1, kGatherLane = 2, kFirstMessageLane = 3;
 struct TeamUse {
   Team team;
   int64_t lane = kStrategyLane;

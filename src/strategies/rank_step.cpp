@@ -39,7 +39,8 @@ StepInput input_of(const Point& point, const specs::StageTable& part, int64_t ra
           mesh,
           part.chunks,
           t.schedule.name,
-          /*samples=*/t.batch_size == kLargest ? 1 : t.batch_size};
+          /*samples=*/t.batch_size == kLargest ? 1 : t.batch_size,
+          /*own_gathers=*/t.gathers == "own"};
 }
 
 // " (tensor 2 x pipeline 4)"
@@ -67,6 +68,12 @@ Stage StepInput::stage() const {
 
 std::vector<specs::Chunk> StepInput::all_chunks() const {
   return chunks.empty() ? std::vector<specs::Chunk>{{0, std::ssize(model.blocks)}} : chunks;
+}
+
+StepInput StepInput::with(const ModelTable& regrouped) const {
+  return {regrouped, ranks,        accumulation, bytes,     optimizer_elements,
+          options,   norm,         rank,         recompute, masks_documents,
+          mesh,      all_chunks(), order,        samples,   own_gathers};
 }
 
 RankStep::RankStep(const Point& point, int64_t rank)

@@ -12,20 +12,7 @@ namespace shardmark::strategies {
 StepBuilder::StepBuilder(std::string strategy, const StepInput& input, const Schedule& schedule,
                          std::optional<ModelTable> regrouped, std::vector<GroupLayout> layout)
     : regrouped_(std::move(regrouped)),
-      input_{regrouped_ ? *regrouped_ : input.model,
-             input.ranks,
-             input.accumulation,
-             input.bytes,
-             input.optimizer_elements,
-             input.options,
-             input.norm,
-             input.rank,
-             input.recompute,
-             input.masks_documents,
-             input.mesh,
-             input.all_chunks(),
-             input.order,
-             input.samples},
+      input_(input.with(regrouped_ ? *regrouped_ : input.model)),
       positions_(strategies::positions(schedule, input_.model)),
       trains_(positions_.back().adds_gradients()) {
   for (const size_t group : specs::backward_order(input_.model))
@@ -196,6 +183,7 @@ Operations StepBuilder::unshard(size_t group, Slice whole, const ModelShards& sh
     const Slice segment = whole.part(range);
     calls.push_back({owner ? Collective::broadcast : Collective::all_gather, bytes_of(segment), layout.team,
                      owner, segment, parts[i], static_cast<int64_t>(group)});
+    if (input_.own_gathers) calls.back().lane = kGatherLane;
   }
   return start(std::move(calls));
 }

@@ -26,13 +26,15 @@ struct StepInput {
   std::vector<specs::Chunk> chunks = {};  // of the model's blocks; none: all in one
   std::string order = "1f1b";             // a pipeline schedule
   int64_t samples = 0;                    // of a micro-batch
+  bool own_gathers = false;               // parameters are gathered in a communicator of their own
 
   Team all() const { return team(ranks); }
   // Of neighbours among those that have the same part of the model.
   Team team(int64_t size) const { return {size, mesh.copies().stride}; }
   Stage stage() const;
   std::vector<specs::Chunk> all_chunks() const;
-  Schedule schedule() const {  // of a step
+  StepInput with(const ModelTable& regrouped) const;  // the same of the same blocks, in other groups
+  Schedule schedule() const {                         // of a step
     return by_blocks(pipeline_schedule(order).order(stage(), accumulation), all_chunks(), recompute);
   }
 };

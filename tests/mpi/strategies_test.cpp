@@ -151,6 +151,21 @@ TEST_F(Strategies, CheckpointedStepsAreBitEqual) {
   }
 }
 
+// In whichever communicator parameters are gathered: the same bits.
+TEST_F(Strategies, GathersOfTheirOwnAreBitEqual) {
+  for (const char* strategy :
+       {"fsdp", "fsdp(prefetch=2)", "fsdp(shard=gradients)", "fsdp(shard=optimizer)", "zero3"}) {
+    Case c{kModels[1], kOptimizers[1], at::kFloat};
+    c.accumulation = 2;
+    const Outcomes shared = train(c, strategy, *comm);
+    c.own_gathers = true;
+    const Outcomes own = train(c, strategy, *comm);
+    EXPECT_EQ(shared.losses, own.losses) << strategy;
+    for (const auto& [name, value] : shared.parameters)
+      EXPECT_TRUE(value.equal(own.parameters.at(name))) << strategy << " " << name;
+  }
+}
+
 using strategies::Instruction;
 using What = Instruction::What;
 

@@ -24,6 +24,7 @@ struct Case {
   double clip_norm = 0;
   int64_t recompute = 0;
   bool gpu_forms = false;
+  bool own_gathers = false;
   Choice data = {"synthetic", {{"size", 64}}};
 };
 
@@ -52,12 +53,20 @@ inline specs::ElementBytes bytes_of(const Precision& types) {
 }
 
 inline Programs programs_of(const StateContext& context, const std::string& strategy,
-                            int64_t accumulation = 1, int64_t recompute = 0) {
+                            int64_t accumulation = 1, int64_t recompute = 0, bool own_gathers = false) {
   const Choice choice = resolved_strategy(strategy), &optimizer = context.optimizer;
   const specs::ModelTable table = context.model.table();
-  return programs_of(choice, {table, context.comm.size(), accumulation, bytes_of(context.types()),
+  strategies::StepInput input{table,
+                              context.comm.size(),
+                              accumulation,
+                              bytes_of(context.types()),
                               specs::optimizer_specs().at(optimizer.name).state_elements(optimizer.options),
-                              choice.options, /*norm=*/false, context.comm.rank(), recompute});
+                              choice.options,
+                              /*norm=*/false,
+                              context.comm.rank(),
+                              recompute};
+  input.own_gathers = own_gathers;
+  return programs_of(choice, input);
 }
 
 // All of it; to be published.
@@ -80,7 +89,7 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
       make_model(resolved_model(c.model), c.precision ? c.precision->compute : c.dtype, comm.device());
   model->gpu_forms |= c.gpu_forms;
   const StateContext context{*model, comm, resolved_optimizer(c.optimizer), /*seed=*/7, c.precision};
-  Programs programs = programs_of(context, strategy, c.accumulation, c.recompute);
+  Programs programs = programs_of(context, strategy, c.accumulation, c.recompute, c.own_gathers);
   if (hooks.change) hooks.change(programs);
   const auto teams = std::make_shared<const Teams>(comm, programs.teams());
   TrainingState state(context, std::move(programs), teams);

@@ -42,6 +42,19 @@ TEST(Plan, SaysWhereFusedKernelsCannotRun) {
             "fused kernels are those of language models, and resnet is none; take kernels torch");
 }
 
+TEST(Plan, RefusesGathersOfTheirOwnWhereNothingIsGathered) {
+  const auto own = [](const char* strategy, int64_t ranks) {
+    return reason(
+        fmt::format("training: {{model: mlp, strategy: {}, batch_size: 1, gathers: own}}", strategy),
+        {ranks, 0});
+  };
+  for (const char* strategy : {"fsdp", "{fsdp: {shard: optimizer}}", "zero3"})
+    EXPECT_EQ(own(strategy, 2), "");
+  EXPECT_EQ(own("ddp", 2), "ddp on 2 ranks gathers no parameters; take gathers shared");
+  EXPECT_EQ(own("zero3", 1), "zero3 on 1 rank gathers no parameters; take gathers shared");
+  EXPECT_EQ(own("auto", 2), "auto may choose a strategy that gathers nothing; take gathers shared");
+}
+
 TEST(Plan, SaysWhyAPointCannotRun) {
   EXPECT_EQ(reason("{ranks: 8, training: {model: mlp, strategy: ddp, batch_size: 1}}", {4, 0}),
             "needs 8 ranks, the world has 4");

@@ -19,6 +19,7 @@ using What = Instruction::What;
 struct Drawn {
   std::string strategy, schedule = "1f1b", order = "dp-pp", model = "gpt2";
   int64_t stages = 2, micro_batches = 4, data = 1, tensor = 1, chunks = 1, layers = 4;
+  bool own_gathers = false;
 };
 
 Point point_of(const Drawn& drawn) {
@@ -39,6 +40,7 @@ Point point_of(const Drawn& drawn) {
   t.pipeline = drawn.stages;
   t.tensor = drawn.tensor;
   t.rank_order = drawn.order;
+  t.gathers = drawn.own_gathers ? "own" : "shared";
   t.schedule = {drawn.schedule,
                 drawn.schedule == "interleaved" ? Options{{"chunks", drawn.chunks}} : Options{}};
   point.ranks = drawn.stages * drawn.data * drawn.tensor;
@@ -56,6 +58,7 @@ Drawn draw(std::mt19937& random) {
   if (drawn.schedule == "interleaved") drawn.chunks = 2 + below(2);
   drawn.layers = drawn.stages * drawn.chunks + below(3);
   if (drawn.strategy == "single") drawn.data = 1;
+  drawn.own_gathers = below(2) == 0;
   return drawn;
 }
 
