@@ -13,7 +13,7 @@ struct Since {
   int minor;
   const char* former = nullptr;  // its name before that version: files that have it are read
 };
-inline constexpr std::array<Since, 54> kSince = {{
+inline constexpr auto kSince = std::to_array<Since>({
     {"accuracy", 1},
     {"attempts", 1},
     {"between_nodes_bytes", 1},
@@ -69,7 +69,7 @@ inline constexpr std::array<Since, 54> kSince = {{
     {"checkpoint_read", 9},
     {"kernels", 9},
     {"gathers", 9},
-}};
+});
 
 constexpr int minor_since(std::string_view name) {
   for (const Since& row : kSince)
