@@ -93,10 +93,9 @@ std::string strategy_reason(const Point& point) {
   if (std::string reason = how.impossible(input); !reason.empty() || !input.own_gathers) return reason;
   if (t.strategy.name == "auto")
     return "auto may choose a strategy that gathers nothing; take gathers shared";
+  const auto is_gather = [](const auto& c) { return c.lane == strategies::kGatherLane && c.team.ranks > 1; };
   const auto calls = how.step(input).calls;
-  if (std::any_of(calls.begin(), calls.end(),
-                  [](const auto& c) { return c.lane == strategies::kGatherLane; }))
-    return {};
+  if (std::any_of(calls.begin(), calls.end(), is_gather)) return {};
   return fmt::format("{} on {} rank{} gathers no parameters; take gathers shared", t.strategy.name,
                      point.ranks, point.ranks == 1 ? "" : "s");
 }
