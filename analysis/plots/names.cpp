@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "analysis/tables/training_columns.h"
 #include "strategies/brief_text.h"
@@ -18,26 +19,34 @@ std::string model_name(const MergedPoint& merged, const std::string& label, bool
   return is_only ? merged.point.training.model.name : label;
 }
 
-bool is_number_in_words(const std::string& heading) {
-  return std::any_of(kTrainingAxes.begin(), kTrainingAxes.end(), [&](const AxisRow& axis) {
-    return axis.in_words != nullptr && axis.heading == heading;
+const AxisRow* axis_of(const std::string& heading) {
+  const auto found = std::find_if(kTrainingAxes.begin(), kTrainingAxes.end(), [&](const AxisRow& axis) {
+    return axis.heading != nullptr && axis.heading == heading;
   });
+  return found == kTrainingAxes.end() ? nullptr : &*found;
 }
 
-// "gpt2, bf16, accumulation 4"; a number alone says nothing, so it comes with its name.
+// " kernels" of the phrase " with {} kernels": "fused" alone would not say what is.
+std::string noun_of(const AxisRow* axis) {
+  const std::string_view with = " with {}", phrase = axis == nullptr || !axis->phrase ? "" : axis->phrase;
+  return phrase.starts_with(with) ? std::string(phrase.substr(with.size())) : "";
+}
+
+// "gpt2, bf16, fused kernels, accumulation 4"; a number alone says nothing, so it comes with its name.
 std::string family_name(const MergedPoint& merged, const std::vector<Column>& columns,
                         const std::vector<Cell>& cells, const std::vector<std::set<std::string>>& texts) {
   std::string name;
   for (size_t c = 0; c < columns.size(); ++c) {
     const bool is_model = columns[c].name == "model", is_only = texts[c].size() == 1;
     if ((is_only && !is_model) || cells[c].value.is_nothing()) continue;
-    const bool needs_name = columns[c].numeric || is_number_in_words(columns[c].name);
+    const AxisRow* const axis = axis_of(columns[c].name);
+    const bool needs_name = columns[c].numeric || (axis != nullptr && axis->in_words != nullptr);
     name += name.empty() ? "" : ", ";
     if (cells[c].text == "yes")  // of an axis that is true or false
       name += columns[c].name;
     else
       name += (needs_name ? columns[c].name + " " : "") +
-              (is_model ? model_name(merged, cells[c].text, is_only) : cells[c].text);
+              (is_model ? model_name(merged, cells[c].text, is_only) : cells[c].text) + noun_of(axis);
   }
   return name;
 }

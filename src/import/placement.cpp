@@ -113,10 +113,6 @@ std::vector<std::string> devices_of(const std::vector<Read>& all, const Given& g
   const auto text = [](const std::set<std::string>& set) { return fmt::format("{}", fmt::join(set, " + ")); };
   for (const auto& [source, contents] : all) {
     std::set<std::string> said(contents.devices.begin(), contents.devices.end());
-    if (said.empty() && given.device.empty())
-      throw UsageError(source->name +
-                       ": it does not say on which devices its ranks ran: give --device, such as --device "
-                       "\"NVIDIA H100 80GB HBM3\" or the name of the processor");
     if (said.empty()) said = {given.device};
     if (!given.device.empty() && said != std::set{given.device})
       throw UsageError(fmt::format("{}: it ran on {}, not on {} as --device says; leave that out",

@@ -44,15 +44,25 @@ std::vector<Read> read_all(const std::vector<Source>& sources, const Given& give
 }
 
 // "nccl(link=ndr400)": the link is a part of the transport, so that points over another one are never joined.
-std::string transport_text(const std::string& said, const Given& given, const Source& source) {
-  const std::string name = given.transport.empty() ? said : given.transport;
-  if (name.empty())
-    throw UsageError(source.name +
-                     ": it does not say what moved bytes between its ranks: give --transport, such as "
-                     "--transport nccl");
-  Choice transport = choice_from_text(name);
+std::string transport_text(const std::string& said, const Given& given) {
+  Choice transport = choice_from_text(given.transport.empty() ? said : given.transport);
   if (!given.link.empty()) transport.options["link"] = given.link;
   return to_text(transport);
+}
+
+// All that is missing, at once.
+void require_said(const std::vector<Read>& all, const Given& given) {
+  for (const auto& [source, contents] : all) {
+    std::vector<std::string> missing;
+    if (contents.devices.empty() && given.device.empty())
+      missing.emplace_back(
+          "on which devices its ranks ran: give --device, such as --device \"NVIDIA H100 80GB HBM3\" or the "
+          "name of the processor");
+    if (contents.transport.empty() && given.transport.empty())
+      missing.emplace_back("what moved bytes between its ranks: give --transport, such as --transport nccl");
+    if (!missing.empty())
+      throw UsageError(fmt::format("{}: it does not say {}", source->name, fmt::join(missing, "; nor ")));
+  }
 }
 
 // Times of two kinds in one study would be taken for repeats of each other.
@@ -129,7 +139,7 @@ void add_launch(const Source& source, const std::vector<Measured*>& measured, co
 
 void add_source(const Source& source, Contents& contents, const Given& given, Repeats& repeats,
                 Imported& imported) {
-  const std::string transport = transport_text(contents.transport, given, source);
+  const std::string transport = transport_text(contents.transport, given);
   if (!imported.environment.transport.empty() && imported.environment.transport != transport)
     throw UsageError(
         fmt::format("{}: it used {}, others {}; a study is of one transport: import them into two",
@@ -178,6 +188,7 @@ Imported imported_results(const std::vector<Source>& sources, const Given& given
   std::vector<std::string> formats;
   std::vector<Read> all = read_all(sources, given, formats);
   require_one_kind(all);
+  require_said(all, given);
   Imported imported;
   Environment& environment = imported.environment;
   environment.world_ranks = most_ranks(all);

@@ -92,6 +92,7 @@ refuses 'a study holds blocking collectives' osu-latency.txt --ranks 2 -o no.h5
 refuses 'give --ranks' osu-5.8.txt -o no.h5
 refuses 'give --device' osu-5.8.txt --ranks 2 -o no.h5
 refuses 'give --transport' training.csv --device cpu -o no.h5
+refuses 'or the name of the processor; nor what moved bytes' training.csv -o no.h5
 refuses 'nothing that import knows' README.md -o no.h5
 refuses 'no such file' missing.log -o no.h5
 refuses 'one.h5 exists; choose another output' nccl-2.18-rep1.log -o one.h5
