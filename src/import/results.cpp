@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/value.h"
 #include "import/placement.h"
 #include "schema/choice.h"
 #include "schema/content_hash.h"

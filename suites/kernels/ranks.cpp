@@ -86,7 +86,7 @@ struct Stored {
   explicit Stored(int64_t ranks) : record(record_of(ranks)) { std::filesystem::create_directories(folder); }
   ~Stored() { std::filesystem::remove_all(folder); }
   std::string write() {
-    const std::string path = folder / (std::to_string(count++) + ".h5");
+    std::string path = folder / (std::to_string(count++) + ".h5");
     Study study = Study::create(path, {});
     study.begin(record);
     study.append(record);
