@@ -8,7 +8,7 @@ namespace shardmark {
 
 PublishedStep::PublishedStep(const PublishedScaling& published, const Point& point)
     : samples_(static_cast<double>(point.training.batch_size)),
-      model_(specs::model_spec(point.training.model.name).table(point.training.model.options)),
+      model_(*specs::model_table(point.training.model)),
       of_rank_(specs::split_table(model_, strategies::split_of(point))),
       stages_(point) {
   for (const strategies::Program& program : stages_.programs) {

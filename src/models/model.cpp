@@ -86,7 +86,7 @@ at::Tensor& Model::buffer(const std::string& name) {
 }
 
 std::unique_ptr<Model> make_model(const Choice& choice, at::ScalarType dtype, at::Device device) {
-  auto model = std::make_unique<Model>(specs::model_spec(choice.name).table(choice.options), dtype, device);
+  auto model = std::make_unique<Model>(*specs::model_table(choice), dtype, device);
   Registry<ModelEntry>::instance().get(choice.name, "model").add_blocks(*model, choice.options);
   const auto& declared = model->table().blocks;
   ENSURE(model->blocks().size() == declared.size(), choice.name + ": blocks differ from the table");

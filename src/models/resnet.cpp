@@ -54,9 +54,10 @@ struct Convolution : torch::autograd::Function<Convolution> {
     const at::Tensor &x = saved[0], &weight = saved[1];
     const int64_t stride = ctx->saved_data["stride"].toInt(), padding = ctx->saved_data["padding"].toInt();
     const auto format = static_cast<at::MemoryFormat>(ctx->saved_data["format"].toInt());
-    const auto [dx, dweight, none] = at::convolution_backward(
-        outputs[0], x.contiguous(format), weight.contiguous(format), {}, {stride, stride}, {padding, padding},
-        {1, 1}, /*transposed=*/false, {0, 0}, /*groups=*/1, {ctx->needs_input_grad(0), true, false});
+    const auto [dx, dweight, none] =
+        at::convolution_backward(outputs[0], x.contiguous(format), weight.contiguous(format), {},
+                                 {stride, stride}, {padding, padding}, {1, 1}, /*transposed=*/false, {0, 0},
+                                 /*groups=*/1, {ctx->needs_input_grad(0), ctx->needs_input_grad(1), false});
     return {dx, dweight, {}, {}, {}};
   }
 };

@@ -95,14 +95,16 @@ TEST(SuiteErrors, InTrainingBlocks) {
   const Wrong cases[] = {
       {"stratgy: ddp",
        "s.yaml:6:5: unknown key 'stratgy' in training; did you mean 'strategy'? accepted: model, data, "
-       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, batch_size, "
+       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, gathers, "
+       "batch_size, "
        "global_batch, "
        "accumulation, tensor, sequence_parallel, context, pipeline, pipeline_schedule, stages, rank_order, "
        "ranks, transport, environment, sampling"},
       {"<<: {a: 1}",
        "s.yaml:6:5: unknown key '<<' in training; merge keys are not supported, an anchor on a value is; "
        "accepted: model, data, "
-       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, batch_size, "
+       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, gathers, "
+       "batch_size, "
        "global_batch, "
        "accumulation, tensor, sequence_parallel, context, pipeline, pipeline_schedule, stages, rank_order, "
        "ranks, transport, environment, sampling"},

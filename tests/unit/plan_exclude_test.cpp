@@ -59,14 +59,14 @@ TEST(Exclude, WrongRulesAreErrors) {
     }
     return "no error";
   };
-  EXPECT_EQ(
-      error_of("  - {strategie: ddp}"),
-      "s.yaml:11:6: unknown key 'strategie' in a rule of exclude; did you mean 'strategy'? accepted: "
-      "accumulation, "
-      "batch_size, beside, bytes, checkpointing, clip_norm, context, data, dtype, environment, global_batch, "
-      "in_place, kernels, model, operation, optimizer, parts, pipeline, pipeline_schedule, precision, "
-      "rank_order, "
-      "ranks, reduce_dtype, reduction, sequence_parallel, stages, strategy, tensor, transport");
+  EXPECT_EQ(error_of("  - {strategie: ddp}"),
+            "s.yaml:11:6: unknown key 'strategie' in a rule of exclude; did you mean 'strategy'? accepted: "
+            "accumulation, "
+            "batch_size, beside, bytes, checkpointing, clip_norm, context, data, dtype, environment, "
+            "gathers, global_batch, "
+            "in_place, kernels, model, operation, optimizer, parts, pipeline, pipeline_schedule, precision, "
+            "rank_order, "
+            "ranks, reduce_dtype, reduction, sequence_parallel, stages, strategy, tensor, transport");
   EXPECT_EQ(
       error_of("  - {strategy: {fsdp: {shards: full}}}"),
       "s.yaml:11:32: unknown option 'shards' of strategy fsdp; accepted: shard, layout, prefetch, group, "

@@ -47,9 +47,9 @@ void check_data(const std::vector<Point>& points) {
     if (point.workload != "training" || !point.impossible.empty()) continue;
     const auto& t = point.training;
     if (!seen.insert(to_text(t.data) + to_text(t.model)).second) continue;
-    make_source(t.data, {specs::model_spec(t.model.name).table(t.model.options).sample,
-                         precision_from(t.precision, t.reduce_dtype).compute, point.seed, /*holds_out=*/false,
-                         point.folder});
+    make_source(t.data,
+                {specs::model_table(t.model)->sample, precision_from(t.precision, t.reduce_dtype).compute,
+                 point.seed, /*holds_out=*/false, point.folder});
   }
 }
 

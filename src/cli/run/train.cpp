@@ -89,7 +89,7 @@ void check_files(const TrainFlags& flags, const Start& start, const TrainingOpti
   if (start.file) {
     if (start.what == State::all) check_identity(*start.file, options.identity);
     const Choice& model = options.point.training.model;
-    check_model(*start.file, specs::model_spec(model.name).table(model.options), to_text(model));
+    check_model(*start.file, *specs::model_table(model), to_text(model));
     check_steps(flags, start, options.num_steps);
   }
   check_outputs(options, start.step);
@@ -215,7 +215,7 @@ int train(const TrainFlags& flags) {
       throw UsageError(reason);
     check_memory(flags, point, device, ranks.session->local_size());
     const auto& t = point.training;
-    source = make_source(t.data, {specs::model_spec(t.model.name).table(t.model.options).sample,
+    source = make_source(t.data, {specs::model_table(t.model)->sample,
                                   precision_from(t.precision, t.reduce_dtype).compute, point.seed,
                                   /*holds_out=*/true, point.folder});
     options.emplace(run_options(flags, point, *source));
