@@ -115,25 +115,6 @@ class RankInterval {
   double temperature_c_ = kNone, throttle_ = kNone;
 };
 
-// [rank][value] on rank 0, empty elsewhere; all ranks give equally many. Collective.
-std::vector<std::vector<double>> gather_rows(const HostGroup& group, const std::vector<double>& values) {
-  const auto all = group.gather(values);
-  std::vector<std::vector<double>> rows;
-  const auto width = static_cast<std::ptrdiff_t>(values.size());
-  for (auto row = all.begin(); row != all.end(); row += width) rows.emplace_back(row, row + width);
-  return rows;
-}
-
-// Values begin .. begin + count of each row, as columns of a series.
-Series columns_of(const std::string& name, const std::vector<std::vector<double>>& rows, int64_t begin,
-                  int64_t count) {
-  Series series{name, std::ssize(rows), count, {}};
-  series.values.reserve(rows.size() * static_cast<size_t>(count));
-  for (const auto& row : rows)
-    series.values.insert(series.values.end(), row.begin() + begin, row.begin() + begin + count);
-  return series;
-}
-
 // They become further columns of the record's series.
 void grow(Record& record, const std::vector<Series>& columns) {
   for (const Series& added : columns) {
@@ -161,31 +142,23 @@ void grow(Record& record, const std::vector<Series>& columns) {
 void store(const HostGroup& group, const RankInterval& interval, const std::vector<std::string>& phases,
            int64_t most_kept, double end_s, const ColumnsSink& sink, Record& record) {
   const auto kept = interval.kept(most_kept);
-  const auto summary = interval.summary();
-  std::vector<double> values;
-  for (size_t phase = 0; phase < phases.size(); ++phase)
-    for (const auto& step : kept) values.push_back(step[phase]);
-  for (const auto& named : summary) values.push_back(named.value);
-  values.push_back(interval.unaccounted() ? 1 : 0);
-  const auto rows = gather_rows(group, values);
-  if (group.rank() != 0) return;
-
   const bool is_first = record.series("interval_end") == nullptr;
-  const auto num_kept = static_cast<int64_t>(kept.size());
   std::vector<Series> columns;
-  int64_t at = 0;
-  for (const auto& phase : phases) {
-    columns.push_back(columns_of(phase, rows, at, num_kept));
-    at += num_kept;
-  }
-  for (const auto& named : summary) {
+  const auto add = [&](const std::string& name, const std::vector<double>& own) {
+    std::vector<double> all = group.gather(own);
     // What no rank tells of the first interval is no series.
-    const auto is_told = [&](const auto& row) { return !std::isnan(row[static_cast<size_t>(at)]); };
-    if (is_first ? std::any_of(rows.begin(), rows.end(), is_told) : record.series(named.series) != nullptr)
-      columns.push_back(columns_of(named.series, rows, at, 1));
-    ++at;
+    const auto is_told = [](double value) { return !std::isnan(value); };
+    if (is_first ? std::any_of(all.begin(), all.end(), is_told) : record.series(name) != nullptr)
+      columns.push_back({name, group.size(), std::ssize(own), std::move(all)});
+  };
+  for (size_t phase = 0; phase < phases.size(); ++phase) {
+    std::vector<double> steps;
+    for (const auto& step : kept) steps.push_back(step[phase]);
+    add(phases[phase], steps);
   }
-  for (const auto& row : rows) record.measures.unaccounted |= row.back() > 0;
+  for (const auto& named : interval.summary()) add(named.series, {named.value});
+  record.measures.unaccounted |= group.max(static_cast<int64_t>(interval.unaccounted())) != 0;
+  if (group.rank() != 0) return;
   columns.push_back({"interval_end", 1, 1, {end_s}});
   columns.push_back({"interval_steps", 1, 1, {static_cast<double>(interval.num_steps())}});
   grow(record, columns);
@@ -203,8 +176,10 @@ Verdict sustain(const HostGroup& group, const Workload& workload, WindowTimer& t
   std::optional<RankInterval> interval(std::in_place, seed, phases);
   Window window;
   const double begin = now_s();
-  // Rank 0's clock decides for all.
-  int64_t steps = typical_step_s > 0 ? intervals.next_window(0, typical_step_s) : 1;
+  // Rank 0's clock decides for all. The first window is short: ranks that lose their cores now take many
+  // times as long as a step of the warm-up, and each later window is as long as the one before it says.
+  constexpr double kSlower = 8;
+  int64_t steps = typical_step_s > 0 ? intervals.next_window(0, kSlower * typical_step_s) : 1;
   while ((steps = group.broadcast(steps, 0)) > 0) {
     Verdict verdict = timer.run(steps, window, true);
     if (!verdict.ok()) return verdict;
