@@ -141,6 +141,8 @@ OrderKey order_of(const MergedPoint& merged) {
   const Point& p = merged.point;
   OrderKey key = {p.workload, merged.machine, merged.transport, p.collective.operation};
   const auto add = [&](const AxisRow& axis) {
+    if (axis.hides_default)
+      key.emplace_back(!is_default(axis, p));  // first, whatever comes before it in the alphabet
     visit_member(axis, p, [&]<class T>(const T& value) {
       if constexpr (std::is_same_v<T, Choice>)
         key.emplace_back(natural_key(to_text(value)));
