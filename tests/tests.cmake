@@ -25,8 +25,8 @@ foreach(script ${_scripts})
   if(_alone)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
-  file(STRINGS ${script} _faults REGEX "faults.bash" LIMIT_COUNT 1)
-  if(_faults)  # they look for what others of them leave in shared memory
+  file(STRINGS ${script} _faults REGEX "faults.bash|^# NOT BESIDE FAULTS" LIMIT_COUNT 1)
+  if(_faults)  # they look for what is left in shared memory, and make the kernel kill for want of memory
     set_tests_properties(${name} PROPERTIES RESOURCE_LOCK shared_memory)
   endif()
   if(_label MATCHES "faults|cluster")  # the long form: ctest -C soak

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <regex>
 #include <sstream>
 #include <string_view>
@@ -194,12 +195,31 @@ ExitDiagnosis diagnose_exit(const LauncherOutput& output, const SupervisedEnd& e
                       output.first_shown().empty() ? "" : ": " + printable(output.first_shown(), ""))};
 }
 
-int64_t count_oom_kills() {
-  std::ifstream file("/proc/vmstat");
+namespace {
+
+// Of lines of a name and a number.
+std::optional<int64_t> oom_kills_in(const std::string& path) {
+  std::ifstream file(path);
   std::string name;
   for (int64_t count = 0; file >> name >> count;)
     if (name == "oom_kill") return count;
-  return 0;
+  return {};
+}
+
+}  // namespace
+
+int64_t count_oom_kills() {
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {  // "9:memory:/slurm/job_7", "0::/user.slice"
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string kind = line.substr(first + 1, second - first - 1), path = line.substr(second + 1);
+    const auto count = kind == "memory" ? oom_kills_in("/sys/fs/cgroup/memory" + path + "/memory.oom_control")
+                       : kind.empty()   ? oom_kills_in("/sys/fs/cgroup" + path + "/memory.events")
+                                        : std::nullopt;
+    if (count) return *count;
+  }
+  return oom_kills_in("/proc/vmstat").value_or(0);
 }
 
 }  // namespace shardmark

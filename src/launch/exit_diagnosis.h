@@ -53,10 +53,12 @@ struct ExitDiagnosis {
   bool was_killed = false;  // a rank, by a signal: not an end of its own choice
 };
 
-// oom_kills: processes that this node's kernel killed for want of memory meanwhile.
+// oom_kills: processes of ours that this node's kernel killed for want of memory meanwhile.
 ExitDiagnosis diagnose_exit(const LauncherOutput& output, const SupervisedEnd& end, int64_t oom_kills);
 
-// Processes that this node's kernel has killed for want of memory, since it started.
+// Processes that this node's kernel has killed for want of memory, so far: of this process's memory cgroup
+// (version 1 or 2), in which ranks of this node are, too; of the whole node where that is not seen (in a
+// container, in the root of version 2), so that those of another's job count as well.
 int64_t count_oom_kills();
 
 }  // namespace shardmark

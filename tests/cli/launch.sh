@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # NEEDS torch
+# NOT BESIDE FAULTS a rank that it kills would be taken for one that the kernel killed for want of memory.
 # shardmark launch and submit, and jobs/sweep.sh around launch: which command starts, how studies are numbered, linked and
 # resumed, and that a sweep goes on after ranks die in a point. mpirun and sbatch are stand-ins where only the command counts.
 set -euo pipefail
