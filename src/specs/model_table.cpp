@@ -25,8 +25,7 @@ SharedTable model_table(const Choice& model) {
   static std::map<std::string, SharedTable> kept;
   const std::string name = to_text(model);
   const std::scoped_lock lock(mutex);
-  SharedTable& table = kept[name];
-  if (table) return table;
+  if (const auto found = kept.find(name); found != kept.end()) return found->second;
   ModelTable whole = model_spec(model.name).table(model.options);
   const auto blocks = std::ssize(whole.blocks);
   const SharedTable made = stage_table(std::move(whole), {0, blocks}, 0, 1).table;  // blocks know their input

@@ -21,6 +21,7 @@ Verdict Sampler::warm_up(Record& record) {
   for (int64_t steps = sampling_.warmup_steps; steps > 0; steps = group_.broadcast(steps, 0)) {
     Verdict verdict = run_window(steps);
     if (!verdict.ok()) return verdict;
+    if (group_.rank() != 0) continue;
     typical_step_s_ = median(worst_);
     warm_up.add(worst_);
     if (warm_up.done()) steps = 0;
@@ -39,6 +40,7 @@ Verdict Sampler::sample(Record& record) {
     verdict = run_window(steps);
     if (!verdict.ok()) break;
     keep();
+    if (group_.rank() != 0) continue;
     stopping.add(worst_);
     steps = stopping.done() ? 0 : stopping.next_window(median(worst_));
   }

@@ -34,7 +34,7 @@ class Sampler {
   WindowTimer timer_;
   Window own_;                 // the last window, of this rank
   std::vector<double> worst_;  // its steps, each of the rank that was slowest
-  double typical_step_s_ = 0;  // 0: not known yet
+  double typical_step_s_ = 0;  // on rank 0; 0: not known yet
   // This rank's values of all windows that were timed. Other ranks see them once, at the end.
   std::vector<std::vector<double>> phases_;  // [phase][step]
   std::vector<double> energy_j_, wall_s_;    // [window]

@@ -108,6 +108,16 @@ class Layouts : public ::testing::Test {
     expect_same_bits(run);
   }
 
+  void expect_equal_clipped_recomputed_and_in_fp32(Layout layout) {
+    layout.clip_norm = 0.1;
+    expect_equal(layout, 1e-7);
+    layout.recompute = 1;
+    expect_equal(layout, 1e-7);
+    layout.clip_norm = 0;
+    layout.precision = "fp32";
+    expect_equal(layout, 1e-5);
+  }
+
   // What several ranks have, such as norms of tensor-parallel blocks, must not drift apart.
   void expect_same_bits(const Outcomes& run) {
     for (const auto& [name, value] : run.parameters) {

@@ -59,13 +59,7 @@ TEST_F(Layouts, InFp32AndClippedAndRecomputed) {
       for (const std::string& optimizer : kOptimizers) {
         Layout layout{.model = kGpt2, .strategy = strategy, .pipeline = 2, .schedule = schedule};
         layout.optimizer = optimizer;
-        layout.clip_norm = 0.1;
-        expect_equal(layout, 1e-7);
-        layout.recompute = 1;
-        expect_equal(layout, 1e-7);
-        layout.clip_norm = 0;
-        layout.precision = "fp32";
-        expect_equal(layout, 1e-5);
+        expect_equal_clipped_recomputed_and_in_fp32(layout);
       }
 }
 

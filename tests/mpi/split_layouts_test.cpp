@@ -66,13 +66,7 @@ TEST_F(Layouts, SplitInFp32AndClippedAndRecomputed) {
       Layout layout{
           .model = kSplitTied, .strategy = "fsdp", .tensor = 2, .sequence_parallel = sequence_parallel};
       layout.optimizer = optimizer;
-      layout.clip_norm = 0.1;
-      expect_equal(layout, 1e-7);
-      layout.recompute = 1;
-      expect_equal(layout, 1e-7);
-      layout.clip_norm = 0;
-      layout.precision = "fp32";
-      expect_equal(layout, 1e-5);
+      expect_equal_clipped_recomputed_and_in_fp32(layout);
     }
 }
 

@@ -51,12 +51,7 @@ class TogetherWorkload final : public CollectiveWorkload {
 
   void step() override {
     heartbeat_.step();
-    align();
-    run_load();
-    timeline_.mark(kEnd);
-    align();
-    run_collectives();
-    timeline_.mark(kEnd);
+    run_each_alone();
     align();
     run_both();
     timeline_.mark(kEnd);
@@ -177,18 +172,22 @@ class TogetherWorkload final : public CollectiveWorkload {
     int64_t num_done_ = 0;
   };
 
+  void run_each_alone() {
+    align();
+    run_load();
+    timeline_.mark(kEnd);
+    align();
+    run_collectives();
+    timeline_.mark(kEnd);
+  }
+
   // As many units and operations as take as long as each other; the same on all ranks.
   void balance() {
     num_units_ = num_operations_ = 1;
     std::vector<double> unit, operation;
     for (int i = 0; i < 7; ++i) {
       timeline_.clear();
-      align();
-      run_load();
-      timeline_.mark(kEnd);
-      align();
-      run_collectives();
-      timeline_.mark(kEnd);
+      run_each_alone();
       const auto marks = timeline_.resolve();
       const auto at = [&](Moment what, int which) {
         for (const auto& mark : marks)
