@@ -7,8 +7,9 @@ namespace shardmark::strategies {
 
 // Note [Mixed replica]: blocks see a copy of the master weights in the compute type, and backward leaves
 // gradients in it. The optimizer needs them in the master's type. Where they are reduced in that type, each
-// group is added to the main gradients as soon as its backward is over, so that micro-batches add up in it;
-// where they are reduced in the compute type, they add up and travel in it, and are converted at last.
+// group goes to the main gradients as soon as its backward is over: the first micro-batch's are copied, so
+// that nothing is zeroed, and the others added. Where they are reduced in the compute type, they add up and
+// travel in it, and are converted at last.
 class Replica : public Holder {
  public:
   // reduce: the element that gradients are reduced in.
@@ -27,13 +28,18 @@ class Replica : public Holder {
       step.place_parameters(group, copy_[group]);
       step.place_gradients(group, gradients_[group]);
     }
+    is_begun_.resize(master_.size());
     step.updates(master_, main_);
   }
 
   void after(const Position& at) override {
     for (const size_t group : at.complete) {
       if (!promotes_) continue;
-      step_.add(main_[group], gradients_[group]);
+      if (is_begun_[group])
+        step_.add(main_[group], gradients_[group]);
+      else
+        step_.copy(main_[group], gradients_[group]);
+      is_begun_[group] = true;
       step_.zero(gradients_[group]);
     }
   }
@@ -42,7 +48,7 @@ class Replica : public Holder {
   }
   void publish() override {
     if (mixed_) step_.copy(StepBuilder::all_of(copy_), parameters());
-    step_.zero(reduced());
+    if (!promotes_) step_.zero(StepBuilder::all_of(gradients_));
   }
 
  protected:
@@ -54,6 +60,7 @@ class Replica : public Holder {
 
  private:
   bool mixed_ = false, promotes_ = false;
+  std::vector<bool> is_begun_;  // [group]: the main gradients have those of a micro-batch
   std::vector<Slice> master_, copy_, gradients_, main_;
 };
 
