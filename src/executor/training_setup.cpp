@@ -71,6 +71,7 @@ void TrainingSetup::allocate(int64_t first_step) {
   model->keep(rank_step.part());
   if (t.kernels == "fused") model->fused = fused_kernels(comm.device());
   model->splits_backward = programs.step.splits_backward();
+  if (model->fused) model->fused->adds_gradients = !model->splits_backward;
   const StateContext context{*model,       comm, t.optimizer, point.seed, types, specs::mesh_of(point),
                              stages.tables};
   state = std::make_unique<TrainingState>(context, std::move(programs), teams);

@@ -5,7 +5,9 @@
 //   gelu_backward    dz = dy gelu'(z), and partial_p of dz;  gelu(z) = z/2 (1 + tanh(u)) = z s,
 //                    s = 1 / (1 + exp(-2 u)),  u = k (z + 0.044715 z^3),  k = sqrt(2 / pi),
 //                    gelu'(z) = s + 2 z s (1 - s) k (1 + 3 * 0.044715 z^2)
-//   column_totals    total = sum over p of partial_p, of [parts, columns] floats, in bf16
+//   column_totals    total = sum over p of partial_p, of [parts, columns] floats, in bf16; or added to what
+//   is
+//                    there, in float, before it is rounded
 //
 // Bytes of an element: column_partials reads 2; gelu_backward reads 4 and writes 2, where torch's kernel and
 // the sum after it move 8. The partial sums are small: parts is about what fills the GPU, not rows.
@@ -27,7 +29,7 @@ __device__ inline void sum_of_part(float* partial, long long rows, long long col
     for (long long row = static_cast<long long>(blockIdx.y) * 8 + warp; row < rows;
          row += static_cast<long long>(gridDim.y) * 8) {
       const Pack<kVector> pack = value(row * columns + column);
-      for (int i = 0; i < kVector; ++i) sum[i] += to_float(pack.at[i]);
+      for (int i = 0; i < kVector; ++i) sum[i] += pack[i];
     }
   for (int i = 0; i < kVector; ++i) sums[warp][lane * kVector + i] = sum[i];
   __syncthreads();
@@ -52,21 +54,23 @@ __global__ void __launch_bounds__(256) gelu_backward(const Bf16* dy, const Bf16*
                                                      long long rows, long long columns) {
   sum_of_part<kVector>(partial, rows, columns, [&](long long at) {
     const Pack<kVector> d = load<kVector>(dy + at), input = load<kVector>(z + at);
-    Pack<kVector> out;
+    float out[kVector];
     for (int i = 0; i < kVector; ++i) {
-      const float x = to_float(input.at[i]), k = 0.7978845608f, cubic = 0.044715f;
-      const float s = 1 / (1 + __expf(-2 * k * (x + cubic * x * x * x)));
-      out.at[i] = to_bf16(to_float(d.at[i]) * (s + 2 * x * s * (1 - s) * k * (1 + 3 * cubic * x * x)));
+      const float x = input[i], k = 0.7978845608f, cubic = 0.044715f;
+      const float s = __fdividef(1, 1 + __expf(-2 * k * (x + cubic * x * x * x)));
+      out[i] = d[i] * (s + 2 * x * s * (1 - s) * k * (1 + 3 * cubic * x * x));
     }
-    store(dz + at, out);
-    return out;
+    const Pack<kVector> dz_here = rounded(out);
+    store(dz + at, dz_here);
+    return dz_here;
   });
 }
 
 // Blocks of at most 1,024, for 32 columns each: its warps take every n-th part, as few one after the other as
-// can be.
+// can be. The first `half` columns go to one tensor, the others to another.
 __global__ void __launch_bounds__(1024)
-    column_totals(const float* partial, Bf16* total, long long parts, long long columns) {
+    column_totals(const float* partial, Bf16* first, Bf16* second, long long parts, long long columns,
+                  long long half, long long adds) {
   __shared__ float sums[32][32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
   const long long column = static_cast<long long>(blockIdx.x) * 32 + lane;
@@ -77,5 +81,6 @@ __global__ void __launch_bounds__(1024)
   __syncthreads();
   if (warp > 0 || column >= columns) return;
   for (int of = 1; of < warps; ++of) sum += sums[of][lane];
-  total[column] = to_bf16(sum);
+  Bf16& total = column < half ? first[column] : second[column - half];
+  total = to_bf16(adds != 0 ? to_float(total) + sum : sum);
 }

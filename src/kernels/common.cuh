@@ -3,6 +3,13 @@
 // of its own; the host's tests compile the same texts as C++ (tests/mpi/emulated_gpu.h).
 #pragma once
 
+// Before a loop over an array that must not lie in memory: unrolled, however long its body is.
+#ifdef __CUDACC__
+#define IN_REGISTERS _Pragma("unroll")
+#else
+#define IN_REGISTERS
+#endif
+
 struct Bf16 {
   unsigned short bits;
 };
@@ -21,10 +28,67 @@ __device__ inline Bf16 to_bf16(float x) {
   return rounded;
 }
 
+// 2 to the power of x, to 2 units in the last place; 0 for what is below a float's normal numbers.
+__device__ inline float exp2_fast(float x) {
+#ifdef __CUDA_ARCH__
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+#else
+  return exp2f(x);
+#endif
+}
+
+// kVector elements that lie side by side: two in a register, the first in its lower half.
 template <int kVector>
 struct alignas(2 * kVector) Pack {
-  Bf16 at[kVector];
+  unsigned words[kVector / 2];
+  __device__ float operator[](int i) const {
+    return __uint_as_float(i % 2 == 0 ? words[i / 2] << 16 : words[i / 2] & 0xffff0000u);
+  }
+  __device__ void put(int i, Bf16 x) {
+    words[i / 2] = i % 2 == 0 ? (words[i / 2] & 0xffff0000u) | x.bits
+                              : (words[i / 2] & 0xffffu) | static_cast<unsigned>(x.bits) << 16;
+  }
 };
+template <>
+struct Pack<1> {
+  Bf16 element;
+  __device__ float operator[](int) const { return to_float(element); }
+  __device__ void put(int, Bf16 x) { element = x; }
+};
+
+template <int kVector>
+__device__ inline Pack<kVector> rounded(const float (&x)[kVector]) {
+  Pack<kVector> pack = {};
+  for (int i = 0; i < kVector; ++i) {
+#ifdef __CUDA_ARCH__
+    if constexpr (kVector > 1) {
+      if (i % 2 == 0)
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pack.words[i / 2]) : "f"(x[i + 1]), "f"(x[i]));
+      continue;
+    }
+#endif
+    pack.put(i, to_bf16(x[i]));
+  }
+  return pack;
+}
+
+// Of each place the larger of two elements.
+template <int kVector>
+__device__ inline Pack<kVector> larger(Pack<kVector> a, const Pack<kVector>& b) {
+  for (int i = 0; i < kVector; ++i) {
+#ifdef __CUDA_ARCH__
+    if constexpr (kVector > 1) {
+      if (i % 2 == 0) asm("max.bf16x2 %0, %0, %1;" : "+r"(a.words[i / 2]) : "r"(b.words[i / 2]));
+      continue;
+    }
+#endif
+    a.put(i, to_bf16(fmaxf(a[i], b[i])));
+  }
+  return a;
+}
+
 template <int kVector>
 __device__ inline Pack<kVector> load(const Bf16* from) {
   return *reinterpret_cast<const Pack<kVector>*>(from);
@@ -35,17 +99,24 @@ __device__ inline void store(Bf16* to, const Pack<kVector>& pack) {
   static_assert(kVector == 1 || kVector == 8);
 #ifdef __CUDA_ARCH__
   if constexpr (kVector == 8) {
-    unsigned words[4];
-    for (int i = 0; i < 4; ++i) words[i] = pack.at[2 * i].bits | pack.at[2 * i + 1].bits << 16;
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
                  :
-                 : "l"(__cvta_generic_to_global(to)), "r"(words[0]), "r"(words[1]), "r"(words[2]),
-                   "r"(words[3])
+                 : "l"(__cvta_generic_to_global(to)), "r"(pack.words[0]), "r"(pack.words[1]),
+                   "r"(pack.words[2]), "r"(pack.words[3])
                  : "memory");
     return;
   }
 #endif
   *reinterpret_cast<Pack<kVector>*>(to) = pack;
+}
+
+// Between two loops that read a pack: else the compiler keeps its elements as floats, in twice the registers.
+template <int kVector>
+__device__ inline void keep_packed([[maybe_unused]] Pack<kVector>& pack) {
+#ifdef __CUDA_ARCH__
+  if constexpr (kVector > 1)
+    for (int i = 0; i < kVector / 2; ++i) asm volatile("" : "+r"(pack.words[i]));
+#endif
 }
 
 // The sum over the 32 threads of a warp, in each of them.

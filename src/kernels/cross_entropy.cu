@@ -7,12 +7,16 @@
 // relative error before it is rounded wherever p_t is (cross_entropy.cpp of models, Note [Rounded
 // probabilities]), and the loss where p_t is near to 1.
 //
-// Bytes of a logit: read 2 and write 2; the second reading of a row, 100 kB of GPT-2's, comes from the L2
-// cache where the rows in progress fit into it: blocks are large, so that these are two for each
-// multiprocessor, 26 MB on an H100. torch's softmax, sum and gather move 6 and more. Source: Milakov and
-// Gimelshein 2018, Online normalizer calculation for softmax: maximum and sum in one pass, a sum being
-// rescaled when its maximum grows.
+// Bytes of a logit: read 2 and write 2. A row of GPT-2's, 100 kB, is held in the registers of its block: each
+// of 1,024 threads has kPacks packs of it, all loaded before the first is used. A longer row is read in parts
+// of so many, and read again for its gradient. torch's softmax, sum and gather move 6 and more. Operations of
+// a logit: two exponentials, of which a multiprocessor has 16 a clock, and about eight others.
+// Source: Milakov and Gimelshein 2018, Online normalizer calculation for softmax: maximum and sum in one
+// pass, a sum being rescaled when its maximum grows.
 #include "kernels/common.cuh"
+
+constexpr float kLog2E = 1.442695041f;
+constexpr Bf16 kNone = {0xf149};  // -1e30, of no logit: its exponential is 0 beside that of any
 
 // The largest logit so far, and the sum of exponentials relative to it.
 struct Softmax {
@@ -20,29 +24,42 @@ struct Softmax {
 };
 __device__ inline Softmax merged(Softmax a, Softmax b) {
   const float largest = fmaxf(a.largest, b.largest);
-  return {largest, a.sum * __expf(a.largest - largest) + b.sum * __expf(b.largest - largest)};
+  return {largest, a.sum * exp2_fast((a.largest - largest) * kLog2E) +
+                       b.sum * exp2_fast((b.largest - largest) * kLog2E)};
 }
 
 // A block of at most 1,024 threads to a row: logits [rows, stride], of which `classes` are no padding; stride
 // a multiple of kVector.
-template <int kVector>
+template <int kVector, int kPacks>
 __global__ void __launch_bounds__(1024)
-    softmax_cross_entropy(Bf16* logits, const long long* targets, float* losses, long long classes,
-                          long long stride) {
-  Bf16* const row = logits + blockIdx.x * stride;
-  const long long target = targets[blockIdx.x];
-  const float of_target = to_float(row[target]), least = -3.402823466e38f;
-  Softmax others = {least, 0};
-  for (long long at = static_cast<long long>(threadIdx.x) * kVector; at < classes;
-       at += static_cast<long long>(blockDim.x) * kVector) {
-    const Pack<kVector> pack = load<kVector>(row + at);
-    float value[kVector];
-    Softmax own = {least, 0};
-    for (int i = 0; i < kVector; ++i) {
-      value[i] = at + i < classes && at + i != target ? to_float(pack.at[i]) : least;
-      own.largest = fmaxf(own.largest, value[i]);
+    softmax_cross_entropy(Bf16* logits, const long long* targets, float* losses, int classes, int stride) {
+  Bf16* const row = logits + static_cast<long long>(blockIdx.x) * stride;
+  const int target = static_cast<int>(targets[blockIdx.x]);
+  const int threads = kPacks > 1 ? 1024 : blockDim.x;
+  const float of_target = to_float(row[target]), least = to_float(kNone);
+  const auto has_target = [&](int at) { return at <= target && target < at + kVector; };
+  const auto place = [&](int part, int k) { return (part + k * threads + threadIdx.x) * kVector; };
+  Pack<kVector> held[kPacks] = {};
+  const auto load_others = [&](int part) {  // of the target and of padding: none
+    IN_REGISTERS for (int k = 0; k < kPacks; ++k) {
+      const int at = place(part, k);
+      if (at < stride) held[k] = load<kVector>(row + at);
+      if (at + kVector > classes || has_target(at))
+        for (int i = 0; i < kVector; ++i)
+          if (at + i >= classes || at + i == target) held[k].put(i, kNone);
     }
-    for (int i = 0; i < kVector; ++i) own.sum += value[i] == least ? 0 : __expf(value[i] - own.largest);
+  };
+  const int packs = kPacks * threads;  // that are held at once
+  Softmax others = {least, 0};
+  for (int part = 0; part * kVector < stride; part += packs) {
+    load_others(part);
+    Pack<kVector> largest = held[0];
+    IN_REGISTERS for (int k = 1; k < kPacks; ++k) largest = larger(largest, held[k]);
+    Softmax own = {largest[0], 0};
+    for (int i = 1; i < kVector; ++i) own.largest = fmaxf(own.largest, largest[i]);
+    const float offset = own.largest * kLog2E;
+    IN_REGISTERS for (int k = 0; k < kPacks; ++k) for (int i = 0; i < kVector; ++i) own.sum +=
+        exp2_fast(held[k][i] * kLog2E - offset);
     others = merged(others, own);
   }
   __shared__ Softmax of_warps[32];
@@ -55,17 +72,21 @@ __global__ void __launch_bounds__(1024)
   for (int warp = 1; warp < blockDim.x / 32; ++warp) others = merged(others, of_warps[warp]);
 
   const float largest = fmaxf(others.largest, of_target);
-  const float sum = others.sum * __expf(others.largest - largest), own = __expf(of_target - largest);
-  const float scale = 1 / (sum + own);
+  const float sum = others.sum * exp2_fast((others.largest - largest) * kLog2E);
+  const float own = exp2_fast((of_target - largest) * kLog2E);
   if (threadIdx.x == 0)
     losses[blockIdx.x] = of_target < largest ? logf(sum + own) + (largest - of_target) : log1pf(sum);
-  for (long long at = static_cast<long long>(threadIdx.x) * kVector; at < stride;
-       at += static_cast<long long>(blockDim.x) * kVector) {
-    Pack<kVector> pack = load<kVector>(row + at);
-    for (int i = 0; i < kVector; ++i) {
-      const float p = at + i < classes ? __expf(to_float(pack.at[i]) - largest) * scale : 0;
-      pack.at[i] = to_bf16(at + i == target ? -sum * scale : p);
+  const float offset = largest * kLog2E + log2f(sum + own);  // p = 2^(x log2(e) - offset)
+  const Bf16 of_row = to_bf16(-sum / (sum + own));
+  for (int part = 0; part * kVector < stride; part += packs) {
+    if (packs * kVector < stride) load_others(part);
+    IN_REGISTERS for (int k = 0; k < kPacks; ++k) {
+      const int at = place(part, k);
+      if (at >= stride) continue;
+      float p[kVector];
+      for (int i = 0; i < kVector; ++i) p[i] = exp2_fast(held[k][i] * kLog2E - offset);
+      store(row + at, rounded(p));
+      if (has_target(at)) row[target] = of_row;
     }
-    store(row + at, pack);
   }
 }

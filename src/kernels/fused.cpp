@@ -14,7 +14,6 @@ using torch::autograd::variable_list;
 
 constexpr int64_t kThreads = 256,
                   kRowsAtOnce = kThreads / 32;  // of a block: a row, or a part of one, to a warp
-constexpr int64_t kMostChannels = 1600;         // of a row that a warp holds in registers
 
 int64_t quotient_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -36,29 +35,51 @@ Kernels kept(AutogradContext* ctx) {
   return c10::static_intrusive_pointer_cast<KernelLauncher>(ctx->saved_data["kernels"].toCapsule());
 }
 
-// Of partial sums [parts, C] in float: [C] in bf16.
-at::Tensor totals(const Kernels& kernels, const at::Tensor& partial) {
+// The gradient that a parameter has, where kernels add to it; else undefined.
+at::Tensor place_of_gradient(const Kernels& kernels, const at::Tensor& parameter) {
+  return kernels->adds_gradients ? parameter.grad() : at::Tensor();
+}
+
+// a b, for autograd; or nothing for it, having been added to the parameter's gradient.
+at::Tensor product_for(const Kernels& kernels, const at::Tensor& parameter, const at::Tensor& a,
+                       const at::Tensor& b) {
+  const at::Tensor place = place_of_gradient(kernels, parameter);
+  if (!place.defined()) return at::mm(a, b);
+  place.addmm_(a, b);
+  return {};
+}
+
+// Of partial sums [parts, C of each parameter] in float: their gradients for autograd, or nothing, as above.
+std::vector<at::Tensor> totals_for(const Kernels& kernels, const std::vector<at::Tensor>& parameters,
+                                   const at::Tensor& partial) {
+  std::vector<at::Tensor> places, returned(parameters.size());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    places.push_back(place_of_gradient(kernels, parameters[i]));
+    if (!places[i].defined())
+      places[i] = returned[i] = at::empty(parameters[i].sizes(), parameters[i].options());
+  }
   const int64_t columns = partial.size(1);
-  at::Tensor total = at::empty({columns}, partial.options().dtype(at::kBFloat16));
   (*kernels)({"column_sum.cu", "column_totals", {quotient_up(columns, 32), 1}, 1024}, data(partial),
-             data(total), partial.size(0), columns);
-  return total;
+             data(places.front()), data(places.back()), partial.size(0), columns,
+             columns / std::ssize(parameters), int64_t{!returned.front().defined()});
+  return returned;
 }
 
 // A kernel over x [N, C] that adds up columns: as many parts as the GPU runs blocks at a time.
 struct OverColumns {
   OverColumns(const Kernels& kernels, const at::Tensor& x, int64_t vector) {
     const int64_t across = quotient_up(x.size(1), 32 * vector);
-    const int64_t parts =
-        std::clamp<int64_t>(4 * kernels->multiprocessors() / across, 1, quotient_up(x.size(0), kRowsAtOnce));
+    const int64_t parts = std::clamp<int64_t>(kBlocks * kernels->multiprocessors() / across, 1,
+                                              quotient_up(x.size(0), kRowsAtOnce));
     blocks = {across, parts};
     partial = at::empty({parts, x.size(1)}, x.options().dtype(at::kFloat));
   }
+  static constexpr int64_t kBlocks = 6;  // of a multiprocessor
   std::array<int64_t, 2> blocks;
   at::Tensor partial;
 };
 
-// dz and the gradient of the bias in z = ... + bias.
+// dz, and partial sums of it.
 std::pair<at::Tensor, at::Tensor> gelu_backward(const Kernels& kernels, const at::Tensor& dy,
                                                 const at::Tensor& z) {
   const at::Tensor dz = at::empty_like(z);
@@ -66,7 +87,16 @@ std::pair<at::Tensor, at::Tensor> gelu_backward(const Kernels& kernels, const at
   const OverColumns over(kernels, z, vector);
   (*kernels)({"column_sum.cu", fmt::format("gelu_backward<{}>", vector), over.blocks, kThreads}, data(dy),
              data(z), data(dz), data(over.partial), z.size(0), z.size(1));
-  return {dz, totals(kernels, over.partial)};
+  return {dz, over.partial};
+}
+
+// x: contiguous.
+at::Tensor column_partials(const Kernels& kernels, const at::Tensor& x) {
+  const int64_t vector = vector_for(x.size(1), {x});
+  const OverColumns over(kernels, x, vector);
+  (*kernels)({"column_sum.cu", fmt::format("column_partials<{}>", vector), over.blocks, kThreads}, data(x),
+             data(over.partial), x.size(0), x.size(1));
+  return over.partial;
 }
 
 struct FusedLayerNorm : torch::autograd::Function<FusedLayerNorm> {
@@ -85,7 +115,7 @@ struct FusedLayerNorm : torch::autograd::Function<FusedLayerNorm> {
                data(in), data(residual), data(weight), data(bias), data(h), data(y), data(mean), data(rstd),
                rows, static_cast<float>(epsilon));
     ctx->set_materialize_grads(false);
-    ctx->save_for_backward({h, weight, mean, rstd});
+    ctx->save_for_backward({h, weight, bias, mean, rstd});
     ctx->saved_data["adds"] = added.has_value();
     keep(ctx, kernels);
     return {added ? h : x.view_as(x), y};
@@ -93,7 +123,7 @@ struct FusedLayerNorm : torch::autograd::Function<FusedLayerNorm> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
     const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &h = saved[0], &weight = saved[1], &mean = saved[2], &rstd = saved[3];
+    const at::Tensor &h = saved[0], &weight = saved[1], &bias = saved[2], &mean = saved[3], &rstd = saved[4];
     const Kernels kernels = kept(ctx);
     const at::Tensor elsewhere = contiguous(outputs[0]);
     const at::Tensor dy = outputs[1].defined() ? outputs[1].contiguous() : at::zeros_like(h);
@@ -108,8 +138,9 @@ struct FusedLayerNorm : torch::autograd::Function<FusedLayerNorm> {
                 kThreads},
                data(dy), data(h), data(elsewhere), data(weight), data(mean), data(rstd), data(dh),
                data(partial), rows);
-    const at::Tensor of_both = totals(kernels, partial).view({2, channels});
-    return {dh, ctx->saved_data["adds"].toBool() ? dh : at::Tensor(), of_both[0], of_both[1], {}, {}};
+    const auto of_parameters = totals_for(kernels, {weight, bias}, partial);
+    const at::Tensor dadded = ctx->saved_data["adds"].toBool() ? dh : at::Tensor();
+    return {dh, dadded, of_parameters[0], of_parameters[1], {}, {}};
   }
 };
 
@@ -118,24 +149,22 @@ struct FusedProjection : torch::autograd::Function<FusedProjection> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias, bool gelu, const Kernels& kernels) {
     const at::Tensor z = at::addmm(bias, x, weight);
-    if (gelu)
-      ctx->save_for_backward({x, weight, z});
-    else
-      ctx->save_for_backward({x, weight});
+    ctx->save_for_backward({x, weight, bias, gelu ? z : at::Tensor()});
     keep(ctx, kernels);
     return gelu ? at::gelu(z, "tanh") : z;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
     const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1], &bias = saved[2], &z = saved[3];
     const Kernels kernels = kept(ctx);
-    at::Tensor dz = outputs[0].contiguous(), dbias;
-    if (saved.size() > 2)
-      std::tie(dz, dbias) = gelu_backward(kernels, dz, saved[2]);
+    at::Tensor dz = outputs[0].contiguous(), partial;
+    if (z.defined())
+      std::tie(dz, partial) = gelu_backward(kernels, dz, z);
     else
-      dbias = column_sum(kernels, dz);
-    const at::Tensor dx = ctx->needs_input_grad(0) ? at::mm(dz, saved[1].t()) : at::Tensor();
-    return {dx, at::mm(saved[0].t(), dz), dbias, {}, {}};
+      partial = column_partials(kernels, dz);
+    const at::Tensor dx = ctx->needs_input_grad(0) ? at::mm(dz, weight.t()) : at::Tensor();
+    return {dx, product_for(kernels, weight, x.t(), dz), totals_for(kernels, {bias}, partial)[0], {}, {}};
   }
 };
 
@@ -154,12 +183,8 @@ std::pair<at::Tensor, at::Tensor> fused_layer_norm(const Kernels& kernels, const
 }
 
 at::Tensor column_sum(const Kernels& kernels, const at::Tensor& x) {
-  const at::Tensor in = x.contiguous();
-  const int64_t vector = vector_for(x.size(1), {in});
-  const OverColumns over(kernels, in, vector);
-  (*kernels)({"column_sum.cu", fmt::format("column_partials<{}>", vector), over.blocks, kThreads}, data(in),
-             data(over.partial), in.size(0), in.size(1));
-  return totals(kernels, over.partial);
+  const at::Tensor in = x.contiguous(), partial = column_partials(kernels, in);
+  return totals_for(kernels, {in.select(0, 0)}, partial)[0];
 }
 
 at::Tensor fused_projection(const Kernels& kernels, const at::Tensor& x, const at::Tensor& weight,
@@ -174,14 +199,18 @@ at::Tensor fused_projection_gelu(const Kernels& kernels, const at::Tensor& x, co
 
 at::Tensor softmax_cross_entropy(const Kernels& kernels, const at::Tensor& logits, const at::Tensor& targets,
                                  int64_t classes) {
+  constexpr int64_t kMostPacks = 8;
+  const int64_t stride = logits.stride(0), vector = vector_for(stride, {logits});
+  const int64_t threads = std::clamp<int64_t>(quotient_up(stride, 32 * vector) * 32, 32, 1024);
+  const int64_t packs = std::min(quotient_up(stride, threads * vector), kMostPacks);
   at::Tensor losses = at::empty({logits.size(0)}, logits.options().dtype(at::kFloat));
   const at::Tensor classes_of_rows = targets.contiguous();
-  const int64_t vector = vector_for(logits.stride(0), {logits});
   (*kernels)({"cross_entropy.cu",
-              fmt::format("softmax_cross_entropy<{}>", vector),
+              fmt::format("softmax_cross_entropy<{}, {}>", vector, packs),
               {logits.size(0), 1},
-              std::clamp<int64_t>(quotient_up(classes, 32 * vector) * 32, 32, 1024)},
-             data(logits), data(classes_of_rows), data(losses), classes, logits.stride(0));
+              threads},
+             data(logits), data(classes_of_rows), data(losses), static_cast<int>(classes),
+             static_cast<int>(stride));
   return losses;
 }
 

@@ -9,6 +9,8 @@
 
 namespace shardmark {
 
+inline constexpr int64_t kMostChannels = 1600;  // of a row that a warp of layer norm holds in registers
+
 // h = x + added ([N, C]; added undefined: x) and its layer norm: h, y. The gradients that come back through
 // both meet in one kernel. layer_norm.cu.
 std::pair<at::Tensor, at::Tensor> fused_layer_norm(const Kernels& kernels, const at::Tensor& x,

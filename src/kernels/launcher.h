@@ -20,13 +20,18 @@ struct KernelLaunch {
 // Held by intrusive_ptr, as autograd functions keep it for their backward. Backward runs on another thread.
 class KernelLauncher : public torch::CustomClassHolder {
  public:
-  // Arguments as the kernel takes them: data_ptr(), int64_t or float.
+  // Arguments as the kernel takes them: data_ptr(), int64_t, int or float.
   template <class... Arguments>
   void operator()(const KernelLaunch& launch, Arguments... arguments) {
     std::array<void*, sizeof...(Arguments)> places = {&arguments...};
     start(launch, places.data());
   }
   virtual int64_t multiprocessors() const = 0;  // of the GPU
+
+  // The kernels that make parameters' gradients add them to what the parameters have, with one rounding; else
+  // autograd does, in kernels of its own. Not for backwards in two parts, whose first finds no place for
+  // them.
+  bool adds_gradients = false;
 
  private:
   virtual void start(const KernelLaunch& launch, void** arguments) = 0;

@@ -25,8 +25,9 @@ constexpr int kOfThread = (kColumns / kVector + 31) / 32 * kVector;
 template <int kColumns, int kVector, class Body>
 __device__ inline void for_packs(Body body) {
   const int lane = threadIdx.x % 32;
-  for (int k = 0; k < kOfThread<kColumns, kVector> / kVector; ++k)
-    if (const int pack = lane + 32 * k; pack < kColumns / kVector) body(pack * kVector, k * kVector);
+  IN_REGISTERS for (int k = 0; k < kOfThread<kColumns, kVector> / kVector;
+                    ++k) if (const int pack = lane + 32 * k; pack < kColumns / kVector)
+      body(pack * kVector, k * kVector);
 }
 
 template <int kColumns, int kVector>
@@ -42,10 +43,11 @@ __global__ void __launch_bounds__(256)
     Pack<kVector> pack = load<kVector>(x + begin + column);
     if (residual != nullptr) {
       const Pack<kVector> added = load<kVector>(residual + begin + column);
-      for (int i = 0; i < kVector; ++i) pack.at[i] = to_bf16(to_float(pack.at[i]) + to_float(added.at[i]));
-      store(h + begin + column, pack);
+      float both[kVector];
+      for (int i = 0; i < kVector; ++i) both[i] = pack[i] + added[i];
+      store(h + begin + column, pack = rounded(both));
     }
-    for (int i = 0; i < kVector; ++i) sum += value[slot + i] = to_float(pack.at[i]);
+    for (int i = 0; i < kVector; ++i) sum += value[slot + i] = pack[i];
   });
   const float m = warp_sum(sum) / kColumns;
   for_packs<kColumns, kVector>([&](int, int slot) {
@@ -54,10 +56,9 @@ __global__ void __launch_bounds__(256)
   const float s = rsqrtf(warp_sum(squares) / kColumns + epsilon);
   for_packs<kColumns, kVector>([&](int column, int slot) {
     const Pack<kVector> g = load<kVector>(weight + column), b = load<kVector>(bias + column);
-    Pack<kVector> pack;
-    for (int i = 0; i < kVector; ++i)
-      pack.at[i] = to_bf16((value[slot + i] - m) * s * to_float(g.at[i]) + to_float(b.at[i]));
-    store(y + begin + column, pack);
+    float normed[kVector];
+    for (int i = 0; i < kVector; ++i) normed[i] = (value[slot + i] - m) * s * g[i] + b[i];
+    store(y + begin + column, rounded(normed));
   });
   if (threadIdx.x % 32 == 0) {
     mean[row] = m;
@@ -67,41 +68,50 @@ __global__ void __launch_bounds__(256)
 
 // partial [blocks, 2, C]: a block's parts of dg and db. residual: d; may be nullptr.
 template <int kColumns, int kVector>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, (kOfThread<kColumns, kVector>) <= 24 ? 2 : 1)
     layer_norm_backward(const Bf16* dy, const Bf16* h, const Bf16* residual, const Bf16* weight,
                         const float* mean, const float* rstd, Bf16* dh, float* partial, long long rows) {
   constexpr int kOwn = kOfThread<kColumns, kVector>;
+  constexpr bool kHoldsThree = kOwn <= 24;  // registers for dy, h and d of a row at once
   const int warps = blockDim.x / 32, warp = threadIdx.x / 32;
   float dweight[kOwn] = {}, dbias[kOwn] = {};
   for (long long row = static_cast<long long>(blockIdx.x) * warps + warp; row < rows;
        row += static_cast<long long>(gridDim.x) * warps) {
     const long long begin = row * kColumns;
     const float m = mean[row], s = rstd[row];
-    Pack<kVector> dys[kOwn / kVector], hs[kOwn / kVector];
+    Pack<kVector> dys[kOwn / kVector], hs[kOwn / kVector], elsewhere[kOwn / kVector] = {};
+    const auto load_residual = [&](int column, int slot) {
+      if (residual != nullptr) elsewhere[slot / kVector] = load<kVector>(residual + begin + column);
+    };
+    if constexpr (kHoldsThree) for_packs<kColumns, kVector>(load_residual);
     float sum = 0, projection = 0;  // of a, and of a n
     for_packs<kColumns, kVector>([&](int column, int slot) {
       const Pack<kVector> g = load<kVector>(weight + column);
       const Pack<kVector> d = dys[slot / kVector] = load<kVector>(dy + begin + column);
       const Pack<kVector> x = hs[slot / kVector] = load<kVector>(h + begin + column);
       for (int i = 0; i < kVector; ++i) {
-        const float n = (to_float(x.at[i]) - m) * s, a = to_float(d.at[i]) * to_float(g.at[i]);
+        const float n = (x[i] - m) * s, a = d[i] * g[i];
         sum += a;
         projection += a * n;
-        dweight[slot + i] += to_float(d.at[i]) * n;
-        dbias[slot + i] += to_float(d.at[i]);
+        dweight[slot + i] += d[i] * n;
+        dbias[slot + i] += d[i];
       }
     });
+    IN_REGISTERS for (int k = 0; k < kOwn / kVector; ++k) {
+      keep_packed(dys[k]);
+      keep_packed(hs[k]);
+    }
     sum = warp_sum(sum) / kColumns;
     projection = warp_sum(projection) / kColumns;
     for_packs<kColumns, kVector>([&](int column, int slot) {
       const Pack<kVector> g = load<kVector>(weight + column), d = dys[slot / kVector], x = hs[slot / kVector];
-      Pack<kVector> from_elsewhere = {}, pack;
-      if (residual != nullptr) from_elsewhere = load<kVector>(residual + begin + column);
+      float out[kVector];
+      if constexpr (!kHoldsThree) load_residual(column, slot);
       for (int i = 0; i < kVector; ++i) {
-        const float n = (to_float(x.at[i]) - m) * s, a = to_float(d.at[i]) * to_float(g.at[i]);
-        pack.at[i] = to_bf16(to_float(from_elsewhere.at[i]) + s * (a - sum - n * projection));
+        const float n = (x[i] - m) * s, a = d[i] * g[i];
+        out[i] = elsewhere[slot / kVector][i] + s * (a - sum - n * projection);
       }
-      store(dh + begin + column, pack);
+      store(dh + begin + column, rounded(out));
     });
   }
   __shared__ float sums[2][kColumns];

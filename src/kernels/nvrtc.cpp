@@ -131,7 +131,7 @@ CompiledKernel compile_kernel(const std::string& text, const std::string& kernel
       &program, [](nvrtcProgram* one) { NvrtcLibrary::instance().DestroyProgram(one); });
   nvrtc.check(nvrtc.AddNameExpression(program, kernel.c_str()), kernel);
   const std::string target = "--gpu-architecture=" + architecture;
-  std::vector<const char*> options = {target.c_str(), "--std=c++17"};
+  std::vector<const char*> options = {target.c_str(), "--std=c++17", "--device-as-default-execution-space"};
   if (*option != '\0') options.push_back(option);
   const int result = nvrtc.CompileProgram(program, static_cast<int>(options.size()), options.data());
   const auto filled = [&](auto size, auto get) {

@@ -72,7 +72,8 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
     ctx->saved_data["classes"] = classes;
     const at::Tensor loss = fused ? softmax_cross_entropy(fused, logits, targets, classes).mean()
                                   : loss_and_gradient(logits, targets, classes);
-    ctx->save_for_backward({x, padded, logits});
+    ctx->save_for_backward({x, padded, logits, weight});
+    ctx->saved_data["adds_gradient"] = fused && fused->adds_gradients;
     return loss;
   }
 
@@ -81,8 +82,13 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
     const at::Tensor &x = saved[0], &padded = saved[1], &gradient = saved[2];
     const at::Tensor scale = outputs[0] / static_cast<double>(x.size(0));
     const at::Tensor dx = at::mm(gradient, padded).mul_(scale);
-    const at::Tensor dweight = at::mm(gradient.t(), x * scale);
-    return {dx, dweight.narrow(0, 0, ctx->saved_data["classes"].toInt()), {}, {}, {}};
+    const int64_t classes = ctx->saved_data["classes"].toInt();
+    if (const at::Tensor place = saved[3].grad();
+        place.defined() && ctx->saved_data["adds_gradient"].toBool()) {
+      place.addmm_(gradient.narrow(1, 0, classes).t(), x * scale);
+      return {dx, {}, {}, {}, {}};
+    }
+    return {dx, at::mm(gradient.t(), x * scale).narrow(0, 0, classes), {}, {}, {}};
   }
 };
 

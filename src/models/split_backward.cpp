@@ -44,17 +44,15 @@ struct SplitProduct : torch::autograd::Function<SplitProduct> {
     const at::Tensor dx = ctx->needs_input_grad(0)
                               ? at::mm(dy, is_projection ? weight.t() : weight).view(x.sizes())
                               : at::Tensor();
-    const auto weight_gradient = [rows, dy, is_projection] {
-      return is_projection ? at::mm(rows.t(), dy) : at::mm(dy.t(), rows);
-    };
+    const at::Tensor left = is_projection ? rows.t() : dy.t(), right = is_projection ? dy : rows;
     if (slots->model.deferred == nullptr)
       return {dx,
-              weight_gradient(),
+              at::mm(left, right),
               slots->bias == nullptr ? at::Tensor() : bias_gradient(slots->model, dy),
               {},
               {}};
-    slots->model.deferred->push_back([slots, dy, weight_gradient] {
-      slots->weight.mutable_grad().add_(weight_gradient());
+    slots->model.deferred->push_back([slots, dy, left, right] {
+      slots->weight.mutable_grad().addmm_(left, right);
       if (slots->bias != nullptr) slots->bias->mutable_grad().add_(bias_gradient(slots->model, dy));
     });
     return {dx, {}, {}, {}, {}};

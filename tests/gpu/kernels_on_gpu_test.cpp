@@ -26,6 +26,8 @@ TEST_F(FusedKernelsOnGpu, CrossEntropyAndItsGradient) {
   check_cross_entropy(fused_kernels(device_), device_, 7, 31, 31);
   check_cross_entropy(fused_kernels(device_), device_, 7, 131, 192);
   check_cross_entropy(fused_kernels(device_), device_, 30, 50257, 50304);
+  check_cross_entropy(fused_kernels(device_), device_, 30, 50257, 50257);
+  check_cross_entropy(fused_kernels(device_), device_, 30, 128256, 128256);
 }
 
 TEST_F(FusedKernelsOnGpu, StepOfGpt2) {

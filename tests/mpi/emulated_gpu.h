@@ -96,12 +96,13 @@ To same_bits(From from) {
 inline float __uint_as_float(unsigned bits) { return same_bits<float>(bits); }
 inline unsigned __float_as_uint(float value) { return same_bits<unsigned>(value); }
 inline float __expf(float x) { return std::exp(x); }
+inline float __fdividef(float a, float b) { return a / b; }
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 
 #define __global__
 #define __device__
 #define __shared__ static
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #include "kernels/column_sum.cu"
 #include "kernels/cross_entropy.cu"
 #include "kernels/layer_norm.cu"

@@ -50,8 +50,10 @@ inline void check_layer_norm(const Kernels& kernels, at::Device device, int64_t 
   const at::Tensor normed = at::layer_norm(in, {channels}, weight.exact, bias.exact, 1e-5);
   torch::autograd::backward({in * 1, normed}, {dh.exact.detach(), dy.exact.detach()});
   expect_rounded("y", y, normed, 1.01);
-  expect_rounded("dx", x.rounded.grad(), in.grad(), 1.01);
-  if (adds) expect_rounded("dadded", added.rounded.grad(), in.grad(), 1.01);
+  // Of a row that is too long for the kernel, autograd adds two rounded gradients.
+  const double roundings = channels > kMostChannels ? 3 : 1.01;
+  expect_rounded("dx", x.rounded.grad(), in.grad(), roundings);
+  if (adds) expect_rounded("dadded", added.rounded.grad(), in.grad(), roundings);
   expect_rounded("dweight", weight.rounded.grad(), weight.exact.grad(), 1.01);
   expect_rounded("dbias", bias.rounded.grad(), bias.exact.grad(), 1.01);
 }
@@ -119,6 +121,10 @@ inline void check_gpt2(const Kernels& kernels, at::Device device, const Options&
     model->fused = fused;
     model->splits_backward = splits_backward;
     materialize(*model, 1);
+    if (fused) fused->adds_gradients = !splits_backward;
+    for (const auto& group : model->table().groups)
+      for (const auto& spec : group.parameters)
+        model->parameter(spec.name).mutable_grad() = at::zeros_like(model->parameter(spec.name));
     const Batch here = batch.on(on);
     at::Tensor h = here.inputs;
     for (const auto& block : model->blocks()) h = block.forward(h, here);
