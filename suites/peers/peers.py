@@ -121,27 +121,30 @@ def contenders(args, model, batch, folder):
     if first.failure:
         sys.exit(f"peers: no initial weights: {first.failure}")
 
-    def ours(strategy, ranks):
-        study = f"{folder}/{strategy}.h5"
-        return Contender(strategy, ranks, train(strategy, "--steps", str(steps), "--log-every", str(steps), "--weights", weights,
-                                                "-o", study), parse=exported(args, study))
+    def ours(name, strategy, ranks, *flags):
+        study = f"{folder}/{name}.h5"
+        return Contender(name, ranks, train(strategy, "--steps", str(steps), "--log-every", str(steps), "--weights", weights,
+                                            "-o", study, *flags), parse=exported(args, study))
 
     def peer(name, framework, bases, precision=args.precision, note=""):
         return Contender(name, bases[0].ranks, [args.python, str(HERE / "train_peer.py"), "--framework", framework, "--model", model,
                          "--precision", precision, "--batch-size", batch, "--steps", str(args.steps), "--warmup", str(args.warmup),
                          "--threads", str(args.threads), "--device", args.device, "--weights", weights], bases, note)
 
-    single, ddp, fsdp, zero3 = ours("single", 1), *(ours(name, args.ranks) for name in ("ddp", "fsdp", "zero3"))
+    single, ddp, fsdp, zero3 = ours("single", "single", 1), *(ours(name, name, args.ranks) for name in ("ddp", "fsdp", "zero3"))
     mixed = args.precision == "bf16"
+    alone = [single]  # ours on one rank
+    if mixed and args.device == "cuda" and not model.startswith("resnet"):
+        alone.append(ours("single, fused", "single", 1, "--kernels", "fused"))
     autocast = "autocast" if mixed else ""
     loop = beside(args, "shardmark_libtorch_loop")
     command = [loop, model, batch, args.precision, args.device, str(args.warmup), str(args.steps)]
-    rows = [single, ddp, fsdp, zero3,
-            Contender("plain LibTorch", 1, command, [single], "" if os.access(loop, os.X_OK) else f"not measured: no {loop}"),
-            peer("PyTorch", "plain", [single], note=autocast), peer("torch.compile", "compile", [single], note=autocast)]
+    rows = [*alone, ddp, fsdp, zero3,
+            Contender("plain LibTorch", 1, command, alone, "" if os.access(loop, os.X_OK) else f"not measured: no {loop}"),
+            peer("PyTorch", "plain", alone, note=autocast), peer("torch.compile", "compile", alone, note=autocast)]
     if mixed:
-        rows += [peer("PyTorch, bf16 copy", "plain", [single], "bf16-copy", "as ours"),
-                 peer("torch.compile, bf16 copy", "compile", [single], "bf16-copy", "as ours")]
+        rows += [peer("PyTorch, bf16 copy", "plain", alone, "bf16-copy", "as ours"),
+                 peer("torch.compile, bf16 copy", "compile", alone, "bf16-copy", "as ours")]
     rows += [peer("PyTorch DDP", "ddp", [ddp], note=autocast),
              peer("PyTorch FSDP2", "fsdp2", [fsdp, zero3], note="bf16 policy, fp32 reductions" if mixed else "")]
     for row in rows:
@@ -210,8 +213,8 @@ def agreement(args, row, base):
 def step_table(args, model, batch, rows):
     print(f"\n-> {model}, batch {batch} per rank, {args.precision}, {args.ranks} ranks of {args.threads} threads "
           f"(of single and its peers: 1 rank), {args.device}, {args.launches} launches, AdamW\n")
-    print(f"{'':26} {'step':>9} {'peak':>8} {'ours':>8} {'ours /':>8} {'95 % interval':>16} {'losses':>15}")
-    print(f"{'':26} {'ms':>9} {'GiB':>8} {'':8} {'peer':>8}")
+    print(f"{'':26} {'step':>9} {'peak':>8} {'ours':>13} {'ours /':>8} {'95 % interval':>16} {'losses':>15}")
+    print(f"{'':26} {'ms':>9} {'GiB':>8} {'':13} {'peer':>8}")
     for row in rows:
         times = [run and run["step_s"] for run in row.runs]
         if not any(times):
@@ -222,7 +225,7 @@ def step_table(args, model, batch, rows):
         line = f"{row.name:26} {1000 * step:9.2f} {f'{peak / 2**30:.2f}' if peak else '-':>8}"
         for base in row.bases:
             value, interval = ratio([run and run["step_s"] for run in base.runs], times)
-            print(f"{line} {base.name:>8} {f'{value:.3f}' if value else '-':>8} {interval:>16} {agreement(args, row, base):>15}  "
+            print(f"{line} {base.name:>13} {f'{value:.3f}' if value else '-':>8} {interval:>16} {agreement(args, row, base):>15}  "
                   f"{row.note}".rstrip())
         if not row.bases:
             print(line)
