@@ -1,4 +1,4 @@
-// One instruction after the other.
+// Steps, and what an instruction computes. In which order: execute.cpp.
 #include "executor/executor.h"
 
 #include <c10/core/GradMode.h>
@@ -54,41 +54,6 @@ void Executor::set_ablation(Ablation ablation) {
   ablation_ = ablation;
 }
 
-void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_batch) {
-  if (last_ != nullptr && last_ != &bound) last_->wait_all();
-  last_ = &bound;
-  const std::vector<Instruction>& instructions = bound.program().instructions;
-  StepRecorder* const recorder = evaluates_ ? nullptr : &recorder_;  // an evaluation is no step
-  StepRecorder* const details = evaluates_ ? nullptr : details_;
-  if (recorder != nullptr) recorder->begin_step(bound.program());
-  if (details != nullptr) details->begin_step(bound.program());
-  for (size_t i = 0; i < instructions.size(); ++i) {
-    const Instruction& instruction = instructions[i];
-    if (recorder != nullptr) recorder->begin_instruction(i);
-    if (details != nullptr) details->begin_instruction(i);
-    if (instruction.is_communication()) {
-      const bool happens =
-          ablation_ == Ablation::none ? !bound.is_inside_block(i) : ablation_ == Ablation::communication_only;
-      if (happens) bound.communicate(i);
-    } else if (ablation_ == Ablation::communication_only) {
-      continue;
-    } else if (instruction.is_compute()) {
-      if (ablation_ == Ablation::none) bound.poll();  // what has just started moves before a block computes
-      bound.begin_block(i);
-      compute(instruction, next_batch);
-      if (ablation_ == Ablation::none) {
-        bound.end_block();
-        bound.poll();
-      }
-    } else if (instruction.what == What::apply) {
-      apply(bound);
-    } else if (!failure_) {
-      bound.run_locally(i);
-    }
-  }
-  if (details != nullptr) details->end();
-}
-
 void Executor::compute(const Instruction& instruction, const std::function<Batch()>& next_batch) {
   note(instruction);
   switch (instruction.what) {
@@ -113,6 +78,7 @@ void Executor::load(int64_t number, const std::function<Batch()>& next_batch) {
   MicroBatch& micro_batch = micro_batches_[number];
   attempt([&] {
     micro_batch.batch = model_.prepared(next_batch());
+    if (by_graphs_) micro_batch.batch = graphs_->at_its_place(number, micro_batch.batch);
     micro_batch.activation = micro_batch.batch.inputs;
   });
   micro_batch.inputs.assign(model_.blocks().size(), {});

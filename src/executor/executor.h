@@ -4,9 +4,11 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "comm/watch/heartbeat.h"
 #include "executor/optim/gradient_guard.h"
+#include "executor/step_graphs.h"
 #include "executor/step_recorder.h"
 #include "executor/training_state.h"
 #include "models/model.h"
@@ -47,6 +49,9 @@ class Executor {
   // Whatever fails outside of that (on a GPU memory may run out while gradients are converted, or in the
   // update) ends the job of several ranks: comm/in_step.h. On one rank it is thrown.
   StepResult step(const std::function<Batch()>& next_batch, bool wants_norm = false);
+  // From the next step on, steps are captured and replayed; those that are recorded in detail, and ablations,
+  // are not. On a GPU, for programs without calls.
+  void use_graphs() { graphs_.emplace(state_.comm().device()); }
 
   // Forward alone: the loss, or without targets the logits. Undefined where this rank has failed.
   at::Tensor evaluate(const Batch& batch);
@@ -70,6 +75,8 @@ class Executor {
  private:
   using What = strategies::Instruction::What;
   void execute(BoundProgram& bound, const std::function<Batch()>& next_batch);
+  void execute_as_graphs(BoundProgram& bound, const std::function<Batch()>& next_batch);
+  void execute_one(BoundProgram& bound, size_t i, const std::function<Batch()>& next_batch);
   void compute(const strategies::Instruction& instruction, const std::function<Batch()>& next_batch);
   struct MicroBatch;
   void load(int64_t number, const std::function<Batch()>& next_batch);
@@ -109,6 +116,8 @@ class Executor {
   };
   std::map<int64_t, MicroBatch> micro_batches_;
   StepResult result_;
+  std::optional<StepGraphs> graphs_;
+  bool by_graphs_ = false;  // the step that runs
   std::exception_ptr failure_;
   Ablation ablation_ = Ablation::none;
   StepRecorder recorder_;

@@ -77,6 +77,7 @@ void TrainingSetup::allocate(int64_t first_step) {
   state = std::make_unique<TrainingState>(context, std::move(programs), teams);
   guard = std::make_unique<GradientGuard>(t.clip_norm, t.precision == "fp16", comm.device());
   executor = std::make_unique<Executor>(*state, *guard, point.seed, first_step);
+  if (t.graph) executor->use_graphs();
 }
 
 }  // namespace shardmark

@@ -85,7 +85,11 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
     const int64_t classes = ctx->saved_data["classes"].toInt();
     if (const at::Tensor place = saved[3].grad();
         place.defined() && ctx->saved_data["adds_gradient"].toBool()) {
-      place.addmm_(gradient.narrow(1, 0, classes).t(), x * scale);
+      // 50,257 rows at once would be one of cuBLAS's slow products: 2.4 ms on an H200, and so 1.5.
+      const at::Tensor scaled = x * scale;
+      const int64_t last = classes % kRowMultiple;
+      for (const auto& [begin, rows] : {std::pair(int64_t{0}, classes - last), {classes - last, last}})
+        if (rows > 0) place.narrow(0, begin, rows).addmm_(gradient.narrow(1, begin, rows).t(), scaled);
       return {dx, {}, {}, {}, {}};
     }
     return {dx, at::mm(gradient.t(), x * scale).narrow(0, 0, classes), {}, {}, {}};

@@ -64,8 +64,8 @@ std::string settle(Point& point, const World& world) {
   if (!native.empty() && std::find(native.begin(), native.end(), point.training.precision) == native.end())
     return "no native support of " + point.training.precision + " here: its time would be meaningless";
   if (std::string reason = strategies::layout_impossible(point); !reason.empty()) return reason;
-  for (std::string reason :
-       {data_mismatch(point.training), strategy_reason(point), kernels_reason(point, world.on_cpu)})
+  for (std::string reason : {data_mismatch(point.training), strategy_reason(point),
+                             kernels_reason(point, world.on_cpu), graph_reason(point, world.on_cpu)})
     if (!reason.empty()) return reason;
   return memory_reason(point, world.memory_per_rank_bytes);
 }
@@ -109,6 +109,22 @@ std::string kernels_reason(const Point& point, bool on_cpu) {
   const specs::SampleShape sample = specs::model_table(t.model)->sample;
   if (sample.kind == specs::SampleShape::Kind::tokens) return {};
   return "fused kernels are those of language models, and " + t.model.name + " is none; take kernels torch";
+}
+
+// A graph draws the same numbers whenever it is replayed, and no GPU has seen one with NCCL's calls in it.
+std::string graph_reason(const Point& point, bool on_cpu) {
+  const TrainingPoint& t = point.training;
+  if (!t.graph) return {};
+  if (on_cpu) return "CUDA graphs are a GPU's, and these ranks compute on the CPU; take graph false";
+  if (const auto* dropout = t.model.options.find("dropout");
+      dropout != nullptr && dropout->get<double>() > 0)
+    return "a graph would drop the same elements in every step; take dropout 0, or graph false";
+  const strategies::RankStep rank_step(point);
+  if (t.strategy.name != "auto" &&
+      strategies::strategy(t.strategy.name).step(rank_step.input()).calls.empty())
+    return {};
+  return fmt::format("{} communicates in a step, which graphs do not hold; take single, or graph false",
+                     t.strategy.name);
 }
 
 std::vector<Point> make_plan(const Suite& suite, const World& world) {

@@ -31,8 +31,9 @@ std::string divide_batch(Point& point);
 // Why this strategy cannot do with these options, precision or ranks; empty when it can.
 std::string strategy_reason(const Point& point);
 
-// Why it cannot take the kernels that it names; empty when it can.
+// Why it cannot take the kernels that it names, or be given to a GPU as graphs; empty when it can.
 std::string kernels_reason(const Point& point, bool on_cpu);
+std::string graph_reason(const Point& point, bool on_cpu);
 
 // Why its state does not fit into the memory of a rank, by the buffers of its program alone: without
 // activations, which are an estimate, so that only what certainly does not fit is ruled out. Names a layout

@@ -1,6 +1,4 @@
-// The axes of a suite: one row for each. All code that treats every axis alike uses these rows: reading,
-// expansion and exclusion of suites, flags, columns of studies and tables, a point's identity and text, the
-// page.
+// The axes of a suite: a row for each, by which all code goes that treats axes alike.
 #pragma once
 
 #include "schema/axis_row.h"
@@ -116,6 +114,14 @@ inline constexpr std::array kTrainingAxes = {
             .heading = "kernels",
             .hides_default = true,
             .flag = "--kernels"},
+    AxisRow{.key = "graph",
+            .member = &TrainingPoint::graph,
+            .accepted = TrueOrFalse{},
+            .description = "whether a GPU is given a step as CUDA graphs, captured once and replayed",
+            .is_later = true,
+            .phrase = " as CUDA graphs",
+            .heading = "CUDA graphs",
+            .hides_default = true},
     AxisRow{.key = "gathers",
             .member = &TrainingPoint::gathers,
             .accepted = Words{},

@@ -24,6 +24,7 @@ struct TrainingPoint {
   double clip_norm = 0;
   int64_t recompute = 0;          // every n-th block; 0: none
   std::string kernels = "torch";  // of language models on a GPU: torch's, or those of src/kernels ("fused")
+  bool graph = false;             // a GPU is given a step as CUDA graphs (executor/step_graphs.h)
   // Whether parameters are gathered in the communicator of the reductions ("shared"), one operation after the
   // other, or in one of their own ("own").
   std::string gathers = "shared";

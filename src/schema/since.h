@@ -69,6 +69,7 @@ inline constexpr auto kSince = std::to_array<Since>({
     {"checkpoint_read", 9},
     {"kernels", 9},
     {"gathers", 9},
+    {"graph", 9},
 });
 
 constexpr int minor_since(std::string_view name) {

@@ -134,8 +134,11 @@ def contenders(args, model, batch, folder):
     single, ddp, fsdp, zero3 = ours("single", "single", 1), *(ours(name, name, args.ranks) for name in ("ddp", "fsdp", "zero3"))
     mixed = args.precision == "bf16"
     alone = [single]  # ours on one rank
-    if mixed and args.device == "cuda" and not model.startswith("resnet"):
-        alone.append(ours("single, fused", "single", 1, "--kernels", "fused"))
+    if args.device == "cuda":
+        kernels = ["--kernels", "fused"] if mixed and not model.startswith("resnet") else []
+        if kernels:
+            alone.append(ours("single, fused", "single", 1, *kernels))
+        alone.append(ours("single, graphs", "single", 1, *kernels, "--graph", "true"))
     autocast = "autocast" if mixed else ""
     loop = beside(args, "shardmark_libtorch_loop")
     command = [loop, model, batch, args.precision, args.device, str(args.warmup), str(args.steps)]
@@ -213,8 +216,8 @@ def agreement(args, row, base):
 def step_table(args, model, batch, rows):
     print(f"\n-> {model}, batch {batch} per rank, {args.precision}, {args.ranks} ranks of {args.threads} threads "
           f"(of single and its peers: 1 rank), {args.device}, {args.launches} launches, AdamW\n")
-    print(f"{'':26} {'step':>9} {'peak':>8} {'ours':>13} {'ours /':>8} {'95 % interval':>16} {'losses':>15}")
-    print(f"{'':26} {'ms':>9} {'GiB':>8} {'':13} {'peer':>8}")
+    print(f"{'':26} {'step':>9} {'peak':>8} {'ours':>14} {'ours /':>8} {'95 % interval':>16} {'losses':>15}")
+    print(f"{'':26} {'ms':>9} {'GiB':>8} {'':14} {'peer':>8}")
     for row in rows:
         times = [run and run["step_s"] for run in row.runs]
         if not any(times):
@@ -225,7 +228,7 @@ def step_table(args, model, batch, rows):
         line = f"{row.name:26} {1000 * step:9.2f} {f'{peak / 2**30:.2f}' if peak else '-':>8}"
         for base in row.bases:
             value, interval = ratio([run and run["step_s"] for run in base.runs], times)
-            print(f"{line} {base.name:>13} {f'{value:.3f}' if value else '-':>8} {interval:>16} {agreement(args, row, base):>15}  "
+            print(f"{line} {base.name:>14} {f'{value:.3f}' if value else '-':>8} {interval:>16} {agreement(args, row, base):>15}  "
                   f"{row.note}".rstrip())
         if not row.bases:
             print(line)

@@ -25,6 +25,9 @@ struct Case {
   int64_t recompute = 0;
   bool gpu_forms = false;
   bool own_gathers = false;
+  bool fused = false;      // kernels of a GPU
+  bool graph = false;      // steps as CUDA graphs
+  int64_t norm_every = 1;  // steps
   Choice data = {"synthetic", {{"size", 64}}};
 };
 
@@ -88,6 +91,10 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
   const auto model =
       make_model(resolved_model(c.model), c.precision ? c.precision->compute : c.dtype, comm.device());
   model->gpu_forms |= c.gpu_forms;
+  if (c.fused) {
+    model->fused = fused_kernels(comm.device());
+    model->fused->adds_gradients = true;
+  }
   const StateContext context{*model, comm, resolved_optimizer(c.optimizer), /*seed=*/7, c.precision};
   Programs programs = programs_of(context, strategy, c.accumulation, c.recompute, c.own_gathers);
   if (hooks.change) hooks.change(programs);
@@ -109,11 +116,13 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
                 comm.device(), /*depth=*/0);
   GradientGuard guard(c.clip_norm, c.precision && c.precision->compute == at::kHalf, comm.device());
   Executor executor(state, guard, /*seed=*/7);
+  if (c.graph) executor.use_graphs();
   if (hooks.begins) hooks.begins();
   for (int64_t step = 0; step < c.num_steps; ++step) {
-    const auto [loss, norm] = executor.step([&] { return loader.next(); }, /*wants_norm=*/true);
+    const bool wants_norm = step % c.norm_every == 0;
+    const auto [loss, norm] = executor.step([&] { return loader.next(); }, wants_norm);
     if (executor.failure()) std::rethrow_exception(executor.failure());
-    outcomes.norms.push_back(norm.item<double>());
+    if (wants_norm) outcomes.norms.push_back(norm.item<double>());
     const at::Tensor sum = loss.to(at::kDouble).view({1});
     comm.all_reduce(sum, ReduceOp::sum).wait();
     outcomes.losses.push_back(sum.item<double>() / comm.size());

@@ -95,7 +95,7 @@ TEST(SuiteErrors, InTrainingBlocks) {
   const Wrong cases[] = {
       {"stratgy: ddp",
        "s.yaml:6:5: unknown key 'stratgy' in training; did you mean 'strategy'? accepted: model, data, "
-       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, gathers, "
+       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, graph, gathers, "
        "batch_size, "
        "global_batch, "
        "accumulation, tensor, sequence_parallel, context, pipeline, pipeline_schedule, stages, rank_order, "
@@ -103,7 +103,7 @@ TEST(SuiteErrors, InTrainingBlocks) {
       {"<<: {a: 1}",
        "s.yaml:6:5: unknown key '<<' in training; merge keys are not supported, an anchor on a value is; "
        "accepted: model, data, "
-       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, gathers, "
+       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, graph, gathers, "
        "batch_size, "
        "global_batch, "
        "accumulation, tensor, sequence_parallel, context, pipeline, pipeline_schedule, stages, rank_order, "

@@ -42,6 +42,25 @@ TEST(Plan, SaysWhereFusedKernelsCannotRun) {
             "fused kernels are those of language models, and resnet is none; take kernels torch");
 }
 
+TEST(Plan, SaysWhereStepsCannotBeGraphs) {
+  const auto graph = [](const char* model, const char* strategy, bool on_cpu) {
+    World world{2, 0};
+    world.on_cpu = on_cpu;
+    return reason(
+        fmt::format("training: {{model: {}, strategy: {}, batch_size: 1, graph: true}}", model, strategy),
+        world);
+  };
+  EXPECT_EQ(graph("gpt2", "single", false), "");
+  EXPECT_EQ(graph("gpt2", "single", true),
+            "CUDA graphs are a GPU's, and these ranks compute on the CPU; take graph false");
+  EXPECT_EQ(graph("{gpt2: {dropout: 0.1}}", "single", false),
+            "a graph would drop the same elements in every step; take dropout 0, or graph false");
+  EXPECT_EQ(graph("gpt2", "ddp", false),
+            "ddp communicates in a step, which graphs do not hold; take single, or graph false");
+  EXPECT_EQ(graph("gpt2", "auto", false),
+            "auto communicates in a step, which graphs do not hold; take single, or graph false");
+}
+
 TEST(Plan, RefusesGathersOfTheirOwnWhereNothingIsGathered) {
   const auto own = [](const char* strategy, int64_t ranks) {
     return reason(

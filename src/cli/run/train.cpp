@@ -211,8 +211,9 @@ int train(const TrainFlags& flags) {
   std::optional<TrainingOptions> options;
   together(world, [&] {
     const Point point = train_point(flags, world.size(), transport, global_batch);
-    if (const std::string reason = kernels_reason(point, device.is_cpu()); !reason.empty())
-      throw UsageError(reason);
+    for (const auto why_not : {kernels_reason, graph_reason})
+      if (const std::string reason = why_not(point, device.is_cpu()); !reason.empty())
+        throw UsageError(reason);
     check_memory(flags, point, device, ranks.session->local_size());
     const auto& t = point.training;
     source = make_source(t.data, {specs::model_table(t.model)->sample,

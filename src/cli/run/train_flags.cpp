@@ -164,6 +164,9 @@ TrainingOptions run_options(const TrainFlags& flags, const Point& point, const D
   const auto& t = point.training;
   const int64_t steps = num_steps(flags, point, source);
   const Choice schedule = choice_from_flag(flags.schedule, "--schedule", schedule_kind());
+  if (t.graph && (schedule.name != "constant" || flags.warmup > 0))
+    throw UsageError(
+        "a graph has one learning rate; take --schedule constant and --warmup 0, or --graph false");
   return {.point = point,
           .schedule = RateSchedule(schedule, t.optimizer.options.at("lr").get<double>(), flags.warmup, steps),
           .num_steps = steps,

@@ -51,7 +51,9 @@ std::vector<double> Training::timed_compute(Record& record, int64_t times,
   setup_.executor->set_ablation(Ablation::none);
   const auto blocks = group_.gather(block_medians(recorder.take(), setup_.whole.blocks.size()));
   const auto columns = static_cast<int64_t>(blocks.size()) / point_.ranks;
-  if (group_.rank() == 0) record.samples.push_back({"block_time", point_.ranks, columns, blocks});
+  // Steps that are replayed as graphs are not measured block by block, nor are blocks theirs.
+  if (group_.rank() == 0 && !point_.training.graph)
+    record.samples.push_back({"block_time", point_.ranks, columns, blocks});
   return seconds;
 }
 

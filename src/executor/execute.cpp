@@ -1,0 +1,71 @@
+// A program: one instruction after the other, or as graphs.
+#include "executor/executor.h"
+
+namespace shardmark {
+
+using strategies::Instruction;
+
+void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_batch) {
+  if (last_ != nullptr && last_ != &bound) last_->wait_all();
+  last_ = &bound;
+  if (graphs_ && !evaluates_ && details_ == nullptr && ablation_ == Ablation::none)
+    return execute_as_graphs(bound, next_batch);
+  const std::vector<Instruction>& instructions = bound.program().instructions;
+  StepRecorder* const recorder = evaluates_ ? nullptr : &recorder_;  // an evaluation is no step
+  StepRecorder* const details = evaluates_ ? nullptr : details_;
+  if (recorder != nullptr) recorder->begin_step(bound.program());
+  if (details != nullptr) details->begin_step(bound.program());
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    if (recorder != nullptr) recorder->begin_instruction(i);
+    if (details != nullptr) details->begin_instruction(i);
+    execute_one(bound, i, next_batch);
+  }
+  if (details != nullptr) details->end();
+}
+
+void Executor::execute_one(BoundProgram& bound, size_t i, const std::function<Batch()>& next_batch) {
+  const Instruction& instruction = bound.program().instructions[i];
+  if (instruction.is_communication()) {
+    const bool happens =
+        ablation_ == Ablation::none ? !bound.is_inside_block(i) : ablation_ == Ablation::communication_only;
+    if (happens) bound.communicate(i);
+  } else if (ablation_ == Ablation::communication_only) {
+    return;
+  } else if (instruction.is_compute()) {
+    if (ablation_ == Ablation::none) bound.poll();  // what has just started moves before a block computes
+    bound.begin_block(i);
+    compute(instruction, next_batch);
+    if (ablation_ == Ablation::none) {
+      bound.end_block();
+      bound.poll();
+    }
+  } else if (instruction.what == What::apply) {
+    apply(bound);
+  } else if (!failure_) {
+    bound.run_locally(i);
+  }
+}
+
+// A rank that has failed computes nothing any more: it launches no graph.
+void Executor::execute_as_graphs(BoundProgram& bound, const std::function<Batch()>& next_batch) {
+  by_graphs_ = true;
+  recorder_.begin_step(bound.program());
+  const auto& stretches = graphs_->begin_step(bound.program());
+  for (size_t s = 0; s < stretches.size(); ++s) {
+    const StepGraphs::Stretch& stretch = stretches[s];
+    recorder_.begin_instruction(stretch.begin);
+    const auto body = [&] {
+      for (size_t i = stretch.begin; i < stretch.end; ++i) execute_one(bound, i, next_batch);
+      return !failure_;
+    };
+    if (stretch.loads)
+      body();
+    else if (!failure_)
+      graphs_->run(s, body);
+  }
+  const auto results = graphs_->end_step({result_.loss, result_.gradient_norm});
+  result_ = {results[0], results[1]};
+  by_graphs_ = false;
+}
+
+}  // namespace shardmark
