@@ -152,7 +152,9 @@ at::Tensor squares(const std::vector<at::Tensor>& tensors, at::Device device) {
     if (tensor.numel() > 0)
       for (auto& chunk : tensor.split(kChunk)) chunks.push_back(std::move(chunk));
   if (chunks.empty()) return at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
-  return at::stack(at::_foreach_norm(chunks)).to(at::kDouble).square().sum();
+  const at::ScalarType type = chunks.front().scalar_type();  // 16 bits would round a norm
+  const auto norms = at::_foreach_norm(chunks, 2, at::isReducedFloatingType(type) ? at::kFloat : type);
+  return at::stack(norms).to(at::kDouble).square().sum();
 }
 
 }  // namespace shardmark

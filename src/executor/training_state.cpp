@@ -21,8 +21,8 @@ Model& regrouped(Model& model, const strategies::Program& program) {
 std::unique_ptr<Optimizer> make_optimizer_of(const StateContext& context, const strategies::Program& program,
                                              const ProgramMemory& memory) {
   std::vector<OptimizerShard> shards;
-  for (const auto& [parameters, gradients] : program.updated)
-    shards.push_back({memory.at(parameters), memory.at(gradients)});
+  for (const auto& [parameters, gradients, copy] : program.updated)
+    shards.push_back({memory.at(parameters), memory.at(gradients), memory.at(copy)});
   if (program.offload) return make_offloaded_optimizer(context.optimizer, std::move(shards));
   return make_optimizer(context.optimizer, shards, context.comm.device());
 }
@@ -71,6 +71,8 @@ TrainingState::TrainingState(const StateContext& context, Programs programs,
 }
 
 void TrainingState::publish() {
+  for (const auto& [parameters, gradients, copy] : program().updated)
+    if (copy.buffer >= 0) memory_.at(copy).copy_(memory_.at(parameters));
   const auto& instructions = program().instructions;
   for (size_t i = 0; i < instructions.size(); ++i) {
     if (instructions[i].part != strategies::Part::publish) continue;

@@ -214,4 +214,24 @@ at::Tensor softmax_cross_entropy(const Kernels& kernels, const at::Tensor& logit
   return losses;
 }
 
+// The elements that fill no pack at the end go by themselves.
+void fused_adamw(const Kernels& kernels, const AdamWMemory& memory, const AdamWRates& rates,
+                 const at::Tensor& num_updates, const at::Tensor& divisor) {
+  constexpr int64_t kBlocks = 8;  // of a multiprocessor
+  const auto& [p, g, m, v, copy] = memory;
+  const int64_t vector = vector_for(8, {p, g, m, v, copy}), whole = p.numel() / vector * vector;
+  const auto update = [&](int64_t begin, int64_t numel, int64_t of_pack) {
+    if (numel == 0) return;
+    const auto from = [&](const at::Tensor& tensor) { return data(tensor.narrow(0, begin, numel)); };
+    const int64_t blocks =
+        std::min(quotient_up(numel, kThreads * of_pack), kBlocks * kernels->multiprocessors());
+    (*kernels)({"adamw.cu", fmt::format("adamw<{}>", of_pack), {blocks, 1}, kThreads}, from(p), from(g),
+               from(m), from(v), from(copy), data(num_updates), data(divisor), numel, rates.beta1,
+               rates.beta2, static_cast<float>(rates.lr), static_cast<float>(rates.weight_decay),
+               static_cast<float>(rates.epsilon));
+  };
+  update(0, whole, vector);
+  update(whole, p.numel() - whole, 1);
+}
+
 }  // namespace shardmark

@@ -31,4 +31,16 @@ at::Tensor fused_projection_gelu(const Kernels& kernels, const at::Tensor& x, co
 at::Tensor softmax_cross_entropy(const Kernels& kernels, const at::Tensor& logits, const at::Tensor& targets,
                                  int64_t classes);
 
+// Flat memory, all equally long: fp32 but for the gradients and the copy, which are bf16.
+struct AdamWMemory {
+  at::Tensor parameters, gradients, first_moments, second_moments, copy;
+};
+struct AdamWRates {
+  double lr, beta1, beta2, epsilon, weight_decay;
+};
+// One update, the copy of the parameters, and zeros in place of the gradients. num_updates: a float on the
+// device, this update included. divisor: of the gradients, a float on the device; undefined: 1. adamw.cu.
+void fused_adamw(const Kernels& kernels, const AdamWMemory& memory, const AdamWRates& rates,
+                 const at::Tensor& num_updates, const at::Tensor& divisor);
+
 }  // namespace shardmark

@@ -20,7 +20,7 @@ struct KernelLaunch {
 // Held by intrusive_ptr, as autograd functions keep it for their backward. Backward runs on another thread.
 class KernelLauncher : public torch::CustomClassHolder {
  public:
-  // Arguments as the kernel takes them: data_ptr(), int64_t, int or float.
+  // Arguments as the kernel takes them: data_ptr(), int64_t, int, float or double.
   template <class... Arguments>
   void operator()(const KernelLaunch& launch, Arguments... arguments) {
     std::array<void*, sizeof...(Arguments)> places = {&arguments...};

@@ -44,10 +44,10 @@ double Sizes::last_units(int64_t count) const {
   return std::accumulate(units.end() - std::min(count, std::ssize(units)), units.end(), 0.0);
 }
 
-Cost replica_cost(const Sizes& s) {
+Cost replica_cost(const Sizes& s, bool one_pass) {
   Cost cost;
   cost.parameter_bytes = s.parameters * (s.master + s.copy);
-  cost.gradient_bytes = s.parameters * (s.master + s.copy);
+  cost.gradient_bytes = s.parameters * (one_pass ? s.copy : s.master + s.copy);
   cost.optimizer_bytes = s.parameters * s.state;
   return cost;
 }

@@ -37,8 +37,9 @@ struct Sizes {
 // Source: Patarasuk and Yuan, JPDC 69(2), 2009.
 inline double ring(double ranks) { return (ranks - 1) / ranks; }
 
-// Everything on every rank; nothing moves. Source: Rajbhandari et al., ZeRO, SC 2020, section 3.1.
-Cost replica_cost(const Sizes& s);
+// Everything on every rank; nothing moves. one_pass: an update of gradients in the compute type (replica.h).
+// Source: Rajbhandari et al., ZeRO, SC 2020, section 3.1.
+Cost replica_cost(const Sizes& s, bool one_pass);
 
 // Parameters, gradients and optimizer state: 1/parts of each on a rank, beside `prefetch` + 1 slots for
 // parameters of a unit, two for gradients, and the roots whole. Source: the same, section 5.3.

@@ -131,9 +131,10 @@ struct Instruction {
   bool is_communication() const { return what == What::start || what == What::wait; }
 };
 
-// What the optimizer updates by one kernel, equally long.
+// What the optimizer updates by one kernel, equally long. copy: of the parameters in the compute type, which
+// the same kernel writes, and it zeroes the gradients; none: other instructions do.
 struct OptimizerSlices {
-  Slice parameters, gradients;
+  Slice parameters, gradients, copy = {};
 };
 
 // What this rank owns of a group: [segment of its layout], maybe empty.

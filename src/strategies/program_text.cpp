@@ -129,7 +129,11 @@ std::string describe(const Program& program, const Instruction& i, const ModelTa
     case What::squares:
       return "sum the squares of the gradients";
     case What::apply:
-      return "apply the optimizer";
+      return program.updated.empty() || program.updated.front().copy.numel == 0
+                 ? "apply the optimizer"
+                 : fmt::format("apply the optimizer, copy to {}, zero {}",
+                               name_of(program, program.updated.front().copy),
+                               name_of(program, program.updated.front().gradients));
   }
   return {};
 }

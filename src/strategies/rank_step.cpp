@@ -40,7 +40,8 @@ StepInput input_of(const Point& point, const specs::StageTable& part, int64_t ra
           part.chunks,
           t.schedule.name,
           /*samples=*/t.batch_size == kLargest ? 1 : t.batch_size,
-          /*own_gathers=*/t.gathers == "own"};
+          /*own_gathers=*/t.gathers == "own",
+          /*fused_update=*/t.kernels == "fused" && t.optimizer.name == "adamw" && mesh.ranks_per_copy() == 1};
 }
 
 // " (tensor 2 x pipeline 4)"
@@ -71,9 +72,9 @@ std::vector<specs::Chunk> StepInput::all_chunks() const {
 }
 
 StepInput StepInput::with(const ModelTable& regrouped) const {
-  return {regrouped, ranks,        accumulation, bytes,     optimizer_elements,
-          options,   norm,         rank,         recompute, masks_documents,
-          mesh,      all_chunks(), order,        samples,   own_gathers};
+  return {regrouped,   ranks,       accumulation,    bytes, optimizer_elements, options, norm,
+          rank,        recompute,   masks_documents, mesh,  all_chunks(),       order,   samples,
+          own_gathers, fused_update};
 }
 
 RankStep::RankStep(const Point& point, int64_t rank)

@@ -10,6 +10,10 @@ namespace shardmark::strategies {
 // group goes to the main gradients as soon as its backward is over: the first micro-batch's are copied, so
 // that nothing is zeroed, and the others added. Where they are reduced in the compute type, they add up and
 // travel in it, and are converted at last.
+//
+// Note [Update in one pass]: with `fused_update` an optimizer takes gradients in the compute type, writes the
+// copy beside the master weights, and leaves zeros where the gradients were. There are no main gradients
+// then. Not where micro-batches add up in the master's type, or gradients travel in it.
 class Replica : public Holder {
  public:
   // reduce: the element that gradients are reduced in.
@@ -23,13 +27,15 @@ class Replica : public Holder {
     master_ = allocate("parameters", Use::parameters, Element::master);
     copy_ = mixed_ ? allocate("parameters, compute copy", Use::parameters, Element::compute) : master_;
     gradients_ = allocate("gradients", Use::gradients, Element::compute);
-    main_ = mixed_ ? allocate("main gradients", Use::gradients, Element::master) : gradients_;
+    one_pass_ = mixed_ && !promotes_ && step.input().fused_update;
+    converts_ = mixed_ && !promotes_ && !one_pass_;
+    main_ = promotes_ || converts_ ? allocate("main gradients", Use::gradients, Element::master) : gradients_;
     for (size_t group = 0; group < master_.size(); ++group) {
       step.place_parameters(group, copy_[group]);
       step.place_gradients(group, gradients_[group]);
     }
     is_begun_.resize(master_.size());
-    step.updates(master_, main_);
+    step.updates(master_, main_, one_pass_ ? copy_ : std::vector<Slice>());
   }
 
   void after(const Position& at) override {
@@ -44,9 +50,10 @@ class Replica : public Holder {
     }
   }
   void finish() override {
-    if (mixed_ && !promotes_) step_.copy(StepBuilder::all_of(main_), StepBuilder::all_of(gradients_));
+    if (converts_) step_.copy(StepBuilder::all_of(main_), StepBuilder::all_of(gradients_));
   }
   void publish() override {
+    if (one_pass_) return;
     if (mixed_) step_.copy(StepBuilder::all_of(copy_), parameters());
     if (!promotes_) step_.zero(StepBuilder::all_of(gradients_));
   }
@@ -59,7 +66,7 @@ class Replica : public Holder {
   StepBuilder& step_;
 
  private:
-  bool mixed_ = false, promotes_ = false;
+  bool mixed_ = false, promotes_ = false, converts_ = false, one_pass_ = false;
   std::vector<bool> is_begun_;  // [group]: the main gradients have those of a micro-batch
   std::vector<Slice> master_, copy_, gradients_, main_;
 };

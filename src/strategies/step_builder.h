@@ -116,7 +116,8 @@ class StepBuilder {
 
   // What this rank updates: its shards, or all in one range.
   void updates(const ModelShards& parameters, const ModelShards& gradients);
-  void updates(const std::vector<Slice>& parameters, const std::vector<Slice>& gradients);
+  void updates(const std::vector<Slice>& parameters, const std::vector<Slice>& gradients,
+               const std::vector<Slice>& copy = {});
   Program& program() { return program_; }
   const Program& program() const { return program_; }
   Program finish();  // a broken contract (program_check.h) ends here

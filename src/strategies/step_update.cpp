@@ -98,11 +98,13 @@ void StepBuilder::updates(const ModelShards& parameters, const ModelShards& grad
   set_gradients(gradients.of);
 }
 
-void StepBuilder::updates(const std::vector<Slice>& parameters, const std::vector<Slice>& gradients) {
+void StepBuilder::updates(const std::vector<Slice>& parameters, const std::vector<Slice>& gradients,
+                          const std::vector<Slice>& copy) {
   std::vector<Shard> of_groups;
   for (const Slice& group : parameters) program_.owned.push_back({group});
   for (const Slice& group : gradients) of_groups.push_back({group});
   if (!parameters.empty()) program_.updated = {{all_of(parameters), all_of(gradients)}};
+  if (!copy.empty()) program_.updated.front().copy = all_of(copy);
   program_.most_updated = all_of(parameters).numel;
   set_gradients(std::move(of_groups));
 }

@@ -27,6 +27,7 @@ struct StepInput {
   std::string order = "1f1b";             // a pipeline schedule
   int64_t samples = 0;                    // of a micro-batch
   bool own_gathers = false;               // parameters are gathered in a communicator of their own
+  bool fused_update = false;              // one pass: Note [Update in one pass] (replica.h)
 
   Team all() const { return team(ranks); }
   // Of neighbours among those that have the same part of the model.

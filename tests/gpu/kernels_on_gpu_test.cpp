@@ -2,6 +2,7 @@
 // torch's. RANKS 1
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/mpi/kernel_checks.h"
+#include "tests/mpi/training_fixture.h"
 
 namespace shardmark {
 namespace {
@@ -28,6 +29,30 @@ TEST_F(FusedKernelsOnGpu, CrossEntropyAndItsGradient) {
   check_cross_entropy(fused_kernels(device_), device_, 30, 50257, 50304);
   check_cross_entropy(fused_kernels(device_), device_, 30, 50257, 50257);
   check_cross_entropy(fused_kernels(device_), device_, 30, 128256, 128256);
+}
+
+TEST_F(FusedKernelsOnGpu, AdamW) {
+  for (const int64_t numel : {1, 37, 100003, 5000000})
+    for (const bool divides : {false, true}) check_adamw(fused_kernels(device_), device_, numel, divides);
+}
+
+// With and without main gradients; the norm is clipped, too.
+TEST_F(FusedKernelsOnGpu, TrainAsTorchsDo) {
+  for (const int64_t accumulation : {1, 2})
+    for (const double clip_norm : {0.0, 0.1}) {
+      Case c{"gpt2(layers=2, width=128, heads=2, sequence=64, vocabulary=131)",
+             "adamw(lr=0.001, weight_decay=0.1)"};
+      c.precision = Precision{at::kBFloat16, at::kFloat, at::kFloat};
+      c.accumulation = accumulation;
+      c.clip_norm = clip_norm;
+      c.num_steps = 8;
+      const Outcomes by_torch = train(c, "single", *alone_);
+      c.fused = true;
+      const Outcomes by_ours = train(c, "single", *alone_);
+      EXPECT_LE(largest_relative(by_ours.losses, by_torch.losses), 1e-2);
+      EXPECT_LE(largest_relative(by_ours.norms, by_torch.norms), 3e-2);
+      EXPECT_LE(parameter_error(by_ours, by_torch), 0.15);
+    }
 }
 
 TEST_F(FusedKernelsOnGpu, StepOfGpt2) {

@@ -103,6 +103,7 @@ inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 #define __device__
 #define __shared__ static
 #define __launch_bounds__(...)
+#include "kernels/adamw.cu"
 #include "kernels/column_sum.cu"
 #include "kernels/cross_entropy.cu"
 #include "kernels/layer_norm.cu"

@@ -106,6 +106,34 @@ inline void check_cross_entropy(const Kernels& kernels, at::Device device, int64
   EXPECT_EQ(logits.narrow(1, classes, stride - classes).abs().sum().item<double>(), 0);
 }
 
+// Three updates against the formula in fp64, from moments at zero.
+inline void check_adamw(const Kernels& kernels, at::Device device, int64_t numel, bool divides) {
+  SCOPED_TRACE(std::to_string(numel) + (divides ? ", divided" : ""));
+  const AdamWRates rates{1e-2, 0.9, 0.999, 1e-8, 0.1};
+  const auto floats = at::TensorOptions(device).dtype(at::kFloat);
+  const at::Tensor p = at::randn({numel}, at::kFloat).to(device), m = at::zeros({numel}, floats),
+                   v = at::zeros({numel}, floats), num_updates = at::zeros({}, floats),
+                   copy = at::full({numel}, 7, floats.dtype(at::kBFloat16));
+  const at::Tensor divisor = divides ? at::full({}, 4, floats) : at::Tensor();
+  at::Tensor weight = p.to(at::kCPU, at::kDouble), first = at::zeros_like(weight), second = first.clone();
+  for (int t = 1; t <= 3; ++t) {
+    const at::Tensor g = at::randn({numel}, at::kFloat).to(device, at::kBFloat16);
+    const at::Tensor slope = g.to(at::kCPU, at::kDouble) / (divides ? 4 : 1);
+    first = rates.beta1 * first + (1 - rates.beta1) * slope;
+    second = rates.beta2 * second + (1 - rates.beta2) * slope * slope;
+    const at::Tensor root = (second / (1 - std::pow(rates.beta2, t))).sqrt() + rates.epsilon;
+    weight =
+        weight - rates.lr * (rates.weight_decay * weight + first / (1 - std::pow(rates.beta1, t)) / root);
+    num_updates.add_(1);
+    fused_adamw(kernels, {p, g, m, v, copy}, rates, num_updates, divisor);
+    EXPECT_TRUE(at::equal(g, at::zeros_like(g)));
+  }
+  EXPECT_TRUE(at::allclose(p.to(at::kCPU, at::kDouble), weight, 1e-6, 1e-6));
+  EXPECT_TRUE(at::allclose(m.to(at::kCPU, at::kDouble), first, 1e-5, 1e-7));
+  EXPECT_TRUE(at::allclose(v.to(at::kCPU, at::kDouble), second, 1e-5, 1e-9));
+  EXPECT_TRUE(at::equal(copy, p.to(at::kBFloat16)));
+}
+
 // Loss and gradients of a GPT-2 in bf16: no farther from fp64 than those of torch's kernels, but for a
 // quarter.
 inline void check_gpt2(const Kernels& kernels, at::Device device, const Options& options,

@@ -19,6 +19,8 @@ Kernels emulated_kernels() {
       SHARDMARK_EMULATED(layer_norm_backward<129, 1>),
       SHARDMARK_EMULATED(layer_norm_forward<264, 8>),
       SHARDMARK_EMULATED(layer_norm_backward<264, 8>),
+      SHARDMARK_EMULATED(adamw<1>),
+      SHARDMARK_EMULATED(adamw<8>),
       SHARDMARK_EMULATED(column_partials<1>),
       SHARDMARK_EMULATED(column_partials<8>),
       SHARDMARK_EMULATED(gelu_backward<1>),
@@ -64,6 +66,12 @@ TEST(FusedKernels, CrossEntropyAndItsGradient) {
   check_cross_entropy(emulated_kernels(), at::kCPU, 3, 9001, 9001);
 }
 
+TEST(FusedKernels, AdamW) {
+  at::manual_seed(4);
+  for (const int64_t numel : {1, 37, 40, 9001})
+    for (const bool divides : {false, true}) check_adamw(emulated_kernels(), at::kCPU, numel, divides);
+}
+
 TEST(FusedKernels, StepOfGpt2) {
   for (const bool splits_backward : {false, true})
     check_gpt2(emulated_kernels(), at::kCPU,
@@ -74,6 +82,8 @@ TEST(FusedKernels, StepOfGpt2) {
 // Of GPT-2 124M and, by the widths of norms, of its larger sizes. No kernel may spill registers to memory.
 TEST(FusedKernels, CompileForRealGpusWithoutWarnings) {
   std::vector<std::pair<std::string, std::string>> kernels = {
+      {"adamw.cu", "adamw<8>"},
+      {"adamw.cu", "adamw<1>"},
       {"column_sum.cu", "column_partials<8>"},
       {"column_sum.cu", "column_partials<1>"},
       {"column_sum.cu", "gelu_backward<8>"},

@@ -56,7 +56,8 @@ inline specs::ElementBytes bytes_of(const Precision& types) {
 }
 
 inline Programs programs_of(const StateContext& context, const std::string& strategy,
-                            int64_t accumulation = 1, int64_t recompute = 0, bool own_gathers = false) {
+                            int64_t accumulation = 1, int64_t recompute = 0, bool own_gathers = false,
+                            bool fused_update = false) {
   const Choice choice = resolved_strategy(strategy), &optimizer = context.optimizer;
   const specs::ModelTable table = context.model.table();
   strategies::StepInput input{table,
@@ -69,6 +70,7 @@ inline Programs programs_of(const StateContext& context, const std::string& stra
                               context.comm.rank(),
                               recompute};
   input.own_gathers = own_gathers;
+  input.fused_update = fused_update;
   return programs_of(choice, input);
 }
 
@@ -96,7 +98,7 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
     model->fused->adds_gradients = true;
   }
   const StateContext context{*model, comm, resolved_optimizer(c.optimizer), /*seed=*/7, c.precision};
-  Programs programs = programs_of(context, strategy, c.accumulation, c.recompute, c.own_gathers);
+  Programs programs = programs_of(context, strategy, c.accumulation, c.recompute, c.own_gathers, c.fused);
   if (hooks.change) hooks.change(programs);
   const auto teams = std::make_shared<const Teams>(comm, programs.teams());
   TrainingState state(context, std::move(programs), teams);

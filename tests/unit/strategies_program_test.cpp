@@ -67,6 +67,7 @@ TEST(StrategyPrograms, OfAnyModelAndOptionsAreRight) {
       StepInput input = input_of(table, text, ranks);
       input.accumulation = 1 + static_cast<int64_t>(random() % 3);
       input.norm = random() % 2 == 0;
+      input.fused_update = random() % 2 == 0;
       if (random() % 2 == 0) input.bytes = {2, 4, random() % 2 == 0 ? 2 : 4};
       if (!entry.impossible(input).empty()) continue;
       SCOPED_TRACE(text + " on " + std::to_string(ranks) + " ranks");
@@ -168,11 +169,12 @@ TEST(StrategyPrograms, HoldAndMoveWhatThePapersSay) {
         "fsdp(shard=gradients)", "fsdp(shard=optimizer)", "fsdp(group=4)", "fsdp(group=2, shard=gradients)",
         "fsdp(offload=optimizer)", "hpz(group=4)", "hpz(group=2, prefetch=2)", "zero3",
         "zero3(persistence=1000)"})
-    for (const char* precision : {"fp32", "bf16", "fp64"})
+    for (const char* precision : {"fp32", "bf16", "fp64", "bf16, updated in one pass"})
       for (const int64_t micro_batches : {1, 2, 3}) {
         SCOPED_TRACE(fmt::format("{} {} {}", text, precision, micro_batches));
         StepInput input = input_of(table, text, 8);
-        input.bytes = specs::element_bytes(precision, "same");
+        input.fused_update = precision == std::string("bf16, updated in one pass");
+        input.bytes = specs::element_bytes(input.fused_update ? "bf16" : precision, "same");
         input.accumulation = micro_batches;
         const Strategy& entry = strategy(choice_from_text(text).name);
         if (!entry.impossible(input).empty()) continue;
@@ -192,6 +194,38 @@ TEST(StrategyPrograms, HoldAndMoveWhatThePapersSay) {
         expect_near(program.offloaded_bytes, paper.offloaded_bytes);
         expect_near(program.traffic_bytes, paper.traffic_bytes);
       }
+}
+
+// Note [Update in one pass]: 4 bytes of a parameter fewer, and nothing is copied, or zeroed, after the
+// update; not where micro-batches add up in fp32, or gradients travel in it.
+TEST(StrategyPrograms, UpdateInOnePassWhereGradientsStayInTheirType) {
+  const ModelTable table = table_of("gpt2(layers=2, width=24, heads=3, sequence=11, vocabulary=37)");
+  const auto step = [&](const char* text, const char* reduce, int64_t micro_batches, bool fused) {
+    StepInput input = input_of(table, text, 4);
+    input.bytes = specs::element_bytes("bf16", reduce);
+    input.accumulation = micro_batches;
+    input.fused_update = fused;
+    return strategy(choice_from_text(text).name).step(input);
+  };
+  const auto saved = [&](const char* text, const char* reduce, int64_t micro_batches) {
+    const auto held = [](const Program& program) {
+      int64_t numel = 0;
+      for (const Buffer& buffer : program.buffers)
+        if (buffer.element == Element::master) numel += buffer.numel;
+      return numel;
+    };
+    return held(step(text, reduce, micro_batches, false)) - held(step(text, reduce, micro_batches, true));
+  };
+  for (const auto& [text, reduce, micro_batches] :
+       {std::tuple("single", "same", int64_t{1}), {"ddp", "same", int64_t{1}}, {"ddp", "same", int64_t{3}}}) {
+    EXPECT_GE(saved(text, reduce, micro_batches), table.num_parameters()) << text;
+    const Program program = step(text, reduce, micro_batches, true);
+    EXPECT_EQ(program.instructions.back().what, What::apply) << text;
+    EXPECT_EQ(program.updated.front().copy.numel, program.updated.front().parameters.numel);
+  }
+  EXPECT_EQ(saved("single", "same", 3), 0);
+  EXPECT_EQ(saved("ddp", "fp32", 1), 0);
+  EXPECT_EQ(saved("fsdp", "same", 1), 0);
 }
 
 // As the papers write them.

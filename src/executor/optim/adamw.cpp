@@ -1,8 +1,10 @@
-// AdamW by torch's fused kernel. Source of the formula: Loshchilov and Hutter, ICLR 2019, algorithm 2.
+// AdamW by torch's fused kernel, or by ours with the copy of the parameters. Source of the formula:
+// Loshchilov and Hutter, ICLR 2019, algorithm 2.
 #include <ATen/ops/_fused_adamw.h>
 
 #include "base/registry.h"
 #include "executor/optim/entry.h"
+#include "kernels/fused.h"
 
 namespace shardmark {
 namespace {
@@ -23,6 +25,11 @@ class AdamW final : public Optimizer {
       gradients_.push_back(shard.gradients);
     }
     steps_.assign(shards.size(), num_updates_);
+    if (shards.empty() || !shards.front().copy.defined()) return;
+    kernels_ = fused_kernels(device);
+    for (size_t i = 0; i < shards.size(); ++i)
+      memory_.push_back(
+          {parameters_[i], gradients_[i], first_moments_[i], second_moments_[i], shards[i].copy});
   }
 
   void step(const UpdateControl& control) override {
@@ -31,6 +38,10 @@ class AdamW final : public Optimizer {
     else
       num_updates_.add_(1);
     if (parameters_.empty()) return;
+    for (const AdamWMemory& memory : memory_)
+      fused_adamw(kernels_, memory, {lr_, beta1_, beta2_, eps_, weight_decay_}, num_updates_,
+                  control.divisor);
+    if (kernels_) return;
     at::_fused_adamw_(parameters_, gradients_, first_moments_, second_moments_, /*max_exp_avg_sqs=*/{},
                       steps_, lr_, beta1_, beta2_, weight_decay_, eps_, /*amsgrad=*/false,
                       /*maximize=*/false, optional(control.divisor), optional(control.found_inf));
@@ -48,6 +59,8 @@ class AdamW final : public Optimizer {
   std::vector<at::Tensor> parameters_, gradients_, first_moments_, second_moments_;
   at::Tensor num_updates_;
   std::vector<at::Tensor> steps_;  // [shard]: num_updates_
+  Kernels kernels_;
+  std::vector<AdamWMemory> memory_;  // [shard], for these kernels
 };
 
 std::unique_ptr<Optimizer> make(const Options& options, const std::vector<OptimizerShard>& shards,

@@ -12,10 +12,12 @@
 
 namespace shardmark {
 
-// A shard of flat memory: parameters and their gradients, 1-D and equally long.
+// A shard of flat memory: parameters and their gradients, 1-D and equally long. copy: of the parameters in
+// the gradients' type, which an update writes, zeroing the gradients; undefined: it does neither.
 struct OptimizerShard {
   at::Tensor parameters;
   at::Tensor gradients;
+  at::Tensor copy = {};
 };
 
 // A kind of state, "exp_avg" for one: [shard], each as long as its shard.
