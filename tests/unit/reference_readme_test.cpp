@@ -1,5 +1,5 @@
-// The H100's table in README.md says what the studies in results/reference say, and its MFU follows from its
-// step, the FLOPs of a step and one peak.
+// The tables of the H100 and the H200 in README.md say what the files in results/reference say, and the MFU
+// follows from its step, the FLOPs of a step and one peak.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,21 +17,26 @@ namespace {
 const std::string kReadme = SHARDMARK_SOURCE_DIR "/README.md";
 const std::string kReference = SHARDMARK_SOURCE_DIR "/results/reference/";
 
-// A row: a strategy with tokens/s, step, peak and MFU; a peer with step, peak and ratio.
-std::vector<std::vector<std::string>> rows_of_readme() {
+// The cells of a table's rows, which follow `num_lines` lines of heading.
+std::vector<std::vector<std::string>> rows_below(const std::string& heading, int num_lines) {
   const std::string text = read_text(kReadme);
-  const size_t begin = text.find("tokens/s   step   peak     MFU"), end = text.find("\n\n", begin);
+  const size_t begin = text.find(heading), end = text.find("\n\n", begin);
   std::istringstream lines(text.substr(begin, end - begin));
   std::vector<std::vector<std::string>> rows;
   std::string line;
-  std::getline(lines, line);
-  for (std::getline(lines, line); std::getline(lines, line);) {
+  for (int i = 0; i < num_lines; ++i) std::getline(lines, line);
+  while (std::getline(lines, line)) {
     const std::string row = line.substr(line.find_first_not_of(' '));
     static const std::regex gap("  +");
     rows.emplace_back(std::sregex_token_iterator(row.begin(), row.end(), gap, -1),
                       std::sregex_token_iterator());
   }
   return rows;
+}
+
+// A row: a strategy with tokens/s, step, peak and MFU; a peer with step, peak and ratio.
+std::vector<std::vector<std::string>> rows_of_readme() {
+  return rows_below("tokens/s   step   peak     MFU", 2);
 }
 
 // The number before `unit` in the sentence on MFU, in its unit of 10^12.
@@ -119,6 +124,26 @@ TEST(ReferenceReadme, SaysOfPeersWhatTheirFileSays) {
     EXPECT_EQ(row[7], fmt::format("{:.1f}", peer["launches"][0]["peak_bytes"].get<double>() / 0x1p30))
         << row[5];
     EXPECT_EQ(row[8], fmt::format("{:.3f}", ours["launches"][0]["step_s"].get<double>() / step_s)) << row[5];
+  }
+}
+
+// A row: a model; steps of ours with torch's kernels, with fused ones and as graphs, and of torch.compile;
+// its ratios to the latter two of ours.
+TEST(ReferenceReadme, SaysOfTheH200WhatItsFilesSay) {
+  const auto rows = rows_below("step, ms                   single", 1);
+  ASSERT_EQ(rows.size(), 2u);
+  const std::vector<std::string> files = {"h200-peers-gpt2.json", "h200-peers-gpt2-24-layers.json"};
+  for (size_t model = 0; model < files.size(); ++model) {
+    const auto file = nlohmann::ordered_json::parse(read_text(kReference + files[model]));
+    std::vector<double> step_s;
+    for (const char* name : {"single", "single, fused", "single, graphs", "torch.compile, bf16 copy"})
+      for (const auto& row : file["rows"])
+        if (row["name"] == name) step_s.push_back(row["launches"][0]["step_s"]);
+    ASSERT_EQ(step_s.size(), 4u) << files[model];
+    ASSERT_EQ(rows[model].size(), 7u) << rows[model].front();
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(rows[model][1 + i], fmt::format("{:.2f}", 1e3 * step_s[i]));
+    for (size_t i = 0; i < 2; ++i)
+      EXPECT_EQ(rows[model][5 + i], fmt::format("{:.3f}", step_s[1 + i] / step_s[3]));
   }
 }
 
