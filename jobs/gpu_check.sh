@@ -57,7 +57,7 @@ step collectives 90 'suites/gpu-collectives.yaml' suite_collectives
 step memory 90 'suites/gpu-memory.yaml' suite_memory
 step train 60 'a training run with a checkpoint, and another that goes on from it' train
 step sanitizer 120 'compute-sanitizer memcheck over a step of a small model' sanitizer
-step kernels 120 'every kernel of a step of GPT-2 124M and of ResNet-50, with durations' kernels
+step kernels 120 'every kernel of a step of GPT-2 124M, by torch and fused, and of ResNet-50, with durations' kernels
 step report 60 'the report of all studies' report
 
 if [[ $list == yes ]]; then
@@ -120,12 +120,13 @@ sanitizer() {
     --precision bf16 --steps 3
 }
 kernels() {
-  local model name
-  for model in gpt2 'gpt2(vocabulary=50304)' 'resnet(layers=50, image=224, classes=1000)'; do
-    name=${model%%[,)]*}; name=${name//[(=]/-}
+  local model name by
+  for by in torch fused ''; do
+    model=gpt2 name=gpt2-$by
+    if [[ -z $by ]]; then model='resnet(layers=50, image=224, classes=1000)' name=resnet-50; fi
     mkdir "trace-$name" || return
-    "$shardmark" train --model "$model" --strategy single --precision bf16 --batch-size "$([[ $model == gpt2* ]] && echo 16 || echo 128)" \
-      --data 'synthetic(size=4096)' --steps 10 --log-every 10 --eval-batches 0 --trace "trace-$name" &&
+    "$shardmark" train --model "$model" --strategy single --precision bf16 --batch-size "$([[ -n $by ]] && echo 16 || echo 128)" \
+      --kernels "${by:-torch}" --data 'synthetic(size=4096)' --steps 10 --log-every 10 --eval-batches 0 --trace "trace-$name" &&
       "$python" "$here/kernel_list.py" "trace-$name/rank-0.json" 3 >"kernels-$name.txt" && head -n 40 "kernels-$name.txt" || return
     rm -r "trace-$name"    # large
   done

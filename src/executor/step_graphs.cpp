@@ -29,6 +29,33 @@ std::vector<StepGraphs::Stretch> StepGraphs::stretches_of(const strategies::Prog
   return all;
 }
 
+namespace {
+
+// Whether body could launch all that it has to. Of what it could not nothing is said but its own error.
+bool captured(at::cuda::CUDAGraph& graph, at::MempoolId_t pool, const std::function<bool()>& body) {
+  const auto give_up = [&] {
+    try {
+      graph.capture_end();
+    } catch (const c10::Error&) {  // that the capture is invalid
+    }
+  };
+  graph.capture_begin(pool, cudaStreamCaptureModeRelaxed);
+  bool is_whole = false;
+  try {
+    is_whole = body();
+  } catch (...) {
+    give_up();
+    throw;
+  }
+  if (is_whole)
+    graph.capture_end();
+  else
+    give_up();
+  return is_whole;
+}
+
+}  // namespace
+
 struct StepGraphs::Graphs {
   explicit Graphs(at::Device gpu) : device(gpu), stream(own_stream(gpu)) {}
   at::Device device;
@@ -66,15 +93,7 @@ void StepGraphs::run(size_t stretch, const std::function<bool()>& body) {
       body();
       is_whole = false;
     } else {
-      at::cuda::CUDAGraph& graph = current_->graphs[stretch];
-      graph.capture_begin(graphs_->pool, cudaStreamCaptureModeRelaxed);
-      try {
-        is_whole = body();
-      } catch (...) {
-        graph.capture_end();
-        throw;
-      }
-      graph.capture_end();
+      is_whole = captured(current_->graphs[stretch], graphs_->pool, body);
     }
     synchronize(graphs_->device);  // with this stream
   }

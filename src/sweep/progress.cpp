@@ -14,7 +14,10 @@
 namespace shardmark {
 
 std::string headline(const Record& record) {
-  if (record.outcome != Outcome::ok) return fmt::format("{}: {}", to_text(record.outcome), record.reason);
+  if (record.outcome != Outcome::ok) {
+    const std::string outcome = to_text(record.outcome) + std::string(": ");  // a check's text begins with it
+    return record.reason.starts_with(outcome) ? record.reason : outcome + record.reason;
+  }
   const auto& m = record.measures;
   const std::string rate = record.point.workload == "training"
                                ? throughput_of(record.point, m).text()
