@@ -22,7 +22,7 @@ std::unique_ptr<Optimizer> make_optimizer_of(const StateContext& context, const 
                                              const ProgramMemory& memory) {
   std::vector<OptimizerShard> shards;
   for (const auto& [parameters, gradients, copy] : program.updated)
-    shards.push_back({memory.at(parameters), memory.at(gradients), memory.at(copy)});
+    shards.push_back({memory.at(parameters), memory.at(gradients), memory.at(copy), context.model.fused});
   if (program.offload) return make_offloaded_optimizer(context.optimizer, std::move(shards));
   return make_optimizer(context.optimizer, shards, context.comm.device());
 }

@@ -47,7 +47,7 @@ TEST_F(FusedKernelsOnGpu, TrainAsTorchsDo) {
       c.clip_norm = clip_norm;
       c.num_steps = 8;
       const Outcomes by_torch = train(c, "single", *alone_);
-      c.fused = true;
+      c.fused = fused_kernels(device_);
       const Outcomes by_ours = train(c, "single", *alone_);
       EXPECT_LE(largest_relative(by_ours.losses, by_torch.losses), 1e-2);
       EXPECT_LE(largest_relative(by_ours.norms, by_torch.norms), 3e-2);

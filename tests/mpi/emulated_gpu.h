@@ -99,7 +99,7 @@ inline float __expf(float x) { return std::exp(x); }
 inline float __fdividef(float a, float b) { return a / b; }
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 
-#define __global__
+#define __global__ inline
 #define __device__
 #define __shared__ static
 #define __launch_bounds__(...)

@@ -5,35 +5,11 @@
 #include <iostream>
 #include <regex>
 
-#include "tests/mpi/emulated_gpu.h"
+#include "tests/mpi/emulated_kernels.h"
 #include "tests/mpi/kernel_checks.h"
 
 namespace shardmark {
 namespace {
-
-Kernels emulated_kernels() {
-  return c10::make_intrusive<emulated::Launcher>(std::map<std::string, std::function<void(void**)>>{
-      SHARDMARK_EMULATED(layer_norm_forward<48, 8>),
-      SHARDMARK_EMULATED(layer_norm_backward<48, 8>),
-      SHARDMARK_EMULATED(layer_norm_forward<129, 1>),
-      SHARDMARK_EMULATED(layer_norm_backward<129, 1>),
-      SHARDMARK_EMULATED(layer_norm_forward<264, 8>),
-      SHARDMARK_EMULATED(layer_norm_backward<264, 8>),
-      SHARDMARK_EMULATED(adamw<1>),
-      SHARDMARK_EMULATED(adamw<8>),
-      SHARDMARK_EMULATED(column_partials<1>),
-      SHARDMARK_EMULATED(column_partials<8>),
-      SHARDMARK_EMULATED(gelu_backward<1>),
-      SHARDMARK_EMULATED(gelu_backward<8>),
-      SHARDMARK_EMULATED(column_totals),
-      SHARDMARK_EMULATED(softmax_cross_entropy<1, 1>),
-      SHARDMARK_EMULATED(softmax_cross_entropy<1, 3>),
-      SHARDMARK_EMULATED(softmax_cross_entropy<1, 8>),
-      SHARDMARK_EMULATED(softmax_cross_entropy<8, 1>),
-      SHARDMARK_EMULATED(softmax_cross_entropy<8, 2>),
-      SHARDMARK_EMULATED(softmax_cross_entropy<8, 8>),
-  });
-}
 
 // 129 channels are odd; 264 are 33 packs, one more than a warp has threads. 70 rows are more than two blocks
 // on each of two multiprocessors take at once.

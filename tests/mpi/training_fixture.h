@@ -25,7 +25,7 @@ struct Case {
   int64_t recompute = 0;
   bool gpu_forms = false;
   bool own_gathers = false;
-  bool fused = false;      // kernels of a GPU
+  Kernels fused = {};      // nullptr: torch's
   bool graph = false;      // steps as CUDA graphs
   int64_t norm_every = 1;  // steps
   Choice data = {"synthetic", {{"size", 64}}};
@@ -93,12 +93,11 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
   const auto model =
       make_model(resolved_model(c.model), c.precision ? c.precision->compute : c.dtype, comm.device());
   model->gpu_forms |= c.gpu_forms;
-  if (c.fused) {
-    model->fused = fused_kernels(comm.device());
-    model->fused->adds_gradients = true;
-  }
+  model->fused = c.fused;
+  if (c.fused) c.fused->adds_gradients = true;
   const StateContext context{*model, comm, resolved_optimizer(c.optimizer), /*seed=*/7, c.precision};
-  Programs programs = programs_of(context, strategy, c.accumulation, c.recompute, c.own_gathers, c.fused);
+  Programs programs =
+      programs_of(context, strategy, c.accumulation, c.recompute, c.own_gathers, c.fused != nullptr);
   if (hooks.change) hooks.change(programs);
   const auto teams = std::make_shared<const Teams>(comm, programs.teams());
   TrainingState state(context, std::move(programs), teams);

@@ -26,7 +26,7 @@ class AdamW final : public Optimizer {
     }
     steps_.assign(shards.size(), num_updates_);
     if (shards.empty() || !shards.front().copy.defined()) return;
-    kernels_ = fused_kernels(device);
+    kernels_ = shards.front().kernels;
     for (size_t i = 0; i < shards.size(); ++i)
       memory_.push_back(
           {parameters_[i], gradients_[i], first_moments_[i], second_moments_[i], shards[i].copy});

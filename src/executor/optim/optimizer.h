@@ -8,16 +8,19 @@
 #include <vector>
 
 #include "executor/optim/gradient_guard.h"
+#include "kernels/launcher.h"
 #include "schema/choice.h"
 
 namespace shardmark {
 
 // A shard of flat memory: parameters and their gradients, 1-D and equally long. copy: of the parameters in
-// the gradients' type, which an update writes, zeroing the gradients; undefined: it does neither.
+// the gradients' type, which an update writes by these kernels, zeroing the gradients; undefined: it does
+// neither.
 struct OptimizerShard {
   at::Tensor parameters;
   at::Tensor gradients;
   at::Tensor copy = {};
+  Kernels kernels = {};
 };
 
 // A kind of state, "exp_avg" for one: [shard], each as long as its shard.

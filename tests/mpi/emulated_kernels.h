@@ -1,0 +1,34 @@
+// The kernels that tests launch on the emulated GPU. By one text alone: the emulation is one for a program.
+#pragma once
+
+#include "tests/mpi/emulated_gpu.h"
+
+namespace shardmark {
+
+inline Kernels emulated_kernels() {
+  return c10::make_intrusive<emulated::Launcher>(std::map<std::string, std::function<void(void**)>>{
+      SHARDMARK_EMULATED(layer_norm_forward<48, 8>),
+      SHARDMARK_EMULATED(layer_norm_backward<48, 8>),
+      SHARDMARK_EMULATED(layer_norm_forward<48, 1>),
+      SHARDMARK_EMULATED(layer_norm_backward<48, 1>),
+      SHARDMARK_EMULATED(layer_norm_forward<129, 1>),
+      SHARDMARK_EMULATED(layer_norm_backward<129, 1>),
+      SHARDMARK_EMULATED(layer_norm_forward<264, 8>),
+      SHARDMARK_EMULATED(layer_norm_backward<264, 8>),
+      SHARDMARK_EMULATED(adamw<1>),
+      SHARDMARK_EMULATED(adamw<8>),
+      SHARDMARK_EMULATED(column_partials<1>),
+      SHARDMARK_EMULATED(column_partials<8>),
+      SHARDMARK_EMULATED(gelu_backward<1>),
+      SHARDMARK_EMULATED(gelu_backward<8>),
+      SHARDMARK_EMULATED(column_totals),
+      SHARDMARK_EMULATED(softmax_cross_entropy<1, 1>),
+      SHARDMARK_EMULATED(softmax_cross_entropy<1, 3>),
+      SHARDMARK_EMULATED(softmax_cross_entropy<1, 8>),
+      SHARDMARK_EMULATED(softmax_cross_entropy<8, 1>),
+      SHARDMARK_EMULATED(softmax_cross_entropy<8, 2>),
+      SHARDMARK_EMULATED(softmax_cross_entropy<8, 8>),
+  });
+}
+
+}  // namespace shardmark

@@ -1,0 +1,62 @@
+// Every strategy with the kernels of src/kernels, on an emulated GPU: gradients that kernels add where the
+// strategy put them, and the update in one pass. RANKS 2
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "tests/mpi/emulated_kernels.h"
+#include "tests/mpi/strategy_cases.h"
+#include "tests/mpi/training_fixture.h"
+
+namespace shardmark {
+namespace {
+
+class FusedStrategies : public ::testing::Test {
+ protected:
+  FusedStrategies() {
+    comm = make_communicator("mpi", world, at::kCPU);
+    alone = comm->split(comm->rank(), 0);
+    at::set_num_threads(1);
+  }
+  static Case bf16(at::ScalarType reduce) {
+    Case c{"gpt2(layers=2, width=48, heads=3, sequence=16, vocabulary=131)", kOptimizers[1], at::kFloat};
+    c.precision = Precision{at::kBFloat16, at::kFloat, reduce};
+    c.gpu_forms = true;
+    c.num_steps = 6;
+    return c;
+  }
+  HostGroup world = HostGroup::world();
+  std::unique_ptr<Communicator> comm, alone;
+};
+
+// In bf16 by torch's kernels and by these: rounding differs, a lost or doubled gradient would be a factor.
+TEST_F(FusedStrategies, TrainAsWithTorchsKernels) {
+  for (const int64_t accumulation : {1, 2})
+    for (const at::ScalarType reduce : {at::kBFloat16, at::kFloat})
+      for (const std::string& strategy :
+           {std::string("single"), kKinds[0], kKinds[1], kKinds[2], kKinds[3], kKinds[4]}) {
+        SCOPED_TRACE(strategy + " " + at::toString(reduce) + " " + std::to_string(accumulation));
+        Case c = bf16(reduce);
+        c.accumulation = accumulation;
+        const Outcomes by_torch = train(c, strategy, *comm);
+        c.fused = emulated_kernels();
+        const Outcomes by_ours = train(c, strategy, *comm);
+        EXPECT_LE(largest_relative(by_ours.losses, by_torch.losses), 5e-3);
+        EXPECT_LE(largest_relative(by_ours.norms, by_torch.norms), 2e-2);
+        EXPECT_LE(parameter_error(by_ours, by_torch), 0.1);
+      }
+}
+
+// Gradients are clipped by one divisor, which the update in one pass takes, too.
+TEST_F(FusedStrategies, ClipAsWithTorchsKernels) {
+  Case c = bf16(at::kBFloat16);
+  c.clip_norm = 0.1;
+  const Outcomes by_torch = train(c, "ddp", *comm);
+  c.fused = emulated_kernels();
+  const Outcomes by_ours = train(c, "ddp", *comm);
+  EXPECT_GT(by_ours.norms.front(), c.clip_norm);
+  EXPECT_LE(largest_relative(by_ours.norms, by_torch.norms), 2e-2);
+  EXPECT_LE(parameter_error(by_ours, by_torch), 0.1);
+}
+
+}  // namespace
+}  // namespace shardmark
