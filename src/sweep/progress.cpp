@@ -15,7 +15,7 @@ namespace shardmark {
 
 std::string headline(const Record& record) {
   if (record.outcome != Outcome::ok) {
-    const std::string outcome = to_text(record.outcome) + std::string(": ");  // a check's text begins with it
+    const std::string outcome = std::string(to_text(record.outcome)) + ": ";  // a check's text begins with it
     return record.reason.starts_with(outcome) ? record.reason : outcome + record.reason;
   }
   const auto& m = record.measures;
