@@ -8,8 +8,8 @@ using strategies::Instruction;
 void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_batch) {
   if (last_ != nullptr && last_ != &bound) last_->wait_all();
   last_ = &bound;
-  if (graphs_ && !evaluates_ && details_ == nullptr && ablation_ == Ablation::none)
-    return execute_as_graphs(bound, next_batch);
+  by_graphs_ = graphs_ && !evaluates_ && details_ == nullptr && ablation_ == Ablation::none;
+  if (by_graphs_) return execute_as_graphs(bound, next_batch);
   const std::vector<Instruction>& instructions = bound.program().instructions;
   StepRecorder* const recorder = evaluates_ ? nullptr : &recorder_;  // an evaluation is no step
   StepRecorder* const details = evaluates_ ? nullptr : details_;
@@ -48,24 +48,25 @@ void Executor::execute_one(BoundProgram& bound, size_t i, const std::function<Ba
 
 // A rank that has failed computes nothing any more: it launches no graph.
 void Executor::execute_as_graphs(BoundProgram& bound, const std::function<Batch()>& next_batch) {
-  by_graphs_ = true;
   recorder_.begin_step(bound.program());
   const auto& stretches = graphs_->begin_step(bound.program());
   for (size_t s = 0; s < stretches.size(); ++s) {
     const StepGraphs::Stretch& stretch = stretches[s];
+    const Instruction& first = bound.program().instructions[stretch.begin];
     recorder_.begin_instruction(stretch.begin);
     const auto body = [&] {
       for (size_t i = stretch.begin; i < stretch.end; ++i) execute_one(bound, i, next_batch);
       return !failure_;
     };
-    if (stretch.loads)
+    if (stretch.loads) {
       body();
-    else if (!failure_)
+    } else if (!failure_) {
+      if (first.is_compute()) note(first);
       graphs_->run(s, body);
+    }
   }
   const auto results = graphs_->end_step({result_.loss, result_.gradient_norm});
   result_ = {results[0], results[1]};
-  by_graphs_ = false;
 }
 
 }  // namespace shardmark

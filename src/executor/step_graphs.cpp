@@ -32,11 +32,16 @@ std::vector<StepGraphs::Stretch> StepGraphs::stretches_of(const strategies::Prog
 namespace {
 
 // Whether body could launch all that it has to. Of what it could not nothing is said but its own error.
-bool captured(at::cuda::CUDAGraph& graph, at::MempoolId_t pool, const std::function<bool()>& body) {
+bool captured(at::cuda::CUDAGraph& graph, at::MempoolId_t pool, at::Device gpu,
+              const std::function<bool()>& body) {
   const auto give_up = [&] {
     try {
       graph.capture_end();
-    } catch (const c10::Error&) {  // that the capture is invalid
+    } catch (const c10::Error&) {  // that the capture is invalid: the allocator would go on with it
+      try {
+        c10::cuda::CUDACachingAllocator::endAllocateToPool(gpu.index(), pool);
+      } catch (const c10::Error&) {  // that it does not
+      }
     }
   };
   graph.capture_begin(pool, cudaStreamCaptureModeRelaxed);
@@ -93,7 +98,7 @@ void StepGraphs::run(size_t stretch, const std::function<bool()>& body) {
       body();
       is_whole = false;
     } else {
-      is_whole = captured(current_->graphs[stretch], graphs_->pool, body);
+      is_whole = captured(current_->graphs[stretch], graphs_->pool, graphs_->device, body);
     }
     synchronize(graphs_->device);  // with this stream
   }

@@ -5,9 +5,8 @@
 //   gelu_backward    dz = dy gelu'(z), and partial_p of dz;  gelu(z) = z/2 (1 + tanh(u)) = z s,
 //                    s = 1 / (1 + exp(-2 u)),  u = k (z + 0.044715 z^3),  k = sqrt(2 / pi),
 //                    gelu'(z) = s + 2 z s (1 - s) k (1 + 3 * 0.044715 z^2)
-//   column_totals    total = sum over p of partial_p, of [parts, columns] floats, in bf16; or added to what
-//   is
-//                    there, in float, before it is rounded
+//   column_totals    total = sum over p of partial_p, of [parts, columns] floats, in bf16; or what is there
+//                    and that sum, added in float and rounded once
 //
 // Bytes of an element: column_partials reads 2; gelu_backward reads 4 and writes 2, where torch's kernel and
 // the sum after it move 8. The partial sums are small: parts is about what fills the GPU, not rows.

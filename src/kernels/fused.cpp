@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace shardmark {
 namespace {
 
@@ -58,6 +60,9 @@ std::vector<at::Tensor> totals_for(const Kernels& kernels, const std::vector<at:
     if (!places[i].defined())
       places[i] = returned[i] = at::empty(parameters[i].sizes(), parameters[i].options());
   }
+  for (const at::Tensor& one : returned)
+    ENSURE(one.defined() == returned.front().defined(),
+           "parameters of a layer, some of them without gradients");
   const int64_t columns = partial.size(1);
   (*kernels)({"column_sum.cu", "column_totals", {quotient_up(columns, 32), 1}, 1024}, data(partial),
              data(places.front()), data(places.back()), partial.size(0), columns,

@@ -29,8 +29,7 @@ class KernelLauncher : public torch::CustomClassHolder {
   virtual int64_t multiprocessors() const = 0;  // of the GPU
 
   // The kernels that make parameters' gradients add them to what the parameters have, with one rounding; else
-  // autograd does, in kernels of its own. Not for backwards in two parts, whose first finds no place for
-  // them.
+  // that is left to others. Not for backwards in two parts, whose first finds no place for them.
   bool adds_gradients = false;
 
  private:

@@ -116,9 +116,10 @@ std::string graph_reason(const Point& point, bool on_cpu) {
   const TrainingPoint& t = point.training;
   if (!t.graph) return {};
   if (on_cpu) return "CUDA graphs are a GPU's, and these ranks compute on the CPU; take graph false";
-  if (const auto* dropout = t.model.options.find("dropout");
-      dropout != nullptr && dropout->get<double>() > 0)
+  if (const auto* dropout = t.model.options.find("dropout"); dropout != nullptr && dropout->get<double>() > 0)
     return "a graph would drop the same elements in every step; take dropout 0, or graph false";
+  if (t.model.options.contains("experts"))
+    return "a mixture's tokens may be counted by the host, for which graphs do not wait; take graph false";
   const strategies::RankStep rank_step(point);
   if (t.strategy.name != "auto" &&
       strategies::strategy(t.strategy.name).step(rank_step.input()).calls.empty())

@@ -107,8 +107,7 @@ class ProgramWalk {
       }
       case What::apply:
         for (const OptimizerSlices& shard : p_.updated)
-          if (std::string wrong = write(shard.parameters) + read(shard.gradients); !wrong.empty())
-            return wrong;
+          if (std::string wrong = write(shard.parameters) + update_with(shard); !wrong.empty()) return wrong;
         return {};
       default:
         return write(i.to) + read(i.from);
@@ -177,6 +176,9 @@ class ProgramWalk {
   }
   std::string write(const Slice& slice) const {
     return flying_.forbids_writing(slice) ? name(slice) + " is written while a call in flight uses it" : "";
+  }
+  std::string update_with(const OptimizerSlices& shard) const {
+    return shard.copy.numel == 0 ? read(shard.gradients) : write(shard.copy) + write(shard.gradients);
   }
   std::string name(const Slice& slice) const {
     return slice.buffer < 0 ? "the sum of squares" : p_.buffers[size_t(slice.buffer)].name;

@@ -55,6 +55,8 @@ TEST(Plan, SaysWhereStepsCannotBeGraphs) {
             "CUDA graphs are a GPU's, and these ranks compute on the CPU; take graph false");
   EXPECT_EQ(graph("{gpt2: {dropout: 0.1}}", "single", false),
             "a graph would drop the same elements in every step; take dropout 0, or graph false");
+  EXPECT_EQ(graph("moe", "single", false),
+            "a mixture's tokens may be counted by the host, for which graphs do not wait; take graph false");
   EXPECT_EQ(graph("gpt2", "ddp", false),
             "ddp communicates in a step, which graphs do not hold; take single, or graph false");
   EXPECT_EQ(graph("gpt2", "auto", false),

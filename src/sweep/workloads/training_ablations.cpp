@@ -51,9 +51,7 @@ std::vector<double> Training::timed_compute(Record& record, int64_t times,
   setup_.executor->set_ablation(Ablation::none);
   const auto blocks = group_.gather(block_medians(recorder.take(), setup_.whole.blocks.size()));
   const auto columns = static_cast<int64_t>(blocks.size()) / point_.ranks;
-  // Steps that are replayed as graphs are not measured block by block, nor are blocks theirs.
-  if (group_.rank() == 0 && !point_.training.graph)
-    record.samples.push_back({"block_time", point_.ranks, columns, blocks});
+  if (group_.rank() == 0) record.samples.push_back({"block_time", point_.ranks, columns, blocks});
   return seconds;
 }
 
@@ -66,8 +64,10 @@ void Training::measure_ablations(Record& record) {
   const strategies::Program& program = setup_.state->step(setup_.guard->needs_norm()).program();
   if (group_.rank() == 0 && point_.training.pipeline == 1)
     record.samples.push_back(strategies::to_series(program));
-  static_cast<void>(timed(0, train));
+  if (!point_.training.graph) static_cast<void>(timed(0, train));
   if (!trace_directory_.empty()) trace_steps(record, train);
+  // What is replayed is not measured block by block, and its rate stays what it was; it communicates nothing.
+  if (point_.training.graph) return;
   const int64_t times = std::clamp<int64_t>(point_.sampling.min_steps, 1, kMostSteps);
   const auto compute = group_.gather(timed_compute(record, times, train));
   // The same on all ranks: operations are collective.
