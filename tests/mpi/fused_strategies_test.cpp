@@ -18,10 +18,10 @@ class FusedStrategies : public ::testing::Test {
     at::set_num_threads(1);
   }
   static Case bf16(at::ScalarType reduce) {
-    Case c{"gpt2(layers=2, width=48, heads=3, sequence=16, vocabulary=131)", kOptimizers[1], at::kFloat};
+    Case c{"gpt2(layers=1, width=48, heads=3, sequence=16, vocabulary=131)", kOptimizers[1], at::kFloat};
     c.precision = Precision{at::kBFloat16, at::kFloat, reduce};
     c.gpu_forms = true;
-    c.num_steps = 6;
+    c.num_steps = 3;
     return c;
   }
   HostGroup world = HostGroup::world();
@@ -30,20 +30,21 @@ class FusedStrategies : public ::testing::Test {
 
 // In bf16 by torch's kernels and by these: rounding differs, a lost or doubled gradient would be a factor.
 TEST_F(FusedStrategies, TrainAsWithTorchsKernels) {
-  for (const int64_t accumulation : {1, 2})
-    for (const at::ScalarType reduce : {at::kBFloat16, at::kFloat})
-      for (const std::string& strategy :
-           {std::string("single"), kKinds[0], kKinds[1], kKinds[2], kKinds[3], kKinds[4]}) {
-        SCOPED_TRACE(strategy + " " + at::toString(reduce) + " " + std::to_string(accumulation));
-        Case c = bf16(reduce);
-        c.accumulation = accumulation;
-        const Outcomes by_torch = train(c, strategy, *comm);
-        c.fused = emulated_kernels();
-        const Outcomes by_ours = train(c, strategy, *comm);
-        EXPECT_LE(largest_relative(by_ours.losses, by_torch.losses), 5e-3);
-        EXPECT_LE(largest_relative(by_ours.norms, by_torch.norms), 2e-2);
-        EXPECT_LE(parameter_error(by_ours, by_torch), 0.1);
-      }
+  std::vector<std::string> strategies = kKinds;
+  strategies.emplace_back("single");
+  for (const std::string& strategy : strategies)
+    for (const auto& [accumulation, reduce] :
+         {std::pair(int64_t{1}, at::kBFloat16), {int64_t{1}, at::kFloat}, {int64_t{2}, at::kBFloat16}}) {
+      SCOPED_TRACE(strategy + " " + at::toString(reduce) + " " + std::to_string(accumulation));
+      Case c = bf16(reduce);
+      c.accumulation = accumulation;
+      const Outcomes by_torch = train(c, strategy, *comm);
+      c.fused = emulated_kernels();
+      const Outcomes by_ours = train(c, strategy, *comm);
+      EXPECT_LE(largest_relative(by_ours.losses, by_torch.losses), 5e-3);
+      EXPECT_LE(largest_relative(by_ours.norms, by_torch.norms), 2e-2);
+      EXPECT_LE(parameter_error(by_ours, by_torch), 0.1);
+    }
 }
 
 // Gradients are clipped by one divisor, which the update in one pass takes, too.
