@@ -58,8 +58,9 @@ __global__ void __launch_bounds__(1024)
     Softmax own = {largest[0], 0};
     for (int i = 1; i < kVector; ++i) own.largest = fmaxf(own.largest, largest[i]);
     const float offset = own.largest * kLog2E;
-    IN_REGISTERS for (int k = 0; k < kPacks; ++k) for (int i = 0; i < kVector; ++i) own.sum +=
-        exp2_fast(held[k][i] * kLog2E - offset);
+    IN_REGISTERS for (int k = 0; k < kPacks; ++k) {
+      for (int i = 0; i < kVector; ++i) own.sum += exp2_fast(held[k][i] * kLog2E - offset);
+    }
     others = merged(others, own);
   }
   __shared__ Softmax of_warps[32];
