@@ -70,8 +70,8 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
     const at::Tensor padded = padded_rows(weight, multiple);
     const at::Tensor logits = at::mm(x, padded.t());
     ctx->saved_data["classes"] = classes;
-    const at::Tensor loss = fused ? softmax_cross_entropy(fused, logits, targets, classes).mean()
-                                  : loss_and_gradient(logits, targets, classes);
+    at::Tensor loss = fused ? softmax_cross_entropy(fused, logits, targets, classes).mean()
+                            : loss_and_gradient(logits, targets, classes);
     ctx->save_for_backward({x, padded, logits, weight});
     ctx->saved_data["adds_gradient"] = fused && fused->adds_gradients;
     return loss;

@@ -118,7 +118,7 @@ std::function<void(void**)> unpacked(void (*kernel)(Arguments...)) {
   return [kernel](void** arguments) {
     std::tuple<Arguments...> values;
     const auto copy_all = [&](Arguments&... value) {
-      (std::memcpy(&value, *arguments++, sizeof value), ...);
+      (std::memcpy(&value, *arguments++, sizeof(Arguments)), ...);  // NOLINT(bugprone-sizeof-expression)
     };
     std::apply(copy_all, values);
     std::apply(kernel, values);
