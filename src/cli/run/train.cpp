@@ -196,6 +196,11 @@ int train_to_end(Run& run, RunStudy* study, const Ranks& ranks, const std::strin
   return record.reason.empty() ? kDone : kWrong;
 }
 
+void check_device(const Point& point, at::Device device) {
+  for (const auto why_not : {kernels_reason, graph_reason})
+    if (const std::string reason = why_not(point, device.is_cpu()); !reason.empty()) throw UsageError(reason);
+}
+
 int train(const TrainFlags& flags) {
   if (flags.deterministic) make_deterministic();
   const Ranks ranks(flags.world);
@@ -211,9 +216,7 @@ int train(const TrainFlags& flags) {
   std::optional<TrainingOptions> options;
   together(world, [&] {
     const Point point = train_point(flags, world.size(), transport, global_batch);
-    for (const auto why_not : {kernels_reason, graph_reason})
-      if (const std::string reason = why_not(point, device.is_cpu()); !reason.empty())
-        throw UsageError(reason);
+    check_device(point, device);
     check_memory(flags, point, device, ranks.session->local_size());
     const auto& t = point.training;
     source = make_source(t.data, {specs::model_table(t.model)->sample,
