@@ -119,17 +119,18 @@ sanitizer() {
   compute-sanitizer --tool memcheck --report-api-errors no --error-exitcode 1 "$shardmark-torch" train --model "$small_model" --strategy fsdp \
     --precision bf16 --steps 3
 }
+kernels_of() {    # NAME BATCH FLAG...
+  local name=$1 batch=$2
+  shift 2
+  mkdir "trace-$name" || return
+  "$shardmark" train "$@" --strategy single --precision bf16 --batch-size "$batch" --data 'synthetic(size=4096)' --steps 10 --log-every 10 \
+    --eval-batches 0 --trace "trace-$name" &&
+    "$python" "$here/kernel_list.py" "trace-$name/rank-0.json" 3 >"kernels-$name.txt" && head -n 40 "kernels-$name.txt" || return
+  rm -r "trace-$name"    # large
+}
 kernels() {
-  local model name by
-  for by in torch fused ''; do
-    model=gpt2 name=gpt2-$by
-    if [[ -z $by ]]; then model='resnet(layers=50, image=224, classes=1000)' name=resnet-50; fi
-    mkdir "trace-$name" || return
-    "$shardmark" train --model "$model" --strategy single --precision bf16 --batch-size "$([[ -n $by ]] && echo 16 || echo 128)" \
-      --kernels "${by:-torch}" --data 'synthetic(size=4096)' --steps 10 --log-every 10 --eval-batches 0 --trace "trace-$name" &&
-      "$python" "$here/kernel_list.py" "trace-$name/rank-0.json" 3 >"kernels-$name.txt" && head -n 40 "kernels-$name.txt" || return
-    rm -r "trace-$name"    # large
-  done
+  kernels_of gpt2 16 --model gpt2 && kernels_of gpt2-fused 16 --model gpt2 --kernels fused &&
+    kernels_of resnet-layers-50 128 --model 'resnet(layers=50, image=224, classes=1000)'
 }
 report() {
   local studies=(*.h5)
@@ -141,7 +142,7 @@ report() {
 python=${PYTHON:-$(command -v "$here/../.venv/bin/python3" || command -v python3)}
 export here python programs shardmark folder num_gpus small_model unavailable
 for one in "${steps[@]}"; do export -f "${one##*|}"; done
-export -f suite
+export -f suite kernels_of
 failed=0
 printf '%-12s  %-8s  %8s  %s\n' step outcome seconds log >steps.txt
 for one in "${steps[@]}"; do

@@ -153,7 +153,8 @@ at::Tensor squares(const std::vector<at::Tensor>& tensors, at::Device device) {
       for (auto& chunk : tensor.split(kChunk)) chunks.push_back(std::move(chunk));
   if (chunks.empty()) return at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
   const at::ScalarType type = chunks.front().scalar_type();  // 16 bits would round a norm
-  const auto norms = at::_foreach_norm(chunks, 2, at::isReducedFloatingType(type) ? at::kFloat : type);
+  const auto precise = at::isReducedFloatingType(type) ? std::optional(at::kFloat) : std::nullopt;
+  const auto norms = at::_foreach_norm(chunks, 2, precise);
   return at::stack(norms).to(at::kDouble).square().sum();
 }
 

@@ -34,8 +34,8 @@ __global__ void __launch_bounds__(256)
   const float b1 = static_cast<float>(beta1), b2 = static_cast<float>(beta2);
   const float c1 = static_cast<float>(1 - beta1), c2 = static_cast<float>(1 - beta2);
   const float share = divisor == nullptr ? 1 : 1 / *divisor;
-  constexpr int kPart = kVector > 4 ? 4 : kVector;
   using Part = Floats<kVector>;
+  constexpr int kPart = sizeof(Part) / sizeof(float);
   const long long stride = static_cast<long long>(gridDim.x) * blockDim.x * kVector;
   for (long long at = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) * kVector; at < n;
        at += stride) {

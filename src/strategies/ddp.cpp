@@ -89,7 +89,7 @@ Program write(const StepInput& input, const Schedule& schedule) {
 Cost paper(const StepInput& input) {
   const Sizes s(input);
   const Choice choice = reduction_of(input.options);
-  Cost cost = replica_cost(s, input.fused_update && input.bytes.mixed() && !input.bytes.converts());
+  Cost cost = replica_cost(s, updates_in_one_pass(input, Element::reduce));
   reduction(choice.name).paper(cost, s, choice.options);
   return cost;
 }

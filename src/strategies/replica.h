@@ -14,9 +14,14 @@ namespace shardmark::strategies {
 // Note [Update in one pass]: with `fused_update` an optimizer takes gradients in the compute type, writes the
 // copy beside the master weights, and leaves zeros where the gradients were. There are no main gradients
 // then. Not where micro-batches add up in the master's type, or gradients travel in it.
+// reduce: the element that gradients are reduced in.
+inline bool updates_in_one_pass(const StepInput& input, Element reduce) {
+  return input.fused_update && input.bytes.mixed() &&
+         specs::bytes_of(reduce, input.bytes) == input.bytes.compute;
+}
+
 class Replica : public Holder {
  public:
-  // reduce: the element that gradients are reduced in.
   Replica(StepBuilder& step, Element reduce) : step_(step) {
     const specs::ElementBytes& bytes = step.input().bytes;
     mixed_ = bytes.mixed();
@@ -27,7 +32,7 @@ class Replica : public Holder {
     master_ = allocate("parameters", Use::parameters, Element::master);
     copy_ = mixed_ ? allocate("parameters, compute copy", Use::parameters, Element::compute) : master_;
     gradients_ = allocate("gradients", Use::gradients, Element::compute);
-    one_pass_ = mixed_ && !promotes_ && step.input().fused_update;
+    one_pass_ = updates_in_one_pass(step.input(), reduce);
     converts_ = mixed_ && !promotes_ && !one_pass_;
     main_ = promotes_ || converts_ ? allocate("main gradients", Use::gradients, Element::master) : gradients_;
     for (size_t group = 0; group < master_.size(); ++group) {

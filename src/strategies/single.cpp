@@ -5,18 +5,21 @@
 namespace shardmark::strategies {
 namespace {
 
-bool is_one_pass(const StepInput& input) {
-  return input.fused_update && input.bytes.mixed() && input.accumulation == 1;
+// Micro-batches add up in the master's type; one alone need not leave its own.
+Element reduced_in(const StepInput& input) {
+  return input.fused_update && input.accumulation == 1 ? Element::compute : Element::master;
 }
 
 Program write(const StepInput& input, const Schedule& schedule) {
   StepBuilder step("single", input, schedule, specs::even_layout(input.model, Team{}));
   step.program().gradient_scale = 1.0 / static_cast<double>(input.accumulation);
-  Replica replica(step, is_one_pass(input) ? Element::compute : Element::master);
+  Replica replica(step, reduced_in(input));
   return write_step(step, {&replica});
 }
 
-Cost paper(const StepInput& input) { return replica_cost(Sizes(input), is_one_pass(input)); }
+Cost paper(const StepInput& input) {
+  return replica_cost(Sizes(input), updates_in_one_pass(input, reduced_in(input)));
+}
 
 const Registration<Strategy> registered{
     "single", {"independent replicas, one per rank; the baseline of ratios", {}, write, paper}};

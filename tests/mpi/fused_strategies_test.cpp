@@ -10,13 +10,8 @@
 namespace shardmark {
 namespace {
 
-class FusedStrategies : public ::testing::Test {
+class FusedStrategies : public OnCpuRanks {
  protected:
-  FusedStrategies() {
-    comm = make_communicator("mpi", world, at::kCPU);
-    alone = comm->split(comm->rank(), 0);
-    at::set_num_threads(1);
-  }
   static Case bf16(at::ScalarType reduce) {
     Case c{"gpt2(layers=1, width=48, heads=3, sequence=16, vocabulary=131)", kOptimizers[1], at::kFloat};
     c.precision = Precision{at::kBFloat16, at::kFloat, reduce};
@@ -24,8 +19,6 @@ class FusedStrategies : public ::testing::Test {
     c.num_steps = 3;
     return c;
   }
-  HostGroup world = HostGroup::world();
-  std::unique_ptr<Communicator> comm, alone;
 };
 
 // In bf16 by torch's kernels and by these: rounding differs, a lost or doubled gradient would be a factor.

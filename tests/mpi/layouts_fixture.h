@@ -80,14 +80,8 @@ inline Outcomes train_layout(const Layout& layout, Communicator& comm, int64_t n
   return outcomes;
 }
 
-class Layouts : public ::testing::Test {
+class Layouts : public OnCpuRanks {
  protected:
-  Layouts() {
-    comm = make_communicator("mpi", world, at::kCPU);
-    alone = comm->split(comm->rank(), 0);
-    at::set_num_threads(1);
-  }
-
   Outcomes single_of(const Layout& layout, int64_t data_ranks) {
     Case c{layout.model, layout.optimizer, layout.precision == "fp64" ? at::kDouble : at::kFloat};
     c.accumulation = layout.accumulation;
@@ -126,9 +120,6 @@ class Layouts : public ::testing::Test {
       EXPECT_TRUE(most.equal(value)) << name;
     }
   }
-
-  HostGroup world = HostGroup::world();
-  std::unique_ptr<Communicator> comm, alone;
 };
 
 inline const std::vector<std::string> kSchedules = {"1f1b", "gpipe", "interleaved(chunks=2)", "zero_bubble"};

@@ -15,20 +15,11 @@ const std::string kTiny = "mlp(features=5, layers=1, classes=3)";
 
 std::vector<std::string> strategies() { return all_strategies(HostGroup::world().size()); }
 
-class Strategies : public ::testing::Test {
+class Strategies : public OnCpuRanks {
  protected:
-  Strategies() {
-    comm = make_communicator("mpi", world, at::kCPU);
-    alone = comm->split(comm->rank(), 0);
-    at::set_num_threads(1);
-  }
-
   void expect_equal(const Case& c, const std::string& strategy, const Outcomes& single, double tolerance) {
     expect_equals_single(c, strategy, *comm, single, tolerance);
   }
-
-  HostGroup world = HostGroup::world();
-  std::unique_ptr<Communicator> comm, alone;
 };
 
 TEST_F(Strategies, EqualSingleInFp64) {

@@ -1,9 +1,11 @@
 // A small training run of any strategy on any communicator, for tests: losses, gradient norms, parameters.
 #pragma once
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 
 #include "comm/communicator.h"
 #include "data/loader.h"
@@ -12,6 +14,18 @@
 #include "strategies/strategy.h"
 
 namespace shardmark {
+
+// Ranks on CPUs: all of them, and each alone.
+class OnCpuRanks : public ::testing::Test {
+ protected:
+  OnCpuRanks() {
+    comm = make_communicator("mpi", world, at::kCPU);
+    alone = comm->split(comm->rank(), 0);
+    at::set_num_threads(1);
+  }
+  HostGroup world = HostGroup::world();
+  std::unique_ptr<Communicator> comm, alone;
+};
 
 struct Case {
   std::string model;  // as text: "mlp(width=20)"
