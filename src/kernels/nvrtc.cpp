@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <type_traits>
@@ -31,16 +32,47 @@ class NvrtcLibrary {
   }
 
  private:
+  NvrtcLibrary() { open_builtins(); }
+
+  // libcaffe2_nvrtc.so is torch's own link to NVRTC. Its run path names the folder of NVRTC where the
+  // program's does not: a Torch of the site may keep CUDA's libraries in a folder that nothing is linked
+  // with.
+  static void* open(const std::string& file) {
+    if (void* const opened = dlopen(file.c_str(), RTLD_NOW)) return opened;
+    const std::string why = dlerror();
+    if (void* const opened = dlopen("libcaffe2_nvrtc.so", RTLD_NOW)) return opened;
+    throw SystemError("fused kernels need " + file + " of CUDA: " + why);
+  }
+
   std::string file_ = "libnvrtc.so." + std::to_string(CUDART_VERSION / 1000);
-  void* opened_ = dlopen(file_.c_str(), RTLD_NOW);
+  void* opened_ = open(file_);
+
   template <class Function>
   Function find(const char* name) const {
-    void* const found = opened_ == nullptr ? nullptr : dlsym(opened_, name);
+    void* const found = dlsym(opened_, name);
     if (found == nullptr) throw SystemError("fused kernels need " + file_ + " of CUDA: " + dlerror());
     return reinterpret_cast<Function>(found);
   }
 
+  // NVRTC opens its second library, the headers and functions that every text may use, by its bare name and
+  // without a run path of its own, so the loader finds it only in a folder that the system knows: in those of
+  // an installed CUDA toolkit, but not in the wheels' beside NVRTC. A library that is open already is found
+  // by its name, so it is opened here, from the folder of NVRTC. Where it is not there, NVRTC's own search
+  // decides, and its message says what is missing.
+  void open_builtins() const {
+    int major = 0, minor = 0;
+    if (Version(&major, &minor) != kSuccess) return;
+    Dl_info nvrtc{};
+    if (dladdr(reinterpret_cast<const void*>(Version), &nvrtc) == 0) return;
+    const std::string name = "libnvrtc-builtins.so." + std::to_string(major) + "." + std::to_string(minor);
+    std::error_code ignored;  // a path that cannot be resolved is tried as it is
+    const std::filesystem::path as_opened = nvrtc.dli_fname;
+    for (const auto& path : {as_opened, std::filesystem::canonical(as_opened, ignored)})
+      if (dlopen((path.parent_path() / name).c_str(), RTLD_NOW) != nullptr) return;
+  }
+
  public:
+  SHARDMARK_NVRTC(Version, int(int* major, int* minor));
   SHARDMARK_NVRTC(CreateProgram, int(nvrtcProgram*, const char* text, const char* name, int headers,
                                      const char* const* header_texts, const char* const* header_names));
   SHARDMARK_NVRTC(DestroyProgram, int(nvrtcProgram*));

@@ -8,6 +8,7 @@ program=$(realpath "${1:?usage: $(basename "$0") path/to/shardmark}")
 repository=$(cd "$(dirname "$0")/../.." && pwd)
 skip() { echo "skipped: $*"; exit 77; }
 fail() { echo "FAILED: $*"; exit 1; }
+source "$(dirname "$0")/without_cuda.bash"
 command -v patchelf >/dev/null || skip "patchelf is missing: jobs/bootstrap.sh --bundle installs it"
 [[ -x $repository/.venv/bin/python ]] || skip "no .venv: the torch that the bundle takes is there"
 [[ $(dirname "$program") == "$repository/build" && -x $repository/build/gpu_tests ]] || skip "the bundle is made of build/ alone"
@@ -56,6 +57,13 @@ if [[ ! -e /dev/nvidiactl ]]; then    # nothing to skip where there are GPUs
   bare "${as_root[@]}" bash inside "$bundle" mpirun -n 1 "$bundle/bin/gpu_tests"; ends 0; has SKIPPED
   [[ $said != *"[  PASSED  ] 0"* || $said != *FAILED* ]] || fail "tests on a GPU that is not there: $said"
   bare "$bundle/gpu-check"; refuses "no GPU here"
+fi
+if can_hide_cuda; then
+  bare_without_cuda() { without_cuda env -i HOME="$dir/work" PATH=/usr/bin:/bin PYTHON="$python" "${as_root[@]}" "$@"; }
+  said=$(bare_without_cuda bash inside "$bundle" mpirun -n 1 "$bundle/bin/gpu_tests" --gtest_filter=FusedKernels.AreCompiledByNvrtc 2>&1) ||
+    fail "fused kernels are not compiled: $said"
+  has "1 test from"
+  echo "compiles fused kernels without a CUDA toolkit: ok"
 fi
 
 # --- whose libraries --------------------------------------------------------------------------------------------------

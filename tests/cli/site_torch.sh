@@ -8,6 +8,7 @@ skip() { echo "skipped: $*"; exit 77; }
 fail() { echo "FAILED: $*"; exit 1; }
 
 home=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+tests=$home/build/rank_tests
 python=$(echo "$home"/.venv/lib/python3*/site-packages)
 [[ $(id -u) == 0 ]] || skip "files are hidden by root only"
 unshare --mount true 2>/dev/null || skip "this machine lets nobody make mounts"
@@ -81,12 +82,33 @@ of_the_site
 configures "$dir/python/site-packages/torch/share/cmake" || fail "not configured: $(cat "$dir/said")"    # torch.utils.cmake_prefix_path
 of_the_site
 ! grep -q 'shardmark is tested with' "$dir/said" || fail "another version of Torch: $(cat "$dir/said")"
+
+# A program with the run path of this build compiles fused kernels by NVRTC of the site's CUDA, beside Torch or in a prefix
+# that Torch's own libraries do not name. The cache of the loader is hidden, as it knows the toolkits of this machine.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+if [[ -x $tests ]] && command -v patchelf >/dev/null; then
+  mount --bind /dev/null /etc/ld.so.cache
+  path=$(grep -oE "rpath,[^ ]*$dir/python/site-packages/torch/lib[^ ]*" "$dir/build/build.ninja" | head -n 1)
+  path=${path#rpath,}
+  cp "$tests" "$dir/rank_tests"
+  toolkit=$dir/toolkit/lib64 && mkdir -p "$toolkit" && ln -s "$nvidia/cu13/lib/libnvrtc.so.13" "$toolkit/"
+  beside=$nvidia/cu13/lib
+  [[ $path == *"$beside"* ]] || fail "no run path of the build names $beside: $path"
+  for folder in "$beside" "$toolkit"; do
+    patchelf --set-rpath "${path//"$beside"/"$folder"}:$beside" "$dir/rank_tests"
+    "$dir/rank_tests" --gtest_filter=FusedKernels.AreCompiledByNvrtc >"$dir/said" 2>&1 ||
+      fail "NVRTC of $folder does not compile: $(cat "$dir/said")"
+    grep -q '1 test from' "$dir/said" || fail "no such test: $(cat "$dir/said")"
+  done
+  echo "fused kernels are compiled with the site's CUDA: ok"
+else
+  echo "left out: fused kernels with the site's CUDA, which need build/rank_tests and patchelf (jobs/bootstrap.sh --bundle)"
+fi
 [[ ${2:-} == build ]] || { echo "configured with the site's Torch and Open MPI; not built (usage: see above)"; exit 0; }
 
 ninja -C "$dir/build" shardmark
 cmake --install "$dir/build" --prefix "$dir/installed" >/dev/null
 PATH=$dir/installed/bin:$PATH
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 shardmark --version
 ldd "$dir/installed/bin/shardmark-torch" | grep -E 'libmpi|torch|nccl|cudart' | tee "$dir/libraries"
 ! grep -vF "$dir/" "$dir/libraries" || fail "the program loads libraries that are not the site's (above)"

@@ -9,6 +9,11 @@ namespace {
 
 class FusedKernelsOnGpu : public GpuTest {};
 
+// Needs no GPU: cli/bundle.sh runs it in a bundle, whose only test program this is.
+TEST(FusedKernels, AreCompiledByNvrtc) {
+  EXPECT_EQ(compile_kernel("column_sum.cu", "column_totals", "sm_90").log, "");
+}
+
 TEST_F(FusedKernelsOnGpu, LayerNorm) {
   for (const int64_t rows : {1, 37, 5000})
     for (const int64_t channels : {48, 129, 768, 1600, 2000})
