@@ -4,6 +4,8 @@ if declare -F finish >/dev/null; then return; fi
 
 skip() { echo "skipped: $*"; exit 77; }
 fail() { echo "FAILED: $*"; exit 1; }
+# shellcheck source=tests/waiting.bash
+source "$(dirname "${BASH_SOURCE[0]}")/waiting.bash"
 
 home=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 python=$home/.venv/bin/python
@@ -27,19 +29,6 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
-
-# within SECONDS COMMAND...: whether the command succeeds before they are over.
-within() {
-  local limit=$((SECONDS + $1))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    [[ $SECONDS -lt $limit ]] || return 1
-    sleep 0.2
-  done
-}
-
-# wait_for SECONDS WHAT COMMAND...: until the command succeeds.
-wait_for() { within "$1" "${@:3}" || fail "waited too long for $2"; }
 
 # Processes with this NAME=VALUE in their environment; also those on other nodes, which this machine sees.
 marked() { grep -lszx -- "$1" /proc/[0-9]*/environ | cut -d/ -f3; }

@@ -28,7 +28,7 @@ link_is() { [[ $(readlink results/tiny.h5) == "$1" ]] || fail "results/tiny.h5 s
 answers mpirun 'if [[ $1 == --version ]]; then echo "mpirun (Open MPI) 4.1.4"; exit; fi
 if [[ -n ${KILL:-} ]]; then kill -9 $$; fi
 echo "mpirun $*"; while [[ $1 != -o ]]; do shift; done; [[ -n ${STATUS:-} ]] || echo study >"$2"
-if [[ -n ${STAYS:-} ]]; then touch "$2.journal"; sleep 1; cp "$STAYS" "$2"; rm "$2.journal"; sleep ${AFTER:-300}; fi; exit ${STATUS:-0}'
+if [[ -n ${STAYS:-} ]]; then touch "$2.journal"; sleep 1; cp "$STAYS" "$2.new"; mv "$2.new" "$2"; rm "$2.journal"; sleep ${AFTER:-300}; fi; exit ${STATUS:-0}'
 answers srun 'echo "srun $*"'
 answers nvidia-smi 'exit 9'
 sweep() { PATH=$dir/bin:$PATH runs jobs/sweep.sh suites/tiny.yaml "$@"; }
@@ -121,7 +121,7 @@ while [[ $1 != -o ]]; do shift; done; cp "$STUDY" "$2.journal"; : >"$2.samples";
 STUDY=$home/tests/data/studies/small.h5.journal SLURM_JOB_ID=7 SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=1 SLURM_CPUS_ON_NODE=2 \
   PATH=$dir/bin:$PATH "$program" launch suites/tiny.yaml -n 1 -o results/array.h5 --requeue >out 2>&1 &
 launched=$!
-for ((i = 0; i < 3000; ++i)); do if [[ -s requeued ]]; then break; fi; sleep 0.01; done
+wait_for 300 "the job's own requeue" test -s requeued
 kill -KILL $launched || fail "the job ended: $(cat out)"
 wait $launched || true
 [[ $(cat requeued) == "scontrol requeue 7_1" ]] || fail "not the task alone was requeued: $(cat requeued out)"
@@ -147,7 +147,7 @@ launch() { timeout 300 "$program" launch suites/tiny.yaml -n 2 --launcher-flag=-
 launch -o "$dir/killed.h5" >out 2>&1 &
 launched=$!
 began() { [[ $(wc -l <killed.h5.journal) -gt 3 && $(tail -n 1 killed.h5.journal) == *'"began"'* ]]; } 2>/dev/null
-for ((i = 0; i < 6000; ++i)); do if began; then break; fi; sleep 0.01; done
+PAUSE=0.01 wait_for 300 "a point that has begun" began
 for pid in $(pgrep -f "^$program run suites/tiny.yaml -o $dir/killed.h5"); do
   if grep -qz '^OMPI_COMM_WORLD_RANK=0$' "/proc/$pid/environ"; then victim=$pid; fi
 done
@@ -173,7 +173,7 @@ if pgrep -f "^$program run suites/tiny.yaml -o $dir/killed.h5" >/dev/null; then 
 answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; else touch busy.h5.journal; exit 137; fi'
 exec 9<busy.h5.journal
 flock 9    # held until 9 is closed, however late launch comes
-waits() { for ((i = 0; i < 6000; ++i)); do if grep -q 'waiting for it' out; then return; fi; sleep 0.01; done; }
+waits() { wait_for 300 "words that it waits" grep -q 'waiting for it' out; }
 PATH=$dir/bin:$PATH "$program" launch suites/tiny.yaml -n 1 -o busy.h5 --resume >out 2>&1 9<&- &
 launched=$!
 waits

@@ -47,7 +47,7 @@ done
 # One study for two, by -o: ranks that are refused it have not measured it, though it is complete by then.
 answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; exit; fi
 while [[ $1 != -o ]]; do shift; done
-if mkdir "$2.mine" 2>/dev/null; then sleep 2; cp "$STUDY" "$2"; else until [[ -e $2 ]]; do sleep 0.1; done; exit 2; fi'
+if mkdir "$2.mine" 2>/dev/null; then sleep 2; cp "$STUDY" "$2.new"; mv "$2.new" "$2"; else until [[ -e $2 ]]; do sleep 0.1; done; exit 2; fi'
 at_once 2 "$program" launch suites/tiny.yaml -n 1 -o both.h5
 said=$(cat said-0 said-1)
 [[ $(cat status-0 status-1 | sort | xargs) == "0 2" ]] || fail "both say that they measured it: $(cat status-0 status-1)"
@@ -121,14 +121,16 @@ starts() {
   held=$(segments "$1")
   [[ -n $held ]] || fail "no segments of shared memory: $(ranks "$1")"
 }
-no_ranks() { for ((i = 0; i < 3000; ++i)); do [[ -n $(ranks "$1") ]] || return 0; sleep 0.01; done; fail "ranks go on: $(ranks "$1")"; }
-gone() { local file; for file in $held; do [[ ! -e $file ]] || fail "$file is left"; done; }
+has_no_ranks() { [[ -z $(ranks "$1") ]]; }
+no_ranks() { within 300 has_no_ranks "$1" || fail "ranks go on: $(ranks "$1")"; }
+no_segments() { local file; for file in $held; do [[ ! -e $file ]] || return 1; done; }
+gone() { within 300 no_segments || fail "left of $held"; }
 
 starts alone    # mpirun ends with launch, and takes its ranks and all that they share along
 kill -9 $launched; wait $launched 2>/dev/null || true
 no_ranks alone
-for ((i = 0; i < 1000; ++i)); do if [[ -z $(find tmp -type f) ]]; then break; fi; sleep 0.01; done
-gone; [[ -z $(find tmp -type f) ]] || fail "session files are left: $(find tmp -type f)"
+no_files() { [[ -z $(find tmp -type f) ]]; }
+gone; within 300 no_files || fail "session files are left: $(find tmp -type f)"
 
 starts together
 mpirun=$(pgrep -P $launched)

@@ -25,6 +25,8 @@ finish() { [[ -z $job ]] || kill_ours; rm -rf "$dir"; }
 trap finish EXIT
 export OMP_NUM_THREADS=1
 fail() { echo "FAILED: $*"; exit 1; }
+# shellcheck source=tests/waiting.bash
+source "$(dirname "${BASH_SOURCE[0]}")/../waiting.bash"
 has() { local file=$1 text; shift; for text in "$@"; do grep -qF -- "$text" "$file" || fail "'$text' is not in: $(cat "$file")"; done; }
 mpirun=(mpirun --allow-run-as-root -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1 -n 2)
 run() { "${mpirun[@]}" "$program" run "$@" --device cpu; }
@@ -83,7 +85,7 @@ sed 's/max_steps: 20/max_steps: 1000000/; s/min_steps: 20/min_steps: 1000000/; s
 rm x.h5
 run long.yaml -o x.h5 --openmetrics live.prom 2>err &
 job=$!
-for _ in {1..600}; do ! grep -qs 'shardmark_sweep_point_start_time_seconds{study="x",point="' live.prom || break; sleep 0.1; done
+wait_for 300 "a point in the metrics" grep -qs 'shardmark_sweep_point_start_time_seconds{study="x",point="' live.prom
 kill_ours
 wait "$job" 2>/dev/null || true
 job=

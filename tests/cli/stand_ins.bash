@@ -13,6 +13,8 @@ answers() { printf '#!/bin/bash\n%s\n' "$2" >"bin/$1"; chmod +x "bin/$1"; }
 said=''
 status=0
 runs() { status=0; said=$("$@" 2>&1) || status=$?; }
+# shellcheck source=tests/waiting.bash
+source "$home/tests/waiting.bash"
 fail() { printf 'FAILED: %s; exit status %s; it said:\n%s\n' "$1" "$status" "$said"; exit 1; }
 has() { local text; for text in "$@"; do [[ $said == *"$text"* ]] || fail "'$text' is missing"; done; }
 lacks() { local text; for text in "$@"; do [[ $said != *"$text"* ]] || fail "'$text' should not be there"; done; }

@@ -7,6 +7,8 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export OMP_NUM_THREADS=1
 fail() { echo "FAILED: $*"; exit 1; }
+# shellcheck source=tests/waiting.bash
+source "$(dirname "$0")/../waiting.bash"
 
 as_root=()
 [ "$(id -u)" = 0 ] && as_root=(--allow-run-as-root)
@@ -50,7 +52,8 @@ grep -q 'Sustained runs: step time from the first to the last tenth' "$dir/repor
 intervals() { grep -c '"progress":' "$dir/hangs.h5.journal" 2>/dev/null; }
 ranks 2 run "$dir/s.yaml" -o "$dir/hangs.h5" --duration 2m --timeout 5 2>"$dir/err" &
 run=$!
-for ((i = 0; i < 600; ++i)); do [[ $(intervals) -ge 2 ]] && break; sleep 0.1; done
+has_two_intervals() { [[ $(intervals) -ge 2 ]]; }
+wait_for 300 "two intervals" has_two_intervals
 "$program" report --all "$dir/hangs.h5" >"$dir/report" || fail "report while it goes on"
 grep -q 'Sustained runs: step time' "$dir/report" && grep -q 'Every row: ended not yet' "$dir/report" || fail "nothing is told while it goes on: $(cat "$dir/report")"
 for pid in $(pgrep -f "^$program run $dir/s.yaml -o $dir/hangs.h5"); do

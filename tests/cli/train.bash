@@ -12,6 +12,8 @@ export OMP_NUM_THREADS=1
 mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1)
 
 fail() { echo "FAILED: $*"; tail -n 30 out; exit 1; }
+# shellcheck source=tests/waiting.bash
+source "$home/tests/waiting.bash"
 says() { grep -qF -- "$1" out || fail "it does not say: $1"; }
 # The ranks that this script has started, the lowest process first.
 ours() {

@@ -92,7 +92,7 @@ says 'not finite: step'
 for delay in 0.7 1.6; do
   rm -rf kill
   trains 2 --strategy zero3 --steps 100000 --checkpoint kill --checkpoint-every 1
-  for _ in $(seq 300); do compgen -G 'kill/step-*.safetensors' >/dev/null && break; sleep 0.1; done
+  wait_for 300 "a checkpoint" compgen -G 'kill/step-*.safetensors'
   sleep "$delay"
   for pid in $(ours); do kill -9 "$pid" 2>/dev/null || true; done
   ends

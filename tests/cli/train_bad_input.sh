@@ -47,7 +47,7 @@ cmp -s run.yaml kept.yaml && cmp -s tokens.bin kept.bin || fail "a refused run c
 
 # A tokens file that is cut while it is read ends the run of all ranks with a line.
 trains 2 --model "$gpt2" --data 'tokens(files=tokens.bin)' --steps 1000000
-for _ in $(seq 300); do grep -q '^ *5 ' out && break; sleep 0.1; done
+wait_for 300 "step 5" grep -q '^ *5 ' out
 truncate -s 1100 tokens.bin
 ends
 [[ $status == 1 ]] || fail "tokens that were cut: exit status $status instead of 1"
@@ -56,7 +56,7 @@ says "'tokens.bin' had 9024 bytes when it was opened, and has been cut since"
 # And so does a token that the model lacks, when it is read.
 cp kept.bin tokens.bin
 trains 2 --model "$gpt2" --data 'tokens(files=tokens.bin)' --steps 1000000
-for _ in $(seq 300); do grep -q '^ *5 ' out && break; sleep 0.1; done
+wait_for 300 "step 5" grep -q '^ *5 ' out
 head -c 8000 /dev/zero | tr '\0' '\377' | dd of=tokens.bin bs=1024 seek=1 conv=notrunc status=none
 ends
 [[ $status == 1 ]] || fail "a token that the model lacks: exit status $status instead of 1"
@@ -90,13 +90,11 @@ refuses "'absent.index.json' names the file './absent.safetensors', which is not
 # What a killed run left of its weights goes with the next one that writes there; what is being written stays.
 left=w.safetensors.$(uname -n).17.tmp held=w.safetensors.$(uname -n).18.tmp
 touch "$left" "$held"
-flock "$held" sleep 60 &
-job=$!
-for _ in $(seq 50); do flock --nonblock "$held" true || break; sleep 0.1; done
-train 1 0 --save-weights w.safetensors --overwrite
+exec 9<"$held"
+flock 9    # held until 9 is closed, however long the run takes
+train 1 0 --save-weights w.safetensors --overwrite 9<&-
 [[ $(ls w.safetensors*) == "w.safetensors"$'\n'"$held" ]] || fail "left: $(ls w.safetensors*)"
-kill "$(pgrep -P "$job")" "$job" 2>/dev/null || true
-ends
+exec 9<&-
 
 # More threads than a processor can take, more samples than there can be, and a precision that the device does not have.
 status=0

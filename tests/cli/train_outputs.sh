@@ -57,12 +57,10 @@ says 'failed: the weights were not written: cannot write large.safetensors'
 # One run in a directory at a time; what a killed run left half written goes with the next.
 train 1 0 --steps 2 --checkpoint mine
 touch mine/step-000000009.safetensors.node.17.tmp mine/notes.tmp
-flock mine sleep 60 &
-job=$!
-for _ in $(seq 50); do flock --nonblock mine true || break; sleep 0.1; done
-refuses 'another run writes its checkpoints to mine; wait for its end, or choose another directory' --checkpoint mine --resume
-kill "$(pgrep -P "$job")" "$job" 2>/dev/null || true
-ends
+exec 9<mine
+flock 9    # held until 9 is closed, however long the run takes
+refuses 'another run writes its checkpoints to mine; wait for its end, or choose another directory' --checkpoint mine --resume 9<&-
+exec 9<&-
 train 1 0 --steps 3 --checkpoint mine --resume
 [[ $(ls mine) == $'notes.tmp\nstep-000000002.safetensors\nstep-000000003.safetensors' ]] || fail "left: $(ls mine)"
 
@@ -84,9 +82,9 @@ if [[ -n ${OWN_MOUNTS:-} ]]; then
   rm -r disk/run
   mount -o remount,size=2m disk
   trains 2 --steps 100000 --checkpoint disk/run --checkpoint-every 1
-  for _ in $(seq 300); do compgen -G 'disk/run/step-*' >/dev/null && break; sleep 0.1; done
+  wait_for 300 "a checkpoint" compgen -G 'disk/run/step-*'
   { cat /dev/zero >disk/full; } 2>/dev/null || true
-  for _ in $(seq 300); do grep -q 'was not written' out && break; sleep 0.1; done
+  wait_for 300 "a checkpoint that is not written" grep -q 'was not written' out
   says 'was not written, earlier ones stay'
   kill -TERM "$(ours | head -n 1)"
   ends

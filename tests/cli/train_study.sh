@@ -11,9 +11,9 @@ common=(--model 'mlp(features=64, width=64, layers=2, classes=8)' --strategy ddp
 begin() {
   rm -rf ck s.h5*
   trains 2 --steps 1000000 --checkpoint ck --checkpoint-every 200 --eval-every 100 --eval-batches 1 -o s.h5 "$@"
-  for _ in $(seq 600); do [[ $(ls ck 2>/dev/null | wc -l) -lt 2 ]] || return 0; sleep 0.1; done
-  fail "no checkpoint"
+  wait_for 300 "two checkpoints" has_two_checkpoints
 }
+has_two_checkpoints() { [[ $(ls ck 2>/dev/null | wc -l) -ge 2 ]]; }
 newest() { ls ck | tail -n 1 | sed 's/step-0*\([0-9]*\).*/\1/'; }
 # The points of a study, each as: outcome, first step, steps, evaluations, hash of all curves but the times.
 curves() {
