@@ -34,7 +34,8 @@ struct MergedPoint {
   int64_t repeats = 0;
   // Medians over the repeats (of rates: the reciprocal of the median of reciprocals, for costs are what may
   // be averaged). step_low_s and step_high_s: of one repeat, its own interval; of 2 to 5, the hull of their
-  // intervals; from 6, the interval of the repeats' medians. loss_last: where all repeats took as many steps.
+  // intervals, where all have one; from 6, the interval of the repeats' medians. loss_last: where all repeats
+  // took as many steps.
   Measures measures;
   // The step in each launch that measured it, from its repeats there, with its interval likewise. A copy of a
   // record is no further launch.

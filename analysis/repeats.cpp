@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -48,16 +49,20 @@ Measures medians(const Records& records) {
   return merged.measures;
 }
 
+// The hull is none as soon as one repeat has no interval, for that repeat may lie anywhere.
 Interval step_interval(const Records& records) {
   std::vector<double> steps;
-  Interval hull{Measures::kNone, Measures::kNone};
+  Interval hull{std::numeric_limits<double>::infinity(), 0};
+  bool all_have = true;
   for (const Record* record : records) {
     const Measures& m = record->measures;
     if (!std::isfinite(m.step_s)) continue;
     steps.push_back(m.step_s);
-    hull = {std::fmin(hull.low, m.step_low_s), std::fmax(hull.high, m.step_high_s)};  // a NaN loses
+    all_have &= m.has_interval();
+    hull = {std::min(hull.low, m.step_low_s), std::max(hull.high, m.step_high_s)};
   }
-  return steps.size() < 6 ? hull : median_interval(steps);
+  if (steps.size() >= kLeastForInterval) return median_interval(steps);
+  return all_have && !steps.empty() ? hull : Interval{Measures::kNone, Measures::kNone};
 }
 
 // Of elements that were wrong; worse than none: that nobody looked.

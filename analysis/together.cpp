@@ -31,15 +31,18 @@ using Ratio = std::function<double(const Rounds& rounds, size_t round)>;
 Estimate estimate(const std::vector<Rounds>& records, const Ratio& ratio) {
   std::vector<double> medians;
   Estimate hull{0, 1e300, 0};
+  bool all_have = true;  // an interval: fewer than 6 rounds have none
   for (const Rounds& rounds : records) {
     std::vector<double> ratios;
     for (size_t round = 0; round < rounds.together.size(); ++round) ratios.push_back(ratio(rounds, round));
     const Interval interval = median_interval(ratios);
     medians.push_back(median(std::move(ratios)));
+    all_have &= interval.low <= interval.high;
     hull.low = std::min(hull.low, interval.low);
     hull.high = std::max(hull.high, interval.high);
   }
   hull.value = median(std::move(medians));
+  if (!all_have) hull.low = hull.high = Measures::kNone;
   return hull;
 }
 

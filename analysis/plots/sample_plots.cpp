@@ -26,9 +26,11 @@ bool has_samples(const MergedPoint& merged) {
 
 PlotPoint median_point(size_t row, const std::string& name, const Measures& m, size_t num_steps) {
   PlotPoint point{static_cast<double>(row), m.step_s * 1e3, m.step_low_s * 1e3, m.step_high_s * 1e3};
-  point.text = fmt::format("{}: median {} ({} to {}) of {} steps, p10 {}, p90 {}, p99 {}", name,
-                           format_seconds(m.step_s), format_seconds(m.step_low_s),
-                           format_seconds(m.step_high_s), num_steps, format_seconds(m.step_p10_s),
+  const std::string interval = m.has_interval() ? fmt::format(" ({} to {})", format_seconds(m.step_low_s),
+                                                              format_seconds(m.step_high_s))
+                                                : "";
+  point.text = fmt::format("{}: median {}{} of {} steps, p10 {}, p90 {}, p99 {}", name,
+                           format_seconds(m.step_s), interval, num_steps, format_seconds(m.step_p10_s),
                            format_seconds(m.step_p90_s), format_seconds(m.step_p99_s));
   return point;
 }
@@ -59,7 +61,7 @@ Plots sample_plots(const std::vector<MergedPoint>& points, const PlotNames& name
                      "Timed steps",
                      group.about,
                      "One tick per step: the slowest rank's time; for a sustained run, a random sample of "
-                     "the steps. Bar: 95 % interval of the median.",
+                     "the steps. Bar: 95 % interval of the median, which takes 6 steps.",
                      {""},
                      {"step time (ms)", scale_for(samples), false},
                      group.rows,

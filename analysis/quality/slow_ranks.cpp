@@ -49,8 +49,9 @@ bool is_timed(const std::vector<std::vector<double>>& ranks) {
 }
 
 // By how much one takes longer than the median of the others; 0 where that is within kExcess or within the
-// intervals.
+// intervals, or where there are too few steps for intervals.
 double excess(const std::vector<Taken>& all, size_t one) {
+  if (std::isnan(all[one].interval.low)) return 0;
   std::vector<double> medians, highs;
   for (size_t i = 0; i < all.size(); ++i)
     if (i != one) {

@@ -35,24 +35,27 @@ Steps steps_of(const Series& series) {
 }
 
 // The last third of the steps against the first, where time goes with the number of the step.
-void add_drift(const std::vector<double>& steps, std::vector<Warning>& warnings) {
+// A change of less than kLeastChange_s is a few ticks of a clock, or one interrupt, however large it is
+// relative to an operation of a microsecond.
+void add_drift(const std::vector<double>& steps, bool on_gpu, std::vector<Warning>& warnings) {
   constexpr size_t kLeastSteps = 12;
-  constexpr double kChange = 0.05, kCorrelation = 0.5;
+  constexpr double kChange = 0.05, kLeastChange_s = 1e-6, kCorrelation = 0.5;
   const auto third = static_cast<std::ptrdiff_t>(steps.size() / 3);
   if (steps.size() < kLeastSteps || std::abs(drift(steps)) < kCorrelation) return;
   const double first = median({steps.begin(), steps.begin() + third}),
                last = median({steps.end() - third, steps.end()});
   const double change = last / first - 1;
+  if (std::abs(last - first) < kLeastChange_s) return;
   if (change < -kChange)
     warnings.push_back(
         {"warming up",
          fmt::format("still getting faster: last third of the steps {:.0f} % below the first", -100 * change),
          true});
   if (change > kChange)
-    warnings.push_back(
-        {"slowing down",
-         fmt::format("getting slower, possibly throttled: last third {:.0f} % above the first", 100 * change),
-         true});
+    warnings.push_back({"slowing down",
+                        fmt::format("getting slower{}: last third of the steps {:.0f} % above the first",
+                                    on_gpu ? ", possibly throttled" : "", 100 * change),
+                        true});
 }
 
 void add_spread(const Measures& m, std::vector<Warning>& warnings) {
@@ -67,6 +70,17 @@ void add_spread(const Measures& m, std::vector<Warning>& warnings) {
   if (tail > kTail && std::isfinite(tail))
     warnings.push_back(
         {"uneven steps", fmt::format("one step in ten takes {:.1f} times the median or more", tail), false});
+}
+
+// Too few steps have no interval, but where even they differ so much, nobody knows the median.
+void add_few(const std::vector<double>& steps, std::vector<Warning>& warnings) {
+  if (steps.size() < 2 || steps.size() >= kLeastForInterval) return;
+  const auto [low, high] = std::minmax_element(steps.begin(), steps.end());
+  if ((*high - *low) / 2 / median(steps) > kHalfWidth)
+    warnings.push_back({"uncertain",
+                        fmt::format("the median is uncertain: its {} steps took {} to {}", steps.size(),
+                                    format_seconds(*low), format_seconds(*high)),
+                        true});
 }
 
 // Throughput comes from all steps, step time is their median. Where they disagree by more than the half-width
@@ -119,6 +133,12 @@ void add_entry_skew(const Record& record, const std::vector<double>& apart, std:
        true});
 }
 
+// GPUs alone have an allocator's reserve, and NCCL.
+bool is_on_gpu(const Record& record) {
+  return record.point.transport.find("nccl") != std::string::npos ||
+         std::isfinite(record.measures.reserved_bytes);
+}
+
 bool all_timed(const Series& series) {
   const auto count = static_cast<int64_t>(series.values.size());
   if (series.rows <= 0 || series.columns <= 0 || count % series.rows != 0) return false;
@@ -149,7 +169,9 @@ std::vector<Warning> warnings_of(const Record& record) {
     return warnings;
   }
   const Steps steps = steps_of(*series);
-  if (record.point.sampling.duration_s == 0) add_drift(steps.longest, warnings);  // else: sustained.h
+  add_few(steps.longest, warnings);
+  if (record.point.sampling.duration_s == 0)  // else: sustained.h
+    add_drift(steps.longest, is_on_gpu(record), warnings);
   add_entry_skew(record, steps.apart, warnings);
   return warnings;
 }

@@ -61,7 +61,8 @@ ColumnsOf<MergedPoint> phase_columns() {
        overlap_cell,
        "1 - (step - compute alone) / communication alone; below 0 where they slow each other down. Not given "
        "where "
-       "the step's interval is wider than that communication, or computing alone took longer."}};
+       "the step has no interval or one that is wider than that communication, or computing alone took "
+       "longer."}};
 }
 
 }  // namespace

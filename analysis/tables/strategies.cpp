@@ -87,6 +87,17 @@ std::string flops_note(const MergedPoints& points) {
   return note;
 }
 
+// Where there are such points.
+std::string few_steps_note(const MergedPoints& points) {
+  const auto count = std::count_if(points.begin(), points.end(), [](const MergedPoint& merged) {
+    return is_training(merged) && merged.measures.has_few_steps();
+  });
+  if (count == 0) return "";
+  return fmt::format(
+      "{} row{} fewer than 6 steps, too few for a 95 % interval: measure 10 or more (--steps 10).", count,
+      count == 1 ? " is of" : "s are of");
+}
+
 std::string unverified_note(const MergedPoints& points) {
   std::map<std::string, int> reasons;
   for (const MergedPoint& merged : points)
@@ -123,7 +134,8 @@ std::vector<std::string> ratio_notes(const MergedPoints& points, const Replicas&
   if (kinds.contains(kPerhapsOne))
     notes.push_back(
         std::string(kPerhapsOne) +
-        ": the ratio is below 1, but the 95 % intervals of both steps overlap, so the true ratio may be 1.");
+        ": the ratio is below 1, but the 95 % intervals of both steps overlap (or one has too few steps for "
+        "an interval), so the true ratio may be 1.");
   if (kinds.contains(kBelowSingle))
     notes.push_back(
         std::string(kBelowSingle) +
@@ -133,7 +145,7 @@ std::vector<std::string> ratio_notes(const MergedPoints& points, const Replicas&
   return notes;
 }
 
-constexpr const char* kInterval = "95 % interval of that median.";
+constexpr const char* kInterval = "95 % interval of that median, which takes 6 steps.";
 constexpr const char* kExposed = "the part of a step during which computing waited for communication.";
 
 ColumnsOf<MergedPoint> step_columns(const Replicas& replicas) {
@@ -184,7 +196,8 @@ Table strategies_table(const MergedPoints& points) {
       "differs from the median by more than 10 % (also the uncertainty at which a median gets a warning), "
       "the row has the warning `mean differs`.");
   for (std::string& note : ratio_notes(points, replicas)) table.notes.push_back(std::move(note));
-  if (const std::string note = unverified_note(points); !note.empty()) table.notes.push_back(note);
+  for (const std::string& note : {few_steps_note(points), unverified_note(points)})
+    if (!note.empty()) table.notes.push_back(note);
   for (const std::string& explanation : {peaks_note(points), flops_note(points)})
     if (!explanation.empty()) table.explanations.push_back(explanation);
   for (const std::string& note : labels.warning_notes()) table.notes.push_back(note);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/error.h"
@@ -51,7 +52,8 @@ Interval median_interval(std::vector<double> values) {
     log_probability += std::log(static_cast<double>(n - k) / static_cast<double>(k + 1));
     ++k;
   }
-  if (k == 0) return {values.front(), values.back()};
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  if (k == 0) return {kNone, kNone};
   return {values[k - 1], values[n - k]};
 }
 

@@ -19,9 +19,10 @@ double mean(const std::vector<double>& values);
 // Sample standard deviation / mean; 0 for fewer than 2 values.
 double coefficient_of_variation(const std::vector<double>& values);
 
-// 95 % interval of the median from order statistics, distribution-free: exact binomial ranks. With fewer than
-// 6 values no such interval exists; then the whole range is returned. Source: Le Boudec, Performance
-// Evaluation, section 2.2.
+// 95 % interval of the median from order statistics, distribution-free: exact binomial ranks. Fewer than
+// kLeastForInterval values have none, because even their whole range covers the median too rarely (5 values:
+// with 93.75 %): then both ends are NaN. Source: Le Boudec, Performance Evaluation, section 2.2.
+inline constexpr size_t kLeastForInterval = 6;
 Interval median_interval(std::vector<double> values);
 
 // Spearman rank correlation of values with their position: +-1 is a monotone drift. 0 for fewer than 3

@@ -55,8 +55,8 @@ void visit_fields(R& r, Visit&& visit) {
         s.precision);
   visit("wanted_duration", "s", "for how long steps were to go on; 0: until measured enough", s.duration_s);
   visit("step", "s", "median over steps of the maximum over ranks", m.step_s);
-  visit("step_low", "s", "low end of the median's 95 % interval", m.step_low_s);
-  visit("step_high", "s", "high end of the median's 95 % interval", m.step_high_s);
+  visit("step_low", "s", "low end of the median's 95 % interval, which takes 6 steps", m.step_low_s);
+  visit("step_high", "s", "high end of the median's 95 % interval, which takes 6 steps", m.step_high_s);
   visit("step_p10", "s", "10th percentile of the steps", m.step_p10_s);
   visit("step_p90", "s", "90th percentile of the steps", m.step_p90_s);
   visit("step_p99", "s", "99th percentile of the steps", m.step_p99_s);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "schema/fields.h"
+#include "schema/step_statistics.h"
 #include "schema/stored.h"
 
 namespace shardmark {
@@ -91,6 +92,7 @@ Record record_from_json(const Json& json) {
     if (read(name, store)) return;
     if (const char* former = former_name(name)) read(former, store);
   });
+  remove_range_of_few_steps(record);
   return record;
 }
 

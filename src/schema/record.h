@@ -35,6 +35,10 @@ struct Measures {
   static constexpr double kNone = __builtin_nan("");
   // both workloads
   double step_s = kNone, step_low_s = kNone, step_high_s = kNone;
+  // Fewer than 6 steps have none, nor has a mean that another program printed.
+  bool has_interval() const { return step_low_s <= step_high_s; }
+  // Steps that were timed one by one, and are too few for an interval of their median.
+  bool has_few_steps() const { return num_steps > 0 && num_steps < 6 && !has_interval(); }
   double step_p10_s = kNone, step_p90_s = kNone, step_p99_s = kNone;
   double variation = kNone, drift = kNone;
   int64_t slowest_rank = -1;

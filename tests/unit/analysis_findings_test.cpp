@@ -166,6 +166,21 @@ TEST(Warnings, DriftOfTheSteps) {
   EXPECT_EQ(kind(0.1, 0.12), "slowing down");
 }
 
+// Two ticks of a clock are no drift, however many per cent they are; and only GPUs are throttled.
+TEST(Warnings, DriftIsLongerThanTheClocksTicks) {
+  const auto warnings = [](double from, double to, const char* transport = "mpi") {
+    Record record = collective_record("all_reduce", 2, 1024, true, from);
+    record.point.transport = transport;
+    return warnings_of(with_steps(record, line(from, to), line(from, to)));
+  };
+  EXPECT_THAT(warnings(1.2e-6, 1.3e-6), IsEmpty());
+  EXPECT_THAT(warnings(0.9e-6, 0.3e-6), IsEmpty());
+  EXPECT_THAT(warnings(5e-6, 6e-6), IsEmpty());
+  ASSERT_EQ(warnings(20e-6, 25e-6).size(), 1u);
+  EXPECT_EQ(warnings(20e-6, 25e-6)[0].words, "getting slower: last third of the steps 17 % above the first");
+  EXPECT_THAT(warnings(20e-6, 25e-6, "nccl")[0].words, HasSubstr("getting slower, possibly throttled: "));
+}
+
 TEST(Warnings, RanksThatEnterApart) {
   const auto warnings = [](const char* operation) {
     return warnings_of(

@@ -51,10 +51,18 @@ TEST(Stats, MedianIntervalHasThePublishedRanks) {
   }
 }
 
-TEST(Stats, MedianIntervalOfFewValuesIsTheirRange) {
-  const Interval interval = median_interval({3, 1, 2});
-  EXPECT_EQ(interval.low, 1);
-  EXPECT_EQ(interval.high, 3);
+// The range of 5 values covers the median with 1 - 2 / 2^5 = 93.75 %.
+TEST(Stats, FewValuesHaveNoInterval) {
+  std::vector<double> values;
+  while (values.size() < kLeastForInterval) {
+    if (!values.empty()) {
+      EXPECT_TRUE(std::isnan(median_interval(values).low)) << values.size();
+      EXPECT_TRUE(std::isnan(median_interval(values).high)) << values.size();
+    }
+    values.push_back(static_cast<double>(values.size()));
+  }
+  EXPECT_EQ(median_interval(values).low, 0);
+  EXPECT_EQ(median_interval(values).high, 5);
 }
 
 TEST(Stats, MedianIntervalSurvivesManyValues) {

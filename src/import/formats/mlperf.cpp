@@ -141,12 +141,9 @@ class MlPerfReader {
     set_batch(record.point);
     Measures& m = record.measures;
     m.step_s = median(steps_s_);
-    constexpr size_t kFewest = 6;  // of which a median has an interval
-    if (steps_s_.size() >= kFewest) {
-      const Interval interval = median_interval(steps_s_);
-      m.step_low_s = interval.low;
-      m.step_high_s = interval.high;
-    }
+    const Interval interval = median_interval(steps_s_);
+    m.step_low_s = interval.low;
+    m.step_high_s = interval.high;
     m.samples_per_s = samples_ / trained_s_;
     m.num_steps = std::llround(samples_ / static_cast<double>(need("global_batch_size")));
     if (!losses_.empty()) m.loss_first = losses_.front(), m.loss_last = losses_.back();
