@@ -167,6 +167,19 @@ TEST(Suite, EverySuiteOfTheRepositoryIsValid) {
   EXPECT_GE(count, 5u);
 }
 
+// Fewer than 6 steps have no 95 % interval, and the first screen compares all points of a setting. The search
+// for the largest batch compares memory.
+TEST(Suite, EverySuiteOfTheRepositoryTakesStepsEnoughForAnInterval) {
+  for (const auto& file : std::filesystem::directory_iterator(SHARDMARK_SOURCE_DIR "/suites")) {
+    if (file.path().extension() != ".yaml") continue;
+    const int64_t least = file.path().stem() == "quick" ? 10 : 6;
+    for (const Point& point : read_suite(file.path().string()).points)
+      if (point.training.batch_size != kLargest) {
+        EXPECT_GE(point.sampling.min_steps, least) << file.path() << ": " << to_text(point);
+      }
+  }
+}
+
 // 2 micro-batches through 4 stages, each of 1 s forward and 2 s backward: 6 s of 15 s compute.
 TEST(Suite, WarnsOfFewerMicroBatchesThanStages) {
   const auto warnings_of = [](const std::string& how) {
