@@ -21,13 +21,6 @@ constexpr std::array<std::string_view, 4> kBasisNames = {"ranks", "spread", "ref
 // place of digits that look like knowledge.
 constexpr double kAnything = 10;
 
-Cell signed_percent(double ratio) {
-  if (!std::isfinite(ratio)) return cells::words("");
-  if (std::abs(ratio) >= kAnything)
-    return {(ratio > 0 ? "+" : "") + format_number(100 * ratio, 4), 100 * ratio};
-  return {fmt::format("{:+.1f}", ratio * 100), ratio * 100};
-}
-
 auto interval_of(double Interval::*end) {
   return [end](const ComparedPoint& compared) {
     const Interval& interval = compared.comparison.interval;
@@ -163,6 +156,13 @@ ColumnsOf<TwoSides> side_columns() {
 }
 
 }  // namespace
+
+Cell signed_percent(double ratio) {
+  if (!std::isfinite(ratio)) return cells::words("");
+  if (std::abs(ratio) >= kAnything)
+    return {(ratio > 0 ? "+" : "") + format_number(100 * ratio, 4), 100 * ratio};
+  return {fmt::format("{:+.1f}", ratio * 100), ratio * 100};
+}
 
 std::vector<Table> compared_tables(const std::vector<MergedPoint>& all,
                                    const std::vector<ComparedPoint>& points) {

@@ -29,6 +29,10 @@ struct ComparedPoint {
   Comparison comparison;
   double smallest;  // smallest_slowdowns
 };
+Cell signed_percent(double ratio);  // "+12.5" of 0.125
+// One row of all points; where there are both kinds, also one of training and one of collectives.
+Table summary_table(const Launches& before, const Launches& after, const std::vector<ComparedPoint>& points,
+                    size_t num_lost, double margin);
 std::vector<Table> compared_tables(const std::vector<MergedPoint>& all,
                                    const std::vector<ComparedPoint>& points);
 // Whether a point that had a time has none any more.

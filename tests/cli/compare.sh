@@ -82,7 +82,22 @@ PYTHON
 
 # Too few launches decide nothing; a copy is no further launch.
 compares 4 old1.h5 slow1.h5
-has out '6 points had fewer than 3 launches on both sides' 'All launches of one side ran before'
+has out '6 points had fewer than 3 launches on both sides' 'All launches of one side ran before' \
+  'No verdict. As measured: training takes 1.' ' times as long (median of ' 'The largest change: '
+compares 4 old1.h5 slow1.h5 --json
+python3 - <<'PYTHON' || fail "how much changed is not said: $(cat out)"
+import json, statistics
+tables = {table["key"]: table for table in json.load(open("out"))["tables"]}
+rows = {row["what"]: row for row in tables["comparison"]["rows"]}
+changes = {kind: [row["change"] for row in tables.get("compared_" + kind, {"rows": []})["rows"]]
+           for kind in ("training", "collectives")}
+for kind, values in changes.items():
+    row = rows[kind]
+    assert row["points"] == row["AMBIGUOUS"] == len(values) > 0, row
+    assert abs(row["change least"] - min(values)) < 1e-6 and abs(row["change most"] - max(values)) < 1e-6, row
+    assert 40 < min(values) <= row["change median"] <= max(values) < 60, row
+assert rows["all points"]["points"] == 6 and any("No verdict. As measured: " in note for note in tables["comparison"]["notes"])
+PYTHON
 cp slow1.h5.journal copy.h5.journal && cp slow1.h5.samples copy.h5.samples
 compares 4 --old old1.h5 --new slow1.h5 copy.h5
 has out '1 launch after'
