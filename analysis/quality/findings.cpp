@@ -181,6 +181,7 @@ std::map<Setting, Places> curves_of(const std::vector<MergedPoint>& points) {
   for (const MergedPoint& merged : points) {
     const CollectivePoint& c = merged.point.collective;
     if (!is_collective(merged) || is_unreliable(merged) || merged.point.ranks < 2) continue;
+    if (merged.measures.has_few_steps()) continue;  // nobody knows how far off their median is
     all[{location_of(merged), c.dtype, series_key(merged, {"operation", "reduction", "bytes", "in_place"})}]
        [c.in_place ? 1 : 0][{c.operation, c.reduction}][c.bytes] = &merged;
   }
@@ -238,6 +239,7 @@ std::vector<PointFinding> findings_of(const std::vector<MergedPoint>& points,
   for (const auto* sustained : {&points, &unfinished})
     for (const Sustained& run : sustained_runs(*sustained))
       for (auto& [kind, words] : words_of(run)) findings.push_back({run.about, kind, words, false});
+  add_scaling(points, findings);
   for (const auto& [setting, places] : curves_of(points)) check_collectives(places, findings);
   return findings;
 }

@@ -12,7 +12,7 @@ namespace shardmark {
 
 struct PointFinding {
   const MergedPoint* about;  // into the points
-  std::string kind;          // "warming up", "order of sizes", "in place", "slower than parts" ...
+  std::string kind;          // "warming up", "order of sizes", "efficiency rises" ...
   std::string words;
   bool excludes = false;   // no fit uses the point
   bool is_warning = true;  // else good news, which the table of findings alone holds
@@ -22,6 +22,9 @@ struct PointFinding {
 // warnings. unfinished: sustained runs (sustained.h); the findings point into both.
 std::vector<PointFinding> findings_of(const std::vector<MergedPoint>& points,
                                       const std::vector<MergedPoint>& unfinished = {});
+
+// Its part about efficiency over ranks and nodes: above 100 %, or rising with more ranks.
+void add_scaling(const std::vector<MergedPoint>& points, std::vector<PointFinding>& findings);
 
 Table findings_table(const std::vector<MergedPoint>& points, const std::vector<MergedPoint>& unfinished);
 

@@ -164,7 +164,8 @@ Crossing crossing(const ScalingSeries& series) {
   return {{ranks(units.value), ranks(units.low), ranks(units.high)}, to_text(*best)};
 }
 
-ScalingSeries make_series(const Group& group, Span span, int64_t ranks_per_unit, const Points& points) {
+ScalingSeries make_series(const Group& group, Span span, int64_t ranks_per_unit, const Points& points,
+                          bool is_fitted) {
   ScalingSeries series{group.scaling, span, ranks_per_unit, group.fixed_batch, {}, {}, {}};
   ScalingPoint base;
   base.merged = points.front();
@@ -173,6 +174,7 @@ ScalingSeries make_series(const Group& group, Span span, int64_t ranks_per_unit,
     const double units = static_cast<double>(merged->point.ranks) / static_cast<double>(ranks_per_unit);
     series.points.push_back(scaling_point(group.scaling, base, *merged, units));
   }
+  if (!is_fitted) return series;
   add_fits(series, group.points);
   series.below_80 = crossing(series);
   return series;
@@ -187,10 +189,13 @@ Points those(const Points& points, Condition condition) {
 
 // On one node; on whole nodes, one series for each number of ranks on them; and all ranks, on the fewest
 // nodes.
-void add_series(const Group& group, std::vector<ScalingSeries>& all) {
+void add_series(const Group& group, bool is_fitted, std::vector<ScalingSeries>& all) {
   const Points& points = group.points;
+  const auto add = [&](Span span, int64_t ranks_per_unit, const Points& some) {
+    all.push_back(make_series(group, span, ranks_per_unit, some, is_fitted));
+  };
   const Points within = those(points, [](auto* p) { return p->nodes == 1; });
-  if (within.size() >= 2) all.push_back(make_series(group, Span::node, 1, within));
+  if (within.size() >= 2) add(Span::node, 1, within);
   std::set<int64_t> per_node;
   for (const MergedPoint* p : points)
     if (p->nodes > 1 && p->ranks_per_node > 0) per_node.insert(p->ranks_per_node);
@@ -198,22 +203,44 @@ void add_series(const Group& group, std::vector<ScalingSeries>& all) {
   for (const int64_t ranks : per_node) {
     const Points across = those(points, [&](auto* p) { return p->ranks_per_node == ranks; });
     covered |= across.size() == points.size();
-    if (across.size() >= 2) all.push_back(make_series(group, Span::nodes, ranks, across));
+    if (across.size() >= 2) add(Span::nodes, ranks, across);
   }
   if (covered) return;
   int64_t last = 0;
   const Points densest =
       those(points, [&](auto* p) { return std::exchange(last, p->point.ranks) != p->point.ranks; });
-  if (densest.size() >= 2 && densest != within) all.push_back(make_series(group, Span::all, 1, densest));
+  if (densest.size() >= 2 && densest != within) add(Span::all, 1, densest);
+}
+
+std::vector<ScalingSeries> series_of(const std::vector<MergedPoint>& points, bool is_fitted) {
+  std::vector<ScalingSeries> all;
+  for (const Scaling scaling : {Scaling::weak, Scaling::strong})
+    for (const Group& group : groups_of(points, scaling)) add_series(group, is_fitted, all);
+  return all;
 }
 
 }  // namespace
 
 std::vector<ScalingSeries> scaling_series(const std::vector<MergedPoint>& points) {
-  std::vector<ScalingSeries> all;
-  for (const Scaling scaling : {Scaling::weak, Scaling::strong})
-    for (const Group& group : groups_of(points, scaling)) add_series(group, all);
-  return all;
+  return series_of(points, true);
+}
+
+std::vector<ScalingSeries> unfitted_series(const std::vector<MergedPoint>& points) {
+  return series_of(points, false);
+}
+
+Efficiencies efficiencies_of(const std::vector<ScalingSeries>& scaling) {
+  Efficiencies efficiencies;
+  for (const ScalingSeries& series : scaling) {
+    const int64_t base = series.points.front().merged->point.ranks;
+    for (const ScalingPoint& point : series.points) {
+      if (point.merged->point.ranks <= base) continue;
+      const auto [found, is_new] =
+          efficiencies.try_emplace({series.scaling, point.merged}, Rated{&point, base});
+      if (!is_new && base < found->second.base_ranks) found->second = {&point, base};
+    }
+  }
+  return efficiencies;
 }
 
 double karp_flatt(double speedup, double units) {

@@ -2,7 +2,9 @@
 // analysis/README.md.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/merged.h"
@@ -47,6 +49,18 @@ struct ScalingSeries {
 
 // Weak ones first. They point into `points`.
 std::vector<ScalingSeries> scaling_series(const std::vector<MergedPoint>& points);
+// The same without `fits` and `below_80`, which take most of the time.
+std::vector<ScalingSeries> unfitted_series(const std::vector<MergedPoint>& points);
+
+// Efficiency of each point that is not a base. A point of several series (over ranks, over nodes) is rated in
+// the one whose base has the fewest ranks, so that points of one column have one base wherever they can.
+// By scaling and point; points into the series.
+struct Rated {
+  const ScalingPoint* point = nullptr;
+  int64_t base_ranks = 0;
+};
+using Efficiencies = std::map<std::pair<Scaling, const MergedPoint*>, Rated>;
+Efficiencies efficiencies_of(const std::vector<ScalingSeries>& scaling);
 
 // The serial fraction that explains a speed-up over one unit: (1/S - 1/n) / (1 - 1/n); NaN for n = 1.
 // Source: Karp and Flatt, Measuring parallel processor performance, CACM 33(5), 1990.

@@ -59,7 +59,7 @@ ColumnsOf<ScalingRow> efficiency_columns(bool weak) {
            efficiency_of(&Estimate::value),
            weak ? "T(n0) / T(n), T the step time: 100 % when more ranks cost no time (Gustafson, CACM 31(5), "
                   "1988)."
-                : "n0 T(n0) / (n T(n)), T the step time: 100 % when n ranks are n times as fast as one."},
+                : "n0 T(n0) / (n T(n)), T the step time: 100 % when n ranks are n / n0 times as fast as n0."},
           {{"low", "%", true, false, "efficiency"}, efficiency_of(&Estimate::low), kInterval},
           {{"high", "%", true, false, "efficiency"}, efficiency_of(&Estimate::high), kInterval}};
 }
@@ -68,12 +68,13 @@ ColumnsOf<ScalingRow> strong_columns() {
   return {
       {{"speed-up", ""},
        [](const auto& row) { return cells::number(row.point->speed_up.value, 3); },
-       "S = T(1) / T(n), where the point on one rank was measured."},
+       "S = T(1) / T(n), where one rank was measured; over nodes n counts nodes, where one node was "
+       "measured."},
       {{"Karp-Flatt", ""},
        [](const auto& row) { return cells::number(row.point->karp_flatt, 3); },
-       "(1/S - 1/n) / (1 - 1/n): the serial fraction that would explain this speed-up. If it grows with n, "
-       "communication and imbalance cost more with every rank; if it stays, serial work does (Karp and "
-       "Flatt, CACM 33(5), 1990)."}};
+       "(1/S - 1/n) / (1 - 1/n), n as for the speed-up: the serial fraction that would explain it. If it "
+       "grows with n, communication and imbalance cost more with every rank (node); if it stays, serial work "
+       "does (Karp and Flatt, CACM 33(5), 1990)."}};
 }
 
 Table scaling_table(Scaling scaling, const MergedPoints& points, const std::vector<ScalingSeries>& all,
