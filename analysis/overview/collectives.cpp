@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -13,6 +14,7 @@
 #include "analysis/overview/overview.h"
 #include "analysis/plots/names.h"
 #include "analysis/table/cells.h"
+#include "base/error.h"
 #include "base/units.h"
 
 namespace shardmark {
@@ -22,8 +24,17 @@ namespace {
 using Sizes = std::map<int64_t, const MergedPoint*>;
 struct Measured {
   std::array<Sizes, 2> by_place;  // out of place, in place
-  // In place where as many sizes were measured so: training works in place.
-  const Sizes& sizes() const { return by_place[by_place[1].size() >= by_place[0].size() ? 1 : 0]; }
+  // The smallest and the largest size that have a time, both in place where both were measured so, because
+  // training works in place; else both out of place; else each as it was measured.
+  std::pair<const MergedPoint*, const MergedPoint*> ends() const {
+    Sizes both = by_place[1];
+    both.insert(by_place[0].begin(), by_place[0].end());
+    const int64_t smallest = both.begin()->first, largest = both.rbegin()->first;
+    for (const Sizes& sizes : {std::cref(by_place[1]), std::cref(by_place[0]), std::cref(both)})
+      if (sizes.contains(smallest) && sizes.contains(largest)) return {sizes.at(smallest), sizes.at(largest)};
+    throw ContractError("no size is the smallest of all");
+  }
+  bool has_times() const { return !by_place[0].empty() || !by_place[1].empty(); }
   std::set<int64_t> all, wrong, unchecked;  // sizes, whatever their outcome and place
 };
 using Key = std::pair<size_t, std::string>;  // order and text of the operation
@@ -37,13 +48,6 @@ bool is_usable(const MergedPoint& merged) {
 
 std::string bytes_text(int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
 
-// Those without warnings, where there are any.
-Sizes believable(const Sizes& sizes) {
-  Sizes kept = sizes;
-  std::erase_if(kept, [](const auto& size) { return is_unreliable(*size.second); });
-  return kept.empty() ? sizes : kept;
-}
-
 // "yes" where every element of every size was compared, and none was wrong.
 std::string verified_text(const Measured& measured) {
   std::string text;
@@ -56,19 +60,25 @@ std::string verified_text(const Measured& measured) {
 }
 
 std::vector<Cell> row_of(const std::string& name, const Measured& measured) {
-  const Sizes sizes = believable(measured.sizes());
-  const auto& [smallest, quick] = *sizes.begin();
-  const auto& [largest, wide] = *sizes.rbegin();
+  const auto& [smallest, largest] = measured.ends();
   const auto marked = [](Cell cell, const MergedPoint& merged) {
-    if (is_unreliable(merged)) cell.text += " ?";
+    if (is_unreliable(merged) && !cell.says_nothing()) cell.text += kMark;
     return cell;
   };
   return {cells::words(name),
-          marked(cells::number(wide->measures.busbw_gb_s, 3), *wide),
-          cells::words(bytes_text(largest)),
-          marked(cells::number(quick->measures.step_s * 1e6, 3), *quick),
-          cells::words(bytes_text(smallest)),
+          marked(cells::number(largest->measures.busbw_gb_s, 3), *largest),
+          cells::words(bytes_text(largest->point.collective.bytes)),
+          marked(cells::number(smallest->measures.step_s * 1e6, 3), *smallest),
+          cells::words(bytes_text(smallest->point.collective.bytes)),
           cells::words(verified_text(measured))};
+}
+
+bool has_doubtful(const OverviewTable& table) {
+  for (const OverviewGroup& group : table.groups)
+    for (const auto& row : group.rows)
+      for (const Cell& cell : row)
+        if (cell.text.ends_with(kMark)) return true;
+  return false;
 }
 
 Measured& measured_of(const MergedPoint& merged, Settings& settings) {
@@ -104,7 +114,7 @@ Settings settings_of(const std::vector<StudyData>& studies, const std::vector<Me
   }
   add_wrong(studies, settings);
   for (auto& [setting, operations] : settings)
-    std::erase_if(operations, [](const auto& operation) { return operation.second.sizes().empty(); });
+    std::erase_if(operations, [](const auto& operation) { return !operation.second.has_times(); });
   std::erase_if(settings, [](const auto& setting) { return setting.second.empty(); });
   return settings;
 }
@@ -120,22 +130,25 @@ OverviewTable collectives_overview(const std::vector<StudyData>& studies,
        {.name = "busbw",
         .unit = "GB/s",
         .definition = "bus bandwidth of the largest message, as nccl-tests defines it; GB = 10^9 bytes. ?: "
-                      "unreliable, see below."},
+                      "the message's times have a warning, see below."},
        {.name = "message"},
        {.name = "time",
         .unit = "us",
         .definition = "of the smallest message: median over the operations of the slowest rank's time."},
        {.name = "message"},
        {.name = "verified", .definition = "whether every element of every size had the expected value."}},
+      {},
       {}};
   for (const auto& [setting, operations] : settings_of(studies, points)) {
-    const MergedPoint& first = *operations.begin()->second.sizes().begin()->second;
+    const MergedPoint& first = *operations.begin()->second.ends().first;
     OverviewGroup group{collective_setting_text(first), {}};
     for (const auto& [key, measured] : operations) {
       group.rows.push_back(row_of(key.second, measured));
     }
     table.groups.push_back(std::move(group));
   }
+  if (has_doubtful(table))
+    table.notes.emplace_back("?: the times of this message have a warning, see below and --table findings.");
   return table;
 }
 

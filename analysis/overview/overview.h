@@ -10,6 +10,9 @@
 
 namespace shardmark {
 
+// Stands behind a value or a verdict that is not certain.
+inline constexpr const char* kMark = " ?";
+
 // Rows of one setting, "gpt2, bf16, batch 16 per rank, 2 ranks", the best one first.
 struct OverviewGroup {
   std::string setting;  // empty: the rows say it themselves
@@ -22,7 +25,8 @@ struct OverviewTable {
   std::string key;              // of the table that holds all of it
   std::vector<Column> columns;  // the first one says which row
   std::vector<OverviewGroup> groups;
-  size_t num_left_out = 0;  // groups at the end that found no place
+  std::vector<std::string> notes;  // what marks in the rows mean, a paragraph each
+  size_t num_left_out = 0;         // groups at the end that found no place
 };
 
 // The columns that hold a value, and the first, which says which row.
@@ -39,9 +43,9 @@ struct Overview {
 Overview overview_of(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points,
                      const std::vector<MergedPoint>& unfinished, const std::vector<ScalingSeries>& scaling);
 
-// Its parts. Of each training setting the strategies on the most ranks: how fast, whether that differs
-// from the fastest, memory, exposed communication, efficiency. Of each collective the bus bandwidth of its
-// largest message and the time of its smallest.
+// Its parts. Of each training setting the strategies on the most ranks, the fastest first: how fast, by how
+// much slower than the fastest and whether that is certain, memory, exposed communication, efficiency. Of
+// each collective the bus bandwidth of its largest message and the time of its smallest.
 OverviewTable training_overview(const std::vector<MergedPoint>& points,
                                 const std::vector<ScalingSeries>& scaling);
 OverviewTable collectives_overview(const std::vector<StudyData>& studies,

@@ -72,7 +72,7 @@ class Columns {
 
  private:
   static std::string in_color(const std::string& text, const TextStyle& style) {
-    if (text == "fastest" || text == "equal") return styled(text, "32", style);
+    if (text == "fastest") return styled(text, "32", style);
     if (text == "unreliable" || text.ends_with("?")) return styled(text, "33", style);
     if (text.starts_with("wrong")) return styled(text, "31", style);
     return text;
@@ -86,6 +86,13 @@ class Columns {
   std::vector<Placed> columns_;  // those that hold a value
 };
 
+std::string notes_text(const OverviewTable& table, const TextStyle& style) {
+  std::string text;
+  for (const std::string& note : table.notes)
+    for (const std::string& line : wrapped(note, style.width)) text += line + "\n";
+  return text;
+}
+
 std::string text_of(const OverviewTable& table, const TextStyle& style) {
   const Columns columns(table);
   std::string text = columns.heading(style);
@@ -97,7 +104,7 @@ std::string text_of(const OverviewTable& table, const TextStyle& style) {
   if (table.num_left_out > 0)
     text += fmt::format("and {} more setting{}: --table {}\n", table.num_left_out,
                         table.num_left_out == 1 ? "" : "s", table.key);
-  return text;
+  return text + notes_text(table, style);
 }
 
 std::string definitions_text(const OverviewTable& table, const TextStyle& style) {
@@ -139,14 +146,16 @@ size_t num_lines(const OverviewGroup& group) {
   return group.rows.size() + (group.setting.empty() ? 0 : 1) + (group.num_left_out > 0 ? 1 : 0);
 }
 
-// Leaves out the last rows of the largest groups, then the last groups, until there are no more lines.
-void shorten(OverviewTable& table, size_t most_lines) {
+// Leaves out the last rows of the largest groups, then the last groups, until there are no more lines. The
+// notes are part of them.
+void shorten(OverviewTable& table, size_t most_lines, const TextStyle& style) {
+  const std::string notes = notes_text(table, style);
   const auto total = [&] {
-    size_t lines = 0;
+    auto lines = static_cast<size_t>(std::count(notes.begin(), notes.end(), '\n'));
     for (const OverviewGroup& group : table.groups) lines += num_lines(group);
     return lines + (table.num_left_out > 0 ? 1 : 0);
   };
-  while (total() > most_lines) {
+  while (total() > most_lines && !table.groups.empty()) {
     const auto largest = std::max_element(table.groups.begin(), table.groups.end(),
                                           [](auto& a, auto& b) { return a.rows.size() < b.rows.size(); });
     if (largest->rows.size() > 2) {
@@ -163,10 +172,10 @@ void shorten(OverviewTable& table, size_t most_lines) {
 
 std::string to_text(Overview overview, const TextStyle& style, Explanations definitions) {
   if (overview.answers.size() == 1) {
-    shorten(overview.answers.front(), kMostLines);
+    shorten(overview.answers.front(), kMostLines, style);
   } else if (overview.answers.size() == 2) {
-    shorten(overview.answers[0], kMostTraining);
-    shorten(overview.answers[1], kMostLines - kMostTraining);
+    shorten(overview.answers[0], kMostTraining, style);
+    shorten(overview.answers[1], kMostLines - kMostTraining, style);
   }
   std::string text;
   for (const std::string& study : overview.studies)

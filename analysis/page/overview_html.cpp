@@ -15,7 +15,8 @@ std::string wide_row(const std::string& text, const char* kind, size_t num_colum
 
 std::string table_html(const OverviewTable& table) {
   const std::vector<size_t> columns = columns_with_values(table);
-  std::string headings, rows = "\n";
+  std::string headings, rows = "\n", notes;
+  for (const std::string& note : table.notes) notes += element("p", html::text(note)) + "\n";
   for (const size_t c : columns)
     headings += element(
         "th",
@@ -40,7 +41,7 @@ std::string table_html(const OverviewTable& table) {
                  element("table", element("thead", element("tr", headings)) + element("tbody", rows),
                          "class='answers'"),
                  "class='scroll'") +
-         "\n";
+         "\n" + notes;
 }
 
 }  // namespace

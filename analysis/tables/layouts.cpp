@@ -1,6 +1,9 @@
 // Layouts of the same training beside each other: which is fastest, and what each waits for.
 #include "analysis/layouts.h"
 
+#include <algorithm>
+
+#include "analysis/compare/ranking.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
@@ -11,6 +14,7 @@ namespace {
 
 struct LayoutRow {
   const MergedPoint *merged, *fastest;
+  bool is_sure;  // that it is, or is not, the fastest
 };
 
 ColumnsOf<MergedPoint> layout_of_columns() {
@@ -63,9 +67,12 @@ ColumnsOf<LayoutRow> layout_speed_columns() {
   return {{{"step", "ms"}, milliseconds_of(&Measures::step_s)},
           {{"x fastest", ""},
            [](const auto& row) {
-             return cells::number(row.merged->measures.step_s / row.fastest->measures.step_s, 3);
+             Cell cell = cells::number(row.merged->measures.step_s / row.fastest->measures.step_s, 3);
+             if (!row.is_sure) cell.text += " ?";
+             return cell;
            },
-           "step / that of the fastest layout of the group."}};
+           "step / that of the fastest layout of the group. ?: the launches do not show that the layout is "
+           "slower than the fastest, so the order is not certain; fewer than 3 launches never do."}};
 }
 
 }  // namespace
@@ -73,11 +80,12 @@ ColumnsOf<LayoutRow> layout_speed_columns() {
 Table layouts_table(const MergedPoints& points) {
   std::vector<LayoutRow> rows;
   for (const Layouts& layouts : layouts_of(points))
-    for (const MergedPoint* merged : layouts) rows.push_back({merged, layouts.front()});
+    for (size_t place = 0, unsure = num_perhaps_fastest(layouts); place < layouts.size(); ++place)
+      rows.push_back({layouts[place], layouts.front(), unsure < 2 || place >= unsure});
   const TrainingColumns labels(points);
   const ColumnsOf<LayoutRow> strategy = {
       {choice_column("strategy"), [&](const auto& row) { return labels.strategy(*row.merged); }}};
-  return make_table(
+  Table table = make_table(
       "layouts", "Layouts: the same global batch over tensor, context, pipeline and data-parallel ranks",
       join(via(&LayoutRow::merged,
                without(labels.family(), {"accumulation", "tensor", "sequence parallel", "context", "pipeline",
@@ -90,6 +98,11 @@ Table layouts_table(const MergedPoints& points) {
                                  "highest total during a step, on the rank that needs most."}},
            layout_waiting_columns(), via(&LayoutRow::merged, TrainingColumns::warnings())),
       rows);
+  if (std::any_of(rows.begin(), rows.end(), [](const LayoutRow& row) { return !row.is_sure; }))
+    table.notes.emplace_back(
+        "?: another launch may give another order. To rank layouts, start the suite 3 times or more and give "
+        "report all studies.");
+  return table;
 }
 
 }  // namespace shardmark
