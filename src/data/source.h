@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/registry.h"
+#include "data/files/content.h"
 #include "data/order/sampler.h"
-#include "data/sample_file.h"
 #include "models/model.h"
 #include "schema/content_hash.h"
 
@@ -48,11 +48,6 @@ std::unique_ptr<DataSource> make_source(const Choice& choice, const DataContext&
 // For sources without an evaluation set of their own: the last twentieth of their samples. UsageError with
 // fewer than two.
 int64_t held_out_of(int64_t num_samples, const DataContext& context);
-
-// For the sources: a hash of all bytes up to 64 MiB; of more, of 4,096 pieces of 16 KiB from the first byte
-// to the last, so that huge files cost no more. Pass an earlier result to go on with it.
-uint64_t hash_content(std::span<const uint8_t> bytes, uint64_t hash = kHashStart);
-uint64_t hash_content(const SampleFile& file, uint64_t hash = kHashStart);
 
 // For the sources: an uninitialised tensor on the CPU, page-locked if pinned.
 at::Tensor empty_on_host(at::IntArrayRef shape, at::ScalarType dtype, bool pinned);

@@ -1,10 +1,8 @@
 // Token files: samples are windows of one file's stream, the files in the order of their sorted paths.
 #include <fmt/format.h>
 
-#include <filesystem>
-
+#include "data/files/token_files.h"
 #include "data/token_batch.h"
-#include "data/token_file.h"
 #include "specs/specs.h"
 
 namespace shardmark {
@@ -18,28 +16,19 @@ class Tokens : public DataSource {
         documents_(options.at("documents").get<std::string>()),
         begin_(options.at("begin").get<int64_t>()),
         end_(options.at("end").get<int64_t>()) {
-    const std::string patterns = specs::data_specs().at("tokens").files(options);
-    std::set<std::string> paths;
-    for (const std::string& path : matching_files("tokens", patterns, context.folder))
-      paths.insert(std::filesystem::path(path).replace_extension(".bin").string());
     int64_t tokens = 0;
-    for (const std::string& path : paths) {
-      const TokenFile& file = files_.emplace_back(path);
+    for (TokenFile& file : open_token_files(options, vocabulary_, context.folder)) {
       tokens += file.size();
-      if (documents_ != "joined" && !file.index() && begin_ < 0 && end_ < 0)
-        throw UsageError(
-            "'" + path +
-            "' does not say where documents begin: give data 'tokens' the token that each begins or "
-            "ends with, as begin=50256 (GPT-2) or begin=128000 (Llama 3) in llm.c's files");
       first_.push_back(size_);
       size_ += num_windows(file.size(), length_);
-      check_pieces(file, std::ssize(paths));
+      files_.push_back(std::move(file));
     }
     if (size_ < 1)
       throw UsageError(
           fmt::format("data 'tokens': the {} file{} of '{}' hold {} tokens, one sample needs {} of one file; "
                       "name more files or shorten the model's sequence",
-                      files_.size(), files_.size() == 1 ? "" : "s", patterns, tokens, length_ + 1));
+                      files_.size(), files_.size() == 1 ? "" : "s",
+                      specs::data_specs().at("tokens").files(options), tokens, length_ + 1));
     num_held_out_ = held_out_of(size_, context);
     size_ -= num_held_out_;
   }
@@ -62,7 +51,7 @@ class Tokens : public DataSource {
       const auto file = std::upper_bound(first_.begin(), first_.end(), draw.index) - first_.begin() - 1;
       const auto number = static_cast<size_t>(file);
       const int64_t first = (draw.index - first_[number]) * length_;
-      read(files_[number], first, window);
+      read_tokens(files_[number], vocabulary_, first, window);
       if (!joined) position = write_positions(files_[number], first, window, position);
       return std::span<const int64_t>(window);
     });
@@ -90,30 +79,6 @@ class Tokens : public DataSource {
       *position++ = token - start;
     }
     return position;
-  }
-
-  // At most so many of all files are looked at before the first step, in pieces that are evenly spaced; the
-  // others when they are read.
-  void check_pieces(const TokenFile& file, int64_t num_files) const {
-    constexpr int64_t kPiece = 8192, kMostPieces = 1024;
-    std::vector<int64_t> tokens;
-    for_pieces(file.size(), kPiece, std::max<int64_t>(2, kMostPieces / num_files),
-               [&](int64_t first, int64_t count) {
-                 tokens.resize(static_cast<size_t>(count));
-                 read(file, first, tokens);
-               });
-  }
-
-  // A token without a row in the model's tables would end a GPU's context, with no word of where it is.
-  void read(const TokenFile& file, int64_t first, std::span<int64_t> tokens) const {
-    file.read(first, tokens);
-    const auto wrong = std::find_if(tokens.begin(), tokens.end(),
-                                    [&](int64_t token) { return token < 0 || token >= vocabulary_; });
-    if (wrong != tokens.end())
-      throw UsageError(
-          fmt::format("'{}' ({}): token {} at position {} is not in the model's vocabulary of {}; set the "
-                      "model's option 'vocabulary' above it, or choose files of another tokenizer",
-                      file.path(), file.format(), *wrong, first + (wrong - tokens.begin()), vocabulary_));
   }
 
   std::vector<TokenFile> files_;

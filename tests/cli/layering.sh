@@ -5,8 +5,8 @@
 # namespace has two types of one name, of which a linked program would take either (the one-definition rule).
 set -euo pipefail
 
-readonly LAYERS=(base schema specs strategies plan import data/order launch comm/watch comm/mpi/engine doctor device comm doctor/machine kernels models data executor sweep train cli)
-readonly PLAIN=(base schema specs strategies plan import data/order launch)
+readonly LAYERS=(base schema specs strategies plan import data/order data/files launch comm/watch comm/mpi/engine doctor device comm doctor/machine kernels models data executor sweep train cli)
+readonly PLAIN=(base schema specs strategies plan import data/order data/files launch)
 readonly LIGHT=("${PLAIN[@]}" comm/watch comm/mpi/engine doctor)
 # Only base/log writes to the standard streams: what files and flags hold is shown there, not obeyed by a terminal.
 readonly PRINTS='fmt::print|std::(fputs|fprintf|printf|puts|fwrite)|std::(cout|cerr)'

@@ -1,6 +1,6 @@
 // Megatron-LM's indexed datasets: tokens of every type, documents by the index; damage is refused.
 // RANKS 1
-#include "data/token_file.h"
+#include "data/files/token_file.h"
 #include "tests/mpi/token_files.h"
 
 namespace shardmark {
@@ -61,6 +61,8 @@ TEST_F(Megatron, RefusesDamage) {
   EXPECT_THAT(refusal_of(with(9, "\2")), HasSubstr("is of version 2, only version 1"));
   EXPECT_THAT(refusal_of(with(17, "\6")), HasSubstr("says type 6 of its tokens"));
   EXPECT_THAT(refusal_of(with(17, "\5")), HasSubstr("tokens of 8 bytes, of which the 50 bytes of"));
+  EXPECT_THAT(refusal_of(megatron(8, {}, {0})), HasSubstr("m.idx' holds no sequences"));
+  megatron(8, {9, 4, 12}, {0, 1, 3});
   EXPECT_THAT(refusal_of(with(18, number(int64_t{4}))),
               HasSubstr("do not hold 4 sequences and 3 ends of documents"));
   EXPECT_THAT(refusal_of(with(18, number(INT64_MAX))), HasSubstr("do not hold"));

@@ -91,6 +91,53 @@ TEST_F(LlmcFiles, LieBesideEachOtherInTheOrderOfTheirPaths) {
   EXPECT_NE(source("*.bin")->content(), content);
 }
 
+// A token that is in no file makes one document of all: the losses would be those of joined ones.
+TEST_F(LlmcFiles, RefuseDocumentsThatBeginNowhere) {
+  write("t.bin", file(20240520, 1, 400, 400));  // multiples of 3 below 1000
+  const auto refusal_with = [&](const Options& options) {
+    return refusal([&] { source("t.bin", options); });
+  };
+  for (const char* documents : {"packed", "masked"}) {
+    EXPECT_EQ(refusal_with({{"documents", documents}, {"begin", 3}}), "accepted");
+    EXPECT_EQ(refusal_with({{"documents", documents}, {"end", 999}}), "accepted");
+    EXPECT_THAT(refusal_with({{"documents", documents}, {"begin", 4}}),
+                AllOf(HasSubstr("t.bin': no document begins with token 4"), HasSubstr("option 'begin'")));
+    EXPECT_THAT(refusal_with({{"documents", documents}, {"begin", 3}, {"end", 7}}),
+                HasSubstr("t.bin': no document ends with token 7"));
+    EXPECT_THAT(refusal_with({{"documents", documents}, {"begin", 50256}}),
+                HasSubstr("begin 50256 is not in the model's vocabulary of 1000"));
+  }
+  write("u.bin", file(20240520, 1, 40, 40));  // each file is asked: 0 to 117
+  EXPECT_THAT(refusal([&] {
+                source("?.bin", {{"documents", "packed"}, {"begin", 300}});
+              }),
+              HasSubstr("u.bin': no document begins with token 300"));
+
+  // Far behind what is looked at before the first step, a document is found.
+  const int32_t count = 20'000'000;
+  std::string much = file(20240520, 1, count, count);
+  const uint16_t token = 1;
+  std::memcpy(much.data() + 1024 + 2 * (count - 10'004), &token, 2);
+  write("t.bin", much);
+  EXPECT_EQ(refusal_with({{"documents", "packed"}, {"begin", 1}}), "accepted");
+  EXPECT_THAT(refusal_with({{"documents", "packed"}, {"begin", 2}}),
+              HasSubstr("no document begins with token 2"));
+}
+
+// An index says where documents begin: a token that is nowhere must not throw it away.
+TEST_F(LlmcFiles, KeepTheIndexOfMegatron) {
+  megatron<int16_t>(3, {10, 20}, {0, 1, 2});
+  EXPECT_EQ(refusal([&] { source("m", {{"documents", "masked"}}); }), "accepted");
+  EXPECT_THAT(refusal([&] {
+                source("m", {{"documents", "masked"}, {"begin", 500}});
+              }),
+              AllOf(HasSubstr("m.bin': no document begins with token 500"),
+                    HasSubstr("leave it out: Megatron-LM's index says")));
+  fs::remove(path("m.idx"));
+  EXPECT_THAT(refusal([&] { source("m"); }),
+              AllOf(HasSubstr("m.bin' is 60 bytes"), HasSubstr("has no index"), HasSubstr("m.idx'")));
+}
+
 TEST_F(LlmcFiles, RefuseDamage) {
   EXPECT_EQ(refusal_of(file(20240520, 1, 400, 400)), "accepted");
   EXPECT_THAT(refusal_of(file(20240520, 1, 400, 399)),

@@ -1,5 +1,5 @@
 // Reads an index where it is needed: that of a billion documents is larger than a rank's memory.
-#include "data/megatron_index.h"
+#include "data/files/megatron_index.h"
 
 #include <fmt/format.h>
 
@@ -57,6 +57,8 @@ void MegatronIndex::read_header() {
   num_sequences_ = header.num_sequences;
   num_documents_ = header.num_documents;
   const int64_t bytes = file_.size();
+  if (num_sequences_ == 0 && documents_begin() + 8 * num_documents_ == bytes)
+    fail("holds no sequences, so that there is nothing to train on");
   const bool fits = 0 < num_sequences_ && num_sequences_ < bytes && 0 < num_documents_ &&
                     num_documents_ < bytes && documents_begin() + 8 * num_documents_ == bytes;
   if (!fits)

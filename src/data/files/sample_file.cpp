@@ -1,5 +1,5 @@
 // glob, open, fstat, pread; each failure in the system's own words.
-#include "data/sample_file.h"
+#include "data/files/sample_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

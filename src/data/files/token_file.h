@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "data/megatron_index.h"
+#include "data/files/megatron_index.h"
 
 namespace shardmark {
 

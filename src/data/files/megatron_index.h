@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "data/sample_file.h"
-#include "data/token_type.h"
+#include "data/files/sample_file.h"
+#include "data/files/token_type.h"
 
 namespace shardmark {
 

@@ -1,12 +1,13 @@
 // Headers, checked against the bytes behind them.
-#include "data/token_file.h"
+#include "data/files/token_file.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "data/source.h"
+#include "base/error.h"
+#include "data/files/content.h"
 
 namespace shardmark {
 namespace {
@@ -22,6 +23,16 @@ constexpr Format kFormats[] = {
 
 constexpr int64_t kHeaderBytes = 256 * sizeof(int32_t);
 
+std::string index_of(const std::string& path) {
+  return std::filesystem::path(path).replace_extension(".idx").string();
+}
+
+// Megatron-LM's tokens have no header: without their index they look like a damaged file of llm.c.
+std::string without_index(const SampleFile& file) {
+  return fmt::format(" and has no index '{}' beside it, as one of Megatron-LM's needs: copy that, too",
+                     index_of(file.path()));
+}
+
 [[noreturn]] void fail(const SampleFile& file, const std::string& what) {
   throw UsageError(fmt::format(
       "'{}' {}; data 'tokens' reads llm.c's .bin files, and Megatron-LM's with their .idx beside them",
@@ -32,7 +43,7 @@ constexpr int64_t kHeaderBytes = 256 * sizeof(int32_t);
 
 TokenFile::TokenFile(const std::string& path)
     : file_(path, "check its permissions, or narrow 'files' of data 'tokens'") {
-  const std::string index = std::filesystem::path(path).replace_extension(".idx").string();
+  const std::string index = index_of(path);
   if (file_exists(index)) {
     index_.emplace(index, file_);
     type_ = index_->type();
@@ -45,15 +56,17 @@ TokenFile::TokenFile(const std::string& path)
 void TokenFile::read_header() {
   int32_t header[3];
   if (file_.size() < kHeaderBytes)
-    fail(file_, fmt::format("is {} bytes, shorter than its header of {}", file_.size(), kHeaderBytes));
+    fail(file_, fmt::format("is {} bytes, shorter than llm.c's header of {},", file_.size(), kHeaderBytes) +
+                    without_index(file_));
   file_.read(0, header, sizeof header);
   const int32_t magic = header[0], version = header[1], count = header[2];
   const auto* format = std::find_if(std::begin(kFormats), std::end(kFormats),
                                     [&](const Format& known) { return known.magic == magic; });
   if (format == std::end(kFormats))
     fail(file_,
-         fmt::format("starts with {} instead of the magic number {} (GPT-2's tokens) or {} (Llama 3's)",
-                     magic, kFormats[0].magic, kFormats[1].magic));
+         fmt::format("starts with {} instead of llm.c's magic number {} (GPT-2's tokens) or {} (Llama 3's),",
+                     magic, kFormats[0].magic, kFormats[1].magic) +
+             without_index(file_));
   if (version != format->version)
     fail(file_, fmt::format("is of version {}, files with magic number {} are read in version {}", version,
                             magic, format->version));
