@@ -17,7 +17,9 @@
 #include "cli/overrides.h"
 #include "cli/plan_tables.h"
 #include "cli/table_output.h"
+#include "data/files/token_files.h"
 #include "plan/choice_axis.h"
+#include "plan/effects.h"
 #include "plan/gpu_memory.h"
 #include "plan/starts.h"
 #include "specs/specs.h"
@@ -104,19 +106,36 @@ std::string json_text(const Suite& suite, const World& world, const std::vector<
   return document.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-// Data that would not load where this runs: nothing is opened, but a pattern that no file matches.
+// Patterns that no file matches.
+std::vector<std::string> missing_files(const Point& point) {
+  const Choice& data = point.training.data;
+  std::vector<std::string> missing;
+  std::istringstream patterns(specs::data_specs().at(data.name).files(data.options));
+  for (std::string pattern; patterns >> pattern;)
+    if (glob_near(point.folder, pattern).empty())
+      missing.push_back(fmt::format("data {}: no file matches {} from {}{}", to_text(data),
+                                    quoted_line(pattern), fs::current_path().string(),
+                                    point.folder.empty() ? "" : " or " + point.folder));
+  return missing;
+}
+
+// Data that would not load where this runs: files that are not there, and damaged ones of tokens.
 std::vector<std::string> data_warnings(const std::vector<Point>& plan) {
   std::set<std::string> seen;
   std::vector<std::string> warnings;
   for (const Point& point : plan) {
+    if (point.workload != "training" || !point.impossible.empty()) continue;
     const Choice& data = point.training.data;
-    if (point.workload != "training" || !seen.insert(to_text(data)).second) continue;
-    std::istringstream patterns(specs::data_specs().at(data.name).files(data.options));
-    for (std::string pattern; patterns >> pattern;)
-      if (glob_near(point.folder, pattern).empty())
-        warnings.push_back(fmt::format("data {}: no file matches {} from {}{}; a run here would be refused",
-                                       to_text(data), quoted_line(pattern), fs::current_path().string(),
-                                       point.folder.empty() ? "" : " or " + point.folder));
+    const specs::SampleShape sample = specs::model_table(point.training.model)->sample;
+    if (!seen.insert(fmt::format("{} {}", to_text(data), sample.num_classes)).second) continue;
+    std::vector<std::string> troubles = missing_files(point);
+    if (troubles.empty() && data.name == "tokens") try {
+        open_token_files(data.options, sample.num_classes, point.folder);
+      } catch (const UsageError& error) {
+        troubles.emplace_back(error.what());
+      }
+    for (const std::string& trouble : troubles)
+      if (seen.insert(trouble).second) warnings.push_back(trouble + "; a run here would be refused");
   }
   return warnings;
 }
@@ -125,10 +144,9 @@ int print_plan(const PlanOptions& options) {
   const Suite suite = read_suite(find_suite(options.suite), options.overrides);
   for (const std::string& warning : suite.warnings) log_warning(warning);
   const World world = world_for(options, suite);
-  const auto plan = make_plan(suite, world);
-  const std::vector<std::string>& only = options.output.only;
-  if (options.num_samples > 0 && !only.empty() && std::count(only.begin(), only.end(), "samples") == 0)
-    throw UsageError("--samples prints the table samples, which --table leaves out; add --table samples");
+  std::vector<std::string> notes;
+  const auto plan = make_plan(suite, world, &notes);
+  for (const std::string& note : notes) log_warning(suite.path + ": " + note);
   for (const std::string& warning : data_warnings(plan)) log_warning(warning);
   const int64_t limit =
       world.memory_per_rank_bytes > 0 ? world.memory_per_rank_bytes : suite.memory_limit_bytes;
@@ -175,6 +193,9 @@ int print_step(const PlanOptions& options) {
   t.schedule = choice_from_flag(options.step.choices.at("pipeline_schedule"), "--pipeline-schedule",
                                 strategies::pipeline_schedule_kind());
   t.batch_size = 1;
+  refuse_idle_values(point, [](const AxisRow& axis) {
+    return std::string(axis.key) == "strategy" ? "--step" : flag_of(axis);
+  });
   if (const std::string reason = strategies::layout_impossible(point); !reason.empty())
     throw UsageError(reason);
   if (const std::string reason = strategy_reason(point); !reason.empty())

@@ -29,6 +29,8 @@ void refuse_two_batches(const YamlMap& map);
 // The command line over the blocks. UsageError where it names an axis that no block has.
 void apply(const Overrides& overrides, std::vector<SuiteBlock>& blocks, const std::string& path);
 
-std::vector<Point> expand(const SuiteBlock& block);
+// UsageError: more points than anybody means, or a value that no operation of the block can have. warnings:
+// lists of such values.
+std::vector<Point> expand(const SuiteBlock& block, std::vector<std::string>& warnings);
 
 }  // namespace shardmark

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plan/axes.h"
+#include "plan/effects.h"
 #include "specs/collectives.h"
 
 namespace shardmark {
@@ -12,12 +13,29 @@ namespace {
 
 constexpr size_t kMostPoints = 100000;  // of a block: a bound against slips
 
-// An operation that does not reduce, or has no form in place, has one value on that axis.
-bool passes_over(const AxisRow& axis, const CollectivePoint& collective) {
-  const std::string_view key = axis.key;
-  return (key == "reduction" && !specs::collective(collective.operation).reduces) ||
-         (key == "in_place" && !specs::collective(collective.operation).in_place) ||
-         (key == "parts" && !specs::collective(collective.operation).has_parts);
+// An operation that does not reduce, has no form in place, or has equal parts, has one value on that axis.
+// What training points do follows once their ranks are known: settle_idle_values().
+bool passes_over(const AxisRow& axis, const Point& point) {
+  return point.workload == "collective" && !acts(axis, point);
+}
+
+// No point takes the values of this axis. One value is refused, unless it is what the points have.
+void tell_unused(const AxisRow& axis, const SuiteBlock& block, const std::vector<Point>& points,
+                 std::vector<std::string>& warnings) {
+  const std::vector<AxisValue>& values = block.values.at(axis.key);
+  if (!std::all_of(points.begin(), points.end(),
+                   [&](const Point& point) { return passes_over(axis, point); }))
+    return;
+  if (values.size() > 1) {
+    warnings.push_back(fmt::format("{}{} changes nothing here, so that its values are one point: {}",
+                                   block.place, axis.key, why_idle(axis, points.front())));
+    return;
+  }
+  Point written = points.front();
+  set_value(axis, values.front(), written);
+  if (!is_default(axis, written) && value_of(axis, points.front()) != values.front())
+    throw UsageError(fmt::format("{}{} {} changes nothing here: {}, or leave it out", block.place, axis.key,
+                                 value_text(axis, written), why_idle(axis, points.front())));
 }
 
 // Every point with every value.
@@ -25,7 +43,7 @@ void cross(std::vector<Point>& points, const AxisRow& axis, const std::vector<Ax
            const std::string& place) {
   std::vector<Point> product;
   for (const auto& point : points) {
-    if (passes_over(axis, point.collective)) {
+    if (passes_over(axis, point)) {
       product.push_back(point);
       continue;
     }
@@ -42,7 +60,7 @@ void cross(std::vector<Point>& points, const AxisRow& axis, const std::vector<Ax
 
 }  // namespace
 
-std::vector<Point> expand(const SuiteBlock& block) {
+std::vector<Point> expand(const SuiteBlock& block, std::vector<std::string>& warnings) {
   std::vector<const AxisRow*> axes;
   for_each_axis([&](const AxisRow& axis) {
     if (block.values.contains(axis.key)) axes.push_back(&axis);
@@ -57,6 +75,7 @@ std::vector<Point> expand(const SuiteBlock& block) {
     if (!row.reduces) point.collective.reduction = "none";
     if (!row.in_place) point.collective.in_place = false;
   }
+  for (const AxisRow* axis : axes) tell_unused(*axis, block, points, warnings);
   return points;
 }
 

@@ -7,7 +7,9 @@
 #include <set>
 
 #include "base/units.h"
+#include "plan/effects.h"
 #include "specs/collectives.h"
+#include "specs/documents.h"
 #include "specs/parts.h"
 #include "specs/specs.h"
 
@@ -17,7 +19,9 @@ namespace {
 std::string data_mismatch(const TrainingPoint& t) {
   const specs::SampleShape sample = specs::model_table(t.model)->sample;
   const std::string reason = specs::data_specs().at(t.data.name).mismatch(sample);
-  return reason.empty() ? "" : fmt::format("data {}: {}", t.data.name, reason);
+  if (!reason.empty()) return fmt::format("data {}: {}", t.data.name, reason);
+  const std::string of_documents = specs::documents_reason(t.data, sample);
+  return of_documents.empty() ? "" : fmt::format("data {}: {}", t.data.name, of_documents);
 }
 
 std::string collective_reason(const Point& point) {
@@ -48,16 +52,19 @@ std::string transport_reason(const Point& point, const World& world) {
                      point.ranks, ranks_per_node);
 }
 
-// Completes the point for this world; returns why it cannot run.
-std::string settle(Point& point, const World& world) {
+// Completes the point for this world; returns why it has no place there.
+std::string place(Point& point, const World& world) {
   if (point.ranks == kWorldSize) point.ranks = world.ranks;
-  const bool training = point.workload == "training";
-  std::string undivided = training ? divide_batch(point) : "";
+  std::string undivided = point.workload == "training" ? divide_batch(point) : "";
   if (point.ranks > world.ranks)
     return fmt::format("needs {} ranks, the world has {}", point.ranks, world.ranks);
-  if (!undivided.empty()) return undivided;
+  return undivided;
+}
+
+// Why a point that has its place there cannot run.
+std::string reason_against(const Point& point, const World& world) {
   if (std::string reason = transport_reason(point, world); !reason.empty()) return reason;
-  if (!training) return collective_reason(point);
+  if (point.workload != "training") return collective_reason(point);
   if (point.training.batch_size == kLargest && point.sampling.duration_s > 0)
     return "a search for the largest batch tries many batches, and each would run for the whole duration";
   const auto& native = world.precisions;
@@ -93,8 +100,16 @@ std::string strategy_reason(const Point& point) {
   if (std::string reason = how.impossible(input); !reason.empty() || !input.own_gathers) return reason;
   if (t.strategy.name == "auto")
     return "auto may choose a strategy that gathers nothing; take gathers shared";
+  return gathers_reason(point);
+}
+
+std::string gathers_reason(const Point& point) {
+  const TrainingPoint& t = point.training;
+  const strategies::Strategy& how = strategies::strategy(t.strategy.name);
+  const strategies::RankStep rank_step(point);
+  if (!how.impossible(rank_step.input()).empty()) return {};  // another reason
   const auto is_gather = [](const auto& c) { return c.lane == strategies::kGatherLane && c.team.ranks > 1; };
-  const auto calls = how.step(input).calls;
+  const auto calls = how.step(rank_step.input()).calls;
   if (std::any_of(calls.begin(), calls.end(), is_gather)) return {};
   return fmt::format("{} on {} rank{} gathers no parameters; take gathers shared", t.strategy.name,
                      point.ranks, point.ranks == 1 ? "" : "s");
@@ -128,13 +143,35 @@ std::string graph_reason(const Point& point, bool on_cpu) {
                      t.strategy.name);
 }
 
-std::vector<Point> make_plan(const Suite& suite, const World& world) {
+namespace {
+
+// Blocks may overlap, too: what is asked for twice is measured once.
+std::vector<Point> points_once(const Suite& suite, const World& world, std::vector<std::string>& notes) {
+  std::vector<Point> points = suite.points;
+  for (Point& point : points) point.impossible = place(point, world);
+  settle_idle_values(points, suite.blocks, notes);
   std::vector<Point> once;
-  std::set<std::string> seen;  // blocks may overlap: what is asked for twice is measured once
-  for (Point point : suite.points) {
-    point.impossible = settle(point, world);
+  std::set<std::string> seen;
+  for (Point& point : points) {
+    if (point.impossible.empty()) point.impossible = reason_against(point, world);
     if (seen.insert(point_id(point) + point.impossible).second) once.push_back(std::move(point));
   }
+  const std::vector<SamePoints> same = same_as_earlier(once);
+  if (!same.empty())
+    notes.push_back(fmt::format(
+        "{} point{} the same step as another one, which is measured once, such as \"{}\" as \"{}\"",
+        same.size(), same.size() == 1 ? " is" : "s are each", to_text(once[same.front().point]),
+        to_text(once[same.front().earlier])));
+  for (auto later = same.rbegin(); later != same.rend(); ++later)
+    once.erase(once.begin() + static_cast<std::ptrdiff_t>(later->point));
+  return once;
+}
+
+}  // namespace
+
+std::vector<Point> make_plan(const Suite& suite, const World& world, std::vector<std::string>* notes) {
+  std::vector<std::string> unread;
+  const std::vector<Point> once = points_once(suite, world, notes == nullptr ? unread : *notes);
   std::vector<Point> plan;
   plan.reserve(once.size() * static_cast<size_t>(suite.repeats));
   for (int64_t repeat = 0; repeat < suite.repeats; ++repeat)

@@ -21,8 +21,10 @@ struct World {
 // Every point of the suite for this world; points that cannot run carry the reason in `impossible` (more
 // ranks than the world, a precision that the devices only emulate, a global batch that the ranks do not
 // divide, a model and a data source that do not match, a program that needs more memory than a rank has).
-// Repeats are interleaved.
-std::vector<Point> make_plan(const Suite& suite, const World& world);
+// Repeats are interleaved. Points of one and the same step are one point (effects.h); notes: what was joined,
+// a line each.
+std::vector<Point> make_plan(const Suite& suite, const World& world,
+                             std::vector<std::string>* notes = nullptr);
 
 // Gives a point of strong scaling, whose batch is that of all ranks, its batch per rank. The reason why not,
 // where the ranks do not divide it.
@@ -30,6 +32,9 @@ std::string divide_batch(Point& point);
 
 // Why this strategy cannot do with these options, precision or ranks; empty when it can.
 std::string strategy_reason(const Point& point);
+// Why parameters of this point, whose layout is possible, need no communicator of their own; empty where they
+// are gathered.
+std::string gathers_reason(const Point& point);
 
 // Why it cannot take the kernels that it names, or be given to a GPU as graphs; empty when it can.
 std::string kernels_reason(const Point& point, bool on_cpu);

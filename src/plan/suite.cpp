@@ -56,12 +56,18 @@ bool changes_axes(const Overrides& overrides) {
 // is about.
 void leave_out(const std::vector<PlacedRule>& rules, const Overrides& overrides, Suite& suite) {
   std::vector<bool> used(rules.size(), false);
-  std::erase_if(suite.points, [&](const Point& point) {
+  std::vector<Point> points;
+  std::vector<size_t> blocks;
+  for (size_t at = 0; at < suite.points.size(); ++at) {
     bool is_named = false;
     for (size_t i = 0; i < rules.size(); ++i)
-      if (rules[i].names(point)) is_named = used[i] = true;
-    return is_named;
-  });
+      if (rules[i].names(suite.points[at])) is_named = used[i] = true;
+    if (is_named) continue;
+    points.push_back(std::move(suite.points[at]));
+    blocks.push_back(suite.blocks[at]);
+  }
+  suite.points = std::move(points);
+  suite.blocks = std::move(blocks);
   for (size_t i = 0; i < rules.size(); ++i)
     if (!used[i] && !changes_axes(overrides))
       suite.warnings.push_back(rules[i].place + "this rule of exclude names no point of the suite");
@@ -95,9 +101,10 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
   const auto rules = read_rules(top.find("exclude"));
   apply(overrides, blocks, path);
 
-  for (const SuiteBlock& block : blocks) {
-    const std::vector<Point> points = expand(block);
+  for (size_t number = 0; number < blocks.size(); ++number) {
+    const std::vector<Point> points = expand(blocks[number], suite.warnings);
     suite.points.insert(suite.points.end(), points.begin(), points.end());
+    suite.blocks.resize(suite.points.size(), number);
   }
   leave_out(rules, overrides, suite);
   for (auto& point : suite.points) {

@@ -36,6 +36,7 @@ struct Suite {
   int64_t repeats = 1;
   std::vector<std::string> warnings;  // of what was most likely not meant, a line each
   std::vector<Point> points;          // in the suite's order, excluded ones left out
+  std::vector<size_t> blocks = {};    // [point]: the number of its block; none: all in one
   int64_t memory_limit_bytes = 0;     // of a rank; 0: the device's own
   bool shuffle = true;                // run in an order shuffled by the seed
 };

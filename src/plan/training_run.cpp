@@ -131,6 +131,8 @@ TrainingRun parse_training_run(const std::string& text, const std::string& path)
     if (const YamlNode* found = map.find(knob.key()); found != nullptr && knob.place == Knob::kInFile)
       take_knob(*found, knob, run);
   if (run.steps && run.epochs) map.find("epochs")->fail("there are steps too; write one of them");
+  if (const YamlNode* found = map.find("eval_every"); found != nullptr && run.eval_batches == int64_t{0})
+    found->fail("changes nothing: eval_batches 0 evaluates nothing; leave out one of them");
   for (const char* key : {"name", "description"})
     if (const YamlNode* found = map.find(key)) static_cast<void>(found->text());
   return run;

@@ -34,6 +34,23 @@ struct NamedNumber {
   int64_t number = 0;
 };
 
+// Where values of an axis other than its default change what is measured; plan/effects.cpp tests it. `unsaid`
+// does not compile: whoever adds an axis says it.
+enum class Acts {
+  unsaid,
+  always,
+  where_refused_else,  // a rule of make_plan says why other points cannot run
+  with_narrow_sums,    // gradients are in 16 bits before they are summed
+  with_blocks_to_recompute,
+  with_gathers,     // of parameters
+  with_tensor,      // ranks that share every block
+  with_stages,      // of a pipeline
+  with_two_orders,  // several stages, and several copies of the model
+  with_reductions,  // of the collective, as for the next two
+  with_in_place,
+  with_parts,
+};
+
 struct AxisRow {
   const char* key;  // in a suite, a rule of exclude and the identity; the name of the study's column
   AxisMember member;
@@ -42,7 +59,8 @@ struct AxisRow {
   const char* expected = nullptr;  // what messages say is accepted, where numbers have names; {}: the range
   const char* unit = "";           // of the study's column
   const char* description;         // of that column
-  bool required = false;           // in every block
+  Acts acts = Acts::unsaid;
+  bool required = false;                 // in every block
   const char* default_choice = nullptr;  // any other default is the one of the member
   const char* scaling = nullptr;         // of a batch: what TrainingPoint::scaling becomes
   bool is_later = false;  // younger than studies that have none: no part of the identity at its default

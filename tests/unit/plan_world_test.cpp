@@ -71,8 +71,12 @@ TEST(Plan, RefusesGathersOfTheirOwnWhereNothingIsGathered) {
   };
   for (const char* strategy : {"fsdp", "{fsdp: {shard: optimizer}}", "zero3"})
     EXPECT_EQ(own(strategy, 2), "");
-  EXPECT_EQ(own("ddp", 2), "ddp on 2 ranks gathers no parameters; take gathers shared");
-  EXPECT_EQ(own("zero3", 1), "zero3 on 1 rank gathers no parameters; take gathers shared");
+  EXPECT_EQ(own("ddp", 2),
+            "gathers own changes nothing here: ddp on 2 ranks gathers no parameters; take a strategy that "
+            "does, on several ranks, or leave gathers at shared");
+  EXPECT_EQ(own("zero3", 1),
+            "gathers own changes nothing here: zero3 on 1 rank gathers no parameters; take a strategy that "
+            "does, on several ranks, or leave gathers at shared");
   EXPECT_EQ(own("auto", 2), "auto may choose a strategy that gathers nothing; take gathers shared");
 }
 

@@ -32,8 +32,11 @@ struct Flags {
   RunFlags run;
 };
 
-std::vector<Point> points_in_order(const Suite& suite, const World& machine) {
-  const auto plan = make_plan(suite, machine);
+// What the plan has joined is one more warning of the suite.
+std::vector<Point> points_in_order(Suite& suite, const World& machine) {
+  std::vector<std::string> notes;
+  const auto plan = make_plan(suite, machine, &notes);
+  for (const std::string& note : notes) suite.warnings.push_back(suite.path + ": " + note);
   std::vector<Point> points;
   for (size_t index : run_order(suite, plan)) points.push_back(plan[index]);
   return points;
@@ -65,6 +68,23 @@ void check_transports(const std::vector<Point>& points, const std::string& trans
   }
 }
 
+// Flags of which no point of the plan takes notice.
+void refuse_unused(const RunFlags& run, const Suite& suite, const std::vector<Point>& plan) {
+  const auto is_traced = [](const Point& point) {
+    return point.workload == "training" && point.impossible.empty();
+  };
+  if (!run.trace.empty() && std::none_of(plan.begin(), plan.end(), is_traced))
+    throw UsageError(fmt::format(
+        "--trace {} changes nothing here: traces are of training points, and {} has none that can run; leave "
+        "it out",
+        run.trace, suite.path));
+  const auto names_its_own = [](const Point& point) { return !point.transport.empty(); };
+  if (run.world.transport != "auto" && std::all_of(plan.begin(), plan.end(), names_its_own))
+    throw UsageError(fmt::format(
+        "--transport {} changes nothing here: every point of {} names its transport; leave one of them out",
+        run.world.transport, suite.path));
+}
+
 std::vector<std::string> precisions_of(const std::vector<Point>& points) {
   std::set<std::string> seen;
   for (const auto& point : points)
@@ -91,6 +111,7 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
     sweep.memory = limit_memory(limit, device, local_ranks);
     sweep.plan = points_in_order(sweep.suite, {ranks.world->size(), sweep.memory, local_ranks,
                                                native_precisions(device), device.is_cpu()});
+    refuse_unused(run, sweep.suite, sweep.plan);
     sweep.points = points_of_this_start(sweep.plan, run.world, sweep.suite.path);
     check_transports(sweep.points, transport_for(run.world, device), device);
     check_data(sweep.points);

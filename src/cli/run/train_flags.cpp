@@ -5,6 +5,7 @@
 
 #include "cli/axis_flags.h"
 #include "plan/choice_axis.h"
+#include "plan/effects.h"
 #include "plan/plan.h"
 #include "schema/json.h"
 #include "specs/rate_schedules.h"
@@ -133,9 +134,6 @@ void check_train_flags(const TrainFlags& flags) {
     throw UsageError("a training run needs --model, or a file that names one (suites/train/ holds examples)");
   if (flags.checkpoint.empty() && (flags.resume || flags.checkpoint_every > 0))
     throw UsageError("--resume and --checkpoint-every need --checkpoint DIR");
-  if (flags.overwrite && flags.save_weights.empty() && flags.trace.empty())
-    throw UsageError(
-        "--overwrite needs --save-weights or --trace: a study is not overwritten, name another with -o");
 }
 
 Point train_point(const TrainFlags& flags, int ranks, const std::string& transport,
@@ -150,6 +148,7 @@ Point train_point(const TrainFlags& flags, int ranks, const std::string& transpo
   TrainingPoint& t = point.training;
   t.optimizer = optimizer_of(flags, point.data_ranks());
   t.batch_size = batch_size_of(flags, std::max<int64_t>(point.data_ranks(), 1), global_batch);
+  refuse_idle_values(point, [](const AxisRow& axis) { return flag_of(axis); });
   if (const std::string reason = strategies::layout_impossible(point); !reason.empty())
     throw UsageError(reason);
   if (t.strategy.name == "single" && point.data_ranks() > 1)
