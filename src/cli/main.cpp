@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/flag_effects.h"
 #include "cli/values.h"
 #include "cli/version.h"
 #include "cli/whole_program.h"
@@ -106,6 +107,7 @@ int run_command(int argc, char** argv) {
   }
   try {
     app.parse(argc, argv);
+    refuse_idle_flags(app.get_subcommands().front()->get_name(), *app.get_subcommands().front());
   } catch (const CLI::Success& help) {
     std::ostringstream text;
     const int status = app.exit(help, text, text);

@@ -1,23 +1,51 @@
 // See report_output.h.
 #include "cli/report_output.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/overview/overview.h"
 #include "analysis/reference/tables.h"
 #include "analysis/tables/names.h"
 
 namespace shardmark {
+namespace {
+
+// What a flag adds to a report is shown where no flag chooses tables.
+struct Addition {
+  const char* flag;
+  const char* tables;  // as --table calls them
+};
+
+std::vector<Addition> additions_of(const ReportInputs& inputs) {
+  std::vector<Addition> additions;
+  if (!std::isnan(inputs.price_per_gpu_hour)) additions.push_back({"--price", "costs"});
+  if (inputs.failures.is_asked()) additions.push_back({"--restart", "goodput"});
+  if (inputs.bmwg.line_bytes_per_s > 0) additions.push_back({"--line-rate", "bmwg"});
+  if (inputs.links.size() > specs::interconnect_links().size())
+    additions.push_back({"--link", "interconnects"});
+  return additions;
+}
+
+}  // namespace
 
 void write_report(const std::vector<StudyData>& studies, const ReportInputs& inputs,
                   const TableOutput& output) {
+  const std::vector<Addition> additions =
+      output.is_default() ? additions_of(inputs) : std::vector<Addition>();
   const ReportData data(studies, inputs.references);
   ReportInputs asked = inputs;
   asked.bmwg.is_named = std::any_of(output.only.begin(), output.only.end(),
                                     [](const std::string& word) { return word.starts_with("bmwg"); });
+  const auto is_added = [&](const Table& table) {
+    return std::any_of(additions.begin(), additions.end(),
+                       [&](const Addition& one) { return is_called(table.key, one.tables); });
+  };
   const auto is_wanted = [&](const Table& table) {
     return output.only.empty()
-               ? !output.is_default()
+               ? !output.is_default() || is_added(table)
                : std::any_of(output.only.begin(), output.only.end(),
                              [&](const std::string& word) { return is_called(table.key, word); });
   };
@@ -29,7 +57,15 @@ void write_report(const std::vector<StudyData>& studies, const ReportInputs& inp
   if (!output.is_default()) return write_tables(std::move(tables), output);
   Overview overview = overview_of(studies, data.points, data.unfinished, data.scaling);
   overview.standing = standing_of(data.points, inputs.references, data.matches.points, data.rates);
-  write_first_screen(std::move(overview), tables, output);
+  for (const Addition& one : additions)
+    if (std::none_of(tables.begin(), tables.end(),
+                     [&](const Table& table) { return is_called(table.key, one.tables); }))
+      log_warning(fmt::format("{} changes nothing here: these studies have nothing for the table {}",
+                              one.flag, one.tables));
+  std::vector<std::string> shown;
+  for (const Table& table : tables)
+    if (is_added(table)) shown.push_back(table.key);
+  write_first_screen(std::move(overview), tables, output, shown);
 }
 
 }  // namespace shardmark

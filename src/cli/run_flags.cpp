@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "cli/flag_effects.h"
 #include "cli/values.h"
 #include "plan/choice_axis.h"
 
@@ -74,8 +75,11 @@ RunFlags parse_run_flags(const std::vector<std::string>& flags) {
   refuse_empty_values(app);
   try {
     app.parse(std::vector<std::string>(flags.rbegin(), flags.rend()));  // CLI11 takes them from the back
+    refuse_idle_flags("run", app);
   } catch (const CLI::ParseError& error) {
     throw UsageError(std::string("after --: ") + error.what() + " (see shardmark run --help)");
+  } catch (const UsageError& error) {
+    throw UsageError(std::string("after --: ") + error.what());
   }
   return read;
 }

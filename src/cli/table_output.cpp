@@ -138,10 +138,14 @@ std::string list_of_tables(const std::vector<Table>& tables, size_t width) {
   return text;
 }
 
-void write_first_screen(Overview overview, const std::vector<Table>& tables, const TableOutput& output) {
+void write_first_screen(Overview overview, const std::vector<Table>& tables, const TableOutput& output,
+                        const std::vector<std::string>& shown) {
   const TextStyle style = style_of_standard_output();
-  print_data(to_text(std::move(overview), style, output.explanations()) + "\n" +
-             list_of_tables(tables, style.width));
+  std::string text = to_text(std::move(overview), style, output.explanations()) + "\n";
+  for (const Table& table : tables)
+    if (std::count(shown.begin(), shown.end(), table.key) > 0)
+      text += to_text(table, output.explanations()) + "\n";
+  print_data(text + list_of_tables(tables, style.width));
 }
 
 void write_tables(std::vector<Table> tables, const TableOutput& output,

@@ -41,8 +41,10 @@ void keep_only(std::vector<Table>& tables, const std::vector<std::string>& keys)
 // first: keys of the tables that are printed where no flag asks for any; the others are listed by name.
 void write_tables(std::vector<Table> tables, const TableOutput& output,
                   const std::vector<std::string>& first = {});
-// An overview, then the names of the tables; as wide as the terminal, in colour where there is one.
-void write_first_screen(Overview overview, const std::vector<Table>& tables, const TableOutput& output);
+// An overview, the tables with these keys, then the names of all; as wide as the terminal, in colour where
+// there is one.
+void write_first_screen(Overview overview, const std::vector<Table>& tables, const TableOutput& output,
+                        const std::vector<std::string>& shown = {});
 // "Tables, each with --table NAME (...), or --all: strategies, phases ...", in lines.
 std::string list_of_tables(const std::vector<Table>& tables, size_t width = 100);
 

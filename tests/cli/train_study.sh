@@ -47,7 +47,7 @@ ends
 [[ -e s.h5.journal && ! -e s.h5 ]] || fail "a killed run has no journal"
 refuses 's.h5.journal exists: an unfinished study; go on with --resume, or choose another output' -o s.h5 --checkpoint new
 refuses 's.h5 exists, and a run without --checkpoint cannot go on with it; choose another output' -o s.h5
-refuses '--overwrite needs --save-weights or --trace: a study is not overwritten, name another with -o' -o s.h5 --overwrite
+refuses '--overwrite changes nothing here: it needs --save-weights or --trace: a study is not overwritten, name another with -o' -o s.h5 --overwrite
 "$program" report s.h5 --html page.html >/dev/null 2>&1
 grep -q 'Loss of training runs' page.html || fail "the curve of a killed run is not on the page"
 goes_on "a killed rank"

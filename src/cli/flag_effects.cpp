@@ -1,0 +1,257 @@
+// A row for each command: its flags that always act, and those that do so only beside others.
+#include "cli/flag_effects.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "analysis/tables/names.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/axis_flags.h"
+#include "specs/collectives.h"
+
+namespace shardmark {
+namespace {
+
+class Given {
+ public:
+  explicit Given(const CLI::App& app) : app_(app) {}
+
+  bool has(const std::string& flag) const {
+    const CLI::Option* const option = app_.get_option_no_throw(flag);
+    return option != nullptr && option->count() > 0;
+  }
+  std::vector<std::string> values(const std::string& flag) const {
+    return has(flag) ? app_.get_option(flag)->results() : std::vector<std::string>();
+  }
+  std::string value(const std::string& flag) const {
+    const std::vector<std::string> all = values(flag);
+    return all.empty() ? "" : all.back();
+  }
+  // - is the standard output.
+  bool writes_file(const std::string& flag) const { return has(flag) && value(flag) != "-"; }
+  // Whether --table leaves one of these tables in.
+  bool shows(const std::vector<std::string>& tables) const {
+    const std::vector<std::string> words = values("--table");
+    return words.empty() || std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+             return std::any_of(tables.begin(), tables.end(),
+                                [&](const std::string& table) { return is_called(table, word); });
+           });
+  }
+
+ private:
+  const CLI::App& app_;
+};
+
+struct FlagRule {
+  const char* flag;
+  bool (*acts)(const Given& given);
+  const char* because;  // "--price changes nothing here: {}"
+};
+
+struct CommandRow {
+  std::string always;
+  std::vector<FlagRule> sometimes = {};
+};
+
+constexpr const char* kNothingReplaced =
+    "it replaces files that are there already, and no flag writes any; leave it out";
+constexpr const char* kOnlyDuration =
+    "a sustained run takes its --duration, whatever its steps and their time limit; leave out one of them";
+constexpr const char* kNoComparison =
+    "--write-baseline compares nothing and prints no tables; leave out one of them";
+
+bool writes_tables(const Given& given) { return given.writes_file("--csv"); }
+bool has_no_duration(const Given& given) { return !given.has("--duration"); }
+bool compares(const Given& given) { return !given.has("--write-baseline"); }
+
+constexpr const char* kTables = "--table --all --explain --csv --json --markdown ";
+constexpr const char* kWorld = "--device --threads --timeout --bind ";
+
+const std::map<std::string, CommandRow>& rows() {
+  static const FlagRule of_steps = {"--steps", has_no_duration, kOnlyDuration},
+                        of_time_limit = {"--time-limit", has_no_duration, kOnlyDuration};
+  static const std::map<std::string, CommandRow> table = {
+      {"report",
+       {std::string(kTables) +
+            "studies --failures --checkpoint-write --checkpoint-read --watts --html --openmetrics --plots",
+        {{"--price",
+          [](const Given& given) {
+            return given.shows({"costs"}) || (given.has("--restart") && given.shows({"goodput"}));
+          },
+          "it adds the table costs, which --table leaves out; add --table costs"},
+         {"--restart", [](const Given& given) { return given.shows({"goodput"}); },
+          "it adds the table goodput, which --table leaves out; add --table goodput"},
+         {"--line-rate",
+          [](const Given& given) {
+            return given.shows({"bmwg_collectives", "bmwg_jct", "bmwg_form"});
+          },
+          "it is for the tables bmwg, which --table leaves out; add --table bmwg"},
+         {"--link", [](const Given& given) { return given.shows({"interconnects"}); },
+          "it is for the table interconnects, which --table leaves out; add --table interconnects"},
+         {"--overwrite",
+          [](const Given& given) {
+            return writes_tables(given) || given.has("--html") || given.has("--openmetrics") ||
+                   given.has("--plots");
+          },
+          kNothingReplaced}}}},
+      {"predict",
+       {std::string(kTables) +
+            "studies --ranks --network --node-link --ranks-per-node --strategy --batch-sizes --global-batch "
+            "--failures --checkpoint-write --checkpoint-read --watts --published --model --precision --step "
+            "--link --plots --trace",
+        {{"--price",
+          [](const Given& given) {
+            return given.shows({"best", "predictions"}) ||
+                   (given.has("--restart") && given.shows({"goodput"}));
+          },
+          "it adds costs to the tables best, predictions and goodput, which --table leaves out; add --table "
+          "best"},
+         {"--memory",
+          [](const Given& given) {
+            return given.shows({"best", "predictions"}) ||
+                   (given.has("--layouts") && given.shows({"predicted_layouts"}));
+          },
+          "it says what is recommended in the tables best, predictions and predicted_layouts, which --table "
+          "leaves out; add --table best"},
+         {"--restart", [](const Given& given) { return given.has("--plots") || given.shows({"goodput"}); },
+          "it adds the table goodput, which --table leaves out; add --table goodput"},
+         {"--layouts", [](const Given& given) { return given.shows({"predicted_layouts"}); },
+          "it adds the table predicted_layouts, which --table leaves out; add --table predicted_layouts"},
+         {"--overwrite",
+          [](const Given& given) {
+            return writes_tables(given) || given.has("--plots") || given.has("--trace");
+          },
+          kNothingReplaced}}}},
+      {"interconnect",
+       {std::string(kTables) + "--model --precision --link --plots",
+        {{"--ranks", [](const Given& given) { return given.shows({"all_reduce_overhead"}); },
+          "it is the ranks of the table all_reduce_overhead, which --table leaves out; add --table "
+          "all_reduce_overhead"},
+         {"--step", [](const Given& given) { return given.shows({"interconnects"}); },
+          "it adds the table interconnects, which --table leaves out; add --table interconnects"},
+         {"--overwrite", [](const Given& given) { return writes_tables(given) || given.has("--plots"); },
+          kNothingReplaced}}}},
+      {"compare",
+       {"studies --old --new --baseline --reference --write-baseline --junit",
+        {{"--margin", compares, kNoComparison},
+         {"--table", compares, kNoComparison},
+         {"--all", compares, kNoComparison},
+         {"--explain", compares, kNoComparison},
+         {"--csv", compares, kNoComparison},
+         {"--json", compares, kNoComparison},
+         {"--markdown", compares, kNoComparison},
+         {"--overwrite", [](const Given& given) { return writes_tables(given) || given.has("--junit"); },
+          kNothingReplaced}}}},
+      {"export",
+       {"study --csv --json",
+        {{"--overwrite", [](const Given& given) { return given.has("--csv") || given.writes_file("--json"); },
+          kNothingReplaced}}}},
+      {"reference",
+       {std::string(kTables) + "action study --to",
+        {{"--overwrite",
+          [](const Given& given) { return writes_tables(given) || given.value("action") == "add"; },
+          kNothingReplaced}}}},
+      {"plan",
+       {std::string(kTables) + "suite --step --rank -n --memory --repeats --seed --duration",
+        {{"--samples", [](const Given& given) { return given.shows({"samples"}); },
+          "it prints the table samples, which --table leaves out; add --table samples"},
+         of_steps,
+         of_time_limit,
+         {"--overwrite", writes_tables, kNothingReplaced}}}},
+      {"launch",
+       {"suite flags -n --output --resume --rerun-failed --launcher --launcher-flag --container "
+        "--ranks-per-node --print",
+        {{"--report", [](const Given& given) { return !given.has("--print"); },
+          "--print starts nothing that could be reported; leave out one of them"},
+         {"--requeue",
+          [](const Given& given) { return !given.has("--print") && std::getenv("SLURM_JOB_ID") != nullptr; },
+          "it is for a Slurm job, which requeues itself, and this starts none of one (SLURM_JOB_ID is not "
+          "set, or --print is given); leave it out"}}}},
+      {"submit",
+       {"suites flags --nodes --gpus-per-node --ranks-per-node --time --output --rerun-failed --launcher "
+        "--sbatch-flag --signal-ahead --env --results --print"}},
+      {"list", {"names --all"}},
+      {"completion", {"shell"}},
+      {"import", {"files --output --device --ranks --nodes --ranks-per-node --transport --link --operation"}},
+      {"run",
+       {std::string(kWorld) +
+            "suite --output --resume --rerun-failed --quiet --memory-limit --check-collectives --trace "
+            "--openmetrics --transport --repeats --seed --duration",
+        {of_steps, of_time_limit}}},
+      {"train",
+       {std::string(kWorld) +
+            "file --transport --batch-size --steps --epochs --seed --deterministic --lr --momentum "
+            "--weight-decay --beta1 --beta2 --eps --schedule --warmup --scale-lr --log-every --eval-batches "
+            "--output --checkpoint --checkpoint-every --resume --weights --save-weights --trace "
+            "--memory-limit",
+        {{"--eval-every", [](const Given& given) { return given.value("--eval-batches") != "0"; },
+          "--eval-batches 0 evaluates nothing; leave out one of them"},
+         {"--overwrite",
+          [](const Given& given) { return given.has("--save-weights") || given.has("--trace"); },
+          "it needs --save-weights or --trace: a study is not overwritten, name another with -o"}}}},
+      {"collective",
+       {std::string(kWorld) +
+            "operation --transport --minbytes --maxbytes --stepfactor --datatype --parts --iters "
+            "--warmup_iters --check",
+        {{"--stepbytes", [](const Given& given) { return !given.has("--stepfactor"); },
+          "sizes grow by --stepfactor; leave out one of them"},
+         {"--op",
+          [](const Given& given) {
+            return given.value("--op") == "sum" || specs::collective(given.value("operation")).reduces;
+          },
+          "the operation reduces nothing; leave it out"}}}},
+      {"doctor",
+       {std::string(kWorld) + "--output --json --pairs --topology --halve --html --junit",
+        {{"--transport", [](const Given& given) { return given.has("--pairs"); },
+          "nothing moves between ranks without --pairs; leave it out"},
+         {"--overwrite", [](const Given& given) { return given.has("--html") || given.has("--junit"); },
+          kNothingReplaced}}}},
+  };
+  return table;
+}
+
+// Whether an axis of a suite has the flag: plan/effects.h says where that acts.
+bool is_of_axis(const CLI::Option& option) {
+  bool found = false;
+  for_each_axis([&](const AxisRow& axis) {
+    for (const std::string& names : {std::string(axis.flag == nullptr ? "" : axis.flag), flag_of(axis)}) {
+      std::istringstream list(names);
+      for (std::string name; std::getline(list, name, ',');) found = found || option.check_name(name);
+    }
+  });
+  return found;
+}
+
+bool is_among(const CLI::Option& option, const std::string& names) {
+  std::istringstream words(names);
+  for (std::string word; words >> word;)
+    if (option.check_name(word)) return true;
+  return false;
+}
+
+}  // namespace
+
+void refuse_idle_flags(const std::string& command, const CLI::App& app) {
+  const auto row = rows().find(command);
+  ENSURE(row != rows().end(), "no row for command " + command);
+  const Given given(app);
+  for (const CLI::Option* option : app.get_options()) {
+    if (option == app.get_help_ptr() || option == app.get_help_all_ptr()) continue;
+    const auto rule = std::find_if(row->second.sometimes.begin(), row->second.sometimes.end(),
+                                   [&](const FlagRule& one) { return option->check_name(one.flag); });
+    const bool has_rule = rule != row->second.sometimes.end();
+    ENSURE(has_rule || is_among(*option, row->second.always) || is_of_axis(*option),
+           "no rule says when " + option->get_name() + " of " + command + " acts");
+    if (has_rule && option->count() > 0 && !rule->acts(given))
+      throw UsageError(fmt::format("{} changes nothing here: {}", rule->flag, rule->because));
+  }
+}
+
+}  // namespace shardmark

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# QUICK
+# Flags that change nothing beside the others are refused, and what a flag adds to a report is on its first screen
+# (src/cli/flag_effects.cpp; each command ends by itself where that table lacks one of its flags).
+set -euo pipefail
+command=
+# shellcheck source=tests/cli/checks.bash
+source "$(dirname "$0")/checks.bash"
+
+# idle TEXT COMMAND ARGUMENT...: refused, for the flag changes nothing.
+idle() {
+  local text=$1
+  command=$2
+  shift 2
+  refuses "$text" "$@"
+  has err 'changes nothing here: '
+}
+
+printf 'training: {model: mlp, strategy: ddp, batch_size: 1}\n' >tiny.yaml
+printf 'collectives: {operation: all_reduce, bytes: 64, transport: mpi}\n' >calls.yaml
+
+# Report: a table that --table leaves out.
+idle '--price' report small.h5 --table strategies --price 2
+idle 'add --table goodput' report small.h5 --table strategies --restart 10m --checkpoint-write 1s
+idle '--price' report small.h5 --table strategies --table goodput --price 2
+idle 'add --table bmwg' report small.h5 --table strategies --line-rate 50GB/s
+idle 'add --table interconnects' report small.h5 --table costs --price 2 --link mine=5us,12.5GB/s
+"$shardmark" report small.h5 --table strategies --table cost --price 2 >out
+"$shardmark" report small.h5 --restart 10m --checkpoint-write 1s --table goodput --price 2 >out
+
+# --overwrite, where nothing is written.
+for line in 'report small.h5' 'report small.h5 --csv -' 'report small.h5 --json' 'predict shaped.h5 --ranks 8' interconnect \
+  'compare small.h5 again.h5' 'export small.h5 --json -' 'reference list' 'plan tiny.yaml'; do
+  # shellcheck disable=SC2086
+  idle '--overwrite changes nothing here: it replaces files' $line --overwrite
+done
+
+idle '--memory' predict shaped.h5 --ranks 8 --table held_out --memory 80GiB
+idle 'add --table predicted_layouts' predict shaped.h5 --ranks 8 --table best --layouts
+idle '--price' predict shaped.h5 --ranks 8 --table held_out --price 2
+idle '--step' interconnect --table overhead --step 100ms
+idle '--margin' compare small.h5 again.h5 --write-baseline b.json --margin 3
+idle '--csv' compare small.h5 again.h5 --write-baseline b.json --csv folder
+idle '--samples' plan tiny.yaml --table training --samples 2
+idle '--steps' plan tiny.yaml --duration 1m --steps 5
+idle '--time-limit' plan tiny.yaml --duration 1m --time-limit 5
+idle 'after --: --steps' launch tiny.yaml --print --container apptainer -- --duration 1m --steps 5
+idle '--report' launch tiny.yaml --print --container apptainer --report
+(unset SLURM_JOB_ID && idle '--requeue' launch tiny.yaml --requeue)
+
+# One step has no axis that does nothing.
+idle '--pipeline-schedule: pipeline_schedule gpipe' plan --step ddp --pipeline-schedule gpipe
+idle '--stages: stages blocks' plan --step ddp --stages blocks
+idle '--rank-order: rank_order pp-dp' plan --step ddp -n 2 --pipeline 2 --rank-order pp-dp
+idle '--reduce-dtype: reduce_dtype fp32' plan --step ddp --reduce-dtype fp32
+idle '--step: prefetch of fsdp 2' plan --step 'fsdp(shard=gradients, prefetch=2)'
+"$shardmark" plan --step ddp --pipeline-schedule 1f1b --stages flops >out
+"$shardmark" plan --step ddp --precision bf16 --reduce-dtype fp32 >out
+
+# A plan joins points of one step, and says so once.
+printf 'training: {model: mlp, strategy: ddp, batch_size: 1, pipeline_schedule: [gpipe, 1f1b, zero_bubble], stages: [flops, blocks]}\n' >same.yaml
+"$shardmark" plan same.yaml --json >plan.json 2>err
+grep -q '"num_points": 1,' plan.json || fail "one step is several points: $(head -5 plan.json)"
+[[ $(wc -l <err) == 2 ]] || fail "not a line for each axis: $(cat err)"
+has err 'warning: same.yaml: pipeline_schedule gpipe, zero_bubble changes nothing' 'stages blocks changes nothing'
+
+# The first screen has what a flag adds.
+"$shardmark" report small.h5 --price 2 >out
+has out 'Costs at 2 per GPU-hour' 'Tables, each with --table NAME'
+"$shardmark" report small.h5 --restart 10m --checkpoint-write 1s >out
+has out 'Goodput'
+"$shardmark" report small.h5 --link mine=5us,12.5GB/s >out
+has out 'mine'
+"$shardmark" report small.h5 --line-rate 50GB/s >out
+has out 'draft-calabria-bmwg'
+! "$shardmark" report small.h5 | grep -q 'per GPU-hour' || fail "a table of costs without a price"
+
+if [[ -x $shardmark-torch ]]; then
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  idle '--eval-every' train --model mlp --eval-every 1 --eval-batches 0
+  idle '--overwrite' doctor --overwrite
+  idle '--transport' doctor --transport mpi
+  idle '--stepbytes' collective all_reduce -i 8 -f 2
+  idle '--op' collective all_gather -o max
+  idle '--steps' run tiny.yaml -o x.h5 --duration 1m --steps 5
+  idle '--trace' run calls.yaml -o x.h5 --device cpu --trace traces
+  idle '--transport mpi' run calls.yaml -o x.h5 --device cpu --transport mpi
+  idle '--reduce-dtype' train --model mlp --device cpu --reduce-dtype fp32
+  idle '--rank-order' train --model mlp --device cpu --rank-order pp-dp
+  idle '--strategy' train --model mlp --device cpu --strategy 'fsdp(shard=optimizer, prefetch=0)'
+  printf 'model: mlp\neval_batches: 0\neval_every: 1\n' >train.yaml
+  command=train
+  refuses 'train.yaml:3:13: eval_every: changes nothing: eval_batches 0 evaluates nothing' train.yaml --device cpu
+fi
