@@ -71,7 +71,7 @@ void add_collectives(const std::vector<MergedPoint>& points, std::vector<RatedOp
   RateCurves curves;
   for (const MergedPoint& merged : points) {
     const CollectivePoint& c = merged.point.collective;
-    if (is_training(merged) || is_unreliable(merged) || merged.nodes != 1 || merged.point.ranks < 2) continue;
+    if (is_training(merged) || merged.nodes != 1 || merged.point.ranks < 2) continue;
     curves[{location_of(merged), c.operation, c.dtype, c.reduction, c.in_place}].emplace(c.bytes, &merged);
   }
   for (const auto& [key, curve] : curves)

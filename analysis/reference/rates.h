@@ -33,11 +33,13 @@ struct RatedOperation {
   double rate;    // as above
   double sheet;   // NaN: not known
   const PublishedRate* published = nullptr;
+  // The matrix product is no part of the point's times.
+  bool is_doubtful() const { return bytes > 0 && is_unreliable(*merged); }
 };
 
 // The matrix products before the points, by machine and precision; the collectives within one node that
 // somebody published, and of each collective the largest message from 64 MiB on whose link is known.
-// Unreliable points are left out. A row for each published figure, or one without.
+// Unreliable points are among them, and marked. A row for each published figure, or one without.
 std::vector<RatedOperation> rated_operations(const std::vector<MergedPoint>& points);
 
 }  // namespace shardmark

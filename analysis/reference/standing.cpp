@@ -47,7 +47,8 @@ std::string nothing_text(const std::vector<MergedPoint>& points, const Reference
 std::string rate_text(const RatedOperation& rated) {
   std::string text = rated.operation + " " + rated.type;
   if (rated.bytes > 0)
-    text += fmt::format(" at {} on {} ranks", format_bytes(static_cast<double>(rated.bytes)), rated.ranks);
+    text += fmt::format(" at {} on {} ranks{}", format_bytes(static_cast<double>(rated.bytes)), rated.ranks,
+                        rated.is_doubtful() ? " (its times have a warning)" : "");
   const char* colon = ": ";
   if (!std::isnan(rated.sheet)) {
     text += fmt::format("{}{} of the data sheet", colon, percent_text(rated.rate / rated.sheet));

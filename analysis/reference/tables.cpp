@@ -103,9 +103,13 @@ ColumnsOf<RatedOperation> own_rate_columns() {
          return rated.bytes == 0 ? Cell{"", nullptr} : cells::yes_no(rated.merged->point.collective.in_place);
        }},
       {{"rate", ""},
-       [](const auto& rated) { return cells::number(rated.rate); },
+       [](const auto& rated) {
+         Cell cell = cells::number(rated.rate);
+         if (rated.is_doubtful()) cell.text += " ?";
+         return cell;
+       },
        "of a matrix product before the points, the best of all starts of the ranks; of a collective its bus "
-       "bandwidth."},
+       "bandwidth. ?: its times have a warning (table findings)."},
       {{"unit", "", false},
        [](const auto& rated) { return cells::words(rated.bytes == 0 ? "TFLOP/s" : "GB/s"); }}};
 }

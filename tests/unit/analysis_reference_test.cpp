@@ -270,5 +270,24 @@ TEST(PublishedRates, StandBesideMatrixProductsAndCollectives) {
               HasSubstr("matrix product bf16: 80 % of the data sheet, 100 % of what was published"));
 }
 
+// A smaller message does not stand for the largest.
+TEST(PublishedRates, OfADoubtfulMessageAreMarked) {
+  std::vector<Record> records = {collective_record("all_reduce", 8, int64_t{1} << 28, true, 1e-3),
+                                 collective_record("all_reduce", 8, int64_t{1} << 30, true, 4e-3)};
+  records[1].measures.step_low_s = 1e-3;
+  records[1].measures.step_high_s = 9e-3;
+  StudyData study = study_of(records);
+  study.environment.devices.assign(8, kGpu);
+  study.environment.rank_nodes.assign(8, "host");
+  const std::vector<StudyData> studies = {study};
+  const auto points = merge_repeats(studies);
+  const Table table = rates_table(rated_operations(points));
+  ASSERT_FALSE(table.rows.empty());
+  EXPECT_EQ(cell(table, table.rows.size() - 1, "size").text, "1.00 GiB");
+  EXPECT_THAT(cell(table, table.rows.size() - 1, "rate").text, testing::EndsWith(" ?"));
+  EXPECT_THAT(standing_of(points, {}, {}, rated_operations(points)).back(),
+              HasSubstr("all_reduce float32 at 1.00 GiB on 8 ranks (its times have a warning): "));
+}
+
 }  // namespace
 }  // namespace shardmark
