@@ -52,7 +52,8 @@ void note_environment(const Environment& e, std::map<std::string, std::set<std::
   for (const auto& [name, value] : (*e.versions).items()) note(name, value);
   for (const auto& [name, value] : (*e.variables).items())
     if (!is_of_one_launch(name)) note(name, value);
-  for (const auto& [name, value] : (*e.facts).items()) note(name, value);
+  for (const auto& [name, value] : (*e.facts).items())
+    if (name != kResumeFact) note(name, value);  // the study's own name is in it
 }
 
 void require_one_machine(const std::vector<StudyData>& studies) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "analysis/plots/names.h"
 #include "analysis/quality/findings.h"
@@ -18,8 +19,11 @@ namespace {
 
 constexpr size_t kMostStudies = 4, kMostCauses = 8;
 
-std::string plural(size_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", format_count(static_cast<double>(count)), noun, count == 1 ? "" : "s");
+std::string plural(size_t count, const std::string& noun, const std::string& several = "") {
+  return fmt::format("{} {}", format_count(static_cast<double>(count)),
+                     count == 1        ? noun
+                     : several.empty() ? noun + "s"
+                                       : several);
 }
 
 // "54 points: 52 ok, 2 skipped"
@@ -36,6 +40,16 @@ std::string outcomes_text(const StudyData& study) {
   return plural(study.records.size(), "point") + (text.empty() ? "" : ": " + text);
 }
 
+// A study of before has its ranks' own command line alone: whoever started several of them is not known.
+std::string resume_command(const Environment& e) {
+  const auto& facts = *e.facts;
+  if (facts.is_object() && facts.contains(kResumeFact) && facts.at(kResumeFact).is_string())
+    return facts.at(kResumeFact).get<std::string>();
+  std::string command = e.command_line;
+  if (e.world_ranks > 1) command = fmt::format("mpirun -n {} {}", e.world_ranks, command);
+  return command + (command.find(" --resume") == std::string::npos ? " --resume" : "");
+}
+
 std::string about(const StudyData& study) {
   const Environment& e = study.environment;
   std::string text =
@@ -47,10 +61,40 @@ std::string about(const StudyData& study) {
   text += fmt::format(" {}started {}, revision {}.", suite.empty() ? "" : "Suite " + suite + ", ", e.started,
                       e.revision);
   if (!study.num_to_go) return text;
-  return text + fmt::format(
-                    " Unfinished: {} to go; unless a job still measures them, resume on {} with: {}{}",
-                    plural(static_cast<size_t>(*study.num_to_go), "point"), ranks_text(e.world_ranks),
-                    e.command_line, e.command_line.find(" --resume") == std::string::npos ? " --resume" : "");
+  return text + fmt::format(" Unfinished: {} to go; unless a job still measures them, resume on {} with: {}",
+                            plural(static_cast<size_t>(*study.num_to_go), "point"), ranks_text(e.world_ranks),
+                            resume_command(e));
+}
+
+// What the preflight of each launch saw other processes use of the cores, and the points whose ranks lost
+// theirs: it makes all times doubtful, so it is said first.
+void add_busy(std::vector<std::string>& cautions, const std::vector<StudyData>& studies,
+              const std::vector<MergedPoint>& points) {
+  std::vector<std::string> lines;
+  for (const StudyData& study : studies)
+    for (const std::string& line : busy_launches(study.environment))
+      if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  if (!lines.empty())
+    cautions.push_back(fmt::format(
+        "busy machine: before ranks computed, {}.{}", lines.front(),
+        lines.size() == 1 ? ""
+                          : fmt::format(" {} found it busy, too.",
+                                        plural(lines.size() - 1, "other launch", "other launches"))));
+  size_t count = 0;
+  const MergedPoint* worst = nullptr;
+  for (const MergedPoint& merged : points) {
+    if (std::none_of(merged.warnings.begin(), merged.warnings.end(),
+                     [](const Warning& warning) { return warning.kind == kLostCores; }))
+      continue;
+    ++count;
+    const auto rate = [](const MergedPoint& one) { return one.measures.preemptions_per_s; };
+    if (worst == nullptr || rate(merged) > rate(*worst)) worst = &merged;
+  }
+  if (worst != nullptr)
+    cautions.push_back(fmt::format(
+        "{}: {} of {}: other processes took the core of a computing thread up to {:.0f} times a second, "
+        "so times are too long by an unknown factor.",
+        kLostCores, count, plural(points.size(), "point"), worst->measures.preemptions_per_s));
 }
 
 // Findings of one kind are one line, with the first of them as an example.
@@ -59,7 +103,7 @@ void add_findings(std::vector<std::string>& cautions, const std::vector<MergedPo
   const std::vector<PointFinding> findings = findings_of(points, unfinished);
   std::vector<std::pair<std::string, std::vector<const PointFinding*>>> kinds;
   for (const PointFinding& finding : findings) {
-    if (!finding.is_warning) continue;
+    if (!finding.is_warning || finding.kind == kLostCores) continue;  // add_busy has said that
     auto found =
         std::find_if(kinds.begin(), kinds.end(), [&](auto& kind) { return kind.first == finding.kind; });
     if (found == kinds.end()) found = kinds.insert(kinds.end(), {finding.kind, {}});
@@ -121,6 +165,7 @@ std::vector<std::string> cautions_of(const std::vector<StudyData>& studies,
                                      const std::vector<MergedPoint>& points,
                                      const std::vector<MergedPoint>& unfinished) {
   std::vector<std::string> cautions;
+  add_busy(cautions, studies, points);
   add_failures(cautions, studies);
   add_verification(cautions, points);
   const auto oversubscribed =

@@ -83,6 +83,21 @@ void add_few(const std::vector<double>& steps, std::vector<Warning>& warnings) {
                         true});
 }
 
+// Whether other processes had the cores of its ranks for part of the time. Linux lets a thread that shares a
+// core with another busy one run for 3 to 4 ms before it takes the core away, which is more than 100
+// involuntary switches a second of each. A thread with a core of its own meets only the kernel's threads, a
+// few times a second, for microseconds. 20 is far from both: about a sixth of the time on a shared core.
+void add_lost_cores(const Measures& m, std::vector<Warning>& warnings) {
+  constexpr double kOften = 20;
+  if (m.oversubscribed || !(m.preemptions_per_s > kOften)) return;  // else they are its own ranks
+  warnings.push_back(
+      {kLostCores,
+       fmt::format("other processes took the core of a computing thread {:.0f} times a second: "
+                   "its times are too long by an unknown factor",
+                   m.preemptions_per_s),
+       false});
+}
+
 // Throughput comes from all steps, step time is their median. Where they disagree by more than the half-width
 // up to which a median counts as known, the two columns may rank points differently.
 void add_mean(const Record& record, std::vector<Warning>& warnings) {
@@ -158,6 +173,7 @@ std::vector<Warning> warnings_of(const Record& record) {
     warnings.push_back({"oversubscribed", "more ranks than cores, or several ranks on one GPU", true});
   if (m.unaccounted)
     warnings.push_back({"unaccounted", "the parts of its steps do not add up to its wall time", true});
+  add_lost_cores(m, warnings);
   add_spread(m, warnings);
   if (record.point.workload == "training") add_mean(record, warnings);
   add_probe(m, warnings);

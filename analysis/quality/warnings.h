@@ -15,6 +15,8 @@ struct Warning {
   bool excludes;      // no fit uses such a point
 };
 
+inline constexpr const char* kLostCores = "lost cores";  // said first, whatever else is found
+
 // Of a record with outcome ok. Without its samples, only what its measures tell.
 std::vector<Warning> warnings_of(const Record& record);
 

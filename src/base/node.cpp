@@ -1,6 +1,7 @@
 // Small files of /proc and of control groups.
 #include "base/node.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -68,6 +69,27 @@ std::string line_of(const std::string& path) {
 
 std::optional<int64_t> node_memory_bytes() { return memory_info("MemTotal"); }
 std::optional<int64_t> available_memory_bytes() { return memory_info("MemAvailable"); }
+
+std::map<int64_t, ProcessorTicks> processor_ticks(const std::string& stat) {
+  std::map<int64_t, ProcessorTicks> found;
+  std::istringstream lines(stat);
+  for (std::string line; std::getline(lines, line);) {
+    // "cpu3 user nice system idle iowait irq softirq steal ..."; what guests use is in user and nice, too.
+    std::istringstream words(line);
+    std::string name;
+    uint64_t user = 0, nice = 0, system = 0, idle = 0, disk = 0, interrupts = 0, soft = 0, stolen = 0;
+    if (!(words >> name >> user >> nice >> system >> idle >> disk >> interrupts >> soft >> stolen)) continue;
+    if (!name.starts_with("cpu") || name.size() == 3) continue;
+    const uint64_t busy = user + nice + system + interrupts + soft;
+    found[std::atoll(name.c_str() + 3)] = {busy, stolen, busy + stolen + idle + disk};
+  }
+  return found;
+}
+
+int64_t involuntary_switches() {
+  rusage use{};
+  return getrusage(RUSAGE_SELF, &use) == 0 ? use.ru_nivcsw : 0;
+}
 
 double granted_cores() {
   double least = 0;

@@ -30,6 +30,7 @@ std::vector<Finding> examine(const std::vector<RankFacts>& world);
 // The parts of examine, one file each, in the order in which they run.
 using Findings = std::vector<Finding>;
 using World = std::vector<RankFacts>;
+void check_load(const World& world, Findings& findings);
 void check_needs(const World& world, Findings& findings);
 void check_world(const World& world, Findings& findings);
 void check_gpus(const World& world, Findings& findings);
@@ -37,11 +38,15 @@ void check_versions(const World& world, Findings& findings);
 void check_cores(const World& world, Findings& findings);
 void check_room(const World& world, Findings& findings);
 
+inline constexpr const char* kLoadCheck = "what other processes use of the cores";
+
 struct Check {
   const char* name;
   void (*run)(const World& world, Findings& findings);
 };
 inline constexpr Check kChecks[] = {
+    // First of all warnings: it concerns every time that is measured.
+    {kLoadCheck, check_load},
     // First: it may be why something else is not as it should be.
     {"driver, generation and list of visible GPUs", check_needs},
     {"who is where, and what MPI makes of it", check_world},

@@ -70,6 +70,19 @@ struct HostFacts {
   bool infiniband = false;
 };
 
+// How busy a logical processor was while all ranks of the node slept, 0 to 1.
+struct ProcessorUse {
+  int64_t processor = 0;
+  double busy = 0;    // it ran something, on behalf of anybody
+  double stolen = 0;  // the hypervisor ran another virtual machine on it
+};
+
+struct LoadFacts {
+  double average = kUnknown;             // the node's load average of the last minute
+  std::vector<ProcessorUse> processors;  // measured by the node's first rank; empty: not known
+  double own = 0;                        // processors that this rank kept busy itself meanwhile
+};
+
 struct RankFacts {
   std::string host;
   std::string machine;  // id of the running kernel: the same on everything that shares one
@@ -84,6 +97,7 @@ struct RankFacts {
   GpuFacts gpu;
   VersionFacts versions;
   HostFacts node;
+  LoadFacts load;
   std::map<std::string, std::string> variables;  // those of kVariables that are set
 
   bool on_gpu() const { return !gpu.name.empty(); }
@@ -105,8 +119,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VersionFacts, shardmark, torch, mpi, nccl, nc
                                    driver, hdf5, kernel)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HostFacts, memory_bytes, free_bytes, limit_bytes, shm_bytes, output,
                                    disk_bytes, file_system, locking, locked_bytes, open_files, infiniband)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessorUse, processor, busy, stolen)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LoadFacts, average, processors, own)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, host, machine, pid, rank, world_ranks, promised_ranks,
                                    local_rank, local_ranks, binding_refused, gpus_refused, gpus_wanted, cpu,
-                                   gpu, versions, node, variables)
+                                   gpu, versions, node, load, variables)
 
 }  // namespace shardmark::doctor

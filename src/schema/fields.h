@@ -15,7 +15,7 @@ namespace shardmark {
 
 // Major.minor: a reader refuses a newer major, and fills what an older file lacks with the member's default.
 inline constexpr int kSchemaMajor = 1;
-inline constexpr int kSchemaMinor = 9;
+inline constexpr int kSchemaMinor = 10;
 
 // Calls visit(name, unit, description, member) for every column of a record, in file order. Member types:
 // std::string, int64_t, double, bool, Choice, Outcome. R: Record or const Record.
@@ -67,6 +67,10 @@ void visit_fields(R& r, Visit&& visit) {
   visit("num_steps", "steps", "timed", m.num_steps);
   visit("num_warmup", "steps", "run before timing", m.num_warmup);
   visit("energy", "J", "of all ranks' devices together, per step", m.energy_j);
+  visit("preemptions", "1/s",
+        "how often a computing thread lost its core to something else while steps were timed: involuntary "
+        "context switches per thread and second, of the rank that had most",
+        m.preemptions_per_s);
   visit("oversubscribed", "", "more ranks than cores, or several ranks on one GPU", m.oversubscribed);
   visit("unaccounted", "", "a rank's durations did not add up to its wall time within 1 %", m.unaccounted);
   visit("samples_per_s", "samples/s", "samples / wall time of the windows on the slowest rank",

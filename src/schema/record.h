@@ -45,6 +45,7 @@ struct Measures {
   double slowest_share = kNone;
   int64_t num_steps = 0, num_warmup = 0;
   double energy_j = kNone;
+  double preemptions_per_s = kNone;
   bool oversubscribed = false;  // never fitted
   bool unaccounted = false;
   // training

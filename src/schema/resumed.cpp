@@ -93,6 +93,7 @@ Environment resumed(const std::string& path, const Environment& before, const En
   nlohmann::ordered_json launch = {
       {"started", now.started}, {"nodes", now.nodes}, {"kernel", (*now.versions).value("kernel", "")}};
   if (!changes.empty()) launch["changed"] = changes;
+  if ((*now.facts).contains(kBusyFact)) launch[kBusyFact] = (*now.facts).at(kBusyFact);
   if (before.suite_text != now.suite_text) launch["former_suite"] = before.suite_text;
   Environment latest = changes.empty() ? before : now;
   latest.started = before.started;
@@ -103,7 +104,8 @@ Environment resumed(const std::string& path, const Environment& before, const En
   launches = (*before.facts).value("resumed", nlohmann::ordered_json::array());
   launches.push_back(std::move(launch));
   (*latest.facts).erase(kPlannedFact);
-  if ((*now.facts).contains(kPlannedFact)) (*latest.facts)[kPlannedFact] = (*now.facts).at(kPlannedFact);
+  for (const char* const of_latest : {kPlannedFact, kResumeFact})
+    if ((*now.facts).contains(of_latest)) (*latest.facts)[of_latest] = (*now.facts).at(of_latest);
   return latest;
 }
 

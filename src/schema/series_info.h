@@ -12,7 +12,7 @@ struct SeriesInfo {
   std::string_view description;  // with the meaning of rows and columns
 };
 
-inline constexpr std::array<SeriesInfo, 41> kSeries = {{
+inline constexpr std::array<SeriesInfo, 42> kSeries = {{
     {"step", "s", "time of each timed step (operation), [rank, step]"},
     {"data", "s", "part of the step spent waiting for the batch, [rank, step]"},
     {"forward", "s", "part of the step in forward, communication excluded, [rank, step]"},
@@ -39,6 +39,9 @@ inline constexpr std::array<SeriesInfo, 41> kSeries = {{
      "wall time of each window between two barriers; of a sustained run, of each interval's windows "
      "together, [rank, window]"},
     {"energy", "J", "energy of each rank's device in each window (interval), [rank, window]"},
+    {"preemptions", "",
+     "involuntary context switches per computing thread of each rank in each window (interval), [rank, "
+     "window]"},
     {"interval_end", "s",
      "of a sustained run: when each interval ended, since the timed steps began, [1, interval]"},
     {"interval_steps", "steps", "steps of each interval; series of steps keep some of them, [1, interval]"},

@@ -70,6 +70,7 @@ inline constexpr auto kSince = std::to_array<Since>({
     {"kernels", 9},
     {"gathers", 9},
     {"graph", 9},
+    {"preemptions", 10},
 });
 
 constexpr int minor_since(std::string_view name) {

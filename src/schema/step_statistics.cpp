@@ -25,6 +25,20 @@ void find_slowest(const Series& series, Measures& measures) {
   measures.slowest_share = static_cast<double>(*most) / static_cast<double>(series.columns);
 }
 
+// Of the rank whose threads lost their cores most often; of the windows' own time.
+double preemptions_per_s(const Series& counts, const Series& window) {
+  double most = Measures::kNone;
+  for (int64_t rank = 0; rank < std::min(counts.rows, window.rows); ++rank) {
+    double count = 0, wall_s = 0;
+    for (int64_t column = 0; column < std::min(counts.columns, window.columns); ++column) {
+      count += counts.at(rank, column);
+      wall_s += window.at(rank, column);
+    }
+    if (wall_s > 0) most = std::fmax(most, count / wall_s);
+  }
+  return most;
+}
+
 }  // namespace
 
 std::vector<double> worst_of_ranks(const Series& series) {
@@ -70,6 +84,9 @@ void summarize(Record& record) {
   if (const Series* energy = record.series("energy"))
     m.energy_j =
         std::accumulate(energy->values.begin(), energy->values.end(), 0.0) / static_cast<double>(m.num_steps);
+  const Series *preemptions = record.series("preemptions"), *window = record.series("window");
+  if (preemptions != nullptr && window != nullptr)
+    m.preemptions_per_s = preemptions_per_s(*preemptions, *window);
 }
 
 }  // namespace shardmark

@@ -40,6 +40,12 @@ std::optional<std::set<std::string>> taken_plan(Environment& environment) {
   return planned;
 }
 
+std::string busy_line(const nlohmann::ordered_json& facts) {
+  if (!facts.is_object() || !facts.contains(kBusyFact)) return "";
+  const auto& line = facts.at(kBusyFact);
+  return line.is_string() ? line.get<std::string>() : "";
+}
+
 // Planned points without a record that is final. A search is over when another point was measured after its
 // tries.
 std::optional<int64_t> num_to_go(std::optional<std::set<std::string>> planned,
@@ -188,6 +194,15 @@ std::optional<std::string> search_of(Point point, const std::set<std::string>& p
     if (std::string id = point_id(point); planned.contains(id)) return id;
   }
   return std::nullopt;
+}
+
+std::vector<std::string> busy_launches(const Environment& environment) {
+  const nlohmann::ordered_json& facts = *environment.facts;
+  std::vector<std::string> lines = {busy_line(facts)};
+  if (const auto resumed = facts.find("resumed"); resumed != facts.end() && resumed->is_array())
+    for (const auto& launch : *resumed) lines.push_back(busy_line(launch));
+  std::erase(lines, "");
+  return lines;
 }
 
 StudyData read_study(const std::string& given, Load load) {

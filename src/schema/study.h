@@ -96,9 +96,17 @@ struct StudyData {
 // Of a sweep: the ids of the points of its plan, a list among the facts of its environment. A journal keeps
 // it; a published study keeps what is to go. read_study takes it out.
 inline constexpr const char* kPlannedFact = "planned";
+// What other processes used of the cores before a launch measured, a line among the facts of its environment
+// where that spoils times. Launches that resumed the study have theirs.
+inline constexpr const char* kBusyFact = "busy";
+// Those lines, of the launch that began the study and of those that resumed it.
+std::vector<std::string> busy_launches(const Environment& environment);
 // The search for the largest batch of which this point was a try, by its id among the planned ones. A
 // record's point names the transport, where the plan need not.
 std::optional<std::string> search_of(Point point, const std::set<std::string>& planned);
+
+// The command that goes on with a sweep's study, as a user types it, among the facts of its environment.
+inline constexpr const char* kResumeFact = "resume_with";
 
 enum class Load { everything, without_samples };  // raw samples of thousands of ranks are large
 

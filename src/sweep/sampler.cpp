@@ -59,6 +59,7 @@ void Sampler::keep() {
     phases_[phase].insert(phases_[phase].end(), own_.phases[phase].begin(), own_.phases[phase].end());
   energy_j_.push_back(own_.energy_j);
   wall_s_.push_back(own_.wall_s);
+  preemptions_.push_back(own_.preemptions);
   const auto& steps = own_.phases.front();
   unaccounted_ |= !is_accounted(std::accumulate(steps.begin(), steps.end(), 0.0), own_.wall_s);
 }
@@ -76,6 +77,7 @@ void Sampler::gather(Record& record) const {
   if (group_.broadcast(static_cast<int64_t>(!std::isnan(energy_j_.front())), 0) != 0)
     add("energy", energy_j_);
   add("window", wall_s_);
+  add("preemptions", preemptions_);
 }
 
 }  // namespace shardmark

@@ -36,8 +36,8 @@ class Sampler {
   std::vector<double> worst_;  // its steps, each of the rank that was slowest
   double typical_step_s_ = 0;  // on rank 0; 0: not known yet
   // This rank's values of all windows that were timed. Other ranks see them once, at the end.
-  std::vector<std::vector<double>> phases_;  // [phase][step]
-  std::vector<double> energy_j_, wall_s_;    // [window]
+  std::vector<std::vector<double>> phases_;              // [phase][step]
+  std::vector<double> energy_j_, wall_s_, preemptions_;  // [window]
   bool unaccounted_ = false;
 };
 

@@ -47,6 +47,7 @@ class RankInterval {
     num_steps_ += window.num_steps;
     wall_s_ += window.wall_s;
     energy_j_ += window.energy_j;
+    preemptions_ += window.preemptions;
     double timed_s = 0;
     for (size_t step = 0; step < static_cast<size_t>(window.num_steps); ++step) {
       std::vector<double> phases;
@@ -73,7 +74,8 @@ class RankInterval {
             {"interval_throttled", throttled_.value()},
             {"interval_faulty", faulty_.value()},
             {"energy", energy_j_},
-            {"window", wall_s_}};
+            {"window", wall_s_},
+            {"preemptions", preemptions_}};
   }
   bool unaccounted() const { return unaccounted_; }
 
@@ -109,7 +111,7 @@ class RankInterval {
   const std::vector<std::string>& phases_;
   Reservoir<std::vector<double>> steps_;
   int64_t num_steps_ = 0;
-  double wall_s_ = 0, energy_j_ = 0, worst_s_ = 0;
+  double wall_s_ = 0, energy_j_ = 0, worst_s_ = 0, preemptions_ = 0;
   bool unaccounted_ = false;
   Mean clock_mhz_, power_w_, throttled_, faulty_;
   double temperature_c_ = kNone, throttle_ = kNone;

@@ -1,8 +1,11 @@
 // See window.h.
 #include "sweep/window.h"
 
+#include <ATen/Parallel.h>
+
 #include <cmath>
 
+#include "base/node.h"
 #include "device/device.h"
 #include "device/timeline.h"
 
@@ -13,11 +16,13 @@ bool is_accounted(double timed_s, double wall_s) {
 }
 
 Verdict WindowTimer::run(int64_t steps, Window& window, bool reads_gauges) {
-  Window seen{steps, {}, 0, 0, {}};
+  Window seen;
+  seen.num_steps = steps;
   synchronize(device_);  // what came before, on whatever queue
   const double energy_before_j = gauges_.energy_j();
   heartbeat_.meet("a window's begin");
   group_.barrier();
+  const int64_t switches_before = involuntary_switches();
   const double begin = now_s();
   workload_.begin_window();  // its first mark: from here on no step waits for a rank that came late
   Verdict verdict = agreed_in_step(
@@ -32,6 +37,8 @@ Verdict WindowTimer::run(int64_t steps, Window& window, bool reads_gauges) {
         workload_.close_window();
         synchronize(device_);
         seen.wall_s = now_s() - begin;  // before the marks are read: each costs calls of the driver
+        seen.preemptions =
+            static_cast<double>(involuntary_switches() - switches_before) / at::get_num_threads();
         seen.energy_j = gauges_.energy_j() - energy_before_j;
         seen.phases = workload_.end_window();
       },

@@ -14,6 +14,7 @@ struct Window {
   int64_t num_steps = 0;
   std::vector<std::vector<double>> phases;  // [phase][step], seconds; the first row is the step itself
   double energy_j = 0;
+  double preemptions = 0;  // per computing thread
   double wall_s = 0;
   Reading reading;  // of a device at work, where that was asked for
 };

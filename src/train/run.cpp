@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/node.h"
 #include "base/units.h"
 #include "base/utc.h"
 #include "comm/in_step.h"
@@ -85,6 +86,7 @@ Record Run::train() {
   record.started = utc_now();
   if (study_ != nullptr) record = study_->record();
   const double begin_s = now_s();
+  const int64_t switches_before = involuntary_switches();
   if (first_step_ < options_.num_steps) lines_.head();
   Verdict verdict;
   bool stopped = false;
@@ -114,6 +116,9 @@ Record Run::train() {
     write_weights();
   }
   record.duration_s = now_s() - begin_s;
+  record.measures.preemptions_per_s =
+      group_.max(static_cast<double>(involuntary_switches() - switches_before) /
+                 (record.duration_s * static_cast<double>(resources_.threads_per_rank)));
   finish(record, verdict);
   return record;
 }

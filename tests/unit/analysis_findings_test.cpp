@@ -7,6 +7,7 @@
 #include "analysis/report.h"
 #include "analysis_fixture.h"
 #include "schema/fields.h"
+#include "schema/step_statistics.h"
 
 namespace shardmark {
 namespace {
@@ -153,6 +154,53 @@ std::vector<double> line(double from, double to) {
   std::vector<double> values(30, from);
   for (size_t i = 0; i < values.size(); ++i) values[i] += (to - from) * static_cast<double>(i) / 29;
   return values;
+}
+
+TEST(Warnings, CoresThatWereLost) {
+  Record record = training_record("ddp", 2, 4, 0.1);
+  const auto has_lost = [](const Record& one) {
+    const auto warnings = warnings_of(one);
+    return std::any_of(warnings.begin(), warnings.end(),
+                       [](const Warning& warning) { return warning.kind == kLostCores; });
+  };
+  EXPECT_FALSE(has_lost(record)) << "a study of before has no such number";
+  record.measures.preemptions_per_s = 6;
+  EXPECT_FALSE(has_lost(record));
+  record.measures.preemptions_per_s = 110;
+  EXPECT_TRUE(has_lost(record));
+  record.measures.oversubscribed = true;
+  EXPECT_FALSE(has_lost(record)) << "its own ranks take the cores from each other";
+}
+
+TEST(Warnings, PreemptionsAreCountedOnTheRankThatHadMost) {
+  Record record = training_record("ddp", 2, 4, 0.1);
+  record.samples.push_back({"step", 2, 2, {1, 1, 1, 1}});
+  record.samples.push_back({"window", 2, 2, {1, 1, 1, 1}});
+  record.samples.push_back({"preemptions", 2, 2, {3, 1, 100, 120}});
+  summarize(record);
+  EXPECT_DOUBLE_EQ(record.measures.preemptions_per_s, 110);
+}
+
+// It makes every other number doubtful, so it is said before them.
+TEST(Cautions, BeginWithABusyMachine) {
+  std::vector<Record> records = healthy_collectives();
+  records[0].outcome = Outcome::failed;
+  records[0].reason = "rank 0: a crash";
+  for (size_t i = 1; i < 4; ++i) records[i].measures.preemptions_per_s = 100 + static_cast<double>(i);
+  std::vector<StudyData> studies = {study_of(records)};
+  auto& facts = *studies[0].environment.facts;
+  facts["busy"] = "other processes use 1.6 of 2 cores (load 7.7): times will be too long";
+  facts["resumed"] = {{{"busy", "other processes use 0.5 of 2 cores (load 0.4): times will be too long"}},
+                      {{"started", "later"}}};
+  const auto cautions = cautions_of(studies, merge_repeats(studies), {});
+  ASSERT_GE(cautions.size(), 3U);
+  EXPECT_EQ(
+      cautions[0],
+      "busy machine: before ranks computed, other processes use 1.6 of 2 cores (load 7.7): times will be "
+      "too long. 1 other launch found it busy, too.");
+  EXPECT_THAT(cautions[1], HasSubstr("lost cores: 3 of "));
+  EXPECT_THAT(cautions[1], HasSubstr("up to 103 times a second"));
+  EXPECT_THAT(cautions[2], HasSubstr("failed: 1 point"));
 }
 
 TEST(Warnings, DriftOfTheSteps) {

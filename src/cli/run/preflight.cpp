@@ -9,9 +9,12 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/revision.h"
+#include "doctor/load.h"
 #include "doctor/machine/facts.h"
+#include "doctor/machine/load.h"
 #include "doctor/placement.h"
 #include "schema/file.h"
+#include "schema/study.h"
 #include "sweep/environment.h"
 
 namespace shardmark {
@@ -56,7 +59,9 @@ Preflight gather_facts(const WorldFlags& flags, const Ranks& ranks, const std::s
   given.revision = revision();
   given.output = output.empty() ? "" : directory_of(output);
   given.variables = variables();
-  found.ranks = machine::gather_facts(world, machine::facts_of_rank(topology, world, session, given));
+  doctor::RankFacts own = machine::facts_of_rank(topology, world, session, given);
+  own.load = machine::measure_load(world, session);
+  found.ranks = machine::gather_facts(world, own);
   if (world.rank() == 0) found.findings = doctor::examine(found.ranks);
   return found;
 }
@@ -78,8 +83,11 @@ void Preflight::print_warnings(bool quiet) const {
 
 void Preflight::keep_in(Environment& environment) const {
   auto& kept = (*environment.facts)["preflight"] = nlohmann::ordered_json::array();
-  for (const doctor::Finding& finding : findings)
+  for (const doctor::Finding& finding : findings) {
     kept.push_back({{"severity", to_text(finding.severity)}, {"text", to_text(finding)}});
+    if (finding.check == doctor::kLoadCheck) (*environment.facts)[kBusyFact] = finding.what;
+  }
+  (*environment.facts)["load"] = to_json(doctor::node_loads(ranks));
   (*environment.facts)["placement"] = doctor::placement_json(ranks);
 }
 

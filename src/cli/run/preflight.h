@@ -20,7 +20,8 @@ struct Preflight {
   void keep_in(Environment& environment) const;  // on rank 0
 };
 
-// output: the study that is to be written; empty for none. Collective; two small gathers.
+// output: the study that is to be written; empty for none. Collective; two small gathers, and half a second
+// in which all ranks sleep, so that what other processes use can be told.
 Preflight gather_facts(const WorldFlags& flags, const Ranks& ranks, const std::string& output);
 // The same; what stops a run ends it here with one line.
 Preflight preflight(const WorldFlags& flags, const Ranks& ranks, const std::string& output);
