@@ -1,6 +1,9 @@
 // Lines go out with one write each, so that lines of many ranks do not mix.
 #include "base/log.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -32,6 +35,25 @@ void print_data(const std::string& text) {
   if (write_to(stdout, text)) return;
   const std::string reason = errno == 0 ? "" : std::string(": ") + std::strerror(errno);
   throw SystemError("cannot write to the standard output" + reason);
+}
+
+size_t terminal_columns() {
+  constexpr size_t kUsual = 80;
+  if (isatty(STDERR_FILENO) != 1) return 0;
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
+}
+
+void StatusLine::show(const std::string& text) {
+  // One column stays free: a terminal that is full to its last one goes on in the next line.
+  const size_t columns = terminal_columns();
+  log_raw("\r\033[K" + shortened(printable(text, ""), columns > 1 ? columns - 1 : columns));
+  is_shown_ = true;
+}
+
+void StatusLine::clear() {
+  if (is_shown_) log_raw("\r\033[K");
+  is_shown_ = false;
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <sstream>
 
 namespace shardmark {
@@ -69,6 +70,16 @@ std::string printable(std::string_view text, std::string_view kept) {
   return out;
 }
 
+std::string shortened(const std::string& text, size_t width) {
+  constexpr std::string_view kMore = "...";
+  size_t count = 0, end = 0;  // end: of what stays where the text is too long
+  for (size_t at = 0; at < text.size(); ++count) {
+    if (count + kMore.size() <= width) end = at;
+    at += std::max<size_t>(utf8_length(text, at), 1);
+  }
+  return count <= width ? text : text.substr(0, end) + std::string(kMore.substr(0, width));
+}
+
 std::string quoted_line(const std::string& text) {
   size_t end = 0;
   while (end < text.size()) {
@@ -87,6 +98,23 @@ std::string accepted_words(const std::string& word, const std::vector<std::strin
     return distance(a) < distance(b);
   });
   return distance(nearest) <= word.size() / 3 ? "did you mean '" + nearest + "'? " + list : list;
+}
+
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain = "-_./:,=+@%";
+  const auto is_plain = [&](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string shell_line(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
+  return line;
 }
 
 std::vector<std::string> wrapped(const std::string& text, size_t width) {

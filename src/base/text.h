@@ -21,6 +21,13 @@ std::string quoted_line(const std::string& text);
 // "accepted: a, b", with "did you mean 'a'? " before it where the word is close to one of them.
 std::string accepted_words(const std::string& word, const std::vector<std::string>& accepted);
 
+// At most `width` characters of the text; a shortened one ends in "...".
+std::string shortened(const std::string& text, size_t width);
+
+// A word as a person types it into a shell: in quotes only where it needs them.
+std::string shell_word(const std::string& word);
+std::string shell_line(const std::vector<std::string>& words);
+
 // Lines of at most `width` bytes, broken at spaces; a word that is too long for a line stays whole.
 std::vector<std::string> wrapped(const std::string& text, size_t width);
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -39,6 +40,13 @@ std::string format_seconds(double seconds) {
   if (std::abs(seconds) >= 120) return fmt::format("{:.3g} min", seconds / 60);
   if (seconds == 0) return "0 s";
   return scaled(seconds, {{{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}, {1e-12, "ps"}}});
+}
+
+std::string format_clock(double seconds) {
+  const auto whole = static_cast<int64_t>(std::llround(std::clamp(seconds, 0.0, 1e9)));
+  const int64_t minutes = whole / 60;
+  if (minutes < 60) return fmt::format("{}:{:02}", minutes, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", minutes / 60, minutes % 60, whole % 60);
 }
 
 std::string format_count(double count) {

@@ -1,16 +1,36 @@
 // See command_line.h.
 #include "cli/command_line.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <fstream>
 
-namespace shardmark {
+#include "base/text.h"
 
-std::string command_line() {
-  std::ifstream file("/proc/self/cmdline");
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  std::replace(text.begin(), text.end(), '\0', ' ');
-  return text.substr(0, text.find_last_not_of(' ') + 1);
+namespace shardmark {
+namespace {
+
+std::vector<std::string> words_of_process(const std::string& process) {
+  std::ifstream file("/proc/" + process + "/cmdline");
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
+}  // namespace
+
+std::vector<std::string> command_words() { return words_of_process("self"); }
+
+std::string command_line() { return shell_line(command_words()); }
+
+std::vector<std::string> mpirun_words() {
+  std::vector<std::string> words = words_of_process(fmt::format("{}", ::getppid()));
+  if (words.empty()) return {};
+  const std::string name = words.front().substr(words.front().rfind('/') + 1);
+  for (const char* const launcher : {"mpirun", "mpiexec", "orterun", "prterun"})
+    if (name == launcher) return words;
+  return {};
 }
 
 }  // namespace shardmark

@@ -2,9 +2,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace shardmark {
 
-std::string command_line();
+std::vector<std::string> command_words();
+std::string command_line();  // to be typed into a shell
+
+// The command line that started this rank if mpirun did: of the process that made this one. Empty where
+// another did, or on another node than mpirun's.
+std::vector<std::string> mpirun_words();
 
 }  // namespace shardmark

@@ -15,8 +15,10 @@
 #include "base/exit_status.h"
 #include "base/log.h"
 #include "base/node.h"
+#include "base/text.h"
 #include "cli/after_dashes.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/find_suite.h"
 #include "cli/report_output.h"
 #include "cli/run_flags.h"
@@ -26,6 +28,7 @@
 #include "launch/job_script.h"
 #include "launch/process.h"
 #include "launch/study_name.h"
+#include "launch/told.h"
 #include "plan/plan.h"
 #include "plan/starts.h"
 #include "schema/file.h"
@@ -82,7 +85,26 @@ std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe
 
 std::string signal_name(int number) { return fmt::format("signal {} ({})", number, ::strsignal(number)); }
 
+std::string counted(int64_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 bool has_study(const std::string& path) { return file_exists(path) || has_journal(path); }
+
+// To be typed: this command, with the study that it made and --resume.
+std::string resume_command(const LaunchFlags& flags, const std::string& study) {
+  std::vector<std::string> words, handed;
+  for (const std::string& word : command_words()) {
+    if (!handed.empty() || word == "--")
+      handed.push_back(word);
+    else if (word != "--resume" && word != "--rerun-failed" && word != "--report")
+      words.push_back(word);
+  }
+  if (flags.output.empty()) words.insert(words.end(), {"-o", study});
+  words.emplace_back("--resume");
+  words.insert(words.end(), handed.begin(), handed.end());
+  return shell_line(words);
+}
 
 // As scontrol takes it. A task of an array has a number of its own, which for one of the tasks is also that
 // of the whole array.
@@ -98,9 +120,11 @@ int after_stop(const LaunchFlags& flags, const SweepEnd& end, const std::string&
   const bool out_of_time = end.stopped_by == SIGUSR1 && flags.requeue && !allocation.job.empty();
   if (!out_of_time) {
     const std::string kept =
-        has_study(study) ? fmt::format("{} more points are finished and kept in {}: continue with --resume",
-                                       end.num_finished, study)
-                         : "nothing was measured yet";
+        has_study(study)
+            ? fmt::format("{} finished and kept in {}; to go on: {}",
+                          counted(end.num_finished, "more point") + (end.num_finished == 1 ? " is" : " are"),
+                          study, resume_command(flags, study))
+            : "nothing was measured yet";
     log_line(fmt::format("ended by {}; {}", signal_name(end.stopped_by), kept));
     return 128 + end.stopped_by;
   }
@@ -108,18 +132,15 @@ int after_stop(const LaunchFlags& flags, const SweepEnd& end, const std::string&
     throw UsageError(
         fmt::format("out of time before another point was finished: shorten the points of the suite, or "
                     "continue with more time on as many nodes: shardmark submit {} --time 8h -o {}",
-                    flags.arguments.own().front(), study));
-  log_line(fmt::format("out of time after {} more points, requeued; the study is kept", end.num_finished));
+                    shell_word(flags.arguments.own().front()), shell_word(study)));
+  log_line(fmt::format("out of time after {}, requeued; the study is kept",
+                       counted(end.num_finished, "more point")));
   const int status = run_process({"timeout", "60", "scontrol", "requeue", own_job(allocation)}, {},
                                  [](const std::string&) {});
   if (status != 0)
     throw SystemError("scontrol requeue failed; submit the job again: finished points are kept");
   std::this_thread::sleep_for(std::chrono::minutes(2));  // Slurm ends us meanwhile
   return kSystem;
-}
-
-std::string counted(int64_t count, const std::string& what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 std::string ranks_text(const LaunchCommand& command) {
@@ -141,12 +162,34 @@ void take_from_study(const std::string& study, int64_t num_nodes, LaunchOptions&
   }
 }
 
+// One command of the shell, in lines of a readable width that break before a flag.
 void print_command(const Sweep& sweep) {
-  std::string text;
-  for (const auto& [name, value] : sweep.command.environment) text += name + "=" + quoted(value) + " ";
-  for (const std::string& word : sweep.command.arguments) text += quoted(word) + " ";
-  for (const std::string& word : sweep.run) text += quoted(word) + " ";
-  print(text + (sweep.resume ? "--resume" : "") + (sweep.rerun_failed ? " --rerun-failed" : "") + "\n");
+  constexpr size_t kWidth = 100;
+  std::vector<std::string> parts;  // what stays together: a flag and its values
+  const auto add = [&](const std::vector<std::string>& words) {
+    bool begins = true;
+    for (const std::string& word : words) {
+      if (begins || word.starts_with('-'))
+        parts.push_back(shell_word(word));
+      else
+        parts.back() += " " + shell_word(word);
+      begins = false;
+    }
+  };
+  for (const auto& [name, value] : sweep.command.environment) parts.push_back(name + "=" + shell_word(value));
+  add(sweep.command.arguments);
+  add(sweep.run);
+  if (sweep.resume) parts.emplace_back("--resume");
+  if (sweep.rerun_failed) parts.emplace_back("--rerun-failed");
+  std::string text, line;
+  for (const std::string& part : parts) {
+    if (!line.empty() && line.size() + 1 + part.size() > kWidth) {
+      text += line + " \\\n";
+      line = "   ";
+    }
+    line += (line.empty() ? "" : " ") + part;
+  }
+  print_data(text + line + "\n");  // quoted, and to be run
 }
 
 void make_folder_of_studies() {
@@ -236,9 +279,19 @@ int launch(LaunchFlags flags) {
   const auto run_flags = flags.arguments.flags();
   sweep.run.insert(sweep.run.end(), {"-o", sweep.study});
   sweep.run.insert(sweep.run.end(), run_flags.begin(), run_flags.end());
-  const auto starts = starts_of(make_plan(flags.suite, {sweep.command.ranks}));
+  const std::vector<Point> plan = make_plan(flags.suite, {sweep.command.ranks});
+  const auto starts = starts_of(plan);
   const auto sweep_of = [&](const Settings& settings) {
-    return with_settings(sweep, settings, flags.options, allocation, flags.run.world);
+    LaunchOptions options = flags.options;
+    if (!flags.print)
+      for (const char* const name : {kProgressVariable, kResumeVariable})
+        options.variables.emplace_back(name);
+    Sweep one = with_settings(sweep, settings, options, allocation, flags.run.world);
+    if (flags.print) return one;
+    const char* const where = terminal_columns() > 0 ? kProgressOnTerminal : kProgressInLog;
+    one.command.environment.emplace_back(kProgressVariable, where);
+    one.command.environment.emplace_back(kResumeVariable, resume_command(flags, sweep.study));
+    return one;
   };
   if (flags.print) {
     for (const StartOfPoints& start : starts) {
@@ -247,8 +300,8 @@ int launch(LaunchFlags flags) {
     }
     return kDone;
   }
-  log_line(fmt::format("{}: {} -> {}{}", ranks_text(sweep.command), suite, sweep.study,
-                       flags.resume ? ", resuming" : ""));
+  log_line(fmt::format("{}: {} -> {}{}; {}", ranks_text(sweep.command), suite, sweep.study,
+                       flags.resume ? ", resuming" : "", extent_text(plan)));
 
   const SweepEnd end = run_starts(starts, sweep_of);
   if (flags.output.empty() && has_study(sweep.study)) link_newest(sweep.study, stem);

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/flag_effects.h"
+#include "cli/run_flags.h"
 #include "cli/values.h"
 #include "cli/version.h"
 #include "cli/whole_program.h"
@@ -46,11 +47,28 @@ std::string sibling() {
   return std::filesystem::read_symlink("/proc/self/exe", none).string() + "-torch";
 }
 
+// Arguments that a command does not know; CLI11 names them from the last to the first.
+std::string message_of_unknown(const CLI::App& command, const std::vector<std::string>& words) {
+  const std::string name = command.get_name();
+  const std::vector<std::string> unknown = command.remaining();
+  if (name == "launch" || name == "submit")
+    if (std::string message = belonging_to_run(words, unknown); !message.empty()) return message;
+  return fmt::format("The following argument{} not expected: {} (see shardmark {} --help)",
+                     unknown.size() == 1 ? " was" : "s were", fmt::join(unknown, " "), name);
+}
+
 // What CLI11 says, but for a first word that is no command: that it does not name.
-std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
+std::string message_of(const CLI::ParseError& error, const CLI::App& app, int argc, char** argv) {
   const auto named = app.get_subcommands();
-  if (!named.empty())
-    return fmt::format("{} (see shardmark {} --help)", error.what(), named.front()->get_name());
+  if (!named.empty() && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr &&
+      !named.front()->remaining().empty())
+    return message_of_unknown(*named.front(), {argv + 1, argv + argc});
+  if (!named.empty()) {
+    std::string text = error.what();  // "-n: At Most 1 required but received 2"
+    if (const size_t end = text.find(": At Most 1 required but received "); end != std::string::npos)
+      text = text.substr(0, end) + " takes one value: give it once";
+    return fmt::format("{} (see shardmark {} --help)", text, named.front()->get_name());
+  }
   std::vector<std::string> commands;
   for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
   const std::vector<std::string> words = app.remaining();
@@ -114,7 +132,7 @@ int run_command(int argc, char** argv) {
     print(text.str());
     return status;
   } catch (const CLI::ParseError& error) {
-    return refuse(message_of(error, app));
+    return refuse(message_of(error, app, argc, argv));
   } catch (const UsageError& error) {
     return refuse(error.what());
   }

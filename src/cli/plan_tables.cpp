@@ -103,7 +103,7 @@ PlanTotals plan_totals(const std::vector<Point>& plan, const Expectations& expec
       continue;
     }
     const Sampling& s = point.sampling;
-    totals.time_limit_s += s.duration_s > 0 ? s.duration_s : s.time_limit_s;
+    totals.time_limit_s += time_limit_s(point);
     totals.besides_s += s.time_limit_s;
   }
   for (const auto& [point, expectation] : expected)

@@ -1,9 +1,12 @@
 // The one definition of these flags.
 #include "cli/run_flags.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/flag_effects.h"
 #include "cli/values.h"
 #include "plan/choice_axis.h"
@@ -63,6 +66,36 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
                  "each point, such as for the node exporter's textfile collector (x.prom)");
   add_world_flags(app, flags.world);
   add_override_flags(app, flags.overrides);
+}
+
+std::string belonging_to_run(const std::vector<std::string>& words, const std::vector<std::string>& unknown) {
+  RunFlags ignored;
+  CLI::App app;
+  add_run_flags(app, ignored);
+  const auto flag_of = [](const std::string& word) { return word.substr(0, word.find('=')); };
+  const auto is_of_run = [&](const std::string& word) {
+    return word.starts_with('-') && std::find(unknown.begin(), unknown.end(), word) != unknown.end() &&
+           app.get_option_no_throw(flag_of(word)) != nullptr;
+  };
+  std::vector<std::string> own, handed, names;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--") {
+      handed.insert(handed.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+      break;
+    }
+    if (!is_of_run(words[i])) {
+      own.push_back(words[i]);
+      continue;
+    }
+    names.push_back(flag_of(words[i]));
+    handed.push_back(words[i]);
+    const CLI::Option* option = app.get_option_no_throw(names.back());
+    const bool takes_value = option->get_items_expected_max() > 0 && words[i].find('=') == std::string::npos;
+    if (takes_value && i + 1 < words.size() && !words[i + 1].starts_with("--")) handed.push_back(words[++i]);
+  }
+  if (names.empty()) return "";
+  return fmt::format("{} {} to run: shardmark {} -- {}", fmt::join(names, ", "),
+                     names.size() == 1 ? "belongs" : "belong", shell_line(own), shell_line(handed));
 }
 
 RunFlags parse_run_flags(const std::vector<std::string>& flags) {

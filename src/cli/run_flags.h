@@ -34,4 +34,9 @@ void add_run_flags(CLI::App& app, RunFlags& flags);
 // is started.
 RunFlags parse_run_flags(const std::vector<std::string>& flags);
 
+// For launch and submit: of arguments that they do not know, those that are flags of run go after `--`.
+// words: the command line from the command on. "--steps belongs to run: shardmark launch quick -- --steps 3";
+// empty where none of them is run's.
+std::string belonging_to_run(const std::vector<std::string>& words, const std::vector<std::string>& unknown);
+
 }  // namespace shardmark

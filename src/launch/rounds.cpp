@@ -166,7 +166,11 @@ class Rounds {
     arguments.insert(arguments.end(), sweep_.run.begin(), sweep_.run.end());
     if (resume_) arguments.emplace_back("--resume");
     if (rerun_failed_) arguments.emplace_back("--rerun-failed");
-    LauncherOutput output([](const std::string& line) { log_raw(line + "\n"); });
+    StatusLine status;
+    LauncherOutput output([&](const std::string& line) {
+      status.clear();
+      log_raw(line + "\n");
+    });
     Opening opening(sweep_.study);
     const double begin_s = now_s();
     const int64_t kills_before = count_oom_kills();
@@ -178,8 +182,12 @@ class Rounds {
       return sweep_.start_limit_s > 0 && !opening.seen() && now_s() - begin_s > sweep_.start_limit_s;
     };
     SupervisedEnd end = supervise(signals_, arguments, sweep_.command.environment,
-                                  {[&](const std::string& line) { output.take(line); },
+                                  {[&](const std::string& line) {
+                                     if (!line.starts_with('\r')) return output.take(line);
+                                     line.size() == 1 ? status.clear() : status.show(line.substr(1));
+                                   },
                                    [&](pid_t launcher) { mark_.name(launcher); }, has_lost_patience});
+    status.clear();
     output.finish();
     if (end.status > 128) end.status = output.first_status().value_or(end.status);
     RoundEnd found{diagnose_exit(output, end, count_oom_kills() - kills_before)};

@@ -45,6 +45,11 @@ std::string graph_reason(const Point& point, bool on_cpu);
 // of the same ranks that would fit, if there is one. Empty when it does, or 0 bytes are given.
 std::string memory_reason(const Point& point, int64_t memory_per_rank_bytes);
 
+// The most that the timed steps of a point take; 0 where it cannot run.
+double time_limit_s(const Point& point);
+// "52 points, at most 84 s of timed steps"
+std::string extent_text(const std::vector<Point>& points);
+
 // The order in which a run takes them: shuffled by the suite's seed within each repetition. Indices into the
 // plan.
 std::vector<size_t> run_order(const Suite& suite, const std::vector<Point>& plan);

@@ -1,9 +1,12 @@
 // The order of a run: shuffled within each repetition, so that a slow drift of the machine does not look like
-// an effect.
+// an effect; and how long it may take.
+#include <fmt/format.h>
+
 #include <numeric>
 #include <random>
 #include <utility>
 
+#include "base/units.h"
 #include "plan/plan.h"
 
 namespace shardmark {
@@ -20,6 +23,19 @@ std::vector<size_t> run_order(const Suite& suite, const std::vector<Point>& plan
     for (size_t i = end - 1; i > begin; --i) std::swap(order[i], order[begin + random() % (i - begin + 1)]);
   }
   return order;
+}
+
+double time_limit_s(const Point& point) {
+  if (!point.impossible.empty()) return 0;
+  const Sampling& s = point.sampling;
+  return s.duration_s > 0 ? s.duration_s : s.time_limit_s;
+}
+
+std::string extent_text(const std::vector<Point>& points) {
+  double sum_s = 0;
+  for (const Point& point : points) sum_s += time_limit_s(point);
+  return fmt::format("{} point{}, at most {} of timed steps", points.size(), points.size() == 1 ? "" : "s",
+                     format_seconds(sum_s));
 }
 
 }  // namespace shardmark

@@ -31,7 +31,7 @@ Record skipped(const Point& point) {
 class Walk {
  public:
   Walk(const HostGroup& world, Study* study, const Resources& resources, const RunOptions& options,
-       Watchdog& watchdog, int64_t num_points, int64_t num_before)
+       Watchdog& watchdog, const std::vector<Point>& to_do, int64_t num_before)
       : world_(world),
         study_(study),
         writer_(study),
@@ -40,7 +40,7 @@ class Walk {
         options_(options),
         heartbeat_(watchdog.heartbeat()),
         communicators_(world, options, resources.communication(), heartbeat_),
-        progress_(num_points, num_before, options.quiet || world.rank() != 0) {
+        progress_(to_do, num_before, world.rank() == 0 ? options.progress : ProgressOn::nothing) {
     if (study != nullptr)
       watchdog_.on_finding([this](const std::string& reason) { writer_.time_out(reason); });
   }
@@ -68,13 +68,13 @@ class Walk {
     ++(point.impossible.empty() ? summary_.num_measured : summary_.num_skipped);
     summary_.num_bad += is_bad(record.outcome);
     store(record);
-    if (!searching_) progress_.count();
+    if (searched_ == nullptr) progress_.count();
     return outcome_of_rank_0(record);
   }
 
   // The batches that a search tries, each a point of its own. What is neither ok nor out of memory ends it.
   void search(const Point& point) {
-    searching_ = true;
+    searched_ = &point;
     LargestBatch largest;
     while (const int64_t batch = largest.next()) {
       Point attempt = point;
@@ -83,7 +83,7 @@ class Walk {
       if (outcome != Outcome::ok && outcome != Outcome::out_of_memory) break;
       largest.report(batch, outcome == Outcome::ok);
     }
-    searching_ = false;
+    searched_ = nullptr;
     progress_.count();
   }
 
@@ -132,7 +132,7 @@ class Walk {
   // Fills what only measuring tells.
   void measure(Record& record) {
     const Point point = record.point;
-    progress_.begin(point);
+    progress_.begin(searched_ == nullptr ? point : *searched_, point);
     if (world_.rank() == 0 && options_.on_begin) options_.on_begin(point);
     heartbeat_.begin_point(brief_text(point));
     const Settled settled = settle(point);
@@ -201,15 +201,19 @@ class Walk {
   ProbeCache probes_;
   Progress progress_;
   RunSummary summary_;
-  bool searching_ = false;
+  const Point* searched_ = nullptr;  // of the plan: whose largest batch is searched
 };
 
-int64_t num_finished(const std::vector<Point>& points, const Study* study) {
-  if (study == nullptr) return 0;
-  return std::count_if(points.begin(), points.end(), [&](const Point& point) {
-    const auto found = study->known().find(point_id(point));
-    return found != study->known().end() && found->second.is_over();
-  });
+std::vector<Point> unfinished(const std::vector<Point>& points, const Study* study) {
+  std::vector<Point> left;
+  for (const Point& point : points) {
+    if (study != nullptr)
+      if (const auto found = study->known().find(point_id(point));
+          found != study->known().end() && found->second.is_over())
+        continue;
+    left.push_back(point);
+  }
+  return left;
 }
 
 }  // namespace
@@ -217,7 +221,8 @@ int64_t num_finished(const std::vector<Point>& points, const Study* study) {
 RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
                       const Resources& resources, const RunOptions& options, Watchdog& watchdog) {
   Study* const own = study ? &*study : nullptr;
-  Walk walk(world, own, resources, options, watchdog, std::ssize(points), num_finished(points, own));
+  const std::vector<Point> to_do = unfinished(points, own);
+  Walk walk(world, own, resources, options, watchdog, to_do, std::ssize(points) - std::ssize(to_do));
   watchdog.heartbeat().begin_point("between points");
   const RunSummary summary = in_step(
       world.size(), [&] { return watchdog.heartbeat().place(); },

@@ -10,6 +10,7 @@
 #include "comm/watch/watchdog.h"
 #include "plan/plan.h"
 #include "schema/study.h"
+#include "sweep/progress.h"
 #include "sweep/workloads/workload.h"
 
 namespace shardmark {
@@ -17,9 +18,9 @@ namespace shardmark {
 struct RunOptions {
   std::string transport;  // for points that name none
   at::Device device{at::kCPU};
-  bool quiet = false;
-  bool check_collectives = false;    // comm/wrappers/checked.h; every record says so
-  std::string trace_directory = {};  // of a trace of each training point; empty: none
+  ProgressOn progress = ProgressOn::nothing;  // of rank 0
+  bool check_collectives = false;             // comm/wrappers/checked.h; every record says so
+  std::string trace_directory = {};           // of a trace of each training point; empty: none
   // Called on rank 0 just before a point is set up, while the others may wait for it.
   std::function<void(const Point& point)> on_begin = {};
 };

@@ -41,7 +41,7 @@ ends 0; has "--oversubscribe" "mpi_yield_when_idle 1" "--bind-to none" "-o resul
 STATUS=1 sweep -n 1; ends 3    # the launcher's own: ours would tell of something measured
 STATUS=2 sweep -n 1; ends 2; link_is tiny-0002.h5
 sweep -n 1 --resume; ends 0; has "-o results/tiny-0002.h5 --resume" "resuming"
-sweep -n 2 --print -- --steps 3; ends 0; has "OMP_NUM_THREADS='1' 'mpirun'" "'-n' '2'" "tiny-0003.h5' '--steps' '3'"; lacks "ranks on"
+sweep -n 2 --print -- --steps 3; ends 0; has "OMP_NUM_THREADS=1 mpirun" "-n 2" "tiny-0003.h5 --steps 3"; lacks "ranks on" "'"
 sweep -n 1 -o results/own.h5; ends 0; has "-o results/own.h5"; link_is tiny-0002.h5
 STATUS=255 sweep -n 1 -o results/none.h5
 ends 3; has "exit status 255; no point was running, so it is not tried again"
@@ -61,9 +61,9 @@ if PATH=$dir/bin:$PATH jobs/sweep.sh suites/tiny.yaml -n 1 -o results/full.h5 2>
 answers nvidia-smi 'printf "GPU 0: H200 (UUID: a)\nGPU 1: H200 (UUID: b)\n"'
 unset CUDA_VISIBLE_DEVICES
 sweep; ends 0; has "2 ranks on 1 node" "-n 2 "
-CUDA_VISIBLE_DEVICES=1 sweep --print; ends 0; has "'-n' '1'"
-CUDA_VISIBLE_DEVICES=1,7,0 sweep --print; ends 0; has "'-n' '1'"    # there is no GPU 7: CUDA stops reading there
-CUDA_VISIBLE_DEVICES=0,1 sweep --print; ends 0; has "'-n' '2'"
+CUDA_VISIBLE_DEVICES=1 sweep --print; ends 0; has "-n 1"
+CUDA_VISIBLE_DEVICES=1,7,0 sweep --print; ends 0; has "-n 1"    # there is no GPU 7: CUDA stops reading there
+CUDA_VISIBLE_DEVICES=0,1 sweep --print; ends 0; has "-n 2"
 answers nvidia-smi 'exit 9'
 echo "LAUNCHER=srun RANKS_PER_NODE=2 SRUN_FLAGS=(--gpu-bind=none '--x=a b') CONTAINER=(apptainer exec x.sif)" >jobs/env.sh
 SLURM_JOB_ID=7 SLURM_NNODES=3 sweep
@@ -73,8 +73,20 @@ rm jobs/env.sh
 
 # One clear line each.
 sweep -n none; ends 2; has "none"
-OMP_PLACES=cores sweep -n 2 --print; ends 0; has "OMP_PROC_BIND='false'"
-sweep --steps 3; ends 2; has "--steps"
+OMP_PLACES=cores sweep -n 2 --print; ends 0; has "OMP_PROC_BIND=false"
+# Flags of run in front of -- : what to type. Words stand in the order in which they were typed.
+sweep --steps 3; ends 2; has "--steps belongs to run: shardmark launch" "suites/tiny.yaml -- --steps 3"
+says_launch() { local words=$1; shift; runs "$program" launch tiny "$@"; ends 2; has "$words"; }
+for flag in $(PATH=$PATH "$program" run --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+  case $flag in --help | --output | --resume | --rerun-failed | --ranks) continue ;; esac    # launch has them, too
+  says_launch "$flag belongs to run: shardmark launch tiny -- $flag" "$flag"
+done
+says_launch "--strategies, --quiet belong to run: shardmark launch tiny -n 2 -- --strategies 'fsdp(shard=full)' --quiet --seed 3" \
+  --strategies 'fsdp(shard=full)' -n 2 --quiet -- --seed 3
+says_launch "--steps belongs to run: shardmark launch tiny -- --steps=3" --steps=3
+says_launch "were not expected: --frob --grab (see shardmark launch --help)" --frob --grab
+runs "$program" submit suites/tiny.yaml --threads 2; ends 2; has "--threads belongs to run: shardmark submit suites/tiny.yaml -- --threads 2"
+runs "$program" launch tiny -n 2 -n 4; ends 2; has "takes one value: give it once"
 sweep suites/other.yaml; ends 2; has "one suite, not 2"
 LAUNCHER=torchrun sweep; ends 2; has "mpirun, srun"
 SHARDMARK_ENV=/nowhere sweep; ends 2; has "/nowhere"
@@ -88,12 +100,17 @@ runs "$program" submit --nodes 4 --gpus-per-node 8 suites/tiny.yaml --print -- -
 ends 0; has "#SBATCH --nodes=4" "#SBATCH --gpus-per-node=8" "#SBATCH --signal=B:USR1@120" "At most, by the plan" "-- '--steps' '3'"
 bash -n <<<"$said" || fail "not a shell script"
 runs "$program" submit suites/tiny.yaml --time 90m --print; ends 0; has "#SBATCH --time=0-01:30:00" "As requested"
-runs "$program" submit suites/tiny.yaml --time 1-02 --print; ends 0; has "#SBATCH --time=1-02:00:00" "# sbatch is given: '--time=1-02:00:00'"
+runs "$program" submit suites/tiny.yaml --time 1-02 --print; ends 0; has "#SBATCH --time=1-02:00:00"
 for time in soon -1:00:00 inf 1e9h 25:61:61; do runs "$program" submit suites/tiny.yaml --time=$time --print; ends 2; has "90m, 2h"; done
 for time in 999999d 9999-25; do runs "$program" submit suites/tiny.yaml --time=$time --print; ends 2; has "at most 365d"; done
 runs "$program" submit suites/tiny.yaml --print -- --time-limit 1e300; ends 2; lacks "#SBATCH"
 LAUNCHER=torchrun runs "$program" submit suites/tiny.yaml --print; ends 2; has "LAUNCHER=torchrun" "mpirun, srun"
 runs "$program" submit suites/tiny.yaml --time 2m --print; ends 2; has "signalled 120 s before"
+# What is printed is what is submitted: account and partition of env.sh are in it, and so are flags for sbatch.
+printf 'export SBATCH_ACCOUNT=mine SBATCH_PARTITION=cpu\necho loaded\n[[ -n $NONE ]] && export OTHER=1\n' >jobs/env.sh
+runs "$program" submit suites/tiny.yaml --print --sbatch-flag=--partition=gpu --sbatch-flag=--qos --sbatch-flag=long
+ends 0; has "#SBATCH --account=mine" "#SBATCH --partition=gpu" "#SBATCH --qos=long"; lacks "partition=cpu" "loaded"
+rm jobs/env.sh
 runs "$program" submit suites/tiny.yaml --print -- --duration 8h; ends 0; has "#SBATCH --time=4-"
 runs "$program" submit suites/tiny.yaml --print -- --frob; ends 2; has "after --" "--frob"
 runs "$program" submit suites/tiny.yaml --env none.sh --print; ends 2; has "none.sh: no such file"

@@ -120,4 +120,4 @@ refuses 'tiny.yaml exists and holds something else than metrics of shardmark' ti
 refuses '/dev/null is not a regular file' /dev/null
 refuses '. is a directory' .
 "$program" launch tiny.yaml -n 2 -o z.h5 --print -- --openmetrics live.prom >out
-has out "'--openmetrics' 'live.prom'"
+has out "--openmetrics live.prom"

@@ -71,7 +71,7 @@ TEST_F(SeveralGpus, StagesOverlapWithoutBound) {
 
 // Of the device: what NCCL holds for channels and connections counts.
 TEST_F(SeveralGpus, MemoryAtTheStartOfAPointDoesNotDependOnTheOneBefore) {
-  const RunOptions options{"nccl", device_, true};
+  const RunOptions options{"nccl", device_};
   HeartbeatPage page{};
   Heartbeat heartbeat{page};
   PointCommunicators communicators(world_, options, MovedBy::caller, heartbeat);

@@ -30,7 +30,7 @@ class PointCommunicatorsTest : public ::testing::Test {
   }
 
   HostGroup world_ = HostGroup::world();
-  RunOptions options_{"mpi", at::kCPU, true};
+  RunOptions options_{"mpi", at::kCPU};
   HeartbeatPage page_{};
   Heartbeat heartbeat_{page_};
   PointCommunicators communicators_{world_, options_, MovedBy::caller, heartbeat_};

@@ -31,5 +31,12 @@ TEST(Text, QuotesAreShortAndCutBetweenCharacters) {
   EXPECT_EQ(quoted_line(std::string(59, 'x') + "ü"), "'" + std::string(59, 'x') + "...'");
 }
 
+TEST(Text, WordsOfAShellAreQuotedWhereTheyNeedIt) {
+  EXPECT_EQ(shell_line({"mpirun", "-n", "2", "--x=a:b,c", "results/x-0001.h5", "50%"}),
+            "mpirun -n 2 --x=a:b,c results/x-0001.h5 50%");
+  EXPECT_EQ(shell_line({"gpt2(layers=2)", "a b", "", "it's", "$HOME", "~", "*"}),
+            "'gpt2(layers=2)' 'a b' '' 'it'\\''s' '$HOME' '~' '*'");
+}
+
 }  // namespace
 }  // namespace shardmark

@@ -1,9 +1,12 @@
 // shardmark run: the sweep. Started on every rank by mpirun or srun.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/candidates.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -17,6 +20,7 @@
 #include "device/device.h"
 #include "device/meter.h"
 #include "executor/precision.h"
+#include "launch/told.h"
 #include "schema/file.h"
 #include "sweep/environment.h"
 #include "sweep/sweep.h"
@@ -140,6 +144,30 @@ DueRule failed_points(const std::string& study, const std::vector<Point>& points
   };
 }
 
+// How a user goes on with this study: by launch where that started the ranks, or where points need other
+// starts than this one; else as the ranks were started.
+std::string resume_command(const Flags& flags, const HostGroup& world, const Sweep& sweep) {
+  if (const char* const by_launch = std::getenv(kResumeVariable)) return by_launch;
+  if (sweep.plan.size() > sweep.points.size())
+    return shell_line({command_words().front(), "launch", flags.suite, "-n", fmt::format("{}", world.size()),
+                       "-o", flags.output, "--resume"});
+  std::vector<std::string> words = mpirun_words();
+  if (words.empty()) {
+    words = command_words();
+    if (world.size() > 1) words.insert(words.begin(), {"mpirun", "-n", fmt::format("{}", world.size())});
+  }
+  std::erase(words, "--rerun-failed");
+  if (std::find(words.begin(), words.end(), "--resume") == words.end()) words.emplace_back("--resume");
+  return shell_line(words);
+}
+
+// To measure the failed points again.
+std::string rerun_command(const Flags& flags, const HostGroup& world, const Sweep& sweep) {
+  const std::string resume = " --resume";
+  std::string command = resume_command(flags, world, sweep);
+  return command.insert(command.find(resume) + resume.size(), " --rerun-failed");
+}
+
 // On rank 0; nothing elsewhere.
 std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sweep& sweep,
                                 const Preflight& checked, Environment environment) {
@@ -147,6 +175,7 @@ std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sw
   together(*ranks.world, [&] {
     if (ranks.world->rank() != 0) return;
     environment.command_line = command_line();
+    (*environment.facts)[kResumeFact] = resume_command(flags, *ranks.world, sweep);
     environment.suite_text = sweep.suite.text;
     environment.suite_path = sweep.suite.path;
     environment.transport = transport_for(flags.run.world, checked.device);
@@ -167,9 +196,29 @@ std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sw
   return study;
 }
 
+// Where progress is shown. launch says whether its stderr, to which ours is a pipe, is a terminal.
+bool is_launched() { return std::getenv(kProgressVariable) != nullptr; }
+
+ProgressOn shows_progress_on() {
+  const char* const by_launch = std::getenv(kProgressVariable);
+  if (by_launch == nullptr) return terminal_columns() > 0 ? ProgressOn::terminal : ProgressOn::log;
+  return std::string(by_launch) == kProgressOnTerminal ? ProgressOn::launch : ProgressOn::log;
+}
+
+// "52 points, at most 84 s of timed steps"; of a study that goes on, what is left of them.
+std::string extent(const Sweep& sweep, const std::optional<Study>& study) {
+  std::vector<Point> left;
+  for (const Point& point : sweep.points) {
+    const auto known = study->known().find(point_id(point));
+    if (known == study->known().end() || !known->second.is_over()) left.push_back(point);
+  }
+  const auto before = sweep.points.size() - left.size();
+  return extent_text(left) + (before == 0 ? "" : fmt::format("; {} from before", before));
+}
+
 // What keeps a study from being written, on a full disk for one, is for the user to mend.
-[[noreturn]] void fail_for_now(const UsageError& trouble) {
-  throw UsageError(std::string(trouble.what()) + "; to go on afterwards: --resume");
+[[noreturn]] void fail_for_now(const UsageError& trouble, const std::string& how_to_go_on) {
+  throw UsageError(std::string(trouble.what()) + "; to go on afterwards: " + how_to_go_on);
 }
 
 // Points of the plan that need another start of the ranks, and have no final record.
@@ -182,7 +231,7 @@ std::vector<std::string> points_to_go(const Sweep& sweep, const Study& study) {
   return {ids.begin(), ids.end()};
 }
 
-void publish(const Ranks& ranks, const Sweep& sweep, std::optional<Study>& study) {
+void publish(const Flags& flags, const Ranks& ranks, const Sweep& sweep, std::optional<Study>& study) {
   ranks.heartbeat().begin_point("the end of the sweep");
   if (ranks.world->rank() == 0)
     ranks.heartbeat().stage("publishing the study");
@@ -192,34 +241,36 @@ void publish(const Ranks& ranks, const Sweep& sweep, std::optional<Study>& study
     try {
       if (study) study->publish(points_to_go(sweep, *study));
     } catch (const UsageError& error) {
-      fail_for_now(error);
+      fail_for_now(error, resume_command(flags, *ranks.world, sweep));
     }
   });
   ranks.heartbeat().end_point();
 }
 
 // "5 points measured, 1 skipped, 2 from before; study: results/x.h5"
-std::string last_line(const RunSummary& summary, const Sweep& sweep, const std::string& study) {
+std::string last_line(const RunSummary& summary, const Sweep& sweep, const Flags& flags,
+                      const HostGroup& world) {
   std::string text =
       fmt::format("{} point{} measured", summary.num_measured, summary.num_measured == 1 ? "" : "s");
   if (summary.num_skipped > 0) text += fmt::format(", {} skipped", summary.num_skipped);
   if (summary.num_before > 0) text += fmt::format(", {} from before", summary.num_before);
   if (summary.num_bad > 0)
-    text +=
-        fmt::format(", {} failed or wrong (to measure them again: --resume --rerun-failed)", summary.num_bad);
+    text += fmt::format(", {} failed or wrong (to measure them again: {})", summary.num_bad,
+                        rerun_command(flags, world, sweep));
   if (const auto others = sweep.plan.size() - sweep.points.size(); others > 0)
     text += fmt::format(", {} of other settings", others);
-  return text + "; study: " + study;
+  return text + "; study: " + flags.output;
 }
 
 // run_points, where a study that cannot be written any more ends every rank with one message.
 RunSummary measure(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
-                   const Resources& resources, const RunOptions& options, Watchdog& watchdog) {
+                   const Resources& resources, const RunOptions& options, Watchdog& watchdog,
+                   const std::string& how_to_go_on) {
   try {
     return run_points(world, points, study, resources, options, watchdog);
   } catch (const StudyLost& lost) {
     together(world, [&] {
-      if (world.rank() == 0) fail_for_now(lost);
+      if (world.rank() == 0) fail_for_now(lost, how_to_go_on);
     });
     throw;
   }
@@ -264,20 +315,22 @@ int run(const Flags& flags) {
   std::optional<LiveMetrics> metrics;
   if (study && !flags.run.openmetrics.empty())
     metrics.emplace(flags.run.openmetrics, flags.output, std::ssize(sweep.points));
+  if (world.rank() == 0 && !flags.run.quiet && !is_launched()) log_line(extent(sweep, study));
   const RunOptions options{transport_for(flags.run.world, device),
                            device,
-                           flags.run.quiet,
+                           flags.run.quiet ? ProgressOn::nothing : shows_progress_on(),
                            flags.run.check_collectives,
                            flags.run.trace,
                            [&](const Point& point) {
                              if (metrics) metrics->begin(point);
                            }};
-  const RunSummary summary = measure(world, sweep.points, study, resources, options, *ranks.watchdog);
+  const RunSummary summary = measure(world, sweep.points, study, resources, options, *ranks.watchdog,
+                                     resume_command(flags, world, sweep));
   warn_of_points_not_met(study);
 
   // The journal becomes one HDF5 file.
-  publish(ranks, sweep, study);
-  if (world.rank() == 0 && !flags.run.quiet) log_line(last_line(summary, sweep, flags.output));
+  publish(flags, ranks, sweep, study);
+  if (world.rank() == 0 && !flags.run.quiet) log_line(last_line(summary, sweep, flags, world));
   return summary.num_bad == 0 ? kDone : kWrong;
 }
 

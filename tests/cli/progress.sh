@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# NEEDS torch
+# What a user sees while a sweep runs: what will happen, how far it is and how long it still takes; in one line of a terminal,
+# also through launch and mpirun, and every half minute in a log. How an unfinished study says it goes on.
+set -euo pipefail
+
+# shellcheck source=tests/cli/stand_ins.bash
+source "$(dirname "$0")/stand_ins.bash"
+as_root=()
+if [[ $(id -u) == 0 ]]; then as_root=(--allow-run-as-root); fi
+mpi=(mpirun "${as_root[@]}" --oversubscribe --bind-to none -n 2)
+
+cat >tiny.yaml <<'Y'
+name: tiny
+ranks: [2]
+sampling: {duration: 1.5s, warmup_steps: 1}
+collectives:
+  - operation: all_reduce
+    bytes: [1KiB, 2KiB, 4KiB]
+Y
+cat >long.yaml <<'Y'
+name: long
+ranks: [1]
+sampling: {duration: 31s, warmup_steps: 1}
+training:
+  - model: {mlp: {features: 8, width: 16, layers: 2}}
+    strategy: single
+    batch_size: 2
+Y
+
+# on_terminal FILE COMMAND...: with stderr on a terminal of 80 columns, whose bytes go into the file.
+on_terminal() {
+  python3 - "$@" <<'P'
+import fcntl, os, pty, struct, subprocess, sys, termios
+ours, theirs = pty.openpty()
+fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+process = subprocess.Popen(sys.argv[2:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
+os.close(theirs)
+with open(sys.argv[1], "wb") as file:
+    while True:
+        try:
+            read = os.read(ours, 4096)
+        except OSError:    # the terminal's other end is closed
+            break
+        if not read:
+            break
+        file.write(read)
+sys.exit(process.wait())
+P
+}
+# shown FILE: one line that is written anew, with times, never wider than the terminal, and none left at the end.
+shown() {
+  python3 - "$1" <<'P' || fail "the terminal's line: $(cat -v "$1")"
+import re, sys
+text = open(sys.argv[1], "rb").read().decode()
+lines = [line for line in re.split(r"\r\x1b\[K", text)[1:]]
+status = [line for line in lines if re.match(r"\[\d/3\] \d+:\d\d", line)]
+assert len(status) >= 4, "too few"
+assert all(len(line.split("\n")[0]) < 80 for line in status), "wider than the terminal"
+assert any(re.match(r"\[[23]/3\] 0:\d\d, about 0:\d\d left: ", line) for line in status), "no time left"
+assert "all_reduce" in status[0], "what runs"
+assert any(re.match(r"\[1/3\] 0:0\d: ", line) for line in status), "elapsed time in the first point"
+assert not re.search(r"\[\d/3\][^\r]*shardmark:", text), "a line after the line that is written anew"
+assert not re.match(r"\[\d/3\]", lines[-1]), "it is left"
+P
+}
+
+on_terminal launched "$program" launch tiny.yaml -n 2 -o launched.h5 || fail "launch: $(cat launched)"
+shown launched
+grep -qF "tiny.yaml -> launched.h5; 3 points, at most 4.50 s of timed steps" launched || fail "launch says what will happen: $(cat launched)"
+[[ $(grep -c 'at most' launched) == 1 ]] || fail "it is said once: $(cat -v launched)"
+
+# Without a terminal: a line for each point, and what will happen first; no bytes for a terminal.
+runs "${mpi[@]}" "$program" run tiny.yaml -o by-mpirun.h5
+ends 0; has "shardmark: 3 points, at most 4.50 s of timed steps" "[3/3] all_reduce"; lacks $'\r'
+runs "$program" launch tiny.yaml -n 2 -o log.h5; ends 0; has "3 points, at most" "[3/3] all_reduce"; lacks $'\r'
+runs "${mpi[@]}" "$program" run tiny.yaml -o quiet.h5 -q; ends 0; lacks "at most" "[3/3]"
+runs "${mpi[@]}" "$program" run tiny.yaml -o log.h5 --resume; ends 0; has "0 points, at most 0 s of timed steps; 3 from before"
+
+# A point that takes longer than half a minute.
+runs "$program" launch long.yaml -n 1 -o long.h5; ends 0; has "1 point, at most 31.0 s" "[0/1] 0:30"
+
+# How to go on can be typed as it stands, whoever started the ranks.
+hint() { "$program" report "$1" | tr '\n' ' ' | tr -s ' ' | sed -n 's/.*resume on 2 ranks with: \(.* --resume\).*/\1/p'; }
+stopped() {    # STUDY COMMAND...: ended by a signal when its first point is over
+  local study=$1 i; shift
+  "$@" >out 2>&1 &
+  local started=$!
+  for ((i = 0; i < 3000; ++i)); do if grep -qs '"ended"\|"outcome":"ok"' "$study.journal"; then break; fi; sleep 0.02; done
+  kill -TERM $started
+  wait $started && fail "it was not stopped: $(cat out)"
+  said=$(cat out)
+}
+stopped l.h5 "$program" launch tiny.yaml -n 2 -o l.h5
+has "to go on: $program launch tiny.yaml -n 2 -o l.h5 --resume"
+[[ $(hint l.h5) == "$program launch tiny.yaml -n 2 -o l.h5 --resume" ]] || fail "the hint of a launched study: $(hint l.h5)"
+stopped m.h5 "${mpi[@]}" "$program" run tiny.yaml -o m.h5
+[[ $(hint m.h5) == "${mpi[*]} $program run tiny.yaml -o m.h5 --resume" ]] || fail "the hint of a study by mpirun: $(hint m.h5)"
+for study in l.h5 m.h5; do
+  runs bash -c "$(hint $study)"; ends 0
+  runs "$program" report $study; ends 0; has "3 points: 3 ok"; lacks "to go"
+done
+
+echo "progress: on terminals, through launch, and in logs"
