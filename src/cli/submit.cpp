@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -82,6 +83,18 @@ int hand_to_sbatch(const std::string& script_path, const SubmitFlags& flags) {
   return run_process(arguments, {}, [](const std::string& line) { print(line + "\n"); });
 }
 
+// What the environment file and this shell set for sbatch.
+std::map<std::string, std::string> sbatch_variables(const SubmitFlags& flags) {
+  const std::string shell = "if [ -e \"$1\" ]; then . \"$1\" >/dev/null 2>&1; fi; exec env";
+  std::map<std::string, std::string> found;
+  run_process({"bash", "-c", shell, "submit", flags.job.env_file}, {}, [&](const std::string& line) {
+    if (!line.starts_with("SBATCH_")) return;
+    const size_t equals = std::min(line.find('='), line.size() - 1);
+    if (equals + 1 < line.size()) found[line.substr(0, equals)] = line.substr(equals + 1);
+  });
+  return found;
+}
+
 // Kept beside the logs: what ran can be read later.
 std::string write_script(const JobOptions& job, const std::string& text) {
   std::error_code trouble;
@@ -128,6 +141,7 @@ int submit(SubmitFlags flags) {
     job.launcher = asked;
   if (!job.launcher.empty() && job.launcher != "mpirun" && job.launcher != "srun")
     throw UsageError("LAUNCHER=" + job.launcher + " in the environment: accepted are mpirun, srun");
+  job.sbatch_variables = sbatch_variables(flags);
   const std::string text = job_script(job);
   if (flags.print) {
     print_data(text);  // names of its own quoting; to be run

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -19,19 +21,127 @@ void require_one_line(const std::string& text) {
     throw UsageError("a job script cannot hold the line break or control character in " + quoted_line(text));
 }
 
-// Directives are read by sbatch, not by a shell: quotes and blanks have no safe form there.
-std::string directive(const std::string& name, const std::string& value) {
-  const auto is_plain = [](char c) {
+bool is_plain(std::string_view value) {
+  return std::all_of(value.begin(), value.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
            std::string_view("-_./%:@,+=").find(c) != std::string_view::npos;
-  };
-  for (char c : value)
-    if (!is_plain(c))
+  });
+}
+
+// The lines for sbatch, by the option that each sets: a later one takes the place of an earlier.
+class Directives {
+ public:
+  // Read by sbatch, not by a shell: what a path may hold beyond these has no safe form there.
+  void set(const std::string& name, const std::string& value) {
+    if (!is_plain(value))
       throw UsageError(
           fmt::format("--{}: '{}' has a character that an #SBATCH line cannot hold; accepted are "
                       "letters, digits and -_./%:@,+=",
                       name, value));
-  return fmt::format("#SBATCH --{}={}\n", name, value);
+    put(name, "--" + name + (value.empty() ? "" : "=" + value));
+  }
+  // The user's own: sbatch takes double quotes around the rest, but for what they would end at. False where
+  // there is no form for it.
+  bool set_asked(const std::string& name, const std::string& value) {
+    if (printable(name + value, "") != name + value || value.find_first_of("\"\\'") != std::string::npos)
+      return false;
+    const std::string text = is_plain(value) ? value : "\"" + value + "\"";
+    put(name, (name.size() == 1 ? "-" : "--") + name +
+                  (value.empty() ? "" : (name.size() == 1 ? " " : "=") + text));
+    return true;
+  }
+  void comment(const std::string& text) { lines_.push_back({"", "# " + text}); }
+  std::string text() const {
+    std::string all;
+    for (const auto& [name, line] : lines_) all += (name.empty() ? "" : "#SBATCH ") + line + "\n";
+    return all;
+  }
+
+ private:
+  void put(const std::string& name, const std::string& line) {
+    const auto before =
+        std::find_if(lines_.begin(), lines_.end(), [&](auto& one) { return one.first == name; });
+    if (before == lines_.end())
+      lines_.emplace_back(name, line);
+    else
+      before->second = line;
+  }
+  std::vector<std::pair<std::string, std::string>> lines_;
+};
+
+// The long names of the options that a job is given most often, for those of one letter.
+constexpr std::pair<char, const char*> kLongNames[] = {
+    {'A', "account"},    {'a', "array"},    {'C', "constraint"}, {'c', "cpus-per-task"},
+    {'d', "dependency"}, {'D', "chdir"},    {'e', "error"},      {'G', "gpus"},
+    {'J', "job-name"},   {'L', "licenses"}, {'M', "clusters"},   {'m', "distribution"},
+    {'N', "nodes"},      {'n', "ntasks"},   {'o', "output"},     {'p', "partition"},
+    {'q', "qos"},        {'t', "time"},     {'w', "nodelist"},   {'x', "exclude"},
+};
+
+// Variables of sbatch that hold the value of an option. Source: man sbatch, INPUT ENVIRONMENT VARIABLES.
+constexpr std::pair<const char*, const char*> kOptionsOfVariables[] = {
+    {"SBATCH_ACCOUNT", "account"},
+    {"SBATCH_ACCTG_FREQ", "acctg-freq"},
+    {"SBATCH_CLUSTERS", "clusters"},
+    {"SBATCH_CONSTRAINT", "constraint"},
+    {"SBATCH_CORE_SPEC", "core-spec"},
+    {"SBATCH_CPUS_PER_GPU", "cpus-per-gpu"},
+    {"SBATCH_DELAY_BOOT", "delay-boot"},
+    {"SBATCH_DISTRIBUTION", "distribution"},
+    {"SBATCH_EXPORT", "export"},
+    {"SBATCH_GPU_BIND", "gpu-bind"},
+    {"SBATCH_GPU_FREQ", "gpu-freq"},
+    {"SBATCH_GPUS", "gpus"},
+    {"SBATCH_GPUS_PER_NODE", "gpus-per-node"},
+    {"SBATCH_GPUS_PER_TASK", "gpus-per-task"},
+    {"SBATCH_GRES", "gres"},
+    {"SBATCH_GRES_FLAGS", "gres-flags"},
+    {"SBATCH_HINT", "hint"},
+    {"SBATCH_JOB_NAME", "job-name"},
+    {"SBATCH_MEM_PER_CPU", "mem-per-cpu"},
+    {"SBATCH_MEM_PER_GPU", "mem-per-gpu"},
+    {"SBATCH_MEM_PER_NODE", "mem"},
+    {"SBATCH_NETWORK", "network"},
+    {"SBATCH_OPEN_MODE", "open-mode"},
+    {"SBATCH_PARTITION", "partition"},
+    {"SBATCH_PROFILE", "profile"},
+    {"SBATCH_QOS", "qos"},
+    {"SBATCH_REQ_SWITCH", "switches"},
+    {"SBATCH_RESERVATION", "reservation"},
+    {"SBATCH_SIGNAL", "signal"},
+    {"SBATCH_THREAD_SPEC", "thread-spec"},
+    {"SBATCH_TIMELIMIT", "time"},
+    {"SBATCH_WCKEY", "wckey"},
+};
+
+struct SbatchFlag {
+  std::string name, value;
+};
+
+// "--partition=gpu", "--partition" "gpu", "-p" "gpu", "-pgpu"
+std::vector<SbatchFlag> parsed_flags(const std::vector<std::string>& words) {
+  std::vector<SbatchFlag> flags;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    SbatchFlag flag;
+    const size_t equals = word.find('=');
+    const bool is_long = word.starts_with("--");
+    if (is_long) {
+      flag.name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
+      if (equals != std::string::npos) flag.value = word.substr(equals + 1);
+    } else if (word.size() > 1 && word[0] == '-') {
+      flag.name = word.substr(1, 1);
+      flag.value = word.substr(2);
+      for (const auto& [letter, name] : kLongNames)
+        if (word[1] == letter) flag.name = name;
+    } else {
+      continue;
+    }
+    const bool has_value = is_long ? equals != std::string::npos : !flag.value.empty();
+    if (!has_value && i + 1 < words.size() && !words[i + 1].starts_with('-')) flag.value = words[++i];
+    flags.push_back(flag);
+  }
+  return flags;
 }
 
 std::string words(const std::vector<std::string>& texts) {
@@ -48,18 +158,29 @@ std::string plain_name(std::string stem) {
 
 std::string directives(const JobOptions& o) {
   const bool array = o.suites.size() > 1;
-  std::string text =
-      directive("job-name", "shardmark-" + (array ? "suites" : plain_name(suite_stem(o.suites[0]))));
-  if (array) text += directive("array", fmt::format("0-{}", o.suites.size() - 1));
-  text += directive("nodes", std::to_string(o.nodes));
-  if (o.gpus_per_node > 0) text += directive("gpus-per-node", std::to_string(o.gpus_per_node));
-  text += "#SBATCH --exclusive\n" + directive("mem", "0");
-  text += fmt::format("# {}\n", o.time_reason) + directive("time", slurm_time(o.time_limit_s));
-  text += fmt::format(
-      "# Signal only the batch shell, so that it stops its ranks in time and requeues the job:\n");
-  text += directive("signal", fmt::format("B:USR1@{}", o.signal_ahead_s));
-  text += "#SBATCH --requeue\n" + directive("open-mode", "append");
-  return text + directive("output", o.results + (array ? "/slurm-%A_%a.log" : "/slurm-%j.log"));
+  Directives all;
+  all.set("job-name", "shardmark-" + (array ? "suites" : plain_name(suite_stem(o.suites[0]))));
+  if (array) all.set("array", fmt::format("0-{}", o.suites.size() - 1));
+  all.set("nodes", std::to_string(o.nodes));
+  if (o.gpus_per_node > 0) all.set("gpus-per-node", std::to_string(o.gpus_per_node));
+  all.set("exclusive", "");
+  all.set("mem", "0");
+  all.comment(o.time_reason);
+  all.set("time", slurm_time(o.time_limit_s));
+  all.comment("Signal only the batch shell, so that it stops its ranks in time and requeues the job:");
+  all.set("signal", fmt::format("B:USR1@{}", o.signal_ahead_s));
+  all.set("requeue", "");
+  all.set("open-mode", "append");
+  all.set("output", o.results + (array ? "/slurm-%A_%a.log" : "/slurm-%j.log"));
+  std::vector<std::string> without_form;
+  for (const auto& [variable, option] : kOptionsOfVariables)
+    if (const auto found = o.sbatch_variables.find(variable); found != o.sbatch_variables.end())
+      if (!all.set_asked(option, found->second)) without_form.push_back(found->first + "=" + found->second);
+  for (const SbatchFlag& flag : parsed_flags(o.sbatch_flags))
+    if (!all.set_asked(flag.name, flag.value)) without_form.push_back("--" + flag.name + "=" + flag.value);
+  if (!without_form.empty())
+    all.comment("no #SBATCH line can hold this, which submit gives to sbatch: " + words(without_form));
+  return all.text();
 }
 
 }  // namespace
@@ -90,7 +211,6 @@ std::string job_script(const JobOptions& o) {
       "# Written by `shardmark submit`. Whatever ends it (its time limit, a failing node, scancel), every "
       "finished\n"
       "# point is kept; after a requeue it goes on with the same study.\n";
-  if (!o.sbatch_flags.empty()) text += "# sbatch is given: " + words(o.sbatch_flags) + "\n";
   text += directives(o) + "set -euo pipefail\n\n";
   text += "cd " + quoted(o.folder) + "\n";
   text += "LAUNCHER=mpirun MPIRUN_FLAGS=() SRUN_FLAGS=() CONTAINER=() RANKS_PER_NODE=''\n";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,16 @@ namespace shardmark {
 struct JobOptions {
   std::vector<std::string> suites;  // several become an array
   int64_t nodes = 1;
-  int64_t gpus_per_node = 0;              // 0: CPU ranks
-  int64_t ranks_per_node = 0;             // 0: what env_file says, else one per GPU, or per core
-  std::string launcher;                   // empty: what env_file says, else mpirun
-  std::string study;                      // empty: results/<suite>-job<id>.h5
-  bool rerun_failed = false;              // of that study
-  std::vector<std::string> sbatch_flags;  // a comment: they go before the script's directives
+  int64_t gpus_per_node = 0;   // 0: CPU ranks
+  int64_t ranks_per_node = 0;  // 0: what env_file says, else one per GPU, or per core
+  std::string launcher;        // empty: what env_file says, else mpirun
+  std::string study;           // empty: results/<suite>-job<id>.h5
+  bool rerun_failed = false;   // of that study
+  // What sbatch takes before the script's own directives: flags, and variables such as SBATCH_PARTITION,
+  // which flags precede. The script has them as directives, too, so that sbatch by hand does the same with
+  // it.
+  std::vector<std::string> sbatch_flags;
+  std::map<std::string, std::string> sbatch_variables;
   double time_limit_s = 3600;
   int64_t signal_ahead_s = 120;  // before the time limit
   std::string folder;            // where the job runs

@@ -78,8 +78,28 @@ TEST(JobScript, PutsFlagsBeforeTheEnvironmentFile) {
   EXPECT_THAT(words, testing::IsSupersetOf({"mpirun", "--ranks-per-node=3", "results/it's.h5"}));
   EXPECT_THAT(words,
               testing::AllOf(Not(testing::Contains("srun")), Not(testing::Contains("--ranks-per-node=2"))));
-  with.sbatch_flags = {"--partition=gpu"};
-  EXPECT_THAT(job_script(with), HasSubstr("# sbatch is given: '--partition=gpu'\n"));
+}
+
+// So that `submit --print > job.sh; sbatch job.sh` does the same.
+TEST(JobScript, HoldsWhatSbatchIsGivenBesides) {
+  const ScratchDirectory scratch;
+  JobOptions with = options(scratch);
+  with.sbatch_variables = {{"SBATCH_ACCOUNT", "mine"},
+                           {"SBATCH_PARTITION", "cpu"},
+                           {"SBATCH_TIMELIMIT", "02:00:00"},
+                           {"SBATCH_CONSTRAINT", "h100|h200"}};
+  with.sbatch_flags = {"--partition=gpu", "-q",        "long",   "-wnode[1-2]",
+                       "--no-requeue",    "--comment", "my job", "--wrap=echo \"x\""};
+  const std::string text = job_script(with);
+  for (const char* const line :
+       {"#SBATCH --account=mine\n", "#SBATCH --partition=gpu\n", "#SBATCH --qos=long\n",
+        "#SBATCH --nodelist=\"node[1-2]\"\n", "#SBATCH --constraint=\"h100|h200\"\n",
+        "#SBATCH --no-requeue\n", "#SBATCH --comment=\"my job\"\n", "#SBATCH --time=02:00:00\n",
+        "# no #SBATCH line can hold this, which submit gives to sbatch: '--wrap=echo \"x\"'\n"})
+    EXPECT_THAT(text, HasSubstr(line));
+  EXPECT_THAT(text, Not(HasSubstr("partition=cpu"))) << "a flag precedes a variable";
+  EXPECT_EQ(text.find("--time="), text.rfind("--time=")) << "sbatch reads each option once";
+  EXPECT_LT(text.rfind("#SBATCH"), text.find("\nset -euo")) << "sbatch stops reading at the first command";
 }
 
 // Which are not written for a shell that ends at the first failure.
