@@ -93,7 +93,7 @@ facts() {
   command -v nvidia-smi >/dev/null || { echo "no nvidia-smi: the NVIDIA driver is not installed"; return 1; }
   nvidia-smi && nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE && { nvidia-smi topo -m || true; }
 }
-doctor() { "$shardmark" doctor; }
+doctor() { "$shardmark" doctor --strict; }
 # mpirun binds each of two ranks to one core, unless told not to: a rank has threads that load data.
 tests_alone() { mpirun --bind-to none -n 1 "$programs/gpu_tests" --gtest_brief=0; }
 tests_of_two() {

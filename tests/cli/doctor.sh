@@ -19,7 +19,7 @@ ranks() { local n=$1; shift; timeout 200 mpirun "${as_root[@]}" -q --oversubscri
 has() { local file=$1 text; shift; for text in "$@"; do grep -qF -- "$text" "$file" || fail "'$text' is not in: $(cat "$file")"; done; }
 json() { python3 -c "import json, sys; document = json.load(open('$dir/out')); $1"; }
 
-# Healthy is 0, something to fix is 1: which one is the machine's business, but text and status must agree.
+# With --strict healthy is 0, something to fix is 1: which one is the machine's business, but text and status must agree.
 agrees() {
   local status=$1
   if grep -q '^healthy:' "$dir/out"; then [ "$status" = 0 ] || fail "healthy, but status $status"
@@ -27,22 +27,22 @@ agrees() {
 }
 
 cd "$dir" || exit 1
-"$program" doctor --device cpu >out 2>err
+"$program" doctor --strict --device cpu >out 2>err
 agrees $?
 [ -s err ] && fail "alone: wrote to stderr: $(cat err)"
 has out "1 rank on 1 node" "processor" "cores" "NUMA" "/dev/shm free" "Open MPI" "NCCL" "HDF5" "file locking works" Slurm
 awk 'length > 135' out | grep -q . && fail "wide lines: $(cat out)"
 
-"$program" doctor --device cpu -o nowhere/x.h5 >out 2>err
+"$program" doctor --strict --device cpu -o nowhere/x.h5 >out 2>err
 [ $? = 2 ] || fail "a folder that is not there: $(cat out err)"
 has err "there is no folder nowhere"
-"$program" doctor --device cpu -o "$dir" >out 2>err
+"$program" doctor --strict --device cpu -o "$dir" >out 2>err
 agrees $?
 
-ranks 2 "$program" doctor --device cpu >out 2>err
+ranks 2 "$program" doctor --strict --device cpu >out 2>err
 agrees $?
 has out "Placement of ranks" "2 ranks on 1 node"
-ranks 2 "$program" doctor --device cpu --json >out 2>err
+ranks 2 "$program" doctor --strict --device cpu --json >out 2>err
 json 'assert [r["rank"] for r in document["ranks"]] == [0, 1], document
 for r in document["ranks"]: assert r["node"]["memory_bytes"] > 1e8 and r["cpu"]["node_cores"] >= 1 and r["machine"], r
 assert document["ranks"][0]["pid"] != document["ranks"][1]["pid"]
@@ -65,64 +65,71 @@ S
   ranks 2 bash threads.sh "$program" >out 2>err
   [ "$(sort -u out)" = 1 ] || fail "threads of a rank may run elsewhere than the rank: $(cat out err)"
 fi
-ranks 2 "$program" doctor --device cpu --json --bind none >out 2>err
+ranks 2 "$program" doctor --strict --device cpu --json --bind none >out 2>err
 read -r first second <<<"$(allowed_of_ranks)"
 [ "$first" = "$second" ] || fail "--bind none bound: $first and $second"
-OMP_PROC_BIND=true ranks 2 "$program" doctor --device cpu --json >out 2>err
+OMP_PROC_BIND=true ranks 2 "$program" doctor --strict --device cpu --json >out 2>err
 read -r first second <<<"$(allowed_of_ranks)"
 [ "$first" = "$second" ] || fail "bound though OpenMP pins its threads"
 many=$(($(nproc --all) + 1))
 if [ "$many" -le 9 ]; then
-  OMP_NUM_THREADS=1 ranks "$many" "$program" doctor --device cpu >out 2>err && fail "more ranks than cores, but healthy"
+  OMP_NUM_THREADS=1 ranks "$many" "$program" doctor --strict --device cpu >out 2>err && fail "more ranks than cores, but healthy"
   has out "$many ranks share" "start at most one rank per core"
 fi
 
 # A launcher that binds all ranks to one core; MPI without shared memory; too many threads.
 if [ "$(nproc)" -ge 2 ]; then
   core=$(python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
-  ranks 2 taskset -c "$core" "$program" doctor --device cpu >out 2>err && fail "two ranks on one core, but healthy"
+  ranks 2 taskset -c "$core" "$program" doctor --strict --device cpu >out 2>err && fail "two ranks on one core, but healthy"
   has out "2 ranks are bound to the same 1 core(s)" "fix: mpirun --map-by"
-  ranks 2 "$program" doctor --device cpu --threads 64 >out 2>err && fail "64 threads on a core, but healthy"
+  ranks 2 "$program" doctor --strict --device cpu --threads 64 >out 2>err && fail "64 threads on a core, but healthy"
   has out "a rank computes with 64 threads"
 fi
-ranks 2 --mca btl tcp,self "$program" doctor --device cpu >out 2>err && fail "no shared memory, but healthy"
+ranks 2 --mca btl tcp,self "$program" doctor --strict --device cpu >out 2>err && fail "no shared memory, but healthy"
 has out "OMPI_MCA_btl=tcp,self keeps MPI from using shared memory"
 
+# Without --strict findings are no failure: mpirun would bury them under what it says of jobs that failed. (No -q here,
+# which keeps it from saying so.)
+timeout 200 mpirun "${as_root[@]}" --oversubscribe --bind-to none -n 2 --mca btl tcp,self "$program" doctor --device cpu >out 2>err ||
+  fail "findings end as a failure: $(cat out err)"
+has out "OMPI_MCA_btl=tcp,self keeps MPI from using shared memory" "to fix"
+grep -q 'non-zero\|mpirun' err && fail "mpirun speaks of a failure: $(cat err)"
+
 # Test results for CI: a case for each check, whether it found something or not.
-ranks 2 --mca btl tcp,self "$program" doctor --device cpu --junit doctor.xml >out 2>err && fail "no shared memory, but healthy"
+ranks 2 --mca btl tcp,self "$program" doctor --strict --device cpu --junit doctor.xml >out 2>err && fail "no shared memory, but healthy"
 cases() { python3 -c "
 import xml.etree.ElementTree as tree
 (suite,) = tree.parse('$dir/doctor.xml').getroot()
 cases = {case.get('name'): [e.get('message') for e in case] for case in suite.findall('testcase')}
 assert len(cases) == int(suite.get('tests')) == $1 and sum(map(len, cases.values())) == int(suite.get('failures')), cases
 assert any('keeps MPI from using shared memory' in m for m in cases['who is where, and what MPI makes of it']) == $2, cases"; }
-cases 6 True || fail "doctor.xml: $(cat doctor.xml)"
+cases 7 True || fail "doctor.xml: $(cat doctor.xml)"
 valid_junit doctor.xml
-ranks 2 "$program" doctor --device cpu --junit doctor.xml >out 2>err && fail "an earlier doctor.xml was replaced unasked"
+ranks 2 "$program" doctor --strict --device cpu --junit doctor.xml >out 2>err && fail "an earlier doctor.xml was replaced unasked"
 has err "doctor.xml exists"
 
 # Every pair.
-OMP_NUM_THREADS=1 ranks 3 "$program" doctor --device cpu --pairs --html pairs.html --junit doctor.xml --overwrite >out 2>err
+OMP_NUM_THREADS=1 ranks 3 "$program" doctor --strict --device cpu --pairs --html pairs.html --junit doctor.xml --overwrite >out 2>err
 agrees_pairs=$?
 [ "$agrees_pairs" -le 1 ] || fail "--pairs: status $agrees_pairs: $(cat out err)"
 has out "transport mpi" "Bandwidth in the node" "Latency in the node" "rank 2" "95 % of the median"
-cases 8 False || fail "doctor.xml with pairs: $(cat doctor.xml)"
+cases 9 False || fail "doctor.xml with pairs: $(cat doctor.xml)"
 valid_junit doctor.xml
 has out "no bisection among fewer than four"
 [ "$(grep -c '<rect' pairs.html)" = 12 ] || fail "pairs.html: not 2 maps of 3 pairs, both ways: $(cat pairs.html)"
-ranks 2 "$program" doctor --device cpu --pairs --json >out 2>err
+ranks 2 "$program" doctor --strict --device cpu --pairs --json >out 2>err
 json 'maps = document["pairs"]["maps"]
 assert [m["unit"] for m in maps] == ["GB/s each way", "us"], maps
 assert all(len(m["pairs"]) == 1 and m["pairs"][0][2] > 0 for m in maps), maps' || fail "--pairs --json: $(cat out err)"
 
 # Both halves of the machine, and halves of halves: ranks of one node share it, so that no cut of it is slow.
-OMP_NUM_THREADS=1 ranks 5 "$program" doctor --device cpu --pairs --halve >out 2>err
+OMP_NUM_THREADS=1 ranks 5 "$program" doctor --strict --device cpu --pairs --halve >out 2>err
 [ $? -le 1 ] || fail "--halve: $(cat out err)"
 has out "Across each cut" "bisection rank 0 and rank 1 | rank 3 and rank 4" "5 are an odd number: rank 2, in the middle, rests" \
   "5 of them together take" "no cut of it is called slow"
 grep -q '^slow: bisection' out && fail "a cut of one node is called slow: $(cat out)"
 echo "SwitchName=leaf1 Nodes=$(hostname),other[1-4]" >topology.conf
-OMP_NUM_THREADS=1 ranks 4 "$program" doctor --device cpu --pairs --halve --topology topology.conf --json >out 2>err
+OMP_NUM_THREADS=1 ranks 4 "$program" doctor --strict --device cpu --pairs --halve --topology topology.conf --json >out 2>err
 json 'cut, = document["bisection"]["cuts"]
 assert cut["pairs"] == 2 and 0 < cut["low"] <= cut["together"] <= cut["high"] and cut["alone"] > 0, cut
 assert document["halving"]["head"] and len(document["pairs"]["maps"]) == 2, document' || fail "--halve --json: $(cat out err)"
@@ -132,7 +139,7 @@ if ! nvidia-smi >/dev/null 2>&1; then
   mkdir nvml
   c++ -shared -fPIC -std=c++20 "$fake_nvml" -o nvml/libnvidia-ml.so.1 || fail "the stand-in for NVML does not compile"
   old_driver() { LD_LIBRARY_PATH=$PWD/nvml:${LD_LIBRARY_PATH:-} FAKE_NVML_DRIVER=550.54.15 "$@"; }
-  old_driver ranks 2 "$program" doctor >out 2>err && fail "a driver that is too old, but healthy"
+  old_driver ranks 2 "$program" doctor --strict >out 2>err && fail "a driver that is too old, but healthy"
   has out "error   ranks 0-1: 8 GPUs (NVIDIA A100-PCIE-40GB)" "the driver is 550.54.15, CUDA 13.0 needs 580 or newer" \
     "fix: install driver 580 or newer" "--device cpu"
   old_driver ranks 2 "$program" collective all_reduce -b 1K -e 1K -n 5 >out 2>err
@@ -140,9 +147,9 @@ if ! nvidia-smi >/dev/null 2>&1; then
   [ "$(grep -c '^shardmark:' err)" = 1 ] || fail "not one line: $(cat err)"
   has err "the driver is 550.54.15"
   old_driver ranks 2 "$program" collective all_reduce -b 1K -e 1K -n 5 --device cpu >out 2>err || fail "--device cpu: $(cat out err)"
-  LD_LIBRARY_PATH=$PWD/nvml CUDA_VISIBLE_DEVICES='' "$program" doctor >out 2>err && fail "no GPU is to be seen, but healthy"
+  LD_LIBRARY_PATH=$PWD/nvml CUDA_VISIBLE_DEVICES='' "$program" doctor --strict >out 2>err && fail "no GPU is to be seen, but healthy"
   has out "CUDA_VISIBLE_DEVICES='' names none of the 8 GPUs on"
-  LD_LIBRARY_PATH=$PWD/nvml CUDA_VISIBLE_DEVICES=0 "$program" doctor >out 2>err && fail "no libcuda, but healthy"
+  LD_LIBRARY_PATH=$PWD/nvml CUDA_VISIBLE_DEVICES=0 "$program" doctor --strict >out 2>err && fail "no libcuda, but healthy"
   has out "CUDA shows none to the ranks (cudaErrorInsufficientDriver" "NVIDIA_DRIVER_CAPABILITIES"
 fi
 
