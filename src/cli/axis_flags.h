@@ -18,6 +18,25 @@ Kind with_zero(const AxisRow& axis, Kind kind) {
   return kind;
 }
 
+// A word of the axis in the place of a number: full of checkpointing. A suite takes both; so do flags.
+template <class Kind>
+void add_words(CLI::Option* option, const AxisRow& axis, const Kind& kind) {
+  std::vector<std::string> words;
+  for (const NamedNumber& named : axis.named)
+    if (named.word != nullptr && named.number >= static_cast<int64_t>(kind.least))
+      words.emplace_back(named.word);
+  if (words.empty()) return;
+  offer(option, {.words = [words] { return words; }});
+  option->transform(CLI::Validator(  // the last transformation comes first
+      [&axis, words](std::string& text) -> std::string {
+        if (std::find(words.begin(), words.end(), text) == words.end()) return "";
+        for (const NamedNumber& named : axis.named)
+          if (named.word != nullptr && text == named.word) text = fmt::format("{}", named.number);
+        return "";
+      },
+      ""));
+}
+
 // Target: a text or a list of texts, or the axis's member where that is no choice.
 template <class Target>
 CLI::Option* add_axis(CLI::App& app, const std::string& names, Target& target, const AxisRow& axis) {
@@ -33,8 +52,11 @@ CLI::Option* add_axis(CLI::App& app, const std::string& names, Target& target, c
           return add_value(app, names, target, Word{words_of(axis.key)}, help);
         else if constexpr (std::is_same_v<Kind, TrueOrFalse>)
           return add_value(app, names, target, Word{{"true", "false"}}, help);
-        else
-          return add_value(app, names, target, with_zero(axis, kind), help);
+        else {
+          CLI::Option* const option = add_value(app, names, target, with_zero(axis, kind), help);
+          add_words(option, axis, with_zero(axis, kind));
+          return option;
+        }
       },
       axis.accepted);
 }

@@ -187,7 +187,8 @@ const std::map<std::string, CommandRow>& rows() {
         {of_steps, of_time_limit}}},
       {"train",
        {std::string(kWorld) +
-            "file --transport --batch-size --steps --epochs --seed --deterministic --lr --momentum "
+            "file --transport --batch-size --global-batch --steps --epochs --seed --deterministic --lr "
+            "--momentum "
             "--weight-decay --beta1 --beta2 --eps --schedule --warmup --scale-lr --log-every --eval-batches "
             "--output --checkpoint --checkpoint-every --resume --weights --save-weights --trace "
             "--memory-limit",
@@ -208,7 +209,7 @@ const std::map<std::string, CommandRow>& rows() {
           },
           "the operation reduces nothing; leave it out"}}}},
       {"doctor",
-       {std::string(kWorld) + "--output --json --pairs --topology --halve --html --junit",
+       {std::string(kWorld) + "--output --json --strict --pairs --topology --halve --html --junit",
         {{"--transport", [](const Given& given) { return given.has("--pairs"); },
           "nothing moves between ranks without --pairs; leave it out"},
          {"--overwrite", [](const Given& given) { return given.has("--html") || given.has("--junit"); },

@@ -2,6 +2,8 @@
 #include "plan/training_run.h"
 
 #include <algorithm>
+#include <cctype>
+#include <set>
 
 #include "plan/axes.h"
 #include "plan/axis_values.h"
@@ -16,6 +18,8 @@ const std::vector<Knob> kKnobs = {
     {"--batch-size", kTrained,
      "samples per rank and micro-batch (default: 4, or what keeps the checkpoint's global batch)",
      &TrainingRun::batch_size, values::kBatch},
+    {"--global-batch", kTrained, "samples of all ranks in a step, which they share; instead of --batch-size",
+     &TrainingRun::global_batch, values::kGlobalBatch},
     {"--steps", kTrained, "steps of the whole run, including those before --resume (default: 100)",
      &TrainingRun::steps, values::kSteps, Knob::kInFile},
     {"--epochs", kTrained, "instead of --steps: passes over the samples to train on", &TrainingRun::epochs,
@@ -94,8 +98,10 @@ Value single(const YamlNode& node, const std::vector<Value>& values) {
 
 void take_axes(const YamlMap& map, TrainingRun& run) {
   for_each_axis([&](const AxisRow& axis) {
-    if (const YamlNode* found = map.find(axis.key))
-      run.axes[axis.key] = single(*found, read_values(axis, *found));
+    const YamlNode* const found = map.find(axis.key);
+    if (found == nullptr) return;
+    run.axes[axis.key] = single(*found, read_values(axis, *found));
+    run.places[axis.key] = found->place();
   });
   refuse_two_batches(map);
   if (map.find("batch_size") != nullptr && run.axes["batch_size"] == AxisValue(kLargest))
@@ -111,7 +117,52 @@ void take_knob(const YamlNode& node, const Knob& knob, TrainingRun& run) {
   });
 }
 
+// Where the text has this word; npos: nowhere.
+size_t find_word(const std::string& text, const std::string& word) {
+  const auto is_part = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+  };
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || !is_part(text[at - 1])) && (end == text.size() || !is_part(text[end]))) return at;
+  }
+  return std::string::npos;
+}
+
+std::string flag_of_key(const std::string& key) {
+  std::string flag = "--" + key;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  for_each_axis([&](const AxisRow& axis) {
+    if (axis.key == key && axis.train_flag != nullptr) flag = axis.train_flag;
+  });
+  return flag;
+}
+
 }  // namespace
+
+std::string located(const TrainingRun& run, std::string text) {
+  if (run.file.empty() || text.starts_with(run.file)) return text;
+  // Words that a message may have for another reason: they count where the message names the flag.
+  std::set<std::string> keys;
+  for (const auto& [key, place] : run.places) {
+    const std::string flag = flag_of_key(key);
+    const bool is_plain_word =
+        key == "data" || key == "model" || key == "steps" || key == "seed" || key == "strategy";
+    if (!is_plain_word) keys.insert(key);
+    for (size_t at = find_word(text, flag); at != std::string::npos; at = find_word(text, flag)) {
+      text.replace(at, flag.size(), key);
+      keys.insert(key);
+    }
+  }
+  size_t first = std::string::npos;
+  std::string where = run.file + ": ";
+  for (const std::string& key : keys)
+    if (const size_t at = find_word(text, key); at < first) {
+      first = at;
+      where = run.places.at(key);
+    }
+  return where + text;
+}
 
 std::string Knob::key() const {
   std::string key = std::string(flag).substr(2);
@@ -128,8 +179,10 @@ TrainingRun parse_training_run(const std::string& text, const std::string& path)
                     "the training run", accepted_keys());
   take_axes(map, run);
   for (const Knob& knob : kKnobs)
-    if (const YamlNode* found = map.find(knob.key()); found != nullptr && knob.place == Knob::kInFile)
+    if (const YamlNode* found = map.find(knob.key()); found != nullptr && knob.place == Knob::kInFile) {
       take_knob(*found, knob, run);
+      run.places[knob.key()] = found->place();
+    }
   if (run.steps && run.epochs) map.find("epochs")->fail("there are steps too; write one of them");
   if (const YamlNode* found = map.find("eval_every"); found != nullptr && run.eval_batches == int64_t{0})
     found->fail("changes nothing: eval_batches 0 evaluates nothing; leave out one of them");

@@ -15,8 +15,10 @@ namespace shardmark {
 struct TrainingRun {
   std::string file, file_text;            // where it is from a file
   std::map<std::string, AxisValue> axes;  // of the file, by key; choices have every default filled in
-  std::optional<int64_t> batch_size;      // of the flag
-  std::optional<int64_t> steps, epochs;   // one of them, or neither: 100 steps
+  // Where the file says what no flag has replaced, by key: "run.yaml:3:8: "
+  std::map<std::string, std::string> places;
+  std::optional<int64_t> batch_size, global_batch;  // one of them, or neither
+  std::optional<int64_t> steps, epochs;             // one of them, or neither: 100 steps
   int64_t seed = 1;
   bool deterministic = false;
   std::map<std::string, double> of_optimizer;  // its options that have flags of their own
@@ -56,6 +58,10 @@ auto visit_knob(const Knob& knob, TrainingRun& run, Visit&& visit) {
   return std::visit([&](auto member, const auto& kind) { return visit(run.*member, kind); }, knob.member,
                     knob.accepted);
 }
+
+// What is wrong with values that do not go together, as it concerns this run: with the place of the first key
+// of the file that the text names, by its own name or by that of its flag, which becomes the key's.
+std::string located(const TrainingRun& run, std::string text);
 
 // UsageError: "run.yaml:3:8: model: a training run has one model, not a list".
 TrainingRun read_training_run(const std::string& path);

@@ -61,6 +61,11 @@ Place place_of(const std::string& given) {
   throw UsageError(path + ": cannot be written (" + reason + "); " + advice);
 }
 
+// Flags that write to the standard output have done so before: here '-' would be a file of that name.
+void refuse_standard_output(const std::string& given, const std::string& advice) {
+  if (given == "-") throw UsageError("-: this is not written to the standard output; " + advice);
+}
+
 }  // namespace
 
 std::string directory_of(const std::string& path) {
@@ -103,8 +108,9 @@ std::optional<std::ifstream> open_input(const std::string& path, int64_t most_by
     refuse_input(path, fmt::format("it has {}, and what is read here at most {}",
                                    format_bytes(static_cast<double>(info.st_size)),
                                    format_bytes(static_cast<double>(most_bytes))));
-  // The opened file itself, whatever its name means by now.
+  // The opened file itself, whatever its name means by now; by that name where there is no /proc.
   std::ifstream opened(fmt::format("/proc/self/fd/{}", file.get()), std::ios::binary);
+  if (!opened && is_named(file, path)) opened.open(path, std::ios::binary);
   if (!opened) refuse_input(path, std::strerror(errno));
   return opened;
 }
@@ -185,12 +191,14 @@ void require_regular(const std::string& path) {
 }
 
 void require_writable(const std::string& given, const std::string& advice) {
+  refuse_standard_output(given, advice);
   const Place place = place_of(given);
   if (::access(place.in_place ? place.path.c_str() : directory_of(place.path).c_str(), W_OK) != 0)
     refuse(given, errno, advice);
 }
 
 void make_directory(const std::string& directory, const std::string& flag) {
+  if (directory == "-") throw UsageError(flag + " -: the standard output is no folder; name one");
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error)
@@ -207,6 +215,7 @@ void require_writable_directory(const std::string& directory, const std::string&
 
 void write_whole(const std::string& given, const std::string& advice,
                  const std::function<void(std::ostream&)>& write) {
+  refuse_standard_output(given, advice);
   const auto [path, in_place] = place_of(given);
   std::optional<FileBeside> beside;
   if (!in_place && !beside.emplace(path)) refuse(given, errno, advice);

@@ -57,9 +57,12 @@ std::vector<int64_t> shared_out(int64_t elements, const std::vector<double>& sha
 std::vector<std::vector<double>> read_counts(const std::string& pattern, int64_t ranks,
                                              const std::string& folder) {
   const std::vector<std::string> found = glob_near(folder, pattern);
-  if (found.size() != 1)
+  if (found.empty())
+    throw UsageError(fmt::format("parts counts: there is no file {}; its rows are what each rank sends",
+                                 quoted_line(pattern)));
+  if (found.size() > 1)
     throw UsageError(
-        fmt::format("parts counts: {} files match {}; expected one", found.size(), quoted_line(pattern)));
+        fmt::format("parts counts: {} files match {}; name one of them", found.size(), quoted_line(pattern)));
   const std::string& path = found.front();
   std::ifstream file(path);
   std::vector<std::vector<double>> rows;
@@ -84,14 +87,15 @@ std::vector<std::vector<double>> read_counts(const std::string& pattern, int64_t
     }
     if (row.empty()) continue;
     if (std::ssize(row) != ranks)
-      throw UsageError(fmt::format("{}:{}: {} counts, for {} ranks; expected one for each receiver", path,
-                                   number, row.size(), ranks));
+      throw UsageError(fmt::format("{}:{}: {} count{}, for {} rank{}; expected one for each receiver", path,
+                                   number, row.size(), row.size() == 1 ? "" : "s", ranks,
+                                   ranks == 1 ? "" : "s"));
     rows.push_back(std::move(row));
   }
   if (std::ssize(rows) != ranks && rows.size() != 1)
     throw UsageError(
-        fmt::format("{}: {} rows of counts, for {} ranks; expected one for each sender, or one for all", path,
-                    rows.size(), ranks));
+        fmt::format("{}: {} row{} of counts, for {} rank{}; expected one for each sender, or one for all",
+                    path, rows.size(), rows.size() == 1 ? "" : "s", ranks, ranks == 1 ? "" : "s"));
   rows.resize(static_cast<size_t>(ranks), rows.front());
   return rows;
 }

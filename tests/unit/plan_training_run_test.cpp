@@ -118,5 +118,33 @@ TEST(TrainingRunFile, EveryOneOfTheRepositoryIsValidAndNoSuite) {
   EXPECT_THROW(read_training_run("no/such.yaml"), UsageError);
 }
 
+// What does not go together is told by its place in the file, and by the keys that the file has.
+TEST(TrainingRunFile, SemanticErrorsHaveTheirPlace) {
+  const TrainingRun run = parse_training_run(
+      "model: mlp\nstrategy: ddp\nglobal_batch: 6\naccumulation: 4\ntensor: 2\ncheckpointing: full\n"
+      "schedule: constant\nwarmup: 1\ndata: synthetic\n",
+      "r.yaml");
+  EXPECT_EQ(located(run, "--strategy: groups of 2 do not divide 1 ranks"),
+            "r.yaml:2:11: strategy: groups of 2 do not divide 1 ranks");
+  EXPECT_EQ(
+      located(run,
+              "--global-batch asks for 6 samples a step, which 4 ranks with --accumulation 4 cannot share"),
+      "r.yaml:3:15: global_batch asks for 6 samples a step, which 4 ranks with accumulation 4 cannot share");
+  EXPECT_EQ(located(run, "4 ranks with --accumulation 4 cannot share"),
+            "r.yaml:4:15: 4 ranks with accumulation 4 cannot share");
+  EXPECT_EQ(located(run, "tensor 2 does not cut the 1 kv_heads of llama evenly"),
+            "r.yaml:5:9: tensor 2 does not cut the 1 kv_heads of llama evenly");
+  EXPECT_EQ(located(run, "--recompute 3 is too much"), "r.yaml:6:16: checkpointing 3 is too much");
+  EXPECT_EQ(
+      located(run,
+              "a graph has one learning rate; take --schedule constant and --warmup 0, or --graph false"),
+      "r.yaml:7:11: a graph has one learning rate; take schedule constant and warmup 0, or --graph false")
+      << "--graph was a flag";
+  EXPECT_EQ(located(run, "more data than tensors"), "r.yaml: more data than tensors")
+      << "not the keys data, tensor";
+  EXPECT_EQ(located(run, "r.yaml:1:1: x"), "r.yaml:1:1: x");
+  EXPECT_EQ(located(TrainingRun(), "--strategy: x"), "--strategy: x") << "flags alone";
+}
+
 }  // namespace
 }  // namespace shardmark

@@ -168,15 +168,14 @@ std::string end_study(RunStudy& study, const Record& record, const std::string& 
 }
 
 // A run that does not come to its steps: its study says why.
-int fail_early(const Verdict& verdict, RunStudy* study, const std::string& path) {
+void fail_early(const Verdict& verdict, RunStudy* study, const std::string& path) {
   log_line(verdict.reason);
-  if (study == nullptr) return kWrong;
+  if (study == nullptr) return;
   Record record = study->record();
   record.outcome = verdict.outcome;
   record.reason = verdict.reason;
   record.samples = study->before().series();
   if (const std::string trouble = end_study(*study, record, path); !trouble.empty()) log_warning(trouble);
-  return kWrong;
 }
 
 int train_to_end(Run& run, RunStudy* study, const Ranks& ranks, const std::string& path) {
@@ -201,6 +200,16 @@ void check_device(const Point& point, at::Device device) {
     if (const std::string reason = why_not(point, device.is_cpu()); !reason.empty()) throw UsageError(reason);
 }
 
+// What is wrong with values together, told by their places in the file.
+template <class Make>
+auto in_terms_of_file(const TrainFlags& flags, Make make) {
+  try {
+    return make();
+  } catch (const UsageError& error) {
+    throw UsageError(located(flags, error.what()));
+  }
+}
+
 int train(const TrainFlags& flags) {
   if (flags.deterministic) make_deterministic();
   const Ranks ranks(flags.world);
@@ -215,14 +224,17 @@ int train(const TrainFlags& flags) {
   std::unique_ptr<DataSource> source;
   std::optional<TrainingOptions> options;
   together(world, [&] {
-    const Point point = train_point(flags, world.size(), transport, global_batch);
-    check_device(point, device);
+    const Point point = in_terms_of_file(flags, [&] {
+      Point made = train_point(flags, world.size(), transport, global_batch);
+      check_device(made, device);
+      return made;
+    });
     check_memory(flags, point, device, ranks.session->local_size());
     const auto& t = point.training;
     source = make_source(t.data, {specs::model_table(t.model)->sample,
                                   precision_from(t.precision, t.reduce_dtype).compute, point.seed,
                                   /*holds_out=*/true, point.folder});
-    options.emplace(run_options(flags, point, *source));
+    options.emplace(in_terms_of_file(flags, [&] { return run_options(flags, point, *source); }));
     if (world.rank() == 0 && !flags.checkpoint.empty()) options->identity.content = source->content();
     if (world.rank() == 0) check_files(flags, start, *options);
   });
@@ -257,8 +269,20 @@ int train(const TrainFlags& flags) {
     const meter::Strict strict;
     run = std::make_unique<Run>(*options, start, world, setup, resources, *source, heartbeat, study.get());
   });
-  if (ready.ok()) ready = agreed(world, heartbeat, "reading the state", [&] { run->load(start); });
-  if (!ready.ok()) return world.rank() == 0 ? fail_early(ready, study.get(), flags.output) : kWrong;
+  bool is_unfit = false;  // a file of weights or a checkpoint, for the user to replace
+  if (ready.ok())
+    ready = agreed(world, heartbeat, "reading the state", [&] {
+      try {
+        run->load(start);
+      } catch (const UsageError&) {
+        is_unfit = true;
+        throw;
+      }
+    });
+  if (!ready.ok()) {
+    if (world.rank() == 0) fail_early(ready, study.get(), flags.output);
+    return world.max(static_cast<int64_t>(is_unfit)) != 0 ? kUsage : kWrong;
+  }
   return train_to_end(*run, study.get(), ranks, flags.output);
 }
 

@@ -28,7 +28,7 @@ Choice optimizer_of(const TrainFlags& flags, int64_t copies) {
 int64_t batch_size_of(const TrainFlags& flags, int64_t ranks, std::optional<int64_t> global_batch) {
   const int64_t accumulation = flags.point.training.accumulation, parts = ranks * accumulation;
   if (flags.batch_size) return *flags.batch_size;  // compared with the checkpoint's later
-  const std::string whose = flags.global_batch ? flags.file + " asks for " : "the checkpoint's run took ";
+  const std::string whose = flags.global_batch ? "--global-batch asks for " : "the checkpoint's run took ";
   if (flags.global_batch) global_batch = flags.global_batch;
   if (!global_batch) return kBatchSize;
   if (*global_batch % parts != 0)
@@ -116,14 +116,22 @@ CLI::Option* add_knob(CLI::App& app, const Knob& knob, TrainingRun& run) {
 void add_train_flags(CLI::App& app, TrainFlags& flags) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts add to a command
   add_file(app, flags);  // first: CLI11 takes options in this order, so that flags go over the file
+  const auto goes_over_file = [&flags](CLI::Option* option, const std::string& key) {
+    return option->each([&flags, key](const std::string&) { flags.places.erase(key); });
+  };
   for (const AxisRow& axis : kTrainingAxes)
     if (axis.scaling == nullptr)
-      add_axis_of(app, axis, flags.point, flags.choices)->group(kKnobs.front().group);
-  for (const Knob& knob : kKnobs) add_knob(app, knob, flags)->group(knob.group);
+      goes_over_file(add_axis_of(app, axis, flags.point, flags.choices), axis.key)
+          ->group(kKnobs.front().group);
+  for (const Knob& knob : kKnobs) goes_over_file(add_knob(app, knob, flags), knob.key())->group(knob.group);
   // Each goes over the other of the file.
   app.get_option("--steps")->each([&flags](const std::string&) { flags.epochs.reset(); });
   app.get_option("--epochs")->excludes("--steps")->each([&flags](const std::string&) {
     flags.steps.reset();
+  });
+  app.get_option("--batch-size")->each([&flags](const std::string&) { flags.global_batch.reset(); });
+  app.get_option("--global-batch")->excludes("--batch-size")->each([&flags](const std::string&) {
+    flags.batch_size.reset();
   });
   add_world_flags(app, flags.world);
 }

@@ -17,7 +17,6 @@ struct TrainFlags : TrainingRun {
   // The axes of the run: choices as text, by key; the others in the point; the transport is the world's.
   std::map<std::string, std::string> choices = {{"strategy", "ddp"}, {"optimizer", "adamw"}};
   Point point;
-  std::optional<int64_t> global_batch;  // of a file alone; --batch-size goes before it
   WorldFlags world;
   std::exception_ptr file_error;  // reported by check_train_flags(), once for all ranks
 };
