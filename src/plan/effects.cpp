@@ -127,46 +127,51 @@ std::string value_text(const AxisRow& axis, const Point& point) {
 
 namespace {
 
-// An option that acts only beside certain values of another one of the same choice.
+std::string value_text(const OptionValue& value) {
+  return value.is<std::string>() ? value.get<std::string>() : dump_line(to_json(value));
+}
+
+// Why the value of an option does nothing at this point; empty where it acts.
+
+std::string of_prefetch(const Point&, const Options& options) {
+  if (options.at("shard") == "full") return {};
+  return fmt::format("shard is {}, and parameters are whole; take shard full",
+                     value_text(options.at("shard")));
+}
+
+std::string of_document_tokens(const Point&, const Options& options) {
+  if (options.at("documents") != "joined") return {};
+  return "documents are joined to one text; take documents packed or masked";
+}
+
+// An option that acts only sometimes. Of models there is none: a checkpoint goes on with the same model on
+// any ranks.
 struct OptionRule {
   const char* axis;
   const char* choice;
   const char* option;
-  const char* beside;
-  std::vector<std::string> values;
+  std::string (*why_idle)(const Point& point, const Options& options);
 };
-const std::vector<OptionRule>& option_rules() {
-  static const std::vector<OptionRule> rules = {
-      {"strategy", "fsdp", "prefetch", "shard", {"full"}},
-      {"data", "tokens", "begin", "documents", {"packed", "masked"}},
-      {"data", "tokens", "end", "documents", {"packed", "masked"}},
-  };
-  return rules;
-}
-
-std::string value_text(const OptionValue& value) {
-  return value.is<std::string>() ? value.get<std::string>() : dump_line(to_json(value));
-}
+constexpr OptionRule kOptionRules[] = {
+    {"strategy", "fsdp", "prefetch", of_prefetch},
+    {"data", "tokens", "begin", of_document_tokens},
+    {"data", "tokens", "end", of_document_tokens},
+};
 
 void add_idle_options(const OptionRule& rule, const Point& point, std::vector<IdleValue>& idle) {
   const AxisRow& axis = axis_named(rule.axis);
   const AxisValue of_axis = value_of(axis, point);
   const auto* const choice = std::get_if<Choice>(&of_axis);
   if (choice == nullptr || choice->name != rule.choice) return;
-  const OptionValue *const value = choice->options.find(rule.option), *const other =
-                                                                          choice->options.find(rule.beside);
-  if (value == nullptr || other == nullptr) return;
-  const std::string beside = value_text(*other);
-  if (std::count(rule.values.begin(), rule.values.end(), beside) > 0) return;
-  for (const OptionSpec& spec : kind_of(rule.axis).options(rule.choice))
-    if (spec.key == rule.option && spec.default_value != *value)
-      idle.push_back({&axis, rule.option, value_text(*value),
-                      fmt::format("{} is {}; take {} {}", rule.beside, beside, rule.beside,
-                                  fmt::join(rule.values, " or "))});
+  for (const OptionSpec& spec : kind_of(rule.axis).options(rule.choice)) {
+    if (spec.key != rule.option || spec.default_value == choice->options.at(spec.key)) continue;
+    if (std::string why = rule.why_idle(point, choice->options); !why.empty())
+      idle.push_back({&axis, rule.option, value_text(choice->options.at(spec.key)), std::move(why)});
+  }
 }
 
-// A value of a block, by number of the block, axis, option and text.
-using Place = std::tuple<size_t, std::string, std::string>;
+// An axis in a block, by its number; or an option on it, with the name of its choice.
+using Place = std::tuple<size_t, std::string, std::string, std::string>;
 
 std::string reason_text(const IdleValue& value, const Point& point) {
   const Point instead = without({value}, point);
@@ -231,7 +236,7 @@ std::vector<IdleValue> idle_values(const Point& point) {
     if (axis.is_stored() && !is_default(axis, point))
       if (const std::string why = why_idle(axis, point); !why.empty())
         idle.push_back({&axis, "", value_text(axis, point), why});
-  for (const OptionRule& rule : option_rules()) add_idle_options(rule, point, idle);
+  for (const OptionRule& rule : kOptionRules) add_idle_options(rule, point, idle);
   return idle;
 }
 
@@ -260,12 +265,14 @@ void settle_idle_values(std::vector<Point>& points, const std::vector<size_t>& b
   // Of each axis and option that is idle somewhere in a block: all its values there, and those that act.
   std::map<Place, std::set<std::string>> listed, acting;
   const auto place_of = [&](const IdleValue& value, size_t i) {
-    return Place(i < blocks.size() ? blocks[i] : 0, value.axis->key, value.option);
+    const AxisValue of_axis = value_of(*value.axis, points[i]);
+    return Place(i < blocks.size() ? blocks[i] : 0, value.axis->key, value.option,
+                 value.option.empty() ? "" : std::get<Choice>(of_axis).name);
   };
   for (size_t i = 0; i < points.size(); ++i)
     for (const IdleValue& value : idle[i]) listed[place_of(value, i)];
   for (auto& [place, values] : listed) {
-    const auto& [block, key, option] = place;
+    const auto& [block, key, option, name] = place;
     const AxisRow& axis = axis_named(key);
     for (size_t i = 0; i < points.size(); ++i) {
       if ((i < blocks.size() ? blocks[i] : 0) != block || points[i].workload == "collective") continue;
@@ -273,7 +280,7 @@ void settle_idle_values(std::vector<Point>& points, const std::vector<size_t>& b
       if (!option.empty()) {
         const Choice choice = std::get<Choice>(value_of(axis, points[i]));
         const OptionValue* const found = choice.options.find(option);
-        if (found == nullptr) continue;
+        if (choice.name != name || found == nullptr) continue;
         value = value_text(*found);
       }
       values.insert(value);

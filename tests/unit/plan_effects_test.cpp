@@ -141,15 +141,21 @@ TEST(Effects, OfOptionsAreTheSame) {
   EXPECT_THAT(reasons("shard: [full, gradients], prefetch: [1, 2]"), ElementsAre("", "", ""));
   EXPECT_THAT(reasons("shard: [full, gradients], prefetch: 2"), ElementsAre("", ""));
   EXPECT_THAT(reasons("shard: gradients, prefetch: 2"),
-              ElementsAre("prefetch of fsdp 2 changes nothing here: shard is gradients; take shard full, or "
+              ElementsAre("prefetch of fsdp 2 changes nothing here: shard is gradients, and parameters are "
+                          "whole; take shard full, or "
                           "leave prefetch at 1"));
+  EXPECT_THAT(
+      planned(training("strategy: [{fsdp: {shard: gradients, prefetch: 2}}, {zero3: {prefetch: [1, 2]}}]"))
+          .reasons(),
+      ElementsAre(HasSubstr("prefetch of fsdp 2"), "", ""))
+      << "an option of another strategy is another one";
   const auto tokens = [](const char* options) {
     return planned(training(fmt::format("strategy: ddp, data: {{tokens: {{files: x.bin, {}}}}}", options)))
         .reasons();
   };
   EXPECT_THAT(tokens("documents: masked, begin: 63"), ElementsAre(""));
   EXPECT_THAT(tokens("begin: 63"),
-              ElementsAre(HasSubstr("begin of tokens 63 changes nothing here: documents is joined")));
+              ElementsAre(HasSubstr("begin of tokens 63 changes nothing here: documents are joined")));
   EXPECT_THAT(tokens("end: 63"), ElementsAre(HasSubstr("end of tokens 63 changes nothing here")));
   EXPECT_THAT(tokens("documents: packed, begin: 64"),
               ElementsAre(HasSubstr("data tokens: begin 64 is not in the model's vocabulary of 64")));
