@@ -117,6 +117,13 @@ std::string HostGroup::broadcast(const std::string& text, int root) const {
   return received;
 }
 
+std::vector<double> HostGroup::broadcast(const std::vector<double>& values, int root) const {
+  const int64_t count = broadcast(std::ssize(values), root);
+  std::vector<double> received = rank_ == root ? values : std::vector<double>(static_cast<size_t>(count));
+  MPI_CHECK(MPI_Bcast(received.data(), static_cast<int>(count), MPI_DOUBLE, root, comm_));
+  return received;
+}
+
 std::vector<double> HostGroup::gather(const std::vector<double>& values) const {
   const int count = static_cast<int>(values.size());
   std::vector<double> all(rank_ == 0 ? values.size() * static_cast<size_t>(size_) : 0);

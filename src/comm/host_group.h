@@ -33,6 +33,8 @@ class HostGroup {
   double sum(double value) const;
   int64_t broadcast(int64_t value, int root) const;
   std::string broadcast(const std::string& text, int root) const;
+  // Bit by bit, so that a NaN or an infinity arrives as what it was. Other ranks' values are ignored.
+  std::vector<double> broadcast(const std::vector<double>& values, int root) const;
   // On rank 0 the values of all ranks, one row each (all ranks give equally many); empty elsewhere.
   std::vector<double> gather(const std::vector<double>& values) const;
   std::vector<std::string> gather(const std::string& text) const;  // on rank 0, one per rank; empty elsewhere

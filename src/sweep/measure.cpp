@@ -35,7 +35,8 @@ Verdict measure(const WorkloadContext& context, Workload& workload, const Column
   verdict = Sampler(context, workload, sink).run(record);
   if (!verdict.ok()) return verdict;
   context.heartbeat.stage("collecting");
-  workload.collect(record);
+  if (const std::string trouble = workload.collect(record); !trouble.empty())
+    return {Outcome::wrong, "wrong: " + trouble};
   const auto ablate = [&] { workload.measure_ablations(record); };
   verdict = agreed_in_step(context.group, context.heartbeat, "ablations", ablate, failure);
   if (!verdict.ok()) return verdict;

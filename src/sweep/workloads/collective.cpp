@@ -104,7 +104,7 @@ void CollectiveWorkload::rate(Measures& m, double operation_s) const {
 
 void CollectiveWorkload::derive(Record& record) const { rate(record.measures, record.measures.step_s); }
 
-void CollectiveWorkload::collect(Record& record) {
+std::string CollectiveWorkload::collect(Record& record) {
   Measures& m = record.measures;
   m.num_wrong = num_wrong_;
   const auto peak = static_cast<double>(meter::read().peak);
@@ -115,6 +115,7 @@ void CollectiveWorkload::collect(Record& record) {
   const auto operations = static_cast<double>(std::max<int64_t>(traffic.num_operations, 1));
   m.traffic_bytes = group_.sum(traffic.ring_bytes / operations) / group_.size();
   m.num_operations = 1;
+  return {};
 }
 
 std::unique_ptr<Workload> make_collective(const WorkloadContext& context) {

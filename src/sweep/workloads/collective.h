@@ -20,7 +20,7 @@ class CollectiveWorkload : public Workload {
   std::vector<std::vector<double>> end_window() override;
   std::vector<std::string> phases() const override { return {"step"}; }
   void derive(Record& record) const override;
-  void collect(Record& record) override;
+  std::string collect(Record& record) override;
 
  protected:
   // The next operation, on the buffers that were used longest ago.

@@ -1,4 +1,4 @@
-// Plain training on one device.
+// Training on one device, block by block, with autograd for the backward.
 #include "sweep/workloads/reference.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,7 @@
-// The reference of verification: the same global batches trained on one device by plain autograd: no blocks,
-// no flat memory, no strategy.
+// The reference of verification: one device trains the same blocks on the same global batches. What is proven
+// is that the strategy changes nothing: the reference has no program, no flat memory and no communication,
+// but the blocks' own forward and backward. Whether the blocks compute the right model is another question;
+// the comparison with Hugging Face's models answers it (tests/mpi/peer_huggingface_test.cpp).
 #pragma once
 
 #include "data/source.h"

@@ -92,7 +92,7 @@ class TogetherWorkload final : public CollectiveWorkload {
     rate(record.measures, median(std::move(worst)) / static_cast<double>(num_operations_));
   }
 
-  void collect(Record& record) override {
+  std::string collect(Record& record) override {
     CollectiveWorkload::collect(record);
     Measures& m = record.measures;
     m.num_operations = num_operations_;
@@ -102,6 +102,7 @@ class TogetherWorkload final : public CollectiveWorkload {
     const auto operations = static_cast<double>(comm_.traffic().num_operations) - aligns;
     m.traffic_bytes =
         group_.sum((comm_.traffic().ring_bytes - aligns * token_bytes) / operations) / group_.size();
+    return {};
   }
 
  private:

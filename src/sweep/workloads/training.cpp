@@ -1,6 +1,8 @@
 // Set-up, steps and results of a training point. Verification is in training_verify.cpp.
 #include "sweep/workloads/training.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -89,7 +91,7 @@ std::vector<std::string> Training::phases() const {
 
 void Training::derive(Record& record) const { derive_training(record, setup_.whole, resources_); }
 
-void Training::collect(Record& record) {
+std::string Training::collect(Record& record) {
   auto& m = record.measures;
   const auto mean_over_ranks = [&](const at::Tensor& loss) {
     return group_.sum(item<double>(loss)) / static_cast<double>(point_.ranks);
@@ -106,6 +108,11 @@ void Training::collect(Record& record) {
   }
   collect_expert_load(record);
   collect_memory(record);
+  if (num_steps_ > 0 && !std::isfinite(m.loss_last))
+    return fmt::format(
+        "the loss is not finite after {} steps: training diverges, and a smaller learning rate may help",
+        num_steps_);
+  return {};
 }
 
 std::vector<double> Training::expert_load_of_ranks(bool own) const {

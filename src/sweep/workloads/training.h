@@ -22,7 +22,7 @@ class Training final : public Workload {
   std::vector<std::vector<double>> end_window() override;
   std::vector<std::string> phases() const override;
   void derive(Record& record) const override;
-  void collect(Record& record) override;
+  std::string collect(Record& record) override;
   void measure_ablations(Record& record) override;
 
  private:
@@ -30,6 +30,8 @@ class Training final : public Workload {
   ReferenceRun shared_reference(int64_t replica);
   bool is_equal_in_copies(int64_t sum) const;  // on all ranks
   double loss_of_own_copy(double own) const;   // on rank 0
+  std::string divergence(const std::vector<double>& losses, const std::vector<double>& norms,
+                         const ReferenceRun& reference) const;  // on all ranks
   Check lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const;
   // Of what the model has counted, on rank 0: of all ranks, or of rank 0 alone. Empty: it has no experts.
   std::vector<double> expert_load_of_ranks(bool own) const;

@@ -1,5 +1,5 @@
-// Verification of a training point: its first steps against plain training on one device, and replicas
-// against each other.
+// Verification of a training point: its first steps against training on one device, and replicas against each
+// other.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -33,6 +33,20 @@ double moved_share(const std::vector<double>& load, const std::vector<double>& e
   return all > 0 ? moved / all : 0;
 }
 
+// Where training first stops being finite: twice the step, and 1 more where only the gradient norm is not.
+int64_t first_not_finite(const std::vector<double>& losses, const std::vector<double>& norms) {
+  for (size_t step = 0; step < losses.size(); ++step) {
+    if (!std::isfinite(losses[step])) return 2 * static_cast<int64_t>(step);
+    if (!std::isfinite(norms[step])) return 2 * static_cast<int64_t>(step) + 1;
+  }
+  return 2 * kReferenceSteps;
+}
+
+std::string not_finite_text(int64_t where) {
+  return fmt::format("the {} is not finite at step {}", where % 2 == 0 ? "loss" : "gradient norm",
+                     where / 2 + 1);
+}
+
 // Sums the bits of all replicated state: equal on all ranks if and only if (but for luck) the state is.
 int64_t checksum(const std::vector<at::Tensor>& tensors) {
   int64_t sum = 0;
@@ -64,6 +78,10 @@ Check Training::verify() {
 
   const std::vector<double> load = expert_load_of_ranks(replicas);
 
+  // Before anything is compared: a NaN has no difference, and its bits may differ from rank to rank.
+  if (const std::string trouble = divergence(losses, norms, reference); !trouble.empty())
+    return {true, "wrong: " + trouble, Measures::kNone};
+
   const int64_t sum = checksum(setup_.state->replicated());
   // Nor are the checksum's copies; but graphs that are replayed allocate nothing, and have been captured
   // here.
@@ -75,10 +93,10 @@ Check Training::verify() {
   for (size_t step = 0; step < losses.size(); ++step) {
     for (const double difference : {relative_difference(losses[step], reference.losses[step]),
                                     relative_difference(norms[step], reference.norms[step])})
-      check.error = std::isnan(difference) ? difference : std::max(check.error, difference);
+      check.error = std::max(check.error, difference);
   }
-  const double own_error = group_.rank() == 0 ? check.error : 0;  // a replica's data are rank 0's alone
-  check.error = group_.max(std::isnan(own_error) ? HUGE_VAL : own_error);
+  // A replica's data are rank 0's alone.
+  check.error = group_.max(group_.rank() == 0 ? check.error : 0.0);
   if (setup_.state->program().lossy) return lossy_check(losses, reference.losses);
   const double moved = group_.max(group_.rank() == 0 ? moved_share(load, reference.expert_load) : 0);
   if (moved > tolerance(point_.training.precision))
@@ -96,13 +114,28 @@ Check Training::verify() {
   return check;
 }
 
+// Says where the first steps are not finite, here or on one device; empty: they are finite on both. The same
+// on all ranks.
+std::string Training::divergence(const std::vector<double>& losses, const std::vector<double>& norms,
+                                 const ReferenceRun& reference) const {
+  constexpr int64_t kNowhere = 2 * kReferenceSteps;
+  const int64_t here = -group_.max(-first_not_finite(losses, norms));
+  const int64_t there = first_not_finite(reference.losses, reference.norms);
+  if (here == kNowhere && there == kNowhere) return {};
+  if (here == kNowhere) return "on one device " + not_finite_text(there) + ", but it is here";
+  const char* const advice = "training diverges, and a smaller learning rate may help";
+  if (!reference.impossible.empty()) return fmt::format("{}: {}", not_finite_text(here), advice);
+  if (there == here) return fmt::format("{}, as on one device: {}", not_finite_text(here), advice);
+  return fmt::format("{}; on one device {}", not_finite_text(here),
+                     there == kNowhere ? "it is finite" : not_finite_text(there));
+}
+
 // A lossy reduction is not equal, by choice: only the first loss, which no reduction has touched, must be.
 // How far the last one is off is reported, whatever it is.
 Check Training::lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const {
   if (relative_difference(losses.front(), expected.front()) > tolerance(point_.training.precision))
     return {true, "wrong: the first loss differs from one device", Measures::kNone};
   const double error = relative_difference(losses.back(), expected.back());
-  if (!std::isfinite(error)) return {true, "wrong: the loss is not finite after one step", Measures::kNone};
   return {false,
           fmt::format("lossy: the loss differs from one device by {:.2g} after {} step{}", error,
                       losses.size() - 1, losses.size() == 2 ? "" : "s"),
@@ -138,17 +171,9 @@ ReferenceRun Training::shared_reference(int64_t replica) {
   heartbeat_.meet(kReferenceStage);
   group_.sleep_barrier();
   heartbeat_.stage("verification");
-  nlohmann::json packed;
-  if (group_.rank() == 0) {
-    const ReferenceRun& run = references_[key];
-    packed = {{"losses", run.losses},
-              {"norms", run.norms},
-              {"expert_load", run.expert_load},
-              {"impossible", run.impossible}};
-  }
-  packed = nlohmann::json::parse(group_.broadcast(packed.dump(), 0));
-  return {packed["losses"].get<std::vector<double>>(), packed["norms"].get<std::vector<double>>(),
-          packed["expert_load"].get<std::vector<double>>(), packed["impossible"]};
+  const ReferenceRun run = group_.rank() == 0 ? references_[key] : ReferenceRun();
+  return {group_.broadcast(run.losses, 0), group_.broadcast(run.norms, 0),
+          group_.broadcast(run.expert_load, 0), group_.broadcast(run.impossible, 0)};
 }
 
 }  // namespace shardmark

@@ -73,7 +73,9 @@ class Workload {
   virtual std::vector<std::vector<double>> end_window() = 0;
   virtual std::vector<std::string> phases() const = 0;  // names of kSeries; the first is "step"
   virtual void derive(Record& record) const = 0;        // on rank 0, from record.samples: arithmetic only
-  virtual void collect(Record& record) = 0;             // what only ranks know (memory, traffic, losses)
+  // Fills in what only ranks know (memory, traffic, losses). Returns what is wrong with it, the same on all
+  // ranks; empty: nothing.
+  virtual std::string collect(Record& record) = 0;
   // The last thing that a workload does. Series of its ablations (schema/fields.h), where it has any.
   virtual void measure_ablations(Record& record) { static_cast<void>(record); }
 };
