@@ -50,8 +50,9 @@ class HostGroup {
 // MPI_Init_thread .. MPI_Finalize. The first object in main, so that it is destroyed last.
 class MpiSession {
  public:
-  MpiSession();   // UsageError when the launcher's environment promises more ranks than MPI sees (N worlds of
-                  // one rank)
+  // UsageError when the environment promises more ranks than MPI sees (N worlds of one rank), or more nodes
+  // (a heterogeneous Slurm job).
+  MpiSession();
   ~MpiSession();  // while an exception unwinds: finalizes only if all ranks leave too, so that a lone failure
                   // cannot hang
   MpiSession(const MpiSession&) = delete;

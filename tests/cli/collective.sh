@@ -42,10 +42,22 @@ refused "out of memory" all_reduce -b 1TiB -e 1TiB
 refused "transport nccl needs a GPU" all_reduce --transport nccl
 
 # A launcher that started several worlds of one rank.
-for variable in OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS; do
-  env -u OMPI_COMM_WORLD_SIZE "$variable=4" timeout 60 "$shardmark" collective all_reduce >"$scratch/out" 2>"$scratch/err" &&
-    fail "$variable=4 with one rank was accepted"
-  grep -q "^shardmark: .*started 4 ranks ($variable), but MPI sees a world of 1 rank each; use" "$scratch/err" ||
+started() { env -u OMPI_COMM_WORLD_SIZE "$@" timeout 60 "$shardmark" collective all_reduce -b 32 -e 32 -n 1 --device cpu >"$scratch/out" 2>"$scratch/err"; }
+for variable in OMPI_COMM_WORLD_SIZE PMI_SIZE MV2_COMM_WORLD_SIZE JSM_NAMESPACE_SIZE PALS_NRANKS PALS_LOCAL_SIZE FLUX_JOB_SIZE \
+  SLURM_STEP_NUM_TASKS WORLD_SIZE; do
+  started "$variable=4" && fail "$variable=4 with one rank was accepted"
+  grep -q "^shardmark: .*started 4 ranks ($variable), but MPI sees a world of 1 rank each; .*use" "$scratch/err" ||
     fail "$variable: launcher and fix are not named"
+  started "$variable=1" || fail "$variable=1 with one rank was refused"
 done
+started SLURM_STEP_NUM_TASKS=1 PMI_SIZE=1 WORLD_SIZE=4 RANK=0 LOCAL_RANK=0 TORCHELASTIC_RUN_ID=none && fail "torchrun in a step was accepted"
+grep -q "torchrun .*started 4 ranks (WORLD_SIZE)" "$scratch/err" || fail "torchrun in a step is not named"
+WORLD_SIZE=8 run all_reduce -b 32 -e 32 -n 1 || fail "mpirun in a pod of WORLD_SIZE=8 was refused"
+
+# One group of a heterogeneous Slurm job; and variables that another such job has left.
+groups=(SLURM_HET_SIZE=2 SLURM_JOB_ID_HET_GROUP_0=70 SLURM_JOB_ID_HET_GROUP_1=71 SLURM_JOB_NUM_NODES_HET_GROUP_1=2)
+started "${groups[@]}" SLURM_JOB_ID=70 && fail "one group of two was accepted"
+grep -q "^shardmark: .*2 heterogeneous groups with 3 nodes in all (SLURM_HET_SIZE), and its ranks are on 1 of them; .*--het-group=0,1" \
+  "$scratch/err" || fail "heterogeneous groups are not named"
+started "${groups[@]}" SLURM_JOB_ID=75 || fail "variables of another heterogeneous job were believed"
 echo "collective: columns, verification and refusals as they should be"

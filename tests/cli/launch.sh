@@ -69,6 +69,9 @@ echo "LAUNCHER=srun RANKS_PER_NODE=2 SRUN_FLAGS=(--gpu-bind=none '--x=a b') CONT
 SLURM_JOB_ID=7 SLURM_NNODES=3 sweep
 ends 0; has "6 ranks on 3 nodes" "srun --mpi=pmix --nodes=3 --ntasks=6" "--gpu-bind=none --x=a b apptainer exec x.sif shardmark run"
 LAUNCHER=mpirun sweep; ends 0; has "mpirun"
+SLURM_JOB_ID=7 SLURM_NNODES=3 SLURM_HET_SIZE=2 SLURM_JOB_NUM_NODES_HET_GROUP_0=3 SLURM_JOB_NUM_NODES_HET_GROUP_1=4 sweep
+ends 2; has "2 heterogeneous groups with 7 nodes in all (SLURM_HET_SIZE), and launch starts ranks on the first group alone"
+SLURM_JOB_ID=7 SLURM_HET_SIZE=1 sweep; ends 0
 rm jobs/env.sh
 
 # One clear line each.

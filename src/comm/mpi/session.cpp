@@ -1,5 +1,5 @@
 // MpiSession: starts and ends MPI, and notices a launcher that started N worlds of one rank instead of one of
-// N.
+// N, or ranks on a part of a job.
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "comm/host_group.h"
 #include "comm/launcher.h"
+#include "launch/heterogeneous_job.h"
 
 namespace shardmark {
 namespace {
@@ -19,19 +20,39 @@ struct Launcher {
   const char* fix;
 };
 
-// In order of precedence: mpirun inside a Slurm step sees Slurm's variables too.
-constexpr Launcher kLaunchers[] = {
-    {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun", "use the mpirun of the MPI that shardmark is linked with"},
+constexpr const char* kUseOurMpirun = "use the mpirun of the MPI that shardmark is linked with";
+
+// mpirun inside a Slurm step or a pod of PyTorch's operator sees the variables of those, too: it comes first.
+constexpr Launcher kMpirun = {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun", kUseOurMpirun};
+
+// The one of these that promises most: torchrun under `srun --ntasks-per-node=1` sees a step of one task.
+constexpr Launcher kOthers[] = {
     {"PMI_SIZE", "a PMI launcher (MPICH's mpiexec, or srun --mpi=pmi2)",
      "use the mpirun of the MPI that shardmark is linked with, or srun --mpi=pmix"},
+    {"MV2_COMM_WORLD_SIZE", "MVAPICH's launcher", kUseOurMpirun},
+    {"JSM_NAMESPACE_SIZE", "jsrun", kUseOurMpirun},
+    {"PALS_NRANKS", "PALS (Cray's mpiexec)", kUseOurMpirun},
+    {"PALS_LOCAL_SIZE", "PALS (Cray's mpiexec)", kUseOurMpirun},
+    {"FLUX_JOB_SIZE", "flux run", "use flux run -o pmi=pmix where Flux has it, else mpirun inside the job"},
     {"SLURM_STEP_NUM_TASKS", "srun",
      "use srun --mpi=pmix where `srun --mpi=list` shows it, else mpirun inside the job"},
+    {"WORLD_SIZE", "torchrun or a launcher like it",
+     "shardmark's ranks are MPI's: use mpirun or srun --mpi=pmix instead of torchrun (and unset WORLD_SIZE "
+     "if "
+     "it is left from something else)"},
 };
 
+int size_in(const Launcher& launcher) {
+  const char* const text = std::getenv(launcher.variable);
+  return text == nullptr ? 0 : std::atoi(text);
+}
+
 const Launcher* launcher() {
-  for (const Launcher& one : kLaunchers)
-    if (std::getenv(one.variable) != nullptr) return &one;
-  return nullptr;
+  if (std::getenv(kMpirun.variable) != nullptr) return &kMpirun;
+  const Launcher* most = nullptr;
+  for (const Launcher& one : kOthers)
+    if (size_in(one) > (most == nullptr ? 0 : size_in(*most))) most = &one;
+  return most;
 }
 
 void check_launcher() {
@@ -40,6 +61,21 @@ void check_launcher() {
   const Launcher& by = *launcher();
   throw UsageError(std::string(by.name) + " started " + std::to_string(promised) + " ranks (" + by.variable +
                    "), but MPI sees a world of 1 rank each; " + by.fix);
+}
+
+// Ranks of a heterogeneous job must be on all of its groups. Collective: not every node may see the
+// variables.
+void check_groups(int local_rank) {
+  const auto job = heterogeneous_job([](const std::string& name) {
+    const char* const text = std::getenv(name.c_str());
+    return std::string(text == nullptr ? "" : text);
+  });
+  int64_t promised = job ? job->nodes : 0, nodes = local_rank == 0 ? 1 : 0;
+  MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &promised, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD));
+  MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &nodes, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD));
+  if (nodes >= promised) return;
+  throw UsageError(refusal_of(job.value_or(HeterogeneousJob{2, promised}),
+                              "its ranks are on " + std::to_string(nodes) + " of them"));
 }
 
 // Whether every rank gets here within two seconds.
@@ -59,7 +95,7 @@ bool all_ranks_leave() {
 
 int promised_ranks() {
   const Launcher* const by = launcher();
-  return by == nullptr ? 0 : std::atoi(std::getenv(by->variable));
+  return by == nullptr ? 0 : size_in(*by);
 }
 
 MpiSession::MpiSession() {
@@ -74,15 +110,16 @@ MpiSession::MpiSession() {
       throw UsageError(
           "this MPI was built without MPI_THREAD_MULTIPLE; use one with it (Debian's libopenmpi-dev has it)");
     }
+    MPI_Comm node = MPI_COMM_NULL;
+    MPI_CHECK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+    MPI_CHECK(MPI_Comm_rank(node, &local_rank_));
+    MPI_CHECK(MPI_Comm_size(node, &local_size_));
+    MPI_CHECK(MPI_Comm_free(&node));
+    check_groups(local_rank_);
   } catch (...) {
     MPI_Finalize();  // the destructor of an object that was never made does not run
     throw;
   }
-  MPI_Comm node = MPI_COMM_NULL;
-  MPI_CHECK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
-  MPI_CHECK(MPI_Comm_rank(node, &local_rank_));
-  MPI_CHECK(MPI_Comm_size(node, &local_size_));
-  MPI_CHECK(MPI_Comm_free(&node));
 }
 
 MpiSession::~MpiSession() {
