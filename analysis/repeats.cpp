@@ -70,7 +70,8 @@ double badness(int64_t num_wrong) { return num_wrong < 0 ? 0.5 : static_cast<dou
 
 Measures merged_measures(const Records& records) {
   Measures merged = records.size() == 1 ? records.front()->measures : medians(records);
-  if (records.front()->point.ranks < 2) merged.busbw_gb_s = Measures::kNone;  // nothing goes over a bus
+  if (records.front()->point.ranks < 2 || merged.busbw_gb_s == 0)  // nothing goes over a bus
+    merged.busbw_gb_s = Measures::kNone;
   if (records.size() == 1) return merged;
   const Interval interval = step_interval(records);
   merged.step_low_s = interval.low;

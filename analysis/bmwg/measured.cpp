@@ -95,10 +95,7 @@ class JctSums {
   void add_rounds(const Record& record) {
     const auto load = slowest_of(record, "load_alone"), alone = slowest_of(record, "collective_alone"),
                both = slowest_of(record, "together");
-    const CollectivePoint& c = record.point.collective;
-    const double factor = specs::collective(c.operation).busbw.of(static_cast<double>(record.point.ranks));
-    add(load, alone, both,
-        static_cast<double>(c.bytes) * factor * static_cast<double>(record.measures.num_operations));
+    add(load, alone, both, record.measures.busbw_gb_s * 1e9 * median(alone));
     found_.mean.sequential_s += total(load) + total(alone);
   }
 

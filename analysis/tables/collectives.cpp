@@ -55,6 +55,13 @@ auto in(Place place, CellOfMerged cell) {
   };
 }
 
+std::string busbw_text(const specs::CollectiveRow& row) {
+  const std::string of_parts = "what the busiest rank exchanges with others / time";
+  if (row.name.empty()) return "algbw x the operation's factor; of all_to_all_v " + of_parts + ".";
+  if (row.has_parts) return of_parts + ".";
+  return fmt::format("algbw x {}.", row.busbw.formula);
+}
+
 ColumnsOf<Pair> place_columns(Place place, const specs::CollectiveRow& row) {
   const char* name = kPlaceNames[place];
   return {{{"time", "us", true, true, name},
@@ -65,7 +72,7 @@ ColumnsOf<Pair> place_columns(Place place, const specs::CollectiveRow& row) {
            "size / time; GB = 10^9 bytes."},
           {{"busbw", "GB/s", true, true, name},
            in(place, [](const auto& merged) { return cells::number(merged.measures.busbw_gb_s, 3); }),
-           "algbw x " + (row.name.empty() ? "the operation's factor" : std::string(row.busbw.formula)) + "."},
+           busbw_text(row)},
           {{"#wrong", "", true, true, name},
            in(place,
               [](const auto& merged) {

@@ -117,6 +117,10 @@ std::string shell_line(const std::vector<std::string>& words) {
   return line;
 }
 
+std::string counted(int64_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::vector<std::string> wrapped(const std::string& text, size_t width) {
   std::vector<std::string> lines(1);
   std::istringstream words(text);

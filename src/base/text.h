@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,9 @@ std::string shortened(const std::string& text, size_t width);
 // A word as a person types it into a shell: in quotes only where it needs them.
 std::string shell_word(const std::string& word);
 std::string shell_line(const std::vector<std::string>& words);
+
+// "1 rank", "2 ranks".
+std::string counted(int64_t count, const std::string& noun);
 
 // Lines of at most `width` bytes, broken at spaces; a word that is too long for a line stays whole.
 std::vector<std::string> wrapped(const std::string& text, size_t width);

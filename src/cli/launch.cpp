@@ -25,8 +25,8 @@
 #include "cli/shared_folder.h"
 #include "cli/values.h"
 #include "launch/all_starts.h"
-#include "launch/job_script.h"
 #include "launch/heterogeneous_job.h"
+#include "launch/job_script.h"
 #include "launch/process.h"
 #include "launch/study_name.h"
 #include "launch/told.h"
@@ -64,9 +64,9 @@ int64_t number(const std::string& text) { return text.empty() ? 0 : std::atoll(t
 
 Allocation read_allocation() {
   const std::string job = variable("SLURM_JOB_ID");
-  if (job.empty()) return {};
   if (const auto groups = heterogeneous_job([](const std::string& name) { return variable(name.c_str()); }))
     throw UsageError(refusal_of(*groups, "launch starts ranks on the first group alone"));
+  if (job.empty()) return {};
   const int64_t least = least_cpus_per_node(variable("SLURM_JOB_CPUS_PER_NODE"));
   int64_t here = number(variable("SLURM_CPUS_ON_NODE"));  // salloc's own shell has none
   const std::string host = host_name();
@@ -87,10 +87,6 @@ std::vector<std::string> variables_for_ranks() {
 std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe"); }
 
 std::string signal_name(int number) { return fmt::format("signal {} ({})", number, ::strsignal(number)); }
-
-std::string counted(int64_t count, const std::string& what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 bool has_study(const std::string& path) { return file_exists(path) || has_journal(path); }
 

@@ -65,6 +65,11 @@ double Call::ring_bytes(int rank, int size) const {
   return static_cast<double>((parts->sent_by(rank) - parts->between(rank, rank)) * in.element_size());
 }
 
+double Call::bus_bytes(int rank, int size) const {
+  if (parts != nullptr) return static_cast<double>(parts->busiest_with_others() * in.element_size());
+  return payload_bytes(rank, size) * specs::collective(what).busbw.of(size);
+}
+
 double Call::payload_bytes(int rank, int size) const {
   if (parts != nullptr) return static_cast<double>(parts->busiest() * in.element_size());
   const specs::CollectiveRow& row = specs::collective(what);

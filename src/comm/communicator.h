@@ -42,6 +42,9 @@ struct Call {
   // As nccl-tests counts it: the larger of a rank's two sides, of a rooted operation the root's. The same on
   // every rank, but for send_recv.
   double payload_bytes(int rank, int size) const;
+  // What goes over the busiest link: payload x busbw factor; of parts what the busiest rank exchanges with
+  // others. The same on every rank.
+  double bus_bytes(int rank, int size) const;
   double ring_bytes(int rank, int size) const;  // payload x ring factor; of parts: those of other ranks
   int64_t part(int sender, int receiver, int size) const;  // elements, of all_to_all and all_to_all_v
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.h"
 #include "doctor/groups.h"
 
 namespace shardmark::doctor {
@@ -13,10 +14,6 @@ namespace {
 
 std::string seat_of(const RankFacts& rank) {
   return fmt::format("{}|{}|{}|{}", rank.cpu.allowed, rank.cpu.numa, rank.gpu.pci, rank.cpu.bound_by);
-}
-
-std::string counted(int64_t number, const char* noun) {
-  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
 // Whether no two ranks of a node may run on one processor.

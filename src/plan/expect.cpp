@@ -1,6 +1,7 @@
 // What a point is expected to cost, by its program and the tables of specs/.
 #include "plan/plan.h"
 #include "specs/collectives.h"
+#include "specs/parts.h"
 #include "specs/specs.h"
 #include "strategies/stages.h"
 
@@ -23,14 +24,27 @@ Expectation expect_training(const Point& point) {
   return expectation;
 }
 
+// The mean over ranks. Parts by a rule are the same of all senders, which makes the mean that of equal parts;
+// in a file of counts senders differ.
+double sent_bytes(const Point& point) {
+  const CollectivePoint& c = point.collective;
+  const specs::CollectiveRow& row = specs::collective(c.operation);
+  if (row.has_parts && point.impossible.empty()) {
+    const Choice parts = choice_from_text(c.parts);
+    const int64_t element = specs::dtype_bytes(c.dtype);
+    if (parts.name == "counts")
+      return specs::share_out(parts, point.ranks, c.bytes / element, point.folder).moved() *
+             static_cast<double>(element);
+  }
+  return static_cast<double>(c.bytes) * specs::ring_factor(row.what, point.ranks);
+}
+
 }  // namespace
 
 Expectation expect(const Point& point) {
   if (point.workload == "training" || point.workload == "train") return expect_training(point);
   Expectation expectation;
-  expectation.cost.traffic_bytes =
-      static_cast<double>(point.collective.bytes) *
-      specs::ring_factor(specs::collective(point.collective.operation).what, point.ranks);
+  expectation.cost.traffic_bytes = sent_bytes(point);
   expectation.cost.num_operations = 1;
   return expectation;
 }

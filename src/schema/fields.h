@@ -141,7 +141,9 @@ void visit_fields(R& r, Visit&& visit) {
         m.between_nodes_bytes);
   visit("num_operations", "", "collective operations per step", m.num_operations);
   visit("algbw", "GB/s", "bytes / time", m.algbw_gb_s);
-  visit("busbw", "GB/s", "algbw x the operation's factor", m.busbw_gb_s);
+  visit("busbw", "GB/s",
+        "algbw x the operation's factor; of all_to_all_v what the busiest rank exchanges with others / time",
+        m.busbw_gb_s);
   visit("num_wrong", "elements", "that differed from the expected value; -1: not verified", m.num_wrong);
 }
 

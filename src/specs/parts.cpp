@@ -87,15 +87,13 @@ std::vector<std::vector<double>> read_counts(const std::string& pattern, int64_t
     }
     if (row.empty()) continue;
     if (std::ssize(row) != ranks)
-      throw UsageError(fmt::format("{}:{}: {} count{}, for {} rank{}; expected one for each receiver", path,
-                                   number, row.size(), row.size() == 1 ? "" : "s", ranks,
-                                   ranks == 1 ? "" : "s"));
+      throw UsageError(fmt::format("{}:{}: {}, for {}; expected one for each receiver", path, number,
+                                   counted(std::ssize(row), "count"), counted(ranks, "rank")));
     rows.push_back(std::move(row));
   }
   if (std::ssize(rows) != ranks && rows.size() != 1)
-    throw UsageError(
-        fmt::format("{}: {} row{} of counts, for {} rank{}; expected one for each sender, or one for all",
-                    path, rows.size(), rows.size() == 1 ? "" : "s", ranks, ranks == 1 ? "" : "s"));
+    throw UsageError(fmt::format("{}: {} of counts, for {}; expected one for each sender, or one for all",
+                                 path, counted(std::ssize(rows), "row"), counted(ranks, "rank")));
   rows.resize(static_cast<size_t>(ranks), rows.front());
   return rows;
 }
@@ -128,8 +126,11 @@ Parts::Parts(int64_t ranks, std::vector<int64_t> elements)
       sent_[static_cast<size_t>(i)] += between(i, j);
       received_[static_cast<size_t>(j)] += between(i, j);
     }
-  busiest_ = std::max(*std::max_element(sent_.begin(), sent_.end()),
-                      *std::max_element(received_.begin(), received_.end()));
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    const int64_t larger = std::max(sent_by(rank), received_by(rank));
+    busiest_ = std::max(busiest_, larger);
+    busiest_with_others_ = std::max(busiest_with_others_, larger - between(rank, rank));
+  }
 }
 
 double Parts::moved() const {

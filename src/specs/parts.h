@@ -27,15 +27,17 @@ class Parts {
   }
   int64_t sent_by(int64_t rank) const { return sent_[static_cast<size_t>(rank)]; }
   int64_t received_by(int64_t rank) const { return received_[static_cast<size_t>(rank)]; }
-  // The larger side of the rank that sends or receives most: what the time of an exchange is rated by.
+  // The larger side of the rank that sends or receives most, its own part included: the payload.
   int64_t busiest() const { return busiest_; }
+  // The same without what ranks keep: what the busiest rank exchanges with others.
+  int64_t busiest_with_others() const { return busiest_with_others_; }
   // That each rank sends to others, the mean over ranks.
   double moved() const;
 
  private:
   int64_t ranks_;
   std::vector<int64_t> elements_, sent_, received_;
-  int64_t busiest_ = 0;
+  int64_t busiest_ = 0, busiest_with_others_ = 0;
 };
 
 // Every rank sends `elements` in all; of `counts` the sender that sends most does. UsageError: a file of

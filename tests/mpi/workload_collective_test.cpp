@@ -2,6 +2,11 @@
 // The collective workload: verified, timed operation by operation, with bandwidths by nccl-tests'
 // definitions; and the statistics that both workloads share.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
 
 #include "comm/verification.h"
 #include "schema/step_statistics.h"
@@ -59,6 +64,35 @@ TEST_F(CollectiveWorkload, EveryRowIsVerifiedAndTimed) {
     EXPECT_DOUBLE_EQ(m.traffic_bytes, m.predicted_traffic_bytes) << row.name;
     EXPECT_GE(m.peak_bytes, 120000);
   }
+}
+
+// Of uneven parts busbw rates what the busiest rank exchanges with others, in the time of the operation.
+TEST_F(CollectiveWorkload, RatesPartsByWhatGoesOverTheBusiestLink) {
+  const std::string path = ::testing::TempDir() + "counts-" + std::to_string(getppid()) + "-" +
+                           std::to_string(world_.size()) + ".csv";
+  const int n = world_.size();
+  const auto bus_bytes = [&](const std::function<int(int from, int to)>& count) {
+    if (world_.rank() == 0) {
+      std::ofstream file(path);
+      for (int from = 0; from < n; ++from)
+        for (int to = 0; to < n; ++to) file << count(from, to) << (to + 1 == n ? "\n" : ",");
+    }
+    world_.barrier();
+    CollectivePoint point{"all_to_all_v", "float32", "none", 120000, false};
+    point.parts = "counts(file=\"" + path + "\")";
+    const Record record = measure(point, 3);
+    world_.barrier();
+    EXPECT_FALSE(check_.wrong) << check_.text;
+    return record.measures.busbw_gb_s * record.measures.step_s * 1e9;
+  };
+  const double nothing = bus_bytes([](int from, int to) { return from == to ? 1 : 0; });
+  const double all = n == 1 ? 0 : bus_bytes([&](int from, int to) { return to == (from + 1) % n ? 1 : 0; });
+  const double equal = bus_bytes([](int, int) { return 1; });
+  if (world_.rank() != 0) return;
+  std::filesystem::remove(path);
+  EXPECT_EQ(nothing, 0);
+  EXPECT_NEAR(all, n == 1 ? 0 : 120000, 1e-6);
+  EXPECT_NEAR(equal, 120000.0 * (n - 1) / n, 1e-6);
 }
 
 TEST_F(CollectiveWorkload, CountsWhatIsMovedInWholeParts) {

@@ -49,6 +49,17 @@ TEST(SharedOut, TheHotRankReceivesMost) {
   EXPECT_DOUBLE_EQ(parts.moved(), (600 + 3 * 1000) / 4.0);
 }
 
+// What the busiest rank exchanges with others is what goes over its link; its own part stays where it is.
+TEST(SharedOut, OwnPartsGoOverNoLink) {
+  EXPECT_EQ(share_out(parts_of("equal"), 4, 4000).busiest_with_others(), 3000);
+  EXPECT_EQ(share_out(parts_of("hot(share=0.5)"), 4, 1200).busiest_with_others(), 3 * 600);
+  EXPECT_EQ(Parts(2, {9, 0, 0, 9}).busiest_with_others(), 0);
+  EXPECT_EQ(Parts(2, {0, 9, 9, 0}).busiest_with_others(), 9);
+  EXPECT_EQ(Parts(3, {90, 1, 2, 7, 0, 3, 0, 0, 0}).busiest_with_others(),
+            10);  // sent by rank 1; rank 0 keeps 90
+  EXPECT_EQ(Parts(1, {5}).busiest_with_others(), 0);
+}
+
 TEST(SharedOut, ZipfFallsByItsExponent) {
   const Parts parts = share_out(parts_of("zipf(exponent=1)"), 3, 1100);  // 1 : 1/2 : 1/3
   EXPECT_EQ(parts.between(1, 0), 600);
@@ -90,6 +101,8 @@ TEST_F(Counts, AreRefusedByLine) {
   refuses("1 -2\n", 2, "counts.csv:1: expected a count");
   refuses("1 nan\n", 2, "counts.csv:1: expected a count");
   refuses("1 2 3\n", 2, "counts.csv:1: 3 counts, for 2 ranks");
+  refuses("1\n", 2, "counts.csv:1: 1 count, for 2 ranks");
+  refuses("1 2\n", 1, "counts.csv:1: 2 counts, for 1 rank;");
   refuses("1 2\n1 2\n1 2\n", 2, "3 rows of counts, for 2 ranks");
   refuses("", 2, "0 rows of counts");
   refuses("0 0\n", 2, "every count is 0");

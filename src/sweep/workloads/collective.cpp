@@ -95,7 +95,7 @@ std::vector<std::vector<double>> CollectiveWorkload::end_window() {
 
 void CollectiveWorkload::rate(Measures& m, double operation_s) const {
   m.algbw_gb_s = payload_bytes() / operation_s / 1e9;
-  m.busbw_gb_s = m.algbw_gb_s * row_.busbw.of(comm_.size());
+  m.busbw_gb_s = calls_.front().bus_bytes(comm_.rank(), comm_.size()) / operation_s / 1e9;
   const auto& parts = calls_.front().parts;
   m.predicted_traffic_bytes = parts == nullptr
                                   ? payload_bytes() * specs::ring_factor(row_.what, comm_.size())
