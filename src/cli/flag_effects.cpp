@@ -184,7 +184,10 @@ const std::map<std::string, CommandRow>& rows() {
        {std::string(kWorld) +
             "suite --output --resume --rerun-failed --quiet --memory-limit --check-collectives --trace "
             "--openmetrics --transport --repeats --seed --duration",
-        {of_steps, of_time_limit}}},
+        {of_steps,
+         of_time_limit,
+         {"--overwrite", [](const Given& given) { return given.has("--trace"); },
+          "it replaces traces, and there is no --trace; a study is not overwritten, name another with -o"}}}},
       {"train",
        {std::string(kWorld) +
             "file --transport --batch-size --global-batch --steps --epochs --seed --deterministic --lr "

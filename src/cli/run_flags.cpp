@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/flag_effects.h"
+#include "cli/table_output.h"
 #include "cli/values.h"
 #include "plan/choice_axis.h"
 
@@ -60,7 +61,8 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   app.add_option(
       "--trace", flags.trace,
       "directory for a trace of three steps of each training point, instruction by instruction on all "
-      "ranks, for Perfetto or chrome://tracing");
+      "ranks, for Perfetto or chrome://tracing: a file for each point, named after its id");
+  add_overwrite_flag(app, flags.overwrite);
   app.add_option("--openmetrics", flags.openmetrics,
                  "keep the points so far and the sweep's progress in FILE for Prometheus, written anew after "
                  "each point, such as for the node exporter's textfile collector (x.prom)");

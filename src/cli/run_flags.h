@@ -23,6 +23,7 @@ struct RunFlags {
   bool quiet = false;
   bool check_collectives = false;
   std::string trace;               // directory; empty: none
+  bool overwrite = false;          // traces that are there
   std::string openmetrics;         // file; empty: none
   int64_t memory_limit_bytes = 0;  // of a rank; 0: the suite's, or the device's own
   WorldFlags world;

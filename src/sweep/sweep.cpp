@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/utc.h"
+#include "schema/file.h"
 #include "strategies/brief_text.h"
 #include "sweep/communicators.h"
 #include "sweep/environment.h"
@@ -61,8 +63,9 @@ class Walk {
     record.started = utc_now();
     if (world_.rank() == 0) record.attempts = 1 + writer_.before(record.id).attempts;
     if (point.impossible.empty()) {
+      const bool was_begun = study_ != nullptr && study_->known().contains(record.id);
       begin(record);
-      measure(record);
+      measure(record, was_begun);
       if (world_.rank() == 0) remember_first_attempt(record);
     }
     ++(point.impossible.empty() ? summary_.num_measured : summary_.num_skipped);
@@ -129,22 +132,23 @@ class Walk {
                         : Settled{point, {}, 0};
   }
 
-  // Fills what only measuring tells.
-  void measure(Record& record) {
+  // Fills what only measuring tells. was_begun: by an earlier run of this study; on rank 0.
+  void measure(Record& record, bool was_begun) {
     const Point point = record.point;
     progress_.begin(searched_ == nullptr ? point : *searched_, point);
     if (world_.rank() == 0 && options_.on_begin) options_.on_begin(point);
     heartbeat_.begin_point(brief_text(point));
+    const std::string trace = trace_of(record, was_begun);
     const Settled settled = settle(point);
     // Training has its memory measured, which begins with a communicator that nothing has used.
     auto& current =
         communicators_.get(point.ranks, transport_of(point), /*unused=*/point.workload != "collective");
     if (current.comm) {
-      Record measured = measure_point({settled.point, current.group, *current.comm, resources_, references_,
-                                       heartbeat_, options_.trace_directory},
-                                      [this](const std::vector<Series>& columns) {
-                                        if (study_ != nullptr) writer_.extend(columns);
-                                      });
+      Record measured = measure_point(
+          {settled.point, current.group, *current.comm, resources_, references_, heartbeat_, trace},
+          [this](const std::vector<Series>& columns) {
+            if (study_ != nullptr) writer_.extend(columns);
+          });
       measured.point = point;
       measured.id = record.id;
       measured.started = record.started;
@@ -161,6 +165,18 @@ class Walk {
     heartbeat_.rest();
     world_.sleep_barrier();  // ranks that are left out sleep here
     heartbeat_.begin_point("between points");
+  }
+
+  // The same on all ranks. A trace that an earlier attempt of this study has left is replaced; any other
+  // stays, and then the point gets none.
+  std::string trace_of(const Record& record, bool was_begun) const {
+    if (options_.trace_directory.empty() || record.point.workload != "training") return {};
+    const std::string path = trace_path(options_.trace_directory, record.point);
+    const bool is_free = options_.overwrites_traces || was_begun || !file_exists(path);
+    if (world_.broadcast(static_cast<int64_t>(is_free), 0) != 0) return path;
+    if (world_.rank() == 0)
+      log_warning(path + " exists and is kept, so this point gets no trace; to replace it: --overwrite");
+    return {};
   }
 
   void begin(Record record) {
@@ -217,6 +233,11 @@ std::vector<Point> unfinished(const std::vector<Point>& points, const Study* stu
 }
 
 }  // namespace
+
+std::string trace_path(const std::string& directory, const Point& planned) {
+  return fmt::format("{}/{}-{}-ranks-{}.json", directory, planned.training.strategy.name, planned.ranks,
+                     point_id(planned));
+}
 
 RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
                       const Resources& resources, const RunOptions& options, Watchdog& watchdog) {

@@ -21,9 +21,14 @@ struct RunOptions {
   ProgressOn progress = ProgressOn::nothing;  // of rank 0
   bool check_collectives = false;             // comm/wrappers/checked.h; every record says so
   std::string trace_directory = {};           // of a trace of each training point; empty: none
+  bool overwrites_traces = false;
   // Called on rank 0 just before a point is set up, while the others may wait for it.
   std::function<void(const Point& point)> on_begin = {};
 };
+
+// The file of a planned point's trace. Its name holds the whole id of the point as it was planned: `auto` and
+// the strategy that it stands for are two points.
+std::string trace_path(const std::string& directory, const Point& planned);
 
 struct RunSummary {
   int64_t num_measured = 0, num_skipped = 0;  // points of this run

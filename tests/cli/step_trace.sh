@@ -69,6 +69,38 @@ ranks 0 run suite.yaml -o x.h5 --device cpu --trace traces
 [[ $(find traces -name 'fsdp-2-ranks-*.json' | wc -l) == 1 && $(find traces -name '*.json' | wc -l) == 2 ]] || fail "$(ls traces)"
 python3 check.py traces/fsdp-*.json 2 3 || fail "a measured trace"
 
+# Traces are never replaced without --overwrite; those of points that are finished stay when a study goes on.
+sums() { cksum traces/*.json; }
+before=$(sums)
+ranks 2 run suite.yaml -o y.h5 --device cpu --trace traces
+grep -q 'exists; name another place, or replace it with --overwrite' err || fail "traces that are there"
+[[ ! -e y.h5 && ! -e y.h5.journal && $(sums) == "$before" ]] || fail "a refused run has written something"
+ranks 2 run suite.yaml -o y.h5 --device cpu --overwrite
+ranks 0 run suite.yaml -o x.h5 --device cpu --trace traces --resume
+[[ $(sums) == "$before" ]] || fail "resuming a finished study has replaced its traces"
+ranks 0 run suite.yaml -o y.h5 --device cpu --trace traces --overwrite
+[[ $(sums) != "$before" && $(find traces -name '*.json' | wc -l) == 2 ]] || fail "--overwrite has not replaced them"
+
+# Each planned point has a file of its own: `auto`, and what it stands for.
+sed 's/strategy: .*/strategy: [auto, ddp, fsdp]/' suite.yaml >auto.yaml
+ranks 0 run auto.yaml -o auto.h5 --device cpu --trace auto
+[[ $(find auto -name '*.json' | wc -l) == 3 && $(find auto -name 'auto-2-ranks-*.json' | wc -l) == 1 ]] || fail "$(ls auto)"
+"$program" export auto.h5 --json - >auto.json 2>err
+python3 - <<'PYTHON' || fail "names of traces"
+import glob, json
+ids = {point["id"] for point in json.load(open("auto.json"))["points"]}
+assert {name.rsplit("-", 1)[1][:-5] for name in glob.glob("auto/*.json")} == ids, (glob.glob("auto/*.json"), ids)
+PYTHON
+
+# A study that goes on with further points: another run's trace of one of these stops it, its own do not.
+ranks 0 run suite.yaml -o part.h5 --device cpu --strategy fsdp --trace part
+cp traces/ddp-*.json part/
+ranks 2 run suite.yaml -o part.h5 --device cpu --trace part --resume
+grep -q 'part/ddp-2-ranks-.*exists' err || fail "a trace of another study"
+rm part/ddp-*.json
+ranks 0 run suite.yaml -o part.h5 --device cpu --trace part --resume
+[[ $(find part -name '*.json' | wc -l) == 2 ]] || fail "$(ls part)"
+
 ranks 0 train --device cpu --model "$model" --strategy fsdp --steps 20 --eval-every 4 --eval-batches 1 --log-every 4 --trace steps
 grep -q 'steps 3 to 5: all ranks in steps/steps.json' out err || fail "it does not say what it wrote"
 python3 check.py steps/steps.json 2 3 || fail "the trace of a run"

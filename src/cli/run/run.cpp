@@ -15,6 +15,7 @@
 #include "cli/run/preflight.h"
 #include "cli/run/start_settings.h"
 #include "cli/run/world.h"
+#include "cli/table_output.h"
 #include "cli/whole_program.h"
 #include "data/source.h"
 #include "device/device.h"
@@ -104,6 +105,16 @@ struct Sweep {
   int64_t memory = 0;         // of a rank, bytes
 };
 
+// A trace of another run is not replaced without --overwrite. known: the points that this study has begun:
+// what they have left is theirs.
+void require_free_traces(const RunFlags& run, const std::vector<Point>& points,
+                         const std::map<std::string, Known>& known) {
+  if (run.trace.empty()) return;
+  for (const Point& point : points)
+    if (point.workload == "training" && point.impossible.empty() && !known.contains(point_id(point)))
+      require_free(trace_path(run.trace, point), run.overwrite, {});
+}
+
 Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
   Sweep sweep;
   together(*ranks.world, [&] {
@@ -121,6 +132,7 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
     check_data(sweep.points);
     if (ranks.world->rank() != 0) return;
     if (!run.trace.empty()) require_writable_directory(run.trace, "--trace");
+    if (!flags.resume) require_free_traces(run, sweep.points, {});
     if (!run.openmetrics.empty()) LiveMetrics::require_place(run.openmetrics);
   });
   require_equal_settings(*ranks.world, sweep.plan, flags.run.world);
@@ -189,6 +201,7 @@ std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sw
     const DueRule is_due = flags.rerun_failed ? failed_points(flags.output, sweep.points) : DueRule();
     study.emplace(flags.resume ? Study::resume(flags.output, environment, is_due)
                                : Study::create(flags.output, environment));
+    if (flags.resume) require_free_traces(flags.run, sweep.points, study->known());
     const int64_t count = study->num_due();
     if (!flags.run.quiet && (flags.rerun_failed || count > 0))
       log_line(fmt::format("{} failed point{} to be measured again", count, count == 1 ? " is" : "s are"));
@@ -321,6 +334,7 @@ int run(const Flags& flags) {
                            flags.run.quiet ? ProgressOn::nothing : shows_progress_on(),
                            flags.run.check_collectives,
                            flags.run.trace,
+                           flags.run.overwrite,
                            [&](const Point& point) {
                              if (metrics) metrics->begin(point);
                            }};

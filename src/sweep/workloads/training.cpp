@@ -24,7 +24,7 @@ Training::Training(const WorkloadContext& context)
       resources_(context.resources),
       references_(context.references),
       heartbeat_(context.heartbeat),
-      trace_directory_(context.trace_directory),
+      trace_(context.trace),
       before_(meter::read()),
       setup_(point_, comm_) {}
 

@@ -37,7 +37,7 @@ class Training final : public Workload {
   std::vector<double> expert_load_of_ranks(bool own) const;
   void collect_expert_load(Record& record) const;
   void collect_memory(Record& record);
-  void trace_steps(const Record& record, const std::function<void()>& train);
+  void trace_steps(const std::function<void()>& train);
   std::vector<double> timed(int64_t times, const std::function<void()>& step,
                             StepRecorder* details = nullptr);
   std::vector<double> timed_compute(Record& record, int64_t times, const std::function<void()>& train);
@@ -48,7 +48,7 @@ class Training final : public Workload {
   const Resources& resources_;
   ReferenceCache& references_;
   Heartbeat& heartbeat_;
-  std::string trace_directory_;
+  std::string trace_;
 
   MemoryReading before_;
   TrainingSetup setup_;

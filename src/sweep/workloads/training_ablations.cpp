@@ -1,7 +1,5 @@
 // The ablations of a point: its steps without communication, and its communication without steps. They show
 // how much of the communication hides behind computing, whatever the phases say.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/log.h"
@@ -31,14 +29,11 @@ std::vector<double> Training::timed(int64_t times, const std::function<void()>& 
 }
 
 // Three steps, instruction by instruction, of all ranks in one file.
-void Training::trace_steps(const Record& record, const std::function<void()>& train) {
+void Training::trace_steps(const std::function<void()>& train) {
   constexpr int64_t kTracedSteps = 3;
   StepRecorder recorder(comm_.device(), StepRecorder::Detail::instructions);
   static_cast<void>(timed(kTracedSteps - 1, train, &recorder));
-  const std::string title = to_text(point_),
-                    path = fmt::format("{}/{}-{}-ranks-{}.json", trace_directory_,
-                                       point_.training.strategy.name, point_.ranks, record.id.substr(0, 8));
-  const std::string trouble = write_trace(group_, setup_.model->table(), recorder, title, path);
+  const std::string trouble = write_trace(group_, setup_.model->table(), recorder, to_text(point_), trace_);
   if (group_.rank() == 0 && !trouble.empty()) log_warning("the trace was not written: " + trouble);
 }
 
@@ -65,7 +60,7 @@ void Training::measure_ablations(Record& record) {
   if (group_.rank() == 0 && point_.training.pipeline == 1)
     record.samples.push_back(strategies::to_series(program));
   if (!point_.training.graph) static_cast<void>(timed(0, train));
-  if (!trace_directory_.empty()) trace_steps(record, train);
+  if (!trace_.empty()) trace_steps(train);
   // What is replayed is not measured block by block, and its rate stays what it was; it communicates nothing.
   if (point_.training.graph) return;
   const int64_t times = std::clamp<int64_t>(point_.sampling.min_steps, 1, kMostSteps);

@@ -50,8 +50,8 @@ struct WorkloadContext {
   Communicator& comm;
   const Resources& resources;
   ReferenceCache& references;
-  Heartbeat& heartbeat;              // what this rank does, for the watchdog
-  std::string trace_directory = {};  // of traces of some steps; empty: none
+  Heartbeat& heartbeat;    // what this rank does, for the watchdog
+  std::string trace = {};  // the file for a trace of some steps; empty: none
 };
 
 // What it does is done by all ranks in step (comm/in_step.h), but for allocate().
