@@ -1,4 +1,4 @@
-// Memory of the largest rank against what formulas predict.
+// Memory of the rank whose peak is highest against what is predicted for it.
 #include <array>
 #include <cmath>
 #include <map>
@@ -60,19 +60,23 @@ ColumnsOf<MergedPoint> columns(Ideal& ideal) {
                        [measured = kind.measured](const auto& merged) {
                          return cells::mebibytes(measured(merged.measures));
                        },
-                       "on the rank that has most, MiB = 2^20 bytes."});
-    columns.push_back(
-        {{"error", "%", true, false, kind.name},
-         [kind](const auto& merged) {
-           return cells::difference(kind.measured(merged.measures), merged.measures.*kind.predicted);
-         },
-         "measured / predicted - 1, predicted by the formula of the strategy's paper, without padding; "
-         "activations by the model's table."});
+                       "on the rank whose peak is highest, MiB = 2^20 bytes."});
+    columns.push_back({{"error", "%", true, false, kind.name},
+                       [kind](const auto& merged) {
+                         return cells::difference(kind.measured(merged.measures),
+                                                  merged.measures.*kind.predicted);
+                       },
+                       "measured / predicted - 1, both of that rank. Predicted by the formula of the "
+                       "strategy's paper, without "
+                       "padding; by the rank's program where a copy of the model is laid out over several "
+                       "ranks; activations "
+                       "by the model's table."});
   }
   columns.push_back(
       {{"x P/N", ""},
        [&](const auto& merged) { return cells::number(share_of(merged) / ideal.bytes(merged.point), 3); },
-       "parameters, gradients and optimizer state of the rank that has most / (parameters x (2 + optimizer "
+       "parameters, gradients and optimizer state of the rank whose peak is highest / (parameters x (2 + "
+       "optimizer "
        "state elements) x element size / N): 1 if each of N ranks held exactly 1/N (Rajbhandari et al., SC "
        "2020). fsdp shards within tensors and comes close; zero3 assigns whole tensors, and its largest "
        "tensor "

@@ -107,11 +107,13 @@ void visit_fields(R& r, Visit&& visit) {
   visit("accuracy", "", "share of held-out targets that had the largest logit, at the end", m.accuracy);
   visit("verified", "", "what the strategy was compared with, and the result", m.verified);
   visit("verify_error", "", "largest relative difference of losses and gradient norms", m.verify_error);
-  visit("parameter_bytes", "bytes", "persistent parameters, largest rank", m.parameter_bytes);
-  visit("gradient_bytes", "bytes", "persistent gradients, largest rank", m.gradient_bytes);
-  visit("optimizer_bytes", "bytes", "optimizer state, largest rank", m.optimizer_bytes);
-  visit("transient_bytes", "bytes", "slots and buckets of the strategy, largest rank", m.transient_bytes);
-  visit("offloaded_bytes", "bytes", "in host memory beside the device's, largest rank", m.offloaded_bytes);
+  visit("parameter_bytes", "bytes", "persistent parameters, rank whose peak is highest", m.parameter_bytes);
+  visit("gradient_bytes", "bytes", "persistent gradients, rank whose peak is highest", m.gradient_bytes);
+  visit("optimizer_bytes", "bytes", "optimizer state, rank whose peak is highest", m.optimizer_bytes);
+  visit("transient_bytes", "bytes", "slots and buckets of the strategy, rank whose peak is highest",
+        m.transient_bytes);
+  visit("offloaded_bytes", "bytes", "in host memory beside the device's, rank whose peak is highest",
+        m.offloaded_bytes);
   visit("peak_bytes", "bytes", "highest total during a step, largest rank", m.peak_bytes);
   visit("reserved_bytes", "bytes", "of a GPU: the most that LibTorch's allocator held, largest rank",
         m.reserved_bytes);

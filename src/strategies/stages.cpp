@@ -1,6 +1,8 @@
 // See stages.h.
 #include "strategies/stages.h"
 
+#include <algorithm>
+
 #include "strategies/activations.h"
 
 namespace shardmark::strategies {
@@ -14,18 +16,23 @@ Stages::Stages(const Point& point) {
   }
 }
 
-StagesCost cost_of(const Stages& stages, double samples) {
-  StagesCost most;
+std::vector<StagesCost> costs_of(const Stages& stages, double samples) {
+  std::vector<StagesCost> costs;
   double traffic_bytes = 0;
   for (size_t stage = 0; stage < stages.programs.size(); ++stage) {
     const StepInput& input = stages.steps[stage].input();
-    const StagesCost of_stage{cost_of(stages.programs[stage], input),
-                              strategies::activation_bytes(input, samples)};
-    traffic_bytes += of_stage.cost.traffic_bytes / static_cast<double>(stages.programs.size());
-    if (stage == 0 || of_stage.total_bytes() > most.total_bytes()) most = of_stage;
+    costs.push_back({cost_of(stages.programs[stage], input), strategies::activation_bytes(input, samples)});
+    traffic_bytes += costs.back().cost.traffic_bytes / static_cast<double>(stages.programs.size());
   }
-  most.cost.traffic_bytes = traffic_bytes;
-  return most;
+  for (StagesCost& one : costs) one.cost.traffic_bytes = traffic_bytes;
+  return costs;
+}
+
+StagesCost cost_of(const Stages& stages, double samples) {
+  const std::vector<StagesCost> costs = costs_of(stages, samples);
+  return *std::max_element(costs.begin(), costs.end(), [](const StagesCost& a, const StagesCost& b) {
+    return a.total_bytes() < b.total_bytes();
+  });
 }
 
 }  // namespace shardmark::strategies

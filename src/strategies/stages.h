@@ -14,12 +14,13 @@ struct Stages {
   std::vector<Program> programs;
 };
 
-// Of a rank of the stage that needs most memory; traffic is the mean over all ranks.
+// Of a rank; traffic is the mean over all ranks.
 struct StagesCost {
   Cost cost;
   double activation_bytes = 0;  // of so many samples in a micro-batch, by the model's table
   double total_bytes() const { return cost.state_bytes() + activation_bytes; }
 };
-StagesCost cost_of(const Stages& stages, double samples);
+std::vector<StagesCost> costs_of(const Stages& stages, double samples);  // of each stage
+StagesCost cost_of(const Stages& stages, double samples);  // of the stage that needs most memory
 
 }  // namespace shardmark::strategies

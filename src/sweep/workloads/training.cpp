@@ -134,24 +134,24 @@ void Training::collect_expert_load(Record& record) const {
 
 void Training::collect_memory(Record& record) {
   auto& m = record.measures;
-  const auto largest = [&](MemoryUse use) {
-    return group_.max(static_cast<double>(built_.of(use) - before_.of(use)));
-  };
-  m.parameter_bytes = largest(MemoryUse::parameters);
-  m.gradient_bytes = largest(MemoryUse::gradients);
-  m.optimizer_bytes = largest(MemoryUse::optimizer);
-  m.transient_bytes = largest(MemoryUse::transient);
-  m.offloaded_bytes = largest(MemoryUse::offloaded);
   const MemoryReading now = meter::read();
   const auto peak = static_cast<double>(now.peak);
   m.peak_bytes = group_.max(peak);
+  const auto peaks = group_.gather(std::vector<double>{peak});
+  if (group_.rank() == 0) record.samples.push_back({"peak", point_.ranks, 1, peaks});
+  // All of one rank: the stages of a pipeline hold different parts, and only those of one rank add up.
+  const auto fullest = static_cast<int>(group_.broadcast(fullest_rank(record), 0));
+  for (const auto& [use, measure] : {std::pair(MemoryUse::parameters, &Measures::parameter_bytes),
+                                     {MemoryUse::gradients, &Measures::gradient_bytes},
+                                     {MemoryUse::optimizer, &Measures::optimizer_bytes},
+                                     {MemoryUse::transient, &Measures::transient_bytes},
+                                     {MemoryUse::offloaded, &Measures::offloaded_bytes}})
+    m.*measure = static_cast<double>(group_.broadcast(built_.of(use) - before_.of(use), fullest));
   if (meter::limit() > 0) m.memory_limit_bytes = static_cast<double>(meter::limit());
   if (comm_.device().is_cuda()) {
     m.reserved_bytes = group_.max(static_cast<double>(now.reserved_peak));
     m.device_bytes = group_.max(static_cast<double>(device_used_bytes(comm_.device())));
   }
-  const auto peaks = group_.gather(std::vector<double>{peak});
-  if (group_.rank() == 0) record.samples.push_back({"peak", point_.ranks, 1, peaks});
 }
 
 }  // namespace shardmark

@@ -7,6 +7,7 @@
 #include "base/stats.h"
 #include "schema/step_statistics.h"
 #include "schema/throughput.h"
+#include "specs/mesh.h"
 #include "specs/specs.h"
 #include "strategies/activations.h"
 #include "strategies/stages.h"
@@ -39,11 +40,13 @@ double phase_s(const Series& step, const Series& phase) {
 }
 
 // Of a whole model by the formulas of its strategy's paper; of a layout, for which papers have none of all
-// together, by its programs.
-strategies::StagesCost predicted_cost(const Point& point) {
+// together, by the program of this rank's stage.
+strategies::StagesCost predicted_cost(const Point& point, int64_t rank) {
   const TrainingPoint& t = point.training;
   const auto batch = static_cast<double>(t.batch_size);
-  if (point.ranks_per_copy() > 1) return strategies::cost_of(strategies::Stages(point), batch);
+  if (point.ranks_per_copy() > 1)
+    return strategies::costs_of(strategies::Stages(point),
+                                batch)[static_cast<size_t>(specs::mesh_of(point).stage_of(rank))];
   const strategies::RankStep rank_step(point);
   return {strategies::strategy(t.strategy.name).paper(rank_step.input()),
           strategies::activation_bytes(rank_step.input(), batch)};
@@ -51,7 +54,7 @@ strategies::StagesCost predicted_cost(const Point& point) {
 
 void derive_predictions(Record& record) {
   auto& m = record.measures;
-  const auto& [cost, activation_bytes] = predicted_cost(record.point);
+  const auto& [cost, activation_bytes] = predicted_cost(record.point, fullest_rank(record));
   m.predicted_parameter_bytes = cost.parameter_bytes;
   m.predicted_gradient_bytes = cost.gradient_bytes;
   m.predicted_optimizer_bytes = cost.optimizer_bytes;
@@ -73,6 +76,12 @@ double flops_per_step(const Point& point, const specs::ModelTable& table) {
 }
 
 }  // namespace
+
+int64_t fullest_rank(const Record& record) {
+  const Series* const peaks = record.series("peak");
+  if (peaks == nullptr) return 0;
+  return std::max_element(peaks->values.begin(), peaks->values.end()) - peaks->values.begin();
+}
 
 double ideal_step_s(const Point& point, const specs::ModelTable& table, const Resources& resources) {
   return flops_per_step(point, table) / value_or_none(resources.peak_flops, point.training.precision);

@@ -9,6 +9,10 @@ namespace shardmark {
 // The model FLOPs of a step at the peak of a rank's device: 100 % of MFU. A NaN where no peak was measured.
 double ideal_step_s(const Point& point, const specs::ModelTable& table, const Resources& resources);
 
+// The rank whose peak is highest, the first of several: memory is measured and predicted of this one. 0 where
+// no series of peaks is there.
+int64_t fullest_rank(const Record& record);
+
 // Fills throughput, FLOPs and MFU of a record whose median step is there, from steps that took so many
 // seconds.
 void derive_speed(Record& record, const specs::ModelTable& table, const Resources& resources, int64_t steps,

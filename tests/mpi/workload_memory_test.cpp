@@ -1,0 +1,56 @@
+// The memory of a training point, measured and predicted: both of the rank whose peak is highest.
+// RANKS 2 4
+#include "sweep/measure.h"
+#include "sweep/workloads/training_results.h"
+#include "tests/mpi/layouts_fixture.h"
+
+namespace shardmark {
+namespace {
+
+class MemoryOfOneRank : public OnCpuRanks {
+ protected:
+  Record measure(const Layout& layout) {
+    Point point = point_of(layout, comm->size());
+    point.sampling.warmup_steps = 1;
+    point.sampling.min_steps = point.sampling.max_steps = 2;
+    const Resources resources;
+    ReferenceCache references;
+    HeartbeatPage page{};
+    Heartbeat heartbeat{page};
+    Record record = measure_point({point, world, *comm, resources, references, heartbeat});
+    EXPECT_EQ(record.outcome, Outcome::ok) << record.reason;
+    return record;
+  }
+};
+
+// The stages of this model hold different parts: the first the embedding, the last the head.
+TEST_F(MemoryOfOneRank, AgreesInPipelines) {
+  Layout layout{
+      "llama(layers=4, width=32, heads=2, kv_heads=2, inner=48, sequence=8, vocabulary=4096, tied=false)"};
+  layout.pipeline = 2;
+  layout.precision = "fp32";
+  for (const char* stages : {"flops", "blocks"})
+    for (const char* strategy : {"ddp", "fsdp"}) {
+      layout.stages = stages;
+      layout.strategy = strategy;
+      const Record record = measure(layout);
+      if (world.rank() != 0) continue;
+      SCOPED_TRACE(to_text(record.point));
+      const Measures& m = record.measures;
+      const int64_t rank = fullest_rank(record);
+      EXPECT_DOUBLE_EQ(record.series("peak")->at(rank, 0), m.peak_bytes);
+      EXPECT_NEAR(m.parameter_bytes / m.predicted_parameter_bytes, 1, 0.01);
+      EXPECT_NEAR(m.gradient_bytes / m.predicted_gradient_bytes, 1, 0.01);
+      EXPECT_NEAR(m.optimizer_bytes / m.predicted_optimizer_bytes, 1, 0.01);
+    }
+}
+
+TEST(FullestRank, IsTheFirstWithTheHighestPeak) {
+  Record record;
+  EXPECT_EQ(fullest_rank(record), 0);
+  record.samples.push_back({"peak", 4, 1, {3, 7, 5, 7}});
+  EXPECT_EQ(fullest_rank(record), 1);
+}
+
+}  // namespace
+}  // namespace shardmark
