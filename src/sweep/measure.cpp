@@ -77,7 +77,7 @@ Record measure_point(const WorkloadContext& context, const ColumnsSink& sink) {
   meter::take_excess();  // of what was before this point
   const Verdict verdict = measure(context, sink, record);
   record.outcome = verdict.outcome;
-  record.reason = verdict.reason;
+  record.reason = reason_of(verdict, context.point);
   record.duration_s = now_s() - begin;
   record.measures.oversubscribed = is_oversubscribed(context.resources, context.point);
   empty_caches(context.comm.device());

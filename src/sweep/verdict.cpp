@@ -8,6 +8,7 @@
 #include "comm/in_step.h"
 #include "comm/nccl/lost_gpu.h"
 #include "device/meter.h"
+#include "specs/mesh.h"
 
 namespace shardmark {
 namespace {
@@ -22,6 +23,8 @@ bool is_out_of_memory(const std::string& text) {
     if (text.find(said) != std::string::npos) return true;
   return false;
 }
+
+std::string rank_text(int rank) { return "rank " + std::to_string(rank); }
 
 }  // namespace
 
@@ -56,7 +59,15 @@ Verdict agree(const HostGroup& group, const Verdict& mine) {
   const auto outcome = static_cast<Outcome>(worst / size);
   if (outcome == Outcome::ok) return {};
   const auto who = static_cast<int>(size - 1 - worst % size);
-  return {outcome, "rank " + std::to_string(who) + ": " + group.broadcast(mine.reason, who)};
+  return {outcome, rank_text(who) + ": " + group.broadcast(mine.reason, who), who};
+}
+
+std::string reason_of(const Verdict& verdict, const Point& point) {
+  const specs::Mesh mesh = specs::mesh_of(point);
+  if (verdict.rank < 0 || mesh.pipeline == 1) return verdict.reason;
+  std::string reason = verdict.reason;
+  return reason.insert(rank_text(verdict.rank).size(),
+                       " (pipeline stage " + std::to_string(mesh.stage_of(verdict.rank)) + ")");
 }
 
 Verdict agreed(const HostGroup& group, Heartbeat& heartbeat, const char* stage,

@@ -14,6 +14,7 @@ namespace shardmark {
 struct Verdict {
   Outcome outcome = Outcome::ok;
   std::string reason;
+  int rank = -1;  // whose reason it is, where ranks have agreed
   bool ok() const { return outcome == Outcome::ok; }
 };
 
@@ -24,6 +25,9 @@ Verdict attempt(const std::function<void()>& body);
 
 // The worst verdict of all ranks, with the reason of the lowest rank that has it. Collective.
 Verdict agree(const HostGroup& group, const Verdict& mine);
+
+// The reason; in a pipeline with the rank's stage, counted from 0: "rank 1 (pipeline stage 1): ...".
+std::string reason_of(const Verdict& verdict, const Point& point);
 
 // One stage of a point, and one verdict of all ranks on it; the watchdog knows who is in it and who waits.
 // What `attempt` passes on ends the job of several ranks.

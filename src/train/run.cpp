@@ -274,7 +274,7 @@ std::string Run::unwritten() const {
 
 void Run::finish(Record& record, const Verdict& verdict) {
   record.outcome = verdict.outcome;
-  record.reason = verdict.reason;
+  record.reason = reason_of(verdict, options_.point);
   auto& m = record.measures;
   m.peak_bytes = group_.max(static_cast<double>(meter::read().peak));
   m.first_step = curves_.first_step;

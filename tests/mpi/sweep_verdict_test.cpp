@@ -51,6 +51,20 @@ TEST(Verdict, SaysWhoLostWhichGpuInOneLine) {
       "node out");
 }
 
+TEST(Verdict, NamesTheStageOfARankInAPipeline) {
+  Point point;
+  point.ranks = 8;
+  point.training.pipeline = 2;
+  point.training.tensor = 2;
+  const Verdict verdict{Outcome::out_of_memory, "rank 5: no room", 5};
+  EXPECT_EQ(reason_of(verdict, point), "rank 5 (pipeline stage 1): no room");
+  point.training.rank_order = "pp-dp";
+  EXPECT_EQ(reason_of(verdict, point), "rank 5 (pipeline stage 0): no room");
+  EXPECT_EQ(reason_of({Outcome::wrong, "wrong: a loss"}, point), "wrong: a loss");  // of no rank alone
+  point.training.pipeline = 1;
+  EXPECT_EQ(reason_of(verdict, point), "rank 5: no room");
+}
+
 // On several ranks what a body throws ends the job: tests/faults/one_rank.sh.
 TEST(Verdict, OfAStageInStepIsByWhatARankHasKeptUpWith) {
   const HostGroup world = HostGroup::world();

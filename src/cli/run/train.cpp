@@ -279,6 +279,7 @@ int train(const TrainFlags& flags) {
         throw;
       }
     });
+  ready.reason = reason_of(ready, options->point);
   if (!ready.ok()) {
     if (world.rank() == 0) fail_early(ready, study.get(), flags.output);
     return world.max(static_cast<int64_t>(is_unfit)) != 0 ? kUsage : kWrong;
