@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/run/preflight.h"
 #include "cli/run/world.h"
@@ -20,6 +21,7 @@
 #include "plan/choice_axis.h"
 #include "schema/step_statistics.h"
 #include "specs/collectives.h"
+#include "specs/parts.h"
 #include "specs/specs.h"
 #include "strategies/brief_text.h"
 #include "sweep/environment.h"
@@ -49,6 +51,13 @@ struct CollectiveFlags {
 using Synonyms = std::map<std::string, std::string>;
 const Synonyms kDtypes = {{"float", "float32"}, {"half", "float16"}, {"double", "float64"}, {"int", "int32"}};
 const Synonyms kReductions = {{"avg", "average"}};
+
+// As nccl-tests prints it: of int and int32 the longer word.
+std::string printed_name(const std::string& own, const Synonyms& synonyms) {
+  for (const auto& [word, name] : synonyms)
+    if (name == own && word != "int") return word;
+  return own;
+}
 
 Word words_of(std::vector<std::string> known, const Synonyms& synonyms) {
   for (const auto& [word, name] : synonyms) known.push_back(word);
@@ -89,7 +98,7 @@ struct SizeSweep {
   std::string parts = {};
 };
 
-SizeSweep read_sweep(const CollectiveFlags& flags) {
+SizeSweep read_sweep(const CollectiveFlags& flags, int num_ranks) {
   SizeSweep sweep{specs::collective(flags.operation), sizes_of(flags), {}, {"none"}};
   sweep.dtypes = translate(flags.dtype, specs::dtype_names(), kDtypes);
   if (sweep.operation.reduces)
@@ -101,7 +110,9 @@ SizeSweep read_sweep(const CollectiveFlags& flags) {
   if (flags.parts != "equal" && !sweep.operation.has_parts)
     throw UsageError(
         fmt::format("--parts {}: the parts of {} are equal; use all_to_all_v", flags.parts, flags.operation));
-  sweep.parts = to_text(choice_from_flag(flags.parts, "--parts", parts_kind()));
+  const Choice parts = choice_from_flag(flags.parts, "--parts", parts_kind());
+  specs::share_out(parts, num_ranks, /*elements=*/0);  // reads a file of counts
+  sweep.parts = to_text(parts);
   return sweep;
 }
 
@@ -154,15 +165,18 @@ constexpr const char* kNothing = "         -       -       -      -";
 
 std::string columns(const Measures& m) {
   const std::string wrong = m.num_wrong < 0 ? "N/A" : std::to_string(m.num_wrong);
-  return fmt::format("{:>10.4g} {:>7.2f} {:>7.2f} {:>6}", m.step_s * 1e6, m.algbw_gb_s, m.busbw_gb_s, wrong);
+  const double time_us = m.step_s * 1e6;
+  const std::string time = time_us < 1000 ? fmt::format("{:.4g}", time_us) : fmt::format("{:.0f}", time_us);
+  return fmt::format("{:>10} {:>7.2f} {:>7.2f} {:>6}", time, m.algbw_gb_s, m.busbw_gb_s, wrong);
 }
 
 void print_head(const Communicator& comm, const CollectiveFlags& flags, const std::string& placement) {
   constexpr const char* kRow =
       "# {:>12} {:>12} {:>9} {:>8} {:>5}  {:>10} {:>7} {:>7} {:>6}   {:>10} {:>7} {:>7} {:>6}\n";
   print_progress(
-      fmt::format("# shardmark collective {}, transport {}, {} ranks, {} operations a size, {} before\n",
-                  flags.operation, comm.transport(), comm.size(), flags.iterations, flags.warmup) +
+      fmt::format("# shardmark collective {}, transport {}, {}, {} a size, {} before\n", flags.operation,
+                  comm.transport(), counted(comm.size(), "rank"), counted(flags.iterations, "operation"),
+                  flags.warmup) +
       fmt::format("# {}\n", placement) +
       "# time: median over operations of the slowest rank; GB = 1e9 bytes\n#\n" +
       fmt::format("#{:>51} {:>33}   {:>33}\n", "", "out-of-place          ", "in-place            ") +
@@ -200,7 +214,8 @@ void measure_line(const SizeSweep& sweep, Bench& bench, Point point, int num_ran
   }
   if (!prints) return;
   print_progress(fmt::format("  {:>12} {:>12} {:>9} {:>8} {:>5}  {}   {}\n", count * parts * element, count,
-                             point.collective.dtype, point.collective.reduction,
+                             printed_name(point.collective.dtype, kDtypes),
+                             printed_name(point.collective.reduction, kReductions),
                              sweep.operation.is_rooted() ? 0 : -1, sides[0], sides[1]));
 }
 
@@ -217,7 +232,7 @@ int run(const CollectiveFlags& flags) {
   const Ranks ranks(flags.world);
   const HostGroup& world = *ranks.world;
   SizeSweep sweep;
-  together(world, [&] { sweep = read_sweep(flags); });
+  together(world, [&] { sweep = read_sweep(flags, world.size()); });
   const Preflight checked = preflight(flags.world, ranks, "");
   const at::Device device = checked.device;
   if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / ranks.session->local_size());
@@ -229,6 +244,12 @@ int run(const CollectiveFlags& flags) {
 
   const bool prints = world.rank() == 0;
   checked.print_warnings(/*quiet=*/true);
+  if (prints && world.size() == 1)
+    log_line(
+        fmt::format("1 rank: nothing to communicate, so the bus bandwidth is 0; start several with mpirun -n "
+                    "RANKS shardmark "
+                    "collective {} (-n here is the number of operations)",
+                    flags.operation));
   if (prints) print_head(*comm, flags, doctor::placement_line(checked.ranks));
   Totals totals;
   comm->set_heartbeat(&ranks.heartbeat());
