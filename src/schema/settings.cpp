@@ -28,11 +28,29 @@ constexpr NamedReason kNoSettings[] = {
 
 // What mpirun tells its own processes: other values in every launch, and nothing that a user chose.
 constexpr std::string_view kOfTheLauncher[] = {"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_initial_wdir"};
-constexpr std::string_view kSecrets[] = {"TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "_KEY"};
+
+// Anywhere in the name; at the begin of one of its words, as in TORCH_AUTH but not in NCCL_IB_PKEY; as a
+// word.
+constexpr std::string_view kSecrets[] = {"TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "APIKEY"};
+constexpr std::string_view kSecretBegins[] = {"AUTH", "KEY", "PASSW", "PASSPHRASE", "COOKIE", "BEARER"};
+constexpr std::string_view kSecretWords[] = {"PASS", "PWD", "PW", "CRED", "CREDS", "JWT"};
 
 bool is_secret(std::string_view name) {
-  return std::any_of(std::begin(kSecrets), std::end(kSecrets),
-                     [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
+  std::string upper(name);
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  const auto any_of = [](const auto& words, const auto& fits) {
+    return std::any_of(std::begin(words), std::end(words), fits);
+  };
+  if (any_of(kSecrets, [&](std::string_view word) { return upper.find(word) != std::string::npos; }))
+    return true;
+  std::replace(upper.begin(), upper.end(), '_', ' ');
+  std::istringstream words(upper);
+  for (std::string word; words >> word;)
+    if (any_of(kSecretBegins, [&](std::string_view begin) { return word.starts_with(begin); }) ||
+        any_of(kSecretWords, [&](std::string_view whole) { return word == whole; }))
+      return true;
+  return false;
 }
 
 const VariableFamily* family_of(std::string_view name) {

@@ -1,4 +1,5 @@
 // Settings: what a suite may list under `environment`, and the starts of the ranks that follow.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +66,9 @@ TEST(Environment, RefusesByPlaceAndReason) {
   refuses("{LD_PRELOAD: x.so}",
           "s.yaml:1:27: LD_PRELOAD: not a variable that a suite may set; accepted: OMP_*");
   refuses("{PATH: x}", "not a variable");
-  refuses("{NCCL_API_TOKEN: x}", "a variable that no study may hold");
+  for (const char* secret : {"NCCL_API_TOKEN", "TORCH_AUTH", "OMPI_MCA_auth_file", "NCCL_PASSWD",
+                             "TORCH_apikey", "UCX_PWD", "FI_CXI_AUTH_KEY"})
+    refuses(fmt::format("{{{}: x}}", secret), "a variable that no study may hold");
   refuses("{SLURM_JOB_ID: 4}", "not a variable");
   refuses("{OMP_NUM_THREADS: 2}", "write threads: [1, 2]");
   refuses("{CUDA_VISIBLE_DEVICES: 0}", "set it for all of launch");
@@ -85,9 +88,10 @@ TEST(Environment, DiffersByTheFirstNameThatDoes) {
 }
 
 TEST(Environment, KeepsNoSecretsAndNothingOfTheLauncher) {
-  for (const char* kept : {"NCCL_ALGO", "OMPI_MCA_btl", "SLURM_JOB_ID", "FI_PROVIDER"})
+  for (const char* kept : {"NCCL_ALGO", "OMPI_MCA_btl", "SLURM_JOB_ID", "FI_PROVIDER", "NCCL_IB_PKEY"})
     EXPECT_TRUE(is_kept_variable(kept));
-  for (const char* not_kept : {"HOME", "TORCH_HUB_TOKEN", "OMPI_MCA_orte_hnp_uri", "AWS_SECRET_ACCESS_KEY"})
+  for (const char* not_kept :
+       {"HOME", "TORCH_HUB_TOKEN", "OMPI_MCA_orte_hnp_uri", "AWS_SECRET_ACCESS_KEY", "TORCH_AUTH"})
     EXPECT_FALSE(is_kept_variable(not_kept));
   EXPECT_TRUE(is_handed_variable("NCCL_ALGO"));
   EXPECT_FALSE(is_handed_variable("OMP_NUM_THREADS"));
