@@ -29,12 +29,14 @@ Json series_json() {
   return series;
 }
 
-// [[of rank 0], [of rank 1] ...]
+// [[of rank 0], [of rank 1] ...]; as in columns, a NaN is null and infinities are texts.
 Json rows_of(const Series& series) {
   Json rows = Json::array();
   for (int64_t row = 0; row < series.rows; ++row) {
-    const auto start = series.values.begin() + row * series.columns;
-    rows.push_back(std::vector<double>(start, start + series.columns));  // a NaN is dumped as null
+    Json values = Json::array();
+    for (int64_t column = 0; column < series.columns; ++column)
+      values.push_back(json_of(series.at(row, column)));
+    rows.push_back(std::move(values));
   }
   return rows;
 }

@@ -15,10 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json json_of(double number) {
-  if (std::isfinite(number)) return number;
-  return std::isnan(number) ? Json() : Json(number > 0 ? "inf" : "-inf");
-}
 Json json_of(Flag flag) { return flag == Flag::yes; }
 template <class T>
 Json json_of(const T& value) {
@@ -70,6 +66,11 @@ class KeyReader {
 };
 
 }  // namespace
+
+Json json_of(double number) {
+  if (std::isfinite(number)) return number;
+  return std::isnan(number) ? Json() : Json(number > 0 ? "inf" : "-inf");
+}
 
 Json to_json(const Record& record) {
   Json json = Json::object();

@@ -18,6 +18,9 @@ nlohmann::ordered_json to_json(const Record& record);
 // type.
 Record record_from_json(const nlohmann::ordered_json& json);
 
+// A NaN is null, infinities are "inf" and "-inf": JSON has no numbers for them.
+nlohmann::ordered_json json_of(double number);
+
 nlohmann::ordered_json to_json(const Environment& environment);
 Environment environment_from_json(const nlohmann::ordered_json& json);
 

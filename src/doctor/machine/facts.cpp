@@ -84,7 +84,9 @@ doctor::RankFacts facts_of_rank(const Topology& topology, const HostGroup& world
 
 std::vector<doctor::RankFacts> gather_facts(const HostGroup& world, const doctor::RankFacts& own) {
   std::vector<doctor::RankFacts> facts;
-  for (const std::string& text : world.gather(nlohmann::json(own).dump()))
+  // Names of folders and values of variables may hold any bytes.
+  for (const std::string& text :
+       world.gather(nlohmann::json(own).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)))
     facts.push_back(nlohmann::json::parse(text).get<doctor::RankFacts>());
   return facts;
 }
