@@ -58,5 +58,8 @@ Choice without_defaults(const Choice& choice, const OptionTable& table);
 std::string to_text(const Choice& choice);
 // The inverse of to_text; also reads "fsdp:shard=full". Throws UsageError.
 Choice choice_from_text(const std::string& text);
+// As choice_from_text, but a text that is no choice is a name as a whole: 'GPT-3 (175B)'. A study holds such
+// names where it was imported, or where a later program wrote it. to_text() gives the text back.
+Choice choice_or_name(const std::string& text);
 
 }  // namespace shardmark

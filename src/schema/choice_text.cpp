@@ -161,4 +161,12 @@ std::string to_text(const Choice& choice) {
 
 Choice choice_from_text(const std::string& text) { return Parser(text, /*takes_choices=*/true).parse(); }
 
+Choice choice_or_name(const std::string& text) {
+  try {
+    return choice_from_text(text);
+  } catch (const UsageError&) {
+    return {text};
+  }
+}
+
 }  // namespace shardmark

@@ -25,7 +25,7 @@ inline void from_stored(Flag flag, bool& member) { member = flag == Flag::yes; }
 inline void from_stored(const std::string& text, Outcome& member) { member = outcome_from_text(text); }
 // A point's unused choices have no name and lie as empty text.
 inline void from_stored(const std::string& text, Choice& member) {
-  member = text.empty() ? Choice{} : choice_from_text(text);
+  member = text.empty() ? Choice{} : choice_or_name(text);
 }
 
 }  // namespace shardmark

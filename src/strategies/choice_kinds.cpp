@@ -102,12 +102,4 @@ const OptionTable& known_options(const std::string& axis, const Choice& choice) 
   return is_known ? kind.options(choice.name) : none;
 }
 
-Choice choice_or_name(const std::string& text) {
-  try {
-    return choice_from_text(text);
-  } catch (const UsageError&) {
-    return {text};
-  }
-}
-
 }  // namespace shardmark

@@ -22,7 +22,4 @@ const ChoiceKind& kind_of(const std::string& axis);
 // A study may be of a program that has other choices, or other options of them: none of these throws.
 // The options that a choice on this axis has; none where it is not known.
 const OptionTable& known_options(const std::string& axis, const Choice& choice);
-// As choice_from_text; what does not read as a choice is a name.
-Choice choice_or_name(const std::string& text);
-
 }  // namespace shardmark

@@ -62,7 +62,9 @@ std::string page() {
   text +=
       "\n## /points/<name>\n\nOne dataset each, with a row for each point; attributes `unit` and "
       "`description`. NaN: not "
-      "measured.\n\n";
+      "measured. A model, data\nsource, strategy, optimizer or schedule is written as `name` or "
+      "`name(option=value, ...)`. A text that cannot be read so is\na name as a whole: `GPT-3 (175B)` in an "
+      "imported study.\n\n";
   text += kHeading;
   Record record;
   visit_fields(record,
