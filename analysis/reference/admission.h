@@ -25,7 +25,7 @@ StudyData anonymous(StudyData study, const std::string& suite);
 // "nvidia-h200-8-gpu-collectives-2026-01-31.h5", of an anonymous study.
 std::string reference_name(const StudyData& study);
 
-// Publishes it (schema/published.h). UsageError: it cannot be written.
+// Publishes it (schema/published.h). SystemError: it cannot be written.
 void write_reference(const StudyData& study, const std::string& path);
 
 }  // namespace shardmark

@@ -1,6 +1,12 @@
 // Writing and reading of a study's HDF5 file; see Note [Study file].
 #include "schema/published.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
 #include "base/error.h"
 #include "schema/columns.h"
 #include "schema/fields.h"
@@ -136,6 +142,12 @@ void write_file(const std::string& path, const std::function<Environment(const R
   h5::flush(file);
 }
 
+// A disk may find only now that it is full.
+void sync_file(const std::string& path) {
+  const File file = open_if_exists(path, O_RDONLY);
+  if (::fsync(file.get()) != 0 && errno != EINVAL) throw SystemError(std::strerror(errno));
+}
+
 // Runs read on the open file and turns whatever goes wrong into one line for the user.
 template <class Read>
 auto with_file(const std::string& path, Read read) {
@@ -163,11 +175,10 @@ void write_published(const std::string& study, const std::function<Environment(c
   try {
     write_file(temporary, records);
     seal_file(temporary);
-    sync_path(temporary);
+    sync_file(temporary);
   } catch (const SystemError& error) {
     remove_file(temporary);
-    throw UsageError("cannot write " + study + ": " + error.what() +
-                     "; what was recorded is kept in its journal: make room");
+    throw SystemError("cannot write " + study + ": " + error.what());
   } catch (...) {
     remove_file(temporary);
     throw;

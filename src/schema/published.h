@@ -12,7 +12,7 @@
 namespace shardmark {
 
 // Writes the file beside `study` and renames it when it is whole and durable. `records` is called once; the
-// environment of its result is stored.
+// environment of its result is stored. SystemError: it cannot be written; nothing is left of it.
 void write_published(const std::string& study, const std::function<Environment(const RecordSink&)>& records);
 
 // Reads one. UsageError: missing, damaged, no study, a newer schema. The environment is known before the

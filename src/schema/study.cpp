@@ -121,7 +121,7 @@ void Study::append(const Record& record) {
 
 void Study::publish(const std::vector<std::string>& to_go) {
   ENSURE(!state_->published, "the study is published already");
-  write_published(state_->path, [&](const RecordSink& sink) {
+  const auto records = [&](const RecordSink& sink) {
     size_t num_read = 0;
     int64_t place = 0;
     auto scan = scan_journal(state_->path, Load::everything, [&](Record&& record) {
@@ -137,7 +137,12 @@ void Study::publish(const std::vector<std::string>& to_go) {
     (*scan->environment.facts).erase(kPlannedFact);
     if (!to_go.empty()) (*scan->environment.facts)[kPlannedFact] = to_go;
     return std::move(scan->environment);
-  });
+  };
+  try {
+    write_published(state_->path, records);
+  } catch (const SystemError& error) {
+    throw UsageError(std::string(error.what()) + "; what was recorded is kept in its journal: make room");
+  }
   state_->journal.remove();
   state_->published = true;
 }
@@ -176,15 +181,25 @@ std::optional<Record> Study::record_crash(const std::string& given, Outcome outc
 void write_study(const std::string& given, const Environment& environment,
                  const std::vector<Record>& records) {
   const std::string path = follow_links(given);
-  if (!reserve_study(path)) throw UsageError(path + " exists; choose another output");
+  if (!reserve_study(path))
+    throw UsageError(
+        file_exists(path)
+            ? path + " exists; choose another output"
+            : fmt::format("{}: {} is there, so a job has reserved this name, or was killed before it "
+                          "wrote; remove that file if none runs, or choose another output",
+                          path, journal_path(path)));
   struct Reservation {
     const std::string& path;
     ~Reservation() { release_study(path); }
   } const reservation{path};
-  write_published(path, [&](const RecordSink& sink) {
-    for (Record record : records) sink(std::move(record));
-    return environment;
-  });
+  try {
+    write_published(path, [&](const RecordSink& sink) {
+      for (Record record : records) sink(std::move(record));
+      return environment;
+    });
+  } catch (const SystemError& error) {
+    throw SystemError(std::string(error.what()) + "; nothing was kept: make room, or choose another place");
+  }
 }
 
 std::optional<std::string> search_of(Point point, const std::set<std::string>& planned) {

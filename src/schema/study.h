@@ -79,7 +79,8 @@ class Study {
 };
 
 // A study that is there at once, of records that nobody measures any more: published without a journal.
-// UsageError: something is at `path`, or it cannot be written.
+// UsageError: something is at `path`, or no file can be there. SystemError: writing it failed, for want of
+// room mostly; nothing is left of it.
 void write_study(const std::string& path, const Environment& environment, const std::vector<Record>& records);
 
 struct StudyData {
