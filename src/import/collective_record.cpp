@@ -45,4 +45,11 @@ std::string element_type(std::string_view name) {
   return found == kNames.end() ? std::string(name) : found->second;
 }
 
+std::string reduction_of(std::string_view name) {
+  static const std::map<std::string_view, const char*> kNames = {
+      {"avg", "average"}, {"MPI_SUM", "sum"}, {"MPI_MIN", "min"}, {"MPI_MAX", "max"}};
+  const auto found = kNames.find(name);
+  return found == kNames.end() ? std::string(name) : found->second;
+}
+
 }  // namespace shardmark::imports

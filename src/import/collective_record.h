@@ -20,5 +20,7 @@ Point unspecified_point(const std::string& workload, int64_t ranks);
 
 // float32 for float, MPI_FLOAT ...; any other as it is written.
 std::string element_type(std::string_view name);
+// sum for MPI_SUM ...; any other as it is written.
+std::string reduction_of(std::string_view name);
 
 }  // namespace shardmark::imports

@@ -14,19 +14,6 @@ namespace {
 
 constexpr size_t kMostNamedLines = 5;
 
-std::string_view without_prefix(std::string_view line) {
-  if (line.starts_with("[")) {
-    for (const std::string_view stream : {"]<stdout>:", "]<stderr>:"})
-      if (const size_t at = line.find(stream); at != std::string_view::npos && at < 32)
-        return line.substr(at + stream.size());
-    return line;
-  }
-  size_t at = line.find_first_not_of(' ');
-  const size_t digits = at;
-  while (at < line.size() && line[at] >= '0' && line[at] <= '9') ++at;
-  return at > digits && line.substr(at).starts_with(": ") ? line.substr(at + 2) : line;
-}
-
 template <class Number>
 Number read_or(std::string_view word, Number otherwise) {
   Number number{};
@@ -43,7 +30,7 @@ void for_each_line(const Source& source, const std::function<void(const Line& li
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string_view line = text.substr(begin, end - begin);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    visit({without_prefix(line), ++number, end < text.size()});
+    visit({line, ++number, end < text.size()});
     begin = end + 1;
   }
 }
@@ -69,15 +56,21 @@ void LeftOut::add(const Line& line, const std::string& why) {
   if (first_.size() == kMostNamedLines)
     ++more_;
   else
-    first_.push_back(fmt::format("{}left out: {}: {}", place(source_, line.number), why,
-                                 quoted_line(std::string(line.text))));
+    add_at(place(source_, line.number), why + ": " + quoted_line(std::string(line.text)));
+}
+
+void LeftOut::add_at(const std::string& where, const std::string& why) {
+  if (first_.size() == kMostNamedLines)
+    ++more_;
+  else
+    first_.push_back(where + "left out: " + why);
 }
 
 void LeftOut::report(std::vector<std::string>& warnings) const {
   warnings.insert(warnings.end(), first_.begin(), first_.end());
   if (more_ > 0)
     warnings.push_back(
-        fmt::format("{}: {} more line{} left out", source_.name, more_, more_ == 1 ? " is" : "s are"));
+        fmt::format("{}: {} more {} left out", source_.name, more_, more_ == 1 ? "is" : "are"));
 }
 
 }  // namespace shardmark::imports

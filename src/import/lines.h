@@ -11,9 +11,9 @@
 namespace shardmark::imports {
 
 struct Line {
-  std::string_view text;  // without what launchers put before it: "[1,0]<stdout>:" (mpirun), "0: " (srun)
-  int64_t number = 0;     // from 1
-  bool is_whole = true;   // it ends with a line break
+  std::string_view text;
+  int64_t number = 0;    // from 1
+  bool is_whole = true;  // it ends with a line break
 };
 
 void for_each_line(const Source& source, const std::function<void(const Line& line)>& visit);
@@ -30,6 +30,7 @@ class LeftOut {
  public:
   explicit LeftOut(const Source& source) : source_(source) {}
   void add(const Line& line, const std::string& why);
+  void add_at(const std::string& where, const std::string& why);  // where: "a.json: result 3: "
   void report(std::vector<std::string>& warnings) const;
 
  private:

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -82,6 +83,21 @@ void require_nodes(const std::vector<std::string>& rank_nodes, const std::vector
   });
 }
 
+// Where a source names the node of each rank, flags can only agree with it. Nodes may have different numbers
+// of ranks.
+void require_given(const std::vector<std::string>& rank_nodes, const Given& given, const std::string& name) {
+  std::map<std::string, int64_t> ranks_on;
+  for (const std::string& node : rank_nodes) ++ranks_on[node];
+  const auto nodes = std::ssize(ranks_on);
+  if (given.nodes > 0 && given.nodes != nodes)
+    throw UsageError(fmt::format("{}: {} ranks on {} node{}, not on {}; correct --nodes or leave it out",
+                                 name, rank_nodes.size(), nodes, nodes == 1 ? "" : "s", given.nodes));
+  for (const auto& [node, ranks] : ranks_on)
+    if (given.ranks_per_node > 0 && given.ranks_per_node != ranks)
+      throw UsageError(fmt::format("{}: {} rank{} on {}, not {}; correct --ranks-per-node or leave it out",
+                                   name, ranks, ranks == 1 ? "" : "s", node, given.ranks_per_node));
+}
+
 }  // namespace
 
 int64_t most_ranks(const std::vector<Read>& all) {
@@ -93,16 +109,16 @@ int64_t most_ranks(const std::vector<Read>& all) {
 
 std::vector<std::string> placement_of(const std::vector<Read>& all, const Given& given) {
   const int64_t world = most_ranks(all);
+  for (const auto& [source, contents] : all)
+    if (std::ssize(contents.rank_nodes) == world) {
+      require_given(contents.rank_nodes, given, source->name);
+      require_nodes(contents.rank_nodes, all, false);
+      return contents.rank_nodes;
+    }
   const std::optional<int64_t> from_flags = given_per_node(all, given);
   const std::optional<int64_t> each = from_flags ? from_flags : said_per_node(all);
   if (!each) return {};
   std::vector<std::string> rank_nodes = numbered(world, *each);
-  require_nodes(rank_nodes, all, from_flags.has_value());
-  for (const auto& [source, contents] : all)
-    if (std::ssize(contents.rank_nodes) == world) {
-      rank_nodes = contents.rank_nodes;
-      break;
-    }
   require_nodes(rank_nodes, all, from_flags.has_value());
   return rank_nodes;
 }

@@ -12,8 +12,8 @@ namespace shardmark::imports {
 using Read = std::pair<const Source*, Contents>;
 
 // The node of each rank, of as many as took part at most; empty where neither a source nor a flag says. Nodes
-// without a name are numbered. UsageError: sources contradict each other or the flags, or one says less than
-// another.
+// without a name are numbered, and have equal numbers of ranks then. UsageError: sources contradict each
+// other or the flags, or one says less than another.
 std::vector<std::string> placement_of(const std::vector<Read>& all, const Given& given);
 
 // The device of each of so many ranks. UsageError: nobody says, or sources and flag say different ones.

@@ -9,8 +9,11 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/value.h"
+#include "import/lines.h"
 #include "import/placement.h"
+#include "import/plain_text.h"
 #include "schema/choice.h"
 #include "schema/content_hash.h"
 #include "schema/imported.h"
@@ -27,14 +30,18 @@ std::vector<Read> read_all(const std::vector<Source>& sources, const Given& give
                            std::vector<std::string>& formats) {
   std::vector<Read> all;
   std::map<std::string, std::string> names;  // by hash
+  int64_t num_results = 0;
   for (const Source& source : sources) {
     const auto [same, is_new] = names.emplace(hash_of_text(source), source.name);
     if (!is_new)
       throw UsageError(fmt::format("{} and {} hold the same: a launch counts once; leave one of them out",
                                    same->second, source.name));
-    const auto& [format, reader] = format_of(source);
-    all.emplace_back(&source, reader.read(source, given));
+    const Source text = plain(source);
+    const auto& [format, reader] = format_of(text);
+    all.emplace_back(&source, reader.read(text, given));
     formats.push_back(format);
+    num_results += std::ssize(all.back().second.measured);
+    require_few(num_results, source);
     if (all.back().second.measured.empty()) {
       const auto& warnings = all.back().second.warnings;
       throw UsageError(warnings.empty() ? source.name + ": no result in it"
@@ -45,10 +52,61 @@ std::vector<Read> read_all(const std::vector<Source>& sources, const Given& give
 }
 
 // "nccl(link=ndr400)": the link is a part of the transport, so that points over another one are never joined.
-std::string transport_text(const std::string& said, const Given& given) {
-  Choice transport = choice_from_text(given.transport.empty() ? said : given.transport);
-  if (!given.link.empty()) transport.options["link"] = given.link;
+// So is what makes times another kind.
+std::string transport_text(const Contents& contents, const Given& given) {
+  Choice transport{contents.transport};
+  if (!given.transport.empty()) try {
+      transport = choice_from_text(given.transport);
+    } catch (const UsageError& error) {
+      throw UsageError(std::string("--transport: ") + error.what());
+    }
+  for (const auto& [key, value] : contents.transport_options) transport.options[key] = value;
+  if (given.link.empty()) return to_text(transport);
+  if (transport.options.contains("link"))
+    throw UsageError("--link and the link of --transport are the same: give one of them");
+  transport.options["link"] = given.link;
   return to_text(transport);
+}
+
+// A flag says what files do not: where they do, it can only agree.
+void require_agreement(const std::vector<Read>& all, const Given& given) {
+  for (const auto& [source, contents] : all) {
+    // rccl, msccl and other libraries with NCCL's interface are measured by nccl-tests, too
+    if (contents.transport == "nccl" && !given.transport.empty() &&
+        given.transport.find("ccl") == std::string::npos)
+      throw UsageError(
+          fmt::format("{}: nccl-tests measure NCCL, or a library with its interface, not {} as "
+                      "--transport says; leave that out",
+                      source->name, given.transport));
+    for (const Measured& one : contents.measured) {
+      const Point& point = one.record.point;
+      const std::string where = place(*source, one.line);
+      ranks_of(point.ranks, given, where);
+      if (given.operation.empty() || point.collective.operation == given.operation) continue;
+      throw UsageError(fmt::format("{}it is {}, not {} as --operation says; leave that out", where,
+                                   point.workload == "collective" ? point.collective.operation : "training",
+                                   given.operation));
+    }
+  }
+}
+
+// Bytes that no terminal shows, in names that a log holds, are written as "\x1b".
+void make_printable(std::string& text) { text = printable(text, ""); }
+void make_printable(Choice& choice) { choice = choice_or_name(printable(to_text(choice), "")); }
+
+void make_printable(Contents& contents) {
+  for (auto* texts : {&contents.devices, &contents.rank_nodes})
+    for (std::string& text : *texts) make_printable(text);
+  for (auto* maps : {&contents.versions, &contents.variables, &contents.facts})
+    for (auto& [name, text] : *maps) make_printable(text);
+  make_printable(contents.version);
+  for (Measured& one : contents.measured) {
+    Point& point = one.record.point;
+    for (Choice* choice : {&point.training.model, &point.training.optimizer}) make_printable(*choice);
+    make_printable(point.collective.dtype);
+    make_printable(point.collective.reduction);
+    make_printable(one.record.reason);
+  }
 }
 
 // All that is missing, at once.
@@ -89,7 +147,7 @@ Facts flags_of(const Given& given) {
 }
 
 Facts source_facts(const Source& source, const Contents& contents, const std::string& format) {
-  Facts facts = {{"file", source.name},
+  Facts facts = {{"file", printable(source.name, "")},
                  {"hash", hash_of_text(source)},
                  {"format", format},
                  {"version", contents.version},
@@ -140,7 +198,7 @@ void add_launch(const Source& source, const std::vector<Measured*>& measured, co
 
 void add_source(const Source& source, Contents& contents, const Given& given, Repeats& repeats,
                 Imported& imported) {
-  const std::string transport = transport_text(contents.transport, given);
+  const std::string transport = transport_text(contents, given);
   if (!imported.environment.transport.empty() && imported.environment.transport != transport)
     throw UsageError(
         fmt::format("{}: it used {}, others {}; a study is of one transport: import them into two",
@@ -169,6 +227,13 @@ int64_t ranks_of(int64_t said, const Given& given, const std::string& where) {
   return said > 0 ? said : given.ranks;
 }
 
+void require_few(int64_t results, const Source& source) {
+  if (results > kMostResults)
+    throw UsageError(
+        fmt::format("{}: more than {} results, which a study does not hold; import them in parts",
+                    source.name, kMostResults));
+}
+
 const std::pair<const std::string, Format>& format_of(const Source& source) {
   const auto& all = Registry<Format>::instance().entries();
   std::vector<const std::pair<const std::string, Format>*> found;
@@ -180,8 +245,11 @@ const std::pair<const std::string, Format>& format_of(const Source& source) {
     names += (names.empty() ? "" : " and ") + entry.first;
   }
   if (found.size() > 1) throw UsageError(fmt::format("{}: it holds {}: split it", source.name, names));
-  if (found.empty())
-    throw UsageError(fmt::format("{}: nothing that import knows; known: {}", source.name, known));
+  if (found.empty()) {
+    const std::string met = met_instead(source);
+    throw UsageError(fmt::format("{}: nothing that import knows{}; known: {}", source.name,
+                                 met.empty() ? "" : ": " + met, known));
+  }
   return *found.front();
 }
 
@@ -189,7 +257,9 @@ Imported imported_results(const std::vector<Source>& sources, const Given& given
   std::vector<std::string> formats;
   std::vector<Read> all = read_all(sources, given, formats);
   require_one_kind(all);
+  require_agreement(all, given);
   require_said(all, given);
+  for (auto& [source, contents] : all) make_printable(contents);
   Imported imported;
   Environment& environment = imported.environment;
   environment.world_ranks = most_ranks(all);

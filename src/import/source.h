@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/registry.h"
@@ -14,7 +15,7 @@ namespace shardmark::imports {
 
 struct Source {
   std::string name;  // of the file, for messages
-  std::string text;
+  std::string text;  // formats are given what plain() (plain_text.h) makes of it
 };
 
 // Machine facts that the user gives; "" and 0: not given. A source that says otherwise is refused.
@@ -39,6 +40,7 @@ struct Contents {
   std::string version;                                     // of the program that wrote it
   std::string times;                                       // what its times are: "mean over iterations"
   std::string transport;                                   // what that program always uses
+  Options transport_options;                               // that keep points of two kinds of times apart
   std::vector<std::string> devices;                        // of each rank; a single one is of all
   std::vector<std::string> rank_nodes;                     // host of each rank
   std::map<std::string, std::string> versions, variables;  // of libraries; of the environment
@@ -47,8 +49,16 @@ struct Contents {
   std::vector<std::string> warnings = {};  // lines for people, which begin with the file's name
 };
 
+// A study of more would take minutes to read and as much memory as a report has; a suite stops there, too.
+inline constexpr int64_t kMostResults = 100'000;
+// UsageError where a source has more than that.
+void require_few(int64_t results, const Source& source);
+
 struct Format {
   std::string description;
+  // Beginnings of lines, with a '#', that the program prints at the left margin: Note [Prefixes of
+  // launchers].
+  std::vector<std::string_view> marks;
   bool (*recognises)(const std::string& text);  // by content
   // UsageError that begins with the file's name: nothing of it can be used, or it contradicts itself.
   Contents (*read)(const Source& source, const Given& given);

@@ -25,11 +25,11 @@ has report '8,589,934,592' '81,958' '197'
 has json '"hash"' '"flags"' '"times"' 'mean over iterations'
 
 # Launches: two files are two, and two studies of theirs are compared launch by launch.
-imports nccl-2.18-rep1.log nccl-2.18-rep2.log -o both.h5
+imports nccl-2.18-rep1.log nccl-2.18-rep2.log --nodes 1 -o both.h5
 quiet
 has out '32 points of 2 launches'
-imports nccl-2.18-rep1.log -o one.h5
-imports nccl-2.18-rep2.log -o two.h5
+imports nccl-2.18-rep1.log --nodes 1 -o one.h5
+imports nccl-2.18-rep2.log --nodes 1 -o two.h5
 "$shardmark" compare --old one.h5 --new two.h5 >out || [[ $? == 4 ]] || fail "compare: $(cat out)"
 has out 'Comparison of step times: 1 launch before, 1 launch after' 'fewer than 3 launches'
 ! grep -q 'ran before those of the other' out || fail "nobody said when these launches began: $(cat out)"
@@ -37,15 +37,15 @@ has out 'Comparison of step times: 1 launch before, 1 launch after' 'fewer than 
 has out '2 launches before, 1 launch after'
 
 # What is whole of a cut log, and damaged lines by number; wrong elements are an outcome.
-imports nccl-2.18-cut.log -o cut.h5
+imports nccl-2.18-cut.log --nodes 1 -o cut.h5
 warned 'nccl-2.18-cut.log:20: ends inside a table: 10 results of it are imported'
-imports nccl-2.18-damaged.log -o damaged.h5
+imports nccl-2.18-damaged.log --nodes 1 -o damaged.h5
 warned 'nccl-2.18-damaged.log:16: left out' 'nccl-2.18-damaged.log:20: left out'
 "$shardmark" report damaged.h5 >report
 has report '1 wrong' '17 elements differed'
 
 # Other machines, links and programs are never joined: each keeps its own rows.
-imports nccl-2.18-rep1.log --link ndr400 -o link.h5
+imports nccl-2.18-rep1.log --link ndr400 --nodes 1 -o link.h5
 "$shardmark" report one.h5 link.h5 --json >json
 python3 - <<'PYTHON' || fail "points over different links: $(head -c 3000 json)"
 import json
@@ -95,6 +95,65 @@ refuses 'give --transport' training.csv --device cpu -o no.h5
 refuses 'or the name of the processor; nor what moved bytes' training.csv -o no.h5
 refuses 'nothing that import knows' README.md -o no.h5
 refuses 'no such file' missing.log -o no.h5
-refuses 'one.h5 exists; choose another output' nccl-2.18-rep1.log -o one.h5
-refuses 'cannot write' nccl-2.18-rep1.log -o missing/folder/no.h5
+refuses 'one.h5 exists; choose another output' nccl-2.18-rep1.log --nodes 1 -o one.h5
+refuses 'cannot write' nccl-2.18-rep1.log --nodes 1 -o missing/folder/no.h5
+[[ ! -e no.h5 && ! -e no.h5.journal ]] || fail "a refused import left a file"
+
+# Names that people give their models are kept, and every command reads them.
+imports names.csv --device "NVIDIA H100 80GB HBM3" --transport nccl -o names.h5
+warned 'kept as written' 'GPT-3 (175B)' 'Megatron TP8, PP2'
+"$shardmark" report names.h5 --all >report
+has report 'GPT-3 (175B)' 'DDP (torch)' 'Llama 3.1 8B' 'bert-large: phase 2' 'llama:8b'
+"$shardmark" report names.h5 --html names.html >out
+has names.html 'GPT-3 (175B)'
+"$shardmark" export names.h5 --json json
+python3 - <<'PYTHON' || fail "names in JSON: $(head -c 2000 json)"
+import json
+text = open("json").read()
+assert '"GPT-3 (175B)"' in text and '"a \\"quoted\\" name"' in text
+PYTHON
+"$shardmark" compare --old names.h5 --new names.h5 >out || [[ $? == 4 ]] || fail "compare: $(cat out)"
+has out 'Llama 3.1 8B'
+command=predict refuses 'an imported study has none' names.h5
+printf 'ranks,model,strategy,batch_size,step_s\n8,gpt2_xl(layers=48,ddp,4,1\n' >slip.csv
+refuses "slip.csv:2: model: 'gpt2_xl(layers=48'" slip.csv --device x --transport nccl -o no.h5
+
+# As spreadsheets, containers and other programs write it.
+imports excel.csv --device x --transport nccl -o excel.h5
+has out '2 points of 1 launch'
+imports table.jsonl --device x --transport nccl -o lines.h5
+has out '2 points of 1 launch'
+imports nccl-kubectl.log -o kubectl.h5
+has out '2 points of 1 launch'
+imports osu-compose.txt --ranks 2 --device x --transport mpi -o compose.h5
+has out '2 points of 1 launch'
+
+# Operations that were started another way are another transport, and compare names it.
+sed 's/agg iters: 1/agg iters: 4/' nccl-2.18-rep1.log >aggregated.log
+imports aggregated.log --nodes 1 -o aggregated.h5
+refuses 'times of another kind' nccl-2.18-rep2.log aggregated.log --nodes 1 -o no.h5
+"$shardmark" report one.h5 aggregated.h5 --all >report
+has report 'nccl(aggregated=4)'
+status=0
+"$shardmark" compare --old one.h5 --new aggregated.h5 >out 2>err || status=$?
+[[ $status != 0 ]] || fail "two kinds of times are compared: $(cat out)"
+grep -qF 'aggregated' out err || fail "compare does not say what differs: $(cat out err)"
+
+# Flags that say nothing, or what a file contradicts.
+refuses '--device' nccl-2.18-rep1.log --nodes 1 --device ' ' -o no.h5
+refuses '--link' nccl-2.18-rep1.log --nodes 1 --link $'foo bar\n' -o no.h5
+refuses '--transport' training.csv --device x --transport 'nccl 2.2' -o no.h5
+refuses 'not 8 as --ranks says' training.csv --device x --transport nccl --ranks 8 -o no.h5
+refuses 'it is training, not all_gather as --operation says' training.csv --device x --transport nccl --operation all_gather -o no.h5
+refuses 'give --nodes 1 if they share that GPU, or --nodes 2' nccl-2.18-rep1.log -o no.h5
+
+# A name that a killed import left, and a disk that is full: nothing is promised that is not there.
+: >left.h5.journal
+refuses 'left.h5.journal is there' names.csv --device x --transport nccl -o left.h5
+status=0
+(ulimit -f 64; "$shardmark" import names.csv --device x --transport nccl -o full.h5) >out 2>err || status=$?
+[[ $status == 3 ]] || fail "a full disk: exit status $status instead of 3: $(cat out err)"
+has err 'cannot write full.h5' 'make room'
+! grep -q journal err || fail "a journal is promised: $(cat err)"
+[[ -z $(ls full.h5* 2>/dev/null) ]] || fail "a failed import left $(ls full.h5*)"
 [[ ! -e no.h5 && ! -e no.h5.journal ]] || fail "a refused import left a file"

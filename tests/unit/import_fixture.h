@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "import/plain_text.h"
 #include "import/results.h"
 
 namespace shardmark::imports {
@@ -28,7 +29,8 @@ inline Source replaced(Source source, const std::string& from, const std::string
 }
 
 inline Contents contents_of(const Source& source, const Given& given = {}) {
-  return format_of(source).second.read(source, given);
+  const Source text = plain(source);
+  return format_of(text).second.read(text, given);
 }
 
 // The message of the UsageError that `work` throws; "" where it throws none.

@@ -1,4 +1,4 @@
-// OSU, Intel MPI Benchmarks, MLPerf logs and tables become records.
+// OSU, Intel MPI Benchmarks and MLPerf logs become records.
 #include <cmath>
 
 #include "import_fixture.h"
@@ -69,6 +69,54 @@ TEST(ImportMpi, AsksForWhatIsNotSaid) {
               HasSubstr("no whole number"));
 }
 
+// IMB-MPI1 -red_data_type double: the header says which elements are reduced, and how.
+TEST(ImportMpi, ReadsTheElementsOfImb) {
+  const Source imb = source_named("imb-2021.6.txt");
+  EXPECT_EQ(contents_of(imb).measured.front().record.point.collective.dtype, "float32");
+  const Contents doubles = contents_of(replaced(imb, "MPI_FLOAT", "MPI_DOUBLE"));
+  EXPECT_EQ(doubles.measured.front().record.point.collective.dtype, "float64");
+  const Contents largest = contents_of(replaced(imb, "MPI_SUM", "MPI_MAX"));
+  EXPECT_EQ(largest.measured.front().record.point.collective.reduction, "max");
+  const Source gather = replaced(imb, "Benchmarking Allreduce", "Benchmarking Allgather");
+  const Contents chars = contents_of(replaced(gather, "MPI_BYTE", "MPI_CHAR"));
+  EXPECT_EQ(chars.measured.front().record.point.collective.dtype, "MPI_CHAR");
+  EXPECT_EQ(chars.measured.front().record.point.collective.reduction, "none");
+}
+
+// OSU 7.3 with -f prints all numbers, and names the first alone.
+TEST(ImportMpi, ReadsColumnsOfOsuWithoutNames) {
+  const Contents said = contents_of(
+      {"a.txt",
+       "# OSU MPI Reduce Latency Test v7.3\n# Size       Avg Latency(us)\n4 49.70 17.48 105.89 1000\n"
+       "8 50.00 18.00 106.00 1000\n"},
+      {.ranks = 4});
+  ASSERT_THAT(said.measured, SizeIs(2));
+  EXPECT_DOUBLE_EQ(said.measured.front().record.measures.step_s, 105.89e-6);
+  EXPECT_EQ(said.measured.front().record.measures.num_steps, 1000);
+  EXPECT_THAT(said.times, HasSubstr("of the slowest rank"));
+  EXPECT_THAT(said.warnings, ElementsAre(HasSubstr("a.txt:3: its header names one time")));
+  EXPECT_THAT(import_error({{"a.txt",
+                             "# OSU MPI Reduce Latency Test v7.3\n# Size       Avg Latency(us)\n"
+                             "4 49.70 17.48 105.89 1000 7\n"}},
+                           {.ranks = 4}),
+              HasSubstr("it has 6 numbers, and the header names 2 columns"));
+}
+
+// Of a table no line is dropped without a word.
+TEST(ImportMpi, NamesRowsWhoseSizeIsDamaged) {
+  for (const char* size :
+       {"10485x6", "1,048,576", "-1048576", "1048576.", "99999999999999999999", "\x01 1048576"}) {
+    const Contents osu = contents_of(
+        replaced(source_named("osu-5.8.txt"), "\n1048576 ", std::string("\n") + size + " "), {.ranks = 2});
+    EXPECT_THAT(osu.measured, SizeIs(18)) << size;
+    EXPECT_THAT(osu.warnings, ElementsAre(HasSubstr("left out"))) << size;
+    const Contents imb = contents_of(
+        replaced(source_named("imb-2021.6.txt"), "      1048576  ", std::string("      ") + size + " "));
+    EXPECT_THAT(imb.measured, SizeIs(5)) << size;
+    EXPECT_THAT(imb.warnings, ElementsAre(HasSubstr("left out"))) << size;
+  }
+}
+
 TEST(ImportMlPerf, TimesStepsByBlocks) {
   const Contents said = contents_of(source_named("mlperf-5.1-amd.txt"), {.ranks = 8});
   ASSERT_THAT(said.measured, SizeIs(1));
@@ -111,63 +159,6 @@ TEST(ImportMlPerf, RefusesWhatItCannotTime) {
   cut.text.resize(cut.text.find("run_stop"));
   EXPECT_THAT(contents_of(cut, {.ranks = 8}).warnings,
               testing::Contains(HasSubstr("ends before its run does")));
-}
-
-TEST(ImportTable, ReadsCsv) {
-  const Contents said = contents_of(source_named("training.csv"));
-  ASSERT_THAT(said.measured, SizeIs(8));
-  EXPECT_THAT(said.warnings, IsEmpty());
-  const Measured& first = said.measured.front();
-  EXPECT_EQ(first.line, 3);
-  EXPECT_EQ(first.launch, "1");
-  EXPECT_EQ(first.record.point.training.batch_size, 8);
-  EXPECT_EQ(first.record.point.training.scaling, "strong");
-  EXPECT_DOUBLE_EQ(first.record.measures.step_s, 0.4);
-  EXPECT_DOUBLE_EQ(first.record.measures.tokens_per_s, 160 * 1024) << "the sequences of gpt2_xl";
-  EXPECT_DOUBLE_EQ(said.measured[1].record.measures.samples_per_s, 64 / 0.404);
-}
-
-TEST(ImportTable, ReadsYamlAndKeepsUnknownNames) {
-  const Contents said = contents_of(source_named("training.yaml"));
-  ASSERT_THAT(said.measured, SizeIs(2));
-  const Record& record = said.measured.front().record;
-  EXPECT_EQ(record.point.training.model.name, "our-8b");
-  EXPECT_EQ(record.point.training.precision, "fp8");
-  EXPECT_DOUBLE_EQ(record.measures.samples_per_s, 8);
-  EXPECT_DOUBLE_EQ(record.measures.step_s, 1);
-  EXPECT_THAT(said.warnings,
-              ElementsAre(AllOf(HasSubstr("kept as written"), HasSubstr("our-8b"), HasSubstr("megatron"))));
-}
-
-TEST(ImportTable, RefusesContradictionsByLine) {
-  const Source csv = source_named("training.csv");
-  const auto error = [&](const std::string& from, const std::string& to) {
-    return error_of([&] { contents_of(replaced(csv, from, to)); });
-  };
-  EXPECT_THAT(error("400,160,1", "400,16,1"),
-              HasSubstr("training.csv:3: samples/s, and the batch / the step: 16 and 160 contradict"));
-  EXPECT_THAT(error("404,,2", "0.404,,2"),
-              HasSubstr("training.csv:4: a step of 0.000404 s, of 0.4 s in line 3 of the same setting"));
-  EXPECT_THAT(error("404,,2", ",,2"), HasSubstr("training.csv:4: no time and no rate"));
-  EXPECT_THAT(error("404,,2", "404 ms,,2"), HasSubstr("training.csv:4: step_ms: expected a number"));
-  EXPECT_THAT(error("step_ms,samples_per_s", "step_ms,step_s"), HasSubstr("step_s and step_ms are one time"));
-  EXPECT_THAT(error("bf16,64,404", "bf16,63,404"), HasSubstr("a global batch of 63 is no whole number"));
-  EXPECT_THAT(error("launch\n", "lunch\n"), HasSubstr("unknown column 'lunch'; did you mean 'launch'?"));
-  EXPECT_THAT(error("\"fsdp(shard=full)\"", "\"fsdp(shard=ful)\""), HasSubstr("training.csv:3: strategy"));
-  EXPECT_THAT(error("8,1,gpt2_xl,ddp,bf16,64,380,,1", "8,1,gpt2_xl,ddp,bf16,64,380"),
-              HasSubstr("training.csv:9: 7 cells, but 9 columns"));
-  EXPECT_THAT(
-      import_error({replaced(csv, "32,4,", "32,2,")}, {.device = "NVIDIA H100", .transport = "nccl"}),
-      AllOf(HasSubstr("training.csv:7: 32 ranks on 2 nodes"), HasSubstr("a study has one placement")));
-}
-
-TEST(ImportTable, LaunchesAreRepeatsThatCount) {
-  const Imported imported =
-      imported_results({source_named("training.csv")}, {.device = "NVIDIA H100", .transport = "nccl"});
-  EXPECT_EQ(imported.num_launches, 2);
-  EXPECT_EQ(imported.environment.world_ranks, 32);
-  EXPECT_EQ(imported.environment.nodes.size(), 4u);
-  EXPECT_EQ(imported.records[0].point.repeat, 0);
 }
 
 TEST(Import, NamesWhatItKnows) {

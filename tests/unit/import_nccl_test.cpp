@@ -2,6 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "import/formats/nccl.h"
 #include "import_fixture.h"
 
 namespace shardmark::imports {
@@ -54,12 +55,12 @@ TEST(ImportNccl, ReadsTablesBefore213) {
 
 TEST(ImportNccl, KnowsTheOperationByTheProgram) {
   const Source log = source_named("nccl-2.18-rep1.log");
-  const Contents said = contents_of(log);
+  const Contents said = contents_of(log, {.nodes = 1});
   EXPECT_EQ(said.version, "2.18.0");
   EXPECT_EQ(said.versions.at("nccl"), "2.29.7");
   EXPECT_EQ(said.measured.front().record.point.collective.operation, "all_reduce");
   EXPECT_TRUE(said.measured.front().record.measures.oversubscribed) << "both ranks are on device 0";
-  EXPECT_THAT(error_of([&] { contents_of(log, {.operation = "broadcast"}); }),
+  EXPECT_THAT(error_of([&] { contents_of(log, {.operation = "broadcast", .nodes = 1}); }),
               HasSubstr("not of --operation broadcast"));
   EXPECT_THAT(error_of([&] {
                 contents_of(replaced(log, "starting: all_reduce_perf_mpi", "starting: alltoallv_perf"));
@@ -85,14 +86,14 @@ TEST(ImportNccl, RefusesABusBandwidthThatIsNotOfTheOperation) {
 }
 
 TEST(ImportNccl, ImportsWhatIsWholeOfACutLog) {
-  const Contents said = contents_of(source_named("nccl-2.18-cut.log"));
+  const Contents said = contents_of(source_named("nccl-2.18-cut.log"), {.nodes = 1});
   EXPECT_THAT(said.measured, SizeIs(10));
   EXPECT_THAT(said.warnings, ElementsAre(HasSubstr("nccl-2.18-cut.log:20: ends inside a table: 10 results"),
                                          HasSubstr("nccl-2.18-cut.log:20: left out: it is not whole")));
 }
 
 TEST(ImportNccl, NamesDamagedLinesAndKeepsWrongOnes) {
-  const Contents said = contents_of(source_named("nccl-2.18-damaged.log"));
+  const Contents said = contents_of(source_named("nccl-2.18-damaged.log"), {.nodes = 1});
   EXPECT_THAT(said.measured, SizeIs(13));
   EXPECT_THAT(
       said.warnings,
@@ -103,6 +104,78 @@ TEST(ImportNccl, NamesDamagedLinesAndKeepsWrongOnes) {
   EXPECT_EQ(wrong.outcome, Outcome::wrong);
   EXPECT_EQ(wrong.measures.num_wrong, 17);
   EXPECT_EQ(record_at(said, 4194304, true).outcome, Outcome::ok);
+}
+
+// Of a table no line is dropped without a word, whatever is damaged of its size.
+TEST(ImportNccl, NamesRowsWhoseSizeIsDamaged) {
+  const Source log = source_named("nccl-2.18-rep1.log");
+  for (const std::string& size :
+       {std::string("20971x2"), std::string("2097152."), std::string("2,097,152"), std::string("-2097152"),
+        std::string("99999999999999999999"), std::string("\0 2097152", 9), std::string("2.097e6"),
+        std::string("h:1:2 [0] misc/socket.cc:1 NCCL WARN Call failed  2097152"),
+        std::string("h:1:2 [0] NCCL WARN x 2097152"), std::string("NCCL WARN 2097152"), std::string("")}) {
+    const Contents said = contents_of(replaced(log, " 2097152 ", " " + size + " "), {.nodes = 1});
+    EXPECT_THAT(said.measured, SizeIs(14)) << size;
+    EXPECT_THAT(said.warnings, ElementsAre(HasSubstr("nccl-2.18-rep1.log:16: left out"))) << size;
+  }
+  Source info = log;
+  info.text.insert(
+      info.text.find("[1,0]<stdout>:     2097152"),
+      "[1,0]<stdout>:h:1:2 [0] NCCL INFO Channel 00/02 :    0   1   2   3   4   5   6   7   8   9\n");
+  EXPECT_THAT(contents_of(info, {.nodes = 1}).warnings, IsEmpty()) << "other lines are no rows";
+}
+
+TEST(ImportNccl, NamesResultsOfJsonWhoseSizeIsDamaged) {
+  const Source json = source_named("nccl-2.19.json");
+  for (const char* size : {"-536870912", "1e300", "\"536870912\"", "null", "5.5"}) {
+    const Contents said = contents_of(replaced(json, "\"size\":536870912", std::string("\"size\":") + size));
+    EXPECT_THAT(said.measured, SizeIs(2)) << size;
+    EXPECT_THAT(said.warnings, ElementsAre(HasSubstr("nccl-2.19.json: result 1: left out: its size")))
+        << size;
+  }
+  EXPECT_THAT(contents_of(replaced(json, "\"size\":536870912,", "")).warnings,
+              ElementsAre(HasSubstr("result 1: left out: its size")));
+  EXPECT_THAT(contents_of(replaced(json, "\"out_of_place\":{", "\"out_of_place\":7,\"x\":{")).warnings,
+              ElementsAre(HasSubstr("result 1: left out: its out_of_place is no object")));
+}
+
+TEST(ImportNccl, ReadsEachDocumentOfAFile) {
+  Source json = source_named("nccl-2.19.json");
+  const std::string one = json.text;
+  EXPECT_THAT(contents_of({json.name, one + "\n" + one}).measured, SizeIs(8));
+  json.text = one + one.substr(0, one.size() - 300);
+  const Contents cut = contents_of(json);
+  EXPECT_THAT(cut.measured, SizeIs(6));
+  EXPECT_THAT(cut.warnings, ElementsAre(HasSubstr("nccl-2.19.json: document 2: ends inside its results")));
+  EXPECT_THAT(import_error({{"a.json", one + "[1, 2]"}}), HasSubstr("is no JSON of nccl-tests"));
+}
+
+// A folder, a host or an output that is named like a test is none.
+TEST(ImportNccl, FindsTheProgramInItsCommand) {
+  const auto operation_of = [](const std::string& command) {
+    const Contents said = contents_of(
+        {"a.log",
+         command +
+             "\n#  Rank  0 Group  0 Pid  1 on net_perf device  0 [0x00] NVIDIA A100\n"
+             "#  Rank  1 Group  0 Pid  3 on net_perf device  1 [0x20] NVIDIA A100\n"
+             "net_perf:1:2 [0] NCCL INFO all_gather_perf\n"
+             "#       size         count      type   redop    root     time   algbw   busbw #wrong     time  "
+             " "
+             "algbw   busbw #wrong\n 1048576 262144 float none 0 60.0 17.48 17.48 0 60.0 17.48 17.48 0\n"
+             "# Out of bounds values : 0 OK\n"});
+    return said.measured.front().record.point.collective.operation;
+  };
+  EXPECT_EQ(operation_of("# Collective test starting: broadcast_perf"), "broadcast");
+  const auto test = [](const std::string& line) { return nccl_test_in(line); };
+  EXPECT_EQ(test("+ mpirun -np 2 /fsx/net_perf/nccl-tests/build/broadcast_perf -b 1M"), "broadcast");
+  EXPECT_EQ(test("/fsx/all_reduce_perf/broadcast_perf"), "broadcast");
+  EXPECT_EQ(test("mpirun ./broadcast_perf -b 1M 2>&1 | tee net_perf"), "broadcast");
+  EXPECT_EQ(test("mpirun ./broadcast_perf -b 1M > all_reduce_perf.log"), "broadcast");
+  EXPECT_EQ(test("srun /opt/nccl-tests/build/all_reduce_perf_mpi -b 8"), "all_reduce");
+  EXPECT_EQ(test("bash -c './sendrecv_perf'"), "sendrecv");
+  EXPECT_EQ(test("./alltoallv_perf"), "alltoallv");
+  EXPECT_EQ(test("the folder /opt/net_perf/ and a file my_perf.txt"), "");
+  EXPECT_EQ(test("nothing"), "");
 }
 
 TEST(ImportNccl, RefusesAFailedVerificationThatNamesNoSize) {
@@ -134,7 +207,7 @@ TEST(ImportNccl, ReadsJsonThatWasCut) {
   source.text.resize(source.text.size() - 300);
   const Contents said = contents_of(source);
   EXPECT_THAT(said.measured, SizeIs(2));
-  EXPECT_THAT(said.warnings, ElementsAre(HasSubstr("ends inside its results, at byte")));
+  EXPECT_THAT(said.warnings, ElementsAre(HasSubstr("ends inside its results, or is damaged, at byte")));
 }
 
 TEST(ImportNccl, TakesOneMachineAndTheFlagsThatAgreeWithIt) {
@@ -156,8 +229,8 @@ TEST(ImportNccl, TakesOneMachineAndTheFlagsThatAgreeWithIt) {
 }
 
 TEST(ImportNccl, EachFileIsALaunch) {
-  const Imported imported =
-      imported_results({source_named("nccl-2.18-rep1.log"), source_named("nccl-2.18-rep2.log")}, {});
+  const Imported imported = imported_results(
+      {source_named("nccl-2.18-rep1.log"), source_named("nccl-2.18-rep2.log")}, {.nodes = 1});
   EXPECT_EQ(imported.num_launches, 2);
   EXPECT_THAT(imported.records, SizeIs(32));
   EXPECT_EQ(imported.records.front().point.repeat, 0);
@@ -169,7 +242,8 @@ TEST(ImportNccl, EachFileIsALaunch) {
 }
 
 TEST(ImportNccl, ALinkKeepsPointsApart) {
-  const Imported imported = imported_results({source_named("nccl-2.18-rep1.log")}, {.link = "ndr400"});
+  const Imported imported =
+      imported_results({source_named("nccl-2.18-rep1.log")}, {.link = "ndr400", .nodes = 1});
   EXPECT_EQ(imported.environment.transport, "nccl(link=ndr400)");
   EXPECT_EQ(imported.records.front().point.transport, "nccl(link=ndr400)");
 }

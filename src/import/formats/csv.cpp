@@ -1,5 +1,6 @@
-// A table as CSV (RFC 4180): a first line of column names, commas, cells with commas in double quotes. Lines
-// that begin with # are comments.
+// A table as CSV (RFC 4180): a first line of column names, cells with separators in double quotes. Lines that
+// begin with # are comments. Spreadsheets separate by semicolons where their decimals have commas, or by
+// tabs; Excel may say so in a line "sep=;" before the names.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ std::string trimmed(const std::string& text) {
   return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
 }
 
-std::vector<std::string> cells_of(std::string_view line) {
+std::vector<std::string> cells_of(std::string_view line, char separator) {
   std::vector<std::string> cells(1);
   bool is_quoted = false;
   for (size_t at = 0; at < line.size(); ++at) {
@@ -25,7 +26,7 @@ std::vector<std::string> cells_of(std::string_view line) {
       cells.back() += line[++at];
     else if (c == '"')
       is_quoted = !is_quoted;
-    else if (c == ',' && !is_quoted)
+    else if (c == separator && !is_quoted)
       cells.emplace_back();
     else
       cells.back() += c;
@@ -36,49 +37,107 @@ std::vector<std::string> cells_of(std::string_view line) {
 
 bool is_data(std::string_view line) {
   const size_t begin = line.find_first_not_of(" \t");
-  return begin != std::string_view::npos && line[begin] != '#';
+  return begin != std::string_view::npos && line[begin] != '#' && !line.starts_with("sep=");
+}
+
+int64_t columns_in(std::string_view line, char separator) {
+  const std::vector<std::string> cells = cells_of(line, separator);
+  return std::count_if(cells.begin(), cells.end(),
+                       [](const auto& cell) { return is_column(column_of(cell)); });
+}
+
+// That by which most columns are known.
+char separator_of(std::string_view names) {
+  constexpr std::string_view kSeparators = ",;\t|";
+  return *std::max_element(kSeparators.begin(), kSeparators.end(), [&](char one, char other) {
+    return columns_in(names, one) < columns_in(names, other);
+  });
 }
 
 bool is_csv(const std::string& text) {
+  constexpr size_t kFewest = 2;
   size_t begin = 0;
   while (begin < text.size()) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
     if (is_data(line)) {
-      const std::vector<std::string> names = cells_of(line);
-      return names.size() > 2 && std::find(names.begin(), names.end(), "ranks") != names.end();
+      const char separator = separator_of(line);
+      return static_cast<size_t>(columns_in(line, separator)) >= kFewest &&
+             cells_of(line, separator).size() > kFewest;
     }
     begin = end + 1;
   }
   return false;
 }
 
-Contents read_csv(const Source& source, const Given&) {
-  std::vector<std::string> names;
-  std::vector<TableRow> rows;
-  for_each_line(source, [&](const Line& line) {
-    if (!is_data(line.text)) return;
-    const std::vector<std::string> cells = cells_of(line.text);
-    const std::string where = place(source, line.number);
-    if (names.empty()) {
-      names = cells;
+class CsvReader {
+ public:
+  explicit CsvReader(const Source& source) : source_(source) {}
+
+  Contents read() {
+    for_each_line(source_, [this](const Line& line) {
+      if (is_data(line.text)) take(line);
+    });
+    if (rows_.empty()) throw UsageError(source_.name + ": column names, but no row");
+    return read_table(rows_);
+  }
+
+ private:
+  void take(const Line& line) {
+    if (std::count(line.text.begin(), line.text.end(), '"') % 2 != 0)
+      throw UsageError(place(source_, line.number) + "a double quote that does not end on its line");
+    if (names_.empty()) {
+      separator_ = separator_of(line.text);
+      for (const std::string& cell : cells_of(line.text, separator_)) names_.push_back(column_of(cell));
       return;
     }
-    if (cells.size() != names.size())
-      throw UsageError(fmt::format("{}{} cells, but {} columns; a cell with a comma needs double quotes",
-                                   where, cells.size(), names.size()));
+    std::vector<std::string> cells = cells_of(line.text, separator_);
+    while (cells.size() > names_.size() && cells.back().empty()) cells.pop_back();
+    const std::string where = place(source_, line.number);
+    if (cells.size() != names_.size())
+      throw UsageError(fmt::format("{}{} cells, but {} columns; a cell with a {} needs double quotes", where,
+                                   cells.size(), names_.size(), separator_name()));
     TableRow row{line.number, {}};
     for (size_t i = 0; i < cells.size(); ++i)
-      if (!cells[i].empty()) row.cells.push_back({names[i], cells[i], where});
-    if (!row.cells.empty()) rows.push_back(std::move(row));
-  });
-  if (rows.empty()) throw UsageError(source.name + ": column names, but no row");
-  return read_table(rows);
-}
+      if (!cells[i].empty()) row.cells.push_back({names_[i], number_text(names_[i], cells[i], where), where});
+    if (row.cells.empty()) return;
+    rows_.push_back(std::move(row));
+    require_few(std::ssize(rows_), source_);
+  }
+
+  // "0,35" is 0.35 where commas do not separate. In a table that has both, a point may as well stand between
+  // thousands.
+  std::string number_text(const std::string& column, const std::string& cell, const std::string& where) {
+    if (separator_ == ',' || !is_measured_column(column)) return cell;
+    const size_t mark = cell.find_first_of(",.");
+    if (mark == std::string::npos || cell.find_first_of(",.", mark + 1) != std::string::npos) return cell;
+    if (decimal_ == 0) decimal_ = cell[mark];
+    if (cell[mark] != decimal_)
+      throw UsageError(fmt::format(
+          "{}{}: '{}' has a {}, numbers above have a {}: which one stands before "
+          "decimals? write all with a point",
+          where, column, cell, cell[mark] == ',' ? "comma" : "point", decimal_ == ',' ? "comma" : "point"));
+    std::string number = cell;
+    number[mark] = '.';
+    return number;
+  }
+
+  const char* separator_name() const {
+    return separator_ == ',' ? "comma" : separator_ == ';' ? "semicolon" : separator_ == '|' ? "bar" : "tab";
+  }
+
+  const Source& source_;
+  char separator_ = ',';
+  char decimal_ = 0;  // the first that a number had
+  std::vector<std::string> names_;
+  std::vector<TableRow> rows_;
+};
+
+Contents read_csv(const Source& source, const Given&) { return CsvReader(source).read(); }
 
 const Registration<Format> registered{
     "csv",
-    {"a table of training results as CSV: ranks,model,strategy,batch_size,step_s ...", is_csv, read_csv}};
+    {"a table of training results as CSV: ranks,model,strategy,batch_size,step_s ...", {}, is_csv, read_csv}};
 
 }  // namespace
 }  // namespace shardmark::imports

@@ -52,11 +52,22 @@ class ImbReader {
       ranks_ = whole_in(words[3]);
     } else if (is(0, "#") && is(1, "Intel(R)") && is(2, "MPI") && is(3, "Benchmarks") && words.size() > 4) {
       said_.version = words[4].substr(0, words[4].find(','));
+    } else if (is(0, "#") && (is(1, "MPI_Datatype") || is(1, "MPI_Op"))) {
+      // "# MPI_Datatype for reductions    :   MPI_DOUBLE", of -red_data_type
+      std::string& word = is(1, "MPI_Op") ? reduction_ : is(2, "for") ? reduced_element_ : element_;
+      word = words.back();
     } else if (is(0, "#bytes")) {
       columns_.assign(words.begin(), words.end());
-    } else if (benchmark_ != nullptr && ranks_ > 0 && !words.empty() && whole_in(words.front()) >= 0) {
+    } else if (benchmark_ != nullptr && ranks_ > 0 && !words.empty() &&
+               (whole_in(words.front()) >= 0 || looks_like_row(words))) {
       take_row(line, words);
     }
+  }
+
+  // A row whose size is damaged, or stands behind something else.
+  bool looks_like_row(const std::vector<std::string_view>& words) const {
+    return !columns_.empty() && !words.front().starts_with('#') &&
+           std::count_if(words.begin(), words.end(), is_number) + 1 >= std::ssize(columns_);
   }
 
   void begin(std::string_view name) {
@@ -76,13 +87,17 @@ class ImbReader {
     const int64_t bytes = whole_in(at("#bytes"));
     const double time_us = number_in(at("t_max[usec]"));
     if (bytes == 0) return;  // no message
+    if (bytes < 0) return damaged_.add(line, "its size is no whole number of bytes");
     if (bytes > values::kMessage.most) return damaged_.add(line, "no run has such a message");
     if (!(time_us > 0)) return damaged_.add(line, "it has no time above 0");
-    const char* element = specs::collective(benchmark_->collective).reduces ? "MPI_FLOAT" : "MPI_BYTE";
-    Record record = mpi_record(*benchmark_, bytes, ranks_, time_us, whole_in(at("#repetitions")), element);
+    const bool reduces = specs::collective(benchmark_->collective).reduces;
+    Record record = mpi_record(*benchmark_, bytes, ranks_, time_us, whole_in(at("#repetitions")),
+                               reduces ? reduced_element_ : element_);
+    if (reduces) record.point.collective.reduction = reduction_of(reduction_);
     if (const double defects = number_in(at("defects")); defects >= 0)
       set_wrong(defects > 0 ? 1 : 0, fmt::format("defects: {}", defects), record);
     said_.measured.push_back({std::move(record), line.number, 0, ""});
+    require_few(std::ssize(said_.measured), source_);
   }
 
   const Source& source_;
@@ -90,6 +105,8 @@ class ImbReader {
   Contents said_;
   const MpiBenchmark* benchmark_ = nullptr;
   int64_t ranks_ = 0;
+  // What IMB uses where its header says nothing else.
+  std::string element_ = "MPI_BYTE", reduced_element_ = "MPI_FLOAT", reduction_ = "MPI_SUM";
   std::vector<std::string> columns_, others_;
 };
 
@@ -101,8 +118,12 @@ Contents read_imb(const Source& source, const Given& given) {
   return said;
 }
 
-const Registration<Format> registered{"imb",
-                                      {"Intel MPI Benchmarks: IMB-MPI1 Allreduce ...", is_imb, read_imb}};
+const Registration<Format> registered{
+    "imb",
+    {"Intel MPI Benchmarks: IMB-MPI1 Allreduce ...",
+     {"# Benchmarking ", "# #processes = ", "# MPI_Datatype ", "# MPI_Op ", "# Calling sequence was"},
+     is_imb,
+     read_imb}};
 
 }  // namespace
 }  // namespace shardmark::imports

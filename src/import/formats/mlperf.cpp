@@ -49,8 +49,8 @@ class MlPerfReader {
       last_line_ = line.number;
       if (const size_t at = line.text.find(kEvent); at != std::string_view::npos)
         take(line, line.text.substr(at + kEvent.size()));
-      else if (line.text.starts_with(kSystem))
-        take_system(line.text.substr(kSystem.size()));
+      else if (const size_t system = line.text.find(kSystem); system != std::string_view::npos)
+        take_system(line.text.substr(system + kSystem.size()));
     });
     if (runs_)
       said_.warnings.push_back(
@@ -136,8 +136,8 @@ class MlPerfReader {
     Record record;
     record.point = unspecified_point("training", ranks_of(system_ranks_, given_, source_.name + ": "));
     record.started = utc_text(static_cast<std::time_t>(started_s_));
-    record.point.training.model = {word_of(facts_, "submission_benchmark")};
-    record.point.training.optimizer = {word_of(facts_, "opt_name")};
+    record.point.training.model = choice_or_name(word_of(facts_, "submission_benchmark"));
+    record.point.training.optimizer = choice_or_name(word_of(facts_, "opt_name"));
     set_batch(record.point);
     Measures& m = record.measures;
     m.step_s = median(steps_s_);
@@ -193,7 +193,7 @@ bool is_mlperf(const std::string& text) { return text.find(kEvent) != std::strin
 Contents read_mlperf(const Source& source, const Given& given) { return MlPerfReader(source, given).read(); }
 
 const Registration<Format> registered{"mlperf",
-                                      {"MLPerf training logs (:::MLLOG lines)", is_mlperf, read_mlperf}};
+                                      {"MLPerf training logs (:::MLLOG lines)", {}, is_mlperf, read_mlperf}};
 
 }  // namespace
 }  // namespace shardmark::imports

@@ -15,15 +15,14 @@ namespace {
 
 constexpr std::string_view kPerf = "_perf";
 
-// The name before "_perf", without its path; "" where there is none.
-std::string_view test_name(std::string_view program) {
-  const size_t end = program.rfind(kPerf);
-  if (end == std::string_view::npos) return "";
-  size_t begin = end;
-  while (begin > 0 && ((program[begin - 1] >= 'a' && program[begin - 1] <= 'z') || program[begin - 1] == '_'))
-    --begin;
-  return program.substr(begin, end - begin);
+const specs::CollectiveRow* row_of_test(const std::string& test) {
+  static const std::map<std::string_view, const char*> kOthers = {{"alltoall", "all_to_all"},
+                                                                  {"sendrecv", "send_recv"}};
+  const auto other = kOthers.find(test);
+  return specs::find_collective(other == kOthers.end() ? test : other->second);
 }
+
+bool is_of_name(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
 
 // How far printed numbers are from `expected`, which follows from one that was printed, too.
 bool agrees(const Printed& printed, double expected, double relative) {
@@ -32,20 +31,32 @@ bool agrees(const Printed& printed, double expected, double relative) {
 
 }  // namespace
 
-const specs::CollectiveRow& nccl_operation(std::string_view program, const Given& given,
+std::string nccl_test_in(std::string_view line) {
+  std::string any;
+  for (size_t end = line.rfind(kPerf); end != std::string_view::npos;
+       end = end == 0 ? std::string_view::npos : line.rfind(kPerf, end - 1)) {
+    const size_t after = end + kPerf.size();
+    const bool ends_word = after == line.size() || line.substr(after).starts_with("_mpi") ||
+                           std::string_view(" \t'\";)&|,:").find(line[after]) != std::string_view::npos;
+    if (!ends_word) continue;  // a folder: /opt/net_perf/
+    size_t begin = end;
+    while (begin > 0 && is_of_name(line[begin - 1])) --begin;
+    const std::string test(line.substr(begin, end - begin));
+    if (row_of_test(test) != nullptr) return test;
+    if (any.empty()) any = test;
+  }
+  return any;
+}
+
+const specs::CollectiveRow& nccl_operation(const std::string& test, const Given& given,
                                            const std::string& where) {
-  static const std::map<std::string_view, const char*> kOthers = {{"alltoall", "all_to_all"},
-                                                                  {"sendrecv", "send_recv"}};
-  const std::string_view test = test_name(program);
   if (test.empty() && given.operation.empty())
     throw UsageError(
         where +
         "it does not say which collective ran (nccl-tests say so since June 2025): give --operation, "
         "such as --operation all_reduce");
   if (test.empty()) return specs::collective(given.operation);
-  const auto other = kOthers.find(test);
-  const specs::CollectiveRow* row =
-      specs::find_collective(other == kOthers.end() ? std::string(test) : other->second);
+  const specs::CollectiveRow* row = row_of_test(test);
   if (row == nullptr)
     throw UsageError(fmt::format("{}{}{} has no collective in a study; known: {}", where, test, kPerf,
                                  fmt::join(specs::collective_names(), ", ")));
@@ -53,6 +64,33 @@ const specs::CollectiveRow& nccl_operation(std::string_view program, const Given
     throw UsageError(
         fmt::format("{}it is of {}{}, not of --operation {}", where, test, kPerf, given.operation));
   return *row;
+}
+
+void add_kind(const NcclRun& run, const std::string& where, Contents& said) {
+  std::string times = "mean over iterations; of all ranks, unless -a said otherwise";
+  Options options;
+  if (run.aggregated > 1) {
+    times += fmt::format("; {} operations in one group (-m)", run.aggregated);
+    options["aggregated"] = run.aggregated;
+  }
+  if (run.graph > 0) {
+    times += "; replayed as a CUDA graph (-G)";
+    options["graph"] = true;
+  }
+  if (!run.blocking.empty()) {
+    times += "; " + run.blocking + " (-z)";
+    options["blocking"] = true;
+  }
+  if (run.unaligned > 0) {
+    times += fmt::format("; buffers misaligned by {} elements (-u)", run.unaligned);
+    options["unaligned"] = run.unaligned;
+  }
+  if (!said.times.empty() && said.times != times)
+    throw UsageError(fmt::format("{}its times are of another kind ({}) than those above ({}); split the file",
+                                 where, times, said.times));
+  said.times = times;
+  said.transport = "nccl";
+  said.transport_options = options;
 }
 
 std::string damage(const NcclResult& result) {
@@ -84,7 +122,7 @@ Record nccl_record(const NcclResult& result, const NcclRun& run) {
   Record record = collective_record(*run.operation, run.ranks, result.bytes, result.time_us.value * 1e-6);
   CollectivePoint& collective = record.point.collective;
   collective.dtype = element_type(result.type);
-  if (!result.redop.empty()) collective.reduction = result.redop == "avg" ? "average" : result.redop;
+  if (!result.redop.empty()) collective.reduction = reduction_of(result.redop);
   collective.in_place = result.in_place;
   record.measures.num_steps = run.num_steps;
   record.measures.num_warmup = run.num_warmup;

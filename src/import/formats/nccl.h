@@ -31,11 +31,25 @@ struct NcclRun {
   int64_t num_steps = 0, num_warmup = 0;
   int64_t nodes = 0;
   bool shares_devices = false;  // several ranks are on one GPU
+  // How an operation was started, where it was not by itself: times of these are not compared with others.
+  int64_t aggregated = 1;  // -m: operations in one group
+  int64_t graph = 0;       // -G: launches of a CUDA graph of them
+  int64_t unaligned = 0;   // -u: elements by which the buffers are misaligned
+  std::string blocking;    // -z: what is waited for after each operation; "": nothing
 };
 
-// "/opt/build/all_reduce_perf_mpi" is all_reduce. `where` begins errors. UsageError: a program without a
-// collective of ours; nothing is named, and --operation is not given; or both, and they differ.
-const specs::CollectiveRow& nccl_operation(std::string_view program, const Given& given,
+// Says in `said` of which kind the run's times are: as its times, and as options of its transport, so that no
+// table joins points of two kinds. UsageError that begins with `where`: of another kind than what is there.
+void add_kind(const NcclRun& run, const std::string& where, Contents& said);
+
+// Of a line that names a program of nccl-tests: "all_reduce" of "mpirun -np 2
+// /opt/net_perf/build/all_reduce_perf -b 8"; "" where none does. A name that is a collective of ours wins
+// over others, the last of these wins.
+std::string nccl_test_in(std::string_view line);
+
+// Of the test's name. `where` begins errors. UsageError: a test without a collective of ours; nothing is
+// named, and --operation is not given; or both, and they differ.
+const specs::CollectiveRow& nccl_operation(const std::string& test, const Given& given,
                                            const std::string& where);
 
 // "": the numbers agree. Else what does not: algbw with size and time: the line is damaged.
@@ -51,6 +65,5 @@ Record nccl_record(const NcclResult& result, const NcclRun& run);
 
 // 22907 is "2.29.7", 2708 "2.7.8"; "" for 0.
 std::string nccl_version(int64_t code);
-inline constexpr const char* kNcclTimes = "mean over iterations; of all ranks, unless -a said otherwise";
 
 }  // namespace shardmark::imports

@@ -7,10 +7,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "base/value.h"
 #include "import/formats/nccl.h"
+#include "import/formats/nccl_ranks.h"
 #include "import/lines.h"
 #include "schema/step_statistics.h"
 
@@ -19,24 +21,73 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// nccl-tests write one line: a place in it is the byte. A file that was cut is whole up to the last result
-// that is.
-std::pair<Json, std::optional<size_t>> parse_whole_or_cut(const std::string& text) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_discarded()) return {std::move(json), std::nullopt};
-  const size_t results = text.find("\"results\":[");
-  for (size_t end = text.rfind("},{\"size\"");
-       end != std::string::npos && results != std::string::npos && end > results;
-       end = end == 0 ? std::string::npos : text.rfind("},{\"size\"", end - 1)) {
-    json = Json::parse(text.substr(0, end + 1) + "]}", nullptr, false);
-    if (!json.is_discarded()) return {std::move(json), text.size()};
+// A file may hold several, which people append to each other; nccl-tests write each in one line, so a place
+// is the byte. One that was cut or damaged is whole up to the last result before that.
+struct Document {
+  Json json;
+  std::optional<size_t> damaged_at;
+};
+
+// How long the object is that the text begins with; npos: it does not end.
+size_t object_length(std::string_view text) {
+  int64_t depth = 0;
+  bool is_quoted = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (is_quoted && c == '\\')
+      ++at;
+    else if (c == '"')
+      is_quoted = !is_quoted;
+    else if (!is_quoted && (c == '{' || c == '['))
+      ++depth;
+    else if (!is_quoted && (c == '}' || c == ']') && --depth == 0)
+      return at + 1;
   }
-  return {Json(), text.size()};
+  return std::string_view::npos;
+}
+
+Document parse_document(std::string_view text) {
+  try {
+    return {Json::parse(text), std::nullopt};
+  } catch (const Json::parse_error& error) {
+    const size_t end = text.substr(0, error.byte).rfind("},{\"size\"");
+    const std::string whole =
+        end == std::string_view::npos ? "" : std::string(text.substr(0, end + 1)) + "]}";
+    return {Json::parse(whole, nullptr, /*allow_exceptions=*/false), std::min(error.byte, text.size())};
+  }
+}
+
+std::vector<Document> documents_in(const Source& source) {
+  std::vector<Document> documents;
+  std::string_view text = source.text;
+  const auto skip_blanks = [&] {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\n"), text.size()));
+  };
+  for (skip_blanks(); !text.empty(); skip_blanks()) {
+    const size_t begin = source.text.size() - text.size(),
+                 length = std::min(object_length(text), text.size());
+    Document document = parse_document(text.substr(0, length));
+    if (document.damaged_at) *document.damaged_at += begin;
+    if (!document.json.is_object())
+      throw UsageError(
+          fmt::format("{}: what begins at byte {} is no JSON of nccl-tests, or no result of it is whole",
+                      source.name, begin));
+    documents.push_back(std::move(document));
+    text.remove_prefix(length);
+  }
+  return documents;
 }
 
 int64_t whole_of(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found == object.end() || !found->is_number_integer() ? 0 : found->get<int64_t>();
+}
+
+// Null where there is none, over which a loop has no turn.
+const Json& part_of(const Json& object, const char* key) {
+  static const Json none;
+  const auto found = object.find(key);
+  return found == object.end() ? none : *found;
 }
 
 std::string text_in(const Json& object, const char* key) {
@@ -50,27 +101,45 @@ Printed decimal(const Json& object, const char* key) {
   return {found == object.end() || !found->is_number() ? Measures::kNone : found->get<double>(), 0.5e-6};
 }
 
-void read_devices(const Json& config, Contents& said, NcclRun& run) {
+void read_config(const Json& config, const Given& given, const std::string& where, Contents& said,
+                 NcclRun& run) {
   constexpr int64_t kMostOfProcess = 1 << 10;
   const auto of_process = [&](const char* key) {
     return std::clamp<int64_t>(whole_of(config, key), 1, kMostOfProcess);
   };
   const int64_t per_process = of_process("nthreads") * of_process("ngpus");
-  for (const Json& device : config.value("devices", Json::array())) {
-    said.devices.insert(said.devices.end(), static_cast<size_t>(per_process), text_in(device, "device_info"));
-    said.rank_nodes.insert(said.rank_nodes.end(), static_cast<size_t>(per_process),
-                           text_in(device, "hostname"));
+  std::vector<NcclRank> listed;
+  for (const Json& device : part_of(config, "devices")) {
+    NcclRank& one = listed.emplace_back();
+    one.rank = whole_of(device, "rank");
+    one.group = whole_of(device, "group");
+    one.host = text_in(device, "hostname");
+    one.device = std::to_string(whole_of(device, "device"));
+    one.bus = text_in(device, "device_hex");
+    one.name = text_in(device, "device_info");
+    one.place = where;
   }
+  NcclPlacement placement = nccl_placement(std::move(listed), given, per_process);
+  run.ranks = ranks_of(std::ssize(placement.hosts), given, where);
+  run.nodes = placement.nodes;
+  run.shares_devices = placement.shares_devices;
   run.num_steps = whole_of(config, "iterations");
   run.num_warmup = whole_of(config, "warmup_iters");
-  run.nodes = static_cast<int64_t>(std::set(said.rank_nodes.begin(), said.rank_nodes.end()).size());
+  run.aggregated = std::max<int64_t>(whole_of(config, "aggregated_iterations"), 1);
+  run.graph = whole_of(config, "graph");
+  run.unaligned = whole_of(config, "unalign");
+  if (text_in(config, "blocking_collectives") == "true") run.blocking = "waits after each operation";
+  if (placement.hosts.size() > said.rank_nodes.size()) {
+    said.rank_nodes = std::move(placement.hosts);
+    said.devices = std::move(placement.devices);
+  }
 }
 
 void read_environment(const Json& json, Contents& said) {
   said.version = std::to_string(whole_of(json, "version"));
   if (const std::string nccl = nccl_version(whole_of(json, "nccl_version")); !nccl.empty())
     said.versions["nccl"] = nccl;
-  for (const Json& variable : json.value("env", Json::array())) {
+  for (const Json& variable : part_of(json, "env")) {
     const std::string text = variable.is_string() ? variable.get<std::string>() : "";
     const size_t equals = text.find('=');
     if (text.starts_with("NCCL_") && equals != std::string::npos)
@@ -82,7 +151,8 @@ void read_environment(const Json& json, Contents& said) {
 void add_samples(const Json& result, const char* place, Record& record) {
   const auto iterations = result.find(std::string(place) + "_per_iter");
   if (iterations == result.end() || !iterations->is_object()) return;
-  const Json times = iterations->value("times_us", Json::array());
+  const Json& times = part_of(*iterations, "times_us");
+  if (!times.is_array()) return;
   const size_t skipped =
       static_cast<size_t>(std::max<int64_t>(whole_of(*iterations, "skipped_iterations"), 0));
   Series steps{"step", 1, 0, {}};
@@ -97,67 +167,85 @@ void add_samples(const Json& result, const char* place, Record& record) {
   m.busbw_gb_s *= mean_s / m.step_s;
 }
 
-void add_place(const Json& result, const char* key, const NcclRun& run, const Source& source, int64_t number,
-               Contents& said) {
-  const auto found = result.find(key);
-  if (found == result.end() || !found->is_object()) return;
-  const std::string where = fmt::format("{}: result {}: ", source.name, number);
-  if (found->contains("cpu_time"))
-    throw UsageError(where + "its times are of the CPU alone (-C), which a study cannot hold");
-  const Printed wrong = decimal(*found, "nwrong");
-  const std::string redop = text_in(result, "redop");
-  const NcclResult measured{whole_of(result, "size"),
-                            text_in(result, "type"),
-                            redop,
-                            std::string_view(key) == "in_place",
-                            decimal(*found, "time"),
-                            decimal(*found, "alg_bw"),
-                            decimal(*found, "bus_bw"),
-                            count_of_wrong(wrong.value)};
-  if (measured.bytes <= 0) return;
-  if (const std::string why = damage(measured); !why.empty()) {
-    said.warnings.push_back(fmt::format("{}left out: {}", where, why));
-    return;
+class JsonReader {
+ public:
+  JsonReader(const Source& source, const Given& given) : source_(source), given_(given), damaged_(source) {}
+
+  Contents read() {
+    const std::vector<Document> documents = documents_in(source_);
+    for (size_t i = 0; i < documents.size(); ++i)
+      read(documents[i],
+           source_.name + (documents.size() == 1 ? ": " : fmt::format(": document {}: ", i + 1)));
+    damaged_.report(said_.warnings);
+    return std::move(said_);
   }
-  require_factor(measured, run, where);
-  said.measured.push_back({nccl_record(measured, run), number, run.nodes, ""});
-  add_samples(result, key, said.measured.back().record);
-}
+
+ private:
+  void read(const Document& document, const std::string& where) {
+    const Json& json = document.json;
+    run_ = {};
+    read_environment(json, said_);
+    read_config(part_of(json, "config"), given_, where, said_, run_);
+    const Json& arguments = part_of(json, "args");
+    const bool is_named = arguments.is_array() && !arguments.empty() && arguments.front().is_string();
+    run_.operation =
+        &nccl_operation(is_named ? nccl_test_in(arguments.front().get<std::string>()) : "", given_, where);
+    add_kind(run_, where, said_);
+    const size_t before = said_.measured.size();
+    int64_t number = 0;
+    for (const Json& result : part_of(json, "results"))
+      add_result(result, ++number, fmt::format("{}result {}: ", where, number));
+    if (document.damaged_at)
+      said_.warnings.push_back(
+          fmt::format("{}ends inside its results, or is damaged, at byte {}: {} of them are "
+                      "imported",
+                      where, *document.damaged_at, said_.measured.size() - before));
+  }
+
+  void add_result(const Json& result, int64_t number, const std::string& where) {
+    if (!result.is_object()) return damaged_.add_at(where, "it is no object");
+    const auto size = result.find("size");
+    if (size == result.end() || !size->is_number_integer() || *size < 0 || *size > values::kMessage.most)
+      return damaged_.add_at(where, fmt::format("its size is no number of bytes that a run has: {}",
+                                                size == result.end() ? "none" : quoted_line(size->dump())));
+    if (*size == 0) return;  // no message
+    for (const char* key : {"out_of_place", "in_place"}) add_place(result, key, number, where);
+  }
+
+  void add_place(const Json& result, const char* key, int64_t number, const std::string& where) {
+    const auto found = result.find(key);
+    if (found == result.end() || found->is_null()) return;  // the replay of a trace is in place alone
+    if (!found->is_object()) return damaged_.add_at(where, fmt::format("its {} is no object", key));
+    if (found->contains("cpu_time"))
+      throw UsageError(where + "its times are of the CPU alone (-C), which a study cannot hold");
+    const Printed wrong = decimal(*found, "nwrong");
+    const NcclResult measured{whole_of(result, "size"),  text_in(result, "type"),
+                              text_in(result, "redop"),  std::string_view(key) == "in_place",
+                              decimal(*found, "time"),   decimal(*found, "alg_bw"),
+                              decimal(*found, "bus_bw"), count_of_wrong(wrong.value)};
+    if (const std::string why = damage(measured); !why.empty()) return damaged_.add_at(where, why);
+    require_factor(measured, run_, where);
+    said_.measured.push_back({nccl_record(measured, run_), number, run_.nodes, ""});
+    require_few(std::ssize(said_.measured), source_);
+    add_samples(result, key, said_.measured.back().record);
+  }
+
+  const Source& source_;
+  const Given& given_;
+  LeftOut damaged_;
+  Contents said_;
+  NcclRun run_;
+};
 
 bool is_nccl_json(const std::string& text) {
   return text.starts_with("{") && text.find("\"results\"") != std::string::npos &&
          text.find("\"bus_bw\"") != std::string::npos;
 }
 
-Contents read_nccl_json(const Source& source, const Given& given) {
-  const auto [json, cut_at] = parse_whole_or_cut(source.text);
-  if (!json.is_object()) throw UsageError(source.name + ": no JSON of nccl-tests, nor the begin of one");
-  Contents said;
-  NcclRun run;
-  said.transport = "nccl";
-  read_environment(json, said);
-  read_devices(json.value("config", Json::object()), said, run);
-  said.times = kNcclTimes;
-  const Json arguments = json.value("args", Json::array());
-  const std::string where = source.name + ": ";
-  run.operation = &nccl_operation(
-      !arguments.empty() && arguments.front().is_string() ? arguments.front().get<std::string>() : "", given,
-      where);
-  run.ranks = ranks_of(static_cast<int64_t>(said.rank_nodes.size()), given, where);
-  int64_t number = 0;
-  for (const Json& result : json.value("results", Json::array())) {
-    ++number;
-    if (!result.is_object()) continue;
-    for (const char* key : {"out_of_place", "in_place"}) add_place(result, key, run, source, number, said);
-  }
-  if (cut_at)
-    said.warnings.push_back(fmt::format("{}: ends inside its results, at byte {}: {} of them are imported",
-                                        source.name, *cut_at, said.measured.size()));
-  return said;
-}
+Contents read_nccl_json(const Source& source, const Given& given) { return JsonReader(source, given).read(); }
 
 const Registration<Format> registered{"nccl-tests-json",
-                                      {"what nccl-tests write with -J", is_nccl_json, read_nccl_json}};
+                                      {"what nccl-tests write with -J", {}, is_nccl_json, read_nccl_json}};
 
 }  // namespace
 }  // namespace shardmark::imports

@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "base/error.h"
+#include "base/value.h"
 #include "import/formats/nccl.h"
+#include "import/formats/nccl_ranks.h"
 #include "import/lines.h"
 
 namespace shardmark::imports {
@@ -33,6 +34,11 @@ class NcclReader {
     for_each_line(source_, [this](const Line& line) { take(line); });
     if (in_table_) end_cut();
     damaged_.report(said_.warnings);
+    if (!alone_.empty())
+      said_.warnings.push_back(
+          alone_ +
+          "one rank took part, so nothing moved between GPUs; where several were meant, nccl-tests were "
+          "built without MPI=1");
     return std::move(said_);
   }
 
@@ -41,12 +47,32 @@ class NcclReader {
     last_line_ = line.number;
     const std::vector<std::string_view> words = words_in(line.text);
     if (words.empty()) return;
-    if (words.front().starts_with("#"))
+    if (!in_table_ && lists_rank(words))
+      take_rank(line, words);
+    else if (words.front().starts_with("#"))
       take_comment(line, words);
-    else if (in_table_ && whole_in(words.front()) >= 0)
+    else if (in_table_ && (whole_in(words.front()) >= 0 || looks_like_row(words)))
       take_row(line, words);
     else
       note_program(line);
+  }
+
+  // A row whose size is damaged, or stands behind something else.
+  bool looks_like_row(const std::vector<std::string_view>& words) const {
+    constexpr int64_t kFewest = 4;  // a line of NCCL INFO about channels has numbers, but no type
+    const int64_t numbers = std::count_if(words.begin(), words.end(), is_number);
+    return (words.size() == num_cells() && 2 * numbers >= std::ssize(words)) ||
+           (numbers >= kFewest && std::any_of(words.begin(), words.end(), is_type));
+  }
+  static bool is_type(std::string_view word) {
+    return word == "float" || word == "half" || word == "double" || word == "bfloat16" ||
+           ((word.starts_with("int") || word.starts_with("uint") || word.starts_with("f8") ||
+             word.starts_with("fp8")) &&
+            word.size() < 10);
+  }
+  size_t num_cells() const {
+    const bool has_stamp = !columns_.empty() && columns_.back() == "timestamp";  // a date and a time
+    return columns_.size() + (has_stamp ? 1 : 0);
   }
 
   void take_comment(const Line& line, const std::vector<std::string_view>& words) {
@@ -56,12 +82,13 @@ class NcclReader {
       return found == words.end() || found + 1 == words.end() ? "" : *(found + 1);
     };
     if (is(1, "nThread")) {
-      begin_run(whole_in(after("iters:")), words);
-    } else if (is(1, "Rank")) {
-      take_device(line, words);
+      begin_run(words);
+    } else if (is(1, "Blocking") && is(2, "Enabled:")) {
+      run_.blocking = fmt::format("{}", fmt::join(words.begin() + 3, words.end(), " "));
     } else if (std::find(words.begin(), words.end(), "busbw") != words.end()) {
       begin_table(line, words);
     } else if (is(1, "Out") && is(2, "of") && is(3, "bounds")) {
+      if (!in_table_ && num_cut_ > 0) refuse_mixed(line);
       end_table(whole_in(after(":")), line);
     } else if (is(1, "Avg") && is(2, "bus")) {
       end_table(0, line);
@@ -70,6 +97,9 @@ class NcclReader {
       for (const std::string_view word : words)
         if (word.starts_with("nccl-library="))
           said_.versions["nccl"] = nccl_version(whole_in(word.substr(13)));
+    } else if (is(1, "Collective") && is(2, "test") && is(3, "starting:") && words.size() > 4) {
+      test_ = nccl_test_in(words[4]);
+      test_is_said_ = !test_.empty();
     } else if (!is(3, "concluded:")) {
       note_program(line);
     }
@@ -77,72 +107,79 @@ class NcclReader {
 
   void note_program(const Line& line) {
     if (in_table_) return;
-    const size_t perf = line.text.find("_perf");
-    if (perf != std::string_view::npos) program_ = line.text.substr(0, perf + 5);
+    if (std::string test = nccl_test_in(line.text); !test.empty() && !test_is_said_) test_ = std::move(test);
     constexpr std::string_view kVersion = "NCCL version ";
-    if (const size_t at = line.text.find(kVersion); at != std::string_view::npos)
-      said_.versions["nccl"] = words_in(line.text.substr(at + kVersion.size())).front();
+    const size_t at = line.text.find(kVersion);
+    const auto words = at == std::string_view::npos ? std::vector<std::string_view>()
+                                                    : words_in(line.text.substr(at + kVersion.size()));
+    if (!words.empty()) said_.versions["nccl"] = words.front();
   }
 
-  void begin_run(int64_t iterations, const std::vector<std::string_view>& words) {
+  // "# nThread 1 nGpus 1 ... warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0"; the first
+  // versions had neither agg nor graph.
+  void begin_run(const std::vector<std::string_view>& words) {
     if (in_table_) end_cut();
     run_ = {};
-    devices_.clear();
-    hosts_.clear();
-    used_.clear();
-    run_.num_steps = std::max<int64_t>(iterations, 0);
-    const auto warmup = std::find(words.begin(), words.end(), "warmup");  // "warmup iters: 5 iters: 20"
-    if (std::distance(warmup, words.end()) > 4) {
-      run_.num_warmup = std::max<int64_t>(whole_in(*(warmup + 2)), 0);
-      run_.num_steps = std::max<int64_t>(whole_in(*(warmup + 4)), 0);
-    }
+    listed_.clear();
+    is_placed_ = false;
+    // The number behind `key`, behind `of` where that is no "".
+    const auto number = [&](std::string_view of, std::string_view key) -> int64_t {
+      for (size_t i = 1; i + 1 < words.size(); ++i)
+        if (words[i] == key &&
+            (of.empty() ? words[i - 1] != "warmup" && words[i - 1] != "agg" : words[i - 1] == of))
+          return std::max<int64_t>(whole_in(words[i + 1]), 0);
+      return 0;
+    };
+    run_.num_steps = number("", "iters:");
+    run_.num_warmup = number("warmup", "iters:");
+    run_.aggregated = std::max<int64_t>(number("agg", "iters:"), 1);
+    run_.graph = number("", "graph:");
+    run_.unaligned = number("", "unalign:");
   }
 
-  // "#  Rank  0 Group  0 Pid  16 on host device  0 [0000:19:00] NVIDIA H100 80GB HBM3"; before 2022 without
-  // the group.
-  void take_device(const Line& line, const std::vector<std::string_view>& words) {
-    const auto on = std::find(words.begin(), words.end(), "on");
-    const auto group = std::find(words.begin(), words.end(), "Group");
-    const size_t bracket = line.text.find("] ");
-    if (words.end() - on < 4 || bracket == std::string_view::npos)
-      return damaged_.add(line, "no device in it");
-    if (group + 1 < words.end() && *(group + 1) != "0")
-      throw UsageError(place(source_, line.number) +
-                       "several groups of ranks ran at once, which a study cannot hold; leave the file out");
-    devices_.emplace_back(line.text.substr(bracket + 2));
-    hosts_.emplace_back(*(on + 1));
-    run_.shares_devices |= !used_.insert(fmt::format("{} {}", *(on + 1), *(on + 3))).second;
+  void take_rank(const Line& line, const std::vector<std::string_view>& words) {
+    if (is_placed_) listed_.clear();  // those of another run
+    is_placed_ = false;
+    listed_.push_back(read_rank(line, words, place(source_, line.number)));
   }
 
   void begin_table(const Line& line, const std::vector<std::string_view>& words) {
-    if (in_table_) end_cut();
+    const bool was_cut = in_table_;
+    if (was_cut) end_cut();
     columns_.assign(words.begin() + 1, words.end());
     if (std::find(words.begin(), words.end(), "cputime") != words.end())
       throw UsageError(place(source_, line.number) +
                        "its times are of the CPU alone (-C), which a study cannot hold");
     const std::string where = place(source_, line.number);
-    run_.operation = &nccl_operation(program_, given_, where);
-    run_.ranks = ranks_of(static_cast<int64_t>(hosts_.size()), given_, where);
-    run_.nodes = static_cast<int64_t>(std::set(hosts_.begin(), hosts_.end()).size());
-    if (hosts_.size() > said_.rank_nodes.size()) {
-      said_.rank_nodes = hosts_;
-      said_.devices = devices_;
+    if (was_cut) refuse_mixed(line);
+    is_placed_ = true;
+    run_.operation = &nccl_operation(test_, given_, where);
+    NcclPlacement placement = nccl_placement(listed_, given_);
+    run_.ranks = ranks_of(std::ssize(placement.hosts), given_, where);
+    run_.nodes = placement.nodes;
+    run_.shares_devices = placement.shares_devices;
+    if (run_.ranks == 1) alone_ = where;
+    if (placement.hosts.size() > said_.rank_nodes.size()) {
+      said_.rank_nodes = std::move(placement.hosts);
+      said_.devices = std::move(placement.devices);
     }
+    add_kind(run_, where, said_);
     first_row_ = said_.measured.size();
     in_table_ = true;
   }
 
   void take_row(const Line& line, const std::vector<std::string_view>& words) {
-    const bool has_stamp = !columns_.empty() && columns_.back() == "timestamp";  // a date and a time
-    const size_t expected = columns_.size() + (has_stamp ? 1 : 0);
-    if (words.size() != expected || !line.is_whole) return damaged_.add(line, "it is not whole");
-    if (whole_in(words.front()) == 0) return;  // no message
+    if (words.size() != num_cells() || !line.is_whole) return damaged_.add(line, "it is not whole");
+    const int64_t bytes = whole_in(words.front());
+    if (bytes == 0) return;  // no message
+    if (bytes < 0) return damaged_.add(line, "its size is no whole number of bytes");
+    if (bytes > values::kMessage.most) return damaged_.add(line, "no run has such a message");
     NcclResult result;
     size_t places = 0;
     Measures* measures = nullptr;
     for (size_t at = 0; at < columns_.size(); ++at) {
       const std::string& column = columns_[at];
-      if (column == "size") result.bytes = whole_in(words[at]);
+      if (column == "size") result.bytes = bytes;
       if (column == "type") result.type = words[at];
       if (column == "redop") result.redop = words[at];
       if (column == "root" && whole_in(words[at]) > 0)
@@ -169,6 +206,7 @@ class NcclReader {
     }
     require_factor(result, run_, place(source_, line.number));
     said_.measured.push_back({nccl_record(result, run_), line.number, run_.nodes, ""});
+    require_few(std::ssize(said_.measured), source_);
     return &said_.measured.back().record.measures;
   }
 
@@ -180,10 +218,19 @@ class NcclReader {
           place(source_, line.number) +
           "its verification failed, and the table does not say for which sizes; leave the file out");
     in_table_ = false;
-    program_.clear();
+    test_.clear();
+    test_is_said_ = false;
+  }
+
+  // A run lists its ranks, prints its columns once, and ends its table once.
+  [[noreturn]] void refuse_mixed(const Line& line) const {
+    throw UsageError(place(source_, line.number) +
+                     "two programs wrote into this file at once, so that nobody knows whose these lines are; "
+                     "leave it out, or measure again: nccl-tests that are started by mpirun need MPI=1");
   }
 
   void end_cut() {
+    ++num_cut_;
     said_.warnings.push_back(fmt::format("{}ends inside a table: {} results of it are imported",
                                          place(source_, last_line_), said_.measured.size() - first_row_));
     in_table_ = false;
@@ -194,10 +241,14 @@ class NcclReader {
   LeftOut damaged_;
   Contents said_;
   NcclRun run_;
-  std::string program_;
-  std::vector<std::string> columns_, devices_, hosts_;
-  std::set<std::string> used_;  // hosts with the numbers of their devices
+  std::string test_;           // all_reduce
+  bool test_is_said_ = false;  // by the program itself, and not only by a command that names it
+  std::vector<std::string> columns_;
+  std::vector<NcclRank> listed_;
+  std::string alone_;  // the place of a table of one rank
   bool in_table_ = false;
+  bool is_placed_ = false;  // a table was begun with the ranks that are listed
+  int64_t num_cut_ = 0;     // tables that did not end
   size_t first_row_ = 0;
   int64_t last_line_ = 0;
 };
@@ -207,16 +258,15 @@ bool is_nccl_text(const std::string& text) {
          !text.starts_with("{");
 }
 
-Contents read_nccl_text(const Source& source, const Given& given) {
-  Contents said = NcclReader(source, given).read();
-  said.transport = "nccl";
-  said.times = kNcclTimes;
-  return said;
-}
+Contents read_nccl_text(const Source& source, const Given& given) { return NcclReader(source, given).read(); }
 
 const Registration<Format> registered{
     "nccl-tests",
-    {"tables of nccl-tests and rccl-tests (all_reduce_perf ...)", is_nccl_text, read_nccl_text}};
+    {"tables of nccl-tests and rccl-tests (all_reduce_perf ...)",
+     {"# nccl-tests version ", "# Collective test ", "# nThread ", "# Using devices", "#  Rank ", "#   Rank ",
+      "#       size ", "# Out of bounds values ", "# Avg bus bandwidth "},
+     is_nccl_text,
+     read_nccl_text}};
 
 }  // namespace
 }  // namespace shardmark::imports

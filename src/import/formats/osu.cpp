@@ -1,8 +1,10 @@
 // OSU micro-benchmarks, blocking collectives: a table of sizes and latencies; with -f also the least and most
 // of a rank. Their logs do not say how many ranks took part. Elements are floats where the operation reduces
-// and chars else, unless a line
-// "# Datatype:" says (7.1 and later). Source: osu_util_mpi.c and mpi/collective/*.c of 5.x and 7.4.
+// and chars else, unless a line "# Datatype:" says (7.1 and later). With -f, 7.3 prints the numbers, but not
+// the names of these columns. Source: osu_util_mpi.c and mpi/collective/*.c of 5.x, 7.3 and 7.4.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -52,9 +54,17 @@ class OsuReader {
       element_ = words[2].substr(0, words[2].find_last_not_of('.') + 1);
     } else if (line.text.starts_with("# Size")) {
       read_columns(line);
-    } else if (columns_.count > 0 && !words.empty() && whole_in(words.front()) >= 0) {
+    } else if (columns_.count > 0 && !words.empty() &&
+               (whole_in(words.front()) >= 0 || looks_like_row(words))) {
       take_row(line, words);
     }
+  }
+
+  // A row whose size is damaged, or stands behind something else.
+  bool looks_like_row(const std::vector<std::string_view>& words) const {
+    if (words.front().starts_with('#') || words.size() < columns_.count) return false;
+    const size_t numbers = words.size() == columns_.count ? columns_.count - 1 : columns_.count;
+    return std::all_of(words.end() - static_cast<std::ptrdiff_t>(numbers), words.end(), is_number);
   }
 
   // "# OSU MPI-CUDA Allreduce Latency Test v7.4": the benchmark stands between the kind of MPI and "Latency".
@@ -94,6 +104,9 @@ class OsuReader {
     }
     if (benchmark_ == nullptr || columns_.avg == 0)
       throw UsageError(place(source_, line.number) + "a table without a column 'Avg Latency(us)'");
+  }
+
+  void note_times(const Line& line) {
     const std::string times =
         columns_.max > 0 ? "mean over iterations, of the slowest rank" : "mean over iterations and ranks";
     if (!said_.times.empty() && said_.times != times)
@@ -102,18 +115,37 @@ class OsuReader {
     said_.times = times;
   }
 
+  // A row of 7.3 with -f is "4 49.70 17.48 105.89 1000": size, mean, least, most, iterations.
+  void find_unnamed_columns(const std::vector<std::string_view>& words, const Line& line) {
+    if (columns_.count != 2 || words.size() != 5) return;
+    const double mean = number_in(words[1]), least = number_in(words[2]), most = number_in(words[3]);
+    if (!(least <= mean && mean <= most && whole_in(words[4]) > 0)) return;
+    columns_ = {.avg = 1, .max = 3, .iterations = 4, .count = 5};
+    said_.warnings.push_back(place(source_, line.number) +
+                             "its header names one time, its rows have three and a count: taken as mean, "
+                             "least and most of a rank, and "
+                             "iterations, as OSU 7.3 prints them with -f");
+  }
+
   void take_row(const Line& line, const std::vector<std::string_view>& words) {
+    find_unnamed_columns(words, line);
+    if (line.is_whole && words.size() != columns_.count && std::all_of(words.begin(), words.end(), is_number))
+      return damaged_.add(line, fmt::format("it has {} numbers, and the header names {} columns",
+                                            words.size(), columns_.count));
     const size_t at = columns_.max > 0 ? columns_.max : columns_.avg;
     if (words.size() != columns_.count || !line.is_whole || !(number_in(words[at]) > 0))
       return damaged_.add(line, "it is not whole");
     const int64_t steps = columns_.iterations > 0 ? whole_in(words[columns_.iterations]) : 0;
     const int64_t bytes = whole_in(words.front());
     if (bytes == 0) return;  // no message
+    if (bytes < 0) return damaged_.add(line, "its size is no whole number of bytes");
     if (bytes > values::kMessage.most) return damaged_.add(line, "no run has such a message");
+    note_times(line);
     Record record = mpi_record(*benchmark_, bytes, ranks_, number_in(words[at]), steps, element_);
     if (columns_.validation > 0)
       set_wrong(words[columns_.validation] == "Fail" ? 1 : 0, "validation failed", record);
     said_.measured.push_back({std::move(record), line.number, 0, ""});
+    require_few(std::ssize(said_.measured), source_);
   }
 
   const Source& source_;
@@ -132,8 +164,11 @@ bool is_osu(const std::string& text) {
 
 Contents read_osu(const Source& source, const Given& given) { return OsuReader(source, given).read(); }
 
-const Registration<Format> registered{
-    "osu", {"OSU micro-benchmarks: osu_allreduce and its siblings", is_osu, read_osu}};
+const Registration<Format> registered{"osu",
+                                      {"OSU micro-benchmarks: osu_allreduce and its siblings",
+                                       {"# OSU ", "# Size ", "# Datatype: "},
+                                       is_osu,
+                                       read_osu}};
 
 }  // namespace
 }  // namespace shardmark::imports

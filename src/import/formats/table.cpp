@@ -23,11 +23,37 @@ constexpr Real kTimeOrRate{0, 1e18, /*is_open=*/true};
 constexpr const char* kOthers[] = {"nodes",   "seed",          "launch",       "step_s",
                                    "step_ms", "samples_per_s", "tokens_per_s", "tokens_per_sample"};
 
-std::vector<std::string> accepted_columns() {
-  std::vector<std::string> columns = {"ranks"};
-  for (const AxisRow& axis : kTrainingAxes) columns.emplace_back(axis.key);
-  columns.insert(columns.end(), std::begin(kOthers), std::end(kOthers));
-  return columns;
+const std::vector<std::string>& accepted_columns() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> columns = {"ranks"};
+    for (const AxisRow& axis : kTrainingAxes) columns.emplace_back(axis.key);
+    columns.insert(columns.end(), std::begin(kOthers), std::end(kOthers));
+    return columns;
+  }();
+  return all;
+}
+
+// Whether the text was meant as a choice that this program knows, with options: "fsdp(shard=full". A name may
+// look like it: "ddp (torch)", "llama:8b".
+bool has_options_of(const AxisRow& axis, const std::string& text) {
+  if (!std::holds_alternative<Choices>(axis.accepted) || text.find('=') == std::string::npos) return false;
+  const std::vector<std::string>& names = kind_of(axis.key).names;
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return text.starts_with(name + "(") || text.starts_with(name + ":");
+  });
+}
+
+// A name of others is kept where a study, a terminal and a message can hold it.
+void require_name(const TableCell& cell, size_t most_bytes = 200) {
+  const std::string what = cell.place + cell.column;
+  if (printable(cell.text, "") != cell.text)
+    throw UsageError(
+        fmt::format("{}: {} holds control characters, or bytes that are no UTF-8; save the file as "
+                    "UTF-8",
+                    what, quoted_line(cell.text)));
+  if (cell.text.size() > most_bytes)
+    throw UsageError(
+        fmt::format("{}: a name of {} bytes; at most {} are kept", what, cell.text.size(), most_bytes));
 }
 
 bool is_known_word(const AxisRow& axis, const std::string& text) {
@@ -53,6 +79,7 @@ class RowReader {
     record_.point.seed = whole("seed", values::kSeed);
     record_.measures.verified = "unverified: imported";
     const TableCell* launch = find("launch");
+    if (launch != nullptr) require_name(*launch);
     return {std::move(record_), row_.line, whole("nodes", values::kNodes),
             launch == nullptr ? "" : launch->text};
   }
@@ -88,11 +115,21 @@ class RowReader {
     if (is_known_word(axis, cell->text))
       return set_value(axis, values_from_flag(axis, {cell->text}, cell->place + axis.key).front(),
                        record_.point);
+    require_name(*cell);
+    if (has_options_of(axis, cell->text)) read_choice(*cell);  // says what is wrong
     unknown.insert(fmt::format("{} {}", axis.key, quoted_line(cell->text)));
     if (std::holds_alternative<Choices>(axis.accepted))
       set_value(axis, as_value(axis, choice_or_name(cell->text)), record_.point);
     else
       set_value(axis, cell->text, record_.point);
+  }
+
+  static void read_choice(const TableCell& cell) {
+    try {
+      choice_from_text(cell.text);
+    } catch (const UsageError& error) {
+      throw UsageError(fmt::format("{}{}: {}", cell.place, cell.column, error.what()));
+    }
   }
 
   void divide_batch() {
@@ -160,7 +197,7 @@ class RowReader {
 };
 
 void require_columns(const std::vector<TableRow>& rows) {
-  const std::vector<std::string> accepted = accepted_columns();
+  const std::vector<std::string>& accepted = accepted_columns();
   for (const TableRow& row : rows) {
     std::set<std::string> seen;
     for (const TableCell& cell : row.cells) {
@@ -188,6 +225,23 @@ void require_one_unit(const std::vector<Measured>& measured, const std::vector<T
 }
 
 }  // namespace
+
+std::string column_of(std::string_view heading) {
+  std::string column(heading);
+  for (char& c : column)
+    c = c == ' ' || c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return is_column(column) ? column : std::string(heading);
+}
+
+bool is_column(std::string_view heading) {
+  const std::vector<std::string>& accepted = accepted_columns();
+  return std::find(accepted.begin(), accepted.end(), heading) != accepted.end();
+}
+
+bool is_measured_column(const std::string& column) {
+  return column == "step_s" || column == "step_ms" || column == "samples_per_s" || column == "tokens_per_s" ||
+         column == "tokens_per_sample";
+}
 
 Contents read_table(const std::vector<TableRow>& rows) {
   Contents said;

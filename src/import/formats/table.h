@@ -4,16 +4,23 @@
 //   samples_per_s, tokens_per_s    of all ranks together
 //   tokens_per_sample          length of a sequence, where the model is none of ours
 //   nodes, seed, launch        launch: rows of different ones are repeats of which each counts
-// A model, strategy or word that this program does not know is kept as it is written; nothing follows from it
-// by formula.
+// A model, strategy or word that this program does not know is kept as it is written, 'GPT-3 (175B)'; nothing
+// follows from it by formula.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "import/source.h"
 
 namespace shardmark::imports {
+
+// The column that a heading names, whatever its case: "Batch size" is batch_size. A heading that names none
+// is given back as it is.
+std::string column_of(std::string_view heading);
+bool is_column(std::string_view heading);
+bool is_measured_column(const std::string& column);  // a time or rate: a number with decimals
 
 struct TableCell {
   std::string column, text;
