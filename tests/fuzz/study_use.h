@@ -6,32 +6,41 @@
 #include "analysis/compare/baseline.h"
 #include "analysis/compare/tables.h"
 #include "analysis/export.h"
+#include "analysis/overview/overview.h"
+#include "analysis/page/suite_of.h"
 #include "analysis/report.h"
 #include "fuzz_target.h"
 #include "schema/json.h"
 
 namespace shardmark {
 
-inline void use_study(const std::string& path) {
-  one_line_or_result(path, [&] {
-    const StudyData study = read_study(path);
-    for (const Table& table : make_report({study})) {
-      to_text(table);
-      to_markdown(table);
-      to_csv(table);
-      dump_line(to_json(table));
-    }
-    const Launches launches = launches_of({study});
-    read_baseline(to_baseline(launches, "", path).text, launches.machine, path);
-    try {
-      compare_sides(launches, launches, {study}, 0.05);
-    } catch (const UsageError&) {  // nothing to compare: says so without a path
-    }
-    std::stringstream out;
-    for (const Table& table : {points_export(study), environment_export(study)}) out << to_csv(table);
-    write_samples_csv(out, study);
-    write_json(out, study);
+// UsageError where something of it cannot be read.
+inline void use(const StudyData& study, const std::string& path) {
+  const std::vector<StudyData> studies = {study};
+  const ReportData data(studies);
+  visit_tables(data, {}, [](Table&& table) {
+    to_text(table);
+    to_markdown(table);
+    to_csv(table);
+    dump_line(to_json(table));
   });
+  to_text(overview_of(studies, data.points, data.unfinished, data.scaling), {});
+  for (const Record& record : study.records)
+    if (is_known_workload(record.point)) suite_of(record.point);
+  const Launches launches = launches_of(studies);
+  read_baseline(to_baseline(launches, "", path).text, launches.machine, path);
+  try {
+    compare_sides(launches, launches, studies, 0.05);
+  } catch (const UsageError&) {  // nothing to compare: says so without a path
+  }
+  std::stringstream out;
+  for (const Table& table : {points_export(study), environment_export(study)}) out << to_csv(table);
+  write_samples_csv(out, study);
+  write_json(out, study);
+}
+
+inline void use_study(const std::string& path) {
+  one_line_or_result(path, [&] { use(read_study(path), path); });
 }
 
 }  // namespace shardmark
