@@ -230,6 +230,19 @@ TEST(Merge, OutOfMemoryByPowersOfTwo) {
   EXPECT_EQ(cell(table, 1, "points").text, "2");
 }
 
+// Ranks that keep all parts of an all_to_all_v exchange nothing: that is no bandwidth of 0.
+TEST(Merge, NothingThatMovesHasNoBusBandwidth) {
+  std::vector<StudyData> studies;
+  for (const char* day : {"1", "2"}) {
+    Record record = collective_record("all_to_all_v", 4, 1024, false, 1e-5);
+    record.started = std::string("2026-01-0") + day;
+    record.measures.busbw_gb_s = 0;
+    studies.push_back(study_of({record}));
+    studies.back().environment.started = record.started;
+    EXPECT_TRUE(std::isnan(merge_repeats(studies).front().measures.busbw_gb_s));
+  }
+}
+
 // What the first repeat stands for is the same whatever the order of the files; busbw of one rank is none
 // for any number of repeats.
 TEST(Merge, TheOrderOfFilesDecidesNothing) {
