@@ -1,7 +1,10 @@
 // What training costs at a price per GPU-hour.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <unordered_map>
 
+#include "analysis/reference/matched.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
 #include "analysis/tables/training_columns.h"
@@ -17,8 +20,17 @@ double cost_of_million(const MergedPoint& merged, double per_s, double price_per
 struct CostedPoint {
   const MergedPoint* merged;
   double per_sample, per_token;       // 10^6 of them
-  double cheapest = Measures::kNone;  // of its family, per sample
+  double cheapest = Measures::kNone;  // of the same training, per sample
 };
+
+// What is bought is training: the same model on the same data, with the same optimizer and precision. How it
+// is laid out, batched, recomputed or set up is what differs in price. One price holds for one kind of
+// device.
+std::string training_bought(const MergedPoint& merged) {
+  const TrainingPoint& t = merged.point.training;
+  return fmt::format("{}\n{}\n{}\n{}\n{}", device_of(merged), to_text(t.model), to_text(t.data),
+                     to_text(t.optimizer), t.precision);
+}
 
 std::vector<CostedPoint> costed_points(const MergedPoints& points, double price_per_gpu_hour) {
   std::vector<CostedPoint> rows;
@@ -28,12 +40,12 @@ std::vector<CostedPoint> costed_points(const MergedPoints& points, double price_
     rows.push_back({merged, cost_of_million(*merged, m.samples_per_s, price_per_gpu_hour),
                     cost_of_million(*merged, m.tokens_per_s, price_per_gpu_hour)});
   }
-  std::unordered_map<std::string, double> cheapest;  // by family; fmin passes a NaN over
+  std::unordered_map<std::string, double> cheapest;  // fmin passes a NaN over
   for (const CostedPoint& row : rows) {
-    double& least = cheapest.try_emplace(row.merged->family, Measures::kNone).first->second;
+    double& least = cheapest.try_emplace(training_bought(*row.merged), Measures::kNone).first->second;
     least = std::fmin(least, row.per_sample);
   }
-  for (CostedPoint& row : rows) row.cheapest = cheapest.at(row.merged->family);
+  for (CostedPoint& row : rows) row.cheapest = cheapest.at(training_bought(*row.merged));
   return rows;
 }
 
@@ -52,8 +64,9 @@ ColumnsOf<CostedPoint> cost_columns() {
           {optional("tokens"), [](const auto& row) { return cells::number(row.per_token); }, kCost},
           {{"x cheapest", ""},
            [](const auto& row) { return cells::number(row.per_sample / row.cheapest, 3); },
-           "against the cheapest point with the same model, data, optimizer and precision; ignores that a "
-           "larger batch may converge more slowly."}};
+           "cost / that of the cheapest point with the same model, data, optimizer and precision on the same "
+           "kind of device, whatever its layout, ranks, batch, recomputation and settings. That a larger "
+           "batch may converge more slowly is not counted."}};
 }
 
 }  // namespace

@@ -1,0 +1,79 @@
+// What training costs: whatever trains the same model on the same data is compared with the cheapest of it.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "analysis_fixture.h"
+
+namespace shardmark {
+namespace {
+
+Record changed(double step_s, const std::function<void(Point&)>& change) {
+  Record record = training_record("ddp", 4, 2, step_s);
+  change(record.point);
+  record.id = point_id(record.point);
+  return record;
+}
+
+// "x cheapest" of each row, by cost.
+std::vector<double> ratios(const std::vector<StudyData>& studies) {
+  const Table table = costs_table(merge_repeats(studies), 3);
+  std::vector<double> ratios;
+  for (size_t row = 0; row < table.rows.size(); ++row)
+    ratios.push_back(cell(table, row, "x cheapest").value.get<double>());
+  std::sort(ratios.begin(), ratios.end());
+  return ratios;
+}
+
+TEST(Costs, LayoutsAndSettingsOfATrainingAreCompared) {
+  const auto t = [](auto set) { return [set](Point& point) { set(point.training); }; };
+  const std::vector<std::function<void(Point&)>> changes = {
+      t([](TrainingPoint& p) { p.tensor = 2; }),
+      t([](TrainingPoint& p) { p.tensor = 2, p.sequence_parallel = true; }),
+      t([](TrainingPoint& p) { p.context = 2; }),
+      t([](TrainingPoint& p) { p.pipeline = 2; }),
+      t([](TrainingPoint& p) {
+        p.pipeline = 2, p.schedule = {"gpipe", {}};
+      }),
+      t([](TrainingPoint& p) { p.pipeline = 2, p.stages = "blocks"; }),
+      t([](TrainingPoint& p) { p.pipeline = 2, p.rank_order = "pp-dp"; }),
+      t([](TrainingPoint& p) { p.recompute = 1; }),
+      t([](TrainingPoint& p) { p.kernels = "fused"; }),
+      t([](TrainingPoint& p) { p.graph = true; }),
+      t([](TrainingPoint& p) { p.gathers = "own"; }),
+      t([](TrainingPoint& p) { p.accumulation = 4; }),
+      t([](TrainingPoint& p) { p.reduce_dtype = "fp32"; }),
+      t([](TrainingPoint& p) { p.clip_norm = 1; }),
+      t([](TrainingPoint& p) { p.batch_size = 8; }),
+      t([](TrainingPoint& p) { p.strategy = resolved_strategy("zero3"); }),
+      [](Point& point) { point.ranks = 2; },
+      [](Point& point) { point.transport = "tcp"; },
+      [](Point& point) { point.environment = "NCCL_ALGO=Ring"; }};
+  for (const auto& change : changes) {
+    // The same speed at twice the time, whatever the change made of the number of samples and of ranks.
+    Record cheap = training_record("ddp", 4, 2, 0.1), dear = changed(0.2, change);
+    dear.measures.samples_per_s =
+        cheap.measures.samples_per_s / 2 * static_cast<double>(dear.point.ranks) / 4;
+    const auto found = ratios({study_of({cheap, dear})});
+    ASSERT_EQ(found.size(), 2u) << to_text(dear.point);
+    EXPECT_DOUBLE_EQ(found[0], 1) << to_text(dear.point);
+    EXPECT_DOUBLE_EQ(found[1], 2) << to_text(dear.point);
+  }
+}
+
+TEST(Costs, OtherTrainingsAndDevicesAreNot) {
+  const auto alone = [](const Record& dear, const std::string& device) {
+    StudyData other = study_of({dear}, "results/other.h5");
+    for (std::string& name : other.environment.devices) name = device;
+    return ratios({study_of({training_record("ddp", 4, 2, 0.1)}), other}) == std::vector<double>{1, 1};
+  };
+  EXPECT_TRUE(alone(training_record("ddp", 4, 2, 0.2), "Another CPU"));
+  EXPECT_TRUE(alone(changed(0.2, [](Point& p) { p.training.precision = "bf16"; }), "Some CPU"));
+  EXPECT_TRUE(alone(changed(0.2, [](Point& p) { p.training.optimizer = {"sgd", {}}; }), "Some CPU"));
+  EXPECT_TRUE(alone(changed(0.2, [](Point& p) { p.training.data = {"text", {}}; }), "Some CPU"));
+  EXPECT_TRUE(alone(changed(0.2, [](Point& p) { p.training.model = {"mlp", {}}; }), "Some CPU"));
+  EXPECT_FALSE(alone(changed(0.2, [](Point& p) { p.training.recompute = 1; }), "Some CPU"));
+}
+
+}  // namespace
+}  // namespace shardmark
