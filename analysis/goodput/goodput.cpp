@@ -145,6 +145,7 @@ GoodputRows::GoodputRows(const std::vector<StudyData>& studies, const FailureQue
 
 void GoodputRows::add(const MergedPoint& like, const Point& point, int64_t nodes, const Throughput& speed,
                       double watts) {
+  any_added_ = true;
   const auto found = measured_.find(state_key(like.machine, point.training));
   const Times times = found == measured_.end() ? Times() : found->second;
   const double write_s = given_or_measured(query_.write_s, times.write_s),
@@ -161,6 +162,10 @@ void GoodputRows::add(const MergedPoint& like, const Point& point, int64_t nodes
 
 std::vector<GoodputRow> GoodputRows::rows() const {
   if (!rows_.empty()) return rows_;
+  if (!any_added_)
+    throw UsageError(
+        "--restart says what failures leave of training, and these studies hold no training point with a "
+        "result; leave it out, or add the study of a suite that trains or of a run of `train`");
   throw UsageError(
       "--restart: the studies do not say how long a checkpoint takes; give --checkpoint-write TIME, or add "
       "the "

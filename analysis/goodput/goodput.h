@@ -40,7 +40,7 @@ class GoodputRows {
   GoodputRows(const std::vector<StudyData>& studies, const FailureQuery& query);
   // Nothing is added where nobody knows how long a checkpoint takes.
   void add(const MergedPoint& like, const Point& point, int64_t nodes, const Throughput& speed, double watts);
-  // UsageError: there are none, because no checkpoint was timed.
+  // UsageError: there are none, because nothing was trained or no checkpoint was timed.
   std::vector<GoodputRow> rows() const;
 
  private:
@@ -50,6 +50,7 @@ class GoodputRows {
   FailureQuery query_;
   std::map<std::string, Times> measured_;
   std::vector<GoodputRow> rows_;
+  bool any_added_ = false;  // whether or not it became a row
 };
 
 // Power of a rank's device over a measured step; a NaN where none was measured.

@@ -159,5 +159,18 @@ TEST_F(GoodputTable, NeedsATimedCheckpoint) {
   EXPECT_TRUE(table().rows.empty()) << "nobody asked";
 }
 
+// What is missing is named: not a time that was given.
+TEST_F(GoodputTable, NeedsTraining) {
+  query_.write_s = 60;
+  studies_ = {study_of({collective_record("all_reduce", 2, 8, true, 1e-5)})};
+  try {
+    table();
+    FAIL() << "a table of collectives";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("hold no training point with a result"));
+    EXPECT_THAT(error.what(), ::testing::Not(::testing::HasSubstr("--checkpoint-write")));
+  }
+}
+
 }  // namespace
 }  // namespace shardmark
