@@ -15,6 +15,8 @@ constexpr int64_t kMostRanks = 512;
 constexpr int kMostDecade = 6;  // of gradients: 1 MB to 10^6 MB
 
 Plot speed_up_plot(const OneRankStep& workload, const std::vector<specs::Link>& links) {
+  int64_t most_ranks = 1;
+  while (most_ranks < kMostRanks && workload.divides_over(2 * most_ranks)) most_ranks *= 2;
   Plot plot{"interconnects",
             "interconnects",
             "Amdahl's curve of a step over each link",
@@ -24,10 +26,13 @@ Plot speed_up_plot(const OneRankStep& workload, const std::vector<specs::Link>& 
             {"ranks", Scale::log2},
             {"speed-up", Scale::log2},
             {},
-            {{"ideal", Form::law, kNeutral, {{1, 1}, {kMostRanks, kMostRanks}}}}};
+            {{"ideal",
+              Form::law,
+              kNeutral,
+              {{1, 1}, {static_cast<double>(most_ranks), static_cast<double>(most_ranks)}}}}};
   for (const specs::Link& link : links) {
     Curve curve{link.name, Form::law, static_cast<int>(plot.curves.size()) - 1, {}};
-    for (int64_t ranks = 1; ranks <= kMostRanks; ranks *= 2) {
+    for (int64_t ranks = 1; ranks <= most_ranks; ranks *= 2) {
       const double value = interconnect_speed_up(workload, link, ranks);
       curve.points.push_back({static_cast<double>(ranks), value});
       curve.points.back().text = fmt::format("{}: {}", ranks_text(ranks), format_number(value, 3));
@@ -72,7 +77,8 @@ Plots interconnect_plots(const std::vector<OneRankStep>& workloads, const std::v
                          int64_t ranks) {
   Plots plots;
   for (const OneRankStep& workload : workloads)
-    if (std::isfinite(workload.step_s)) plots.push_back(speed_up_plot(workload, links));
+    if (std::isfinite(workload.step_s) && workload.divides_over(2))
+      plots.push_back(speed_up_plot(workload, links));
   if (!workloads.empty()) plots.push_back(all_reduce_plot(workloads, links, ranks));
   return plots;
 }

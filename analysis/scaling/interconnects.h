@@ -17,6 +17,11 @@ struct OneRankStep {
   double step_s = Measures::kNone;
   double gradient_bytes = 0;
   const MergedPoint* merged = nullptr;  // where it was measured, if it was
+  // Whether each of n ranks gets a sample of the global batch; taken for granted where nothing says how many
+  // samples that has.
+  bool divides_over(int64_t ranks) const {
+    return merged == nullptr || ranks <= merged->point.global_batch();
+  }
 };
 
 // As ddp all-reduces them; 0 for a model or precision that is not known.

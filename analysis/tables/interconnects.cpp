@@ -51,13 +51,16 @@ ColumnsOf<InterconnectRow> speed_up_columns() {
     columns.push_back(
         {{fmt::format("{} ranks", ranks), "", true, false, "speed-up"},
          [ranks](const auto& row) {
-           return cells::number(interconnect_speed_up(*row.workload, *row.link, ranks), 3);
+           return cells::number(row.workload->divides_over(ranks)
+                                    ? interconnect_speed_up(*row.workload, *row.link, ranks)
+                                    : Measures::kNone,
+                                3);
          },
          "by formula, with only the step on 1 rank measured: T(1) / (T(1)/n + A(n)) at the same global "
          "batch, A(n) the all-reduce of the gradients M, without overlap with backward, and with a link of "
-         "its "
-         "own for every rank: as a ring, 2 (n-1) (alpha + M / n / rate) (Patarasuk and Yuan, JPDC 69(2), "
-         "2009), or as a tree, 2 (ceil(log2 n) alpha + M / rate), whichever is faster."});
+         "its own for every rank: as a ring, 2 (n-1) (alpha + M / n / rate) (Patarasuk and Yuan, JPDC 69(2), "
+         "2009), or as a tree, 2 (ceil(log2 n) alpha + M / rate), whichever is faster. Not given for more "
+         "ranks than the global batch has samples."});
   columns.push_back(
       {{"limit", "", true, false, "speed-up"},
        [](const auto& row) { return cells::number(1 / (1 - parallel_share(*row.workload, *row.link)), 3); },
@@ -74,6 +77,9 @@ Table table_of(const ColumnsOf<InterconnectRow>& setting, const std::vector<Inte
   for (const specs::Link& link : links)
     described += (described.empty() ? "" : "; ") + link.name + ": " + link.description;
   table.notes.push_back(described + ".");
+  table.notes.emplace_back(
+      "NVLink and PCIe join the GPUs of one node, mostly 8 (72 in a GB200 NVL72). On more ranks their rows "
+      "say what a network as fast as that would give.");
   return table;
 }
 

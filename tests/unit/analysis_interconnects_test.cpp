@@ -1,4 +1,5 @@
 // Links compared: formulas by hand, and which points of a study stand for a workload.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -66,6 +67,21 @@ TEST(Interconnects, AWorkloadIsTheLargestBatchOnOneRank) {
   ASSERT_EQ(table.rows.size(), specs::interconnect_links().size());
   EXPECT_NEAR(cell(table, 0, "p").value.get<double>(),
               100 * parallel_share(all[0], specs::interconnect_links()[0]), 1e-9);
+}
+
+// A global batch of 8 cannot be divided over more ranks than 8.
+TEST(Interconnects, NoSpeedUpOnMoreRanksThanSamples) {
+  const std::vector<StudyData> studies = {study_of({training_record("ddp", 1, 8, 0.1)})};
+  const MergedPoints points = merge_repeats(studies);
+  const Table table = interconnects_table(points, specs::interconnect_links());
+  for (const char* ranks : {"2", "8"})
+    EXPECT_NE(cell(table, 0, fmt::format("speed-up {} ranks", ranks)).text, "-") << ranks;
+  for (const char* ranks : {"32", "128", "512"})
+    EXPECT_EQ(cell(table, 0, fmt::format("speed-up {} ranks", ranks)).text, "-") << ranks;
+  EXPECT_NE(
+      cell(interconnects_table({{"gpt2", 0.1, 3e8}}, specs::interconnect_links()), 0, "speed-up 512 ranks")
+          .text,
+      "-");  // nobody said how many samples it has
 }
 
 TEST(Interconnects, APointWithoutDoubtsStandsForItsFamily) {

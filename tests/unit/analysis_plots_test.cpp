@@ -114,6 +114,7 @@ TEST(Plots, InterconnectsByFormula) {
       static_cast<double>(specs::model_spec("gpt2").table(one.point.training.model.options).num_parameters());
   const PlotPoint& at_8 = curve_called(plot_called(plots, "interconnects"), "mine").points.at(3);
   EXPECT_EQ(at_8.over, 8);
+  EXPECT_EQ(curve_called(plot_called(plots, "interconnects"), "mine").points.size(), 4u);  // of 8 samples
   EXPECT_NEAR(at_8.value, 0.5 / (0.5 / 8 + 14 * (5e-6 + bytes / 8 / 25e9)), 1e-9);
   const Plot& overhead = plot_called(plots, "all_reduce_overhead");
   EXPECT_DOUBLE_EQ(overhead.references.at(0).at, bytes / 1e6);
