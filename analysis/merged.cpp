@@ -233,7 +233,7 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
   }
   for (MergedPoint& merged : points) combine_repeats(merged);
   find_names(points);
-  use_best_peaks(points);
+  find_utilization(points);
   sort(points);
   return std::move(points);
 }

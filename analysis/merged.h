@@ -37,6 +37,8 @@ struct MergedPoint {
   // intervals, where all have one; from 6, the interval of the repeats' medians. loss_last: where all repeats
   // took as many steps.
   Measures measures;
+  // Share of the FLOP/s that a matrix product reaches on its machine (peaks.h).
+  double of_matmul = Measures::kNone;
   // The step in each launch that measured it, from its repeats there, with its interval likewise. A copy of a
   // record is no further launch.
   std::vector<Estimate> launches;
@@ -81,7 +83,9 @@ std::string machine_text(const Environment& environment);  // "NVIDIA H200, 4 th
 std::string machine_text(const Environment& environment, const std::string& settings);
 
 inline Throughput throughput_of(const MergedPoint& merged) {
-  return throughput_of(merged.point, merged.measures);
+  Throughput speed = throughput_of(merged.point, merged.measures);
+  speed.of_matmul = merged.of_matmul;
+  return speed;
 }
 
 inline bool is_training(const MergedPoint& merged) { return merged.point.workload == "training"; }

@@ -17,28 +17,34 @@ struct Metric {
   const char* name;
   const char* unit;  // the end of the name
   const char* help;
-  double Measures::*value;
-  double scale = 1;
+  double (*value)(const MergedPoint& merged);
 };
+
+template <double Measures::*measure>
+double of(const MergedPoint& merged) {
+  return merged.measures.*measure;
+}
 
 constexpr std::array kMetrics = {
     Metric{"step_seconds", "seconds",
            "median time of a step, or of an operation of a collective, on the slowest rank",
-           &Measures::step_s},
+           of<&Measures::step_s>},
     Metric{"step_low_seconds", "seconds", "low end of the 95 % interval of step_seconds",
-           &Measures::step_low_s},
+           of<&Measures::step_low_s>},
     Metric{"step_high_seconds", "seconds", "high end of the 95 % interval of step_seconds",
-           &Measures::step_high_s},
+           of<&Measures::step_high_s>},
     Metric{"samples_per_second", "", "samples that all ranks together train on in a second",
-           &Measures::samples_per_s},
+           of<&Measures::samples_per_s>},
     Metric{"tokens_per_second", "", "tokens that all ranks together train on in a second",
-           &Measures::tokens_per_s},
-    Metric{"mfu_ratio", "ratio", "model FLOP/s as a part of the measured peak", &Measures::mfu},
+           of<&Measures::tokens_per_s>},
+    Metric{"mfu_ratio", "ratio", "model FLOP/s as a part of the data sheet's peak", of<&Measures::mfu>},
+    Metric{"matmul_ratio", "ratio", "the same, attention by half, as a part of what a matrix product reaches",
+           [](const MergedPoint& merged) { return merged.of_matmul; }},
     Metric{"exposed_communication_seconds", "seconds",
-           "part of a step in which computing waits for communication", &Measures::exposed_s},
-    Metric{"peak_memory_bytes", "bytes", "the most memory that a rank held", &Measures::peak_bytes},
+           "part of a step in which computing waits for communication", of<&Measures::exposed_s>},
+    Metric{"peak_memory_bytes", "bytes", "the most memory that a rank held", of<&Measures::peak_bytes>},
     Metric{"bus_bandwidth_bytes_per_second", "", "bytes a second by the busiest link of a collective's ring",
-           &Measures::busbw_gb_s, 1e9},
+           [](const MergedPoint& merged) { return 1e9 * merged.measures.busbw_gb_s; }},
 };
 
 struct ProgressMetric {
@@ -111,7 +117,7 @@ std::string point_metrics(const std::vector<StudyData>& studies) {
   for (const Metric& metric : kMetrics) {
     std::string series;
     for (size_t i = 0; i < points.size(); ++i)
-      if (const double value = points[i].measures.*metric.value * metric.scale; std::isfinite(value))
+      if (const double value = metric.value(points[i]); std::isfinite(value))
         series += fmt::format("shardmark_{}{{{}}} {}\n", metric.name, labels[i], value);
     if (!series.empty()) text += head(metric.name, metric.unit, metric.help) + series;
   }

@@ -177,7 +177,11 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points,
   const Efficiencies efficiencies = efficiencies_of(scaling);
   const EfficiencyColumn weak(Scaling::weak, efficiencies, shown),
       strong(Scaling::strong, efficiencies, shown);
-  const ColumnsOf<MergedPoint> speed = point_throughput_columns();
+  ColumnsOf<MergedPoint> speed = point_throughput_columns();
+  if (std::none_of(points.begin(), points.end(), [](const MergedPoint& one) {
+        return std::isnan(one.measures.mfu) && !std::isnan(one.of_matmul);
+      }))
+    speed = without(std::move(speed), {"of matmul"});  // the MFU says it
   OverviewTable table{"Training, on the most ranks of each setting",
                       "strategies",
                       training_columns(speed, weak, strong),

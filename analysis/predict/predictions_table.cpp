@@ -67,10 +67,10 @@ ColumnsOf<PredictedPoint> result_columns(const PredictQuery& query) {
            }}};
 }
 
-// As in every table, but for the heading and what the step is; efficiency stands for the MFU.
+// As in every table, but for the heading and what the step is; efficiency stands for the shares of a device.
 ColumnsOf<PredictedPoint> speed_columns() {
   auto columns = through<PredictedPoint>([](const PredictedPoint& one) { return throughput_of(one); },
-                                         without(throughput_columns(), {"MFU"}));
+                                         without(throughput_columns(), {"MFU", "of matmul"}));
   for (auto& column : columns) column.definition.clear();
   Column& samples = columns.front().head;
   samples.name = "throughput", samples.unit = "samples/s";

@@ -49,12 +49,16 @@ void add_rated(RatedOperation rated, const std::vector<const PublishedRate*>& pu
 }
 
 void add_matrix_products(const std::vector<MergedPoint>& points, std::vector<RatedOperation>& all) {
-  std::set<std::pair<std::string, std::string>> known;  // machine and precision have one peak (peaks.h)
+  std::map<std::pair<std::string, std::string>, const MergedPoint*> best;  // by machine and precision
   for (const MergedPoint& merged : points) {
+    if (!is_training(merged) || std::isnan(merged.measures.peak_flops)) continue;
+    const auto [known, is_new] = best.try_emplace({merged.machine, merged.point.training.precision}, &merged);
+    if (merged.measures.peak_flops > known->second->measures.peak_flops) known->second = &merged;
+  }
+  for (const auto& [kind, point] : best) {
+    const MergedPoint& merged = *point;
     const Measures& m = merged.measures;
-    const std::string& precision = merged.point.training.precision;
-    if (!is_training(merged) || std::isnan(m.peak_flops)) continue;
-    if (!known.emplace(merged.machine, precision).second) continue;
+    const std::string& precision = kind.second;
     const RatedOperation rated{
         &merged, kMatrixProduct, precision, 1, 0, m.peak_flops / 1e12, m.datasheet_flops / 1e12};
     const auto published = published_of(rated);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/quality/peaks.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
@@ -107,12 +108,16 @@ Table runs_table(const std::vector<StudyData>& studies) {
     for (const Record& record : study.records) add(record);
     if (study.under_way) add(*study.under_way);
   }
-  return make_table(
-      "runs", "Training runs",
-      join(run_columns(), result_columns(),
-           through<Record>([](const Record& run) { return throughput_of(run.point, run.measures); },
-                           throughput_columns())),
-      runs);
+  return make_table("runs", "Training runs",
+                    join(run_columns(), result_columns(),
+                         through<Record>(
+                             [](const Record& run) {
+                               Throughput speed = throughput_of(run.point, run.measures);
+                               speed.of_matmul = matmul_share(run.point, run.measures);
+                               return speed;
+                             },
+                             throughput_columns())),
+                    runs);
 }
 
 }  // namespace shardmark

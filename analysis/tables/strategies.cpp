@@ -57,21 +57,30 @@ class Replicas {
 
 std::string peak_text(double flops) { return format_number(flops / 1e9, 4) + " GFLOP/s"; }
 
-// "Peak of a rank: NVIDIA H200, 1 thread per rank, bf16: 652,000 GFLOP/s measured ..., 989,000 by its data
-// sheet"; peaks.h says which.
+// "FLOP/s of a rank: NVIDIA H200, 1 thread per rank, bf16: 652,000 GFLOP/s by a matrix product ..., 989,000
+// by its data sheet"; peaks.h says which.
 std::string peaks_note(const MergedPoints& points) {
-  std::map<std::string, std::string> peaks;  // by machine and precision
+  struct Peaks {
+    double low, high, sheet;  // low, high: of the studies
+  };
+  std::map<std::string, Peaks> by_kind;  // by machine and precision
   for (const MergedPoint& merged : points) {
     const Measures& m = merged.measures;
     if (!is_training(merged) || std::isnan(m.peak_flops)) continue;
-    peaks[merged.machine + ", " + merged.point.training.precision] =
-        peak_text(m.peak_flops) + " measured by a matrix product, the best of all starts of the ranks; " +
-        (std::isnan(m.datasheet_flops) ? "its data sheet is not known, so there is no MFU against it"
-                                       : peak_text(m.datasheet_flops) + " by its data sheet");
+    Peaks& peaks = by_kind
+                       .try_emplace(merged.machine + ", " + merged.point.training.precision,
+                                    Peaks{m.peak_flops, m.peak_flops, m.datasheet_flops})
+                       .first->second;
+    peaks.low = std::min(peaks.low, m.peak_flops);
+    peaks.high = std::max(peaks.high, m.peak_flops);
   }
   std::string note;
-  for (const auto& [kind, text] : peaks)
-    note += fmt::format("{}{}: {}", note.empty() ? "Peak of a rank: " : ". ", kind, text);
+  for (const auto& [kind, peaks] : by_kind)
+    note += fmt::format("{}{}: {}{} by a matrix product, the best of all starts of a study; {}",
+                        note.empty() ? "FLOP/s of a rank: " : ". ", kind,
+                        peaks.low < peaks.high ? peak_text(peaks.low) + " to " : "", peak_text(peaks.high),
+                        std::isnan(peaks.sheet) ? "its data sheet is not known, so there is no MFU"
+                                                : peak_text(peaks.sheet) + " by its data sheet");
   return note.empty() ? "" : note + ".";
 }
 
@@ -169,12 +178,6 @@ ColumnsOf<MergedPoint> step_columns(const Replicas& replicas) {
       {{"energy", "J/step", true, true},
        number_of(&Measures::energy_j),
        "of all ranks' GPUs together, by their own counters (NVML), over the timed windows / steps."},
-      {{"sheet MFU", "%", true, true},
-       [](const auto& merged) {
-         const Measures& m = merged.measures;
-         return cells::percent(m.flops_per_step / m.step_s / m.datasheet_flops);
-       },
-       "the MFU against the peak of the device's data sheet."},
       {{"verified", "", false},
        verified_cell,
        "the point gave the losses and gradient norms of one device on the same batch; lossy: it did not, "

@@ -69,8 +69,14 @@ ColumnsOf<Throughput> throughput_columns() {
        "tokens/s / ranks."},
       {{.name = "MFU", .unit = "%", .is_optional = true},
        [](const auto& speed) { return cells::percent(speed.mfu); },
-       "model FLOPs per rank and step / step time / peak of a rank's device, measured by a matrix product "
-       "(Chowdhery et al., PaLM, 2022, appendix B)."}};
+       "model FLOPs per rank and step / step time / dense peak in the data sheet of a rank's device "
+       "(Chowdhery et al., PaLM, 2022, appendix B). Attention counts in full, and what is recomputed counts "
+       "once. Not given for devices whose data sheet is not known, and above 100 %."},
+      {{.name = "of matmul", .unit = "%", .is_optional = true},
+       [](const auto& speed) { return cells::percent(speed.of_matmul); },
+       "the same FLOPs, but half of attention's (a causal kernel computes no more), / step time / the FLOP/s "
+       "that a large matrix product reaches on a rank's device, the best of all starts of the study. Not "
+       "given above 100 %."}};
 }
 
 ColumnsOf<MergedPoint> point_throughput_columns() {

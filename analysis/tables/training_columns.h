@@ -50,7 +50,7 @@ inline auto megabytes_of(double Measures::*measure) {  // 10^6 bytes
 }
 
 // samples/s, which people see where samples are no tokens; tokens/s, and those of a rank where there are
-// several; MFU.
+// several; MFU, and the share of a matrix product's FLOP/s.
 ColumnsOf<Throughput> throughput_columns();
 ColumnsOf<MergedPoint> point_throughput_columns();
 

@@ -96,7 +96,9 @@ void visit_fields(R& r, Visit&& visit) {
   visit("flops_per_step", "FLOP", "model FLOPs per rank and step by formula", m.flops_per_step);
   visit("peak_flops", "FLOP/s", "peak of a rank's device, measured by a matrix product", m.peak_flops);
   visit("datasheet_flops", "FLOP/s", "peak of a rank's device by its data sheet", m.datasheet_flops);
-  visit("mfu", "", "flops_per_step / step / peak_flops", m.mfu);
+  visit("mfu", "",
+        "flops_per_step / step / datasheet_flops, not given above 1; before 1.10 / peak_flops instead",
+        m.mfu);
   visit("loss_first", "", "loss of the first step", m.loss_first);
   visit("loss_last", "", "loss of the last step", m.loss_last);
   visit("skipped_updates", "", "left out because fp16 gradients were not finite", m.num_skipped);

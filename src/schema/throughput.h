@@ -9,11 +9,24 @@
 
 namespace shardmark {
 
+// The share of a device's FLOP/s that a rank used. Not a number where the rate is not known, and where the
+// share would be above 1: then the FLOPs are more than the device computed, or the rate is less than it can.
+inline double share_of_rate(double flops, double seconds, double flops_per_s) {
+  const double share = flops / seconds / flops_per_s;
+  return share <= 1 ? share : Measures::kNone;
+}
+
+// Model FLOPs utilization (Chowdhery et al., PaLM, 2022, appendix B): against the data sheet.
+inline double mfu_of(const Measures& m) {
+  return share_of_rate(m.flops_per_step, m.step_s, m.datasheet_flops);
+}
+
 // Of all ranks together; tokens_per_s is a NaN where samples are no tokens.
 struct Throughput {
   double samples_per_s, tokens_per_s;
   int64_t ranks;
   double mfu = Measures::kNone;
+  double of_matmul = Measures::kNone;  // share of the FLOP/s that a matrix product reaches on the device
 
   bool is_of_tokens() const { return !std::isnan(tokens_per_s); }
   double value() const { return is_of_tokens() ? tokens_per_s : samples_per_s; }

@@ -143,6 +143,9 @@ struct ModelTable {
   int64_t num_active_parameters() const;  // that a token goes through
   double step_flops() const;              // per sample: 3 x forward (forward + twice that for backward)
   double attention_share() const;         // of the FLOPs; 0 for a model without attention
+  // What is left of the FLOPs where attention's count by half: a causal kernel leaves out the products with
+  // the tokens that come later.
+  double causal_share() const { return 1 - attention_share() / 2; }
 };
 
 // What is known of a model by formula: registered by src/specs/models/<name>.cpp. table() takes resolved

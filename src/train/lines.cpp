@@ -95,10 +95,17 @@ std::optional<Curves> Curves::of(const Record& record, int64_t last_step) {
 void Lines::head() const {
   if (!prints_) return;
   const bool of_tokens = tokens_per_sample_ > 0;
-  print_progress(fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10} {:>12}{} {:>6} {:>10}{}\n", "step", "loss",
+  print_progress(fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10} {:>12}{} {:>8} {:>10}{}\n", "step", "loss",
                              "lr", "gradient", "step time", of_tokens ? "tokens/s" : "samples/s",
-                             of_tokens && point_.ranks > 1 ? "   of a rank" : "", "MFU %", "peak",
+                             of_tokens && point_.ranks > 1 ? "   of a rank" : "",
+                             std::isnan(datasheet_flops_) ? "GFLOP/s" : "MFU %", "peak",
                              scaled_ ? fmt::format(" {:>10} {:>8}", "loss scale", "skipped") : ""));
+}
+
+std::string Lines::use_text(double step_s) const {
+  if (std::isnan(datasheet_flops_)) return format_number(flops_ / step_s / 1e9, 4);
+  const double mfu = share_of_rate(flops_, step_s, datasheet_flops_);
+  return std::isnan(mfu) ? "-" : fmt::format("{:.1f}", 100 * mfu);
 }
 
 void Lines::step(int64_t step, const Curves& curves, size_t num_steps, double peak_bytes) const {
@@ -109,11 +116,11 @@ void Lines::step(int64_t step, const Curves& curves, size_t num_steps, double pe
       throughput_of(point_, tokens_per_sample_, static_cast<int64_t>(num_steps), slowest_s);
   const double norm = curves.gradient_norm.back();
   print_progress(fmt::format(
-      "{:>8} {:>10.5f} {:>10.3g} {:>10} {:>10} {:>12.1f}{} {:>6.1f} {:>10}{}\n", step, curves.loss.back(),
+      "{:>8} {:>10.5f} {:>10.3g} {:>10} {:>10} {:>12.1f}{} {:>8} {:>10}{}\n", step, curves.loss.back(),
       curves.learning_rate.back(), std::isnan(norm) ? "-" : fmt::format("{:.4g}", norm),
       format_seconds(slowest_s / steps), speed.value(),
       speed.is_of_tokens() && point_.ranks > 1 ? fmt::format("{:>12.1f}", speed.tokens_per_s_and_rank()) : "",
-      100 * ideal_s_ * steps / slowest_s, format_bytes(peak_bytes),
+      use_text(slowest_s / steps), format_bytes(peak_bytes),
       scaled_ ? fmt::format(" {:>10g} {:>8}", curves.loss_scale, curves.num_skipped) : ""));
 }
 

@@ -38,14 +38,18 @@ struct Curves {
 // Lines on the standard output of rank 0; nothing on other ranks.
 class Lines {
  public:
-  // tokens_per_sample: 0 where samples are no tokens. ideal_s: a step's model FLOPs at the peak of a rank's
-  // device. scaled: with fp16's loss scale and skipped steps.
-  Lines(bool prints, const Point& point, int64_t tokens_per_sample, double ideal_s, bool scaled)
+  // tokens_per_sample: 0 where samples are no tokens. flops: of the model, in a rank's step. datasheet_flops:
+  // a device's in a second; lines show the MFU where it is known, else the FLOP/s alone: each launch would
+  // measure a peak anew, and equal steps would get other shares of it. scaled: with fp16's loss scale and
+  // skipped steps.
+  Lines(bool prints, const Point& point, int64_t tokens_per_sample, double flops, double datasheet_flops,
+        bool scaled)
       : prints_(prints),
         scaled_(scaled),
         point_(point),
         tokens_per_sample_(tokens_per_sample),
-        ideal_s_(ideal_s) {}
+        flops_(flops),
+        datasheet_flops_(datasheet_flops) {}
 
   void head() const;
   // After a step: the latest of the curves; speed over the last num_steps steps.
@@ -55,10 +59,12 @@ class Lines {
   void note(const std::string& text) const;
 
  private:
+  std::string use_text(double step_s) const;  // of the device, by a rank
+
   bool prints_, scaled_;
   const Point& point_;
   int64_t tokens_per_sample_;
-  double ideal_s_;
+  double flops_, datasheet_flops_;
 };
 
 }  // namespace shardmark

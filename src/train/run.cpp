@@ -37,6 +37,11 @@ TrainingSetup& allocated(TrainingSetup& setup, int64_t first_step) {
   return setup;
 }
 
+double datasheet_flops(const Point& point, const Resources& resources) {
+  const auto found = resources.datasheet_flops.find(point.training.precision);
+  return found == resources.datasheet_flops.end() ? Measures::kNone : found->second;
+}
+
 bool every(int64_t steps, int64_t done) { return steps > 0 && done % steps == 0; }
 
 }  // namespace
@@ -55,7 +60,8 @@ Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& gr
               prefetch_depth(resources.num_cores, resources.local_ranks, resources.threads_per_rank),
               start.step),
       lines_(group.rank() == 0, options_.point, setup_.whole.sample.tokens(),
-             ideal_step_s(options.point, setup_.whole, resources), setup_.guard->loss_scale().defined()),
+             flops_per_step(options.point, setup_.whole), datasheet_flops(options.point, resources),
+             setup_.guard->loss_scale().defined()),
       first_step_(start.step),
       num_done_(start.step),
       traces_(options.run.trace, start.step, options.num_steps, group, setup_, comm_.device(), lines_) {

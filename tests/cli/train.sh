@@ -9,12 +9,21 @@ common=(--model 'gpt2(layers=2, width=32, heads=2, sequence=32, vocabulary=256)'
 # The losses of the steps given, one a line.
 losses() { awk -v from="$1" -v to="$2" '$1 ~ /^[0-9]+$/ && $1 >= from && $1 <= to {print $1, $2}' out; }
 
+# same_flops RANKS: in every line, a rank's FLOP/s / its tokens/s are the model's FLOPs for a token, 6 N + 12 L C T, whenever the
+# run was started: a share of what a matrix product reached at the start would not be.
+same_flops() {
+  grep -q 'GFLOP/s' out || fail "no column of FLOP/s"
+  awk -v at="$(($1 == 1 ? 7 : 8))" '$1 ~ /^[0-9]+$/ {gsub(",", ""); r = 1e9 * $(at + 1) / $at / 221184; if (r < 0.998 || r > 1.002) exit 1}' out ||
+    fail "another number of FLOPs for a token"
+}
+
 # A run with everything; its losses are the yardstick of what follows.
 train 2 0 --strategy fsdp --steps 8 --batch-size 6 --schedule cosine --warmup 2 --eval-every 4 --weight_decay 0.1 --deterministic \
   --checkpoint whole --checkpoint-every 4 --save-weights a.safetensors -o run.h5
 says 'held-out loss'
 losses 1 8 >losses
 [[ $(wc -l <losses) == 8 ]] || fail "not one line a step"
+same_flops 2
 awk 'NR == 1 {first = $2} END {exit !($2 < first)}' losses || fail "the loss does not fall"
 "$program" report --all run.h5 >report
 grep -q 'Training runs' report || fail "no table of the run"
@@ -31,6 +40,7 @@ for other in '3 zero3' '4 fsdp(shard=optimizer)' '1 single'; do
   train "$n" 0 --strategy "$strategy" --steps 8 --schedule cosine --warmup 2 --weight_decay 0.1 \
     --checkpoint "$n" --resume
   says 'continuing after step 4'
+  same_flops "$n"
   losses 5 8 >resumed
   paste resumed <(tail -n 4 losses) | awk '{d = $2 - $4; if (d < 0) d = -d; if ($1 != $3 || d > 2e-5) exit 1}' ||
     fail "$other has other losses than the run it goes on from"

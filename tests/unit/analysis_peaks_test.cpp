@@ -1,39 +1,138 @@
-// One peak for each machine and precision, though every start of the ranks measures its own.
+// The two shares of a device: MFU against its data sheet, and the share of a matrix product's speed.
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
+#include "analysis/openmetrics.h"
+#include "analysis/overview/overview.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string warning_of(const MergedPoint& merged, const std::string& kind) {
+  for (const Warning& warning : merged.warnings)
+    if (warning.kind == kind && !warning.excludes) return warning.words;
+  return "";
+}
 bool has_warning(const MergedPoint& merged, const std::string& kind) {
-  return std::any_of(merged.warnings.begin(), merged.warnings.end(),
-                     [&](const Warning& warning) { return warning.kind == kind && !warning.excludes; });
+  return !warning_of(merged, kind).empty();
 }
 
-TEST(Peaks, TheBestOneCountsForAll) {
-  std::vector<Record> records = {training_record("ddp", 1, 4, 0.1), training_record("ddp", 2, 4, 0.1),
-                                 training_record("zero3", 2, 4, 0.1)};
-  records[0].measures.peak_flops = 1e12;
-  records[1].measures.peak_flops = 0.95e12;
-  records[2].measures.peak_flops = 0.5e12;  // something else ran then
-  for (Record& record : records)
-    record.measures.mfu =
-        record.measures.flops_per_step / record.measures.step_s / record.measures.peak_flops;
-  records.push_back(records[0]);
+double causal_share() { return specs::model_table(small_gpt2())->causal_share(); }
+
+Record with_peaks(Record record, double matmul, double datasheet = Measures::kNone) {
+  record.measures.peak_flops = matmul;
+  record.measures.datasheet_flops = datasheet;
+  return record;
+}
+
+// What is shown of the first point, with a % sign, "-" where nothing is.
+std::string shown(const std::vector<StudyData>& studies, const std::string& column) {
+  return cell(strategies_table(merge_repeats(studies)), 0, column).text;
+}
+
+TEST(Peaks, TheBestOneOfAStudyCountsForAllOfIt) {
+  std::vector<Record> records = {
+      with_peaks(training_record("ddp", 1, 4, 0.1), 1e12),
+      with_peaks(training_record("ddp", 2, 4, 0.1), 0.95e12),
+      with_peaks(training_record("zero3", 2, 4, 0.1), 0.5e12)};  // while others ran
+  records.push_back(with_peaks(records[0], 8e12));
   records[3].point.training.precision = "bf16";
   records[3].id = point_id(records[3].point);
-  records[3].measures.peak_flops = 8e12;
   for (const MergedPoint& merged : merge_repeats({study_of(records)})) {
     const Measures& m = merged.measures;
     const bool is_bf16 = merged.point.training.precision == "bf16";
-    EXPECT_EQ(m.peak_flops, is_bf16 ? 8e12 : 1e12);
+    EXPECT_DOUBLE_EQ(m.peak_flops, is_bf16 ? 8e12 : 1e12);
     EXPECT_EQ(has_warning(merged, "low peak"), merged.point.training.strategy.name == "zero3");
-    if (is_bf16) continue;
-    EXPECT_DOUBLE_EQ(m.mfu, m.flops_per_step / m.step_s / 1e12);
+    EXPECT_DOUBLE_EQ(merged.of_matmul, causal_share() * m.flops_per_step / m.step_s / m.peak_flops);
+    EXPECT_TRUE(std::isnan(m.mfu)) << "of a device without a data sheet";
   }
+}
+
+TEST(Peaks, OtherStudiesOfTheReportChangeNothing) {
+  const auto study = [](const char* strategy, double peak) {
+    return study_of({with_peaks(training_record(strategy, 2, 4, 0.1), peak, 2e12)});
+  };
+  const std::vector<StudyData> one = {study("ddp", 1e12)}, more = {study("ddp", 1e12), study("fsdp", 1.6e12)};
+  for (const char* column : {"MFU", "of matmul"}) EXPECT_EQ(shown(one, column), shown(more, column));
+  EXPECT_EQ(shown(one, "MFU"), "40.0");  // 8e10 FLOP in 0.1 s of 2e12
+  const auto points = merge_repeats(more);
+  EXPECT_TRUE(has_warning(points.at(0), "low peak"));  // but they show that its machine was not idle
+}
+
+// Half of attention's FLOPs are left where later tokens are hidden: a device that computes nothing else at
+// the speed of a matrix product reaches 100 %, while the MFU counts all of them.
+TEST(Peaks, AttentionCountsByHalfBesideAMatrixProduct) {
+  const Choice model =
+      resolve(choice_from_text("gpt2(layers=4, width=256, heads=4, sequence=8192, vocabulary=256)"),
+              specs::model_spec("gpt2").options, "model");
+  const auto table = specs::model_table(model);
+  const double share = table->attention_share();
+  EXPECT_GT(share, 0.8);
+  EXPECT_DOUBLE_EQ(table->causal_share(), 1 - share / 2);
+  Record record = training_record("ddp", 2, 4, 0.1);
+  record.point.training.model = model;
+  record.id = point_id(record.point);
+  record.measures.flops_per_step = 1.2e11;  // 1.2 times what the product computes in a step
+  const std::vector<StudyData> studies = {study_of({with_peaks(record, 1e12)})};
+  const auto points = merge_repeats(studies);
+  EXPECT_FALSE(has_warning(points.at(0), "above matmul"));
+  EXPECT_NEAR(points.at(0).of_matmul, 1.2 * (1 - share / 2), 1e-12);
+}
+
+TEST(Peaks, WhatIsAboveAllOfItIsNotShownButMarked) {
+  const std::vector<StudyData> fast = {study_of({with_peaks(training_record("ddp", 2, 4, 0.1), 5e11, 7e11)})};
+  for (const char* column : {"MFU", "of matmul"}) EXPECT_EQ(shown(fast, column), "-") << column;
+  EXPECT_EQ(shown(fast, "warnings"), "above data sheet, above matmul");
+  EXPECT_THAT(point_metrics(fast), Not(HasSubstr("_ratio")));
+  const auto points = merge_repeats(fast);
+  EXPECT_THAT(warning_of(points.at(0), "above data sheet"), HasSubstr("114 % of the data sheet's peak"));
+
+  const std::vector<StudyData> slow = {study_of({with_peaks(training_record("ddp", 2, 4, 0.1), 1e12, 2e12)})};
+  EXPECT_EQ(shown(slow, "warnings"), "");
+  EXPECT_THAT(point_metrics(slow), HasSubstr("shardmark_mfu_ratio"));
+  EXPECT_THAT(point_metrics(slow), HasSubstr("shardmark_matmul_ratio"));
+}
+
+// A mark of another kind is no reason to leave this one out.
+TEST(Peaks, MarksEveryPointAboveAllOfIt) {
+  Record vague = with_peaks(training_record("ddp", 2, 4, 0.1), 5e11);
+  vague.measures.step_low_s = 0.05;
+  vague.measures.step_high_s = 0.2;
+  EXPECT_EQ(shown({study_of({vague})}, "warnings"), "uncertain, above matmul");
+}
+
+TEST(Peaks, SayNothingOfModelsThatNobodyKnows) {
+  Record record = with_peaks(training_record("ddp", 2, 4, 0.1), 1e12, 2e12);
+  record.point.training.model = {"future_model", {}};
+  const std::vector<StudyData> studies = {study_of({record})};
+  EXPECT_EQ(shown(studies, "MFU"), "40.0");  // its FLOPs are in the study
+  EXPECT_EQ(shown(studies, "of matmul"), "-");
+}
+
+TEST(Peaks, OfATrainingRunAreThoseOfAPoint) {
+  Record run = with_peaks(training_record("ddp", 2, 4, 0.1), 1e12, 2e12);
+  const std::vector<StudyData> points = {study_of({run})};
+  run.point.workload = "train";
+  const Table runs = runs_table({study_of({run})});
+  for (const char* column : {"MFU", "of matmul"})
+    EXPECT_EQ(cell(runs, 0, column).text, shown(points, column)) << column;
+}
+
+TEST(Peaks, TheFirstScreenShowsTheShareOfAMatrixProductWhereThereIsNoMfu) {
+  const auto has_column = [](double datasheet) {
+    const std::vector<StudyData> studies = {
+        study_of({with_peaks(training_record("ddp", 2, 4, 0.1), 1e12, datasheet)})};
+    const OverviewTable table = training_overview(merge_repeats(studies), {});
+    return std::any_of(table.columns.begin(), table.columns.end(),
+                       [](const Column& column) { return column.name == "of matmul"; });
+  };
+  EXPECT_TRUE(has_column(Measures::kNone));
+  EXPECT_FALSE(has_column(2e12));
 }
 
 }  // namespace

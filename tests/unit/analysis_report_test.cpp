@@ -134,9 +134,9 @@ TEST(Report, DoubtsWhatCannotBe) {
   record.measures.peak_flops = 1e9;  // 8e10 FLOP in 0.1 s are 800 times that
   const std::vector<StudyData> studies = {study_of({record})};
   const auto points = merge_repeats(studies);
-  EXPECT_EQ(cell(strategies_table(points), 0, "warnings").text, "impossible MFU");
-  EXPECT_EQ(cautions_of(studies, points, {}).at(0).substr(0, 59),
-            "impossible MFU: 1 point, training gpt2(layers=4, width=256,");
+  EXPECT_EQ(cell(strategies_table(points), 0, "warnings").text, "above matmul");
+  EXPECT_EQ(cautions_of(studies, points, {}).at(0).substr(0, 57),
+            "above matmul: 1 point, training gpt2(layers=4, width=256,");
 }
 
 Record with_interval(Record record, double low_s, double high_s) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -37,6 +38,11 @@ std::vector<std::vector<std::string>> rows_below(const std::string& heading, int
 // A row: a strategy with tokens/s, step, peak and MFU; a peer with step, peak and ratio.
 std::vector<std::vector<std::string>> rows_of_readme() {
   return rows_below("tokens/s   step   peak     MFU", 2);
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
 }
 
 // The number before `unit` in the sentence on MFU, in its unit of 10^12.
@@ -88,9 +94,69 @@ TEST(ReferenceReadme, SaysWhatTheStudiesSay) {
     EXPECT_EQ(row[2], fmt::format("{:.2f}", 1e3 * m.step_s)) << row[0];
     EXPECT_EQ(row[3], fmt::format("{:.2f}", m.peak_bytes / 0x1p30)) << row[0];
     EXPECT_EQ(row[4], fmt::format("{:.1f}", 100 * m.mfu)) << row[0];
-    EXPECT_NEAR(tera_in_readme("TFLOP/s"), m.peak_flops, 0.05e12);
+    EXPECT_EQ(tera_in_readme("TFLOP/s"), m.datasheet_flops);
     EXPECT_NEAR(tera_in_readme("TFLOP a step"), m.flops_per_step, 0.0005e12);
   }
+}
+
+// The number before a text in the README.
+std::string before_in_readme(const std::string& text) {
+  const std::string readme = one_line(read_text(kReadme));
+  const size_t end = readme.find(text);
+  if (end == std::string::npos) return "no such text: " + text;
+  const size_t begin = readme.find_last_not_of("0123456789.,", end - 1) + 1;
+  return readme.substr(begin, end - begin);
+}
+
+// The step of `single` in bf16, nothing recomputed, which does not depend on what else a study holds.
+std::string single_step_ms(const std::vector<MergedPoint>& all, const std::string& model, int64_t batch) {
+  for (const MergedPoint& merged : all) {
+    const TrainingPoint& t = merged.point.training;
+    if (is_training(merged) && brief_text("model", t.model) == model && t.strategy.name == "single" &&
+        t.precision == "bf16" && t.batch_size == batch && t.recompute == 0)
+      return fmt::format("{:.1f}", 1e3 * merged.measures.step_s);
+  }
+  return "no such point";
+}
+
+TEST(ReferenceReadme, SaysWhatOtherModelsTake) {
+  const std::vector<MergedPoint> all = merge_repeats(reference_studies());
+  EXPECT_EQ(before_in_readme(" ms (batch 8, 4, 4)"), single_step_ms(all, "gpt2_xl", 4));
+  EXPECT_EQ(before_in_readme(" and 120.9 ms (batch"), single_step_ms(all, "gpt2_large", 4));
+  EXPECT_EQ(before_in_readme(", 63.6 and 120.9 ms"), single_step_ms(all, "gpt2_medium", 8));
+  const std::string resnet = "resnet(classes=1000, image=224)",
+                    resnet_50 = "resnet(layers=50, classes=1000, image=224)";
+  EXPECT_EQ(before_in_readme(" ms (128 images of 224 x 224)"), single_step_ms(all, resnet_50, 128));
+  EXPECT_EQ(before_in_readme(" and 35.4 ms (128"), single_step_ms(all, resnet, 128));
+}
+
+TEST(ReferenceReadme, SaysHowFastAMatrixProductIs) {
+  double best = 0, sheet = 0;
+  for (const MergedPoint& merged : merge_repeats(reference_studies()))
+    if (is_training(merged) && merged.point.training.precision == "bf16") {
+      best = std::max(best, merged.measures.peak_flops);
+      sheet = merged.measures.datasheet_flops;
+    }
+  EXPECT_EQ(before_in_readme(" % of that peak"), fmt::format("{:.0f}", 100 * best / sheet));
+}
+
+// Time a step of the kernels whose names hold one of these words; all of them by the first line.
+TEST(ReferenceReadme, SaysWhatTheKernelsTake) {
+  std::istringstream h100(read_text(kReference + "h100-kernels-gpt2.txt"));
+  std::string line, all;
+  std::getline(h100, all);
+  double sum = 0;
+  static const std::regex fused("CUDAFunctor_add|sum_functor|layer_norm|GammaBeta");
+  while (std::getline(h100, line))
+    if (std::regex_search(line, fused)) sum += std::stod(line);
+  EXPECT_EQ(before_in_readme(" of the 36.5 ms that kernels take"), fmt::format("{:.1f}", sum));
+  EXPECT_NE(all.find("they take 36.53 ms"), std::string::npos) << all;
+  const std::string h200 = read_text(kReference + "h200-kernels-gpt2-fused.txt");
+  EXPECT_TRUE(h200.starts_with(before_in_readme(" kernels of such a step") + " kernels"))
+      << h200.substr(0, 40);
+  const std::string take = "they take ";
+  EXPECT_EQ(before_in_readme(" ms. Graphs matter"),
+            fmt::format("{:.1f}", std::stod(h200.substr(h200.find(take) + take.size()))));
 }
 
 // From the printed numbers alone, so each is as exact as its digits.

@@ -15,6 +15,7 @@
 #include "schema/fields.h"
 #include "schema/stored.h"
 #include "schema/study.h"
+#include "schema/throughput.h"
 
 namespace shardmark {
 
@@ -91,6 +92,7 @@ inline Record filled_record(int64_t number) {
   record.id = "record-" + std::to_string(number);
   record.point.ranks = 2 + number % 7;  // what a run can have, or it is no study
   record.point.repeat = 1 + number % 5;
+  record.measures.mfu = mfu_of(record.measures);  // a study's reader derives it
   for (const SeriesInfo& info : kSeries) {
     const bool one_column = info.name == "peak";
     if (info.name == "optimizer") continue;  // a point without this series

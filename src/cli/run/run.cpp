@@ -313,7 +313,7 @@ int run(const Flags& flags) {
   heartbeat.stage("reading the suite");
   const Sweep sweep = read_sweep(flags, ranks, device);
 
-  // A matrix product for each precision says what this machine can do at most: 100 % of MFU.
+  // A matrix product for each precision says what this machine can do at most.
   heartbeat.stage("measuring the peaks of this machine");
   const Resources resources =
       describe_resources(world, ranks.session->local_size(), device, precisions_of(sweep.points));

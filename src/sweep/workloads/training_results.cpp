@@ -69,22 +69,18 @@ double value_or_none(const std::map<std::string, double>& values, const std::str
   return found == values.end() ? Measures::kNone : found->second;
 }
 
+}  // namespace
+
 double flops_per_step(const Point& point, const specs::ModelTable& table) {
   const TrainingPoint& t = point.training;
   return table.step_flops() * static_cast<double>(t.batch_size * t.accumulation) /
          static_cast<double>(point.ranks_per_copy());
 }
 
-}  // namespace
-
 int64_t fullest_rank(const Record& record) {
   const Series* const peaks = record.series("peak");
   if (peaks == nullptr) return 0;
   return std::max_element(peaks->values.begin(), peaks->values.end()) - peaks->values.begin();
-}
-
-double ideal_step_s(const Point& point, const specs::ModelTable& table, const Resources& resources) {
-  return flops_per_step(point, table) / value_or_none(resources.peak_flops, point.training.precision);
 }
 
 void derive_speed(Record& record, const specs::ModelTable& table, const Resources& resources, int64_t steps,
@@ -97,7 +93,7 @@ void derive_speed(Record& record, const specs::ModelTable& table, const Resource
   m.flops_per_step = flops_per_step(record.point, table);
   m.peak_flops = value_or_none(resources.peak_flops, precision);
   m.datasheet_flops = value_or_none(resources.datasheet_flops, precision);
-  m.mfu = ideal_step_s(record.point, table, resources) / m.step_s;
+  m.mfu = mfu_of(m);
 }
 
 void derive_training(Record& record, const specs::ModelTable& table, const Resources& resources) {

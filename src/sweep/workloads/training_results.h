@@ -6,8 +6,8 @@
 
 namespace shardmark {
 
-// The model FLOPs of a step at the peak of a rank's device: 100 % of MFU. A NaN where no peak was measured.
-double ideal_step_s(const Point& point, const specs::ModelTable& table, const Resources& resources);
+// Model FLOPs of a rank in a step, by formula.
+double flops_per_step(const Point& point, const specs::ModelTable& table);
 
 // The rank whose peak is highest, the first of several: memory is measured and predicted of this one. 0 where
 // no series of peaks is there.
