@@ -50,8 +50,7 @@ struct LaunchFlags {
   Suite suite = {};           // read from them
   RunFlags run = {};          // and these
   std::string output;
-  bool resume = false, rerun_failed = false;
-  bool requeue = false, print = false, report = false;
+  bool resume = false, rerun_failed = false, requeue = false, print = false, report = false;
   LaunchOptions options;
 };
 
@@ -209,8 +208,11 @@ void read_variables(LaunchOptions& options) {
 }
 
 // The ranks of one start: its settings are in their environment, or are flags of `run`.
-Sweep with_settings(Sweep sweep, const Settings& settings, LaunchOptions options,
+Sweep with_settings(Sweep sweep, const StartOfPoints& start, LaunchOptions options,
                     const Allocation& allocation, const WorldFlags& given) {
+  const Settings settings = settings_from_text(start.environment);
+  if (start.repetition > 0)
+    sweep.run.insert(sweep.run.end(), {"--repetition", std::to_string(start.repetition)});
   for (const auto& [name, value] : settings) {
     if (name == "threads") options.threads = number(value);
     if (name == "bind") sweep.run.insert(sweep.run.end(), {"--bind", value});
@@ -275,17 +277,16 @@ int launch(LaunchFlags flags) {
     make_folder_of_studies();
     sweep.study = reserved.emplace(kStudies, stem).path();
   }
-  const auto run_flags = flags.arguments.flags();
   sweep.run.insert(sweep.run.end(), {"-o", sweep.study});
-  sweep.run.insert(sweep.run.end(), run_flags.begin(), run_flags.end());
+  for (const std::string& flag : flags.arguments.flags()) sweep.run.push_back(flag);
   const std::vector<Point> plan = make_plan(flags.suite, {sweep.command.ranks});
   const auto starts = starts_of(plan);
-  const auto sweep_of = [&](const Settings& settings) {
+  const auto sweep_of = [&](const StartOfPoints& start) {
     LaunchOptions options = flags.options;
     if (!flags.print)
       for (const char* const name : {kProgressVariable, kResumeVariable})
         options.variables.emplace_back(name);
-    Sweep one = with_settings(sweep, settings, options, allocation, flags.run.world);
+    Sweep one = with_settings(sweep, start, options, allocation, flags.run.world);
     if (flags.print) return one;
     const char* const where = terminal_columns() > 0 ? kProgressOnTerminal : kProgressInLog;
     one.command.environment.emplace_back(kProgressVariable, where);
@@ -294,14 +295,13 @@ int launch(LaunchFlags flags) {
   };
   if (flags.print) {
     for (const StartOfPoints& start : starts) {
-      print_command(sweep_of(settings_from_text(start.environment)));
+      print_command(sweep_of(start));
       sweep.resume = true;
     }
     return kDone;
   }
   log_line(fmt::format("{}: {} -> {}{}; {}", ranks_text(sweep.command), suite, sweep.study,
                        flags.resume ? ", resuming" : "", extent_text(plan)));
-
   const SweepEnd end = run_starts(starts, sweep_of);
   if (flags.output.empty() && has_study(sweep.study)) link_newest(sweep.study, stem);
   if (end.stopped_by != 0) return after_stop(flags, end, sweep.study, allocation);

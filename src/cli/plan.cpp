@@ -61,15 +61,19 @@ World world_for(const PlanOptions& options, const Suite& suite) {
 
 // Suites whose points need ranks with other settings: how many starts, and which.
 std::vector<std::string> starts_text(const std::vector<Point>& plan) {
-  const std::vector<StartOfPoints> starts = starts_of(plan);
-  if (starts.size() == 1 && starts.front().environment.empty()) return {};
+  const std::vector<std::string> settings = settings_of(plan);
+  if (settings.size() == 1 && settings.front().empty()) return {};
+  const size_t num_starts = starts_of(plan).size(), num_repeats = num_starts / settings.size();
   std::vector<std::string> lines = {
-      fmt::format("{} start{} of the ranks, one for each setting, by launch or submit:", starts.size(),
-                  starts.size() == 1 ? "" : "s")};
-  for (const StartOfPoints& start : starts)
-    lines.push_back(fmt::format("  {:<60} {} point{}",
-                                start.environment.empty() ? "nothing set" : start.environment,
-                                start.points.size(), start.points.size() == 1 ? "" : "s"));
+      fmt::format("{} start{} of the ranks, {} for each setting{}, by launch or submit:", num_starts,
+                  num_starts == 1 ? "" : "s", num_repeats == 1 ? "one" : std::to_string(num_repeats),
+                  num_repeats == 1 ? "" : ", which take turns")};
+  for (const std::string& setting : settings) {
+    const auto count = std::count_if(plan.begin(), plan.end(),
+                                     [&](const Point& point) { return point.environment == setting; });
+    lines.push_back(fmt::format("  {:<60} {} point{}", setting.empty() ? "nothing set" : setting, count,
+                                count == 1 ? "" : "s"));
+  }
   return lines;
 }
 

@@ -33,6 +33,12 @@ std::map<std::string, Known> known_in(const std::string& study) {
   return known;
 }
 
+std::string name_of(const StartOfPoints& start, int64_t num_repetitions) {
+  return (start.environment.empty() ? "nothing set" : start.environment) +
+         (num_repetitions == 0 ? ""
+                               : fmt::format(", repetition {} of {}", start.repetition, num_repetitions));
+}
+
 // As its ranks would end, where nothing of it is left to measure.
 std::optional<int> status_if_over(const StartOfPoints& start, const Sweep& sweep) {
   const auto known = known_in(sweep.study);
@@ -63,16 +69,16 @@ void record(const std::vector<RefusedStart>& refused, const std::string& path) {
 }  // namespace
 
 SweepEnd run_starts(const std::vector<StartOfPoints>& starts,
-                    const std::function<Sweep(const Settings& settings)>& sweep_of) {
+                    const std::function<Sweep(const StartOfPoints& start)>& sweep_of) {
   SweepEnd all;
   std::vector<RefusedStart> refused;
   std::string study;
   bool goes_on = false;
   for (size_t i = 0; i < starts.size(); ++i) {
-    Sweep sweep = sweep_of(settings_from_text(starts[i].environment));
+    Sweep sweep = sweep_of(starts[i]);
     study = sweep.study;
     sweep.resume = sweep.resume || goes_on;
-    const std::string name = starts[i].environment.empty() ? "nothing set" : starts[i].environment;
+    const std::string name = name_of(starts[i], starts.back().repetition);
     if (const auto status = status_if_over(starts[i], sweep); starts.size() > 1 && sweep.resume && status) {
       all.status = std::max(all.status, *status);
       log_line(fmt::format("start {} of {}: {}: finished before", i + 1, starts.size(), name));

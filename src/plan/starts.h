@@ -12,11 +12,18 @@ namespace shardmark {
 
 struct StartOfPoints {
   std::string environment;  // as its points have it
+  int64_t repetition = 0;   // the one that it measures, from 1; 0: all that there are
   std::vector<Point> points;
 };
 
-// In the order in which the points name them first. One start, with no settings, where no point has any.
+// Where points have settings, one start for each repetition of each combination. How long a step takes
+// differs more between starts than between the steps of one, so settings can only be told apart by several
+// starts of each. Repetitions take turns (A B C A B C), so that a change of the machine meanwhile meets all
+// settings alike. Where no point has settings: one start with all points.
 std::vector<StartOfPoints> starts_of(const std::vector<Point>& points);
+
+// The different combinations, in the order in which points name them first.
+std::vector<std::string> settings_of(const std::vector<Point>& points);
 
 // Everything that any of the points sets. A start sets what its points say, and takes away the rest of these.
 std::vector<std::string> names_set(const std::vector<Point>& points);

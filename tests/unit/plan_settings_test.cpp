@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "base/error.h"
+#include "plan/plan.h"
 #include "plan/starts.h"
 #include "plan/suite.h"
 
@@ -51,6 +54,45 @@ TEST(Environment, IsOfBlocksToo) {
   ASSERT_EQ(starts.size(), 2u);
   EXPECT_EQ(names_set(points), Texts{"NCCL_ALGO"});
   EXPECT_NE(point_id(starts[0].points[0]), point_id(starts[1].points[0]));
+}
+
+// Repetitions are starts of their own, by turns: what changes on the machine meanwhile meets all settings
+// alike.
+TEST(Environment, StartsEachSettingAnewForEachRepetition) {
+  const Suite suite = parse_suite("repeats: 3\n" + suite_with("{NCCL_ALGO: [~, Ring, Tree]}"), "s.yaml");
+  std::vector<Point> plan = make_plan(suite, {2});
+  std::vector<Point> shuffled;
+  for (const size_t index : run_order(suite, plan)) shuffled.push_back(plan[index]);
+  std::vector<std::string> order;
+  for (const StartOfPoints& start : starts_of(plan)) {
+    order.push_back(fmt::format("{} {}", start.repetition, start.environment));
+    EXPECT_EQ(start.points.size(), 2u);
+    for (const Point& point : start.points) EXPECT_EQ(point.repeat + 1, start.repetition);
+  }
+  EXPECT_EQ(order, (Texts{"1 ", "1 NCCL_ALGO=Ring", "1 NCCL_ALGO=Tree", "2 ", "2 NCCL_ALGO=Ring",
+                          "2 NCCL_ALGO=Tree", "3 ", "3 NCCL_ALGO=Ring", "3 NCCL_ALGO=Tree"}));
+  const auto of_shuffled = starts_of(shuffled);
+  for (size_t i = 0; i < of_shuffled.size(); ++i)
+    EXPECT_EQ(of_shuffled[i].environment, of_shuffled[i % 3].environment) << "each turn has the same order";
+}
+
+TEST(Environment, LeavesRepeatsInOneStartWhereNothingIsSet) {
+  const Suite suite = parse_suite("repeats: 3\ncollectives: {operation: all_reduce, bytes: 8}\n", "s.yaml");
+  const auto starts = starts_of(make_plan(suite, {2}));
+  ASSERT_EQ(starts.size(), 1u);
+  EXPECT_EQ(starts[0].repetition, 0);
+  EXPECT_EQ(starts[0].points.size(), 3u);
+}
+
+// The suites of settings make verdicts possible.
+TEST(Environment, OfTheShippedSuitesIsStartedOftenEnough) {
+  for (const char* name : {"settings", "gpu-settings"}) {
+    const Suite suite = read_suite(std::string(SHARDMARK_SOURCE_DIR "/suites/") + name + ".yaml", {});
+    std::map<std::string, int> starts;
+    for (const StartOfPoints& start : starts_of(make_plan(suite, {2}))) ++starts[start.environment];
+    EXPECT_GE(starts.size(), 4u);
+    for (const auto& [setting, count] : starts) EXPECT_GE(count, 3) << name << ": " << setting;
+  }
 }
 
 TEST(Environment, RefusesByPlaceAndReason) {

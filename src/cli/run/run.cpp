@@ -34,6 +34,7 @@ struct Flags {
   std::string suite;
   std::string output;
   bool resume = false, rerun_failed = false;
+  int64_t repetition = 0;  // from 1; 0: all
   RunFlags run;
 };
 
@@ -127,7 +128,7 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
     sweep.plan = points_in_order(sweep.suite, {ranks.world->size(), sweep.memory, local_ranks,
                                                native_precisions(device), device.is_cpu()});
     refuse_unused(run, sweep.suite, sweep.plan);
-    sweep.points = points_of_this_start(sweep.plan, run.world, sweep.suite.path);
+    sweep.points = points_of_this_start(sweep.plan, run.world, sweep.suite.path, flags.repetition);
     check_transports(sweep.points, transport_for(run.world, device), device);
     check_data(sweep.points);
     if (ranks.world->rank() != 0) return;
@@ -271,7 +272,7 @@ std::string last_line(const RunSummary& summary, const Sweep& sweep, const Flags
     text += fmt::format(", {} failed or wrong (to measure them again: {})", summary.num_bad,
                         rerun_command(flags, world, sweep));
   if (const auto others = sweep.plan.size() - sweep.points.size(); others > 0)
-    text += fmt::format(", {} of other settings", others);
+    text += fmt::format(", {} of other {}", others, flags.repetition == 0 ? "settings" : "starts");
   return text + "; study: " + flags.output;
 }
 
@@ -359,6 +360,10 @@ std::function<int()> define_run(CLI::App& app) {
          "--rerun-failed", flags->rerun_failed,
          "with --resume: measure again the points that failed, were wrong, timed out, or ended their job")
       ->needs("--resume");
+  add_value(
+      app, "--repetition", flags->repetition, values::kRepeats,
+      "measure only this repetition of a suite with repeats, from 1: launch gives it to each start of a "
+      "suite that lists settings (default: all)");
   add_run_flags(app, flags->run);
   return [flags] { return run(*flags); };
 }

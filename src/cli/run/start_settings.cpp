@@ -36,19 +36,34 @@ bool is_of_start(const Settings& wanted, Settings here) {
   return difference(wanted, here).empty();
 }
 
+std::vector<Point> points_of(const std::vector<Point>& plan, const std::string& settings,
+                             const std::string& suite, int64_t repetition) {
+  int64_t num_repeats = 1;
+  std::vector<Point> points;
+  for (const Point& point : plan) {
+    num_repeats = std::max(num_repeats, point.repeat + 1);
+    if (point.environment == settings && (repetition == 0 || point.repeat == repetition - 1))
+      points.push_back(point);
+  }
+  if (repetition > num_repeats)
+    throw UsageError(fmt::format("--repetition {}: {} has {} of each point", repetition, suite,
+                                 num_repeats == 1 ? "one" : std::to_string(num_repeats)));
+  return points;
+}
+
 }  // namespace
 
 std::vector<Point> points_of_this_start(const std::vector<Point>& plan, const WorldFlags& flags,
-                                        const std::string& suite) {
+                                        const std::string& suite, int64_t repetition) {
   const Settings here = settings_here(plan, flags);
-  const std::vector<StartOfPoints> starts = starts_of(plan);
-  for (const StartOfPoints& start : starts)
-    if (is_of_start(settings_from_text(start.environment), here)) return start.points;
-  const Settings& first = settings_from_text(starts.front().environment);
+  const std::vector<std::string> all = settings_of(plan);
+  for (const std::string& settings : all)
+    if (is_of_start(settings_from_text(settings), here)) return points_of(plan, settings, suite, repetition);
+  const Settings first = settings_from_text(all.front());
   throw UsageError(fmt::format(
       "{} has {} of environment, and this start has none of them ({}, where \"{}\" is asked for): libraries "
       "read these once, so each is a start of its own; type: shardmark launch {} -n RANKS -o STUDY",
-      suite, starts.size() == 1 ? "a setting" : std::to_string(starts.size()) + " settings",
+      suite, all.size() == 1 ? "a setting" : std::to_string(all.size()) + " settings",
       difference(first, here), to_text(first), suite));
 }
 

@@ -12,9 +12,10 @@
 namespace shardmark {
 
 // The points whose settings this process was started with, threads set; all of them where no point has any.
-// UsageError where there are none: what to type instead. suite: its path, for that.
+// UsageError where there are none: what to type instead. suite: its path, for that. repetition: which one is
+// measured, from 1; 0: all of them.
 std::vector<Point> points_of_this_start(const std::vector<Point>& plan, const WorldFlags& flags,
-                                        const std::string& suite);
+                                        const std::string& suite, int64_t repetition);
 
 // UsageError, on all ranks, where a rank has other settings than rank 0. Collective.
 void require_equal_settings(const HostGroup& world, const std::vector<Point>& plan, const WorldFlags& flags);
