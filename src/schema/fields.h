@@ -144,6 +144,9 @@ void visit_fields(R& r, Visit&& visit) {
         "counted between nodes, per step, on the rank that sends most; of a hierarchical all-reduce",
         m.between_nodes_bytes);
   visit("num_operations", "", "collective operations per step", m.num_operations);
+  visit("num_load_units", "",
+        "of a collective beside a load: units of the load in a round, as long as its operations",
+        m.num_load_units);
   visit("algbw", "GB/s", "bytes / time", m.algbw_gb_s);
   visit("busbw", "GB/s",
         "algbw x the operation's factor; of all_to_all_v what the busiest rank exchanges with others / time",

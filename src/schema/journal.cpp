@@ -150,8 +150,13 @@ SamplesPlace Journal::write_samples(const std::vector<Series>& samples) {
 }
 
 void Journal::know(const Record& record) {
-  known_[record.id] = {record.outcome, record.attempts, record.ended_job, num_records_++,
-                       record.ended_job ? record.reason : ""};
+  known_[record.id] = {record.outcome,
+                       record.attempts,
+                       record.ended_job,
+                       num_records_++,
+                       record.ended_job ? record.reason : "",
+                       record.measures.num_operations,
+                       record.measures.num_load_units};
 }
 
 void Journal::append(const Record& record) {

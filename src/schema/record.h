@@ -86,6 +86,7 @@ struct Measures {
   // traffic of a rank and step
   double traffic_bytes = kNone, predicted_traffic_bytes = kNone, between_nodes_bytes = kNone;
   int64_t num_operations = 0;
+  int64_t num_load_units = 0;
   // collectives
   double algbw_gb_s = kNone, busbw_gb_s = kNone;
   int64_t num_wrong = -1;

@@ -70,6 +70,7 @@ inline constexpr auto kSince = std::to_array<Since>({
     {"kernels", 9},
     {"gathers", 9},
     {"graph", 9},
+    {"num_load_units", 10},
     {"preemptions", 10},
 });
 

@@ -23,8 +23,9 @@ struct Known {
   Outcome outcome = Outcome::ok;
   int64_t attempts = 1;  // 0: none that counts, it is to be measured
   bool ended_job = false;
-  int64_t place = 0;        // of its latest record among all that were appended
-  std::string reason = "";  // where a rank crashed or hung
+  int64_t place = 0;                               // of its latest record among all that were appended
+  std::string reason = "";                         // where a rank crashed or hung
+  int64_t num_operations = 0, num_load_units = 0;  // of a round of a collective beside a load
   bool is_over() const { return attempts > 0 && (!ended_job || attempts >= kMostAttempts); }
   bool has_failed() const { return is_over() && (is_bad(outcome) || ended_job); }
   static constexpr int64_t kMostAttempts = 2;

@@ -124,6 +124,21 @@ class Walk {
                                  to_text(first.outcome), first.reason);
   }
 
+  // The counts of the first repetition of a collective beside a load that the study holds: all repetitions
+  // measure the same round. Zeros where there is none.
+  RoundCounts round_of(Point point) const {
+    if (point.workload != "collective" || point.collective.beside == "alone") return {};
+    RoundCounts counts;
+    if (study_ != nullptr) {
+      const int64_t own = point.repeat;
+      for (point.repeat = 0; point.repeat < own && !counts.are_known(); ++point.repeat) {
+        const Known known = writer_.before(point_id(point));
+        counts = {known.num_load_units, known.num_operations};
+      }
+    }
+    return {world_.broadcast(counts.units, 0), world_.broadcast(counts.operations, 0)};
+  }
+
   // What `auto` stands for is measured, on a communicator of its own.
   Settled settle(const Point& point) {
     if (!needs_settling(point)) return {point, {}, 0};
@@ -143,9 +158,10 @@ class Walk {
     // Training has its memory measured, which begins with a communicator that nothing has used.
     auto& current =
         communicators_.get(point.ranks, transport_of(point), /*unused=*/point.workload != "collective");
+    const RoundCounts round = round_of(point);
     if (current.comm) {
       Record measured = measure_point(
-          {settled.point, current.group, *current.comm, resources_, references_, heartbeat_, trace},
+          {settled.point, current.group, *current.comm, resources_, references_, heartbeat_, trace, round},
           [this](const std::vector<Series>& columns) {
             if (study_ != nullptr) writer_.extend(columns);
           });

@@ -1,16 +1,14 @@
 // Two things at once: a collective, and what its ranks do beside it (load.h). Each round measures three
 // things one after the other, so that all meet the same state of the machine: the load alone, the collective
-// alone, both together. Both sides are repeated until they take about as long as each other alone, and so
-// that neither is short: what is measured is how long each takes while the other is there, not a corner of
-// it. From a round come the slow-down of each side (together / alone) and the gain over doing one after the
-// other.
+// alone, both together. Before the first round both sides are repeated until they take equally long alone
+// (sweep/round_counts.h). What both take together, divided by the longer of both alone, then lies between 1
+// (one side hides the other) and the sum divided by the longer (nothing overlaps), or above where they
+// disturb each other.
 //
 // On a CPU the computing thread moves messages between two units of its load, or a thread of the transport's
-// does; on a GPU both are on queues of their own, marked there. Where they do not end together the longer one
-// runs its rest alone, so a slow-down is at least what is shown. Source of the three numbers: ConCCL, arXiv
-// 2412.14335.
+// does; on a GPU both are on queues of their own, marked there. Source: ConCCL, arXiv 2412.14335.
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "base/stats.h"
 #include "comm/verification.h"
@@ -20,17 +18,15 @@
 namespace shardmark {
 namespace {
 
-constexpr int64_t kLeastUnits = 16;       // of a load: a collective's end is seen between two of them
-constexpr double kMostOfSideS = 0.3;      // a side of a round
-constexpr int64_t kMostOperations = 200;  // of a round
-constexpr size_t kInFlight = 2;           // collectives, where the host starts them one after the other
+constexpr size_t kInFlight = 2;  // collectives, where the host starts them one after the other
+constexpr int kMostCorrections = 5;
 
 enum Moment : int64_t { kBegin, kLoadEnd, kCollectiveEnd, kEnd };
 
 class TogetherWorkload final : public CollectiveWorkload {
  public:
   explicit TogetherWorkload(const WorkloadContext& context)
-      : CollectiveWorkload(context), load_(make_load(context)) {}
+      : CollectiveWorkload(context), load_(make_load(context)), round_(context.round) {}
 
   void allocate() override {
     CollectiveWorkload::allocate();
@@ -89,13 +85,14 @@ class TogetherWorkload final : public CollectiveWorkload {
       for (int64_t round = 0; round < alone->columns; ++round)
         worst[static_cast<size_t>(round)] =
             std::max(worst[static_cast<size_t>(round)], alone->at(rank, round));
-    rate(record.measures, median(std::move(worst)) / static_cast<double>(num_operations_));
+    rate(record.measures, median(std::move(worst)) / static_cast<double>(round_.operations));
   }
 
   std::string collect(Record& record) override {
     CollectiveWorkload::collect(record);
     Measures& m = record.measures;
-    m.num_operations = num_operations_;
+    m.num_operations = round_.operations;
+    m.num_load_units = round_.units;
     const auto aligns = static_cast<double>(num_aligns_);
     const double token_bytes =
         token_.element_size() * specs::ring_factor(Collective::all_reduce, comm_.size());
@@ -114,7 +111,7 @@ class TogetherWorkload final : public CollectiveWorkload {
   }
 
   void run_load() {
-    for (int64_t i = 0; i < num_units_; ++i) load_->unit();
+    for (int64_t i = 0; i < round_.units; ++i) load_->unit();
   }
 
   void run_collectives() {
@@ -125,7 +122,7 @@ class TogetherWorkload final : public CollectiveWorkload {
 
   void run_both() {
     Works works(*this);
-    for (int64_t i = 0; i < num_units_; ++i) {
+    for (int64_t i = 0; i < round_.units; ++i) {
       load_->unit();
       works.look();
     }
@@ -142,7 +139,7 @@ class TogetherWorkload final : public CollectiveWorkload {
   class Works {
    public:
     explicit Works(TogetherWorkload& owner) : owner_(owner) { fill(); }
-    bool all_done() const { return num_done_ == owner_.num_operations_; }
+    bool all_done() const { return num_done_ == owner_.round_.operations; }
     void look() {
       owner_.comm_.progress();
       while (num_done_ < std::ssize(works_) && works_[static_cast<size_t>(num_done_)].poll()) one_is_done();
@@ -164,7 +161,7 @@ class TogetherWorkload final : public CollectiveWorkload {
       owner_.timeline_.mark(kCollectiveEnd);
     }
     void fill() {
-      const auto most = static_cast<size_t>(owner_.num_operations_);
+      const auto most = static_cast<size_t>(owner_.round_.operations);
       while (works_.size() < most && works_.size() < static_cast<size_t>(num_done_) + kInFlight)
         works_.push_back(owner_.start_next());
     }
@@ -182,11 +179,27 @@ class TogetherWorkload final : public CollectiveWorkload {
     timeline_.mark(kEnd);
   }
 
-  // As many units and operations as take as long as each other; the same on all ranks.
+  // As many units and operations as take equally long alone: estimated from one of each, then corrected by
+  // what whole sides take, because several collectives in flight take less than as many by themselves. All
+  // ranks have the slowest rank's times, and so the same counts. An earlier repetition's counts are kept, so
+  // that all repetitions measure the same.
   void balance() {
-    num_units_ = num_operations_ = 1;
-    std::vector<double> unit, operation;
-    for (int i = 0; i < 7; ++i) {
+    if (!round_.are_known()) {
+      round_ = {1, 1};
+      for (int i = 0; i < kMostCorrections; ++i) {
+        const auto [load_s, collective_s] = sides_alone(i == 0 ? 7 : 3);
+        if (i > 0 && are_equally_long(load_s, collective_s)) break;
+        round_ = round_counts(load_s / static_cast<double>(round_.units),
+                              collective_s / static_cast<double>(round_.operations));
+      }
+    }
+    timeline_.clear();
+  }
+
+  // Medians over some rounds of the load and of the collectives, each alone, on the slowest rank.
+  std::pair<double, double> sides_alone(int rounds) {
+    std::vector<double> load, collective;
+    for (int i = 0; i < rounds; ++i) {
       timeline_.clear();
       run_each_alone();
       const auto marks = timeline_.resolve();
@@ -195,21 +208,16 @@ class TogetherWorkload final : public CollectiveWorkload {
           if (mark.what == what && which-- == 0) return mark.at_s;
         return 0.0;
       };
-      unit.push_back(at(kEnd, 0) - at(kBegin, 0));
-      operation.push_back(at(kEnd, 1) - at(kBegin, 1));
+      load.push_back(at(kEnd, 0) - at(kBegin, 0));
+      collective.push_back(at(kEnd, 1) - at(kBegin, 1));
     }
-    const double unit_s = std::max(group_.max(median(unit)), 1e-9);
-    const double operation_s = std::max(group_.max(median(operation)), 1e-9);
-    double side_s = std::max(static_cast<double>(kLeastUnits) * unit_s, operation_s);
-    side_s = std::max({std::min(side_s, kMostOfSideS), unit_s, operation_s});
-    num_units_ = std::max<int64_t>(std::llround(side_s / unit_s), 1);
-    num_operations_ = std::clamp<int64_t>(std::llround(side_s / operation_s), 1, kMostOperations);
-    timeline_.clear();
+    return {group_.max(median(load)), group_.max(median(collective))};
   }
 
   std::unique_ptr<SideLoad> load_;
   at::Tensor token_;
-  int64_t num_units_ = 1, num_operations_ = 1, num_aligns_ = 0;
+  RoundCounts round_;
+  int64_t num_aligns_ = 0;
 };
 
 }  // namespace

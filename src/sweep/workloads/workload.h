@@ -11,6 +11,7 @@
 #include "comm/host_group.h"
 #include "comm/watch/heartbeat.h"
 #include "schema/record.h"
+#include "sweep/round_counts.h"
 
 namespace shardmark {
 
@@ -52,6 +53,7 @@ struct WorkloadContext {
   ReferenceCache& references;
   Heartbeat& heartbeat;    // what this rank does, for the watchdog
   std::string trace = {};  // the file for a trace of some steps; empty: none
+  RoundCounts round = {};  // of a collective beside a load, as an earlier repetition had them
 };
 
 // What it does is done by all ranks in step (comm/in_step.h), but for allocate().

@@ -1,0 +1,45 @@
+// See round_counts.h.
+#include "sweep/round_counts.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardmark {
+namespace {
+
+constexpr int64_t kUnits = 16;              // of a load whose units are short
+constexpr double kWantedS = 0.1;            // a side, where kLeastUnits of them are not longer
+constexpr int64_t kMostOperations = 50000;  // a bound: each is an object until its round ends
+constexpr double kLeastS = 1e-9;
+
+}  // namespace
+
+bool are_equally_long(double load_s, double collective_s) {
+  return std::abs(load_s - collective_s) < kEqualSides * std::max(load_s, collective_s);
+}
+
+// Of all numbers of units from the least to twice it those of which a whole number of operations is closest.
+RoundCounts round_counts(double unit_s, double operation_s) {
+  unit_s = std::max(unit_s, kLeastS);
+  operation_s = std::max(operation_s, kLeastS);
+  const auto in = [](double side_s, double one_s) {
+    return std::clamp<int64_t>(std::llround(side_s / one_s), 1, kMostOperations);
+  };
+  const int64_t short_units = std::clamp<int64_t>(std::llround(kWantedS / unit_s), kLeastUnits, kUnits);
+  const int64_t least = std::max(short_units, in(operation_s, unit_s));
+  RoundCounts best;
+  double smallest = 0;
+  for (int64_t units = least; units <= 2 * least; ++units) {
+    const RoundCounts counts{units, in(static_cast<double>(units) * unit_s, operation_s)};
+    const double load_s = static_cast<double>(counts.units) * unit_s,
+                 collective_s = static_cast<double>(counts.operations) * operation_s,
+                 error = std::abs(load_s - collective_s) / std::max(load_s, collective_s);
+    if (best.are_known() && error >= smallest) continue;
+    best = counts;
+    smallest = error;
+    if (error < kEqualSides / 2) break;
+  }
+  return best;
+}
+
+}  // namespace shardmark
