@@ -58,18 +58,25 @@ std::optional<Together> together_of(const MergedPoint& merged) {
   Together found;
   found.load_s = value_of([](const Rounds& r, size_t i) { return r.load_alone[i]; });
   found.collective_s = value_of([](const Rounds& r, size_t i) { return r.collective_alone[i]; });
-  found.load =
-      estimate(records, [](const Rounds& r, size_t i) { return r.load_together[i] / r.load_alone[i]; });
-  found.collective = estimate(
-      records, [](const Rounds& r, size_t i) { return r.collective_together[i] / r.collective_alone[i]; });
-  found.gain = estimate(records, [](const Rounds& r, size_t i) {
-    return (r.load_alone[i] + r.collective_alone[i]) / r.together[i];
-  });
-  found.progress = std::clamp(value_of([](const Rounds& r, size_t i) {
-                                return (r.load_alone[i] + r.collective_alone[i] - r.together[i]) /
-                                       std::min(r.load_alone[i], r.collective_alone[i]);
-                              }),
-                              0.0, 1.0);
+  found.together_s = value_of([](const Rounds& r, size_t i) { return r.together[i]; });
+  // Which side is the longer one is decided once: the longer of each round would be too long by its noise.
+  const bool is_load = found.load_s > found.collective_s;
+  const auto longer = [=](const Rounds& r, size_t i) {
+    return is_load ? r.load_alone[i] : r.collective_alone[i];
+  };
+  const auto shorter = [=](const Rounds& r, size_t i) {
+    return is_load ? r.collective_alone[i] : r.load_alone[i];
+  };
+  const auto sum = [](const Rounds& r, size_t i) { return r.load_alone[i] + r.collective_alone[i]; };
+  found.ratio = estimate(records, [=](const Rounds& r, size_t i) { return r.together[i] / longer(r, i); });
+  found.no_overlap = value_of([=](const Rounds& r, size_t i) { return sum(r, i) / longer(r, i); });
+  found.hidden =
+      value_of([=](const Rounds& r, size_t i) { return (sum(r, i) - r.together[i]) / shorter(r, i); });
+  found.of_sum = estimate(records, [=](const Rounds& r, size_t i) { return r.together[i] / sum(r, i); });
+  found.load_slowdown =
+      value_of([](const Rounds& r, size_t i) { return r.load_together[i] / r.load_alone[i]; });
+  found.collective_slowdown =
+      value_of([](const Rounds& r, size_t i) { return r.collective_together[i] / r.collective_alone[i]; });
   return found;
 }
 

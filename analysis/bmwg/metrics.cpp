@@ -138,8 +138,8 @@ class Metrics {
     int64_t rounds = 0;
     for (const MergedPoint& merged : points)
       if (const auto found = together_of(merged);
-          found && is_interference(merged) && !(found->collective.value <= factor)) {
-        worst = &merged, factor = found->collective.value, rounds = 0;
+          found && is_interference(merged) && !(found->collective_slowdown <= factor)) {
+        worst = &merged, factor = found->collective_slowdown, rounds = 0;
         for (const Record* record : merged.records) rounds += record->measures.num_steps;
       }
     add("10.3", "largest interference factor of two collectives", "", factor, worst, rounds, kNoPoint);

@@ -102,6 +102,9 @@ Launches launches_of(const std::vector<StudyData>& studies, OneMachine one_machi
       const double step_s = record.measures.step_s;
       if (record.outcome != Outcome::ok) {
         point.missing = fmt::format("{}: {}", to_text(record.outcome), record.reason);
+      } else if (record.point.workload == "collective" && record.point.collective.beside != "alone") {
+        point.missing =
+            "not compared: each launch chooses how long a round beside a load is; see table together";
       } else if (!std::isfinite(step_s) || step_s <= 0) {
         point.missing = "ok, but without a step time";
       } else {

@@ -49,8 +49,9 @@ std::string content_id(const Point& point);
 enum class OneMachine { needed, not_needed };
 
 // A copy of a study, or a study given twice, is the same launch; a resumed study is several. Runs of
-// shardmark train are passed over. UsageError: the studies come from different machines or transports, or are
-// more than kMostLaunches.
+// shardmark train are passed over, and so are collectives beside a load, whose rounds each launch makes as
+// long as it needs. UsageError: the studies come from different machines or transports, or are more than
+// kMostLaunches.
 Launches launches_of(const std::vector<StudyData>& studies, OneMachine one_machine = OneMachine::needed);
 
 }  // namespace shardmark

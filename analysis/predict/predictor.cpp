@@ -58,7 +58,7 @@ std::optional<double> progress_in(const std::vector<MergedPoint>& points, const 
     if (merged.machine != machine || merged.transport != transport || is_unreliable(merged) ||
         !(beside.starts_with("matmul") || beside.starts_with("block")))
       continue;
-    if (const auto found = together_of(merged)) measured.push_back(found->progress);
+    if (const auto found = together_of(merged)) measured.push_back(found->progress());
   }
   return measured.empty() ? std::nullopt : std::optional(median(std::move(measured)));
 }

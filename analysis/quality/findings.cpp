@@ -217,10 +217,10 @@ void add_slow(const std::vector<MergedPoint>& points, std::vector<PointFinding>&
 // Overlapping costs more than it hides.
 void add_lost(const std::vector<MergedPoint>& points, std::vector<PointFinding>& findings) {
   for (const MergedPoint& merged : points)
-    if (const auto found = together_of(merged); found && found->gain.high < 1)
+    if (const auto found = together_of(merged); found && found->of_sum.low > 1)
       findings.push_back(
           {&merged, "overlap loses",
-           fmt::format("takes {:.2f} times as long beside {} as one after the other", 1 / found->gain.value,
+           fmt::format("takes {:.2f} times as long beside {} as one after the other", found->of_sum.value,
                        brief_text("beside", merged.point.collective.beside)),
            false});
 }

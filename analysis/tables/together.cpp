@@ -1,4 +1,4 @@
-// Collectives beside a load: how much each slows the other down, and whether overlapping them gains anything.
+// Collectives beside a load: how much of the shorter one is hidden when both run at the same time.
 #include "analysis/together.h"
 
 #include "analysis/table/cells.h"
@@ -14,35 +14,53 @@ struct TogetherRow {
   Together found;
 };
 
-ColumnOf<TogetherRow> ratio_column(const char* name, const char* group, double Estimate::*part,
-                                   Estimate Together::*ratio, const char* definition) {
-  return {{name, "", true, false, group},
-          [=](const auto& row) { return cells::number((row.found.*ratio).*part, 3); },
-          definition};
+auto ratio_of(double Estimate::*part) {
+  return [=](const TogetherRow& row) { return cells::number(row.found.ratio.*part, 3); };
+}
+auto alone_of(double Together::*time) {
+  return [=](const TogetherRow& row) { return cells::milliseconds(row.found.*time); };
+}
+auto slowdown_of(double Together::*slowdown) {
+  return [=](const TogetherRow& row) {
+    return cells::number(row.found.is_alike() ? row.found.*slowdown : Measures::kNone, 3);
+  };
 }
 
-ColumnsOf<TogetherRow> ratio_columns(const char* group, Estimate Together::*ratio, const char* definition) {
-  return {ratio_column("median", group, &Estimate::value, ratio, definition),
-          ratio_column("low", group, &Estimate::low, ratio, "95 % interval of that median."),
-          ratio_column("high", group, &Estimate::high, ratio, "95 % interval of that median.")};
-}
+constexpr const char* kRatioGroup = "together / longer alone";
+constexpr const char* kRatioInterval = "95 % interval of that median.";
+constexpr const char* kSlowdown =
+    "its time while the other one runs / alone. Both start at the same time. Shown where both take about "
+    "equally "
+    "long alone (the shorter one at least 75 % of the longer one).";
 
 ColumnsOf<TogetherRow> together_columns() {
-  return join(
-      ColumnsOf<TogetherRow>{{{"load", "ms", true, false, "alone, of a round"},
-                              [](const auto& row) { return cells::milliseconds(row.found.load_s); },
-                              "repeated until it is about as long as the collectives of a round."},
-                             {{"collective", "ms", true, false, "alone, of a round"},
-                              [](const auto& row) { return cells::milliseconds(row.found.collective_s); },
-                              "all collectives of a round."}},
-      ratio_columns("slow-down of the load", &Together::load,
-                    "its time while the collective runs / alone, on the slowest rank."),
-      ratio_columns("of the collective", &Together::collective,
-                    "its time while the load runs / alone, on the slowest rank."),
-      ratio_columns(
-          "gain", &Together::gain,
-          "one after the other / at once: 2 where both hide each other, 1 where overlapping gains nothing, "
-          "below 1 where it loses."));
+  return {
+      {{"load", "ms", true, false, "alone"},
+       alone_of(&Together::load_s),
+       "the load of a round by itself, on the slowest rank. It is repeated until it takes as long as the "
+       "collectives of a round."},
+      {{"collective", "ms", true, false, "alone"},
+       alone_of(&Together::collective_s),
+       "all collectives of a round by themselves, on the slowest rank."},
+      {{"together", "ms"},
+       alone_of(&Together::together_s),
+       "both at the same time, until the later one has ended."},
+      {{"median", "", true, false, kRatioGroup},
+       ratio_of(&Estimate::value),
+       "time together / the longer one alone, median over rounds. 1.00: the longer one hides the other "
+       "completely. As large as `no overlap`: as if one ran after the other. Larger: they disturb each "
+       "other."},
+      {{"low", "", true, false, kRatioGroup}, ratio_of(&Estimate::low), kRatioInterval},
+      {{"high", "", true, false, kRatioGroup}, ratio_of(&Estimate::high), kRatioInterval},
+      {{"no overlap", ""},
+       [](const auto& row) { return cells::number(row.found.no_overlap, 3); },
+       "the sum of both alone / the longer one alone: the ratio if one ran after the other."},
+      {{"hidden", "%"},
+       [](const auto& row) { return cells::percent(row.found.hidden, 0); },
+       "how much of the shorter one was hidden: (sum of both alone - together) / the shorter one alone. "
+       "Below 0: running one after the other would be faster."},
+      {{"load", "", true, false, "slow-down"}, slowdown_of(&Together::load_slowdown), kSlowdown},
+      {{"collective", "", true, false, "slow-down"}, slowdown_of(&Together::collective_slowdown), kSlowdown}};
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
-// A collective beside a load: ratios by round, the gain, what predictions and findings make of it; and that
-// such points are in no table of collectives.
+// A collective beside a load: ratios by round, what of the shorter one is hidden, what predictions and
+// findings make of it; that such points are in no table of collectives, and that their table and first screen
+// say how well both overlap, whatever their lengths.
 #include <gmock/gmock.h>
 
+#include "analysis/compare/launches.h"
+#include "analysis/overview/overview.h"
 #include "analysis/predict/predictor.h"
 #include "analysis/quality/findings.h"
 #include "analysis/report.h"
@@ -47,11 +50,69 @@ TEST(TogetherOf, AreTheRatiosOfEachRound) {
   const auto points = merge_repeats(studies);
   const auto found = together_of(points.at(0));
   ASSERT_TRUE(found);
-  EXPECT_NEAR(found->load.value, 1.2, 1e-9);
-  EXPECT_NEAR(found->load.low, 1.2, 1e-9);
-  EXPECT_NEAR(found->collective.value, 1.5, 1e-9);
-  EXPECT_NEAR(found->gain.value, 20 / 16.0, 1e-9);
-  EXPECT_NEAR(found->progress, 0.4, 1e-9);
+  EXPECT_NEAR(found->together_s, 0.016 * 1.0095, 1e-9);
+  EXPECT_NEAR(found->ratio.value, 1.6, 1e-9);
+  EXPECT_NEAR(found->ratio.low, 1.6, 1e-9);
+  EXPECT_NEAR(found->no_overlap, 2, 1e-9);
+  EXPECT_NEAR(found->hidden, 0.4, 1e-9);
+  EXPECT_NEAR(found->of_sum.value, 0.8, 1e-9);
+  EXPECT_NEAR(found->load_slowdown, 1.2, 1e-9);
+  EXPECT_NEAR(found->collective_slowdown, 1.5, 1e-9);
+  EXPECT_NEAR(found->progress(), 0.4, 1e-9);
+}
+
+// A load of 292 ms beside collectives of 3.47 ms, as an older study has it: the collectives end with the
+// load, which is 84 times as long, and nobody reads that as a slow-down.
+Record unequal_record(double both_s) {
+  Record record = together_record(0.292, 0.2973, both_s);
+  record.samples[0] = rounds_series("load_alone", 0.292, 0.292);
+  record.samples[1] = rounds_series("collective_alone", 0.00347, 0.00347);
+  return record;
+}
+
+TEST(TogetherOf, SaysNothingThatTheLengthOfTheLoadWouldDecide) {
+  const std::vector<StudyData> unequal = {study_of({unequal_record(0.2973)})};
+  const Table alone = together_table(merge_repeats(unequal));
+  ASSERT_EQ(alone.rows.size(), 1u);
+  EXPECT_EQ(cell(alone, 0, "together / longer alone median").text, "1.02");
+  EXPECT_EQ(cell(alone, 0, "no overlap").text, "1.01");
+  for (const char* column : {"slow-down load", "slow-down collective"})
+    EXPECT_EQ(cell(alone, 0, column).text, "-") << column;
+  const std::vector<StudyData> equal = {study_of({together_record(0.012, 0.015, 0.016)})};
+  const Table both = together_table(merge_repeats(equal));
+  EXPECT_EQ(cell(both, 0, "slow-down load").text, "1.20");
+  EXPECT_EQ(cell(both, 0, "slow-down collective").text, "1.50");
+  EXPECT_EQ(cell(both, 0, "hidden").text, "40");
+}
+
+// 1.00: perfectly hidden; the sum over the longer one: no overlap. Between them the ratio is linear in what
+// is hidden.
+TEST(TogetherOf, RatioLiesBetweenHiddenAndOneAfterTheOther) {
+  for (const double hidden : {0.0, 0.25, 0.5, 1.0}) {
+    const std::vector<StudyData> studies = {study_of({together_record(0.012, 0.015, 0.02 - 0.01 * hidden)})};
+    const auto found = together_of(merge_repeats(studies).at(0));
+    ASSERT_TRUE(found);
+    EXPECT_NEAR(found->ratio.value, 2 - hidden, 1e-9);
+    EXPECT_NEAR(found->hidden, hidden, 1e-9);
+  }
+}
+
+TEST(TogetherOf, IsTheFirstScreensAnswer) {
+  const std::vector<StudyData> studies = {study_of({together_record(0.012, 0.015, 0.016)})};
+  const auto points = merge_repeats(studies);
+  const std::string text = to_text(overview_of(studies, points, {}, {}), {});
+  EXPECT_THAT(text, ::testing::HasSubstr("\nall_reduce of 1.00 MiB, 2 ranks"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("\n  matmul.*  10.10 +10.10 +16.15 +1.60 +40\n"));
+}
+
+// Each launch makes its rounds as long as it needs, so that their lengths say nothing of a change.
+TEST(TogetherOf, IsNotCompared) {
+  Record record = together_record(0.012, 0.015, 0.016);
+  record.outcome = Outcome::ok;
+  const Launches launches = launches_of({study_of({record})});
+  ASSERT_EQ(launches.points.size(), 1u);
+  EXPECT_THAT(launches.points.begin()->second.step_s, ::testing::IsEmpty());
+  EXPECT_THAT(launches.points.begin()->second.missing, ::testing::HasSubstr("table together"));
 }
 
 TEST(TogetherOf, IsNothingWithoutSamples) {
