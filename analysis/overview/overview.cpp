@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "analysis/plots/names.h"
 #include "analysis/quality/findings.h"
@@ -159,6 +160,17 @@ void add_verification(std::vector<std::string>& cautions, const std::vector<Merg
                                    plural(num_wrong, "collective")));
 }
 
+std::vector<MergedPoint> without_settings(const std::vector<MergedPoint>& points,
+                                          const std::vector<SettingsGroup>& settings) {
+  std::set<const MergedPoint*> of_settings;
+  for (const SettingsGroup& group : settings)
+    for (const RankedSetting& row : group) of_settings.insert(row.merged);
+  std::vector<MergedPoint> others;
+  for (const MergedPoint& merged : points)
+    if (!of_settings.contains(&merged)) others.push_back(merged);
+  return others;
+}
+
 }  // namespace
 
 std::vector<std::string> cautions_of(const std::vector<StudyData>& studies,
@@ -201,9 +213,22 @@ Overview overview_of(const std::vector<StudyData>& studies, const std::vector<Me
   if (studies.size() > kMostStudies)
     overview.studies.push_back("And " + plural(studies.size() - kMostStudies, "further study") +
                                ": --table studies.");
-  overview.answers = {training_overview(points, scaling), collectives_overview(studies, points)};
+  const std::vector<SettingsGroup> settings = ranked_settings(points);
+  const auto add_answers = [&](const std::vector<MergedPoint>& shown,
+                               const std::vector<ScalingSeries>& scaling_of_shown) {
+    overview.answers = {settings_overview(settings), together_overview(shown),
+                        training_overview(shown, scaling_of_shown), collectives_overview(studies, shown)};
+  };
+  if (settings.empty()) {
+    add_answers(points, scaling);
+  } else {
+    const std::vector<MergedPoint> others = without_settings(points, settings);
+    add_answers(others, scaling_series(others));
+  }
   std::erase_if(overview.answers, [](const OverviewTable& table) { return table.groups.empty(); });
   overview.cautions = cautions_of(studies, points, unfinished);
+  if (const std::string note = too_few_starts_note(settings); !note.empty())
+    overview.cautions.insert(overview.cautions.begin(), "too few starts: " + note);
   return overview;
 }
 

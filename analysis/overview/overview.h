@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/compare/settings.h"
 #include "analysis/scaling/scaling.h"
 #include "analysis/table/table.h"
 
@@ -34,7 +35,7 @@ std::vector<size_t> columns_with_values(const OverviewTable& table);
 
 struct Overview {
   std::vector<std::string> studies;    // a paragraph each
-  std::vector<OverviewTable> answers;  // training, collectives
+  std::vector<OverviewTable> answers;  // settings, collectives beside a load, training, collectives
   std::vector<std::string> standing;   // beside what others measured, a paragraph each
   std::vector<std::string> cautions;   // one for each cause, not for each point
 };
@@ -48,6 +49,9 @@ Overview overview_of(const std::vector<StudyData>& studies, const std::vector<Me
 // each collective the bus bandwidth of its largest message and the time of its smallest.
 OverviewTable training_overview(const std::vector<MergedPoint>& points,
                                 const std::vector<ScalingSeries>& scaling);
+// Points that were measured under several settings are rows here, and of no other table.
+OverviewTable settings_overview(const std::vector<SettingsGroup>& groups);
+OverviewTable together_overview(const std::vector<MergedPoint>& points);
 OverviewTable collectives_overview(const std::vector<StudyData>& studies,
                                    const std::vector<MergedPoint>& points);
 std::vector<std::string> cautions_of(const std::vector<StudyData>& studies,

@@ -73,6 +73,7 @@ class Columns {
  private:
   static std::string in_color(const std::string& text, const TextStyle& style) {
     if (text == "fastest") return styled(text, "32", style);
+    if (text == "AMBIGUOUS") return styled(text, "33", style);
     if (text == "unreliable" || text.ends_with("?")) return styled(text, "33", style);
     if (text.starts_with("wrong")) return styled(text, "31", style);
     return text;
@@ -171,11 +172,13 @@ void shorten(OverviewTable& table, size_t most_lines, const TextStyle& style) {
 }  // namespace
 
 std::string to_text(Overview overview, const TextStyle& style, Explanations definitions) {
-  if (overview.answers.size() == 1) {
-    shorten(overview.answers.front(), kMostLines, style);
-  } else if (overview.answers.size() == 2) {
-    shorten(overview.answers[0], kMostTraining, style);
-    shorten(overview.answers[1], kMostLines - kMostTraining, style);
+  const size_t count = overview.answers.size();
+  for (size_t i = 0; i < count; ++i) {
+    const bool is_last = i + 1 == count;
+    const size_t most = count == 1 ? kMostLines
+                        : is_last  ? kMostLines - kMostTraining
+                                   : kMostTraining / (count - 1);
+    shorten(overview.answers[i], most, style);
   }
   std::string text;
   for (const std::string& study : overview.studies)

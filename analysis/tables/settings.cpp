@@ -1,11 +1,6 @@
-// Which setting is best: points that differ in the variables, threads or binding of their ranks alone, beside
-// each other. A winner is one whose interval no other reaches; else the answer is AMBIGUOUS.
-#include "schema/settings.h"
-
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <tuple>
+// Which setting is best: points that differ in the variables, threads or binding of their ranks alone, below
+// each other.
+#include "analysis/compare/settings.h"
 
 #include "analysis/table/cells.h"
 #include "analysis/tables/about.h"
@@ -15,89 +10,51 @@
 namespace shardmark {
 namespace {
 
-using SettingsGroup = std::vector<const MergedPoint*>;  // the fastest first
-
-struct SettingRow {
-  const MergedPoint* merged;
-  const MergedPoint* best;
-  bool has_winner;  // in its group
-};
-
-bool reaches(const MergedPoint& merged, const MergedPoint& best) {
-  return !(merged.measures.step_low_s > best.measures.step_high_s);
+auto ratio_of(double Interval::*end) {
+  return [end](const RankedSetting& row) { return cells::number(row.interval.*end, 3); };
 }
 
-std::vector<SettingsGroup> settings_groups(const MergedPoints& points) {
-  using Key = std::tuple<std::string, std::string, std::string, int64_t>;
-  std::map<Key, SettingsGroup> groups;
-  std::vector<Key> order;
-  for (const MergedPoint& merged : points) {
-    if (!(merged.measures.step_s > 0) || merged.environments.empty()) continue;
-    Point same = merged.point;
-    same.environment.clear();
-    same.repeat = 0;
-    const Key key = {point_id(same), machine_text(*merged.environments.front(), ""), merged.transport,
-                     merged.nodes};
-    if (groups[key].empty()) order.push_back(key);
-    groups[key].push_back(&merged);
-  }
-  std::vector<SettingsGroup> found;
-  for (const Key& key : order) {
-    SettingsGroup& group = groups[key];
-    if (group.size() < 2) continue;
-    std::stable_sort(group.begin(), group.end(),
-                     [](const auto* a, const auto* b) { return a->measures.step_s < b->measures.step_s; });
-    found.push_back(std::move(group));
-  }
-  return found;
-}
+constexpr const char* kInterval =
+    "95 % interval of that ratio, from the differences between starts; none below 3 starts of both.";
 
-Cell verdict_cell(const SettingRow& row) {
-  if (row.merged == row.best) return cells::words(row.has_winner ? "fastest" : "AMBIGUOUS");
-  return cells::words(reaches(*row.merged, *row.best) ? "AMBIGUOUS" : "slower");
-}
-
-ColumnsOf<SettingRow> setting_columns() {
-  return {{{"environment", "", false},
-           [](const auto& row) {
-             const std::string& text = row.merged->point.environment;
-             return cells::words(text.empty() ? "nothing set" : text);
-           },
-           "variables and flags that the ranks were started with."},
-          {{"median", "ms", true, false, "step"}, milliseconds_of(&Measures::step_s)},
-          {{"low", "ms", true, false, "step"}, milliseconds_of(&Measures::step_low_s)},
-          {{"high", "ms", true, false, "step"}, milliseconds_of(&Measures::step_high_s)},
-          {{"x fastest", ""},
-           [](const auto& row) {
-             return cells::number(row.merged->measures.step_s / row.best->measures.step_s, 3);
-           },
-           "step / that of the fastest setting of the group."},
-          {{"verdict", "", false},
-           verdict_cell,
-           "fastest: its interval ends below those of all other settings of the group; slower: its interval "
-           "begins "
-           "above that of the fastest; AMBIGUOUS: two intervals overlap, so either may be faster."},
-          {{"launches", "", true, true},
-           [](const auto& row) { return cells::count(std::ssize(row.merged->launches)); },
-           "starts of the ranks with this setting. Starts differ by more than the steps of one do: an "
-           "interval of one "
-           "start says nothing about the next."}};
+ColumnsOf<RankedSetting> setting_columns() {
+  return {
+      {{"environment", "", false},
+       [](const auto& row) { return cells::words(setting_text(*row.merged)); },
+       "variables and flags that the ranks were started with."},
+      {{"step", "ms"},
+       [](const auto& row) { return cells::milliseconds(row.step_s); },
+       "median over the starts of each start's median step."},
+      {{"x fastest", ""},
+       [](const auto& row) { return cells::number(row.ratio, 3); },
+       "step / that of the setting with the shortest step of the group."},
+      {{"low", "", true, false, "x fastest"}, ratio_of(&Interval::low), kInterval},
+      {{"high", "", true, false, "x fastest"}, ratio_of(&Interval::high), kInterval},
+      {{"verdict", "", false},
+       [](const auto& row) { return cells::words(std::string(to_text(row.verdict))); },
+       "fastest: all other settings of the group are slower; slower: SLOWER than the first row by the test "
+       "of `shardmark compare`, whose launches are the starts (5 % over all pairs of settings together, "
+       "5 % margin); SAME: the interval is within 5 %; AMBIGUOUS: these starts do not decide, or a "
+       "setting has fewer than 3."},
+      {{"starts", "", true, true},
+       [](const auto& row) { return cells::count(std::ssize(row.merged->launches)); },
+       "how often the ranks were started with this setting. A step's length differs more between starts "
+       "than between the steps of one start, so only several starts tell settings apart."}};
 }
 
 }  // namespace
 
 Table settings_table(const MergedPoints& points) {
-  std::vector<SettingRow> rows;
-  for (const SettingsGroup& group : settings_groups(points)) {
-    const bool has_winner = std::none_of(group.begin() + 1, group.end(),
-                                         [&](const auto* other) { return reaches(*other, *group.front()); });
-    for (const MergedPoint* merged : group) rows.push_back({merged, group.front(), has_winner});
-  }
-  return make_table(
+  const std::vector<SettingsGroup> groups = ranked_settings(points);
+  std::vector<RankedSetting> rows;
+  for (const SettingsGroup& group : groups) rows.insert(rows.end(), group.begin(), group.end());
+  Table table = make_table(
       "settings", "Settings: which variables, threads and binding are fastest",
-      join(via(&SettingRow::merged, starting(Starts::group, without(about_columns(), {"machine"}))),
-           setting_columns(), via(&SettingRow::merged, TrainingColumns::warnings())),
+      join(via(&RankedSetting::merged, starting(Starts::group, without(about_columns(), {"machine"}))),
+           setting_columns(), via(&RankedSetting::merged, TrainingColumns::warnings())),
       rows);
+  if (std::string note = too_few_starts_note(groups); !note.empty()) table.notes.push_back(std::move(note));
+  return table;
 }
 
 }  // namespace shardmark

@@ -1,54 +1,250 @@
-// The table of settings: a winner where its interval is by itself, AMBIGUOUS where it is not; and that no
-// other table joins points of different settings.
+// The table of settings: verdicts only by several starts of each setting, with the test of `compare` and as
+// few false alarms; and that no other table joins points of different settings.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "analysis/compare/settings.h"
+#include "analysis/overview/overview.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {
 namespace {
 
-Record with_settings(const std::string& environment, double step_s) {
-  Record record = training_record("ddp", 2, 4, step_s);
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using Texts = std::vector<std::string>;
+
+Record with_settings(const std::string& environment, double step_s, int64_t batch = 4, int64_t repeat = 0) {
+  Record record = training_record("ddp", 2, batch, step_s);
   record.point.environment = environment;
+  record.point.repeat = repeat;
   record.id = point_id(record.point);
   return record;
 }
 
-std::vector<std::string> column_of(const Table& table, const std::string& name) {
-  std::vector<std::string> texts;
+std::string time_of(int64_t second) {
+  return fmt::format("2026-01-01T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60);
+}
+
+// A study whose ranks were started anew for each repetition of each setting, by turns, as launch does it.
+struct Turns {
+  StudyData study = study_of({});
+  int64_t num_starts = 0;
+
+  Turns() {
+    study.environment.started = time_of(0);
+    (*study.environment.facts)["resumed"] = nlohmann::ordered_json::array();
+  }
+  // steps: of the points of this start.
+  void start(const std::string& environment, int64_t repeat, const std::vector<double>& steps) {
+    const std::string at = time_of(60 * num_starts);
+    if (num_starts++ > 0) (*study.environment.facts)["resumed"].push_back({{"started", at}});
+    for (size_t i = 0; i < steps.size(); ++i) {
+      study.records.push_back(with_settings(environment, steps[i], static_cast<int64_t>(i) + 1, repeat));
+      study.records.back().started = at;
+    }
+  }
+};
+
+// A study of one point whose settings were started as often as they have steps, by turns.
+std::vector<StudyData> started(const std::map<std::string, std::vector<double>>& settings) {
+  Turns turns;
+  for (size_t repeat = 0; repeat < settings.begin()->second.size(); ++repeat)
+    for (const auto& [environment, steps] : settings)
+      turns.start(environment, static_cast<int64_t>(repeat), {steps.at(repeat)});
+  return {turns.study};
+}
+
+Table table_of(const std::vector<StudyData>& studies) { return settings_table(merge_repeats(studies)); }
+
+Texts column_of(const Table& table, const std::string& name) {
+  Texts texts;
   for (size_t i = 0; i < table.columns.size(); ++i)
-    if (table.columns[i].name == name)
+    if (table.columns[i].full_name() == name)
       for (const auto& row : table.rows) texts.push_back(row[i].text);
   return texts;
 }
 
-Table settings_of(const std::vector<Record>& records) {
-  StudyData study{"s.h5", {}, records};
-  study.environment.world_ranks = 2;
+TEST(SettingsTable, NamesTheFastestWhereStartsTellThemApart) {
+  const Table table = table_of(started({{"NCCL_ALGO=Ring", {0.2, 0.203, 0.198}},
+                                        {"", {0.1, 0.101, 0.102}},
+                                        {"NCCL_ALGO=Tree", {0.3, 0.303, 0.299}}}));
+  EXPECT_THAT(column_of(table, "environment"),
+              ElementsAre("nothing set", "NCCL_ALGO=Ring", "NCCL_ALGO=Tree"));
+  EXPECT_THAT(column_of(table, "verdict"), ElementsAre("fastest", "slower", "slower"));
+  EXPECT_THAT(column_of(table, "x fastest"), ElementsAre("1.00", "1.98", "2.97"));
+  EXPECT_THAT(column_of(table, "starts"), ElementsAre("3", "3", "3"));
+  EXPECT_THAT(table.notes, IsEmpty());
+}
+
+// The interval of the steps of one start says nothing of the next start.
+TEST(SettingsTable, GivesNoVerdictBelowThreeStartsOfBoth) {
+  for (const size_t starts : {1, 2}) {
+    const std::vector<double> fast(starts, 0.1), slow(starts, 0.3);
+    const Table table = table_of(started({{"", fast}, {"NCCL_ALGO=Ring", slow}}));
+    EXPECT_THAT(column_of(table, "verdict"), Each("AMBIGUOUS"));
+    EXPECT_THAT(column_of(table, "x fastest low"), Each("-"));
+    EXPECT_THAT(column_of(table, "x fastest"), ElementsAre("1.00", "3.00"));
+    EXPECT_THAT(table.notes, ElementsAre(HasSubstr("2 rows have fewer than 3 starts")));
+  }
+  Turns turns;
+  for (int64_t repeat = 0; repeat < 5; ++repeat) turns.start("", repeat, {0.1});
+  turns.start("NCCL_ALGO=Ring", 0, {0.3});
+  EXPECT_THAT(column_of(table_of({turns.study}), "verdict"), Each("AMBIGUOUS"));
+}
+
+// Five repeats in one start are one start.
+TEST(SettingsTable, CountsStartsAndNotRepeats) {
+  StudyData study = study_of({});
+  for (int64_t repeat = 0; repeat < 5; ++repeat)
+    for (const auto& [environment, step_s] : {std::pair("", 0.1), {"NCCL_ALGO=Ring", 0.3}})
+      study.records.push_back(with_settings(environment, step_s, 4, repeat));
   const std::vector<StudyData> studies = {study};
-  return settings_table(merge_repeats(studies));
+  const Table table = table_of(studies);
+  EXPECT_THAT(column_of(table, "starts"), Each("1"));
+  EXPECT_THAT(column_of(table, "verdict"), Each("AMBIGUOUS"));
 }
 
-using Texts = std::vector<std::string>;
-
-TEST(SettingsTable, NamesTheFastestWhereItsIntervalIsByItself) {
-  const Table table = settings_of(
-      {with_settings("NCCL_ALGO=Ring", 0.2), with_settings("", 0.1), with_settings("NCCL_ALGO=Tree", 0.3)});
-  EXPECT_EQ(column_of(table, "environment"), (Texts{"nothing set", "NCCL_ALGO=Ring", "NCCL_ALGO=Tree"}));
-  EXPECT_EQ(column_of(table, "verdict"), (Texts{"fastest", "slower", "slower"}));
-  EXPECT_EQ(column_of(table, "x fastest"), (Texts{"1.00", "2.00", "3.00"}));
+TEST(SettingsTable, IsAmbiguousWhereStartsDifferAsMuch) {
+  const Table table = table_of(started(
+      {{"", {0.1, 0.13, 0.11}}, {"NCCL_ALGO=Ring", {0.12, 0.1, 0.14}}, {"NCCL_ALGO=Tree", {1, 1.1, 1}}}));
+  EXPECT_THAT(column_of(table, "verdict"), ElementsAre("AMBIGUOUS", "AMBIGUOUS", "slower"));
 }
 
-TEST(SettingsTable, IsAmbiguousWhereIntervalsOverlap) {
-  const Table table = settings_of(
-      {with_settings("NCCL_ALGO=Ring", 0.1), with_settings("", 0.101), with_settings("NCCL_ALGO=Tree", 0.3)});
-  EXPECT_EQ(column_of(table, "verdict"), (Texts{"AMBIGUOUS", "AMBIGUOUS", "slower"}));
+TEST(SettingsTable, SaysWhereSettingsDifferByLessThanMatters) {
+  const Table table =
+      table_of(started({{"", {0.1, 0.1001, 0.1002}}, {"NCCL_ALGO=Ring", {0.1003, 0.1, 0.1002}}}));
+  EXPECT_THAT(column_of(table, "verdict"), ElementsAre("SAME", "SAME"));
 }
 
 TEST(SettingsTable, IsEmptyWithoutTwoSettings) {
-  EXPECT_TRUE(settings_of({with_settings("NCCL_ALGO=Ring", 0.1)}).rows.empty());
-  EXPECT_TRUE(
-      settings_of({training_record("ddp", 2, 4, 0.1), training_record("fsdp", 2, 4, 0.1)}).rows.empty());
+  EXPECT_TRUE(table_of(started({{"NCCL_ALGO=Ring", {0.1, 0.1, 0.1}}})).rows.empty());
+  const std::vector<StudyData> studies = {
+      study_of({training_record("ddp", 2, 4, 0.1), training_record("fsdp", 2, 4, 0.1)})};
+  EXPECT_TRUE(table_of(studies).rows.empty());
+}
+
+using Noise = std::function<double(std::mt19937_64&)>;  // of one start, as a logarithm
+
+struct Alarms {
+  int studies = 0, pairs = 0, all_pairs = 0, fastest = 0;
+};
+
+// Settings that change nothing: each start has a speed of its own, and the steps of one start agree within 1
+// %.
+Alarms alarms_of(int64_t num_starts, const Noise& of_start, const Noise& of_point, double drift = 0) {
+  const Texts settings = {"", "NCCL_ALGO=Ring", "NCCL_ALGO=Tree", "NCCL_ALGO=NVLS"};
+  constexpr int kStudies = 100, kPoints = 7;
+  std::mt19937_64 random(1);
+  Alarms alarms;
+  for (int trial = 0; trial < kStudies; ++trial) {
+    Turns turns;
+    for (int64_t repeat = 0; repeat < num_starts; ++repeat)
+      for (const std::string& setting : settings) {
+        const double speed = of_start(random) + drift * static_cast<double>(turns.num_starts);
+        std::vector<double> steps;
+        for (int point = 0; point < kPoints; ++point)
+          steps.push_back(1e-3 * std::exp(speed + of_point(random)));
+        turns.start(setting, repeat, steps);
+      }
+    const std::vector<StudyData> studies = {turns.study};
+    bool any = false;
+    for (const SettingsGroup& group : ranked_settings(merge_repeats(studies), /*margin=*/0))
+      for (const RankedSetting& row : group) {
+        alarms.all_pairs += &row != &group.front();
+        alarms.pairs += row.verdict == SettingVerdict::slower;
+        alarms.fastest += row.verdict == SettingVerdict::fastest;
+        any = any || row.verdict == SettingVerdict::slower;
+      }
+    alarms.studies += any;
+  }
+  return alarms;
+}
+
+TEST(SettingsTable, CallsSettingsThatChangeNothingSlowerInFewStudies) {
+  const auto normal = [](double deviation) -> Noise {
+    return [=](auto& random) { return deviation * std::normal_distribution<double>()(random); };
+  };
+  const auto heavy_tailed = [](double scale) -> Noise {
+    return [=](auto& random) { return scale * std::student_t_distribution<double>(3)(random); };
+  };
+  const auto two_states = [](double chance, double factor) -> Noise {
+    return [=](auto& random) { return std::bernoulli_distribution(chance)(random) ? std::log(factor) : 0; };
+  };
+  struct Case {
+    std::string name;
+    Noise of_start, of_point;
+    double drift;
+  };
+  const std::vector<Case> cases = {{"points differ", normal(0), normal(0.05), 0},
+                                   {"starts share their luck", normal(0.05), normal(0.01), 0},
+                                   {"heavy tails", normal(0), heavy_tailed(0.05), 0},
+                                   {"some starts are 5 times slower", normal(0), two_states(0.2, 5), 0},
+                                   {"the machine slows down", normal(0.02), normal(0.02), 0.005}};
+  for (const Case& one : cases)
+    for (const int64_t num_starts : {1, 2, 3, 5}) {
+      const Alarms alarms = alarms_of(num_starts, one.of_start, one.of_point, one.drift);
+      const std::string what = fmt::format("{}, {} starts", one.name, num_starts);
+      EXPECT_EQ(alarms.all_pairs, 100 * 7 * 3) << what;
+      // 5 % of studies are expected to have any at most; 10 of 100 would come by chance once in 40 times.
+      EXPECT_LE(alarms.studies, 10) << what;
+      EXPECT_LE(alarms.pairs, 0.01 * alarms.all_pairs) << what;
+      EXPECT_LE(alarms.fastest, 3) << what;
+      EXPECT_TRUE(num_starts >= 3 || alarms.pairs + alarms.fastest == 0) << what;
+    }
+}
+
+TEST(SettingsTable, FindsASettingThatIsReallySlower) {
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> noise(0, 0.03);
+  int found = 0;
+  for (int trial = 0; trial < 50; ++trial) {
+    Turns turns;
+    for (int64_t repeat = 0; repeat < 5; ++repeat)
+      for (const auto& [setting, factor] :
+           {std::pair("", 1.0), {"NCCL_ALGO=Ring", 1.0}, {"NCCL_ALGO=Tree", 1.2}}) {
+        std::vector<double> steps(7);
+        for (double& step : steps) step = 1e-3 * factor * std::exp(noise(random));
+        turns.start(setting, repeat, steps);
+      }
+    const std::vector<StudyData> studies = {turns.study};
+    for (const SettingsGroup& group : ranked_settings(merge_repeats(studies)))
+      found += std::any_of(group.begin(), group.end(), [](const RankedSetting& row) {
+        return row.merged->point.environment == "NCCL_ALGO=Tree" && row.verdict == SettingVerdict::slower;
+      });
+  }
+  EXPECT_GE(found, 0.8 * 50 * 7);
+}
+
+std::string first_screen(const std::vector<StudyData>& studies) {
+  const auto points = merge_repeats(studies);
+  return to_text(overview_of(studies, points, {}, scaling_series(points)), {});
+}
+
+// What differs between the settings stands in each row, and a verdict as in the table.
+TEST(SettingsOverview, SaysWhatTheTableSays) {
+  const std::string text =
+      first_screen(started({{"OMPI_MCA_btl_vader_eager_limit=65536 bind=auto", {0.1, 0.101, 0.102}},
+                            {"OMPI_MCA_btl_vader_eager_limit=65536 bind=none", {0.2, 0.203, 0.198}}}));
+  EXPECT_THAT(text, ContainsRegex("\n  bind=auto +101.0 +1.00 +fastest +3\n"));
+  EXPECT_THAT(text, ContainsRegex("\n  bind=none +200.0 +1.98 +slower +3\n"));
+  EXPECT_THAT(text, Not(HasSubstr("vs fastest")));  // each point stands once
+  EXPECT_THAT(first_screen(started({{"", {0.1}}, {"OMPI_MCA_btl_vader_eager_limit=65536", {0.3}}})),
+              AllOf(ContainsRegex("\n  nothing set +100.0 +1.00 +AMBIGUOUS +1\n"),
+                    ContainsRegex("\n  btl_vader_eager_limit=65536 +300.0 +3.00 +AMBIGUOUS +1\n"),
+                    HasSubstr("too few starts: 2 rows have fewer than 3 starts")));
 }
 
 // They are part of the machine that a point was measured on.
