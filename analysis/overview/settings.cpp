@@ -52,6 +52,7 @@ OverviewTable settings_overview(const std::vector<SettingsGroup>& groups) {
             "compare`; SAME: they differ by less than 5 %; AMBIGUOUS: these starts do not decide, or "
             "a setting has fewer than 3."},
        {.name = "starts", .definition = "how often the ranks were started with this setting."}},
+      {},
       {}};
   for (const SettingsGroup& group : groups) {
     OverviewGroup& shown = table.groups.emplace_back(OverviewGroup{point_text(*group.front().merged), {}});

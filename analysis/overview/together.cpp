@@ -29,6 +29,7 @@ OverviewTable together_overview(const std::vector<MergedPoint>& points) {
         .unit = "%",
         .definition = "how much of the shorter one was hidden; below 0: running one after the other would be "
                       "faster."}},
+      {},
       {}};
   for (const MergedPoint& merged : points) {
     const auto found = together_of(merged);

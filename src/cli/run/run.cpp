@@ -14,13 +14,12 @@
 #include "cli/run/live_metrics.h"
 #include "cli/run/preflight.h"
 #include "cli/run/start_settings.h"
+#include "cli/run/sweep_checks.h"
 #include "cli/run/world.h"
 #include "cli/table_output.h"
 #include "cli/whole_program.h"
-#include "data/source.h"
 #include "device/device.h"
 #include "device/meter.h"
-#include "executor/precision.h"
 #include "launch/told.h"
 #include "schema/file.h"
 #include "sweep/environment.h"
@@ -46,49 +45,6 @@ std::vector<Point> points_in_order(Suite& suite, const World& machine) {
   std::vector<Point> points;
   for (size_t index : run_order(suite, plan)) points.push_back(plan[index]);
   return points;
-}
-
-// A missing data file or an unknown precision ends the run before anything is measured, on every node that
-// lacks it.
-void check_data(const std::vector<Point>& points) {
-  std::set<std::string> seen;
-  for (const auto& point : points) {
-    if (point.workload != "training" || !point.impossible.empty()) continue;
-    const auto& t = point.training;
-    if (!seen.insert(to_text(t.data) + to_text(t.model)).second) continue;
-    make_source(t.data,
-                {specs::model_table(t.model)->sample, precision_from(t.precision, t.reduce_dtype).compute,
-                 point.seed, /*holds_out=*/false, point.folder});
-  }
-}
-
-// Told once and before anything is written; points may name a transport of their own.
-void check_transports(const std::vector<Point>& points, const std::string& transport, at::Device device) {
-  for (const auto& point : points) {
-    if (!point.impossible.empty()) continue;
-    const std::string name = choice_from_text(point.transport.empty() ? transport : point.transport).name;
-    if (name == "nccl" && !device.is_cuda())
-      throw UsageError("transport nccl needs a GPU for every rank; use transport mpi on CPUs");
-    if (name == "mpi" && device.is_cuda())
-      throw UsageError("transport mpi moves host memory; use transport nccl on GPUs, or --device cpu");
-  }
-}
-
-// Flags of which no point of the plan takes notice.
-void refuse_unused(const RunFlags& run, const Suite& suite, const std::vector<Point>& plan) {
-  const auto is_traced = [](const Point& point) {
-    return point.workload == "training" && point.impossible.empty();
-  };
-  if (!run.trace.empty() && std::none_of(plan.begin(), plan.end(), is_traced))
-    throw UsageError(fmt::format(
-        "--trace {} changes nothing here: traces are of training points, and {} has none that can run; leave "
-        "it out",
-        run.trace, suite.path));
-  const auto names_its_own = [](const Point& point) { return !point.transport.empty(); };
-  if (run.world.transport != "auto" && std::all_of(plan.begin(), plan.end(), names_its_own))
-    throw UsageError(fmt::format(
-        "--transport {} changes nothing here: every point of {} names its transport; leave one of them out",
-        run.world.transport, suite.path));
 }
 
 std::vector<std::string> precisions_of(const std::vector<Point>& points) {
