@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/value.h"
+#include "import/agreement.h"
 #include "import/lines.h"
 #include "import/placement.h"
 #include "import/plain_text.h"
@@ -68,28 +69,6 @@ std::string transport_text(const Contents& contents, const Given& given) {
   return to_text(transport);
 }
 
-// A flag says what files do not: where they do, it can only agree.
-void require_agreement(const std::vector<Read>& all, const Given& given) {
-  for (const auto& [source, contents] : all) {
-    // rccl, msccl and other libraries with NCCL's interface are measured by nccl-tests, too
-    if (contents.transport == "nccl" && !given.transport.empty() &&
-        given.transport.find("ccl") == std::string::npos)
-      throw UsageError(
-          fmt::format("{}: nccl-tests measure NCCL, or a library with its interface, not {} as "
-                      "--transport says; leave that out",
-                      source->name, given.transport));
-    for (const Measured& one : contents.measured) {
-      const Point& point = one.record.point;
-      const std::string where = place(*source, one.line);
-      ranks_of(point.ranks, given, where);
-      if (given.operation.empty() || point.collective.operation == given.operation) continue;
-      throw UsageError(fmt::format("{}it is {}, not {} as --operation says; leave that out", where,
-                                   point.workload == "collective" ? point.collective.operation : "training",
-                                   given.operation));
-    }
-  }
-}
-
 // Bytes that no terminal shows, in names that a log holds, are written as "\x1b".
 void make_printable(std::string& text) { text = printable(text, ""); }
 void make_printable(Choice& choice) { choice = choice_or_name(printable(to_text(choice), "")); }
@@ -107,30 +86,6 @@ void make_printable(Contents& contents) {
     make_printable(point.collective.reduction);
     make_printable(one.record.reason);
   }
-}
-
-// All that is missing, at once.
-void require_said(const std::vector<Read>& all, const Given& given) {
-  for (const auto& [source, contents] : all) {
-    std::vector<std::string> missing;
-    if (contents.devices.empty() && given.device.empty())
-      missing.emplace_back(
-          "on which devices its ranks ran: give --device, such as --device \"NVIDIA H100 80GB HBM3\" or the "
-          "name of the processor");
-    if (contents.transport.empty() && given.transport.empty())
-      missing.emplace_back("what moved bytes between its ranks: give --transport, such as --transport nccl");
-    if (!missing.empty())
-      throw UsageError(fmt::format("{}: it does not say {}", source->name, fmt::join(missing, "; nor ")));
-  }
-}
-
-// Times of two kinds in one study would be taken for repeats of each other.
-void require_one_kind(const std::vector<Read>& all) {
-  for (const auto& [source, contents] : all)
-    if (contents.times != all.front().second.times)
-      throw UsageError(
-          fmt::format("{} has times of another kind ({}) than {} ({}); import them into two studies",
-                      source->name, contents.times, all.front().first->name, all.front().second.times));
 }
 
 Facts flags_of(const Given& given) {
@@ -196,6 +151,13 @@ void add_launch(const Source& source, const std::vector<Measured*>& measured, co
   }
 }
 
+// The first collective of a single rank; nullptr: there is none.
+const Measured* alone_in(const Contents& contents) {
+  for (const Measured& one : contents.measured)
+    if (one.record.point.workload == "collective" && one.record.point.ranks == 1) return &one;
+  return nullptr;
+}
+
 void add_source(const Source& source, Contents& contents, const Given& given, Repeats& repeats,
                 Imported& imported) {
   const std::string transport = transport_text(contents, given);
@@ -204,6 +166,11 @@ void add_source(const Source& source, Contents& contents, const Given& given, Re
         fmt::format("{}: it used {}, others {}; a study is of one transport: import them into two",
                     source.name, transport, imported.environment.transport));
   imported.environment.transport = transport;
+  if (const Measured* alone = alone_in(contents); alone != nullptr)
+    contents.warnings.push_back(
+        place(source, alone->line) +
+        "one rank took part, so nothing moved between ranks; where several were meant, the program was built "
+        "without MPI, or started by the mpirun of another one");
   std::map<std::string, std::vector<Measured*>> launches;
   for (Measured& one : contents.measured) launches[one.launch].push_back(&one);
   for (const auto& [launch, measured] : launches) {
@@ -256,9 +223,7 @@ const std::pair<const std::string, Format>& format_of(const Source& source) {
 Imported imported_results(const std::vector<Source>& sources, const Given& given) {
   std::vector<std::string> formats;
   std::vector<Read> all = read_all(sources, given, formats);
-  require_one_kind(all);
   require_agreement(all, given);
-  require_said(all, given);
   for (auto& [source, contents] : all) make_printable(contents);
   Imported imported;
   Environment& environment = imported.environment;

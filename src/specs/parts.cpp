@@ -69,8 +69,10 @@ std::vector<std::vector<double>> read_counts(const std::string& pattern, int64_t
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
+    if (number == 1 && line.starts_with("\xef\xbb\xbf")) line.erase(0, 3);  // of a spreadsheet: UTF-8
     line = line.substr(0, line.find('#'));
-    std::replace(line.begin(), line.end(), ',', ' ');
+    // where semicolons separate, a comma stands before decimals
+    std::replace(line.begin(), line.end(), line.find(';') == std::string::npos ? ',' : ';', ' ');
     std::istringstream words(line);
     std::vector<double> row;
     for (std::string word; words >> word;) {

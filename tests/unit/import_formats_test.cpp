@@ -38,6 +38,16 @@ TEST(ImportMpi, TakesTheSlowestRankAndTheWholeMessage) {
               HasSubstr("times of another kind"));
 }
 
+TEST(ImportMpi, KeepsBuffersOfGpusApart) {
+  const Source host = source_named("osu-5.8.txt");
+  const Source gpu = replaced(host, "# OSU MPI Allreduce", "# OSU MPI-CUDA Allreduce");
+  const Given given{.device = "NVIDIA H100", .transport = "mpi", .ranks = 2};
+  EXPECT_EQ(imported_results({host}, given).environment.transport, "mpi");
+  EXPECT_EQ(imported_results({gpu}, given).environment.transport, "mpi(buffers=CUDA)");
+  EXPECT_THAT(import_error({host, gpu}, given), HasSubstr("a study is of one transport"));
+  EXPECT_THAT(import_error({{"both.txt", host.text + gpu.text}}, given), HasSubstr("split the file"));
+}
+
 TEST(ImportMpi, RefusesMessagesBetweenTwoRanks) {
   EXPECT_THAT(error_of([] { contents_of(source_named("osu-latency.txt"), {.ranks = 2}); }),
               AllOf(HasSubstr("osu-latency.txt:1: "), HasSubstr("a study holds blocking collectives")));

@@ -57,9 +57,10 @@ TEST(ImportRanks, OfTwoProgramsAreRefused) {
                 HasSubstr("two programs wrote into this file at once"))
         << text;
   // One after the other they are two runs, each of a single GPU.
-  const Contents alone =
-      contents_of({"a.log", kStart + run + kColumns + kRow + kEnd + kStart + run + kColumns + kRow + kEnd});
-  EXPECT_THAT(alone.warnings, ElementsAre(HasSubstr("one rank took part, so nothing moved between GPUs")));
+  const Imported alone = imported_results(
+      {{"a.log", kStart + run + kColumns + kRow + kEnd + kStart + run + kColumns + kRow + kEnd}}, {});
+  EXPECT_THAT(alone.warnings,
+              ElementsAre(HasSubstr("a.log:5: one rank took part, so nothing moved between ranks")));
   // A run that failed, and its second try.
   const Contents again =
       contents_of({"a.log", kStart + run + rank_line(1, "a", 1) + "NCCL failure\n" + kStart + run +

@@ -138,6 +138,14 @@ TEST(ImportTable, KeepsNamesAsPeopleWriteThem) {
   EXPECT_THAT(error(std::string(1000, 'a')), HasSubstr("t.csv:2: model: a name of 1000 bytes"));
 }
 
+TEST(ImportTable, NamesTheFirstOfManyUnknownNames) {
+  std::string csv = "ranks,model,strategy,batch_size,step_s\n";
+  for (int i = 0; i < 1000; ++i) csv += "8,m" + std::to_string(i) + ",ddp,4,1\n";
+  const Contents said = contents_of({"t.csv", csv});
+  EXPECT_THAT(said.warnings, ElementsAre(HasSubstr(" and 980 more")));
+  EXPECT_LT(said.warnings.front().size(), 1000u);
+}
+
 TEST(ImportTable, HasAsManyRowsAsAStudy) {
   std::string csv = "ranks,model,strategy,batch_size,step_s\n";
   for (int64_t i = 0; i <= kMostResults; ++i) csv += "8,m,ddp,4,1\n";

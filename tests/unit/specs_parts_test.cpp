@@ -96,6 +96,15 @@ TEST_F(Counts, OfAFileAreScaledToTheSenderThatSendsMost) {
 
 TEST_F(Counts, OfOneRowAreEverySenders) { EXPECT_EQ(read("1 4\n", 2).between(1, 1), 800); }
 
+TEST_F(Counts, MayBeOfASpreadsheet) {
+  EXPECT_EQ(read("\xef\xbb\xbf"
+                 "1;4\r\n",
+                 2)
+                .between(1, 1),
+            800);
+  refuses("0,5;1\n", 2, "counts.csv:1: expected a count from 0, got '0,5'");
+}
+
 TEST_F(Counts, AreRefusedByLine) {
   refuses("1 2\n3 x\n", 2, "counts.csv:2: expected a count from 0, got 'x'");
   refuses("1 -2\n", 2, "counts.csv:1: expected a count");

@@ -74,7 +74,9 @@ class ImbReader {
     benchmark_ = find_benchmark(kImbBenchmarks, name);
     ranks_ = 0;
     columns_.clear();
-    if (benchmark_ == nullptr && std::find(others_.begin(), others_.end(), name) == others_.end())
+    constexpr size_t kMostNamed = 20;
+    if (benchmark_ == nullptr && others_.size() < kMostNamed &&
+        std::find(others_.begin(), others_.end(), name) == others_.end())
       others_.emplace_back(name);
   }
 

@@ -57,27 +57,6 @@ Document parse_document(std::string_view text) {
   }
 }
 
-std::vector<Document> documents_in(const Source& source) {
-  std::vector<Document> documents;
-  std::string_view text = source.text;
-  const auto skip_blanks = [&] {
-    text.remove_prefix(std::min(text.find_first_not_of(" \t\n"), text.size()));
-  };
-  for (skip_blanks(); !text.empty(); skip_blanks()) {
-    const size_t begin = source.text.size() - text.size(),
-                 length = std::min(object_length(text), text.size());
-    Document document = parse_document(text.substr(0, length));
-    if (document.damaged_at) *document.damaged_at += begin;
-    if (!document.json.is_object())
-      throw UsageError(
-          fmt::format("{}: what begins at byte {} is no JSON of nccl-tests, or no result of it is whole",
-                      source.name, begin));
-    documents.push_back(std::move(document));
-    text.remove_prefix(length);
-  }
-  return documents;
-}
-
 int64_t whole_of(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found == object.end() || !found->is_number_integer() ? 0 : found->get<int64_t>();
@@ -127,7 +106,6 @@ void read_config(const Json& config, const Given& given, const std::string& wher
   run.num_warmup = whole_of(config, "warmup_iters");
   run.aggregated = std::max<int64_t>(whole_of(config, "aggregated_iterations"), 1);
   run.graph = whole_of(config, "graph");
-  run.unaligned = whole_of(config, "unalign");
   if (text_in(config, "blocking_collectives") == "true") run.blocking = "waits after each operation";
   if (placement.hosts.size() > said.rank_nodes.size()) {
     said.rank_nodes = std::move(placement.hosts);
@@ -145,6 +123,17 @@ void read_environment(const Json& json, Contents& said) {
     if (text.starts_with("NCCL_") && equals != std::string::npos)
       said.variables[text.substr(0, equals)] = text.substr(equals + 1);
   }
+}
+
+// What the command line gives a flag; 0: it is not there.
+int64_t number_after(const Json& arguments, std::string_view flag, std::string_view long_flag) {
+  bool is_next = false;
+  for (const Json& argument : arguments) {
+    const std::string text = argument.is_string() ? argument.get<std::string>() : "";
+    if (is_next) return std::max<int64_t>(whole_in(text), 0);
+    is_next = text == flag || text == long_flag;
+  }
+  return 0;
 }
 
 // Every iteration, on the slowest process: the step time is their median then.
@@ -171,11 +160,26 @@ class JsonReader {
  public:
   JsonReader(const Source& source, const Given& given) : source_(source), given_(given), damaged_(source) {}
 
+  // One document after the other: their trees would be ten times the file's size together.
   Contents read() {
-    const std::vector<Document> documents = documents_in(source_);
-    for (size_t i = 0; i < documents.size(); ++i)
-      read(documents[i],
-           source_.name + (documents.size() == 1 ? ": " : fmt::format(": document {}: ", i + 1)));
+    const std::string_view text = source_.text;
+    const auto begin_at = [&](size_t at) {
+      return std::min(text.find_first_not_of(" \t\n", at), text.size());
+    };
+    int64_t number = 0;
+    for (size_t begin = begin_at(0), next = 0; begin < text.size(); begin = next) {
+      const std::string_view rest = text.substr(begin);
+      const size_t length = std::min(object_length(rest), rest.size());
+      next = begin_at(begin + length);
+      Document document = parse_document(rest.substr(0, length));
+      if (document.damaged_at) *document.damaged_at += begin;
+      if (!document.json.is_object())
+        throw UsageError(
+            fmt::format("{}: what begins at byte {} is no JSON of nccl-tests, or no result of it is whole",
+                        source_.name, begin));
+      const bool is_only = ++number == 1 && next == text.size();
+      read(document, source_.name + (is_only ? ": " : fmt::format(": document {}: ", number)));
+    }
     damaged_.report(said_.warnings);
     return std::move(said_);
   }
@@ -188,6 +192,7 @@ class JsonReader {
     read_config(part_of(json, "config"), given_, where, said_, run_);
     const Json& arguments = part_of(json, "args");
     const bool is_named = arguments.is_array() && !arguments.empty() && arguments.front().is_string();
+    run_.unaligned = number_after(arguments, "-u", "--unalign");
     run_.operation =
         &nccl_operation(is_named ? nccl_test_in(arguments.front().get<std::string>()) : "", given_, where);
     add_kind(run_, where, said_);

@@ -44,6 +44,9 @@ void require_each_once(const std::vector<NcclRank>& listed, int64_t per_listed) 
                             "GPU; build them "
                             "with MPI=1 and measure again"
                           : "two programs wrote into this file, or a line came twice; leave the file out"));
+    if (listed[i].host.empty())
+      throw UsageError(
+          fmt::format("{}it does not say on which host rank {} ran", listed[i].place, listed[i].rank));
     for (; next < listed[i].rank && missing.size() < 1000; next += per_listed) missing.push_back(next);
     next = listed[i].rank + per_listed;
   }

@@ -34,11 +34,6 @@ class NcclReader {
     for_each_line(source_, [this](const Line& line) { take(line); });
     if (in_table_) end_cut();
     damaged_.report(said_.warnings);
-    if (!alone_.empty())
-      said_.warnings.push_back(
-          alone_ +
-          "one rank took part, so nothing moved between GPUs; where several were meant, nccl-tests were "
-          "built without MPI=1");
     return std::move(said_);
   }
 
@@ -158,7 +153,6 @@ class NcclReader {
     run_.ranks = ranks_of(std::ssize(placement.hosts), given_, where);
     run_.nodes = placement.nodes;
     run_.shares_devices = placement.shares_devices;
-    if (run_.ranks == 1) alone_ = where;
     if (placement.hosts.size() > said_.rank_nodes.size()) {
       said_.rank_nodes = std::move(placement.hosts);
       said_.devices = std::move(placement.devices);
@@ -245,7 +239,6 @@ class NcclReader {
   bool test_is_said_ = false;  // by the program itself, and not only by a command that names it
   std::vector<std::string> columns_;
   std::vector<NcclRank> listed_;
-  std::string alone_;  // the place of a table of one rank
   bool in_table_ = false;
   bool is_placed_ = false;  // a table was begun with the ranks that are listed
   int64_t num_cut_ = 0;     // tables that did not end

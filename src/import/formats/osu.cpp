@@ -81,10 +81,22 @@ class OsuReader {
                       "overlaps: leave the "
                       "file out, or import osu_allreduce, osu_allgather, osu_reduce_scatter ...",
                       place(source_, line.number), quoted_line(std::string(text))));
+    note_buffers(text.substr(kTitle.size(), begin - kTitle.size()), line);
     if (version != std::string_view::npos) said_.version = text.substr(version + 2);
     ranks_ = ranks_of(0, given_, place(source_, line.number));
     element_ = specs::collective(benchmark_->collective).reduces ? "MPI_FLOAT" : "MPI_CHAR";
     columns_ = {};
+  }
+
+  // Of "MPI-CUDA" the buffers are in a GPU's memory: no table joins these points with those in host memory.
+  void note_buffers(std::string_view kind, const Line& line) {
+    const size_t dash = kind.find('-');
+    Options options;
+    if (dash != std::string_view::npos) options["buffers"] = std::string(kind.substr(dash + 1));
+    if (!said_.measured.empty() && said_.transport_options != options)
+      throw UsageError(place(source_, line.number) +
+                       "its buffers are in another memory than those above; split the file");
+    said_.transport_options = options;
   }
 
   // "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations": their words, which hold

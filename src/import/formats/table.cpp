@@ -250,9 +250,17 @@ Contents read_table(const std::vector<TableRow>& rows) {
   require_columns(rows);
   for (const TableRow& row : rows) said.measured.push_back(RowReader(row).read(unknown));
   require_one_unit(said.measured, rows);
+  constexpr size_t kMostNamed = 20;
+  std::string named_more;
+  if (unknown.size() > kMostNamed) {
+    const size_t more = unknown.size() - kMostNamed;
+    unknown.erase(std::next(unknown.begin(), kMostNamed), unknown.end());
+    named_more = fmt::format(" and {} more", more);
+  }
   if (!unknown.empty())
-    said.warnings.push_back(fmt::format("{}kept as written, nothing follows from them by formula: {}",
-                                        rows.front().cells.front().place, fmt::join(unknown, ", ")));
+    said.warnings.push_back(fmt::format("{}kept as written, nothing follows from them by formula: {}{}",
+                                        rows.front().cells.front().place, fmt::join(unknown, ", "),
+                                        named_more));
   return said;
 }
 

@@ -1,10 +1,13 @@
 // The same table as YAML: a list of maps, "- {ranks: 8, model: gpt2_xl, strategy: fsdp, batch_size: 4,
 // step_s: 0.35}".
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "import/formats/table.h"
 #include "import/lines.h"
 #include "plan/yaml_node.h"
@@ -65,6 +68,10 @@ int64_t line_of(const YamlNode& node, const Source& source) {
 }
 
 Contents read_yaml(const Source& source, const Given&) {
+  constexpr size_t kMostBytes = 32 << 20;  // its tree has fifty times as many
+  if (source.text.size() > kMostBytes)
+    throw UsageError(fmt::format("{}: a table of YAML or JSON has at most {}; save it as CSV", source.name,
+                                 format_bytes(static_cast<double>(kMostBytes))));
   std::vector<TableRow> rows;
   const YamlNode list = YamlNode::parse(as_list(source).text, source.name, "a table is a list of maps");
   for (const YamlNode& item : list.items()) {
