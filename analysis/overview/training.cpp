@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 #include <tuple>
@@ -177,7 +178,8 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points,
   const Efficiencies efficiencies = efficiencies_of(scaling);
   const EfficiencyColumn weak(Scaling::weak, efficiencies, shown),
       strong(Scaling::strong, efficiencies, shown);
-  ColumnsOf<MergedPoint> speed = point_throughput_columns();
+  // The speed of a rank is that of all ranks, which the setting names, divided by their number.
+  ColumnsOf<MergedPoint> speed = without(point_throughput_columns(), {"tokens/s/rank"});
   if (std::none_of(points.begin(), points.end(), [](const MergedPoint& one) {
         return std::isnan(one.measures.mfu) && !std::isnan(one.of_matmul);
       }))
