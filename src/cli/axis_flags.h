@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "cli/values.h"
 #include "plan/axis_values.h"
 
@@ -29,7 +30,12 @@ void add_words(CLI::Option* option, const AxisRow& axis, const Kind& kind) {
   offer(option, {.words = [words] { return words; }});
   option->transform(CLI::Validator(  // the last transformation comes first
       [&axis, words](std::string& text) -> std::string {
-        if (std::find(words.begin(), words.end(), text) == words.end()) return "";
+        if (std::find(words.begin(), words.end(), text) == words.end()) {
+          const bool is_number = text.find_first_not_of("0123456789+-.eE") == std::string::npos;
+          return is_number || axis.expected == nullptr
+                     ? ""
+                     : fmt::format("expected {}, got {}", axis.expected, quoted_line(text));
+        }
         for (const NamedNumber& named : axis.named)
           if (named.word != nullptr && text == named.word) text = fmt::format("{}", named.number);
         return "";

@@ -30,7 +30,7 @@ cd "$dir" || exit 1
 "$program" doctor --strict --device cpu >out 2>err
 agrees $?
 [ -s err ] && fail "alone: wrote to stderr: $(cat err)"
-has out "1 rank on 1 node" "processor" "cores" "NUMA" "/dev/shm free" "Open MPI" "NCCL" "HDF5" "file locking works" Slurm
+has out "1 rank on 1 node" "load" "processor" "cores" "NUMA" "/dev/shm free" "Open MPI" "NCCL" "HDF5" "file locking works" Slurm
 awk 'length > 135' out | grep -q . && fail "wide lines: $(cat out)"
 
 "$program" doctor --strict --device cpu -o nowhere/x.h5 >out 2>err

@@ -33,4 +33,10 @@ refuses 'no such study' nothing.h5 --json -
 refuses 'newer shardmark' newer.h5 --json -
 refuses '--csv: the directory small.h5.journal/csv cannot be made (Not a directory)' small.h5 --csv small.h5.journal/csv
 refuses 'cannot be written' small.h5 --json none/x.json
+refuses '--csv -: the standard output is no folder' small.h5 --csv -
+[[ ! -e - ]] || fail "--csv - made a folder of that name"
+# Without /proc files are read by their names.
+if unshare --mount true 2>/dev/null; then
+  unshare --mount bash -c 'umount -l /proc && "$0" export small.h5 --json -' "$shardmark" | cmp - all.json || fail "without /proc"
+fi
 echo 'export: CSV and JSON agree'

@@ -89,6 +89,8 @@ says "Left out: text(files=README.md): how many samples" plan "$dir/text.yaml" -
 says "backward of h.0" plan --step ddp --model "gpt2(layers=1)" -n 2 --accumulation 2
 says "executed by rank 1 of 2" plan --step zero3 --model "gpt2(layers=1)" -n 2 --rank 1
 says "forward again of h.0" plan --step fsdp --model "gpt2(layers=1)" -n 2 --recompute 1
+says "forward again of h.0" plan --step fsdp --model "gpt2(layers=1)" -n 2 --recompute full
+refused "a word that is none of the axis" "--recompute: expected" plan --step fsdp --model "gpt2(layers=1)" -n 2 --recompute all
 says "sum the squares of the gradients" plan --step ddp --model mlp -n 2 --clip 1
 refused "a rank too many" "--rank 2: expected a rank from 0 to 1, of 2 ranks (-n)" plan --step ddp -n 2 --rank 2
 for flag in --json --all --explain "--csv $dir/csv" --markdown "--table training" "--samples 2" "--memory 1GiB" "--repeats 2" "--seed 1"; do

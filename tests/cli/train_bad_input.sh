@@ -79,6 +79,18 @@ open("other.safetensors", "wb").write(len(text).to_bytes(8, "little") + text + d
 PYTHON
   refuses "as $type; accepted: BF16, F16, F32, F64" --weights other.safetensors
 done
+python3 - <<'PYTHON'
+data = bytearray(open("w.safetensors", "rb").read())
+end = 8 + int.from_bytes(data[:8], "little")
+import json
+header = json.loads(data[8:end])
+header.pop("__metadata__")    # and its checksum
+text = json.dumps(header).encode()
+data[end:end + 4] = b"\x00\x00\xc0\x7f"    # the first number
+open("nan.safetensors", "wb").write(len(text).to_bytes(8, "little") + text + data[end:])
+PYTHON
+refuses "'nan.safetensors' holds a NaN or an infinity in " --weights nan.safetensors
+ranks=2 refuses "'nan.safetensors' holds a NaN or an infinity in " --weights nan.safetensors
 python3 -c '
 import sys
 text = b"{\"a\":" + b"[" * 200000 + b"]" * 200000 + b"}"

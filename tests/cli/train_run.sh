@@ -69,7 +69,21 @@ says '16 samples a step'
 says 'peak learning rate 0.025'
 train 1 0 run.yaml --epochs 1 --accumulation 1 -o yaml.h5
 says '1 epoch: 12 steps'
-ranks=2 refuses 'run.yaml asks for 8 samples a step, which 2 ranks with --accumulation 3 cannot share evenly' run.yaml --accumulation 3
+# What does not go together is told by its place in the file; of flags by their names.
+ranks=2 refuses 'run.yaml:6:15: global_batch asks for 8 samples a step, which 2 ranks with --accumulation 3 cannot share evenly' run.yaml --accumulation 3
+sed 's/accumulation: 2/accumulation: 3/' run.yaml >three.yaml
+ranks=2 refuses 'three.yaml:6:15: global_batch asks for 8 samples a step, which 2 ranks with accumulation 3 cannot share evenly' three.yaml
+ranks=2 refuses '--global-batch asks for 9 samples a step, which 2 ranks with accumulation 2 cannot share evenly' run.yaml --global-batch 9
+sed 's/strategy: zero3/strategy: {hpz: {group: 2}}/' run.yaml >groups.yaml
+refuses 'groups.yaml:3:11: strategy: ' groups.yaml
+refuses '--strategy: ' --model "$mlp" --strategy 'hpz(group=2)'
+train 2 0 run.yaml --global-batch 16 --steps 1
+says '16 samples a step'
+refuses '--global-batch excludes --batch-size' run.yaml --global-batch 16 --batch-size 2
+# A word of the file is one of its flag, too.
+gpt2='gpt2(layers=2, width=16, heads=2, sequence=8, vocabulary=16)'
+train 1 0 --model "$gpt2" --strategy single --steps 1 --recompute full --clip none
+refuses "--recompute: expected" --model "$gpt2" --recompute half
 sed 's/zero3/[ddp, zero3]/' run.yaml >list.yaml
 refuses 'list.yaml:3:11: strategy: a training run has one strategy, not a list' list.yaml
 sed 's/strategy/stratgy/' run.yaml >typo.yaml

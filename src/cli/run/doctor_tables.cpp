@@ -7,6 +7,7 @@
 #include "analysis/table/columns.h"
 #include "base/units.h"
 #include "cli/run/doctor_output.h"
+#include "doctor/load.h"
 #include "doctor/placement.h"
 #include "doctor/ranges.h"
 
@@ -97,6 +98,18 @@ class MachineRows {
   const std::vector<RankFacts>& world_;
 };
 
+// What other processes use: of the busiest node.
+void add_load(MachineRows& rows, const std::vector<RankFacts>& world) {
+  const std::vector<doctor::NodeLoad> loads = doctor::node_loads(world);
+  const auto busiest = std::max_element(loads.begin(), loads.end(), [](const auto& a, const auto& b) {
+    return a.taken() / static_cast<double>(a.processors) < b.taken() / static_cast<double>(b.processors);
+  });
+  if (busiest == loads.end())
+    rows.add("load", "unknown");
+  else
+    rows.add("load", to_text(*busiest), loads.size() == 1 ? "" : "most on " + busiest->node);
+}
+
 struct PlacedRank {
   const doctor::NodePlacement* layout;
   const RankFacts* rank;
@@ -138,6 +151,7 @@ Table machine_table(const std::vector<RankFacts>& world, const std::vector<Line>
   rows.add("nodes", fmt::format("{}: {}", nodes.size(), doctor::names_text(nodes)));
   rows.add("ranks", doctor::placement_line(world));
   rows.add("processor", cores_text);
+  add_load(rows, world);
   rows.add("memory", memory_text);
   rows.add("memory free", least_free(world, &doctor::HostFacts::free_bytes));
   rows.add("/dev/shm free", least_free(world, &doctor::HostFacts::shm_bytes));
