@@ -74,6 +74,10 @@ TEST(ImportRanks, ThatAreLostAreNamed) {
               HasSubstr("a.log:3: rank 2 is listed, but not rank 1"));
   EXPECT_THAT(import_error({log_of(rank_line(1, "a", 1))}), HasSubstr("rank 1 is listed, but not rank 0"));
   EXPECT_THAT(import_error({log_of(rank_line(7, "a", 1))}), HasSubstr("but not rank 0, 1, 2 and 4 more"));
+  // The last one is missed where processes have several GPUs.
+  EXPECT_THAT(import_error({log_of("# nThread 1 nGpus 4 minBytes 8\n" + rank_line(0, "a", 0) +
+                                   rank_line(1, "a", 1) + rank_line(2, "a", 2))}),
+              HasSubstr("3 ranks are listed, but each process has 4"));
 }
 
 TEST(ImportRanks, OfADamagedLineAreRefused) {

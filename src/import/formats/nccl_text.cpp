@@ -130,6 +130,9 @@ class NcclReader {
     run_.aggregated = std::max<int64_t>(number("agg", "iters:"), 1);
     run_.graph = number("", "graph:");
     run_.unaligned = number("", "unalign:");
+    constexpr int64_t kMostOfProcess = 1 << 10;
+    per_process_ = std::clamp<int64_t>(number("", "nThread"), 1, kMostOfProcess) *
+                   std::clamp<int64_t>(number("", "nGpus"), 1, kMostOfProcess);
   }
 
   void take_rank(const Line& line, const std::vector<std::string_view>& words) {
@@ -149,6 +152,11 @@ class NcclReader {
     if (was_cut) refuse_mixed(line);
     is_placed_ = true;
     run_.operation = &nccl_operation(test_, given_, where);
+    if (std::ssize(listed_) % per_process_ != 0)
+      throw UsageError(fmt::format(
+          "{}{} ranks are listed, but each process has {} (nThread x nGpus): a line of the log was "
+          "lost; leave the file out",
+          where, listed_.size(), per_process_));
     NcclPlacement placement = nccl_placement(listed_, given_);
     run_.ranks = ranks_of(std::ssize(placement.hosts), given_, where);
     run_.nodes = placement.nodes;
@@ -240,8 +248,9 @@ class NcclReader {
   std::vector<std::string> columns_;
   std::vector<NcclRank> listed_;
   bool in_table_ = false;
-  bool is_placed_ = false;  // a table was begun with the ranks that are listed
-  int64_t num_cut_ = 0;     // tables that did not end
+  int64_t per_process_ = 1;  // ranks
+  bool is_placed_ = false;   // a table was begun with the ranks that are listed
+  int64_t num_cut_ = 0;      // tables that did not end
   size_t first_row_ = 0;
   int64_t last_line_ = 0;
 };

@@ -1,4 +1,4 @@
-// The same table as YAML: a list of maps, "- {ranks: 8, model: gpt2_xl, strategy: fsdp, batch_size: 4,
+// The same table as YAML or JSON: a list of maps, "- {ranks: 8, model: gpt2_xl, strategy: fsdp, batch_size: 4,
 // step_s: 0.35}".
 #include <fmt/format.h>
 
@@ -90,7 +90,7 @@ Contents read_yaml(const Source& source, const Given&) {
 }
 
 const Registration<Format> registered{"yaml",
-                                      {"the same table as YAML: a list of {ranks: 8, model: gpt2_xl, "
+                                      {"the same table as YAML or JSON: a list of {ranks: 8, model: gpt2_xl, "
                                        "strategy: fsdp, batch_size: 4, step_s: 0.35}",
                                        {},
                                        is_yaml,
