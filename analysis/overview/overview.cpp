@@ -67,44 +67,13 @@ std::string about(const StudyData& study) {
                             resume_command(e));
 }
 
-// What the preflight of each launch saw other processes use of the cores, and the points whose ranks lost
-// theirs: it makes all times doubtful, so it is said first.
-void add_busy(std::vector<std::string>& cautions, const std::vector<StudyData>& studies,
-              const std::vector<MergedPoint>& points) {
-  std::vector<std::string> lines;
-  for (const StudyData& study : studies)
-    for (const std::string& line : busy_launches(study.environment))
-      if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
-  if (!lines.empty())
-    cautions.push_back(fmt::format(
-        "busy machine: before ranks computed, {}.{}", lines.front(),
-        lines.size() == 1 ? ""
-                          : fmt::format(" {} found it busy, too.",
-                                        plural(lines.size() - 1, "other launch", "other launches"))));
-  size_t count = 0;
-  const MergedPoint* worst = nullptr;
-  for (const MergedPoint& merged : points) {
-    if (std::none_of(merged.warnings.begin(), merged.warnings.end(),
-                     [](const Warning& warning) { return warning.kind == kLostCores; }))
-      continue;
-    ++count;
-    const auto rate = [](const MergedPoint& one) { return one.measures.preemptions_per_s; };
-    if (worst == nullptr || rate(merged) > rate(*worst)) worst = &merged;
-  }
-  if (worst != nullptr)
-    cautions.push_back(fmt::format(
-        "{}: {} of {}: other processes took the core of a computing thread up to {:.0f} times a second, "
-        "so times are too long by an unknown factor.",
-        kLostCores, count, plural(points.size(), "point"), worst->measures.preemptions_per_s));
-}
-
 // Findings of one kind are one line, with the first of them as an example.
 void add_findings(std::vector<std::string>& cautions, const std::vector<MergedPoint>& points,
                   const std::vector<MergedPoint>& unfinished) {
   const std::vector<PointFinding> findings = findings_of(points, unfinished);
   std::vector<std::pair<std::string, std::vector<const PointFinding*>>> kinds;
   for (const PointFinding& finding : findings) {
-    if (!finding.is_warning || finding.kind == kLostCores) continue;  // add_busy has said that
+    if (!finding.is_warning || finding.kind == kLostCores) continue;  // doubts_of has said that
     auto found =
         std::find_if(kinds.begin(), kinds.end(), [&](auto& kind) { return kind.first == finding.kind; });
     if (found == kinds.end()) found = kinds.insert(kinds.end(), {finding.kind, {}});
@@ -173,11 +142,41 @@ std::vector<MergedPoint> without_settings(const std::vector<MergedPoint>& points
 
 }  // namespace
 
+std::vector<std::string> doubts_of(const std::vector<StudyData>& studies,
+                                   const std::vector<MergedPoint>& points) {
+  std::vector<std::string> doubts;
+  std::vector<std::string> lines;
+  for (const StudyData& study : studies)
+    for (const std::string& line : busy_launches(study.environment))
+      if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  if (!lines.empty())
+    doubts.push_back(fmt::format(
+        "Busy machine: before ranks computed, {}.{}", lines.front(),
+        lines.size() == 1 ? ""
+                          : fmt::format(" {} found it busy, too.",
+                                        plural(lines.size() - 1, "other launch", "other launches"))));
+  size_t count = 0;
+  const MergedPoint* worst = nullptr;
+  for (const MergedPoint& merged : points) {
+    if (std::none_of(merged.warnings.begin(), merged.warnings.end(),
+                     [](const Warning& warning) { return warning.kind == kLostCores; }))
+      continue;
+    ++count;
+    const auto rate = [](const MergedPoint& one) { return one.measures.preemptions_per_s; };
+    if (worst == nullptr || rate(merged) > rate(*worst)) worst = &merged;
+  }
+  if (worst != nullptr)
+    doubts.push_back(fmt::format(
+        "Lost cores: in {} of {}, other processes took the core of a computing thread, up to {:.0f} times a "
+        "second: these times are too long by an unknown factor.",
+        count, plural(points.size(), "point"), worst->measures.preemptions_per_s));
+  return doubts;
+}
+
 std::vector<std::string> cautions_of(const std::vector<StudyData>& studies,
                                      const std::vector<MergedPoint>& points,
                                      const std::vector<MergedPoint>& unfinished) {
   std::vector<std::string> cautions;
-  add_busy(cautions, studies, points);
   add_failures(cautions, studies);
   add_verification(cautions, points);
   const auto oversubscribed =
@@ -216,6 +215,7 @@ Overview overview_of(const std::vector<StudyData>& studies, const std::vector<Me
   const std::vector<SettingsGroup> settings = ranked_settings(points);
   const auto add_answers = [&](const std::vector<MergedPoint>& shown,
                                const std::vector<ScalingSeries>& scaling_of_shown) {
+    for (std::string& doubt : doubts_of(studies, points)) overview.studies.push_back(std::move(doubt));
     overview.answers = {settings_overview(settings), together_overview(shown),
                         training_overview(shown, scaling_of_shown), collectives_overview(studies, shown)};
   };

@@ -34,7 +34,7 @@ struct OverviewTable {
 std::vector<size_t> columns_with_values(const OverviewTable& table);
 
 struct Overview {
-  std::vector<std::string> studies;    // a paragraph each
+  std::vector<std::string> studies;    // a paragraph each, and what makes all of their times doubtful
   std::vector<OverviewTable> answers;  // settings, collectives beside a load, training, collectives
   std::vector<std::string> standing;   // beside what others measured, a paragraph each
   std::vector<std::string> cautions;   // one for each cause, not for each point
@@ -53,6 +53,10 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points,
 OverviewTable settings_overview(const std::vector<SettingsGroup>& groups);
 OverviewTable together_overview(const std::vector<MergedPoint>& points);
 OverviewTable collectives_overview(const std::vector<StudyData>& studies,
+                                   const std::vector<MergedPoint>& points);
+// What the preflight of each launch saw other processes use of the cores, and in how many points ranks lost
+// theirs. It is said before any number.
+std::vector<std::string> doubts_of(const std::vector<StudyData>& studies,
                                    const std::vector<MergedPoint>& points);
 std::vector<std::string> cautions_of(const std::vector<StudyData>& studies,
                                      const std::vector<MergedPoint>& points,

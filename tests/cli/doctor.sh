@@ -190,7 +190,11 @@ has err "warning: ranks 0-1: OMPI_MCA_btl=tcp,self keeps MPI from using shared m
 "$program" export x.h5 --json x.json >out 2>err || fail "export: $(cat err)"
 python3 - <<'P' || fail "preflight and placement are not in the study"
 import json
-facts = json.load(open("x.json"))["environment"]["facts"]
+study = json.load(open("x.json"))
+facts = study["environment"]["facts"]
+point, = study["points"]
+assert point["preemptions"] >= 0 and len(point["samples"]["preemptions"]) == 2, point
+assert all(load["others"] >= 0 and load["stolen"] >= 0 for load in facts["load"]), facts
 assert any("shared memory" in f["text"] and f["severity"] == "warning" for f in facts["preflight"]), facts
 assert facts["placement"][0]["ranks"].startswith("0") and facts["placement"][0]["cores"] != "", facts
 P
@@ -198,6 +202,25 @@ ranks 2 "$program" run tiny.yaml -o q.h5 --device cpu -q >out 2>err
 grep -q "ranks on 1 node" err && fail "--quiet tells where ranks sit"
 ranks 2 "$program" collective all_reduce -b 8 -e 8 --device cpu >out 2>err || fail "collective: $(cat err)"
 has out "# 2 ranks on 1 node"
+
+# Other processes on all cores: said by the doctor and before a run, kept with the study, and first of all in its report.
+"$program" doctor --device cpu >out 2>err
+if ! grep -qE '^load +unknown' out; then
+  busy=()
+  for ((i = 0; i < $(nproc); ++i)); do
+    bash -c 'while :; do :; done' &
+    busy+=($!)
+  done
+  "$program" doctor --device cpu >out 2>err || fail "a finding is a failure: $(cat out err)"
+  has out "warning rank 0: other processes use" "of $(nproc)" "times will be too long by an unknown factor"
+  grep -q healthy out && fail "a busy machine is healthy: $(cat out)"
+  ranks 2 "$program" run tiny.yaml -o busy.h5 --device cpu >out 2>err || fail "a run on a busy machine: $(cat err)"
+  kill "${busy[@]}"
+  grep -m 1 'warning: ' err | grep -q 'other processes use' || fail "not the first warning: $(cat err)"
+  "$program" report busy.h5 >out 2>err || fail "report: $(cat err)"
+  tr '\n' ' ' <out | tr -s ' ' | grep -q 'Busy machine: before ranks computed, other processes use .* busbw' ||
+    fail "the report does not say it before its numbers: $(cat out)"
+fi
 
 [ "$failures" = 0 ] && echo "doctor: facts, findings, binding, pairs and preflight as they should be"
 [ "$failures" = 0 ]

@@ -182,7 +182,7 @@ TEST(Warnings, PreemptionsAreCountedOnTheRankThatHadMost) {
 }
 
 // It makes every other number doubtful, so it is said before them.
-TEST(Cautions, BeginWithABusyMachine) {
+TEST(Doubts, OfABusyMachineComeBeforeTheNumbers) {
   std::vector<Record> records = healthy_collectives();
   records[0].outcome = Outcome::failed;
   records[0].reason = "rank 0: a crash";
@@ -192,15 +192,19 @@ TEST(Cautions, BeginWithABusyMachine) {
   facts["busy"] = "other processes use 1.6 of 2 cores (load 7.7): times will be too long";
   facts["resumed"] = {{{"busy", "other processes use 0.5 of 2 cores (load 0.4): times will be too long"}},
                       {{"started", "later"}}};
-  const auto cautions = cautions_of(studies, merge_repeats(studies), {});
-  ASSERT_GE(cautions.size(), 3U);
+  const auto points = merge_repeats(studies);
+  const auto doubts = doubts_of(studies, points);
+  ASSERT_EQ(doubts.size(), 2U);
   EXPECT_EQ(
-      cautions[0],
-      "busy machine: before ranks computed, other processes use 1.6 of 2 cores (load 7.7): times will be "
+      doubts[0],
+      "Busy machine: before ranks computed, other processes use 1.6 of 2 cores (load 7.7): times will be "
       "too long. 1 other launch found it busy, too.");
-  EXPECT_THAT(cautions[1], HasSubstr("lost cores: 3 of "));
-  EXPECT_THAT(cautions[1], HasSubstr("up to 103 times a second"));
-  EXPECT_THAT(cautions[2], HasSubstr("failed: 1 point"));
+  EXPECT_THAT(doubts[1], HasSubstr("Lost cores: in 3 of "));
+  EXPECT_THAT(doubts[1], HasSubstr("up to 103 times a second"));
+  const std::string screen = to_text(overview_of(studies, points, {}, {}), {});
+  EXPECT_LT(screen.find("Busy machine"), screen.find("all_reduce"));
+  for (const std::string& caution : cautions_of(studies, points, {}))
+    EXPECT_THAT(caution, testing::Not(HasSubstr("lost cores"))) << "it is said once";
 }
 
 TEST(Warnings, DriftOfTheSteps) {
