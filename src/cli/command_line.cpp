@@ -2,8 +2,10 @@
 #include "cli/command_line.h"
 
 #include <fmt/format.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "base/text.h"
@@ -19,6 +21,16 @@ std::vector<std::string> words_of_process(const std::string& process) {
 }
 
 }  // namespace
+
+std::string own_program() {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  const fs::path by_kernel = fs::read_symlink("/proc/self/exe", none);
+  if (!none) return by_kernel.string();
+  // Without /proc: as whoever started it named it.
+  const auto* const named = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  return named == nullptr ? "" : fs::weakly_canonical(named, none).string();
+}
 
 std::vector<std::string> command_words() { return words_of_process("self"); }
 

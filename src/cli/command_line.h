@@ -6,6 +6,7 @@
 
 namespace shardmark {
 
+std::string own_program();  // the path of this program's file; "" where the system does not tell
 std::vector<std::string> command_words();
 std::string command_line();  // to be typed into a shell
 

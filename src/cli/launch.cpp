@@ -83,8 +83,6 @@ std::vector<std::string> variables_for_ranks() {
   return names;
 }
 
-std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe"); }
-
 std::string signal_name(int number) { return fmt::format("signal {} ({})", number, ::strsignal(number)); }
 
 bool has_study(const std::string& path) { return file_exists(path) || has_journal(path); }

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/flag_effects.h"
 #include "cli/run_flags.h"
 #include "cli/values.h"
@@ -42,10 +43,7 @@ int refuse(const std::string& message) {
   return kUsage;
 }
 
-std::string sibling() {
-  std::error_code none;
-  return std::filesystem::read_symlink("/proc/self/exe", none).string() + "-torch";
-}
+std::string sibling() { return own_program() + "-torch"; }
 
 // Arguments that a command does not know; CLI11 names them from the last to the first.
 std::string message_of_unknown(const CLI::App& command, const std::vector<std::string>& words) {

@@ -91,9 +91,10 @@ std::string belonging_to_run(const std::vector<std::string>& words, const std::v
     }
     names.push_back(flag_of(words[i]));
     handed.push_back(words[i]);
-    const CLI::Option* option = app.get_option_no_throw(names.back());
-    const bool takes_value = option->get_items_expected_max() > 0 && words[i].find('=') == std::string::npos;
-    if (takes_value && i + 1 < words.size() && !words[i + 1].starts_with("--")) handed.push_back(words[++i]);
+    const bool has_value = words[i].find('=') != std::string::npos;
+    int values = has_value ? 0 : app.get_option_no_throw(names.back())->get_items_expected_max();
+    for (; values > 0 && i + 1 < words.size() && !words[i + 1].starts_with('-'); --values)
+      handed.push_back(words[++i]);
   }
   if (names.empty()) return "";
   return fmt::format("{} {} to run: shardmark {} -- {}", fmt::join(names, ", "),
@@ -102,15 +103,38 @@ std::string belonging_to_run(const std::vector<std::string>& words, const std::v
 
 RunFlags parse_run_flags(const std::vector<std::string>& flags) {
   RunFlags read;
-  for (const std::string& flag : flags)
+  for (const std::string& flag : flags) {
     if (flag == "--resume" || flag == "--rerun-failed")
       throw UsageError("after --: " + flag + " goes before -- (submit with -o always resumes)");
+    constexpr const char* kOfLaunchAndSubmit[] = {"-n",
+                                                  "-o",
+                                                  "--output",
+                                                  "--launcher",
+                                                  "--launcher-flag",
+                                                  "--container",
+                                                  "--ranks-per-node",
+                                                  "--print",
+                                                  "--requeue",
+                                                  "--report",
+                                                  "--nodes",
+                                                  "--gpus-per-node",
+                                                  "--time",
+                                                  "--sbatch-flag",
+                                                  "--env",
+                                                  "--results",
+                                                  "--signal-ahead"};
+    for (const char* const own : kOfLaunchAndSubmit)
+      if (flag.substr(0, flag.find('=')) == own) throw UsageError("after --: " + flag + " goes before --");
+  }
   CLI::App app;
   add_run_flags(app, read);
   refuse_empty_values(app);
   try {
     app.parse(std::vector<std::string>(flags.rbegin(), flags.rend()));  // CLI11 takes them from the back
     refuse_idle_flags("run", app);
+  } catch (const CLI::ExtrasError&) {  // which would name them from the last to the first
+    throw UsageError(fmt::format("after --: not flags of run: {} (see shardmark run --help)",
+                                 shell_line(app.remaining())));
   } catch (const CLI::ParseError& error) {
     throw UsageError(std::string("after --: ") + error.what() + " (see shardmark run --help)");
   } catch (const UsageError& error) {

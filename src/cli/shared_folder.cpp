@@ -4,20 +4,20 @@
 #include <filesystem>
 
 #include "analysis/reference/matched.h"
+#include "cli/command_line.h"
 
 namespace shardmark {
 
 namespace fs = std::filesystem;
 
 std::string shared_folder(const std::string& installed, const std::string& of_sources) {
-  std::error_code none;
-  const fs::path program = fs::read_symlink("/proc/self/exe", none);
+  const fs::path program = own_program();
   const fs::path prefix = program.parent_path().parent_path();
   // Installed; in build/ of a checkout; in build/sanitize/ of one.
   for (const fs::path& folder :
        {prefix / installed, prefix / of_sources, prefix.parent_path() / of_sources}) {
     std::error_code missing;
-    if (!none && fs::is_directory(folder, missing)) return folder;
+    if (!program.empty() && fs::is_directory(folder, missing)) return folder;
   }
   return "";
 }

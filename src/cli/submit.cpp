@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "cli/after_dashes.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/find_suite.h"
 #include "cli/plan_tables.h"
 #include "cli/run_flags.h"
@@ -135,7 +136,7 @@ int submit(SubmitFlags flags) {
   std::error_code gone;
   job.folder = std::filesystem::current_path(gone);
   if (gone) throw UsageError("the working directory is gone; submit from one that is there");
-  job.program = std::filesystem::read_symlink("/proc/self/exe");
+  job.program = own_program();
   job.env_file = std::filesystem::absolute(flags.env_file.empty() ? "jobs/env.sh" : flags.env_file);
   if (const char* asked = std::getenv("LAUNCHER"); asked != nullptr && job.launcher.empty())
     job.launcher = asked;

@@ -87,6 +87,7 @@ done
 says_launch "--strategies, --quiet belong to run: shardmark launch tiny -n 2 -- --strategies 'fsdp(shard=full)' --quiet --seed 3" \
   --strategies 'fsdp(shard=full)' -n 2 --quiet -- --seed 3
 says_launch "--steps belongs to run: shardmark launch tiny -- --steps=3" --steps=3
+says_launch "--strategies belongs to run: shardmark launch tiny -n 2 -- --strategies ddp fsdp" --strategies ddp fsdp -n 2
 says_launch "were not expected: --frob --grab (see shardmark launch --help)" --frob --grab
 runs "$program" submit suites/tiny.yaml --threads 2; ends 2; has "--threads belongs to run: shardmark submit suites/tiny.yaml -- --threads 2"
 runs "$program" launch tiny -n 2 -n 4; ends 2; has "takes one value: give it once"
@@ -94,7 +95,8 @@ sweep suites/other.yaml; ends 2; has "one suite, not 2"
 LAUNCHER=torchrun sweep; ends 2; has "mpirun, srun"
 SHARDMARK_ENV=/nowhere sweep; ends 2; has "/nowhere"
 PATH=$dir/bin runs "$program" launch nowhere.yaml; ends 2; has "nowhere.yaml: no such suite"
-sweep -- --frob 3; ends 2; has "after --" "shardmark run --help"; lacks "ranks on"
+sweep -- --frob 3; ends 2; has "after --: not flags of run: --frob 3 (see shardmark run --help)"; lacks "ranks on"
+sweep -- --steps 3 -n 2; ends 2; has "after --: -n goes before --"
 sweep -- --resume; ends 2; has "--resume goes before --"
 rm bin/mpirun; PATH=$dir/bin runs "$program" launch suites/tiny.yaml; ends 2; has "mpirun cannot be started"
 

@@ -118,8 +118,8 @@ DueRule failed_points(const std::string& study, const std::vector<Point>& points
 std::string resume_command(const Flags& flags, const HostGroup& world, const Sweep& sweep) {
   if (const char* const by_launch = std::getenv(kResumeVariable)) return by_launch;
   if (sweep.plan.size() > sweep.points.size())
-    return shell_line({command_words().front(), "launch", flags.suite, "-n", fmt::format("{}", world.size()),
-                       "-o", flags.output, "--resume"});
+    return shell_line({"shardmark", "launch", flags.suite, "-n", fmt::format("{}", world.size()), "-o",
+                       flags.output, "--resume"});
   std::vector<std::string> words = mpirun_words();
   if (words.empty()) {
     words = command_words();
