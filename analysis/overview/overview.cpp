@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "analysis/layouts.h"
 #include "analysis/plots/names.h"
 #include "analysis/quality/findings.h"
 #include "base/units.h"
@@ -129,14 +130,18 @@ void add_verification(std::vector<std::string>& cautions, const std::vector<Merg
                                    plural(num_wrong, "collective")));
 }
 
-std::vector<MergedPoint> without_settings(const std::vector<MergedPoint>& points,
-                                          const std::vector<SettingsGroup>& settings) {
-  std::set<const MergedPoint*> of_settings;
+// Points that are no rows of the answers before.
+std::vector<MergedPoint> not_answered(const std::vector<MergedPoint>& points,
+                                      const std::vector<SettingsGroup>& settings) {
+  std::set<const MergedPoint*> answered;
   for (const SettingsGroup& group : settings)
-    for (const RankedSetting& row : group) of_settings.insert(row.merged);
+    for (const RankedSetting& row : group) answered.insert(row.merged);
+  for (const Layouts& layouts : layouts_of(points))
+    for (const MergedPoint* merged : layouts)
+      if (merged->point.ranks_per_copy() > 1) answered.insert(merged);
   std::vector<MergedPoint> others;
   for (const MergedPoint& merged : points)
-    if (!of_settings.contains(&merged)) others.push_back(merged);
+    if (!answered.contains(&merged)) others.push_back(merged);
   return others;
 }
 
@@ -212,23 +217,20 @@ Overview overview_of(const std::vector<StudyData>& studies, const std::vector<Me
   if (studies.size() > kMostStudies)
     overview.studies.push_back("And " + plural(studies.size() - kMostStudies, "further study") +
                                ": --table studies.");
+  for (std::string& doubt : doubts_of(studies, points)) overview.studies.push_back(std::move(doubt));
   const std::vector<SettingsGroup> settings = ranked_settings(points);
-  const auto add_answers = [&](const std::vector<MergedPoint>& shown,
-                               const std::vector<ScalingSeries>& scaling_of_shown) {
-    for (std::string& doubt : doubts_of(studies, points)) overview.studies.push_back(std::move(doubt));
-    overview.answers = {settings_overview(settings), together_overview(shown),
-                        training_overview(shown, scaling_of_shown), collectives_overview(studies, shown)};
-  };
-  if (settings.empty()) {
-    add_answers(points, scaling);
+  overview.answers = {settings_overview(settings), together_overview(points), layouts_overview(points),
+                      largest_overview(studies, points), sustained_overview(points, unfinished)};
+  // Series of a filtered list point into that list, so they are made anew.
+  if (const std::vector<MergedPoint> others = not_answered(points, settings); others.size() < points.size()) {
+    overview.answers.push_back(training_overview(others, scaling_series(others)));
+    overview.answers.push_back(collectives_overview(studies, others));
   } else {
-    const std::vector<MergedPoint> others = without_settings(points, settings);
-    add_answers(others, scaling_series(others));
+    overview.answers.push_back(training_overview(points, scaling));
+    overview.answers.push_back(collectives_overview(studies, points));
   }
   std::erase_if(overview.answers, [](const OverviewTable& table) { return table.groups.empty(); });
   overview.cautions = cautions_of(studies, points, unfinished);
-  if (const std::string note = too_few_starts_note(settings); !note.empty())
-    overview.cautions.insert(overview.cautions.begin(), "too few starts: " + note);
   return overview;
 }
 

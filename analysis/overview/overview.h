@@ -35,7 +35,7 @@ std::vector<size_t> columns_with_values(const OverviewTable& table);
 
 struct Overview {
   std::vector<std::string> studies;    // a paragraph each, and what makes all of their times doubtful
-  std::vector<OverviewTable> answers;  // settings, collectives beside a load, training, collectives
+  std::vector<OverviewTable> answers;  // to what special suites ask, then training, then collectives
   std::vector<std::string> standing;   // beside what others measured, a paragraph each
   std::vector<std::string> cautions;   // one for each cause, not for each point
 };
@@ -49,9 +49,14 @@ Overview overview_of(const std::vector<StudyData>& studies, const std::vector<Me
 // each collective the bus bandwidth of its largest message and the time of its smallest.
 OverviewTable training_overview(const std::vector<MergedPoint>& points,
                                 const std::vector<ScalingSeries>& scaling);
-// Points that were measured under several settings are rows here, and of no other table.
+// What suites that were made for one question ask; without groups where a study does not hold it. Points that
+// were measured under several settings, and layouts over several ranks, are rows of no other table.
 OverviewTable settings_overview(const std::vector<SettingsGroup>& groups);
 OverviewTable together_overview(const std::vector<MergedPoint>& points);
+OverviewTable layouts_overview(const std::vector<MergedPoint>& points);
+OverviewTable largest_overview(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points);
+OverviewTable sustained_overview(const std::vector<MergedPoint>& points,
+                                 const std::vector<MergedPoint>& unfinished);
 OverviewTable collectives_overview(const std::vector<StudyData>& studies,
                                    const std::vector<MergedPoint>& points);
 // What the preflight of each launch saw other processes use of the cores, and in how many points ranks lost

@@ -61,6 +61,7 @@ OverviewTable settings_overview(const std::vector<SettingsGroup>& groups) {
                             cells::number(row.ratio, 3), cells::words(std::string(to_text(row.verdict))),
                             cells::count(std::ssize(row.merged->launches))});
   }
+  if (std::string note = too_few_starts_note(groups); !note.empty()) table.notes.push_back(std::move(note));
   return table;
 }
 

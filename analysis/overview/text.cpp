@@ -15,7 +15,7 @@ constexpr size_t kIndent = 2;         // of rows below their setting
 constexpr size_t kMostName = 44;      // of a strategy's name with its options
 constexpr size_t kMostPerCause = 2;   // lines
 constexpr size_t kMostLines = 34;     // of all answers together
-constexpr size_t kMostTraining = 20;  // of these, where there are collectives too
+constexpr size_t kMostTraining = 20;  // of the first of them
 
 // Escape sequences of ECMA-48, around text that is fit to be shown.
 std::string styled(const std::string& text, const char* code, const TextStyle& style) {
@@ -147,9 +147,9 @@ size_t num_lines(const OverviewGroup& group) {
   return group.rows.size() + (group.setting.empty() ? 0 : 1) + (group.num_left_out > 0 ? 1 : 0);
 }
 
-// Leaves out the last rows of the largest groups, then the last groups, until there are no more lines. The
-// notes are part of them.
-void shorten(OverviewTable& table, size_t most_lines, const TextStyle& style) {
+// Leaves out the last rows of the largest groups, then the last groups, until there are no more lines;
+// returns how many are left. The notes are part of them.
+size_t shorten(OverviewTable& table, size_t most_lines, const TextStyle& style) {
   const std::string notes = notes_text(table, style);
   const auto total = [&] {
     auto lines = static_cast<size_t>(std::count(notes.begin(), notes.end(), '\n'));
@@ -167,18 +167,19 @@ void shorten(OverviewTable& table, size_t most_lines, const TextStyle& style) {
       ++table.num_left_out;
     }
   }
+  return total();
 }
 
 }  // namespace
 
 std::string to_text(Overview overview, const TextStyle& style, Explanations definitions) {
   const size_t count = overview.answers.size();
-  for (size_t i = 0; i < count; ++i) {
-    const bool is_last = i + 1 == count;
-    const size_t most = count == 1 ? kMostLines
-                        : is_last  ? kMostLines - kMostTraining
-                                   : kMostTraining / (count - 1);
-    shorten(overview.answers[i], most, style);
+  for (size_t i = 0, room = kMostLines; i < count; ++i) {  // the first answer is what the suite was made for
+    const size_t most = count == 1 || (count > 2 && i + 1 == count) ? room
+                        : i == 0                                    ? kMostTraining
+                        : count == 2                                ? kMostLines - kMostTraining
+                                                                    : room / (count - i);
+    room -= std::min(room, shorten(overview.answers[i], most, style));
   }
   std::string text;
   for (const std::string& study : overview.studies)
