@@ -183,7 +183,7 @@ const std::map<std::string, CommandRow>& rows() {
       {"run",
        {std::string(kWorld) +
             "suite --output --resume --rerun-failed --quiet --memory-limit --check-collectives --trace "
-            "--openmetrics --transport --repeats --seed --duration",
+            "--openmetrics --transport --repeats --repetition --seed --duration",
         {of_steps,
          of_time_limit,
          {"--overwrite", [](const Given& given) { return given.has("--trace"); },
