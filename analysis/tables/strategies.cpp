@@ -154,7 +154,7 @@ std::vector<std::string> ratio_notes(const MergedPoints& points, const Replicas&
   return notes;
 }
 
-constexpr const char* kInterval = "95 % interval of that median, which takes 6 steps.";
+constexpr const char* kIntervalOfMedian = "95 % interval of that median, which takes 6 steps.";
 constexpr const char* kExposed = "the part of a step during which computing waited for communication.";
 
 ColumnsOf<MergedPoint> step_columns(const Replicas& replicas) {
@@ -162,8 +162,8 @@ ColumnsOf<MergedPoint> step_columns(const Replicas& replicas) {
       {{"median", "ms", true, false, "step time"},
        milliseconds_of(&Measures::step_s),
        "over the steps, of the slowest rank's time."},
-      {{"low", "ms", true, false, "step time"}, milliseconds_of(&Measures::step_low_s), kInterval},
-      {{"high", "ms", true, false, "step time"}, milliseconds_of(&Measures::step_high_s), kInterval},
+      {{"low", "ms", true, false, "step time"}, milliseconds_of(&Measures::step_low_s), kIntervalOfMedian},
+      {{"high", "ms", true, false, "step time"}, milliseconds_of(&Measures::step_high_s), kIntervalOfMedian},
       {{"x single", "", true, true},
        [&](const auto& merged) { return cells::number(replicas.ratio(merged), 3); },
        "step time / that of `single` on the same ranks with the same batch, which trains independent copies "

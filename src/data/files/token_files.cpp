@@ -12,13 +12,13 @@
 namespace shardmark {
 namespace {
 
-constexpr int64_t kPiece = 8192, kMostPieces = 1024;  // tokens; pieces of all files
+constexpr int64_t kTokenPiece = 8192, kMostTokenPieces = 1024;  // tokens; pieces of all files
 
 // Whether the token is in the file: most likely in the first piece, and where it is not, the whole is read.
 bool has_token(const TokenFile& file, int64_t token) {
   std::vector<int64_t> tokens;
-  for (int64_t first = 0; first < file.size(); first += kPiece) {
-    tokens.resize(static_cast<size_t>(std::min(kPiece, file.size() - first)));
+  for (int64_t first = 0; first < file.size(); first += kTokenPiece) {
+    tokens.resize(static_cast<size_t>(std::min(kTokenPiece, file.size() - first)));
     file.read(first, tokens);
     if (std::find(tokens.begin(), tokens.end(), token) != tokens.end()) return true;
   }
@@ -66,7 +66,7 @@ std::vector<TokenFile> open_token_files(const Options& options, int64_t vocabula
   std::vector<int64_t> tokens;
   for (const std::string& path : paths) {
     const TokenFile& file = files.emplace_back(path);
-    for_pieces(file.size(), kPiece, std::max<int64_t>(2, kMostPieces / std::ssize(paths)),
+    for_pieces(file.size(), kTokenPiece, std::max<int64_t>(2, kMostTokenPieces / std::ssize(paths)),
                [&](int64_t first, int64_t count) {
                  tokens.resize(static_cast<size_t>(count));
                  read_tokens(file, vocabulary, first, tokens);
