@@ -85,7 +85,7 @@ OverviewTable collectives_answer(const std::vector<const Point*>& points) {
     if (at == settings.end()) at = settings.insert(at, {setting, {}});
     at->second.push_back(point);
   }
-  OverviewTable answer{"Collectives", "collectives", {}, {}};
+  OverviewTable answer{"Collectives", "collectives", {}, {}, {}};
   for (const auto& [setting, of_setting] : settings) {
     Table table =
         make_table(answer.key, answer.title,

@@ -59,7 +59,7 @@ ColumnsOf<Needs> needs_columns() {
 }
 
 OverviewTable training_answer(const std::vector<MergedPoint>& points) {
-  OverviewTable answer{"Training, a row for each strategy", "training", {}, {}};
+  OverviewTable answer{"Training, a row for each strategy", "training", {}, {}, {}};
   const PlotNames names(points);
   for (const RowGroup& group : row_groups(points, names, is_training, points.size())) {
     std::vector<Needs> rows;
