@@ -28,6 +28,7 @@ StudyData study_on_nodes(const std::vector<Run>& runs, bool is_strong = false) {
     const int64_t batch = is_strong ? 512 / run.ranks : 8;
     records.push_back(training_record(run.strategy, run.ranks, batch,
                                       static_cast<double>(run.ranks * batch) / run.samples_per_s));
+    records.back().measures.flops_per_step = 1e6;  // far from the peak of the device
     records.back().measures.step_low_s = records.back().measures.step_high_s = Measures::kNone;
     if (is_strong) records.back().point.training.scaling = "strong";
   }

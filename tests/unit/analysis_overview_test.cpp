@@ -127,7 +127,7 @@ TEST(Overview, SaysTheLargestMessageOfBothPlaces) {
   EXPECT_THAT(first_screen(records), ContainsRegex("\n  all_reduce +[0-9.]+ +1.00 MiB +10.0 +1.00 KiB"));
 }
 
-// Sizes that gave no result, that nobody compared, and that a warning keeps out of the row count as well.
+// Sizes that gave no result, that nobody compared, and that have a warning count as well.
 TEST(Overview, VerifiedIsWhatHoldsForEverySize) {
   const auto verified = [](int64_t large_wrong, int64_t small_wrong, Outcome small_outcome = Outcome::ok) {
     Record large = collective_record("all_reduce", 4, 1 << 20, true, 1e-3),

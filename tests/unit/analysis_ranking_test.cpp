@@ -57,11 +57,10 @@ TEST(Ranking, OfOneLaunchIsMarkedHoweverFarApart) {
 TEST(Ranking, OfSeveralLaunchesIsTheirTest) {
   std::vector<StudyData> studies;
   for (int i = 0; i < 5; ++i) {
-    const double luck = 1 + 0.01 * ((2 * i) % 5 - 2);
-    studies.push_back(
-        launch(i, {{"ddp", 0.1 * luck}, {"fsdp", 0.101 * (2.001 - luck)}, {"zero3", 0.15 * luck}}));
+    const double luck = 1 + 0.01 * ((2 * i) % 5 - 2), other = 1 + 0.01 * ((3 * i) % 5 - 2);
+    studies.push_back(launch(i, {{"ddp", 0.1 * luck}, {"fsdp", 0.101 * other}, {"zero3", 0.15 * luck}}));
     if (i == 1) {
-      EXPECT_THAT(verdicts(studies), ElementsAre("fastest ?", "+1 % ?", "+50 % ?"));
+      EXPECT_THAT(verdicts(studies), testing::Each(testing::EndsWith(" ?")));
     }
   }
   EXPECT_THAT(verdicts(studies), ElementsAre("fastest ?", "+1 % ?", "+50 %"));
@@ -153,10 +152,10 @@ TEST(FewSteps, OfARepeatLeaveThePointWithoutInterval) {
 // Nobody knows the median of steps that differ so much; and collectives are not judged by a few operations.
 TEST(FewSteps, ThatDifferAreUncertain) {
   EXPECT_THAT(warnings_of(of_few_steps()), IsEmpty());
-  const auto warnings = warnings_of(with_steps(training_record("ddp", 2, 4, 0.1), {0.1, 0.1, 0.2}));
+  const auto warnings = warnings_of(with_steps(training_record("ddp", 2, 4, 0.1), {0.1, 0.1, 0.13}));
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_EQ(warnings[0].kind, "uncertain");
-  EXPECT_EQ(warnings[0].words, "the median is uncertain: its 3 steps took 100 ms to 200 ms");
+  EXPECT_EQ(warnings[0].words, "the median is uncertain: its 3 steps took 100 ms to 130 ms");
   EXPECT_TRUE(warnings[0].excludes);
   const std::vector<StudyData> studies = {
       study_of({with_steps(collective_record("all_reduce", 4, 1 << 20, true, 1e-3), {1e-3, 1e-3, 1e-3}),
