@@ -12,7 +12,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string first_screen(const std::vector<Record>& records) {
+std::string screen_of_answers(const std::vector<Record>& records) {
   const std::vector<StudyData> studies = {study_of(records)};
   const auto points = merge_repeats(studies);
   return to_text(overview_of(studies, points, {}, scaling_series(points)), {});
@@ -28,8 +28,8 @@ Record laid_out(const std::string& strategy, int64_t tensor, int64_t pipeline, d
 
 // One order over all layouts, whatever table or group each has elsewhere.
 TEST(Answers, RankAllLayoutsOfOneGlobalBatch) {
-  const std::string text = first_screen({laid_out("ddp", 1, 1, 0.12), laid_out("fsdp", 1, 1, 0.13),
-                                         laid_out("ddp", 2, 1, 0.11), laid_out("ddp", 1, 2, 0.1)});
+  const std::string text = screen_of_answers({laid_out("ddp", 1, 1, 0.12), laid_out("fsdp", 1, 1, 0.13),
+                                              laid_out("ddp", 2, 1, 0.11), laid_out("ddp", 1, 2, 0.1)});
   EXPECT_THAT(text, HasSubstr("global batch 16, 4 ranks\n"));
   EXPECT_THAT(text,
               ContainsRegex("\n  pipeline 2 \\(1f1b\\), ddp +100.0 +1.00 \\? .*\n  tensor 2, ddp +110.0 "
@@ -45,14 +45,14 @@ TEST(Answers, SayTheLargestBatchOfEachStrategy) {
       if (batch == 8 || (batch == 4 && strategy == std::string("ddp")))
         records.back().outcome = Outcome::out_of_memory;
     }
-  const std::string text = first_screen(records);
+  const std::string text = screen_of_answers(records);
   EXPECT_THAT(text, AllOf(ContainsRegex("\n  ddp +2 +4 "), ContainsRegex("\n  zero3 +4 +8 ")));
   EXPECT_LT(text.find("The largest batch that fits"), text.find("Training"));
 }
 
 TEST(Answers, AreNoneWhereNobodyAsked) {
   const std::string text =
-      first_screen({training_record("ddp", 2, 4, 0.1), training_record("fsdp", 2, 4, 0.2)});
+      screen_of_answers({training_record("ddp", 2, 4, 0.1), training_record("fsdp", 2, 4, 0.2)});
   for (const char* title : {"Settings", "Two things at once", "Layouts", "The largest batch", "Sustained"})
     EXPECT_THAT(text, Not(HasSubstr(title)));
 }

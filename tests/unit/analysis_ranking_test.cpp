@@ -32,7 +32,7 @@ StudyData launch(int number, const std::vector<std::pair<std::string, double>>& 
   return study;
 }
 
-std::string first_screen(const std::vector<StudyData>& studies) {
+std::string screen_of_ranking(const std::vector<StudyData>& studies) {
   const auto points = merge_repeats(studies);
   return to_text(overview_of(studies, points, {}, scaling_series(points)), {.width = 300});
 }
@@ -47,7 +47,7 @@ std::vector<std::string> verdicts(const std::vector<StudyData>& studies) {
 TEST(Ranking, OfOneLaunchIsMarkedHoweverFarApart) {
   const std::vector<StudyData> one = {launch(0, {{"ddp", 0.1}, {"fsdp", 0.134}, {"zero3", 0.5}})};
   EXPECT_THAT(verdicts(one), ElementsAre("fastest ?", "+34 % ?", "+400 % ?"));
-  const std::string text = first_screen(one);
+  const std::string text = screen_of_ranking(one);
   EXPECT_THAT(text,
               HasSubstr("?: another launch may give another order, because these times come from 1 launch"));
   EXPECT_THAT(text, HasSubstr("start the suite 3 times or more and give report all studies"));
@@ -64,11 +64,11 @@ TEST(Ranking, OfSeveralLaunchesIsTheirTest) {
     }
   }
   EXPECT_THAT(verdicts(studies), ElementsAre("fastest ?", "+1 % ?", "+50 %"));
-  EXPECT_THAT(first_screen(studies),
+  EXPECT_THAT(screen_of_ranking(studies),
               HasSubstr("?: 5 launches do not tell these rows apart from the fastest"));
   for (StudyData& study : studies) study.records.erase(study.records.begin() + 1);  // without fsdp
   EXPECT_THAT(verdicts(studies), ElementsAre("fastest", "+50 %"));
-  EXPECT_THAT(first_screen(studies), Not(HasSubstr("?: ")));
+  EXPECT_THAT(screen_of_ranking(studies), Not(HasSubstr("?: ")));
 }
 
 // A row of which the launches scatter widely marks those before it, too.
@@ -123,7 +123,7 @@ TEST(FewSteps, HaveNoIntervalAnywhere) {
         if (curve.name.find("fsdp") == std::string::npos && plot.rows.empty()) {
           EXPECT_FALSE(std::isfinite(point.low) && point.low < point.value) << plot.title;
         }
-  EXPECT_THAT(first_screen(studies),
+  EXPECT_THAT(screen_of_ranking(studies),
               HasSubstr("1 row is of 5 steps, and fewer than 6 steps have no 95 % interval"));
 }
 

@@ -228,7 +228,7 @@ TEST(SettingsTable, FindsASettingThatIsReallySlower) {
   EXPECT_GE(found, 0.8 * 50 * 7);
 }
 
-std::string first_screen(const std::vector<StudyData>& studies) {
+std::string screen_of_settings(const std::vector<StudyData>& studies) {
   const auto points = merge_repeats(studies);
   return to_text(overview_of(studies, points, {}, scaling_series(points)), {});
 }
@@ -236,12 +236,12 @@ std::string first_screen(const std::vector<StudyData>& studies) {
 // What differs between the settings stands in each row, and a verdict as in the table.
 TEST(SettingsOverview, SaysWhatTheTableSays) {
   const std::string text =
-      first_screen(started({{"OMPI_MCA_btl_vader_eager_limit=65536 bind=auto", {0.1, 0.101, 0.102}},
-                            {"OMPI_MCA_btl_vader_eager_limit=65536 bind=none", {0.2, 0.203, 0.198}}}));
+      screen_of_settings(started({{"OMPI_MCA_btl_vader_eager_limit=65536 bind=auto", {0.1, 0.101, 0.102}},
+                                  {"OMPI_MCA_btl_vader_eager_limit=65536 bind=none", {0.2, 0.203, 0.198}}}));
   EXPECT_THAT(text, ContainsRegex("\n  bind=auto +101.0 +1.00 +fastest +3\n"));
   EXPECT_THAT(text, ContainsRegex("\n  bind=none +200.0 +1.98 +slower +3\n"));
   EXPECT_THAT(text, Not(HasSubstr("vs fastest")));  // each point stands once
-  EXPECT_THAT(first_screen(started({{"", {0.1}}, {"OMPI_MCA_btl_vader_eager_limit=65536", {0.3}}})),
+  EXPECT_THAT(screen_of_settings(started({{"", {0.1}}, {"OMPI_MCA_btl_vader_eager_limit=65536", {0.3}}})),
               AllOf(ContainsRegex("\n  nothing set +100.0 +1.00 +AMBIGUOUS +1\n"),
                     ContainsRegex("\n  btl_vader_eager_limit=65536 +300.0 +3.00 +AMBIGUOUS +1\n"),
                     HasSubstr("\n2 rows have fewer than 3 starts")));
