@@ -18,7 +18,7 @@ std::string screen_of_answers(const std::vector<Record>& records) {
   return to_text(overview_of(studies, points, {}, scaling_series(points)), {});
 }
 
-Record laid_out(const std::string& strategy, int64_t tensor, int64_t pipeline, double step_s) {
+Record point_laid_out(const std::string& strategy, int64_t tensor, int64_t pipeline, double step_s) {
   Record record = training_record(strategy, 4, 4 * tensor * pipeline, step_s);
   record.point.training.tensor = tensor;
   record.point.training.pipeline = pipeline;
@@ -28,8 +28,9 @@ Record laid_out(const std::string& strategy, int64_t tensor, int64_t pipeline, d
 
 // One order over all layouts, whatever table or group each has elsewhere.
 TEST(Answers, RankAllLayoutsOfOneGlobalBatch) {
-  const std::string text = screen_of_answers({laid_out("ddp", 1, 1, 0.12), laid_out("fsdp", 1, 1, 0.13),
-                                              laid_out("ddp", 2, 1, 0.11), laid_out("ddp", 1, 2, 0.1)});
+  const std::string text =
+      screen_of_answers({point_laid_out("ddp", 1, 1, 0.12), point_laid_out("fsdp", 1, 1, 0.13),
+                         point_laid_out("ddp", 2, 1, 0.11), point_laid_out("ddp", 1, 2, 0.1)});
   EXPECT_THAT(text, HasSubstr("global batch 16, 4 ranks\n"));
   EXPECT_THAT(text,
               ContainsRegex("\n  pipeline 2 \\(1f1b\\), ddp +100.0 +1.00 \\? .*\n  tensor 2, ddp +110.0 "

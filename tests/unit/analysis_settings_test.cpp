@@ -59,7 +59,7 @@ struct Turns {
 };
 
 // A study of one point whose settings were started as often as they have steps, by turns.
-std::vector<StudyData> started(const std::map<std::string, std::vector<double>>& settings) {
+std::vector<StudyData> started_by_turns(const std::map<std::string, std::vector<double>>& settings) {
   Turns turns;
   for (size_t repeat = 0; repeat < settings.begin()->second.size(); ++repeat)
     for (const auto& [environment, steps] : settings)
@@ -67,9 +67,11 @@ std::vector<StudyData> started(const std::map<std::string, std::vector<double>>&
   return {turns.study};
 }
 
-Table table_of(const std::vector<StudyData>& studies) { return settings_table(merge_repeats(studies)); }
+Table table_of_settings(const std::vector<StudyData>& studies) {
+  return settings_table(merge_repeats(studies));
+}
 
-Texts column_of(const Table& table, const std::string& name) {
+Texts settings_column(const Table& table, const std::string& name) {
   Texts texts;
   for (size_t i = 0; i < table.columns.size(); ++i)
     if (table.columns[i].full_name() == name)
@@ -78,14 +80,14 @@ Texts column_of(const Table& table, const std::string& name) {
 }
 
 TEST(SettingsTable, NamesTheFastestWhereStartsTellThemApart) {
-  const Table table = table_of(started({{"NCCL_ALGO=Ring", {0.2, 0.203, 0.198}},
-                                        {"", {0.1, 0.101, 0.102}},
-                                        {"NCCL_ALGO=Tree", {0.3, 0.303, 0.299}}}));
-  EXPECT_THAT(column_of(table, "environment"),
+  const Table table = table_of_settings(started_by_turns({{"NCCL_ALGO=Ring", {0.2, 0.203, 0.198}},
+                                                          {"", {0.1, 0.101, 0.102}},
+                                                          {"NCCL_ALGO=Tree", {0.3, 0.303, 0.299}}}));
+  EXPECT_THAT(settings_column(table, "environment"),
               ElementsAre("nothing set", "NCCL_ALGO=Ring", "NCCL_ALGO=Tree"));
-  EXPECT_THAT(column_of(table, "verdict"), ElementsAre("fastest", "slower", "slower"));
-  EXPECT_THAT(column_of(table, "x fastest"), ElementsAre("1.00", "1.98", "2.97"));
-  EXPECT_THAT(column_of(table, "starts"), ElementsAre("3", "3", "3"));
+  EXPECT_THAT(settings_column(table, "verdict"), ElementsAre("fastest", "slower", "slower"));
+  EXPECT_THAT(settings_column(table, "x fastest"), ElementsAre("1.00", "1.98", "2.97"));
+  EXPECT_THAT(settings_column(table, "starts"), ElementsAre("3", "3", "3"));
   EXPECT_THAT(table.notes, IsEmpty());
 }
 
@@ -93,16 +95,16 @@ TEST(SettingsTable, NamesTheFastestWhereStartsTellThemApart) {
 TEST(SettingsTable, GivesNoVerdictBelowThreeStartsOfBoth) {
   for (const size_t starts : {1, 2}) {
     const std::vector<double> fast(starts, 0.1), slow(starts, 0.3);
-    const Table table = table_of(started({{"", fast}, {"NCCL_ALGO=Ring", slow}}));
-    EXPECT_THAT(column_of(table, "verdict"), Each("AMBIGUOUS"));
-    EXPECT_THAT(column_of(table, "x fastest low"), Each("-"));
-    EXPECT_THAT(column_of(table, "x fastest"), ElementsAre("1.00", "3.00"));
+    const Table table = table_of_settings(started_by_turns({{"", fast}, {"NCCL_ALGO=Ring", slow}}));
+    EXPECT_THAT(settings_column(table, "verdict"), Each("AMBIGUOUS"));
+    EXPECT_THAT(settings_column(table, "x fastest low"), Each("-"));
+    EXPECT_THAT(settings_column(table, "x fastest"), ElementsAre("1.00", "3.00"));
     EXPECT_THAT(table.notes, ElementsAre(HasSubstr("2 rows have fewer than 3 starts")));
   }
   Turns turns;
   for (int64_t repeat = 0; repeat < 5; ++repeat) turns.start("", repeat, {0.1});
   turns.start("NCCL_ALGO=Ring", 0, {0.3});
-  EXPECT_THAT(column_of(table_of({turns.study}), "verdict"), Each("AMBIGUOUS"));
+  EXPECT_THAT(settings_column(table_of_settings({turns.study}), "verdict"), Each("AMBIGUOUS"));
 }
 
 // Five repeats in one start are one start.
@@ -112,31 +114,31 @@ TEST(SettingsTable, CountsStartsAndNotRepeats) {
     for (const auto& [environment, step_s] : {std::pair("", 0.1), {"NCCL_ALGO=Ring", 0.3}})
       study.records.push_back(with_settings(environment, step_s, 4, repeat));
   const std::vector<StudyData> studies = {study};
-  const Table table = table_of(studies);
-  EXPECT_THAT(column_of(table, "starts"), Each("1"));
-  EXPECT_THAT(column_of(table, "verdict"), Each("AMBIGUOUS"));
+  const Table table = table_of_settings(studies);
+  EXPECT_THAT(settings_column(table, "starts"), Each("1"));
+  EXPECT_THAT(settings_column(table, "verdict"), Each("AMBIGUOUS"));
 }
 
 TEST(SettingsTable, IsAmbiguousWhereStartsDifferAsMuch) {
-  const Table table = table_of(started(
+  const Table table = table_of_settings(started_by_turns(
       {{"", {0.1, 0.13, 0.11}}, {"NCCL_ALGO=Ring", {0.12, 0.1, 0.14}}, {"NCCL_ALGO=Tree", {1, 1.1, 1}}}));
-  EXPECT_THAT(column_of(table, "verdict"), ElementsAre("AMBIGUOUS", "AMBIGUOUS", "slower"));
+  EXPECT_THAT(settings_column(table, "verdict"), ElementsAre("AMBIGUOUS", "AMBIGUOUS", "slower"));
 }
 
 TEST(SettingsTable, SaysWhereSettingsDifferByLessThanMatters) {
-  const Table table =
-      table_of(started({{"", {0.1, 0.1001, 0.1002}}, {"NCCL_ALGO=Ring", {0.1003, 0.1, 0.1002}}}));
-  EXPECT_THAT(column_of(table, "verdict"), ElementsAre("SAME", "SAME"));
+  const Table table = table_of_settings(
+      started_by_turns({{"", {0.1, 0.1001, 0.1002}}, {"NCCL_ALGO=Ring", {0.1003, 0.1, 0.1002}}}));
+  EXPECT_THAT(settings_column(table, "verdict"), ElementsAre("SAME", "SAME"));
 }
 
 TEST(SettingsTable, IsEmptyWithoutTwoSettings) {
-  EXPECT_TRUE(table_of(started({{"NCCL_ALGO=Ring", {0.1, 0.1, 0.1}}})).rows.empty());
+  EXPECT_TRUE(table_of_settings(started_by_turns({{"NCCL_ALGO=Ring", {0.1, 0.1, 0.1}}})).rows.empty());
   const std::vector<StudyData> studies = {
       study_of({training_record("ddp", 2, 4, 0.1), training_record("fsdp", 2, 4, 0.1)})};
-  EXPECT_TRUE(table_of(studies).rows.empty());
+  EXPECT_TRUE(table_of_settings(studies).rows.empty());
 }
 
-using Noise = std::function<double(std::mt19937_64&)>;  // of one start, as a logarithm
+using StartNoise = std::function<double(std::mt19937_64&)>;  // of one start, as a logarithm
 
 struct Alarms {
   int studies = 0, pairs = 0, all_pairs = 0, fastest = 0;
@@ -144,7 +146,8 @@ struct Alarms {
 
 // Settings that change nothing: each start has a speed of its own, and the steps of one start agree within 1
 // %.
-Alarms alarms_of(int64_t num_starts, const Noise& of_start, const Noise& of_point, double drift = 0) {
+Alarms alarms_of(int64_t num_starts, const StartNoise& of_start, const StartNoise& of_point,
+                 double drift = 0) {
   const Texts settings = {"", "NCCL_ALGO=Ring", "NCCL_ALGO=Tree", "NCCL_ALGO=NVLS"};
   constexpr int kStudies = 100, kPoints = 7;
   std::mt19937_64 random(1);
@@ -174,18 +177,18 @@ Alarms alarms_of(int64_t num_starts, const Noise& of_start, const Noise& of_poin
 }
 
 TEST(SettingsTable, CallsSettingsThatChangeNothingSlowerInFewStudies) {
-  const auto normal = [](double deviation) -> Noise {
+  const auto normal = [](double deviation) -> StartNoise {
     return [=](auto& random) { return deviation * std::normal_distribution<double>()(random); };
   };
-  const auto heavy_tailed = [](double scale) -> Noise {
+  const auto heavy_tailed = [](double scale) -> StartNoise {
     return [=](auto& random) { return scale * std::student_t_distribution<double>(3)(random); };
   };
-  const auto two_states = [](double chance, double factor) -> Noise {
+  const auto two_states = [](double chance, double factor) -> StartNoise {
     return [=](auto& random) { return std::bernoulli_distribution(chance)(random) ? std::log(factor) : 0; };
   };
   struct Case {
     std::string name;
-    Noise of_start, of_point;
+    StartNoise of_start, of_point;
     double drift;
   };
   const std::vector<Case> cases = {{"points differ", normal(0), normal(0.05), 0},
@@ -235,16 +238,17 @@ std::string screen_of_settings(const std::vector<StudyData>& studies) {
 
 // What differs between the settings stands in each row, and a verdict as in the table.
 TEST(SettingsOverview, SaysWhatTheTableSays) {
-  const std::string text =
-      screen_of_settings(started({{"OMPI_MCA_btl_vader_eager_limit=65536 bind=auto", {0.1, 0.101, 0.102}},
-                                  {"OMPI_MCA_btl_vader_eager_limit=65536 bind=none", {0.2, 0.203, 0.198}}}));
+  const std::string text = screen_of_settings(
+      started_by_turns({{"OMPI_MCA_btl_vader_eager_limit=65536 bind=auto", {0.1, 0.101, 0.102}},
+                        {"OMPI_MCA_btl_vader_eager_limit=65536 bind=none", {0.2, 0.203, 0.198}}}));
   EXPECT_THAT(text, ContainsRegex("\n  bind=auto +101.0 +1.00 +fastest +3\n"));
   EXPECT_THAT(text, ContainsRegex("\n  bind=none +200.0 +1.98 +slower +3\n"));
   EXPECT_THAT(text, Not(HasSubstr("vs fastest")));  // each point stands once
-  EXPECT_THAT(screen_of_settings(started({{"", {0.1}}, {"OMPI_MCA_btl_vader_eager_limit=65536", {0.3}}})),
-              AllOf(ContainsRegex("\n  nothing set +100.0 +1.00 +AMBIGUOUS +1\n"),
-                    ContainsRegex("\n  btl_vader_eager_limit=65536 +300.0 +3.00 +AMBIGUOUS +1\n"),
-                    HasSubstr("\n2 rows have fewer than 3 starts")));
+  EXPECT_THAT(
+      screen_of_settings(started_by_turns({{"", {0.1}}, {"OMPI_MCA_btl_vader_eager_limit=65536", {0.3}}})),
+      AllOf(ContainsRegex("\n  nothing set +100.0 +1.00 +AMBIGUOUS +1\n"),
+            ContainsRegex("\n  btl_vader_eager_limit=65536 +300.0 +3.00 +AMBIGUOUS +1\n"),
+            HasSubstr("\n2 rows have fewer than 3 starts")));
 }
 
 // They are part of the machine that a point was measured on.
