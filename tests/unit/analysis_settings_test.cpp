@@ -140,95 +140,121 @@ TEST(SettingsTable, IsEmptyWithoutTwoSettings) {
 
 using StartNoise = std::function<double(std::mt19937_64&)>;  // of one start, as a logarithm
 
+// Points as merge_repeats() makes them of starts by turns: each start has a speed of its own, shared by its
+// points.
+std::vector<MergedPoint> simulated(const std::vector<std::pair<std::string, double>>& settings,
+                                   int64_t num_starts, const StartNoise& of_start, const StartNoise& of_point,
+                                   double drift, std::mt19937_64& random) {
+  static const Environment machine;
+  static const Record record = training_record("ddp", 2, 1, 1e-3);
+  constexpr size_t kPoints = 7;
+  std::vector<MergedPoint> points(settings.size() * kPoints);
+  for (int64_t turn = 0, start = 0; turn < num_starts; ++turn)
+    for (size_t setting = 0; setting < settings.size(); ++setting, ++start) {
+      const double speed = of_start(random) + drift * static_cast<double>(start);
+      for (size_t i = 0; i < kPoints; ++i) {
+        MergedPoint& merged = points[setting * kPoints + i];
+        merged.point = record.point;
+        merged.point.training.batch_size = static_cast<int64_t>(i) + 1;
+        merged.point.environment = settings[setting].first;
+        merged.environments = {&machine};
+        const double step_s = 1e-3 * settings[setting].second * std::exp(speed + of_point(random));
+        merged.measures.step_s = step_s;
+        merged.launches.push_back({step_s, 0.99 * step_s, 1.01 * step_s});
+      }
+    }
+  return points;
+}
+
 struct Alarms {
-  int studies = 0, pairs = 0, all_pairs = 0, fastest = 0;
+  int studies = 0, slower = 0, all = 0, fastest = 0;
 };
 
-// Settings that change nothing: each start has a speed of its own, and the steps of one start agree within 1
-// %.
-Alarms alarms_of(int64_t num_starts, const StartNoise& of_start, const StartNoise& of_point,
-                 double drift = 0) {
-  const Texts settings = {"", "NCCL_ALGO=Ring", "NCCL_ALGO=Tree", "NCCL_ALGO=NVLS"};
-  constexpr int kStudies = 100, kPoints = 7;
-  std::mt19937_64 random(1);
+constexpr int kSimulatedStudies = 100;
+
+// Four settings that change nothing; the steps of one start agree within 1 %.
+Alarms alarms_of(int64_t num_starts, const StartNoise& of_start, const StartNoise& of_point, double drift) {
+  std::mt19937_64 random(static_cast<uint64_t>(num_starts));
   Alarms alarms;
-  for (int trial = 0; trial < kStudies; ++trial) {
-    Turns turns;
-    for (int64_t repeat = 0; repeat < num_starts; ++repeat)
-      for (const std::string& setting : settings) {
-        const double speed = of_start(random) + drift * static_cast<double>(turns.num_starts);
-        std::vector<double> steps;
-        for (int point = 0; point < kPoints; ++point)
-          steps.push_back(1e-3 * std::exp(speed + of_point(random)));
-        turns.start(setting, repeat, steps);
-      }
-    const std::vector<StudyData> studies = {turns.study};
+  for (int trial = 0; trial < kSimulatedStudies; ++trial) {
     bool any = false;
-    for (const SettingsGroup& group : ranked_settings(merge_repeats(studies), /*margin=*/0))
+    const auto points =
+        simulated({{"", 1}, {"NCCL_ALGO=Ring", 1}, {"NCCL_ALGO=Tree", 1}, {"NCCL_ALGO=NVLS", 1}}, num_starts,
+                  of_start, of_point, drift, random);
+    for (const SettingsGroup& group : ranked_settings(points, /*margin=*/0))  // which would make alarms rarer
       for (const RankedSetting& row : group) {
-        alarms.all_pairs += &row != &group.front();
-        alarms.pairs += row.verdict == SettingVerdict::slower;
-        alarms.fastest += row.verdict == SettingVerdict::fastest;
-        any = any || row.verdict == SettingVerdict::slower;
+        const bool is_slower = row.verdict == SettingVerdict::slower;
+        alarms.all += &row != &group.front() ? 1 : 0;
+        alarms.slower += is_slower ? 1 : 0;
+        alarms.fastest += row.verdict == SettingVerdict::fastest ? 1 : 0;
+        any = any || is_slower;
       }
-    alarms.studies += any;
+    alarms.studies += any ? 1 : 0;
   }
   return alarms;
 }
 
+StartNoise normal_starts(double deviation) {
+  return [=](std::mt19937_64& random) { return deviation * std::normal_distribution<double>()(random); };
+}
+StartNoise heavy_tailed_starts(double scale) {
+  return [=](std::mt19937_64& random) { return scale * std::student_t_distribution<double>(3)(random); };
+}
+StartNoise starts_of_two_kinds(double chance, double factor) {
+  return [=](std::mt19937_64& random) {
+    return std::bernoulli_distribution(chance)(random) ? std::log(factor) : 0;
+  };
+}
+
+// By the interval inside one start, 29 % of pairs were called slower. Now 5 % of studies may have any such
+// pair.
 TEST(SettingsTable, CallsSettingsThatChangeNothingSlowerInFewStudies) {
-  const auto normal = [](double deviation) -> StartNoise {
-    return [=](auto& random) { return deviation * std::normal_distribution<double>()(random); };
-  };
-  const auto heavy_tailed = [](double scale) -> StartNoise {
-    return [=](auto& random) { return scale * std::student_t_distribution<double>(3)(random); };
-  };
-  const auto two_states = [](double chance, double factor) -> StartNoise {
-    return [=](auto& random) { return std::bernoulli_distribution(chance)(random) ? std::log(factor) : 0; };
-  };
   struct Case {
     std::string name;
     StartNoise of_start, of_point;
-    double drift;
+    double drift;  // of each further start, as a logarithm
   };
-  const std::vector<Case> cases = {{"points differ", normal(0), normal(0.05), 0},
-                                   {"starts share their luck", normal(0.05), normal(0.01), 0},
-                                   {"heavy tails", normal(0), heavy_tailed(0.05), 0},
-                                   {"some starts are 5 times slower", normal(0), two_states(0.2, 5), 0},
-                                   {"the machine slows down", normal(0.02), normal(0.02), 0.005}};
+  const std::vector<Case> cases = {
+      {"points differ", normal_starts(0), normal_starts(0.05), 0},
+      {"starts share their luck", normal_starts(0.05), normal_starts(0.01), 0},
+      {"heavy tails", normal_starts(0), heavy_tailed_starts(0.05), 0},
+      {"the machine slows down", normal_starts(0.02), normal_starts(0.02), 0.005}};
   for (const Case& one : cases)
     for (const int64_t num_starts : {1, 2, 3, 5}) {
       const Alarms alarms = alarms_of(num_starts, one.of_start, one.of_point, one.drift);
       const std::string what = fmt::format("{}, {} starts", one.name, num_starts);
-      EXPECT_EQ(alarms.all_pairs, 100 * 7 * 3) << what;
-      // 5 % of studies are expected to have any at most; 10 of 100 would come by chance once in 40 times.
-      EXPECT_LE(alarms.studies, 10) << what;
-      EXPECT_LE(alarms.pairs, 0.01 * alarms.all_pairs) << what;
+      EXPECT_EQ(alarms.all, kSimulatedStudies * 7 * 3) << what;
+      EXPECT_LE(alarms.studies, 0.1 * kSimulatedStudies) << what;  // 5 % are expected at most, 10 % by chance
+      EXPECT_LE(alarms.slower, 0.01 * alarms.all) << what;
       EXPECT_LE(alarms.fastest, 3) << what;
-      EXPECT_TRUE(num_starts >= 3 || alarms.pairs + alarms.fastest == 0) << what;
+      EXPECT_TRUE(num_starts >= 3 || alarms.slower + alarms.fastest == 0) << what;
     }
+}
+
+// Where one start in five is five times slower, three starts of a setting may all be slow: no test sees that.
+// Five starts, as the shipped suites have, hardly ever are.
+TEST(SettingsTable, NeedsFiveStartsWhereSomeAreFarSlower) {
+  const auto alarms = [](int64_t num_starts) {
+    return alarms_of(num_starts, normal_starts(0), starts_of_two_kinds(0.2, 5), 0);
+  };
+  const Alarms three = alarms(3), five = alarms(5);
+  EXPECT_LE(three.slower, 0.02 * three.all);
+  EXPECT_LE(five.slower, 0.002 * five.all);
+  EXPECT_LE(five.studies, 0.1 * kSimulatedStudies);
 }
 
 TEST(SettingsTable, FindsASettingThatIsReallySlower) {
   std::mt19937_64 random(3);
-  std::normal_distribution<double> noise(0, 0.03);
   int found = 0;
-  for (int trial = 0; trial < 50; ++trial) {
-    Turns turns;
-    for (int64_t repeat = 0; repeat < 5; ++repeat)
-      for (const auto& [setting, factor] :
-           {std::pair("", 1.0), {"NCCL_ALGO=Ring", 1.0}, {"NCCL_ALGO=Tree", 1.2}}) {
-        std::vector<double> steps(7);
-        for (double& step : steps) step = 1e-3 * factor * std::exp(noise(random));
-        turns.start(setting, repeat, steps);
-      }
-    const std::vector<StudyData> studies = {turns.study};
-    for (const SettingsGroup& group : ranked_settings(merge_repeats(studies)))
+  for (int trial = 0; trial < kSimulatedStudies; ++trial) {
+    const auto points = simulated({{"", 1}, {"NCCL_ALGO=Ring", 1}, {"NCCL_ALGO=Tree", 1.2}}, 5,
+                                  normal_starts(0), normal_starts(0.03), 0, random);
+    for (const SettingsGroup& group : ranked_settings(points))
       found += std::any_of(group.begin(), group.end(), [](const RankedSetting& row) {
         return row.merged->point.environment == "NCCL_ALGO=Tree" && row.verdict == SettingVerdict::slower;
       });
   }
-  EXPECT_GE(found, 0.8 * 50 * 7);
+  EXPECT_GE(found, 0.8 * kSimulatedStudies * 7);
 }
 
 std::string screen_of_settings(const std::vector<StudyData>& studies) {
