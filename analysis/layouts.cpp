@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/stats.h"
 #include "strategies/brief_text.h"
 
 namespace shardmark {
@@ -49,7 +50,7 @@ double exposed_data_s(const Measures& m) {
   double rest = m.exposed_s;
   for (const double part : {m.exposed_tensor_s, m.exposed_context_s, m.exposed_pipeline_s})
     if (!std::isnan(part)) rest -= part;
-  return std::max(0.0, rest);
+  return without_rounding(rest, m.exposed_s);
 }
 
 }  // namespace shardmark

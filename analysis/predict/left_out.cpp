@@ -1,11 +1,13 @@
-// See left_out.h.
+// Points that share a reason are one line.
 #include "analysis/predict/left_out.h"
 
 #include <fmt/format.h>
 
 #include <set>
 
+#include "analysis/known.h"
 #include "analysis/plots/names.h"
+#include "analysis/predict/compute_costs.h"
 #include "base/units.h"
 #include "strategies/brief_text.h"
 
@@ -71,6 +73,37 @@ std::vector<std::string> why_none_is_best(const std::vector<PredictedPoint>& pre
                                 format_bytes(query.memory_bytes),
                                 format_bytes(least->prediction.memory_bytes), name_of(*least),
                                 ranks_text(least->prediction.point.ranks)));
+  return lines;
+}
+
+std::vector<std::string> why_unused(const std::vector<MergedPoint>& points) {
+  int64_t with_warnings = 0, unknown = 0, without_times = 0;
+  std::set<std::string> warnings;
+  for (const MergedPoint& merged : points) {
+    if (!is_training(merged)) continue;
+    const auto point = known_point(merged.point);
+    if (is_unreliable(merged)) {
+      ++with_warnings;
+      for (const Warning& warning : merged.warnings)
+        if (warning.excludes) warnings.insert(warning.kind);
+    } else if (!point) {
+      ++unknown;
+    } else if (!measured_compute(merged, *point)) {
+      ++without_times;
+    }
+  }
+  std::vector<std::string> lines;
+  const auto add = [&](int64_t count, const char* one, const char* several, const std::string& why) {
+    if (count > 0)
+      lines.push_back(fmt::format("{} training point{} {}", count, count == 1 ? "" : "s",
+                                  (count == 1 ? one : several) + why));
+  };
+  add(with_warnings, "carries", "carry",
+      fmt::format(" warnings ({}): measure again with more steps and without other work on the machine",
+                  fmt::join(warnings, ", ")));
+  add(unknown, "is", "are", " of models or strategies that this version does not know");
+  add(without_times, "has", "have",
+      " no times of blocks, as after an import: measure with run or launch of this version");
   return lines;
 }
 

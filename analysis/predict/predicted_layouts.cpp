@@ -19,6 +19,16 @@ std::vector<int64_t> divisors(int64_t of, int64_t most) {
   return all;
 }
 
+// Divides the global batch into micro-batches; whether that comes out even, with as many micro-batches as
+// stages (fewer are a bubble of half the step and more).
+bool divide_into_micro_batches(Point& point, int64_t global_batch) {
+  TrainingPoint& t = point.training;
+  const int64_t of_micro_batches = point.data_ranks() * t.batch_size;
+  if (of_micro_batches == 0 || global_batch % of_micro_batches != 0) return false;
+  t.accumulation = global_batch / of_micro_batches;
+  return t.accumulation >= t.pipeline;
+}
+
 struct Search {
   const MergedPoint& like;
   const Predictor& predictor;
@@ -28,12 +38,8 @@ struct Search {
   LayoutSearch result{&like};
 
   void try_one(Point point) {
-    const TrainingPoint& t = point.training;
-    const int64_t of_micro_batches = point.data_ranks() * t.batch_size;
-    if (of_micro_batches == 0 || global_batch % of_micro_batches != 0) return;
-    point.training.accumulation = global_batch / of_micro_batches;
+    if (!divide_into_micro_batches(point, global_batch)) return note_larger(point);
     if (!strategies::layout_impossible(point).empty()) return;
-    if (t.accumulation < t.pipeline) return;  // a bubble of half the step and more
     ++result.num_tried;
     Prediction prediction = predictor.estimate(like, point, cluster);
     if (!prediction.unknown.empty()) {
@@ -45,6 +51,16 @@ struct Search {
     if (fits) ++result.num_fit;
     result.found.push_back({&like, cluster, std::move(prediction), {}, fits, global_batch});
     if (result.found.size() > 4 * kMostFound) keep_best();
+  }
+
+  // The least larger global batch that this layout takes.
+  void note_larger(Point point) {
+    const int64_t of_micro_batches = point.data_ranks() * point.training.batch_size;
+    if (result.num_tried > 0 || of_micro_batches == 0) return;
+    point.training.accumulation =
+        std::max((global_batch + of_micro_batches - 1) / of_micro_batches, point.training.pipeline);
+    if (result.larger && result.larger->global_batch() <= point.global_batch()) return;
+    if (strategies::layout_impossible(point).empty()) result.larger = point;
   }
 
   void keep_best() {
@@ -80,11 +96,13 @@ void set_tensor(Point& point, int64_t tensor) {
   if (tensor > 1 && !strategies::layout_impossible(point).empty()) point.training.sequence_parallel = false;
 }
 
-void try_all(Search& search, const Point& like, const std::vector<Choice>& strategies,
-             const std::set<int64_t>& batch_sizes) {
+// Calls `take` with each layout of the point's ranks.
+template <class Take>
+void each_layout(const Point& like, int64_t ranks_per_node, const std::vector<Choice>& strategies,
+                 const std::set<int64_t>& batch_sizes, const Take& take) {
   Point point = like;
   const auto table = known_table(like.training.model);
-  for (const int64_t tensor : divisors(search.cluster.ranks_per_node, point.ranks))
+  for (const int64_t tensor : divisors(ranks_per_node, point.ranks))
     for (const int64_t pipeline : divisors(point.ranks / tensor, std::ssize(table->blocks)))
       for (const Choice& strategy : strategies)
         for (const int64_t batch : batch_sizes) {
@@ -92,9 +110,23 @@ void try_all(Search& search, const Point& like, const std::vector<Choice>& strat
           point.training.batch_size = batch;
           point.training.pipeline = pipeline;
           set_tensor(point, tensor);
-          search.try_one(point);
+          take(point);
         }
-  search.keep_best();
+}
+
+// With the largest micro-batch of fewer than `below` samples with which a layout takes the global batch.
+std::optional<Point> with_smaller_micro_batch(const Point& like, int64_t ranks_per_node,
+                                              const std::vector<Choice>& strategies, int64_t below,
+                                              int64_t global_batch) {
+  std::optional<Point> found;
+  for (int64_t batch = below - 1; batch >= 1 && !found; --batch)
+    if (global_batch % batch == 0)
+      each_layout(like, ranks_per_node, strategies, {batch}, [&](Point point) {
+        if (!found && divide_into_micro_batches(point, global_batch) &&
+            strategies::layout_impossible(point).empty())
+          found = point;
+      });
+  return found;
 }
 
 }  // namespace
@@ -118,8 +150,16 @@ std::vector<LayoutSearch> search_layouts(const std::vector<PredictedPoint>& pred
     const int64_t global_batch = query.global_batch > 0
                                      ? query.global_batch
                                      : point.ranks * *batch_sizes.rbegin() * point.training.accumulation;
-    Search search{like, *predictor_of(like, predictors), query, one.cluster, global_batch};
-    try_all(search, point, strategies, batch_sizes);
+    Search search{like, *predictor_of(like, predictors), query, one.cluster, global_batch, {&like}};
+    search.result.ranks = point.ranks;
+    search.result.global_batch = global_batch;
+    const int64_t ranks_per_node = one.cluster.ranks_per_node;
+    each_layout(point, ranks_per_node, strategies, batch_sizes,
+                [&](const Point& layout) { search.try_one(layout); });
+    search.keep_best();
+    if (search.result.num_tried == 0)
+      search.result.smaller_micro_batch = with_smaller_micro_batch(point, ranks_per_node, strategies,
+                                                                   *batch_sizes.begin(), global_batch);
     search.try_schedules();
     for (PredictedPoint& found : search.result.found)
       found.prediction = search.predictor.predict(like, found.prediction.point, one.cluster);

@@ -1,6 +1,8 @@
 // The best ways to lay a training out over tensor, pipeline and data-parallel ranks, by simulation.
 #pragma once
 
+#include <optional>
+
 #include "analysis/predict/tables.h"
 
 namespace shardmark {
@@ -12,9 +14,13 @@ namespace shardmark {
 // the others.
 struct LayoutSearch {
   const MergedPoint* like;
+  int64_t ranks = 0, global_batch = 0;
   int64_t num_tried = 0, num_known = 0, num_fit = 0;
   std::string unknown = {};                // why the first of the others is not known
   std::vector<PredictedPoint> found = {};  // a few
+  // If nothing was tried, what could be: the least larger global batch, or the largest smaller micro-batch
+  // with the global batch that was asked for.
+  std::optional<Point> larger = {}, smaller_micro_batch = {};
 };
 std::vector<LayoutSearch> search_layouts(const std::vector<PredictedPoint>& predicted,
                                          const std::vector<Predictor>& predictors, const PredictQuery& query);

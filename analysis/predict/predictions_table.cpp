@@ -3,8 +3,11 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "analysis/known.h"
+#include "analysis/layouts.h"
+#include "analysis/plots/names.h"
 #include "analysis/predict/left_out.h"
 #include "analysis/predict/predicted_layouts.h"
 #include "analysis/table/axis_columns.h"
@@ -97,6 +100,10 @@ void add_left_out(Table& table, const std::vector<std::string>& lines) {
   for (const std::string& line : lines) table.notes.push_back("Left out: " + line + ".");
 }
 
+void add_not_used(Table& table, const std::vector<MergedPoint>& points) {
+  for (const std::string& line : why_unused(points)) table.notes.push_back("Not used: " + line + ".");
+}
+
 std::vector<std::string> notes_of(const std::vector<PredictedPoint>& predicted, const PredictQuery& query) {
   std::vector<std::string> notes = {
       "Nothing here was measured: an event simulation combines the study's collectives with the computing "
@@ -130,6 +137,15 @@ ColumnsOf<PredictedPoint> layout_columns() {
            [](const auto& one) { return cells::count(one.prediction.point.training.accumulation); }},
           {{"of", "samples", true, true},
            [](const auto& one) { return cells::count(one.prediction.point.training.batch_size); }}});
+}
+
+// "tensor 2, fsdp over 32 data-parallel ranks, 1 micro-batch of 4 samples"
+std::string batch_text(const Point& point) {
+  const TrainingPoint& t = point.training;
+  return fmt::format("{}{} over {} data-parallel rank{}, {} micro-batch{} of {} sample{}",
+                     point.ranks_per_copy() > 1 ? layout_text(point) + ", " : "", brief_text("strategy", t.strategy),
+                     point.data_ranks(), point.data_ranks() == 1 ? "" : "s", t.accumulation,
+                     t.accumulation == 1 ? "" : "es", t.batch_size, t.batch_size == 1 ? "" : "s");
 }
 
 auto waiting_for(specs::Dimension dimension) {
@@ -191,6 +207,7 @@ Table predictions_table(const std::vector<MergedPoint>& points, const std::vecto
                            rows);
   const std::vector<std::string> notes = notes_of(predicted, query);
   table.notes.insert(table.notes.begin(), notes.begin(), notes.end());
+  add_not_used(table, points);
   add_left_out(table, why_unknown(predicted));
   return table;
 }
@@ -220,9 +237,32 @@ Table best_table(const std::vector<MergedPoint>& points, const std::vector<Predi
                            rows);
   table.notes = {
       "For each number of ranks, the strategy and batch with the highest throughput among those that fit."};
+  add_not_used(table, points);
   add_left_out(table, why_none_is_best(predicted, best, query));
   return table;
 }
+
+namespace {
+
+// What would have a layout, a line for each family.
+std::vector<std::string> why_none_found(const std::vector<LayoutSearch>& searches) {
+  std::set<std::string> lines;
+  for (const LayoutSearch& search : searches) {
+    std::string line = fmt::format("no layout of {} takes a global batch of {}", ranks_text(search.ranks),
+                                   search.global_batch);
+    if (search.larger) line += fmt::format("; take --global-batch {} ({})", search.larger->global_batch(),
+                                           batch_text(*search.larger));
+    if (search.smaller_micro_batch)
+      line += fmt::format("{} --batch-sizes {} ({})", search.larger ? ", or" : "; take",
+                          search.smaller_micro_batch->training.batch_size,
+                          batch_text(*search.smaller_micro_batch));
+    lines.insert(line);
+  }
+  if (searches.empty()) return {"no family of whole models was measured, from which layouts follow"};
+  return {lines.begin(), lines.end()};
+}
+
+}  // namespace
 
 Table predicted_layouts_table(const LayoutSearch& search, const PredictQuery& query) {
   Table table = make_table(
@@ -245,7 +285,7 @@ std::vector<Table> predicted_layouts_tables(const std::vector<LayoutSearch>& sea
   if (!tables.empty()) return tables;
   for (const LayoutSearch& search : searches)
     if (!search.unknown.empty()) throw UsageError("--layouts: " + search.unknown);
-  throw UsageError("--layouts: no layout uses all ranks with this global batch and these micro-batches");
+  throw UsageError("--layouts: " + fmt::format("{}", fmt::join(why_none_found(searches), "; ")));
 }
 
 }  // namespace shardmark

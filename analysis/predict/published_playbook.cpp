@@ -18,7 +18,7 @@
 namespace shardmark {
 namespace {
 
-constexpr int64_t kPlaybookGpus = 8, kSequence = 4096, kGlobalBatch = 256;
+constexpr int64_t kPlaybookGpus = 8, kSequence = 4096;
 
 // The models of the playbook's script (huggingface/nanotron, scripts/scaling_benchmarks.py, 0e0a27e): as many
 // heads of keys and values as of queries, 131,072 words.
@@ -51,7 +51,8 @@ PlaybookRow playbook_row(const std::vector<std::string>& words) {
   t.sequence_parallel = t.tensor > 1;
   t.pipeline = number(3);
   t.accumulation = number(5);
-  row.step_s = static_cast<double>(kGlobalBatch * kSequence) / static_cast<double>(ranks) / measured(7);
+  row.step_s =
+      static_cast<double>(row.point.global_batch() * kSequence) / static_cast<double>(ranks) / measured(7);
   return row;
 }
 
@@ -115,7 +116,9 @@ std::vector<PlaybookPrediction> playbook_predictions() {
   for (const Shape& shape : kShapes) calibrations.try_emplace(shape.name, shape.name);
   std::vector<PlaybookPrediction> all;
   for (const PlaybookRow& row : playbook_rows()) {
-    if (row.nodes == 1 || !strategies::layout_impossible(row.point).empty()) continue;
+    if (row.nodes == 1 || row.point.global_batch() != kPlaybookBatch ||
+        !strategies::layout_impossible(row.point).empty())
+      continue;
     const Calibration& calibration = calibrations.at(row.model);
     const PublishedStep step(links(), row.point);
     all.push_back({&row, step.with(calibration.computing_s(row.point.training)).step_s,

@@ -1,6 +1,7 @@
 // 1,860 layouts of Llama models on nodes of 8 H100, as Hugging Face measured and published them
-// (playbook.csv): data x tensor x pipeline ranks, micro-batches and ZeRO stages of one global batch. Rows on
-// one node calibrate the computing and the memory; all others are kept back and held against predictions.
+// (playbook.csv): data x tensor x pipeline ranks, micro-batches and ZeRO stages. Rows on one node calibrate the
+// computing and the memory; all others are kept back and held against predictions. A few rows have another global
+// batch than kPlaybookBatch. They are not ranked, because their steps do not compare.
 #pragma once
 
 #include <string>
@@ -10,11 +11,14 @@
 
 namespace shardmark {
 
+inline constexpr int64_t kPlaybookBatch = 256;  // sequences a step, of the rows that are ranked
+
 struct PlaybookRow {
   std::string model;  // "3B"
   int64_t nodes;
   Point point;
-  double step_s, memory_bytes;  // NaN: did not finish; why is not said, mostly out of memory
+  double step_s, memory_bytes;  // of the row's own global batch; NaN: did not finish; why is not said, mostly
+                                // out of memory
   bool ran() const { return step_s > 0; }
 };
 const std::vector<PlaybookRow>& playbook_rows();
@@ -23,7 +27,7 @@ struct PlaybookPrediction {
   const PlaybookRow* row;
   double step_s, memory_bytes;
 };
-// Of every row on several nodes.
+// Of every row on several nodes whose global batch is kPlaybookBatch and whose layout can be.
 std::vector<PlaybookPrediction> playbook_predictions();
 
 // For each model and number of nodes: our first choice against the best, and what fits into a GPU.

@@ -9,6 +9,7 @@
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
 #include "base/stats.h"
+#include "base/units.h"
 #include "strategies/brief_text.h"
 
 namespace shardmark {
@@ -80,7 +81,7 @@ ColumnsOf<JobRow> job_columns() {
            "layout, strategy and samples of a micro-batch of the shortest step measured."},
           {{"first choice", "", false},
            [](const auto& row) { return job_layout_cell(row.ran.front()); },
-           "of the shortest step predicted."},
+           "of the shortest step predicted, among the layouts that ran."},
           {{"loss", "%"},
            [](const auto& row) {
              return cells::percent(1 - measured_of(best_of(row)) / measured_of(row.ran.front()));
@@ -102,12 +103,18 @@ ColumnsOf<JobRow> job_columns() {
 Table published_layouts_table(const std::vector<PlaybookPrediction>& predictions) {
   Table table = make_table("published_layouts", "Published layouts, ranked by prediction", job_columns(),
                            job_rows(predictions));
+  const std::vector<PlaybookRow>& rows = playbook_rows();
   table.notes = {
       "Hugging Face, ultra-scale playbook: benchmarks of nanotron on nodes of 8 H100 (huggingface/nanotron, "
       "scripts/scaling_benchmarks.py; 0e0a27e), 256 sequences of 4,096 tokens a step.",
       "Rows on one node calibrate the computing, by tensor-parallel ranks and micro-batch, and the memory of "
       "each model, by one factor; they are not ranked. Links are those of data sheets. Rows with more stages "
-      "than blocks are left out."};
+      "than blocks are left out.",
+      fmt::format("{} of the {} rows have another global batch. Their steps do not compare with the others', "
+                  "so they are left out, too.",
+                  std::count_if(rows.begin(), rows.end(),
+                                [](const auto& row) { return row.point.global_batch() != kPlaybookBatch; }),
+                  format_count(static_cast<double>(rows.size())))};
   return table;
 }
 

@@ -32,10 +32,12 @@ SimulatedStep PublishedStep::with(double computing_s) const {
   return simulate(ranks, /*progress=*/1);
 }
 
-// A step never gets shorter by more computing.
+// A step never gets shorter by more computing. One that takes step_s may compute for much longer on a single
+// GPU, namely where many ranks share a micro-batch, so the upper bound is searched for.
 double PublishedStep::computing_s(double step_s) const {
   double low = 0, high = step_s;
   ENSURE(with(low).step_s <= step_s, "published links slower than the published step");
+  for (; with(high).step_s < step_s; high *= 2) low = high;
   constexpr int kHalvings = 36;
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = (low + high) / 2;

@@ -89,7 +89,7 @@ Table layouts_table(const MergedPoints& points) {
       "layouts", "Layouts: the same global batch over tensor, context, pipeline and data-parallel ranks",
       join(via(&LayoutRow::merged,
                without(labels.family(), {"accumulation", "tensor", "sequence parallel", "context", "pipeline",
-                                         "schedule", "stages", "rank order"})),
+                                         "schedule", "stages by", "rank order"})),
            via(&LayoutRow::merged, layout_of_columns()), strategy,
            via(&LayoutRow::merged, layout_batch_columns()), layout_speed_columns(),
            via(&LayoutRow::merged, point_throughput_columns()),

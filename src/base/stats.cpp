@@ -80,4 +80,9 @@ double drift(const std::vector<double>& values) {
   return rank_squares == 0 ? 0 : products / std::sqrt(rank_squares * position_squares);
 }
 
+double without_rounding(double difference, double size) {
+  constexpr double kRounding = 1e-9;
+  return difference <= kRounding * size ? 0 : difference;  // a NaN stays one
+}
+
 }  // namespace shardmark

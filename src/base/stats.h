@@ -29,4 +29,8 @@ Interval median_interval(std::vector<double> values);
 // values.
 double drift(const std::vector<double>& values);
 
+// A difference of sums of about this size that cannot be below 0. Less than a billionth of them is rounding,
+// and 0 is returned.
+double without_rounding(double difference, double size);
+
 }  // namespace shardmark

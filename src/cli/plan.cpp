@@ -162,7 +162,7 @@ int print_plan(const PlanOptions& options) {
     keep_only(tables, options.output.only);
     print_data(json_text(suite, world, tables, totals, starts_of(plan).size()));
   } else if (options.output.is_default()) {
-    Overview overview = plan_overview(plan);
+    Overview overview = plan_overview(plan, expected);
     overview.studies = {totals_text(suite, world, totals)};
     for (std::string& line : starts_text(plan)) overview.studies.push_back(std::move(line));
     if (!note.empty()) overview.studies.push_back("Note: " + note);

@@ -3,8 +3,6 @@
 
 #include "analysis/table/axis_columns.h"
 #include "cli/plan_tables.h"
-#include "specs/specs.h"
-#include "strategies/step_traffic.h"
 
 namespace shardmark {
 namespace {
@@ -14,13 +12,20 @@ struct TrafficRow {
   strategies::StepTraffic traffic;
 };
 
-// The settings that change what a step communicates, the strategy and the ranks.
+// The settings that change what a step communicates, the strategy and the ranks. Gradients and parameters are as
+// large whatever the batch; what ranks of one copy of the model exchange grows with it.
 ColumnsOf<Point> moving_columns() {
   const ColumnsOf<Point> strategy = {
+      {{"batch", "per rank", true, true},
+       [](const Point& point) {
+         return point.ranks_per_copy() > 1 ? batch_cell(point) : cells::words("");
+       }},
       {choice_column("strategy"), [](const Point& point) { return strategy_cell(point.training); }},
       {{"ranks", ""}, [](const Point& point) { return cells::count(point.ranks); }}};
   return join(starting(Starts::section,
-                       axis_columns({"model", "precision", "reduce_dtype", "clip_norm", "accumulation"})),
+                       axis_columns({"model", "precision", "reduce_dtype", "clip_norm", "checkpointing", "accumulation",
+                                     "tensor", "sequence_parallel", "context", "pipeline", "pipeline_schedule",
+                                     "stages", "rank_order"})),
               strategy);
 }
 
@@ -38,19 +43,17 @@ ColumnsOf<TrafficRow> phase_columns(const char* name,
 
 }  // namespace
 
-// Batch sizes move the same, so they share a row.
-Table communication_table(const std::vector<const Point*>& points) {
+// Points that move the same share a row.
+Table communication_table(const std::vector<const Point*>& points, const Expectations& expected) {
   const ColumnsOf<Point> settings = moving_columns();
   std::vector<TrafficRow> rows;
   std::set<std::string> known;  // the settings of a row
   for (const Point* point : points) {
-    const TrainingPoint& t = point->training;
     std::string text;
     for (const ColumnOf<Point>& setting : settings) text += setting.cell(*point).text + "\n";
     const bool is_new = known.insert(text).second;
     if (!is_new || point->ranks == 1) continue;
-    const auto traffic = strategies::step_traffic(
-        strategies::strategy(t.strategy.name).step(strategies::RankStep(*point).input()));
+    const strategies::StepTraffic& traffic = expected.at(point).by_phase;
     if (traffic != strategies::StepTraffic{}) rows.push_back({point, traffic});
   }
   Table table = make_table(

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <map>
 
 #include "analysis/plots/rows.h"
@@ -13,52 +12,70 @@
 namespace shardmark {
 namespace {
 
-// What the points of a strategy need at most.
+// The points of a strategy: what the one on the most ranks needs, which is a row of the table `training`, and
+// the one on fewer ranks that needs most memory. A largest value of each column would be nobody's.
 struct Needs {
   std::string strategy;
-  int64_t points = 0, least_ranks = 0, most_ranks = 0;
-  double memory_bytes = NAN, flops = NAN, traffic_bytes = NAN;
-  int64_t operations = 0;
+  const Point* shown = nullptr;
+  Expectation expectation = {};
+  const Point* larger = nullptr;  // on fewer ranks, and needs more memory than any other
+  double larger_bytes = 0;
+
+  bool is_known() const { return shown->training.strategy.name != "auto"; }  // chosen when it runs
+  bool needs_more_on_fewer() const { return is_known() && larger_bytes > expectation.total_bytes(); }
 };
 
-void add(Needs& needs, const Point& point) {
-  ++needs.points;
-  needs.least_ranks = needs.points == 1 ? point.ranks : std::min(needs.least_ranks, point.ranks);
-  needs.most_ranks = std::max(needs.most_ranks, point.ranks);
-  if (point.training.strategy.name == "auto") return;  // chosen when it runs
-  const Expectation e = expect(point);
-  needs.memory_bytes = std::fmax(needs.memory_bytes, e.total_bytes());
-  needs.flops = std::fmax(needs.flops, e.flops_per_step);
-  needs.traffic_bytes = std::fmax(needs.traffic_bytes, e.cost.traffic_bytes);
-  needs.operations = std::max(needs.operations, e.cost.num_operations);
+void add(Needs& needs, const Point& point, const Expectation& expectation) {
+  const auto note_larger = [&](const Point& fewer, double bytes) {
+    if (bytes <= needs.larger_bytes) return;
+    needs.larger = &fewer;
+    needs.larger_bytes = bytes;
+  };
+  if (needs.shown != nullptr && point.ranks <= needs.shown->ranks)
+    return note_larger(point, expectation.total_bytes());
+  if (needs.shown != nullptr) note_larger(*needs.shown, needs.expectation.total_bytes());
+  needs.shown = &point;
+  needs.expectation = expectation;
 }
 
 ColumnsOf<Needs> needs_columns() {
-  return {
-      {{"strategy", "", false}, [](const auto& row) { return cells::words(row.strategy); }},
-      {{"ranks"},
-       [](const auto& row) {
-         return row.least_ranks == row.most_ranks
-                    ? cells::count(row.most_ranks)
-                    : cells::words(fmt::format("{}-{}", row.least_ranks, row.most_ranks));
-       }},
-      {{"points"}, [](const auto& row) { return cells::count(row.points); }},
-      {{"memory", "MiB"},
-       [](const auto& row) { return cells::mebibytes(row.memory_bytes); },
-       "peak on the rank that needs most, activations included. This and the next columns describe the "
-       "row's largest point; of a search for the largest batch, a batch of 1."},
-      {{"compute", "GFLOP"},
-       [](const auto& row) { return cells::number(row.flops / 1e9); },
-       "per rank and step."},
-      {{"traffic", "MiB"},
-       [](const auto& row) { return cells::mebibytes(row.traffic_bytes); },
-       "per rank and step: payload x ring factor, mean over ranks."},
-      {{"operations"},
-       [](const auto& row) { return row.operations == 0 ? cells::words("") : cells::count(row.operations); },
-       "per rank and step."}};
+  const auto if_known = [](auto cell) {
+    return [cell](const Needs& row) { return row.is_known() ? cell(row) : cells::words(""); };
+  };
+  return {{{"strategy", "", false}, [](const auto& row) { return cells::words(row.strategy); }},
+          {{"ranks"},
+           [](const auto& row) { return cells::count(row.shown->ranks); },
+           "the most on which the suite measures this strategy. The row is that point's row of the table "
+           "training; "
+           "of a search for the largest batch, with a batch of 1."},
+          {{"memory", "MiB"},
+           if_known([](const Needs& row) { return cells::mebibytes(row.expectation.total_bytes()); }),
+           "peak on the rank that needs most, activations included."},
+          {{"compute", "GFLOP"},
+           if_known([](const Needs& row) { return cells::number(row.expectation.flops_per_step / 1e9); }),
+           "per rank and step."},
+          {{"traffic", "MiB"},
+           if_known([](const Needs& row) { return cells::mebibytes(row.expectation.cost.traffic_bytes); }),
+           "per rank and step: payload x ring factor, mean over ranks."},
+          {{"calls"},
+           if_known([](const Needs& row) {
+             const int64_t operations = row.expectation.cost.num_operations;
+             return operations == 0 ? cells::words("") : cells::count(operations);
+           }),
+           "collective operations per rank and step; the table training calls them operations."},
+          {{"on fewer", "MiB"},
+           [](const auto& row) {
+             if (!row.needs_more_on_fewer()) return cells::words("");
+             return cells::words(
+                 fmt::format("{}: {}", row.larger->ranks, cells::mebibytes(row.larger_bytes).text));
+           },
+           "where fewer ranks need more memory than the row: how many, and how much."}};
 }
 
-OverviewTable training_answer(const std::vector<MergedPoint>& points) {
+OverviewTable training_answer(const std::vector<const Point*>& training, const Expectations& expected) {
+  const std::vector<MergedPoint> points = merge_planned(training);
+  std::map<std::string, const Expectation*> by_id;
+  for (const Point* point : training) by_id.emplace(point_id(*point), &expected.at(point));
   OverviewTable answer{"Training, a row for each strategy", "training", {}, {}, {}};
   const PlotNames names(points);
   for (const RowGroup& group : row_groups(points, names, is_training, points.size())) {
@@ -67,7 +84,7 @@ OverviewTable training_answer(const std::vector<MergedPoint>& points) {
       const std::string& strategy = names.strategy(*merged);
       auto row = std::find_if(rows.begin(), rows.end(), [&](auto& one) { return one.strategy == strategy; });
       if (row == rows.end()) row = rows.insert(row, {strategy});
-      add(*row, merged->point);
+      add(*row, merged->point, *by_id.at(point_id(merged->point)));
     }
     Table table = make_table(answer.key, answer.title, needs_columns(), rows);
     answer.columns = std::move(table.columns);
@@ -95,13 +112,13 @@ std::vector<std::string> impossible_lines(const std::vector<Point>& plan) {
 
 }  // namespace
 
-Overview plan_overview(const std::vector<Point>& plan) {
+Overview plan_overview(const std::vector<Point>& plan, const Expectations& expected) {
   std::vector<const Point*> training, collectives;
   for (const Point& point : plan)
     if (point.impossible.empty() && point.repeat == 0)
       (point.workload == "training" ? training : collectives).push_back(&point);
   Overview overview;
-  if (!training.empty()) overview.answers.push_back(training_answer(merge_planned(training)));
+  if (!training.empty()) overview.answers.push_back(training_answer(training, expected));
   if (!collectives.empty()) overview.answers.push_back(collectives_answer(collectives));
   overview.cautions = impossible_lines(plan);
   return overview;

@@ -83,7 +83,8 @@ std::vector<Table> plan_tables(const std::vector<Point>& plan, const Expectation
   }
   std::vector<Table> tables;
   if (!training.empty()) tables.push_back(training_table(training, expected, limit_bytes));
-  if (Table moved = communication_table(training); !moved.rows.empty()) tables.push_back(std::move(moved));
+  if (Table moved = communication_table(training, expected); !moved.rows.empty())
+    tables.push_back(std::move(moved));
   if (num_samples > 0) {
     training.insert(training.end(), open.begin(), open.end());
     tables.push_back(samples_table(training, num_samples));

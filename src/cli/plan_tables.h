@@ -18,7 +18,7 @@ std::vector<Table> plan_tables(const std::vector<Point>& plan, const Expectation
                                const World& world, int64_t limit_bytes, int64_t num_samples);
 
 // The first screen: a row for each strategy of a setting and for each collective.
-Overview plan_overview(const std::vector<Point>& plan);
+Overview plan_overview(const std::vector<Point>& plan, const Expectations& expected);
 
 struct PlanTotals {
   int64_t num_points = 0;  // repeats included
@@ -33,7 +33,7 @@ PlanTotals plan_totals(const std::vector<Point>& plan, const Expectations& expec
 Table auto_table(const std::vector<const Point*>& points, const World& world);
 Table training_table(const std::vector<const Point*>& points, const Expectations& expected,
                      int64_t limit_bytes);
-Table communication_table(const std::vector<const Point*>& points);
+Table communication_table(const std::vector<const Point*>& points, const Expectations& expected);
 Table samples_table(const std::vector<const Point*>& points, int64_t count);
 Table collectives_table(const std::vector<const Point*>& points);
 OverviewTable collectives_answer(const std::vector<const Point*>& points);

@@ -85,9 +85,7 @@ void require_ingredients(const std::vector<MergedPoint>& points, const std::vect
         "suites/predict.yaml");
   if (std::all_of(predictors.begin(), predictors.end(),
                   [](const auto& one) { return one.num_measured() == 0; }))
-    throw UsageError(
-        "nothing to predict from: no training point without warnings has per-block times; measure again with "
-        "this version (an imported study has none)");
+    throw UsageError(fmt::format("nothing to predict from: {}", fmt::join(why_unused(points), "; ")));
 }
 
 void write_traces(const std::vector<PredictedPoint>& predicted, const PredictOptions& options) {
@@ -101,6 +99,7 @@ void write_traces(const std::vector<PredictedPoint>& predicted, const PredictOpt
   }
   print(
       fmt::format("{} step{} written to {}\n", traces.size(), traces.size() == 1 ? "" : "s", options.traces));
+  for (const std::string& line : why_unknown(predicted)) print("Left out: " + line + "\n");
 }
 
 // Named models, or sizes from 10 million to 100 billion parameters.

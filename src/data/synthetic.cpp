@@ -26,11 +26,11 @@ class SyntheticValues : public DataSource {
         size_(size - num_held_out_),
         context_(context),
         numel_(c10::multiply_integers(context.sample.input)) {
-    pool_ = at::empty({kPoolValues + numel_}, at::kFloat);
+    pool_.resize(static_cast<size_t>(kPoolValues + numel_));
     const float scale = std::sqrt(1.5f) / (uint64_t{1} << 63);  // of 64 random bits: uniform, variance 1/2
-    float* const values = pool_.data_ptr<float>();
-    for (int64_t i = 0; i < pool_.numel(); ++i)
-      values[i] = scale * static_cast<float>(static_cast<int64_t>(hash_of(context.seed, kPool, i)));
+    for (size_t i = 0; i < pool_.size(); ++i)
+      pool_[i] = scale * static_cast<float>(static_cast<int64_t>(hash_of(context.seed, kPool, i)));
+    values_ = at::from_blob(pool_.data(), {std::ssize(pool_)}, at::kFloat);
   }
 
   int64_t size() const override { return size_; }
@@ -56,13 +56,16 @@ class SyntheticValues : public DataSource {
  private:
   at::Tensor window(Purpose purpose, int64_t key) const {
     const int64_t begin = below(hash_of(context_.seed, purpose, key), kPoolValues);
-    return pool_.narrow(0, begin, numel_).view(context_.sample.input);
+    return values_.narrow(0, begin, numel_).view(context_.sample.input);
   }
 
   int64_t num_held_out_, size_;
   DataContext context_;
-  int64_t numel_;    // of one sample
-  at::Tensor pool_;  // float32
+  int64_t numel_;  // of one sample
+  // The data set's, as pages of a file would be: no memory of a step, so torch's allocator, which the meter
+  // counts, does not hold it.
+  std::vector<float> pool_;
+  at::Tensor values_;  // the pool
 };
 
 // Tokens: seven times in eight the next token is the successor of this one, by a fixed permutation of the

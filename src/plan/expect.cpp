@@ -16,8 +16,10 @@ Expectation expect_training(const Point& point) {
   Expectation expectation;
   expectation.num_parameters = table->num_parameters();
   expectation.num_active_parameters = table->num_active_parameters();
-  const strategies::StagesCost cost = strategies::cost_of(strategies::Stages(point), batch);
+  const strategies::Stages stages(point);
+  const strategies::StagesCost cost = strategies::cost_of(stages, batch);
   expectation.cost = cost.cost;
+  expectation.by_phase = strategies::step_traffic(stages.programs);
   expectation.activation_bytes = cost.activation_bytes;
   expectation.flops_per_step = table->step_flops() * batch * static_cast<double>(t.accumulation) /
                                static_cast<double>(point.ranks_per_copy());

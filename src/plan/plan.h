@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plan/suite.h"
+#include "strategies/step_traffic.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
@@ -57,8 +58,9 @@ std::vector<size_t> run_order(const Suite& suite, const std::vector<Point>& plan
 // What a point is expected to cost; of a search for the largest batch, its first try: a batch of 1.
 struct Expectation {
   strategies::Cost cost;        // per rank; zeros for a collective but for traffic
-  double activation_bytes = 0;  // estimate
-  double flops_per_step = 0;    // per rank
+  strategies::StepTraffic by_phase;  // what of the cost's traffic and operations belongs to which phase
+  double activation_bytes = 0;       // estimate
+  double flops_per_step = 0;         // per rank
   int64_t num_parameters = 0, num_active_parameters = 0;
   double total_bytes() const { return cost.state_bytes() + activation_bytes; }
 };

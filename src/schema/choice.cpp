@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/value.h"
@@ -49,6 +50,12 @@ bool in_range(const OptionValue& value, const OptionSpec& spec) {
   const auto number = value.get<double>();
   const Real range = range_of(spec);
   return number >= range.least && number <= range.most;  // false for a NaN
+}
+
+// As it was written; JSON would write null for a number that is not finite.
+std::string shown(const OptionValue& value) {
+  if (value.is<double>() && !std::isfinite(value.get<double>())) return fmt::format("{}", value.get<double>());
+  return dump_line(to_json(value));
 }
 
 // A choice as text whose name is known; its options are resolve's business.
@@ -117,7 +124,7 @@ Choice resolve(const Choice& choice, const OptionTable& table, const std::string
       fail(spec.key, fmt::format("{} needs option '{}': {}", owner, spec.key, spec.description));
     if (given != nullptr && !accepts(spec, value))
       fail(spec.key, fmt::format("option '{}' of {} is {}; accepted: {}", spec.key, owner,
-                                 dump_line(to_json(value)), accepted_text(spec)));
+                                 shown(value), accepted_text(spec)));
     resolved.options[spec.key] = normal_form(value, spec, where);
   }
   return resolved;

@@ -163,6 +163,8 @@ SharedTable model_table(const Choice& model);
 
 // The table of one of the ranks of a split. Of what split_impossible() accepts.
 ModelTable split_table(ModelTable whole, const Split& split);
+// What one of the ranks has of a block's output, as in split_table().
+std::vector<int64_t> split_output_shape(const BlockSpec& block, const Split& split);
 // Why a model cannot be split like this, and which numbers of ranks can; empty where it can.
 std::string split_impossible(const std::string& name, const ModelTable& whole, const Split& split);
 

@@ -88,14 +88,6 @@ class RegionCalls {
   const Split& split_;
 };
 
-std::vector<int64_t> part_of_output(const BlockSpec& block, const Split& split) {
-  std::vector<int64_t> shape = block.output_shape;
-  if (shape.empty()) return shape;
-  if (block.is_output_cut) shape.back() /= split.tensor;
-  if (shape.size() == 2) shape.front() = std::max<int64_t>(1, shape.front() / split.token_ranks());
-  return shape;
-}
-
 BlockSpec part_of(BlockSpec block, const Split& split) {
   const auto tensor = static_cast<double>(split.tensor), context = static_cast<double>(split.context);
   double gathered = 0;  // keys and values of other ranks
@@ -109,7 +101,7 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
   block.indices /= context;
   block.forward_flops /= tensor * context;
   block.attention_flops /= tensor * context;
-  block.output_shape = part_of_output(block, split);
+  block.output_shape = split_output_shape(block, split);
   RegionCalls(split).add_to(block);
   return block;
 }
@@ -150,6 +142,14 @@ std::string numbers_that_cut(const ModelTable& table) {
 }
 
 }  // namespace
+
+std::vector<int64_t> split_output_shape(const BlockSpec& block, const Split& split) {
+  std::vector<int64_t> shape = block.output_shape;
+  if (shape.empty()) return shape;
+  if (block.is_output_cut) shape.back() /= split.tensor;
+  if (shape.size() == 2) shape.front() = std::max<int64_t>(1, shape.front() / split.token_ranks());
+  return shape;
+}
 
 std::string split_impossible(const std::string& name, const ModelTable& whole, const Split& split) {
   const int64_t sequence = whole.sample.tokens();

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.h"
 
 namespace shardmark::specs {
 namespace {
+
+constexpr int kHalvings = 60;  // of all weights: closer than doubles add up
 
 double block_weight(const BlockSpec& block, bool by_flops) { return by_flops ? block.forward_flops : 1; }
 
@@ -45,61 +48,52 @@ std::vector<int64_t> part_bounds(const ModelTable& model, int64_t parts, bool by
     throw UsageError(fmt::format("a model of {} blocks cannot be cut into {} stages; at most {} work", count,
                                  parts, count));
   const std::vector<double> weights = weights_of(model, by_flops);
-  std::vector<double> sums;  // of every run of blocks: one of them is the largest part
-  for (size_t first = 0; first < weights.size(); ++first) {
-    double sum = 0;
-    for (size_t last = first; last < weights.size(); ++last) sums.push_back(sum += weights[last]);
-  }
-  std::sort(sums.begin(), sums.end());
   const auto fits = [&](double most) { return std::ssize(cut_greedily(weights, parts, most)) <= parts + 1; };
-  const auto least = std::partition_point(sums.begin(), sums.end(), [&](double most) { return !fits(most); });
-  ENSURE(least != sums.end(), "a model that cannot be cut");
-  return cut_greedily(weights, parts, *least);
+  double too_small = 0, enough = std::accumulate(weights.begin(), weights.end(), 0.0);
+  ENSURE(fits(enough), "a model that cannot be cut");
+  for (int halving = 0; halving < kHalvings; ++halving) {
+    const double middle = (too_small + enough) / 2;
+    (fits(middle) ? enough : too_small) = middle;
+  }
+  return cut_greedily(weights, parts, enough);
 }
 
-StageTable stage_table(ModelTable model, const std::vector<int64_t>& bounds, int64_t stage, int64_t stages) {
-  std::vector<BlockSpec> blocks = std::move(model.blocks);
-  std::vector<GroupSpec> groups = std::move(model.groups);
-  const std::vector<BufferSpec> buffers = std::move(model.buffers);
-  const auto made = std::make_shared<ModelTable>(std::move(model));
-  StageTable result{made, {}};
-  ModelTable& table = *made;
-  table.blocks.clear();
-  table.groups.clear();
-  table.buffers.clear();
+StageTable stage_table(const ModelTable& whole, const Split& split, const std::vector<int64_t>& bounds,
+                       int64_t stage, int64_t stages) {
+  ModelTable table{{}, {}, {}, whole.sample, whole.split, whole.flops_formula};
+  std::vector<Chunk> chunks;
   const auto parts = std::ssize(bounds) - 1;
-  std::vector<int64_t> place(blocks.size(), -1);  // [block of the model]: here
+  std::vector<int64_t> place(whole.blocks.size(), -1);  // [block of the model]: here
   for (int64_t part = stage; part < parts; part += stages) {
     const int64_t first = bounds[static_cast<size_t>(part)], end = bounds[static_cast<size_t>(part) + 1];
     const auto begin = std::ssize(table.blocks);
     for (int64_t block = first; block < end; ++block) {
-      const auto at = static_cast<size_t>(block);
-      if (block > 0) {
-        const int64_t before = place[at - 1];
-        blocks[at].input_shape =
-            (before < 0 ? blocks[at - 1] : table.blocks[static_cast<size_t>(before)]).output_shape;
-      }
-      place[at] = std::ssize(table.blocks);
-      table.blocks.push_back(std::move(blocks[at]));
+      place[static_cast<size_t>(block)] = std::ssize(table.blocks);
+      table.blocks.push_back(whole.blocks[static_cast<size_t>(block)]);
     }
-    result.chunks.push_back(
+    chunks.push_back(
         {begin, std::ssize(table.blocks), first, stages > 1 && part > 0, stages > 1 && part + 1 < parts});
   }
-  for (GroupSpec& group : groups) {
-    const int64_t first = place[static_cast<size_t>(group.first_block)],
-                  last = place[static_cast<size_t>(group.last_block)];
+  for (const GroupSpec& of_model : whole.groups) {
+    const int64_t first = place[static_cast<size_t>(of_model.first_block)],
+                  last = place[static_cast<size_t>(of_model.last_block)];
     if (first < 0 && last < 0) continue;
+    GroupSpec& group = table.groups.emplace_back(of_model);
     group.is_tied = first < 0 || last < 0;
     group.first_block = first < 0 ? last : first;
     group.last_block = last < 0 ? first : last;
-    table.groups.push_back(std::move(group));
   }
-  for (const BufferSpec& buffer : buffers)
+  for (const BufferSpec& buffer : whole.buffers)
     if (place[static_cast<size_t>(buffer.block)] >= 0) {
       table.buffers.push_back(buffer);
       table.buffers.back().block = place[static_cast<size_t>(buffer.block)];
     }
-  return result;
+  table = split_table(std::move(table), split);
+  for (size_t block = 1; block < place.size(); ++block)
+    if (place[block] >= 0)
+      table.blocks[static_cast<size_t>(place[block])].input_shape =
+          split_output_shape(whole.blocks[block - 1], split);
+  return {std::make_shared<ModelTable>(std::move(table)), std::move(chunks)};
 }
 
 StageTable whole_table(SharedTable model) {

@@ -23,8 +23,10 @@ struct StageTable {
 // part has as few FLOPs as possible, or as few blocks. UsageError: fewer blocks than parts.
 std::vector<int64_t> part_bounds(const ModelTable& model, int64_t parts, bool by_flops);
 
-// Rank `stage` of `stages` has parts stage, stage + stages, ... of those that the bounds say.
-StageTable stage_table(ModelTable model, const std::vector<int64_t>& bounds, int64_t stage, int64_t stages);
+// Rank `stage` of `stages` has parts stage, stage + stages, ... of those that the bounds say, and of these
+// what a rank of the split has. Only its own blocks are copied: a model may have thousands for many stages.
+StageTable stage_table(const ModelTable& whole, const Split& split, const std::vector<int64_t>& bounds,
+                       int64_t stage, int64_t stages);
 
 // All of it, on one rank.
 StageTable whole_table(SharedTable model);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 namespace shardmark::strategies {
 namespace {
@@ -14,18 +15,25 @@ class Activations {
         batch_(batch),
         masks_documents_(input.masks_documents),
         element_(double(input.bytes.compute)),
-        is_fused_(input.bytes.compute < 4 && !input.bytes.scaled),
-        logit_(is_fused_ ? element_ : std::max(element_, 4.0)) {}
+        rounds_(input.bytes.compute < 4 && !input.bytes.scaled),
+        largest_(input.model.blocks.size()) {
+    for (const specs::GroupSpec& group : model_.groups)
+      for (int64_t block = group.first_block; block <= group.last_block; ++block) {
+        const specs::ParameterSpec*& largest = largest_[static_cast<size_t>(block)];
+        for (const specs::ParameterSpec& parameter : group.parameters)
+          if (largest == nullptr || parameter.numel() > largest->numel()) largest = &parameter;
+      }
+  }
 
   double kept(int64_t b) const {
     const specs::BlockSpec& block = at(b);
-    return batch_ * ((block.activation_elements - block.logits) * element_ + block.logits * logit_ +
+    return batch_ * ((block.activation_elements - block.logits) * element_ + block.logits * logit(b) +
                      block.indices * 8) +
-           (is_fused_ && block.logits > 0 ? aligned_copy(b) : 0);
+           (is_fused(b) && block.logits > 0 ? aligned_copy(b) : 0);
   }
   double output(int64_t b) const { return batch_ * double(at(b).output_elements()) * element_; }
   double working(int64_t b) const {
-    const double logits = is_fused_ ? 0 : 2 * at(b).logits * logit_;
+    const double logits = at(b).logits * bytes_beside_logit(b);
     return batch_ * std::max(at(b).working_elements * element_, logits) + parameter_bytes(b);
   }
   double sample() const {
@@ -40,23 +48,23 @@ class Activations {
 
  private:
   const specs::BlockSpec& at(int64_t block) const { return model_.blocks[static_cast<size_t>(block)]; }
-  // Of those that the block reads.
-  const specs::ParameterSpec* largest_parameter(int64_t block) const {
-    const specs::ParameterSpec* largest = nullptr;
-    for (const specs::GroupSpec& group : model_.groups)
-      if (group.first_block <= block && block <= group.last_block)
-        for (const specs::ParameterSpec& parameter : group.parameters)
-          if (largest == nullptr || parameter.numel() > largest->numel()) largest = &parameter;
-    return largest;
+  // Tensor-parallel ranks have a part of the words each.
+  bool has_own_words(int64_t b) const { return model_.split.tensor > 1 && at(b).targets_of_cut > 0; }
+  bool is_fused(int64_t b) const { return rounds_ && !has_own_words(b); }
+  double logit(int64_t b) const { return is_fused(b) ? element_ : std::max(element_, 4.0); }
+  double bytes_beside_logit(int64_t b) const {
+    if (is_fused(b)) return 0;
+    if (!has_own_words(b)) return 2 * logit(b);
+    return logit(b) + (element_ < logit(b) ? element_ : 0);
   }
   double parameter_bytes(int64_t block) const {
-    const specs::ParameterSpec* largest = largest_parameter(block);
+    const specs::ParameterSpec* largest = largest_[static_cast<size_t>(block)];
     return largest == nullptr ? 0 : double(largest->numel()) * element_;
   }
   // models/cross_entropy.h, Note [Aligned rows].
   double aligned_copy(int64_t block) const {
     constexpr int64_t kRowMultiple = 64;
-    const specs::ParameterSpec* weight = largest_parameter(block);
+    const specs::ParameterSpec* weight = largest_[static_cast<size_t>(block)];
     return weight == nullptr || weight->shape.front() % kRowMultiple == 0 ? 0 : parameter_bytes(block);
   }
 
@@ -64,8 +72,8 @@ class Activations {
   double batch_;
   bool masks_documents_;
   double element_;
-  bool is_fused_;
-  double logit_;
+  bool rounds_;  // logits and their gradients: bf16
+  std::vector<const specs::ParameterSpec*> largest_;  // [block]: of those that it reads
 };
 
 }  // namespace

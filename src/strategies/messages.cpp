@@ -2,7 +2,8 @@
 #include "strategies/messages.h"
 
 #include <algorithm>
-#include <array>
+#include <map>
+#include <set>
 
 namespace shardmark::strategies {
 namespace {
@@ -81,29 +82,31 @@ int64_t Messages::numel_of(const Action& action, bool is_forward, bool is_receiv
 void Messages::plan(Direction& direction, const std::vector<Position>& positions, const char* name) {
   // Of a block on a micro-batch, which reads neither its input nor its output's gradient afterwards.
   const Compute last = splits_backward(positions) ? Compute::backward_weight : Compute::backward;
-  std::vector<size_t> slots;  // [slot]: the position from which it is free
+  std::map<std::pair<int64_t, int64_t>, size_t> last_of;  // block, micro-batch
+  for (size_t i = 0; i < positions.size(); ++i)
+    if (positions[i].is(last)) last_of[{positions[i].action.block, positions[i].action.micro_batch}] = i;
+  std::set<size_t> free;                          // slots
+  std::set<std::pair<size_t, size_t>> in_use;     // the position from which it is free, slot
+  size_t num_slots = 0;
   std::vector<size_t> slot_of;
   int64_t most = 0;
   for (size_t i = 0; i < positions.size(); ++i) {
     if (!place_of(positions[i].action, direction.is_forward).receives) continue;
     const size_t starts = direction.receiving.empty() ? i : direction.receiving.back();
-    size_t ends = i;
-    for (size_t later = i; later < positions.size(); ++later) {
-      const Action& action = positions[later].action;
-      if (action.block == positions[i].action.block &&
-          action.micro_batch == positions[i].action.micro_batch && positions[later].is(last))
-        ends = later;
-    }
-    auto slot =
-        std::find_if(slots.begin(), slots.end(), [&](size_t free_from) { return free_from <= starts; });
-    if (slot == slots.end()) slot = slots.insert(slots.end(), 0);
-    *slot = ends + 1;
+    const auto end = last_of.find({positions[i].action.block, positions[i].action.micro_batch});
+    const size_t ends = end == last_of.end() ? i : std::max(i, end->second);
+    for (; !in_use.empty() && in_use.begin()->first <= starts; in_use.erase(in_use.begin()))
+      free.insert(in_use.begin()->second);
+    if (free.empty()) free.insert(num_slots++);
+    const size_t slot = *free.begin();
+    free.erase(free.begin());
+    in_use.emplace(ends + 1, slot);
     most = std::max(most, numel_of(positions[i].action, direction.is_forward, /*is_received=*/true));
-    slot_of.push_back(static_cast<size_t>(slot - slots.begin()));
+    slot_of.push_back(slot);
     direction.receiving.push_back(i);
   }
   std::vector<Slice> memory;
-  for (size_t s = 0; s < slots.size(); ++s)
+  for (size_t s = 0; s < num_slots; ++s)
     memory.push_back(step_.allocate(std::string(name) + ", slot " + std::to_string(s), Use::transient,
                                     Element::compute, most));
   for (const size_t slot : slot_of) direction.slots.push_back(memory[slot]);

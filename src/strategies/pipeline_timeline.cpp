@@ -8,6 +8,8 @@
 #include <numeric>
 #include <optional>
 
+#include "base/stats.h"
+
 namespace shardmark::strategies {
 namespace {
 
@@ -229,7 +231,7 @@ PipelineTimeline timeline(const std::vector<PipelineOrder>& orders, const Pipeli
   for (const auto& rank : result.ranks) {
     double idle_s = result.length_s;
     for (const TimedAction& timed : rank) idle_s -= timed.end_s - timed.begin_s;
-    result.idle_s.push_back(idle_s);
+    result.idle_s.push_back(without_rounding(idle_s, result.length_s));
     result.most_in_flight.push_back(most_in_flight(rank));
   }
   return result;

@@ -13,14 +13,12 @@ int64_t chunks_of(const TrainingPoint& t) {
   return pipeline_schedule(t.schedule.name).chunks(t.schedule.options);
 }
 
-specs::StageTable part_of(const Point& point, int64_t rank) {
-  const TrainingPoint& t = point.training;
-  const specs::SharedTable whole = specs::model_table(t.model);
+specs::StageTable part_of(const Point& point, int64_t rank, const std::vector<int64_t>& bounds) {
+  const specs::SharedTable whole = specs::model_table(point.training.model);
   const specs::Split split = split_of(point, rank);
-  if (t.pipeline == 1 && split == specs::Split{}) return specs::whole_table(whole);
-  const auto bounds = specs::part_bounds(*whole, t.pipeline * chunks_of(t), t.stages == "flops");
-  return specs::stage_table(specs::split_table(*whole, split), bounds, specs::mesh_of(point).stage_of(rank),
-                            t.pipeline);
+  const int64_t stages = point.training.pipeline;
+  if (stages == 1 && split == specs::Split{}) return specs::whole_table(whole);
+  return specs::stage_table(*whole, split, bounds, specs::mesh_of(point).stage_of(rank), stages);
 }
 
 StepInput input_of(const Point& point, const specs::StageTable& part, int64_t rank) {
@@ -77,8 +75,34 @@ StepInput StepInput::with(const ModelTable& regrouped) const {
           own_gathers, fused_update};
 }
 
-RankStep::RankStep(const Point& point, int64_t rank)
-    : part_(part_of(point, rank)), input_(input_of(point, part_, rank)) {}
+std::vector<int64_t> bounds_of_parts(const Point& point) {
+  const TrainingPoint& t = point.training;
+  const specs::SharedTable whole = specs::model_table(t.model);
+  const int64_t parts = t.pipeline * chunks_of(t);
+  if (parts == 1) return {0, std::ssize(whole->blocks)};
+  return specs::part_bounds(*whole, parts, t.stages == "flops");
+}
+
+RankStep::RankStep(const Point& point, int64_t rank) : RankStep(point, rank, bounds_of_parts(point)) {}
+RankStep::RankStep(const Point& point, int64_t rank, const std::vector<int64_t>& bounds)
+    : part_(part_of(point, rank, bounds)), input_(input_of(point, part_, rank)) {}
+
+namespace {
+
+// A program has an instruction and more for each pass, and whoever plans or predicts writes all of them.
+std::string too_many_passes(const TrainingPoint& t) {
+  constexpr int64_t kMostPasses = 100'000;
+  if (t.accumulation <= 1) return {};
+  const auto blocks = std::ssize(specs::model_table(t.model)->blocks);
+  if (blocks * t.accumulation <= kMostPasses) return {};
+  const int64_t most = std::max<int64_t>(1, kMostPasses / blocks);
+  return fmt::format(
+      "{} micro-batches through {} blocks are {} passes in a step, and at most {} work; take accumulation {} or "
+      "less, with more samples in each micro-batch",
+      t.accumulation, blocks, blocks * t.accumulation, kMostPasses, most);
+}
+
+}  // namespace
 
 std::string layout_impossible(const Point& point) {
   const TrainingPoint& t = point.training;
@@ -91,7 +115,8 @@ std::string layout_impossible(const Point& point) {
     return fmt::format(
         "schedule {} gives each of several stages {} parts of the model; take pipeline 2 or more",
         t.schedule.name, parts);
-  if (point.ranks_per_copy() == 1 && !t.sequence_parallel) return {};  // no table is built for it
+  if (std::string reason = too_many_passes(t); !reason.empty()) return reason;
+  if (point.ranks_per_copy() == 1 && !t.sequence_parallel) return {};
   const specs::SharedTable whole = specs::model_table(t.model);
   if (std::string reason = specs::split_impossible(t.model.name, *whole, split_of(point, 0)); !reason.empty())
     return reason;

@@ -56,29 +56,55 @@ Schedule forward_only(const std::vector<specs::Chunk>& chunks) {
   return schedule;
 }
 
+namespace {
+
+// The groups of each block, [block], each list in the order in which the gradients of groups are complete.
+struct GroupsOfBlocks {
+  std::vector<std::vector<size_t>> first, last;  // whose first, whose last block it is
+  std::vector<std::vector<size_t>> units;        // that this block alone uses
+  std::vector<std::vector<size_t>> used;         // in the order of the table
+
+  explicit GroupsOfBlocks(const specs::ModelTable& model)
+      : first(model.blocks.size()),
+        last(model.blocks.size()),
+        units(model.blocks.size()),
+        used(model.blocks.size()) {
+    for (const size_t group : specs::backward_order(model)) {
+      const specs::GroupSpec& spec = model.groups[group];
+      const auto begin = static_cast<size_t>(spec.first_block), end = static_cast<size_t>(spec.last_block);
+      first[begin].push_back(group);
+      last[end].push_back(group);
+      if (!specs::is_root(spec)) units[begin].push_back(group);
+    }
+    for (size_t group = 0; group < model.groups.size(); ++group)
+      for (int64_t block = model.groups[group].first_block; block <= model.groups[group].last_block; ++block)
+        used[static_cast<size_t>(block)].push_back(group);
+  }
+};
+
+}  // namespace
+
 std::vector<Position> positions(const Schedule& schedule, const specs::ModelTable& model) {
-  const std::vector<size_t> order = specs::backward_order(model);
-  std::set<size_t> used;
+  const GroupsOfBlocks groups(model);
+  std::vector<bool> used(model.groups.size());
   std::vector<int64_t> backwards(model.blocks.size());  // [block]: still to come
   for (const Action& action : schedule)
     if (action.what == Compute::backward || action.what == Compute::backward_weight)
       ++backwards[static_cast<size_t>(action.block)];
   const std::vector<int64_t> all = backwards;
   std::vector<Position> result;
+  result.reserve(schedule.size());
   for (const Action& action : schedule) {
     Position& at = result.emplace_back(Position{action, {}, {}, {}, {}});
     if (action.what == Compute::load) continue;
     const auto block = static_cast<size_t>(action.block);
-    for (const size_t group : order) {
-      const specs::GroupSpec& spec = model.groups[group];
-      if (spec.first_block == action.block && !specs::is_root(spec)) at.unit = group;
-      if (at.adds_gradients() && spec.last_block == action.block) at.begin.push_back(group);
-      if (at.adds_gradients() && spec.first_block == action.block) at.complete.push_back(group);
+    if (!groups.units[block].empty()) at.unit = groups.units[block].back();
+    if (at.adds_gradients()) at.begin = groups.last[block], at.complete = groups.first[block];
+    for (const size_t group : groups.used[block]) {
+      if (used[group]) continue;
+      used[group] = true;
+      at.first_used.push_back(group);
     }
-    for (size_t group = 0; group < model.groups.size(); ++group)
-      if (model.groups[group].first_block <= action.block && action.block <= model.groups[group].last_block &&
-          used.insert(group).second)
-        at.first_used.push_back(group);
     if (!at.adds_gradients()) continue;
     at.is_first = backwards[block] == all[block];
     at.is_last = --backwards[block] == 0;

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/stats.h"
 #include "strategies/meetings.h"
 
 namespace shardmark::strategies {
@@ -206,7 +207,9 @@ SimulatedStep mean_of(const std::vector<SimulatedRank>& stages, const std::vecto
     mean.waited_s[static_cast<size_t>(Dimension::pipeline)] +=
         share * (mean.step_s - last.compute_s - last.exposed_s);  // for the last stage to end
   }
-  mean.exposed_s = mean.step_s - mean.compute_s;
+  double& for_stages_s = mean.waited_s[static_cast<size_t>(Dimension::pipeline)];
+  for_stages_s = without_rounding(for_stages_s, mean.step_s);
+  mean.exposed_s = without_rounding(mean.step_s - mean.compute_s, mean.step_s);
   return mean;
 }
 

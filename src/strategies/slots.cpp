@@ -5,14 +5,45 @@
 #include <optional>
 
 namespace shardmark::strategies {
+namespace {
+
+// When each group is used, for questions whose time never goes back.
+class NextUses {
+ public:
+  explicit NextUses(const std::vector<size_t>& groups) : never_(groups.size()) {
+    for (size_t use = 0; use < groups.size(); ++use) {
+      if (groups[use] >= uses_of_.size()) uses_of_.resize(groups[use] + 1);
+      uses_of_[groups[use]].uses.push_back(use);
+    }
+  }
+
+  // The first use of a group from `now` on; after all uses, if there is none.
+  size_t from(size_t now, size_t group) {
+    auto& [uses, first] = uses_of_[group];
+    while (first < uses.size() && uses[first] < now) ++first;
+    return first < uses.size() ? uses[first] : never_;
+  }
+
+ private:
+  struct OfGroup {
+    std::vector<size_t> uses;
+    size_t first = 0;  // that is not in the past
+  };
+  std::vector<OfGroup> uses_of_;
+  size_t never_;
+};
+
+}  // namespace
 
 std::vector<SlotUse> plan_slots(const std::vector<size_t>& groups, int64_t num_slots) {
   std::vector<SlotUse> uses;
+  uses.reserve(groups.size());
+  NextUses next_uses(groups);
   std::vector<std::optional<size_t>> last(static_cast<size_t>(num_slots));  // [slot]: use that it is held for
   for (size_t use = 0; use < groups.size(); ++use) {
-    const auto now = groups.begin() + std::max<int64_t>(0, static_cast<int64_t>(use) - num_slots + 1);
+    const size_t ahead = static_cast<size_t>(num_slots) - 1, now = use < ahead ? 0 : use - ahead;
     const auto next_use = [&](const std::optional<size_t>& held) {
-      return held ? std::find(now, groups.end(), groups[*held]) : groups.end();
+      return held ? next_uses.from(now, groups[*held]) : groups.size();
     };
     auto slot = std::find_if(last.begin(), last.end(), [&](const std::optional<size_t>& held) {
       return held && groups[*held] == groups[use];

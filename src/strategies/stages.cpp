@@ -1,4 +1,4 @@
-// See stages.h.
+// The stages differ in their blocks and in their place in the schedule.
 #include "strategies/stages.h"
 
 #include <algorithm>
@@ -10,8 +10,9 @@ namespace shardmark::strategies {
 Stages::Stages(const Point& point) {
   const specs::Mesh mesh = specs::mesh_of(point);
   const Strategy& how = strategy(point.training.strategy.name);
+  const std::vector<int64_t> bounds = bounds_of_parts(point);
   for (int64_t stage = 0; stage < mesh.pipeline; ++stage) {
-    steps.emplace_back(point, stage * mesh.pipeline_team().stride);
+    steps.emplace_back(point, stage * mesh.pipeline_team().stride, bounds);
     programs.push_back(how.step(steps.back().input()));
   }
 }
@@ -19,12 +20,17 @@ Stages::Stages(const Point& point) {
 std::vector<StagesCost> costs_of(const Stages& stages, double samples) {
   std::vector<StagesCost> costs;
   double traffic_bytes = 0;
+  int64_t num_operations = 0;
   for (size_t stage = 0; stage < stages.programs.size(); ++stage) {
     const StepInput& input = stages.steps[stage].input();
     costs.push_back({cost_of(stages.programs[stage], input), strategies::activation_bytes(input, samples)});
     traffic_bytes += costs.back().cost.traffic_bytes / static_cast<double>(stages.programs.size());
+    num_operations = std::max(num_operations, costs.back().cost.num_operations);
   }
-  for (StagesCost& one : costs) one.cost.traffic_bytes = traffic_bytes;
+  for (StagesCost& one : costs) {
+    one.cost.traffic_bytes = traffic_bytes;
+    one.cost.num_operations = num_operations;
+  }
   return costs;
 }
 

@@ -1,6 +1,8 @@
 // Goes through a program and adds up what starts.
 #include "strategies/step_traffic.h"
 
+#include <algorithm>
+
 namespace shardmark::strategies {
 
 StepTraffic step_traffic(const Program& program) {
@@ -15,6 +17,24 @@ StepTraffic step_traffic(const Program& program) {
       ++phase.num_operations;
       phase.bytes += call.ring_bytes();
     }
+  }
+  return traffic;
+}
+
+StepTraffic step_traffic(const std::vector<Program>& stages) {
+  const auto starts_most = std::max_element(stages.begin(), stages.end(), [](const auto& a, const auto& b) {
+    return a.calls.size() < b.calls.size();
+  });
+  if (starts_most == stages.end()) return {};
+  StepTraffic traffic = step_traffic(*starts_most);
+  if (stages.size() == 1) return traffic;
+  constexpr PhaseTraffic StepTraffic::*kPhases[] = {&StepTraffic::forward, &StepTraffic::backward,
+                                                    &StepTraffic::update};
+  for (const auto phase : kPhases) (traffic.*phase).bytes = 0;
+  for (const Program& program : stages) {
+    const StepTraffic of_stage = step_traffic(program);
+    for (const auto phase : kPhases)
+      (traffic.*phase).bytes += (of_stage.*phase).bytes / static_cast<double>(stages.size());
   }
   return traffic;
 }

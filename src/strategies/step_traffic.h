@@ -6,8 +6,8 @@
 namespace shardmark::strategies {
 
 struct PhaseTraffic {
-  int64_t num_operations = 0;
-  double bytes = 0;  // payload x ring factor, mean over ranks: as Cost::traffic_bytes
+  int64_t num_operations = 0;  // of the stage of a pipeline that starts most in a step: as Cost::num_operations
+  double bytes = 0;            // payload x ring factor, mean over ranks: as Cost::traffic_bytes
   bool operator==(const PhaseTraffic&) const = default;
 };
 
@@ -18,5 +18,6 @@ struct StepTraffic {
 };
 
 StepTraffic step_traffic(const Program& program);
+StepTraffic step_traffic(const std::vector<Program>& stages);
 
 }  // namespace shardmark::strategies

@@ -44,6 +44,7 @@ struct StepInput {
 class RankStep {
  public:
   explicit RankStep(const Point& point, int64_t rank = 0);
+  RankStep(const Point& point, int64_t rank, const std::vector<int64_t>& bounds);  // bounds_of_parts()
   const specs::StageTable& part() const { return part_; }
   const StepInput& input() const { return input_; }
 
@@ -52,7 +53,9 @@ class RankStep {
   StepInput input_;
 };
 specs::Split split_of(const Point& point, int64_t rank = 0);
-// Why a model cannot be laid out like this; empty where it can.
+// Where the parts of the model begin that the stages of a pipeline have.
+std::vector<int64_t> bounds_of_parts(const Point& point);
+// Why a model cannot be laid out like this, or its step is too long to be written; empty where it can.
 std::string layout_impossible(const Point& point);
 // What is most likely not meant: fewer micro-batches than stages. One line; empty where nothing is.
 std::string layout_warning(const Point& point);

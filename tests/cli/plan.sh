@@ -40,6 +40,40 @@ for suite in suites/*.yaml; do
 done
 says "  fsdp(shard=gradients) " plan suites/quick.yaml
 
+# Every row of the first screen is a row of the table training: that of the most ranks. fsdp on one rank shards nothing, so it
+# needs more than ddp there, and less on eight.
+overview_is_of_training() {
+  "$shardmark" plan "$@" >"$dir/screen" 2>"$dir/err" || fail "plan $*: $(cat "$dir/err")"
+  "$shardmark" plan "$@" --json >"$dir/plan.json" 2>"$dir/err" || fail "plan $* --json: $(cat "$dir/err")"
+  python3 - "$dir/screen" "$dir/plan.json" <<'PYTHON' || fail "plan $*: a row of the first screen is none of the table training"
+import json, re, sys
+tables = {table["key"]: table["rows"] for table in json.load(open(sys.argv[2]))["tables"]}
+number = lambda text: 0.0 if text in ("-", "") else float(text.replace(",", ""))
+near = lambda a, b: abs(a - b) <= 1e-3 * max(abs(a), abs(b))
+columns = ("memory per rank total", "per rank and step compute", "per rank and step traffic", "per rank and step operations")
+count, lines, inside = 0, open(sys.argv[1]).read().split("\n"), False
+for line in lines:
+    if not line.strip(): inside = False
+    if line.startswith("Training, a row for each strategy"): inside = True
+    cells = re.split("  +", line.strip())
+    if not inside or not line.startswith("  ") or len(cells) < 6 or not re.fullmatch("[0-9,]+", cells[1]): continue
+    if cells[0] == "auto": continue  # chosen when it runs
+    strategy, ranks, shown = cells[0], number(cells[1]), [number(cell) for cell in cells[2:6]]
+    rows = [row for row in tables["training"] if row["strategy"].split("(")[0] == strategy.split("(")[0]]
+    same = [row for row in rows if row["ranks"] == ranks and all(near(row[c] or 0, s) for c, s in zip(columns, shown))]
+    assert same, (line, [(row["ranks"], [row[c] for c in columns]) for row in rows])
+    count += 1
+    more = re.search(r" ([0-9]+): ([0-9.,]+)$", line)  # a smaller count that needs more
+    if more:
+        assert number(more[1]) < ranks and number(more[2]) > shown[0], line
+        assert any(row["ranks"] == number(more[1]) and near(row[columns[0]], number(more[2])) for row in rows), line
+assert count > 0
+PYTHON
+}
+overview_is_of_training gpt2 -n 8
+says " 1: 7,135" plan gpt2 -n 8
+for suite in quick memory layouts scaling; do overview_is_of_training $suite; done
+
 # Suites that were made for GPUs of a size fit them, activations included.
 for suite in llama gpu-llama; do
   "$shardmark" plan $suite --json | python3 -c 'import json, sys
@@ -106,6 +140,23 @@ printf 'training: {model: {gpt2: {sequence: 32}}, data: {text: {files: "none/*.t
 "$shardmark" plan "$dir/none.yaml" >"$dir/out" 2>"$dir/err" || fail "plan of data that are not there: $(cat "$dir/err")"
 [[ $(wc -l <"$dir/err") == 1 ]] && grep -qF "no file matches 'none/*.txt' from $PWD or $dir; a run here would be refused" "$dir/err" ||
   fail "data that are not there: $(cat "$dir/err")"
+
+# What would take minutes to plan is refused with what can be: here, as in run and train, which ask the same.
+for pipeline in 1 2; do
+  printf 'ranks: 2\ntraining: {model: {gpt2: {layers: 2, width: 8, heads: 2, sequence: 8, vocabulary: 16}}, strategy: ddp, batch_size: 1, pipeline: %s, accumulation: 65536}\n' \
+    $pipeline >"$dir/long.yaml"
+  says "at most 100000 work; take accumulation 25000 or less" plan "$dir/long.yaml"
+done
+refused "a long step" "take accumulation" plan --step ddp --model "gpt2(layers=14)" -n 2 --pipeline 2 --pipeline-schedule "interleaved(chunks=2)" --accumulation 65536
+printf 'ranks: 4096\ntraining: {model: {gpt2: {layers: 4096, width: 8, heads: 2, sequence: 8, vocabulary: 16}}, strategy: ddp, batch_size: 1, pipeline: 64, accumulation: 64}\n' >"$dir/long.yaml"
+says "take accumulation 24 or less" plan "$dir/long.yaml"
+
+# Numbers that are none are named, and a mixture's errors begin with its own name.
+for value in nan inf -inf; do
+  printf 'training: {model: {moe: {top_k: %s}}, strategy: ddp, batch_size: 1}\n' $value >"$dir/none.yaml"
+  refused "$value" "option 'top_k' of model moe is $value; accepted: an integer" plan "$dir/none.yaml"
+done
+refused "a mixture's width" "moe: width 17 is not a multiple of heads 4" plan --step ddp --model "moe(width=17, heads=4)"
 
 refused "no suite" "which suite? give one, or --step STRATEGY" plan
 refused "missing file" "nowhere.yaml: no such suite here, in suites" plan nowhere.yaml

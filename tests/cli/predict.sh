@@ -61,6 +61,8 @@ has written 'written to traces'
 refuses 'exists; name another place' shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --trace traces
 "$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --trace made/here >written
 has written 'written to made/here'
+"$shardmark" predict shaped.h5 --ranks 2,3 --global-batch 16 --strategy ddp --trace uneven_steps >written
+has written 'written to uneven_steps' 'Left out: 3 ranks' 'the ranks do not divide the global batch'
 refuses '--trace: the directory /sys/none cannot be made (' shaped.h5 --ranks 2 --trace /sys/none
 if can_use python3; then
   "$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --csv of_traces >/dev/null
@@ -82,6 +84,11 @@ fi
 
 "$shardmark" predict --published >published
 has published 'A100' 'V100' '136,334'
+! grep -qE 'e-[0-9][0-9]' published || fail "a remainder of rounding: $(grep -E 'e-[0-9][0-9]' published)"
+
+# Where no layout takes the global batch, the error says which would.
+refuses 'no layout of 64 ranks takes a global batch of 32; take --global-batch 256 (' shaped.h5 --ranks 64 --ranks-per-node 1 --network ndr400 \
+  --layouts --global-batch 32 --batch-sizes 4 --strategy ddp
 
 # What is left out has its reason on the screen; where nothing is left, the reason is the error.
 "$shardmark" predict shaped.h5 --ranks 2 --memory 1MiB >tight
@@ -116,7 +123,7 @@ refuses 'is not a link' shaped.h5 --network nonsense
 refuses 'unknown strategy' shaped.h5 --strategy nonsense
 refuses '--memory' shaped.h5 --memory much
 refuses '--global-batch' shaped.h5 --global-batch 8 --batch-sizes 4
-refuses 'has per-block times' small.h5
+refuses 'no times of blocks' small.h5
 refuses 'name a study'
 refuses '--published needs no study: leave out shaped.h5' shaped.h5 --published
 refuses 'missing.h5' missing.h5

@@ -9,8 +9,9 @@ namespace {
 
 class MemoryOfOneRank : public OnCpuRanks {
  protected:
-  Record measure(const Layout& layout) {
+  Record measure(const Layout& layout, int64_t batch_size = 2) {
     Point point = point_of(layout, comm->size());
+    point.training.batch_size = batch_size;
     point.sampling.warmup_steps = 1;
     point.sampling.min_steps = point.sampling.max_steps = 2;
     const Resources resources;
@@ -42,6 +43,33 @@ TEST_F(MemoryOfOneRank, AgreesInPipelines) {
       EXPECT_NEAR(m.parameter_bytes / m.predicted_parameter_bytes, 1, 0.01);
       EXPECT_NEAR(m.gradient_bytes / m.predicted_gradient_bytes, 1, 0.01);
       EXPECT_NEAR(m.optimizer_bytes / m.predicted_optimizer_bytes, 1, 0.01);
+    }
+}
+
+// What a rank holds beside its step is not its activations: samples to draw from, buffers inside the transport.
+TEST_F(MemoryOfOneRank, ActivationsOfSmallModelsAreWithinATenth) {
+  struct Case {
+    const char* model;
+    int64_t batch_size, tensor = 1;
+  };
+  const char* const small_llama =
+      "llama(layers=4, width=128, heads=4, kv_heads=4, inner=384, sequence=128, vocabulary=512, tied=false)";
+  for (const Case& one : {Case{"mlp(layers=4)", 64},
+                          {"mlp(layers=6, width=512)", 16},
+                          {small_llama, 1},
+                          {small_llama, 1, 2},
+                          {"gpt2(layers=4, width=256, heads=4, sequence=128, vocabulary=256)", 1},
+                          {"llama(layers=2, width=64, heads=4, kv_heads=4, inner=192, sequence=128, "
+                           "vocabulary=16384)",
+                           2, 2}})
+    for (const char* strategy : {"ddp", "fsdp", "fsdp(shard=optimizer)", "zero3"}) {
+      Layout layout{one.model, strategy};
+      layout.tensor = one.tensor;
+      layout.precision = "fp32";
+      const Record record = measure(layout, one.batch_size);
+      if (world.rank() != 0) continue;
+      const Measures& m = record.measures;
+      EXPECT_NEAR(m.activation_bytes() / m.predicted_activation_bytes, 1, 0.1) << to_text(record.point);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <regex>
+#include <set>
 
 #include "analysis/bmwg/tables.h"
 #include "analysis/compare/tables.h"
@@ -108,6 +109,15 @@ TEST(Definitions, NoTableOfTheReportIsForgotten) {
        ++found, ++count)
     EXPECT_NE(tried.find(found->str()), std::string::npos) << found->str() << ") is not in all_tables()";
   EXPECT_GT(count, 15);
+}
+
+// Programs find a column by its name.
+TEST(Definitions, NoTableHasAColumnTwice) {
+  for (const Table& table : all_tables()) {
+    std::set<std::string> names;
+    for (const Column& column : table.columns)
+      EXPECT_TRUE(names.insert(column.full_name()).second) << table.key << ": " << column.full_name();
+  }
 }
 
 TEST(Definitions, NameTheColumnsThatShareThem) {

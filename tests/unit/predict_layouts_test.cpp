@@ -99,10 +99,28 @@ TEST_F(PredictLayouts, ThatFitComeFirst) {
   EXPECT_THAT(none.notes.at(0), HasSubstr("Shown are those that need least."));
 }
 
-TEST_F(PredictLayouts, SayWhyThereAreNone) {
+// What would have a layout: a larger global batch, and smaller micro-batches; both do.
+TEST_F(PredictLayouts, SayWhatWouldHaveOne) {
+  const auto tables_of = [&](const PredictQuery& query) {
+    return predicted_layouts_tables(
+        search_layouts(predict_all(points_, predictors_, query), predictors_, query), query);
+  };
   PredictQuery query = query_of({8});
-  query.global_batch = 8 * 3;
+  query.global_batch = 24;
   query.batch_sizes = {5};
+  std::string why;
+  try {
+    tables_of(query);
+  } catch (const UsageError& error) {
+    why = error.what();
+  }
+  EXPECT_THAT(why, HasSubstr("no layout of 8 ranks takes a global batch of 24; take --global-batch 25 ("));
+  EXPECT_THAT(why, HasSubstr("), or --batch-sizes 4 ("));
+  query.global_batch = 25;
+  EXPECT_FALSE(tables_of(query).empty());
+  query.global_batch = 24;
+  query.batch_sizes = {4};
+  EXPECT_FALSE(tables_of(query).empty());
   EXPECT_THROW(predicted_layouts_tables({}, query), UsageError);
 }
 

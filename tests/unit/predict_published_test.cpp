@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
+#include <random>
 
-#include "analysis/predict/published_playbook.h"
+#include "analysis/predict/published_scaling.h"
 #include "analysis_fixture.h"
-#include "base/stats.h"
+#include "readme_block.h"
 #include "specs/model_table.h"
 
 namespace shardmark {
@@ -55,6 +55,44 @@ TEST(Published, TheFirstRowCalibrates) {
   }
 }
 
+// A layout whose copy has more ranks than micro-batches computes for longer on one GPU than its step takes.
+TEST(Published, AnyLayoutThatCalibratesEqualsWhatWasMeasured) {
+  PublishedScaling links = published("Llama 3.1 8B, context parallel 2, on H100");
+  std::mt19937_64 random(1);
+  const auto one_of = [&](std::initializer_list<int64_t> values) {
+    return values.begin()[random() % values.size()];
+  };
+  int num_beyond = 0;
+  for (int i = 0; i < 60; ++i) {
+    Point point = published_point("llama_8b(sequence=2048)", i % 2 == 0 ? "ddp" : "fsdp(shard=optimizer)",
+                                  "adamw", 1, one_of({1, 2}));
+    TrainingPoint& t = point.training;
+    t.precision = "bf16";
+    t.tensor = one_of({1, 2, 8});
+    t.sequence_parallel = t.tensor > 1;
+    t.context = one_of({1, 2, 8});
+    t.pipeline = one_of({1, 2, 8, 16});
+    t.accumulation = one_of({1, 2, 16, 64});
+    point.ranks = point.ranks_per_copy() * one_of({1, 4});
+    const PublishedStep step(links, point);
+    const double step_s = step.with(0).step_s * 1.01 + static_cast<double>(one_of({1, 10, 100})) / 10;
+    const double computing_s = step.computing_s(step_s);
+    num_beyond += computing_s > step_s ? 1 : 0;
+    EXPECT_NEAR(step.with(computing_s).step_s / step_s, 1, 1e-9)
+        << "tensor " << t.tensor << ", context " << t.context << ", pipeline " << t.pipeline << ", "
+        << t.accumulation << " micro-batches";
+  }
+  EXPECT_GT(num_beyond, 10);
+}
+
+// Differences of nearly equal times are 0, not a remainder of rounding of either sign.
+TEST(Published, ExposedCommunicationIsNoRoundingError) {
+  for (const PublishedScaling& scaling : published_scalings())
+    for (const PredictedRow& row : predicted_rows(scaling))
+      EXPECT_TRUE(row.exposed_s == 0 || row.exposed_s > 1e-9 * row.step_s)
+          << scaling.name << ": " << row.exposed_s;
+}
+
 // Links add what they cost: more across nodes than within one, and never more than all operations take.
 TEST(Published, LinksCost) {
   for (const PublishedScaling& scaling : published_scalings()) {
@@ -74,52 +112,31 @@ TEST(Published, Llama8BOn128H100) {
   EXPECT_LT(worst_error(published("Llama 3.1 8B, torch.compile, on H100 96GB")), 0.03);
 }
 
-// Of a column's rows that hold a number.
-std::vector<double> numbers_of(const Table& table, const std::string& column) {
-  std::vector<double> numbers;
-  for (size_t row = 0; row < table.rows.size(); ++row)
-    if (const OptionValue& value = cell(table, row, column).value; value.is_number())
-      numbers.push_back(value.get<double>());
-  return numbers;
-}
-
-std::string right(const Table& table, const char* column) {
-  int64_t right = 0, all = 0;
-  for (size_t row = 0; row < table.rows.size(); ++row) {
-    long some = 0, of = 0;
-    if (sscanf(cell(table, row, column).text.c_str(), "%ld of %ld", &some, &of) == 2)
-      right += some, all += of;
-  }
-  return fmt::format("{} of {}", right, all);
-}
-
-// analysis/predict/README.md's figures.
-TEST(Published, LayoutsAreRankedAsTheReadmeSays) {
-  const PlaybookRow& first = playbook_rows().front();
-  const specs::ModelTable table_1b =
-      specs::model_spec(first.point.training.model.name).table(first.point.training.model.options);
-  const double tokens_per_s = 256 * 4096.0 / 8 / first.step_s;  // 39,273, an MFU of 38.3 % of 989.5 TFLOP/s
-  EXPECT_NEAR(table_1b.step_flops() / 4096 * tokens_per_s / 989.5e12, 0.383, 0.001);
-
-  const std::vector<PlaybookPrediction> predictions = playbook_predictions();
-  EXPECT_EQ(predictions.size(), 1591u);
-  const Table table = published_layouts_table(predictions);
-  std::vector<double> loss = numbers_of(table, "loss");
-  EXPECT_EQ(loss.size(), 13u);
-  EXPECT_EQ(fmt::format("{:.1f} {:.0f}", median(loss), quantile(loss, 1)), "3.6 85");
-  const std::vector<double> rank = numbers_of(table, "rank correlation");
-  EXPECT_EQ(fmt::format("{:.2f} {:.2f} {:.2f}", quantile(rank, 0), median(rank), quantile(rank, 1)),
-            "0.45 0.69 0.92");
-  EXPECT_EQ(right(table, "predicted right ran"), "1019 of 1035");
-  EXPECT_EQ(right(table, "predicted right did not run"), "386 of 556");
-
-  std::vector<double> steps, memory;
-  for (const PlaybookPrediction& one : predictions) {
-    if (!one.row->ran()) continue;
-    if (one.row->nodes <= 4) steps.push_back(100 * (one.step_s / one.row->step_s - 1));
-    memory.push_back(100 * std::abs(one.memory_bytes / one.row->memory_bytes - 1));
-  }
-  EXPECT_EQ(fmt::format("{:.0f} {:.0f}", median(steps), median(memory)), "-7 10");
+// Rows of weak scaling hardly change, so a prediction that nothing changes is what ours has to be better than.
+TEST(Published, WeakScalingIsPredictedAsTheReadmeSays) {
+  const auto errors = [](const PublishedScaling& scaling, bool unchanged) {
+    std::vector<double> percent;
+    const std::vector<PredictedRow> predicted = predicted_rows(scaling);
+    for (size_t i = 1; i < predicted.size(); ++i) {
+      const double step_s = unchanged ? scaling.rows.front().step_s : predicted[i].step_s;
+      percent.push_back(100 * (step_s / scaling.rows[i].step_s - 1));
+    }
+    return percent;
+  };
+  const PublishedScaling &eager = published("Llama 3.1 8B, eager, on H100 96GB"),
+                         &compiled = published("Llama 3.1 8B, torch.compile, on H100 96GB"),
+                         &context = published("Llama 3.1 8B, context parallel 2, on H100");
+  const auto least = [](const std::vector<double>& all) { return -*std::min_element(all.begin(), all.end()); };
+  expect_row_of_predict_readme(
+      "Llama 3.1 8B by FSDP2 (torchtitan) from 8 to 128 H100",
+      fmt::format("step {:.1f} % too short compiled, {:.1f} % eager; \"as long as on 8\" is {:.1f} and {:.1f} % too "
+                  "short",
+                  least(errors(compiled, false)), least(errors(eager, false)), least(errors(compiled, true)),
+                  least(errors(eager, true))));
+  expect_row_of_predict_readme(
+      "Llama 3.1 8B, two GPUs a sequence (NVIDIA), from 8 to 128 H100",
+      fmt::format("step at most {:.1f} % too short; \"as long as on 8\" at most {:.1f} %",
+                  least(errors(context, false)), least(errors(context, true))));
 }
 
 }  // namespace

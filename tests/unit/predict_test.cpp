@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analysis/plots/plots.h"
+#include "analysis/predict/left_out.h"
 #include "predict_fixture.h"
 
 namespace shardmark {
@@ -54,6 +55,22 @@ TEST_F(Predict, TheOrderOfStudiesChangesNothing) {
             .step_s.value);
   }
   EXPECT_EQ(steps[0], steps[1]);
+}
+
+// Points with warnings and points without times of blocks are named apart: they are mended differently.
+TEST_F(Predict, NamesWhatItDoesNotUse) {
+  EXPECT_TRUE(why_unused(points_).empty());
+  StudyData other = study();
+  int64_t count = 0;
+  for (Record& record : other.records) {
+    if (record.point.workload != "training") continue;
+    if (++count <= 3) record.measures.step_high_s = 3 * record.measures.step_s;
+    if (count > 3 && count <= 5) std::erase_if(record.samples, [](const Series& s) { return s.name == "block_time"; });
+  }
+  const std::vector<StudyData> studies = {other};
+  EXPECT_THAT(why_unused(merge_repeats(studies)),
+              testing::ElementsAre(testing::StartsWith("3 training points carry warnings (uncertain): measure"),
+                                   testing::StartsWith("2 training points have no times of blocks")));
 }
 
 TEST_F(Predict, AnotherNetwork) {

@@ -1,4 +1,5 @@
-// A block of analysis/README.md that the program knows: between <!-- NAME --> and <!-- end of NAME -->.
+// What tests recompute of READMEs: a block of analysis/README.md that the program knows, between <!-- NAME --> and
+// <!-- end of NAME -->, and rows of the table in analysis/predict/README.md.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,6 +23,15 @@ inline void expect_readme_block(const std::string& name, const std::string& text
   const auto actual = std::filesystem::temp_directory_path() / ("shardmark-analysis-README-" + name + ".md");
   std::ofstream(actual, std::ios::binary) << readme.substr(0, start) << text << readme.substr(to);
   FAIL() << "the block '" << name << "' changed; if it reads well: cp " << actual << " " << path;
+}
+
+inline std::string predict_readme() {
+  return read_text(SHARDMARK_SOURCE_DIR "/analysis/predict/README.md");
+}
+
+inline void expect_row_of_predict_readme(const std::string& what, const std::string& found) {
+  const std::string row = "| " + what + " | " + found + " |\n";
+  EXPECT_NE(predict_readme().find(row), std::string::npos) << "analysis/predict/README.md lacks the row " << row;
 }
 
 }  // namespace shardmark

@@ -58,7 +58,7 @@ TEST_F(StepTrafficOf, EachStrategyMovesWhereItShould) {
             traffic("fsdp").update.num_operations + 1);  // the norm
 }
 
-TEST_F(StepTrafficOf, OfADamagedProgramIsNone) { EXPECT_EQ(step_traffic({}), StepTraffic{}); }
+TEST_F(StepTrafficOf, OfADamagedProgramIsNone) { EXPECT_EQ(step_traffic(Program{}), StepTraffic{}); }
 
 }  // namespace
 }  // namespace shardmark::strategies

@@ -45,21 +45,23 @@ class MpiMessages final : public Messages {
 
 std::unique_ptr<Messages> MpiWire::messages() { return std::make_unique<MpiMessages>(comm_); }
 
-std::shared_ptr<char> host_memory(int64_t bytes, MemoryUse use) {
+std::shared_ptr<char> host_memory(int64_t bytes) {
   // Huge pages make a peer's read of our memory cheaper: fewer pages to pin.
   const int64_t alignment = bytes >= kHugePage ? kHugePage : 4096;
   const int64_t size = (bytes + alignment - 1) / alignment * alignment;
-  meter::add(bytes, use);
   void* memory = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(size));
-  if (memory == nullptr && size > 0) {
-    meter::remove(bytes, use);
+  if (memory == nullptr && size > 0)
     throw OutOfMemory("the system could not allocate " + format_bytes(static_cast<double>(bytes)));
-  }
   if (alignment == kHugePage) madvise(memory, static_cast<size_t>(size), MADV_HUGEPAGE);  // a hint: may fail
-  return {static_cast<char*>(memory), [bytes, use](char* data) {
-            std::free(data);
-            meter::remove(bytes, use);
-          }};
+  return {static_cast<char*>(memory), [](char* data) { std::free(data); }};
+}
+
+std::shared_ptr<char> host_memory(int64_t bytes, MemoryUse use) {
+  meter::add(bytes, use);
+  const std::shared_ptr<void> counted(nullptr, [bytes, use](void*) { meter::remove(bytes, use); });
+  std::shared_ptr<char> memory = host_memory(bytes);
+  char* const data = memory.get();
+  return {data, [memory = std::move(memory), counted](char*) mutable { memory.reset(); }};
 }
 
 }  // namespace shardmark

@@ -11,7 +11,7 @@
 
 namespace shardmark::specs {
 
-LlamaShape llama_shape(const Options& options) {
+LlamaShape llama_shape(const Options& options, const std::string& model) {
   const LlamaShape s{integer(options, "layers"),
                      integer(options, "width"),
                      integer(options, "heads"),
@@ -24,16 +24,16 @@ LlamaShape llama_shape(const Options& options) {
                      options.at("rope_factor").get<double>()};
   if (s.width % s.heads != 0)
     throw UsageError(
-        fmt::format("llama: width {} is not a multiple of heads {}; a head takes width / heads channels",
+        fmt::format("{}: width {} is not a multiple of heads {}; a head takes width / heads channels", model,
                     s.width, s.heads));
   if (s.heads % s.kv_heads != 0)
     throw UsageError(
-        fmt::format("llama: heads {} is not a multiple of kv_heads {}; heads / kv_heads queries share a key",
+        fmt::format("{}: heads {} is not a multiple of kv_heads {}; heads / kv_heads queries share a key", model,
                     s.heads, s.kv_heads));
   if (s.head_width() % 2 != 0)
     throw UsageError(fmt::format(
-        "llama: width {} / heads {} = {} is odd; the rotary embedding turns the channels of a head in pairs",
-        s.width, s.heads, s.head_width()));
+        "{}: width {} / heads {} = {} is odd; the rotary embedding turns the channels of a head in pairs",
+        model, s.width, s.heads, s.head_width()));
   return s;
 }
 

@@ -54,7 +54,7 @@ LlamaMlp experts_mlp(const LlamaShape& s, const MoeShape& moe, const std::string
 }
 
 ModelTable moe_table(const Options& options) {
-  const LlamaShape shape = llama_shape(options);
+  const LlamaShape shape = llama_shape(options, "moe");
   const MoeShape moe = moe_shape(options);
   ModelTable table =
       llama_table(shape, [&](const std::string& layer) { return experts_mlp(shape, moe, layer); });
