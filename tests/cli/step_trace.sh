@@ -93,7 +93,7 @@ assert {name.rsplit("-", 1)[1][:-5] for name in glob.glob("auto/*.json")} == ids
 PYTHON
 
 # A study that goes on with further points: another run's trace of one of these stops it, its own do not.
-ranks 0 run suite.yaml -o part.h5 --device cpu --strategy fsdp --trace part
+ranks 0 run suite.yaml -o part.h5 --device cpu --strategies fsdp --trace part
 cp traces/ddp-*.json part/
 ranks 2 run suite.yaml -o part.h5 --device cpu --trace part --resume
 grep -q 'part/ddp-2-ranks-.*exists' err || fail "a trace of another study"
