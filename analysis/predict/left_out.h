@@ -15,8 +15,8 @@ std::vector<std::string> why_unknown(const std::vector<PredictedPoint>& predicte
 std::vector<std::string> why_none_is_best(const std::vector<PredictedPoint>& predicted,
                                           const BestPoints& best, const PredictQuery& query);
 
-// Training points of the studies that predictions do not use, a line for each reason: "4 training points carry
-// warnings (uncertain): ...".
+// Training points of the studies that predictions do not use, a line for each reason: "4 training points
+// carry warnings (uncertain): ...".
 std::vector<std::string> why_unused(const std::vector<MergedPoint>& points);
 
 }  // namespace shardmark

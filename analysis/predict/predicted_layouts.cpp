@@ -158,8 +158,8 @@ std::vector<LayoutSearch> search_layouts(const std::vector<PredictedPoint>& pred
                 [&](const Point& layout) { search.try_one(layout); });
     search.keep_best();
     if (search.result.num_tried == 0)
-      search.result.smaller_micro_batch = with_smaller_micro_batch(point, ranks_per_node, strategies,
-                                                                   *batch_sizes.begin(), global_batch);
+      search.result.smaller_micro_batch =
+          with_smaller_micro_batch(point, ranks_per_node, strategies, *batch_sizes.begin(), global_batch);
     search.try_schedules();
     for (PredictedPoint& found : search.result.found)
       found.prediction = search.predictor.predict(like, found.prediction.point, one.cluster);

@@ -143,9 +143,10 @@ ColumnsOf<PredictedPoint> layout_columns() {
 std::string batch_text(const Point& point) {
   const TrainingPoint& t = point.training;
   return fmt::format("{}{} over {} data-parallel rank{}, {} micro-batch{} of {} sample{}",
-                     point.ranks_per_copy() > 1 ? layout_text(point) + ", " : "", brief_text("strategy", t.strategy),
-                     point.data_ranks(), point.data_ranks() == 1 ? "" : "s", t.accumulation,
-                     t.accumulation == 1 ? "" : "es", t.batch_size, t.batch_size == 1 ? "" : "s");
+                     point.ranks_per_copy() > 1 ? layout_text(point) + ", " : "",
+                     brief_text("strategy", t.strategy), point.data_ranks(),
+                     point.data_ranks() == 1 ? "" : "s", t.accumulation, t.accumulation == 1 ? "" : "es",
+                     t.batch_size, t.batch_size == 1 ? "" : "s");
 }
 
 auto waiting_for(specs::Dimension dimension) {
@@ -250,8 +251,9 @@ std::vector<std::string> why_none_found(const std::vector<LayoutSearch>& searche
   for (const LayoutSearch& search : searches) {
     std::string line = fmt::format("no layout of {} takes a global batch of {}", ranks_text(search.ranks),
                                    search.global_batch);
-    if (search.larger) line += fmt::format("; take --global-batch {} ({})", search.larger->global_batch(),
-                                           batch_text(*search.larger));
+    if (search.larger)
+      line += fmt::format("; take --global-batch {} ({})", search.larger->global_batch(),
+                          batch_text(*search.larger));
     if (search.smaller_micro_batch)
       line += fmt::format("{} --batch-sizes {} ({})", search.larger ? ", or" : "; take",
                           search.smaller_micro_batch->training.batch_size,

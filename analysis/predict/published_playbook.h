@@ -1,7 +1,7 @@
 // 1,860 layouts of Llama models on nodes of 8 H100, as Hugging Face measured and published them
-// (playbook.csv): data x tensor x pipeline ranks, micro-batches and ZeRO stages. Rows on one node calibrate the
-// computing and the memory; all others are kept back and held against predictions. A few rows have another global
-// batch than kPlaybookBatch. They are not ranked, because their steps do not compare.
+// (playbook.csv): data x tensor x pipeline ranks, micro-batches and ZeRO stages. Rows on one node calibrate
+// the computing and the memory; all others are kept back and held against predictions. A few rows have
+// another global batch than kPlaybookBatch. They are not ranked, because their steps do not compare.
 #pragma once
 
 #include <string>

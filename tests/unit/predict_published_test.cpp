@@ -112,7 +112,8 @@ TEST(Published, Llama8BOn128H100) {
   EXPECT_LT(worst_error(published("Llama 3.1 8B, torch.compile, on H100 96GB")), 0.03);
 }
 
-// Rows of weak scaling hardly change, so a prediction that nothing changes is what ours has to be better than.
+// Rows of weak scaling hardly change, so a prediction that nothing changes is what ours has to be better
+// than.
 TEST(Published, WeakScalingIsPredictedAsTheReadmeSays) {
   const auto errors = [](const PublishedScaling& scaling, bool unchanged) {
     std::vector<double> percent;
@@ -126,13 +127,16 @@ TEST(Published, WeakScalingIsPredictedAsTheReadmeSays) {
   const PublishedScaling &eager = published("Llama 3.1 8B, eager, on H100 96GB"),
                          &compiled = published("Llama 3.1 8B, torch.compile, on H100 96GB"),
                          &context = published("Llama 3.1 8B, context parallel 2, on H100");
-  const auto least = [](const std::vector<double>& all) { return -*std::min_element(all.begin(), all.end()); };
+  const auto least = [](const std::vector<double>& all) {
+    return -*std::min_element(all.begin(), all.end());
+  };
   expect_row_of_predict_readme(
       "Llama 3.1 8B by FSDP2 (torchtitan) from 8 to 128 H100",
-      fmt::format("step {:.1f} % too short compiled, {:.1f} % eager; \"as long as on 8\" is {:.1f} and {:.1f} % too "
-                  "short",
-                  least(errors(compiled, false)), least(errors(eager, false)), least(errors(compiled, true)),
-                  least(errors(eager, true))));
+      fmt::format(
+          "step {:.1f} % too short compiled, {:.1f} % eager; \"as long as on 8\" is {:.1f} and {:.1f} % too "
+          "short",
+          least(errors(compiled, false)), least(errors(eager, false)), least(errors(compiled, true)),
+          least(errors(eager, true))));
   expect_row_of_predict_readme(
       "Llama 3.1 8B, two GPUs a sequence (NVIDIA), from 8 to 128 H100",
       fmt::format("step at most {:.1f} % too short; \"as long as on 8\" at most {:.1f} %",

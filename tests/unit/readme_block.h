@@ -1,4 +1,5 @@
-// What tests recompute of READMEs: a block of analysis/README.md that the program knows, between <!-- NAME --> and
+// What tests recompute of READMEs: a block of analysis/README.md that the program knows, between <!-- NAME
+// --> and
 // <!-- end of NAME -->, and rows of the table in analysis/predict/README.md.
 #pragma once
 
@@ -25,13 +26,12 @@ inline void expect_readme_block(const std::string& name, const std::string& text
   FAIL() << "the block '" << name << "' changed; if it reads well: cp " << actual << " " << path;
 }
 
-inline std::string predict_readme() {
-  return read_text(SHARDMARK_SOURCE_DIR "/analysis/predict/README.md");
-}
+inline std::string predict_readme() { return read_text(SHARDMARK_SOURCE_DIR "/analysis/predict/README.md"); }
 
 inline void expect_row_of_predict_readme(const std::string& what, const std::string& found) {
   const std::string row = "| " + what + " | " + found + " |\n";
-  EXPECT_NE(predict_readme().find(row), std::string::npos) << "analysis/predict/README.md lacks the row " << row;
+  EXPECT_NE(predict_readme().find(row), std::string::npos)
+      << "analysis/predict/README.md lacks the row " << row;
 }
 
 }  // namespace shardmark
