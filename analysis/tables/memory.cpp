@@ -105,7 +105,8 @@ Table memory_table(const MergedPoints& points) {
   table.explanations.emplace_back(
       "parameters, gradients, optimizer state: what a rank holds all the time. transient: the strategy's "
       "buffers (slots) for gathered parameters and for gradients being reduced. activations: the peak of a "
-      "step without these: what forward keeps for backward, the batch, working memory of a block. Buffers inside "
+      "step without these: what forward keeps for backward, the batch, working memory of a block. Buffers "
+      "inside "
       "the transport are not counted, neither ours nor those of MPI and NCCL.");
   return table;
 }

@@ -32,9 +32,10 @@ class Activations {
            (is_fused(b) && block.logits > 0 ? aligned_copy(b) : 0);
   }
   double output(int64_t b) const { return batch_ * double(at(b).output_elements()) * element_; }
+  // The loss computes its gradients before any parameter of its block has one.
   double working(int64_t b) const {
-    const double logits = at(b).logits * bytes_beside_logit(b);
-    return batch_ * std::max(at(b).working_elements * element_, logits) + parameter_bytes(b);
+    return std::max(batch_ * at(b).working_elements * element_ + parameter_bytes(b),
+                    batch_ * at(b).logits * bytes_beside_logit(b));
   }
   double sample() const {
     const specs::SampleShape& sample = model_.sample;
@@ -72,7 +73,7 @@ class Activations {
   double batch_;
   bool masks_documents_;
   double element_;
-  bool rounds_;  // logits and their gradients: bf16
+  bool rounds_;                                       // logits and their gradients: bf16
   std::vector<const specs::ParameterSpec*> largest_;  // [block]: of those that it reads
 };
 

@@ -15,8 +15,8 @@ namespace shardmark::strategies {
 //
 // Logits: in bf16 the loss keeps probabilities in bf16 and its backward needs nothing more
 // (models/cross_entropy.h); otherwise it keeps log-probabilities in fp32 or wider, and its backward two
-// gradients of that size. Over tensor-parallel ranks it keeps its words' logits in fp32 or wider, and beside them
-// either their exponentials and what they were converted from (forward), or one gradient (backward)
+// gradients of that size. Over tensor-parallel ranks it keeps its words' logits in fp32 or wider, and beside
+// them either their exponentials and what they were converted from (forward), or one gradient (backward)
 // (models/parallel.cpp).
 double activation_bytes(const StepInput& input, double batch);
 

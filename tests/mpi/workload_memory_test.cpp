@@ -46,7 +46,8 @@ TEST_F(MemoryOfOneRank, AgreesInPipelines) {
     }
 }
 
-// What a rank holds beside its step is not its activations: samples to draw from, buffers inside the transport.
+// What a rank holds beside its step is not its activations: samples to draw from, buffers inside the
+// transport.
 TEST_F(MemoryOfOneRank, ActivationsOfSmallModelsAreWithinATenth) {
   struct Case {
     const char* model;
