@@ -12,20 +12,18 @@ struct TrafficRow {
   strategies::StepTraffic traffic;
 };
 
-// The settings that change what a step communicates, the strategy and the ranks. Gradients and parameters are as
-// large whatever the batch; what ranks of one copy of the model exchange grows with it.
+// The settings that change what a step communicates, the strategy and the ranks. Gradients and parameters are
+// as large whatever the batch; what ranks of one copy of the model exchange grows with it.
 ColumnsOf<Point> moving_columns() {
   const ColumnsOf<Point> strategy = {
       {{"batch", "per rank", true, true},
-       [](const Point& point) {
-         return point.ranks_per_copy() > 1 ? batch_cell(point) : cells::words("");
-       }},
+       [](const Point& point) { return point.ranks_per_copy() > 1 ? batch_cell(point) : cells::words(""); }},
       {choice_column("strategy"), [](const Point& point) { return strategy_cell(point.training); }},
       {{"ranks", ""}, [](const Point& point) { return cells::count(point.ranks); }}};
   return join(starting(Starts::section,
-                       axis_columns({"model", "precision", "reduce_dtype", "clip_norm", "checkpointing", "accumulation",
-                                     "tensor", "sequence_parallel", "context", "pipeline", "pipeline_schedule",
-                                     "stages", "rank_order"})),
+                       axis_columns({"model", "precision", "reduce_dtype", "clip_norm", "checkpointing",
+                                     "accumulation", "tensor", "sequence_parallel", "context", "pipeline",
+                                     "pipeline_schedule", "stages", "rank_order"})),
               strategy);
 }
 

@@ -57,7 +57,7 @@ std::vector<size_t> run_order(const Suite& suite, const std::vector<Point>& plan
 
 // What a point is expected to cost; of a search for the largest batch, its first try: a batch of 1.
 struct Expectation {
-  strategies::Cost cost;        // per rank; zeros for a collective but for traffic
+  strategies::Cost cost;             // per rank; zeros for a collective but for traffic
   strategies::StepTraffic by_phase;  // what of the cost's traffic and operations belongs to which phase
   double activation_bytes = 0;       // estimate
   double flops_per_step = 0;         // per rank

@@ -54,7 +54,8 @@ bool in_range(const OptionValue& value, const OptionSpec& spec) {
 
 // As it was written; JSON would write null for a number that is not finite.
 std::string shown(const OptionValue& value) {
-  if (value.is<double>() && !std::isfinite(value.get<double>())) return fmt::format("{}", value.get<double>());
+  if (value.is<double>() && !std::isfinite(value.get<double>()))
+    return fmt::format("{}", value.get<double>());
   return dump_line(to_json(value));
 }
 
@@ -123,8 +124,8 @@ Choice resolve(const Choice& choice, const OptionTable& table, const std::string
     if (given == nullptr && value.is_nothing())
       fail(spec.key, fmt::format("{} needs option '{}': {}", owner, spec.key, spec.description));
     if (given != nullptr && !accepts(spec, value))
-      fail(spec.key, fmt::format("option '{}' of {} is {}; accepted: {}", spec.key, owner,
-                                 shown(value), accepted_text(spec)));
+      fail(spec.key, fmt::format("option '{}' of {} is {}; accepted: {}", spec.key, owner, shown(value),
+                                 accepted_text(spec)));
     resolved.options[spec.key] = normal_form(value, spec, where);
   }
   return resolved;

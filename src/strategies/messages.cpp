@@ -85,8 +85,8 @@ void Messages::plan(Direction& direction, const std::vector<Position>& positions
   std::map<std::pair<int64_t, int64_t>, size_t> last_of;  // block, micro-batch
   for (size_t i = 0; i < positions.size(); ++i)
     if (positions[i].is(last)) last_of[{positions[i].action.block, positions[i].action.micro_batch}] = i;
-  std::set<size_t> free;                          // slots
-  std::set<std::pair<size_t, size_t>> in_use;     // the position from which it is free, slot
+  std::set<size_t> free;                       // slots
+  std::set<std::pair<size_t, size_t>> in_use;  // the position from which it is free, slot
   size_t num_slots = 0;
   std::vector<size_t> slot_of;
   int64_t most = 0;

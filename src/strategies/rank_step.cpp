@@ -97,7 +97,8 @@ std::string too_many_passes(const TrainingPoint& t) {
   if (blocks * t.accumulation <= kMostPasses) return {};
   const int64_t most = std::max<int64_t>(1, kMostPasses / blocks);
   return fmt::format(
-      "{} micro-batches through {} blocks are {} passes in a step, and at most {} work; take accumulation {} or "
+      "{} micro-batches through {} blocks are {} passes in a step, and at most {} work; take accumulation {} "
+      "or "
       "less, with more samples in each micro-batch",
       t.accumulation, blocks, blocks * t.accumulation, kMostPasses, most);
 }

@@ -6,8 +6,9 @@
 namespace shardmark::strategies {
 
 struct PhaseTraffic {
-  int64_t num_operations = 0;  // of the stage of a pipeline that starts most in a step: as Cost::num_operations
-  double bytes = 0;            // payload x ring factor, mean over ranks: as Cost::traffic_bytes
+  int64_t num_operations =
+      0;             // of the stage of a pipeline that starts most in a step: as Cost::num_operations
+  double bytes = 0;  // payload x ring factor, mean over ranks: as Cost::traffic_bytes
   bool operator==(const PhaseTraffic&) const = default;
 };
 

@@ -65,12 +65,14 @@ TEST_F(Predict, NamesWhatItDoesNotUse) {
   for (Record& record : other.records) {
     if (record.point.workload != "training") continue;
     if (++count <= 3) record.measures.step_high_s = 3 * record.measures.step_s;
-    if (count > 3 && count <= 5) std::erase_if(record.samples, [](const Series& s) { return s.name == "block_time"; });
+    if (count > 3 && count <= 5)
+      std::erase_if(record.samples, [](const Series& s) { return s.name == "block_time"; });
   }
   const std::vector<StudyData> studies = {other};
-  EXPECT_THAT(why_unused(merge_repeats(studies)),
-              testing::ElementsAre(testing::StartsWith("3 training points carry warnings (uncertain): measure"),
-                                   testing::StartsWith("2 training points have no times of blocks")));
+  EXPECT_THAT(
+      why_unused(merge_repeats(studies)),
+      testing::ElementsAre(testing::StartsWith("3 training points carry warnings (uncertain): measure"),
+                           testing::StartsWith("2 training points have no times of blocks")));
 }
 
 TEST_F(Predict, AnotherNetwork) {

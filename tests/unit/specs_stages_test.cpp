@@ -86,12 +86,14 @@ Point long_step(const std::string& model, int64_t ranks, int64_t pipeline, int64
 TEST(LayoutImpossible, RefusesStepsOfTooManyPasses) {
   const std::string small = "gpt2(layers=2, width=8, heads=2, sequence=8, vocabulary=16)",
                     deep = "gpt2(layers=4096, width=8, heads=2, sequence=8, vocabulary=16)";
-  EXPECT_THAT(strategies::layout_impossible(long_step(small, 2, 2, 65536)),
-              HasSubstr("65536 micro-batches through 4 blocks are 262144 passes in a step, and at most 100000 "
-                        "work; take accumulation 25000 or less"));
+  EXPECT_THAT(
+      strategies::layout_impossible(long_step(small, 2, 2, 65536)),
+      HasSubstr("65536 micro-batches through 4 blocks are 262144 passes in a step, and at most 100000 "
+                "work; take accumulation 25000 or less"));
   EXPECT_EQ(strategies::layout_impossible(long_step(small, 2, 2, 25000)), "");
   EXPECT_NE(strategies::layout_impossible(long_step(small, 2, 1, 65536)), "");
-  EXPECT_THAT(strategies::layout_impossible(long_step(deep, 4096, 64, 64)), HasSubstr("take accumulation 24"));
+  EXPECT_THAT(strategies::layout_impossible(long_step(deep, 4096, 64, 64)),
+              HasSubstr("take accumulation 24"));
   EXPECT_EQ(strategies::layout_impossible(long_step(deep, 4096, 64, 24)), "");
 }
 

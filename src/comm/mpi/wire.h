@@ -16,8 +16,8 @@ class MpiWire final : public Wire {
  public:
   explicit MpiWire(MPI_Comm comm) : comm_(comm) {}
   std::unique_ptr<Messages> messages() override;
-  // Buffers of chunks in flight, a few for each communicator. No meter sees those inside MPI or NCCL, and a step
-  // that counted ours would need more memory over MPI messages than the same step elsewhere.
+  // Buffers of chunks in flight, a few for each communicator. No meter sees those inside MPI or NCCL, and a
+  // step that counted ours would need more memory over MPI messages than the same step elsewhere.
   std::shared_ptr<char> memory(int64_t bytes) override { return host_memory(bytes); }
 
  private:

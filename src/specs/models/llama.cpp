@@ -28,8 +28,8 @@ LlamaShape llama_shape(const Options& options, const std::string& model) {
                     s.width, s.heads));
   if (s.heads % s.kv_heads != 0)
     throw UsageError(
-        fmt::format("{}: heads {} is not a multiple of kv_heads {}; heads / kv_heads queries share a key", model,
-                    s.heads, s.kv_heads));
+        fmt::format("{}: heads {} is not a multiple of kv_heads {}; heads / kv_heads queries share a key",
+                    model, s.heads, s.kv_heads));
   if (s.head_width() % 2 != 0)
     throw UsageError(fmt::format(
         "{}: width {} / heads {} = {} is odd; the rotary embedding turns the channels of a head in pairs",
