@@ -19,7 +19,9 @@ struct Together {
   Estimate ratio;
   double no_overlap = 0;  // the sum of both alone / the longer one
   double hidden = 0;      // (sum - together) / the shorter one alone; below 0 where they disturb each other
-  Estimate of_sum;        // together / the sum of both alone; above 1 overlapping loses
+  // NaN where it is far above all of it: then times varied too much to say.
+  double credible_hidden() const { return hidden > 1.1 ? Measures::kNone : std::min(hidden, 1.0); }
+  Estimate of_sum;  // together / the sum of both alone; above 1 overlapping loses
   // Its time while the other runs / alone. Beside a longer one it would only say how much longer that was
   // made: people see it where both are about equally long.
   double load_slowdown = 0, collective_slowdown = 0;

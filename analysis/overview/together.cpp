@@ -48,7 +48,7 @@ OverviewTable together_overview(const std::vector<MergedPoint>& points) {
          cells::milliseconds(found->together_s),
          {cells::number(found->ratio.value, 3).text + (is_unreliable(merged) ? " ?" : ""),
           found->ratio.value},
-         cells::percent(found->hidden, 0)});
+         cells::percent(found->credible_hidden(), 0)});
   }
   return table;
 }

@@ -56,9 +56,9 @@ ColumnsOf<TogetherRow> together_columns() {
        [](const auto& row) { return cells::number(row.found.no_overlap, 3); },
        "the sum of both alone / the longer one alone: the ratio if one ran after the other."},
       {{"hidden", "%"},
-       [](const auto& row) { return cells::percent(row.found.hidden, 0); },
+       [](const auto& row) { return cells::percent(row.found.credible_hidden(), 0); },
        "how much of the shorter one was hidden: (sum of both alone - together) / the shorter one alone. "
-       "Below 0: running one after the other would be faster."},
+       "Below 0: running one after the other would be faster. -: times vary too much to say."},
       {{"load", "", true, false, "slow-down"}, slowdown_of(&Together::load_slowdown), kSlowdown},
       {{"collective", "", true, false, "slow-down"}, slowdown_of(&Together::collective_slowdown), kSlowdown}};
 }

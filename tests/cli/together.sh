@@ -25,14 +25,8 @@ runs "$program" export t.h5 --json t.json
 ends 0
 python3 - <<'P' || fail "repetitions of a point have not the same round"
 import json
-def records(node):
-    if isinstance(node, dict):
-        if "num_load_units" in node: yield node
-        for value in node.values(): yield from records(value)
-    elif isinstance(node, list):
-        for value in node: yield from records(value)
 rounds = {}
-for record in records(json.load(open("t.json"))):
+for record in json.load(open("t.json"))["points"]:
     rounds.setdefault((record["bytes"], record["beside"]), []).append((record["num_load_units"], record["num_operations"]))
 assert len(rounds) == 4, rounds
 for point, counts in rounds.items():

@@ -196,7 +196,8 @@ class TogetherWorkload final : public CollectiveWorkload {
     timeline_.clear();
   }
 
-  // Medians over some rounds of the load and of the collectives, each alone, on the slowest rank.
+  // The shortest of some rounds of the load and of the collectives, each alone, on the slowest rank: what
+  // other processes take meanwhile only makes rounds longer.
   std::pair<double, double> sides_alone(int rounds) {
     std::vector<double> load, collective;
     for (int i = 0; i < rounds; ++i) {
@@ -211,7 +212,8 @@ class TogetherWorkload final : public CollectiveWorkload {
       load.push_back(at(kEnd, 0) - at(kBegin, 0));
       collective.push_back(at(kEnd, 1) - at(kBegin, 1));
     }
-    return {group_.max(median(load)), group_.max(median(collective))};
+    return {group_.max(*std::min_element(load.begin(), load.end())),
+            group_.max(*std::min_element(collective.begin(), collective.end()))};
   }
 
   std::unique_ptr<SideLoad> load_;
