@@ -74,9 +74,9 @@ ColumnsOf<Throughput> throughput_columns() {
        "once. Not given for devices whose data sheet is not known, and above 100 %."},
       {{.name = "of matmul", .unit = "%", .is_optional = true},
        [](const auto& speed) { return cells::percent(speed.of_matmul); },
-       "the same FLOPs, but half of attention's (a causal kernel computes no more), / step time / the FLOP/s "
-       "that a large matrix product reaches on a rank's device, the best of all starts of the study. Not "
-       "given above 100 %."}};
+       "model FLOPs per rank and step, with half of attention's (a causal kernel computes no more), / step "
+       "time / the FLOP/s that a large matrix product reaches on a rank's device: the best of all starts of "
+       "the study. Not given above 100 %."}};
 }
 
 ColumnsOf<MergedPoint> point_throughput_columns() {
