@@ -81,7 +81,7 @@ OMP_PLACES=cores sweep -n 2 --print; ends 0; has "OMP_PROC_BIND=false"
 sweep --steps 3; ends 2; has "--steps belongs to run: shardmark launch" "suites/tiny.yaml -- --steps 3"
 says_launch() { local words=$1; shift; runs "$program" launch tiny "$@"; ends 2; has "$words"; }
 for flag in $(PATH=$PATH "$program" run --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
-  case $flag in --help | --output | --resume | --rerun-failed | --ranks) continue ;; esac    # launch has them, too
+  case $flag in --help | --help-all | --output | --resume | --rerun-failed | --ranks | --repetition) continue ;; esac    # launch has them, too, or gives them
   says_launch "$flag belongs to run: shardmark launch tiny -- $flag" "$flag"
 done
 says_launch "--strategies, --quiet belong to run: shardmark launch tiny -n 2 -- --strategies 'fsdp(shard=full)' --quiet --seed 3" \
@@ -236,7 +236,7 @@ with open(sys.argv[1], "w") as journal:
         journal.write(seal(line))
 PYTHON
 runs timeout 300 "$program" launch suites/tiny.yaml --launcher-flag=--oversubscribe -o busy.h5 --resume    # as many ranks as it has
-ends 1; has "2 ranks on 1 node"; has "1 failed or wrong (to measure them again: --resume --rerun-failed)"
+ends 1; has "2 ranks on 1 node"; has "1 failed or wrong (to measure them again: $program launch suites/tiny.yaml" " --resume --rerun-failed)"
 [[ $(outcomes busy.h5) == *"('failed', 2, True), 1), (('ok', 1, False), 11)"* ]] || fail "not one failed point: $(outcomes busy.h5)"
 runs launch -o busy.h5 --resume --rerun-failed
 ends 0; has "1 failed point is to be measured again" "1 point measured, 11 from before; study"
