@@ -31,13 +31,13 @@ TEST(Export, JsonHoldsEveryColumnAndSample) {
       ASSERT_EQ(rows.size(), static_cast<size_t>(series.rows)) << series.name;
       for (int64_t row = 0; row < series.rows; ++row)
         for (int64_t column = 0; column < series.columns; ++column)
-          if (std::isfinite(series.at(row, column)))
-            ASSERT_EQ(rows[row][column], series.at(row, column));
-          else
-            ASSERT_TRUE(rows[row][column].is_null());
+          ASSERT_EQ(rows[row][column], json_of(series.at(row, column)));
     }
   }
   EXPECT_EQ(json["points"][1]["step"], nullptr);
+  const auto& steps = json["points"][1]["samples"]["step"][0];  // {0.5, NaN, infinity}
+  EXPECT_EQ(steps[1], nullptr);
+  EXPECT_EQ(steps[2], "inf");
   EXPECT_EQ(json["fields"]["step"]["unit"], "s");
   EXPECT_EQ(json["environment"]["versions"]["torch"], "2.11.0");
 }
