@@ -22,15 +22,13 @@ bool are_equally_long(double load_s, double collective_s) {
 RoundCounts round_counts(double unit_s, double operation_s) {
   unit_s = std::max(unit_s, kLeastS);
   operation_s = std::max(operation_s, kLeastS);
-  const auto in = [](double side_s, double one_s) {
-    return std::clamp<int64_t>(std::llround(side_s / one_s), 1, kMostOperations);
-  };
   const int64_t short_units = std::clamp<int64_t>(std::llround(kWantedS / unit_s), kLeastUnits, kUnits);
-  const int64_t least = std::max(short_units, in(operation_s, unit_s));
+  const int64_t least = std::max<int64_t>(short_units, std::llround(operation_s / unit_s));
   RoundCounts best;
   double smallest = 0;
   for (int64_t units = least; units <= 2 * least; ++units) {
-    const RoundCounts counts{units, in(static_cast<double>(units) * unit_s, operation_s)};
+    const int64_t wanted = std::llround(static_cast<double>(units) * unit_s / operation_s);
+    const RoundCounts counts{units, std::clamp<int64_t>(wanted, 1, kMostOperations)};
     const double load_s = static_cast<double>(counts.units) * unit_s,
                  collective_s = static_cast<double>(counts.operations) * operation_s,
                  error = std::abs(load_s - collective_s) / std::max(load_s, collective_s);
