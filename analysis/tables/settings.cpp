@@ -15,7 +15,7 @@ auto ratio_of(double Interval::*end) {
 }
 
 constexpr const char* kInterval =
-    "95 % interval of that ratio, from the differences between starts; none below 3 starts of both.";
+    "of x fastest, from the differences between starts; none below 3 starts of both.";
 
 ColumnsOf<RankedSetting> setting_columns() {
   return {
@@ -28,8 +28,8 @@ ColumnsOf<RankedSetting> setting_columns() {
       {{"x fastest", ""},
        [](const auto& row) { return cells::number(row.ratio, 3); },
        "step / that of the setting with the shortest step of the group."},
-      {{"low", "", true, false, "x fastest"}, ratio_of(&Interval::low), kInterval},
-      {{"high", "", true, false, "x fastest"}, ratio_of(&Interval::high), kInterval},
+      {{"low", "", true, false, "95 % interval"}, ratio_of(&Interval::low), kInterval},
+      {{"high", "", true, false, "95 % interval"}, ratio_of(&Interval::high), kInterval},
       {{"verdict", "", false},
        [](const auto& row) { return cells::words(std::string(to_text(row.verdict))); },
        "fastest: all other settings of the group are slower; slower: SLOWER than the first row by the test "

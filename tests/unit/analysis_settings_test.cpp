@@ -97,7 +97,7 @@ TEST(SettingsTable, GivesNoVerdictBelowThreeStartsOfBoth) {
     const std::vector<double> fast(starts, 0.1), slow(starts, 0.3);
     const Table table = table_of_settings(started_by_turns({{"", fast}, {"NCCL_ALGO=Ring", slow}}));
     EXPECT_THAT(settings_column(table, "verdict"), Each("AMBIGUOUS"));
-    EXPECT_THAT(settings_column(table, "x fastest low"), Each("-"));
+    EXPECT_THAT(settings_column(table, "95 % interval low"), Each("-"));
     EXPECT_THAT(settings_column(table, "x fastest"), ElementsAre("1.00", "3.00"));
     EXPECT_THAT(table.notes, ElementsAre(HasSubstr("2 rows have fewer than 3 starts")));
   }
