@@ -161,7 +161,8 @@ TEST(ImportNccl, FindsTheProgramInItsCommand) {
              "net_perf:1:2 [0] NCCL INFO all_gather_perf\n"
              "#       size         count      type   redop    root     time   algbw   busbw #wrong     time  "
              " "
-             "algbw   busbw #wrong\n 1048576 262144 float none 0 60.0 17.48 17.48 0 60.0 17.48 17.48 0\n"
+             "algbw   busbw #wrong\n#        (B)    (elements)    (us)  (GB/s)\n 1048576 262144 float none 0 "
+             "60.0 17.48 17.48 0 60.0 17.48 17.48 0\n"
              "# Out of bounds values : 0 OK\n"});
     return said.measured.front().record.point.collective.operation;
   };

@@ -60,7 +60,7 @@ TEST(ImportRanks, OfTwoProgramsAreRefused) {
   const Imported alone = imported_results(
       {{"a.log", kStart + run + kColumns + kRow + kEnd + kStart + run + kColumns + kRow + kEnd}}, {});
   EXPECT_THAT(alone.warnings,
-              ElementsAre(HasSubstr("a.log:5: one rank took part, so nothing moved between ranks")));
+              ElementsAre(HasSubstr("a.log:6: one rank took part, so nothing moved between ranks")));
   // A run that failed, and its second try.
   const Contents again =
       contents_of({"a.log", kStart + run + rank_line(1, "a", 1) + "NCCL failure\n" + kStart + run +

@@ -198,8 +198,10 @@ class JsonReader {
     add_kind(run_, where, said_);
     const size_t before = said_.measured.size();
     int64_t number = 0;
-    for (const Json& result : part_of(json, "results"))
-      add_result(result, ++number, fmt::format("{}result {}: ", where, number));
+    for (const Json& result : part_of(json, "results")) {
+      ++number;
+      add_result(result, number, fmt::format("{}result {}: ", where, number));
+    }
     if (document.damaged_at)
       said_.warnings.push_back(
           fmt::format("{}ends inside its results, or is damaged, at byte {}: {} of them are "
