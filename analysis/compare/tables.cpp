@@ -31,6 +31,19 @@ std::vector<ComparedPoint> compare_common(const std::vector<MergedPoint>& all, c
   return points;
 }
 
+// " (transport nccl before, nccl(graph=true) after)": what alone may be why no point has its like.
+std::string what_differs(const Launches& before, const Launches& after) {
+  const auto texts_of = [](const Launches& launches, const std::string& fact) {
+    const auto found = launches.environment.find(fact);
+    return found == launches.environment.end() ? "" : fmt::format("{}", fmt::join(found->second, ", "));
+  };
+  std::vector<std::string> parts;
+  for (const char* fact : {"transport", "times"})
+    if (const std::string was = texts_of(before, fact), is = texts_of(after, fact); was != is)
+      parts.push_back(fmt::format("{} {} before, {} after", fact, was, is));
+  return parts.empty() ? "" : fmt::format(" ({})", fmt::join(parts, "; "));
+}
+
 }  // namespace
 
 bool is_lost(const LaunchTimes& was, const std::string& content, const Launches& after) {
@@ -45,10 +58,11 @@ ComparisonReport compare_sides(const Launches& before, const Launches& after,
   ComparisonReport report;
   for (const auto& [content, was] : before.points) report.num_lost += is_lost(was, content, after) ? 1 : 0;
   if (points.empty() && report.num_lost == 0)
-    throw UsageError(
-        "nothing to compare: no point has a step time on both sides; points are matched by everything that "
-        "defines them (model, data, strategy, ranks, batch, seed ...): run the same suite, and see shardmark "
-        "report");
+    throw UsageError(fmt::format(
+        "nothing to compare: no point has a step time on both sides{}; points are matched by everything "
+        "that defines them (model, data, strategy, ranks, batch, seed ...): run the same suite, and see "
+        "shardmark report",
+        what_differs(before, after)));
   for (const ComparedPoint& point : points) {
     report.num_slower += point.comparison.verdict == Judgement::slower ? 1 : 0;
     report.num_ambiguous += point.comparison.verdict == Judgement::ambiguous ? 1 : 0;

@@ -44,6 +44,11 @@ std::vector<std::string> lines_of(const Reasons& reasons) {
   return lines;
 }
 
+bool has_times_of_blocks(const MergedPoint& merged) {
+  return std::any_of(merged.records.begin(), merged.records.end(),
+                     [](const Record* record) { return record->series("block_time") != nullptr; });
+}
+
 }  // namespace
 
 std::vector<std::string> why_unknown(const std::vector<PredictedPoint>& predicted) {
@@ -86,10 +91,10 @@ std::vector<std::string> why_unused(const std::vector<MergedPoint>& points) {
       ++with_warnings;
       for (const Warning& warning : merged.warnings)
         if (warning.excludes) warnings.insert(warning.kind);
+    } else if (!has_times_of_blocks(merged) || (point && !measured_compute(merged, *point))) {
+      ++without_times;
     } else if (!point) {
       ++unknown;
-    } else if (!measured_compute(merged, *point)) {
-      ++without_times;
     }
   }
   std::vector<std::string> lines;
