@@ -40,7 +40,8 @@ std::string screen_of_ranking(const std::vector<StudyData>& studies) {
 std::vector<std::string> verdicts(const std::vector<StudyData>& studies) {
   const auto points = merge_repeats(studies);
   std::vector<std::string> texts;
-  for (const auto& row : training_overview(points, {}).groups.at(0).rows) texts.push_back(row.at(2).text);
+  const OverviewTable table = training_overview(points, {});
+  for (const auto& row : table.groups.at(0).rows) texts.push_back(row.at(2).text);
   return texts;
 }
 
