@@ -27,7 +27,7 @@ std::vector<std::string> heading(const std::string& text, const std::string& tit
 
 TEST(Readme, ShowsTheFirstScreenThatIsPrinted) {
   const std::string readme = read_text(SHARDMARK_SOURCE_DIR "/README.md");
-  std::vector<Record> records = {training_record("ddp", 1, 4, 0.1), training_record("ddp", 2, 4, 0.11, 0.01),
+  std::vector<Record> records = {training_record("ddp", 2, 4, 0.11, 0.01),
                                  training_record("fsdp", 2, 4, 0.12, 0.01),
                                  training_record("ddp", 1, 8, 0.2)};
   records.back().point.training.scaling = "strong";
