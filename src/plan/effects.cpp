@@ -57,7 +57,7 @@ std::string of_gathers(const Point& point) {
 
 std::string of_tensor(const Point& point) {
   if (point.training.tensor > 1) return {};
-  return "it cuts tokens over the ranks of tensor; take tensor 2 or more";
+  return "tensor is 1, over whose ranks it would cut tokens; take tensor 2 or more";
 }
 
 std::string of_stages(const Point& point) {
@@ -179,7 +179,7 @@ std::string reason_text(const IdleValue& value, const Point& point) {
   const std::string usual = value.option.empty()
                                 ? value_text(*value.axis, instead)
                                 : value_text(*std::get<Choice>(of_axis).options.find(value.option));
-  return fmt::format("{} {} changes nothing here: {}, or leave {} at {}", value.name(point), value.value,
+  return fmt::format("{} changes nothing here: {}, or leave {} at {}", value.text(point, value.value),
                      value.reason, value.option.empty() ? value.axis->key : value.option, usual);
 }
 
@@ -223,10 +223,9 @@ uint64_t hash_of_step(const Point& point) {
 
 }  // namespace
 
-std::string IdleValue::name(const Point& point) const {
-  if (option.empty()) return axis->key;
-  const AxisValue value = value_of(*axis, point);
-  return fmt::format("{} of {}", option, std::get<Choice>(value).name);
+std::string IdleValue::text(const Point& point, const std::string& values) const {
+  if (option.empty()) return fmt::format("{} {}", axis->key, values);
+  return fmt::format("{} {} of {}", option, values, std::get<Choice>(value_of(*axis, point)).name);
 }
 
 std::vector<IdleValue> idle_values(const Point& point) {
@@ -291,26 +290,32 @@ void settle_idle_values(std::vector<Point>& points, const std::vector<size_t>& b
     }
   }
 
-  std::map<std::string, std::pair<std::set<std::string>, std::string>> joined;  // name: values, reason
+  struct Joined {
+    size_t point;  // one of them
+    IdleValue value;
+    std::set<std::string> values = {};
+  };
+  std::map<std::string, Joined> joined;  // by what messages call it
   for (size_t i = 0; i < points.size(); ++i) {
     std::vector<IdleValue> replaced;
     for (const IdleValue& value : idle[i]) {
       const Place place = place_of(value, i);
       if (listed.at(place).size() > 1) {
         replaced.push_back(value);
-        auto& [values, reason] = joined[value.name(points[i])];
-        values.insert(value.value);
-        reason = value.reason;
+        const auto known = joined.try_emplace(value.text(points[i], ""), Joined{i, value}).first;
+        known->second.values.insert(value.value);
       } else if (!acting[place].contains(value.value)) {
         points[i].impossible = reason_text(value, points[i]);
       }
     }
     points[i] = without(replaced, points[i]);
   }
-  for (const auto& [name, values_and_reason] : joined) {
-    const auto& [values, reason] = values_and_reason;
-    notes.push_back(fmt::format("{} {} changes nothing where {}; what would be the same step is one point",
-                                name, fmt::join(values, ", "), reason.substr(0, reason.find(';'))));
+  for (const auto& [name, one] : joined) {
+    const std::string& reason = one.value.reason;
+    notes.push_back(
+        fmt::format("{} changes nothing where {}; what would be the same step is one point",
+                    one.value.text(points[one.point], fmt::format("{}", fmt::join(one.values, ", "))),
+                    reason.substr(0, reason.find(';'))));
   }
 }
 

@@ -17,8 +17,8 @@ struct IdleValue {
   std::string option;  // of the choice on that axis: "prefetch"; empty: the axis itself
   std::string value;   // as text
   std::string reason;  // one line: where it would act, and what to do
-  // What a message calls it: "pipeline_schedule", or "prefetch of fsdp".
-  std::string name(const Point& point) const;
+  // As messages say it: "pipeline_schedule gpipe", "prefetch 2 of fsdp". values: one, or several.
+  std::string text(const Point& point, const std::string& values) const;
 };
 
 // Why no value of the axis does anything at this point, and what to do; empty where it acts.

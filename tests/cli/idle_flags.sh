@@ -53,7 +53,7 @@ idle '--pipeline-schedule: pipeline_schedule gpipe' plan --step ddp --pipeline-s
 idle '--stages: stages blocks' plan --step ddp --stages blocks
 idle '--rank-order: rank_order pp-dp' plan --step ddp -n 2 --pipeline 2 --rank-order pp-dp
 idle '--reduce-dtype: reduce_dtype fp32' plan --step ddp --reduce-dtype fp32
-idle '--step: prefetch of fsdp 2' plan --step 'fsdp(shard=gradients, prefetch=2)'
+idle '--step: prefetch 2 of fsdp' plan --step 'fsdp(shard=gradients, prefetch=2)'
 "$shardmark" plan --step ddp --pipeline-schedule 1f1b --stages flops >out
 "$shardmark" plan --step ddp --precision bf16 --reduce-dtype fp32 >out
 
@@ -66,7 +66,7 @@ has err 'warning: same.yaml: pipeline_schedule gpipe, zero_bubble changes nothin
 
 # The first screen has what a flag adds.
 "$shardmark" report small.h5 --price 2 >out
-has out 'Costs at 2 per GPU-hour' 'Tables, each with --table NAME'
+has out 'Costs at 2.000 per GPU-hour' 'Tables, each with --table NAME'
 "$shardmark" report small.h5 --restart 10m --checkpoint-write 1s >out
 has out 'Goodput'
 "$shardmark" report small.h5 --link mine=5us,12.5GB/s >out

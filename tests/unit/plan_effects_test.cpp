@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 
 struct Planned {
   std::vector<Point> points;
-  std::vector<std::string> notes;
+  std::vector<std::string> warnings, notes;  // of the suite, of the plan
   std::vector<std::string> reasons() const {
     std::vector<std::string> all;
     for (const Point& point : points) all.push_back(point.impossible);
@@ -36,7 +36,7 @@ struct Planned {
 Planned planned(const std::string& suite, int64_t ranks = 4) {
   Planned result;
   const Suite read = parse_suite(suite, "s.yaml");
-  result.notes = read.warnings;
+  result.warnings = read.warnings;
   result.points = make_plan(read, {ranks, 0}, &result.notes);
   return result;
 }
@@ -141,13 +141,13 @@ TEST(Effects, OfOptionsAreTheSame) {
   EXPECT_THAT(reasons("shard: [full, gradients], prefetch: [1, 2]"), ElementsAre("", "", ""));
   EXPECT_THAT(reasons("shard: [full, gradients], prefetch: 2"), ElementsAre("", ""));
   EXPECT_THAT(reasons("shard: gradients, prefetch: 2"),
-              ElementsAre("prefetch of fsdp 2 changes nothing here: shard is gradients, and parameters are "
+              ElementsAre("prefetch 2 of fsdp changes nothing here: shard is gradients, and parameters are "
                           "whole; take shard full, or "
                           "leave prefetch at 1"));
   EXPECT_THAT(
       planned(training("strategy: [{fsdp: {shard: gradients, prefetch: 2}}, {zero3: {prefetch: [1, 2]}}]"))
           .reasons(),
-      ElementsAre(HasSubstr("prefetch of fsdp 2"), "", ""))
+      ElementsAre(HasSubstr("prefetch 2 of fsdp"), "", ""))
       << "an option of another strategy is another one";
   const auto tokens = [](const char* options) {
     return planned(training(fmt::format("strategy: ddp, data: {{tokens: {{files: x.bin, {}}}}}", options)))
@@ -155,8 +155,8 @@ TEST(Effects, OfOptionsAreTheSame) {
   };
   EXPECT_THAT(tokens("documents: masked, begin: 63"), ElementsAre(""));
   EXPECT_THAT(tokens("begin: 63"),
-              ElementsAre(HasSubstr("begin of tokens 63 changes nothing here: documents are joined")));
-  EXPECT_THAT(tokens("end: 63"), ElementsAre(HasSubstr("end of tokens 63 changes nothing here")));
+              ElementsAre(HasSubstr("begin 63 of tokens changes nothing here: documents are joined")));
+  EXPECT_THAT(tokens("end: 63"), ElementsAre(HasSubstr("end 63 of tokens changes nothing here")));
   EXPECT_THAT(tokens("documents: packed, begin: 64"),
               ElementsAre(HasSubstr("data tokens: begin 64 is not in the model's vocabulary of 64")));
   EXPECT_THAT(tokens("documents: packed, end: 99999"),
@@ -188,7 +188,7 @@ TEST(Effects, OfCollectives) {
   EXPECT_EQ(refusal(block("operation: all_gather, reduction: sum, parts: equal")), "accepted");
   const Planned plan = planned(block("operation: all_reduce, parts: [equal, hot, zipf]"));
   EXPECT_EQ(plan.points.size(), 1u);
-  EXPECT_THAT(plan.notes,
+  EXPECT_THAT(plan.warnings,
               ElementsAre(HasSubstr("parts changes nothing here, so that its values are one point")));
   EXPECT_EQ(planned(block("operation: all_to_all_v, parts: [equal, {zipf: {exponent: 0}}]")).points.size(),
             1u);
