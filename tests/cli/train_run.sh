@@ -15,8 +15,9 @@ refuses 'excludes' --model "$mlp" --epochs 2
 
 # Evaluation: all that is held out, some of it, or none. 400 samples hold out 20; two ranks see 2 x 4 of them in a batch each.
 for batches in all 1 2 0; do
-  flags=(); [[ $batches == all ]] || flags=(--eval-batches "$batches")
-  train 2 0 --model "$mlp" --data 'synthetic(size=400)' --batch-size 4 --steps 2 --eval-every 1 --lr 0.01 "${flags[@]}"
+  flags=(--eval-every 1); [[ $batches == all ]] || flags+=(--eval-batches "$batches")
+  [[ $batches != 0 ]] || flags=(--eval-batches 0)    # beside it --eval-every would do nothing, and is refused
+  train 2 0 --model "$mlp" --data 'synthetic(size=400)' --batch-size 4 --steps 2 --lr 0.01 "${flags[@]}"
   grep -o 'held-out loss.*' out >"held-out-$batches" || true
 done
 [[ $(wc -l <held-out-all) == 2 && $(wc -l <held-out-1) == 2 && ! -s held-out-0 ]] || fail "evaluations: $(wc -l held-out-*)"
