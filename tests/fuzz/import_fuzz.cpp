@@ -1,6 +1,6 @@
 // Fuzz target: results of other programs, in every format; the corpus is tests/data/import. What import
 // writes, every command reads: all tables, comparison, export, prediction and the reference collection.
-// REPLAYS 2500
+// REPLAYS 1200
 #include <array>
 #include <string>
 
