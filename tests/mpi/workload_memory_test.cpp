@@ -1,5 +1,6 @@
 // The memory of a training point, measured and predicted: both of the rank whose peak is highest.
 // RANKS 2 4
+#include "device/meter.h"
 #include "sweep/measure.h"
 #include "sweep/workloads/training_results.h"
 #include "tests/mpi/layouts_fixture.h"
@@ -9,6 +10,7 @@ namespace {
 
 class MemoryOfOneRank : public OnCpuRanks {
  protected:
+  void SetUp() override { meter::install(); }
   Record measure(const Layout& layout, int64_t batch_size = 2) {
     Point point = point_of(layout, comm->size());
     point.training.batch_size = batch_size;
