@@ -80,7 +80,7 @@ refuses 'groups.yaml:3:11: strategy: ' groups.yaml
 refuses '--strategy: ' --model "$mlp" --strategy 'hpz(group=2)'
 train 2 0 run.yaml --global-batch 16 --steps 1
 says '16 samples a step'
-refuses '--global-batch excludes --batch-size' run.yaml --global-batch 16 --batch-size 2
+refuses '--batch-size excludes --global-batch' run.yaml --global-batch 16 --batch-size 2
 # A word of the file is one of its flag, too.
 gpt2='gpt2(layers=2, width=16, heads=2, sequence=8, vocabulary=16)'
 train 1 0 --model "$gpt2" --strategy single --steps 1 --recompute full --clip none
