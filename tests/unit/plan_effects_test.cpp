@@ -238,7 +238,7 @@ TEST(Effects, LeaveNoTwoPointsOfOneStep) {
       {"ranks", {"1", "2", "4"}}};
   std::mt19937_64 random(20261126);
   size_t num_points = 0;
-  for (int suite = 0; suite < 150; ++suite) {
+  for (int suite = 0; suite < 40; ++suite) {
     std::string keys = "strategy: [";
     const auto& strategies = values.at("strategy");
     for (int i = 0; i < 3; ++i) keys += (i == 0 ? "" : ", ") + strategies[random() % strategies.size()];
@@ -257,7 +257,7 @@ TEST(Effects, LeaveNoTwoPointsOfOneStep) {
     }
     num_points += known.size();
   }
-  EXPECT_GT(num_points, 500u);
+  EXPECT_GT(num_points, 100u);
 }
 
 // The names of points that act are those of earlier programs.
