@@ -26,7 +26,10 @@ World node_of(int64_t num_ranks, int64_t cores, int64_t threads, double busy, do
       facts.cpu.allowed = std::to_string(rank * own) + "-" + std::to_string((rank + 1) * own - 1);
     }
     facts.cpu.threads = threads;
-    facts.load.average = 7.7;
+    facts.host = "node1";
+    facts.machine = "kernel";
+    facts.local_rank = rank;
+    if (rank == 0) facts.load.average = 7.7;
     if (rank == 0)
       for (int64_t processor = 0; processor < cores; ++processor)
         facts.load.processors.push_back({processor, busy, stolen});
