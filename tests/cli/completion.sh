@@ -52,7 +52,7 @@ offers 'shardmark completion ' bash zsh
 if [[ -x $shardmark-torch ]]; then
   offers 'shardmark run quick --device c' cpu cuda
   offers 'shardmark collective all_re' all_reduce
-  offers 'shardmark train --recompute ' 'full none'
+  offers 'shardmark train --recompute ' full none
 fi
 
 # Every flag and every word of a flag, as --help has them.

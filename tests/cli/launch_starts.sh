@@ -36,7 +36,7 @@ export STUDY=$home/tests/data/studies/shaped.h5
 at_once 12 "$program" launch suites/tiny.yaml -n 1 --report
 said=$(cat said-*)
 [[ $(sort -u status-*) == 0 ]] || fail "not all of 12 launches measured: $(cat status-*)"
-[[ $(grep -ho 'results/tiny-[0-9]*.h5$' said-* | sort -u | wc -l) == 12 ]] || fail "12 launches have not 12 studies"
+[[ $(grep -ho -e '-> results/tiny-[0-9]*.h5' said-* | sort -u | wc -l) == 12 ]] || fail "12 launches have not 12 studies"
 for n in {0..11}; do    # each reports its own
   own=$(grep -o 'tiny-[0-9]*' "said-$n" | head -n 1)
   [[ $(grep -o 'tiny-[0-9]*' "said-$n" | sort -u) == "$own" ]] && grep -q 'samples/s' "said-$n" || fail "$(cat "said-$n")"

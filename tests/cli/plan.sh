@@ -71,7 +71,7 @@ assert count > 0
 PYTHON
 }
 overview_is_of_training gpt2 -n 8
-says " 1: 7,135" plan gpt2 -n 8
+says " 1: 6,987" plan gpt2 -n 8
 for suite in quick memory layouts scaling; do overview_is_of_training $suite; done
 
 # Suites that were made for GPUs of a size fit them, activations included.

@@ -33,7 +33,8 @@ grep -q '^  quick  *every strategy' out || fail "list does not name quick: $(cat
 for name in primitives primitives.yaml suites/primitives suites/primitives.yaml; do
   says 'primitives on' "$shardmark" plan $name
   says "suites=('$name')" "$shardmark" submit $name --print
-  says "$name -o results/primitives-0001.h5" "$shardmark" launch $name -n 1 --container shardmark --print
+  says "shardmark run $name \\" "$shardmark" launch $name -n 1 --container shardmark --print
+  grep -qF -- '-o results/primitives-0001.h5' out || fail "the study has another name: $(cat out)"
 done
 for name in quick suites/quick.yaml; do    # its texts are installed beside it
   says 'quick on 2 ranks' "$shardmark" plan $name
