@@ -79,7 +79,7 @@ TEST_F(Megatron, RefusesDamage) {
   EXPECT_THAT(refusal_of(good.substr(0, 20)), HasSubstr("is 20 bytes, shorter than its header of 34"));
   fs::remove(path("m.idx"));
   EXPECT_THAT(refusal([&] { source("m"); }),
-              HasSubstr("m.bin' is 50 bytes, shorter than its header of 1024"));
+              HasSubstr("m.bin' is 50 bytes, shorter than llm.c's header of 1024"));
   EXPECT_THAT(refusal([&] { source("m.idx"); }), HasSubstr("no file matches"));
   fs::remove(path("m.bin"));
   write("m.idx", good);

@@ -60,7 +60,7 @@ TEST_F(LlmcFiles, RefuseATokenThatTheModelLacks) {
               HasSubstr("m.bin' (Megatron-LM's format): token 29 at position 29"));
 
   const int32_t count = 20'000'000, far = 10'004;
-  std::string much = file(20240520, 1, count, count);
+  std::string much = file(20240520, 1, count, count, uint16_t{1}, /*modulo=*/999);
   const auto put = [&](int64_t position, uint16_t token) {
     std::memcpy(much.data() + 1024 + 2 * position, &token, 2);
   };
@@ -93,7 +93,7 @@ TEST_F(LlmcFiles, LieBesideEachOtherInTheOrderOfTheirPaths) {
 
 // A token that is in no file makes one document of all: the losses would be those of joined ones.
 TEST_F(LlmcFiles, RefuseDocumentsThatBeginNowhere) {
-  write("t.bin", file(20240520, 1, 400, 400));  // multiples of 3 below 1000
+  write("t.bin", file(20240520, 1, 400, 400));  // 0 to 999 by threes, then 2 to 197
   const auto refusal_with = [&](const Options& options) {
     return refusal([&] { source("t.bin", options); });
   };
@@ -115,7 +115,7 @@ TEST_F(LlmcFiles, RefuseDocumentsThatBeginNowhere) {
 
   // Far behind what is looked at before the first step, a document is found.
   const int32_t count = 20'000'000;
-  std::string much = file(20240520, 1, count, count);
+  std::string much = file(20240520, 1, count, count, uint16_t{1}, /*modulo=*/999);
   const uint16_t token = 1;
   std::memcpy(much.data() + 1024 + 2 * (count - 10'004), &token, 2);
   write("t.bin", much);
@@ -150,7 +150,7 @@ TEST_F(LlmcFiles, RefuseDamage) {
   EXPECT_THAT(refusal_of(file<uint32_t>(20240801, 1, 400, 400)), HasSubstr("are read in version 7"));
   EXPECT_THAT(refusal_of(file(20240801, 7, 400, 400)), HasSubstr("400 tokens: 2624 bytes"));
   EXPECT_THAT(refusal_of(file(20240520, 1, 10, 10)), HasSubstr("hold 10 tokens, one sample needs 11"));
-  EXPECT_THAT(refusal_of(""), HasSubstr("0 bytes, shorter than its header"));
+  EXPECT_THAT(refusal_of(""), HasSubstr("0 bytes, shorter than llm.c's header"));
   EXPECT_THAT(refusal([&] { source("none.bin"); }),
               AllOf(HasSubstr("no file matches"), HasSubstr("none.bin")));
 }
