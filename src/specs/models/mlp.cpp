@@ -28,13 +28,13 @@ ModelTable mlp_table(const Options& options) {
     }
     table.groups.push_back({name, {std::move(weight), std::move(bias)}, i, i});
     // Kept: what GELU was given and what it gave; the last layer's log-probabilities. Backward: the gradients
-    // of what GELU was given and of the input; that of the output is freed by then.
+    // of both and of the input.
     const auto width = static_cast<double>(out);
     BlockSpec block{.name = name,
                     .forward_flops = 2.0 * static_cast<double>(in * out),
                     .activation_elements = is_last ? width : 2 * width,
                     .output_shape = is_last ? std::vector<int64_t>{} : std::vector<int64_t>{1, out},
-                    .working_elements = is_last ? 0 : 2 * width,
+                    .working_elements = is_last ? 0 : 3 * width,
                     .logits = is_last ? width : 0};
     block.regions = {by_outputs ? Region{.enters = i == 0 ? 0 : in} : Region{.leaves = out}};
     if (by_outputs) {
