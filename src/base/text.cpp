@@ -100,12 +100,22 @@ std::string accepted_words(const std::string& word, const std::vector<std::strin
   return distance(nearest) <= word.size() / 3 ? "did you mean '" + nearest + "'? " + list : list;
 }
 
+// Control characters by their numbers, as bash reads them.
 std::string shell_word(const std::string& word) {
   constexpr std::string_view kPlain = "-_./:,=+@%";
   const auto is_plain = [&](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos;
   };
   if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
+  const auto is_control = [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; };
+  if (std::any_of(word.begin(), word.end(), is_control)) {  // a terminal would act on it: bash's $'...'
+    std::string escaped = "$'";
+    for (const char c : word)
+      escaped += is_control(c) ? fmt::format("\\{:03o}", static_cast<unsigned>(static_cast<unsigned char>(c)))
+                 : c == '\'' || c == '\\' ? std::string("\\") + c
+                                          : std::string(1, c);
+    return escaped + "'";
+  }
   std::string quoted = "'";
   for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";

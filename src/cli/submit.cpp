@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/exit_status.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/after_dashes.h"
 #include "cli/command.h"
@@ -119,6 +120,11 @@ int submit(SubmitFlags flags) {
   job.suites = flags.arguments.own();
   job.flags = flags.arguments.flags();
   if (job.suites.empty()) throw UsageError("no suite given: shardmark submit --nodes 2 suites/x.yaml");
+  std::error_code trouble;  // a file that cannot be looked at is left to the job
+  if (std::filesystem::exists(job.env_file, trouble) &&
+      !std::filesystem::is_regular_file(job.env_file, trouble))
+    throw UsageError("--env: " + quoted_line(job.env_file) +
+                     " is no regular file, which the job could read again when it starts");
   const int64_t per_node = job.ranks_per_node > 0 ? job.ranks_per_node : job.gpus_per_node;
   job.time_limit_s = estimate_s(job, per_node * job.nodes, job.time_reason);
   if (flags.time_s > 0) {

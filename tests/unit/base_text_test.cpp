@@ -36,6 +36,7 @@ TEST(Text, WordsOfAShellAreQuotedWhereTheyNeedIt) {
             "mpirun -n 2 --x=a:b,c results/x-0001.h5 50%");
   EXPECT_EQ(shell_line({"gpt2(layers=2)", "a b", "", "it's", "$HOME", "~", "*"}),
             "'gpt2(layers=2)' 'a b' '' 'it'\\''s' '$HOME' '~' '*'");
+  EXPECT_EQ(shell_word("a\x1b[31m'\\\n"), R"($'a\033[31m\'\\\012')");
 }
 
 }  // namespace
