@@ -120,11 +120,6 @@ int submit(SubmitFlags flags) {
   job.suites = flags.arguments.own();
   job.flags = flags.arguments.flags();
   if (job.suites.empty()) throw UsageError("no suite given: shardmark submit --nodes 2 suites/x.yaml");
-  std::error_code trouble;  // a file that cannot be looked at is left to the job
-  if (std::filesystem::exists(job.env_file, trouble) &&
-      !std::filesystem::is_regular_file(job.env_file, trouble))
-    throw UsageError("--env: " + quoted_line(job.env_file) +
-                     " is no regular file, which the job could read again when it starts");
   const int64_t per_node = job.ranks_per_node > 0 ? job.ranks_per_node : job.gpus_per_node;
   job.time_limit_s = estimate_s(job, per_node * job.nodes, job.time_reason);
   if (flags.time_s > 0) {
@@ -144,6 +139,11 @@ int submit(SubmitFlags flags) {
   if (gone) throw UsageError("the working directory is gone; submit from one that is there");
   job.program = own_program();
   job.env_file = std::filesystem::absolute(flags.env_file.empty() ? "jobs/env.sh" : flags.env_file);
+  std::error_code trouble;  // a file that cannot be looked at is the job's to complain of
+  if (std::filesystem::exists(job.env_file, trouble) && job.env_file != "/dev/null" &&
+      !std::filesystem::is_regular_file(job.env_file, trouble))
+    throw UsageError("--env: " + quoted_line(job.env_file) +
+                     " is no regular file, which the job could read again when it starts");
   if (const char* asked = std::getenv("LAUNCHER"); asked != nullptr && job.launcher.empty())
     job.launcher = asked;
   if (!job.launcher.empty() && job.launcher != "mpirun" && job.launcher != "srun")

@@ -1,6 +1,6 @@
 // The one memory meter. On the CPU it counts every byte that torch's allocator and Communicator::allocate
-// hand out; on a GPU it reads the CUDA caching allocator. Buffers inside a transport are not counted, neither ours
-// nor those of MPI and NCCL. Split by what the memory is for.
+// hand out; on a GPU it reads the CUDA caching allocator. Buffers inside a transport are not counted, neither
+// ours nor those of MPI and NCCL. Split by what the memory is for.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// The same table as YAML or JSON: a list of maps, "- {ranks: 8, model: gpt2_xl, strategy: fsdp, batch_size: 4,
-// step_s: 0.35}".
+// The same table as YAML or JSON: a list of maps, "- {ranks: 8, model: gpt2_xl, strategy: fsdp, batch_size:
+// 4, step_s: 0.35}".
 #include <fmt/format.h>
 
 #include <algorithm>
