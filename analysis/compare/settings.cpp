@@ -1,4 +1,4 @@
-// See settings.h.
+// Verdicts on settings: starts are the unit of replication, as launches are in a comparison.
 #include "analysis/compare/settings.h"
 
 #include <fmt/format.h>

@@ -27,7 +27,7 @@ struct PlaybookPrediction {
   const PlaybookRow* row;
   double step_s, memory_bytes;
 };
-// Of every row on several nodes whose global batch is kPlaybookBatch and whose layout can be.
+// Predicts every row on several nodes that has a global batch of kPlaybookBatch and a possible layout.
 std::vector<PlaybookPrediction> playbook_predictions();
 
 // For each model and number of nodes: our first choice against the best, and what fits into a GPU.

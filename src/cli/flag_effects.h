@@ -7,7 +7,7 @@
 
 namespace shardmark {
 
-// Of a parsed command line. UsageError: a flag was given that changes nothing beside the others.
+// Checks a parsed command line. UsageError: a flag was given that changes nothing beside the others.
 // ContractError: the table in flag_effects.cpp does not know a flag of the command.
 void refuse_idle_flags(const std::string& command, const CLI::App& app);
 

@@ -26,7 +26,8 @@ struct Use {
 
 using UseOfProcessors = std::map<int64_t, ProcessorUse>;
 
-// Of some processors; nothing where one of them was not seen (a container may show others than it has).
+// Adds up the use of some processors. Returns nothing if one of them was not seen: a container may show
+// others than it has.
 std::optional<Use> use_of(const std::set<int>& processors, const UseOfProcessors& measured, double own) {
   Use use;
   for (const int processor : processors) {

@@ -9,7 +9,7 @@
 
 namespace shardmark::doctor {
 
-// Of a node's processors that its ranks may run on.
+// How busy the processors are that the ranks of a node may run on.
 struct NodeLoad {
   std::string node;
   int64_t processors = 0;

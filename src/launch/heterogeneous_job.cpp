@@ -1,4 +1,4 @@
-// See heterogeneous_job.h.
+// Reads the groups of a heterogeneous Slurm job from its environment.
 #include "launch/heterogeneous_job.h"
 
 #include <fmt/format.h>

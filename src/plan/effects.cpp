@@ -261,7 +261,7 @@ void settle_idle_values(std::vector<Point>& points, const std::vector<size_t>& b
   for (const Point& point : points)
     idle.push_back(point.impossible.empty() ? idle_values(point) : std::vector<IdleValue>());
 
-  // Of each axis and option that is idle somewhere in a block: all its values there, and those that act.
+  // For each axis and option that is idle somewhere in a block: all its values there, and those that act.
   std::map<Place, std::set<std::string>> listed, acting;
   const auto place_of = [&](const IdleValue& value, size_t i) {
     const AxisValue of_axis = value_of(*value.axis, points[i]);

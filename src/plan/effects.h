@@ -31,14 +31,14 @@ std::vector<IdleValue> idle_values(const Point& point);
 // The point with the defaults in place of these.
 Point without(const std::vector<IdleValue>& values, Point point);
 
-// Of the points of a suite on known ranks: an idle value of a list becomes the default, so that points of
+// Settles idle values of a suite on known ranks. One in a list becomes the default, so that points of
 // the list are one; an idle value that stands alone in its block makes the point impossible, unless it acts
 // at another point of the block. blocks: the number of each point's block.
 // notes: what was joined, a line for each axis or option.
 void settle_idle_values(std::vector<Point>& points, const std::vector<size_t>& blocks,
                         std::vector<std::string>& notes);
 
-// Of possible points those whose step, or whose exchange, is that of an earlier one, though an axis or an
+// Possible points whose step, or whose exchange, equals that of an earlier one, though an axis or an
 // option differs: a group as large as all ranks, a bucket larger than the model. Indices, by the later one.
 struct SamePoints {
   size_t point, earlier;

@@ -25,7 +25,7 @@ void find_slowest(const Series& series, Measures& measures) {
   measures.slowest_share = static_cast<double>(*most) / static_cast<double>(series.columns);
 }
 
-// Of the rank whose threads lost their cores most often; of the windows' own time.
+// The rate of the rank whose threads lost their cores most often, per second of the timed windows.
 double preemptions_per_s(const Series& counts, const Series& window) {
   double most = Measures::kNone;
   for (int64_t rank = 0; rank < std::min(counts.rows, window.rows); ++rank) {

@@ -1,4 +1,4 @@
-// Of data `tokens`, options begin and end.
+// Options begin and end of data `tokens`.
 #include "specs/documents.h"
 
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 
 namespace shardmark::strategies {
 
-// Of everything but names: calls with their memory, instructions, buffers, layouts, and how buckets are
+// Hashes everything but names: calls with their memory, instructions, buffers, layouts, and how buckets are
 // reduced. Go on with an earlier result by passing it as `hash`.
 uint64_t program_hash(const Program& program, uint64_t hash);
 

@@ -14,7 +14,7 @@ struct Stages {
   std::vector<Program> programs;
 };
 
-// Of a rank; traffic is the mean over all ranks, and operations are those of the stage that starts most.
+// What a rank needs. Traffic is the mean over all ranks; operations are those of the stage that starts most.
 struct StagesCost {
   Cost cost;
   double activation_bytes = 0;  // of so many samples in a micro-batch, by the model's table

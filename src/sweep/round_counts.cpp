@@ -1,4 +1,4 @@
-// See round_counts.h.
+// Chooses how often each of two sides is repeated, so that both take about equally long.
 #include "sweep/round_counts.h"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ bool are_equally_long(double load_s, double collective_s) {
   return std::abs(load_s - collective_s) < kEqualSides * std::max(load_s, collective_s);
 }
 
-// Of all numbers of units from the least to twice it those of which a whole number of operations is closest.
+// Tries all numbers of units from the least to twice that, and takes the one that comes closest to the length
+// of a whole number of operations.
 RoundCounts round_counts(double unit_s, double operation_s) {
   unit_s = std::max(unit_s, kLeastS);
   operation_s = std::max(operation_s, kLeastS);

@@ -1,4 +1,4 @@
-// See time_left.h.
+// Estimates the time left of a sweep from the time limits of its points.
 #include "sweep/time_left.h"
 
 #include <fmt/format.h>

@@ -66,7 +66,7 @@ TEST_F(CollectiveWorkload, EveryRowIsVerifiedAndTimed) {
   }
 }
 
-// Of uneven parts busbw rates what the busiest rank exchanges with others, in the time of the operation.
+// With uneven parts busbw rates what the busiest rank exchanges with others, in the time of the operation.
 TEST_F(CollectiveWorkload, RatesPartsByWhatGoesOverTheBusiestLink) {
   const std::string path = ::testing::TempDir() + "counts-" + std::to_string(getppid()) + "-" +
                            std::to_string(world_.size()) + ".csv";

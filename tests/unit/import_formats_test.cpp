@@ -112,7 +112,7 @@ TEST(ImportMpi, ReadsColumnsOfOsuWithoutNames) {
               HasSubstr("it has 6 numbers, and the header names 2 columns"));
 }
 
-// Of a table no line is dropped without a word.
+// No line of a table is dropped without a word.
 TEST(ImportMpi, NamesRowsWhoseSizeIsDamaged) {
   for (const char* size :
        {"10485x6", "1,048,576", "-1048576", "1048576.", "99999999999999999999", "\x01 1048576"}) {

@@ -106,7 +106,7 @@ TEST(ImportNccl, NamesDamagedLinesAndKeepsWrongOnes) {
   EXPECT_EQ(record_at(said, 4194304, true).outcome, Outcome::ok);
 }
 
-// Of a table no line is dropped without a word, whatever is damaged of its size.
+// No line of a table is dropped without a word, whatever damage its size has.
 TEST(ImportNccl, NamesRowsWhoseSizeIsDamaged) {
   const Source log = source_named("nccl-2.18-rep1.log");
   for (const std::string& size :

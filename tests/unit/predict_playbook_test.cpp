@@ -19,7 +19,7 @@
 namespace shardmark {
 namespace {
 
-// Of a column's rows that hold a number.
+// The numbers of a column, without its rows that hold none.
 std::vector<double> numbers_of(const Table& table, const std::string& column) {
   std::vector<double> numbers;
   for (size_t row = 0; row < table.rows.size(); ++row)

@@ -1,4 +1,4 @@
-// See sweep_checks.h.
+// What refuses a sweep before any of its points begins.
 #include "cli/run/sweep_checks.h"
 
 #include <fmt/format.h>

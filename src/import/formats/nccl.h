@@ -42,13 +42,13 @@ struct NcclRun {
 // table joins points of two kinds. UsageError that begins with `where`: of another kind than what is there.
 void add_kind(const NcclRun& run, const std::string& where, Contents& said);
 
-// Of a line that names a program of nccl-tests: "all_reduce" of "mpirun -np 2
+// Returns the test that a line names as a program of nccl-tests: "all_reduce" for "mpirun -np 2
 // /opt/net_perf/build/all_reduce_perf -b 8"; "" where none does. A name that is a collective of ours wins
 // over others, the last of these wins.
 std::string nccl_test_in(std::string_view line);
 
-// Of the test's name. `where` begins errors. UsageError: a test without a collective of ours; nothing is
-// named, and --operation is not given; or both, and they differ.
+// Returns the collective of the test's name. `where` begins errors. UsageError: a test without a collective
+// of ours; nothing is named, and --operation is not given; or both, and they differ.
 const specs::CollectiveRow& nccl_operation(const std::string& test, const Given& given,
                                            const std::string& where);
 

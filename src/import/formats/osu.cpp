@@ -88,7 +88,7 @@ class OsuReader {
     columns_ = {};
   }
 
-  // Of "MPI-CUDA" the buffers are in a GPU's memory: no table joins these points with those in host memory.
+  // The buffers of "MPI-CUDA" are in GPU memory: no table joins these points with those in host memory.
   void note_buffers(std::string_view kind, const Line& line) {
     const size_t dash = kind.find('-');
     Options options;

@@ -15,8 +15,8 @@ struct LlamaShape {
   int64_t head_width() const { return width / heads; }
 };
 
-// Of resolved options. UsageError, which begins with the name of the model: heads that do not divide the
-// width, or kv_heads the heads; an odd head.
+// Reads the shape from resolved options. UsageError, which begins with the name of the model: heads that do
+// not divide the width, or kv_heads the heads; an odd head.
 LlamaShape llama_shape(const Options& options, const std::string& model = "llama");
 
 OptionTable llama_options(const LlamaShape& defaults);
