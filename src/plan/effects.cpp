@@ -206,9 +206,8 @@ uint64_t hash_of_step(const Point& point) {
     if (!specs::collective(c.operation).has_parts) return hash;
     const specs::Parts parts = specs::share_out(choice_from_text(c.parts), point.ranks,
                                                 c.bytes / specs::dtype_bytes(c.dtype), point.folder);
-    for (int64_t sender = 0; sender < point.ranks; ++sender)
-      for (int64_t receiver = 0; receiver < point.ranks; ++receiver)
-        hash = hash_bytes(std::to_string(parts.between(sender, receiver)) + " ", hash);
+    for (const std::vector<int64_t>& row : parts.rows())
+      for (const int64_t elements : row) hash = hash_bytes(std::to_string(elements) + " ", hash);
     return hash;
   }
   const strategies::Stages stages(point);

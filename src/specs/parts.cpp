@@ -96,7 +96,6 @@ std::vector<std::vector<double>> read_counts(const std::string& pattern, int64_t
   if (std::ssize(rows) != ranks && rows.size() != 1)
     throw UsageError(fmt::format("{}: {} of counts, for {}; expected one for each sender, or one for all",
                                  path, counted(std::ssize(rows), "row"), counted(ranks, "rank")));
-  rows.resize(static_cast<size_t>(ranks), rows.front());
   return rows;
 }
 
@@ -117,18 +116,20 @@ const std::map<std::string, PartsSpec>& parts_specs() {
   return table;
 }
 
-Parts::Parts(int64_t ranks, std::vector<int64_t> elements)
-    : ranks_(ranks),
-      elements_(std::move(elements)),
-      sent_(static_cast<size_t>(ranks)),
-      received_(static_cast<size_t>(ranks)) {
-  ENSURE(std::ssize(elements_) == ranks * ranks, "parts between every two ranks");
-  for (int64_t i = 0; i < ranks; ++i)
-    for (int64_t j = 0; j < ranks; ++j) {
-      sent_[static_cast<size_t>(i)] += between(i, j);
-      received_[static_cast<size_t>(j)] += between(i, j);
-    }
-  for (int64_t rank = 0; rank < ranks; ++rank) {
+Parts::Parts(Rows rows)
+    : ranks_(std::ssize(rows.front())), rows_(std::move(rows)), received_(static_cast<size_t>(ranks_)) {
+  ENSURE(std::ssize(rows_) == ranks_ || rows_.size() == 1, "parts between every two ranks");
+  if (std::all_of(rows_.begin(), rows_.end(), [&](const auto& row) { return row == rows_.front(); }))
+    rows_.resize(1);
+  const int64_t senders = ranks_ / std::ssize(rows_);  // of a row
+  for (const std::vector<int64_t>& row : rows_) {
+    ENSURE(std::ssize(row) == ranks_, "parts between every two ranks");
+    for (size_t receiver = 0; receiver < row.size(); ++receiver)
+      received_[receiver] += senders * row[receiver];
+    sent_.push_back(std::accumulate(row.begin(), row.end(), int64_t{0}));
+  }
+  sent_.resize(static_cast<size_t>(ranks_), sent_.front());
+  for (int64_t rank = 0; rank < ranks_; ++rank) {
     const int64_t larger = std::max(sent_by(rank), received_by(rank));
     busiest_ = std::max(busiest_, larger);
     busiest_with_others_ = std::max(busiest_with_others_, larger - between(rank, rank));
@@ -142,26 +143,17 @@ double Parts::moved() const {
 }
 
 Parts share_out(const Choice& parts, int64_t ranks, int64_t elements, const std::string& folder) {
-  std::vector<std::vector<double>> rows(static_cast<size_t>(ranks));
-  std::vector<int64_t> totals(rows.size(), elements);
-  if (parts.name == "counts") {
-    rows = read_counts(parts.options.at("file").get<std::string>(), ranks, folder);
-    std::vector<double> sums;
-    for (const auto& row : rows) sums.push_back(std::accumulate(row.begin(), row.end(), 0.0));
-    const double most = *std::max_element(sums.begin(), sums.end());
-    if (most == 0) throw UsageError("parts counts: every count is 0, so nothing would be sent");
-    for (size_t i = 0; i < rows.size(); ++i)
-      totals[i] = std::llround(static_cast<double>(elements) * sums[i] / most);
-  } else {
-    std::fill(rows.begin(), rows.end(), shares_of(parts, ranks));
-  }
-  std::vector<int64_t> between;
-  between.reserve(rows.size() * rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const std::vector<int64_t> row = shared_out(totals[i], rows[i]);
-    between.insert(between.end(), row.begin(), row.end());
-  }
-  return {ranks, std::move(between)};
+  if (parts.name != "counts") return Parts(Parts::Rows{shared_out(elements, shares_of(parts, ranks))});
+  const std::vector<std::vector<double>> shares =
+      read_counts(parts.options.at("file").get<std::string>(), ranks, folder);
+  std::vector<double> sums;
+  for (const auto& row : shares) sums.push_back(std::accumulate(row.begin(), row.end(), 0.0));
+  const double most = *std::max_element(sums.begin(), sums.end());
+  if (most == 0) throw UsageError("parts counts: every count is 0, so nothing would be sent");
+  Parts::Rows rows;
+  for (size_t i = 0; i < shares.size(); ++i)
+    rows.push_back(shared_out(std::llround(static_cast<double>(elements) * sums[i] / most), shares[i]));
+  return Parts(std::move(rows));
 }
 
 }  // namespace shardmark::specs

@@ -20,11 +20,15 @@ const std::map<std::string, PartsSpec>& parts_specs();  // equal, hot, zipf, cou
 // Elements that each rank sends to each.
 class Parts {
  public:
-  Parts(int64_t ranks, std::vector<int64_t> elements);  // [sender * ranks + receiver]
+  using Rows = std::vector<std::vector<int64_t>>;
+  // [sender][receiver]; a single row is what every sender sends. Rows that all are the same are kept once, so
+  // that a plan for a hundred thousand ranks needs memory for one row.
+  explicit Parts(Rows rows);
 
   int64_t between(int64_t sender, int64_t receiver) const {
-    return elements_[static_cast<size_t>(sender * ranks_ + receiver)];
+    return row_of(sender)[static_cast<size_t>(receiver)];
   }
+  const Rows& rows() const { return rows_; }
   int64_t sent_by(int64_t rank) const { return sent_[static_cast<size_t>(rank)]; }
   int64_t received_by(int64_t rank) const { return received_[static_cast<size_t>(rank)]; }
   // The larger side of the rank that sends or receives most, its own part included: the payload.
@@ -35,8 +39,13 @@ class Parts {
   double moved() const;
 
  private:
+  const std::vector<int64_t>& row_of(int64_t sender) const {
+    return rows_[rows_.size() == 1 ? 0 : static_cast<size_t>(sender)];
+  }
+
   int64_t ranks_;
-  std::vector<int64_t> elements_, sent_, received_;
+  Rows rows_;
+  std::vector<int64_t> sent_, received_;
   int64_t busiest_ = 0, busiest_with_others_ = 0;
 };
 

@@ -82,14 +82,14 @@ inline void uneven(Communicator& comm) {
   const int64_t size = comm.size();
   for (const int64_t numel : {int64_t{0}, int64_t{7}, int64_t{70001}, int64_t{3000017}})
     for (int form = 0; form < 3; ++form) {
-      std::vector<int64_t> between;
+      std::vector<std::vector<int64_t>> rows(static_cast<size_t>(size));
       for (int64_t i = 0; i < size * size; ++i) {
         const int64_t from = i / size, to = i % size;
-        between.push_back(form == 0   ? numel / size
-                          : form == 1 ? (to == 0 ? numel : 0)
-                                      : numel * ((from + 2 * to) % 3) / size);
+        rows[static_cast<size_t>(from)].push_back(form == 0   ? numel / size
+                                                  : form == 1 ? (to == 0 ? numel : 0)
+                                                              : numel * ((from + 2 * to) % 3) / size);
       }
-      const auto parts = std::make_shared<specs::Parts>(size, between);
+      const auto parts = std::make_shared<specs::Parts>(rows);
       const Call call =
           prepare(comm, Collective::all_to_all_v, numel, at::kFloat, ReduceOp::sum, false, parts);
       fill(comm, call, form);

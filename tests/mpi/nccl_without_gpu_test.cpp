@@ -48,9 +48,10 @@ TEST(Messages, MakeTheOperationsThatAnOlderNcclLacks) {
 TEST(Messages, OfPartsOfAnyLength) {
   const HostGroup world = HostGroup::world();
   const auto comm = make_communicator("mpi", world, at::kCPU);
-  std::vector<int64_t> between;
-  for (int64_t i = 0; i < int64_t{world.size()} * world.size(); ++i) between.push_back(i * 37 % 11 * 100);
-  const auto parts = std::make_shared<specs::Parts>(world.size(), between);
+  std::vector<std::vector<int64_t>> rows(static_cast<size_t>(world.size()));
+  for (int64_t i = 0; i < int64_t{world.size()} * world.size(); ++i)
+    rows[static_cast<size_t>(i / world.size())].push_back(i * 37 % 11 * 100);
+  const auto parts = std::make_shared<specs::Parts>(rows);
   const Call call = prepare(*comm, Collective::all_to_all_v, 0, at::kFloat, ReduceOp::sum, false, parts);
   fill(*comm, call, 1);
   exchange(messages_of(call, comm->rank(), comm->size()), world);

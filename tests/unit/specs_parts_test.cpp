@@ -53,11 +53,20 @@ TEST(SharedOut, TheHotRankReceivesMost) {
 TEST(SharedOut, OwnPartsGoOverNoLink) {
   EXPECT_EQ(share_out(parts_of("equal"), 4, 4000).busiest_with_others(), 3000);
   EXPECT_EQ(share_out(parts_of("hot(share=0.5)"), 4, 1200).busiest_with_others(), 3 * 600);
-  EXPECT_EQ(Parts(2, {9, 0, 0, 9}).busiest_with_others(), 0);
-  EXPECT_EQ(Parts(2, {0, 9, 9, 0}).busiest_with_others(), 9);
-  EXPECT_EQ(Parts(3, {90, 1, 2, 7, 0, 3, 0, 0, 0}).busiest_with_others(),
+  EXPECT_EQ(Parts(Parts::Rows{{9, 0}, {0, 9}}).busiest_with_others(), 0);
+  EXPECT_EQ(Parts(Parts::Rows{{0, 9}, {9, 0}}).busiest_with_others(), 9);
+  EXPECT_EQ(Parts(Parts::Rows{{90, 1, 2}, {7, 0, 3}, {0, 0, 0}}).busiest_with_others(),
             10);  // sent by rank 1; rank 0 keeps 90
-  EXPECT_EQ(Parts(1, {5}).busiest_with_others(), 0);
+  EXPECT_EQ(Parts(Parts::Rows{{5}}).busiest_with_others(), 0);
+}
+
+// A plan may be for more ranks than a machine has memory for their square.
+TEST(SharedOut, PartsOfAMillionRanksAreOneRow) {
+  const Parts parts = share_out(parts_of("zipf"), 1 << 20, 1 << 24);
+  EXPECT_EQ(parts.rows().size(), 1u);
+  EXPECT_EQ(parts.sent_by(1 << 19), 1 << 24);
+  EXPECT_EQ(Parts(Parts::Rows{{1, 2}, {1, 2}}).rows().size(), 1u);
+  EXPECT_EQ(Parts(Parts::Rows{{1, 2}, {2, 1}}).rows().size(), 2u);
 }
 
 TEST(SharedOut, ZipfFallsByItsExponent) {
