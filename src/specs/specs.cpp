@@ -117,7 +117,7 @@ const std::map<std::string, OptimizerSpec>& optimizer_specs() {
   static const std::map<std::string, OptimizerSpec> table = {
       {"sgd",
        {"stochastic gradient descent with momentum",
-        {{"lr", OptionType::number, 0.1, "learning rate", {}, 0},
+        {{"lr", OptionType::number, 0.01, "learning rate", {}, 0},
          {"momentum", OptionType::number, 0.9, "of the velocity; 0 keeps no state", {}, 0, 1},
          {"weight_decay", OptionType::number, 5e-4, "added to the gradient, times the parameter", {}, 0}},
         sgd_state}},
