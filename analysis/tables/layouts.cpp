@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/bubble.h"
 #include "analysis/compare/ranking.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
@@ -60,7 +61,13 @@ ColumnsOf<LayoutRow> layout_waiting_columns() {
            "with ranks that share the same sequences."},
           {{"stages", "% of step", true, true, kGroup},
            share_of_step([](const Measures& m) { return m.exposed_pipeline_s; }),
-           "of a pipeline: its bubble, and messages that nothing hides."}};
+           "of a pipeline: its bubble, and messages that nothing hides."},
+          {{"bubble", "% of step", true, true, kGroup},
+           [](const LayoutRow& row) {
+             return cells::percent(bubble_s(*row.merged) / row.merged->measures.step_s);
+           },
+           "part of waiting for stages: what the schedule leaves idle, with blocks that take as long as they "
+           "were measured to on each stage, and messages that take no time."}};
 }
 
 ColumnsOf<LayoutRow> layout_speed_columns() {

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/node.h"
@@ -93,15 +95,23 @@ std::vector<RecordedStep> StepRecorder::take() {
   return steps;
 }
 
-std::vector<double> block_medians(const std::vector<RecordedStep>& steps, size_t num_blocks) {
-  std::vector<std::vector<double>> seconds(2 + 2 * num_blocks);
+namespace {
+
+// [place]: medians over steps and micro-batches. place: of an instruction that computes; nothing: of no
+// place.
+std::vector<double> medians_by_place(
+    const std::vector<RecordedStep>& steps, size_t num_places,
+    const std::function<std::optional<size_t>(const strategies::Program&, const Instruction&)>& place) {
+  std::vector<std::vector<double>> seconds(num_places);
   for (const RecordedStep& step : steps) {
     std::map<std::pair<size_t, int64_t>, double> of_step;  // by place and micro-batch
     double* computing = nullptr;
     for (const RecordedStep::Span& span : step.spans) {
       const Instruction* i = span.instruction;
-      if (i != nullptr && i->is_compute())
-        computing = &of_step[{place_of(*step.program, *i, num_blocks), i->micro_batch}];
+      if (i != nullptr && i->is_compute()) {
+        const auto at = place(*step.program, *i);
+        computing = at ? &of_step[{*at, i->micro_batch}] : nullptr;
+      }
       if (computing != nullptr) *computing += span.seconds();
     }
     for (const auto& [place, of_place] : of_step) seconds[place.first].push_back(of_place);
@@ -110,6 +120,25 @@ std::vector<double> block_medians(const std::vector<RecordedStep>& steps, size_t
   medians.reserve(seconds.size());
   for (const auto& one : seconds) medians.push_back(one.empty() ? 0 : median(one));
   return medians;
+}
+
+}  // namespace
+
+std::vector<double> block_medians(const std::vector<RecordedStep>& steps, size_t num_blocks) {
+  return medians_by_place(steps, 2 + 2 * num_blocks, [&](const auto& program, const Instruction& i) {
+    return std::optional(place_of(program, i, num_blocks));
+  });
+}
+
+std::vector<double> parameter_medians(const std::vector<RecordedStep>& steps, size_t num_blocks) {
+  bool is_split = false;
+  auto medians = medians_by_place(steps, num_blocks,
+                                  [&](const auto& program, const Instruction& i) -> std::optional<size_t> {
+                                    if (i.what != What::backward_weight) return std::nullopt;
+                                    is_split = true;
+                                    return static_cast<size_t>(program.block_of_model(i.index));
+                                  });
+  return is_split ? medians : std::vector<double>();
 }
 
 ClockOffset clock_offset(const HostGroup& group) {

@@ -62,6 +62,9 @@ class StepRecorder {
 // How long each block of the whole model computes on this rank, with what follows it until the next one:
 // medians over the steps, all micro-batches alike, as laid out in series "block_time" (schema/fields.h).
 std::vector<double> block_medians(const std::vector<RecordedStep>& steps, size_t num_blocks);
+// The same of what splits off each block's backward for the gradients of its parameters (series
+// "parameter_backward_time"); nothing where the schedule does not split it.
+std::vector<double> parameter_medians(const std::vector<RecordedStep>& steps, size_t num_blocks);
 
 // Seconds to add to this rank's clock so that it is rank 0's; ranks on rank 0's node share its clock.
 // error_s: half the range in which other ranks' answers lay. Collective.

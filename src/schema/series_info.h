@@ -12,7 +12,7 @@ struct SeriesInfo {
   std::string_view description;  // with the meaning of rows and columns
 };
 
-inline constexpr std::array<SeriesInfo, 42> kSeries = {{
+inline constexpr std::array<SeriesInfo, 43> kSeries = {{
     {"step", "s", "time of each timed step (operation), [rank, step]"},
     {"data", "s", "part of the step spent waiting for the batch, [rank, step]"},
     {"forward", "s", "part of the step in forward, communication excluded, [rank, step]"},
@@ -28,6 +28,10 @@ inline constexpr std::array<SeriesInfo, 42> kSeries = {{
     {"block_time", "s",
      "of steps in which nothing moves between ranks, median of: waiting for a batch, forward of each block, "
      "backward of each block (the first block first; 0: another stage has it), update, [rank, moment]"},
+    {"parameter_backward_time", "s",
+     "of the same steps where a schedule splits backward, median of: the part of each block's backward for "
+     "the "
+     "gradients of its parameters, [rank, block]"},
     {"program", "",
      "a step in steady state as rank 0 executes it, [moment, column]: what happens (0 a batch, 1 forward, 2 "
      "backward, 3 update, 4 an operation starts, 5 is waited for, 6 forward again, 7 and 8 backward of a "

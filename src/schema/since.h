@@ -71,6 +71,7 @@ inline constexpr auto kSince = std::to_array<Since>({
     {"gathers", 9},
     {"graph", 9},
     {"num_load_units", 10},
+    {"parameter_backward_time", 10},
     {"preemptions", 10},
 });
 

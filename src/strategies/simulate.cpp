@@ -42,6 +42,10 @@ double lasting(const Instruction& instruction, const ComputeTimes& compute) {
     const auto block = static_cast<size_t>(instruction.index);
     return block < seconds.size() ? seconds[block] : 0;
   };
+  const auto of_parameters = [&] {
+    return compute.backward_weight_s.empty() ? of_block(compute.backward_s) / 2
+                                             : of_block(compute.backward_weight_s);
+  };
   switch (instruction.what) {
     case What::data:
       return compute.data_s;
@@ -49,9 +53,10 @@ double lasting(const Instruction& instruction, const ComputeTimes& compute) {
       return of_block(compute.forward_s);
     case What::backward:
       return of_block(compute.backward_s);
-    case What::backward_input:  // as many products of matrices as for the parameters
+    case What::backward_input:
+      return of_block(compute.backward_s) - of_parameters();
     case What::backward_weight:
-      return of_block(compute.backward_s) / 2;
+      return of_parameters();
     case What::update:
       return compute.update_s;
     default:

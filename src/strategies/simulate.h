@@ -16,6 +16,9 @@ struct ComputeTimes {
   double data_s = 0;                                    // of a micro-batch
   std::vector<double> forward_s = {}, backward_s = {};  // [block]
   double update_s = 0;
+  // [block]: the part of backward_s for the gradients of parameters, where a schedule does it later; empty:
+  // half of it, as it takes as many products of matrices as the rest.
+  std::vector<double> backward_weight_s = {};
 };
 
 // Of a rank of each stage: [stage] or the only one.

@@ -2,12 +2,15 @@
 // each.
 #include <gmock/gmock.h>
 
+#include "analysis/bubble.h"
+#include "analysis/known.h"
 #include "analysis/layouts.h"
 #include "analysis/page/page.h"
 #include "analysis/page/parts.h"
 #include "analysis/plots/plots.h"
 #include "analysis/report.h"
 #include "analysis_fixture.h"
+#include "strategies/stages.h"
 
 namespace shardmark {
 namespace {
@@ -71,6 +74,52 @@ TEST(LayoutsOfATraining, ShowTheSchedulesOfTheirPipelines) {
        {"1f1b: 2 stages, 2 micro-batches", "1f1b: 2 stages, 4 micro-batches", "forward of micro-batch 3"})
     EXPECT_TRUE(page.find(text) != std::string::npos) << text;
   EXPECT_THAT(schedules_html({}), "");
+}
+
+// Two stages whose parts take 1 s forward and 2 s backward in each micro-batch, of which `parameters_s` are
+// for the gradients of parameters; the steps without communication took half as long.
+double bubble_of(const std::string& schedule, int64_t micro_batches, double parameters_s = -1) {
+  Record record = training_record("ddp", 2, 2, 100);
+  TrainingPoint& t = record.point.training;
+  t.pipeline = 2, t.accumulation = micro_batches, t.schedule = choice_from_text(schedule);
+  const auto stages = strategies::Stages(*known_point(record.point));
+  const auto blocks = std::ssize(known_table(t.model)->blocks);
+  Series moments{"block_time", 2, 2 + 2 * blocks,
+                 std::vector<double>(static_cast<size_t>(2 * (2 + 2 * blocks)))};
+  Series parameters{"parameter_backward_time", 2, blocks,
+                    std::vector<double>(static_cast<size_t>(2 * blocks))};
+  for (int64_t stage = 0; stage < 2; ++stage) {
+    const auto chunks = stages.steps[static_cast<size_t>(stage)].input().all_chunks();
+    for (const specs::Chunk& chunk : chunks)
+      for (int64_t b = chunk.first_block; b < chunk.first_block + chunk.end - chunk.begin; ++b) {
+        const double share = 0.5 / static_cast<double>((chunk.end - chunk.begin) * std::ssize(chunks));
+        moments.values[static_cast<size_t>(stage * moments.columns + 1 + b)] = share;
+        moments.values[static_cast<size_t>(stage * moments.columns + 1 + blocks + b)] = 2 * share;
+        parameters.values[static_cast<size_t>(stage * blocks + b)] = parameters_s * share;
+      }
+  }
+  const auto n = static_cast<double>(micro_batches);
+  for (const auto& [name, seconds] :
+       {std::pair("step", 100.0), {"data", 0.0}, {"forward", n}, {"backward", 2 * n}, {"optimizer", 0.0}})
+    record.samples.push_back({name, 2, 1, {seconds, seconds}});
+  record.samples.push_back(moments);
+  if (parameters_s >= 0) record.samples.push_back(parameters);
+  const std::vector<StudyData> studies = {study_of({record})};
+  return bubble_s(merge_repeats(studies).front());
+}
+
+// (P - 1)(F + B); divided by the chunks; (P - 1) max(F, I, F + I - W): src/strategies/schedules/README.md.
+TEST(Bubble, IsThatOfThePapers) {
+  EXPECT_NEAR(bubble_of("1f1b", 4), 3, 1e-9);
+  EXPECT_NEAR(bubble_of("gpipe", 8), 3, 1e-9);
+  EXPECT_NEAR(bubble_of("interleaved(chunks=2)", 8), 1.5, 1e-9);
+  EXPECT_NEAR(bubble_of("zero_bubble", 8), 1, 1e-9);
+  EXPECT_NEAR(bubble_of("zero_bubble", 8, 0.8), 1 + 1.2 - 0.8, 1e-9);
+}
+
+TEST(Bubble, IsNotKnownWithoutTimesOfBlocksOrAPipeline) {
+  const auto studies = study_of_layouts();
+  for (const MergedPoint& merged : merge_repeats(studies)) EXPECT_TRUE(std::isnan(bubble_s(merged)));
 }
 
 }  // namespace

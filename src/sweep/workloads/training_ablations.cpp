@@ -44,9 +44,14 @@ std::vector<double> Training::timed_compute(Record& record, int64_t times,
   setup_.executor->set_ablation(Ablation::compute_only);
   std::vector<double> seconds = timed(times, train, &recorder);
   setup_.executor->set_ablation(Ablation::none);
-  const auto blocks = group_.gather(block_medians(recorder.take(), setup_.whole.blocks.size()));
-  const auto columns = static_cast<int64_t>(blocks.size()) / point_.ranks;
-  if (group_.rank() == 0) record.samples.push_back({"block_time", point_.ranks, columns, blocks});
+  const std::vector<RecordedStep> steps = recorder.take();
+  const auto keep = [&](const char* name, const std::vector<double>& own) {
+    const auto all = group_.gather(own);
+    const auto columns = static_cast<int64_t>(all.size()) / point_.ranks;
+    if (group_.rank() == 0 && columns > 0) record.samples.push_back({name, point_.ranks, columns, all});
+  };
+  keep("block_time", block_medians(steps, setup_.whole.blocks.size()));
+  keep("parameter_backward_time", parameter_medians(steps, setup_.whole.blocks.size()));
   return seconds;
 }
 
