@@ -141,7 +141,7 @@ wait_for 600 "job $array to end" job_ended "$array"
 check_study "${array}_0" $count 8
 check_study "${array}_1" $count 16
 [[ $(requeues "${array}_1") == 1 ]] || fail "the task was not requeued: $(cat "results/slurm-${array}_1.log")"
-[[ $(grep -c 'resuming$' "results/slurm-${array}_0.log") == 1 ]] || fail "the array was requeued: $(cat "results/slurm-${array}_0.log")"
+[[ $(grep -c ', resuming' "results/slurm-${array}_0.log") == 1 ]] || fail "the array was requeued: $(cat "results/slurm-${array}_0.log")"
 echo "one task of an array out of time: it alone was requeued, after $SECONDS s"
 
 # scancel in the middle of a sweep: what was finished is kept, and a new job goes on with it.
