@@ -1,7 +1,11 @@
 // One point, from set-up to its record.
 #include "sweep/measure.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <functional>
+#include <optional>
 
 #include "comm/in_step.h"
 #include "device/device.h"
@@ -10,28 +14,34 @@
 #include "schema/step_statistics.h"
 #include "sweep/sampler.h"
 #include "sweep/verdict.h"
+#include "sweep/workloads/reference.h"
 
 namespace shardmark {
 namespace {
 
 // Ranks make communicators together, take their memory alone, and agree that all have it before anybody waits
 // for another's call.
-Verdict measure(const WorkloadContext& context, Workload& workload, const ColumnsSink& sink, Record& record) {
+Verdict verify(const WorkloadContext& context, Workload& workload, Check& check) {
   Verdict verdict = agreed(context.group, context.heartbeat, "set-up", [&] {
     const meter::Strict strict;
     workload.allocate();
   });
   if (!verdict.ok()) return verdict;
+  const auto compare = [&] { check = workload.verify(); };
+  verdict = agreed_in_step(context.group, context.heartbeat, "verification", compare,
+                           [&] { return workload.failure(); });
+  if (verdict.ok() && check.wrong) return {Outcome::wrong, check.text};
+  return verdict;
+}
 
-  const auto failure = [&] { return workload.failure(); };
-  Check check;
-  const auto verify = [&] { check = workload.verify(); };
-  verdict = agreed_in_step(context.group, context.heartbeat, "verification", verify, failure);
-  if (!verdict.ok()) return verdict;
+Verdict measure(const WorkloadContext& context, Workload& workload, const ColumnsSink& sink, Record& record,
+                Check& check) {
+  Verdict verdict = verify(context, workload, check);
   record.measures.verified = check.text;
   record.measures.verify_error = check.error;
-  if (check.wrong) return {Outcome::wrong, check.text};
+  if (!verdict.ok()) return verdict;
 
+  const auto failure = [&] { return workload.failure(); };
   verdict = Sampler(context, workload, sink).run(record);
   if (!verdict.ok()) return verdict;
   context.heartbeat.stage("collecting");
@@ -48,14 +58,42 @@ Verdict measure(const WorkloadContext& context, Workload& workload, const Column
 }
 
 // What is thrown between the stages ends the job before the workload's communicators and memory go.
-Verdict measure(const WorkloadContext& context, const ColumnsSink& sink, Record& record) {
+Verdict with_workload(const WorkloadContext& context, const std::function<Verdict(Workload&)>& what) {
   const auto place = [&] { return context.heartbeat.place(); };
   context.heartbeat.stage("making communicators");
   std::unique_ptr<Workload> workload;
   return in_step(context.group.size(), place, [&] {
     workload = make_workload(context);
-    return measure(context, *workload, sink, record);
+    return what(*workload);
   });
+}
+
+// Of a point that one device cannot hold the same layout is verified with as few layers as it can have. Where
+// that cannot be done either, the point stays unverified.
+Verdict verify_fewer_layers(const WorkloadContext& context, Record& record) {
+  const std::optional<Point> fewer = with_fewest_layers(context.point);
+  if (!fewer) return {};
+  WorkloadContext smaller{
+      *fewer, context.group, context.comm, context.resources, context.references, context.heartbeat};
+  empty_caches(context.comm.device());
+  Check check;
+  const Verdict verdict =
+      with_workload(smaller, [&](Workload& workload) { return verify(smaller, workload, check); });
+  const std::string layers =
+      fmt::format(" with {} of {} layers", fewer->training.model.options.at("layers").get<int64_t>(),
+                  context.point.training.model.options.at("layers").get<int64_t>());
+  if (check.wrong) return {Outcome::wrong, check.text + layers};
+  if (!verdict.ok() || check.is_too_large) return {};
+  record.measures.verified = check.text + layers;
+  record.measures.verify_error = check.error;
+  return {};
+}
+
+Verdict measure(const WorkloadContext& context, const ColumnsSink& sink, Record& record) {
+  Check check;
+  const Verdict verdict = with_workload(
+      context, [&](Workload& workload) { return measure(context, workload, sink, record, check); });
+  return verdict.ok() && check.is_too_large ? verify_fewer_layers(context, record) : verdict;
 }
 
 }  // namespace

@@ -84,6 +84,17 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
   return run;
 }
 
+ReferenceRun impossible(const std::string& why, bool is_too_large) {
+  ReferenceRun run;
+  run.impossible = why;
+  run.is_too_large = is_too_large;
+  return run;
+}
+
+ReferenceRun too_large() {
+  return impossible("one device does not have enough memory for it", /*is_too_large=*/true);
+}
+
 }  // namespace
 
 ReferenceRun run_reference(const Point& point, const DataSource& source, at::Device device, int64_t replica,
@@ -91,13 +102,34 @@ ReferenceRun run_reference(const Point& point, const DataSource& source, at::Dev
   try {
     return train(point, source, device, replica, heartbeat);
   } catch (const OutOfMemory&) {
-    return {{}, {}, {}, "one device does not have enough memory for it"};
+    return too_large();
   } catch (const c10::OutOfMemoryError&) {
-    return {{}, {}, {}, "one device does not have enough memory for it"};
+    return too_large();
   } catch (const std::exception& error) {
     end_job_if_gpu_is_lost(error.what());
-    return {{}, {}, {}, std::string("training on one device failed: ") + error.what()};
+    return impossible(std::string("training on one device failed: ") + error.what(), /*is_too_large=*/false);
   }
+}
+
+std::optional<Point> with_fewest_layers(Point point) {
+  TrainingPoint& t = point.training;
+  const OptionValue* const option = t.model.options.find("layers");
+  if (option == nullptr || !option->is<int64_t>()) return std::nullopt;
+  const auto all = option->get<int64_t>();
+  const strategies::Strategy& how = strategies::strategy(t.strategy.name);
+  for (int64_t layers = 1; layers < all; ++layers) {
+    t.model.options["layers"] = layers;
+    const auto kind = specs::model_spec(t.model.name).options;
+    try {
+      static_cast<void>(resolve(t.model, kind, "model"));
+    } catch (const UsageError&) {
+      continue;  // not one of the numbers that the model comes with
+    }
+    if (strategies::layout_impossible(point).empty() &&
+        how.impossible(strategies::RankStep(point).input()).empty())
+      return point;
+  }
+  return std::nullopt;
 }
 
 std::string reference_key(const Point& point, int64_t replica) {

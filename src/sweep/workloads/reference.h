@@ -4,6 +4,8 @@
 // the comparison with Hugging Face's models answers it (tests/mpi/peer_huggingface_test.cpp).
 #pragma once
 
+#include <optional>
+
 #include "data/source.h"
 #include "sweep/workloads/workload.h"
 
@@ -17,6 +19,10 @@ inline constexpr const char* kReferenceStage = "training on one device, to compa
 // (ReferenceRun::impossible). Every block is noted on the heartbeat: this may take long.
 ReferenceRun run_reference(const Point& point, const DataSource& source, at::Device device, int64_t replica,
                            Heartbeat& heartbeat);
+
+// The same layout of the same model with as few layers as it can have; nothing where the model has no such
+// option, or the point has no more already. What one device cannot hold is verified like this.
+std::optional<Point> with_fewest_layers(Point point);
 
 // What a reference depends on, as text: the key of the cache.
 std::string reference_key(const Point& point, int64_t replica);

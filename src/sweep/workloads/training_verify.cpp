@@ -87,7 +87,8 @@ Check Training::verify() {
   // here.
   if (!point_.training.graph) meter::reset_peak();
   if (!is_equal_in_copies(sum)) return {true, "wrong: replicas differ between ranks", Measures::kNone};
-  if (!reference.impossible.empty()) return {false, "unverified: " + reference.impossible, Measures::kNone};
+  if (!reference.impossible.empty())
+    return {false, "unverified: " + reference.impossible, Measures::kNone, reference.is_too_large};
 
   Check check{false, "equal to one device", 0};
   for (size_t step = 0; step < losses.size(); ++step) {
@@ -173,7 +174,8 @@ ReferenceRun Training::shared_reference(int64_t replica) {
   heartbeat_.stage("verification");
   const ReferenceRun run = group_.rank() == 0 ? references_[key] : ReferenceRun();
   return {group_.broadcast(run.losses, 0), group_.broadcast(run.norms, 0),
-          group_.broadcast(run.expert_load, 0), group_.broadcast(run.impossible, 0)};
+          group_.broadcast(run.expert_load, 0), group_.broadcast(run.impossible, 0),
+          group_.broadcast(static_cast<int64_t>(run.is_too_large), 0) != 0};
 }
 
 }  // namespace shardmark

@@ -19,6 +19,7 @@ struct Check {
   bool wrong = false;
   std::string text;  // "equal to single", "unverified: why", or what differs
   double error = Measures::kNone;
+  bool is_too_large = false;  // unverified, for one device does not have the memory
 };
 
 // Where the ranks of a run are, and how fast a device is; the same for all points of a study.
@@ -42,6 +43,7 @@ struct ReferenceRun {
   std::vector<double> norms;
   std::vector<double> expert_load;  // of a mixture of experts, in all of these steps: [layer, expert]
   std::string impossible;           // why there is none
+  bool is_too_large = false;        // for that reason
 };
 using ReferenceCache = std::map<std::string, ReferenceRun>;
 

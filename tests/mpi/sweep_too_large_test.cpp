@@ -1,0 +1,63 @@
+// A layout that one device cannot hold is verified with fewer layers, and says so. RANKS 2
+#include <gmock/gmock.h>
+
+#include "device/meter.h"
+#include "sweep/measure.h"
+#include "tests/mpi/layouts_fixture.h"
+
+namespace shardmark {
+namespace {
+
+class TooLarge : public OnCpuRanks {
+ protected:
+  void SetUp() override {
+    static const bool installed = (meter::install(), true);
+    static_cast<void>(installed);
+  }
+  void TearDown() override { meter::set_limit(0); }
+
+  Record measure(const Point& point) {
+    Resources resources;
+    ReferenceCache references;
+    HeartbeatPage page{};
+    Heartbeat heartbeat{page};
+    return measure_point({point, world, *comm, resources, references, heartbeat});
+  }
+  Point point(const std::string& model) const {
+    Layout layout{model, "ddp", 2};
+    layout.precision = "fp32";
+    layout.accumulation = 2;
+    Point point = point_of(layout, comm->size());
+    point.sampling.warmup_steps = 1;
+    point.sampling.min_steps = point.sampling.max_steps = 2;
+    return point;
+  }
+  // A rank has the memory of its stage, and not that of a reference beside it.
+  Record measure_within(const Point& point, double shares_of_stage) {
+    const Record roomy = measure(point);
+    EXPECT_EQ(roomy.measures.verified, "equal to one device") << roomy.reason;
+    const auto held = static_cast<double>(meter::read().total);
+    meter::set_limit(static_cast<int64_t>(held + shares_of_stage * (roomy.measures.peak_bytes - held)));
+    return measure(point);
+  }
+};
+
+constexpr const char* kGpt2 = "gpt2(layers=12, width=128, heads=2, sequence=8, vocabulary=16)";
+
+TEST_F(TooLarge, IsVerifiedWithFewerLayers) {
+  const Record record = measure_within(point(kGpt2), 1.3);
+  EXPECT_EQ(record.outcome, Outcome::ok) << record.reason;
+  EXPECT_EQ(record.measures.verified, "equal to one device with 1 of 12 layers");
+  EXPECT_LT(record.measures.verify_error, 1e-3);
+  EXPECT_EQ(record.point.training.model.options.at("layers").get<int64_t>(), 12) << "what was measured";
+}
+
+TEST_F(TooLarge, StaysUnverifiedWhereItHasNoFewerLayers) {
+  Point least = point("gpt2(layers=1, width=256, heads=2, sequence=8, vocabulary=16)");
+  const Record record = measure_within(least, 1.3);
+  EXPECT_EQ(record.outcome, Outcome::ok) << record.reason;
+  EXPECT_EQ(record.measures.verified, "unverified: one device does not have enough memory for it");
+}
+
+}  // namespace
+}  // namespace shardmark
