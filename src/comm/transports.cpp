@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "comm/communicator.h"
 #include "comm/in_step.h"
+#include "comm/nccl/launch_order.h"
 #include "specs/specs.h"
 
 namespace shardmark {
@@ -29,6 +30,10 @@ std::unique_ptr<Communicator> make_communicator(const std::string& transport, co
     auto flat = is_nccl ? make_nccl_communicator(group, device) : make_mpi_communicator(group, moved_by);
     return make_around(transport, std::move(flat), group);
   });
+}
+
+strategies::Serving serving_of(at::Device device) {
+  return device.is_cuda() ? nccl_serving() : strategies::Serving::own;
 }
 
 std::unique_ptr<Communicator> make_around(const std::string& transport, std::unique_ptr<Communicator> flat,

@@ -3,6 +3,7 @@
 
 #include "comm/communicator.h"
 #include "schema/choice.h"
+#include "strategies/pipeline.h"
 
 namespace shardmark {
 
@@ -16,6 +17,9 @@ inline constexpr const char* kNeedsGpu =
 // nccl: GPU memory, a stream of its own, operations ordered by events. Collective over the ranks of `group`;
 // each with a GPU of its own. UsageError: no GPU, more ranks than GPUs on a node. See README.md.
 std::unique_ptr<Communicator> make_nccl_communicator(const HostGroup& group, at::Device device);
+
+// In which order the device's own transport serves operations of several communicators: strategies/serving.h.
+strategies::Serving serving_of(at::Device device);
 
 // hierarchical: a transport around another one: all-reduce in stages, first among the ranks of a node, then
 // between nodes, then in the node again. All other operations, and communicators split off, are the inner

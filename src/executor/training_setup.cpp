@@ -4,10 +4,11 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "comm/transports.h"
 #include "device/device.h"
 #include "specs/specs.h"
 #include "strategies/messages.h"
-#include "strategies/simulate.h"
+#include "strategies/serving.h"
 
 namespace shardmark {
 
@@ -21,7 +22,7 @@ bool has_tied_group(const specs::ModelTable& table) {
 // Of this rank's place in each stage, the teams being the same for all ranks of one. So all ranks split off
 // the same communicators in the same order, and know whose tensors come when. The ends of a pipeline talk of
 // tied groups, whether or not this rank owns a part of them.
-OtherStages stages_of(const Point& point, const Programs& own, int64_t rank) {
+OtherStages stages_of(const Point& point, const Programs& own, int64_t rank, strategies::Serving serving) {
   const specs::Mesh mesh = specs::mesh_of(point);
   OtherStages stages;
   stages.teams = {{mesh.pipeline_team()}, {mesh.copies()}, {mesh.tensor_team()}};
@@ -45,7 +46,7 @@ OtherStages stages_of(const Point& point, const Programs& own, int64_t rank) {
     evaluations.push_back(std::move(programs.evaluation));
   }
   for (const auto* together : {&steps, &evaluations}) {
-    const std::string wrong = strategies::wrong_between(*together);
+    const std::string wrong = strategies::wrong_between(*together, serving);
     ENSURE(wrong.empty(), wrong);
   }
   return stages;
@@ -59,7 +60,7 @@ TrainingSetup::TrainingSetup(const Point& of, Communicator& all)
       whole(*specs::model_table(point.training.model)),
       rank_step(point, comm.rank()),
       programs(programs_of(point.training.strategy, rank_step.input())),
-      stages(stages_of(point, programs, comm.rank())),
+      stages(stages_of(point, programs, comm.rank(), serving_of(comm.device()))),
       teams(std::make_shared<const Teams>(comm, stages.teams)) {}
 
 void TrainingSetup::allocate(int64_t first_step) {

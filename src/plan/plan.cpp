@@ -70,7 +70,9 @@ std::string reason_against(const Point& point, const World& world) {
   const auto& native = world.precisions;
   if (!native.empty() && std::find(native.begin(), native.end(), point.training.precision) == native.end())
     return "no native support of " + point.training.precision + " here: its time would be meaningless";
-  if (std::string reason = strategies::layout_impossible(point); !reason.empty()) return reason;
+  for (std::string reason :
+       {strategies::layout_impossible(point), strategies::serving_impossible(point, world.serving)})
+    if (!reason.empty()) return reason;
   for (std::string reason : {data_mismatch(point.training), strategy_reason(point),
                              kernels_reason(point, world.on_cpu), graph_reason(point, world.on_cpu)})
     if (!reason.empty()) return reason;

@@ -15,8 +15,9 @@ struct World {
   int64_t ranks = 1;
   int64_t memory_per_rank_bytes = 0;
   int64_t ranks_per_node = 0;
-  std::vector<std::string> precisions = {};  // that the devices compute in; empty: unknown
-  bool on_cpu = false;                       // ranks compute without GPUs; false: unknown, too
+  std::vector<std::string> precisions = {};                // that the devices compute in; empty: unknown
+  bool on_cpu = false;                                     // ranks compute without GPUs; false: unknown, too
+  strategies::Serving serving = strategies::Serving::own;  // of the transport; own where it is unknown, too
 };
 
 // Every point of the suite for this world; points that cannot run carry the reason in `impossible` (more

@@ -42,7 +42,7 @@ std::string place_before(const Program& program, size_t instruction) {
   return "its step begins";
 }
 
-const Meeting* Meetings::start(End end, double now_s, double seconds) {
+Meeting* Meetings::start(End end, double now_s, double seconds) {
   const CollectiveCall& call = *end.call;
   const auto own = static_cast<int64_t>(end.stage);
   const int64_t other = is_message(call) ? call.root.value_or(own) : -1;
@@ -50,14 +50,15 @@ const Meeting* Meetings::start(End end, double now_s, double seconds) {
                 is_message(call) ? std::max(own, other) : -1};
   Channel& channel = channels_[key];
   const size_t number = channel.num_started[end.stage]++;
-  while (channel.meetings.size() <= number) channel.meetings.emplace_back();
+  while (channel.meetings.size() <= number)
+    channel.meetings.push_back({.num_ends = is_message(call) ? 2 : num_stages_});
   Meeting& meeting = channel.meetings[number];
   if (!meeting.ends.empty() && !fit(call, *meeting.ends.front().call) && wrong_.empty())
     wrong_ = to_text(meeting.ends.front()) + ", where " + to_text(end);
   meeting.ends.push_back(std::move(end));
   meeting.started_s = std::max(meeting.started_s, now_s);
   meeting.seconds = std::max(meeting.seconds, seconds);
-  end_all(channel, is_message(call) ? 2 : num_stages_);
+  end_all(channel);
   return &meeting;
 }
 
@@ -68,10 +69,10 @@ std::string Meetings::unmet() const {
   return {};
 }
 
-void Meetings::end_all(Channel& channel, size_t num_ends) {
+void Meetings::end_all(Channel& channel) {
   for (; channel.num_ended < channel.meetings.size(); ++channel.num_ended) {
     Meeting& meeting = channel.meetings[channel.num_ended];
-    if (meeting.ends.size() < num_ends) return;
+    if (meeting.ends.size() < meeting.num_ends) return;
     meeting.began_s = std::max(channel.free_s, meeting.started_s);
     channel.free_s = *meeting.began_s + meeting.seconds;
   }

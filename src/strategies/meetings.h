@@ -26,7 +26,10 @@ std::string place_before(const Program& program, size_t instruction);
 // An operation of several stages, a message or one of all: it begins when all have started it and the one
 // before it on the same communicator has ended.
 struct Meeting {
+  size_t num_ends = 0;   // when nobody is missing
+  size_t num_begun = 0;  // for who counts them (serving.h)
   std::vector<End> ends = {};
+  bool all_have_begun() const { return num_begun == num_ends; }
   double started_s = 0, seconds = 0;
   std::optional<double> began_s = {};
 };
@@ -36,7 +39,7 @@ class Meetings {
   explicit Meetings(size_t num_stages) : num_stages_(num_stages) {}
 
   // The next operation of this stage on that communicator; it stays where it is.
-  const Meeting* start(End end, double now_s, double seconds);
+  Meeting* start(End end, double now_s = 0, double seconds = 0);
   const std::string& wrong() const { return wrong_; }  // two ends that do not fit
   std::string unmet() const;                           // an end without the others
 
@@ -48,7 +51,7 @@ class Meetings {
     double free_s = 0;                          // when the last one ended
     std::map<size_t, size_t> num_started = {};  // [stage]
   };
-  static void end_all(Channel& channel, size_t num_ends);
+  static void end_all(Channel& channel);
 
   size_t num_stages_;
   std::map<Key, Channel> channels_;

@@ -33,6 +33,9 @@ struct PipelineAction {
 };
 using PipelineOrder = std::vector<PipelineAction>;  // of one rank, in a step
 
+// In which order a transport serves operations of several communicators (serving.h).
+enum class Serving { own, launch_order, serial };
+
 struct PipelineSchedule {
   std::string description;
   OptionTable options;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "specs/specs.h"
 #include "strategies/pipeline_timeline.h"
+#include "strategies/serving.h"
 #include "strategies/strategy.h"
 
 namespace shardmark::strategies {
@@ -103,6 +104,23 @@ std::string too_many_passes(const TrainingPoint& t) {
       t.accumulation, blocks, blocks * t.accumulation, kMostPasses, most);
 }
 
+// Schedules of several chunks whose rounds are unequal can have ranks wait for each other where operations
+// begin in the order of their starts, as NCCL's do (serving.h). A layout is possible on every transport or on
+// none, so that one suite is the same points on GPUs and on CPUs.
+std::string uneven_rounds_impossible(const TrainingPoint& t) {
+  const int64_t uneven = t.accumulation % t.pipeline;
+  if (chunks_of(t) == 1 || uneven == 0 ||
+      schedule_waits(t.schedule, t.pipeline, t.accumulation, Serving::launch_order).empty())
+    return {};
+  const int64_t less = t.accumulation - uneven;
+  return fmt::format(
+      "stages of {} with {} micro-batches would wait for each other for ever on NCCL; take accumulation "
+      "{}{}, a "
+      "multiple of pipeline {}",
+      to_text(t.schedule), t.accumulation, less > 0 ? fmt::format("{} or ", less) : "", less + t.pipeline,
+      t.pipeline);
+}
+
 }  // namespace
 
 std::string layout_impossible(const Point& point) {
@@ -127,7 +145,23 @@ std::string layout_impossible(const Point& point) {
   if (parts > blocks)
     return fmt::format("a model of {} blocks cannot be cut into {} parts; at most {} work", blocks, parts,
                        blocks);
-  return schedule.impossible({0, t.pipeline, chunks_of(t)}, t.accumulation);
+  if (std::string reason = schedule.impossible({0, t.pipeline, chunks_of(t)}, t.accumulation);
+      !reason.empty())
+    return reason;
+  return uneven_rounds_impossible(t);
+}
+
+std::string serving_impossible(const Point& point, Serving serving) {
+  const TrainingPoint& t = point.training;
+  if (serving != Serving::serial || t.pipeline == 1 ||
+      schedule_waits(t.schedule, t.pipeline, t.accumulation, serving).empty())
+    return {};
+  return fmt::format(
+      "stages of {} would wait for each other for ever, for NCCL runs one operation after the other here; "
+      "take "
+      "pipeline_schedule gpipe, or NCCL 2.26 and CUDA 12.3 or newer (runtime and driver) and leave "
+      "NCCL_LAUNCH_ORDER_IMPLICIT unset",
+      to_text(t.schedule));
 }
 
 std::string layout_warning(const Point& point) {

@@ -248,15 +248,4 @@ SimulatedStep simulate(const Program& program, const ComputeTimes& compute,
   return step;
 }
 
-std::string wrong_between(const std::vector<Program>& stages) {
-  std::vector<SimulatedRank> simulated;
-  for (const Program& program : stages)
-    simulated.push_back({&program, {}, std::vector<double>(program.calls.size(), 1)});
-  Meetings meetings(stages.size());
-  std::vector<Rank> ranks;
-  for (size_t stage = 0; stage < stages.size(); ++stage)
-    ranks.emplace_back(stage, simulated[stage], &meetings, 0, nullptr);
-  return run_all(ranks, meetings);
-}
-
 }  // namespace shardmark::strategies

@@ -40,15 +40,10 @@ struct SimulatedStep {
 // progress: how much of a second's communication gets done in a second of computing: 1 where a network moves
 // by itself, 0 where only a waiting rank moves anything. In steady state: of steps without end, the last.
 // timed: when each instruction of it begins and ends, [stage]; nullptr: nobody asks.
-// ContractError: the programs do not fit together (wrong_between()).
+// ContractError: the programs do not fit together (serving.h).
 SimulatedStep simulate(const std::vector<SimulatedRank>& stages, double progress,
                        std::vector<TimedStep>* timed = nullptr);
 SimulatedStep simulate(const Program& program, const ComputeTimes& compute,
                        const std::vector<double>& operation_s, double progress, TimedStep* timed = nullptr);
-
-// What keeps the programs of a pipeline's stages ([stage]) from ending a step, whatever a transport buffers:
-// a message that its other end expects to be another one or never starts, or ranks that wait for each other
-// where each communicator serves its operations in their order; one line. Empty where nothing does.
-std::string wrong_between(const std::vector<Program>& stages);
 
 }  // namespace shardmark::strategies

@@ -57,6 +57,9 @@ specs::Split split_of(const Point& point, int64_t rank = 0);
 std::vector<int64_t> bounds_of_parts(const Point& point);
 // Why a model cannot be laid out like this, or its step is too long to be written; empty where it can.
 std::string layout_impossible(const Point& point);
+// Why a layout that is possible cannot be where the transport serves operations in this order; empty where it
+// can.
+std::string serving_impossible(const Point& point, Serving serving);
 // What is most likely not meant: fewer micro-batches than stages. One line; empty where nothing is.
 std::string layout_warning(const Point& point);
 

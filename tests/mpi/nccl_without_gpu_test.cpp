@@ -13,6 +13,8 @@
 namespace shardmark {
 namespace {
 
+using strategies::Serving;
+
 // As a group of ncclSend and ncclRecv.
 void exchange(const std::vector<Message>& messages, const HostGroup& group) {
   std::vector<MPI_Request> requests;
@@ -59,15 +61,17 @@ TEST(Messages, OfPartsOfAnyLength) {
 }
 
 TEST(Launches, AreOrderedByNcclWhereItCan) {
-  EXPECT_EQ(launch_order(22809, nullptr), LaunchOrder::of_nccl);
-  EXPECT_EQ(launch_order(22600, "1"), LaunchOrder::of_nccl);
-  EXPECT_EQ(launch_order(22507, nullptr), LaunchOrder::one_stream);
-  EXPECT_EQ(launch_order(22507, "1"), LaunchOrder::one_stream) << "it would be ignored";
-  EXPECT_EQ(launch_order(22809, "0"), LaunchOrder::one_stream) << "its user wants none of NCCL's";
+  EXPECT_EQ(nccl_serving(22809, 13000, nullptr), Serving::launch_order);
+  EXPECT_EQ(nccl_serving(22600, 12030, "1"), Serving::launch_order);
+  EXPECT_EQ(nccl_serving(22507, 13000, nullptr), Serving::serial);
+  EXPECT_EQ(nccl_serving(22507, 13000, "1"), Serving::serial) << "it would be ignored";
+  EXPECT_EQ(nccl_serving(22809, 13000, "0"), Serving::serial) << "its user wants none of NCCL's";
+  EXPECT_EQ(nccl_serving(22809, 12020, "1"), Serving::serial)
+      << "with a driver of CUDA 12.2 NCCL itself is serial";
 }
 
 TEST(Launches, SetTheVariableForNccl) {
-  ASSERT_EQ(launch_order(), LaunchOrder::of_nccl) << "the NCCL of .venv is newer";
+  ASSERT_EQ(nccl_serving(), Serving::launch_order) << "the NCCL of .venv is newer";
   EXPECT_STREQ(getenv("NCCL_LAUNCH_ORDER_IMPLICIT"), "1");
 }
 

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "pipeline_testing.h"
+#include "strategies/serving.h"
 #include "strategies/simulate.h"
 #include "strategies/strategy.h"
 
@@ -53,7 +54,7 @@ Drawn draw(std::mt19937& random) {
   const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
   Drawn drawn{strategies[below(8)], kPipelineSchedules[below(4)], below(2) == 0 ? "dp-pp" : "pp-dp",
               below(2) == 0 ? "gpt2" : "llama"};
-  drawn.stages = 2 + below(5), drawn.micro_batches = 1 + below(9);
+  drawn.stages = 2 + below(5), drawn.micro_batches = 1 + below(40);
   drawn.data = 1 + below(3), drawn.tensor = 1 + below(2);
   if (drawn.schedule == "interleaved") drawn.chunks = 2 + below(2);
   drawn.layers = drawn.stages * drawn.chunks + below(3);
@@ -85,9 +86,14 @@ TEST(StagesTogether, MeetInEveryLayout) {
     if (!layout_impossible(point).empty()) continue;
     ++drawn;
     const int64_t last = layout.data - 1;
-    EXPECT_EQ(wrong_between(programs_of(point, 0, true)), "") << to_text(point);
-    EXPECT_EQ(wrong_between(programs_of(point, last, false)), "") << to_text(point);
-    EXPECT_EQ(wrong_between(programs_of(point, last, false, /*trains=*/false)), "") << to_text(point);
+    for (const Serving serving : {Serving::own, Serving::launch_order}) {
+      EXPECT_EQ(wrong_between(programs_of(point, 0, true), serving), "") << to_text(point);
+      EXPECT_EQ(wrong_between(programs_of(point, last, false), serving), "") << to_text(point);
+      EXPECT_EQ(wrong_between(programs_of(point, last, false, /*trains=*/false), serving), "")
+          << to_text(point);
+    }
+    if (layout.schedule == "gpipe" || !serving_impossible(point, Serving::serial).empty()) continue;
+    EXPECT_EQ(wrong_between(programs_of(point, 0, true), Serving::serial), "") << to_text(point);
   }
 }
 
@@ -148,14 +154,15 @@ TEST(StagesTogether, AMessageThatIsNeverSent) {
   std::vector<Program> stages = two_stages();
   auto& instructions = stages[0].instructions;
   instructions.erase(instructions.begin() + static_cast<int64_t>(instruction_of(stages[0], is_send)));
-  EXPECT_THAT(wrong_between(stages), HasSubstr("these wait for ever: stage"));
+  EXPECT_THAT(wrong_between(stages, Serving::own), HasSubstr("these wait for ever: stage"));
 }
 
 TEST(StagesTogether, AMessageOfAnotherLength) {
   std::vector<Program> stages = two_stages();
   for (CollectiveCall& call : stages[1].calls)
     if (is_send(call)) call.bytes /= 2, call.in.numel /= 2;
-  EXPECT_THAT(wrong_between(stages), HasSubstr("stage 1 sends 384 bytes after backward of block"));
+  EXPECT_THAT(wrong_between(stages, Serving::own),
+              HasSubstr("stage 1 sends 384 bytes after backward of block"));
 }
 
 TEST(StagesTogether, AMessageWithoutAnEnd) {
@@ -165,7 +172,7 @@ TEST(StagesTogether, AMessageWithoutAnEnd) {
       first.calls[static_cast<size_t>(first.instructions[instruction_of(first, is_send)].index)];
   first.calls.push_back(sent);
   first.instructions.push_back({What::start, std::ssize(first.calls) - 1});
-  EXPECT_NE(wrong_between(stages), "");
+  EXPECT_NE(wrong_between(stages, Serving::own), "");
 }
 
 // Each stage receives before it sends.
@@ -187,7 +194,7 @@ TEST(StagesTogether, RanksThatWaitForEachOther) {
   std::vector<Program> both;
   both.push_back(stage(0));
   both.push_back(stage(1));
-  EXPECT_EQ(wrong_between(both),
+  EXPECT_EQ(wrong_between(both, Serving::own),
             "these wait for ever: stage 0 after its step begins, stage 1 after its step begins");
 }
 

@@ -18,6 +18,7 @@
 #include "cli/run/world.h"
 #include "cli/table_output.h"
 #include "cli/whole_program.h"
+#include "comm/transports.h"
 #include "device/device.h"
 #include "device/meter.h"
 #include "launch/told.h"
@@ -81,8 +82,9 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
     const int64_t limit =
         run.memory_limit_bytes == 0 ? sweep.suite.memory_limit_bytes : run.memory_limit_bytes;
     sweep.memory = limit_memory(limit, device, local_ranks);
-    sweep.plan = points_in_order(sweep.suite, {ranks.world->size(), sweep.memory, local_ranks,
-                                               native_precisions(device), device.is_cpu()});
+    sweep.plan =
+        points_in_order(sweep.suite, {ranks.world->size(), sweep.memory, local_ranks,
+                                      native_precisions(device), device.is_cpu(), serving_of(device)});
     refuse_unused(run, sweep.suite, sweep.plan);
     sweep.points = points_of_this_start(sweep.plan, run.world, sweep.suite.path, flags.repetition);
     check_transports(sweep.points, transport_for(run.world, device), device);

@@ -14,6 +14,7 @@
 #include "cli/run/train_flags.h"
 #include "cli/whole_program.h"
 #include "comm/in_step.h"
+#include "comm/transports.h"
 #include "device/device.h"
 #include "device/meter.h"
 #include "executor/precision.h"
@@ -100,6 +101,11 @@ void check_memory(const TrainFlags& flags, const Point& point, at::Device device
   const std::string reason = memory_reason(point, limit);
   if (!reason.empty())
     throw UsageError(reason + "; choose a smaller model, or more ranks and a strategy that shards its state");
+}
+
+void check_serving(const Point& point, at::Device device) {
+  if (const std::string reason = strategies::serving_impossible(point, serving_of(device)); !reason.empty())
+    throw UsageError(reason);
 }
 
 void tell_layout(const Point& point) {
@@ -229,6 +235,7 @@ int train(const TrainFlags& flags) {
       check_device(made, device);
       return made;
     });
+    check_serving(point, device);
     check_memory(flags, point, device, ranks.session->local_size());
     const auto& t = point.training;
     source = make_source(t.data, {specs::model_table(t.model)->sample,

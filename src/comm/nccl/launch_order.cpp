@@ -1,34 +1,50 @@
-// Which order, by version and variable.
+// Which order, by versions and variable.
 #include "comm/nccl/launch_order.h"
 
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
 #include <cstdlib>
 
 #include "comm/nccl/check.h"
 
 namespace shardmark {
+
+using strategies::Serving;
+
 namespace {
 
 constexpr const char* kVariable = "NCCL_LAUNCH_ORDER_IMPLICIT";
-constexpr int kFirstVersion = 22600;  // 2.26.0
+constexpr int kFirstNccl = 22600;  // 2.26.0
+constexpr int kFirstCuda = 12030;  // 12.3
 
-LaunchOrder find_order() {
+// The older one of runtime and driver; a machine without a driver has none to ask.
+int cuda_version() {
+  int runtime = 0, driver = 0;
+  GPU_CHECK(cudaRuntimeGetVersion(&runtime));
+  GPU_CHECK(cudaDriverGetVersion(&driver));
+  return driver == 0 ? runtime : std::min(runtime, driver);
+}
+
+Serving find_serving() {
   int version = 0;
   GPU_CHECK(ncclGetVersion(&version));
-  const LaunchOrder order = launch_order(version, std::getenv(kVariable));
-  if (order == LaunchOrder::of_nccl) setenv(kVariable, "1", /*overwrite=*/0);
-  return order;
+  const Serving serving = nccl_serving(version, cuda_version(), std::getenv(kVariable));
+  if (serving == Serving::launch_order) setenv(kVariable, "1", /*overwrite=*/0);
+  return serving;
 }
 
 }  // namespace
 
-LaunchOrder launch_order(int nccl_version, const char* variable) {
+Serving nccl_serving(int nccl_version, int cuda_version, const char* variable) {
   const bool refused = variable != nullptr && std::strtoll(variable, nullptr, 0) == 0;  // as NCCL reads it
-  return nccl_version >= kFirstVersion && !refused ? LaunchOrder::of_nccl : LaunchOrder::one_stream;
+  const bool is_new = nccl_version >= kFirstNccl && cuda_version >= kFirstCuda;
+  return is_new && !refused ? Serving::launch_order : Serving::serial;
 }
 
-LaunchOrder launch_order() {
-  static const LaunchOrder order = find_order();
-  return order;
+Serving nccl_serving() {
+  static const Serving serving = find_serving();
+  return serving;
 }
 
 }  // namespace shardmark

@@ -157,7 +157,7 @@ ncclResult_t enqueue(const Call& call, int rank, int size, ncclComm_t comm, cuda
 
 // The stream of a communicator: Note [Order of launches].
 std::shared_ptr<const c10::Stream> stream_of(at::Device device) {
-  if (launch_order() == LaunchOrder::of_nccl) return own_stream(device);
+  if (nccl_serving() == strategies::Serving::launch_order) return own_stream(device);
   static const auto shared = own_stream(device);  // a process uses one device
   return shared;
 }
@@ -272,7 +272,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(const HostGroup& group, at:
     throw RefusedByAllRanks("transport nccl: a node has " + std::to_string(missing) +
                             " more ranks than GPUs; start at most one rank per GPU");
   }
-  static_cast<void>(launch_order());  // before the first communicator
+  static_cast<void>(nccl_serving());  // before the first communicator
   HostGroup own = group.split(0, group.rank());
   auto comm = std::make_shared<NcclComm>(own, device);
   return std::make_unique<NcclCommunicator>(std::move(own), device, std::move(comm));
