@@ -27,6 +27,11 @@ Executor::Executor(TrainingState& state, GradientGuard& guard, int64_t seed, int
       step_(first_step),
       recorder_(state.comm().device()) {
   model_.communicate = [this](auto... call) { communicate_inside_block(call...); };
+  model_.loss_gradient = [this](at::ScalarType type) {
+    const auto options = at::TensorOptions(model_.device()).dtype(type);
+    const at::Tensor gradient = at::full({}, state_.program().gradient_scale, options);
+    return guard_.loss_scale().defined() ? gradient.mul_(guard_.loss_scale()) : gradient;
+  };
 }
 
 StepResult Executor::step(const std::function<Batch()>& next_batch, bool wants_norm) {
@@ -140,9 +145,7 @@ at::Tensor Executor::output_gradient(const Instruction& instruction, MicroBatch&
   const at::Tensor part =
       output.detach() / (static_cast<double>(program.micro_batches) / static_cast<double>(program.stages));
   result_.loss = result_.loss.defined() ? result_.loss + part : part;
-  at::Tensor gradient = at::full_like(output, state_.program().gradient_scale);
-  if (guard_.loss_scale().defined()) gradient.mul_(guard_.loss_scale());
-  return gradient;
+  return model_.loss_gradient(output.scalar_type());
 }
 
 // What the block's layers leave for later goes to the block's weights, and so does what autograd found for

@@ -33,7 +33,11 @@ Batch Model::prepared(const Batch& batch) const {
 }
 
 Model::Model(specs::ModelTable table, at::ScalarType dtype, at::Device device)
-    : gpu_forms(device.is_cuda()), dtype_(dtype), device_(device) {
+    : gpu_forms(device.is_cuda()),
+      loss_gradient(
+          [device](at::ScalarType type) { return at::ones({}, at::TensorOptions(device).dtype(type)); }),
+      dtype_(dtype),
+      device_(device) {
   const auto meta = at::TensorOptions().dtype(dtype).device(at::kMeta);
   for (const auto& group : table.groups)
     for (const auto& spec : group.parameters)

@@ -91,6 +91,9 @@ class Model {
   DeferredGradients* deferred = nullptr;
   bool splits_backward = false;
   Communicate communicate = [](auto...) {};
+  // With which backward of the loss begins, a scalar of this type: blocks that are no head add to the loss,
+  // too. The default is the loss of one micro-batch.
+  std::function<at::Tensor(at::ScalarType type)> loss_gradient;
 
  private:
   specs::ModelTable table_;

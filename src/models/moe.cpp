@@ -1,9 +1,8 @@
 // moe and moe_8x7b: a Llama whose MLPs are mixtures of experts.
 #include "specs/models/moe.h"
 
-#include <torch/csrc/autograd/custom_function.h>
-
 #include "models/experts.h"
+#include "models/kept_model.h"
 #include "models/layers.h"
 #include "models/llama.h"
 
@@ -13,39 +12,17 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What backward needs besides tensors: the gradient with which the loss begins it (a mean over micro-batches,
-// the scale of fp16), which the head's backward finds before those of the layers.
-struct LossGradient : torch::CustomClassHolder {
-  at::Tensor value;
-};
-using SharedGradient = c10::intrusive_ptr<LossGradient>;
-
-LossGradient& of(AutogradContext* ctx) {
-  return static_cast<LossGradient&>(*ctx->saved_data["gradient"].toCapsule());
-}
-
-// The loss, as it is; its gradient is noted.
-struct NoteGradient : torch::autograd::Function<NoteGradient> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& loss, const SharedGradient& gradient) {
-    ctx->saved_data["gradient"] = at::IValue::make_capsule(gradient);
-    return loss.view_as(loss);
-  }
-  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
-    of(ctx).value = outputs[0];
-    return {outputs[0], {}};
-  }
-};
-
-// y, as it is; in backward `penalty` has the gradient that it would have as a part of the loss.
+// y, as it is; in backward `penalty` has the gradient that it would have as a part of the loss, which may be
+// on another stage of a pipeline.
 struct AddToLoss : torch::autograd::Function<AddToLoss> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& y, const at::Tensor& penalty,
-                            const SharedGradient& gradient) {
-    ctx->saved_data["gradient"] = at::IValue::make_capsule(gradient);
+                            const Model& model) {
+    keep_model(ctx, model);
     ctx->saved_data["type"] = penalty.scalar_type();
     return y.view_as(y);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
-    return {outputs[0], of(ctx).value.to(ctx->saved_data["type"].toScalarType()), {}};
+    return {outputs[0], kept_model(ctx).loss_gradient(ctx->saved_data["type"].toScalarType()), {}};
   }
 };
 
@@ -56,7 +33,6 @@ struct Mixture {
   const at::Tensor &w1, &w3, &w2;
   Mlp shared;       // of all tokens; or nothing
   at::Tensor load;  // int64 [E]: the row of the layer
-  SharedGradient loss_gradient;
 
   at::Tensor operator()(const at::Tensor& x) const {
     const at::Tensor logits = router(x);
@@ -65,7 +41,7 @@ struct Mixture {
     if (!model.recompute) load.add_(tokens);
     at::Tensor y = experts(x, w1, w3, w2, routing);
     if (shared) y = y + shared(x);
-    return shape.aux_loss > 0 ? AddToLoss::apply(y, penalty(logits, tokens), loss_gradient) : y;
+    return shape.aux_loss > 0 ? AddToLoss::apply(y, penalty(logits, tokens), model) : y;
   }
 
   // aux_loss E sum over experts of (share of the copies) x (mean probability).
@@ -83,7 +59,6 @@ void add_moe_blocks(Model& model, const Options& options) {
   const specs::LlamaShape llama = specs::llama_shape(options);
   model.expert_load =
       at::zeros({llama.layers, shape.experts}, at::TensorOptions(model.device()).dtype(at::kLong));
-  const auto loss_gradient = c10::make_intrusive<LossGradient>();
   int64_t layer = 0;
   add_llama_blocks(model, llama, [&](const std::string& name) -> Mlp {
     const std::string moe = name + ".block_sparse_moe";
@@ -97,16 +72,8 @@ void add_moe_blocks(Model& model, const Options& options) {
                    matrix("experts.*.w3"),
                    matrix("experts.*.w2"),
                    shape.shared_inner > 0 ? swiglu_mlp(model, moe + ".shared_expert") : Mlp(),
-                   model.expert_load[layer++],
-                   loss_gradient};
+                   model.expert_load[layer++]};
   });
-  if (shape.aux_loss == 0) return;
-  Block& head = model.blocks().back();
-  head.forward = [loss = std::move(head.forward), loss_gradient](const at::Tensor& x, const Batch& batch) {
-    const at::Tensor result = loss(x, batch);
-    return batch.targets.defined() && !batch.wants_scores ? NoteGradient::apply(result, loss_gradient)
-                                                          : result;
-  };
 }
 
 const ModelEntry kMoe{"a Llama whose MLPs are mixtures of experts", add_moe_blocks};

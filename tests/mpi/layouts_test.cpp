@@ -29,6 +29,26 @@ TEST_F(Layouts, PipelinesEqualSingle) {
       }
 }
 
+// A stage without the head adds to the loss, too: in each micro-batch by itself, so that one device has the
+// same ones.
+TEST_F(Layouts, AuxiliaryLossesOfPipelinesEqualSingle) {
+  if (comm->size() != 2) GTEST_SKIP() << "one copy on 2 ranks";
+  const std::string model = kMoe.substr(0, kMoe.size() - 1) + ", aux_loss=0.1)";
+  Case c{model, kLayoutOptimizer};
+  c.accumulation = 4;
+  c.num_steps = 4;
+  const Outcomes alone_run = train(c, "single", *alone);
+  for (const std::string& schedule : kSchedules)
+    for (const int64_t recompute : {0, 1}) {
+      const Layout layout{.model = model, .pipeline = 2, .schedule = schedule, .recompute = recompute};
+      SCOPED_TRACE(to_text(point_of(layout, 2)));
+      const Outcomes run = train_layout(layout, *comm);
+      EXPECT_LE(largest_relative(run.losses, alone_run.losses), 1e-10);
+      EXPECT_LE(largest_relative(run.norms, alone_run.norms), 1e-10);
+      EXPECT_LE(parameter_error(run, alone_run), 1e-10);
+    }
+}
+
 TEST_F(Layouts, PipelinesOfEveryStrategyEqualSingle) {
   for (const std::string& strategy : all_strategies(comm->size() / 2))
     if (strategy != "auto")

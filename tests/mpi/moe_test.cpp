@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "models/experts.h"
-#include "tests/mpi/training_fixture.h"
+#include "sweep/measure.h"
+#include "tests/mpi/layouts_fixture.h"
 
 namespace shardmark {
 namespace {
@@ -104,6 +105,9 @@ struct Gradients {
 Gradients gradients_of(const std::string& model_text, double scale) {
   const auto model = make_model(resolved_model(model_text), at::kDouble, at::kCPU);
   materialize(*model, 1);
+  model->loss_gradient = [&](at::ScalarType type) {
+    return at::full({}, scale, at::TensorOptions().dtype(type));
+  };
   at::manual_seed(5);
   const Batch batch{at::randint(37, {3, 11}, at::kLong), at::randint(37, {3, 11}, at::kLong)};
   at::Tensor h = batch.inputs;
@@ -133,6 +137,21 @@ TEST(AuxiliaryLoss, AddsAGradientInProportionToItsCoefficient) {
     EXPECT_LE((twice.of.at(name) - gradient - 2 * added).norm().item<double>(),
               1e-12 * gradient.norm().item<double>());
   }
+}
+
+// Training on one device, which points are compared with, divides it by micro-batches as it does the loss.
+TEST(AuxiliaryLoss, OfMicroBatchesIsVerified) {
+  HostGroup world = HostGroup::world();
+  const auto comm = make_communicator("mpi", world, at::kCPU);
+  Point point = point_of({.model = kSmall + ", aux_loss=0.5)", .accumulation = 4}, comm->size());
+  point.sampling.warmup_steps = point.sampling.min_steps = point.sampling.max_steps = 1;
+  Resources resources;
+  ReferenceCache references;
+  HeartbeatPage page{};
+  Heartbeat heartbeat(page);
+  const Record record = measure_point({point, world, *comm, resources, references, heartbeat});
+  EXPECT_EQ(record.outcome, Outcome::ok) << record.reason;
+  EXPECT_EQ(record.measures.verified, "equal to one device");
 }
 
 // Every token is counted once, though its block runs again for its backward.

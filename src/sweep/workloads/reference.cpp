@@ -59,6 +59,9 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
   ReferenceRun run;
   for (int64_t step = 0; step < kReferenceSteps; ++step) {
     const auto batches = batches_of_step(point, source, replica, step);
+    model->loss_gradient = [&](at::ScalarType type) {
+      return at::full({}, 1 / static_cast<double>(batches.size()), at::TensorOptions(device).dtype(type));
+    };
     double loss = 0;
     for (const auto& host_batch : batches) {
       const Batch batch = model->prepared(host_batch);
@@ -68,7 +71,7 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
         h = model->blocks()[b].forward(h, batch);
       }
       heartbeat.stage(kReferenceStage);
-      torch::autograd::backward({h / static_cast<double>(batches.size())}, {});
+      torch::autograd::backward({h}, {model->loss_gradient(h.scalar_type())});
       loss += h.item<double>() / static_cast<double>(batches.size());
     }
     double squares = 0;
