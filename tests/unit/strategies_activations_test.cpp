@@ -28,5 +28,24 @@ TEST(Activations, AreWithinATenthOfWhatAGpuHeld) {
   EXPECT_GT(count, 20);
 }
 
+// Of 2 tensor ranks in bf16, by hand, elements of a sample: the embedding's output 32; of a layer 4 x 32
+// whole and (4 x (96 + 2)) / 2 cut; before the head 32. A rank has 50 of 100 words, 4 x 50 logits, in fp32;
+// beside them come the logits in bf16 that these were converted from and their exponentials, or a gradient.
+TEST(Activations, OfCutWordsIn16Bits) {
+  Point point;
+  point.workload = "training";
+  point.ranks = 2;
+  TrainingPoint& t = point.training;
+  t.model = resolve(choice_from_text("gpt2(layers=1, width=8, heads=2, sequence=4, vocabulary=100)"),
+                    specs::model_spec("gpt2").options, "model");
+  t.strategy = resolve({"ddp", {}}, strategy("ddp").options, "strategy");
+  t.schedule = resolve({"1f1b", {}}, pipeline_schedule("1f1b").options, "pipeline schedule");
+  t.optimizer = resolve({"sgd", {}}, specs::optimizer_specs().at("sgd").options, "optimizer");
+  t.precision = "bf16";
+  t.tensor = 2;
+  t.batch_size = 3;
+  EXPECT_EQ(predicted(point), 3 * (2 * (32 + 128 + 196 + 32) + 200 * (4 + 2 + 4)));
+}
+
 }  // namespace
 }  // namespace shardmark::strategies

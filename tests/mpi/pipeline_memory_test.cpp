@@ -1,0 +1,82 @@
+// What the ranks of a pipeline hold at the height of a step, beside the memory of its program, as the meter
+// counts it: against the formula of activations, for every schedule.
+// RANKS 2
+#include "device/meter.h"
+#include "strategies/activations.h"
+#include "tests/mpi/layouts_fixture.h"
+
+namespace shardmark {
+namespace {
+
+constexpr int64_t kSamplesHeld = 8;  // of a micro-batch
+
+class PipelineMemory : public Layouts {
+ protected:
+  PipelineMemory() {
+    static const bool installed = (meter::install(), true);
+    EXPECT_TRUE(installed);
+    at::set_num_threads(1);
+  }
+
+  static Point sized(const Layout& layout, int64_t ranks) {
+    Point point = point_of(layout, ranks);
+    point.training.batch_size = kSamplesHeld;
+    point.training.data = {"synthetic", {{"size", 256}}};
+    return point;
+  }
+
+  static Layout of(const std::string& model, const std::string& schedule, int64_t recompute) {
+    return {.model = model,
+            .pipeline = 2,
+            .schedule = schedule,
+            .accumulation = 6,
+            .optimizer = "sgd(lr=0.01)",
+            .precision = "fp32",
+            .recompute = recompute};
+  }
+
+  // The second step's: the first one sets up what libraries keep.
+  double measured(const Point& point) {
+    TrainingSetup setup(point, *comm);
+    setup.allocate();
+    setup.state->publish();
+    const auto source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});
+    Loader loader(*source, DistributedSampler(point, source->size(), setup.data_rank()), comm->device(), 0);
+    int64_t held = 0;
+    for (int step = 0; step < 2; ++step) {
+      held = meter::read().total;
+      meter::reset_peak();
+      setup.executor->step([&] { return loader.next(); });
+      if (setup.executor->failure()) std::rethrow_exception(setup.executor->failure());
+    }
+    return static_cast<double>(meter::read().peak - held);
+  }
+
+  double predicted(const Point& point) const {
+    return strategies::activation_bytes(strategies::RankStep(point, comm->rank()).input(), kSamplesHeld);
+  }
+
+  void expect_near(const Layout& layout, double tolerance = 0.1) {
+    const Point point = sized(layout, comm->size());
+    if (!strategies::layout_impossible(point).empty()) return;
+    const double formula = predicted(point), held = measured(point);
+    EXPECT_NEAR(formula / held, 1, tolerance)
+        << to_text(point) << ", stage " << comm->rank() << ": measured " << held << ", predicted " << formula;
+  }
+};
+
+// A rank's words have logits in bf16, in fp32, and what their exponentials or gradients take.
+TEST_F(PipelineMemory, OfTensorRanksIn16Bits) {
+  for (const char* model : {"gpt2(layers=2, width=16, heads=2, sequence=32, vocabulary=4096)",
+                            "llama(layers=2, width=16, heads=2, kv_heads=2, inner=32, sequence=32, "
+                            "vocabulary=4096, tied=false)"})
+    for (const std::string precision : {"fp32", "bf16"})
+      expect_near({.model = model,
+                   .accumulation = 1,
+                   .optimizer = "sgd(lr=0.01)",
+                   .precision = precision,
+                   .tensor = 2});
+}
+
+}  // namespace
+}  // namespace shardmark
