@@ -94,16 +94,16 @@ void ReboundGroup::bind(const at::Tensor& slot) {
 }
 
 ProgramMemory::ProgramMemory(const strategies::Program& program, Model& model, Communicator& comm,
-                             const Precision& types, int64_t inside_block_bytes)
+                             const Precision& types)
     : types_(types),
       squares_(at::zeros({1}, at::TensorOptions(comm.device()).dtype(at::kDouble))),
-      inside_block_(at::zeros({inside_block_bytes}, squares_.options().dtype(at::kByte))),
       parameters_(program.layout.size()),
       gradients_(program.layout.size()) {
   for (const strategies::Buffer& buffer : program.buffers) {
     const meter::Scope scope(memory_use(buffer.use));
     buffers_.push_back(comm.allocate(buffer.numel, type_of(buffer.element, types)));
   }
+  if (program.inside_block.buffer >= 0) inside_block_ = at(program.inside_block).view(at::kByte);
   for (size_t group = 0; group < program.layout.size(); ++group) {
     const specs::GroupLayout& layout = program.layout[group];
     const auto place = [&](const strategies::Slice& fixed, std::optional<ReboundGroup>& rebound) {

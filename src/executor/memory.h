@@ -29,9 +29,7 @@ class ReboundGroup {
 class ProgramMemory {
  public:
   // Allocates the buffers and binds the model to them; collective. The model must outlive this.
-  // inside_block_bytes: of the largest call inside a block.
-  ProgramMemory(const strategies::Program& program, Model& model, Communicator& comm, const Precision& types,
-                int64_t inside_block_bytes);
+  ProgramMemory(const strategies::Program& program, Model& model, Communicator& comm, const Precision& types);
 
   at::Tensor at(const strategies::Slice& slice) const;  // [slice.numel], 1-D; undefined for no buffer
   // What a block's call is made on where the block itself does not make it: out, in.

@@ -38,14 +38,6 @@ std::vector<strategies::TeamUse> Programs::teams() const {
   return all;
 }
 
-int64_t Programs::most_inside_block() const {
-  double most = 0;
-  for (const auto* program : {&step, &evaluation})
-    for (const strategies::CollectiveCall& call : program->calls)
-      if (call.inside_block) most = std::max(most, call.bytes);
-  return static_cast<int64_t>(most);
-}
-
 Programs programs_of(const Choice& choice, strategies::StepInput input) {
   const strategies::Strategy& strategy = strategies::strategy(choice.name);
   input.norm = false;
@@ -61,7 +53,7 @@ TrainingState::TrainingState(const StateContext& context, Programs programs,
       mesh_(context.mesh),
       stages_(context.stages),
       teams_(std::move(teams)),
-      memory_(programs.step, context.model, context.comm, context.types(), programs.most_inside_block()),
+      memory_(programs.step, context.model, context.comm, context.types()),
       reduction_(make_kernels(programs.step, context.model, memory_, context.comm, context.seed)),
       step_(std::move(programs.step), memory_, *teams_, reduction_.get()),
       step_with_norm_(std::move(programs.step_with_norm), memory_, *teams_, reduction_.get()),

@@ -41,7 +41,6 @@ using StateReader = std::function<at::Tensor(const std::string& name)>;
 struct Programs {
   strategies::Program step, step_with_norm, evaluation;
   std::vector<strategies::TeamUse> teams() const;  // of all three
-  int64_t most_inside_block() const;               // bytes
 };
 Programs programs_of(const Choice& strategy, strategies::StepInput input);
 

@@ -171,7 +171,8 @@ struct Program {
   bool norm = false;                  // it computes the gradient's norm
   Choice reduction;                   // of ddp; no name: none
   std::vector<BucketMemory> buckets;  // of ddp
-  bool lossy = false;                 // the reduced gradient is less than the sum, by choice
+  Slice inside_block;  // what a call inside a block is made on where its block has failed; none: no such call
+  bool lossy = false;  // the reduced gradient is less than the sum, by choice
 
   bool splits_backward() const {
     return std::any_of(instructions.begin(), instructions.end(),

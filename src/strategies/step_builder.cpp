@@ -2,6 +2,7 @@
 #include "strategies/step_builder.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "strategies/messages.h"
@@ -127,12 +128,21 @@ void StepBuilder::compute(const Action& action) {
                                  : block.backward_calls);
 }
 
+Team StepBuilder::team_of(const specs::BlockCall& call) const {
+  return call.dimension == specs::Dimension::data ? all() : input_.mesh.team_of(call.dimension);
+}
+
+double StepBuilder::bytes_of(const specs::BlockCall& call) const {
+  return static_cast<double>((call.numel + call.numel_per_sample * input_.samples) *
+                             specs::bytes_of(call.element, input_.bytes));
+}
+
 void StepBuilder::call_inside_block(const std::vector<specs::BlockCall>& calls) {
   for (specs::BlockCall call : calls) {
-    const Team team = call.dimension == specs::Dimension::data ? all() : input_.mesh.team_of(call.dimension);
+    const Team team = team_of(call);
     if (team.ranks == 1) continue;
+    const double bytes = bytes_of(call);
     call.numel += std::exchange(call.numel_per_sample, 0) * input_.samples;
-    const auto bytes = static_cast<double>(call.numel * specs::bytes_of(call.element, input_.bytes));
     Operations made =
         start({{.what = call.what, .bytes = bytes, .team = team, .inside_block = call, .lane = kBlockLane}});
     wait(made);
@@ -253,7 +263,23 @@ void StepBuilder::fill_in(size_t wait, Operations operations) {
   program_.instructions[wait].count = operations.count;
 }
 
+// Of bytes: calls inside blocks differ in their elements.
+void StepBuilder::allocate_for_calls_inside_blocks() {
+  double most = 0;
+  const auto at_most = [&](const std::vector<specs::BlockCall>& calls) {
+    for (const specs::BlockCall& call : calls)
+      if (team_of(call).ranks > 1) most = std::max(most, bytes_of(call));
+  };
+  for (const specs::BlockSpec& block : input_.model.blocks)
+    for (const auto* calls : {&block.forward_calls, &block.backward_calls, &block.evaluation_calls})
+      at_most(*calls);
+  if (most > 0)
+    program_.inside_block = allocate("calls inside blocks", Use::transient, Element::fp64,
+                                     static_cast<int64_t>(std::ceil(most / 8)));
+}
+
 Program StepBuilder::finish() {
+  if (trains_) allocate_for_calls_inside_blocks();
   std::erase_if(program_.instructions,
                 [](const Instruction& i) { return i.what == What::wait && i.count == 0; });
   const std::string wrong = wrong_with(program_, input_.model);

@@ -127,6 +127,9 @@ class StepBuilder {
   void add(Instruction instruction);
   void local(What what, Slice to, Slice from);
   void call_inside_block(const std::vector<specs::BlockCall>& calls);
+  void allocate_for_calls_inside_blocks();
+  Team team_of(const specs::BlockCall& call) const;
+  double bytes_of(const specs::BlockCall& call) const;
   void sum_over_tokens();
   void share_tied_gradients();
   void sum_squares();

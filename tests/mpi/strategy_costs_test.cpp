@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "strategies/activations.h"
+#include "tests/mpi/layouts_fixture.h"
 #include "tests/mpi/strategy_cost_checks.h"
 
 namespace shardmark {
@@ -129,6 +130,29 @@ TEST_F(StrategyCosts, MixedPrecision) {
                                         "layout=dim0", "layout=dim0, shard=optimizer"})
         check(c, "fsdp(" + options + ")");
     }
+  }
+}
+
+// What a call inside a block is made on where the block has failed is a buffer of the program, as long as the
+// largest of them: of tensor ranks 2 samples of 64 tokens and 64 channels.
+TEST_F(StrategyCosts, CallsInsideBlocksHaveABuffer) {
+  if (comm->size() != 2) GTEST_SKIP() << "tensor ranks are 2";
+  const std::string model = "gpt2(layers=2, width=64, heads=4, sequence=64, vocabulary=256)";
+  for (const std::string strategy : {"ddp", "fsdp", "fsdp(shard=gradients)", "zero3"}) {
+    SCOPED_TRACE(strategy);
+    const Point point = point_of({.model = model, .strategy = strategy, .tensor = 2}, comm->size());
+    TrainingSetup setup(point, *comm);
+    const MemoryReading before = meter::read();
+    setup.allocate();
+    const MemoryReading held = meter::read();
+    const auto bytes = [&](MemoryUse use) { return static_cast<double>(held.of(use) - before.of(use)); };
+    const strategies::Program& program = setup.state->program();
+    const double largest = 2 * 64 * 64 * sizeof(double);
+    EXPECT_EQ(static_cast<double>(program.inside_block.numel) * sizeof(double), largest);
+    EXPECT_EQ(bytes(MemoryUse::transient),
+              strategies::cost_of(program, setup.rank_step.input()).transient_bytes);
+    EXPECT_GE(bytes(MemoryUse::transient), largest);
+    EXPECT_LT(bytes(MemoryUse::other), largest);
   }
 }
 
