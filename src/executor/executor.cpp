@@ -3,6 +3,8 @@
 
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "comm/in_step.h"
 #include "comm/nccl/lost_gpu.h"
@@ -96,6 +98,13 @@ bool Executor::has_loss(const Instruction& instruction) const {
          instruction.index + 1 == program.chunks.back().end;
 }
 
+bool Executor::sends_output(const Instruction& instruction) const {
+  const auto& chunks = last_->program().chunks;
+  return std::any_of(chunks.begin(), chunks.end(), [&](const specs::Chunk& chunk) {
+    return chunk.sends && instruction.index + 1 == chunk.end;
+  });
+}
+
 // Of several samples, each in the shape that the table says.
 at::Tensor Executor::received(const Instruction& instruction) const {
   std::vector<int64_t> shape = model_.table().blocks[static_cast<size_t>(instruction.index)].input_shape;
@@ -108,6 +117,14 @@ void Executor::send(const Instruction& instruction, const at::Tensor& value) con
   state_.memory().at(instruction.to).narrow(0, 0, value.numel()).view(value.sizes()).copy_(value);
 }
 
+// Of an output that was sent backward needs the place in the graph alone, unless its block has saved it (as a
+// ReLU does): then somebody else holds its memory. Narayanan et al., SC 2021: Megatron-LM's
+// deallocate_output_tensor.
+void Executor::free_unless_needed(const at::Tensor& output) {
+  const size_t own = output.is_view() ? 2 : 1;  // a view and what it is a view of
+  if (output.storage().use_count() == own) output.storage().unsafeGetStorageImpl()->reset();
+}
+
 void Executor::forward(const Instruction& instruction) {
   const auto block = static_cast<size_t>(instruction.index);
   MicroBatch& micro_batch = micro_batches_[instruction.micro_batch];
@@ -118,19 +135,24 @@ void Executor::forward(const Instruction& instruction) {
     if (!is_first) input.requires_grad_(!evaluates_);
     const c10::AutoGradMode graph(instruction.keeps_activations);
     micro_batch.activation = run_block(instruction);
-    if (instruction.to.buffer >= 0) send(instruction, micro_batch.activation.detach());
-    if (evaluates_)
-      input.reset();
-    else
-      micro_batch.outputs[block] = micro_batch.activation;
+    if (!evaluates_) micro_batch.outputs[block] = micro_batch.activation;
+    if (instruction.to.buffer >= 0) {
+      send(instruction, micro_batch.activation.detach());
+      free_unless_needed(micro_batch.activation);
+      micro_batch.activation.reset();
+    }
+    if (evaluates_) input.reset();
   });
 }
 
 void Executor::recompute(const Instruction& instruction) {
+  const bool was_sent = sends_output(instruction);
   attempt([&] {
     model_.recompute = true;
-    micro_batches_[instruction.micro_batch].outputs[static_cast<size_t>(instruction.index)] =
-        run_block(instruction);
+    at::Tensor& output =
+        micro_batches_[instruction.micro_batch].outputs[static_cast<size_t>(instruction.index)];
+    output = run_block(instruction);
+    if (was_sent) free_unless_needed(output);
     model_.recompute = false;
   });
 }

@@ -89,7 +89,9 @@ class Executor {
   void release(const strategies::Instruction& instruction);
   at::Tensor received(const strategies::Instruction& instruction) const;
   void send(const strategies::Instruction& instruction, const at::Tensor& value) const;
+  static void free_unless_needed(const at::Tensor& output);
   bool has_loss(const strategies::Instruction& instruction) const;
+  bool sends_output(const strategies::Instruction& instruction) const;
   void apply(const BoundProgram& bound);
   at::Tensor run_block(const strategies::Instruction& instruction);
   void note(const strategies::Instruction& instruction);

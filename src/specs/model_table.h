@@ -113,6 +113,8 @@ struct BlockSpec {
   double working_elements = 0, logits = 0, indices = 0;
   std::vector<Region> regions = {};
   CutElements activations_cut = {}, working_cut = {};
+  // Backward needs the output, as that of a ReLU does; otherwise nobody needs one that was sent on.
+  bool needs_output = false;
   bool is_output_cut = false;  // by channel
   int64_t targets_of_cut = 0;  // per sample, of a loss over classes that are cut
   // In the order in which they are made; what the regions ask for is added by split_table().

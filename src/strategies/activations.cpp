@@ -12,6 +12,7 @@ class Activations {
  public:
   Activations(const StepInput& input, double batch)
       : model_(input.model),
+        chunks_(input.all_chunks()),
         batch_(batch),
         masks_documents_(input.masks_documents),
         element_(double(input.bytes.compute)),
@@ -31,7 +32,12 @@ class Activations {
                      block.indices * 8) +
            (is_fused(b) && block.logits > 0 ? aligned_copy(b) : 0);
   }
-  double output(int64_t b) const { return batch_ * double(at(b).output_elements()) * element_; }
+  // What forward leaves: with its activations, or its output alone, which is freed once it was sent on unless
+  // backward needs it (executor/executor.cpp).
+  double left(int64_t b, bool keeps) const {
+    const bool is_freed = sends(b) && !(keeps && at(b).needs_output);
+    return keeps ? kept(b) - (is_freed ? output(b) : 0) : is_freed ? 0 : output(b);
+  }
   // The loss computes its gradients before any parameter of its block has one.
   double working(int64_t b) const {
     return std::max(batch_ * at(b).working_elements * element_ + parameter_bytes(b),
@@ -48,6 +54,11 @@ class Activations {
   }
 
  private:
+  double output(int64_t b) const { return batch_ * double(at(b).output_elements()) * element_; }
+  bool sends(int64_t block) const {
+    return std::any_of(chunks_.begin(), chunks_.end(),
+                       [&](const specs::Chunk& chunk) { return chunk.sends && block + 1 == chunk.end; });
+  }
   const specs::BlockSpec& at(int64_t block) const { return model_.blocks[static_cast<size_t>(block)]; }
   // Tensor-parallel ranks have a part of the words each.
   bool has_own_words(int64_t b) const { return model_.split.tensor > 1 && at(b).targets_of_cut > 0; }
@@ -70,6 +81,7 @@ class Activations {
   }
 
   const ModelTable& model_;
+  std::vector<specs::Chunk> chunks_;
   double batch_;
   bool masks_documents_;
   double element_;
@@ -89,10 +101,10 @@ double activation_bytes(const StepInput& input, double batch) {
         held += of.sample();
         break;
       case Compute::forward:
-        held += action.keeps_activations ? of.kept(block) : of.output(block);
+        held += of.left(block, action.keeps_activations);
         break;
       case Compute::recompute:
-        held += of.kept(block) - of.output(block);
+        held += of.left(block, true) - of.left(block, false);
         break;
       case Compute::backward_input:  // what the parameters' gradients need stays
         most = std::max(most, held + of.working(block));
@@ -101,7 +113,7 @@ double activation_bytes(const StepInput& input, double batch) {
         most = std::max(most, held + of.working(block));
         [[fallthrough]];
       case Compute::backward_weight:
-        held -= of.kept(block);
+        held -= of.left(block, true);
         if (block == 0) held -= of.sample();
         break;
     }

@@ -10,6 +10,8 @@ namespace shardmark::strategies {
 // are computed again (Chen et al. 2016), with what the backward of one block needs meanwhile: gradients of
 // its activations, and of a parameter before it is added to the others.
 //
+// Pipelines: a block whose output was sent to the next stage keeps it only where its backward needs it.
+//
 // Documents: where attention stays inside them, the micro-batch's mask is held, one for all blocks
 // (models/attention.h).
 //

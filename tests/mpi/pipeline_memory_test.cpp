@@ -65,6 +65,18 @@ class PipelineMemory : public Layouts {
   }
 };
 
+// Of a layer that keeps what GELU was given and what it gave the latter is sent, and freed: backward does not
+// need it. A stage of one layer keeps half as much.
+TEST_F(PipelineMemory, IsWithoutOutputsThatWereSent) {
+  Layout layout = of("mlp(features=16, width=4096, layers=2)", "gpipe", 0);
+  layout.accumulation = 16;
+  const Point point = sized(layout, comm->size());
+  const double held = measured(point), output = kSamplesHeld * 4096 * sizeof(float);
+  if (comm->rank() > 0) return;  // it sends none
+  EXPECT_LT(held, 1.25 * 16 * output);
+  EXPECT_NEAR(predicted(point) / held, 1, 0.2);
+}
+
 // A rank's words have logits in bf16, in fp32, and what their exponentials or gradients take.
 TEST_F(PipelineMemory, OfTensorRanksIn16Bits) {
   for (const char* model : {"gpt2(layers=2, width=16, heads=2, sequence=32, vocabulary=4096)",

@@ -96,7 +96,8 @@ void add_stem(ModelTable& table, const ResNetShape& shape) {
              .activation_elements = 2 * out + pooled,
              .output_shape = {1, shape.stem.out, size, size},
              .working_elements = 2 * out,
-             .indices = pooled});
+             .indices = pooled,
+             .needs_output = !shape.pooled});
 }
 
 // Frozen statistics normalise nothing, so that every branch would double the variance: dividing by the number
@@ -124,7 +125,8 @@ void add_residual(ModelTable& table, const ResidualSpec& block, double last_vari
              .forward_flops = flops,
              .activation_elements = elements,
              .output_shape = {1, last.out, last.size, last.size},
-             .working_elements = 3 * out + given});
+             .working_elements = 3 * out + given,
+             .needs_output = true});
 }
 
 // What each norm sums over ranks: in forward values, squares and their number, in backward the gradient and
