@@ -30,11 +30,10 @@
 // and gradients 0.
 #include "models/cross_entropy.h"
 
-#include <torch/csrc/autograd/custom_function.h>
-
 #include <limits>
 
 #include "kernels/fused.h"
+#include "models/kept_model.h"
 
 namespace shardmark {
 namespace {
@@ -65,7 +64,9 @@ at::Tensor loss_and_gradient(at::Tensor p, const at::Tensor& targets, int64_t cl
 
 struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& targets, const Kernels& fused, int64_t multiple) {
+                            const at::Tensor& targets, const Kernels& fused, int64_t multiple,
+                            const Model* model) {
+    if (model != nullptr) keep_model(ctx, *model);
     const int64_t classes = weight.size(0);
     const at::Tensor padded = padded_rows(weight, multiple);
     const at::Tensor logits = at::mm(x, padded.t());
@@ -83,16 +84,26 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
     const at::Tensor scale = outputs[0] / static_cast<double>(x.size(0));
     const at::Tensor dx = at::mm(gradient, padded).mul_(scale);
     const int64_t classes = ctx->saved_data["classes"].toInt();
+    if (DeferredGradients* const later = kept_deferred(ctx); later != nullptr) {
+      later->push_back([weight = saved[3], gradient, scaled = x * scale, classes] {
+        add_gradient(weight.mutable_grad(), gradient, scaled, classes);
+      });
+      return {dx, {}, {}, {}, {}, {}};
+    }
     if (const at::Tensor place = saved[3].grad();
         place.defined() && ctx->saved_data["adds_gradient"].toBool()) {
-      // 50,257 rows at once would be one of cuBLAS's slow products: 2.4 ms on an H200, and so 1.5.
-      const at::Tensor scaled = x * scale;
-      const int64_t last = classes % kRowMultiple;
-      for (const auto& [begin, rows] : {std::pair(int64_t{0}, classes - last), {classes - last, last}})
-        if (rows > 0) place.narrow(0, begin, rows).addmm_(gradient.narrow(1, begin, rows).t(), scaled);
-      return {dx, {}, {}, {}, {}};
+      add_gradient(place, gradient, x * scale, classes);
+      return {dx, {}, {}, {}, {}, {}};
     }
-    return {dx, at::mm(gradient.t(), x * scale).narrow(0, 0, classes), {}, {}, {}};
+    return {dx, at::mm(gradient.t(), x * scale).narrow(0, 0, classes), {}, {}, {}, {}};
+  }
+
+  // 50,257 rows at once would be one of cuBLAS's slow products: 2.4 ms on an H200, and so 1.5.
+  static void add_gradient(const at::Tensor& place, const at::Tensor& gradient, const at::Tensor& scaled,
+                           int64_t classes) {
+    const int64_t last = classes % kRowMultiple;
+    for (const auto& [begin, rows] : {std::pair(int64_t{0}, classes - last), {classes - last, last}})
+      if (rows > 0) place.narrow(0, begin, rows).addmm_(gradient.narrow(1, begin, rows).t(), scaled);
   }
 };
 
@@ -103,8 +114,8 @@ at::Tensor aligned_linear(const at::Tensor& x, const at::Tensor& weight, int64_t
 }
 
 at::Tensor linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                                const Kernels& fused, int64_t multiple) {
-  return LinearCrossEntropy::apply(x, weight, targets, fused, multiple);
+                                const Kernels& fused, int64_t multiple, const Model* model) {
+  return LinearCrossEntropy::apply(x, weight, targets, fused, multiple, model);
 }
 
 }  // namespace shardmark

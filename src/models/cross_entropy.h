@@ -3,9 +3,7 @@
 // otherwise.
 #pragma once
 
-#include <ATen/ATen.h>
-
-#include "kernels/launcher.h"
+#include "models/model.h"
 
 namespace shardmark {
 
@@ -17,8 +15,11 @@ at::Tensor aligned_linear(const at::Tensor& x, const at::Tensor& weight, int64_t
 
 // The mean over rows of the cross-entropy of x weight^T against targets [N], in float (in double: of double).
 // For bf16 and wider types: fp16 has too few exponents to hold the probabilities of 50,000 classes. fused:
-// softmax, loss and gradient of the logits by one kernel, for bf16; nullptr: by torch's.
+// softmax, loss and gradient of the logits by one kernel, for bf16; nullptr: by torch's. model: whose
+// backward may come in two parts, of which the second computes the weight's gradient; nullptr: it comes in
+// one.
 at::Tensor linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                                const Kernels& fused = {}, int64_t multiple = kRowMultiple);
+                                const Kernels& fused = {}, int64_t multiple = kRowMultiple,
+                                const Model* model = nullptr);
 
 }  // namespace shardmark

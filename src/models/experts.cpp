@@ -6,9 +6,9 @@
 // the experts' outputs [N k, C] need not be kept. Copies of x are gathered anew in backward.
 #include "models/experts.h"
 
-#include <torch/csrc/autograd/custom_function.h>
-
 #include <algorithm>
+
+#include "models/kept_model.h"
 
 namespace shardmark {
 namespace {
@@ -53,7 +53,8 @@ at::Tensor summed(const at::Tensor& rows, const at::Tensor& order, int64_t top_k
 struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& w1,
                             const at::Tensor& w3, const at::Tensor& w2, const at::Tensor& weights,
-                            const at::Tensor& order, const at::Tensor& ends) {
+                            const at::Tensor& order, const at::Tensor& ends, const Model* model) {
+    if (model != nullptr) keep_model(ctx, *model);
     const int64_t k = weights.size(1);
     at::Tensor rows = x.index_select(0, order.div(k, "floor"));
     const at::Tensor gate = grouped_product(rows, w1.transpose(1, 2), ends);
@@ -77,16 +78,33 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
     at::Tensor dhidden = grouped_product(dy, w2, ends);
     const at::Tensor dweight = at::empty_like(weights);
     dweight.view(-1).index_copy_(0, order, at::mul(dhidden, hidden).sum(1));
-    const at::Tensor dw2 = grouped_gradient(dy, hidden.mul_(weight), ends);
+    hidden.mul_(weight);
+    DeferredGradients* const later = kept_deferred(ctx);
+    const at::Tensor dw2 = later != nullptr ? at::Tensor() : grouped_gradient(dy, hidden, ends);
     dy.reset();
-    hidden.reset();
+    if (later == nullptr) hidden.reset();
     dhidden.mul_(weight);
     const at::Tensor dup = gated.mul_(dhidden), dgate = at::silu_backward(dhidden.mul_(up), gate);
     dhidden.reset();
-    at::Tensor rows = x.index_select(0, token);
-    const at::Tensor dw1 = grouped_gradient(dgate, rows, ends), dw3 = grouped_gradient(dup, rows, ends);
-    rows = grouped_product(dgate, w1, ends).add_(grouped_product(dup, w3, ends));
-    return {summed(rows, order, k), dw1, dw3, dw2, dweight, {}, {}};
+    at::Tensor dw1, dw3;
+    if (later != nullptr) {
+      later->push_back([=, dy = outputs[0]] {
+        add_gradient(w2, dy.index_select(0, token), hidden, ends);
+        const at::Tensor rows = x.index_select(0, token);
+        add_gradient(w1, dgate, rows, ends);
+        add_gradient(w3, dup, rows, ends);
+      });
+    } else {
+      const at::Tensor rows = x.index_select(0, token);
+      dw1 = grouped_gradient(dgate, rows, ends), dw3 = grouped_gradient(dup, rows, ends);
+    }
+    const at::Tensor rows = grouped_product(dgate, w1, ends).add_(grouped_product(dup, w3, ends));
+    return {summed(rows, order, k), dw1, dw3, dw2, dweight, {}, {}, {}};
+  }
+
+  static void add_gradient(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
+                           const at::Tensor& ends) {
+    weight.mutable_grad().add_(grouped_gradient(a, b, ends));
   }
 };
 
@@ -114,8 +132,8 @@ Routing routed(const at::Tensor& logits, int64_t top_k) {
 }
 
 at::Tensor experts(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& w3, const at::Tensor& w2,
-                   const Routing& routing) {
-  return ExpertsFunction::apply(x, w1, w3, w2, routing.weights, routing.order, routing.ends);
+                   const Routing& routing, const Model* model) {
+  return ExpertsFunction::apply(x, w1, w3, w2, routing.weights, routing.order, routing.ends, model);
 }
 
 }  // namespace shardmark

@@ -1,7 +1,7 @@
 // A mixture of experts: every token goes to the top_k experts that a router chooses, and none is dropped.
 #pragma once
 
-#include <ATen/ATen.h>
+#include "models/model.h"
 
 namespace shardmark {
 
@@ -17,9 +17,10 @@ struct Routing {
 Routing routed(const at::Tensor& logits, int64_t top_k);
 
 // Of tokens x [N, C]: sum over its choices of weight w2 (silu(w1 x) (w3 x)); w1 and w3 [E, I, C], w2 [E, C,
-// I]. Kept for backward: x, w1 x and w3 x of every copy.
+// I]. Kept for backward: x, w1 x and w3 x of every copy. model: whose backward may come in two parts, of
+// which the second computes the gradients of w1, w3 and w2; nullptr: it comes in one.
 at::Tensor experts(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& w3, const at::Tensor& w2,
-                   const Routing& routing);
+                   const Routing& routing, const Model* model = nullptr);
 
 // a [M, K] times b [E, K, N]: rows up to ends[e] with matrix e.
 at::Tensor grouped_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& ends);

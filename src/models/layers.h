@@ -91,17 +91,19 @@ inline at::Tensor loss_or_logits(const at::Tensor& logits, const Batch& batch) {
   return batch.targets.defined() ? at::cross_entropy_loss(precise, batch.targets.flatten()) : precise;
 }
 
-// The output layer of a language model, of weight [V, C], with its loss, over states x [N, C].
+// The output layer of a language model, of weight [V, C], with its loss, over states x [N, C]. Where backward
+// comes in two parts the second makes the weight's gradient, in every form.
 inline at::Tensor language_head(const Model& model, const at::Tensor& x, const at::Tensor& weight,
                                 const Batch& batch) {
   const at::Tensor h = enter_region(model, x);
   if (model.table().split.tensor > 1)
-    return loss_over_cut_words(model, at::linear(h, weight), batch, model.table().sample.num_classes);
+    return loss_over_cut_words(model, Matrix{weight, model}(h), batch, model.table().sample.num_classes);
   if (!model.gpu_forms || !at::isReducedFloatingType(model.dtype()))
-    return loss_or_logits(at::linear(h, weight), batch);
+    return loss_or_logits(Matrix{weight, model}(h), batch);
   if (batch.targets.defined() && !batch.wants_scores && model.dtype() == at::kBFloat16)
-    return linear_cross_entropy(h, weight, batch.targets.flatten(), model.fused);
-  return loss_or_logits(aligned_linear(h, weight), batch);
+    return linear_cross_entropy(h, weight, batch.targets.flatten(), model.fused, kRowMultiple, &model);
+  return loss_or_logits(
+      model.splits_backward ? split_linear(model, h, weight, {}) : aligned_linear(h, weight), batch);
 }
 
 // The layer `name` of a model: Linear or any other with a weight and a bias.

@@ -39,7 +39,7 @@ struct Mixture {
     const Routing routing = routed(logits, shape.top_k);
     const at::Tensor tokens = routing.ends.to(at::kLong).diff(1, 0, at::zeros({1}, load.options()));
     if (!model.recompute) load.add_(tokens);
-    at::Tensor y = experts(x, w1, w3, w2, routing);
+    at::Tensor y = experts(x, w1, w3, w2, routing, &model);
     if (shared) y = y + shared(x);
     return shape.aux_loss > 0 ? AddToLoss::apply(y, penalty(logits, tokens), model) : y;
   }

@@ -113,6 +113,11 @@ struct BlockSpec {
   double working_elements = 0, logits = 0, indices = 0;
   std::vector<Region> regions = {};
   CutElements activations_cut = {}, working_cut = {};
+  // What the first part of a backward in two leaves for the second, per sample: inputs of products and the
+  // gradients of their outputs. And elements of gradients of parameters that it has already, because their
+  // layers do not split: of tensor-parallel ranks, those that are cut.
+  double deferred_elements = 0, made_at_once = 0;
+  CutElements deferred_cut = {}, made_cut = {};
   // Backward needs the output, as that of a ReLU does; otherwise nobody needs one that was sent on.
   bool needs_output = false;
   bool is_output_cut = false;  // by channel

@@ -96,6 +96,8 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
   block.activation_elements =
       part_of(block.activation_elements, block.activations_cut, split) / context + gathered;
   block.working_elements = part_of(block.working_elements, block.working_cut, split) / context + gathered;
+  block.deferred_elements = part_of(block.deferred_elements, block.deferred_cut, split) / context;
+  block.made_at_once = part_of(block.made_at_once, block.made_cut, split);
   if (block.targets_of_cut > 0) block.logits /= tensor;
   block.logits /= context;
   block.indices /= context;

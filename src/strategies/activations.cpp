@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <vector>
 
 namespace shardmark::strategies {
@@ -17,13 +18,12 @@ class Activations {
         masks_documents_(input.masks_documents),
         element_(double(input.bytes.compute)),
         rounds_(input.bytes.compute < 4 && !input.bytes.scaled),
-        largest_(input.model.blocks.size()) {
+        largest_(input.model.blocks.size()),
+        experts_(input.model.blocks.size()),
+        embedding_(input.model.blocks.size()) {
     for (const specs::GroupSpec& group : model_.groups)
-      for (int64_t block = group.first_block; block <= group.last_block; ++block) {
-        const specs::ParameterSpec*& largest = largest_[static_cast<size_t>(block)];
-        for (const specs::ParameterSpec& parameter : group.parameters)
-          if (largest == nullptr || parameter.numel() > largest->numel()) largest = &parameter;
-      }
+      for (int64_t block = group.first_block; block <= group.last_block; ++block)
+        for (const specs::ParameterSpec& parameter : group.parameters) add(block, group, parameter);
   }
 
   double kept(int64_t b) const {
@@ -38,11 +38,25 @@ class Activations {
     const bool is_freed = sends(b) && !(keeps && at(b).needs_output);
     return keeps ? kept(b) - (is_freed ? output(b) : 0) : is_freed ? 0 : output(b);
   }
-  // The loss computes its gradients before any parameter of its block has one.
-  double working(int64_t b) const {
-    return std::max(batch_ * at(b).working_elements * element_ + parameter_bytes(b),
-                    batch_ * at(b).logits * bytes_beside_logit(b));
+  // Between the two parts of a backward.
+  double between(int64_t b) const {
+    return (batch_ * at(b).deferred_elements + at(b).made_at_once) * element_;
   }
+  // Beside what the block has kept. The loss computes its gradients before any parameter of its block has
+  // one; experts have those of all their matrices together, when a quarter of what they work with is gone.
+  double working(int64_t b) const {
+    const double work = batch_ * at(b).working_elements * element_;
+    return std::max({work + parameter_bytes(b), 0.75 * work + experts_[size_t(b)] * element_, at_end(b),
+                     batch_ * at(b).logits * bytes_beside_logit(b)});
+  }
+  // The same where the gradients of products come later.
+  double working_of_first_part(int64_t b) const {
+    const double at_once = std::min(parameter_bytes(b), at(b).made_at_once * element_);
+    return std::max({batch_ * at(b).working_elements * element_ + (embedding_[size_t(b)] > 0 ? 0 : at_once),
+                     at_end(b), batch_ * at(b).logits * bytes_beside_logit(b)});
+  }
+  // Products are added to the gradient as they are computed, those of experts afterwards.
+  double working_of_second_part(int64_t b) const { return experts_[size_t(b)] / 3 * element_; }
   double sample() const {
     const specs::SampleShape& sample = model_.sample;
     const double values =
@@ -54,6 +68,22 @@ class Activations {
   }
 
  private:
+  void add(int64_t block, const specs::GroupSpec& group, const specs::ParameterSpec& parameter) {
+    const auto b = static_cast<size_t>(block);
+    const bool is_stack = parameter.name.find('*') != std::string::npos;
+    const bool is_looked_up =
+        specs::is_root(group) && at(block).made_at_once > 0 && at(block).deferred_elements > 0;
+    if (is_stack) experts_[b] += double(parameter.numel());
+    if (is_looked_up) embedding_[b] += double(parameter.numel());
+    if (is_stack || is_looked_up) return;
+    if (largest_[b] == nullptr || parameter.numel() > largest_[b]->numel()) largest_[b] = &parameter;
+  }
+  // The gradient of an embedding that is looked up by the block of the first layer is made when nothing else
+  // of the block is left.
+  double at_end(int64_t b) const {
+    const double gradient = embedding_[size_t(b)] * element_;
+    return gradient > 0 ? gradient + output(b) - kept(b) : 0;
+  }
   double output(int64_t b) const { return batch_ * double(at(b).output_elements()) * element_; }
   bool sends(int64_t block) const {
     return std::any_of(chunks_.begin(), chunks_.end(),
@@ -86,7 +116,8 @@ class Activations {
   bool masks_documents_;
   double element_;
   bool rounds_;                                       // logits and their gradients: bf16
-  std::vector<const specs::ParameterSpec*> largest_;  // [block]: of those that it reads
+  std::vector<const specs::ParameterSpec*> largest_;  // [block]: of those that it reads, but for these:
+  std::vector<double> experts_, embedding_;  // [block]: elements of stacks, of what it looks up first
 };
 
 }  // namespace
@@ -106,14 +137,18 @@ double activation_bytes(const StepInput& input, double batch) {
       case Compute::recompute:
         held += of.left(block, true) - of.left(block, false);
         break;
-      case Compute::backward_input:  // what the parameters' gradients need stays
-        most = std::max(most, held + of.working(block));
+      case Compute::backward_input:
+        most = std::max(most, held + of.working_of_first_part(block));
+        held += of.between(block) - of.left(block, true);
         break;
       case Compute::backward:
         most = std::max(most, held + of.working(block));
-        [[fallthrough]];
-      case Compute::backward_weight:
         held -= of.left(block, true);
+        if (block == 0) held -= of.sample();
+        break;
+      case Compute::backward_weight:
+        most = std::max(most, held + of.working_of_second_part(block));
+        held -= of.between(block);
         if (block == 0) held -= of.sample();
         break;
     }

@@ -11,6 +11,8 @@ namespace shardmark::strategies {
 // its activations, and of a parameter before it is added to the others.
 //
 // Pipelines: a block whose output was sent to the next stage keeps it only where its backward needs it.
+// Between the two parts of a backward stay inputs of products and the gradients of their outputs, and
+// gradients of parameters whose layers do not split, such as convolutions (models/split_backward.h).
 //
 // Documents: where attention stays inside them, the micro-batch's mask is held, one for all blocks
 // (models/attention.h).

@@ -1,5 +1,6 @@
 // Models in the forms that GPUs are fast at against their plain forms, on the CPU: losses, logits, gradients.
 // RANKS 1
+#include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
 #include "device/device.h"
@@ -93,6 +94,26 @@ TEST(GpuForms, OfLanguageModelsAreTheSameModel) {
       measured.backward(scale);
       forms.expect_near_gradients(2e-2);
     }
+  }
+}
+
+// Of a backward in two parts the first leaves the head's gradient, too, for the second.
+TEST(GpuForms, OfLanguageModelsComeInTwoParts) {
+  const Batch batch = random_tokens();
+  for (const auto dtype : {at::kBFloat16, at::kHalf}) {
+    SCOPED_TRACE(at::toString(dtype));
+    const BothForms forms(small_llama(false), dtype);
+    DeferredGradients deferred;
+    forms.fast->splits_backward = true;
+    const at::Tensor scale = at::full({}, dtype == at::kHalf ? 1024.0 : 1.0, at::kFloat);
+    forward(*forms.plain, batch).backward(scale);
+    const at::Tensor loss = forward(*forms.fast, batch);
+    forms.fast->deferred = &deferred;
+    loss.backward(scale);
+    EXPECT_EQ(forms.fast->parameter("lm_head.weight").grad().abs().max().item<float>(), 0);
+    const c10::AutoGradMode no_graph(false);
+    for (const auto& add : deferred) add();
+    forms.expect_near_gradients(2e-2);
   }
 }
 

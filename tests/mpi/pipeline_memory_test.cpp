@@ -65,6 +65,27 @@ class PipelineMemory : public Layouts {
   }
 };
 
+TEST_F(PipelineMemory, OfEveryScheduleIsTheFormulas) {
+  for (const char* model :
+       {"gpt2(layers=4, width=64, heads=4, sequence=64, vocabulary=256)",
+        "gpt2(layers=3, width=16, heads=2, sequence=32, vocabulary=4096)",
+        "llama(layers=4, width=64, heads=4, kv_heads=2, inner=176, sequence=64, vocabulary=256, tied=false)",
+        "llama(layers=3, width=16, heads=2, kv_heads=1, inner=32, sequence=32, vocabulary=4096)",
+        "moe(layers=4, width=64, heads=4, kv_heads=2, inner=88, sequence=64, vocabulary=256, experts=4)",
+        "moe(layers=4, width=32, heads=4, kv_heads=2, inner=88, sequence=16, vocabulary=256, experts=16, "
+        "aux_loss=0.1)"})
+    for (const std::string& schedule : kSchedules)
+      for (const int64_t recompute : {0, 1}) expect_near(of(model, schedule, recompute));
+}
+
+// What a stage receives is not in channels last, so that convolutions of the later one hold copies of their
+// inputs (models/resnet.cpp, Note [Channels last]).
+TEST_F(PipelineMemory, OfConvolutionsIsTheFormulasButForCopies) {
+  for (const std::string& schedule : kSchedules)
+    for (const int64_t recompute : {0, 1})
+      expect_near(of("resnet(layers=20, width=8)", schedule, recompute), comm->rank() == 0 ? 0.1 : 0.2);
+}
+
 // Of a layer that keeps what GELU was given and what it gave the latter is sent, and freed: backward does not
 // need it. A stage of one layer keeps half as much.
 TEST_F(PipelineMemory, IsWithoutOutputsThatWereSent) {

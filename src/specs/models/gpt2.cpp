@@ -58,12 +58,15 @@ ModelTable gpt2_table(const Options& options) {
                           .output_shape = {s.sequence, s.width},
                           .working_elements = t * c,
                           .regions = {{.leaves = stream}},
-                          .activations_cut = {.by_token = t * c}});
+                          .activations_cut = {.by_token = t * c},
+                          .made_at_once = (v + t) * c,
+                          .made_cut = {.by_channel = v * c}});
   for (int64_t i = 0; i < s.layers; ++i) {
     table.groups.push_back(layer_group(s, i));
     // Kept, in widths: the norms' inputs (the block's output among them) and outputs 4, q k v 3, attention's
     // output 1, GELU's input and output 8. Backward of the MLP: the gradients of the output and of the norm
-    // 2, of GELU's input 4 (that of its output takes the place of the output).
+    // 2, of GELU's input 4 (that of its output takes the place of the output). Products: their inputs 1, 1,
+    // 1, 4, the gradients of their outputs 3, 1, 4, 1.
     table.blocks.push_back({.name = table.groups.back().name,
                             .forward_flops = t * (24 * c * c + 4 * t * c),
                             .attention_flops = 4 * t * t * c,
@@ -72,7 +75,9 @@ ModelTable gpt2_table(const Options& options) {
                             .working_elements = 6 * t * c,
                             .regions = {{stream, stream, 2 * stream}, {stream, stream}},
                             .activations_cut = {t * (12 * c + heads), t * 2 * c},
-                            .working_cut = {4 * t * c, t * c}});
+                            .working_cut = {4 * t * c, t * c},
+                            .deferred_elements = 16 * t * c,
+                            .deferred_cut = {.by_channel = 12 * t * c}});
   }
   table.groups.push_back({"head", {ones("ln_f.weight", s.width), zeros("ln_f.bias", s.width)}, head, head});
   // Kept: the norm's output, log-probabilities.
@@ -84,6 +89,8 @@ ModelTable gpt2_table(const Options& options) {
                           .regions = {{.enters = stream}},
                           .activations_cut = {.by_channel = t * v},
                           .working_cut = {.by_token = t * c},
+                          .deferred_elements = t * (c + v),
+                          .deferred_cut = {.by_channel = t * v},
                           .targets_of_cut = s.sequence});
   table.sample = {SampleShape::Kind::tokens, {s.sequence}, s.vocabulary};
   table.flops_formula =

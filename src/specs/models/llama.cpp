@@ -50,7 +50,8 @@ LlamaMlp swiglu_mlp(const LlamaShape& s, const std::string& name, int64_t inner)
                              inner, kInner)},
           .forward_flops = 6 * c * i,
           .activation_elements = 3 * i,  // gate, up and their product
-          .working_elements = 3 * i};
+          .working_elements = 3 * i,
+          .deferred_elements = 3 * i};  // the input of the last product, gradients of gate and up
 }
 
 namespace {
@@ -75,7 +76,8 @@ BlockSpec layer_block(const LlamaShape& s, const std::string& name, const LlamaM
   const auto t = static_cast<double>(s.sequence), c = static_cast<double>(s.width);
   const auto kv = static_cast<double>(s.kv_heads * s.head_width()), heads = static_cast<double>(s.heads);
   // Kept, in widths: the norms' inputs (the block's output among them) and outputs 4, q and attention's
-  // output 2; k and v; per token the norms' two scales and a sum for each head.
+  // output 2; k and v; per token the norms' two scales and a sum for each head. Products of attention and the
+  // MLP's first and last: their inputs 3, the gradients of their outputs 3 and those of k and v.
   const double attention_flops = 4 * t * t * c;
   const int64_t stream = s.sequence * s.width;
   return {.name = name,
@@ -87,7 +89,9 @@ BlockSpec layer_block(const LlamaShape& s, const std::string& name, const LlamaM
           .indices = t * mlp.indices,
           .regions = {{stream, stream, 2 * s.sequence * s.kv_heads * s.head_width()}, {stream, stream}},
           .activations_cut = {t * (2 * c + 2 * kv + mlp.activation_elements + heads), t * (2 * c + 2)},
-          .working_cut = {t * mlp.working_elements, t * c}};
+          .working_cut = {t * mlp.working_elements, t * c},
+          .deferred_elements = t * (6 * c + 2 * kv + mlp.deferred_elements),
+          .deferred_cut = {.by_channel = t * (2 * c + 2 * kv + mlp.deferred_elements)}};
 }
 
 }  // namespace
@@ -109,7 +113,9 @@ ModelTable llama_table(const LlamaShape& s, const std::function<LlamaMlp(const s
                             .activation_elements = t * c,
                             .output_shape = {s.sequence, s.width},
                             .regions = {embedding},
-                            .activations_cut = {.by_token = t * c}});
+                            .activations_cut = {.by_token = t * c},
+                            .made_at_once = v * c,
+                            .made_cut = {.by_channel = v * c}});
   for (int64_t i = 0; i < s.layers; ++i) {
     const std::string name = "model.layers." + std::to_string(i);
     const LlamaMlp mlp = mlp_of(name);
@@ -120,6 +126,7 @@ ModelTable llama_table(const LlamaShape& s, const std::function<LlamaMlp(const s
     BlockSpec& first_layer = table.blocks.front();
     first_layer.activation_elements += t * c;
     first_layer.activations_cut.by_token += t * c;
+    first_layer.made_at_once = first_layer.made_cut.by_channel = v * c;
     first_layer.regions.insert(first_layer.regions.begin(), embedding);
   }
   GroupSpec last{"head", {ones("model.norm.weight", s.width)}, head, head};
@@ -135,6 +142,8 @@ ModelTable llama_table(const LlamaShape& s, const std::function<LlamaMlp(const s
                           .regions = {{.enters = s.sequence * s.width}},
                           .activations_cut = {t * v, t},
                           .working_cut = {.by_token = t * c},
+                          .deferred_elements = t * (c + v),
+                          .deferred_cut = {.by_channel = t * v},
                           .targets_of_cut = s.sequence});
   table.sample = {SampleShape::Kind::tokens, {s.sequence}, s.vocabulary};
   return table;

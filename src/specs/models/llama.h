@@ -25,6 +25,7 @@ OptionTable llama_options(const LlamaShape& defaults);
 struct LlamaMlp {
   std::vector<ParameterSpec> parameters;
   double forward_flops, activation_elements, working_elements, indices = 0;
+  double deferred_elements = 0;
 };
 
 // SwiGLU (Shazeer 2020) of projections called `name`.gate_proj, .up_proj and .down_proj, which starts with

@@ -28,20 +28,25 @@ ModelTable mlp_table(const Options& options) {
     }
     table.groups.push_back({name, {std::move(weight), std::move(bias)}, i, i});
     // Kept: what GELU was given and what it gave; the last layer's log-probabilities. Backward: the gradients
-    // of both and of the input.
+    // of both and of the input. The gradient of a weight needs the input, of which the first layer's is the
+    // sample's, and the gradient of GELU's input.
     const auto width = static_cast<double>(out);
     BlockSpec block{.name = name,
                     .forward_flops = 2.0 * static_cast<double>(in * out),
                     .activation_elements = is_last ? width : 2 * width,
                     .output_shape = is_last ? std::vector<int64_t>{} : std::vector<int64_t>{1, out},
                     .working_elements = is_last ? 0 : 3 * width,
-                    .logits = is_last ? width : 0};
+                    .logits = is_last ? width : 0,
+                    .deferred_elements = width + (i == 0 ? 0 : static_cast<double>(in))};
     block.regions = {by_outputs ? Region{.enters = i == 0 ? 0 : in} : Region{.leaves = out}};
     if (by_outputs) {
       block.activations_cut.by_channel = block.activation_elements;
       block.working_cut.by_channel = block.working_elements;
+      block.deferred_cut.by_channel = width;
       block.is_output_cut = !is_last;
       block.targets_of_cut = is_last ? 1 : 0;
+    } else {
+      block.deferred_cut.by_channel = static_cast<double>(in);
     }
     table.blocks.push_back(std::move(block));
   }

@@ -35,7 +35,9 @@ LlamaMlp experts_mlp(const LlamaShape& s, const MoeShape& moe, const std::string
   const auto c = static_cast<double>(s.width), e = static_cast<double>(moe.experts);
   const auto k = static_cast<double>(moe.top_k), i = static_cast<double>(s.inner);
   // Kept: gate and up of each chosen expert, the weights of the choice, and the probabilities of all experts
-  // for the auxiliary loss; whom a token has chosen, and where its copies lie in the order by expert.
+  // for the auxiliary loss; whom a token has chosen, and where its copies lie in the order by expert. For the
+  // gradients of weights: of each chosen expert the input of w2 and the gradients of gate and up; of the
+  // router its output's.
   LlamaMlp mlp{
       .parameters = {normal(name + ".gate.weight", {moe.experts, s.width}, 0.02),
                      experts_matrix(moe, experts + ".w1.weight", {s.inner, s.width}, 0.02),
@@ -43,13 +45,15 @@ LlamaMlp experts_mlp(const LlamaShape& s, const MoeShape& moe, const std::string
                      experts_matrix(moe, experts + ".w2.weight", {s.width, s.inner}, llama_residual(s))},
       .forward_flops = 2 * c * e + 6 * k * c * i,
       .activation_elements = 2 * k * i + k + (moe.aux_loss > 0 ? e : 0),
-      .working_elements = k * (2 * c + 4 * i),
-      .indices = 2 * k};
+      .working_elements = k * (c + 4 * i),
+      .indices = 2 * k,
+      .deferred_elements = 3 * k * i + e};
   if (moe.shared_inner == 0) return mlp;
   const LlamaMlp shared = swiglu_mlp(s, name + ".shared_expert", moe.shared_inner);
   mlp.parameters.insert(mlp.parameters.end(), shared.parameters.begin(), shared.parameters.end());
   mlp.forward_flops += shared.forward_flops;
   mlp.activation_elements += shared.activation_elements;
+  mlp.deferred_elements += shared.deferred_elements;
   return mlp;
 }
 

@@ -74,6 +74,9 @@ void add_conv_norm(ModelTable& table, GroupSpec& group, const ConvNormSpec& c, d
 double conv_flops(const ConvNormSpec& c) {
   return 2.0 * static_cast<double>(c.kernel * c.kernel * c.in * c.out * c.size * c.size);
 }
+double weight_elements(const ConvNormSpec& c) {
+  return static_cast<double>(c.kernel * c.kernel * c.in * c.out);
+}
 double output_elements(const ConvNormSpec& c) { return static_cast<double>(c.out * c.size * c.size); }
 
 void add_block(ModelTable& table, GroupSpec group, BlockSpec block) {
@@ -97,6 +100,7 @@ void add_stem(ModelTable& table, const ResNetShape& shape) {
              .output_shape = {1, shape.stem.out, size, size},
              .working_elements = 2 * out,
              .indices = pooled,
+             .made_at_once = weight_elements(shape.stem),
              .needs_output = !shape.pooled});
 }
 
@@ -104,15 +108,17 @@ void add_stem(ModelTable& table, const ResNetShape& shape) {
 // of blocks, as measured statistics come close to, keeps a deep network's outputs in range.
 void add_residual(ModelTable& table, const ResidualSpec& block, double last_variance) {
   GroupSpec group{block.name, {}};
-  double flops = 0, elements = 0;
+  double flops = 0, elements = 0, weights = 0;
   for (const auto& conv : block.branch) {
     add_conv_norm(table, group, conv, &conv == &block.branch.back() ? last_variance : 1);
     flops += conv_flops(conv);
+    weights += weight_elements(conv);
     elements += 2 * output_elements(conv);  // the inputs of the norm and of what follows its ReLU
   }
   if (block.shortcut) {
     add_conv_norm(table, group, *block.shortcut);
     flops += conv_flops(*block.shortcut);
+    weights += weight_elements(*block.shortcut);
     elements += output_elements(*block.shortcut);
   }
   // Backward of the last convolution and its norm: the gradients of the block's output, which the shortcut
@@ -126,6 +132,7 @@ void add_residual(ModelTable& table, const ResidualSpec& block, double last_vari
              .activation_elements = elements,
              .output_shape = {1, last.out, last.size, last.size},
              .working_elements = 3 * out + given,
+             .made_at_once = weights,
              .needs_output = true});
 }
 
@@ -163,7 +170,8 @@ ModelTable resnet_table(const Options& options) {
              .forward_flops = 2 * in * out,
              .activation_elements = in + out,
              .working_elements = in,
-             .logits = out});
+             .logits = out,
+             .deferred_elements = in + out});
   table.sample = {SampleShape::Kind::image, {3, shape.image, shape.image}, shape.classes};
   table.flops_formula =
       "forward: 2 x kernel^2 x in x out x output pixels per convolution, 2 x in x out for the classifier; "
