@@ -1,4 +1,5 @@
-// Bounds by a search for the least largest part; groups follow the blocks that read them.
+// Bounds by a search for the least largest part, then for the most even cut; groups follow the blocks that
+// read them.
 #include "specs/stages.h"
 
 #include <fmt/format.h>
@@ -15,20 +16,49 @@ constexpr int kHalvings = 60;  // of all weights: closer than doubles add up
 
 double block_weight(const BlockSpec& block, bool by_flops) { return by_flops ? block.forward_flops : 1; }
 
-// The fewest parts whose weights are at most `most`; a part ends where the next block would exceed it, or
-// where only as many blocks are left as parts are needed.
-std::vector<int64_t> cut_greedily(const std::vector<double>& weights, int64_t parts, double most) {
-  std::vector<int64_t> bounds = {0};
+// What a part may hold at most.
+struct Cap {
+  double weight = 0;
+  int64_t blocks = 0;
+  bool holds(double sum, int64_t count) const { return sum <= weight * (1 + 1e-12) && count <= blocks; }
+};
+
+// The fewest parts that keep to the cap, the last part filled first: where each begins, and the number of
+// blocks. A part ends where the block before it would exceed the cap, or where only as many blocks are left
+// as parts are needed.
+std::vector<int64_t> fill_from_back(const std::vector<double>& weights, int64_t parts, const Cap& cap) {
+  std::vector<int64_t> bounds = {std::ssize(weights)};  // from the last one to the first
   double sum = 0;
-  const auto count = std::ssize(weights);
-  for (int64_t block = 0; block < count; ++block) {
+  for (int64_t block = std::ssize(weights) - 1; block >= 0; --block) {
     const double weight = weights[static_cast<size_t>(block)];
-    const bool is_needed = count - block == parts - std::ssize(bounds);  // one block for each part to come
-    if (block > bounds.back() && (sum + weight > most * (1 + 1e-12) || is_needed)) {
-      bounds.push_back(block);
+    const bool is_needed = block + 1 == parts - std::ssize(bounds);  // one block for each part to come
+    const int64_t held = bounds.back() - block - 1;
+    if (held > 0 && (!cap.holds(sum + weight, held + 1) || is_needed)) {
+      bounds.push_back(block + 1);
       sum = 0;
     }
     sum += weight;
+  }
+  bounds.push_back(0);
+  std::reverse(bounds.begin(), bounds.end());
+  return bounds;
+}
+
+// A cut within the cap into parts of as equally many blocks as it allows. Where they cannot be equal, earlier
+// parts have fewer: under 1f1b the first stage keeps the activations of most micro-batches.
+std::vector<int64_t> cut_evenly(const std::vector<double>& weights, int64_t parts, const Cap& cap) {
+  const auto count = std::ssize(weights);
+  const std::vector<int64_t> earliest = fill_from_back(weights, parts, cap);
+  std::vector<int64_t> bounds = {0};
+  for (int64_t part = 1; part < parts; ++part) {
+    const int64_t begin = bounds.back(), even = (count - begin) / (parts - part + 1);
+    int64_t end = begin + 1;
+    double sum = weights[static_cast<size_t>(begin)];
+    for (; end - begin < even; ++end) {
+      sum += weights[static_cast<size_t>(end)];
+      if (!cap.holds(sum, end - begin + 1)) break;
+    }
+    bounds.push_back(std::max(end, earliest[static_cast<size_t>(part)]));
   }
   bounds.push_back(count);
   return bounds;
@@ -48,14 +78,23 @@ std::vector<int64_t> part_bounds(const ModelTable& model, int64_t parts, bool by
     throw UsageError(fmt::format("a model of {} blocks cannot be cut into {} stages; at most {} work", count,
                                  parts, count));
   const std::vector<double> weights = weights_of(model, by_flops);
-  const auto fits = [&](double most) { return std::ssize(cut_greedily(weights, parts, most)) <= parts + 1; };
-  double too_small = 0, enough = std::accumulate(weights.begin(), weights.end(), 0.0);
-  ENSURE(fits(enough), "a model that cannot be cut");
+  const auto fits = [&](const Cap& cap) {
+    return std::ssize(fill_from_back(weights, parts, cap)) <= parts + 1;
+  };
+  double too_small = 0;
+  Cap cap{std::accumulate(weights.begin(), weights.end(), 0.0), count};
+  ENSURE(fits(cap), "a model that cannot be cut");
   for (int halving = 0; halving < kHalvings; ++halving) {
-    const double middle = (too_small + enough) / 2;
-    (fits(middle) ? enough : too_small) = middle;
+    const double middle = (too_small + cap.weight) / 2;
+    (fits({middle, count}) ? cap.weight : too_small) = middle;
   }
-  return cut_greedily(weights, parts, enough);
+  // A block that weighs more than that is a part by itself; then the others may weigh as much.
+  cap.weight = std::max(cap.weight, *std::max_element(weights.begin(), weights.end()));
+  for (int64_t too_few = 0; cap.blocks - too_few > 1;) {
+    const int64_t middle = too_few + (cap.blocks - too_few) / 2;
+    (fits({cap.weight, middle}) ? cap.blocks : too_few) = middle;
+  }
+  return cut_evenly(weights, parts, cap);
 }
 
 StageTable stage_table(const ModelTable& whole, const Split& split, const std::vector<int64_t>& bounds,

@@ -19,8 +19,10 @@ struct StageTable {
   std::vector<Chunk> chunks;
 };
 
-// Where each of `parts` consecutive parts of the model begins, and the number of blocks: so that the largest
-// part has as few FLOPs as possible, or as few blocks. UsageError: fewer blocks than parts.
+// Where each of `parts` consecutive parts of the model begins, and the number of blocks. The largest part has
+// as few FLOPs as possible, or as few blocks. Of the cuts with such a part it is the one whose parts have the
+// most equal numbers of blocks, fewer in earlier parts where they differ: most micro-batches are in flight on
+// the first stage of 1f1b. UsageError: fewer blocks than parts.
 std::vector<int64_t> part_bounds(const ModelTable& model, int64_t parts, bool by_flops);
 
 // Rank `stage` of `stages` has parts stage, stage + stages, ... of those that the bounds say, and of these

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <random>
 
@@ -14,6 +15,7 @@
 namespace shardmark::specs {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 ModelTable of_weights(const std::vector<double>& flops) {
@@ -66,6 +68,55 @@ TEST(PartBounds, MakeTheLargestPartAsSmallAsItCanBe) {
     EXPECT_EQ(std::adjacent_find(bounds.begin(), bounds.end()), bounds.end());
     EXPECT_NEAR(largest_part(flops, bounds), least_largest_part(flops, parts),
                 1e-9 * largest_part(flops, bounds));
+  }
+}
+
+std::vector<int64_t> lengths(const std::vector<int64_t>& bounds) {
+  std::vector<int64_t> found;
+  for (size_t part = 0; part + 1 < bounds.size(); ++part) found.push_back(bounds[part + 1] - bounds[part]);
+  return found;
+}
+
+// The head of Llama 8B is as much work as 1.8 layers, and a part has at most 5 layers' work. Filled from the
+// front the stages have 6, 5, 5, 5, 5, 5, 2 and 1 block, and the first one, which keeps 8 micro-batches under
+// 1f1b, has most.
+TEST(PartBounds, StagesOfALanguageModelAreAsEvenAsTheHeadAllows) {
+  const SharedTable llama = model_table(resolve({"llama_8b"}, model_spec("llama_8b").options, "model"));
+  EXPECT_THAT(lengths(part_bounds(*llama, 8, /*by_flops=*/true)), ElementsAre(4, 4, 4, 4, 4, 5, 5, 4));
+  EXPECT_THAT(lengths(part_bounds(*llama, 8, /*by_flops=*/false)), ElementsAre(4, 4, 4, 4, 4, 4, 5, 5));
+}
+
+TEST(PartBounds, EarlierPartsHaveTheFewerBlocks) {
+  EXPECT_THAT(lengths(part_bounds(of_weights({1, 1, 1, 1, 1, 1, 1}), 3, true)), ElementsAre(2, 2, 3));
+  EXPECT_THAT(lengths(part_bounds(of_weights({1, 1, 1, 1, 1, 1, 3}), 4, true)), ElementsAre(2, 2, 2, 1));
+  EXPECT_THAT(lengths(part_bounds(of_weights({9, 1, 1, 1, 1}), 3, true)), ElementsAre(1, 2, 2));
+  EXPECT_THAT(lengths(part_bounds(of_weights({0, 0, 0, 0, 9}), 2, true)), ElementsAre(2, 3));
+  EXPECT_THAT(lengths(part_bounds(of_weights({1, 1, 1, 1, 1, 1, 9}), 4, true)), ElementsAre(2, 2, 2, 1));
+  EXPECT_THAT(lengths(part_bounds(of_weights({1, 3, 1, 1, 9}), 3, true)), ElementsAre(2, 2, 1));
+  EXPECT_THAT(lengths(part_bounds(of_weights({0, 0, 0, 0}), 2, true)), ElementsAre(2, 2));
+}
+
+// The number of blocks in the part that has most is the least of all cuts whose largest part is the smallest.
+TEST(PartBounds, NoOtherCutOfTheSameWorkHasFewerBlocksInEveryPart) {
+  std::mt19937_64 random(2);
+  for (int trial = 0; trial < 200; ++trial) {
+    std::vector<double> flops(2 + random() % 9);
+    for (double& of_block : flops) of_block = static_cast<double>(1 + random() % 4);
+    const auto parts = static_cast<int64_t>(1 + random() % flops.size());
+    const std::vector<int64_t> bounds = part_bounds(of_weights(flops), parts, /*by_flops=*/true);
+    const double work = largest_part(flops, bounds);
+    int64_t least = std::ssize(flops);
+    for (uint64_t set = 0; set < uint64_t{1} << (flops.size() - 1); ++set) {  // blocks that begin a part
+      if (std::popcount(set) != parts - 1) continue;
+      std::vector<int64_t> other = {0};
+      for (size_t block = 1; block < flops.size(); ++block)
+        if (set >> (block - 1) & 1) other.push_back(static_cast<int64_t>(block));
+      other.push_back(std::ssize(flops));
+      const std::vector<int64_t> blocks = lengths(other);
+      if (largest_part(flops, other) <= work) least = std::min(least, *std::ranges::max_element(blocks));
+    }
+    const std::vector<int64_t> found = lengths(bounds);
+    EXPECT_EQ(*std::ranges::max_element(found), least);
   }
 }
 
