@@ -60,6 +60,35 @@ TEST(Messages, OfPartsOfAnyLength) {
   EXPECT_EQ(num_wrong(*comm, call, 1), 0);
 }
 
+// Parts lie one after the other: each begins where those of the ranks before it end, on both sides.
+TEST(Messages, PartsBeginWhereTheSumOfThoseBeforeThemEnds) {
+  constexpr int kRanks = 9;
+  specs::Parts::Rows rows(kRanks);
+  for (int64_t i = 0; i < kRanks * kRanks; ++i)
+    rows[static_cast<size_t>(i / kRanks)].push_back(i * 37 % 11);  // some are empty
+  const auto parts = std::make_shared<specs::Parts>(rows);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    Call call{Collective::all_to_all_v, at::zeros({parts->received_by(rank)}),
+              at::zeros({parts->sent_by(rank)})};
+    call.parts = parts;
+    const std::vector<Message> messages = messages_of(call, rank, kRanks);
+    ASSERT_EQ(messages.size(), static_cast<size_t>(kRanks));
+    int64_t received = 0, sent = 0;
+    for (int peer = 0; peer < kRanks; ++peer) {
+      const auto& [to, out, in] = messages[static_cast<size_t>(peer)];
+      EXPECT_EQ(to, peer);
+      EXPECT_EQ(out.storage_offset(), received);
+      EXPECT_EQ(in.storage_offset(), sent);
+      EXPECT_EQ(out.numel(), parts->between(peer, rank));
+      EXPECT_EQ(in.numel(), parts->between(rank, peer));
+      received += out.numel();
+      sent += in.numel();
+    }
+    EXPECT_EQ(received, parts->received_by(rank));
+    EXPECT_EQ(sent, parts->sent_by(rank));
+  }
+}
+
 TEST(Launches, AreOrderedByNcclWhereItCan) {
   EXPECT_EQ(nccl_serving(22809, 13000, nullptr), Serving::launch_order);
   EXPECT_EQ(nccl_serving(22600, 12030, "1"), Serving::launch_order);

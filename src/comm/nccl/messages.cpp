@@ -6,14 +6,30 @@
 namespace shardmark {
 namespace {
 
-// The part of an all_to_all that goes from this rank to the peer, or comes from there.
-at::Tensor part_of(const Call& call, bool sends, int rank, int peer, int size) {
-  int64_t at = 0;
-  const auto part = [&](int other) {
-    return sends ? call.part(rank, other, size) : call.part(other, rank, size);
-  };
-  for (int other = 0; other < peer; ++other) at += part(other);
-  return (sends ? call.in : call.out).view(-1).narrow(0, at, part(peer));
+// Cuts a side of an all_to_all into the parts of the peers, one after the other. Each part begins where the
+// one before it ended, so that the messages of n ranks take n steps.
+class PartsOfSide {
+ public:
+  explicit PartsOfSide(const at::Tensor& side) : side_(side.view(-1)) {}
+  at::Tensor next(int64_t numel) {
+    const int64_t begin = end_;
+    end_ += numel;
+    return side_.narrow(0, begin, numel);
+  }
+
+ private:
+  at::Tensor side_;
+  int64_t end_ = 0;
+};
+
+std::vector<Message> messages_of_parts(const Call& call, int rank, int size) {
+  std::vector<Message> messages;
+  PartsOfSide out(call.out), in(call.in);
+  for (int peer = 0; peer < size; ++peer) {
+    at::Tensor received = out.next(call.part(peer, rank, size)), sent = in.next(call.part(rank, peer, size));
+    messages.push_back({peer, std::move(received), std::move(sent)});
+  }
+  return messages;
 }
 
 // What `side` holds for each peer, one after the other; nothing where this rank does not use it.
@@ -35,12 +51,11 @@ std::vector<Message> messages_of(const Call& call, int rank, int size) {
     if (call.uses_in(rank)) messages.push_back({to, {}, in});
     return messages;
   }
+  if (what == Collective::all_to_all || what == Collective::all_to_all_v)
+    return messages_of_parts(call, rank, size);
   for (int peer = 0; peer < size; ++peer) {
     Message message{peer, {}, {}};
-    if (what == Collective::all_to_all || what == Collective::all_to_all_v) {
-      message.out = part_of(call, /*sends=*/false, rank, peer, size);
-      message.in = part_of(call, /*sends=*/true, rank, peer, size);
-    } else if (what == Collective::gather) {
+    if (what == Collective::gather) {
       message.out = part_of(out, rank == root, peer, size);
       message.in = used(in, peer == root);
     } else {
