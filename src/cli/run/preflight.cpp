@@ -13,6 +13,7 @@
 #include "doctor/machine/facts.h"
 #include "doctor/machine/load.h"
 #include "doctor/placement.h"
+#include "doctor/teams.h"
 #include "schema/file.h"
 #include "schema/study.h"
 #include "sweep/environment.h"
@@ -73,6 +74,12 @@ Preflight preflight(const WorldFlags& flags, const Ranks& ranks, const std::stri
       if (finding.severity == doctor::Severity::error) throw UsageError(to_text(finding));
   });
   return found;
+}
+
+void Preflight::look_at_layouts(const std::vector<Point>& points) {
+  if (ranks.empty()) return;
+  const doctor::Findings found = doctor::check_teams(ranks, points);
+  findings.insert(findings.end(), found.begin(), found.end());
 }
 
 void Preflight::print_warnings(bool quiet) const {

@@ -16,6 +16,8 @@ struct Preflight {
   std::vector<doctor::RankFacts> ranks;   // on rank 0
   std::vector<doctor::Finding> findings;  // on rank 0
 
+  // What is wrong with the layouts of what is to be measured on these ranks becomes a finding; on rank 0.
+  void look_at_layouts(const std::vector<Point>& points);
   void print_warnings(bool quiet) const;         // warnings and where the ranks sit, a line each; on rank 0
   void keep_in(Environment& environment) const;  // on rank 0
 };

@@ -265,12 +265,13 @@ int run(const Flags& flags) {
 
   // What would spoil the numbers is found before anything is measured (src/doctor).
   heartbeat.stage("preflight");
-  const Preflight checked = preflight(flags.run.world, ranks, flags.output);
+  Preflight checked = preflight(flags.run.world, ranks, flags.output);
   const at::Device device = checked.device;
 
   // The suite is read and expanded into points, and impossible ones get their reason (src/plan).
   heartbeat.stage("reading the suite");
   const Sweep sweep = read_sweep(flags, ranks, device);
+  checked.look_at_layouts(sweep.points);
 
   // A matrix product for each precision says what this machine can do at most.
   heartbeat.stage("measuring the peaks of this machine");

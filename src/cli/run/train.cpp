@@ -221,7 +221,7 @@ int train(const TrainFlags& flags) {
   const Ranks ranks(flags.world);
   const HostGroup& world = *ranks.world;
   Heartbeat& heartbeat = ranks.heartbeat();
-  const Preflight checked = preflight(flags.world, ranks, flags.output);
+  Preflight checked = preflight(flags.world, ranks, flags.output);
   const at::Device device = checked.device;
 
   const std::string transport = transport_for(flags.world, device);
@@ -245,6 +245,7 @@ int train(const TrainFlags& flags) {
     if (world.rank() == 0 && !flags.checkpoint.empty()) options->identity.content = source->content();
     if (world.rank() == 0) check_files(flags, start, *options);
   });
+  checked.look_at_layouts({options->point});
   heartbeat.stage("measuring the peaks of this machine");
   const Resources resources =
       describe_resources(world, ranks.session->local_size(), device, {options->point.training.precision});

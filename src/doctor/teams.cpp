@@ -1,0 +1,106 @@
+// Teams are neighbours by number (specs/mesh.h), and a launcher may deal numbers round the nodes.
+#include "doctor/teams.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/text.h"
+#include "doctor/groups.h"
+#include "specs/mesh.h"
+
+namespace shardmark::doctor {
+namespace {
+
+using specs::Dimension;
+
+// What is wrong with teams of this kind.
+struct Spanning {
+  Affected ranks;
+  size_t most_nodes = 0;  // of one team
+};
+
+// [rank]: the number of its node, in the order in which ranks show them.
+std::vector<size_t> nodes_by_rank(const World& world) {
+  std::map<std::string, size_t> numbers;
+  std::vector<size_t> nodes;
+  for (const RankFacts& rank : world)
+    nodes.push_back(numbers.try_emplace(rank.host + "\n" + rank.machine, numbers.size()).first->second);
+  return nodes;
+}
+
+Spanning find_spanning(const World& world, const std::vector<size_t>& nodes, int64_t num_ranks,
+                       const specs::Team& team) {
+  std::map<int64_t, std::set<size_t>> nodes_of_team;
+  for (int64_t rank = 0; rank < num_ranks; ++rank)
+    nodes_of_team[team.number_of(rank)].insert(nodes[static_cast<size_t>(rank)]);
+  Spanning found;
+  for (int64_t rank = 0; rank < num_ranks; ++rank) {
+    const size_t count = nodes_of_team[team.number_of(rank)].size();
+    found.most_nodes = std::max(found.most_nodes, count);
+    if (count > 1) found.ranks.add(world[static_cast<size_t>(rank)]);
+  }
+  return found;
+}
+
+// Whether each node has ranks of consecutive numbers.
+bool are_in_order(const std::vector<size_t>& nodes) { return std::is_sorted(nodes.begin(), nodes.end()); }
+
+size_t most_ranks_on_a_node(const std::vector<size_t>& nodes) {
+  size_t most = 0;
+  for (const size_t node : nodes)
+    most = std::max(most, static_cast<size_t>(std::count(nodes.begin(), nodes.end(), node)));
+  return most;
+}
+
+// "tensor 4"; of ranks that are not neighbours: "tensor 2 x context 4".
+std::string neighbours_text(const specs::Mesh& mesh, Dimension dimension) {
+  std::string text = mesh.tensor > 1 ? fmt::format("tensor {}", mesh.tensor) : "";
+  const auto add = [&](const char* name, int64_t ranks) {
+    if (ranks > 1) text += fmt::format("{}{} {}", text.empty() ? "" : " x ", name, ranks);
+  };
+  if (dimension == Dimension::tensor) return text;
+  if (mesh.pipeline_inside) add("pipeline", mesh.pipeline);
+  add("context", mesh.context);
+  return text;
+}
+
+std::string fix_text(bool is_product, const std::vector<size_t>& nodes) {
+  if (!are_in_order(nodes))
+    return "give neighbouring ranks to one node: srun --distribution=block, mpirun --map-by slot";
+  return fmt::format("take {} the ranks of each node ({} at most)",
+                     is_product ? "values whose product divides" : "a value that divides",
+                     most_ranks_on_a_node(nodes));
+}
+
+}  // namespace
+
+Findings check_teams(const World& world, const std::vector<Point>& points) {
+  const std::vector<size_t> nodes = nodes_by_rank(world);
+  Findings findings;
+  std::set<std::tuple<Dimension, int64_t, int64_t>> seen;  // dimension, ranks and stride of its team
+  for (const Point& point : points) {
+    if (point.workload == "collective" || !point.impossible.empty()) continue;
+    const specs::Mesh mesh = specs::mesh_of(point);
+    const int64_t num_ranks = std::min(point.ranks, static_cast<int64_t>(world.size()));
+    for (const Dimension dimension : {Dimension::tensor, Dimension::context}) {
+      const specs::Team team = mesh.team_of(dimension);
+      if (team.ranks == 1) continue;
+      const Spanning spanning = find_spanning(world, nodes, num_ranks, team);
+      if (!spanning.ranks.any() || !seen.emplace(dimension, team.ranks, team.stride).second) continue;
+      const std::string neighbours = neighbours_text(mesh, dimension);
+      spanning.ranks.report(
+          findings, Severity::warning,
+          fmt::format("{}: ranks that share every {} are on {}, and exchange between them inside every {}",
+                      neighbours, dimension == Dimension::tensor ? "block" : "sequence",
+                      counted(static_cast<int64_t>(spanning.most_nodes), "node"),
+                      dimension == Dimension::tensor ? "block" : "attention"),
+          fix_text(neighbours.find(" x ") != std::string::npos, nodes));
+      findings.back().check = kTeamsCheck;
+    }
+  }
+  return findings;
+}
+
+}  // namespace shardmark::doctor

@@ -1,0 +1,112 @@
+// Layouts whose ranks share blocks or sequences over several nodes: 16 invented ranks on 2 nodes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "doctor/teams.h"
+#include "doctor_world.h"
+
+namespace shardmark::doctor {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Layout {
+  int64_t tensor = 1, context = 1, pipeline = 1;
+  std::string rank_order = "dp-pp";
+  int64_t ranks = 16;
+};
+
+Point point_of(const Layout& layout) {
+  Point point;
+  point.workload = "training";
+  point.ranks = layout.ranks;
+  point.training.tensor = layout.tensor;
+  point.training.context = layout.context;
+  point.training.pipeline = layout.pipeline;
+  point.training.rank_order = layout.rank_order;
+  return point;
+}
+
+// Numbers dealt round the nodes, as by --map-by node.
+World dealt_round() {
+  World world = healthy_world();
+  for (int64_t rank = 0; rank < 16; ++rank) {
+    RankFacts& facts = world[static_cast<size_t>(rank)];
+    facts.host = "node" + std::to_string(rank % 2 + 1);
+    facts.machine = "kernel-" + std::to_string(rank % 2);
+  }
+  return world;
+}
+
+std::vector<std::string> told(const World& world, const std::vector<Layout>& layouts) {
+  std::vector<Point> points;
+  for (const Layout& layout : layouts) points.push_back(point_of(layout));
+  std::vector<std::string> texts;
+  for (const Finding& finding : check_teams(world, points)) {
+    EXPECT_EQ(finding.severity, Severity::warning);
+    texts.push_back(to_text(finding));
+  }
+  return texts;
+}
+
+TEST(DoctorTeams, InsideANodeAreAsTheyShouldBe) {
+  EXPECT_TRUE(
+      told(healthy_world(), {{}, {.tensor = 8}, {.tensor = 2, .context = 4}, {.tensor = 4, .pipeline = 4}})
+          .empty());
+  EXPECT_TRUE(
+      told(healthy_world(), {{.tensor = 2, .context = 2, .pipeline = 2, .rank_order = "pp-dp"}}).empty());
+  EXPECT_TRUE(told(dealt_round(), {{}, {.pipeline = 4}}).empty()) << "stages and copies may span nodes";
+  EXPECT_TRUE(told({healthy_rank(0)}, {{.ranks = 1}}).empty());
+}
+
+TEST(DoctorTeams, OfMoreRanksThanANodeHas) {
+  EXPECT_THAT(
+      told(healthy_world(), {{.tensor = 16}}),
+      testing::ElementsAre(
+          "ranks 0-15: tensor 16: ranks that share every block are on 2 nodes, and exchange between them "
+          "inside every block; take a value that divides the ranks of each node (8 at most)"));
+  EXPECT_THAT(told(healthy_world(), {{.tensor = 4, .context = 4}}),
+              testing::ElementsAre(
+                  HasSubstr("tensor 4 x context 4: ranks that share every sequence are on 2 nodes")));
+  EXPECT_THAT(told(healthy_world(), {{.context = 2, .pipeline = 8, .rank_order = "pp-dp"}}),
+              testing::ElementsAre(HasSubstr("pipeline 8 x context 2: ranks that share every sequence")));
+}
+
+// Of 6 ranks on a node teams of 4 lie on one node or on two.
+TEST(DoctorTeams, ThatDoNotDivideTheRanksOfANode) {
+  World world = healthy_world();
+  for (size_t rank = 0; rank < world.size(); ++rank) {
+    world[rank].host = "node" + std::to_string(rank / 6 + 1);
+    world[rank].machine = "kernel-" + std::to_string(rank / 6);
+  }
+  EXPECT_THAT(told(world, {{.tensor = 4}}), testing::ElementsAre(testing::AllOf(
+                                                HasSubstr("ranks 4-7: tensor 4"), HasSubstr("(6 at most)"))));
+  EXPECT_TRUE(told(world, {{.tensor = 2}}).empty());
+  EXPECT_TRUE(told(world, {{.tensor = 4, .ranks = 4}}).empty()) << "its ranks are on the first node";
+}
+
+TEST(DoctorTeams, WhoseNeighboursAreOnOtherNodes) {
+  EXPECT_THAT(
+      told(dealt_round(), {{.tensor = 2}}),
+      testing::ElementsAre(testing::AllOf(HasSubstr("tensor 2: ranks that share every block are on 2 nodes"),
+                                          HasSubstr("srun --distribution=block"))));
+  EXPECT_TRUE(told(dealt_round(), {{.context = 2, .pipeline = 2, .rank_order = "pp-dp"}}).empty())
+      << "every second rank is on the same node";
+}
+
+// A suite has many points of a layout, and each kind of team is told once.
+TEST(DoctorTeams, AreToldOnce) {
+  EXPECT_EQ(
+      told(healthy_world(), {{.tensor = 16}, {.tensor = 16}, {.tensor = 16, .rank_order = "pp-dp"}}).size(),
+      1U);
+  EXPECT_EQ(told(dealt_round(), {{.tensor = 2}, {.tensor = 4}, {.tensor = 2, .context = 2}}).size(), 2U)
+      << "every second rank is on the same node";
+  Point impossible = point_of({.tensor = 16});
+  impossible.impossible = "too large";
+  Point collective = point_of({.tensor = 16});
+  collective.workload = "collective";
+  EXPECT_TRUE(check_teams(healthy_world(), {impossible, collective}).empty());
+}
+
+}  // namespace
+}  // namespace shardmark::doctor
