@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "plan/plan.h"
+#include "plan/warnings.h"
 #include "schema/content_hash.h"
 #include "schema/json.h"
 #include "specs/collectives.h"
@@ -32,7 +33,7 @@ std::string of_sums(const Point& point) {
   if (point.training.strategy.name != "auto" &&
       !strategies::traits_of(point.training.strategy.name).communicates)
     return fmt::format("{} communicates no gradients; take another strategy", point.training.strategy.name);
-  if (point.data_ranks() * point.training.context != 1) return {};
+  if (point.data_ranks() * point.training.context != 1 || adds_as_reduced(point.training)) return {};
   return "one rank has all gradients of its part of the model; take more ranks";
 }
 

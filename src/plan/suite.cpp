@@ -8,8 +8,8 @@
 
 #include "plan/axes.h"
 #include "plan/exclude.h"
+#include "plan/warnings.h"
 #include "schema/file.h"
-#include "strategies/strategy.h"
 
 namespace shardmark {
 namespace {
@@ -73,11 +73,11 @@ void leave_out(const std::vector<PlacedRule>& rules, const Overrides& overrides,
       suite.warnings.push_back(rules[i].place + "this rule of exclude names no point of the suite");
 }
 
-void warn_of_layouts(Suite& suite) {
+void warn_of_points(Suite& suite) {
   std::set<std::string> warnings;
   for (const Point& point : suite.points)
-    if (point.workload == "training") warnings.insert(strategies::layout_warning(point));
-  warnings.erase("");
+    if (point.workload == "training")
+      for (const std::string& warning : warnings_of(point)) warnings.insert(warning);
   for (const std::string& warning : warnings) suite.warnings.push_back(suite.path + ": " + warning);
 }
 
@@ -111,7 +111,7 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
     point.seed = suite.seed;
     point.folder = std::filesystem::path(path).parent_path();
   }
-  warn_of_layouts(suite);
+  warn_of_points(suite);
   if (suite.points.empty())
     throw UsageError(path + ": exclude leaves no point; shorten its rules or widen the axes");
   if (suite.points.size() * static_cast<size_t>(suite.repeats) > kMostPoints)

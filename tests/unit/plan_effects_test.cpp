@@ -260,6 +260,17 @@ TEST(Effects, LeaveNoTwoPointsOfOneStep) {
   EXPECT_GT(num_points, 100u);
 }
 
+// Micro-batches add up in that type, too, on one rank as on many, where a strategy holds a whole gradient.
+TEST(Effects, OfTheTypeOfReductionsOnOneRank) {
+  const auto reason = [](const std::string& keys) {
+    return planned(training("precision: bf16, reduce_dtype: fp32, " + keys), 1).points.at(0).impossible;
+  };
+  EXPECT_EQ(reason("strategy: ddp, accumulation: 2"), "");
+  EXPECT_EQ(reason("strategy: {fsdp: {shard: optimizer}}, accumulation: 2"), "");
+  EXPECT_THAT(reason("strategy: ddp"), HasSubstr("one rank has all gradients"));
+  EXPECT_THAT(reason("strategy: fsdp, accumulation: 2"), HasSubstr("one rank has all gradients"));
+}
+
 // The names of points that act are those of earlier programs.
 TEST(Effects, LeaveTheNamesOfPoints) {
   for (const char* keys :

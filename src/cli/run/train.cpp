@@ -19,6 +19,7 @@
 #include "device/meter.h"
 #include "executor/precision.h"
 #include "plan/plan.h"
+#include "plan/warnings.h"
 #include "schema/file.h"
 #include "schema/journal.h"
 #include "strategies/brief_text.h"
@@ -108,9 +109,8 @@ void check_serving(const Point& point, at::Device device) {
     throw UsageError(reason);
 }
 
-void tell_layout(const Point& point) {
-  const std::string warning = strategies::layout_warning(point);
-  if (!warning.empty()) log_warning(warning);
+void tell_warnings(const Point& point) {
+  for (const std::string& warning : warnings_of(point)) log_warning(warning);
 }
 
 // A device without it computes with full precision, which no result shows.
@@ -266,7 +266,7 @@ int train(const TrainFlags& flags) {
   checked.print_warnings(/*quiet=*/false);
   if (world.rank() == 0) {
     tell_precision(options->point.training.precision, device);
-    tell_layout(options->point);
+    tell_warnings(options->point);
   }
   if (world.rank() == 0) print_head(flags, *options, start, *source);
   comm->set_heartbeat(&heartbeat);
