@@ -7,6 +7,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 namespace shardmark {
 
@@ -37,15 +38,22 @@ class KernelLauncher : public torch::CustomClassHolder {
 };
 using Kernels = c10::intrusive_ptr<KernelLauncher>;
 
-// SystemError, at the first launch: NVRTC is missing or knows no such GPU.
+// SystemError, at the first launch: NVRTC is missing, or the GPU is older than all that it knows.
 Kernels fused_kernels(at::Device gpu);
 
+// For what a GPU's kernels are compiled, capability 90 being 9.0: "sm_90", the GPU's own code, where the
+// compiler knows it. Else "compute_121", intermediate code (PTX) for the newest of the GPUs that the compiler
+// knows and that are older than this one: its driver compiles that for the GPU itself. known: their
+// capabilities.
+std::string kernel_architecture(int capability, const std::vector<int>& known);
+std::vector<int> known_capabilities();  // to the NVRTC that is loaded
+
 struct CompiledKernel {
-  std::string image;  // for the driver
+  std::string image;  // for the driver: the GPU's code, or PTX
   std::string name;   // in the image
   std::string log;    // what the compiler says: empty, or warnings, or what `option` asked for
 };
-// architecture: "sm_90". SystemError: the text is wrong.
+// architecture: "sm_90", or "compute_90" for PTX. SystemError: the text is wrong.
 CompiledKernel compile_kernel(const std::string& text, const std::string& kernel,
                               const std::string& architecture, const char* option = "");
 

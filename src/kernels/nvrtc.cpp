@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -73,6 +74,8 @@ class NvrtcLibrary {
 
  public:
   SHARDMARK_NVRTC(Version, int(int* major, int* minor));
+  SHARDMARK_NVRTC(GetNumSupportedArchs, int(int* count));
+  SHARDMARK_NVRTC(GetSupportedArchs, int(int* capabilities));
   SHARDMARK_NVRTC(CreateProgram, int(nvrtcProgram*, const char* text, const char* name, int headers,
                                      const char* const* header_texts, const char* const* header_names));
   SHARDMARK_NVRTC(DestroyProgram, int(nvrtcProgram*));
@@ -82,6 +85,8 @@ class NvrtcLibrary {
   SHARDMARK_NVRTC(GetProgramLog, int(nvrtcProgram, char*));
   SHARDMARK_NVRTC(GetCUBINSize, int(nvrtcProgram, size_t*));
   SHARDMARK_NVRTC(GetCUBIN, int(nvrtcProgram, char*));
+  SHARDMARK_NVRTC(GetPTXSize, int(nvrtcProgram, size_t*));
+  SHARDMARK_NVRTC(GetPTX, int(nvrtcProgram, char*));
   SHARDMARK_NVRTC(GetLoweredName, int(nvrtcProgram, const char*, const char**));
   SHARDMARK_NVRTC(GetErrorString, const char*(int));
 
@@ -116,7 +121,8 @@ class GpuKernels final : public KernelLauncher {
     if (!is_new && found->second != nullptr) return found->second;
     const int version =
         10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor);
-    const CompiledKernel kernel = compile_kernel(launch.text, launch.kernel, "sm_" + std::to_string(version));
+    const CompiledKernel kernel =
+        compile_kernel(launch.text, launch.kernel, kernel_architecture(version, known_capabilities()));
     cudaLibrary_t library = nullptr;  // stays to the end of the program
     check_cuda(cudaLibraryLoadData(&library, kernel.image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
                launch.kernel);
@@ -150,6 +156,24 @@ Kernels fused_kernels(at::Device) {
 }
 #endif
 
+std::string kernel_architecture(int capability, const std::vector<int>& known) {
+  int newest = 0;
+  for (const int one : known)
+    if (one <= capability) newest = std::max(newest, one);
+  const bool is_known =
+      newest == capability || newest == 0;  // of an older GPU the compiler says what it lacks
+  return is_known ? "sm_" + std::to_string(capability) : "compute_" + std::to_string(newest);
+}
+
+std::vector<int> known_capabilities() {
+  const NvrtcLibrary& nvrtc = NvrtcLibrary::instance();
+  int count = 0;
+  nvrtc.check(nvrtc.GetNumSupportedArchs(&count), "supported GPUs");
+  std::vector<int> capabilities(static_cast<size_t>(count));
+  nvrtc.check(nvrtc.GetSupportedArchs(capabilities.data()), "supported GPUs");
+  return capabilities;
+}
+
 CompiledKernel compile_kernel(const std::string& text, const std::string& kernel,
                               const std::string& architecture, const char* option) {
   const NvrtcLibrary& nvrtc = NvrtcLibrary::instance();
@@ -180,7 +204,10 @@ CompiledKernel compile_kernel(const std::string& text, const std::string& kernel
                       "\n" + log);
   const char* name = nullptr;
   nvrtc.check(nvrtc.GetLoweredName(program, kernel.c_str(), &name), kernel);
-  return {filled(nvrtc.GetCUBINSize, nvrtc.GetCUBIN), name, std::move(log)};
+  const bool is_ptx = architecture.starts_with("compute_");
+  std::string image =
+      is_ptx ? filled(nvrtc.GetPTXSize, nvrtc.GetPTX) : filled(nvrtc.GetCUBINSize, nvrtc.GetCUBIN);
+  return {std::move(image), name, std::move(log)};
 }
 
 }  // namespace shardmark

@@ -88,6 +88,33 @@ TEST(FusedKernels, CompileForRealGpusWithoutWarnings) {
     }
 }
 
+// A GPU that the compiler does not know gets the code of the newest older one, for its driver to compile.
+TEST(FusedKernels, GoToGpusNewerThanTheCompiler) {
+  EXPECT_EQ(kernel_architecture(90, {75, 80, 90, 100}), "sm_90");
+  EXPECT_EQ(kernel_architecture(100, {75, 80, 90, 100}), "sm_100");
+  EXPECT_EQ(kernel_architecture(199, {75, 80, 90, 100}), "compute_100");
+  EXPECT_EQ(kernel_architecture(95, {75, 80, 90, 100}), "compute_90")
+      << "PTX of a newer GPU would not run on it";
+  EXPECT_EQ(kernel_architecture(70, {75, 80, 90, 100}), "sm_70") << "for NVRTC to refuse";
+  const std::vector<int> known = known_capabilities();
+  ASSERT_FALSE(known.empty());
+  for (const int capability : {120, 121, 199}) {
+    const std::string architecture = kernel_architecture(capability, known);
+    SCOPED_TRACE(architecture);
+    const CompiledKernel compiled = compile_kernel("adamw.cu", "adamw<8>", architecture);
+    EXPECT_EQ(compiled.log, "");
+    EXPECT_FALSE(compiled.name.empty());
+    const std::string target = ".target " + std::regex_replace(architecture, std::regex("compute_"), "sm_");
+    const bool is_ptx = compiled.image.find(target) != std::string::npos;
+    EXPECT_EQ(is_ptx, architecture.starts_with("compute_")) << compiled.image.substr(0, 400);
+    if (is_ptx) {
+      EXPECT_EQ(compiled.image.back(), '\0') << "the driver reads PTX as text up to its end";
+      EXPECT_NE(compiled.image.find(compiled.name), std::string::npos);
+    }
+  }
+  EXPECT_TRUE(kernel_architecture(199, known).starts_with("compute_"));
+}
+
 // By itself for cli/fused_kernels.sh, which runs it where no CUDA toolkit is installed.
 TEST(FusedKernels, AreCompiledByNvrtc) {
   EXPECT_EQ(compile_kernel("column_sum.cu", "column_totals", "sm_90").log, "");
