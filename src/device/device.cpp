@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <mutex>
 
 #include "base/node.h"
@@ -148,17 +149,34 @@ double measure_peak_flops(at::Device device, const std::string& precision) {
 }
 
 double datasheet_peak_flops(const std::string& device_name, const std::string& precision) {
-  // TFLOP/s, dense; fp32 without tensor cores, fp64 with them, as cuBLAS multiplies. Source: NVIDIA's data
-  // sheets of each device.
+  // TFLOP/s, dense (a data sheet that only has them with sparsity: half of them); fp32 without tensor cores,
+  // fp64 with them, as cuBLAS multiplies. NaN: the data sheet does not say. half: bf16, and fp16 with sums in
+  // fp32.
   struct Row {
     const char* name;
     double fp32, fp64, tf32, half;
   };
+  static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   static constexpr Row kRows[] = {
+      // "NVIDIA A100 Tensor Core GPU", data sheet: SXM and PCIe alike.
       {"NVIDIA A100-SXM4-40GB", 19.5, 19.5, 156, 312},
       {"NVIDIA A100-SXM4-80GB", 19.5, 19.5, 156, 312},
+      {"NVIDIA A100-PCIE-40GB", 19.5, 19.5, 156, 312},
+      {"NVIDIA A100 80GB PCIe", 19.5, 19.5, 156, 312},
+      // "NVIDIA H100 Tensor Core GPU", data sheet: SXM and NVL (of one GPU), PCIe in its first edition.
       {"NVIDIA H100 80GB HBM3", 67, 67, 494.5, 989},
+      {"NVIDIA H100 NVL", 60, 60, 417.5, 835.5},
+      {"NVIDIA H100 PCIe", 51, 51, 378, 756.5},
+      // "NVIDIA H200 Tensor Core GPU", data sheet: SXM.
       {"NVIDIA H200", 67, 67, 494.5, 989},
+      // "NVIDIA Blackwell", data sheet: one GPU of HGX B200, and one of GB200 NVL72.
+      {"NVIDIA B200", 75, 37, 1100, 2250},
+      {"NVIDIA GB200", 80, 40, 1250, 2500},
+      // "NVIDIA L40S", data sheet.
+      {"NVIDIA L40S", 91.6, kUnknown, 183, 362.05},
+      // "NVIDIA RTX 6000 Ada Generation", data sheet (fp32; 1,457 in fp8 with sparsity, a quarter of which is
+      // half, and an eighth tf32, as "NVIDIA Ada GPU Architecture" has the ratios).
+      {"NVIDIA RTX 6000 Ada Generation", 91.1, kUnknown, 182.1, 364.2},
   };
   for (const Row& row : kRows) {
     if (device_name != row.name) continue;

@@ -32,7 +32,7 @@ void empty_caches(at::Device device);  // what was freed goes back to the device
 
 // FLOP/s of a large square matrix product in this dtype: the fast end of several, about 0.3 s.
 double measure_peak_flops(at::Device device, const std::string& precision);
-// Dense data-sheet peak by exact device name; NaN for an unknown device.
+// Dense data-sheet peak by exact device name; NaN for an unknown device, or where its data sheet has none.
 double datasheet_peak_flops(const std::string& device_name, const std::string& precision);
 
 }  // namespace shardmark
