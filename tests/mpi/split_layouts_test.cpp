@@ -23,6 +23,15 @@ TEST_F(Layouts, TensorParallelEqualsSingle) {
     }
 }
 
+// Two query heads share a head of keys and values, and each of two ranks has one of those.
+TEST_F(Layouts, TensorParallelOfGroupedQueriesEqualsSingle) {
+  for (const std::string tied : {"true", "false"}) {
+    const std::string model = "llama(" + kSplitShape + ", kv_heads=2, inner=20, tied=" + tied + ")";
+    for (const bool sequence_parallel : {false, true})
+      expect_equal({.model = model, .tensor = 2, .sequence_parallel = sequence_parallel});
+  }
+}
+
 TEST_F(Layouts, ContextParallelEqualsSingle) {
   for (int64_t context = 2; context <= comm->size(); context *= 2)
     for (const std::string& model : {kSplitGpt2, kSplitTied, kSplitLlama})
