@@ -29,7 +29,7 @@ __device__ inline Softmax merged(Softmax a, Softmax b) {
 }
 
 // A block of at most 1,024 threads to a row: logits [rows, stride], of which `classes` are no padding; stride
-// a multiple of kVector.
+// a multiple of kVector. Targets are below `classes`: every data source refuses others where it reads them.
 template <int kVector, int kPacks>
 __global__ void __launch_bounds__(1024)
     softmax_cross_entropy(Bf16* logits, const long long* targets, float* losses, int classes, int stride) {
@@ -57,7 +57,9 @@ __global__ void __launch_bounds__(1024)
     IN_REGISTERS for (int k = 1; k < kPacks; ++k) largest = larger(largest, held[k]);
     Softmax own = {largest[0], 0};
     for (int i = 1; i < kVector; ++i) own.largest = fmaxf(own.largest, largest[i]);
-    const float offset = own.largest * kLog2E;
+    // Of a thread with none: any exponential of kNone relative to 0 is 0. Relative to kNone itself it would be
+    // that of a rounding error, 0 or infinite by its sign, because the product is exact and the offset is not.
+    const float offset = own.largest > least ? own.largest * kLog2E : 0;
     IN_REGISTERS for (int k = 0; k < kPacks; ++k) {
       for (int i = 0; i < kVector; ++i) own.sum += exp2_fast(held[k][i] * kLog2E - offset);
     }
