@@ -50,12 +50,15 @@ struct Mesh {
            : dimension == Dimension::pipeline ? pipeline_team()
                                               : copies();
   }
-  // Of a team of a strategy; those that share a sequence have the same part of the model.
+  // What ranks a strategy's team consists of. A strategy takes its teams among all copies, and those that
+  // share a sequence come first in there: where all ranks of a team share one, the team has nothing to do
+  // with data parallelism.
   Dimension dimension_of(const Team& team) const {
-    return team.ranks == 1           ? Dimension::data
-           : team == pipeline_team() ? Dimension::pipeline
-           : team == tensor_team()   ? Dimension::tensor
-                                     : Dimension::data;
+    if (team.ranks == 1) return Dimension::data;
+    if (team == pipeline_team()) return Dimension::pipeline;
+    if (team == tensor_team()) return Dimension::tensor;
+    const bool shares_sequence = team.stride == context_team().stride && context % team.ranks == 0;
+    return shares_sequence ? Dimension::context : Dimension::data;
   }
   int64_t stage_of(int64_t rank) const { return pipeline_team().index_of(rank); }
   int64_t data_index_of(int64_t rank) const { return copies().index_of(rank) / context; }

@@ -36,6 +36,23 @@ TEST(Split, RanksHaveTheWholeModelBetweenThem) {
   }
 }
 
+// A strategy's team is of the dimension in which its ranks differ, also where teams of two kinds coincide.
+TEST(MeshOfRanks, KnowsWhatATeamConsistsOf) {
+  const Mesh both{.data = 2, .tensor = 2, .context = 4};
+  EXPECT_EQ(both.dimension_of(both.copies()), Dimension::data);
+  EXPECT_EQ(both.dimension_of(both.context_team()), Dimension::context);
+  EXPECT_EQ(both.dimension_of(both.tensor_team()), Dimension::tensor);
+  EXPECT_EQ(both.dimension_of({2, 2}), Dimension::context) << "a group of fsdp within a sequence";
+  EXPECT_EQ(both.dimension_of({1, 2}), Dimension::data);
+  const Mesh one_copy{.pipeline = 2, .tensor = 2, .context = 2};
+  EXPECT_EQ(one_copy.dimension_of(one_copy.copies()), Dimension::context) << "all copies share a sequence";
+  EXPECT_EQ(one_copy.dimension_of(one_copy.pipeline_team()), Dimension::pipeline);
+  const Mesh copies{.data = 4, .pipeline = 2, .pipeline_inside = true};
+  EXPECT_EQ(copies.dimension_of(copies.copies()), Dimension::data);
+  EXPECT_EQ(copies.dimension_of(copies.pipeline_team()), Dimension::pipeline);
+  EXPECT_EQ(copies.dimension_of({2, 2}), Dimension::data) << "a group of fsdp";
+}
+
 TEST(Split, IsTheTableItselfOnOneRank) {
   const ModelTable whole = resolved_table("gpt2(layers=1)"), same = split_table(whole, {});
   EXPECT_EQ(same.num_parameters(), whole.num_parameters());
