@@ -136,9 +136,9 @@ Work Communicator::start(const Call& call) {
   return {this, std::move(operation), number};
 }
 
-std::unique_ptr<Communicator> Communicator::split(int color, int key) {
+std::unique_ptr<Communicator> Communicator::split(int color, int key, SplitUse use) {
   auto part = in_step(
-      size(), [this] { return where("a split"); }, [&] { return do_split(color, key); });
+      size(), [this] { return where("a split"); }, [&] { return do_split(color, key, use); });
   if (part) part->set_heartbeat(heartbeat_);
   return part;
 }

@@ -95,6 +95,9 @@ struct Traffic {
   std::array<int64_t, specs::kNumCollectives> operations = {};  // by Collective
 };
 
+// What a communicator that is split off is for. messages: send_recv between neighbours, beside computing.
+enum class SplitUse { anything, messages };
+
 // The public functions count traffic and time (Timeline::Exposed), then call the transport's do_*. Where
 // one of these throws, on one of several ranks, the job ends there: comm/in_step.h, Note [One rank that
 // fails].
@@ -161,7 +164,8 @@ class Communicator {
   void
   look();  // the same, while the host waits for the device (device/waiting.h): the rank waits for the first
 
-  std::unique_ptr<Communicator> split(int color, int key);  // color < 0: takes no part, gets nullptr
+  // color < 0: takes no part, gets nullptr.
+  std::unique_ptr<Communicator> split(int color, int key, SplitUse use = SplitUse::anything);
   // Gives back memory that is kept for later operations; nothing may be in flight. Between points, so that
   // the peak of one does not hold what another needed.
   virtual void trim() {}
@@ -191,7 +195,7 @@ class Communicator {
   void set_heartbeat(Heartbeat* heartbeat) { heartbeat_ = heartbeat; }
 
  protected:
-  virtual std::unique_ptr<Communicator> do_split(int color, int key) = 0;
+  virtual std::unique_ptr<Communicator> do_split(int color, int key, SplitUse use) = 0;
   // nullptr: complete already.
   virtual std::unique_ptr<Operation> do_start(const Call& call) = 0;
   virtual void do_progress() = 0;

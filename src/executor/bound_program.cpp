@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "comm/alone.h"
+#include "strategies/messages.h"
 
 namespace shardmark {
 
@@ -25,17 +27,27 @@ void check_equal_on_all_ranks(Communicator& all, const std::vector<strategies::T
          "rank " + std::to_string(all.rank()) + " and others split off different communicators");
 }
 
+// Of a tied group the two ends exchange the whole gradient, which is to take as little time as it can.
+SplitUse carried_on(int64_t lane) {
+  const bool is_message = lane >= strategies::kFirstMessageLane && lane != strategies::lane_of_ends();
+  return is_message ? SplitUse::messages : SplitUse::anything;
+}
+
 }  // namespace
 
-Teams::Teams(Communicator& all, const std::vector<strategies::TeamUse>& teams) : all_(all) {
+Teams::Teams(Communicator& all, const std::vector<strategies::TeamUse>& teams)
+    : all_(all), alone_(make_alone(all)) {
+  alone_->count_in(all_);
   std::vector<strategies::TeamUse> to_split;
   for (const strategies::TeamUse& use : teams)
-    if (!is_all(use) && std::find(to_split.begin(), to_split.end(), use) == to_split.end())
+    if (!is_all(use) && use.team.ranks > 1 &&
+        std::find(to_split.begin(), to_split.end(), use) == to_split.end())
       to_split.push_back(use);
   if (to_split.empty()) return;
   check_equal_on_all_ranks(all_, to_split);
   for (const strategies::TeamUse& use : to_split) {
-    auto part = all_.split(static_cast<int>(use.team.number_of(all_.rank())), all_.rank());
+    auto part =
+        all_.split(static_cast<int>(use.team.number_of(all_.rank())), all_.rank(), carried_on(use.lane));
     part->count_in(all_);
     teams_.emplace_back(use, std::move(part));
   }
@@ -43,6 +55,7 @@ Teams::Teams(Communicator& all, const std::vector<strategies::TeamUse>& teams) :
 
 Communicator& Teams::of(const strategies::TeamUse& use) const {
   if (is_all(use)) return all_;
+  if (use.team.ranks == 1) return *alone_;
   const auto part =
       std::find_if(teams_.begin(), teams_.end(), [&](const auto& one) { return one.first == use; });
   ENSURE(part != teams_.end(), "a team that was not split off");

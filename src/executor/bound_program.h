@@ -11,7 +11,8 @@
 
 namespace shardmark {
 
-// The communicators of programs' teams, split off one of all ranks. They share its accounts.
+// The communicators of programs' teams, split off one of all ranks. They share its accounts. A team of one
+// rank has no part of the transport: comm/alone.h.
 class Teams {
  public:
   // Collective, and so is the end: NCCL's ranks of a node wait for each other in it.
@@ -21,6 +22,7 @@ class Teams {
  private:
   bool is_all(const strategies::TeamUse& use) const { return use == strategies::TeamUse{{all_.size(), 1}}; }
   Communicator& all_;
+  std::unique_ptr<Communicator> alone_;  // of all teams of one rank
   std::vector<std::pair<strategies::TeamUse, std::unique_ptr<Communicator>>> teams_;
 };
 

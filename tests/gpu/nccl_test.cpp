@@ -40,6 +40,17 @@ TEST_F(Nccl, OrdersTheCurrentStream) {
   }
 }
 
+// A communicator for messages has few CTAs, and does what others do.
+TEST_F(Nccl, CarriesMessages) {
+  const auto comm = comm_->split(0, comm_->rank(), SplitUse::messages);
+  const int next = (comm->rank() + 1) % comm->size(),
+            before = (comm->rank() + comm->size() - 1) % comm->size();
+  const auto options = at::TensorOptions().device(device_);
+  const at::Tensor in = at::full({1 << 22}, comm->rank() + 1, options), out = at::zeros({1 << 22}, options);
+  comm->send_recv(out, before, in, next).wait();
+  EXPECT_TRUE(out.eq(before + 1).all().item<bool>());
+}
+
 // What the watchdog is told: by the device, not when the host has enqueued it.
 TEST_F(Nccl, OperationsAreCompleteWhenTheDeviceIs) {
   HeartbeatPage page{};

@@ -51,7 +51,7 @@ class Ahead final : public Communicator {
    private:
     std::shared_ptr<Ending> ending_;
   };
-  std::unique_ptr<Communicator> do_split(int, int) override { return nullptr; }
+  std::unique_ptr<Communicator> do_split(int, int, SplitUse) override { return nullptr; }
   std::unique_ptr<Operation> do_start(const Call&) override { return std::make_unique<Enqueued>(next); }
   void do_progress() override {
     ++num_progress;

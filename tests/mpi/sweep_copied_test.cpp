@@ -32,7 +32,9 @@ class Copying final : public Communicator {
   std::string take_copied() override { return std::exchange(failure_, ""); }
 
  protected:
-  std::unique_ptr<Communicator> do_split(int color, int key) override { return inner_->split(color, key); }
+  std::unique_ptr<Communicator> do_split(int color, int key, SplitUse use) override {
+    return inner_->split(color, key, use);
+  }
   std::unique_ptr<Operation> do_start(const Call& call) override {
     return std::make_unique<HandedOn>(inner_->start(call));
   }

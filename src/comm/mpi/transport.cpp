@@ -76,7 +76,7 @@ class MpiCommunicator final : public Communicator {
   void trim() override { engine_.trim(); }
 
  protected:
-  std::unique_ptr<Communicator> do_split(int color, int key) override {
+  std::unique_ptr<Communicator> do_split(int color, int key, SplitUse) override {
     HostGroup part = group_.split(color, key);
     const MovedBy moved_by = engine_.has_thread() ? MovedBy::thread : MovedBy::caller;
     return part.size() == 0

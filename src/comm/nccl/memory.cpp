@@ -24,11 +24,29 @@ NcclComm::NcclComm(const HostGroup& group, at::Device device) {
   GPU_CHECK(ncclCommInitRank(&comm_, group.size(), id, group.rank()));
 }
 
+namespace {
+
+// A message is posted before its other end is, and its kernel then waits on the multiprocessors that it has,
+// beside the products that are measured. NCCL may take 16 to 32 of them (CTAs) for each; two move tens of
+// GB/s over NVLink, which a message of a few MiB hides behind a micro-batch. This number has not been tried
+// on several GPUs. NCCL_MAX_CTAS, where it is set, has the last word.
+constexpr int kMessageCtas = 2;
+
+ncclConfig_t config_of_messages() {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.maxCTAs = kMessageCtas;
+  return config;
+}
+
+}  // namespace
+
 // Resources are not shared (splitShare stays 0): NCCL then runs the operations of both communicators one
 // after the other, and ours are there to overlap; and the memory of one would stay with the other.
-std::shared_ptr<NcclComm> NcclComm::split(int color, int key) const {
+std::shared_ptr<NcclComm> NcclComm::split(int color, int key, SplitUse use) const {
   ncclComm_t part = nullptr;
-  GPU_CHECK(ncclCommSplit(get(), color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &part, nullptr));
+  ncclConfig_t of_messages = config_of_messages();
+  ncclConfig_t* const config = use == SplitUse::messages ? &of_messages : nullptr;  // nullptr: as this one's
+  GPU_CHECK(ncclCommSplit(get(), color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &part, config));
   return part == nullptr ? nullptr : std::shared_ptr<NcclComm>(new NcclComm(part));
 }
 

@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "comm/communicator.h"
 #include "comm/host_group.h"
 #include "comm/nccl/registrations.h"
 
@@ -17,7 +18,7 @@ class NcclComm final : public Registrar {
   NcclComm(const HostGroup& group, at::Device device);  // collective
   // Its ranks of one colour, by key, as their own communicator: sooner there than one from nothing, for the
   // ranks know each other. color < 0: takes no part, gets nullptr. Collective; nothing may be in flight.
-  std::shared_ptr<NcclComm> split(int color, int key) const;
+  std::shared_ptr<NcclComm> split(int color, int key, SplitUse use) const;
   ~NcclComm() override;
   NcclComm(const NcclComm&) = delete;
   NcclComm& operator=(const NcclComm&) = delete;

@@ -197,11 +197,11 @@ class NcclCommunicator final : public Communicator {
   std::shared_ptr<void> in_order() override { return std::make_shared<c10::cuda::CUDAStreamGuard>(stream_); }
 
  protected:
-  std::unique_ptr<Communicator> do_split(int color, int key) override {
+  std::unique_ptr<Communicator> do_split(int color, int key, SplitUse use) override {
     const c10::cuda::CUDAGuard guard(device_);
     HostGroup part = group_.split(color, key);
     synchronize(device_);
-    auto comm = comm_->split(color, key);
+    auto comm = comm_->split(color, key, use);
     return comm ? std::make_unique<NcclCommunicator>(std::move(part), device_, std::move(comm)) : nullptr;
   }
   std::unique_ptr<Operation> do_start(const Call& call) override {

@@ -63,8 +63,8 @@ class Checked final : public Communicator {
   std::shared_ptr<void> in_order() override { return inner_->in_order(); }
 
  protected:
-  std::unique_ptr<Communicator> do_split(int color, int key) override {
-    auto part = inner_->split(color, key);
+  std::unique_ptr<Communicator> do_split(int color, int key, SplitUse use) override {
+    auto part = inner_->split(color, key, use);
     HostGroup group = group_.split(color, key);
     if (!part) return nullptr;
     return std::make_unique<Checked>(std::move(part), std::move(group), own_.rank, peers_);

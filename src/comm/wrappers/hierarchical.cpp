@@ -39,7 +39,9 @@ class Hierarchical final : public Communicator {
  protected:
   using Tensor = const at::Tensor&;
 
-  std::unique_ptr<Communicator> do_split(int color, int key) override { return flat_->split(color, key); }
+  std::unique_ptr<Communicator> do_split(int color, int key, SplitUse use) override {
+    return flat_->split(color, key, use);
+  }
   std::unique_ptr<Operation> do_start(const Call& call) override {
     if (call.what != Collective::all_reduce) return queue_.pass(flat_->start(call));
     return queue_.start(sharded_ ? sharded_stages(call.out, call.in, call.op)

@@ -1,0 +1,106 @@
+// The communicators that a layout's teams get, and what they are asked to do: counted by a transport around
+// mpi. RANKS 2 4
+#include "executor/bound_program.h"
+#include "strategies/messages.h"
+#include "tests/mpi/layouts_fixture.h"
+
+namespace shardmark {
+namespace {
+
+struct Counts {
+  std::map<int, int64_t> splits, starts;  // [ranks of the communicator]
+  int64_t for_messages = 0;               // splits
+};
+
+class Counting final : public Communicator {
+ public:
+  Counting(std::unique_ptr<Communicator> inner, std::shared_ptr<Counts> counts)
+      : inner_(std::move(inner)), counts_(std::move(counts)) {}
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  at::Device device() const override { return inner_->device(); }
+  std::string transport() const override { return inner_->transport(); }
+  at::Tensor allocate(int64_t numel, at::ScalarType dtype) override { return inner_->allocate(numel, dtype); }
+
+ protected:
+  std::unique_ptr<Communicator> do_split(int color, int key, SplitUse use) override {
+    auto part = inner_->split(color, key, use);
+    ++counts_->splits[part->size()];
+    counts_->for_messages += use == SplitUse::messages ? 1 : 0;
+    return std::make_unique<Counting>(std::move(part), counts_);
+  }
+  std::unique_ptr<Operation> do_start(const Call& call) override {
+    ++counts_->starts[size()];
+    return std::make_unique<HandedOn>(inner_->start(call));
+  }
+  void do_progress() override { inner_->progress(); }
+
+ private:
+  class HandedOn final : public Operation {
+   public:
+    explicit HandedOn(Work work) : work_(std::move(work)) {}
+    bool poll() override { return work_.poll(); }
+    void wait() override { work_.wait(); }
+
+   private:
+    Work work_;
+  };
+  std::unique_ptr<Communicator> inner_;
+  std::shared_ptr<Counts> counts_;
+};
+
+const std::string kSmallGpt2 = "gpt2(layers=2, width=24, heads=4, sequence=16, vocabulary=37)";
+
+class TeamsOfLayouts : public Layouts {
+ protected:
+  std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
+  Counting counting_{make_communicator("mpi", world, at::kCPU), counts_};
+};
+
+// With a stage on every rank the copies of a stage are one rank, and so are tensor and context teams.
+TEST_F(TeamsOfLayouts, OfOneRankAskTheTransportForNothing) {
+  for (const std::string strategy : {"ddp", "fsdp", "fsdp(shard=optimizer)", "zero3"}) {
+    SCOPED_TRACE(strategy);
+    *counts_ = {};
+    train_layout({.model = kSmallGpt2, .strategy = strategy, .pipeline = comm->size()}, counting_, 1);
+    EXPECT_EQ(counts_->splits.count(1), 0U);
+    EXPECT_EQ(counts_->starts.count(1), 0U);
+    EXPECT_GT(counts_->starts[comm->size()], 0);
+  }
+}
+
+// Outputs and gradients, between even and odd neighbours, have lanes of their own. The tied words, whose ends
+// exchange all of their gradient, are no message in this sense.
+TEST_F(TeamsOfLayouts, TellTheTransportWhichOnesCarryMessages) {
+  const specs::Team all{comm->size(), 1};
+  const Teams teams(counting_, {{all, strategies::kFirstMessageLane},
+                                {all, strategies::kFirstMessageLane + 1},
+                                {all, strategies::lane_of_ends()},
+                                {all, strategies::kBlockLane},
+                                {all, strategies::kStrategyLane}});
+  EXPECT_EQ(counts_->splits[comm->size()], 4) << "the last one is that of all ranks";
+  EXPECT_EQ(counts_->for_messages, 2);
+}
+
+// Every collective over one rank leaves what the rank gives.
+TEST_F(TeamsOfLayouts, OfOneRankMoveWhatTheyAreGiven) {
+  const strategies::TeamUse one{{1, 1}, strategies::kStrategyLane};
+  const Teams teams(counting_, {one});
+  Communicator& alone_in_team = teams.of(one);
+  EXPECT_EQ(alone_in_team.size(), 1);
+  const at::Tensor in = at::arange(6, at::kDouble), out = at::zeros({6}, at::kDouble);
+  alone_in_team.all_gather(out, in).wait();
+  EXPECT_TRUE(out.equal(in));
+  alone_in_team.all_reduce(out, ReduceOp::average).wait();
+  EXPECT_TRUE(out.equal(in));
+  out.zero_();
+  alone_in_team.reduce_scatter(out, in, ReduceOp::sum).wait();
+  EXPECT_TRUE(out.equal(in));
+  out.zero_();
+  alone_in_team.broadcast(out, in, 0).wait();
+  EXPECT_TRUE(out.equal(in));
+  EXPECT_TRUE(counts_->starts.empty());
+}
+
+}  // namespace
+}  // namespace shardmark
