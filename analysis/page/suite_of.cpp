@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <sstream>
 
 #include "schema/axes.h"
 #include "schema/json.h"
@@ -33,9 +34,26 @@ Node choice_node(const Choice& choice, const OptionTable& table) {
   return {{choice.name, options}};
 }
 
-// Numbers, and what tables hide, are left out at their defaults.
-void add_axis(const AxisRow& axis, const Point& point, Node& node) {
-  if ((axis.hides_default || std::holds_alternative<Whole>(axis.accepted)) && is_default(axis, point)) return;
+// What a reader of a layout asks for first.
+bool is_of_layout(const AxisRow& axis, const Point& point) {
+  constexpr std::array kAlways = {"tensor", "pipeline", "accumulation", "precision", "checkpointing"};
+  const std::string key = axis.key;
+  return std::find(kAlways.begin(), kAlways.end(), key) != kAlways.end() ||
+         (key == "pipeline_schedule" && point.training.pipeline > 1);
+}
+
+// A number, or its name: "none".
+Node named_node(const AxisRow& axis, int64_t value) {
+  for (const NamedNumber& named : axis.named)
+    if (named.word != nullptr && named.number == value) return named.word;
+  return value;
+}
+
+// Numbers, and what tables hide, are left out at their defaults, but not what is asked for `anyhow`.
+void add_axis(const AxisRow& axis, const Point& point, Node& node, bool anyhow = false) {
+  if ((axis.hides_default || std::holds_alternative<Whole>(axis.accepted)) && is_default(axis, point) &&
+      !anyhow)
+    return;
   visit_member(axis, point, [&]<class T>(const T& value) {
     if constexpr (std::is_same_v<T, Choice>)
       node[axis.key] = choice_node(value, known_options(axis.key, value));
@@ -44,16 +62,18 @@ void add_axis(const AxisRow& axis, const Point& point, Node& node) {
           std::holds_alternative<Choices>(axis.accepted)
               ? choice_node(choice_or_name(value), known_options(axis.key, choice_or_name(value)))
               : Node(value);
+    else if constexpr (std::is_same_v<T, int64_t>)
+      node[axis.key] = anyhow ? named_node(axis, value) : Node(value);
     else
       node[axis.key] = value;
   });
 }
 
-Node training_node(const Point& point) {
+Node training_node(const Point& point, bool with_layout = false) {
   const TrainingPoint& t = point.training;
   Node node;
   for (const AxisRow& axis : kTrainingAxes)
-    if (axis.scaling == nullptr) add_axis(axis, point, node);
+    if (axis.scaling == nullptr) add_axis(axis, point, node, with_layout && is_of_layout(axis, point));
   if (t.scaling == "strong")
     node["global_batch"] = point.global_batch();
   else
@@ -97,22 +117,54 @@ std::string flow(const Node& node) {
   return node.is_object() ? "{" + items + "}" : "[" + items + "]";
 }
 
-}  // namespace
-
-std::string suite_of(const Point& point) {
-  Node suite = {{"name", "point"}, {"seed", point.seed}, {"ranks", point.ranks}};
+// Where and how it is measured, into the head of a suite.
+void add_setting(const Point& point, Node& suite) {
   if (!point.transport.empty()) {
     const Choice transport = choice_or_name(point.transport);
     suite["transport"] = choice_node(transport, known_options("transport", transport));
   }
   if (!point.environment.empty()) suite["environment"] = point.environment;
   suite["sampling"] = sampling_node(point.sampling);
+}
+
+std::string lines_of(const Node& suite) {
+  std::string yaml;
+  for (const auto& [key, value] : suite.items()) yaml += key + ": " + flow(value) + "\n";
+  return yaml;
+}
+
+std::string commented(const std::string& lines, const std::string& indent) {
+  std::istringstream in(lines);
+  std::string text;
+  for (std::string line; std::getline(in, line);) text += indent + "# " + line + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string suite_of(const Point& point) {
+  Node suite = {{"name", "point"}, {"seed", point.seed}, {"ranks", point.ranks}};
+  add_setting(point, suite);
   if (point.workload == "collective")
     suite["collectives"] = collective_node(point);
   else
     suite["training"] = training_node(point);
-  std::string yaml;
-  for (const auto& [key, value] : suite.items()) yaml += key + ": " + flow(value) + "\n";
+  return lines_of(suite);
+}
+
+std::string suite_of(const SuiteHead& head, const std::vector<SuitePoint>& blocks) {
+  Point first = blocks.at(0).point;
+  if (first.environment.empty()) first.environment = "bind=auto";
+  Node suite = {{"name", head.name},
+                {"description", head.description},
+                {"seed", first.seed},
+                {"ranks", first.ranks},
+                {"repeats", head.repeats}};
+  add_setting(first, suite);
+  std::string yaml = commented(head.comment, "") + lines_of(suite) + "training:\n";
+  for (const SuitePoint& block : blocks)
+    yaml += commented(block.comment, "  ") + "  - " + flow(training_node(block.point, /*with_layout=*/true)) +
+            "\n";
   return yaml;
 }
 

@@ -28,21 +28,23 @@ auto predicted(double SimulatedStep::*seconds) {
 
 ColumnsOf<HeldOut> step_columns() {
   constexpr const char* kPart = "as predicted.";
-  return {{{"measured", "ms"},
-           [](const auto& held) { return cells::milliseconds(held.merged->measures.step_s); }},
-          {{"predicted", "ms"},
-           predicted(&SimulatedStep::step_s),
-           "from the study's collectives, and from the computing of the other points of the model: other "
-           "strategies at the same batch, other batches of the same strategy."},
-          {{"error", "%"},
-           [](const auto& held) {
-             return cells::difference(held.predicted.step_s, held.merged->measures.step_s);
-           },
-           "predicted / measured - 1; the point's own block times, update and step are not used, not even in "
-           "the fits of stretch and progress."},
-          {{"computing", "ms"}, predicted(&SimulatedStep::compute_s), kPart},
-          {{"communication", "ms"}, predicted(&SimulatedStep::communication_s), kPart},
-          {{"exposed", "ms"}, predicted(&SimulatedStep::exposed_s), kPart}};
+  return {
+      {{"measured", "ms"},
+       [](const auto& held) { return cells::milliseconds(held.merged->measures.step_s); }},
+      {{"predicted", "ms"},
+       predicted(&SimulatedStep::step_s),
+       "from the study's collectives, and from the computing of the other points of the model: other "
+       "strategies at the same batch, other batches of the same strategy; with the growth with nodes that "
+       "the other points say."},
+      {{"error", "%"},
+       [](const auto& held) {
+         return cells::difference(held.predicted.step_s, held.merged->measures.step_s);
+       },
+       "predicted / measured - 1; the point's own block times, update and step are not used, not even in "
+       "the fits of stretch and progress."},
+      {{"computing", "ms"}, predicted(&SimulatedStep::compute_s), kPart},
+      {{"communication", "ms"}, predicted(&SimulatedStep::communication_s), kPart},
+      {{"exposed", "ms"}, predicted(&SimulatedStep::exposed_s), kPart}};
 }
 
 }  // namespace

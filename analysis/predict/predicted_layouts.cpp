@@ -5,12 +5,14 @@
 #include <set>
 
 #include "analysis/known.h"
+#include "analysis/predict/shortlist.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
 namespace {
 
-constexpr size_t kMostFound = 8;
+// Kept while others are tried: as many as any shortlist has.
+constexpr size_t kMostKept = kWithoutGrowth;
 
 std::vector<int64_t> divisors(int64_t of, int64_t most) {
   std::vector<int64_t> all;
@@ -36,6 +38,7 @@ struct Search {
   Cluster cluster;
   int64_t global_batch;
   LayoutSearch result{&like};
+  std::optional<PredictedPoint> of_rule = {};  // that fits
 
   void try_one(Point point) {
     if (!divide_into_micro_batches(point, global_batch)) return note_larger(point);
@@ -49,8 +52,10 @@ struct Search {
     ++result.num_known;
     const bool fits = !(prediction.memory_bytes > query.memory_bytes);
     if (fits) ++result.num_fit;
-    result.found.push_back({&like, cluster, std::move(prediction), {}, fits, global_batch});
-    if (result.found.size() > 4 * kMostFound) keep_best();
+    PredictedPoint one{&like, cluster, std::move(prediction), {}, fits, global_batch};
+    if (fits && (!of_rule || is_before_by_rule(point, of_rule->prediction.point))) of_rule = one;
+    result.found.push_back(std::move(one));
+    if (result.found.size() > 4 * kMostKept) keep_best();
   }
 
   // The least larger global batch that this layout takes.
@@ -63,6 +68,16 @@ struct Search {
     if (strategies::layout_impossible(point).empty()) result.larger = point;
   }
 
+  // Of layouts that differ in the schedule alone the fastest is enough. Sorted as keep_best() does.
+  void keep_one_schedule() {
+    std::set<std::string> seen;
+    std::erase_if(result.found, [&](const PredictedPoint& one) {
+      Point point = one.prediction.point;
+      point.training.schedule = TrainingPoint().schedule;
+      return !seen.insert(point_id(point)).second;
+    });
+  }
+
   void keep_best() {
     const auto order = [](const PredictedPoint& one) {
       const Prediction& p = one.prediction;
@@ -70,8 +85,33 @@ struct Search {
     };
     std::stable_sort(result.found.begin(), result.found.end(),
                      [&](const auto& a, const auto& b) { return order(a) < order(b); });
-    if (result.found.size() > kMostFound)
-      result.found.erase(result.found.begin() + kMostFound, result.found.end());
+    keep_one_schedule();
+    if (result.found.size() > kMostKept)
+      result.found.erase(result.found.begin() + kMostKept, result.found.end());
+  }
+
+  // What to measure: those that fit, or where none does, those that need least.
+  void keep_shortlist() {
+    std::vector<PredictedPoint>& found = result.found;
+    if (found.empty()) return;
+    const bool has_growth = found.front().prediction.growth.has_value();
+    const size_t size = shortlist_size(found.front().nodes(), has_growth);
+    if (!of_rule) {
+      found.erase(found.begin() + static_cast<std::ptrdiff_t>(std::min(size, found.size())), found.end());
+      return;
+    }
+    std::erase_if(found, [](const PredictedPoint& one) { return !one.fits; });
+    const std::string id = point_id(of_rule->prediction.point);
+    if (std::none_of(found.begin(), found.end(),
+                     [&](const PredictedPoint& one) { return point_id(one.prediction.point) == id; }))
+      found.push_back(*of_rule);
+    keep_one_schedule();
+    std::vector<LayoutCandidate> candidates;
+    for (const PredictedPoint& one : found)
+      candidates.push_back({&one.prediction.point, one.prediction.step_s.value});
+    std::vector<PredictedPoint> listed;
+    for (const size_t i : shortlist(candidates, size)) listed.push_back(found[i]);
+    found = std::move(listed);
   }
 
   void try_schedules() {
@@ -86,6 +126,7 @@ struct Search {
       }
     }
     keep_best();
+    keep_shortlist();
   }
 };
 
@@ -161,6 +202,7 @@ std::vector<LayoutSearch> search_layouts(const std::vector<PredictedPoint>& pred
       search.result.smaller_micro_batch =
           with_smaller_micro_batch(point, ranks_per_node, strategies, *batch_sizes.begin(), global_batch);
     search.try_schedules();
+    search.result.growth = search.predictor.growth_text(one.cluster);
     for (PredictedPoint& found : search.result.found)
       found.prediction = search.predictor.predict(like, found.prediction.point, one.cluster);
     all.push_back(std::move(search.result));

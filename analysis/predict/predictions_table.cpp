@@ -10,6 +10,7 @@
 #include "analysis/plots/names.h"
 #include "analysis/predict/left_out.h"
 #include "analysis/predict/predicted_layouts.h"
+#include "analysis/predict/shortlist.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/training_columns.h"
@@ -52,7 +53,8 @@ auto step_of(double Estimate::*part) {
 constexpr const char* kInterval =
     "2.5th and 97.5th percentile over 40 draws of latency and bandwidth, each divided by 1 + e for the error "
     "e of every held-out point. Beyond what was measured (other networks, many more ranks) they do not cover "
-    "what no small run shows: congestion, stragglers, failures.";
+    "what no small run shows: congestion, stragglers, failures; of the first two they have the growth with "
+    "nodes, and its interval, where a note names it.";
 
 ColumnsOf<PredictedPoint> result_columns(const PredictQuery& query) {
   return {{{"step", "ms"}, step_of(&Estimate::value)},
@@ -104,6 +106,15 @@ void add_not_used(Table& table, const std::vector<MergedPoint>& points) {
   for (const std::string& line : why_unused(points)) table.notes.push_back("Not used: " + line + ".");
 }
 
+// What the steps count in beyond their simulation, once for each machine.
+std::set<std::string> growths_of(const std::vector<PredictedPoint>& predicted) {
+  std::set<std::string> lines;
+  for (const PredictedPoint& one : predicted)
+    if (one.prediction.growth && one.nodes() > one.prediction.growth->least_nodes)
+      lines.insert(one.prediction.growth->text());
+  return lines;
+}
+
 std::vector<std::string> notes_of(const std::vector<PredictedPoint>& predicted, const PredictQuery& query) {
   std::vector<std::string> notes = {
       "Nothing here was measured: an event simulation combines the study's collectives with the computing "
@@ -115,6 +126,7 @@ std::vector<std::string> notes_of(const std::vector<PredictedPoint>& predicted, 
     notes.emplace_back("across nodes: " + query.network->name + ", one link for each rank.");
   if (query.node_link && !predicted.empty())
     notes.emplace_back("within a node: " + query.node_link->name + ".");
+  for (const std::string& line : growths_of(predicted)) notes.push_back(line);
   return notes;
 }
 
@@ -170,10 +182,17 @@ std::vector<std::string> notes_of(const LayoutSearch& search, const PredictQuery
   std::vector<std::string> notes = {fmt::format(
       "Nothing here was measured but {} on fewer ranks: the fastest of {} layouts of a global batch of {} "
       "that "
-      "can be predicted, {} of which fit{}.",
+      "can be predicted, {} of which fit{}, and what a rule of thumb takes (no pipeline, the fewest "
+      "tensor-parallel ranks, ZeRO stage 1, the largest micro-batch).",
       to_text(search.like->point.training.model), search.num_known, first.global_batch, search.num_fit,
       std::isnan(query.memory_bytes) ? " (the memory of a rank is unknown; --memory gives it)" : "")};
   if (search.num_fit == 0) notes.front() += " Shown are those that need least.";
+  notes.push_back(
+      fmt::format("Measure all of them: the first is often not the fastest. -o layouts.yaml writes them as a "
+                  "suite for shardmark launch layouts.yaml -n {}; report ranks them.",
+                  search.ranks));
+  notes.push_back(how_it_was_checked());
+  if (first.nodes() > 1) notes.push_back(search.growth);
   if (std::any_of(search.found.begin(), search.found.end(),
                   [](const PredictedPoint& one) { return one.prediction.by_flops; }))
     notes.emplace_back(
@@ -238,6 +257,7 @@ Table best_table(const std::vector<MergedPoint>& points, const std::vector<Predi
                            rows);
   table.notes = {
       "For each number of ranks, the strategy and batch with the highest throughput among those that fit."};
+  for (const std::string& line : growths_of(predicted)) table.notes.push_back(line);
   add_not_used(table, points);
   add_left_out(table, why_none_is_best(predicted, best, query));
   return table;
@@ -268,7 +288,7 @@ std::vector<std::string> why_none_found(const std::vector<LayoutSearch>& searche
 
 Table predicted_layouts_table(const LayoutSearch& search, const PredictQuery& query) {
   Table table = make_table(
-      "predicted_layouts", "Layouts: the fastest by prediction",
+      "predicted_layouts", "Layouts: a shortlist to measure, the fastest by prediction first",
       join(where_columns(), layout_columns(), without(result_columns(query), {"efficiency", "exposed"}),
            speed_columns(), need_columns(query), waiting_columns()),
       search.found);

@@ -1,6 +1,8 @@
 // Calibration, prediction, and the check on points that were left out.
 #include "analysis/predict/predictor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -63,6 +65,26 @@ std::optional<double> progress_in(const std::vector<MergedPoint>& points, const 
   return measured.empty() ? std::nullopt : std::optional(median(std::move(measured)));
 }
 
+double total(const OperationCounts& counts) { return std::accumulate(counts.begin(), counts.end(), 0.0); }
+
+int64_t nodes_of(int64_t ranks, int64_t ranks_per_node) {
+  ranks_per_node = std::max<int64_t>(ranks_per_node, 1);
+  return (ranks + ranks_per_node - 1) / ranks_per_node;
+}
+int64_t nodes_of(const MergedPoint& merged) {
+  return merged.nodes > 0 ? merged.nodes : nodes_of(merged.point.ranks, merged.ranks_per_node);
+}
+
+// Waiting, for whatever the operations are for.
+void add_growth(SimulatedStep& step, const Growth& growth, int64_t nodes, const OperationCounts& across) {
+  for (size_t dimension = 0; dimension < across.size(); ++dimension) {
+    const double added_s = growth.added_s(nodes, across[dimension]).value;
+    step.waited_s[dimension] += added_s;
+    step.exposed_s += added_s;
+    step.step_s += added_s;
+  }
+}
+
 void set_memory(Prediction& prediction, const Stages& stages, double activation_bytes_per_sample) {
   const auto samples = static_cast<double>(prediction.point.training.batch_size);
   const strategies::StagesCost cost = strategies::cost_of(stages, samples);
@@ -107,12 +129,33 @@ Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& 
   for (auto& [key, stretches] : stretches_) std::sort(stretches.begin(), stretches.end());
   for (auto& [family, measured] : families) families_.emplace(family, std::move(measured));
   for (const auto& [merged, point] : communicating) hold_out(*merged, point);
+  fit_growth_with_nodes();
 }
 
 void Predictor::hold_out(const MergedPoint& merged, const Point& point) {
   const Cluster cluster{std::max<int64_t>(merged.ranks_per_node, 1)};
   const Prediction prediction = predict(merged, point, cluster, &merged, /*with_interval=*/false);
-  if (prediction.unknown.empty()) held_out_.push_back({&merged, prediction.parts});
+  if (prediction.unknown.empty()) held_out_.push_back({&merged, prediction.parts, prediction.across_nodes});
+}
+
+// Each held-out point then has the growth that the others say.
+void Predictor::fit_growth_with_nodes() {
+  std::vector<GrowthRow> rows;
+  for (const HeldOut& held : held_out_)
+    rows.push_back({nodes_of(*held.merged), total(held.across_nodes), held.predicted.step_s,
+                    held.merged->measures.step_s});
+  growth_ = fit_growth(rows);
+  if (!growth_ || !growth_->is_seen()) return;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    Growth of_others = *growth_;
+    of_others.operation_s.value = std::max(0.0, growth_without(rows, i));
+    add_growth(held_out_[i].predicted, of_others, rows[i].nodes, held_out_[i].across_nodes);
+  }
+}
+
+// It was fitted on the network that was measured.
+bool Predictor::uses_growth(const Cluster& cluster) const {
+  return growth_ && growth_->is_seen() && !cluster.network;
 }
 
 std::optional<Predictor::Replayed> Predictor::replay(const MeasuredCompute& measured) const {
@@ -130,6 +173,16 @@ std::optional<Predictor::Replayed> Predictor::replay(const MeasuredCompute& meas
     replayed.error[i] = std::min(kMostError, std::abs(std::log(step.step_s / merged.measures.step_s)));
   }
   return replayed;
+}
+
+std::string Predictor::growth_text(const Cluster& cluster) const {
+  if (uses_growth(cluster)) return growth_->text();
+  std::string why = "that takes 6 points across nodes or more, on several numbers of nodes";
+  if (growth_)
+    why = fmt::format("{} points on {} to {} nodes show none", growth_->num_rows, growth_->least_nodes,
+                      growth_->most_nodes);
+  if (cluster.network) why = "--network names links that were not measured";
+  return "No growth of steps with nodes counts in: " + why + ".";
 }
 
 double Predictor::stretch_of(const std::string& strategy, const MergedPoint* without) const {
@@ -208,6 +261,16 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
   prediction.step_s = {prediction.parts.step_s, Measures::kNone, Measures::kNone};
   prediction.by_flops = !computing.has_measured(strategies::split_of(point));
   if (with_interval) prediction.step_s = interval(prediction, stages, costs, cluster.ranks_per_node, stretch);
+  prediction.across_nodes = operations_across(stages, cluster.ranks_per_node);
+  if (without == nullptr && uses_growth(cluster)) {
+    const int64_t nodes = nodes_of(point.ranks, cluster.ranks_per_node);
+    const Estimate added = growth_->added_s(nodes, total(prediction.across_nodes));
+    add_growth(prediction.parts, *growth_, nodes, prediction.across_nodes);
+    prediction.step_s.value += added.value;
+    prediction.step_s.low += added.low;
+    prediction.step_s.high += added.high;
+    prediction.growth = growth_;
+  }
   if (without == nullptr)  // else nothing more is asked
     set_memory(prediction, stages, computing.activation_bytes_per_sample());
   for (strategies::SimulatedRank& stage : prediction.stages) stage.program = nullptr;

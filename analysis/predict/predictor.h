@@ -9,6 +9,7 @@
 
 #include "analysis/predict/collective_costs.h"
 #include "analysis/predict/compute_costs.h"
+#include "analysis/predict/growth.h"
 #include "analysis/predict/stages.h"
 
 namespace shardmark {
@@ -33,12 +34,15 @@ struct Prediction {
   // What the simulation went by, so that it can be shown: see simulate(). Without the programs.
   std::vector<strategies::SimulatedRank> stages = {};
   double progress = 0;
+  OperationCounts across_nodes = {};  // operations of a step
+  std::optional<Growth> growth = {};  // that the step counts in, beyond its simulation
 };
 
 // A measured point, predicted without its own measurement.
 struct HeldOut {
   const MergedPoint* merged;
-  SimulatedStep predicted;
+  SimulatedStep predicted;  // with the growth that the other points say
+  OperationCounts across_nodes;
   double error() const { return predicted.step_s / merged->measures.step_s - 1; }
 };
 
@@ -61,6 +65,10 @@ class Predictor {
   // With the links that a cluster names instead of the measured ones.
   CollectiveCosts collectives_on(const Cluster& cluster) const;
   double progress() const { return progress_of(nullptr); }
+  // Nothing where too few points, or all on one number of nodes, were held out.
+  const std::optional<Growth>& growth() const { return growth_; }
+  // Of predictions there: what they count in, or why nothing.
+  std::string growth_text(const Cluster& cluster) const;
 
  private:
   // How far simulated steps of a measured point are off.
@@ -75,6 +83,8 @@ class Predictor {
   double progress_of(const MergedPoint* without) const;
   std::optional<Replayed> replay(const MeasuredCompute& measured) const;
   void hold_out(const MergedPoint& merged, const Point& point);
+  void fit_growth_with_nodes();
+  bool uses_growth(const Cluster& cluster) const;
   // Median over all points of the strategy but one; over those of all strategies where there is none.
   double stretch_of(const std::string& strategy, const MergedPoint* without) const;
   Prediction predict(const MergedPoint& like, const Point& point, const Cluster& cluster,
@@ -90,6 +100,7 @@ class Predictor {
   std::optional<double> measured_progress_;
   std::array<double, kNumProgress> errors_ = {};  // summed over replayed_
   std::vector<HeldOut> held_out_;
+  std::optional<Growth> growth_;
 };
 
 // One for each machine and transport of the training points, in their order.

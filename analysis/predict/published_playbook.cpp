@@ -72,31 +72,39 @@ class Calibration {
       const TrainingPoint& t = row.point.training;
       const PublishedStep step(links(), row.point);
       const double seconds = step.computing_s(row.step_s);
-      const auto [found, is_new] = seconds_.try_emplace({t.tensor, t.batch_size}, seconds);
+      auto& of_tensor = seconds_[t.tensor];
+      const auto [found, is_new] = of_tensor.try_emplace(t.batch_size, seconds);
       if (!is_new) found->second = std::min(found->second, seconds);
       ratios.push_back(row.memory_bytes / step.memory_bytes());
     }
     memory_ratio_ = median(ratios);
   }
 
-  // Of a micro-batch by the whole model on one GPU: with as many tensor-parallel ranks, or the nearest; as
-  // many samples, or the nearest.
+  // Of a micro-batch by the whole model on one GPU: with as many tensor-parallel ranks, or the nearest number
+  // of them. Between two measured micro-batches linear, beyond them in proportion, as for the points of a
+  // study (compute_costs.cpp).
   double computing_s(const TrainingPoint& t) const {
-    double nearest = std::numeric_limits<double>::infinity(), seconds = 0;
-    for (const auto& [key, of_key] : seconds_) {
-      const double distance =
-          8 * std::abs(std::log2(static_cast<double>(key.first) / static_cast<double>(t.tensor))) +
-          std::abs(std::log2(static_cast<double>(key.second) / static_cast<double>(t.batch_size)));
-      if (distance >= nearest) continue;
-      nearest = distance;
-      seconds = of_key * static_cast<double>(t.batch_size) / static_cast<double>(key.second);
+    const auto distance = [&](int64_t tensor) {
+      return std::abs(std::log2(static_cast<double>(tensor) / static_cast<double>(t.tensor)));
+    };
+    const auto& [tensor, sizes] = *std::min_element(
+        seconds_.begin(), seconds_.end(),
+        [&](const auto& a, const auto& b) { return distance(a.first) < distance(b.first); });
+    const auto batch = static_cast<double>(t.batch_size);
+    const auto above = sizes.lower_bound(t.batch_size);
+    if (above == sizes.begin() || above == sizes.end()) {
+      const auto& [size, seconds] = above == sizes.end() ? *sizes.rbegin() : *above;
+      return seconds * batch / static_cast<double>(size);
     }
-    return seconds;
+    const auto below = std::prev(above);
+    const double share =
+        (batch - static_cast<double>(below->first)) / static_cast<double>(above->first - below->first);
+    return below->second + share * (above->second - below->second);
   }
   double memory_ratio() const { return memory_ratio_; }
 
  private:
-  std::map<std::pair<int64_t, int64_t>, double> seconds_;  // by tensor-parallel ranks and samples
+  std::map<int64_t, std::map<int64_t, double>> seconds_;  // by tensor-parallel ranks, then by samples
   double memory_ratio_ = 1;
 };
 
@@ -111,19 +119,46 @@ const std::vector<PlaybookRow>& playbook_rows() {
   return rows;
 }
 
-std::vector<PlaybookPrediction> playbook_predictions() {
+std::optional<Growth> playbook_growth(const std::vector<PlaybookPrediction>& predictions,
+                                      const std::function<bool(int64_t nodes)>& which) {
+  std::vector<GrowthRow> rows;
+  for (const PlaybookPrediction& one : predictions)
+    if (one.row->ran() && which(one.row->nodes)) rows.push_back(one.of_growth());
+  return fit_growth(rows);
+}
+
+std::vector<PlaybookPrediction> all_playbook_predictions() {
   std::map<std::string, Calibration> calibrations;
   for (const Shape& shape : kShapes) calibrations.try_emplace(shape.name, shape.name);
   std::vector<PlaybookPrediction> all;
   for (const PlaybookRow& row : playbook_rows()) {
-    if (row.nodes == 1 || row.point.global_batch() != kPlaybookBatch ||
-        !strategies::layout_impossible(row.point).empty())
+    if (row.point.global_batch() != kPlaybookBatch || !strategies::layout_impossible(row.point).empty())
       continue;
     const Calibration& calibration = calibrations.at(row.model);
     const PublishedStep step(links(), row.point);
-    all.push_back({&row, step.with(calibration.computing_s(row.point.training)).step_s,
-                   calibration.memory_ratio() * step.memory_bytes()});
+    const double simulated_s = step.with(calibration.computing_s(row.point.training)).step_s;
+    all.push_back({&row,
+                   simulated_s,
+                   calibration.memory_ratio() * step.memory_bytes(),
+                   step.across(),
+                   simulated_s,
+                   {}});
   }
+  std::map<int64_t, std::optional<Growth>> growths;  // by nodes
+  for (const PlaybookPrediction& one : all) growths[one.row->nodes];
+  for (auto& [nodes, growth] : growths)
+    growth = playbook_growth(all, [most = nodes](int64_t other) { return other < most; });
+  for (PlaybookPrediction& one : all)
+    if (const auto& growth = growths[one.row->nodes]; growth && growth->is_seen()) {
+      one.step_s += growth->added_s(one.row->nodes, one.across.operations).value;
+      one.growth = growth;
+    }
+  return all;
+}
+
+std::vector<PlaybookPrediction> playbook_predictions() {
+  std::vector<PlaybookPrediction> all = all_playbook_predictions();
+  std::erase_if(all, [](const PlaybookPrediction& one) { return one.row->nodes == 1; });
   return all;
 }
 

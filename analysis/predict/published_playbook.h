@@ -1,12 +1,15 @@
 // 1,860 layouts of Llama models on nodes of 8 H100, as Hugging Face measured and published them
 // (playbook.csv): data x tensor x pipeline ranks, micro-batches and ZeRO stages. Rows on one node calibrate
-// the computing and the memory; all others are kept back and held against predictions. A few rows have
-// another global batch than kPlaybookBatch. They are not ranked, because their steps do not compare.
+// the computing and the memory, rows on fewer nodes the growth of a number of nodes (growth.h); all others
+// are kept back and held against predictions. A few rows have another global batch than kPlaybookBatch. They
+// are not ranked, because their steps do not compare.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "analysis/predict/growth.h"
 #include "analysis/predict/published_scaling.h"
 
 namespace shardmark {
@@ -25,12 +28,27 @@ const std::vector<PlaybookRow>& playbook_rows();
 
 struct PlaybookPrediction {
   const PlaybookRow* row;
-  double step_s, memory_bytes;
+  double simulated_s, memory_bytes;
+  Across across;
+  double step_s;                 // simulated, and grown by what rows on fewer nodes say
+  std::optional<Growth> growth;  // that they say
+  GrowthRow of_growth() const { return {row->nodes, across.operations, simulated_s, row->step_s}; }
 };
-// Predicts every row on several nodes that has a global batch of kPlaybookBatch and a possible layout.
+// Predicts every row that has a global batch of kPlaybookBatch and a possible layout.
+std::vector<PlaybookPrediction> all_playbook_predictions();
+// Those on several nodes.
 std::vector<PlaybookPrediction> playbook_predictions();
+// The growth that the rows on these numbers of nodes say which ran.
+std::optional<Growth> playbook_growth(const std::vector<PlaybookPrediction>& predictions,
+                                      const std::function<bool(int64_t nodes)>& which);
 
-// For each model and number of nodes: our first choice against the best, and what fits into a GPU.
+// Layouts of one model on as many nodes that ran. What of them the shortlist (shortlist.h) has, the shortest
+// predicted first.
+using PlaybookJob = std::vector<PlaybookPrediction>;
+PlaybookJob playbook_shortlist(const PlaybookJob& ran, size_t size);
+
+// For each model and number of nodes: our first choice and the shortlist against the best, and what fits into
+// a GPU.
 Table published_layouts_table(const std::vector<PlaybookPrediction>& predictions);
 
 }  // namespace shardmark

@@ -6,6 +6,7 @@
 
 #include "analysis/layouts.h"
 #include "analysis/predict/published_playbook.h"
+#include "analysis/predict/shortlist.h"
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
 #include "base/stats.h"
@@ -60,6 +61,21 @@ double correlation(const JobRow& row) {
   return drift(measured);
 }
 
+PlaybookJob listed(const JobRow& row) {
+  return playbook_shortlist(row.ran, shortlist_size(row.nodes, row.ran.front().growth.has_value()));
+}
+
+double loss(const JobRow& row, const PlaybookPrediction& one) {
+  return 1 - measured_of(best_of(row)) / measured_of(one);
+}
+
+// Of the best of the shortlist, as measured.
+double shortlist_loss(const JobRow& row) {
+  double least = 1;
+  for (const PlaybookPrediction& one : listed(row)) least = std::min(least, loss(row, one));
+  return least;
+}
+
 bool fits(const PlaybookPrediction& one) { return one.memory_bytes <= kGpuBytes; }
 
 Cell count_cell(const std::vector<PlaybookPrediction>& all, bool fitting) {
@@ -83,10 +99,14 @@ ColumnsOf<JobRow> job_columns() {
            [](const auto& row) { return job_layout_cell(row.ran.front()); },
            "of the shortest step predicted, among the layouts that ran."},
           {{"loss", "%"},
-           [](const auto& row) {
-             return cells::percent(1 - measured_of(best_of(row)) / measured_of(row.ran.front()));
-           },
+           [](const auto& row) { return cells::percent(loss(row, row.ran.front())); },
            "tokens/s that the first choice has less than the best, both as measured."},
+          {{"of", "layouts", true, false, "shortlist"},
+           [](const auto& row) { return cells::count(std::ssize(listed(row))); },
+           "what --layouts would have measured of them."},
+          {{"loss", "%", true, false, "shortlist"},
+           [](const auto& row) { return cells::percent(shortlist_loss(row)); },
+           "tokens/s that the best of the shortlist has less than the best of all, both as measured."},
           {{"rank correlation", ""},
            [](const auto& row) { return cells::number(correlation(row), 2); },
            "Spearman's, of predicted and measured steps."},
@@ -100,6 +120,14 @@ ColumnsOf<JobRow> job_columns() {
 
 }  // namespace
 
+PlaybookJob playbook_shortlist(const PlaybookJob& ran, size_t size) {
+  std::vector<LayoutCandidate> candidates;
+  for (const PlaybookPrediction& one : ran) candidates.push_back({&one.row->point, one.step_s});
+  PlaybookJob listed;
+  for (const size_t i : shortlist(candidates, size)) listed.push_back(ran[i]);
+  return listed;
+}
+
 Table published_layouts_table(const std::vector<PlaybookPrediction>& predictions) {
   Table table = make_table("published_layouts", "Published layouts, ranked by prediction", job_columns(),
                            job_rows(predictions));
@@ -109,12 +137,18 @@ Table published_layouts_table(const std::vector<PlaybookPrediction>& predictions
       "scripts/scaling_benchmarks.py; 0e0a27e), 256 sequences of 4,096 tokens a step.",
       "Rows on one node calibrate the computing, by tensor-parallel ranks and micro-batch, and the memory of "
       "each model, by one factor; they are not ranked. Links are those of data sheets. Rows with more stages "
-      "than blocks are left out.",
+      "than blocks are left out. Rows on fewer nodes say how steps grow with nodes.",
       fmt::format("{} of the {} rows have another global batch. Their steps do not compare with the others', "
                   "so they are left out, too.",
                   std::count_if(rows.begin(), rows.end(),
                                 [](const auto& row) { return row.point.global_batch() != kPlaybookBatch; }),
                   format_count(static_cast<double>(rows.size())))};
+  const auto most_nodes =
+      std::max_element(predictions.begin(), predictions.end(),
+                       [](const auto& a, const auto& b) { return a.row->nodes < b.row->nodes; });
+  if (most_nodes != predictions.end() && most_nodes->growth)
+    table.notes.push_back(fmt::format("Of the rows on fewer than {} nodes: {}", most_nodes->row->nodes,
+                                      most_nodes->growth->text()));
   return table;
 }
 

@@ -8,6 +8,7 @@ namespace shardmark {
 
 PublishedStep::PublishedStep(const PublishedScaling& published, const Point& point)
     : samples_(static_cast<double>(point.training.batch_size)),
+      ranks_per_node_(published.ranks_per_node),
       model_(*specs::model_table(point.training.model)),
       of_rank_(specs::split_table(model_, strategies::split_of(point))),
       stages_(point) {
@@ -44,6 +45,16 @@ double PublishedStep::computing_s(double step_s) const {
     (with(middle).step_s < step_s ? low : high) = middle;
   }
   return high;
+}
+
+Across PublishedStep::across() const {
+  Across across{};
+  for (size_t stage = 0; stage < operation_s_.size(); ++stage)
+    for (size_t i = 0; i < operation_s_[stage].size(); ++i)
+      if (span_of(stages_.programs[stage].calls[i], ranks_per_node_).nodes > 1)
+        ++across.operations, across.seconds += operation_s_[stage][i];
+  const auto stages = static_cast<double>(operation_s_.size());
+  return {across.operations / stages, across.seconds / stages};
 }
 
 double PublishedStep::memory_bytes() const { return strategies::cost_of(stages_, samples_).total_bytes(); }

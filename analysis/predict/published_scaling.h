@@ -40,6 +40,11 @@ struct PredictedRow {
   double exposed_s;        // what of it computing does not hide
 };
 
+// What a GPU starts in a step across nodes.
+struct Across {
+  double operations, seconds;  // how many; what they take one after the other
+};
+
 // The step of a published point over published links.
 class PublishedStep {
  public:
@@ -51,9 +56,11 @@ class PublishedStep {
   double computing_s(double step_s) const;  // with which the step takes as long as that
   // Of a GPU at its peak, by the strategy's program and the model's table of activations.
   double memory_bytes() const;
+  Across across() const;
 
  private:
   double samples_;
+  int64_t ranks_per_node_;
   specs::ModelTable model_, of_rank_;
   Stages stages_;
   std::vector<std::vector<double>> operation_s_;  // [stage]

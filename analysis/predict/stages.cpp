@@ -71,6 +71,15 @@ specs::Span span_of(const strategies::CollectiveCall& operation, int64_t ranks_p
   return specs::span_of(ranks, std::max<int64_t>(stride, 1), ranks_per_node);
 }
 
+OperationCounts operations_across(const Stages& stages, int64_t ranks_per_node) {
+  OperationCounts counts = {};
+  for (const strategies::Program& program : stages.programs)
+    for (const strategies::CollectiveCall& o : program.calls)
+      if (span_of(o, ranks_per_node).nodes > 1)
+        counts[static_cast<size_t>(o.dimension)] += 1 / static_cast<double>(stages.programs.size());
+  return counts;
+}
+
 std::vector<strategies::SimulatedRank> simulated(const Stages& stages, const ComputeTimes& whole) {
   std::vector<strategies::SimulatedRank> all;
   for (size_t stage = 0; stage < stages.programs.size(); ++stage)

@@ -1,6 +1,7 @@
 // What the operations and blocks of a point's programs take.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "analysis/predict/collective_costs.h"
@@ -22,6 +23,9 @@ specs::Span span_of(const strategies::CollectiveCall& operation, int64_t ranks_p
 // Of each operation of a program; NaN: nothing like it was measured.
 std::vector<double> operation_times(const strategies::Program& program, const CollectiveCosts& costs,
                                     int64_t ranks_per_node);
+// How many operations across nodes a rank starts in a step, by what they are for; mean over the stages.
+using OperationCounts = std::array<double, specs::kNumDimensions>;
+OperationCounts operations_across(const Stages& stages, int64_t ranks_per_node);
 bool all_known(const std::vector<double>& seconds);
 
 }  // namespace shardmark

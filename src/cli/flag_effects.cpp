@@ -105,7 +105,7 @@ const std::map<std::string, CommandRow>& rows() {
        {std::string(kTables) +
             "studies --ranks --network --node-link --ranks-per-node --strategy --batch-sizes --global-batch "
             "--failures --checkpoint-write --checkpoint-read --watts --published --model --precision --step "
-            "--link --plots --trace",
+            "--link --plots --trace --output",
         {{"--price",
           [](const Given& given) {
             return given.shows({"best", "predictions"}) ||
@@ -122,11 +122,13 @@ const std::map<std::string, CommandRow>& rows() {
           "leaves out; add --table best"},
          {"--restart", [](const Given& given) { return given.has("--plots") || given.shows({"goodput"}); },
           "it adds the table goodput, which --table leaves out; add --table goodput"},
-         {"--layouts", [](const Given& given) { return given.shows({"predicted_layouts"}); },
+         {"--layouts",
+          [](const Given& given) { return given.has("--output") || given.shows({"predicted_layouts"}); },
           "it adds the table predicted_layouts, which --table leaves out; add --table predicted_layouts"},
          {"--overwrite",
           [](const Given& given) {
-            return writes_tables(given) || given.has("--plots") || given.has("--trace");
+            return writes_tables(given) || given.has("--plots") || given.has("--trace") ||
+                   given.has("--output");
           },
           kNothingReplaced}}}},
       {"interconnect",

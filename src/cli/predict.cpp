@@ -54,7 +54,7 @@ struct PredictOptions {
   PredictQuery query;
   LinksQuery links;
   TableOutput output;
-  std::string plots, traces;
+  std::string plots, traces, suite;
 };
 
 PredictQuery query_of(const PredictOptions& options) {
@@ -100,6 +100,16 @@ void write_traces(const std::vector<PredictedPoint>& predicted, const PredictOpt
   print(
       fmt::format("{} step{} written to {}\n", traces.size(), traces.size() == 1 ? "" : "s", options.traces));
   for (const std::string& line : why_unknown(predicted)) print("Left out: " + line + "\n");
+}
+
+// What --layouts found, for launch.
+void write_shortlist(const std::vector<LayoutSearch>& searches, const PredictQuery& query,
+                     const PredictOptions& options) {
+  const std::string suite = shortlist_suite(searches, query);
+  require_free(options.suite, options.output.overwrite, options.studies);
+  write_whole(options.suite, "name another file: -o FILE", [&](std::ostream& out) { out << suite; });
+  log_line(fmt::format("{} written; measure it: shardmark launch {} -n {}", options.suite,
+                       shell_word(options.suite), searches.front().ranks));
 }
 
 // Named models, or sizes from 10 million to 100 billion parameters.
@@ -178,9 +188,11 @@ int predict(PredictOptions options) {
                                predictions_table(points, predicted, query),
                                goodput_table(points, goodput, query.failures, query.price_per_gpu_hour),
                                held_out_table(points, predictors)};
-  if (options.layouts)
-    for (Table& table : predicted_layouts_tables(search_layouts(predicted, predictors, query), query))
-      tables.push_back(std::move(table));
+  if (options.layouts) {
+    const std::vector<LayoutSearch> searches = search_layouts(predicted, predictors, query);
+    for (Table& table : predicted_layouts_tables(searches, query)) tables.push_back(std::move(table));
+    if (!options.suite.empty()) write_shortlist(searches, query, options);
+  }
   // Without rows, notes say why.
   std::erase_if(tables, [](const Table& table) { return table.rows.empty() && table.notes.empty(); });
   write_tables(std::move(tables), options.output, {"best", "goodput", "predicted_layouts"});
@@ -237,9 +249,13 @@ std::function<int()> define_predict(CLI::App& app) {
   add_value(app, "--price", options->query.price_per_gpu_hour, values::kPrice,
             "price of a GPU-hour: adds costs");
   add_failure_flags(app, options->query.failures);
-  app.add_flag(
-      "--layouts", options->layouts,
-      "the fastest ways to lay the most of these ranks out over tensor, pipeline and data parallelism");
+  auto* layouts =
+      app.add_flag("--layouts", options->layouts,
+                   "a shortlist to measure: the fastest ways to lay the most of these ranks out over tensor, "
+                   "pipeline and data parallelism");
+  app.add_option("-o,--output", options->suite,
+                 "of --layouts: write the shortlist as a suite, such as layouts.yaml, for launch")
+      ->needs(layouts);
   auto* published =
       app.add_flag("--published", options->published,
                    "without a study: published scaling results, predicted from their first row");

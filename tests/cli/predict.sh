@@ -27,9 +27,24 @@ PYTHON
 fi
 
 "$shardmark" predict shaped.h5 --ranks 8 --layouts --table layouts >layouts
-has layouts 'Layouts: the fastest by prediction' 'fsdp' '1f1b' 'zero_bubble' 'the fastest of'
+has layouts 'Layouts: a shortlist to measure' 'fsdp' 'zero_bubble' 'the fastest of' 'a rule of thumb' 'Checked on published layouts' 'No growth of steps with nodes counts in'
 "$shardmark" predict shaped.h5 --ranks 64 --ranks-per-node 8 --node-link nvlink4 --layouts --global-batch 64 --batch-sizes 1 --table layouts >layouts
 has layouts 'sequence parallel' 'An extrapolation: tensor-parallel blocks were not measured'
+
+# The shortlist is a suite that plan and launch take: each layout in three starts of the ranks.
+"$shardmark" predict shaped.h5 --ranks 8 --layouts --global-batch 16 -o layouts.yaml >/dev/null 2>written
+has written 'layouts.yaml written; measure it: shardmark launch layouts.yaml -n 8'
+has layouts.yaml 'pipeline_schedule' 'accumulation' 'checkpointing: none' 'predicted'
+"$shardmark" plan layouts.yaml -n 8 >planned
+has planned '3 starts of the ranks' 'zero_bubble'
+! grep -q impossible planned || fail "layouts that cannot run: $(cat planned)"
+"$shardmark" launch layouts.yaml -n 8 --print >starts
+[[ $(grep -c -e '--repetition' starts) -eq 3 ]] || fail "not three starts: $(cat starts)"
+refuses 'exists; name another place' shaped.h5 --ranks 8 --layouts --global-batch 16 -o layouts.yaml
+"$shardmark" predict shaped.h5 --ranks 8 --layouts --global-batch 16 -o layouts.yaml --overwrite >/dev/null 2>&1
+refuses '--layouts' shaped.h5 --ranks 8 -o other.yaml
+refuses 'nothing fits into' shaped.h5 --ranks 8 --layouts --memory 1MiB -o other.yaml
+[[ ! -e other.yaml ]] || fail "a suite of nothing: $(cat other.yaml)"
 
 # What failures cost; the shares that Llama 3's rate leaves are those of tests/unit/analysis_goodput_test.cpp.
 failures=(--restart 10m --checkpoint-write 60s)

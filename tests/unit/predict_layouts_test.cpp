@@ -3,7 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "analysis/predict/predicted_layouts.h"
+#include "analysis/predict/shortlist.h"
+#include "plan/plan.h"
+#include "plan/starts.h"
+#include "plan/suite.h"
 #include "predict_fixture.h"
 
 namespace shardmark {
@@ -64,7 +70,7 @@ TEST_F(PredictLayouts, AreSearched) {
   const std::vector<LayoutSearch> searches = search_layouts(predicted, predictors_, query);
   ASSERT_EQ(searches.size(), 1u);
   const LayoutSearch& search = searches[0];
-  ASSERT_EQ(search.found.size(), 8u);
+  ASSERT_EQ(search.found.size(), shortlist_size(4, false));
   EXPECT_EQ(search.num_known, search.num_fit);
   EXPECT_LE(search.num_known, search.num_tried);
   for (size_t i = 0; i < search.found.size(); ++i) {
@@ -76,7 +82,82 @@ TEST_F(PredictLayouts, AreSearched) {
   }
   const Table table = predicted_layouts_tables(searches, query).at(0);
   EXPECT_THAT(table.notes.at(0), HasSubstr("the fastest of"));
+  EXPECT_THAT(table.notes, testing::Contains(how_it_was_checked()));
+  EXPECT_THAT(table.notes, testing::Contains(HasSubstr("growth of steps with nodes counts in")));
   EXPECT_EQ(cell(table, 0, "nodes").value, 4);
+}
+
+// A layout is listed once, under its fastest schedule; what the rule of thumb takes is listed, too.
+TEST_F(PredictLayouts, AreListedOnceAndWithTheRulesChoice) {
+  PredictQuery query = query_of({8});
+  query.strategies = {resolved_strategy("ddp"), resolved_strategy("fsdp(shard=optimizer)")};
+  query.batch_sizes = {1, 2};
+  query.global_batch = 64;
+  const auto searches = search_layouts(predict_all(points_, predictors_, query_of({8})), predictors_, query);
+  std::set<std::string> seen;
+  bool has_rules = false;
+  for (const PredictedPoint& one : searches.at(0).found) {
+    Point p = one.prediction.point;
+    has_rules = has_rules || (p.ranks_per_copy() == 1 && p.training.batch_size == 2 &&
+                              p.training.strategy == resolved_strategy("fsdp(shard=optimizer)"));
+    p.training.schedule = TrainingPoint().schedule;
+    EXPECT_TRUE(seen.insert(point_id(p)).second) << to_text(p);
+  }
+  EXPECT_TRUE(has_rules);
+}
+
+TEST_F(PredictLayouts, AreShortlistedWithTheRulesChoice) {
+  std::vector<Point> points;
+  for (const auto& [tensor, pipeline] : {std::pair(2, 2), {2, 1}, {1, 4}, {1, 1}, {4, 1}})
+    points.push_back(laid_out(tensor, pipeline));
+  std::vector<LayoutCandidate> all;
+  for (size_t i = 0; i < points.size(); ++i) all.push_back({&points[i], static_cast<double>(5 - i % 4)});
+  // By step: 3 (2 s), 2 (3 s), 1 (4 s), 0 and 4 (5 s).
+  EXPECT_THAT(shortlist(all, 2), testing::ElementsAre(3u, 2u));
+  EXPECT_THAT(shortlist(all, 9), testing::ElementsAre(3u, 2u, 1u, 0u, 4u));
+  all[3].step_s = 9;  // the rule's
+  EXPECT_THAT(shortlist(all, 3), testing::ElementsAre(2u, 1u, 3u));
+  EXPECT_TRUE(is_before_by_rule(points[3], points[1]));
+  EXPECT_TRUE(is_before_by_rule(points[1], points[2]));
+  Point stage_1 = laid_out(1, 1, "fsdp(shard=optimizer)"), larger = stage_1;
+  EXPECT_TRUE(is_before_by_rule(stage_1, points[3]));
+  EXPECT_TRUE(is_before_by_rule(stage_1, laid_out(1, 1, "fsdp")));
+  larger.training.batch_size = 4;
+  EXPECT_TRUE(is_before_by_rule(larger, stage_1));
+  EXPECT_LT(shortlist_size(8, false), shortlist_size(9, true));
+  EXPECT_LT(shortlist_size(9, true), shortlist_size(9, false));
+}
+
+// The suite plans the very layouts of the table, complete, each in three starts of the ranks.
+TEST_F(PredictLayouts, BecomeASuite) {
+  PredictQuery query = query_of({8});
+  query.batch_sizes = {2};
+  query.global_batch = 64;
+  const auto whole = predictors_[0].predict(like(), point("fsdp", 8, 2), {kRanksPerNode});
+  query.memory_bytes = 0.6 * whole.memory_bytes;  // so that copies are laid out over several ranks
+  const auto searches = search_layouts(predict_all(points_, predictors_, query_of({8})), predictors_, query);
+  const std::string text = shortlist_suite(searches, query);
+  std::vector<std::string> wanted, planned;
+  for (const PredictedPoint& one : searches.at(0).found) {
+    Point p = one.prediction.point;
+    p.environment = "bind=auto";
+    wanted.push_back(point_id(p));
+  }
+  const std::vector<Point> plan = make_plan(parse_suite(text, "layouts.yaml"), {.ranks = 8});
+  for (const Point& p : plan) {
+    EXPECT_EQ(p.impossible, "") << text;
+    if (p.repeat == 0) planned.push_back(point_id(p));
+  }
+  EXPECT_THAT(planned, testing::UnorderedElementsAreArray(wanted)) << text;
+  EXPECT_EQ(plan.size(), 3 * wanted.size());
+  EXPECT_EQ(starts_of(plan).size(), 3u);
+  for (const char* key : {"model: ", "strategy: ", "optimizer: ", "precision: ", "checkpointing: none",
+                          "accumulation: ", "tensor: ", "pipeline: ", "pipeline_schedule: ", "batch_size: 2"})
+    EXPECT_THAT(text, HasSubstr(key));
+
+  query.memory_bytes = 1;
+  const auto large = search_layouts(predict_all(points_, predictors_, query_of({8})), predictors_, query);
+  EXPECT_THROW(shortlist_suite(large, query), UsageError);
 }
 
 // Where no copy of the model fits on a rank, layouts do.
