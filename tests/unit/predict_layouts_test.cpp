@@ -133,9 +133,12 @@ TEST_F(PredictLayouts, BecomeASuite) {
   PredictQuery query = query_of({8});
   query.batch_sizes = {2};
   query.global_batch = 64;
-  const auto whole = predictors_[0].predict(like(), point("fsdp", 8, 2), {kRanksPerNode});
-  query.memory_bytes = 0.6 * whole.memory_bytes;  // so that copies are laid out over several ranks
-  const auto searches = search_layouts(predict_all(points_, predictors_, query_of({8})), predictors_, query);
+  auto searches = search_layouts(predict_all(points_, predictors_, query_of({8})), predictors_, query);
+  std::vector<PredictedPoint>& found = searches.at(0).found;
+  found.push_back(found.front());
+  TrainingPoint& pipeline = found.back().prediction.point.training;
+  pipeline.pipeline = 4;
+  pipeline.schedule = laid_out(1, 4, "ddp", "zero_bubble").training.schedule;
   const std::string text = shortlist_suite(searches, query);
   std::vector<std::string> wanted, planned;
   for (const PredictedPoint& one : searches.at(0).found) {
