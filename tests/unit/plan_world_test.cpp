@@ -97,7 +97,7 @@ TEST(Plan, SaysWhyAPointCannotRun) {
   EXPECT_EQ(reason("training: {model: gpt2, strategy: ddp, batch_size: 1}", {1, 1 << 30}),
             "the state of a rank needs 1.39 GiB, a rank has 1.00 GiB");
   EXPECT_EQ(reason("training: {model: gpt2, strategy: ddp, batch_size: 1}", {4, 1 << 30}),
-            "the state of a rank needs 1.39 GiB, a rank has 1.00 GiB; tensor 4 would fit (720 MiB with "
+            "the state of a rank needs 1.39 GiB, a rank has 1.00 GiB; tensor 4 would fit (723 MiB with "
             "activations)");
   // The one copy that is left would have the batch of all four.
   EXPECT_EQ(reason("training: {model: gpt2, strategy: ddp, global_batch: 4}", {4, 1 << 30}),
