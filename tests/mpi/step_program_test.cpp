@@ -135,7 +135,7 @@ TEST_F(StepProgram, PartsAddUpToTheStep) {
     const auto medians = block_medians(steps, table.blocks.size());
     ASSERT_EQ(medians.size(), 2 + 2 * table.blocks.size());
     EXPECT_TRUE(parameter_medians(steps, table.blocks.size()).empty());  // backward is not split
-    if (detail == Detail::phases) continue;  // in which blocks are not told apart
+    if (detail == Detail::phases) continue;                              // in which blocks are not told apart
     for (const double seconds : medians) EXPECT_GT(seconds, 0);
     EXPECT_LT(2 * (std::accumulate(medians.begin(), medians.end(), 0.0) - medians.back()) + medians.back(),
               3 * steps[1].seconds());
