@@ -6,10 +6,7 @@
 
 namespace shardmark::strategies {
 
-// The updated shards are gathered in place: of the groups that the next step uses first right after the
-// update, of the others when forward comes near them. All at once would be on their way as long, but NCCL
-// begins operations in the order of their starts (serving.h), so that the first exchange of a tensor-parallel
-// block would wait until the last gather has begun.
+// The updated shards are gathered in place while the next forward already begins.
 class WholeParameters : public Holder {
  public:
   explicit WholeParameters(StepBuilder& step)
@@ -19,40 +16,24 @@ class WholeParameters : public Holder {
                ? step.allocate_shards("master parameters", Use::parameters, Element::master)
                : step.shards_of(whole_);
     for (size_t group = 0; group < whole_.size(); ++group) step.place_parameters(group, whole_[group]);
-    used_at_.resize(whole_.size(), 0);
-    gathers_.resize(whole_.size());
-    for (size_t position = 0; position < step.positions().size(); ++position)
-      for (const size_t group : step.positions()[position].first_used) used_at_[group] = position;
   }
 
   const ModelShards& own() const { return own_; }
   void before(const Position& at) override {
-    for (size_t group = 0; group < whole_.size(); ++group)
-      if (used_at_[group] == position_ + kAhead) gathers_[group] = step_.unshard(group, whole_[group], own_);
-    ++position_;
-    for (const size_t group : at.first_used) {
-      if (used_at_[group] < kAhead)
-        waits_.emplace_back(group, step_.wait_for_step_before());
-      else
-        step_.wait(gathers_[group]);
-    }
+    for (const size_t group : at.first_used) waits_.emplace_back(group, step_.wait_for_step_before());
   }
   void publish() override {
+    std::vector<Operations> gathers;
     for (size_t group = 0; group < whole_.size(); ++group)
-      if (used_at_[group] < kAhead) gathers_[group] = step_.unshard(group, whole_[group], own_);
-    for (const auto& [group, wait] : waits_) step_.fill_in(wait, gathers_[group]);
+      gathers.push_back(step_.unshard(group, whole_[group], own_));
+    for (const auto& [group, wait] : waits_) step_.fill_in(wait, gathers[group]);
   }
 
  private:
-  static constexpr size_t kAhead = 3;  // positions of the schedule: the batch is loaded at the first one
-
   StepBuilder& step_;
   std::vector<Slice> whole_;
   ModelShards own_;
-  std::vector<size_t> used_at_;                   // [group]: the position that uses it first
-  std::vector<Operations> gathers_;               // [group]
   std::vector<std::pair<size_t, size_t>> waits_;  // group, instruction
-  size_t position_ = 0;
 };
 
 // Micro-batches add up in the type that is reduced; reduced with the last one.

@@ -37,7 +37,7 @@ class TooLarge : public OnCpuRanks {
     const Record roomy = measure(point);
     EXPECT_EQ(roomy.measures.verified, "equal to one device") << roomy.reason;
     const auto held = static_cast<double>(meter::read().total);
-    meter::set_limit(static_cast<int64_t>(held + shares_of_stage * (roomy.measures.peak_bytes - held)));
+    meter::set_limit(static_cast<int64_t>(held + shares_of_stage * roomy.measures.peak_bytes));
     return measure(point);
   }
 };
@@ -45,7 +45,7 @@ class TooLarge : public OnCpuRanks {
 constexpr const char* kGpt2 = "gpt2(layers=12, width=128, heads=2, sequence=8, vocabulary=16)";
 
 TEST_F(TooLarge, IsVerifiedWithFewerLayers) {
-  const Record record = measure_within(point(kGpt2), 1.3);
+  const Record record = measure_within(point(kGpt2), 1.8);
   EXPECT_EQ(record.outcome, Outcome::ok) << record.reason;
   EXPECT_EQ(record.measures.verified, "equal to one device with 1 of 12 layers");
   EXPECT_LT(record.measures.verify_error, 1e-3);
@@ -54,7 +54,7 @@ TEST_F(TooLarge, IsVerifiedWithFewerLayers) {
 
 TEST_F(TooLarge, StaysUnverifiedWhereItHasNoFewerLayers) {
   Point least = point("gpt2(layers=1, width=256, heads=2, sequence=8, vocabulary=16)");
-  const Record record = measure_within(least, 1.3);
+  const Record record = measure_within(least, 1.8);
   EXPECT_EQ(record.outcome, Outcome::ok) << record.reason;
   EXPECT_EQ(record.measures.verified, "unverified: one device does not have enough memory for it");
 }
