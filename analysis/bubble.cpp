@@ -17,7 +17,7 @@ using strategies::ComputeTimes;
 
 double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-// Of the ranks of a stage.
+// The ranks of one stage, and means over them.
 class RanksOfStage {
  public:
   RanksOfStage(const specs::Mesh& mesh, int64_t stage, int64_t ranks) {
@@ -42,8 +42,7 @@ class RanksOfStage {
   std::vector<int64_t> ranks_;
 };
 
-// Moments of a stage's blocks, which steps without communication have; stretched to what the timed steps
-// take.
+// What a stage's blocks take in steps without communication, stretched to what the timed steps take.
 ComputeTimes times_of_stage(const Record& record, const RanksOfStage& ranks,
                             const strategies::RankStep& step) {
   const Series& moments = *record.series("block_time");

@@ -68,7 +68,8 @@ struct Search {
     if (strategies::layout_impossible(point).empty()) result.larger = point;
   }
 
-  // Of layouts that differ in the schedule alone the fastest is enough. Sorted as keep_best() does.
+  // Keeps the fastest of layouts that differ in the schedule alone; they have to be sorted as keep_best()
+  // does.
   void keep_one_schedule() {
     std::set<std::string> seen;
     std::erase_if(result.found, [&](const PredictedPoint& one) {

@@ -67,7 +67,7 @@ class Predictor {
   double progress() const { return progress_of(nullptr); }
   // Nothing where too few points, or all on one number of nodes, were held out.
   const std::optional<Growth>& growth() const { return growth_; }
-  // Of predictions there: what they count in, or why nothing.
+  // Says which growth the predictions for that cluster count in, or why none.
   std::string growth_text(const Cluster& cluster) const;
 
  private:

@@ -69,7 +69,7 @@ double loss(const JobRow& row, const PlaybookPrediction& one) {
   return 1 - measured_of(best_of(row)) / measured_of(one);
 }
 
-// Of the best of the shortlist, as measured.
+// What the best of the shortlist loses, as measured.
 double shortlist_loss(const JobRow& row) {
   double least = 1;
   for (const PlaybookPrediction& one : listed(row)) least = std::min(least, loss(row, one));

@@ -1,4 +1,4 @@
-// See shortlist.h.
+// The order by prediction, with the choice of the rule of thumb among the first.
 #include "analysis/predict/shortlist.h"
 
 #include <algorithm>

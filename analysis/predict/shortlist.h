@@ -11,8 +11,8 @@
 
 namespace shardmark {
 
-// Of all sets of published layouts, the fewest that held a layout within 5 % of the best in nine of ten, and
-// one more, because these sets are few.
+// These are the fewest that held a layout within 5 % of the best in nine of ten sets of published layouts,
+// and one more, because these sets are few.
 inline constexpr int64_t kFewNodes = 8;
 inline constexpr size_t kOnFewNodes = 3, kOnManyNodes = 7;
 inline constexpr size_t kWithoutGrowth = 10;  // on many nodes, where no growth with nodes was fitted

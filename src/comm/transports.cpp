@@ -36,6 +36,10 @@ strategies::Serving serving_of(at::Device device) {
   return device.is_cuda() ? nccl_serving() : strategies::Serving::own;
 }
 
+strategies::Serving serving_of(at::Device device, const HostGroup& group) {
+  return static_cast<strategies::Serving>(group.max(static_cast<int64_t>(serving_of(device))));
+}
+
 std::unique_ptr<Communicator> make_around(const std::string& transport, std::unique_ptr<Communicator> flat,
                                           const HostGroup& group) {
   const Choice choice = choice_of(transport);

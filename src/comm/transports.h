@@ -18,8 +18,11 @@ inline constexpr const char* kNeedsGpu =
 // each with a GPU of its own. UsageError: no GPU, more ranks than GPUs on a node. See README.md.
 std::unique_ptr<Communicator> make_nccl_communicator(const HostGroup& group, at::Device device);
 
-// In which order the device's own transport serves operations of several communicators: strategies/serving.h.
+// In which order the device's own transport serves operations of several communicators
+// (strategies/serving.h), on this rank. Nodes may have different drivers: with a group it is the strictest of
+// all ranks. Collective.
 strategies::Serving serving_of(at::Device device);
+strategies::Serving serving_of(at::Device device, const HostGroup& group);
 
 // hierarchical: a transport around another one: all-reduce in stages, first among the ranks of a node, then
 // between nodes, then in the node again. All other operations, and communicators split off, are the inner

@@ -27,7 +27,7 @@ void check_equal_on_all_ranks(Communicator& all, const std::vector<strategies::T
          "rank " + std::to_string(all.rank()) + " and others split off different communicators");
 }
 
-// Of a tied group the two ends exchange the whole gradient, which is to take as little time as it can.
+// The two ends of a tied group exchange its whole gradient, which is to take as little time as it can.
 SplitUse carried_on(int64_t lane) {
   const bool is_message = lane >= strategies::kFirstMessageLane && lane != strategies::lane_of_ends();
   return is_message ? SplitUse::messages : SplitUse::anything;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "strategies/program.h"
@@ -57,5 +58,24 @@ class Meetings {
   std::map<Key, Channel> channels_;
   std::string wrong_;
 };
+
+// Steps that are played: operations reach into the next step, not farther.
+inline constexpr int kPlayedSteps = 2;
+
+// Plays the ranks of all stages ([stage]) until all are through; else what keeps them, in one line. A rank
+// has advance() (as far as it gets without the others; whether that is any farther), is_done() and place().
+template <class Ranks>
+std::string play_all(Ranks& ranks, const Meetings& meetings) {
+  for (bool is_farther = true; std::exchange(is_farther, false);)
+    for (auto& rank : ranks)
+      if (rank.advance()) is_farther = true;
+  if (!meetings.wrong().empty()) return meetings.wrong();
+  std::string waiting;
+  for (size_t stage = 0; stage < ranks.size(); ++stage)
+    if (!ranks[stage].is_done())
+      waiting += (waiting.empty() ? "stage " : ", stage ") + std::to_string(stage) + " after " +
+                 ranks[stage].place();
+  return waiting.empty() ? meetings.unmet() : "these wait for ever: " + waiting;
+}
 
 }  // namespace shardmark::strategies

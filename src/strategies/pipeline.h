@@ -33,7 +33,7 @@ struct PipelineAction {
 };
 using PipelineOrder = std::vector<PipelineAction>;  // of one rank, in a step
 
-// In which order a transport serves operations of several communicators (serving.h).
+// In which order a transport serves operations of several communicators (serving.h), the strictest last.
 enum class Serving { own, launch_order, serial };
 
 struct PipelineSchedule {

@@ -20,8 +20,6 @@ namespace {
 
 using What = Instruction::What;
 
-constexpr int kServedSteps = 2;  // operations reach into the next step, not farther
-
 class ServedRank {
  public:
   ServedRank(size_t stage, const Program& program, Meetings& meetings, Serving serving)
@@ -34,12 +32,12 @@ class ServedRank {
   // As far as it gets without the others; whether that is any farther.
   bool advance() {
     bool is_farther = serve();
-    for (; step_ < kServedSteps; ++step_, next_ = 0)
+    for (; step_ < kPlayedSteps; ++step_, next_ = 0)
       for (; next_ < program_.instructions.size(); ++next_, is_farther = true)
         if (!run(program_.instructions[next_])) return is_farther;
     return is_farther;
   }
-  bool is_done() const { return step_ == kServedSteps; }
+  bool is_done() const { return step_ == kPlayedSteps; }
   std::string place() const { return place_before(program_, next_); }
 
  private:
@@ -111,15 +109,7 @@ std::string wrong_between(const std::vector<Program>& stages, Serving serving) {
   std::deque<ServedRank> ranks;
   for (size_t stage = 0; stage < stages.size(); ++stage)
     ranks.emplace_back(stage, stages[stage], meetings, serving);
-  for (bool is_farther = true; std::exchange(is_farther, false);)
-    for (ServedRank& rank : ranks)
-      if (rank.advance()) is_farther = true;
-  if (!meetings.wrong().empty()) return meetings.wrong();
-  std::string waiting;
-  for (size_t stage = 0; stage < ranks.size(); ++stage)
-    if (!ranks[stage].is_done())
-      waiting += fmt::format("{}stage {} after {}", waiting.empty() ? "" : ", ", stage, ranks[stage].place());
-  return waiting.empty() ? meetings.unmet() : "these wait for ever: " + waiting;
+  return play_all(ranks, meetings);
 }
 
 namespace {

@@ -17,8 +17,6 @@ namespace {
 using What = Instruction::What;
 using specs::Dimension;
 
-constexpr int kSteps = 2;  // operations reach into the next step, not farther
-
 // Operations in flight, as one queue of seconds: all that was started, and how much of it is done.
 class Queue {
  public:
@@ -76,7 +74,7 @@ class Rank {
         queues_(2, Queue(of.program->calls.size())),
         met_(of.program->calls.size(), nullptr) {}
 
-  bool is_done() const { return step_ == kSteps; }
+  bool is_done() const { return step_ == kPlayedSteps; }
   double before_last_s() const { return before_last_s_; }
   double now_s() const { return now_s_; }
   const SimulatedStep& last() const { return last_; }
@@ -181,19 +179,6 @@ class Rank {
   SimulatedStep last_;
 };
 
-// Until all are through; else what keeps them.
-std::string run_all(std::vector<Rank>& ranks, const Meetings& meetings) {
-  for (bool is_farther = true; std::exchange(is_farther, false);)
-    for (Rank& rank : ranks)
-      if (rank.advance()) is_farther = true;
-  if (!meetings.wrong().empty()) return meetings.wrong();
-  std::string waiting;
-  for (size_t stage = 0; stage < ranks.size(); ++stage)
-    if (!ranks[stage].is_done())
-      waiting += fmt::format("{}stage {} after {}", waiting.empty() ? "" : ", ", stage, ranks[stage].place());
-  return waiting.empty() ? meetings.unmet() : "these wait for ever: " + waiting;
-}
-
 SimulatedStep mean_of(const std::vector<SimulatedRank>& stages, const std::vector<Rank>& ranks) {
   double began_s = 0, ended_s = 0;
   for (const Rank& rank : ranks) {
@@ -228,7 +213,7 @@ SimulatedStep simulate(const std::vector<SimulatedRank>& stages, double progress
   for (size_t stage = 0; stage < stages.size(); ++stage)
     ranks.emplace_back(stage, stages[stage], stages.size() > 1 ? &meetings : nullptr, progress,
                        timed == nullptr ? nullptr : &(*timed)[stage]);
-  const std::string wrong = run_all(ranks, meetings);
+  const std::string wrong = play_all(ranks, meetings);
   ENSURE(wrong.empty(), wrong);
   if (timed != nullptr) {
     double began_s = std::numeric_limits<double>::infinity();

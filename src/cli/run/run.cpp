@@ -74,6 +74,7 @@ void require_free_traces(const RunFlags& run, const std::vector<Point>& points,
 }
 
 Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
+  const strategies::Serving serving = serving_of(device, *ranks.world);
   Sweep sweep;
   together(*ranks.world, [&] {
     const RunFlags& run = flags.run;
@@ -82,9 +83,8 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
     const int64_t limit =
         run.memory_limit_bytes == 0 ? sweep.suite.memory_limit_bytes : run.memory_limit_bytes;
     sweep.memory = limit_memory(limit, device, local_ranks);
-    sweep.plan =
-        points_in_order(sweep.suite, {ranks.world->size(), sweep.memory, local_ranks,
-                                      native_precisions(device), device.is_cpu(), serving_of(device)});
+    sweep.plan = points_in_order(sweep.suite, {ranks.world->size(), sweep.memory, local_ranks,
+                                               native_precisions(device), device.is_cpu(), serving});
     refuse_unused(run, sweep.suite, sweep.plan);
     sweep.points = points_of_this_start(sweep.plan, run.world, sweep.suite.path, flags.repetition);
     check_transports(sweep.points, transport_for(run.world, device), device);

@@ -104,8 +104,8 @@ void check_memory(const TrainFlags& flags, const Point& point, at::Device device
     throw UsageError(reason + "; choose a smaller model, or more ranks and a strategy that shards its state");
 }
 
-void check_serving(const Point& point, at::Device device) {
-  if (const std::string reason = strategies::serving_impossible(point, serving_of(device)); !reason.empty())
+void check_serving(const Point& point, strategies::Serving serving) {
+  if (const std::string reason = strategies::serving_impossible(point, serving); !reason.empty())
     throw UsageError(reason);
 }
 
@@ -229,13 +229,14 @@ int train(const TrainFlags& flags) {
   const auto global_batch = global_batch_of(start, world);
   std::unique_ptr<DataSource> source;
   std::optional<TrainingOptions> options;
+  const strategies::Serving serving = serving_of(device, world);
   together(world, [&] {
     const Point point = in_terms_of_file(flags, [&] {
       Point made = train_point(flags, world.size(), transport, global_batch);
       check_device(made, device);
       return made;
     });
-    check_serving(point, device);
+    check_serving(point, serving);
     check_memory(flags, point, device, ranks.session->local_size());
     const auto& t = point.training;
     source = make_source(t.data, {specs::model_table(t.model)->sample,
