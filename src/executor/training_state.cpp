@@ -86,7 +86,23 @@ void TrainingState::wait_all() {
   for (BoundProgram* bound : {&step_, &step_with_norm_, &evaluation_}) bound->wait_all();
 }
 
+// Some strategies copy and gather what the optimizer has changed only when the next forward comes near it.
 std::vector<at::Tensor> TrainingState::replicated() {
+  using What = strategies::Instruction::What;
+  const auto is_replicated = [this](const strategies::Slice& slice) {
+    return slice.buffer >= 0 && program().buffers[static_cast<size_t>(slice.buffer)].replicated;
+  };
+  wait_all();
+  const auto& instructions = program().instructions;
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    if (instructions[i].part != strategies::Part::forward) continue;
+    if (instructions[i].what == What::copy && is_replicated(instructions[i].to)) {
+      step_.run_locally(i);
+    } else if (instructions[i].what == What::start) {
+      const auto& call = program().calls[static_cast<size_t>(instructions[i].index)];
+      if (call.group && is_replicated(call.out)) step_.communicate(i);
+    }
+  }
   wait_all();
   std::vector<at::Tensor> all;
   for (size_t i = 0; i < program().buffers.size(); ++i)

@@ -66,7 +66,7 @@ class TrainingState {
   const ProgramMemory& memory() const { return memory_; }
   at::Tensor squares() const { return memory_.at(strategies::kSquares).squeeze(0); }
 
-  // State that must be bit-equal on all ranks between steps; for checks.
+  // State that must be bit-equal on all ranks between steps; for checks. Collective.
   std::vector<at::Tensor> replicated();
 
   // Between steps: whether no NaN and no infinity is in what this rank owns, and in its buffers.

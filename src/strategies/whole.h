@@ -2,11 +2,18 @@
 // shards.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "strategies/step.h"
 
 namespace shardmark::strategies {
 
-// The updated shards are gathered in place while the next forward already begins.
+// The updated shards are gathered in place: of the groups that the next step uses first right after the
+// update, of the others when forward comes near them. All at once would be on their way as long, but NCCL
+// begins operations in the order of their starts (serving.h), so that the first exchange of a tensor-parallel
+// block would wait until the last gather has begun. An evaluation, which follows a step, gathers those others
+// itself.
 class WholeParameters : public Holder {
  public:
   explicit WholeParameters(StepBuilder& step)
@@ -16,24 +23,52 @@ class WholeParameters : public Holder {
                ? step.allocate_shards("master parameters", Use::parameters, Element::master)
                : step.shards_of(whole_);
     for (size_t group = 0; group < whole_.size(); ++group) step.place_parameters(group, whole_[group]);
+    is_published_.resize(whole_.size(), false);
+    gathers_.resize(whole_.size());
+    const std::vector<size_t> used_in_step = used_at(step.positions_of_step());
+    for (size_t group = 0; group < whole_.size(); ++group)
+      is_published_[group] = used_in_step[group] < kAhead;
+    used_at_ = used_at(step.positions());
   }
 
   const ModelShards& own() const { return own_; }
   void before(const Position& at) override {
-    for (const size_t group : at.first_used) waits_.emplace_back(group, step_.wait_for_step_before());
+    for (size_t group = 0; group < whole_.size(); ++group)
+      if (!is_published_[group] && std::max(used_at_[group], kAhead) == position_ + kAhead)
+        gathers_[group] = step_.unshard(group, whole_[group], own_);
+    ++position_;
+    for (const size_t group : at.first_used) {
+      if (is_published_[group])
+        waits_.emplace_back(group, step_.wait_for_step_before());
+      else
+        step_.wait(gathers_[group]);
+    }
   }
   void publish() override {
-    std::vector<Operations> gathers;
     for (size_t group = 0; group < whole_.size(); ++group)
-      gathers.push_back(step_.unshard(group, whole_[group], own_));
-    for (const auto& [group, wait] : waits_) step_.fill_in(wait, gathers[group]);
+      if (is_published_[group]) gathers_[group] = step_.unshard(group, whole_[group], own_);
+    for (const auto& [group, wait] : waits_) step_.fill_in(wait, gathers_[group]);
   }
 
  private:
+  static constexpr size_t kAhead = 3;  // positions of the schedule: the batch is loaded at the first one
+
+  // [group]: the position that uses it first.
+  std::vector<size_t> used_at(const std::vector<Position>& positions) const {
+    std::vector<size_t> used_at(whole_.size(), 0);
+    for (size_t position = 0; position < positions.size(); ++position)
+      for (const size_t group : positions[position].first_used) used_at[group] = position;
+    return used_at;
+  }
+
   StepBuilder& step_;
   std::vector<Slice> whole_;
   ModelShards own_;
+  std::vector<size_t> used_at_;
+  std::vector<bool> is_published_;                // [group]: gathered right after the update
+  std::vector<Operations> gathers_;               // [group]
   std::vector<std::pair<size_t, size_t>> waits_;  // group, instruction
+  size_t position_ = 0;
 };
 
 // Micro-batches add up in the type that is reduced; reduced with the last one.

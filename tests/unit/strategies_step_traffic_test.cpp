@@ -52,8 +52,9 @@ TEST_F(StepTrafficOf, EachStrategyMovesWhereItShould) {
   EXPECT_EQ(traffic("ddp").update, PhaseTraffic{});
   EXPECT_GT(traffic("fsdp").forward.bytes, 0);  // parameters are gathered
   EXPECT_GT(traffic("fsdp").backward.bytes, traffic("fsdp").forward.bytes);
-  EXPECT_EQ(traffic("fsdp(shard=optimizer)").forward, PhaseTraffic{});
-  EXPECT_GT(traffic("fsdp(shard=optimizer)").update.bytes, 0);  // updated parameters are handed out
+  // Updated parameters are handed out: the first ones at once, the others when forward comes near them.
+  EXPECT_GT(traffic("fsdp(shard=optimizer)").forward.bytes, 0);
+  EXPECT_GT(traffic("fsdp(shard=optimizer)").update.bytes, 0);
   EXPECT_EQ(traffic("fsdp", true).update.num_operations,
             traffic("fsdp").update.num_operations + 1);  // the norm
 }
