@@ -24,9 +24,25 @@ double micro_batch_s(const ComputeTimes& times) {
 
 ComputeTimes scaled(ComputeTimes times, double factor) {
   times.data_s *= factor;
-  for (auto* blocks : {&times.forward_s, &times.backward_s})
+  for (auto* blocks : {&times.forward_s, &times.backward_s, &times.backward_weight_s})
     for (double& seconds : *blocks) seconds *= factor;
   return times;
+}
+
+// How much of each block's backward is for the gradients of parameters, which only schedules that split
+// backward measure: the mean over the times that know it.
+std::vector<double> weight_shares(const std::vector<ComputeTimes>& all) {
+  std::vector<double> shares;
+  double num_known = 0;
+  for (const ComputeTimes& one : all) {
+    if (one.backward_weight_s.empty()) continue;
+    shares.resize(one.backward_s.size(), 0);
+    ++num_known;
+    for (size_t b = 0; b < shares.size(); ++b)
+      shares[b] += one.backward_s[b] > 0 ? one.backward_weight_s[b] / one.backward_s[b] : 0;
+  }
+  for (double& share : shares) share /= num_known;
+  return shares;
 }
 
 // Moment by moment.
@@ -45,21 +61,27 @@ ComputeTimes combined(const std::vector<ComputeTimes>& all,
     result.forward_s[b] = each([&](const ComputeTimes& t) { return t.forward_s[b]; });
     result.backward_s[b] = each([&](const ComputeTimes& t) { return t.backward_s[b]; });
   }
+  result.backward_weight_s = weight_shares(all);
+  for (size_t b = 0; b < result.backward_weight_s.size(); ++b)
+    result.backward_weight_s[b] *= result.backward_s[b];
   return result;
 }
 
 // Of each block, on the rank where it takes longest: stages have blocks of their own.
-ComputeTimes moments_of_stages(const Series& series) {
-  const auto longest = [&](int64_t column) {
+// of_parameters: the series "parameter_backward_time"; nullptr: no schedule has split backward.
+ComputeTimes moments_of_stages(const Series& moments, const Series* of_parameters) {
+  const auto longest = [](const Series& series, int64_t column) {
     double seconds = 0;
     for (int64_t row = 0; row < series.rows; ++row) seconds = std::max(seconds, series.at(row, column));
     return seconds;
   };
-  ComputeTimes times{.data_s = longest(0), .update_s = longest(series.columns - 1)};
-  const int64_t num_blocks = (series.columns - 2) / 2;
+  ComputeTimes times{.data_s = longest(moments, 0), .update_s = longest(moments, moments.columns - 1)};
+  const int64_t num_blocks = (moments.columns - 2) / 2;
   for (int64_t b = 0; b < num_blocks; ++b) {
-    times.forward_s.push_back(longest(1 + b));
-    times.backward_s.push_back(longest(1 + num_blocks + b));
+    times.forward_s.push_back(longest(moments, 1 + b));
+    times.backward_s.push_back(longest(moments, 1 + num_blocks + b));
+    if (of_parameters != nullptr && of_parameters->columns == num_blocks)
+      times.backward_weight_s.push_back(longest(*of_parameters, b));
   }
   return times;
 }
@@ -101,6 +123,7 @@ ComputeTimes cut_again(ComputeTimes times, const specs::ModelTable& whole, const
     const double share = flops > 0 ? after.blocks[b].forward_flops / flops : 1;
     times.forward_s[b] *= share;
     times.backward_s[b] *= share;
+    if (!times.backward_weight_s.empty()) times.backward_weight_s[b] *= share;
   }
   return times;
 }
@@ -133,6 +156,8 @@ ComputeTimes times_of_stage(const ComputeTimes& whole, const strategies::RankSte
     for (int64_t b = chunk.first_block; b < chunk.first_block + chunk.end - chunk.begin; ++b) {
       times.forward_s.push_back(whole.forward_s[static_cast<size_t>(b)]);
       times.backward_s.push_back(whole.backward_s[static_cast<size_t>(b)]);
+      if (!whole.backward_weight_s.empty())
+        times.backward_weight_s.push_back(whole.backward_weight_s[static_cast<size_t>(b)]);
     }
   if (first.most_updated > 0)
     times.update_s *= static_cast<double>(program.most_updated) / static_cast<double>(first.most_updated);
@@ -153,7 +178,9 @@ std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged, const
   const Measures& m = merged.measures;
   const double computing_s = m.step_s - m.exposed_s;
   const bool has_stages = point.training.pipeline > 1;
-  ComputeTimes times = has_stages ? moments_of_stages(*series) : moments_of_slowest(*series);
+  ComputeTimes times =
+      has_stages ? moments_of_stages(*series, merged.records.front()->series("parameter_backward_time"))
+                 : moments_of_slowest(*series);
   const double all_s =
       static_cast<double>(point.training.accumulation) * micro_batch_s(times) + times.update_s;
   if (!(computing_s > 0) || !(all_s > 0)) return std::nullopt;

@@ -8,6 +8,7 @@
 #include "analysis/page/page.h"
 #include "analysis/page/parts.h"
 #include "analysis/plots/plots.h"
+#include "analysis/predict/compute_costs.h"
 #include "analysis/report.h"
 #include "analysis_fixture.h"
 #include "strategies/stages.h"
@@ -78,7 +79,7 @@ TEST(LayoutsOfATraining, ShowTheSchedulesOfTheirPipelines) {
 
 // Two stages whose parts take 1 s forward and 2 s backward in each micro-batch, of which `parameters_s` are
 // for the gradients of parameters; the steps without communication took half as long.
-double bubble_of(const std::string& schedule, int64_t micro_batches, double parameters_s = -1) {
+Record record_of(const std::string& schedule, int64_t micro_batches, double parameters_s = -1) {
   Record record = training_record("ddp", 2, 2, 100);
   TrainingPoint& t = record.point.training;
   t.pipeline = 2, t.accumulation = micro_batches, t.schedule = choice_from_text(schedule);
@@ -104,7 +105,11 @@ double bubble_of(const std::string& schedule, int64_t micro_batches, double para
     record.samples.push_back({name, 2, 1, {seconds, seconds}});
   record.samples.push_back(moments);
   if (parameters_s >= 0) record.samples.push_back(parameters);
-  const std::vector<StudyData> studies = {study_of({record})};
+  return record;
+}
+
+double bubble_of(const std::string& schedule, int64_t micro_batches, double parameters_s = -1) {
+  const std::vector<StudyData> studies = {study_of({record_of(schedule, micro_batches, parameters_s)})};
   return bubble_s(merge_repeats(studies).front());
 }
 
@@ -115,6 +120,32 @@ TEST(Bubble, IsThatOfThePapers) {
   EXPECT_NEAR(bubble_of("interleaved(chunks=2)", 8), 1.5, 1e-9);
   EXPECT_NEAR(bubble_of("zero_bubble", 8), 1, 1e-9);
   EXPECT_NEAR(bubble_of("zero_bubble", 8, 0.8), 1 + 1.2 - 0.8, 1e-9);
+}
+
+// A prediction of zero_bubble takes the gradients of parameters for as long as they were measured, in the
+// points whose schedule splits backward; no other point knows.
+TEST(TimesOfBlocks, KeepWhatTheGradientsOfParametersTake) {
+  const std::vector<StudyData> studies = {study_of({record_of("zero_bubble", 4, 0.8), record_of("1f1b", 4)})};
+  const MergedPoints points = merge_repeats(studies);
+  ASSERT_EQ(points.size(), 2u);
+  std::vector<MeasuredCompute> measured;
+  for (const MergedPoint& merged : points)
+    measured.push_back(measured_compute(merged, *known_point(merged.point)).value());
+  const specs::ModelTable table = *known_table(points.front().point.training.model);
+  const ComputeCosts costs(measured);
+  Point twice = *known_point(points.front().point);
+  twice.training.batch_size *= 2;
+  for (const Point& point : {*known_point(points.front().point), twice}) {
+    const auto times = costs.times(point, 2, table);
+    ASSERT_TRUE(times.has_value());
+    ASSERT_EQ(times->backward_weight_s.size(), table.blocks.size());
+    for (size_t b = 0; b < table.blocks.size(); ++b)
+      EXPECT_NEAR(times->backward_weight_s[b], 0.4 * times->backward_s[b], 1e-9);
+    const strategies::Stages stages(point);
+    const ComputeTimes second =
+        times_of_stage(*times, stages.steps[1], stages.programs[1], stages.programs[0]);
+    EXPECT_EQ(second.backward_weight_s.size(), second.backward_s.size());
+  }
 }
 
 TEST(Bubble, IsNotKnownWithoutTimesOfBlocksOrAPipeline) {
