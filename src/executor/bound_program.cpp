@@ -1,4 +1,4 @@
-// Instructions on tensors.
+// Executes the communication and the local work of a program on tensors.
 #include "executor/bound_program.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using What = Instruction::What;
 
 namespace {
 
-// A communicator is split off by all ranks together: where one splits off others, all would wait for ever.
+// Splitting off a communicator is collective. If ranks split off different ones, all of them would hang.
 void check_equal_on_all_ranks(Communicator& all, const std::vector<strategies::TeamUse>& teams) {
   uint64_t hash = 0;
   for (const auto& [team, lane] : teams) hash = hash_of(hash, team.ranks, team.stride, lane);
@@ -27,7 +27,9 @@ void check_equal_on_all_ranks(Communicator& all, const std::vector<strategies::T
          "rank " + std::to_string(all.rank()) + " and others split off different communicators");
 }
 
-// The two ends of a tied group exchange its whole gradient, which is to take as little time as it can.
+// Messages between neighbouring stages overlap with computation and may use a slower communicator. The two
+// ends of a tied group exchange its whole gradient while nothing computes, so that their exchange should be
+// as fast as possible.
 SplitUse carried_on(int64_t lane) {
   const bool is_message = lane >= strategies::kFirstMessageLane && lane != strategies::lane_of_ends();
   return is_message ? SplitUse::messages : SplitUse::anything;
@@ -75,6 +77,8 @@ BoundProgram::BoundProgram(strategies::Program program, ProgramMemory& memory, c
   for (const strategies::Slice& gradients : program_.counted) gradients_.push_back(memory.at(gradients));
 }
 
+// Prepares a call of the program: its communicator, tensors and peers. The peers of a message that goes one
+// way only are nobody on the other side.
 BoundProgram::BoundCall BoundProgram::bound(const strategies::CollectiveCall& call,
                                             const Teams& teams) const {
   Communicator& comm = teams.of({call.team, call.lane});
@@ -92,7 +96,7 @@ BoundProgram::BoundCall BoundProgram::bound(const strategies::CollectiveCall& ca
           {}};
 }
 
-// The number of its specs::Dimension.
+// The number of the call's specs::Dimension.
 int64_t BoundProgram::dimension_of(const BoundCall& call) const {
   return static_cast<int64_t>(program_.calls[static_cast<size_t>(&call - calls_.data())].dimension);
 }
@@ -118,10 +122,12 @@ BoundProgram::BoundCall* BoundProgram::next_inside_block() {
   if (next_inside_ >= program_.instructions.size()) return nullptr;
   const Instruction& next = program_.instructions[next_inside_];
   if (next.what != What::start || !is_inside_block(next_inside_)) return nullptr;
-  next_inside_ += 2;  // its start, and the wait for it
+  next_inside_ += 2;  // skips the start and the wait
   return &calls_[static_cast<size_t>(next.index)];
 }
 
+// The block makes a call on tensors of its own. They must match the call that its row of the model's table
+// has planned, because the other ranks make that one.
 void BoundProgram::call_inside_block(specs::Dimension dimension, Collective what, const at::Tensor& out,
                                      const at::Tensor& in) {
   BoundCall* const next = next_inside_block();
@@ -145,6 +151,7 @@ void stand_in(Collective what, const at::Tensor& out, const at::Tensor& in) {
     out.view(-1).copy_(in.view(-1).narrow(0, 0, out.numel()));
 }
 
+// Makes the calls that the block has not made because it failed, on stand-in memory.
 void BoundProgram::end_block() {
   while (BoundCall* const left = next_inside_block()) left->comm->start(left->call).wait();
 }
@@ -176,7 +183,7 @@ void BoundProgram::run_locally(size_t i) {
       bound.to.copy_(squares(gradients_, bound.to.device()).view({1}));
       return;
     default:
-      return;  // the executor's
+      return;  // the executor runs all others
   }
 }
 

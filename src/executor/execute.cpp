@@ -1,4 +1,4 @@
-// A program: one instruction after the other, or as graphs.
+// Executes a program: one instruction after the other, or as CUDA graphs.
 #include "executor/executor.h"
 
 namespace shardmark {
@@ -11,7 +11,7 @@ void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_b
   by_graphs_ = graphs_ && !evaluates_ && details_ == nullptr && ablation_ == Ablation::none;
   if (by_graphs_) return execute_as_graphs(bound, next_batch);
   const std::vector<Instruction>& instructions = bound.program().instructions;
-  StepRecorder* const recorder = evaluates_ ? nullptr : &recorder_;  // an evaluation is no step
+  StepRecorder* const recorder = evaluates_ ? nullptr : &recorder_;  // an evaluation is not recorded
   StepRecorder* const details = evaluates_ ? nullptr : details_;
   if (recorder != nullptr) recorder->begin_step(bound.program());
   if (details != nullptr) details->begin_step(bound.program());
@@ -23,6 +23,8 @@ void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_b
   if (details != nullptr) details->end();
 }
 
+// Executes one instruction, as far as the ablation allows. Blocks make the calls inside them on their own.
+// Only with communication_only, where no block computes, are these calls made here.
 void Executor::execute_one(BoundProgram& bound, size_t i, const std::function<Batch()>& next_batch) {
   const Instruction& instruction = bound.program().instructions[i];
   if (instruction.is_communication()) {
@@ -32,7 +34,8 @@ void Executor::execute_one(BoundProgram& bound, size_t i, const std::function<Ba
   } else if (ablation_ == Ablation::communication_only) {
     return;
   } else if (instruction.is_compute()) {
-    if (ablation_ == Ablation::none) bound.poll();  // what has just started moves before a block computes
+    // What has just been started moves before the block computes.
+    if (ablation_ == Ablation::none) bound.poll();
     bound.begin_block(i);
     compute(instruction, next_batch);
     if (ablation_ == Ablation::none) {
@@ -46,7 +49,7 @@ void Executor::execute_one(BoundProgram& bound, size_t i, const std::function<Ba
   }
 }
 
-// A rank that has failed computes nothing any more: it launches no graph.
+// A rank that has failed does not compute, and therefore launches no graphs.
 void Executor::execute_as_graphs(BoundProgram& bound, const std::function<Batch()>& next_batch) {
   recorder_.begin_step(bound.program());
   const auto& stretches = graphs_->begin_step(bound.program());

@@ -1,4 +1,4 @@
-// Steps, and what an instruction computes. In which order: execute.cpp.
+// Steps and evaluations, and what each instruction computes. execute.cpp has the loop over instructions.
 #include "executor/executor.h"
 
 #include <c10/core/GradMode.h>
@@ -77,7 +77,7 @@ void Executor::compute(const Instruction& instruction, const std::function<Batch
     case What::backward_weight:
       return backward_weight(instruction);
     default:
-      return;  // the update's other instructions follow
+      return;  // the other instructions of the update follow
   }
 }
 
@@ -105,7 +105,8 @@ bool Executor::sends_output(const Instruction& instruction) const {
   });
 }
 
-// Of several samples, each in the shape that the table says.
+// The received input in the shape of the model's table, whose first dimension is multiplied by the number of
+// samples.
 at::Tensor Executor::received(const Instruction& instruction) const {
   std::vector<int64_t> shape = model_.table().blocks[static_cast<size_t>(instruction.index)].input_shape;
   shape.front() *= micro_batches_.at(instruction.micro_batch).batch.num_samples();
@@ -117,11 +118,11 @@ void Executor::send(const Instruction& instruction, const at::Tensor& value) con
   state_.memory().at(instruction.to).narrow(0, 0, value.numel()).view(value.sizes()).copy_(value);
 }
 
-// Of an output that was sent backward needs the place in the graph alone, unless its block has saved it (as a
-// ReLU does): then somebody else holds its memory. Narayanan et al., SC 2021: Megatron-LM's
-// deallocate_output_tensor.
+// Frees the memory of an output that was sent. Backward needs only its place in the autograd graph, unless
+// the block has saved the output (as a ReLU does), in which case its storage has another owner. Source:
+// Narayanan et al., SC 2021; Megatron-LM's deallocate_output_tensor.
 void Executor::free_unless_needed(const at::Tensor& output) {
-  const size_t own = output.is_view() ? 2 : 1;  // a view and what it is a view of
+  const size_t own = output.is_view() ? 2 : 1;  // a view and its base
   if (output.storage().use_count() == own) output.storage().unsafeGetStorageImpl()->reset();
 }
 
@@ -145,6 +146,8 @@ void Executor::forward(const Instruction& instruction) {
   });
 }
 
+// Runs forward of a block again. model_.recompute tells the block that the running statistics of batch norm
+// have been updated already.
 void Executor::recompute(const Instruction& instruction) {
   const bool was_sent = sends_output(instruction);
   attempt([&] {
@@ -157,7 +160,9 @@ void Executor::recompute(const Instruction& instruction) {
   });
 }
 
-// The last block's backward begins with the gradient of the loss.
+// The gradient of the block's output: received from the next stage, left by the next block, or, for the block
+// that returns the loss, the seed of backward. In that case the micro-batch's share of the loss is added to
+// the result.
 at::Tensor Executor::output_gradient(const Instruction& instruction, MicroBatch& micro_batch) {
   const at::Tensor& output = micro_batch.outputs[static_cast<size_t>(instruction.index)];
   if (instruction.from.buffer >= 0)
@@ -170,8 +175,8 @@ at::Tensor Executor::output_gradient(const Instruction& instruction, MicroBatch&
   return model_.loss_gradient(output.scalar_type());
 }
 
-// What the block's layers leave for later goes to the block's weights, and so does what autograd found for
-// its other parameters.
+// Computes the gradient of the block's input. What the block's layers defer goes to micro_batch.weights, and
+// so does the gradient of every parameter whose layer does not split.
 void Executor::backward_input(const Instruction& instruction) {
   const auto block = static_cast<size_t>(instruction.index);
   MicroBatch& micro_batch = micro_batches_[instruction.micro_batch];
@@ -220,12 +225,12 @@ void Executor::backward(const Instruction& instruction) {
   release(instruction);
 }
 
-// Of the micro-batch nothing is needed any more.
+// Frees the micro-batch once the backward of its first block is done: nothing needs it any more.
 void Executor::release(const Instruction& instruction) {
   if (instruction.index == 0) micro_batches_.erase(instruction.micro_batch);
 }
 
-// The norm is inspected on every rank that computes: its sum is complete.
+// The norm's sum is complete on every rank, so that all ranks come to the same decision.
 void Executor::apply(const BoundProgram& bound) {
   if (failure_) return;
   if (bound.program().norm) result_.gradient_norm = guard_.inspect(state_.squares());
@@ -264,6 +269,8 @@ void Executor::communicate_inside_block(specs::Dimension dimension, specs::Colle
 
 std::string Executor::where() const { return heartbeat_ ? heartbeat_->place() : "a step"; }
 
+// Implements Note [Draining] (executor.h). After a failure, tensors of all micro-batches are freed, and
+// nothing is computed any more.
 void Executor::attempt(const std::function<void()>& compute) {
   if (failure_) return;
   const meter::Strict strict;  // device/meter.h, Note [Where memory may run out]
@@ -273,7 +280,8 @@ void Executor::attempt(const std::function<void()>& compute) {
     end_job_if_gpu_is_lost(error.what());
     failure_ = std::current_exception();
     model_.deferred = nullptr;
-    for (auto& [number, micro_batch] : micro_batches_) {  // room for the rest of the step
+    // Frees memory for the rest of the step.
+    for (auto& [number, micro_batch] : micro_batches_) {
       micro_batch.inputs.assign(micro_batch.inputs.size(), {});
       micro_batch.outputs.assign(micro_batch.outputs.size(), {});
       micro_batch.activation.reset();

@@ -1,4 +1,4 @@
-// The only training loop: it executes the program of a step.
+// The executor of a step's program. It is the only training loop.
 #pragma once
 
 #include <exception>
@@ -16,53 +16,58 @@
 namespace shardmark {
 
 struct StepResult {
-  // This rank's share of the loss, whose mean over ranks is that of the step: the mean over its micro-batches
-  // where the model is whole; of a pipeline the last stage has all of it. Scalar, on the device.
+  // This rank's share of the loss: the mean over its micro-batches. The mean over ranks is the step's loss.
+  // In a pipeline only the last stage has a loss, which it multiplies by the number of stages, and the others
+  // have 0. A scalar on the device.
   at::Tensor loss;
-  at::Tensor
-      gradient_norm;  // of all ranks that train together, before clipping; undefined if nobody needs it
+  // The gradient norm before clipping, over all ranks that train together. Undefined if nobody asked for it.
+  at::Tensor gradient_norm;
 };
 
-// Which parts of a step run. compute_only: no call starts, and none is waited for. communication_only:
-// nothing else. With a learning rate of 0 parameters stay as they are, and slots hold what was gathered last.
+// Which parts of a step are executed. compute_only starts no calls and waits for none. communication_only
+// makes calls and does nothing else. With a learning rate of 0, parameters keep their values, and slots hold
+// what was gathered last.
 enum class Ablation { none, compute_only, communication_only };
 
 class Executor {
  public:
-  // state, guard: outlive the executor. seed: of dropout, which is another one on every rank. first_step: of
-  // a run that goes on.
+  // `state` and `guard` must outlive the executor. `seed` is that of dropout, which draws differently on each
+  // data-parallel rank. `first_step` is that of a resumed run.
   Executor(TrainingState& state, GradientGuard& guard, int64_t seed, int64_t first_step = 0);
-  Executor(const Executor&) = delete;  // the model knows where it is
+  Executor(const Executor&) = delete;  // the model keeps a pointer to it
   Executor& operator=(const Executor&) = delete;
 
-  // One step: forward and backward of its micro-batches, reduction, update.
+  // Executes one step: forward and backward of all micro-batches, gradient reduction, and the update.
   //
-  // Note [Recomputation]: a block whose activations are not kept keeps its input alone (Chen et al. 2016); it
-  // is run again before its backward. Dropout draws from a generator that every run of a block seeds by (key,
-  // step, micro-batch, block), so that the second run draws the same without any saved state, and a resumed
-  // run the same as the first.
+  // Note [Recomputation]: a block whose activations are not kept keeps only its input (Chen et al. 2016), and
+  // runs forward again before its backward. Before every run of a block, the generator of dropout is seeded
+  // by (key, step, micro-batch, block). The second run therefore draws the same numbers without any saved
+  // state, and so does a resumed run.
   //
-  // Note [Draining]: a rank whose computing fails (out of memory, a bad batch) goes through the rest of the
-  // step, and through all steps after it, without computing: every collective still happens, those inside
-  // blocks too, so no rank hangs. failure() then says what it was.
+  // Note [Draining]: a rank whose computation fails (it runs out of memory, or gets a bad batch) goes on
+  // through the rest of the step and all later steps without computing. It still makes every collective,
+  // including those inside blocks, so that no other rank hangs. failure() returns the exception.
   //
-  // Whatever fails outside of that (on a GPU memory may run out while gradients are converted, or in the
-  // update) ends the job of several ranks: comm/in_step.h. On one rank it is thrown.
+  // A failure anywhere else (on a GPU, memory may run out while gradients are converted, or in the update)
+  // ends the job if there are several ranks (comm/in_step.h). With one rank it is thrown.
   StepResult step(const std::function<Batch()>& next_batch, bool wants_norm = false);
-  // From the next step on, steps are captured and replayed; those that are recorded in detail, and ablations,
-  // are not. On a GPU, for programs without calls.
+  // From the next step on, captures steps as CUDA graphs and replays them. Steps that are recorded in detail
+  // and ablations are executed as before. Only on a GPU, for programs without calls.
   void use_graphs() { graphs_.emplace(state_.comm().device()); }
 
-  // Forward alone: the loss, or without targets the logits. Undefined where this rank has failed.
+  // Runs forward alone and returns the loss, or the logits if the batch has no targets. Undefined if this
+  // rank has failed.
   at::Tensor evaluate(const Batch& batch);
-  // Runs compute unless this rank drains, and makes it drain if that throws.
+  // Runs `compute`, unless this rank drains already. If `compute` throws, the rank drains from now on.
   void attempt(const std::function<void()>& compute);
 
-  void set_ablation(Ablation ablation);  // what is in flight is waited for
+  void set_ablation(Ablation ablation);  // waits for what is in flight
   Ablation ablation() const { return ablation_; }
-  StepRecorder& recorder() { return recorder_; }                     // of the phases of all steps
-  void set_details(StepRecorder* recorder) { details_ = recorder; }  // of more, for a while; nullptr: none
-  void set_heartbeat(Heartbeat* heartbeat) {  // where steps and blocks are noted; nullptr: nowhere
+  StepRecorder& recorder() { return recorder_; }  // of the phases of all steps
+  // Records some steps in detail; nullptr: none.
+  void set_details(StepRecorder* recorder) { details_ = recorder; }
+  // Where the current step and block are noted; nullptr: nowhere.
+  void set_heartbeat(Heartbeat* heartbeat) {
     heartbeat_ = heartbeat;
     if (heartbeat != nullptr && mesh().pipeline > 1)
       heartbeat->in_pipeline(mesh().stage_of(state_.comm().rank()));
@@ -98,7 +103,8 @@ class Executor {
   void communicate_inside_block(specs::Dimension dimension, specs::Collective what, const at::Tensor& out,
                                 const at::Tensor& in);
   template <class Body>
-  void together(const Body& body);  // what ranks wait in for each other: an exception ends the job
+  // Runs what ranks wait for each other in: an exception ends the job.
+  void together(const Body& body);
   std::string where() const;
 
   TrainingState& state_;
@@ -107,19 +113,19 @@ class Executor {
   uint64_t random_key_;
   int64_t step_;
   bool evaluates_ = false;
-  BoundProgram* last_ = nullptr;  // which may have left operations in flight
-  // A micro-batch in flight.
+  BoundProgram* last_ = nullptr;  // the last program; it may have left operations in flight
+  // A micro-batch between its load and the end of its backward.
   struct MicroBatch {
     Batch batch;
-    at::Tensor activation, gradient;  // that goes into the next block: forward, backward
-    std::vector<at::Tensor> inputs;   // [block]: what it was given, cut off from the graph before it
+    at::Tensor activation, gradient;  // the input of the next block in forward, in backward
+    std::vector<at::Tensor> inputs;   // [block]: detached from the autograd graph of the block before
     std::vector<at::Tensor> outputs;  // [block]
-    std::map<int64_t, DeferredGradients> weights;  // [block]: of backward in two parts
+    std::map<int64_t, DeferredGradients> weights;  // [block]: for a backward in two parts
   };
   std::map<int64_t, MicroBatch> micro_batches_;
   StepResult result_;
   std::optional<StepGraphs> graphs_;
-  bool by_graphs_ = false;  // the step that runs
+  bool by_graphs_ = false;  // whether the current step runs as graphs
   std::exception_ptr failure_;
   Ablation ablation_ = Ablation::none;
   StepRecorder recorder_;

@@ -1,4 +1,4 @@
-// Allocation, views and initial values.
+// Allocates buffers, makes parameters views of them, and fills in initial values.
 #include "executor/memory.h"
 
 #include <ATen/ops/_foreach_norm.h>
@@ -46,26 +46,26 @@ MemoryUse memory_use(Use use) {
 
 at::Tensor view_of(const at::Tensor& whole, const specs::GroupLayout& layout, size_t index,
                    const specs::ParameterSpec& spec) {
-  // variable_data(): an own version counter, so that refilling the memory between forward and backward is no
-  // "modification".
+  // variable_data() gives the view its own version counter. Otherwise autograd would take refilling the
+  // memory between forward and backward for a modification, and throw.
   return whole.narrow(0, layout.offsets[index], spec.numel()).view(spec.shape).variable_data();
 }
 
-// Makes the model's parameters of a group leaves that view `whole` ([layout.numel]).
+// Makes the parameters of a group leaves that view `whole` ([layout.numel]).
 void bind_parameters(Model& model, size_t group, const specs::GroupLayout& layout, const at::Tensor& whole) {
   const auto& specs = model.table().groups[group].parameters;
   for (size_t i = 0; i < specs.size(); ++i)
     model.parameter(group, i) = view_of(whole, layout, i, specs[i]).requires_grad_(true);
 }
 
-// The same for their gradients; parameters must be bound before. Backward then adds into `whole`.
+// Does the same for their gradients, into which backward then accumulates. Parameters must be bound before.
 void bind_gradients(Model& model, size_t group, const specs::GroupLayout& layout, const at::Tensor& whole) {
   const auto& specs = model.table().groups[group].parameters;
   for (size_t i = 0; i < specs.size(); ++i)
     model.parameter(group, i).mutable_grad() = view_of(whole, layout, i, specs[i]);
 }
 
-// Writes the initial values of the part `range` of a group into `part` ([range.numel]).
+// Writes the initial values of the range `range` of a group to `part` ([range.numel]).
 void fill_part(const Model& model, size_t group, const specs::GroupLayout& layout, specs::Range range,
                int64_t seed, const at::Tensor& part) {
   const auto& specs = model.table().groups[group].parameters;
@@ -144,15 +144,15 @@ void fill_initial(const strategies::Program& program, const Model& model, const 
 }
 
 at::Tensor squares(const std::vector<at::Tensor>& tensors, at::Device device) {
-  // In the tensors' own type by chunks, whose squares are added in double: a norm in double would copy all of
-  // them.
+  // Norms are computed chunk by chunk in the tensors' own type, and their squares are added in double. A norm
+  // in double would copy all tensors.
   constexpr int64_t kChunk = 1 << 20;
   std::vector<at::Tensor> chunks;
   for (const auto& tensor : tensors)
     if (tensor.numel() > 0)
       for (auto& chunk : tensor.split(kChunk)) chunks.push_back(std::move(chunk));
   if (chunks.empty()) return at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
-  const at::ScalarType type = chunks.front().scalar_type();  // 16 bits would round a norm
+  const at::ScalarType type = chunks.front().scalar_type();  // a norm in 16 bits would be rounded too much
   const auto precise = at::isReducedFloatingType(type) ? std::optional(at::kFloat) : std::nullopt;
   const auto norms = at::_foreach_norm(chunks, 2, precise);
   return at::stack(norms).to(at::kDouble).square().sum();

@@ -1,4 +1,5 @@
-// The memory of a program: its buffers as tensors, and a model whose parameters and gradients view them.
+// The memory of a program: its buffers as tensors, and a model whose parameters and gradients are views of
+// them.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,13 +14,14 @@
 
 namespace shardmark {
 
-// A group without a fixed place. Note [Rebinding]: its tensors share one StorageImpl whose pointer is set to
-// another slot; views, gradients and what autograd saved follow it, and no version counter moves. So forward
-// and backward may use different slots, as long as the pointer is right whenever a kernel is launched.
+// A group that has no fixed location. Note [Rebinding]: its tensors share one StorageImpl, whose data pointer
+// is set to another slot. Views, gradients and the tensors that autograd has saved follow it, and no version
+// counter changes. Forward and backward may therefore use different slots, as long as the pointer is right
+// whenever a kernel is launched.
 class ReboundGroup {
  public:
   ReboundGroup(int64_t numel, at::ScalarType dtype, at::Device device);
-  void bind(const at::Tensor& slot);  // slot: at least [numel]; it must outlive its use here
+  void bind(const at::Tensor& slot);  // slot: [numel] or longer; must stay valid while in use
   const at::Tensor& whole() const { return whole_; }
 
  private:
@@ -28,11 +30,11 @@ class ReboundGroup {
 
 class ProgramMemory {
  public:
-  // Allocates the buffers and binds the model to them; collective. The model must outlive this.
+  // Allocates the buffers and binds the model to them. Collective. The model must outlive this.
   ProgramMemory(const strategies::Program& program, Model& model, Communicator& comm, const Precision& types);
 
-  at::Tensor at(const strategies::Slice& slice) const;  // [slice.numel], 1-D; undefined for no buffer
-  // What a block's call is made on where the block itself does not make it: out, in.
+  at::Tensor at(const strategies::Slice& slice) const;  // [slice.numel], 1-D; undefined if there is no buffer
+  // The stand-in memory (out, in) for a call that a block should make but does not.
   std::pair<at::Tensor, at::Tensor> inside_block(const specs::BlockCall& call,
                                                  const Communicator& team) const;
   const Precision& types() const { return types_; }
@@ -43,16 +45,17 @@ class ProgramMemory {
  private:
   std::vector<at::Tensor> buffers_;
   Precision types_;
-  at::Tensor squares_;                                               // strategies::kSquares
-  at::Tensor inside_block_;                                          // bytes
-  std::vector<std::optional<ReboundGroup>> parameters_, gradients_;  // [group], where it has no fixed place
+  at::Tensor squares_;       // strategies::kSquares
+  at::Tensor inside_block_;  // as bytes
+  // [group]; set for groups that have no fixed location.
+  std::vector<std::optional<ReboundGroup>> parameters_, gradients_;
 };
 
-// Writes the initial values of what this rank owns of each group.
+// Writes the initial values of the shards that this rank owns.
 void fill_initial(const strategies::Program& program, const Model& model, const ProgramMemory& memory,
                   int64_t rank, int64_t seed);
 
-// Sum of squares of all elements, a double scalar on `device`: 0 where a rank owns nothing.
+// The sum of squares of all elements, as a double scalar on `device`; 0 if a rank owns nothing.
 at::Tensor squares(const std::vector<at::Tensor>& tensors, at::Device device);
 
 }  // namespace shardmark

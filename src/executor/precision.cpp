@@ -1,4 +1,4 @@
-// The precisions of a suite as types.
+// Maps the names of precisions to types.
 #include "executor/precision.h"
 
 #include "base/error.h"

@@ -7,18 +7,18 @@
 
 namespace shardmark {
 
-// compute: what blocks see. master: what the optimizer updates. reduce: gradients on their way between ranks,
-// compute or master.
+// compute: blocks compute in it. master: the optimizer updates in it. reduce: gradients are reduced in it,
+// which is compute or master.
 struct Precision {
   at::ScalarType compute = at::kFloat;
   at::ScalarType master = at::kFloat;
   at::ScalarType reduce = at::kFloat;
 
-  bool mixed() const { return compute != master; }     // there is a compute copy beside the master weights
-  bool converts() const { return reduce != compute; }  // gradients change their type before they are reduced
+  bool mixed() const { return compute != master; }     // there is a compute copy of the master weights
+  bool converts() const { return reduce != compute; }  // gradients are converted before they are reduced
 };
 
-// From the words of a suite: precision and reduce_dtype.
+// From a suite's values of precision and reduce_dtype.
 Precision precision_from(const std::string& name, const std::string& reduce_dtype);
 
 inline Precision uniform(at::ScalarType dtype) { return {dtype, dtype, dtype}; }

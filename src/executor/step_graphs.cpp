@@ -1,5 +1,6 @@
-// Capture and replay by torch's CUDAGraph. Tensors of all graphs lie in one pool: they are replayed one after
-// the other, and what outlives its graph (activations, results) is held while another is captured.
+// Captures and replays with torch's CUDAGraph. The tensors of all graphs are in one memory pool. This is safe
+// because graphs are replayed one after the other, and tensors that outlive their graph (activations,
+// results) are still held while later graphs are captured.
 #include "executor/step_graphs.h"
 
 #include <ATen/cuda/CUDAGraph.h>
@@ -31,16 +32,17 @@ std::vector<StepGraphs::Stretch> StepGraphs::stretches_of(const strategies::Prog
 
 namespace {
 
-// Whether body could launch all that it has to. Of what it could not nothing is said but its own error.
+// Captures what `body` launches, and returns whether it launched everything. If it throws, the capture is
+// abandoned, and its exception is the only error that is reported.
 bool captured(at::cuda::CUDAGraph& graph, at::MempoolId_t pool, at::Device gpu,
               const std::function<bool()>& body) {
   const auto give_up = [&] {
     try {
       graph.capture_end();
-    } catch (const c10::Error&) {  // that the capture is invalid: the allocator would go on with it
+    } catch (const c10::Error&) {  // an invalid capture, which leaves the allocator in the pool
       try {
         c10::cuda::CUDACachingAllocator::endAllocateToPool(gpu.index(), pool);
-      } catch (const c10::Error&) {  // that it does not
+      } catch (const c10::Error&) {  // the allocator has stopped already
       }
     }
   };
@@ -64,14 +66,14 @@ bool captured(at::cuda::CUDAGraph& graph, at::MempoolId_t pool, at::Device gpu,
 struct StepGraphs::Graphs {
   explicit Graphs(at::Device gpu) : device(gpu), stream(own_stream(gpu)) {}
   at::Device device;
-  std::shared_ptr<const c10::Stream> stream;  // of captures, which the default stream cannot be
+  std::shared_ptr<const c10::Stream> stream;  // of captures, which are impossible on the default stream
   at::MempoolId_t pool = at::cuda::graph_pool_handle();
 };
 
 struct StepGraphs::OfProgram {
   explicit OfProgram(const strategies::Program& program) : stretches(stretches_of(program)) {}
   std::vector<Stretch> stretches;
-  std::map<size_t, at::cuda::CUDAGraph> graphs;  // by stretch
+  std::map<size_t, at::cuda::CUDAGraph> graphs;  // [stretch]
   std::vector<at::Tensor> outputs;
   int64_t num_steps = 0;
 };
@@ -83,14 +85,16 @@ const std::vector<StepGraphs::Stretch>& StepGraphs::begin_step(const strategies:
   std::unique_ptr<OfProgram>& of_program = programs_[&program];
   if (of_program == nullptr) of_program = std::make_unique<OfProgram>(program);
   current_ = of_program.get();
-  if (current_->num_steps == 1) empty_caches(graphs_->device);  // the first step's memory is not the pool's
+  // Frees the memory of the first step, which is not in the pool.
+  if (current_->num_steps == 1) empty_caches(graphs_->device);
   return current_->stretches;
 }
 
-// Other threads of this process go on meanwhile (samples are read, memory is pinned): the capture is relaxed.
+// The capture mode is relaxed, because other threads of this process go on meanwhile: they read samples and
+// pin memory.
 void StepGraphs::run(size_t stretch, const std::function<bool()>& body) {
   if (current_->num_steps > 1) return current_->graphs.at(stretch).replay();
-  synchronize(graphs_->device);  // with the stream of everything else
+  synchronize(graphs_->device);  // with the stream of all other work
   bool is_whole = true;
   {
     const c10::cuda::CUDAStreamGuard guard(c10::cuda::CUDAStream(*graphs_->stream));
@@ -100,7 +104,7 @@ void StepGraphs::run(size_t stretch, const std::function<bool()>& body) {
     } else {
       is_whole = captured(current_->graphs[stretch], graphs_->pool, graphs_->device, body);
     }
-    synchronize(graphs_->device);  // with this stream
+    synchronize(graphs_->device);  // with the capture stream
   }
   if (is_whole) current_->graphs.at(stretch).replay();
 }

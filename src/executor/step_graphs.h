@@ -1,11 +1,13 @@
-// Steps as CUDA graphs, captured once and replayed: a GPU is given a step in a few launches instead of one
-// for every kernel, and starts the next kernel sooner. The program is the same; what it launches is recorded.
+// Executes steps as CUDA graphs, which are captured once and then replayed. A step then needs a few launches
+// instead of one for every kernel, and the GPU waits less between kernels. The program stays the same; what
+// its instructions launch is captured.
 //
 // A graph holds a stretch of a program: the instructions of one phase, between two marks of the step's
-// recorder, so that phases are measured as ever. Micro-batches are loaded between graphs, into memory that
-// stays. The first step of a program runs as it is (libraries choose and compile their kernels), the second
-// is captured, and replayed like all after it. What is replayed is what was captured: learning rate, draws
-// and memory are those of that step.
+// recorder, so that phases are measured as without graphs. Micro-batches are loaded between graphs, into
+// memory at fixed addresses. The first step of a program runs without graphs, because libraries choose and
+// compile their kernels in it. The second step is captured and then replayed, like all later ones. A replay
+// repeats what was captured: learning rate, random numbers and memory are those of the captured step.
+//
 // Source: NVIDIA, CUDA C++ Programming Guide, CUDA Graphs; PyTorch, Accelerating PyTorch with CUDA Graphs.
 #pragma once
 
@@ -23,7 +25,7 @@ namespace shardmark {
 
 class StepGraphs {
  public:
-  // Instructions [begin, end); of one that loads a micro-batch: itself alone.
+  // Instructions [begin, end). An instruction that loads a micro-batch is a stretch by itself.
   struct Stretch {
     size_t begin, end;
     bool loads;
@@ -35,16 +37,17 @@ class StepGraphs {
   StepGraphs(const StepGraphs&) = delete;
   StepGraphs& operator=(const StepGraphs&) = delete;
 
-  // A step of a program, which must outlive this: of each of these stretches that loads nothing, run(), in
-  // order.
+  // Begins a step of a program, which must outlive this. The caller then calls run() for each stretch that
+  // loads nothing, in order.
   const std::vector<Stretch>& begin_step(const strategies::Program& program);
-  // body launches what the stretch's instructions launch, and returns whether it could; else nothing is
+  // `body` launches what the stretch's instructions launch, and returns whether it could. If not, nothing is
   // replayed, now or later.
   void run(size_t stretch, const std::function<bool()>& body);
-  // outputs: what bodies have made, if they were called. Copies of what the graphs have left there.
+  // `outputs` are the results of the bodies, if they were called. Returns copies of what the graphs have
+  // computed there.
   std::vector<at::Tensor> end_step(const std::vector<at::Tensor>& outputs);
 
-  // The batch as graphs read it: at the same place in every step.
+  // The batch in the memory that graphs read it from, which is the same in every step.
   const Batch& at_its_place(int64_t micro_batch, const Batch& batch);
 
  private:

@@ -1,4 +1,5 @@
-// Marks where instructions begin and what lies between them; clocks of several nodes, one file for all ranks.
+// Marks where instructions begin, turns marks into spans of time, and aligns the clocks of several nodes for
+// a trace of all ranks.
 #include "executor/step_recorder.h"
 
 #include <fmt/format.h>
@@ -23,9 +24,10 @@ using What = Instruction::What;
 
 namespace {
 
-constexpr int64_t kMostRanks = 64;  // in one file: viewers take no more
+constexpr int64_t kMostRanks = 64;  // in one file, because viewers show no more
 
-// Where series "block_time" has it. What is computed again is a part of the backward that needs it.
+// The index of an instruction's time in the series "block_time". Recomputation counts as part of the backward
+// that needs it.
 size_t place_of(const strategies::Program& program, const Instruction& instruction, size_t num_blocks) {
   const auto block = static_cast<size_t>(program.block_of_model(instruction.index));
   return instruction.what == What::data      ? 0
@@ -54,7 +56,8 @@ std::array<double, specs::kNumDimensions> RecordedStep::exposed() const {
 
 void StepRecorder::begin_step(const strategies::Program& program) {
   if (detail_ == Detail::instructions && steps_.empty()) {
-    synchronize(timeline_.device());  // so that the host's clock says when the device passes the first mark
+    // Then the host's clock tells when the device passes the first mark.
+    synchronize(timeline_.device());
     began_s_ = now_s();
   }
   steps_.push_back({&program, timeline_.size()});
@@ -97,14 +100,14 @@ std::vector<RecordedStep> StepRecorder::take() {
 
 namespace {
 
-// [place]: medians over steps and micro-batches. place: of an instruction that computes; nothing: of no
-// place.
+// Medians over steps and micro-batches, [place]. `place` gives the place of a computing instruction, or none
+// if it does not count. What follows an instruction, until the next one that computes, counts with it.
 std::vector<double> medians_by_place(
     const std::vector<RecordedStep>& steps, size_t num_places,
     const std::function<std::optional<size_t>(const strategies::Program&, const Instruction&)>& place) {
   std::vector<std::vector<double>> seconds(num_places);
   for (const RecordedStep& step : steps) {
-    std::map<std::pair<size_t, int64_t>, double> of_step;  // by place and micro-batch
+    std::map<std::pair<size_t, int64_t>, double> of_step;  // by (place, micro-batch)
     double* computing = nullptr;
     for (const RecordedStep::Span& span : step.spans) {
       const Instruction* i = span.instruction;
@@ -141,6 +144,7 @@ std::vector<double> parameter_medians(const std::vector<RecordedStep>& steps, si
   return is_split ? medians : std::vector<double>();
 }
 
+// In each round all ranks read their clocks right after a barrier, and compare them with rank 0's.
 ClockOffset clock_offset(const HostGroup& group) {
   constexpr int kRounds = 16;
   const bool shares_clock = group.first_rank_on_node() == 0;

@@ -1,5 +1,5 @@
-// When the instructions of some steps began and ended, on this rank: the phases of a step, the times of its
-// blocks, and traces are readings of it.
+// Records when the instructions of some steps begin and end on this rank. The phases of a step, the times of
+// its blocks and traces are all derived from it.
 #pragma once
 
 #include <array>
@@ -14,11 +14,12 @@ namespace shardmark {
 using strategies::kNumPhases;
 using strategies::Phase;
 
-// The computing thread (or stream) is at one thing at any moment, so what a step consists of adds up to it.
+// The computing thread (or stream) does one thing at a time, so that the spans of a step add up to its
+// duration.
 struct RecordedStep {
   struct Span {                                  // from one mark to the next
-    const strategies::Instruction* instruction;  // nullptr: exposed communication,
-    specs::Dimension dimension;                  // of this one
+    const strategies::Instruction* instruction;  // nullptr: exposed communication
+    specs::Dimension dimension;                  // of exposed communication
     strategies::TimedInstruction time;
     double seconds() const { return time.end_s - time.begin_s; }
   };
@@ -26,25 +27,27 @@ struct RecordedStep {
   std::vector<Span> spans;
 
   std::array<double, kNumPhases> phases() const;
-  std::array<double, specs::kNumDimensions> exposed() const;  // phase exposed by what is waited for
+  std::array<double, specs::kNumDimensions> exposed() const;  // phase `exposed`, by what is waited for
   double seconds() const { return spans.empty() ? 0 : spans.back().time.end_s - spans.front().time.begin_s; }
 };
 
 class StepRecorder {
  public:
-  // The instructions that are marked, which costs an event each on a GPU: those with which a phase begins,
-  // those that compute, or all; with all, memory is read where one computes.
+  // Which instructions are marked; each mark costs an event on a GPU: those with which a phase begins, those
+  // that compute, or all. With all, the memory in use is read at each one that computes.
   enum class Detail { phases, blocks, instructions };
   explicit StepRecorder(at::Device device, Detail detail = Detail::phases)
       : timeline_(device), detail_(detail) {}
 
-  void begin_step(const strategies::Program& program);  // which must outlive this
+  void begin_step(const strategies::Program& program);  // the program must outlive this
   void begin_instruction(size_t i);
-  void end() { timeline_.mark(Timeline::kNothing); }  // of the last step; it ends where the next begins, else
-  Timeline& timeline() { return timeline_; }          // where a communicator marks exposed communication
+  // Ends the last step. Other steps end where the next one begins.
+  void end() { timeline_.mark(Timeline::kNothing); }
+  // The timeline in which communicators mark exposed communication.
+  Timeline& timeline() { return timeline_; }
 
-  // The steps since the last call; of Detail::instructions in seconds of this node's monotonic clock. Waits
-  // for the device.
+  // The steps since the last call. With Detail::instructions, times are those of this node's monotonic clock.
+  // Waits for the device.
   std::vector<RecordedStep> take();
 
  private:
@@ -54,27 +57,27 @@ class StepRecorder {
   };
   Timeline timeline_;
   Detail detail_;
-  double began_s_ = 0;  // by the host's clock: the first mark
+  double began_s_ = 0;  // by the host's clock, at the first mark
   std::vector<Begun> steps_;
   std::vector<double> memory_bytes_;  // [mark], with Detail::instructions
 };
 
-// How long each block of the whole model computes on this rank, with what follows it until the next one:
-// medians over the steps, all micro-batches alike, as laid out in series "block_time" (schema/fields.h).
+// The time of each block of the whole model on this rank, together with what follows it until the next block:
+// medians over steps and micro-batches, in the order of the series "block_time" (schema/fields.h).
 std::vector<double> block_medians(const std::vector<RecordedStep>& steps, size_t num_blocks);
-// The same of what splits off each block's backward for the gradients of its parameters (series
-// "parameter_backward_time"); nothing where the schedule does not split it.
+// The same for the part of each block's backward that computes the gradients of parameters (series
+// "parameter_backward_time"). Empty if the schedule does not split backward.
 std::vector<double> parameter_medians(const std::vector<RecordedStep>& steps, size_t num_blocks);
 
-// Seconds to add to this rank's clock so that it is rank 0's; ranks on rank 0's node share its clock.
-// error_s: half the range in which other ranks' answers lay. Collective.
+// The seconds to add to this rank's clock to get rank 0's, as the median of several rounds. error_s is half
+// the interquartile range of the rounds. Ranks on rank 0's node share its clock. Collective.
 struct ClockOffset {
   double seconds = 0, error_s = 0;
 };
 ClockOffset clock_offset(const HostGroup& group);
 
-// Writes what all ranks recorded, with Detail::instructions, to `path`, as rank 0, which says why not where
-// that fails; the first 64 ranks of many. Collective; the same answer on all ranks.
+// Rank 0 writes what all ranks have recorded, with Detail::instructions, to `path`. Only the first 64 ranks
+// are written. Returns why it failed, or an empty text, on all ranks. Collective.
 std::string write_trace(const HostGroup& group, const specs::ModelTable& model, StepRecorder& recorder,
                         const std::string& title, const std::string& path);
 

@@ -1,4 +1,4 @@
-// Builds what a training point describes.
+// Builds the model, the state and the executor that a training point describes.
 #include "executor/training_setup.h"
 
 #include <algorithm>
@@ -19,9 +19,10 @@ bool has_tied_group(const specs::ModelTable& table) {
                      [](const auto& group) { return group.is_tied; });
 }
 
-// Of this rank's place in each stage, the teams being the same for all ranks of one. So all ranks split off
-// the same communicators in the same order, and know whose tensors come when. The ends of a pipeline talk of
-// tied groups, whether or not this rank owns a part of them.
+// Writes the programs of one rank in each stage, at this rank's place in the stage; process groups are the
+// same for all ranks of a stage. All ranks therefore split off the same communicators in the same order, and
+// know which stage has which tensors. Every stage splits off the communicator of tied groups, even if this
+// rank owns no part of one.
 OtherStages stages_of(const Point& point, const Programs& own, int64_t rank, strategies::Serving serving) {
   const specs::Mesh mesh = specs::mesh_of(point);
   OtherStages stages;

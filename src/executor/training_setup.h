@@ -1,5 +1,5 @@
-// What a training point describes: a model, a rank's part of it, and the executor of its steps. Measured
-// points and training runs both use it.
+// Everything that a training point describes on one rank: the model, the rank's part of it, and the executor
+// of its steps. Measured points and training runs both use it.
 #pragma once
 
 #include "executor/executor.h"
@@ -7,27 +7,28 @@
 
 namespace shardmark {
 
-// What a rank knows of the others of its pipeline.
-struct OtherStages {
-  std::vector<strategies::TeamUse> teams;  // of the programs of all stages
+// What a rank knows of the other stages of its pipeline.
+struct OtherStages {                       // of the programs of all stages
+  std::vector<strategies::TeamUse> teams;  // [stage]: its part of the model; empty: there is one stage
   std::vector<specs::ModelTable> tables;   // [stage]: of its part of the model; none: it is whole
 };
 
-// In three parts, each before the next on all ranks: it is made, which splits off communicators; allocate();
-// state->publish() or load(), the first calls. So a rank that lacks memory leaves none waiting.
+// It is set up in three phases, and all ranks must finish one before any begins the next: the constructor,
+// which splits off communicators; allocate(); and the first communication, by state->publish() or load(). A
+// rank that runs out of memory then leaves no other rank waiting.
 struct TrainingSetup {
-  // Collective, and so is the end. All arguments, here and below, must outlive it.
+  // Construction and destruction are collective. All arguments, here and below, must outlive this.
   TrainingSetup(const Point& point, Communicator& comm);
   void allocate(int64_t first_step = 0);  // a rank may throw alone
 
-  // The copy of the model that this rank has a part of: whose samples it sees.
+  // The index of the copy of the model that this rank has a part of, which decides which samples it gets.
   int64_t data_rank() const { return specs::mesh_of(point).data_index_of(comm.rank()); }
 
   const Point& point;
   Communicator& comm;
-  specs::ModelTable whole;         // of the model
-  strategies::RankStep rank_step;  // of this rank's part of it
-  Programs programs;               // until allocate()
+  specs::ModelTable whole;         // the whole model
+  strategies::RankStep rank_step;  // the step of this rank's part of the model
+  Programs programs;               // moved from by allocate()
   OtherStages stages;
   std::shared_ptr<const Teams> teams;
   std::unique_ptr<Model> model;

@@ -1,4 +1,4 @@
-// A strategy's memory set up, and its state as whole tensors, gathered and scattered one group at a time.
+// Sets up the memory of a strategy's program, and lists the tensors that make up its state.
 #include "executor/training_state.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kOptimizer = "optimizer.";
 
-// A program's groups are the model's.
+// Regroups the model's parameters if the program has other groups than the model's own.
 Model& regrouped(Model& model, const strategies::Program& program) {
   if (program.regrouped) model.regroup(*program.regrouped);
   return model;
@@ -86,7 +86,7 @@ void TrainingState::wait_all() {
   for (BoundProgram* bound : {&step_, &step_with_norm_, &evaluation_}) bound->wait_all();
 }
 
-// Some strategies copy and gather what the optimizer has changed only when the next forward comes near it.
+// Some strategies copy and gather updated parameters only when the next forward comes near them.
 std::vector<at::Tensor> TrainingState::replicated() {
   using What = strategies::Instruction::What;
   const auto is_replicated = [this](const strategies::Slice& slice) {
@@ -110,7 +110,8 @@ std::vector<at::Tensor> TrainingState::replicated() {
   return all;
 }
 
-// The optimizer's shards as parts of groups: it has none for what is empty, or one for all groups together.
+// The optimizer's shards as parts of groups. The optimizer has no shard for an empty slice, and may have a
+// single one for all groups together.
 TrainingState::Parts TrainingState::parts_of(const std::vector<at::Tensor>& shards) const {
   Parts parts;
   size_t next = 0;
@@ -156,7 +157,7 @@ bool TrainingState::is_finite() {
                      [](const auto& buffer) { return shardmark::is_finite(buffer.second); });
 }
 
-// By the extremes, which a NaN is one of: no other test of torch does without a copy of the values.
+// Tests the extremes, of which a NaN is one. All other tests of torch make a copy of the values.
 bool is_finite(const at::Tensor& values) {
   if (values.numel() == 0) return true;
   const auto [least, most] = at::aminmax(values);

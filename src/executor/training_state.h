@@ -1,5 +1,5 @@
-// What a rank holds of a training: the memory of its strategy's program, the model bound to it, and the
-// optimizer over what the rank owns.
+// The state of a training run on one rank: the memory of its strategy's program, the model that is bound to
+// it, and the optimizer of what the rank owns.
 #pragma once
 
 #include <functional>
@@ -18,26 +18,27 @@ struct StateContext {
   Communicator& comm;
   Choice optimizer;  // resolved
   int64_t seed = 1;
-  std::optional<Precision> precision = {};     // none: everything in the model's type
+  std::optional<Precision> precision = {};     // none: everything has the model's type
   specs::Mesh mesh = {};                       // of all ranks
-  std::vector<specs::ModelTable> stages = {};  // [stage]: its part of the model; none: it is whole
+  std::vector<specs::ModelTable> stages = {};  // [stage]: its part of the model; empty: one stage
   Precision types() const { return precision.value_or(uniform(model.dtype())); }
 };
 
 // Note [State]
-// What training goes on from: parameters and buffers by their own names, and the optimizer's state as
-// "optimizer.exp_avg.<parameter>" and "optimizer.num_updates". Tensors travel whole, one group at a time, so
-// that what one strategy wrote any other can read, on any number of ranks. What a step carries over to the
-// next one beside these (strategies::Buffer::carried) is each rank's own, "reduction.residual.7.rank1": only
-// the same program on as many ranks goes on from it, so it is loaded by itself. No function may throw: the
-// other ranks would wait. Ranks that have nothing to do with the tensors give an empty function.
-enum class State { weights, all };  // all: the optimizer's too
-// The tensor is on the CPU, and the visitor's to keep.
+// The state of a training run is its parameters and buffers by their own names, and the optimizer's state as
+// "optimizer.exp_avg.<parameter>" and "optimizer.num_updates". Tensors are exchanged whole, one group at a
+// time, so that any strategy can read what another one wrote, on any number of ranks. What a step leaves for
+// the next one in addition (strategies::Buffer::carried) belongs to one rank each, as
+// "reduction.residual.7.rank1". Only the same program on the same number of ranks can continue from it, so
+// that it is loaded separately. None of these functions may throw, because the other ranks would wait. Ranks
+// that do not need the tensors pass an empty function.
+enum class State { weights, all };  // all: also the optimizer's
+// The tensor is on the CPU, and the visitor may keep it.
 using StateVisitor = std::function<void(const std::string& name, const at::Tensor& value)>;
-// The whole tensor of this name, of any floating type; asked for on rank 0 alone.
+// Returns the whole tensor of this name, in any floating-point type. It is called on rank 0 alone.
 using StateReader = std::function<at::Tensor(const std::string& name)>;
 
-// The programs of a strategy, for one set of memory.
+// The programs of a strategy, which share one set of buffers.
 struct Programs {
   strategies::Program step, step_with_norm, evaluation;
   std::vector<strategies::TeamUse> teams() const;  // of all three
@@ -46,11 +47,12 @@ Programs programs_of(const Choice& strategy, strategies::StepInput input);
 
 class TrainingState {
  public:
-  // Allocates, binds the model, draws the initial values: a rank may throw alone. teams: of these programs.
-  // The context's references must outlive this.
+  // Allocates the buffers, binds the model to them, and draws the initial values. A rank may throw alone.
+  // `teams` must have the process groups of these programs. The context's references must outlive this.
   TrainingState(const StateContext& context, Programs programs, std::shared_ptr<const Teams> teams);
 
-  // Once all ranks are there and before anything else: what they own goes where blocks see it. Collective.
+  // Brings the parameters that ranks own to where blocks see them. To be called before anything else, when
+  // all ranks are set up. Collective.
   void publish();
 
   const strategies::Program& program() const { return step_.program(); }
@@ -58,37 +60,40 @@ class TrainingState {
   BoundProgram& evaluation() { return evaluation_; }
   Optimizer& optimizer() { return *optimizer_; }
   Communicator& comm() const { return comm_; }
-  Communicator& copies() { return teams_->of({program().copies}); }  // have the same part of the model
+  // The ranks that have the same part of the model.
+  Communicator& copies() { return teams_->of({program().copies}); }
   Model& model() { return model_; }
   const Model& model() const { return model_; }
-  uint64_t key_of_draws(int64_t seed) const;  // the same on ranks that compute with the same activations
+  // A key for random numbers, equal on ranks that compute with the same activations.
+  uint64_t key_of_draws(int64_t seed) const;
   const specs::Mesh& mesh() const { return mesh_; }
   const ProgramMemory& memory() const { return memory_; }
   at::Tensor squares() const { return memory_.at(strategies::kSquares).squeeze(0); }
 
-  // State that must be bit-equal on all ranks between steps; for checks. Collective.
+  // Buffers that must be bit-equal on all ranks between steps, for checks. Collective, because parameters
+  // that forward would gather are gathered first.
   std::vector<at::Tensor> replicated();
 
-  // Between steps: whether no NaN and no infinity is in what this rank owns, and in its buffers.
+  // Whether what this rank owns, and its buffers, are free of NaN and infinity. To be called between steps.
   bool is_finite();
 
-  // Between steps; Note [State]. Collective. visit: called on each rank that gives one, with rank 0's buffers
-  // on rank 0.
+  // Note [State]. To be called between steps. Collective. `visit` is called on each rank that passes one,
+  // with rank 0's buffers on rank 0.
   void visit(State what, const StateVisitor& visit);
   void load(State what, const StateReader& read);
 
-  // What a step carries over to the next one, of all ranks, in the same order on each.
+  // What a step leaves for the next one, of all ranks. The order is the same on each.
   struct Carried {
     std::string name;
-    at::Tensor own;   // this rank's, whose ever it is
-    int rank;         // whose it is
-    bool replicated;  // the other ranks have the same
+    at::Tensor own;   // this rank's own tensor, even if the entry is another rank's
+    int rank;         // the rank whose entry it is
+    bool replicated;  // all ranks have the same bits
   };
   std::vector<Carried> carried() const;
-  void load_carried(const StateReader& read);  // as load()
+  void load_carried(const StateReader& read);  // like load()
 
  private:
-  using Parts = std::vector<std::vector<at::Tensor>>;  // [group][segment], maybe empty
+  using Parts = std::vector<std::vector<at::Tensor>>;  // [group][segment], may be empty
   struct Kind {
     std::string prefix;
     at::ScalarType type;
@@ -118,11 +123,11 @@ class TrainingState {
 
 bool is_finite(const at::Tensor& values);
 
-// Rank 0's value for all. Collective.
+// Copies rank 0's value to all ranks. Collective.
 void broadcast_value(Communicator& comm, const at::Tensor& value);
 
-// What forward changes on each rank by itself: the first rank's for all that have the same part of the model.
-// Before evaluation. Collective.
+// Copies the buffers that forward changes on each rank from the first rank among those with the same part of
+// the model. To be called before an evaluation. Collective.
 void broadcast_buffers(Model& model, Communicator& copies);
 
 }  // namespace shardmark

@@ -1,6 +1,6 @@
-// The state as whole tensors, gathered and scattered one group at a time: first over the ranks that have the
-// same part of the model, then over those that share its blocks, then from the stage that has it to all
-// others.
+// Gathers the state as whole tensors and scatters it again, one group at a time: first among the ranks that
+// have the same part of the model, then among those that share its blocks, and then from the stage that has
+// the group to all others.
 #include <algorithm>
 
 #include "executor/training_state.h"
@@ -24,6 +24,7 @@ const specs::ModelTable& TrainingState::table_of(size_t stage) const {
 
 bool TrainingState::is_own(size_t stage) const { return std::cmp_equal(mesh_.stage_of(comm_.rank()), stage); }
 
+// A whole group from the shards of all ranks in the group's process group, on the device.
 at::Tensor TrainingState::gathered(size_t group, const std::vector<at::Tensor>& parts) {
   const specs::GroupLayout& layout = program().layout[group];
   if (layout.team.ranks == 1 && parts.size() == 1) return parts.front();
@@ -40,13 +41,13 @@ at::Tensor TrainingState::gathered(size_t group, const std::vector<at::Tensor>& 
   return whole;
 }
 
-// To the other stages.
+// Broadcasts a stage's tensor to the other stages.
 void TrainingState::send_from(size_t stage, const at::Tensor& value) {
   if (mesh_.pipeline > 1)
     teams_->of({mesh_.pipeline_team()}).broadcast(value, static_cast<int>(stage)).wait();
 }
 
-// The parameter of which each tensor-parallel rank has a part, in its own shape.
+// Assembles a parameter from the shards of all tensor-parallel ranks, in its own shape.
 at::Tensor TrainingState::of_tensor_ranks(const at::Tensor& own, const specs::ParameterSpec& spec) {
   if (!spec.part) return own.view(spec.shape);
   std::vector<int64_t> shape = spec.shape;
@@ -56,7 +57,7 @@ at::Tensor TrainingState::of_tensor_ranks(const at::Tensor& own, const specs::Pa
   return assembled(parts, spec);
 }
 
-// A tied group is the first stage's: the last one has the same bits.
+// A tied group counts as the first stage's. The last stage has the same bits.
 void TrainingState::visit_group(const Kind& kind, size_t stage, size_t group, const StateVisitor& visit) {
   const specs::GroupSpec& spec = table_of(stage).groups[group];
   if (spec.is_tied && stage > 0) return;
@@ -99,7 +100,7 @@ void TrainingState::visit(State what, const StateVisitor& visit) {
     visit(kNumUpdates, on_cpu(optimizer_->num_updates()));
 }
 
-// Rank 0 reads every tensor, the ranks that have it keep their part.
+// Rank 0 reads every tensor and broadcasts it. The ranks that have the group keep their shards.
 void TrainingState::load_group(const Kind& kind, size_t stage, size_t group, const StateReader& read) {
   const specs::GroupSpec& spec = table_of(stage).groups[group];
   const auto options = at::TensorOptions(comm_.device()).dtype(kind.type);
@@ -146,11 +147,11 @@ void TrainingState::load(State what, const StateReader& read) {
 
 std::vector<TrainingState::Carried> TrainingState::carried() const {
   std::vector<Carried> all;
-  if (mesh_.pipeline > 1) return all;  // stages have buffers of other lengths
+  if (mesh_.pipeline > 1) return all;  // the buffers of stages differ in length
   for (size_t i = 0; i < program().buffers.size(); ++i) {
     const auto& [name, use, element, numel, most_numel, among_copies, carried] = program().buffers[i];
     if (!carried || numel == 0) continue;
-    const bool replicated = among_copies && mesh_.tensor == 1;  // tensor-parallel ranks have parts of a model
+    const bool replicated = among_copies && mesh_.tensor == 1;  // tensor-parallel ranks have different shards
     std::string text = kCarried + name + "." + std::to_string(i);
     std::replace(text.begin(), text.end(), ' ', '_');
     for (int rank = 0; rank < (replicated ? 1 : comm_.size()); ++rank)

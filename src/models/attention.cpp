@@ -1,4 +1,5 @@
-// ATen's attention, called once, or for each of the two parts of a sequence that a context rank has.
+// Calls ATen's attention once, or once for each of the two parts of a sequence that a context-parallel rank
+// has.
 #include "models/attention.h"
 
 #include <limits>
@@ -9,13 +10,14 @@
 namespace shardmark {
 namespace {
 
-// A head of keys or values for each head of queries where the kernel shares none: of fp32 and fp64 on a GPU.
+// Repeats heads of keys or values where ATen's kernel does not share them among heads of queries: in fp32 and
+// fp64 on a GPU.
 at::Tensor shared(const Model& model, const at::Tensor& x, int64_t heads) {
   const bool repeats = model.gpu_forms && !at::isReducedFloatingType(model.dtype()) && x.size(2) != heads;
   return repeats ? x.repeat_interleave(heads / x.size(2), 2) : x;
 }
 
-// All [B, heads, T, D].
+// All tensors are [B, heads, T, D].
 at::Tensor attention(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                      const at::Tensor& mask, double dropout) {
   return at::scaled_dot_product_attention(
@@ -23,7 +25,8 @@ at::Tensor attention(const at::Tensor& queries, const at::Tensor& keys, const at
       /*is_causal=*/!mask.defined(), /*scale=*/{}, /*enable_gqa=*/keys.size(1) != queries.size(1));
 }
 
-// A causal mask hides from a part of the tokens what comes after it: those keys are left out.
+// Attention of the two parts of a sequence that a context-parallel rank has. The causal mask hides all keys
+// behind the part, so that each part only gets the keys up to its own end.
 at::Tensor attention_of_parts(const specs::Split& split, const at::Tensor& queries, const at::Tensor& keys,
                               const at::Tensor& values, const at::Tensor& mask, double dropout) {
   const int64_t part = queries.size(2) / 2;
@@ -38,8 +41,8 @@ at::Tensor attention_of_parts(const specs::Split& split, const at::Tensor& queri
   return at::cat(parts, 2);
 }
 
-// Heads of a rank are its own, and so are draws about them, while other draws of the block are the same on
-// tensor-parallel ranks that have all tokens.
+// Tensor-parallel ranks have different heads and must draw different dropout masks for them. All other draws
+// of the block must be the same on ranks that have all tokens.
 void draw_apart(const Model& model, int64_t number) {
   seed_generator(model.device(), hash_of(model.random_key, number));
 }

@@ -1,4 +1,4 @@
-// Synchronised batch norm as an autograd function; the others are ATen's own.
+// Synchronized batch norm as an autograd function. The other kinds use ATen's own batch norm.
 #include "models/batch_norm.h"
 
 #include <torch/csrc/autograd/custom_function.h>
@@ -14,13 +14,14 @@ using torch::autograd::variable_list;
 
 at::Tensor per_channel(const at::Tensor& values) { return values.view({1, -1, 1, 1}); }
 
-// Of statistics and of what computes with them: float for 16-bit activations, as in PyTorch's mixed
+// The type of statistics and of computations with them: float for 16-bit activations, as in PyTorch's mixed
 // precision.
 at::ScalarType precise_type(const at::Tensor& x) {
   return at::isReducedFloatingType(x.scalar_type()) ? at::kFloat : x.scalar_type();
 }
 
-// Mean and variance of this rank's activations. Kernels of the CPU find them in the type of running ones.
+// Mean and variance of this rank's activations. The CPU's kernels compute them in the type of the running
+// statistics.
 std::tuple<at::Tensor, at::Tensor> local_statistics(const at::Tensor& x) {
   if (!at::isReducedFloatingType(x.scalar_type())) return at::batch_norm_update_stats(x, {}, {}, 0);
   const at::Tensor unused = at::zeros({x.size(1)}, x.options().dtype(at::kFloat));
@@ -31,20 +32,21 @@ void sum_over_ranks(const Model& model, const at::Tensor& values) {
   model.communicate(specs::Dimension::data, specs::Collective::all_reduce, values, values);
 }
 
-// What backward needs besides tensors.
+// What backward needs in addition to tensors.
 struct RankSum : torch::CustomClassHolder {
   explicit RankSum(const Model& of) : model(of) {}
   const Model& model;
 };
 
 // Note [Statistics of all ranks]
-// Each direction reduces one small tensor. Forward: a rank's mean and variance are found in two passes over
-// x, then packed in float64 as (n mean, n (variance + mean^2), n): sums of these give the statistics of the
-// whole batch, and float64 leaves their difference exact enough for fp64 equality at 1e-10. n travels with
-// them, so that ranks may hold unequal batches. Backward: dx needs the means of dy and of dy xhat over the
-// whole batch; weight and bias get the local sums only, because strategies reduce parameter gradients. Around
-// 16-bit activations every per-channel value is a float, weight and bias too: kernels on a GPU ask for float
-// statistics, and those on the CPU for one type of all.
+// Each direction all-reduces one small tensor. In forward, a rank computes its mean and variance in two
+// passes over x, and packs them in float64 as (n mean, n (variance + mean^2), n). The sums of these over
+// ranks give the statistics of the whole batch, and float64 keeps their difference exact enough for equality
+// at 1e-10 in fp64. The count n is part of the message, so that ranks may have batches of different sizes. In
+// backward, dx needs the means of dy and of dy xhat over the whole batch. Weight and bias get the local sums
+// only, because strategies reduce the gradients of parameters. Around 16-bit activations every per-channel
+// value is a float, weight and bias included, because kernels on a GPU need float statistics, and kernels on
+// the CPU need one type for all of them.
 struct SyncBatchNorm : torch::autograd::Function<SyncBatchNorm> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias, const BatchNorm& norm) {

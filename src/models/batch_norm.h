@@ -1,4 +1,4 @@
-// Batch norm over [B, C, H, W] with statistics of the local micro-batch, of all ranks, or constant.
+// Batch norm over [B, C, H, W], with statistics of the local micro-batch, of all ranks, or constant ones.
 #pragma once
 
 #include "models/model.h"
@@ -7,17 +7,17 @@ namespace shardmark {
 
 enum class BatchStatistics { local, sync, frozen };
 
-BatchStatistics batch_statistics(const Options& options);  // of the option batch_norm
+BatchStatistics batch_statistics(const Options& options);  // the option batch_norm
 
 struct BatchNorm {
   BatchStatistics statistics;
-  const Model& model;  // sums over ranks; says whether it trains
+  const Model& model;  // sums over ranks, and knows whether it trains
   const at::Tensor &weight, &bias;
-  at::Tensor &mean, &variance;  // running, updated in place but for frozen
+  at::Tensor &mean, &variance;  // running statistics, updated in place unless frozen
 
   BatchNorm(Model& owner, const std::string& name, BatchStatistics kind);
   at::Tensor operator()(const at::Tensor& x) const;
-  double momentum() const;  // of the running statistics, now
+  double momentum() const;  // of the running statistics; 0 while a block is recomputed
 };
 
 }  // namespace shardmark

@@ -1,33 +1,34 @@
-// Output layer and loss as one autograd function.
+// The output layer and the loss as one autograd function, with few bytes moved for each logit.
 //
-// Note [Bytes of a logit]: GPT-2's vocabulary makes logits the largest tensor of a step (16 x 1024 tokens x
-// 50,257: 0.8 billion, 1.65 GB in bf16), and every pass over them costs 0.5 ms per 2 bytes on an H100
-// (3.35 TB/s). Counted as bytes that are read or written per logit, each kernel once:
-//   at::cross_entropy_loss of floats: product 2; to float 2 + 4; log_softmax 4 + 4; backward of the mean 4;
-//   of log_softmax 4 + 4 + 4; to bf16 4 + 2; two products 2 + 2: 42, more where a row of 200 kB is read again
-//   by log_softmax and its backward (up to 8 and 4); at its peak 12 bytes per logit are held.
-//   here: product 2; softmax 2 + 2 (a row of 100 kB that is read again is still in the L2 cache); sum 2; two
-//   products 2 + 2: 12, and 2 bytes per logit are held.
-// The softmax computes in float inside and rounds its results (ATen's SoftMax.cu). It may write over its
-// input, as ATen's own attention does it (native/transformers/attention.cpp, masked_softmax). The gradient of
-// the loss then is the probabilities but for one entry per row, and the scale (gradient of the loss / N) goes
-// to x and to the product with the weight, which are 65 times smaller than the logits.
+// Note [Bytes of a logit]: with GPT-2's vocabulary, the logits are the largest tensor of a step (16 x 1024
+// tokens x 50,257: 0.8 billion, 1.65 GB in bf16), and every pass over them costs 0.5 ms per 2 bytes on an
+// H100 (3.35 TB/s). Bytes that are read or written per logit, with each kernel counted once:
+//   at::cross_entropy_loss in float: product 2; to float 2 + 4; log_softmax 4 + 4; backward of the mean 4; of
+//   log_softmax 4 + 4 + 4; to bf16 4 + 2; two products 2 + 2. Together 42, and more where log_softmax and its
+//   backward read a row of 200 kB again (up to 8 and 4). At its peak it holds 12 bytes per logit.
+//   Here: product 2; softmax 2 + 2 (a row of 100 kB that is read again is still in the L2 cache); sum 2; two
+//   products 2 + 2. Together 12, and it holds 2 bytes per logit.
+// The softmax computes in float and rounds its results (ATen's SoftMax.cu). It may overwrite its input, as in
+// ATen's own attention (native/transformers/attention.cpp, masked_softmax). The gradient of the loss is then
+// the probabilities, except for one entry per row. The scale (gradient of the loss / N) is applied to x and
+// to the product with the weight instead, which are 65 times smaller than the logits.
 //
-// Note [Rounded probabilities]: p of the target minus 1 would have no digit left where p comes near to 1, as
-// bf16 has none between 1 - 2^-8 and 1. The others' sum is the same number, and has a relative error of a
-// rounding (2^-9) wherever p is: it costs one more pass over 2 bytes (on a GPU a sum of bf16 in float needs
-// no copy: native/ReduceOpsUtils.h). So every entry of the gradient is as exact as one that was computed in
-// float and rounded. The loss of a row comes from the same sum where p is at least 1/2; elsewhere log p has
-// an absolute error of 2^-9 at most, without bias, which is no more than what rounding the logits to bf16 has
-// done already; the mean over N rows has 1/sqrt(N) of it.
+// Note [Rounded probabilities]: the gradient of the target's logit is p - 1. Computed from a bf16 p near 1,
+// it would have no correct digit, because bf16 has no numbers between 1 - 2^-8 and 1. The negative sum of the
+// other probabilities is the same number, and its relative error is that of one rounding (2^-9) for every p.
+// It costs one more pass over 2 bytes per logit (on a GPU, summing bf16 in float needs no copy:
+// native/ReduceOpsUtils.h). Every entry of the gradient is therefore as exact as one that was computed in
+// float and rounded. If p is at least 1/2, the loss of a row is computed from the same sum. Otherwise log p
+// has an absolute error of at most 2^-9, without bias, which is no more than the error of rounding the logits
+// to bf16; the mean over N rows has 1/sqrt(N) of it.
 //
-// Note [Aligned rows]: 50,257 is odd, so that rows of logits start at odd multiples of 2 bytes: neither 16
-// byte loads nor the tensor memory accelerator can read them, and cuBLAS leaves its fast kernels for all
-// three products (NVIDIA, Matrix Multiplication Background User's Guide: multiples of 64 elements are best).
-// Padding lives in a copy of the weight that is made anew in every forward, 50,304 rows: 77 MB filled, read
-// and written, 0.08 ms, where GPT-2 124M of 16 x 1024 tokens takes 26 ms less with 50,304 (an H100).
-// Parameters, their layout and all formulas know nothing of it. Padded logits are -inf, their probabilities
-// and gradients 0.
+// Note [Aligned rows]: 50,257 is odd, so that rows of logits start at odd multiples of 2 bytes. Neither
+// 16-byte loads nor the tensor memory accelerator can read such rows, and cuBLAS does not use its fast
+// kernels for any of the three products (NVIDIA, Matrix Multiplication Background User's Guide: multiples of
+// 64 elements are best). The weight is therefore padded to 50,304 rows in a copy that every forward makes
+// anew: 77 MB are filled, read and written in 0.08 ms. On an H100, a step of GPT-2 124M with 16 x 1024 tokens
+// takes 26 ms less with 50,304 rows. Parameters, their layout and all formulas know nothing of the padding.
+// Padded logits are -inf, and their probabilities and gradients are 0.
 #include "models/cross_entropy.h"
 
 #include <limits>
@@ -41,13 +42,14 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Zeros below the last row; itself where it is aligned.
+// The weight with rows of zeros added at the end, or the weight itself if its number of rows is aligned.
 at::Tensor padded_rows(const at::Tensor& weight, int64_t multiple) {
   const int64_t missing = (multiple - weight.size(0) % multiple) % multiple;
   return missing == 0 ? weight : at::constant_pad_nd(weight, {0, 0, 0, missing});
 }
 
-// The mean loss of p, which are logits [N, aligned classes]; p becomes their gradient, but for the scale.
+// Returns the mean loss. On entry p holds logits [N, aligned classes]; on return it holds their gradient
+// without the scale.
 at::Tensor loss_and_gradient(at::Tensor p, const at::Tensor& targets, int64_t classes) {
   const at::Tensor column = targets.unsqueeze(1);
   p.narrow(1, classes, p.size(1) - classes).fill_(-std::numeric_limits<double>::infinity());
@@ -98,7 +100,8 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
     return {dx, at::mm(gradient.t(), x * scale).narrow(0, 0, classes), {}, {}, {}, {}};
   }
 
-  // 50,257 rows at once would be one of cuBLAS's slow products: 2.4 ms on an H200, and so 1.5.
+  // A product of all 50,257 rows at once would use one of cuBLAS's slow kernels: 2.4 ms on an H200, instead
+  // of 1.5 ms for the aligned rows and the rest apart.
   static void add_gradient(const at::Tensor& place, const at::Tensor& gradient, const at::Tensor& scaled,
                            int64_t classes) {
     const int64_t last = classes % kRowMultiple;

@@ -1,9 +1,10 @@
-// Tokens sorted by expert, and each expert's MLP as a part of one grouped product (Gale et al. 2022,
-// "MegaBlocks": no token is dropped and none padded).
+// The MLPs of a mixture of experts: tokens are sorted by expert, and the MLPs of all experts are grouped
+// matrix products (Gale et al. 2022, "MegaBlocks": no token is dropped, and none is padded).
 //
-// Note [Weights inside]: the weight of a choice is applied before w2 instead of after it, which is the same
-// number. So backward finds the gradient of a weight as the product of two tensors that it has anyway, and
-// the experts' outputs [N k, C] need not be kept. Copies of x are gathered anew in backward.
+// Note [Weights inside]: the router's weight of a choice is applied before w2 instead of after it, which
+// gives the same number. In backward, the gradient of a weight is then the product of two tensors that are
+// there anyway, and the experts' outputs [N k, C] need not be kept. The copies of x are not kept either;
+// backward gathers them again.
 #include "models/experts.h"
 
 #include <algorithm>
@@ -16,14 +17,14 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// LibTorch's grouped product knows neither double nor rows that are no multiple of 16 bytes.
+// LibTorch's grouped product takes neither double nor rows whose size is not a multiple of 16 bytes.
 bool has_kernel(const at::Tensor& a, at::IntArrayRef inner) {
   return a.scalar_type() != at::kDouble && std::all_of(inner.begin(), inner.end(), [&](int64_t columns) {
            return columns * a.element_size() % 16 == 0;
          });
 }
 
-// Ends on the host, after a 0.
+// Copies `ends` to the host and puts a 0 in front.
 std::vector<int64_t> bounds(const at::Tensor& ends) {
   std::vector<int64_t> all = {0};
   const at::Tensor host = ends.cpu();
@@ -31,7 +32,7 @@ std::vector<int64_t> bounds(const at::Tensor& ends) {
   return all;
 }
 
-// Of rows a [M, N] and b [M, K]: a^T b over the rows of each expert, [E, N, K].
+// For rows a [M, N] and b [M, K]: a^T b over the rows of each expert, [E, N, K].
 at::Tensor grouped_gradient(const at::Tensor& a, const at::Tensor& b, const at::Tensor& ends) {
   if (has_kernel(a, {a.size(1), b.size(1)})) return at::_grouped_mm(a.t(), b, ends);
   const std::vector<int64_t> bound = bounds(ends);
@@ -44,7 +45,7 @@ at::Tensor grouped_gradient(const at::Tensor& a, const at::Tensor& b, const at::
   return product;
 }
 
-// The copies of a token, summed: rows are in the order by expert.
+// Sums the copies of each token. `rows` are in the order by expert.
 at::Tensor summed(const at::Tensor& rows, const at::Tensor& order, int64_t top_k) {
   const at::Tensor by_token = at::empty_like(rows).index_copy_(0, order, rows);
   return by_token.view({-1, top_k, rows.size(1)}).sum(1);
@@ -122,6 +123,7 @@ at::Tensor grouped_product(const at::Tensor& a, const at::Tensor& b, const at::T
   return product;
 }
 
+// Sorting the chosen experts is stable, so that the copies for one expert stay in the order of the tokens.
 Routing routed(const at::Tensor& logits, int64_t top_k) {
   const auto [chosen, index] = logits.topk(top_k, 1);
   const auto precise = logits.element_size() < 4 ? at::kFloat : logits.scalar_type();

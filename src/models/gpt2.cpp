@@ -1,12 +1,12 @@
-// gpt2 and its sizes: embedding, transformer blocks, head. Between blocks the residual stream is [B T, C].
-// B batch, T tokens, H heads, D channels per head, C = H D width, V vocabulary.
+// gpt2 and its sizes: embedding, transformer blocks, head. Between blocks the residual stream is [B T, C]. B:
+// batch, T: tokens, H: heads, D: channels per head, C = H D: width, V: vocabulary.
 #include "models/attention.h"
 #include "models/layers.h"
 
 namespace shardmark {
 namespace {
 
-// Zeroes a share of the elements and scales the rest up, while the model draws.
+// Zeroes a share of the elements and scales up the rest, if the model draws random numbers at all.
 struct Dropout {
   const Model& model;
   double share;
@@ -19,7 +19,7 @@ Block embedding(Model& model, double dropout) {
   const at::Tensor& positions = model.parameter("wpe.weight");  // [T, C]
   const Dropout drop{model, dropout};
   return {"embedding", [&model, &tokens, &positions, drop](const at::Tensor& ids, const Batch& batch) {
-            const at::Tensor words = embedded(model, tokens, ids);  // [B T, C], or of a part of the tokens
+            const at::Tensor words = embedded(model, tokens, ids);  // [B T, C], or a part of the tokens
             if (!batch.positions.defined() && words.size(0) == ids.numel()) {
               const at::Tensor of_samples = words.view({ids.size(0), ids.size(1), -1});
               return drop(at::add(of_samples, positions.narrow(0, 0, ids.size(1))).flatten(0, 1));
@@ -31,7 +31,7 @@ Block embedding(Model& model, double dropout) {
           }};
 }
 
-// Of a tensor-parallel rank H is its part of the heads.
+// On a tensor-parallel rank, H is its share of the heads.
 struct Attention {
   Projection qkv;
   LastProjection out;

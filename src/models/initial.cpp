@@ -1,6 +1,6 @@
-// Draws a parameter in pieces, each from a generator of its own, seeded by (seed, name, piece): the threads
-// of a rank share the work, and their number changes nothing. float32 because ATen draws it with vector
-// instructions.
+// Draws a parameter in pieces, each from its own generator, which is seeded by (seed, name, piece). The
+// threads of a rank share the work, and their number does not change the values. They are drawn in float32,
+// which ATen does with vector instructions.
 #include "models/initial.h"
 
 #include <ATen/CPUGeneratorImpl.h>

@@ -1,5 +1,5 @@
-// Initial values that depend on (seed, parameter name) alone: any number of ranks, any sharding starts from
-// the same model.
+// Initial values depend only on the seed and the parameter's name, so that any number of ranks with any
+// sharding starts from the same model.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -8,7 +8,8 @@
 
 namespace shardmark {
 
-// The parameter on the CPU, [spec.shape], drawn as a whole and in float32 for every dtype alike.
+// The parameter on the CPU, [spec.shape]. It is drawn as a whole and in float32, whatever the dtype, and then
+// sharded.
 at::Tensor initial_value(const specs::ParameterSpec& spec, int64_t seed, at::ScalarType dtype);
 
 }  // namespace shardmark

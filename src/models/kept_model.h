@@ -1,4 +1,4 @@
-// The model that an autograd function computes for, as its backward finds it again.
+// Lets the backward of an autograd function find the model that it computes for.
 #pragma once
 
 #include <torch/csrc/autograd/custom_function.h>
@@ -19,7 +19,8 @@ inline const Model& kept_model(torch::autograd::AutogradContext* ctx) {
   return static_cast<KeptModel&>(*ctx->saved_data.at("model").toCapsule()).model;
 }
 
-// Where backward leaves gradients of parameters for later; nullptr: it computes them, or nothing was kept.
+// Where backward leaves the gradients of parameters for later. nullptr: it computes them at once, or no model
+// was kept.
 inline DeferredGradients* kept_deferred(torch::autograd::AutogradContext* ctx) {
   return ctx->saved_data.count("model") > 0 ? kept_model(ctx).deferred : nullptr;
 }

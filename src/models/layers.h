@@ -1,5 +1,5 @@
-// Layers as functions over parameter slots. They hold references: the slots' addresses are stable, what
-// stands behind them changes as the strategy moves memory.
+// Layers as functions over the parameters of a model. They hold references to the model's tensors, whose
+// addresses are stable, while a strategy changes the memory that these tensors point to.
 #pragma once
 
 #include <string>
@@ -41,8 +41,8 @@ struct Projection {  // weight [in, out], x [N, in]
   }
 };
 
-// The last layer of a region of cut channels: its weight is cut by inputs, so each rank has a part of the
-// sum, to which the bias is added once.
+// The last layer of a tensor-parallel region (row-parallel in Megatron-LM): its weight is sharded by inputs,
+// so that each rank computes a part of the sum, to which the bias is added once.
 struct LastProjection {  // weight [in, out], x [N, in]
   const at::Tensor &weight, &bias;
   const Model& model;
@@ -62,11 +62,11 @@ struct LastLinear {  // weight [out, in]
   }
 };
 
-struct LayerNorm {  // over the last dimension; eps as GPT-2's
+struct LayerNorm {  // over the last dimension; eps is GPT-2's
   const at::Tensor &weight, &bias;
   const Model& model;
   at::Tensor operator()(const at::Tensor& x) const { return of_sum(x, {}).second; }
-  // h = x + added (undefined: x), and its norm.
+  // Returns h = x + added (or x if `added` is undefined), and its norm.
   std::pair<at::Tensor, at::Tensor> of_sum(const at::Tensor& x, const at::Tensor& added) const {
     if (model.fused) return fused_layer_norm(model.fused, x, added, weight, bias, kEpsilon);
     const at::Tensor h = added.defined() ? x + added : x;
@@ -75,24 +75,25 @@ struct LayerNorm {  // over the last dimension; eps as GPT-2's
   static constexpr double kEpsilon = 1e-5;
 };
 
-// Of logits [N, classes] and targets [N]: the cross-entropy of each, and 1 where no class is more likely;
-// double [N, 2].
+// For logits [N, classes] and targets [N]: the cross-entropy of each, and 1 if no class is more likely than
+// the target. Double [N, 2].
 inline at::Tensor target_scores(const at::Tensor& logits, const at::Tensor& targets) {
   const at::Tensor precise = logits.to(at::kDouble);
   const at::Tensor losses = at::cross_entropy_loss(precise, targets, {}, at::Reduction::None);
   return at::stack({losses, precise.argmax(1).eq(targets).to(at::kDouble)}, 1);
 }
 
-// What the last block returns: the loss, a mean over targets; their scores; the logits [N, classes] where the
-// batch has no targets. 16-bit logits become float first, because a sum over many classes needs it.
+// What the last block returns: the loss, as a mean over targets; or the scores of the targets; or the logits
+// [N, classes] if the batch has no targets. 16-bit logits are converted to float first, because a sum over
+// many classes needs it.
 inline at::Tensor loss_or_logits(const at::Tensor& logits, const Batch& batch) {
   const at::Tensor precise = logits.element_size() < 4 ? logits.to(at::kFloat) : logits;
   if (batch.wants_scores) return target_scores(precise, batch.targets.flatten());
   return batch.targets.defined() ? at::cross_entropy_loss(precise, batch.targets.flatten()) : precise;
 }
 
-// The output layer of a language model, of weight [V, C], with its loss, over states x [N, C]. Where backward
-// comes in two parts the second makes the weight's gradient, in every form.
+// The output layer of a language model, with weight [V, C], and its loss, for states x [N, C]. If backward
+// comes in two parts, the second one computes the gradient of the weight, in each of the forms below.
 inline at::Tensor language_head(const Model& model, const at::Tensor& x, const at::Tensor& weight,
                                 const Batch& batch) {
   const at::Tensor h = enter_region(model, x);
@@ -106,7 +107,7 @@ inline at::Tensor language_head(const Model& model, const at::Tensor& x, const a
       model.splits_backward ? split_linear(model, h, weight, {}) : aligned_linear(h, weight), batch);
 }
 
-// The layer `name` of a model: Linear or any other with a weight and a bias.
+// Makes the layer `name` of a model: Linear, or any other layer that has a weight and a bias.
 template <class Layer>
 Layer layer(Model& model, const std::string& name) {
   return {model.parameter(name + ".weight"), model.parameter(name + ".bias"), model};

@@ -1,5 +1,6 @@
 // llama and its sizes: embedding, transformer blocks, head. Between blocks the residual stream is [B T, C].
-// B batch, T tokens, H heads of queries, K heads of keys and values, D channels per head, C = H D width.
+// B: batch, T: tokens, H: heads of queries, K: heads of keys and values, D: channels per head, C = H D:
+// width, V: vocabulary.
 #include "models/llama.h"
 
 #include "models/attention.h"

@@ -8,7 +8,7 @@
 namespace shardmark {
 namespace {
 
-constexpr double kRmsEpsilon = 1e-5;  // of Llama 3
+constexpr double kRmsEpsilon = 1e-5;  // Llama 3's
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
@@ -48,7 +48,7 @@ struct SwigluFunction : torch::autograd::Function<SwigluFunction> {
   }
 };
 
-// The pairs of x, turned forwards, or backwards.
+// Rotates the pairs of x, forward (direction 1) or back (-1). `saved` has cos, sin and positions.
 at::Tensor turned(const at::Tensor& x, const variable_list& saved, double direction) {
   const at::Tensor& positions = saved[2];
   const auto of_tokens = [&](const at::Tensor& table) {
@@ -77,7 +77,8 @@ struct RotaryFunction : torch::autograd::Function<RotaryFunction> {
   }
 };
 
-// By pair of channels, in float. Source: transformers, modeling_rope_utils.py, _compute_llama3_parameters.
+// The frequency of each pair of channels, in float. Source: transformers, modeling_rope_utils.py,
+// _compute_llama3_parameters.
 at::Tensor frequencies(int64_t head_width, double theta, double factor) {
   constexpr double kTrained = 8192, kLow = 1, kHigh = 4;
   const at::Tensor exponent = at::arange(0, head_width, 2, at::kFloat) / static_cast<double>(head_width);

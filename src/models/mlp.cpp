@@ -1,10 +1,11 @@
-// mlp: a block per linear layer.
+// mlp: one block per linear layer.
 #include "models/layers.h"
 
 namespace shardmark {
 namespace {
 
-// Of tensor-parallel ranks every second layer is the last one of a region of cut channels.
+// With tensor parallelism, layers are alternately the first and the last of a region: the first is sharded by
+// outputs, the last by inputs.
 void add_mlp_blocks(Model& model, const Options& options) {
   const auto layers = options.at("layers").get<int64_t>(), classes = options.at("classes").get<int64_t>();
   for (int64_t i = 0; i < layers; ++i) {

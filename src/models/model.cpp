@@ -1,4 +1,5 @@
-// A model from its table: parameters on the meta device, buffers in memory, blocks from the registry.
+// Builds a model from its table: parameters on the meta device, buffers in memory, and blocks from the
+// registry.
 #include "models/model.h"
 
 #include "models/attention.h"
@@ -17,6 +18,7 @@ Batch Model::prepared(const Batch& batch) const {
   Batch ready = batch.on(device_);
   if (ready.inputs.is_floating_point()) ready.inputs = ready.inputs.to(dtype_);
   const specs::Split& split = table_.split;
+  // Only documents and context parallelism need a mask; otherwise attention is plainly causal.
   if (!ready.masks_documents && split.context == 1) return ready;
   const int64_t length = ready.inputs.size(1);
   const at::Tensor all = at::arange(length, ready.inputs.options()).unsqueeze(0);

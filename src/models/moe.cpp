@@ -12,8 +12,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// y, as it is; in backward `penalty` has the gradient that it would have as a part of the loss, which may be
-// on another stage of a pipeline.
+// Returns y unchanged. In backward, `penalty` gets the gradient that it would get as a part of the loss. It
+// is not added to the loss itself, which may be on another pipeline stage.
 struct AddToLoss : torch::autograd::Function<AddToLoss> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& y, const at::Tensor& penalty,
                             const Model& model) {
@@ -31,8 +31,8 @@ struct Mixture {
   specs::MoeShape shape;
   Matrix router;
   const at::Tensor &w1, &w3, &w2;
-  Mlp shared;       // of all tokens; or nothing
-  at::Tensor load;  // int64 [E]: the row of the layer
+  Mlp shared;       // the expert of all tokens; empty if there is none
+  at::Tensor load;  // int64 [E]: the layer's row of Model::expert_load
 
   at::Tensor operator()(const at::Tensor& x) const {
     const at::Tensor logits = router(x);
@@ -44,7 +44,8 @@ struct Mixture {
     return shape.aux_loss > 0 ? AddToLoss::apply(y, penalty(logits, tokens), model) : y;
   }
 
-  // aux_loss E sum over experts of (share of the copies) x (mean probability).
+  // The load-balancing loss: aux_loss E times the sum over experts of (share of the copies) x (mean
+  // probability).
   at::Tensor penalty(const at::Tensor& logits, const at::Tensor& tokens) const {
     const auto precise = logits.element_size() < 4 ? at::kFloat : logits.scalar_type();
     const at::Tensor probability = logits.softmax(1, precise).mean(0);

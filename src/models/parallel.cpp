@@ -1,4 +1,5 @@
-// Each exchange is an autograd function over the model's communication.
+// Each exchange between ranks is an autograd function, which calls the model's `communicate` in forward or
+// backward.
 #include "models/parallel.h"
 
 #include <torch/csrc/autograd/custom_function.h>
@@ -13,7 +14,7 @@ using specs::Dimension;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What backward needs besides tensors.
+// What backward needs in addition to tensors.
 struct OfModel : torch::CustomClassHolder {
   OfModel(const Model& of, Dimension over) : model(of), dimension(over) {}
   const Model& model;
@@ -56,7 +57,7 @@ void keep(AutogradContext* ctx, const c10::intrusive_ptr<OfModel>& of) {
   ctx->saved_data["of"] = at::IValue::make_capsule(of);
 }
 
-// Megatron-LM's f: the gradients of all ranks are summed.
+// Megatron-LM's f: the identity in forward; in backward, the gradients of all ranks are summed.
 struct CopyForward : torch::autograd::Function<CopyForward> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
                             const c10::intrusive_ptr<OfModel>& of) {
@@ -68,7 +69,7 @@ struct CopyForward : torch::autograd::Function<CopyForward> {
   }
 };
 
-// Megatron-LM's g.
+// Megatron-LM's g: a sum over ranks in forward; the identity in backward.
 struct SumForward : torch::autograd::Function<SumForward> {
   static at::Tensor forward(AutogradContext*, const at::Tensor& x, const c10::intrusive_ptr<OfModel>& of) {
     return sum(*of, x);
@@ -76,7 +77,7 @@ struct SumForward : torch::autograd::Function<SumForward> {
   static variable_list backward(AutogradContext*, const variable_list& outputs) { return {outputs[0], {}}; }
 };
 
-// Rows of all ranks; the gradient is summed, and each rank has that of its own.
+// All-gathers rows in forward. In backward, gradients are reduce-scattered.
 struct GatherForward : torch::autograd::Function<GatherForward> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
                             const c10::intrusive_ptr<OfModel>& of) {
@@ -88,7 +89,7 @@ struct GatherForward : torch::autograd::Function<GatherForward> {
   }
 };
 
-// The same the other way round.
+// Reduce-scatters rows in forward. In backward, gradients are all-gathered.
 struct ScatterForward : torch::autograd::Function<ScatterForward> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
                             const c10::intrusive_ptr<OfModel>& of) {
@@ -100,7 +101,8 @@ struct ScatterForward : torch::autograd::Function<ScatterForward> {
   }
 };
 
-// Which of `words` are among a rank's `count` from `first` on, and where; elsewhere: at 0.
+// Which of `words` (token ids) are in a rank's shard of the vocabulary, `count` from `first` on, and their
+// index there. Ids of other shards get index 0.
 struct OwnWords {
   at::Tensor is_elsewhere, place;
   OwnWords(const at::Tensor& words, int64_t first, int64_t count) {
@@ -110,8 +112,9 @@ struct OwnWords {
   }
 };
 
-// Of logits [N, V], a rank's words from `first` on; targets [N]. What ranks exchange of a token: the
-// logarithm of the sum of its words' exponentials, and the target's logit where it is its own.
+// Cross-entropy over a sharded vocabulary: logits [N, V] are those of a rank's shard, which begins at
+// `first`; targets are [N]. For each token, ranks exchange two numbers: the log-sum-exp of their logits, and
+// the logit of the target, or 0 if it is not in their shard.
 struct CrossEntropyOverRanks : torch::autograd::Function<CrossEntropyOverRanks> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits, const at::Tensor& targets,
                             int64_t first, const c10::intrusive_ptr<OfModel>& of) {
@@ -134,7 +137,8 @@ struct CrossEntropyOverRanks : torch::autograd::Function<CrossEntropyOverRanks> 
   }
 };
 
-// What ranks exchange of a token: as above, and its most likely class. Which of equal ones is first.
+// Scores over a sharded vocabulary (target_scores()). Ranks exchange two more numbers for each token: the
+// largest logit, and whether it is the target's. If several ranks have equal maxima, the first one counts.
 at::Tensor scores_over_ranks(const OfModel& of, const at::Tensor& logits, const at::Tensor& targets,
                              int64_t first) {
   const OwnWords own(targets, first, logits.size(1));
@@ -185,6 +189,7 @@ at::Tensor loss_over_cut_words(const Model& model, const at::Tensor& logits, con
                                int64_t words) {
   const int64_t first = model.table().split.tensor_index * logits.size(1);
   const int64_t own = std::min(logits.size(1), words - first);  // without padding
+  // 16-bit logits are converted to float, because a sum over many classes needs it.
   const at::Tensor precise = logits.element_size() < 4 ? logits.to(at::kFloat) : logits;
   ENSURE(batch.targets.defined(), "no rank has the logits of all words");
   const at::Tensor targets = batch.targets.flatten(), of_words = precise.narrow(1, 0, own);
@@ -203,7 +208,8 @@ std::pair<at::Tensor, at::Tensor> of_whole_sequence(const Model& model, const at
                                                     const at::Tensor& values) {
   const int64_t ranks = model.table().split.context;
   if (ranks == 1) return {keys, values};
-  // [c, keys or values, B, first or second part, T / 2, K, D]: the second parts of ranks come in reverse.
+  // [c, keys or values, B, first or second part, T / 2, K, D]. The second parts of the ranks are in reverse
+  // order.
   const at::Tensor all = GatherForward::apply(at::stack({keys, values}), over(model, Dimension::context))
                              .view({ranks, 2, keys.size(0), 2, keys.size(1) / 2, keys.size(2), keys.size(3)});
   const auto whole = [&](int64_t which) {
@@ -216,7 +222,7 @@ std::pair<at::Tensor, at::Tensor> of_whole_sequence(const Model& model, const at
 
 namespace {
 
-// [pieces, size of one, ...] of the cut dimension, in front.
+// Moves the sharded dimension to the front, as [pieces, size of one piece, ...].
 at::Tensor by_pieces(const at::Tensor& value, const specs::Part& part) {
   return value.movedim(part.dim, 0).unflatten(0, {part.pieces, -1});
 }

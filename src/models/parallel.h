@@ -1,40 +1,47 @@
-// Layers of ranks that share a model's blocks and sequences: what they exchange on the way into a region of
-// cut channels and out of it (Megatron-LM's f and g, and their mirrors for sequence_parallel), embedding and
-// cross-entropy over cut words, keys and values of a whole sequence. With one rank each is the plain layer.
-// Sources: Shoeybi et al. 2019, section 3; Korthikanti et al. 2022, section 4.2; Grattafiori et al. 2024,
-// section 3.3.2. B batch, T tokens of a sample that the rank has, C width, V words of the rank, c context.
+// Layers for ranks that share a model's blocks (tensor and sequence parallelism) and sequences (context
+// parallelism): what they exchange when they enter and leave a tensor-parallel region (Megatron-LM's f and g,
+// and their counterparts for sequence_parallel), embedding and cross-entropy over a sharded vocabulary, and
+// keys and values of a whole sequence. With one rank, each is the plain layer. Sources: Shoeybi et al. 2019,
+// section 3; Korthikanti et al. 2022, section 4.2; Grattafiori et al. 2024, section 3.3.2.
+//
+// B: batch, T: tokens of a sample that the rank has, C: width, V: the rank's shard of the vocabulary, c:
+// context-parallel ranks.
 #pragma once
 
 #include "models/model.h"
 
 namespace shardmark {
 
-// Of activations [N, C] that all tensor ranks have, or a part of the tokens each: all tokens. Backward: the
-// sum of their gradients.
+// Enters a tensor-parallel region with activations [N, C], of which all tensor-parallel ranks have all
+// tokens, or a part of the tokens each (sequence_parallel). Returns all tokens. In backward the gradients of
+// all ranks are summed.
 at::Tensor enter_region(const Model& model, const at::Tensor& x);
-// The sum over tensor ranks of [N, C], on all or each rank's part of the tokens.
+// Leaves the region: sums [N, C] over tensor-parallel ranks, and returns all tokens or this rank's part of
+// them.
 at::Tensor leave_region(const Model& model, const at::Tensor& x);
 
-// Of rows [N, ...] those of this rank's part of the tokens.
+// This rank's part of the tokens (sequence_parallel) among rows [N, ...].
 at::Tensor own_rows(const Model& model, const at::Tensor& rows);
 
-// The rows of ids [B, T] in a table [V, C] cut by words: [B T, C], or this rank's part of the tokens.
+// The rows of ids [B, T] in a table [V, C] that is sharded over the vocabulary: [B T, C], or this rank's part
+// of the tokens.
 at::Tensor embedded(const Model& model, const at::Tensor& table, const at::Tensor& ids);
 
-// Of logits [N, V] of this rank's words, of `words` in all: the mean cross-entropy over targets, or their
-// scores.
+// The mean cross-entropy over targets, or their scores, for logits [N, V] of this rank's shard of a
+// vocabulary of `words`.
 at::Tensor loss_over_cut_words(const Model& model, const at::Tensor& logits, const Batch& batch,
                                int64_t words);
 
-// [B, T, ...] of all tokens of a sample: those of this rank, parts r and 2c - 1 - r of 2c, so that ranks have
-// equally much of a causal mask.
+// The tokens of a context-parallel rank r, among those of a sample [B, T, ...]: parts r and 2c - 1 - r of 2c
+// parts, so that all ranks have the same share of the causal mask's work.
 at::Tensor own_tokens(const specs::Split& split, const at::Tensor& of_sample);
-// Keys and values [B, T, K, D]: of the whole sequence, [B, c T, K, D] each.
+// All-gathers keys and values [B, T, K, D] to those of the whole sequence, [B, c T, K, D] each, in order.
 std::pair<at::Tensor, at::Tensor> of_whole_sequence(const Model& model, const at::Tensor& keys,
                                                     const at::Tensor& values);
 
-// A tensor-parallel rank's part of a parameter of `spec.whole_shape()`, and the whole of the parts of all
-// ranks [ranks, spec.shape...]. Itself where it is not cut.
+// own_part() is a tensor-parallel rank's shard of a parameter of `spec.whole_shape()`. assembled() is the
+// whole parameter of the shards of all ranks, [ranks, spec.shape...]. Both return a parameter that is not
+// sharded as it is.
 at::Tensor own_part(const at::Tensor& whole, const specs::ParameterSpec& spec);
 at::Tensor assembled(const at::Tensor& parts, const specs::ParameterSpec& spec);
 

@@ -1,14 +1,15 @@
-// resnet: a stem, residual blocks, a classifier with the loss. Activations are [B, C, H, W].
+// resnet: a stem, residual blocks, and a classifier with the loss. Activations are [B, C, H, W].
 //
 // Note [Channels last]: tensor cores multiply along the channels, and so do oneDNN's kernels on a CPU, so
-// that both want the channels of a pixel next to each other; from other strides they convert to and fro
-// around each convolution (NVIDIA, Convolutional Layers User's Guide, "Tensor Layouts"). The stem converts
-// the images, and every operation after it keeps their format. Weights stay as they lie in flat memory, [out,
-// in, kernel, kernel], so that layouts, checkpoints and initial values know nothing of it: a convolution
-// takes a copy in forward and another one in backward, and holds none between them; the gradient is added
-// across the formats. For ResNet-50 that is twice 17 copies of together 11 million elements (the 1x1 kernels
-// lie alike in both formats), by their bytes 0.2 ms of a step on an H100. On a GPU fp32 and fp64, which have
-// no tensor cores, stay as they are, and on a CPU all but fp32.
+// that both want the channels of a pixel next to each other. If the strides are different, they convert back
+// and forth around each convolution (NVIDIA, Convolutional Layers User's Guide, "Tensor Layouts"). The stem
+// converts the images, and every operation after it keeps their format. Weights remain [out, in, kernel,
+// kernel] in flat memory, so that layouts, checkpoints and initial values know nothing of the format: a
+// convolution makes a copy in forward and another one in backward, and holds none in between; the gradient is
+// added across the formats. For ResNet-50 these are twice 17 copies of together 11 million elements (1x1
+// kernels are the same in both formats), which take 0.2 ms of a step on an H100 by their bytes. On a GPU,
+// fp32 without TF32 and fp64 keep the default format, because they do not use tensor cores; on a CPU, all
+// types but fp32 do.
 #include "specs/models/resnet.h"
 
 #include <ATen/Context.h>
@@ -25,13 +26,14 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// oneDNN of torch 2.11 writes beyond its memory in the backward of a weight of 1x1 with stride 2 whose input
-// channels, fewer than 8, lie next to each other (jit_1x1:avx2, on CPUs without AVX-512).
+// oneDNN in torch 2.11 writes beyond its memory in the backward of the weight of a 1x1 convolution with
+// stride 2 in channels-last format, if it has fewer than 8 input channels (jit_1x1:avx2, on CPUs without
+// AVX-512).
 bool damages_memory(const specs::ResidualSpec& block) {
   return block.shortcut && block.shortcut->stride > 1 && block.shortcut->in < 8;
 }
 
-// In another type on the CPU only tests ask for it.
+// Whether activations are in channels-last format. Types other than float on a CPU are used in tests only.
 bool channels_last(const Model& model, bool is_damaging) {
   const bool is_float = model.dtype() == at::kFloat;
   if (model.device().is_cpu()) return is_float ? !is_damaging : model.gpu_forms;
@@ -40,7 +42,7 @@ bool channels_last(const Model& model, bool is_damaging) {
   return model.gpu_forms && tensor_cores;
 }
 
-// x [B, in, H, W], weight [out, in, kernel, kernel]: both in the format or copied to it.
+// x is [B, in, H, W], weight is [out, in, kernel, kernel]. Both have the format already, or are copied to it.
 struct Convolution : torch::autograd::Function<Convolution> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             int64_t stride, int64_t padding, at::MemoryFormat format) {

@@ -1,4 +1,4 @@
-// One autograd function for both orders of the weight's dimensions.
+// A matrix product whose backward comes in two parts, for both orders of the weight's dimensions.
 #include "models/split_backward.h"
 
 #include <torch/csrc/autograd/custom_function.h>
@@ -11,7 +11,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The model's slots: what stands behind them when the gradients are added is theirs.
+// References to the model's parameters. The memory behind them when the gradients are added is what counts.
 struct Slots : torch::CustomClassHolder {
   Slots(const Model& of, const at::Tensor& w, const at::Tensor* b) : model(of), weight(w), bias(b) {}
   const Model& model;

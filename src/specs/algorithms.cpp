@@ -1,4 +1,4 @@
-// In the words of comm/README.md.
+// Names the algorithm of each collective. comm/README.md describes them.
 #include "specs/algorithms.h"
 
 namespace shardmark::specs {

@@ -1,4 +1,4 @@
-// Which algorithm a transport runs: what reports of bus bandwidth have to say beside it.
+// The algorithm that a transport uses for a collective, which reports show beside its bus bandwidth.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace shardmark::specs {
 
-// Of transport mpi. A short message travels whole: in one round to every other rank while ranks are few,
-// along a tree beyond.
+// The mpi transport sends a short message whole: directly to every other rank in one round if there are few
+// ranks, and along a binomial tree otherwise.
 inline constexpr int kFewRanks = 8;
 inline constexpr int64_t kShortBytes = 4096;
 inline constexpr int64_t kShortBytesPerRank = 512;
@@ -18,7 +18,7 @@ inline bool is_short(int64_t bytes, int64_t num_ranks) {
   return bytes <= (num_ranks <= kFewRanks ? kShortBytes : kShortBytesPerRank * num_ranks);
 }
 
-// What the mpi transport does with such a message, in words: it has one way for each.
+// The mpi transport's algorithm for such a message, in words. There is one for each case.
 std::string mpi_algorithm(Collective what, int64_t bytes, int64_t ranks);
 
 }  // namespace shardmark::specs

@@ -1,4 +1,4 @@
-// Steps and factors of rings and trees.
+// Counts the steps of rings and trees, and the factors of their bandwidth terms.
 #include "specs/collective_cost.h"
 
 #include <algorithm>
@@ -20,10 +20,11 @@ std::vector<CollectiveTerms> collective_terms(Collective operation, Span span) {
   const bool pair = row.rounds == 0;
   const double across = pair ? (k > 1 ? 1 : 0) : row.rounds * (k - 1);
   const double node = pair ? 1 - across : row.rounds * (n - k);
-  const double within = n > k ? 1 : 0;  // one rank on each node: its links are idle
+  const double within = n > k ? 1 : 0;  // with one rank per node, the links inside nodes are idle
   const double factor = row.busbw.of(n);
   std::vector<CollectiveTerms> terms = {{node, across, factor * within, factor * across_factor}};
-  // Two binary trees that share the payload: log2 steps each way, and every byte is passed on once each way.
+  // A double binary tree: two trees share the payload. A step goes through log2 levels each way, and every
+  // byte is passed on once each way.
   if (row.has_tree)
     terms.push_back({row.rounds * std::ceil(std::log2(span.ranks_per_node())),
                      row.rounds * std::ceil(std::log2(k)), row.rounds * within, row.rounds * across_factor});

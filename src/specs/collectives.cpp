@@ -1,4 +1,4 @@
-// The ten rows.
+// The table of collectives: a row for each of the ten.
 #include "specs/collectives.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,8 @@ using enum CollectiveRow::Root;
 constexpr Factor kOne = {"1", [](double) { return 1.0; }};
 constexpr Factor kAllButOwn = {"(n-1)/n", [](double n) { return (n - 1) / n; }};
 constexpr Factor kThereAndBack = {"2(n-1)/n", [](double n) { return 2 * (n - 1) / n; }};
-// The payload is the root's side. n-1 parts of 1/n travel, which is the mean over n ranks.
+// The payload is the root's input or output. n-1 parts of 1/n are sent, so that the mean over n ranks is
+// (n-1)/n^2.
 constexpr Factor kAllButOwnOfOne = {"(n-1)/n^2", [](double n) { return (n - 1) / (n * n); }};
 
 }  // namespace

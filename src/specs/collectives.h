@@ -1,5 +1,6 @@
-// The table of collectives, a row each: what ranks hold on the two sides of an operation, what it moves and
-// how it is rated. Transports, counted traffic, cost models, verification, help and tests use the rows.
+// The table of collectives: for each, what ranks hold before and after it, what it moves, and how its
+// bandwidth is computed. Transports, traffic counts, cost models, verification, help and tests all use its
+// rows.
 #pragma once
 
 #include <array>
@@ -9,7 +10,7 @@
 
 namespace shardmark::specs {
 
-// In the order of the table; studies store the number.
+// The order is that of the table. Studies store the numbers, so they must not change.
 enum class Collective {
   all_reduce,
   reduce_scatter,
@@ -24,10 +25,10 @@ enum class Collective {
 };
 inline constexpr size_t kNumCollectives = 10;
 
-// What a rank holds of the payload on one side. pair: as much as the rank at the other end, whoever it is.
+// How much of the payload a rank holds as input or output. pair: as much as its peer, whichever rank that is.
 enum class Holds { whole, shard, chunk_per_rank, pair };
 
-// Of n ranks.
+// A factor that depends on the number of ranks n.
 struct Factor {
   const char* formula = "";
   double (*of)(double n) = nullptr;
@@ -38,42 +39,43 @@ struct CollectiveRow {
   std::string name;
   Holds in = Holds::whole, out = Holds::whole;
   enum class Root { none, sends, receives };
-  Root root = Root::none;  // the root alone uses `in`, or `out`
-  bool reduces = false;    // takes sum, average, min, max
-  bool in_place = false;   // has an in-place form
-  // Bytes that a rank sends, as the mean over n ranks, for a payload of 1 byte; a payload is the larger of a
-  // rank's two sides. A broadcast passes the payload on n-1 times: (n-1)/n a rank. Source: Patarasuk and
-  // Yuan, JPDC 69(2), 2009.
+  Root root = Root::none;  // whether only the root uses `in` (sends) or `out` (receives)
+  bool reduces = false;    // takes a reduction operator: sum, average, min, max
+  bool in_place = false;   // can be done in place
+  // The bytes that a rank sends per byte of payload, as the mean over n ranks. The payload is the larger of a
+  // rank's input and output. A broadcast, for example, passes the payload on n-1 times, which is (n-1)/n per
+  // rank. Source: Patarasuk and Yuan, JPDC 69(2), 2009.
   Factor sent;
-  // busbw / algbw: bytes over the busiest link of a ring for a payload of 1 byte. Source: nccl-tests,
+  // busbw / algbw: the bytes on the busiest link of a ring per byte of payload. Source: nccl-tests,
   // doc/PERFORMANCE.md and the getBw functions of its sources.
   Factor busbw;
-  // How often a ring goes round, in n-1 steps each; 0: one step, between two ranks.
+  // How often data goes around a ring, in n-1 steps each time. 0: a single step between two ranks.
   double rounds = 1;
-  bool has_tree = false;  // two binary trees may be faster than a ring
+  bool has_tree = false;  // a double binary tree may be faster than a ring
   std::string description;
-  // Whose messages are most like its own, first the most: what stands for it where it was not measured.
+  // The collectives with the most similar messages, the most similar first. They stand in for one that was
+  // not measured.
   std::vector<Collective> similar;
-  // Operations that together do the same, each at the same size: it should not take longer than they do.
-  // Source: Traff et al., self-consistent MPI performance guidelines, IEEE TPDS 21(5), 2010.
+  // Sequences of collectives that do the same as this one, at the same size. It should not take longer than
+  // any of them. Source: Traff et al., self-consistent MPI performance guidelines, IEEE TPDS 21(5), 2010.
   std::vector<std::vector<Collective>> guidelines;
-  bool has_parts =
-      false;  // parts may differ in length (parts.h); a payload is the busiest rank's larger side
+  // Whether parts may differ in length (parts.h). The payload is then the larger side of the busiest rank.
+  bool has_parts = false;
 
   bool is_rooted() const { return root != Root::none; }
-  // No rank can be done before the last one has begun.
+  // Whether no rank can finish before the last rank has begun.
   bool waits_for_all() const { return !is_rooted() && in != Holds::pair; }
-  // The larger side is cut into one part per rank, so that it holds at least one element for each.
+  // Whether the larger side is divided into one part per rank, so that it has at least one element for each.
   bool is_cut() const { return in == Holds::chunk_per_rank || in == Holds::shard || out == Holds::shard; }
 };
 
 const std::array<CollectiveRow, kNumCollectives>& collectives();
 const CollectiveRow& collective(Collective what);
-const CollectiveRow& collective(const std::string& name);       // UsageError lists the known ones
-const CollectiveRow* find_collective(const std::string& name);  // nullptr: unknown
+const CollectiveRow& collective(const std::string& name);  // throws UsageError, which lists the known ones
+const CollectiveRow* find_collective(const std::string& name);  // nullptr if unknown
 std::vector<std::string> collective_names();
 
-// `sent`, and 0 on one rank.
+// `sent` for this number of ranks, and 0 for one rank.
 double ring_factor(Collective what, int64_t ranks);
 
 }  // namespace shardmark::specs

@@ -1,4 +1,4 @@
-// Options begin and end of data `tokens`.
+// Checks the options `begin` and `end` of the data source `tokens`.
 #include "specs/documents.h"
 
 #include <fmt/format.h>

@@ -1,12 +1,12 @@
-// The documents of data `tokens`: which tokens may say where they begin.
+// Documents in the data source `tokens`: which tokens may mark their begin or end.
 #pragma once
 
 #include "specs/model_table.h"
 
 namespace shardmark::specs {
 
-// Why no document of this data can begin or end with the token that its options name, for a model that takes
-// such samples: one line; empty where it can.
+// Why the tokens that the data source's options name cannot begin or end a document, for a model that takes
+// such samples, in one line. Empty if they can.
 std::string documents_reason(const Choice& data, const SampleShape& sample);
 
 }  // namespace shardmark::specs

@@ -1,4 +1,4 @@
-// Offsets, owners and buckets: arithmetic only.
+// Computes offsets, owners and buckets. There are no tensors here.
 #include "specs/layout.h"
 
 #include <algorithm>
@@ -13,10 +13,11 @@ struct TensorPlace {
   size_t group;
   size_t parameter;
   int64_t numel;
-  bool is_tied;  // dealt before all others, so that both stages that have it deal it alike
+  bool is_tied;  // tied tensors are dealt first, so that both stages that have them deal them alike
 };
 
-// owners[group][parameter]
+// Deals tensors in order of decreasing size, each to the rank that has the least so far. Returns
+// owners[group][parameter].
 std::vector<std::vector<size_t>> deal_tensors(const ModelTable& table, int64_t ranks, Evenness evenness) {
   std::vector<TensorPlace> tensors;
   std::vector<std::vector<size_t>> owners;
@@ -139,7 +140,7 @@ std::vector<size_t> backward_order(const ModelTable& table) {
 std::vector<Bucket> buckets(const ModelTable& table, const std::vector<GroupLayout>& layout,
                             int64_t first_elements, int64_t elements) {
   std::vector<Bucket> result;
-  int64_t wanted = 0;  // of the open bucket
+  int64_t wanted = 0;  // size of the bucket that is being filled
   for (size_t group : backward_order(table)) {
     if (result.empty() || result.back().numel >= wanted) {
       wanted = result.empty() ? first_elements : elements;
@@ -159,7 +160,7 @@ int64_t total_numel(const std::vector<GroupLayout>& layout) {
 
 int64_t largest_share(const std::vector<GroupLayout>& layout) {
   if (layout.empty()) return 0;
-  int64_t everyone = 0;  // of what is cut
+  int64_t everyone = 0;  // what every rank has of sharded segments
   std::vector<int64_t> whole(static_cast<size_t>(layout.front().team.ranks));
   for (const auto& place : layout)
     for (const auto& [range, owner] : place.segments)

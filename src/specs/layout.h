@@ -1,6 +1,6 @@
-// How a group lies in flat memory and which part of it each rank owns; used by the formulas here and by the
-// strategies. Units are elements, so that the layout is the same for every dtype (master, copy, gradient and
-// moments line up). Tensors start at multiples of 128 elements.
+// How a group lies in flat memory, and which part of it each rank owns. The formulas here and the strategies
+// use it. All numbers are in elements, so that one layout holds for every dtype, and master weights, copy,
+// gradients and moments line up. Tensors start at multiples of 128 elements.
 #pragma once
 
 #include <optional>
@@ -17,75 +17,77 @@ struct Range {
   int64_t numel = 0;
 };
 
-// A stretch of a group that moves by one operation: cut into equal parts, one for each rank of the team in
-// its order; or whole, of one owner.
+// A range of a group that one operation moves. It is either cut into equal shards, one for each rank of the
+// process group in order, or owned whole by one rank.
 struct Segment {
   Range range;
-  std::optional<int64_t> owner = {};  // in the team; none: it is cut
+  std::optional<int64_t> owner = {};  // index in the process group; none: the segment is sharded
 };
 
-// One group in flat memory.
+// The layout of one group.
 struct GroupLayout {
-  std::vector<int64_t> offsets;  // of each parameter of the group
+  std::vector<int64_t> offsets;  // of each parameter
   int64_t numel = 0;
   Team team;
-  std::vector<Segment> segments;  // in the order of memory; between them may be gaps for alignment
-  // What a rank of the job owns of a segment, maybe nothing.
+  std::vector<Segment> segments;  // in memory order, maybe with gaps for alignment
+  // The range that this rank of the job owns of a segment. It may be empty.
   Range owned(size_t segment, int64_t rank) const;
 };
 
-// A part of the model's flat memory that ddp reduces in one operation: whole groups, in the order of
-// readiness.
+// Whole groups that ddp reduces together by one operation, in the order in which their gradients become
+// complete.
 struct Bucket {
   std::vector<size_t> groups;
   int64_t numel = 0;
 };
 
-// fsdp(layout=flat): a group is one segment, cut wherever 1/ranks of it ends; it is as long as a multiple of
-// ranks x 128.
+// fsdp(layout=flat): a group is one segment, which is cut after every 1/ranks of its length. It is padded to
+// a multiple of ranks x 128 elements.
 std::vector<GroupLayout> even_layout(const ModelTable& table, Team team);
 
-// fsdp(layout=dim0): every tensor is a segment, cut into as many of its rows as fit: ceil(rows / ranks) a
-// rank. The last ranks may own less than others, or only padding.
+// fsdp(layout=dim0): every tensor is a segment of its own and is cut between rows: each rank has ceil(rows /
+// ranks) of them. The last ranks may have fewer rows, or only padding.
 std::vector<GroupLayout> dim0_layout(const ModelTable& table, Team team);
 
-// The one that fsdp's options ask for.
+// The layout that fsdp's options ask for.
 inline std::vector<GroupLayout> fsdp_layout(const ModelTable& table, Team team, const Options& options) {
   return options.at("layout") == "dim0" ? dim0_layout(table, team) : even_layout(table, team);
 }
 
-enum class Evenness { bytes, count };  // what ranks own equally much of, as far as whole tensors allow
+enum class Evenness { bytes, count };  // what ranks own about equally much of
 
-// zero3: whole tensors, dealt largest first to the rank that owns least so far (ties: the lowest rank).
-// Inside a group, tensors are ordered by owner, so that a rank's part is one segment.
+// zero3: whole tensors, largest first, go to the rank that owns the least so far (the lowest rank if several
+// do). Inside a group, tensors are ordered by owner, so that the tensors of a rank are one segment.
 std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, Team team,
                                              Evenness evenness = Evenness::bytes);
 
-// The option of that name.
+// The option `evenness`.
 inline Evenness evenness(const Options& options) {
   return options.at("evenness") == "count" ? Evenness::count : Evenness::bytes;
 }
 
-// Groups in the order in which backward completes their gradients: last block first, root groups behind the
-// block that uses them first.
+// Groups in the order in which backward completes their gradients: the last block's first. A root group comes
+// after the groups of the block that uses it first.
 std::vector<size_t> backward_order(const ModelTable& table);
 
-// Buckets in backward order: a bucket is closed when it holds at least its size; the first one is small, so
-// that communication starts early. Source: Li et al., PyTorch Distributed, VLDB 2020, section 3.2.3 (by
-// blocks here).
+// Divides the groups into buckets in backward order. A bucket is closed when it has at least the wanted
+// number of elements. The first bucket is small, so that communication starts early. Source: Li et al.,
+// PyTorch Distributed, VLDB 2020, section 3.2.3; buckets consist of whole groups here.
 std::vector<Bucket> buckets(const ModelTable& table, const std::vector<GroupLayout>& layout,
                             int64_t first_elements, int64_t elements);
 
-// Tensors of fewer than `threshold` elements taken out of their groups into one root group "persistent" of
-// each chunk: they stay gathered through a step. As it was where nothing is small, or where the chunk is of
-// one block.
+// Takes tensors of fewer than `threshold` elements out of their groups and puts them into a root group
+// "persistent", one for each chunk, which stays gathered through a step. Chunks without small tensors, or of
+// a single block, stay as they are.
 ModelTable with_persistent(ModelTable table, int64_t threshold, const std::vector<Chunk>& chunks);
 
-// A group that several blocks share, maybe one of another stage: it stays gathered through a step.
+// Whether several blocks share the group, maybe one of them on another pipeline stage. Such a group stays
+// gathered through a step.
 inline bool is_root(const GroupSpec& group) { return group.first_block != group.last_block || group.is_tied; }
 
 int64_t total_numel(const std::vector<GroupLayout>& layout);
-int64_t largest_share(const std::vector<GroupLayout>& layout);  // of any rank, over all groups
-int64_t largest_group(const ModelTable& table, const std::vector<GroupLayout>& layout);  // root groups aside
+int64_t largest_share(const std::vector<GroupLayout>& layout);  // the most that any rank owns of all groups
+// The size of the largest group that is no root group.
+int64_t largest_group(const ModelTable& table, const std::vector<GroupLayout>& layout);
 
 }  // namespace shardmark::specs

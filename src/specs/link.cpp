@@ -1,6 +1,6 @@
-// Rates are the makers' (NVIDIA's data sheets of each GPU, PCI-SIG, IBTA), each way. Latencies are NCCL's own
-// of a ring step of its protocol Simple within NVLink, over PCIe and over a network (NVIDIA/nccl,
-// src/graph/tuning.cc, hwLatencies of 2.28).
+// The rates are those of the makers, in one direction (NVIDIA's data sheets of each GPU, PCI-SIG, IBTA). The
+// latencies are those that NCCL assumes for a ring step with its Simple protocol, over NVLink, PCIe and a
+// network (NVIDIA/nccl, src/graph/tuning.cc, hwLatencies of 2.28).
 #include "specs/link.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Links between ranks as two numbers: for comparing interconnects.
+// Links between ranks, described by a latency and a rate, to compare interconnects.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@ namespace shardmark::specs {
 
 struct Link {
   std::string name;
-  double latency_s;    // alpha: of one step of a ring
-  double bytes_per_s;  // 1 / beta: what a rank sends in one direction, by the data sheet
+  double latency_s;    // alpha: of one ring step
+  double bytes_per_s;  // 1 / beta: one direction, by the data sheet
   std::string description;
 
   LinkCost cost() const { return {latency_s, 1 / bytes_per_s}; }
@@ -20,12 +20,13 @@ struct Link {
 
 const std::vector<Link>& interconnect_links();  // NVLink, PCIe, InfiniBand
 
-// "ndr400", or a link of one's own as NAME=LATENCY,RATE: "mine=5us,25GB/s". Throws UsageError.
+// A link by its name, such as "ndr400", or one that the user defines as NAME=LATENCY,RATE, such as
+// "mine=5us,25GB/s". Throws UsageError.
 Link link_from_text(const std::string& text);
-// Adds such a link to those that are compared. Throws UsageError, also for a name that is there already.
+// Adds such a link to `links`. Throws UsageError, also if there is a link of that name already.
 void add_link(std::vector<Link>& links, const std::string& text);
 
-// The link between the GPUs of a node, by exact device name; nothing for a device that is not known.
+// The link between the GPUs of a node, by exact device name. Nothing if the device is unknown.
 std::optional<Link> link_of_device(const std::string& device_name);
 
 }  // namespace shardmark::specs

@@ -1,4 +1,4 @@
-// A point's layout.
+// The mesh of a training point's layout.
 #include "specs/mesh.h"
 
 #include "schema/point.h"

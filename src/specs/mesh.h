@@ -1,5 +1,5 @@
-// Who talks to whom: the ranks of a job as a mesh of data x context x tensor x pipeline, and teams of
-// them.
+// The ranks of a job as a device mesh of data x context x tensor x pipeline dimensions, and the process
+// groups along them.
 #pragma once
 
 #include <array>
@@ -11,35 +11,39 @@ struct Point;
 
 namespace shardmark::specs {
 
-// Ranks that have the same part of the model; that share its blocks; that share its sequences; that have its
-// stages.
+// The dimensions of the mesh. Along data, ranks have the same part of the model and different samples; along
+// tensor, they share its blocks; along context, its sequences; along pipeline, each has a stage.
 enum class Dimension { data, tensor, context, pipeline };
 inline constexpr std::array kDimensionNames = {"data", "tensor", "context", "pipeline"};
 inline constexpr size_t kNumDimensions = kDimensionNames.size();
 
-// Ranks that communicate: `ranks` of them, `stride` apart. All ranks of a job are dealt to such teams, in
-// blocks of ranks x stride neighbours.
+// A process group: `ranks` ranks that are `stride` apart. The ranks of a job are divided into such groups, in
+// blocks of ranks x stride consecutive ranks.
 struct Team {
   int64_t ranks = 1;
   int64_t stride = 1;
-  int64_t index_of(int64_t rank) const { return rank / stride % ranks; }  // of a rank of the job, in its team
-  // The team's number: those of a block lie side by side.
+  // The index of a rank of the job in its process group.
+  int64_t index_of(int64_t rank) const { return rank / stride % ranks; }
+  // The number of the process group that a rank belongs to. Groups of the same block have consecutive
+  // numbers.
   int64_t number_of(int64_t rank) const { return rank / (ranks * stride) * stride + rank % stride; }
   bool operator==(const Team&) const = default;
 };
 
-// Ranks of a tensor team are neighbours, as they exchange most; then come those of a context team, the copies
-// of the model, and the stages, as Megatron-LM and torchtitan order them (dp-pp). Or stages come before
-// context and copies (pp-dp), as in Llama 3 (Grattafiori et al. 2024, section 3.3.2) but for context: copies
-// then bear the longer way, which a reduction can hide.
+// The ranks of a tensor group are neighbours, because they exchange most. Then come those of a context group,
+// the copies of the model, and the stages, as in Megatron-LM and torchtitan (dp-pp). Alternatively, stages
+// come before context and copies (pp-dp), as in Llama 3 (Grattafiori et al. 2024, section 3.3.2) except for
+// context. Copies are then the farthest apart, which matters least, because gradient reduction can overlap
+// with backward.
 struct Mesh {
-  int64_t data = 1;      // copies of the model
-  int64_t pipeline = 1;  // stages
-  bool pipeline_inside = false;
-  int64_t tensor = 1;   // ranks that share every block
-  int64_t context = 1;  // ranks that share every sequence
+  int64_t data = 1;              // copies of the model
+  int64_t pipeline = 1;          // stages
+  bool pipeline_inside = false;  // pp-dp
+  int64_t tensor = 1;            // ranks that share every block
+  int64_t context = 1;           // ranks that share every sequence
 
-  // Have the same part of the model, and other tokens: those of a sequence are neighbours.
+  // Ranks that have the same part of the model and different tokens. Ranks that share a sequence are
+  // neighbours.
   Team copies() const { return {context * data, pipeline_inside ? tensor * pipeline : tensor}; }
   Team tensor_team() const { return {tensor, 1}; }
   Team context_team() const { return {context, copies().stride}; }
@@ -50,9 +54,9 @@ struct Mesh {
            : dimension == Dimension::pipeline ? pipeline_team()
                                               : copies();
   }
-  // What ranks a strategy's team consists of. A strategy takes its teams among all copies, and those that
-  // share a sequence come first in there: where all ranks of a team share one, the team has nothing to do
-  // with data parallelism.
+  // The dimension that a process group of a strategy runs along. A strategy builds its groups among all
+  // copies, where the ranks that share a sequence come first. If all ranks of a group share one sequence, the
+  // group communicates for context parallelism, not for data parallelism.
   Dimension dimension_of(const Team& team) const {
     if (team.ranks == 1) return Dimension::data;
     if (team == pipeline_team()) return Dimension::pipeline;

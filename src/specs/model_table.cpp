@@ -1,4 +1,4 @@
-// Sums over a model's table.
+// Adds up the rows of a model's table.
 #include "specs/model_table.h"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// What a model is made of, by table: parameters, buffers, blocks, groups and FLOPs. No torch: plan uses it on
-// a laptop, and models/ builds its blocks from the very same table.
+// The table of a model: its parameters, buffers, blocks, groups and FLOPs, without torch. `plan` uses it on a
+// laptop, and models/ builds the model's blocks from the same table.
 #pragma once
 
 #include <cstdint>
@@ -16,71 +16,79 @@
 
 namespace shardmark::specs {
 
-// Ranks that share every block and every sequence: which of them a table is for. Sources: Shoeybi et al. 2019
-// (tensor), Korthikanti et al. 2022 (sequence_parallel), Grattafiori et al. 2024, section 3.3.2 (context).
+// How ranks share every block (tensor parallelism) and every sequence (context parallelism), and which of
+// these ranks a table is for. Sources: Shoeybi et al. 2019 (tensor), Korthikanti et al. 2022
+// (sequence_parallel), Grattafiori et al. 2024, section 3.3.2 (context).
 struct Split {
   int64_t tensor = 1, tensor_index = 0;
-  bool sequence_parallel =
-      false;  // between regions (below) each of the tensor ranks has a part of the tokens
+  // Between tensor-parallel regions (Region), each tensor-parallel rank has a part of the tokens.
+  bool sequence_parallel = false;
   int64_t context = 1, context_index = 0;
-  // Ranks over which the tokens between regions are cut.
+  // The number of ranks over which tokens are sharded between regions.
   int64_t token_ranks() const { return context * (sequence_parallel ? tensor : 1); }
   bool operator==(const Split&) const = default;
 };
 
-// How tensor-parallel ranks cut a parameter: along a dimension, between its units.
+// How tensor-parallel ranks shard a parameter: along which dimension, and between which units.
 struct Cut {
   int64_t dim = 0;
-  int64_t units = 0;      // 0: anywhere; parts are equally long, and the last one may end in padding
-  const char* what = "";  // a unit is: "heads"
-  int64_t pieces = 1;     // along the dimension, each of which is cut: queries, keys and values
+  // 0: anywhere; all parts have the same length, and the last one may end in padding.
+  int64_t units = 0;
+  const char* what = "";  // what a unit is, such as "heads"
+  // The dimension consists of several pieces, each of which is sharded (queries, keys and values).
+  int64_t pieces = 1;
 };
 
-// A tensor-parallel rank's part of a parameter.
+// The shard of a parameter that a tensor-parallel rank has.
 struct Part {
   int64_t dim = 0, pieces = 1;
-  int64_t whole = 0;  // size of the dimension; without padding
+  int64_t whole = 0;  // size of the whole dimension, without padding
   int64_t ranks = 1, index = 0;
 };
 
-// How a parameter starts. Values depend on (seed, name) alone: see models/initial.h.
+// How a parameter is initialized. Its values depend on (seed, name) alone: models/initial.h.
 enum class Initial { zeros, ones, normal, uniform };
 
 struct ParameterSpec {
-  std::string name;  // "h.0.attn.c_attn.weight": the field's usual names (Hugging Face for GPT-2, torchvision
-                     // for ResNet). A * stands for the index of the first dimension: files hold each matrix
-                     // of the stack by itself, "experts.*.w1.weight" as "experts.0.w1.weight" and so on
+  // "h.0.attn.c_attn.weight": the field's usual names (Hugging Face for GPT-2, torchvision for ResNet). A *
+  // stands for the index of the first dimension, because checkpoint files hold the matrices of a stack one by
+  // one: "experts.*.w1.weight" is "experts.0.w1.weight" and so on there.
+  std::string name;
   std::vector<int64_t> shape;
   Initial initial = Initial::normal;
   double scale = 0.02;            // standard deviation, or half-width of the uniform range
-  double active = 1;              // share of it that a token goes through: experts
+  double active = 1;              // share of the elements that a token uses (experts)
   std::optional<Cut> cut = {};    // none: tensor-parallel ranks have all of it
-  std::optional<Part> part = {};  // that this is
+  std::optional<Part> part = {};  // set if this is a shard
   std::vector<int64_t> whole_shape() const;
   int64_t numel() const;
 };
 
-// A buffer (batch norm's running statistics): no gradient, follows rank 0.
+// A buffer without a gradient (batch norm's running statistics). All copies of the model take rank 0's values
+// before an evaluation.
 struct BufferSpec {
   std::string name;
   std::vector<int64_t> shape;
   double value;
-  int64_t block;  // that reads it
+  int64_t block;  // the block that reads it
 };
 
-// A group: parameters that move together. Usually one block's; the root group holds what several blocks
-// share.
+// A group of parameters that are communicated together. It usually belongs to one block. A root group has
+// what several blocks share.
 struct GroupSpec {
   std::string name;
   std::vector<ParameterSpec> parameters;
   int64_t first_block = 0;  // first block (in forward order) that reads it
-  int64_t last_block = 0;   // last block that reads it; its gradient is complete after first_block's backward
-  bool is_tied = false;     // another stage of a pipeline has it, too: each has a part of its gradient
+  // The last block that reads it. The group's gradient is complete after the backward of first_block.
+  int64_t last_block = 0;
+  // Another pipeline stage has the group, too, and each of the two has a part of its gradient.
+  bool is_tied = false;
   int64_t numel() const;
 };
 
-// A collective that a block makes while it computes, on memory of its own: the sums of synchronised batch
-// norm, what tensor-parallel ranks exchange. Elements of the larger side.
+// A collective that a block makes while it computes, on its own memory: the sums of synchronized batch norm,
+// or what tensor-parallel and context-parallel ranks exchange. numel counts the elements of the larger of
+// input and output.
 struct BlockCall {
   Collective what = Collective::all_reduce;
   int64_t numel = 0, numel_per_sample = 0;
@@ -89,90 +97,98 @@ struct BlockCall {
   bool operator==(const BlockCall&) const = default;
 };
 
-// A part of a block in which each tensor-parallel rank has some of the channels. Elements per sample: of its
-// input, which all ranks need (0: nobody waits for its gradient), of its output, the sum of theirs (0: it
-// stays cut), and of the keys and values of the whole sequence, which its attention needs.
+// A tensor-parallel region: a part of a block in which each tensor-parallel rank has some of the channels.
+// Elements per sample of: its input, which all ranks need (0: nobody waits for the gradient of it); its
+// output, which is the sum over ranks (0: it stays sharded); and the keys and values of the whole sequence,
+// if its attention needs them.
 struct Region {
   int64_t enters = 0, leaves = 0, keys_values = 0;
 };
 
-// Of a number of elements: what tensor-parallel ranks cut, and what they cut with sequence_parallel alone.
+// How many of some elements are sharded over tensor-parallel ranks: always (channels), or only with
+// sequence_parallel (tokens).
 struct CutElements {
   double by_channel = 0, by_token = 0;
 };
 
 struct BlockSpec {
   std::string name;
-  double forward_flops = 0;    // per sample; a multiply-add counts 2
-  double attention_flops = 0;  // of these, attention's scores and its values by them
-  // Per sample. Kept from forward to backward, its output among them; the output alone, which is all that a
-  // block that is computed again needs of the one before it; held beside what is kept at the height of its
-  // backward; and, of those that are kept, logits of the loss. Beside these, 64-bit indices that are kept.
+  double forward_flops = 0;  // per sample; a multiply-add counts as 2
+  // The part of forward_flops that computes attention's scores and their product with the values.
+  double attention_flops = 0;
+  // Elements per sample. activation_elements: what forward keeps for backward, the block's output included.
+  // output_shape: the output, which is all that a recomputed block needs of the block before it.
+  // working_elements: what backward needs at its peak, in addition to what is kept. logits: how many of the
+  // kept elements are logits of the loss. indices: kept 64-bit indices, in addition to activation_elements.
   double activation_elements = 0;
-  std::vector<int64_t> output_shape = {};  // several samples make the first dimension as often as long
+  std::vector<int64_t> output_shape = {};  // of one sample; several samples multiply the first dimension
   double working_elements = 0, logits = 0, indices = 0;
   std::vector<Region> regions = {};
   CutElements activations_cut = {}, working_cut = {};
-  // What the first part of a backward in two leaves for the second, per sample: inputs of products and the
-  // gradients of their outputs. And elements of gradients of parameters that it has already, because their
-  // layers do not split: of tensor-parallel ranks, those that are cut.
+  // For a backward in two parts. deferred_elements: the elements per sample that the first part leaves for
+  // the second, which are inputs of matrix products and gradients of their outputs. made_at_once: the
+  // elements of the gradients that the first part has already computed, because their layers do not split.
+  // The *_cut members say how many of the elements tensor-parallel ranks shard.
   double deferred_elements = 0, made_at_once = 0;
   CutElements deferred_cut = {}, made_cut = {};
-  // Backward needs the output, as that of a ReLU does; otherwise nobody needs one that was sent on.
+  // Whether backward needs the block's output, as that of a ReLU does. If not, an output that was sent is
+  // freed.
   bool needs_output = false;
   bool is_output_cut = false;  // by channel
-  int64_t targets_of_cut = 0;  // per sample, of a loss over classes that are cut
-  // In the order in which they are made; what the regions ask for is added by split_table().
+  int64_t targets_of_cut = 0;  // per sample, of a loss over a sharded number of classes
+  // In the order in which they are made. split_table() adds those of the regions.
   std::vector<BlockCall> forward_calls = {}, backward_calls = {}, evaluation_calls = {};
-  std::vector<int64_t> input_shape = {};  // of a stage's blocks: the output shape of the block before
-  int64_t input_elements() const;         // per sample; 0 of the model's first block
-  int64_t output_elements() const;        // 0 of the block that returns the loss
+  // The output shape of the block before; set for the blocks of a stage.
+  std::vector<int64_t> input_shape = {};
+  int64_t input_elements() const;   // per sample; 0 for the first block of the model
+  int64_t output_elements() const;  // 0 for the block that returns the loss
 };
 
-// What one sample looks like, so that a data source can be matched with a model.
+// The shape of one sample, which tells whether a data source fits a model.
 struct SampleShape {
   enum class Kind { image, tokens, rows };
   Kind kind = Kind::image;
   std::vector<int64_t> input;  // image: {C, H, W}; tokens: {T}; rows: {features}
-  int64_t num_classes = 0;     // of a target; tokens: the vocabulary
+  int64_t num_classes = 0;     // classes of a target; for tokens the vocabulary
   int64_t tokens() const { return kind == Kind::tokens ? input.front() : 0; }
 };
 
 struct ModelTable {
   std::vector<BlockSpec> blocks;  // in execution order; the last returns the loss
-  std::vector<GroupSpec>
-      groups;  // ordered by first_block; a group with first_block < last_block is a root group
+  // Ordered by first_block. A group with first_block < last_block is a root group.
+  std::vector<GroupSpec> groups;
   std::vector<BufferSpec> buffers;
   SampleShape sample;
-  Split split;                // the ranks for one of which it is
+  Split split;                // the ranks that share the model; the table is for one of them
   std::string flops_formula;  // in words, with its source
   int64_t num_parameters() const;
-  int64_t num_active_parameters() const;  // that a token goes through
-  double step_flops() const;              // per sample: 3 x forward (forward + twice that for backward)
-  double attention_share() const;         // of the FLOPs; 0 for a model without attention
-  // What is left of the FLOPs where attention's count by half: a causal kernel leaves out the products with
-  // the tokens that come later.
+  int64_t num_active_parameters() const;  // that a token uses
+  // Per sample: 3 x forward, because backward takes twice as much as forward.
+  double step_flops() const;
+  double attention_share() const;  // share of attention in the FLOPs; 0 for a model without attention
+  // The share of the FLOPs that remains if attention counts half: a causal kernel skips the products with
+  // later tokens.
   double causal_share() const { return 1 - attention_share() / 2; }
 };
 
-// What is known of a model by formula: registered by src/specs/models/<name>.cpp. table() takes resolved
-// options and throws UsageError where they contradict each other ("width 100 is not a multiple of heads 3").
+// What is known of a model by formula. Registered by src/specs/models/<name>.cpp. table() takes resolved
+// options, and throws UsageError if they contradict each other ("width 100 is not a multiple of heads 3").
 struct ModelSpec {
   std::string description;
   OptionTable options;
   ModelTable (*table)(const Options& options);
 };
 
-// The table of a model whose options are resolved; UsageError where they contradict each other. The last ones
-// are kept: a plan and a report ask for the same few thousands of times.
+// The table of a model with resolved options. Throws UsageError if they contradict each other. Recent tables
+// are cached, because a plan or a report asks for the same few thousands of times.
 using SharedTable = std::shared_ptr<const ModelTable>;
 SharedTable model_table(const Choice& model);
 
-// The table of one of the ranks of a split. Of what split_impossible() accepts.
+// The table of one rank of a split that split_impossible() accepts.
 ModelTable split_table(ModelTable whole, const Split& split);
-// What one of the ranks has of a block's output, as in split_table().
+// The shape of what one rank has of a block's output, as in split_table().
 std::vector<int64_t> split_output_shape(const BlockSpec& block, const Split& split);
-// Why a model cannot be split like this, and which numbers of ranks can; empty where it can.
+// Why a model cannot be split like this, and which numbers of ranks work. Empty if it can.
 std::string split_impossible(const std::string& name, const ModelTable& whole, const Split& split);
 
 inline const ModelSpec& model_spec(const std::string& name) {

@@ -1,6 +1,6 @@
-// Shares become whole elements by the largest remainders (Hamilton), so that nothing is lost or invented.
-// Zipf: receiver j gets a share like 1 / j^exponent (of routing: Fedus et al., JMLR 23, 2022, section 2.2
-// says why loads are uneven; nccl-tests' alltoallv and Megatron-LM's imbalanced workloads use such shares).
+// Shares become whole elements by the largest-remainder method (Hamilton), so that the counts add up exactly.
+// With zipf, receiver j gets a share proportional to 1 / j^exponent. Why loads are uneven: Fedus et al., JMLR
+// 23, 2022, section 2.2. nccl-tests' alltoallv and Megatron-LM's imbalanced workloads use such shares.
 #include "specs/parts.h"
 
 #include <fmt/format.h>
@@ -33,6 +33,7 @@ std::vector<double> shares_of(const Choice& parts, int64_t ranks) {
   return shares;
 }
 
+// Rounds each share down, and gives the elements that are left to the largest remainders.
 std::vector<int64_t> shared_out(int64_t elements, const std::vector<double>& shares) {
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
   std::vector<int64_t> counts(shares.size());
@@ -53,7 +54,7 @@ std::vector<int64_t> shared_out(int64_t elements, const std::vector<double>& sha
   return counts;
 }
 
-// Rows are senders, columns receivers; one row is every sender's.
+// Reads a file of counts: rows are senders, columns receivers. A single row holds for every sender.
 std::vector<std::vector<double>> read_counts(const std::string& pattern, int64_t ranks,
                                              const std::string& folder) {
   const std::vector<std::string> found = glob_near(folder, pattern);
@@ -69,9 +70,10 @@ std::vector<std::vector<double>> read_counts(const std::string& pattern, int64_t
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
-    if (number == 1 && line.starts_with("\xef\xbb\xbf")) line.erase(0, 3);  // of a spreadsheet: UTF-8
+    // A spreadsheet's UTF-8 begins with a byte order mark.
+    if (number == 1 && line.starts_with("\xef\xbb\xbf")) line.erase(0, 3);
     line = line.substr(0, line.find('#'));
-    // where semicolons separate, a comma stands before decimals
+    // If semicolons separate the columns, a comma is the decimal point.
     std::replace(line.begin(), line.end(), line.find(';') == std::string::npos ? ',' : ';', ' ');
     std::istringstream words(line);
     std::vector<double> row;
@@ -80,7 +82,7 @@ std::vector<std::vector<double>> read_counts(const std::string& pattern, int64_t
       double count = -1;
       try {
         count = std::stod(word, &used);
-      } catch (const std::exception&) {  // no number
+      } catch (const std::exception&) {  // not a number
       }
       if (used != word.size() || !(count >= 0 && count <= kMostCount))
         throw UsageError(
@@ -121,7 +123,7 @@ Parts::Parts(Rows rows)
   ENSURE(std::ssize(rows_) == ranks_ || rows_.size() == 1, "parts between every two ranks");
   if (std::all_of(rows_.begin(), rows_.end(), [&](const auto& row) { return row == rows_.front(); }))
     rows_.resize(1);
-  const int64_t senders = ranks_ / std::ssize(rows_);  // of a row
+  const int64_t senders = ranks_ / std::ssize(rows_);  // per row
   for (const std::vector<int64_t>& row : rows_) {
     ENSURE(std::ssize(row) == ranks_, "parts between every two ranks");
     for (size_t receiver = 0; receiver < row.size(); ++receiver)

@@ -1,4 +1,4 @@
-// all_to_all_v: how what each rank sends is shared out among the receivers. The receivers are the same for
+// all_to_all_v: how each rank divides what it sends among the receivers. Popular receivers are the same for
 // all senders, as popular experts of a mixture are, so that some ranks receive more than others.
 #pragma once
 
@@ -17,12 +17,12 @@ struct PartsSpec {
 };
 const std::map<std::string, PartsSpec>& parts_specs();  // equal, hot, zipf, counts
 
-// Elements that each rank sends to each.
+// The number of elements that each rank sends to each rank.
 class Parts {
  public:
   using Rows = std::vector<std::vector<int64_t>>;
-  // [sender][receiver]; a single row is what every sender sends. Rows that all are the same are kept once, so
-  // that a plan for a hundred thousand ranks needs memory for one row.
+  // [sender][receiver]; a single row holds for every sender. Equal rows are stored once, so that a plan for a
+  // hundred thousand ranks needs the memory of one row.
   explicit Parts(Rows rows);
 
   int64_t between(int64_t sender, int64_t receiver) const {
@@ -31,11 +31,11 @@ class Parts {
   const Rows& rows() const { return rows_; }
   int64_t sent_by(int64_t rank) const { return sent_[static_cast<size_t>(rank)]; }
   int64_t received_by(int64_t rank) const { return received_[static_cast<size_t>(rank)]; }
-  // The larger side of the rank that sends or receives most, its own part included: the payload.
+  // The payload: the larger of what the busiest rank sends and receives, its own part included.
   int64_t busiest() const { return busiest_; }
-  // The same without what ranks keep: what the busiest rank exchanges with others.
+  // The same without the parts that ranks keep: what the busiest rank exchanges with others.
   int64_t busiest_with_others() const { return busiest_with_others_; }
-  // That each rank sends to others, the mean over ranks.
+  // The elements that a rank sends to others, as the mean over ranks.
   double moved() const;
 
  private:
@@ -49,8 +49,9 @@ class Parts {
   int64_t busiest_ = 0, busiest_with_others_ = 0;
 };
 
-// Every rank sends `elements` in all; of `counts` the sender that sends most does. UsageError: a file of
-// counts that is not there, or not for so many ranks, by its line. folder: of the suite, for its path.
+// Every rank sends `elements` in all; with `counts`, the rank that sends most does. `folder` is that of the
+// suite, in which the file of counts is looked up. Throws UsageError, with the line, if there is no such file
+// or it is not for this number of ranks.
 Parts share_out(const Choice& parts, int64_t ranks, int64_t elements, const std::string& folder = "");
 
 }  // namespace shardmark::specs

@@ -1,5 +1,4 @@
-// The learning-rate schedules of a training run, by name and options; executor/optim/schedule.h computes
-// them.
+// The names and options of learning-rate schedules. executor/optim/rate_schedule.h computes the rates.
 #pragma once
 
 #include <map>
@@ -12,7 +11,7 @@ namespace shardmark::specs {
 struct RateScheduleSpec {
   std::string description;
   OptionTable options;
-  bool by_length = false;  // its rates depend on how many steps the run has
+  bool by_length = false;  // the rates depend on the number of steps of the run
 };
 const std::map<std::string, RateScheduleSpec>& rate_schedules();  // constant, cosine, step
 

@@ -1,4 +1,4 @@
-// The tables of names: data sources, optimizers, transports, element types.
+// The tables of names that a suite may use: data sources, optimizers, transports, element types.
 #include "specs/specs.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace shardmark::specs {
 namespace {
 
 constexpr int64_t kMostToken = (int64_t{1} << 32) - 1;
-constexpr int64_t kMostSamples = int64_t{1} << 40;  // far above any epoch
-// With 1 Adam's correction of its moments divides by zero, and so it does where a float rounds to 1.
+constexpr int64_t kMostSamples = int64_t{1} << 40;  // far more than in any epoch
+// Adam's bias correction divides by 1 - beta^t, which is zero for 1 and for what a float rounds to 1.
 constexpr double kMostBeta = 0.999999;
 
 std::string fits_all(const SampleShape&) { return {}; }
@@ -40,7 +40,7 @@ constexpr const char* kPatterns = "patterns from the working directory, or else 
 
 std::string patterns_of_files(const Options& options) { return options.at("files").get<std::string>(); }
 
-// A name of neither kind of file is the prefix of a Megatron-LM dataset.
+// A name that ends with neither .bin nor .idx is the common prefix of a Megatron-LM dataset.
 std::string patterns_of_token_files(const Options& options) {
   std::istringstream words(patterns_of_files(options));
   std::string patterns;

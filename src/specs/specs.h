@@ -1,4 +1,4 @@
-// The names a suite may use for data sources, optimizers, precisions and transports, with their options.
+// The names that a suite may use for data sources, optimizers, precisions and transports, with their options.
 // Models, strategies and collectives have tables of their own (model_table.h, strategies/strategy.h,
 // collectives.h).
 #pragma once
@@ -14,12 +14,12 @@ namespace shardmark::specs {
 struct DataSpec {
   std::string description;
   OptionTable options;
-  // Why a model that takes such samples cannot train on it; empty when it can. File contents are data/'s
-  // business.
+  // Why a model that takes such samples cannot train on this data. Empty if it can. It does not look into
+  // files, which data/ does.
   std::string (*mismatch)(const SampleShape& sample);
-  // Samples to train on in an epoch; 0: its files tell.
+  // The number of training samples in an epoch. 0: it depends on the files.
   int64_t (*num_samples)(const Options& options) = [](const Options&) { return int64_t{0}; };
-  // Patterns of the files that it reads, separated by blanks; "": none.
+  // The patterns of the files that it reads, separated by blanks. Empty if it reads none.
   std::string (*files)(const Options& options) = [](const Options&) { return std::string(); };
 };
 struct OptimizerSpec {
@@ -27,11 +27,11 @@ struct OptimizerSpec {
   OptionTable options;
   int64_t (*state_elements)(const Options& options);  // per parameter
 };
-// Bytes of an element by what it is for; master and compute differ in mixed precision.
+// The bytes of an element by its use. master and compute differ in mixed precision.
 struct PrecisionSpec {
   std::string name;
-  int64_t compute_bytes;  // of weights and gradients as blocks see them, and of activations
-  int64_t master_bytes;   // of what the optimizer updates, its gradients and its state
+  int64_t compute_bytes;  // weights and gradients as blocks use them, activations
+  int64_t master_bytes;   // what the optimizer updates, its gradients and its state
   std::string description;
 };
 struct TransportSpec {
@@ -43,9 +43,10 @@ const std::map<std::string, DataSpec>& data_specs();  // synthetic, cifar10, tok
 bool masks_documents(const Choice& data);  // whether attention stays inside the documents of a sample
 const std::map<std::string, OptimizerSpec>& optimizer_specs();  // sgd, adamw
 const std::map<std::string, TransportSpec>& transport_specs();  // mpi, nccl, hierarchical
-const OptionTable& transport_options(const std::string& name);  // UsageError lists the known ones
-const std::vector<std::string>& reduction_names();              // sum, average, min, max
-const std::vector<std::string>& dtype_names();                  // float32, float16, bfloat16, float64, int32
+// Throws UsageError, which lists the known ones.
+const OptionTable& transport_options(const std::string& name);
+const std::vector<std::string>& reduction_names();  // sum, average, min, max
+const std::vector<std::string>& dtype_names();      // float32, float16, bfloat16, float64, int32
 int64_t dtype_bytes(const std::string& dtype);
 const std::vector<PrecisionSpec>& precision_specs();   // fp32, tf32, bf16, fp16, fp64
 const std::vector<std::string>& reduce_dtype_names();  // same, fp32

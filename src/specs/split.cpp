@@ -1,8 +1,9 @@
-// A model's rows for one of the ranks that share its blocks and its sequences. Sources of what is exchanged:
-// Shoeybi et al., Megatron-LM, 2019 (all-reduce after each region, and of the gradient of what enters it);
-// Korthikanti et al. 2022, section 4.2.2 (the same as all-gather and reduce-scatter, over tokens). The
-// gathered input of a region is kept for its weights' gradients, so that sequence_parallel moves as many
-// bytes.
+// Computes the table of one rank under tensor, sequence and context parallelism: its shards of the
+// parameters, its share of activations and FLOPs, and the collectives that its blocks make. Sources of the
+// collectives: Shoeybi et al., Megatron-LM, 2019 (an all-reduce after each region, and one of the gradient of
+// its input); Korthikanti et al. 2022, section 4.2.2 (the same as an all-gather and a reduce-scatter over
+// tokens). Unlike there, the gathered input of a region is kept for the gradients of its weights, so that
+// sequence_parallel moves as many bytes as tensor parallelism alone.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +14,8 @@
 namespace shardmark::specs {
 namespace {
 
+// The shard of a parameter that one rank has. Parts are equally long, so that the last one may end in
+// padding.
 ParameterSpec part_of(ParameterSpec parameter, const Split& split) {
   if (!parameter.cut || split.tensor == 1) return parameter;
   const Cut& cut = *parameter.cut;
@@ -22,13 +25,16 @@ ParameterSpec part_of(ParameterSpec parameter, const Split& split) {
   return parameter;
 }
 
+// The elements that one rank has: those sharded by channel, those sharded by token (with sequence_parallel
+// alone), and all others.
 double part_of(double elements, const CutElements& cut, const Split& split) {
   const auto tensor = static_cast<double>(split.tensor);
   const double by_token = split.sequence_parallel ? tensor : 1;
   return elements - cut.by_channel - cut.by_token + cut.by_channel / tensor + cut.by_token / by_token;
 }
 
-// Calls per sample, in the order in which forward makes them, and backward.
+// Adds the calls of regions to a block, with elements per sample, in the order in which forward and backward
+// make them.
 class RegionCalls {
  public:
   explicit RegionCalls(const Split& split) : split_(split) {}
@@ -59,7 +65,7 @@ class RegionCalls {
     }
   }
 
-  // Of each token some numbers of every rank: models/parallel.cpp.
+  // Ranks exchange a few numbers for each token and rank: models/parallel.cpp.
   void add_loss(BlockSpec& block) const {
     const int64_t each = block.targets_of_cut / split_.context * split_.tensor;
     const auto gather = [](int64_t numel) {
@@ -120,7 +126,7 @@ bool has_attention(const ModelTable& table) {
   });
 }
 
-// Why not over so many ranks.
+// Why the parameters cannot be sharded over this number of ranks. Empty if they can.
 std::string uncuttable(const ModelTable& table, int64_t tensor) {
   for (const GroupSpec& group : table.groups)
     for (const ParameterSpec& parameter : group.parameters) {

@@ -1,5 +1,5 @@
-// Bounds by a search for the least largest part, then for the most even cut; groups follow the blocks that
-// read them.
+// Divides a model into pipeline stages: a binary search finds the smallest possible largest part, and then
+// the division with parts as equal as possible. Groups follow the blocks that read them.
 #include "specs/stages.h"
 
 #include <fmt/format.h>
@@ -12,22 +12,22 @@
 namespace shardmark::specs {
 namespace {
 
-constexpr int kHalvings = 60;  // of all weights: closer than doubles add up
+constexpr int kHalvings = 60;  // halvings of the total weight: more precise than sums of doubles
 
 double block_weight(const BlockSpec& block, bool by_flops) { return by_flops ? block.forward_flops : 1; }
 
-// What a part may hold at most.
+// The most that a part may hold.
 struct Cap {
   double weight = 0;
   int64_t blocks = 0;
   bool holds(double sum, int64_t count) const { return sum <= weight * (1 + 1e-12) && count <= blocks; }
 };
 
-// The fewest parts that keep to the cap, the last part filled first: where each begins, and the number of
-// blocks. A part ends where the block before it would exceed the cap, or where only as many blocks are left
-// as parts are needed.
+// Divides the blocks into the fewest parts that respect the cap, and fills the last part first. Returns where
+// each part begins, and the number of blocks. A part ends where one more block would exceed the cap, or where
+// only as many blocks are left as there are parts to come.
 std::vector<int64_t> fill_from_back(const std::vector<double>& weights, int64_t parts, const Cap& cap) {
-  std::vector<int64_t> bounds = {std::ssize(weights)};  // from the last one to the first
+  std::vector<int64_t> bounds = {std::ssize(weights)};  // from the last to the first
   double sum = 0;
   for (int64_t block = std::ssize(weights) - 1; block >= 0; --block) {
     const double weight = weights[static_cast<size_t>(block)];
@@ -44,8 +44,9 @@ std::vector<int64_t> fill_from_back(const std::vector<double>& weights, int64_t 
   return bounds;
 }
 
-// A cut within the cap into parts of as equally many blocks as it allows. Where they cannot be equal, earlier
-// parts have fewer: under 1f1b the first stage keeps the activations of most micro-batches.
+// Divides the blocks within the cap into parts with as equal numbers of blocks as possible. If they cannot be
+// equal, earlier parts have fewer, because under 1f1b the first stage keeps the activations of the most
+// micro-batches.
 std::vector<int64_t> cut_evenly(const std::vector<double>& weights, int64_t parts, const Cap& cap) {
   const auto count = std::ssize(weights);
   const std::vector<int64_t> earliest = fill_from_back(weights, parts, cap);
@@ -88,7 +89,7 @@ std::vector<int64_t> part_bounds(const ModelTable& model, int64_t parts, bool by
     const double middle = (too_small + cap.weight) / 2;
     (fits({middle, count}) ? cap.weight : too_small) = middle;
   }
-  // A block that weighs more than that is a part by itself; then the others may weigh as much.
+  // A heavier single block is a part by itself. The other parts may then weigh as much as it does.
   cap.weight = std::max(cap.weight, *std::max_element(weights.begin(), weights.end()));
   for (int64_t too_few = 0; cap.blocks - too_few > 1;) {
     const int64_t middle = too_few + (cap.blocks - too_few) / 2;
@@ -102,7 +103,7 @@ StageTable stage_table(const ModelTable& whole, const Split& split, const std::v
   ModelTable table{{}, {}, {}, whole.sample, whole.split, whole.flops_formula};
   std::vector<Chunk> chunks;
   const auto parts = std::ssize(bounds) - 1;
-  std::vector<int64_t> place(whole.blocks.size(), -1);  // [block of the model]: here
+  std::vector<int64_t> place(whole.blocks.size(), -1);  // [block of the model]: its index here
   for (int64_t part = stage; part < parts; part += stages) {
     const int64_t first = bounds[static_cast<size_t>(part)], end = bounds[static_cast<size_t>(part) + 1];
     const auto begin = std::ssize(table.blocks);

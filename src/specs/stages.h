@@ -1,36 +1,37 @@
-// A model cut into the stages of a pipeline: which blocks a rank has, as a table of its own.
+// Divides a model into the stages of a pipeline: the blocks of a rank, as a table of its own.
 #pragma once
 
 #include "specs/model_table.h"
 
 namespace shardmark::specs {
 
-// A run of blocks that computes without messages from another rank.
+// Consecutive blocks that compute without messages from another rank.
 struct Chunk {
   int64_t begin = 0, end = 0;  // of the stage's blocks
-  int64_t first_block = 0;     // that block `begin` is in the whole model
-  bool receives = false;       // its input from another rank
-  bool sends = false;          // its output to another rank
+  int64_t first_block = 0;     // the index of block `begin` in the whole model
+  bool receives = false;       // its input comes from another rank
+  bool sends = false;          // its output goes to another rank
 };
 
-// What a rank of a pipeline has of a model. Blocks are numbered from 0, the first chunk's first.
+// The part of a model that a pipeline rank has. Its blocks are numbered from 0, chunk after chunk.
 struct StageTable {
   SharedTable table;
   std::vector<Chunk> chunks;
 };
 
-// Where each of `parts` consecutive parts of the model begins, and the number of blocks. The largest part has
-// as few FLOPs as possible, or as few blocks. Of the cuts with such a part it is the one whose parts have the
-// most equal numbers of blocks, fewer in earlier parts where they differ: most micro-batches are in flight on
-// the first stage of 1f1b. UsageError: fewer blocks than parts.
+// The index of the first block of each of `parts` consecutive parts of the model, and the number of blocks.
+// The largest part has as few FLOPs (or blocks) as possible. Among all such divisions, parts have the most
+// equal numbers of blocks, with fewer in earlier parts where they differ: under 1f1b the first stage has the
+// most micro-batches in flight. Throws UsageError if there are fewer blocks than parts.
 std::vector<int64_t> part_bounds(const ModelTable& model, int64_t parts, bool by_flops);
 
-// Rank `stage` of `stages` has parts stage, stage + stages, ... of those that the bounds say, and of these
-// what a rank of the split has. Only its own blocks are copied: a model may have thousands for many stages.
+// Rank `stage` of `stages` has parts stage, stage + stages, ... of those in `bounds`, and of these what its
+// rank of the split has. Only its own blocks are copied, because a model may have thousands of blocks and
+// many stages.
 StageTable stage_table(const ModelTable& whole, const Split& split, const std::vector<int64_t>& bounds,
                        int64_t stage, int64_t stages);
 
-// All of it, on one rank.
+// The whole model, on one rank.
 StageTable whole_table(SharedTable model);
 
 }  // namespace shardmark::specs

@@ -1,4 +1,5 @@
-// Walks over the schedule of a step.
+// Walks over the schedule of a step and adds up what each block keeps and needs by its row of the model's
+// table.
 #include "strategies/activations.h"
 
 #include <algorithm>
@@ -26,45 +27,48 @@ class Activations {
         for (const specs::ParameterSpec& parameter : group.parameters) add(block, group, parameter);
   }
 
+  // The bytes that a forward keeps for backward.
   double kept(int64_t b) const {
     const specs::BlockSpec& block = at(b);
     return batch_ * ((block.activation_elements - block.logits) * element_ + block.logits * logit(b) +
                      block.indices * 8) +
            (is_fused(b) && block.logits > 0 ? aligned_copy(b) : 0);
   }
-  // What forward leaves: with its activations, or its output alone, which is freed once it was sent on unless
-  // backward needs it (executor/executor.cpp).
+  // What forward leaves behind: all that backward needs, or the output alone. An output that was sent to
+  // another stage is freed after it was sent, unless backward needs it (executor/executor.cpp).
   double left(int64_t b, bool keeps) const {
     const bool is_freed = sends(b) && !(keeps && at(b).needs_output);
     return keeps ? kept(b) - (is_freed ? output(b) : 0) : is_freed ? 0 : output(b);
   }
-  // Between the two parts of a backward.
+  // What a rank holds between the two parts of a backward.
   double between(int64_t b) const {
     return (batch_ * at(b).deferred_elements + at(b).made_at_once) * element_;
   }
-  // Beside what the block has kept. The loss computes its gradients before any parameter of its block has
-  // one; experts have those of all their matrices together, when a quarter of what they work with is gone.
+  // What backward needs in addition to what forward has kept. The loss computes its gradients before those of
+  // its block's parameters. A block of experts has the gradients of all its matrices at once, when it has
+  // already freed a quarter of its working memory.
   double working(int64_t b) const {
     const double work = batch_ * at(b).working_elements * element_;
     return std::max({work + parameter_bytes(b), 0.75 * work + experts_[size_t(b)] * element_, at_end(b),
                      batch_ * at(b).logits * bytes_beside_logit(b)});
   }
-  // The same where the gradients of products come later.
+  // The same for a backward whose gradients of matrix products are computed later.
   double working_of_first_part(int64_t b) const {
     const double at_once = std::min(parameter_bytes(b), at(b).made_at_once * element_);
     return std::max({batch_ * at(b).working_elements * element_ + (embedding_[size_t(b)] > 0 ? 0 : at_once),
                      at_end(b), batch_ * at(b).logits * bytes_beside_logit(b)});
   }
-  // Products are added to the gradient as they are computed, those of experts afterwards.
+  // The gradients of matrix products are added to the parameters' as they are computed. Those of experts are
+  // computed first, and added afterwards.
   double working_of_second_part(int64_t b) const { return experts_[size_t(b)] / 3 * element_; }
   double sample() const {
     const specs::SampleShape& sample = model_.sample;
     const double values =
         double(std::accumulate(sample.input.begin(), sample.input.end(), int64_t{1}, std::multiplies<>()));
     if (sample.kind != specs::SampleShape::Kind::tokens) return batch_ * element_ * values;
-    const auto context = double(model_.split.context);  // masks are shared by all layers
+    const auto context = double(model_.split.context);  // the mask is shared by all layers
     if (masks_documents_) return batch_ * element_ * values * values / context;
-    return context > 1 ? element_ * values * values / context : 0;  // tokens: far fewer bytes
+    return context > 1 ? element_ * values * values / context : 0;  // tokens take far fewer bytes
   }
 
  private:
@@ -78,8 +82,8 @@ class Activations {
     if (is_stack || is_looked_up) return;
     if (largest_[b] == nullptr || parameter.numel() > largest_[b]->numel()) largest_[b] = &parameter;
   }
-  // The gradient of an embedding that is looked up by the block of the first layer is made when nothing else
-  // of the block is left.
+  // The gradient of an embedding that the first layer's block looks up is computed at the end of its
+  // backward, when the rest of the block has been freed.
   double at_end(int64_t b) const {
     const double gradient = embedding_[size_t(b)] * element_;
     return gradient > 0 ? gradient + output(b) - kept(b) : 0;
@@ -90,7 +94,7 @@ class Activations {
                        [&](const specs::Chunk& chunk) { return chunk.sends && block + 1 == chunk.end; });
   }
   const specs::BlockSpec& at(int64_t block) const { return model_.blocks[static_cast<size_t>(block)]; }
-  // Tensor-parallel ranks have a part of the words each.
+  // Whether the loss is computed over a sharded vocabulary.
   bool has_own_words(int64_t b) const { return model_.split.tensor > 1 && at(b).targets_of_cut > 0; }
   bool is_fused(int64_t b) const { return rounds_ && !has_own_words(b); }
   double logit(int64_t b) const { return is_fused(b) ? element_ : std::max(element_, 4.0); }
@@ -103,7 +107,7 @@ class Activations {
     const specs::ParameterSpec* largest = largest_[static_cast<size_t>(block)];
     return largest == nullptr ? 0 : double(largest->numel()) * element_;
   }
-  // models/cross_entropy.h, Note [Aligned rows].
+  // The copy of the weight with padded rows: Note [Aligned rows] in models/cross_entropy.cpp.
   double aligned_copy(int64_t block) const {
     constexpr int64_t kRowMultiple = 64;
     const specs::ParameterSpec* weight = largest_[static_cast<size_t>(block)];
@@ -115,15 +119,19 @@ class Activations {
   double batch_;
   bool masks_documents_;
   double element_;
-  bool rounds_;                                       // logits and their gradients: bf16
-  std::vector<const specs::ParameterSpec*> largest_;  // [block]: of those that it reads, but for these:
-  std::vector<double> experts_, embedding_;  // [block]: elements of stacks, of what it looks up first
+  bool rounds_;  // logits and their gradients are in bf16
+  // [block]: the largest parameter that it reads, except for those in the two lists below.
+  std::vector<const specs::ParameterSpec*> largest_;
+  // [block]: elements of the experts' matrices, and of the embedding that it looks up.
+  std::vector<double> experts_, embedding_;
 };
 
 }  // namespace
 
 double activation_bytes(const StepInput& input, double batch) {
   const Activations of(input, batch);
+  // `held` is what stays in memory between two actions. `most` is the maximum of it together with the working
+  // memory of one action.
   double held = 0, most = 0;
   for (const Action& action : input.schedule()) {
     const int64_t block = action.block;

@@ -1,5 +1,6 @@
-// auto: one of the other strategies, chosen where it runs (auto_choice.h). Before that it is the candidate
-// that needs least memory, so that what is ruled out by it is ruled out for all.
+// auto: becomes ddp or a form of fsdp, which is decided where it runs (auto_choice.h). Until then, it is
+// treated as the candidate that needs the least memory, so that a plan rules it out only if all candidates
+// are ruled out.
 #include "strategies/auto_choice.h"
 
 namespace shardmark::strategies {

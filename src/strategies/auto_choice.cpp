@@ -1,4 +1,4 @@
-// The candidates, what they need, and the choice among them.
+// Lists the candidates, computes what they need, and chooses one of them.
 #include "strategies/auto_choice.h"
 
 #include <fmt/format.h>
@@ -11,9 +11,9 @@
 namespace shardmark::strategies {
 namespace {
 
-constexpr double kTieTolerance = 1.05;  // times this close are equal: the simpler candidate wins
+constexpr double kTieTolerance = 1.05;  // times this close count as equal, and the simpler candidate wins
 
-// From whole replicas to everything cut; groups of a node where there are several.
+// From whole replicas to fully sharded, with sharding inside a node if there are several nodes.
 std::vector<std::string> candidate_texts(const DecisionInputs& around) {
   std::vector<std::string> texts = {"ddp", "fsdp(shard=optimizer)", "fsdp(shard=gradients)"};
   if (around.ranks_per_node > 0) texts.push_back(fmt::format("fsdp(group={})", around.ranks_per_node));
@@ -21,7 +21,7 @@ std::vector<std::string> candidate_texts(const DecisionInputs& around) {
   return texts;
 }
 
-// Operations of neighbours stay in their node; others go among all.
+// Operations among neighbours stay inside a node; all others use the links between nodes.
 double communication_s(const Program& program, const DecisionInputs& around) {
   double seconds = 0;
   for (const CollectiveCall& call : program.calls) {

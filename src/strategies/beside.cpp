@@ -1,5 +1,6 @@
-// Two kinds of computing, because they slow down in two ways: a matrix product loses cores (on a GPU in whole
-// waves of its tiles), a copy loses bandwidth of the memory. Sources: DeepSpeed-Domino, arXiv 2409.15241;
+// The loads that measure interference between a collective and other work. There are two kinds of
+// computation, because a collective slows them down in two ways: a matrix product loses cores (on a GPU, in
+// whole waves of its tiles), and a copy loses memory bandwidth. Sources: DeepSpeed-Domino, arXiv 2409.15241;
 // ConCCL, arXiv 2412.14335.
 #include "strategies/beside.h"
 

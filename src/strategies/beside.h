@@ -1,4 +1,4 @@
-// What ranks may do while a collective runs: the names of the axis `beside`, with their options.
+// What ranks may do while a collective runs: the values of the axis `beside`, with their options.
 #pragma once
 
 #include <map>
@@ -12,6 +12,6 @@ struct BesideSpec {
   std::string description;
   OptionTable options = {};
 };
-const std::map<std::string, BesideSpec>& beside_specs();  // alone, matmul, memory, block, collective
+const std::map<std::string, BesideSpec>& beside_specs();  // alone, matmul, copy, block, collective
 
 }  // namespace shardmark::strategies

@@ -1,4 +1,4 @@
-// See brief_text.h.
+// Leaves out the options that are at their defaults.
 #include "strategies/brief_text.h"
 
 #include "strategies/choice_kinds.h"

@@ -1,5 +1,5 @@
-// Choices and points as people name them: options at their defaults are left out, whatever else there is.
-// Nothing here throws: what this program does not know keeps all that it says.
+// Short texts of choices and points, which leave out options at their defaults. Nothing here throws: what
+// this version of the program does not know is printed in full.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace shardmark {
 
-// Of a choice on this axis (schema/axes.h): "fsdp(shard=gradients)".
+// A choice on this axis (schema/axes.h), for example "fsdp(shard=gradients)".
 std::string brief_text(const std::string& axis, const Choice& choice);
-// The same of a choice that is stored as its text.
+// The same for a choice that is stored as text.
 std::string brief_text(const std::string& axis, const std::string& text);
-// "training gpt2(layers=4) fsdp 2 ranks batch 4"; like to_text(point) otherwise.
+// For example "training gpt2(layers=4) fsdp 2 ranks batch 4"; otherwise like to_text(point).
 std::string brief_text(const Point& point);
-// The strategy, with what auto became: "auto: fsdp(shard=gradients)".
+// The strategy, and what auto became: "auto: fsdp(shard=gradients)".
 std::string strategy_text(const TrainingPoint& point);
 
 }  // namespace shardmark

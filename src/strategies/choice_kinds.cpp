@@ -1,4 +1,4 @@
-// The kinds of choices and where their tables are.
+// Makes a kind of choice of each table of names.
 #include "strategies/choice_kinds.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What there is to choose from on each axis whose values are choices.
+// The choices that exist on each axis: models, data, strategies, optimizers and so on, with their options.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ const ChoiceKind& transport_kind();
 const ChoiceKind& parts_kind();
 const ChoiceKind& beside_kind();
 
-// Of an axis of choices, by its key (schema/axes.h).
+// The kind of choice on an axis, by the axis's key (schema/axes.h).
 const ChoiceKind& kind_of(const std::string& axis);
 
-// A study may be of a program that has other choices, or other options of them: none of these throws.
-// The options that a choice on this axis has; none where it is not known.
+// The options that a choice on this axis has, or none if the choice is unknown. It does not throw, because a
+// study may come from another version of the program, with other choices or other options.
 const OptionTable& known_options(const std::string& axis, const Choice& choice);
 }  // namespace shardmark

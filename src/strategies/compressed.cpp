@@ -1,4 +1,4 @@
-// Counts of what travels.
+// Computes how many elements and bytes each compressed form of a bucket has.
 #include "strategies/compressed.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ int64_t num_selected(int64_t numel, double ratio) {
 
 QuantisedParts quantised_parts(int64_t numel, int64_t ranks) {
   const int64_t unit = ranks * kQuantisedBlock;
-  const int64_t num_blocks = (numel + unit - 1) / unit;  // of a part
+  const int64_t num_blocks = (numel + unit - 1) / unit;  // in each part
   return {num_blocks * kQuantisedBlock, num_blocks * (kScaleBytes + kQuantisedBlock)};
 }
 

@@ -1,4 +1,4 @@
-// What a program needs and moves, added up.
+// Adds up the memory and the traffic of a program.
 #include <algorithm>
 
 #include "strategies/strategy.h"
@@ -16,6 +16,7 @@ Cost cost_of(const Program& program, const StepInput& input) {
   }
   const double state = static_cast<double>(program.most_updated) * static_cast<double>(input.bytes.master);
   if (program.offload)
+    // The host holds the state, and copies of the parameters and their gradients.
     cost.offloaded_bytes = state * static_cast<double>(2 + input.optimizer_elements);
   else
     cost.optimizer_bytes = state * static_cast<double>(input.optimizer_elements);

@@ -1,6 +1,7 @@
-// ddp: replicas that sum their gradients bucket by bucket while backward still computes: with one all-reduce
-// each, or by another of reductions/. A bucket is sent when its last group is complete; gradients complete in
-// the order in which they lie in memory. Source: Li et al., PyTorch Distributed, VLDB 2020, section 3.2.
+// ddp: data-parallel replicas, which reduce their gradients bucket by bucket while backward is still
+// computing. A bucket is reduced by one all-reduce, or by another of the methods in reductions/. Gradients
+// lie in memory in the order in which they become complete, so that a bucket can be sent as soon as its last
+// group is complete. Source: Li et al., PyTorch Distributed, VLDB 2020, section 3.2.
 #include "strategies/paper.h"
 #include "strategies/reductions/reduction.h"
 #include "strategies/replica.h"
@@ -24,7 +25,7 @@ std::vector<ReducedBucket> cut_buckets(const StepBuilder& step, const Slice& gra
   return buckets;
 }
 
-// A replica that sends buckets as they become complete.
+// A replica that reduces each bucket as soon as it is complete.
 class BucketedReplica : public Replica {
   using What = Instruction::What;
 
@@ -40,6 +41,8 @@ class BucketedReplica : public Replica {
     for (const ReducedBucket& bucket : buckets_) step.program().buckets.push_back(bucket.memory);
   }
 
+  // Starts the reduction of every bucket whose gradients are complete. They become complete in memory order,
+  // so that it suffices to count elements.
   void after(const Position& at) override {
     Replica::after(at);
     if (!at.is_last) return;
@@ -49,6 +52,8 @@ class BucketedReplica : public Replica {
       if (next.begin + next.numel > num_complete_) break;
     }
   }
+  // The first calls of all buckets are in flight now. Second calls start as the first ones end, so that they
+  // overlap with the waits for the buckets behind them.
   void finish() override {
     for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       step_.wait(works_[bucket]);
@@ -76,7 +81,7 @@ class BucketedReplica : public Replica {
   }
 
   std::vector<ReducedBucket> buckets_;
-  std::vector<Operations> works_;  // [bucket]: in flight
+  std::vector<Operations> works_;  // [bucket]: the calls in flight
   int64_t num_complete_ = 0;       // elements
 };
 
@@ -101,7 +106,7 @@ std::string impossible(const StepInput& input) {
     return "reduction " + choice.name +
            " keeps a part of the gradient, which the changing loss scale of fp16 would make wrong; take bf16 "
            "or another reduction";
-  // Tensor-parallel ranks have the norms in common, but not the rest of a bucket.
+  // Tensor-parallel ranks have the gradients of norms in common, but not those of the rest of a bucket.
   const specs::Split& split = input.model.split;
   if (way.couples_elements && split.tensor > 1 && !split.sequence_parallel)
     return "reduction " + choice.name +

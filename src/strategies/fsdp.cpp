@@ -1,12 +1,15 @@
-// fsdp: every group of parameters is cut inside its tensors into equal shards, one a rank. What a rank holds
-// in shards is `shard`: parameters, gradients and optimizer state (full, ZeRO-3), gradients and optimizer
-// state (gradients, ZeRO-2), or optimizer state alone (optimizer, ZeRO-1). Before a block computes, its
-// parameters are gathered from all shards (unshard) into a slot, and those of the next `prefetch` blocks
-// begin to be; after it, they give up the slot (reshard) unless they are used again before anyone needs it.
-// After a block's backward its gradients are summed, each rank getting the sum for its own shard (reduce).
-// With `group: G` the shards span G neighbours; ranks that own the same shard in different groups are
-// replicas, which sum their gradients by an all-reduce. Sources: Rajbhandari et al., ZeRO, SC 2020, sections
-// 5 and 7; Zhao et al., PyTorch FSDP, VLDB 2023, section 3; Zhang et al., MiCS, VLDB 2022.
+// fsdp: every group of parameters is sharded inside its tensors, an equal shard for each rank. The option
+// `shard` says what is sharded: parameters, gradients and optimizer state (full, ZeRO-3), gradients and
+// optimizer state (gradients, ZeRO-2), or optimizer state alone (optimizer, ZeRO-1). Before a block computes,
+// its parameters are gathered from all shards into a slot (unshard), and the gathers of the next `prefetch`
+// blocks are started. After the block has computed, its parameters give up the slot (reshard), unless they
+// are used again before another block needs it. After a block's backward its gradients are reduce-scattered:
+// each rank gets the sum for its own shard. With `group: G` a copy of the parameters is sharded over G
+// neighbours. Ranks that own the same shard in different groups are replicas, and all-reduce the gradients of
+// their shards (HSDP).
+//
+// Sources: Rajbhandari et al., ZeRO, SC 2020, sections 5 and 7; Zhao et al., PyTorch FSDP, VLDB 2023, section
+// 3; Zhang et al., MiCS, VLDB 2022.
 #include "strategies/fsdp.h"
 
 #include <algorithm>
@@ -16,6 +19,8 @@
 
 namespace shardmark::strategies {
 
+// At the first action of a use: starts the gathers of the next uses, as many as there are slots, waits for
+// this use's own gather, and binds the parameters to its slot.
 void ShardedParameters::before(const Position& at) {
   for (Operations& root : of_roots_) step_.wait(root);
   if (!at.uses_unit() || num_done_ > 0) return;
@@ -25,6 +30,8 @@ void ShardedParameters::before(const Position& at) {
   if (use.unshards) step_.bind_parameters(use.group, slot_of(use));
 }
 
+// After a micro-batch was loaded, gathers the root groups (once a step) and the first unit. After the last
+// action of a use, the unit gives up its slot if another one needs it.
 void ShardedParameters::after(const Position& at) {
   if (at.is(Compute::load)) {
     for (size_t i = of_roots_.size(); i < roots_.size(); ++i)
@@ -39,6 +46,7 @@ void ShardedParameters::after(const Position& at) {
   num_done_ = 0;
 }
 
+// Starts the gathers of all uses before `end` whose group is not in its slot yet, in the order of the uses.
 void ShardedParameters::unshard_until(size_t end) {
   for (; num_unsharded_ < std::min(end, uses_.size()); ++num_unsharded_) {
     const UnitUse& use = uses_[num_unsharded_];
@@ -51,7 +59,7 @@ void ShardedGradients::before(const Position& at) {
   for (const size_t group : at.begin) {
     if (group == at.unit) slot_of_[group] = &slots_[next_++ % slots_.size()];
     Slot& slot = *slot_of_[group];
-    add_up(slot);  // of the group that was in it
+    add_up(slot);  // for the group that was in the slot before
     slot.group = group;
     const Slice whole = slot.memory.first(step_.numel_of(group));
     if (group == at.unit) step_.bind_gradients(group, whole);
@@ -83,7 +91,7 @@ void ShardedGradients::add_up(Slot& slot) {
 }
 
 void ShardedGradients::finish() {
-  for (size_t i = 0; i < slots_.size(); ++i) add_up(slots_[next_++ % slots_.size()]);  // the older one first
+  for (size_t i = 0; i < slots_.size(); ++i) add_up(slots_[next_++ % slots_.size()]);  // the older slot first
   for (Slot& root : roots_) add_up(root);
   for (Operations& sum : of_replicas_) step_.wait(sum);
 }
@@ -128,7 +136,8 @@ Slice ShardedParameters::slot_of(const UnitUse& use) const {
 
 ShardedGradients::ShardedGradients(StepBuilder& step)
     : step_(step), own_(step.allocate_shards("gradients", Use::gradients, Element::master)) {
-  for (const char* name : {"gradient slot 0", "gradient slot 1"})  // one is reduced, the other filled
+  // While one slot is reduced, the other one is filled.
+  for (const char* name : {"gradient slot 0", "gradient slot 1"})
     slots_.push_back(allocate_slot(name, step.largest_group(), 0));
   for (const size_t root : step.roots()) {
     roots_.push_back(allocate_slot("root group's gradients", step.numel_of(root), root));
@@ -167,7 +176,7 @@ Program write(const StepInput& input, const Schedule& schedule) {
   return write_step(step, {&parameters, &gradients});
 }
 
-// Reductions of every micro-batch where no rank holds a whole gradient.
+// A rank that does not hold whole gradients must reduce after every micro-batch.
 Cost paper(const StepInput& input) {
   const Sizes s(input);
   const auto shard = input.options.at("shard").get<std::string>();

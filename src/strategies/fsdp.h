@@ -1,5 +1,5 @@
-// What fsdp, zero3 and hpz hold: parameters and gradients in shards, whole only in a few slots. The algorithm
-// is in fsdp.cpp.
+// How fsdp, zero3 and hpz hold parameters and gradients: in shards, and whole only in a few slots. fsdp.cpp
+// explains the algorithm.
 #pragma once
 
 #include "strategies/slots.h"
@@ -7,15 +7,16 @@
 
 namespace shardmark::strategies {
 
-// A use of a unit (a group that one block alone uses) by actions that follow each other, and its slot.
+// One use of a unit (a group of parameters that a single block uses) by one or several consecutive actions,
+// and the slot that the unit is gathered into.
 struct UnitUse : SlotUse {
-  Compute first = Compute::forward;  // action
+  Compute first = Compute::forward;  // the first of the actions
   int64_t num_actions = 1;
 };
 std::vector<UnitUse> unit_uses(const std::vector<Position>& positions, int64_t num_slots);
 
-// Parameters that a rank holds only its shard of. Root groups have slots of their own and stay whole through
-// a step.
+// Parameters of which a rank holds only its shard. Root groups have slots of their own and stay gathered
+// through a whole step.
 class ShardedParameters : public Holder {
  public:
   ShardedParameters(StepBuilder& step, ModelShards shards);
@@ -38,15 +39,15 @@ class ShardedParameters : public Holder {
 
   ModelShards shards_;
   std::vector<Slice> slots_, roots_;  // [slot], [root group]
-  std::vector<UnitUse> uses_;         // of the step, in order
-  std::vector<Operations> unshards_;  // [slot]: into it
+  std::vector<UnitUse> uses_;         // of the whole step, in order
+  std::vector<Operations> unshards_;  // [slot]: the gather into it, if in flight
   std::vector<Operations> of_roots_;
-  size_t now_ = 0, num_unsharded_ = 0;  // uses
-  int64_t num_done_ = 0;                // actions of the use now
+  size_t now_ = 0, num_unsharded_ = 0;  // indices of uses
+  int64_t num_done_ = 0;                // actions of the current use
 };
 
-// Gradients that a rank keeps only its shard of. Every micro-batch reduces, and the owner adds up; with the
-// last one, replicas add up theirs.
+// Gradients of which a rank keeps only its shard. They are reduced after every micro-batch, and the owner
+// adds the results up. After the last micro-batch, replicas sum their shards.
 class ShardedGradients : public Holder {
  public:
   explicit ShardedGradients(StepBuilder& step);
@@ -58,19 +59,20 @@ class ShardedGradients : public Holder {
 
  private:
   struct Slot {
-    Slice memory, sent;  // as blocks compute, and as gradients travel: the same, or converted
-    size_t group = 0;    // that is in it
+    // Gradients as blocks compute them, and as they are sent: the same memory, or converted to another type.
+    Slice memory, sent;
+    size_t group = 0;  // the group whose gradients are in it
     Operations reduction = {};
-    bool is_first = false, is_last = false;  // of the group's micro-batches
+    bool is_first = false, is_last = false;  // among the micro-batches of this group
   };
   Slot allocate_slot(const std::string& name, int64_t numel, size_t group);
-  void add_up(Slot& slot);  // what was reduced
+  void add_up(Slot& slot);  // adds what was reduced to this rank's shard
 
   StepBuilder& step_;
   ModelShards own_;
   std::vector<Slot> slots_, roots_;
-  std::vector<Slot*> slot_of_;  // [group]: that it is in, or was last
-  size_t next_ = 0;             // slot
+  std::vector<Slot*> slot_of_;  // [group]: the slot that it is in, or was in last
+  size_t next_ = 0;             // index of the next slot to use
   std::vector<Operations> of_replicas_;
 };
 

@@ -1,8 +1,8 @@
-// hpz: the fully sharded step with a second copy of the parameters inside the node: forward gathers every
-// group over all ranks, and each rank keeps 1/G of what was gathered, its secondary shard; backward gathers
-// from these within `group` neighbours, so that nothing leaves the node for it. It costs up to P/G of memory
-// in the compute type. Gradients and optimizer state stay in shards over all ranks. Source: Wang et al.,
-// ZeRO++, 2023, section 3.2 (hpZ).
+// hpz: fsdp with a second copy of the parameters inside the node (hierarchical partitioning of ZeRO++).
+// Forward gathers every group over all ranks. Each rank then keeps 1/G of the gathered group as its secondary
+// shard, and backward gathers from the secondary shards of `group` neighbours, so that it sends nothing
+// between nodes. This costs up to P/G of memory in the compute type. Gradients and optimizer state are
+// sharded over all ranks. Source: Wang et al., ZeRO++, 2023, section 3.2 (hpZ).
 #include <algorithm>
 
 #include "strategies/fsdp.h"
@@ -13,7 +13,7 @@ namespace {
 
 bool is_unsharded_for_backward(const UnitUse& use) { return use.unshards && use.first != Compute::forward; }
 
-// Of the groups that a step unshards again for backward. Others have no secondary shards.
+// Only groups that a step gathers again for backward have secondary shards; the others' layouts are empty.
 std::vector<GroupLayout> secondary_layout(const StepBuilder& step, int64_t num_slots, int64_t ranks) {
   std::vector<GroupLayout> layout = step.layout();
   for (GroupLayout& place : layout) place.segments.clear();
@@ -32,6 +32,8 @@ class SecondaryShards : public ShardedParameters {
         secondary_(step.allocate_shards("secondary shards", Use::parameters, Element::compute,
                                         secondary_layout(step, num_slots(), ranks))) {}
 
+  // When a group has been gathered for the first time in a step, keeps this rank's secondary shard of it
+  // while it still lies in its slot.
   void after(const Position& at) override {
     const bool is_new = at.unit && std::count(at.first_used.begin(), at.first_used.end(), *at.unit) > 0;
     if (is_new && std::any_of(uses().begin(), uses().end(), [&](const UnitUse& use) {
@@ -58,7 +60,7 @@ Program write(const StepInput& input, const Schedule& schedule) {
   return write_step(step, {&parameters, &gradients});
 }
 
-// Backward gathers within `parts` neighbours what forward gathers over all ranks.
+// Backward gathers among `parts` neighbours what forward gathers over all ranks.
 Cost paper(const StepInput& input) {
   const Sizes s(input);
   const auto parts = static_cast<double>(group_size(input));

@@ -1,4 +1,4 @@
-// By communicator, in the order of the starts.
+// Matches the operations of stages by communicator, in the order in which each stage starts them.
 #include "strategies/meetings.h"
 
 #include <fmt/format.h>

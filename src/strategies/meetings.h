@@ -1,5 +1,6 @@
-// Operations of several stages of a pipeline, as their simulation (simulate.h) sees them: who has started
-// them, when they end, and where two ends do not fit.
+// Operations that involve several stages of a pipeline, for the simulations that play all stages together
+// (simulate.h with clocks, serving.h without): which stages have started an operation, when it begins and
+// ends, and whether what two stages expect of each other matches.
 #pragma once
 
 #include <deque>
@@ -14,21 +15,21 @@
 
 namespace shardmark::strategies {
 
-// A stage's part in an operation of several stages.
+// The part of one stage in an operation of several stages.
 struct End {
   size_t stage;
   const CollectiveCall* call;
   const Program* program;
-  size_t instruction;  // that starts it
+  size_t instruction;  // the one that starts the call
 };
-// "forward of block 3, micro-batch 0": what a rank computed last before an instruction.
+// What a rank computed last before an instruction, for example "forward of block 3, micro-batch 0".
 std::string place_before(const Program& program, size_t instruction);
 
-// An operation of several stages, a message or one of all: it begins when all have started it and the one
-// before it on the same communicator has ended.
+// One operation of several stages: a message between two, or a collective of all. It begins when all of them
+// have started it, and the previous operation on the same communicator has ended.
 struct Meeting {
-  size_t num_ends = 0;   // when nobody is missing
-  size_t num_begun = 0;  // for who counts them (serving.h)
+  size_t num_ends = 0;   // number of stages that take part
+  size_t num_begun = 0;  // stages on which the transport has begun it; counted by serving.cpp
   std::vector<End> ends = {};
   bool all_have_begun() const { return num_begun == num_ends; }
   double started_s = 0, seconds = 0;
@@ -39,17 +40,18 @@ class Meetings {
  public:
   explicit Meetings(size_t num_stages) : num_stages_(num_stages) {}
 
-  // The next operation of this stage on that communicator; it stays where it is.
+  // Adds a stage to the next operation that it has not started yet on this communicator. The pointer stays
+  // valid.
   Meeting* start(End end, double now_s = 0, double seconds = 0);
-  const std::string& wrong() const { return wrong_; }  // two ends that do not fit
-  std::string unmet() const;                           // an end without the others
+  const std::string& wrong() const { return wrong_; }  // two ends that do not match, in words; or empty
+  std::string unmet() const;                           // an operation that a stage did not take part in
 
  private:
-  using Key = std::tuple<int64_t, int64_t, int64_t, int64_t>;  // a communicator, and the stages of a message
+  using Key = std::tuple<int64_t, int64_t, int64_t, int64_t>;  // communicator, and stages of a message
   struct Channel {
-    std::deque<Meeting> meetings = {};  // in their order
+    std::deque<Meeting> meetings = {};  // in the order of their starts
     size_t num_ended = 0;
-    double free_s = 0;                          // when the last one ended
+    double free_s = 0;                          // when the last operation ended
     std::map<size_t, size_t> num_started = {};  // [stage]
   };
   static void end_all(Channel& channel);
@@ -59,11 +61,12 @@ class Meetings {
   std::string wrong_;
 };
 
-// Steps that are played: operations reach into the next step, not farther.
+// The number of steps that are played. Operations of one step may end in the next one, but no later.
 inline constexpr int kPlayedSteps = 2;
 
-// Plays the ranks of all stages ([stage]) until all are through; else what keeps them, in one line. A rank
-// has advance() (as far as it gets without the others; whether that is any farther), is_done() and place().
+// Plays the ranks of all stages ([stage]) until all have finished, or returns in one line why they cannot. A
+// rank has advance(), which runs until it needs another rank and returns whether it got any farther,
+// is_done() and place().
 template <class Ranks>
 std::string play_all(Ranks& ranks, const Meetings& meetings) {
   for (bool is_farther = true; std::exchange(is_farther, false);)

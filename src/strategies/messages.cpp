@@ -1,4 +1,4 @@
-// Which receives there are, when each starts, and where it goes.
+// Finds the receives of a step, and decides when each starts and which slot it fills.
 #include "strategies/messages.h"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 namespace shardmark::strategies {
 namespace {
 
-// Of the neighbours r and r + 1 in a ring of `stages`: two pairs that share a rank are of different classes.
+// The pairs of neighbours (r, r + 1) in a ring of `stages` ranks fall into classes, such that two pairs that
+// share a rank are in different ones. An odd ring needs three.
 int64_t class_of(int64_t pair, int64_t stages) {
   return pair + 1 == stages && stages % 2 == 1 ? 2 : pair % 2;
 }
@@ -70,23 +71,23 @@ Messages::Place Messages::place_of(const Action& action, bool is_forward) const 
   return {};
 }
 
-// A received output is a block's input, a received gradient that of a block's output; and the other way
-// round.
+// A received output is a block's input, and a received gradient has the size of a block's output. What is
+// sent is the other way round.
 int64_t Messages::numel_of(const Action& action, bool is_forward, bool is_received) const {
   const specs::BlockSpec& block = step_.input().model.blocks[static_cast<size_t>(action.block)];
   const int64_t each = is_forward == is_received ? block.input_elements() : block.output_elements();
   return each * step_.input().samples;
 }
 
-// Each receive of a step is given the first slot that is free when it starts.
+// Assigns to each receive of a step the first slot that is free when it starts.
 void Messages::plan(Direction& direction, const std::vector<Position>& positions, const char* name) {
-  // Of a block on a micro-batch, which reads neither its input nor its output's gradient afterwards.
+  // The position after which a block's received input and output gradient are no longer read.
   const Compute last = splits_backward(positions) ? Compute::backward_weight : Compute::backward;
-  std::map<std::pair<int64_t, int64_t>, size_t> last_of;  // block, micro-batch
+  std::map<std::pair<int64_t, int64_t>, size_t> last_of;  // (block, micro-batch)
   for (size_t i = 0; i < positions.size(); ++i)
     if (positions[i].is(last)) last_of[{positions[i].action.block, positions[i].action.micro_batch}] = i;
   std::set<size_t> free;                       // slots
-  std::set<std::pair<size_t, size_t>> in_use;  // the position from which it is free, slot
+  std::set<std::pair<size_t, size_t>> in_use;  // (the first position at which it is free, slot)
   size_t num_slots = 0;
   std::vector<size_t> slot_of;
   int64_t most = 0;
@@ -120,7 +121,7 @@ void Messages::start_receive(Direction& direction, size_t number) {
   direction.receives[number] = step_.receive(direction.slots[number], direction.is_forward);
 }
 
-// This one, and the next one starts.
+// Waits for the next message and starts the receive after it.
 void Messages::receive(Direction& direction) {
   const size_t number = direction.num_received++;
   start_receive(direction, number);

@@ -1,18 +1,18 @@
-// What the stages of a pipeline send each other: outputs of the last block of a chunk to the rank with the
-// next part of the model, gradients of its input back. A receive starts while the micro-batch before it
-// computes, into a slot that keeps a block's input until nobody needs it; a send leaves from one of two
-// slots.
+// The messages between pipeline stages: the output of a chunk's last block goes to the rank that has the next
+// part of the model, and the gradient of a chunk's input goes back. A receive is started while the previous
+// micro-batch computes, into a slot that keeps the block's input until its backward is done. A send leaves
+// from one of two slots, so that the next output can be computed while the previous one is being sent.
 #pragma once
 
 #include "strategies/step.h"
 
 namespace shardmark::strategies {
 
-// Ranks of a pipeline are numbered in their team. Each pair of neighbours has a lane for each direction
-// (TeamUse), so that a rank either sends or receives on it, to or from one other: messages keep their order
-// there and wait for no other.
+// The lane (TeamUse) of a message. Each pair of neighbours has a lane for each direction, so that on one
+// communicator a rank only sends to or only receives from one other rank. Messages therefore stay in order,
+// and none waits for another pair's. Ranks are numbered within their pipeline.
 int64_t lane_of(int64_t from, int64_t to, int64_t stages, bool is_forward);
-// Between the first stage and the last one, which share a tied group.
+// The lane between the first stage and the last, which may share a tied group.
 int64_t lane_of_ends();
 
 class Messages : public Holder {
@@ -23,13 +23,13 @@ class Messages : public Holder {
   void finish() override;
 
  private:
-  // One direction: outputs, or gradients.
+  // All messages in one direction: outputs, or gradients.
   struct Direction {
     bool is_forward = true;
-    std::vector<size_t> receiving;             // positions, in order
-    std::vector<Slice> slots;                  // [receive of the step]
-    std::vector<Operations> receives;          // [receive], those that have started
-    std::vector<Slice> out = {};               // to send from
+    std::vector<size_t> receiving;             // positions that receive, in order
+    std::vector<Slice> slots;                  // [number of the receive in the step]
+    std::vector<Operations> receives;          // [number of the receive]: those that have started
+    std::vector<Slice> out = {};               // the two slots to send from
     std::vector<Operations> sends = {{}, {}};  // [slot]
     size_t num_received = 0, num_sent = 0;
   };

@@ -1,4 +1,4 @@
-// Sizes are those of the model's table.
+// Evaluates the papers' formulas with the sizes of the model's table.
 #include "strategies/paper.h"
 
 #include <algorithm>

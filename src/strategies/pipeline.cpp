@@ -1,4 +1,4 @@
-// The schedules as a kind of choice; an action in words.
+// The registry of pipeline schedules, and the text of an action.
 #include "strategies/pipeline.h"
 
 #include <fmt/format.h>

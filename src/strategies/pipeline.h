@@ -1,6 +1,6 @@
-// What a pipeline schedule is: the order in which a rank that holds parts of the model passes micro-batches
-// through them. Nothing of memory, nothing of communication: what an action needs from other ranks follows
-// from the order of parts (pipeline_timeline.h). Registered by src/strategies/schedules/<name>.cpp.
+// A pipeline schedule says in which order a rank passes micro-batches through its parts of the model. It says
+// nothing of memory or communication: what an action needs from other ranks follows from the order of the
+// parts (pipeline_timeline.h). Registered by src/strategies/schedules/<name>.cpp.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace shardmark::strategies {
 
-// Where a rank stands in a pipeline: `index` of `count` ranks, each of which has `chunks` parts of the model.
-// Parts go round the ranks: micro-batches pass through part 0, 1, 2 ... forward, and back again.
+// A rank's place in a pipeline: it is rank `index` of `count`, and each of these has `chunks` parts of the
+// model. Part p is on rank p % count. A micro-batch passes through parts 0, 1, 2 ... forward, and back again.
 struct Stage {
   int64_t index = 0, count = 1, chunks = 1;
 
@@ -21,8 +21,9 @@ struct Stage {
   bool operator==(const Stage&) const = default;
 };
 
-// backward is backward_input and backward_weight at once. Apart, the gradient of the part's input goes on to
-// the rank before, which waits for it; gradients of parameters, for which nobody waits, may come later.
+// backward is backward_input and backward_weight at once. If they are apart, backward_input computes the
+// gradient of the part's input, which the previous rank waits for, and backward_weight later computes the
+// gradients of parameters, which nobody waits for.
 enum class Pass { forward, backward, backward_input, backward_weight };
 
 struct PipelineAction {
@@ -31,25 +32,27 @@ struct PipelineAction {
 
   bool operator==(const PipelineAction&) const = default;
 };
-using PipelineOrder = std::vector<PipelineAction>;  // of one rank, in a step
+using PipelineOrder = std::vector<PipelineAction>;  // of one rank, in one step
 
-// In which order a transport serves operations of several communicators (serving.h), the strictest last.
+// How a transport orders operations of several communicators (serving.h), the strictest last.
 enum class Serving { own, launch_order, serial };
 
 struct PipelineSchedule {
   std::string description;
   OptionTable options;
-  // Every chunk adds the gradients of micro-batches 0, 1, 2 ... in this order, so that the sums are those of
-  // plain accumulation, bit for bit. Any number of micro-batches from 1 on, and of ranks.
+  // The actions of one rank, for any number of ranks and of micro-batches from 1 on. Every chunk must add the
+  // gradients of micro-batches in the order 0, 1, 2 ..., so that the sums equal those of plain gradient
+  // accumulation bit for bit.
   PipelineOrder (*order)(const Stage& stage, int64_t micro_batches);
-  // Parts of the model that a rank has.
+  // The number of parts of the model on each rank.
   int64_t (*chunks)(const Options& options) = [](const Options&) { return int64_t{1}; };
-  // Why it cannot be, and what can: one line; empty where it can.
+  // Why the schedule does not work with this stage and number of micro-batches, and what does, in one line.
+  // Empty if it works.
   std::string (*impossible)(const Stage& stage, int64_t micro_batches) = [](const Stage&, int64_t) {
     return std::string();
   };
 
-  // The orders of all ranks of a pipeline.
+  // The orders of all ranks of a pipeline: [rank].
   std::vector<PipelineOrder> orders(int64_t count, int64_t chunks, int64_t micro_batches) const {
     std::vector<PipelineOrder> all;
     for (int64_t index = 0; index < count; ++index)
@@ -61,7 +64,7 @@ struct PipelineSchedule {
 inline const PipelineSchedule& pipeline_schedule(const std::string& name) {
   return Registry<PipelineSchedule>::instance().get(name, "pipeline schedule");
 }
-// The schedules as a kind of choice.
+// The registered schedules, as what the axis can be chosen from.
 const ChoiceKind& pipeline_schedule_kind();
 
 // "forward of micro-batch 3"; with several chunks "forward of micro-batch 3 through chunk 1".

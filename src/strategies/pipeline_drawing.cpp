@@ -1,4 +1,4 @@
-// Cells of text, as wide as their action is long.
+// Draws each action as a cell of text whose width is proportional to its duration.
 #include "strategies/pipeline_drawing.h"
 
 #include <fmt/format.h>
@@ -11,12 +11,13 @@
 namespace shardmark::strategies {
 namespace {
 
-constexpr double kWidestMean = 12;   // columns of an action, however short another one is
-constexpr size_t kBreakBefore = 12;  // columns by which a line may end earlier
+constexpr double kWidestMean = 12;   // most columns that an action takes on average
+constexpr size_t kBreakBefore = 12;  // a line may end this many columns earlier
 
 bool is_gradient_of_input(Pass pass) { return pass == Pass::backward || pass == Pass::backward_input; }
 
-// "3 ", "<3-", "w3 ", of the second chunk "3b": never a digit at its end, for another one may follow.
+// For example "3 ", "<3-", "w3 ", or "3b" for the second chunk. A label never ends with a digit, because
+// another label may follow.
 std::string label_of(const PipelineAction& action) {
   std::string label = is_gradient_of_input(action.pass)      ? "<"
                       : action.pass == Pass::backward_weight ? "w"
@@ -26,13 +27,14 @@ std::string label_of(const PipelineAction& action) {
   return label + (is_gradient_of_input(action.pass) ? '-' : ' ');
 }
 
-// A row of the drawing: what stands in it, and where a line must not end.
+// One row of the drawing: its text, and the columns at which a line must not be broken.
 struct TimelineRow {
   std::string cells;
   std::vector<bool> in_label;  // [column]
 };
 
-// Columns per second, so that every label finds room; where actions differ much, short ones are cut off.
+// The number of columns per second that gives every label enough room. Where durations differ much, it is
+// limited, and the labels of short actions are cut off.
 double columns_per_second(const PipelineTimeline& timeline) {
   double columns = 0, sum_s = 0, num_actions = 0;
   for (const auto& rank : timeline.ranks)
@@ -60,7 +62,7 @@ TimelineRow row_of(const std::vector<TimedAction>& actions, double scale, size_t
   return row;
 }
 
-// The column at which a line that begins at `begin` ends: where no label is cut, if there is one.
+// The column at which a line that begins at `begin` ends: the last one that cuts no label, if there is one.
 size_t end_of_line(const std::vector<TimelineRow>& rows, size_t begin, size_t width) {
   const size_t columns = rows.front().cells.size(), last = begin + width;
   if (last >= columns) return columns;
@@ -110,7 +112,7 @@ std::string draw_text(const PipelineTimeline& timeline, size_t width) {
   std::vector<TimelineRow> rows;
   for (const auto& rank : timeline.ranks) rows.push_back(row_of(rank, scale, columns));
   const size_t names = fmt::format("stage {} |", rows.size() - 1).size();
-  // Lines of about one length, each with room to end earlier.
+  // All lines have about the same length, and each may end a little earlier.
   const size_t most = std::max(width, names + 2 * kBreakBefore) - names - 1,
                lines = (columns + most - 1) / most;
   const size_t of_line = std::min(most, (columns + lines - 1) / lines + kBreakBefore);

@@ -1,4 +1,4 @@
-// A walk through the orders of all ranks: each does its next action as soon as what that needs has ended.
+// Walks through the orders of all ranks: each rank begins its next action as soon as what it needs has ended.
 #include "strategies/pipeline_timeline.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ struct PipelineSize {
   int64_t num_parts() const { return count * chunks; }
 };
 
-// An action of a rank, by what other ranks know of it.
+// An action as other ranks identify it: by the part of the model that it passes through.
 struct PassOfPart {
   int64_t part;
   PipelineAction action;
@@ -57,13 +57,14 @@ class PipelineWalk {
 
   const std::vector<std::vector<TimedAction>>& ranks() const { return ranks_; }
   const PipelineSize& size() const { return size_; }
-  // What a rank cannot begin; nothing where it has done all.
+  // The action that a rank cannot begin yet. None if the rank has done everything.
   std::optional<PipelineAction> waiting(size_t rank) const {
     const size_t done = ranks_[rank].size();
     if (done == orders_[rank].size()) return {};
     return orders_[rank][done];
   }
-  // What an action needs of another part, of the same pass; nothing at either end of the model.
+  // What an action needs from another part: the same pass through a neighbouring part. None at the ends of
+  // the model.
   std::optional<PassOfPart> needed(size_t rank, const PipelineAction& action) const {
     if (action.pass == Pass::backward_weight) return {};
     const int64_t own = action.chunk * size_.count + static_cast<int64_t>(rank);
@@ -98,14 +99,14 @@ class PipelineWalk {
   const PipelineCosts& costs_;
   PipelineSize size_;
   std::vector<double> forward_end_s_, backward_end_s_;  // [part][micro-batch]
-  std::vector<std::vector<TimedAction>> ranks_;         // what has been done
+  std::vector<std::vector<TimedAction>> ranks_;         // [rank]: the actions that are done
 };
 
 std::string of_stage(int64_t index, const PipelineAction& action, const PipelineSize& size) {
   return fmt::format("stage {}'s {}", index, describe(action, size.chunks));
 }
 
-// Of one chunk and micro-batch on one rank: where in its order each pass stands.
+// For one chunk and micro-batch on one rank: the index in the rank's order at which each pass stands.
 struct Visits {
   std::optional<size_t> at[4];
 
@@ -160,14 +161,15 @@ std::string wrong_on(int64_t index, const PipelineOrder& order, const PipelineSi
   return "";
 }
 
-// From a rank that waits, to the rank that it waits for, and so on, until one comes again: that is a circle.
+// Follows from each waiting rank to the rank that it waits for, until it meets a rank again. The ranks from
+// there on are the cycle that deadlocks.
 std::string deadlock(const PipelineWalk& walk) {
   const auto after = [&](size_t rank) {
     return static_cast<size_t>(walk.needed(rank, *walk.waiting(rank))->part % walk.size().count);
   };
   size_t rank = 0;
   while (!walk.waiting(rank)) ++rank;
-  for (int64_t step = 0; step < walk.size().count; ++step) rank = after(rank);  // surely on the circle now
+  for (int64_t step = 0; step < walk.size().count; ++step) rank = after(rank);  // now on the cycle
   const size_t first = rank;
   std::string text;
   do {

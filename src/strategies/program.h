@@ -1,6 +1,7 @@
-// A step of training as a program: the memory that a rank needs for it, and what it does, in order. Each
-// strategy writes one (strategies/<name>.cpp); ranks execute it (executor/), `plan` adds up its memory and
-// its calls, `predict` simulates it, and a study keeps it. See README.md in this folder.
+// The intermediate representation of one training step on one rank: the memory that the rank needs, and the
+// instructions that it executes, in order. Each strategy writes such a program (strategies/<name>.cpp). The
+// executor runs it (executor/), `plan` adds up its memory and its calls, `predict` simulates it, and a study
+// stores it. README.md in this folder gives an overview.
 #pragma once
 
 #include <algorithm>
@@ -24,18 +25,21 @@ using specs::Team;
 
 enum class Use { parameters, gradients, transient };
 
-// Memory that lives as long as training does. Lengths in elements, of this rank.
+// A buffer is allocated once and lives as long as training does. Lengths are in elements; numel is this
+// rank's.
 struct Buffer {
   std::string name;
   Use use = Use::transient;
   Element element = Element::compute;
   int64_t numel = 0;
-  int64_t most_numel = 0;   // of the rank that has most
-  bool replicated = false;  // the same bits on all ranks between steps
-  bool carried = false;     // a step goes on from what the one before left in it: part of a training's state
+  int64_t most_numel = 0;   // on the rank that has most
+  bool replicated = false;  // holds the same bits on all ranks between steps
+  // The next step reads what this one has left in the buffer, such as the residual of error feedback, so that
+  // checkpoints must save it.
+  bool carried = false;
 };
 
-// A stretch of a buffer; buffer -1: none.
+// A contiguous range of a buffer, in elements. Buffer -1 means that there is no memory.
 struct Slice {
   int64_t buffer = -1;
   int64_t begin = 0;
@@ -48,37 +52,39 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-// What is in no buffer: the sum of squares of the gradients, one fp64 element.
+// The only operand that lies in no buffer: the sum of squares of the gradients, one fp64 element.
 inline constexpr Slice kSquares{-2, 0, 1};
 
-// One collective operation, as this rank calls it. Reductions are sums.
+// One collective operation, as this rank calls it. All reductions are sums.
 struct CollectiveCall {
   Collective what = Collective::all_reduce;
-  double bytes = 0;  // payload: the larger of a rank's two sides
+  double bytes = 0;  // payload: the larger of the rank's input and output
   Team team;
-  // Among the team: of a broadcast or reduction its root; of a message (send_recv, one side of it or both)
-  // the rank at its other end.
+  // An index in `team`: the root of a broadcast or reduction, or the peer of a message (a send_recv, which
+  // may send, receive, or do both).
   std::optional<int64_t> root = {};
   Slice out = {}, in = {};
-  std::optional<int64_t> group = {};  // of the model, the one whose parameters or gradients move
-  std::optional<specs::BlockCall> inside_block = {};  // made by the block that computes
-  int64_t lane = 0;
+  std::optional<int64_t> group = {};  // the parameter group whose parameters or gradients move
+  std::optional<specs::BlockCall> inside_block = {};  // set if a block makes the call while it computes
+  int64_t lane = 0;                                   // with `team`: the communicator (TeamUse)
   specs::Dimension dimension = specs::Dimension::data;
   const std::string& name() const { return specs::collective(what).name; }
-  // Bytes that this rank sends around a ring: of a message those that go out.
+  // The bytes that this rank sends if the operation runs as a ring. A message counts on its sender only.
   double ring_bytes() const {
     return what == Collective::send_recv && in.numel == 0 ? 0 : bytes * specs::ring_factor(what, team.ranks);
   }
-  // What a study keeps; memory is the executor's business.
+  // Compares what a study stores of a call. The memory that a call uses is not part of it.
   bool operator==(const CollectiveCall& other) const {
     return what == other.what && bytes == other.bytes && team == other.team && root == other.root;
   }
 };
 
-// A communicator. Lanes keep apart what must not wait for each other: calls of blocks have one of their own,
-// so that none waits behind what strategies have in flight, and so have messages (messages.h). A strategy's
-// own are on one lane, or its gathers on another, so that a prefetch need not wait for a reduction; that is
-// asked for (axis `gathers`): both then share a link and, on a GPU, its multiprocessors.
+// A communicator: a process group together with a lane. Two lanes of a process group are two communicators,
+// so that operations on one never wait for operations on the other. The collectives inside blocks have a lane
+// of their own, so that none of them waits behind what the strategy has in flight, and so do the messages of
+// a pipeline (messages.h). The strategy's own operations share one lane. If the axis `gathers` asks for it,
+// its parameter all-gathers use a second one, so that a prefetch need not wait for a gradient reduction. Both
+// then compete for the same link and, on a GPU, for the same multiprocessors.
 inline constexpr int64_t kStrategyLane = 0, kBlockLane = 1, kGatherLane = 2, kFirstMessageLane = 3;
 struct TeamUse {
   Team team;
@@ -86,15 +92,15 @@ struct TeamUse {
   bool operator==(const TeamUse&) const = default;
 };
 
-// Which part of a step an instruction belongs to. publish: what the optimizer has changed goes where blocks
-// see it; this part alone is run, too, when other than an update has changed it.
+// The phase of a step that an instruction belongs to. `publish` brings updated parameters to where blocks
+// read them (a copy to the compute type, an all-gather). The executor also runs this phase by itself after it
+// has drawn the initial parameters or loaded a checkpoint.
 enum class Part { data, forward, backward, update, publish };
 
 struct Instruction {
-  // The first nine, but for start and wait, are work that takes time: a micro-batch is loaded, a block
-  // computes forward, backward, or forward once more, the optimizer's part of the step begins. start and wait
-  // are communication. The others are local: what a rank does to its own memory between them. A study keeps
-  // the first nine, by number.
+  // The first nine are computation, which takes time (a micro-batch is loaded, a block computes, the update
+  // begins), and communication (start and wait). Studies store their numbers (program_series.h), so that
+  // these must not change. All others are local work: what a rank does to its own memory in between.
   enum class What {
     data,
     forward,
@@ -102,28 +108,30 @@ struct Instruction {
     update,
     start,
     wait,
-    recompute,        // forward of a block whose activations were not kept
-    backward_input,   // backward in two parts: the gradient of the block's input,
-    backward_weight,  // and those of its parameters
-    bind,             // the parameters of group `index` are at `to` from here on
-    bind_gradients,   // the same for its gradients: backward adds to what is there
-    reshard,          // the parameters of group `index` are in no slot from here on
-    copy,             // to = from, converted where their elements differ
+    recompute,        // forward again, of a block whose activations were not kept
+    backward_input,   // the part of backward that computes the gradient of the block's input
+    backward_weight,  // the part that computes the gradients of its parameters
+    bind,             // from here on the parameters of group `index` are at `to`
+    bind_gradients,   // from here on backward adds the gradients of group `index` to `to`
+    reshard,          // from here on the parameters of group `index` are in no slot
+    copy,             // to = from, converted if their element types differ
     add,              // to += from
     zero,             // to = 0
-    pack,             // of the reduction of bucket `index`: before its first call,
-    combine,          // before its second one,
-    unpack,           // and when both have ended
-    squares,          // kSquares = sum of squares of the gradients that this rank updates with
+    pack,             // reduction of bucket `index`: local work before its first call
+    combine,          // before its second call
+    unpack,           // after its last call
+    squares,          // kSquares = the sum of squares of Program::counted
     apply,            // the optimizer updates what this rank owns
   };
   What what = What::data;
-  int64_t index = 0;         // of the block, group, bucket or first call
-  int64_t count = 1;         // of calls that start in one launch, or are waited for one after the other
-  Slice to = {}, from = {};  // of a block that computes: messages, if any
+  int64_t index = 0;  // of the block, group or bucket, or of the first call
+  int64_t count = 1;  // calls that start in one launch, or that are waited for in turn
+  // The operands of local work. A block that computes receives its input (or its output's gradient) in `from`
+  // and leaves what it sends in `to`, if it exchanges messages with other pipeline stages.
+  Slice to = {}, from = {};
   int64_t micro_batch = 0;
   Part part = Part::data;
-  bool keeps_activations = false;  // of a forward: for its backward
+  bool keeps_activations = false;  // whether a forward keeps its activations for backward
   bool operator==(const Instruction&) const = default;
   bool is_compute() const {
     return what <= What::backward_weight && what != What::start && what != What::wait;
@@ -131,24 +139,26 @@ struct Instruction {
   bool is_communication() const { return what == What::start || what == What::wait; }
 };
 
-// What the optimizer updates by one kernel, equally long. copy: of the parameters in the compute type, which
-// the same kernel writes, and it zeroes the gradients; none: other instructions do.
+// Memory that one kernel of the optimizer updates; all slices are equally long. If `copy` is not empty, the
+// same kernel also writes the updated parameters to it in the compute type, and zeroes the gradients.
+// Otherwise separate instructions do both.
 struct OptimizerSlices {
   Slice parameters, gradients, copy = {};
 };
 
-// What this rank owns of a group: [segment of its layout], maybe empty.
+// This rank's shard of a group: one slice for each segment of the group's layout. A slice may be empty.
 using Shard = std::vector<Slice>;
 
-// A bucket of ddp: the groups whose gradients lie in it, and what its reduction needs beside them.
+// A bucket of ddp: the groups whose gradients lie in it, and the memory that its reduction needs in addition.
 struct BucketMemory {
   specs::Bucket bucket;
   Slice gradients;
-  std::vector<Slice> scratch;  // known by the names of their buffers: strategies/reductions/
-  double value_bytes = 0;      // what the gradient itself shrinks to, without indices, scales, ranks
+  std::vector<Slice> scratch;  // the executor's half of the reduction finds them by buffer name
+  double value_bytes = 0;      // bytes of the values that are sent, without indices and scales
 };
 
-// Steps repeat: a wait that comes before its call's start is for that call of the step before.
+// A program runs once per step. A wait that comes before the start of its call waits for that call of the
+// previous step.
 struct Program {
   std::vector<CollectiveCall> calls;  // in the order in which they start
   std::vector<Instruction> instructions;
@@ -156,34 +166,37 @@ struct Program {
   std::string strategy;
   std::vector<Buffer> buffers;
   std::vector<GroupLayout> layout;           // [group]
-  std::optional<ModelTable> regrouped;       // the model by other groups than its own
+  std::optional<ModelTable> regrouped;       // set if the strategy groups parameters differently
   std::vector<Slice> parameters, gradients;  // [group]: fixed location, or none if rebound during the step
   std::vector<Shard> owned;                  // [group]: the parameters that this rank updates
-  std::vector<OptimizerSlices> updated;      // the same and their gradients, as the optimizer sees them
-  std::vector<Slice> counted;                // of these gradients, what this rank's sum of squares has
+  std::vector<OptimizerSlices> updated;      // the same, each range with its gradients
+  std::vector<Slice> counted;                // the gradients that this rank adds to the sum of squares
   int64_t most_updated = 0;                  // elements, on the rank that updates most
   bool offload = false;                      // the optimizer's state is in host memory
-  double gradient_scale = 1;                 // that the backward of the loss begins with
+  double gradient_scale = 1;                 // gradient that the backward of the loss starts from
   int64_t micro_batches = 1;
-  std::vector<specs::Chunk> chunks;   // of the model's blocks
-  int64_t stages = 1;                 // of the pipeline
-  Team copies;                        // ranks that have the same part of the model
-  bool norm = false;                  // it computes the gradient's norm
-  Choice reduction;                   // of ddp; no name: none
+  std::vector<specs::Chunk> chunks;   // of this rank's blocks
+  int64_t stages = 1;                 // pipeline stages
+  Team copies;                        // the ranks that have the same part of the model
+  bool norm = false;                  // whether the step computes the gradient norm
+  Choice reduction;                   // of ddp; an empty name means none
   std::vector<BucketMemory> buckets;  // of ddp
-  Slice inside_block;  // what a call inside a block is made on where its block has failed; none: no such call
-  bool lossy = false;  // the reduced gradient is less than the sum, by choice
+  // Stand-in memory for the calls inside blocks. A rank whose block has failed still makes the block's calls,
+  // on this memory, so that no other rank hangs. No memory if blocks make no calls.
+  Slice inside_block;
+  bool lossy = false;  // the reduction only approximates the sum of the gradients
 
   bool splits_backward() const {
     return std::any_of(instructions.begin(), instructions.end(),
                        [](const Instruction& i) { return i.what == Instruction::What::backward_weight; });
   }
-  int64_t block_of_model(int64_t block) const {  // by the numbers of the whole model
+  int64_t block_of_model(int64_t block) const {  // the block's number in the whole model
     for (const specs::Chunk& chunk : chunks)
       if (block >= chunk.begin && block < chunk.end) return chunk.first_block + block - chunk.begin;
     return block;
   }
-  // Of its calls, and of what gathers a group that is cut; each once.
+  // The communicators that the program needs, each once: those of its calls, and those that gather sharded
+  // groups for a checkpoint.
   std::vector<TeamUse> teams() const {
     std::vector<TeamUse> all;
     const auto add = [&](const TeamUse& use) {

@@ -1,4 +1,4 @@
-// Goes through a program as a rank would, and tracks what is in flight and what slots hold.
+// Walks through a program as a rank would, and keeps track of the calls in flight and of what slots hold.
 #include "strategies/program_check.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 
 using What = Instruction::What;
 
-// Memory that calls in flight use, by buffer: what they write, and what they only read.
+// The memory that calls in flight use, by buffer: what they write, and what they only read.
 class InFlight {
  public:
   void add(const CollectiveCall& call) {
@@ -162,7 +162,7 @@ class ProgramWalk {
     return {};
   }
 
-  // What was gathered last into a slot must be the group that is bound to it.
+  // The group that is bound to a slot must be the one that was gathered into it last.
   std::string holds(const Slice& slot, int64_t group) const {
     for (const auto& [slice, held] : contents_)
       if (held != group && slice.overlaps(slot)) return "its slot holds " + model_.groups[size_t(held)].name;
@@ -188,7 +188,7 @@ class ProgramWalk {
   const ModelTable& model_;
   std::vector<CallState> state_;
   std::vector<Slice> parameters_, gradients_;        // [group]
-  std::vector<std::pair<Slice, int64_t>> contents_;  // what was gathered last, of which group
+  std::vector<std::pair<Slice, int64_t>> contents_;  // (slot, group): what was gathered last
   InFlight flying_;
 };
 

@@ -1,4 +1,4 @@
-// What makes a program invalid, whatever it computes.
+// Checks whether a program is valid, whatever it computes.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace shardmark::strategies {
 
-// By the strategy's name and the instruction; empty where nothing is wrong. Wrong are: a wait for a call that
-// has not started, a call that starts again while it is in flight, since nobody has waited for it; memory
-// that is written while a call in flight reads or writes it, or read while one writes it; a block that
-// computes on a group that is nowhere, or whose slot holds another. Two steps are checked, as calls may
-// reach from one into the next.
+// Describes what is wrong, with the strategy's name and the instruction; empty if nothing is. A program is
+// invalid if a wait is for a call that has not started; a call starts again before anyone has waited for it;
+// memory is written while a call in flight reads or writes it, or read while one writes it; a block computes
+// with a group that no buffer is bound to, or whose slot holds another group. Two steps are checked, because
+// calls of one may end in the next.
 std::string wrong_with(const Program& program, const ModelTable& model);
 
-// How the calls of two ranks differ: in number, kind, payload, team or root. Empty: not at all.
+// How the calls of two ranks differ: in number, kind, payload, process group or root. Empty if they do not.
 std::string calls_that_differ(const Program& program, const Program& other);
 
 }  // namespace shardmark::strategies

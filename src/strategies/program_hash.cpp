@@ -1,4 +1,4 @@
-// Hashes a program field by field.
+// Hashes a program field by field (FNV-1a).
 #include "strategies/program_hash.h"
 
 #include <bit>

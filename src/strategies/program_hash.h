@@ -1,4 +1,4 @@
-// One number for all that a rank does in a step: programs of equal numbers are the same step.
+// A hash of everything that a rank does in a step. Programs with equal hashes are the same step.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace shardmark::strategies {
 
-// Hashes everything but names: calls with their memory, instructions, buffers, layouts, and how buckets are
-// reduced. Go on with an earlier result by passing it as `hash`.
+// Hashes calls with their memory, instructions, buffers, layouts, and the reduction of buckets, but no names.
+// To hash several programs together, pass the result of one as the start (`hash`) of the next.
 uint64_t program_hash(const Program& program, uint64_t hash);
 
 }  // namespace shardmark::strategies

@@ -1,4 +1,4 @@
-// Rows of numbers, and back.
+// Converts a program to rows of numbers, and rows back to a program.
 #include "strategies/program_series.h"
 
 #include <algorithm>
@@ -41,13 +41,14 @@ Part part_of(What what) {
                                  : Part::backward;
 }
 
-// A study does not keep them. What moves after a batch is loaded is forward's, and what starts beside the
-// last forward block is backward's.
+// A study does not store the phases of instructions, so they are derived. What moves after a batch was loaded
+// belongs to forward, and what moves between forward and backward belongs to backward. Everything else
+// belongs to the phase of the instruction that computed before it.
 void add_parts(std::vector<Instruction>& instructions) {
   Part next = Part::update;
   for (auto i = instructions.rbegin(); i != instructions.rend(); ++i) {
     if (i->is_compute()) next = part_of(i->what);
-    i->part = next;  // of the block that computes next
+    i->part = next;  // of the next block that computes
   }
   Part now = Part::data;
   for (Instruction& instruction : instructions) {

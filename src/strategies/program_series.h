@@ -1,5 +1,5 @@
-// Programs as a study keeps them: the series "program", [row, kProgramColumns] (schema/fields.h says what
-// each column is): what computes and what communicates.
+// Programs as a study stores them: the series "program", [row, kProgramColumns], has a row for each
+// instruction that computes and each call that starts or is waited for. schema/fields.h defines the columns.
 #pragma once
 
 #include "schema/record.h"
@@ -9,6 +9,6 @@ namespace shardmark::strategies {
 
 inline constexpr int64_t kProgramColumns = 7;
 Series to_series(const Program& program);
-Program program_of(const Series& series);  // UsageError where a series is no program
+Program program_of(const Series& series);  // throws UsageError if the series is no program
 
 }  // namespace shardmark::strategies

@@ -1,4 +1,4 @@
-// A line for each buffer and instruction.
+// Writes a line for each buffer and each instruction.
 #include "strategies/program_text.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ double bytes_of(const Program& program, const Instruction& calls) {
   return bytes;
 }
 
-// "all_gather #12-14 of h.3"
+// For example "all_gather #12-14 of h.3".
 std::string calls_text(const Program& program, const Instruction& i, const ModelTable& model) {
   const CollectiveCall& first = program.calls[static_cast<size_t>(i.index)];
   const bool is_message =
@@ -142,7 +142,7 @@ std::string to_text(const Program& program, const StepInput& input) {
   const ModelTable& model = program.regrouped ? *program.regrouped : input.model;
   std::string text = memory_text(program, input) + "\n";
   std::set<int64_t> in_flight;
-  for (int step = 0; step < 2; ++step) {  // the second one finds in flight what the first has left
+  for (int step = 0; step < 2; ++step) {  // the second one shows what the first has left in flight
     for (const Instruction& i : program.instructions) {
       for (int64_t c = i.index; i.is_communication() && c < i.index + i.count; ++c) {
         if (i.what == What::start) in_flight.insert(c);

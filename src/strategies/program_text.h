@@ -1,4 +1,4 @@
-// Programs as people read them.
+// Programs as text.
 #pragma once
 
 #include <string>
@@ -7,11 +7,12 @@
 
 namespace shardmark::strategies {
 
-// "start all_gather #12 of h.3, 4.0 MiB over 8 ranks, into parameter slot 1", "backward of h.3"
+// For example "start all_gather #12 of h.3, 4.0 MiB over 8 ranks, into parameter slot 1" or "backward of
+// h.3".
 std::string describe(const Program& program, const Instruction& instruction, const ModelTable& model);
 
-// All of a step: the memory that it needs, what it does, a line each with what is in flight meanwhile, and
-// the sums.
+// A whole step: the memory that it needs, a line for each instruction with the calls that are in flight
+// meanwhile, and the totals.
 std::string to_text(const Program& program, const StepInput& input);
 
 }  // namespace shardmark::strategies

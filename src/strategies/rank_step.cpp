@@ -1,4 +1,5 @@
-// A point's layout as the part of the model that a rank has.
+// Turns the layout of a training point (tensor, context, pipeline, data) into what one rank needs to write
+// its step: its part of the model and its place in the mesh. Says why a layout is impossible.
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -90,7 +91,8 @@ RankStep::RankStep(const Point& point, int64_t rank, const std::vector<int64_t>&
 
 namespace {
 
-// A program has an instruction and more for each pass, and whoever plans or predicts writes all of them.
+// A program has at least one instruction for each pass of a micro-batch through a block, and every command
+// that plans or predicts writes all of them.
 std::string too_many_passes(const TrainingPoint& t) {
   constexpr int64_t kMostPasses = 100'000;
   if (t.accumulation <= 1) return {};
@@ -104,9 +106,9 @@ std::string too_many_passes(const TrainingPoint& t) {
       t.accumulation, blocks, blocks * t.accumulation, kMostPasses, most);
 }
 
-// Schedules of several chunks whose rounds are unequal can have ranks wait for each other where operations
-// begin in the order of their starts, as NCCL's do (serving.h). A layout is possible on every transport or on
-// none, so that one suite is the same points on GPUs and on CPUs.
+// A schedule of several chunks whose rounds have different sizes can deadlock where operations begin in the
+// order in which they were started, as NCCL's do (serving.h). Such a layout is refused on every transport, so
+// that a suite has the same points on GPUs and on CPUs.
 std::string uneven_rounds_impossible(const TrainingPoint& t) {
   const int64_t uneven = t.accumulation % t.pipeline;
   if (chunks_of(t) == 1 || uneven == 0 ||

@@ -1,20 +1,21 @@
-// A whole model on one rank, as single and ddp keep it.
+// A whole model on one rank, as single and ddp hold it.
 #pragma once
 
 #include "strategies/step.h"
 
 namespace shardmark::strategies {
 
-// Note [Mixed replica]: blocks see a copy of the master weights in the compute type, and backward leaves
-// gradients in it. The optimizer needs them in the master's type. Where they are reduced in that type, each
-// group goes to the main gradients as soon as its backward is over: the first micro-batch's are copied, so
-// that nothing is zeroed, and the others added. Where they are reduced in the compute type, they add up and
-// travel in it, and are converted at last.
+// Note [Mixed replica]: blocks compute with a copy of the master weights in the compute type, and backward
+// leaves gradients in that type. The optimizer needs gradients in the master type. If gradients are reduced
+// in the master type, each group is moved to the main gradients as soon as its backward is done: the first
+// micro-batch is copied, so that nothing has to be zeroed, and the others are added. If gradients are reduced
+// in the compute type, micro-batches are added up and sent in that type, and converted once at the end.
 //
-// Note [Update in one pass]: with `fused_update` an optimizer takes gradients in the compute type, writes the
-// copy beside the master weights, and leaves zeros where the gradients were. There are no main gradients
-// then. Not where micro-batches add up in the master's type, or gradients travel in it.
-// reduce: the element that gradients are reduced in.
+// Note [Update in one pass]: with `fused_update` the optimizer's kernel takes gradients in the compute type,
+// writes the copy together with the master weights, and zeroes the gradients. There are no main gradients
+// then. It does not apply if micro-batches are added up in the master type, or if gradients are sent in it.
+//
+// `reduce` is the element type that gradients are reduced in.
 inline bool updates_in_one_pass(const StepInput& input, Element reduce) {
   return input.fused_update && input.bytes.mixed() &&
          specs::bytes_of(reduce, input.bytes) == input.bytes.compute;
@@ -64,7 +65,8 @@ class Replica : public Holder {
   }
 
  protected:
-  // What is to be reduced, groups in backward order. Complete for a group after its last backward.
+  // The memory that is to be reduced, with groups in backward order. A group's gradients are complete after
+  // its last backward.
   Slice reduced() const { return StepBuilder::all_of(promotes_ ? main_ : gradients_); }
   Slice parameters() const { return StepBuilder::all_of(master_); }
 
@@ -72,7 +74,7 @@ class Replica : public Holder {
 
  private:
   bool mixed_ = false, promotes_ = false, converts_ = false, one_pass_ = false;
-  std::vector<bool> is_begun_;  // [group]: the main gradients have those of a micro-batch
+  std::vector<bool> is_begun_;  // [group]: its main gradients hold those of a micro-batch
   std::vector<Slice> master_, copy_, gradients_, main_;
 };
 

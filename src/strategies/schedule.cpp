@@ -1,4 +1,5 @@
-// Orders of computing, and what is to be known of each place in one.
+// Expands pipeline schedules into schedules of blocks, and finds what strategies need to know of each
+// position.
 #include "strategies/schedule.h"
 
 #include <functional>
@@ -19,13 +20,14 @@ void add_forward(Schedule& schedule, const specs::Chunk& chunk, int64_t micro_ba
 
 Schedule by_blocks(const PipelineOrder& order, const std::vector<specs::Chunk>& chunks, int64_t recompute) {
   Schedule schedule;
-  std::set<std::pair<int64_t, int64_t>> computed_again;  // block, micro-batch
+  std::set<std::pair<int64_t, int64_t>> computed_again;  // (block, micro-batch)
   std::set<int64_t> loaded;
   for (size_t i = 0; i < order.size(); ++i) {
     const auto [pass, number, micro_batch] = order[i];
     const specs::Chunk& chunk = chunks[static_cast<size_t>(number)];
     if (loaded.insert(micro_batch).second) schedule.push_back({Compute::load, 0, micro_batch});
     if (pass == Pass::forward) {
+      // Whether the chunk's backward on this micro-batch is the next action.
       const bool returns = i + 1 < order.size() && order[i + 1].pass != Pass::backward_weight &&
                            order[i + 1].pass != Pass::forward && order[i + 1].chunk == number &&
                            order[i + 1].micro_batch == micro_batch;
@@ -58,11 +60,11 @@ Schedule forward_only(const std::vector<specs::Chunk>& chunks) {
 
 namespace {
 
-// The groups of each block, [block], each list in the order in which the gradients of groups are complete.
+// For each block its groups. Each list is in the order in which the gradients of groups become complete.
 struct GroupsOfBlocks {
-  std::vector<std::vector<size_t>> first, last;  // whose first, whose last block it is
-  std::vector<std::vector<size_t>> units;        // that this block alone uses
-  std::vector<std::vector<size_t>> used;         // in the order of the table
+  std::vector<std::vector<size_t>> first, last;  // the groups that begin or end with this block
+  std::vector<std::vector<size_t>> units;        // the groups that only this block uses
+  std::vector<std::vector<size_t>> used;         // all groups that the block uses, in the order of the table
 
   explicit GroupsOfBlocks(const specs::ModelTable& model)
       : first(model.blocks.size()),
@@ -87,7 +89,7 @@ struct GroupsOfBlocks {
 std::vector<Position> positions(const Schedule& schedule, const specs::ModelTable& model) {
   const GroupsOfBlocks groups(model);
   std::vector<bool> used(model.groups.size());
-  std::vector<int64_t> backwards(model.blocks.size());  // [block]: still to come
+  std::vector<int64_t> backwards(model.blocks.size());  // [block]: backwards that are still to come
   for (const Action& action : schedule)
     if (action.what == Compute::backward || action.what == Compute::backward_weight)
       ++backwards[static_cast<size_t>(action.block)];

@@ -1,5 +1,5 @@
-// Ranks that advance as far as they can, without clocks: what has begun never has to be undone, so that it
-// does not matter in which order ranks are looked at.
+// Every rank advances as far as it can, without clocks. An operation that has begun never has to be undone,
+// so that the result does not depend on the order in which the ranks are advanced.
 #include "strategies/serving.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ class ServedRank {
         serving_(serving),
         last_of_call_(program.calls.size(), nullptr) {}
 
-  // As far as it gets without the others; whether that is any farther.
+  // Runs until the rank needs another one, and returns whether it got any farther.
   bool advance() {
     bool is_farther = serve();
     for (; step_ < kPlayedSteps; ++step_, next_ = 0)
@@ -42,21 +42,22 @@ class ServedRank {
 
  private:
   struct Operation {
-    Meeting* meeting;               // nullptr: ends as it begins, for its ranks do the same at the same time
-    const Operation* on_its_own;    // before it on the same communicator, or nullptr
-    const Operation* of_this_rank;  // before it on any, or nullptr
+    Meeting* meeting;  // nullptr: its ranks do the same at the same time, so that it ends as it begins
+    const Operation* on_its_own;    // the previous one on this communicator, or nullptr
+    const Operation* of_this_rank;  // the previous one on any communicator, or nullptr
     bool has_begun = false;
     bool has_ended() const { return has_begun && (meeting == nullptr || meeting->all_have_begun()); }
   };
   using Communicator = std::tuple<int64_t, int64_t, int64_t>;
 
-  // Whether it has come to its end.
+  // Returns whether the instruction has ended.
   bool run(const Instruction& instruction) {
     const auto first = static_cast<size_t>(instruction.index), count = static_cast<size_t>(instruction.count);
     for (size_t call = first; call < first + count; ++call) {
       if (instruction.what == What::start) start(call);
       if (instruction.what != What::wait) continue;
-      // A wait before the first start is for the step before the first one.
+      // Before its first start, a call is waited for on behalf of a step before the first one: there is
+      // nothing to wait for.
       if (const Operation* last = last_of_call_[call]; last != nullptr && !last->has_ended()) return false;
     }
     return true;
@@ -75,7 +76,7 @@ class ServedRank {
     serve();
   }
 
-  // Begins what may begin; whether anything did.
+  // Begins all operations that may begin, and returns whether there were any.
   bool serve() {
     const auto has_ended = [](const Operation* before) { return before == nullptr || before->has_ended(); };
     bool any = false;
@@ -94,10 +95,11 @@ class ServedRank {
   const Program& program_;
   Meetings& meetings_;
   Serving serving_;
-  std::deque<Operation> operations_;  // in the order of their starts; addresses stay
+  std::deque<Operation> operations_;  // in the order of their starts; a deque keeps their addresses
   std::vector<const Operation*> last_of_call_;
   std::map<Communicator, const Operation*> last_on_;
-  std::map<Communicator, std::deque<Operation*>> waiting_;  // to begin, in their order
+  // To begin, in order. There is one queue if order matters between communicators.
+  std::map<Communicator, std::deque<Operation*>> waiting_;
   int step_ = 0;
   size_t next_ = 0;  // instruction
 };
@@ -114,7 +116,7 @@ std::string wrong_between(const std::vector<Program>& stages, Serving serving) {
 
 namespace {
 
-// One rank of each stage, of a model of which each part is one block of next to nothing.
+// A layout of one rank for each stage, for a model in which each part is one tiny block.
 Point smallest_point(const Choice& schedule, int64_t stages, int64_t micro_batches) {
   Point point;
   point.workload = "training";
@@ -139,7 +141,8 @@ Point smallest_point(const Choice& schedule, int64_t stages, int64_t micro_batch
 std::string schedule_waits(const Choice& schedule, int64_t stages, int64_t micro_batches, Serving serving) {
   using Key = std::tuple<std::string, int64_t, int64_t, Serving>;
   static std::mutex mutex;
-  static std::map<Key, std::string> known;  // who searches layouts asks for the same ones again and again
+  // Searches for layouts ask for the same schedule again and again.
+  static std::map<Key, std::string> known;
   const std::scoped_lock lock(mutex);
   const auto [found, is_new] = known.try_emplace({to_text(schedule), stages, micro_batches, serving});
   if (is_new)

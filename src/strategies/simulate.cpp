@@ -1,4 +1,4 @@
-// Clocks of computing threads, and how far their queues of operations have come.
+// Advances the clocks of the ranks' computing threads, and keeps track of how much of each queue is done.
 #include "strategies/simulate.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,8 @@ namespace {
 using What = Instruction::What;
 using specs::Dimension;
 
-// Operations in flight, as one queue of seconds: all that was started, and how much of it is done.
+// The operations in flight as one queue, in seconds of work: how much was started, and how much of it is
+// done.
 class Queue {
  public:
   explicit Queue(size_t num_operations) : ends_(num_operations, -std::numeric_limits<double>::infinity()) {}
@@ -27,12 +28,12 @@ class Queue {
     ends_[operation] = started_;
   }
   void advance(double seconds) { done_ = std::min(started_, done_ + seconds); }
-  // Seconds until an operation is complete; all before it are complete then, too.
+  // The seconds until an operation is complete. All operations before it are complete then, too.
   double left(size_t operation) const { return std::max(0.0, ends_[operation] - done_); }
 
  private:
   double started_ = 0, done_ = 0;
-  std::vector<double> ends_;  // [operation]: its last start, on the scale of started_
+  std::vector<double> ends_;  // [operation]: the value of started_ after its last start
 };
 
 double lasting(const Instruction& instruction, const ComputeTimes& compute) {
@@ -58,11 +59,11 @@ double lasting(const Instruction& instruction, const ComputeTimes& compute) {
     case What::update:
       return compute.update_s;
     default:
-      return 0;  // what a rank does to its own memory is part of the blocks' times
+      return 0;  // the blocks' times include what a rank does to its own memory
   }
 }
 
-// A rank on its way through the steps.
+// One rank on its way through the steps.
 class Rank {
  public:
   Rank(size_t stage, const SimulatedRank& of, Meetings* meetings, double progress, TimedStep* timed)
@@ -79,7 +80,7 @@ class Rank {
   double now_s() const { return now_s_; }
   const SimulatedStep& last() const { return last_; }
 
-  // As far as it gets without the others; whether that is any farther.
+  // Runs until the rank needs another one, and returns whether it got any farther.
   bool advance() {
     const auto& instructions = of_.program->instructions;
     bool is_farther = false;
@@ -108,7 +109,8 @@ class Rank {
     if (timed_ != nullptr) *timed_ = {of_.program, {}};
   }
 
-  // Operations between stages go to meetings, those of blocks never wait for a strategy's.
+  // Operations between stages are matched by Meetings. Those inside blocks have a queue of their own, because
+  // they never wait for a strategy's.
   bool is_shared(const CollectiveCall& call) const {
     return meetings_ != nullptr && call.dimension == Dimension::pipeline;
   }
@@ -127,13 +129,14 @@ class Rank {
       queue_of(call).start(index, of_.operation_s[index]);
   }
 
-  // Of a message that has moved since it began, as far as this rank moves anything beside its computing.
+  // The seconds that are left of a message. It has moved since it began, but only at the rate of `progress`
+  // if the rank has been computing meanwhile.
   double left_of(const Meeting& meeting) const {
     const double since_s = now_s_ - *meeting.began_s;
     return std::max(0.0, meeting.seconds - (since_s > 0 ? progress_ : 1) * since_s);
   }
 
-  // Whether its end is known.
+  // Returns whether the end of the operation is known yet.
   bool wait(size_t index) {
     const CollectiveCall& call = of_.program->calls[index];
     double seconds = 0;
@@ -149,7 +152,7 @@ class Rank {
     return true;
   }
 
-  // Whether it has come to its end.
+  // Returns whether the instruction has ended.
   bool run(const Instruction& instruction) {
     const auto first = static_cast<size_t>(instruction.index), count = static_cast<size_t>(instruction.count);
     if (instruction.what == What::wait) {
@@ -167,14 +170,14 @@ class Rank {
 
   size_t stage_;
   const SimulatedRank& of_;
-  Meetings* meetings_;  // nullptr: there is one stage
+  Meetings* meetings_;  // nullptr if there is one stage
   double progress_;
   TimedStep* timed_;
   std::vector<Queue> queues_;
   std::vector<const Meeting*> met_;  // [call]: its last start
   int step_ = 0;
   size_t next_ = 0;        // instruction
-  size_t waited_for_ = 0;  // of the calls of a wait
+  size_t waited_for_ = 0;  // calls of the current wait that are already waited for
   double now_s_ = 0, ended_s_ = 0, before_last_s_ = 0;
   SimulatedStep last_;
 };

@@ -1,6 +1,7 @@
-// The time of a step by its programs: an event simulation of ranks with one computing thread (or stream)
-// each and a queue of operations, which are served in the order in which they start. Ranks of one stage do
-// the same at the same time, so that one of them stands for all; those of several stages meet in messages.
+// Predicts the time of a step by an event simulation of its programs. Each rank has one computing thread (or
+// stream) and queues of operations, which are served in the order in which they were started. Ranks of one
+// pipeline stage do the same at the same time, so that one of them stands for all. Ranks of different stages
+// meet in messages (meetings.h).
 #pragma once
 
 #include <array>
@@ -11,36 +12,37 @@
 
 namespace shardmark::strategies {
 
-// Seconds that a program's blocks compute.
+// The seconds that the computing instructions of a program take.
 struct ComputeTimes {
-  double data_s = 0;                                    // of a micro-batch
+  double data_s = 0;                                    // to load a micro-batch
   std::vector<double> forward_s = {}, backward_s = {};  // [block]
   double update_s = 0;
-  // [block]: the part of backward_s for the gradients of parameters, where a schedule does it later; empty:
-  // half of it, as it takes as many products of matrices as the rest.
+  // [block]: the part of backward_s that computes the gradients of parameters, for schedules that split
+  // backward. If it is empty, half of backward_s is taken, because both parts compute equally many matrix
+  // products.
   std::vector<double> backward_weight_s = {};
 };
 
-// Of a rank of each stage: [stage] or the only one.
+// One rank of a stage.
 struct SimulatedRank {
   const Program* program = nullptr;
   ComputeTimes compute = {};
-  std::vector<double> operation_s = {};  // of each operation of the program
+  std::vector<double> operation_s = {};  // [call of the program]
 };
 
-// Means over the stages, which all take as long.
+// Means over the stages. The length of a step is the same for all of them.
 struct SimulatedStep {
   double step_s = 0;
-  double compute_s = 0;                                     // all that computes
-  double communication_s = 0;                               // all operations, one after the other
-  double exposed_s = 0;                                     // step_s - compute_s: waiting
-  std::array<double, specs::kNumDimensions> waited_s = {};  // the same by what it is for: [Dimension]
+  double compute_s = 0;        // of all instructions that compute
+  double communication_s = 0;  // of all operations, as if they ran one after the other
+  double exposed_s = 0;        // step_s - compute_s: waiting
+  std::array<double, specs::kNumDimensions> waited_s = {};  // exposed_s by what is waited for: [Dimension]
 };
 
-// progress: how much of a second's communication gets done in a second of computing: 1 where a network moves
-// by itself, 0 where only a waiting rank moves anything. In steady state: of steps without end, the last.
-// timed: when each instruction of it begins and ends, [stage]; nullptr: nobody asks.
-// ContractError: the programs do not fit together (serving.h).
+// Simulates a few steps and returns the last one, as one of a steady state. `progress` is how many seconds of
+// communication are done in a second of computing: 1 if the network moves data by itself, 0 if data moves
+// only while a rank waits. `timed`, if given, gets the begin and end of each instruction of that step,
+// [stage]. Throws ContractError if the programs do not fit together (serving.h).
 SimulatedStep simulate(const std::vector<SimulatedRank>& stages, double progress,
                        std::vector<TimedStep>* timed = nullptr);
 SimulatedStep simulate(const Program& program, const ComputeTimes& compute,

@@ -1,11 +1,11 @@
-// single: every rank trains a replica of its own; nothing moves. The baseline of overhead ratios.
+// single: every rank trains a replica of its own, and nothing is communicated. It is the baseline of ratios.
 #include "strategies/paper.h"
 #include "strategies/replica.h"
 
 namespace shardmark::strategies {
 namespace {
 
-// Micro-batches add up in the master's type; one alone need not leave its own.
+// Several micro-batches are added up in the master type. A single one may stay in the compute type.
 Element reduced_in(const StepInput& input) {
   return input.fused_update && input.accumulation == 1 ? Element::compute : Element::master;
 }

@@ -1,4 +1,4 @@
-// Walks over the uses, each at the moment from which it may be unsharded.
+// Walks over the uses. Each is given a slot as of the moment from which its group may be gathered.
 #include "strategies/slots.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace shardmark::strategies {
 namespace {
 
-// When each group is used, for questions whose time never goes back.
+// When each group is used next. The time of successive questions must not decrease.
 class NextUses {
  public:
   explicit NextUses(const std::vector<size_t>& groups) : never_(groups.size()) {
@@ -17,7 +17,7 @@ class NextUses {
     }
   }
 
-  // The first use of a group from `now` on; after all uses, if there is none.
+  // The first use of a group from `now` on, or the number of all uses if there is none.
   size_t from(size_t now, size_t group) {
     auto& [uses, first] = uses_of_[group];
     while (first < uses.size() && uses[first] < now) ++first;
@@ -27,7 +27,7 @@ class NextUses {
  private:
   struct OfGroup {
     std::vector<size_t> uses;
-    size_t first = 0;  // that is not in the past
+    size_t first = 0;  // the first use that is not in the past
   };
   std::vector<OfGroup> uses_of_;
   size_t never_;
@@ -39,8 +39,10 @@ std::vector<SlotUse> plan_slots(const std::vector<size_t>& groups, int64_t num_s
   std::vector<SlotUse> uses;
   uses.reserve(groups.size());
   NextUses next_uses(groups);
-  std::vector<std::optional<size_t>> last(static_cast<size_t>(num_slots));  // [slot]: use that it is held for
+  // [slot]: the index of the last use that it was given to.
+  std::vector<std::optional<size_t>> last(static_cast<size_t>(num_slots));
   for (size_t use = 0; use < groups.size(); ++use) {
+    // The gather of a use may begin while the use `ahead` places before it computes.
     const size_t ahead = static_cast<size_t>(num_slots) - 1, now = use < ahead ? 0 : use - ahead;
     const auto next_use = [&](const std::optional<size_t>& held) {
       return held ? next_uses.from(now, groups[*held]) : groups.size();

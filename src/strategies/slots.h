@@ -1,4 +1,5 @@
-// Which slot each use of a group finds it in: slots are placed when a program is written, like registers.
+// Decides which slot each use of a group finds its parameters in. The decision is made while a program is
+// written, as a compiler allocates registers.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +10,14 @@ namespace shardmark::strategies {
 struct SlotUse {
   size_t group = 0;
   int64_t slot = 0;
-  bool unshards = true;  // it does not lie there yet
-  bool reshards = true;  // its slot is used by another group before its next use, or there is none
+  bool unshards = true;  // the group is not in the slot yet and must be gathered
+  // Another group takes the slot before the group's next use, or there is no next use.
+  bool reshards = true;
 };
 
-// groups: of each use, in order. While a use computes, those of the next num_slots - 1 may be unsharded, so
-// each of these has a slot; of the others, the group that is used last gives up its slot. Source: Belady, IBM
-// Systems Journal 1966.
+// `groups` has the group of each use, in order. While a use computes, the groups of the next num_slots - 1
+// uses may be gathered, so that each of these needs a slot. Among all other groups, the one whose next use is
+// the farthest away gives up its slot. Source: Belady, IBM Systems Journal 1966.
 std::vector<SlotUse> plan_slots(const std::vector<size_t>& groups, int64_t num_slots);
 
 }  // namespace shardmark::strategies

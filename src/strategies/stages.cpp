@@ -1,4 +1,4 @@
-// The stages differ in their blocks and in their place in the schedule.
+// Writes a program for each stage: stages have different blocks and different places in the schedule.
 #include "strategies/stages.h"
 
 #include <algorithm>

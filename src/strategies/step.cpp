@@ -1,4 +1,4 @@
-// The walk over a schedule.
+// Walks over the schedule and asks each holder before and after every action.
 #include "strategies/step.h"
 
 #include <vector>

@@ -1,4 +1,4 @@
-// One step of training, written action by action: the only loop over what a rank computes.
+// The loop that writes one step of training, action by action. It is the only loop over what a rank computes.
 #pragma once
 
 #include <initializer_list>
@@ -7,8 +7,8 @@
 
 namespace shardmark::strategies {
 
-// What a rank holds of parameters, of gradients, or of both, and when it moves. Each hook does nothing unless
-// a holder says otherwise.
+// The policy of how a rank holds parameters, gradients, or both (sharded or whole), and when it moves them.
+// Each hook is called around every action of the schedule and does nothing by default.
 class Holder {
  public:
   Holder() = default;
@@ -17,12 +17,12 @@ class Holder {
   virtual ~Holder() = default;
   virtual void before(const Position&) {}
   virtual void after(const Position&) {}
-  virtual void finish() {}   // gradients are where the optimizer takes them from
-  virtual void publish() {}  // what the optimizer has changed is where blocks see it
+  virtual void finish() {}   // afterwards, gradients are where the optimizer takes them from
+  virtual void publish() {}  // afterwards, blocks see the updated parameters
 };
 
-// holders: asked in this order, after an action in the reverse one. An order without backward is forward
-// alone.
+// Asks the holders in this order before each action, and in reverse order after it. A schedule without
+// backward becomes a program of forward alone.
 Program write_step(StepBuilder& step, std::initializer_list<Holder*> holders);
 
 }  // namespace shardmark::strategies

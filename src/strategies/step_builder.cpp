@@ -1,4 +1,5 @@
-// Memory is a list of buffers, a step a list of instructions: both only grow.
+// The builder keeps a list of buffers, a list of calls and a list of instructions, and only ever appends to
+// them.
 #include "strategies/step_builder.h"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ Slice StepBuilder::allocate(std::string name, Use use, Element element, int64_t 
   return {std::ssize(program_.buffers) - 1, 0, numel};
 }
 
-// Gradients that are complete together lie together.
+// Gradients that become complete one after the other are adjacent in memory, so that a bucket is one range.
 std::vector<Slice> StepBuilder::allocate_groups(std::string name, Use use, Element element) {
   Slice all = allocate(std::move(name), use, element, specs::total_numel(program_.layout));
   std::vector<Slice> groups(program_.layout.size());
@@ -99,7 +100,7 @@ void StepBuilder::compute(const Action& action) {
   switch (action.what) {
     case Compute::load:
       add({What::data});
-      part_ = Part::forward;  // what moves before the first block computes
+      part_ = Part::forward;  // what moves before the first block computes belongs to forward
       return;
     case Compute::forward:
       add({What::forward, action.block});
@@ -137,6 +138,8 @@ double StepBuilder::bytes_of(const specs::BlockCall& call) const {
                              specs::bytes_of(call.element, input_.bytes));
 }
 
+// A block makes its calls one after the other and waits for each. Every call therefore has a start and a wait
+// of its own, right after the instruction of the block. Elements per sample become elements of a micro-batch.
 void StepBuilder::call_inside_block(const std::vector<specs::BlockCall>& calls) {
   for (specs::BlockCall call : calls) {
     const Team team = team_of(call);
@@ -182,6 +185,8 @@ Operations StepBuilder::start(std::vector<CollectiveCall> calls) {
 Operations StepBuilder::unshard(size_t group, Slice whole, const ModelShards& shards) {
   const GroupLayout& layout = shards.layout[group];
   const Shard& shard = shards.of[group];
+  // If the shard has the element type of `whole`, it is sent as it is. Otherwise it is first converted into
+  // this rank's part of `whole`, and the gather works in place.
   Shard parts = shard_of(layout, whole);
   if (element_of(shard.front()) == element_of(whole))
     parts = shard;
@@ -263,7 +268,7 @@ void StepBuilder::fill_in(size_t wait, Operations operations) {
   program_.instructions[wait].count = operations.count;
 }
 
-// Of bytes: calls inside blocks differ in their elements.
+// Large enough for the largest call, in bytes, because calls inside blocks have different element types.
 void StepBuilder::allocate_for_calls_inside_blocks() {
   double most = 0;
   const auto at_most = [&](const std::vector<specs::BlockCall>& calls) {
@@ -280,6 +285,7 @@ void StepBuilder::allocate_for_calls_inside_blocks() {
 
 Program StepBuilder::finish() {
   if (trains_) allocate_for_calls_inside_blocks();
+  // Waits for nothing remain where a wait was placed for calls that were never made.
   std::erase_if(program_.instructions,
                 [](const Instruction& i) { return i.what == What::wait && i.count == 0; });
   const std::string wrong = wrong_with(program_, input_.model);

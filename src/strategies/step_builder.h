@@ -1,18 +1,19 @@
-// What strategies write the program of a step with: memory, computing, communication. Instructions
-// are appended in the order of the calls; memory is placed when the program is written, like registers.
+// The builder that strategies write the program of a step with: it allocates memory, and appends instructions
+// in the order in which its functions are called. Which memory a value lies in is decided while the program
+// is written, as a compiler allocates registers, so that nothing is decided while a step runs.
 #pragma once
 
 #include "strategies/strategy.h"
 
 namespace shardmark::strategies {
 
-// Calls that started together, by number.
+// Consecutive calls of the program that started together.
 struct Operations {
   int64_t first = 0;
   int64_t count = 0;
 };
 
-// Every group cut into shards: how, and where this rank's are.
+// The shards of all groups: how each group is sharded, and where this rank's shards lie.
 struct ModelShards {
   std::vector<GroupLayout> layout;
   std::vector<Shard> of;  // [group]
@@ -20,8 +21,8 @@ struct ModelShards {
 
 class StepBuilder {
  public:
-  // layout: how each group of the model is cut over teams of neighbours (their number is the layout's own).
-  // regrouped: the model with its parameters grouped differently.
+  // `layout` says how each group of the model is sharded, and over which process group. `regrouped` is the
+  // model with its parameters in other groups than its own, if the strategy wants that.
   StepBuilder(std::string strategy, const StepInput& input, const Schedule& schedule,
               std::optional<ModelTable> regrouped, std::vector<GroupLayout> layout);
   StepBuilder(std::string strategy, const StepInput& input, const Schedule& schedule,
@@ -32,8 +33,8 @@ class StepBuilder {
 
   const StepInput& input() const { return input_; }
   const std::vector<Position>& positions() const { return positions_; }
-  bool trains() const { return trains_; }  // else the program is an evaluation
-  // Of a training step, whatever this program is.
+  bool trains() const { return trains_; }  // false: the program is an evaluation
+  // The positions of a full training step, even if this program is an evaluation.
   std::vector<Position> positions_of_step() const {
     return strategies::positions(input_.schedule(), input_.model);
   }
@@ -41,18 +42,19 @@ class StepBuilder {
   const std::vector<size_t>& roots() const { return roots_; }  // groups that several blocks use
   int64_t num_blocks() const { return std::ssize(input_.model.blocks); }
   int64_t numel_of(size_t group) const { return program_.layout[group].numel; }
-  int64_t largest_group() const { return specs::largest_group(input_.model, program_.layout); }  // of units
+  // The size of the largest group that is no root group.
+  int64_t largest_group() const { return specs::largest_group(input_.model, program_.layout); }
   Team all() const { return input_.all(); }
-  // Shares one copy of its part of the model.
+  // The process group over which one copy of the parameters is sharded, and the ranks that hold the same
+  // shards.
   Team team() const { return program_.layout.empty() ? all() : program_.layout.front().team; }
-  Team replicas() const {  // have the same shards
-    return {input_.ranks / team().ranks, team().stride * team().ranks};
-  }
+  Team replicas() const { return {input_.ranks / team().ranks, team().stride * team().ranks}; }
 
   // Memory.
   Slice allocate(std::string name, Use use, Element element, int64_t numel);
-  std::vector<Slice> allocate_groups(std::string name, Use use, Element element);  // [group], backward order
-  // What this rank owns of every group: in memory of its own, and in memory of whole groups.
+  // Returns [group]. In memory, groups lie in backward order.
+  std::vector<Slice> allocate_groups(std::string name, Use use, Element element);
+  // What this rank owns of every group: allocated by itself, or as views of whole groups.
   ModelShards allocate_shards(std::string name, Use use, Element element,
                               const std::vector<GroupLayout>& layout);
   ModelShards allocate_shards(std::string name, Use use, Element element) {
@@ -61,22 +63,22 @@ class StepBuilder {
   ModelShards shards_of(const std::vector<Slice>& groups) const;
   Shard shard_of(const GroupLayout& layout, Slice whole) const;
   static Slice all_of(const std::vector<Slice>& groups);  // the memory of all groups together
-  // The same bits on all ranks between steps.
+  // Declares that the buffer holds the same bits on all ranks between steps.
   void replicated(Slice slice) { program_.buffers[static_cast<size_t>(slice.buffer)].replicated = true; }
-  // Beside parameters and the optimizer's state, what the next step needs of this one.
+  // Declares that the next step needs the buffer's contents, in addition to parameters and optimizer state.
   void carried(Slice slice) { program_.buffers[static_cast<size_t>(slice.buffer)].carried = true; }
   double bytes_of(Slice slice) const;
 
   // Computing.
-  void begin(const Action& action);  // what follows belongs to it
+  void begin(const Action& action);  // the instructions that follow belong to this action
   void compute(const Action& action);
-  // Where the block that computes next finds its input or its output's gradient; where it leaves its output
-  // or its input's gradient.
+  // Where the next block to compute finds its received input (or the gradient of its output), and where it
+  // leaves the output (or the gradient of its input) that is to be sent.
   void takes(Slice message) { takes_ = message; }
   void gives(Slice message) { gives_ = message; }
-  void update();  // clipping and the optimizer; what follows publishes the update
+  void update();  // clipping and the optimizer; what follows is part of `publish`
 
-  // Where a group is: for good, or from here on.
+  // Says where a group lies: place_* for the whole program, bind_* from this instruction on.
   void place_parameters(size_t group, Slice whole) { program_.parameters[group] = whole; }
   void place_gradients(size_t group, Slice whole) { program_.gradients[group] = whole; }
   void bind_parameters(size_t group, Slice whole) {
@@ -87,40 +89,43 @@ class StepBuilder {
     add({What::bind_gradients, static_cast<int64_t>(group), 1, whole});
   }
 
-  // Local work. Shards segment by segment; empty segments cost nothing.
+  // Local work. Shards are copied and added segment by segment; empty segments cost nothing.
   void copy(Slice to, Slice from) { local(What::copy, to, from); }
   void add(Slice to, Slice from) { local(What::add, to, from); }
   void copy(const Shard& to, const Shard& from);
   void add(const Shard& to, const Shard& from);
   void zero(Slice to) { add({What::zero, 0, 1, to}); }
-  // pack, combine or unpack
+  // `what` is pack, combine or unpack.
   void reduction(Instruction::What what, size_t bucket) { add({what, static_cast<int64_t>(bucket)}); }
 
-  // Communication. All start at once and are to be waited for. unshard: every rank of a team fills `whole`
-  // from the shards of its ranks; shards of another element are converted on the way. reduce: `whole` is
-  // summed over the team into each rank's shard of it.
+  // Communication. The calls of one function start together, and the caller must wait for them. unshard
+  // gathers a group: every rank fills `whole` from the shards of all ranks, and a shard of another element
+  // type is converted first. reduce sums `whole` over the process group, and each rank gets the sum for its
+  // own shard of it.
   Operations unshard(size_t group, Slice whole, const ModelShards& shards);
   Operations reduce(size_t group, Slice whole);
-  CollectiveCall call(Collective what, Slice out, Slice in) const;  // of all ranks
-  // In place, the parts not empty.
+  CollectiveCall call(Collective what, Slice out, Slice in) const;  // over all ranks
+  // Sums slices in place and skips empty ones.
   Operations all_reduce(const Shard& slices, Team team, std::optional<int64_t> group = {});
-  Operations sum_over_replicas(size_t group, const Shard& shard);  // none where there is one
+  Operations sum_over_replicas(size_t group, const Shard& shard);  // none if there is one replica
   Operations start(std::vector<CollectiveCall> calls);             // in one launch
-  void wait(Operations& operations);                               // which are none then
-  // Between neighbours of a pipeline. is_forward: an output, which goes to the next stage; else a gradient.
+  void wait(Operations& operations);                               // empties `operations`
+  // Messages between neighbouring pipeline stages. is_forward: an output, which goes to the next stage;
+  // otherwise a gradient, which goes to the previous one.
   Operations send(Slice message, bool is_forward);
   Operations receive(Slice message, bool is_forward);
-  // A wait for what the step before has started: where it stands, to be filled in.
+  // Adds a wait for calls that the previous step starts late, and whose numbers are not known yet. fill_in()
+  // sets them.
   size_t wait_for_step_before();
   void fill_in(size_t wait, Operations operations);
 
-  // What this rank updates: its shards, or all in one range.
+  // Says what this rank updates: its shards, or all groups as one contiguous range.
   void updates(const ModelShards& parameters, const ModelShards& gradients);
   void updates(const std::vector<Slice>& parameters, const std::vector<Slice>& gradients,
                const std::vector<Slice>& copy = {});
   Program& program() { return program_; }
   const Program& program() const { return program_; }
-  Program finish();  // a broken contract (program_check.h) ends here
+  Program finish();  // throws ContractError if the program is invalid (program_check.h)
 
  private:
   using What = Instruction::What;
@@ -148,20 +153,22 @@ class StepBuilder {
   Part part_ = Part::data;
   int64_t micro_batch_ = 0;
   Slice takes_, gives_;
-  std::optional<Team> squares_of_;  // that holds every gradient once between its ranks; none: each rank does
-  std::vector<Shard> gradients_;    // [group]: that this rank updates with
-  Slice from_other_end_;            // gradients of tied groups
-  std::vector<Slice> in_all_tensor_ranks_;  // of gradients_
-  Slice packed_;                            // memory for these, where they are to be summed
+  // The process group over which the squares are summed, because its ranks together have every gradient once.
+  // None: each rank has all of them.
+  std::optional<Team> squares_of_;
+  std::vector<Shard> gradients_;            // [group]: what this rank updates with
+  Slice from_other_end_;                    // receives the gradients of tied groups
+  std::vector<Slice> in_all_tensor_ranks_;  // gradients that all tensor-parallel ranks have
+  Slice packed_;                            // memory in which these are summed over ranks
 };
 
-// Options that several strategies have. Where the optimizer's state lives: Ren et al., ZeRO-Offload, ATC
-// 2021.
+// Options that several strategies have. Source of offload: Ren et al., ZeRO-Offload, ATC 2021.
 OptionSpec offload_option();
 OptionSpec prefetch_option();
-// What is left of the slices.
+// Returns `slices` without the ranges in `removed`.
 std::vector<Slice> without(std::vector<Slice> slices, const std::vector<Slice>& removed);
-// `group`: of this many neighbours each; 0: all ranks. It divides the ranks, or this says that it does not.
+// The option `group`: the number of neighbours that shard a copy of the model; 0: all ranks.
+// group_must_divide() says so if it does not divide the number of ranks.
 int64_t group_size(const StepInput& input);
 std::string group_must_divide(const StepInput& input);
 

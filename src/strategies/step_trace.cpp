@@ -1,4 +1,4 @@
-// Events, one a line. Times are microseconds, as the format has them.
+// Writes events, one a line. Times are in microseconds, as the format requires.
 #include "strategies/step_trace.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 using What = Instruction::What;
 
 constexpr int kComputing = 0, kPhaseTrack = 1;  // tracks of a rank
-constexpr double kShortestS = 1e-7;             // local work below it is left out
+constexpr double kShortestS = 1e-7;             // shorter local work and waits are left out
 
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -44,7 +44,7 @@ class Events {
       add(R"({{"ph":"C","name":"memory","pid":{},"ts":{:.3f},"args":{{"bytes":{:.0f}}}}})", rank_, at_s * 1e6,
           bytes);
   }
-  // Those in flight together lie beside each other.
+  // An async event, so that calls that are in flight together are shown side by side.
   void call(const CollectiveCall& call, const std::string& name, double begin_s, double end_s) {
     const int64_t id = next_id_++;
     const double seconds = end_s - begin_s;
@@ -69,7 +69,7 @@ class Events {
   std::string text_;
 };
 
-// ", blocks 0-1, 4-5": those that a stage of a pipeline has.
+// The blocks of a pipeline stage, for example ", blocks 0-1, 4-5".
 std::string blocks_text(const Program& program) {
   std::string text;
   if (program.stages == 1) return text;
@@ -89,7 +89,7 @@ std::string call_name(const Program& program, int64_t index, const ModelTable& m
 
 Phase phase_of(Part part) {
   constexpr std::array kPhases = {Phase::data, Phase::forward, Phase::backward, Phase::optimizer,
-                                  Phase::optimizer};  // of each part
+                                  Phase::optimizer};  // [Part]
   return kPhases[static_cast<size_t>(part)];
 }
 

@@ -1,4 +1,4 @@
-// Goes through a program and adds up what starts.
+// Walks through a program and adds up the calls that start.
 #include "strategies/step_traffic.h"
 
 #include <algorithm>

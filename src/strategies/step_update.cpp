@@ -1,4 +1,5 @@
-// The end of a step: gradients that two stages share, the norm, the optimizer.
+// The end of a step: gradients that several ranks share are summed, the gradient norm is computed, and the
+// optimizer updates what the rank owns.
 #include <algorithm>
 
 #include "strategies/messages.h"
@@ -33,8 +34,9 @@ void StepBuilder::update() {
   part_ = Part::publish;
 }
 
-// Of parameters that tensor-parallel ranks all have: with sequence_parallel each has the gradient of its part
-// of the tokens (Megatron-LM does the same, once per step); else they have the same bits.
+// Sums the gradients of parameters that all tensor-parallel ranks have, such as norms. With sequence_parallel
+// each rank has their gradients for its part of the tokens only; Megatron-LM sums them once per step, too.
+// Without it, all ranks have computed the same bits, and nothing is summed.
 void StepBuilder::sum_over_tokens() {
   if (packed_.numel == 0) return;
   int64_t end = 0;
@@ -50,8 +52,8 @@ void StepBuilder::sum_over_tokens() {
   for (const Slice& slice : in_all_tensor_ranks_) copy(slice, packed(slice));
 }
 
-// The two stages that have a tied group have a part of its gradient each. Both add the two in the same order,
-// so that they stay bit-equal.
+// Each of the two stages that have a tied group has computed a part of its gradient. They exchange the parts.
+// An addition of two numbers is commutative, so that both stages get the same bits.
 void StepBuilder::share_tied_gradients() {
   const Team pipeline = input_.mesh.pipeline_team();
   const int64_t own = pipeline.index_of(input_.rank), last = pipeline.ranks - 1;
@@ -74,7 +76,7 @@ void StepBuilder::share_tied_gradients() {
   }
 }
 
-// Over all ranks that have a part of the model, each element once.
+// Adds up the squares over all ranks of a copy of the model, so that each element counts once.
 void StepBuilder::sum_squares() {
   add({What::squares, 0, 1, kSquares});
   std::vector<Team> teams;
@@ -109,8 +111,8 @@ void StepBuilder::updates(const std::vector<Slice>& parameters, const std::vecto
   set_gradients(std::move(of_groups));
 }
 
-// What a rank updates with of the gradients of parameters that are no parts, in the order of memory; those
-// that lie side by side but for padding, which is zero, are one.
+// Returns this rank's slices of the gradients of parameters that are not tensor-parallel shards, in memory
+// order.
 std::vector<Slice> StepBuilder::gradients_in_all_tensor_ranks() const {
   std::vector<Slice> found;
   for (size_t group = 0; group < gradients_.size(); ++group) {
@@ -131,8 +133,9 @@ std::vector<Slice> StepBuilder::gradients_in_all_tensor_ranks() const {
   return found;
 }
 
-// Of a tied group the first stage counts the squares, and the other one gets its gradients; of parameters
-// that all tensor-parallel ranks have, the first one of these.
+// Decides which gradients this rank counts in the norm: those of a tied group are counted by the first stage,
+// and those of parameters that all tensor-parallel ranks have by the first of these ranks. Allocates the
+// memory for the exchange of both.
 void StepBuilder::set_gradients(std::vector<Shard> gradients) {
   gradients_ = std::move(gradients);
   const specs::Mesh& mesh = input_.mesh;

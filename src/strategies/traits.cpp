@@ -1,4 +1,4 @@
-// Examines one small program of each strategy.
+// Writes and examines one small program of each strategy.
 #include "strategies/traits.h"
 
 #include <map>

@@ -1,4 +1,4 @@
-// Properties of a strategy, derived from the programs that it writes, not from its name.
+// Properties of a strategy, which are derived from the programs that it writes and not from its name.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 namespace shardmark::strategies {
 
 struct Traits {
-  bool communicates = true;              // false: each rank trains a replica of its own, the base of ratios
+  bool communicates = true;              // false: each rank trains its own replica, the base of ratios
   bool buckets = false;                  // gradients are reduced in buckets, in one of several ways
-  bool is_resolved_at_run_time = false;  // once it is known where it runs
+  bool is_resolved_at_run_time = false;  // what it does is decided where it runs (auto)
 };
 
-// By a small step of it with its default options; the defaults above for a name that is not known.
+// Examines a small step of the strategy with default options. An unknown name gets the defaults above.
 const Traits& traits_of(const std::string& strategy);
 
 }  // namespace shardmark::strategies

@@ -1,5 +1,5 @@
-// What ZeRO-1 and ZeRO-2 hold: parameters, or gradients too, whole on every rank, of which each updates its
-// shards.
+// How ZeRO-1 and ZeRO-2 hold parameters and ZeRO-1 holds gradients: whole on every rank, which updates only
+// its own shard of them.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 
 namespace shardmark::strategies {
 
-// The updated shards are gathered in place: of the groups that the next step uses first right after the
-// update, of the others when forward comes near them. All at once would be on their way as long, but NCCL
-// begins operations in the order of their starts (serving.h), so that the first exchange of a tensor-parallel
-// block would wait until the last gather has begun. An evaluation, which follows a step, gathers those others
-// itself.
+// The updated shards are all-gathered in place. The groups that the next step uses first are gathered right
+// after the update, and each of the others when forward comes near it. Starting all of them at once would
+// take as long, but NCCL begins operations in the order in which they are started (serving.h), so the first
+// exchange inside a tensor-parallel block would wait until the last gather has begun. An evaluation, which
+// follows a step, gathers the others itself.
 class WholeParameters : public Holder {
  public:
   explicit WholeParameters(StepBuilder& step)
@@ -32,6 +32,8 @@ class WholeParameters : public Holder {
   }
 
   const ModelShards& own() const { return own_; }
+  // Starts the gathers of the groups that are needed soon, and waits for those that are needed now. The
+  // numbers of the calls that publish() starts in the step before are known only there.
   void before(const Position& at) override {
     for (size_t group = 0; group < whole_.size(); ++group)
       if (!is_published_[group] && std::max(used_at_[group], kAhead) == position_ + kAhead)
@@ -71,7 +73,7 @@ class WholeParameters : public Holder {
   size_t position_ = 0;
 };
 
-// Micro-batches add up in the type that is reduced; reduced with the last one.
+// Micro-batches are added up in the type that is sent, and reduced once, after the last one.
 class WholeGradients : public Holder {
  public:
   explicit WholeGradients(StepBuilder& step)

@@ -1,6 +1,6 @@
-// zero3: the fully sharded step over whole tensors: each belongs to one rank, which broadcasts it before use
-// and gets its gradient reduced to it. Tensors of fewer than `persistence` elements stay gathered through a
-// step. Source: Rajbhandari et al., ZeRO, SC 2020, section 5.3.
+// zero3: fully sharded training whose shards are whole tensors. Each tensor belongs to one rank, which
+// broadcasts it before it is used, and to which its gradient is reduced. Tensors of fewer than `persistence`
+// elements stay gathered through a step. Source: Rajbhandari et al., ZeRO, SC 2020, section 5.3.
 #include <algorithm>
 
 #include "strategies/fsdp.h"
@@ -24,7 +24,7 @@ Program write(const StepInput& input, const Schedule& schedule) {
   return write_step(step, {&parameters, &gradients});
 }
 
-// A rank owns 1/N of the parameters, but a whole tensor at least.
+// A rank owns 1/N of the parameters on average, but no less than a whole tensor.
 Cost paper(const StepInput& input) {
   const ModelTable model = with_persistent(input);
   const Sizes s(input, model);

@@ -1,5 +1,5 @@
-// AdamW by torch's fused kernel, or by ours with the copy of the parameters. Source of the formula:
-// Loshchilov and Hutter, ICLR 2019, algorithm 2.
+// AdamW, by torch's fused kernel, or by our own if it also writes the parameters' copy in the compute type.
+// Source of the formula: Loshchilov and Hutter, ICLR 2019, algorithm 2.
 #include <ATen/ops/_fused_adamw.h>
 
 #include "base/registry.h"
@@ -33,7 +33,7 @@ class AdamW final : public Optimizer {
   }
 
   void step(const UpdateControl& control) override {
-    if (control.found_inf.defined())  // the kernel does not count
+    if (control.found_inf.defined())  // the kernel does not count steps
       num_updates_.add_(1 - control.found_inf);
     else
       num_updates_.add_(1);
@@ -58,9 +58,9 @@ class AdamW final : public Optimizer {
   double lr_, beta1_, beta2_, eps_, weight_decay_;
   std::vector<at::Tensor> parameters_, gradients_, first_moments_, second_moments_;
   at::Tensor num_updates_;
-  std::vector<at::Tensor> steps_;  // [shard]: num_updates_
+  std::vector<at::Tensor> steps_;  // [shard]: num_updates_ each
   Kernels kernels_;
-  std::vector<AdamWMemory> memory_;  // [shard], for these kernels
+  std::vector<AdamWMemory> memory_;  // [shard], for our own kernel
 };
 
 std::unique_ptr<Optimizer> make(const Options& options, const std::vector<OptimizerShard>& shards,

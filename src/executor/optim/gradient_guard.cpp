@@ -1,4 +1,4 @@
-// Norm, clipping and loss scale as a few operations on scalars.
+// Computes norm, clipping and loss scale with a few operations on device scalars.
 #include "executor/optim/gradient_guard.h"
 
 #include <ATen/ops/_amp_update_scale.h>

@@ -1,5 +1,5 @@
-// An optimizer in host memory for parameters on a device. On CPU ranks it does the same copies, so that what
-// it costs and that it is right can be seen without a GPU. Source: Ren et al., ZeRO-Offload, ATC 2021.
+// An optimizer in host memory for parameters on a device. On CPU ranks it makes the same copies, so that its
+// cost and its correctness can be checked without a GPU. Source: Ren et al., ZeRO-Offload, ATC 2021.
 #include "executor/optim/entry.h"
 
 namespace shardmark {
@@ -39,7 +39,7 @@ class Offloaded final : public Optimizer {
  private:
   static at::Tensor on_host(const at::Tensor& value) { return value.defined() ? value.cpu() : value; }
 
-  // On a GPU no allocator of the meter's sees host memory.
+  // Counts the host memory by hand: on a GPU, none of the allocators that the meter reads sees it.
   void count_host_memory() {
     for (const auto& shard : host_)
       counted_bytes_ += static_cast<int64_t>(shard.parameters.nbytes() + shard.gradients.nbytes());

@@ -1,4 +1,4 @@
-// Looks up an optimizer by name; each lives in a file of its own.
+// Looks up an optimizer by its name. Each has a file of its own.
 #include "executor/optim/optimizer.h"
 
 #include "base/registry.h"

@@ -1,4 +1,4 @@
-// Optimizers on flat memory, through torch's fused kernels: one call updates all shards a rank owns.
+// Optimizers on flat memory, by torch's fused kernels: one call updates all shards that a rank owns.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,9 +13,9 @@
 
 namespace shardmark {
 
-// A shard of flat memory: parameters and their gradients, 1-D and equally long. copy: of the parameters in
-// the gradients' type, which an update writes by these kernels, zeroing the gradients; undefined: it does
-// neither.
+// A shard of flat memory: parameters and their gradients, 1-D and of equal length. If `copy` is defined (the
+// parameters in the gradients' type), an update by `kernels` also writes it and zeroes the gradients.
+// Otherwise it does neither.
 struct OptimizerShard {
   at::Tensor parameters;
   at::Tensor gradients;
@@ -23,7 +23,7 @@ struct OptimizerShard {
   Kernels kernels = {};
 };
 
-// A kind of state, "exp_avg" for one: [shard], each as long as its shard.
+// One kind of optimizer state, such as "exp_avg": [shard], each as long as its shard.
 struct OptimizerState {
   std::string kind;
   std::vector<at::Tensor> shards;
@@ -33,21 +33,22 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
   virtual void step(const UpdateControl& control) = 0;
-  virtual void set_learning_rate(double lr) = 0;  // of the steps after this
-  // What checkpoints keep, as views: the same kinds on every rank, also where it owns no shard.
+  virtual void set_learning_rate(double lr) = 0;  // from the next step on
+  // What checkpoints save, as views. All ranks have the same kinds, even those that own no shard.
   virtual std::vector<OptimizerState> state() const = 0;
-  // The updates so far (a scalar, as a view), where they matter to the next one; else undefined.
+  // The number of updates so far, as a view of a scalar, if the next update depends on it; otherwise
+  // undefined.
   virtual at::Tensor num_updates() const { return {}; }
-  virtual void parameters_changed() {}  // by others than step()
+  virtual void parameters_changed() {}  // by something other than step()
 };
 
-// sgd {lr, momentum, weight_decay} or adamw {lr, beta1, beta2, eps, weight_decay}; a resolved choice. State
-// is allocated at once, zeroed, and counted as MemoryUse::optimizer. device: of the shards; a rank may have
-// none.
+// sgd {lr, momentum, weight_decay} or adamw {lr, beta1, beta2, eps, weight_decay}; the choice must be
+// resolved. State is allocated at once, zeroed, and counted as MemoryUse::optimizer. `device` is that of the
+// shards, of which a rank may have none.
 std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, const std::vector<OptimizerShard>& shards,
                                           at::Device device);
 
-// The same with its state in host memory, counted as MemoryUse::offloaded: a step copies the gradients to the
+// The same with its state in host memory, counted as MemoryUse::offloaded. A step copies the gradients to the
 // host, updates there, and copies the parameters back.
 std::unique_ptr<Optimizer> make_offloaded_optimizer(const Choice& choice, std::vector<OptimizerShard> shards);
 

@@ -1,4 +1,4 @@
-// The schedules, one row each.
+// The factors of learning-rate schedules, one function each.
 #include "executor/optim/rate_schedule.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ double constant(const Options&, int64_t, int64_t) { return 1; }
 // Source: Loshchilov and Hutter, ICLR 2017 (SGDR), equation 5, without restarts.
 double cosine(const Options& options, int64_t step, int64_t steps) {
   const auto end = options.at("end").get<double>();
-  const double progress =
-      static_cast<double>(step) / static_cast<double>(std::max<int64_t>(1, steps));  // 0 when all is warm-up
+  // With warm-up steps alone, `steps` is 0.
+  const double progress = static_cast<double>(step) / static_cast<double>(std::max<int64_t>(1, steps));
   return end + (1 - end) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
 }
 
@@ -27,7 +27,7 @@ double by_steps(const Options& options, int64_t step, int64_t) {
   return std::pow(options.at("factor").get<double>(), static_cast<double>(times));
 }
 
-// What the peak rate is multiplied by. step: of the `steps` after the warm-up, from 0.
+// The factor of the peak rate. `step` counts from 0 after the warm-up; there are `steps` of them.
 using Factor = double (*)(const Options& options, int64_t step, int64_t steps);
 
 Factor factor_of(const std::string& name) {

@@ -1,4 +1,4 @@
-// Learning rates: a pure function of the step, so that a run resumed elsewhere gets the same ones.
+// Learning rates are a pure function of the step, so that a run that is resumed elsewhere gets the same ones.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,15 @@
 
 namespace shardmark {
 
-// A linear warm-up, then a schedule of the table in specs/rate_schedules.h.
+// A linear warm-up, followed by a schedule from the table in specs/rate_schedules.h.
 class RateSchedule {
  public:
-  // choice: unresolved. UsageError: an unknown schedule or option, a warm-up longer than the run.
+  // `choice` is unresolved. Throws UsageError if the schedule or an option is unknown, or the warm-up is
+  // longer than the run.
   RateSchedule(const Choice& choice, double peak, int64_t warmup_steps, int64_t num_steps);
 
-  // Of the update that ends this step, counted from 0. The warm-up rises by equal amounts and reaches the
-  // peak with its last step (Goyal et al. 2017, section 2.2).
+  // The rate of the update at the end of this step, counted from 0. The warm-up rises linearly and reaches
+  // the peak in its last step (Goyal et al. 2017, section 2.2).
   double at(int64_t step) const;
 
  private:

@@ -1,5 +1,5 @@
-// SGD with momentum and weight decay by torch's fused kernel. Momentum starts at zero, which makes the first
-// step's the gradient itself, as torch.optim's is.
+// SGD with momentum and weight decay, by torch's fused kernel. Momentum starts at zero, so that after the
+// first step it is the gradient itself, as in torch.optim.
 #include <ATen/ops/_fused_sgd.h>
 
 #include "base/registry.h"

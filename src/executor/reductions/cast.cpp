@@ -1,4 +1,4 @@
-// cast: to 16 bits and back.
+// cast: converts gradients to 16 bits before the call, and back after it.
 #include "executor/reductions/reduction.h"
 
 namespace shardmark {

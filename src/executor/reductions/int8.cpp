@@ -1,4 +1,5 @@
-// int8: quantise the parts of a bucket, add up this rank's, dequantise all.
+// int8: quantizes the parts of a bucket for the all-to-all, sums the part of this rank, and dequantizes the
+// gathered sums.
 #include <ATen/ops/linalg_vector_norm.h>
 
 #include <cfloat>
@@ -12,7 +13,7 @@ namespace {
 
 using strategies::kQuantisedBlock;
 
-// One part in a row of 32-bit words: its scales, then its values.
+// The message for one part of a bucket, in 32-bit words: first the scales of its blocks, then the values.
 struct Message {
   at::Tensor scales;  // [blocks, 1], float
   at::Tensor values;  // [blocks, kQuantisedBlock], int8
@@ -24,7 +25,8 @@ Message view_message(const at::Tensor& words, int64_t numel) {
           words.narrow(0, num_blocks, numel / 4).view(at::kChar).view({num_blocks, -1})};
 }
 
-// Leaves `blocks` ([blocks, kQuantisedBlock], float) changed. What is infinite or no number stays so.
+// Overwrites `blocks` ([blocks, kQuantisedBlock], float). A block that has an infinity or a NaN gets a scale
+// that is not finite, so that it is not finite after dequantization either.
 void quantise(const at::Tensor& blocks, Message message) {
   at::linalg_vector_norm_out(message.scales, blocks, INFINITY, /*dim=*/1, /*keepdim=*/true);
   message.scales.div_(127).clamp_min_(FLT_MIN);
@@ -46,17 +48,18 @@ class Int8 final : public ReductionKernels {
                           bucket.scratch.at("summand").view({-1, kQuantisedBlock})});
   }
 
+  // Quantizes the part of each rank into the message for that rank.
   void pack(size_t index) override {
     BucketTensors& bucket = buckets_[index];
     for (int64_t rank = 0; rank < ranks_; ++rank) {
       const at::Tensor part = part_of(bucket, rank);
-      bucket.one.zero_();  // behind the end of the bucket
+      bucket.one.zero_();  // the part may end behind the end of the bucket
       bucket.one.view(-1).narrow(0, 0, part.numel()).copy_(part);
       quantise(bucket.one, message_of(bucket, bucket.mine, rank));
     }
   }
 
-  void combine(size_t index) override {  // in rank order
+  void combine(size_t index) override {  // adds in rank order
     BucketTensors& bucket = buckets_[index];
     bucket.sum.zero_();
     for (int64_t rank = 0; rank < ranks_; ++rank) {
@@ -66,6 +69,7 @@ class Int8 final : public ReductionKernels {
     quantise(bucket.sum, message_of(bucket, bucket.mine, rank_));
   }
 
+  // Dequantizes the sums of all parts, which the all-gather has brought.
   void unpack(size_t index) override {
     BucketTensors& bucket = buckets_[index];
     for (int64_t rank = 0; rank < ranks_; ++rank) {
@@ -83,7 +87,7 @@ class Int8 final : public ReductionKernels {
     at::Tensor sum, one;   // [blocks of a part, kQuantisedBlock], float
   };
 
-  // Of the gradients; the last parts may be shorter than the others, or empty.
+  // A rank's part of the gradients. The last parts may be shorter than the others, or empty.
   static at::Tensor part_of(const BucketTensors& bucket, int64_t rank) {
     const int64_t numel = bucket.gradients.numel(), begin = std::min(numel, rank * bucket.one.numel());
     return bucket.gradients.narrow(0, begin, std::min(bucket.one.numel(), numel - begin));

@@ -1,5 +1,5 @@
-// powersgd: products with the narrow factors, and an orthonormal basis between them: made on every rank by
-// itself, from the same bits, so to the same bits.
+// powersgd: multiplies gradient matrices by narrow factors, and orthonormalizes the left factors in between.
+// Every rank does the latter by itself. All of them start from the same bits, and so end with the same bits.
 #include <ATen/ops/linalg_qr.h>
 #include <ATen/ops/mm.h>
 
@@ -18,6 +18,7 @@ class PowerSgd final : public ReductionKernels {
       add_bucket(context, bucket, strategies::low_rank(context.model, context.layout, bucket.bucket, rank));
   }
 
+  // left = residual right, which the first call sums over ranks.
   void pack(size_t index) override {
     BucketTensors& bucket = buckets_[index];
     bucket.residual.add_(bucket.gradients);
@@ -25,6 +26,8 @@ class PowerSgd final : public ReductionKernels {
     for (const Other& other : bucket.others) other.sent.copy_(other.residual);
   }
 
+  // left becomes an orthonormal basis of its columns, and right = residual' left, which the second call sums
+  // over ranks.
   void combine(size_t index) override {
     for (Matrix& m : buckets_[index].matrices) {
       const bool wide = m.left.element_size() > 2;  // LAPACK has no 16-bit types
@@ -33,7 +36,7 @@ class PowerSgd final : public ReductionKernels {
     }
   }
 
-  // Every rank's share of what was sent is the same, 1/N of the sum.
+  // What was sent counts as sent by all ranks in equal shares, 1/N of the sum each.
   void unpack(size_t index) override {
     BucketTensors& bucket = buckets_[index];
     for (Matrix& m : bucket.matrices) {

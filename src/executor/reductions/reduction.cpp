@@ -1,4 +1,4 @@
-// The kernels of a program's reduction.
+// Creates the kernels of a program's reduction.
 #include "executor/reductions/reduction.h"
 
 namespace shardmark {

@@ -1,5 +1,5 @@
-// What happens to a bucket of gradients before, between and after its calls; memory and calls are those of
-// src/strategies/reductions/<name>.cpp.
+// What happens to a bucket of gradients before, between and after its calls. The calls and their memory are
+// planned by src/strategies/reductions/<name>.cpp.
 #pragma once
 
 #include "executor/memory.h"
@@ -10,7 +10,7 @@ namespace shardmark {
 struct ReducedTensors {
   specs::Bucket bucket;
   at::Tensor gradients;                       // [numel]
-  std::map<std::string, at::Tensor> scratch;  // by the names of the buffers that the reduction's `plan` took
+  std::map<std::string, at::Tensor> scratch;  // by the buffer names of the reduction's `plan`
 };
 
 struct KernelContext {
@@ -22,7 +22,8 @@ struct KernelContext {
   int64_t seed;
 };
 
-// pack, combine and unpack must not allocate: a rank that failed alone in it would leave the others waiting.
+// pack, combine and unpack must not allocate. A rank on which an allocation failed would leave the others
+// waiting.
 class ReductionKernels {
  public:
   virtual ~ReductionKernels() = default;
@@ -31,13 +32,13 @@ class ReductionKernels {
   virtual void unpack(size_t bucket) = 0;
 };
 
-// Registered by src/executor/reductions/<name>.cpp; a reduction that only calls has none.
+// Registered by src/executor/reductions/<name>.cpp. A reduction that consists of calls alone has none.
 struct KernelsEntry {
   std::string description;
   std::unique_ptr<ReductionKernels> (*make)(const KernelContext& context);
 };
 
-// nullptr where the program has no reduction with kernels.
+// Returns nullptr if the program has no reduction with kernels.
 std::unique_ptr<ReductionKernels> make_kernels(const strategies::Program& program, const Model& model,
                                                const ProgramMemory& memory, const Communicator& comm,
                                                int64_t seed);

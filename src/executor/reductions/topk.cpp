@@ -1,4 +1,4 @@
-// topk: select and pack, then add up what all ranks sent in rank order.
+// topk: selects and packs the largest elements, and adds up the messages of all ranks in rank order.
 #include <ATen/ops/abs.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/topk.h>
@@ -8,7 +8,7 @@
 namespace shardmark {
 namespace {
 
-// k values and k indices in a row of 32-bit words.
+// The message of one rank, in 32-bit words: k values, then k indices.
 struct Message {
   at::Tensor values;   // [k]
   at::Tensor indices;  // [k], int32
@@ -28,6 +28,8 @@ class TopK final : public ReductionKernels {
                           bucket.scratch.at("their places")});
   }
 
+  // The residual takes the gradient in. The largest elements of the residual go into the message, and are
+  // zeroed in the residual.
   void pack(size_t index) override {
     BucketTensors& bucket = buckets_[index];
     const int64_t k = bucket.where.numel();

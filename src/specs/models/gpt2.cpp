@@ -1,7 +1,7 @@
-// gpt2, gpt2_medium, gpt2_large, gpt2_xl (Radford et al. 2019). Names and shapes are Hugging Face's without
-// the prefix `transformer.`, so that a safetensors file maps one to one: projections are [in, out] (their
-// Conv1D), which addmm takes as it is, forward and backward, at the speed of [out, in]. The output layer is
-// the token embedding (tied).
+// gpt2, gpt2_medium, gpt2_large, gpt2_xl (Radford et al. 2019). Names and shapes are those of Hugging Face
+// without the prefix `transformer.`, so that a safetensors file maps one to one. Projections are [in, out]
+// (Hugging Face's Conv1D); addmm takes them as they are, forward and backward, as fast as [out, in]. The
+// output layer is the token embedding (tied).
 #include <cmath>
 
 #include "specs/models/parameters.h"
@@ -26,8 +26,8 @@ Gpt2Shape gpt2_shape(const Options& options) {
 GroupSpec layer_group(const Gpt2Shape& s, int64_t layer) {
   const int64_t c = s.width;
   const std::string name = "h." + std::to_string(layer);
-  const double residual =
-      0.02 / std::sqrt(2.0 * static_cast<double>(s.layers));  // two branches per layer add up
+  // Two branches per layer are added to the residual stream.
+  const double residual = 0.02 / std::sqrt(2.0 * static_cast<double>(s.layers));
   return {
       name,
       {ones(name + ".ln_1.weight", c), zeros(name + ".ln_1.bias", c),
@@ -47,7 +47,7 @@ ModelTable gpt2_table(const Options& options) {
   const Gpt2Shape s = gpt2_shape(options);
   const auto t = static_cast<double>(s.sequence), c = static_cast<double>(s.width);
   const auto v = static_cast<double>(s.vocabulary), heads = static_cast<double>(s.heads);
-  const int64_t head = s.layers + 1;  // number of the last block
+  const int64_t head = s.layers + 1;  // index of the last block
   ModelTable table;
   table.groups.push_back(
       {"root", {cut_by_words(normal("wte.weight", {s.vocabulary, s.width}, 0.02))}, 0, head});
@@ -63,10 +63,11 @@ ModelTable gpt2_table(const Options& options) {
                           .made_cut = {.by_channel = v * c}});
   for (int64_t i = 0; i < s.layers; ++i) {
     table.groups.push_back(layer_group(s, i));
-    // Kept, in widths: the norms' inputs (the block's output among them) and outputs 4, q k v 3, attention's
-    // output 1, GELU's input and output 8. Backward of the MLP: the gradients of the output and of the norm
-    // 2, of GELU's input 4 (that of its output takes the place of the output). Products: their inputs 1, 1,
-    // 1, 4, the gradients of their outputs 3, 1, 4, 1.
+    // What a layer keeps, in widths: the inputs (one of them is the block's output) and outputs of the norms
+    // 4, q, k and v 3, the output of attention 1, the input and output of GELU 8. What the backward of the
+    // MLP needs in addition: the gradients of the block's output and of the norm 2, and of GELU's input 4
+    // (that of GELU's output takes the place of the output). What a backward in two parts defers: the inputs
+    // of the four matrix products 1, 1, 1, 4, and the gradients of their outputs 3, 1, 4, 1.
     table.blocks.push_back({.name = table.groups.back().name,
                             .forward_flops = t * (24 * c * c + 4 * t * c),
                             .attention_flops = 4 * t * t * c,
@@ -80,7 +81,7 @@ ModelTable gpt2_table(const Options& options) {
                             .deferred_cut = {.by_channel = 12 * t * c}});
   }
   table.groups.push_back({"head", {ones("ln_f.weight", s.width), zeros("ln_f.bias", s.width)}, head, head});
-  // Kept: the norm's output, log-probabilities.
+  // What the head keeps: the norm's output, and log-probabilities.
   table.blocks.push_back({.name = "head",
                           .forward_flops = t * 2 * c * v,
                           .activation_elements = t * (c + v),

@@ -1,6 +1,6 @@
-// llama, llama_1b, llama_3b, llama_8b, llama_70b (Grattafiori et al. 2024, "The Llama 3 Herd of Models";
-// sizes of Llama 3.1 and 3.2). Names and shapes are those of Hugging Face's LlamaForCausalLM, so that its
-// safetensors files map one to one: every projection is [out, in] without a bias.
+// llama, llama_1b, llama_3b, llama_8b, llama_70b (Grattafiori et al. 2024, "The Llama 3 Herd of Models"; the
+// sizes are those of Llama 3.1 and 3.2). Names and shapes are those of Hugging Face's LlamaForCausalLM, so
+// that its safetensors files map one to one: every projection is [out, in] and has no bias.
 #include "specs/models/llama.h"
 
 #include <fmt/format.h>
@@ -51,7 +51,7 @@ LlamaMlp swiglu_mlp(const LlamaShape& s, const std::string& name, int64_t inner)
           .forward_flops = 6 * c * i,
           .activation_elements = 3 * i,  // gate, up and their product
           .working_elements = 3 * i,
-          .deferred_elements = 3 * i};  // the input of the last product, gradients of gate and up
+          .deferred_elements = 3 * i};  // the input of the last product, the gradients of gate and up
 }
 
 namespace {
@@ -75,9 +75,10 @@ GroupSpec layer_group(const LlamaShape& s, const std::string& name, int64_t bloc
 BlockSpec layer_block(const LlamaShape& s, const std::string& name, const LlamaMlp& mlp) {
   const auto t = static_cast<double>(s.sequence), c = static_cast<double>(s.width);
   const auto kv = static_cast<double>(s.kv_heads * s.head_width()), heads = static_cast<double>(s.heads);
-  // Kept, in widths: the norms' inputs (the block's output among them) and outputs 4, q and attention's
-  // output 2; k and v; per token the norms' two scales and a sum for each head. Products of attention and the
-  // MLP's first and last: their inputs 3, the gradients of their outputs 3 and those of k and v.
+  // What a layer keeps, in widths: the inputs (one of them is the block's output) and outputs of the norms 4,
+  // q and the output of attention 2. In addition k and v; and per token the two scales of the norms and a
+  // log-sum-exp for each head. What a backward in two parts defers, for attention's products and the first
+  // and last of the MLP: their inputs 3, the gradients of their outputs 3, and the gradients of k and v.
   const double attention_flops = 4 * t * t * c;
   const int64_t stream = s.sequence * s.width;
   return {.name = name,
@@ -96,12 +97,12 @@ BlockSpec layer_block(const LlamaShape& s, const std::string& name, const LlamaM
 
 }  // namespace
 
-// Where the head is tied the embedding is in the root group, and its lookup a part of the first layer's
-// block; otherwise it is a block with a group of its own.
+// With a tied head, the embedding is in the root group, and its lookup is part of the first layer's block.
+// Otherwise the embedding is a block with a group of its own.
 ModelTable llama_table(const LlamaShape& s, const std::function<LlamaMlp(const std::string&)>& mlp_of) {
   const auto t = static_cast<double>(s.sequence), c = static_cast<double>(s.width);
   const auto v = static_cast<double>(s.vocabulary);
-  const int64_t first = s.tied ? 0 : 1, head = first + s.layers;  // blocks: the first layer's, the last one
+  const int64_t first = s.tied ? 0 : 1, head = first + s.layers;  // blocks: the first layer, and the head
   const Region embedding{.leaves = s.sequence * s.width};
   ModelTable table;
   table.groups.push_back({s.tied ? "root" : "embedding",
@@ -133,7 +134,7 @@ ModelTable llama_table(const LlamaShape& s, const std::function<LlamaMlp(const s
   if (!s.tied)
     last.parameters.push_back(cut_by_words(normal("lm_head.weight", {s.vocabulary, s.width}, 0.02)));
   table.groups.push_back(std::move(last));
-  // Kept: the norm's output and scale, log-probabilities.
+  // What the head keeps: the norm's output and scale, and log-probabilities.
   table.blocks.push_back({.name = "head",
                           .forward_flops = t * 2 * c * v,
                           .activation_elements = t * (c + 1 + v),
@@ -192,7 +193,8 @@ OptionTable llama_options(const LlamaShape& size) {
 
 namespace {
 
-// Of Llama 3: 8 heads of keys and values, 8192 tokens, 128,256 words, theta 500,000.
+// What all sizes of Llama 3 have in common: 8 heads of keys and values, 8192 tokens, a vocabulary of 128,256
+// and theta 500,000.
 ModelSpec llama_spec(const std::string& description, int64_t layers, int64_t width, int64_t heads,
                      int64_t inner, bool tied, double rope_factor) {
   return {

@@ -1,5 +1,5 @@
-// mlp: linear layers with GELU between them, cross entropy at the end. The smallest model: for tests and for
-// traffic without much arithmetic.
+// mlp: linear layers with GELU between them, and cross-entropy at the end. It is the smallest model, for
+// tests and for traffic without much computation.
 #include <cmath>
 
 #include "specs/models/parameters.h"
@@ -7,9 +7,9 @@
 namespace shardmark::specs {
 namespace {
 
-// Weights [out, in] and biases as PyTorch's Linear draws them: uniform within 1 / sqrt(in), biases zero.
-// Tensor-parallel ranks cut every second layer by its outputs and the next one by its inputs; a last layer
-// whose turn is to be cut by outputs has a part of the classes on each rank.
+// Weights are [out, in]. They are initialized as in PyTorch's Linear, uniformly within 1 / sqrt(in), and
+// biases with zeros. Tensor-parallel ranks shard layers alternately by their outputs and by their inputs. If
+// the last layer is sharded by outputs, each rank has a part of the classes.
 ModelTable mlp_table(const Options& options) {
   const int64_t layers = integer(options, "layers");
   ModelTable table;
@@ -27,9 +27,9 @@ ModelTable mlp_table(const Options& options) {
       weight = cut(std::move(weight), 1, in, "channels of the hidden layers");
     }
     table.groups.push_back({name, {std::move(weight), std::move(bias)}, i, i});
-    // Kept: what GELU was given and what it gave; the last layer's log-probabilities. Backward: the gradients
-    // of both and of the input. The gradient of a weight needs the input, of which the first layer's is the
-    // sample's, and the gradient of GELU's input.
+    // What a layer keeps: the input and output of GELU, or the last layer's log-probabilities. Backward needs
+    // the gradients of both and of the layer's input. The gradient of a weight needs the layer's input, which
+    // for the first layer is the sample itself, and the gradient of GELU's input.
     const auto width = static_cast<double>(out);
     BlockSpec block{.name = name,
                     .forward_flops = 2.0 * static_cast<double>(in * out),

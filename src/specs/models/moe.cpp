@@ -1,6 +1,6 @@
-// moe, moe_8x7b: a Llama whose MLPs are mixtures of experts (Jiang et al. 2024, "Mixtral of Experts").
-// Names are those of Hugging Face's MixtralForCausalLM. The matrices of a layer's experts lie in one
-// parameter: its name has a * where a file has the number of the expert (ParameterSpec).
+// moe, moe_8x7b: a Llama whose MLPs are mixtures of experts (Jiang et al. 2024, "Mixtral of Experts"). Names
+// are those of Hugging Face's MixtralForCausalLM. The matrices of all experts of a layer are one parameter,
+// whose name has a * where a checkpoint file has the index of the expert (ParameterSpec).
 #include "specs/models/moe.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ MoeShape moe_shape(const Options& options) {
 
 namespace {
 
-// An element of an expert's matrices is used by top_k of `experts` tokens.
+// top_k of `experts` matrices are used by each token.
 ParameterSpec experts_matrix(const MoeShape& moe, const std::string& name, std::vector<int64_t> shape,
                              double deviation) {
   shape.insert(shape.begin(), moe.experts);
@@ -34,10 +34,10 @@ LlamaMlp experts_mlp(const LlamaShape& s, const MoeShape& moe, const std::string
   const std::string name = layer + ".block_sparse_moe", experts = name + ".experts.*";
   const auto c = static_cast<double>(s.width), e = static_cast<double>(moe.experts);
   const auto k = static_cast<double>(moe.top_k), i = static_cast<double>(s.inner);
-  // Kept: gate and up of each chosen expert, the weights of the choice, and the probabilities of all experts
-  // for the auxiliary loss; whom a token has chosen, and where its copies lie in the order by expert. For the
-  // gradients of weights: of each chosen expert the input of w2 and the gradients of gate and up; of the
-  // router its output's.
+  // What a layer keeps: gate and up of each chosen expert, the weights of the chosen experts, and the
+  // probabilities of all experts for the auxiliary loss. Its indices: which experts a token has chosen, and
+  // where its copies are in the order by expert. What a backward in two parts defers: for each chosen expert
+  // the input of w2 and the gradients of gate and up, and for the router the gradient of its output.
   LlamaMlp mlp{
       .parameters = {normal(name + ".gate.weight", {moe.experts, s.width}, 0.02),
                      experts_matrix(moe, experts + ".w1.weight", {s.inner, s.width}, 0.02),
@@ -62,7 +62,8 @@ ModelTable moe_table(const Options& options) {
   const MoeShape moe = moe_shape(options);
   ModelTable table =
       llama_table(shape, [&](const std::string& layer) { return experts_mlp(shape, moe, layer); });
-  // Experts are not cut over tensor ranks, and their balancing loss needs the tokens of a micro-batch.
+  // Experts are not sharded over tensor-parallel ranks, and their load-balancing loss needs all tokens of a
+  // micro-batch.
   for (GroupSpec& group : table.groups)
     for (ParameterSpec& parameter : group.parameters) parameter.cut = std::nullopt;
   for (BlockSpec& block : table.blocks) block.regions.clear();

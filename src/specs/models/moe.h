@@ -1,4 +1,4 @@
-// What a mixture of experts has beside a Llama's shape.
+// The shape of a mixture of experts, in addition to a Llama's.
 #pragma once
 
 #include "schema/choice.h"
@@ -10,7 +10,7 @@ struct MoeShape {
   double aux_loss;
 };
 
-// Of resolved options. UsageError: more chosen experts than there are.
+// Reads the shape from resolved options. Throws UsageError if top_k is larger than the number of experts.
 MoeShape moe_shape(const Options& options);
 
 }  // namespace shardmark::specs

@@ -1,4 +1,4 @@
-// The rows that model tables are written with.
+// Helpers to write the rows of model tables.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace shardmark::specs {
 
-// Sizes above these are typing errors: a table of them would fill the memory, and bytes would not fit 64
+// Larger sizes are taken for typing errors: their tables would fill the memory, and their bytes overflow 64
 // bits.
 inline constexpr double kMostLayers = 10000;
 inline constexpr double kMostWidth = 1 << 20;
@@ -27,8 +27,8 @@ inline ParameterSpec ones(std::string name, int64_t size) {
   return {std::move(name), {size}, Initial::ones, 0};
 }
 
-// The same, cut over tensor-parallel ranks along a dimension: between units, such as heads, in each of its
-// pieces; or anywhere.
+// The same parameter, sharded over tensor-parallel ranks along a dimension: between units, such as heads, in
+// each of its pieces; or anywhere.
 inline ParameterSpec cut(ParameterSpec parameter, int64_t dim, int64_t units, const char* what,
                          int64_t pieces = 1) {
   parameter.cut = Cut{dim, units, what, pieces};
@@ -38,7 +38,7 @@ inline ParameterSpec cut_by_words(ParameterSpec parameter) {
   return cut(std::move(parameter), 0, 0, "words");
 }
 
-// An integer of resolved options.
+// An integer from resolved options.
 inline int64_t integer(const Options& options, const char* key) { return options.at(key).get<int64_t>(); }
 
 }  // namespace shardmark::specs

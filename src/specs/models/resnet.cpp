@@ -1,6 +1,6 @@
 // resnet (He et al. 2015). Names are torchvision's. Shortcuts that change the shape are projections (option
-// B): layers 20 has 272,474 parameters, where option A (zero padding) has 269,722. Bottlenecks stride in
-// their 3x3 (torchvision's 1.5).
+// B): with 20 layers there are 272,474 parameters, whereas option A (zero padding) has 269,722. Bottlenecks
+// have their stride in the 3x3 convolution (torchvision's v1.5).
 #include "specs/models/resnet.h"
 
 #include <cmath>
@@ -11,8 +11,8 @@
 namespace shardmark::specs {
 namespace {
 
-// As published: residual blocks per stage, channels of the first stage, pixels per side. Each stage doubles
-// the channels and, but for the first, halves the image.
+// The published networks: residual blocks per stage, channels of the first stage, pixels per side. Each stage
+// doubles the channels, and each except the first halves the image.
 struct Depth {
   std::vector<int64_t> blocks;
   int64_t width;
@@ -59,14 +59,15 @@ ResidualSpec residual(const std::string& name, bool bottleneck, int64_t in, int6
   return block;
 }
 
-// Parameters of a convolution with its norm, and the norm's statistics. variance: their starting value.
+// Adds the parameters of a convolution and its norm, and the norm's statistics. `variance` is the initial
+// value of the running variance.
 void add_conv_norm(ModelTable& table, GroupSpec& group, const ConvNormSpec& c, double variance = 1) {
   const double fan_out = static_cast<double>(c.kernel * c.kernel * c.out);
   group.parameters.push_back(
       normal(c.conv + ".weight", {c.out, c.in, c.kernel, c.kernel}, std::sqrt(2 / fan_out)));
   group.parameters.push_back(ones(c.norm + ".weight", c.out));
   group.parameters.push_back(zeros(c.norm + ".bias", c.out));
-  const auto block = std::ssize(table.blocks);  // that comes next
+  const auto block = std::ssize(table.blocks);  // the next block
   table.buffers.push_back({c.norm + ".running_mean", {c.out}, 0, block});
   table.buffers.push_back({c.norm + ".running_var", {c.out}, variance, block});
 }
@@ -89,7 +90,8 @@ void add_block(ModelTable& table, GroupSpec group, BlockSpec block) {
 void add_stem(ModelTable& table, const ResNetShape& shape) {
   GroupSpec group{"stem", {}};
   add_conv_norm(table, group, shape.stem);
-  // Kept: what the norm and the pooling were given; pooling's output and its indices.
+  // What the stem keeps: the inputs of the norm and of the pooling, the output of the pooling and its
+  // indices.
   const double out = output_elements(shape.stem);
   const int64_t size = shape.pooled ? halved(shape.stem.size) : shape.stem.size;
   const double pooled = shape.pooled ? static_cast<double>(shape.stem.out * size * size) : 0;
@@ -104,8 +106,9 @@ void add_stem(ModelTable& table, const ResNetShape& shape) {
              .needs_output = !shape.pooled});
 }
 
-// Frozen statistics normalise nothing, so that every branch would double the variance: dividing by the number
-// of blocks, as measured statistics come close to, keeps a deep network's outputs in range.
+// Frozen statistics normalize nothing, so that every residual branch would double the variance. Dividing the
+// last branch's by the number of blocks, which is close to measured statistics, keeps the outputs of a deep
+// network in range.
 void add_residual(ModelTable& table, const ResidualSpec& block, double last_variance) {
   GroupSpec group{block.name, {}};
   double flops = 0, elements = 0, weights = 0;
@@ -113,7 +116,7 @@ void add_residual(ModelTable& table, const ResidualSpec& block, double last_vari
     add_conv_norm(table, group, conv, &conv == &block.branch.back() ? last_variance : 1);
     flops += conv_flops(conv);
     weights += weight_elements(conv);
-    elements += 2 * output_elements(conv);  // the inputs of the norm and of what follows its ReLU
+    elements += 2 * output_elements(conv);  // inputs of the norm and of what follows its ReLU
   }
   if (block.shortcut) {
     add_conv_norm(table, group, *block.shortcut);
@@ -121,9 +124,10 @@ void add_residual(ModelTable& table, const ResidualSpec& block, double last_vari
     weights += weight_elements(*block.shortcut);
     elements += output_elements(*block.shortcut);
   }
-  // Backward of the last convolution and its norm: the gradients of the block's output, which the shortcut
-  // gets too, and of what ReLU and the norm were given; the gradient of the convolution's input. In channels
-  // last (models/resnet.cpp); elsewhere oneDNN and cuDNN may hold copies in the order that they want.
+  // What the backward of the last convolution and its norm needs: the gradients of the block's output (which
+  // the shortcut gets, too) and of the inputs of ReLU and norm, and the gradient of the convolution's input.
+  // This holds in channels-last format (models/resnet.cpp); otherwise oneDNN and cuDNN may hold reordered
+  // copies.
   const ConvNormSpec& last = block.branch.back();
   const double out = output_elements(last), given = output_elements(block.branch[block.branch.size() - 2]);
   add_block(table, std::move(group),
@@ -136,8 +140,8 @@ void add_residual(ModelTable& table, const ResidualSpec& block, double last_vari
              .needs_output = true});
 }
 
-// What each norm sums over ranks: in forward values, squares and their number, in backward the gradient and
-// its product with the values (models/batch_norm.cpp, Note [Statistics of all ranks]).
+// What each synchronized norm sums over ranks: in forward sums, sums of squares and counts; in backward the
+// gradient and its product with the values (models/batch_norm.cpp, Note [Statistics of all ranks]).
 void add_sums_over_ranks(BlockSpec& block, const ConvNormSpec& conv) {
   block.forward_calls.push_back({.numel = 2 * conv.out + 1});
   block.backward_calls.insert(block.backward_calls.begin(), {.numel = 2 * conv.out});

@@ -1,4 +1,4 @@
-// The shape of a residual network: its table (specs/) and its blocks (models/) use the same list.
+// The shape of a residual network. Its table (specs/) and its blocks (models/) use the same list.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct ConvNormSpec {
 struct ResidualSpec {
   std::string name;
   std::vector<ConvNormSpec> branch;
-  std::optional<ConvNormSpec> shortcut;  // a projection where the shape changes (option B), else the identity
+  std::optional<ConvNormSpec> shortcut;  // a projection if the shape changes (option B); none: the identity
 };
 
 struct ResNetShape {
@@ -29,7 +29,7 @@ struct ResNetShape {
   int64_t image, features, classes;
 };
 
-// UsageError: layers that no published network has.
+// Throws UsageError if no published network has this number of layers.
 ResNetShape resnet_shape(const Options& options);
 
 }  // namespace shardmark::specs

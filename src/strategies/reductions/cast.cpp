@@ -1,5 +1,5 @@
-// cast: each bucket all-reduced in a 16-bit type; half the bytes of fp32. The transport sums 16-bit types in
-// float and rounds once; a sum beyond 65504 is infinite in fp16.
+// cast: each bucket is all-reduced in a 16-bit type, which is half the bytes of fp32. The transport adds
+// 16-bit types in float and rounds once. In fp16 a sum beyond 65504 is infinite.
 #include "strategies/reductions/reduction.h"
 
 namespace shardmark::strategies {

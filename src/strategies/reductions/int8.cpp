@@ -1,7 +1,8 @@
-// int8: elements as whole numbers from -127 to 127 times a scale per block, exchanged twice: every rank sends
-// each part of its bucket to the rank that sums it; the sums go to all in the same form. Rounded twice,
-// nothing is kept. Sources: Alistarh et al. (QSGD), NeurIPS 2017, for scales per block; Wang et al. (ZeRO++),
-// 2023, for the all-to-all instead of a reduction.
+// int8: an all-reduce of 8-bit integers. A block of elements is sent as integers from -127 to 127 with a
+// common scale. Every rank sends each part of its bucket to the rank that sums that part (all-to-all), and
+// the sums go to all ranks in the same form (all-gather). Values are therefore rounded twice, and no residual
+// is kept. Sources: Alistarh et al. (QSGD), NeurIPS 2017, for scales per block; Wang et al. (ZeRO++), 2023,
+// for the all-to-all instead of a reduction.
 #include <algorithm>
 
 #include "strategies/compressed.h"
@@ -10,8 +11,8 @@
 namespace shardmark::strategies {
 namespace {
 
-// "messages to all": of this rank to each, then the sums of all parts; "messages of all": of each rank to
-// this one.
+// "messages to all" holds what this rank sends to each rank, and later the sums of all parts. "messages of
+// all" holds what each rank has sent to this one.
 void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&) {
   const int64_t ranks = step.input().ranks;
   int64_t largest = 0;
@@ -32,7 +33,7 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
   }
 }
 
-// A byte an element and a scale a block, sent to whoever sums and sent back.
+// Each element is a byte, and each block has a scale. Both travel to the rank that sums them and back to all.
 void paper(Cost& cost, const Sizes& s, const Options&) {
   const double bytes = s.parameters * (1 + static_cast<double>(kScaleBytes) / kQuantisedBlock);
   cost.transient_bytes = kNoFormula;

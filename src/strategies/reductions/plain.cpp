@@ -1,4 +1,4 @@
-// plain: one all-reduce per bucket, in place.
+// plain: one all-reduce per bucket, in place and in the type of the gradients.
 #include "strategies/reductions/reduction.h"
 
 namespace shardmark::strategies {

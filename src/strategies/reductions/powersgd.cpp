@@ -1,6 +1,7 @@
-// powersgd: each matrix M of gradients (with what was not sent before) as P Q', where P is an orthonormal
-// basis of M Q for the Q of the step before, and Q then is M' P; both are sums over ranks. The rest waits for
-// the next step. Source: Vogels et al., NeurIPS 2019, algorithms 1 and 2.
+// powersgd: each gradient matrix M (plus the residual of earlier steps) is sent as a product P Q' of two
+// narrow factors. P is an orthonormal basis of M Q, with the Q of the previous step, and the new Q is M' P.
+// Both products are summed over ranks. What P Q' does not capture is kept as the residual for the next step
+// (error feedback). Source: Vogels et al., NeurIPS 2019, algorithms 1 and 2.
 #include "strategies/compressed.h"
 #include "strategies/reductions/reduction.h"
 
@@ -11,8 +12,8 @@ LowRankBucket factors_of(const StepBuilder& step, const BucketMemory& bucket, co
   return low_rank(step.input().model, step.layout(), bucket.bucket, options.at("rank").get<int64_t>());
 }
 
-// The left factors with what is sent as it is are the first message; the right factors are the second, and
-// stay: the next step starts from them.
+// The first message has the left factors, followed by the parameters that are sent as they are. The second
+// message has the right factors, which stay in memory, because the next step starts from them.
 void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options& options) {
   for (ReducedBucket& bucket : buckets) {
     const LowRankBucket factors = factors_of(step, bucket.memory, options);
@@ -30,8 +31,8 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
   }
 }
 
-// A matrix of m x n travels as r (m + n) elements, where that is less; the residual and the right factors
-// stay.
+// A matrix of m x n is sent as r (m + n) elements if that is less than m n. The residual and the right
+// factors stay in memory.
 void paper(Cost& cost, const Sizes& s, const Options& options) {
   const auto rank = options.at("rank").get<double>();
   double left = 0, right = 0;

@@ -1,4 +1,4 @@
-// The reductions as a kind of choice.
+// The registry of reductions.
 #include "strategies/reductions/reduction.h"
 
 namespace shardmark::strategies {

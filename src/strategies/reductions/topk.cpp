@@ -1,6 +1,6 @@
-// topk: every rank sends the largest elements of its gradient (with what it has not sent before) as values
-// and 32-bit indices, and adds up what all sent in rank order. The rest waits for the next step. Sources: Aji
-// and Heafield, EMNLP 2017; Stich et al., NeurIPS 2018 (error feedback).
+// topk: every rank sends the largest elements of its gradient (plus the residual of earlier steps) as values
+// and 32-bit indices, and adds up the messages of all ranks in rank order. What was not sent is the residual
+// for the next step. Sources: Aji and Heafield, EMNLP 2017; Stich et al., NeurIPS 2018 (error feedback).
 #include <algorithm>
 
 #include "strategies/compressed.h"
@@ -13,7 +13,8 @@ int64_t selected(const BucketMemory& bucket, const Options& options) {
   return num_selected(bucket.gradients.numel, options.at("ratio").get<double>());
 }
 
-// The magnitudes, the largest of them and where they are: of the bucket that is being selected from.
+// The buffers for magnitudes, for the largest of them and for their indices are shared: only one bucket at a
+// time is being selected from.
 void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options& options) {
   int64_t most = 0, largest = 0;
   for (const ReducedBucket& bucket : buckets) {
@@ -37,7 +38,7 @@ void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&
   }
 }
 
-// Every rank's values and 32-bit indices reach all others. The residual is as large as the gradients.
+// Every rank's values and 32-bit indices reach all other ranks. The residual is as large as the gradients.
 void paper(Cost& cost, const Sizes& s, const Options& options) {
   const double bytes = options.at("ratio").get<double>() * s.parameters * (s.reduce + 4);
   cost.gradient_bytes += s.parameters * s.reduce;

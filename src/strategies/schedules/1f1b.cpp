@@ -1,6 +1,7 @@
-// 1f1b: a rank has as many micro-batches under way as there are ranks from it to the last one, then turns to
-// one forward, one backward. The bubble of gpipe, with the activations of at most `count` micro-batches.
-// Source: Narayanan et al., ICML 2021 (PipeDream-Flush); Narayanan et al., SC 2021, figure 4 top.
+// 1f1b (one forward, one backward): a rank first passes one micro-batch forward for each rank behind it, and
+// then alternates between one forward and one backward. The bubble is that of gpipe, but a rank keeps the
+// activations of at most `count` micro-batches. Source: Narayanan et al., ICML 2021 (PipeDream-Flush);
+// Narayanan et al., SC 2021, figure 4 top.
 #include <algorithm>
 
 #include "strategies/pipeline.h"

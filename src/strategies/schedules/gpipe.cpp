@@ -1,6 +1,7 @@
-// gpipe: all micro-batches forward, then all backward. Every rank keeps the activations of all of them.
-// Source: Huang et al. (GPipe), NeurIPS 2019, figure 2c, whose backward begins with the last micro-batch;
-// here, as in torch, with the first, so that gradients are added in the order of plain accumulation.
+// gpipe: all micro-batches forward, then all backward. Every rank keeps the activations of all micro-batches.
+// Source: Huang et al. (GPipe), NeurIPS 2019, figure 2c. Backward begins with the last micro-batch there;
+// here, as in torch, it begins with the first, so that gradients are added in the order of plain gradient
+// accumulation.
 #include "strategies/pipeline.h"
 
 namespace shardmark::strategies {

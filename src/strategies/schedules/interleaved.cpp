@@ -1,8 +1,9 @@
-// interleaved: 1f1b through several smaller parts of the model on each rank, which divides the bubble by
-// their number and multiplies the messages by it. Micro-batches go in rounds: one round passes through all
-// chunks of a rank before the next begins. Source: Narayanan et al., SC 2021, section 2.2 and figure 4
-// bottom, for rounds of `count` micro-batches; where those do not come out even, as many rounds as there
-// would be whole ones, of equal sizes or one apart (where equal, that is torch's order).
+// interleaved: 1f1b with several smaller parts of the model (chunks) on each rank, which divides the bubble
+// by their number and multiplies the number of messages by it. Micro-batches go in rounds: all micro-batches
+// of a round pass through all chunks of a rank before the next round begins. Source: Narayanan et al., SC
+// 2021, section 2.2 and figure 4 bottom, which has rounds of `count` micro-batches. If `count` does not
+// divide the number of micro-batches, the number of rounds is rounded down, and their sizes differ by one at
+// most. Where they are all equal, the order is torch's.
 #include <algorithm>
 
 #include "strategies/pipeline.h"
@@ -14,7 +15,8 @@ struct Turn {
   int64_t chunk, micro_batch;
 };
 
-// Of one round after the other, the larger ones first. A round of fewer than `count` would leave ranks idle.
+// The sizes of the rounds in order, the larger ones first. A round is never smaller than `count` if there are
+// enough micro-batches, because it would leave ranks idle.
 std::vector<int64_t> round_sizes(const Stage& stage, int64_t micro_batches) {
   const int64_t rounds = std::max<int64_t>(1, micro_batches / stage.count);
   std::vector<int64_t> sizes;
@@ -23,7 +25,8 @@ std::vector<int64_t> round_sizes(const Stage& stage, int64_t micro_batches) {
   return sizes;
 }
 
-// In which order micro-batches pass through a rank's chunks; backward, chunks count from the last one.
+// The order in which micro-batches pass through a rank's chunks in forward. In backward, chunks are counted
+// from the last one.
 std::vector<Turn> turns(const Stage& stage, const std::vector<int64_t>& rounds) {
   std::vector<Turn> turns;
   int64_t first = 0;
@@ -42,8 +45,8 @@ PipelineOrder order(const Stage& stage, int64_t micro_batches) {
   const auto backward = [&](const Turn& t) {
     return PipelineAction{Pass::backward, stage.chunks - 1 - t.chunk, t.micro_batch};
   };
-  // Forward of a round through all chunks but the last; two more for each rank on the way to the last one
-  // and back.
+  // The warm-up is forward of the first round through all chunks but the last, and two more forwards for each
+  // rank behind this one, because a micro-batch passes these ranks on its way there and back.
   const size_t warm_up = std::min(all.size(), static_cast<size_t>((stage.chunks - 1) * rounds.front() +
                                                                   2 * (stage.count - 1 - stage.index)));
   PipelineOrder order;

@@ -1,7 +1,8 @@
-// zero_bubble: 1f1b with backward in two parts. Ranks wait for gradients of activations (backward_input)
-// alone; gradients of parameters (backward_weight) fill what would be bubble. Rank r lets r of those wait,
-// so that every rank has as many micro-batches in flight as the first one has in 1f1b: `count`.
-// Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, schedule ZB-H1 (figure 3 top).
+// zero_bubble: 1f1b whose backward is split in two. Other ranks wait only for the gradients of activations
+// (backward_input), so that the gradients of parameters (backward_weight) can be computed where the rank
+// would otherwise be idle. Rank r delays backward_weight by r micro-batches. Every rank then keeps as many
+// micro-batches in flight as the first rank of 1f1b does, which is `count`. Source: Qi et al., Zero Bubble
+// Pipeline Parallelism, ICLR 2024, schedule ZB-H1 (figure 3 top).
 #include <algorithm>
 
 #include "strategies/pipeline.h"
@@ -11,7 +12,7 @@ namespace {
 
 PipelineOrder order(const Stage& stage, int64_t micro_batches) {
   const int64_t warm_up = std::min(stage.count - 1 - stage.index, micro_batches);
-  const int64_t delay = std::min(stage.index, micro_batches);  // of weights behind inputs
+  const int64_t delay = std::min(stage.index, micro_batches);  // micro-batches
   PipelineOrder order;
   for (int64_t m = 0; m < warm_up; ++m) order.push_back({Pass::forward, 0, m});
   for (int64_t m = 0; m < micro_batches; ++m) {
